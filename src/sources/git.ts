@@ -1,0 +1,157 @@
+import { type ChildProcessByStdio, spawn } from 'node:child_process'
+import { mkdirSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Readable, Writable } from 'node:stream'
+
+/** What git said when it refused, kept apart from the command so that a reason can be shown to a user. */
+export class GitFailed extends Error {
+  override name = 'GitFailed'
+  readonly exitCode: number | null
+  readonly said: string
+
+  constructor(args: readonly string[], exitCode: number | null, said: string, cause?: unknown) {
+    super(`git ${args[0]} failed (${exitCode ?? 'killed'}): ${said || 'no message'}`, { cause })
+    this.exitCode = exitCode
+    this.said = said
+  }
+}
+
+export interface GitCall {
+  /** The repository, handed over as GIT_DIR so that git never goes looking for one. */
+  dir?: string
+  input?: string | Buffer
+  signal?: AbortSignal
+  timeoutMs?: number
+  /** More output than this is a failure, not a growing heap. */
+  maxBytes?: number
+  config?: Record<string, string>
+}
+
+export interface RunningGit {
+  stdout: Readable
+  stdin: Writable
+  /** Settles when git has ended; rejects with GitFailed unless it exited 0. */
+  done: Promise<void>
+}
+
+export interface Git {
+  run(args: readonly string[], call?: GitCall): Promise<Buffer>
+  text(args: readonly string[], call?: GitCall): Promise<string>
+  start(args: readonly string[], call?: GitCall): RunningGit
+}
+
+/** Nothing a repository says may start a program, reach the network, ask a question or write to the source. */
+const LOCKED_DOWN: Record<string, string> = {
+  GIT_ALLOW_PROTOCOL: 'none',
+  GIT_CONFIG_NOSYSTEM: '1',
+  GIT_GRAFT_FILE: '/dev/null',
+  GIT_NO_LAZY_FETCH: '1',
+  GIT_NO_REPLACE_OBJECTS: '1',
+  GIT_OPTIONAL_LOCKS: '0',
+  GIT_TERMINAL_PROMPT: '0',
+  LC_ALL: 'C',
+}
+
+const ALWAYS = [
+  '--no-pager',
+  ...['core.fsmonitor=false', 'core.hooksPath=/dev/null', 'protocol.allow=never'].flatMap((set) => [
+    '-c',
+    set,
+  ]),
+]
+
+const TEN_MINUTES = 600_000
+const LONGEST_MESSAGE = 4096
+
+export interface GitOptions {
+  program: string
+  /** PATH of the child; git needs it to find its own parts. */
+  searchPath: string
+  /** A directory of ours that stands in for HOME, so that nobody's personal configuration counts. */
+  home: string
+}
+
+/** The only place that runs git. */
+export function createGit({ program, searchPath, home }: GitOptions): Git {
+  writeHome(home)
+  const env = {
+    ...LOCKED_DOWN,
+    PATH: searchPath,
+    HOME: home,
+    XDG_CONFIG_HOME: home,
+    GIT_CONFIG_GLOBAL: join(home, '.gitconfig'),
+  }
+
+  function start(args: readonly string[], call: GitCall = {}): RunningGit {
+    const settings = Object.entries(call.config ?? {}).flatMap(([key, value]) => [
+      '-c',
+      `${key}=${value}`,
+    ])
+    const child = spawn(program, [...ALWAYS, ...settings, ...args], {
+      env: call.dir === undefined ? env : { ...env, GIT_DIR: call.dir },
+      cwd: home,
+      stdio: ['pipe', 'pipe', 'pipe'],
+      timeout: call.timeoutMs ?? TEN_MINUTES,
+      killSignal: 'SIGKILL',
+      ...(call.signal && { signal: call.signal }),
+    })
+    return { stdout: child.stdout, stdin: child.stdin, done: ended(child, args) }
+  }
+
+  async function run(args: readonly string[], call: GitCall = {}): Promise<Buffer> {
+    const tooMuch = new AbortController()
+    const signal = call.signal ? AbortSignal.any([call.signal, tooMuch.signal]) : tooMuch.signal
+    const git = start(args, { ...call, signal })
+    // git may end without having read its input: that is its failure to report, not a broken pipe of ours.
+    git.stdin.on('error', () => {})
+    git.stdin.end(call.input ?? '')
+    const limit = call.maxBytes ?? 64 * 1024 * 1024
+    const chunks: Buffer[] = []
+    let size = 0
+    git.stdout.on('data', (chunk: Buffer) => {
+      size += chunk.length
+      if (size > limit) tooMuch.abort(new Error(`git ${args[0]} wrote more than ${limit} bytes`))
+      else chunks.push(chunk)
+    })
+    await git.done
+    return Buffer.concat(chunks)
+  }
+
+  return {
+    start,
+    run,
+    text: async (args, call) => (await run(args, call)).toString('utf8'),
+  }
+}
+
+function ended(
+  child: ChildProcessByStdio<Writable, Readable, Readable>,
+  args: readonly string[],
+): Promise<void> {
+  let said = ''
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    if (said.length < LONGEST_MESSAGE) said += text
+  })
+  return new Promise((resolve, reject) => {
+    let trouble: unknown
+    child.once('error', (error) => {
+      trouble = error
+    })
+    child.once('close', (code) => {
+      const message = said.slice(0, LONGEST_MESSAGE).trim()
+      if (code === 0 && trouble === undefined) resolve()
+      else reject(new GitFailed(args, code, message, trouble))
+    })
+  })
+}
+
+/**
+ * safe.directory is honoured by every git only from a global file, and git hosts keep their repositories under a user
+ * of their own; all versions since 2.30 find this file through HOME.
+ */
+function writeHome(home: string): void {
+  mkdirSync(home, { recursive: true, mode: 0o700 })
+  const mine = join(home, `.gitconfig.${process.pid}`)
+  writeFileSync(mine, '[safe]\n\tdirectory = *\n')
+  renameSync(mine, join(home, '.gitconfig'))
+}

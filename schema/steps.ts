@@ -1,0 +1,12 @@
+import { accountsAndCatalogue } from './0001-accounts-and-catalogue.ts'
+import { migrations } from './0002-migrations.ts'
+
+export type Engine = 'sqlite' | 'postgres'
+
+/** One forward-only change of the schema. What has been released is never edited: a mistake is mended by a new step. */
+export interface SchemaStep {
+  name: string
+  statements(engine: Engine): string[]
+}
+
+export const steps: readonly SchemaStep[] = [accountsAndCatalogue, migrations]

@@ -1,0 +1,63 @@
+import type { Db } from '../db/connect.ts'
+import type { AccountsTable, Row } from '../db/tables.ts'
+import { type Account, type AccountType, keyOf } from './account.ts'
+
+export async function listAccounts(db: Db): Promise<Account[]> {
+  const rows = await db.selectFrom('accounts').selectAll().orderBy('login_key').execute()
+  return rows.map(accountOf)
+}
+
+export async function findAccount(db: Db, login: string): Promise<Account | undefined> {
+  const row = await db
+    .selectFrom('accounts')
+    .selectAll()
+    .where('login_key', '=', keyOf(login))
+    .executeTakeFirst()
+  return row && accountOf(row)
+}
+
+/** Made as a plain user if it is new; an account that is there keeps everything but the spelling of its login. */
+export async function ensureAccount(db: Db, login: string, now: number): Promise<Account> {
+  const row = await db
+    .insertInto('accounts')
+    .values({ login, login_key: keyOf(login), type: 'User', site_admin: 0, created_at: now })
+    .onConflict((conflict) => conflict.column('login_key').doUpdateSet({ login }))
+    .returningAll()
+    .executeTakeFirstOrThrow()
+  return accountOf(row)
+}
+
+export interface AccountChange {
+  type?: AccountType
+  siteAdmin?: boolean
+}
+
+/** Creates the account where there is none. */
+export async function setAccount(
+  db: Db,
+  login: string,
+  change: AccountChange,
+  now: number,
+): Promise<Account> {
+  return db.transaction().execute(async (tx) => {
+    const account = (await findAccount(tx, login)) ?? (await ensureAccount(tx, login, now))
+    const changed = { ...account, ...change }
+    await tx
+      .updateTable('accounts')
+      .set({ type: changed.type, site_admin: Number(changed.siteAdmin) })
+      .where('id', '=', account.id)
+      .execute()
+    return changed
+  })
+}
+
+type AccountColumns = Pick<Row<AccountsTable>, 'id' | 'login' | 'type' | 'site_admin'>
+
+export function accountOf(row: AccountColumns): Account {
+  return {
+    id: row.id,
+    login: row.login,
+    type: row.type as AccountType,
+    siteAdmin: row.site_admin === 1,
+  }
+}

@@ -1,0 +1,22 @@
+export const accountTypes = ['User', 'Organization'] as const
+export type AccountType = (typeof accountTypes)[number]
+
+/** What is known of an account: no URLs. */
+export interface Account {
+  id: number
+  login: string
+  type: AccountType
+  siteAdmin: boolean
+}
+
+/** Who is asking. */
+export interface Viewer {
+  account: Account
+  tokenId: number
+}
+
+/** Logins and names are shown as written and compared without regard to case. */
+export const keyOf = (name: string): string => name.toLowerCase()
+
+export const isName = (text: string): boolean =>
+  /^[A-Za-z0-9._-]{1,100}$/.test(text) && text !== '.' && text !== '..'

@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { onEachEngine, openDatabase } from '../../test/support/databases.ts'
+import { ensureAccount, findAccount, listAccounts, setAccount } from './account-store.ts'
+import { createAuthenticator } from './authenticator.ts'
+import { createToken, digestOf, looksLikeToken } from './token.ts'
+import { addToken, listTokens, revokeToken } from './token-store.ts'
+
+const NOW = Date.UTC(2026, 10, 14)
+const DAY = 86_400_000
+
+test('a token is recognisable and its checksum catches a slip', () => {
+  const token = createToken()
+  assert.match(token, /^gwt_[0-9A-Za-z]{38}$/)
+  assert.ok(looksLikeToken(token))
+  const wrong = token.slice(0, 10) + (token[10] === 'a' ? 'b' : 'a') + token.slice(11)
+  assert.equal(looksLikeToken(wrong), false)
+  assert.equal(looksLikeToken(`${token}x`), false)
+  assert.notEqual(createToken(), token)
+})
+
+onEachEngine('accounts', (engine) => {
+  test('are found whatever the case and shown as last written', async (t) => {
+    const { db } = await openDatabase(t, engine)
+    const made = await ensureAccount(db, 'Alice', NOW)
+    assert.deepEqual(made, { id: 1, login: 'Alice', type: 'User', siteAdmin: false })
+    assert.deepEqual(await findAccount(db, 'aLICE'), made)
+    await ensureAccount(db, 'alice', NOW)
+    assert.deepEqual(await listAccounts(db), [{ ...made, login: 'alice' }])
+  })
+
+  test('set changes what was named and nothing else', async (t) => {
+    const { db } = await openDatabase(t, engine)
+    await setAccount(db, 'Octo', { type: 'Organization' }, NOW)
+    const octo = await setAccount(db, 'octo', { siteAdmin: true }, NOW)
+    assert.deepEqual(octo, { id: 1, login: 'Octo', type: 'Organization', siteAdmin: true })
+    assert.deepEqual(await findAccount(db, 'octo'), octo)
+  })
+})
+
+onEachEngine('tokens', (engine) => {
+  test('let their owner in until they expire', async (t) => {
+    const { db } = await openDatabase(t, engine)
+    let now = NOW
+    const { viewerOf } = createAuthenticator({ db, now: () => now })
+    const alice = await ensureAccount(db, 'alice', NOW)
+    const token = await addToken(db, alice, { name: 'laptop', expiresAt: NOW + DAY, now })
+    assert.deepEqual(await viewerOf(token), { account: alice, tokenId: 1 })
+    assert.equal(await viewerOf(createToken()), undefined)
+    assert.equal(await viewerOf('nonsense'), undefined)
+    now += DAY
+    assert.equal(await viewerOf(token), undefined)
+  })
+
+  test('stop working within a second of being revoked', async (t) => {
+    const { db } = await openDatabase(t, engine)
+    let now = NOW
+    const { viewerOf } = createAuthenticator({ db, now: () => now })
+    const alice = await ensureAccount(db, 'alice', NOW)
+    const token = await addToken(db, alice, { name: '', expiresAt: null, now })
+    assert.ok(await viewerOf(token))
+    assert.equal(await revokeToken(db, 1, now), true)
+    assert.equal(await revokeToken(db, 1, now), false)
+    assert.equal(await revokeToken(db, 99, now), false)
+    now += 1000
+    assert.equal(await viewerOf(token), undefined)
+  })
+
+  test('are stored as a digest alone and note their last use', async (t) => {
+    const { db } = await openDatabase(t, engine)
+    const { viewerOf, noteUses } = createAuthenticator({ db, now: () => NOW + 5 })
+    const alice = await ensureAccount(db, 'alice', NOW)
+    const token = await addToken(db, alice, { name: 'ci', expiresAt: null, now: NOW })
+    const stored = JSON.stringify(await db.selectFrom('tokens').selectAll().execute())
+    assert.ok(!stored.includes(token.slice(4, 20)))
+    assert.ok(stored.includes(digestOf(token)))
+    await viewerOf(token)
+    await noteUses()
+    assert.deepEqual(await listTokens(db), [
+      {
+        id: 1,
+        login: 'alice',
+        name: 'ci',
+        createdAt: NOW,
+        expiresAt: null,
+        lastUsedAt: NOW + 5,
+        revokedAt: null,
+      },
+    ])
+  })
+})

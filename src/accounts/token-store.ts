@@ -1,0 +1,86 @@
+import type { Db } from '../db/connect.ts'
+import type { Account, Viewer } from './account.ts'
+import { accountOf } from './account-store.ts'
+import { createToken, digestOf } from './token.ts'
+
+export interface TokenRecord {
+  id: number
+  login: string
+  name: string
+  createdAt: number
+  expiresAt: number | null
+  lastUsedAt: number | null
+  revokedAt: number | null
+}
+
+/** Returns the token itself: the only time anyone sees it. */
+export async function addToken(
+  db: Db,
+  account: Account,
+  { name, expiresAt, now }: { name: string; expiresAt: number | null; now: number },
+): Promise<string> {
+  const token = createToken()
+  await db
+    .insertInto('tokens')
+    .values({
+      account_id: account.id,
+      name,
+      digest: digestOf(token),
+      created_at: now,
+      expires_at: expiresAt,
+      last_used_at: null,
+      revoked_at: null,
+    })
+    .execute()
+  return token
+}
+
+export async function findViewer(db: Db, digest: string, now: number): Promise<Viewer | undefined> {
+  const row = await db
+    .selectFrom('tokens')
+    .innerJoin('accounts', 'accounts.id', 'tokens.account_id')
+    .select(['tokens.id as token_id', 'accounts.id', 'login', 'type', 'site_admin'])
+    .where('digest', '=', digest)
+    .where('revoked_at', 'is', null)
+    .where((is) => is.or([is('expires_at', 'is', null), is('expires_at', '>', now)]))
+    .executeTakeFirst()
+  return row && { account: accountOf(row), tokenId: row.token_id }
+}
+
+export async function listTokens(db: Db): Promise<TokenRecord[]> {
+  const rows = await db
+    .selectFrom('tokens')
+    .innerJoin('accounts', 'accounts.id', 'tokens.account_id')
+    .selectAll('tokens')
+    .select('accounts.login')
+    .orderBy('tokens.id')
+    .execute()
+  return rows.map((row) => ({
+    id: row.id,
+    login: row.login,
+    name: row.name,
+    createdAt: row.created_at,
+    expiresAt: row.expires_at,
+    lastUsedAt: row.last_used_at,
+    revokedAt: row.revoked_at,
+  }))
+}
+
+/** False when there is no such token, or it was revoked before. */
+export async function revokeToken(db: Db, id: number, now: number): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('tokens')
+    .set({ revoked_at: now })
+    .where('id', '=', id)
+    .where('revoked_at', 'is', null)
+    .executeTakeFirst()
+  return numUpdatedRows === 1n
+}
+
+export async function noteTokenUse(db: Db, usedAt: ReadonlyMap<number, number>): Promise<void> {
+  await db.transaction().execute(async (tx) => {
+    for (const [id, at] of usedAt) {
+      await tx.updateTable('tokens').set({ last_used_at: at }).where('id', '=', id).execute()
+    }
+  })
+}

@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { onEachEngine, openDatabase } from '../../test/support/databases.ts'
+import { isUniqueViolation } from './connect.ts'
+
+const account = (login: string) => ({
+  login,
+  login_key: login.toLowerCase(),
+  type: 'User',
+  site_admin: 0,
+  created_at: 1_700_000_000_000,
+})
+
+onEachEngine('the database', (engine) => {
+  test('returns numbers as numbers and rows from returning', async (t) => {
+    const { db } = await openDatabase(t, engine)
+    const made = await db
+      .insertInto('accounts')
+      .values(account('Alice'))
+      .returningAll()
+      .executeTakeFirstOrThrow()
+    assert.deepEqual({ ...made }, { id: 1, ...account('Alice') })
+    const { total } = await db
+      .selectFrom('accounts')
+      .select((of) => of.fn.sum<number>('created_at').as('total'))
+      .executeTakeFirstOrThrow()
+    assert.equal(total, 1_700_000_000_000)
+  })
+
+  test('keeps a transaction apart until it commits, and reads go on meanwhile', async (t) => {
+    const { db } = await openDatabase(t, engine)
+    await db.transaction().execute(async (tx) => {
+      await tx.insertInto('accounts').values(account('alice')).execute()
+      assert.equal((await tx.selectFrom('accounts').selectAll().execute()).length, 1)
+      assert.equal((await db.selectFrom('accounts').selectAll().execute()).length, 0)
+    })
+    assert.equal((await db.selectFrom('accounts').selectAll().execute()).length, 1)
+  })
+
+  test('rolls back whole, and the next writer starts clean', async (t) => {
+    const { db } = await openDatabase(t, engine)
+    const failing = db.transaction().execute(async (tx) => {
+      await tx.insertInto('accounts').values(account('alice')).execute()
+      throw new Error('changed my mind')
+    })
+    await assert.rejects(failing, /changed my mind/)
+    await db.insertInto('accounts').values(account('bob')).execute()
+    const rows = await db.selectFrom('accounts').select('login').execute()
+    assert.deepEqual(
+      rows.map((row) => row.login),
+      ['bob'],
+    )
+  })
+
+  test('runs many writers at once without losing an update', async (t) => {
+    const { db } = await openDatabase(t, engine)
+    await db.insertInto('accounts').values(account('alice')).execute()
+    const increment = () =>
+      db.transaction().execute(async (tx) => {
+        await tx
+          .updateTable('accounts')
+          .set((row) => ({ created_at: row('created_at', '+', 1) }))
+          .execute()
+        await tx.selectFrom('accounts').selectAll().execute()
+      })
+    await Promise.all(Array.from({ length: 40 }, increment))
+    const { created_at } = await db.selectFrom('accounts').selectAll().executeTakeFirstOrThrow()
+    assert.equal(created_at, 1_700_000_000_040)
+  })
+
+  test('knows a unique violation when it sees one', async (t) => {
+    const { db } = await openDatabase(t, engine)
+    await db.insertInto('accounts').values(account('alice')).execute()
+    const again = db.insertInto('accounts').values(account('ALICE')).execute()
+    await assert.rejects(again, (error) => isUniqueViolation(error))
+    assert.equal(isUniqueViolation(new Error('another')), false)
+  })
+})

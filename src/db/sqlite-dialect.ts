@@ -1,0 +1,214 @@
+import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
+import { setTimeout as sleep } from 'node:timers/promises'
+import {
+  CompiledQuery,
+  type DatabaseConnection,
+  type Dialect,
+  type Driver,
+  type QueryResult,
+  SqliteAdapter,
+  SqliteIntrospector,
+  SqliteQueryCompiler,
+} from 'kysely'
+
+const BUSY = 5
+const LONGEST_WAIT_MS = 30_000
+const STATEMENTS_KEPT = 400
+
+/**
+ * Kysely on Node's own SQLite. Two handles on one file: every write and every transaction goes through the first, one
+ * after the other; plain reads go through the second and so never wait behind an open transaction.
+ */
+export function sqliteDialect(path: string): Dialect {
+  return {
+    createAdapter: () => new Adapter(),
+    createDriver: () => new SqliteDriver(path),
+    createIntrospector: (db) => new SqliteIntrospector(db),
+    createQueryCompiler: () => new SqliteQueryCompiler(),
+  }
+}
+
+class Adapter extends SqliteAdapter {
+  override get supportsTransactionalDdl(): boolean {
+    return true
+  }
+  override get supportsMultipleConnections(): boolean {
+    return true
+  }
+}
+
+class SqliteDriver implements Driver {
+  readonly #path: string
+  #reader!: Handle
+  #writer!: Handle
+  #turn: Promise<void> = Promise.resolve()
+
+  constructor(path: string) {
+    this.#path = path
+  }
+
+  async init(): Promise<void> {
+    this.#writer = await Handle.open(this.#path)
+    this.#reader = await Handle.open(this.#path)
+  }
+
+  async acquireConnection(): Promise<SqliteConnection> {
+    return new SqliteConnection(this.#reader, this.#writer, () => this.#takeTurn())
+  }
+
+  async beginTransaction(connection: SqliteConnection): Promise<void> {
+    await connection.begin()
+  }
+
+  async commitTransaction(connection: SqliteConnection): Promise<void> {
+    await connection.end('commit')
+  }
+
+  async rollbackTransaction(connection: SqliteConnection): Promise<void> {
+    await connection.end('rollback')
+  }
+
+  async releaseConnection(): Promise<void> {}
+
+  async destroy(): Promise<void> {
+    const letGo = await this.#takeTurn()
+    this.#reader.close()
+    this.#writer.close()
+    letGo()
+  }
+
+  /** Resolves, when all earlier writers are done, to a function that lets the next one go. */
+  async #takeTurn(): Promise<() => void> {
+    const before = this.#turn
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#turn = promise
+    await before
+    return resolve
+  }
+}
+
+class SqliteConnection implements DatabaseConnection {
+  readonly #reader: Handle
+  readonly #writer: Handle
+  readonly #takeTurn: () => Promise<() => void>
+  #letGo: (() => void) | undefined
+
+  constructor(reader: Handle, writer: Handle, takeTurn: () => Promise<() => void>) {
+    this.#reader = reader
+    this.#writer = writer
+    this.#takeTurn = takeTurn
+  }
+
+  async begin(): Promise<void> {
+    const letGo = await this.#takeTurn()
+    try {
+      // Immediate: an upgrade from read to write fails at once when someone else wrote in between.
+      await this.#writer.execute(CompiledQuery.raw('begin immediate'))
+    } catch (error) {
+      letGo()
+      throw error
+    }
+    this.#letGo = letGo
+  }
+
+  async end(how: 'commit' | 'rollback'): Promise<void> {
+    try {
+      await this.#writer.execute(CompiledQuery.raw(how))
+    } catch (error) {
+      // A commit that failed leaves the transaction open, and the next writer must not inherit it.
+      if (how === 'commit') this.#writer.abandon()
+      throw error
+    } finally {
+      this.#letGo?.()
+      this.#letGo = undefined
+    }
+  }
+
+  async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
+    if (this.#letGo) return this.#writer.execute(query)
+    if (query.query.kind === 'SelectQueryNode') return this.#reader.execute(query)
+    const letGo = await this.#takeTurn()
+    try {
+      return await this.#writer.execute(query)
+    } finally {
+      letGo()
+    }
+  }
+
+  async *streamQuery<R>(query: CompiledQuery): AsyncIterableIterator<QueryResult<R>> {
+    for (const row of (this.#letGo ? this.#writer : this.#reader).iterate(query)) {
+      yield { rows: [row as R] }
+    }
+  }
+}
+
+class Handle {
+  readonly #db: DatabaseSync
+  readonly #statements = new Map<string, StatementSync>()
+
+  private constructor(db: DatabaseSync) {
+    this.#db = db
+  }
+
+  static async open(path: string): Promise<Handle> {
+    // No busy timeout: SQLite would sleep on the only thread. Waiting is done here, between tries.
+    const handle = new Handle(new DatabaseSync(path, { timeout: 0 }))
+    await handle.#patiently(() => handle.#db.exec('pragma journal_mode = wal'))
+    handle.#db.exec('pragma synchronous = full; pragma foreign_keys = on')
+    return handle
+  }
+
+  execute<R>(query: CompiledQuery): Promise<QueryResult<R>> {
+    return this.#patiently(() => {
+      const statement = this.#prepare(query.sql)
+      const values = query.parameters as SQLInputValue[]
+      if (statement.columns().length > 0) {
+        const rows = statement.all(...values) as R[]
+        return { rows, numAffectedRows: BigInt(rows.length) }
+      }
+      const { changes, lastInsertRowid } = statement.run(...values)
+      return { rows: [], numAffectedRows: BigInt(changes), insertId: BigInt(lastInsertRowid) }
+    })
+  }
+
+  iterate(query: CompiledQuery): Iterable<unknown> {
+    // A statement of its own: a cached one may be run again while this iteration is still open.
+    return this.#db.prepare(query.sql).iterate(...(query.parameters as SQLInputValue[]))
+  }
+
+  abandon(): void {
+    if (this.#db.isTransaction) this.#db.exec('rollback')
+  }
+
+  close(): void {
+    this.#statements.clear()
+    this.#db.close()
+  }
+
+  #prepare(sql: string): StatementSync {
+    let statement = this.#statements.get(sql)
+    if (!statement) {
+      if (this.#statements.size >= STATEMENTS_KEPT) this.#statements.clear()
+      statement = this.#db.prepare(sql)
+      this.#statements.set(sql, statement)
+    }
+    return statement
+  }
+
+  async #patiently<T>(act: () => T): Promise<T> {
+    const deadline = Date.now() + LONGEST_WAIT_MS
+    for (let pause = 1; ; pause = Math.min(pause * 2, 50)) {
+      try {
+        return act()
+      } catch (error) {
+        if (!isBusy(error) || Date.now() > deadline) throw error
+        await sleep(pause)
+      }
+    }
+  }
+}
+
+function isBusy(error: unknown): boolean {
+  const code = (error as { errcode?: number }).errcode
+  return code !== undefined && (code & 0xff) === BUSY
+}

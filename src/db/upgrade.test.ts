@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { sql } from 'kysely'
+import { steps } from '../../schema/steps.ts'
+import { databaseOptions, onEachEngine, openDatabase } from '../../test/support/databases.ts'
+import { connect } from './connect.ts'
+import { SchemaTooNew, upgradeSchema } from './upgrade.ts'
+
+onEachEngine('the schema', (engine) => {
+  test('is upgraded once when many start at the same moment', async (t) => {
+    const options = await databaseOptions(t, engine)
+    const databases = Array.from({ length: 6 }, () => connect(options))
+    await Promise.all(databases.map(upgradeSchema))
+    const { rows } = await sql`select step from godwit_schema order by step`.execute(
+      databases[0]!.db,
+    )
+    assert.equal(rows.length, steps.length)
+    await Promise.all(databases.map((database) => database.close()))
+  })
+
+  test('upgrading again changes nothing', async (t) => {
+    const database = await openDatabase(t, engine)
+    const before = await sql`select * from godwit_schema`.execute(database.db)
+    await upgradeSchema(database)
+    const after = await sql`select * from godwit_schema`.execute(database.db)
+    assert.deepEqual(after.rows, before.rows)
+  })
+
+  test('refuses a database that a newer Godwit has upgraded', async (t) => {
+    const database = await openDatabase(t, engine)
+    await sql`insert into godwit_schema (step, name, applied_at) values (999, 'later', 0)`.execute(
+      database.db,
+    )
+    await assert.rejects(upgradeSchema(database), SchemaTooNew)
+  })
+})

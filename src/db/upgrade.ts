@@ -1,0 +1,41 @@
+import { sql } from 'kysely'
+import { steps } from '../../schema/steps.ts'
+import type { Database, Db } from './connect.ts'
+
+/** Any number that nobody else on the same PostgreSQL is likely to lock. */
+const UPGRADE_LOCK = 0x676f64776974
+
+export class SchemaTooNew extends Error {
+  override name = 'SchemaTooNew'
+  constructor(found: number) {
+    super(
+      `the database has schema ${found}, this Godwit knows ${steps.length}: start the newer Godwit that upgraded it`,
+    )
+  }
+}
+
+/**
+ * Brings the database to this binary's schema: all missing steps or none. Several processes may do this at once; one
+ * does the work and the others find it done.
+ */
+export async function upgradeSchema({ db, engine }: Database): Promise<void> {
+  await db.transaction().execute(async (tx) => {
+    if (engine === 'postgres') await sql`select pg_advisory_xact_lock(${UPGRADE_LOCK})`.execute(tx)
+    await sql`create table if not exists godwit_schema (
+      step integer primary key, name text not null, applied_at bigint not null)`.execute(tx)
+    const applied = await appliedSteps(tx)
+    if (applied > steps.length) throw new SchemaTooNew(applied)
+    for (const [index, step] of steps.entries()) {
+      if (index < applied) continue
+      for (const statement of step.statements(engine)) await sql.raw(statement).execute(tx)
+      await sql`insert into godwit_schema (step, name, applied_at)
+        values (${index + 1}, ${step.name}, ${Date.now()})`.execute(tx)
+    }
+  })
+}
+
+async function appliedSteps(db: Db): Promise<number> {
+  const { rows } = await sql<{ step: number | null }>`
+    select max(step) as step from godwit_schema`.execute(db)
+  return rows[0]?.step ?? 0
+}

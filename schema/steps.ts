@@ -1,5 +1,6 @@
 import { accountsAndCatalogue } from './0001-accounts-and-catalogue.ts'
 import { migrations } from './0002-migrations.ts'
+import { jobs } from './0003-jobs.ts'
 
 export type Engine = 'sqlite' | 'postgres'
 
@@ -9,4 +10,4 @@ export interface SchemaStep {
   statements(engine: Engine): string[]
 }
 
-export const steps: readonly SchemaStep[] = [accountsAndCatalogue, migrations]
+export const steps: readonly SchemaStep[] = [accountsAndCatalogue, migrations, jobs]

@@ -11,6 +11,7 @@ export interface Tables {
   collaborators: CollaboratorsTable
   migrations: MigrationsTable
   migration_repositories: MigrationRepositoriesTable
+  jobs: JobsTable
 }
 
 export interface AccountsTable {
@@ -80,6 +81,18 @@ export interface MigrationRepositoriesTable {
   repository_id: number
   full_name: string
   facts: string
+}
+
+export interface JobsTable {
+  id: Generated<number>
+  kind: string
+  payload: string
+  failures: number
+  /** When it may be taken: while someone holds it, the moment their lease is over. */
+  due_at: number
+  created_at: number
+  /** Who holds it; a new value with every claim. */
+  lease: string | null
 }
 
 export type Row<Table> = Selectable<Table>

@@ -1,0 +1,61 @@
+import { type Command, Option } from 'commander'
+import { type Account, type AccountType, accountTypes, isName } from '../accounts/account.ts'
+import {
+  type AccountChange,
+  findAccount,
+  listAccounts,
+  setAccount,
+} from '../accounts/account-store.ts'
+import { addCommand, configOf, printTable, UserMistake } from './command-line.ts'
+import { withDatabase } from './parts.ts'
+
+export function accountCommands(program: Command): void {
+  const account = program.command('account').description('who is known here')
+
+  addCommand(account, 'list', 'all accounts').action(async (_options, command: Command) => {
+    const accounts = await withDatabase(configOf(command), ({ db }) => listAccounts(db))
+    printAccounts(accounts)
+  })
+
+  addCommand(account, 'show <login>', 'one account').action(
+    async (login: string, _options, command: Command) => {
+      const found = await withDatabase(configOf(command), ({ db }) => findAccount(db, login))
+      if (!found) throw new UserMistake(`there is no account ${login}`)
+      printAccounts([found])
+    },
+  )
+
+  addCommand(account, 'set <login>', 'changes an account, or makes it')
+    .addOption(new Option('--type <type>', 'what kind of account it is').choices(accountTypes))
+    .option('--site-admin', 'sees the whole service')
+    .option('--no-site-admin', 'sees only its own')
+    .action(async (login: string, options: AccountOptions, command: Command) => {
+      if (!isName(login)) throw new UserMistake(`"${login}" cannot be a login`)
+      const change: AccountChange = {
+        ...(options.type && { type: options.type }),
+        ...(options.siteAdmin !== undefined && { siteAdmin: options.siteAdmin }),
+      }
+      printAccounts([
+        await withDatabase(configOf(command), ({ db }) =>
+          setAccount(db, login, change, Date.now()),
+        ),
+      ])
+    })
+}
+
+interface AccountOptions {
+  type?: AccountType
+  siteAdmin?: boolean
+}
+
+function printAccounts(accounts: Account[]): void {
+  printTable([
+    ['ID', 'LOGIN', 'TYPE', 'SITE ADMIN'],
+    ...accounts.map(({ id, login, type, siteAdmin }) => [
+      String(id),
+      login,
+      type,
+      siteAdmin ? 'yes' : 'no',
+    ]),
+  ])
+}

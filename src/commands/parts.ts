@@ -1,0 +1,44 @@
+import { join } from 'node:path'
+import type { Config } from '../config.ts'
+import { connect, type Database } from '../db/connect.ts'
+import { upgradeSchema } from '../db/upgrade.ts'
+import { createGit } from '../sources/git.ts'
+import { gitDirectory } from '../sources/git-directory.ts'
+import type { Source } from '../sources/source.ts'
+
+/** The database of this configuration, brought to this binary's schema. */
+export async function openDatabase(
+  { data, databaseUrl }: Config,
+  onIdleError?: (error: Error) => void,
+): Promise<Database> {
+  const database = connect({
+    dataDirectory: data,
+    databaseUrl,
+    ...(onIdleError && { onIdleError }),
+  })
+  try {
+    await upgradeSchema(database)
+  } catch (error) {
+    await database.close()
+    throw error
+  }
+  return database
+}
+
+/** Opens the database for as long as `act` runs. */
+export async function withDatabase<T>(
+  config: Config,
+  act: (database: Database) => Promise<T>,
+): Promise<T> {
+  const database = await openDatabase(config)
+  try {
+    return await act(database)
+  } finally {
+    await database.close()
+  }
+}
+
+export function openSource({ data, git, searchPath }: Config, root: string): Source {
+  const home = join(data, 'git-home')
+  return gitDirectory({ root, git: createGit({ program: git, searchPath, home }) })
+}

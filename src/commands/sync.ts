@@ -1,0 +1,26 @@
+import type { Command } from 'commander'
+import { type SyncReport, syncCatalogue } from '../repositories/sync.ts'
+import { addCommand, configOf, print, UserMistake } from './command-line.ts'
+import { openSource, withDatabase } from './parts.ts'
+
+export function syncCommand(program: Command): void {
+  addCommand(program, 'sync', 'brings the catalogue in line with the repositories on disk').action(
+    async (_options, command: Command) => {
+      const config = configOf(command)
+      if (!config.repositories) throw new UserMistake('--repositories DIR: say which repositories')
+      const source = openSource(config, config.repositories)
+      const report = await withDatabase(config, ({ db }) =>
+        syncCatalogue({ db, source, now: Date.now }),
+      )
+      print(describe(report))
+    },
+  )
+}
+
+function describe({ found, read, missing, broken, refused }: SyncReport): string {
+  return [
+    `${found} repositories, ${read} new or changed, ${missing} gone`,
+    ...broken.map(({ fullName, reason }) => `broken: ${fullName}: ${reason}`),
+    ...refused.map(({ path, reason }) => `refused: ${path}: ${reason}`),
+  ].join('\n')
+}

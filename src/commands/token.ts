@@ -1,0 +1,71 @@
+import { type Command, InvalidArgumentError } from 'commander'
+import { findAccount } from '../accounts/account-store.ts'
+import { addToken, listTokens, revokeToken, type TokenRecord } from '../accounts/token-store.ts'
+import { duration } from '../config-values.ts'
+import { addCommand, configOf, print, printTable, UserMistake } from './command-line.ts'
+import { withDatabase } from './parts.ts'
+
+export function tokenCommands(program: Command): void {
+  const token = program.command('token').description('access tokens')
+
+  addCommand(token, 'add <login>', 'makes a token and prints it: the only time it is shown')
+    .option('--name <name>', 'what it is for', '')
+    .option('--expires <duration>', 'how long it is valid, such as 90d; 0 for ever', lifetime, 0)
+    .action(async (login: string, options: AddOptions, command: Command) => {
+      const now = Date.now()
+      const made = await withDatabase(configOf(command), async ({ db }) => {
+        const account = await findAccount(db, login)
+        if (!account) throw new UserMistake(unknownAccount(login))
+        if (account.type !== 'User') throw new UserMistake(`${account.login} is no person: ${ASK}`)
+        const expiresAt = options.expires === 0 ? null : now + options.expires
+        return addToken(db, account, { name: options.name, expiresAt, now })
+      })
+      print(made)
+    })
+
+  addCommand(token, 'list', 'all tokens, without their secrets').action(
+    async (_options, command: Command) => {
+      const tokens = await withDatabase(configOf(command), ({ db }) => listTokens(db))
+      printTable([
+        ['ID', 'LOGIN', 'NAME', 'STATE', 'CREATED', 'EXPIRES', 'LAST USED'],
+        ...tokens.map(tokenRow),
+      ])
+    },
+  )
+
+  addCommand(token, 'revoke <id>', 'ends a token').action(
+    async (id: string, _options, command: Command) => {
+      const revoked = await withDatabase(configOf(command), ({ db }) =>
+        revokeToken(db, Number(id), Date.now()),
+      )
+      if (!revoked) throw new UserMistake(`there is no valid token ${id}`)
+    },
+  )
+}
+
+interface AddOptions {
+  name: string
+  expires: number
+}
+
+const ASK = 'give a token to a user who administers its repositories'
+const unknownAccount = (login: string) =>
+  `there is no account ${login}: run \`godwit sync\` if it owns repositories, or \`godwit account set ${login}\``
+
+function lifetime(text: string): number {
+  try {
+    return duration(text)
+  } catch (error) {
+    throw new InvalidArgumentError((error as Error).message)
+  }
+}
+
+function tokenRow(token: TokenRecord): string[] {
+  const { id, login, name, createdAt, expiresAt, lastUsedAt, revokedAt } = token
+  const expired = expiresAt !== null && expiresAt <= Date.now()
+  const state = revokedAt !== null ? 'revoked' : expired ? 'expired' : 'valid'
+  return [String(id), login, name || '-', state, ...[createdAt, expiresAt, lastUsedAt].map(day)]
+}
+
+const day = (at: number | null): string =>
+  at === null ? '-' : new Date(at).toISOString().slice(0, 16)

@@ -1,0 +1,107 @@
+import { isIP } from 'node:net'
+import { resolve } from 'node:path'
+
+/** Each reads one option's text, or throws an Error whose message says what is expected of it. */
+
+export const path = (text: string): string => resolve(nonEmpty(text))
+
+export const nonEmpty = (text: string): string => {
+  if (text.trim() === '') throw new Error('must not be empty')
+  return text
+}
+
+export function oneOf<const T extends string>(...values: T[]): (text: string) => T {
+  return (text) => {
+    const value = values.find((each) => each === text)
+    if (value === undefined) throw new Error(`must be one of ${values.join(', ')}`)
+    return value
+  }
+}
+
+export function wholeNumber(least: number, most: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text)
+    if (!/^\d+$/.test(text) || value < least || value > most) {
+      throw new Error(`must be a whole number from ${least} to ${most}`)
+    }
+    return value
+  }
+}
+
+const UNITS: Record<string, number> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
+
+/** `90d`, `24h`, `30m`, `10s`, or `0` for never. In milliseconds. */
+export function duration(text: string): number {
+  if (text === '0') return 0
+  const [, amount, unit] = /^(\d{1,6})([smhd])$/.exec(text) ?? []
+  if (!amount || !unit) throw new Error('must be a duration such as 30s, 15m, 24h or 7d')
+  return Number(amount) * UNITS[unit]!
+}
+
+export interface Listen {
+  host: string
+  port: number
+}
+
+export function listen(text: string): Listen {
+  const [, bracketed, plain, port] = /^(?:\[([^\]]+)\]|([^:]+)):(\d{1,5})$/.exec(text) ?? []
+  const host = bracketed ?? plain
+  if (!host || Number(port) > 65_535) throw new Error('must be HOST:PORT, such as 127.0.0.1:3000')
+  return { host, port: Number(port) }
+}
+
+export function webAddress(text: string): string {
+  const url = URL.parse(text)
+  if (!url || !/^https?:$/.test(url.protocol) || url.search || url.hash || url.username) {
+    throw new Error('must be an http or https address without query or credentials')
+  }
+  return text.replace(/\/+$/, '')
+}
+
+/** An address with `{owner}` and `{name}` in it. */
+export function addressTemplate(text: string): string {
+  if (!text.includes('{owner}') || !text.includes('{name}')) {
+    throw new Error('must contain {owner} and {name}')
+  }
+  return text
+}
+
+export function webAddressTemplate(text: string): string {
+  addressTemplate(text)
+  if (!/^https?:$/.test(URL.parse(text)?.protocol ?? '')) {
+    throw new Error('must be an http or https address')
+  }
+  return text
+}
+
+export function postgresAddress(text: string): string {
+  if (!/^postgres(ql)?:$/.test(URL.parse(text)?.protocol ?? '')) {
+    throw new Error('must be a postgres:// address')
+  }
+  return text
+}
+
+export function timeZone(text: string): string {
+  try {
+    return new Intl.DateTimeFormat('en', { timeZone: text }).resolvedOptions().timeZone && text
+  } catch {
+    throw new Error('must be a time zone such as UTC or Europe/Berlin')
+  }
+}
+
+export function vendorName(text: string): string {
+  if (!/^[a-z][a-z0-9-]*$/.test(text)) throw new Error('must be a lower-case word')
+  return text
+}
+
+/** Addresses and networks, separated by commas. */
+export function networks(text: string): string[] {
+  const parts = text.split(',').map((part) => part.trim())
+  for (const part of parts) {
+    const [address = '', bits] = part.split('/')
+    const longest = isIP(address) === 6 ? 128 : 32
+    const fits = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= longest)
+    if (!isIP(address) || !fits) throw new Error(`"${part}" is no address or network`)
+  }
+  return parts
+}

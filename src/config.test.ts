@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ConfigMistakes, describeConfig, readConfig } from './config.ts'
+
+test('flags win over the environment, the environment over defaults', () => {
+  const env = { GODWIT_VENDOR: 'acme', GODWIT_PREVIEW: 'optional' }
+  const config = readConfig({ vendor: 'forge' }, env)
+  assert.equal(config.vendor, 'forge')
+  assert.equal(config.preview, 'optional')
+  assert.equal(config.timeZone, 'UTC')
+  assert.deepEqual(config.listen, { host: '127.0.0.1', port: 3000 })
+  assert.equal(config.repositories, undefined)
+  assert.throws(() => Object.assign(config, { vendor: 'other' }), TypeError)
+})
+
+test('addresses follow from what is given', () => {
+  const plain = readConfig({ listen: '[::1]:80' }, {})
+  assert.equal(plain.baseUrl, 'http://[::1]:80')
+  const { webUrl, cloneUrl, sshUrl } = readConfig(
+    { baseUrl: 'https://git.example.com/api/', webUrl: 'https://git.example.com/{owner}/{name}' },
+    {},
+  )
+  assert.equal(webUrl, 'https://git.example.com/{owner}/{name}')
+  assert.equal(cloneUrl, 'https://git.example.com/{owner}/{name}.git')
+  assert.equal(sshUrl, 'git@git.example.com:{owner}/{name}.git')
+})
+
+test('every mistake is named at once, by the name it was made under', () => {
+  const wrong = () =>
+    readConfig(
+      {
+        listen: 'nowhere',
+        preview: 'maybe',
+        webUrl: 'https://host/',
+        baseUrl: 'ftp://host',
+        trustedProxies: '10.0.0.0/8,10.0.0.0/99',
+        syncInterval: 'soon',
+        unfinishedMigrations: '0',
+      },
+      { GODWIT_TIME_ZONE: 'Mars/Olympus', GODWIT_VENDR: 'typo', GODWIT_DATABASE_URL: 'mysql://x' },
+    )
+  assert.throws(wrong, (error) => {
+    assert.ok(error instanceof ConfigMistakes)
+    const named = error.mistakes.map((mistake) => mistake.split(':')[0]).sort()
+    assert.deepEqual(named, [
+      '--base-url',
+      '--listen',
+      '--preview',
+      '--sync-interval',
+      '--trusted-proxies',
+      '--unfinished-migrations',
+      '--web-url',
+      'GODWIT_DATABASE_URL',
+      'GODWIT_TIME_ZONE',
+      'GODWIT_VENDR',
+    ])
+    return true
+  })
+})
+
+test('the description tells where each value came from and hides the password', () => {
+  const config = readConfig(
+    { databaseUrl: 'postgres://godwit:s3cret@db.example.com/godwit?password=s3cret' },
+    { GODWIT_SYNC_INTERVAL: '1h' },
+  )
+  const text = describeConfig(config)
+  assert.match(
+    text,
+    /^--database-url +postgres:\/\/godwit:\*\*\*@db.example.com\/godwit \(flag\)$/m,
+  )
+  assert.match(text, /^--sync-interval +1h \(environment\)$/m)
+  assert.match(text, /^--base-url +http:\/\/127.0.0.1:3000 \(default\)$/m)
+  assert.match(text, /^--repositories +\(not set\)$/m)
+  assert.ok(!text.includes('s3cret'))
+})

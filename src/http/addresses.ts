@@ -1,0 +1,51 @@
+/** Where the API and the host's own pages are: the only things beside facts that the wire's JSON is made from. */
+export interface AddressOptions {
+  /** Of the API, without a trailing slash. */
+  baseUrl: string
+  /** Templates with `{owner}` and `{name}`. */
+  webUrl: string
+  cloneUrl: string
+  sshUrl: string
+}
+
+export interface RepositoryAddresses {
+  api: string
+  html: string
+  clone: string
+  ssh: string
+  git: string
+}
+
+export interface Addresses {
+  api: string
+  documentation: string
+  userHtml(login: string): string
+  avatar(accountId: number): string
+  repository(owner: string, name: string): RepositoryAddresses
+}
+
+export function addressesFrom({ baseUrl, webUrl, cloneUrl, sshUrl }: AddressOptions): Addresses {
+  // A person's page is the part of the template that does not depend on the repository.
+  const userTemplate = webUrl.split('{name}')[0]!.replace(/\/$/, '')
+  const webOrigin = new URL(fill(webUrl, 'owner', 'name')).origin
+  return {
+    api: baseUrl,
+    documentation: `${baseUrl}/docs`,
+    userHtml: (login) => fill(userTemplate, login, ''),
+    avatar: (accountId) => `${webOrigin}/avatars/u/${accountId}?v=4`,
+    repository(owner, name) {
+      const clone = fill(cloneUrl, owner, name)
+      return {
+        api: `${baseUrl}/repos/${owner}/${name}`,
+        html: fill(webUrl, owner, name),
+        clone,
+        ssh: fill(sshUrl, owner, name),
+        git: clone.replace(/^[a-z+]+:/, 'git:'),
+      }
+    },
+  }
+}
+
+function fill(template: string, owner: string, name: string): string {
+  return template.replaceAll('{owner}', owner).replaceAll('{name}', name)
+}

@@ -1,0 +1,49 @@
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import { type Fault, Invalid, NotFound } from '../migrations/refusals.ts'
+import { Refused } from './refusals.ts'
+
+interface ErrorBody {
+  message: string
+  errors?: ({ resource: 'Migration' } & Fault)[]
+}
+
+/** Every refusal, whoever made it, becomes the wire's own shape here and nowhere else. */
+export function errorHandler(documentation: string) {
+  return (error: FastifyError, request: FastifyRequest, reply: FastifyReply): void => {
+    const { status, body } = answerTo(error)
+    if (status === 500) request.log.error({ err: error, id: request.id }, 'request failed')
+    reply
+      .code(status)
+      .header('content-type', 'application/json; charset=utf-8')
+      .send(JSON.stringify({ ...body, documentation_url: documentation, status: String(status) }))
+  }
+}
+
+function answerTo(error: FastifyError): { status: number; body: ErrorBody } {
+  if (error instanceof Refused) return { status: error.status, body: { message: error.message } }
+  if (error instanceof NotFound) return { status: 404, body: { message: 'Not Found' } }
+  if (error instanceof Invalid) return invalid(error.faults)
+  if (error.validation) return invalid(error.validation.map(faultOf))
+  if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
+    return { status: 413, body: { message: 'The request body is too large: 1 MiB at most' } }
+  }
+  const status = error.statusCode ?? 500
+  return status < 500
+    ? { status, body: { message: error.message } }
+    : { status: 500, body: { message: 'Server Error' } }
+}
+
+function invalid(faults: Fault[]): { status: number; body: ErrorBody } {
+  const errors = faults.map((fault) => ({ resource: 'Migration' as const, ...fault }))
+  return { status: 422, body: { message: 'Validation Failed', errors } }
+}
+
+/** `/repositories/3` must be string → the fourth of `repositories` is invalid. */
+function faultOf(complaint: NonNullable<FastifyError['validation']>[number]): Fault {
+  const { missingProperty } = complaint.params
+  if (typeof missingProperty === 'string') return { field: missingProperty, code: 'missing_field' }
+  const [, field = '', index] = complaint.instancePath.split('/')
+  return index === undefined
+    ? { field, code: 'invalid' }
+    : { field, code: 'invalid', index: Number(index) }
+}

@@ -1,0 +1,33 @@
+import type { Paging } from './paging.ts'
+
+/**
+ * The `Link` header of one page, or undefined where all fits on one. Addresses repeat the caller's own query, as it was
+ * spelt, with another page number; the order of the relations is the one clients have always seen.
+ */
+export function linkHeader(
+  address: string,
+  rawQuery: string,
+  { page, perPage }: Paging,
+  total: number,
+): string | undefined {
+  const last = Math.max(1, Math.ceil(total / perPage))
+  if (last === 1 && page === 1) return undefined
+  const relations: [rel: string, page: number][] = []
+  if (page > 1) relations.push(['prev', Math.min(page - 1, last)])
+  if (page < last) relations.push(['next', page + 1])
+  if (page !== last) relations.push(['last', last])
+  if (page > 1) relations.push(['first', 1])
+  return relations
+    .map(([rel, to]) => `<${address}?${withPage(rawQuery, to)}>; rel="${rel}"`)
+    .join(', ')
+}
+
+function withPage(rawQuery: string, page: number): string {
+  const isPage = (part: string) => part === 'page' || part.startsWith('page=')
+  const parts = rawQuery.split('&').filter((part) => part !== '')
+  const at = parts.findIndex(isPage)
+  const others = parts.filter((part, index) => index === at || !isPage(part))
+  if (at < 0) others.push(`page=${page}`)
+  else others[others.findIndex(isPage)] = `page=${page}`
+  return others.join('&').replace(/[<>"\s]/g, encodeURIComponent)
+}

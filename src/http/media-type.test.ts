@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { mediaTypes } from './media-type.ts'
+
+const PREVIEW = 'application/vnd.github.wyandotte-preview+json'
+const V3 = 'application/vnd.github.v3+json'
+const previewed = { previewed: true }
+const plain = { previewed: false }
+const required = mediaTypes({ vendor: 'github', preview: 'required' })
+const optional = mediaTypes({ vendor: 'github', preview: 'optional' })
+
+for (const accept of [
+  PREVIEW,
+  PREVIEW.toUpperCase(),
+  `${V3}, ${PREVIEW}`,
+  `${PREVIEW}; charset=utf-8`,
+  `text/html, ${PREVIEW};q=0.1`,
+]) {
+  test(`required: "${accept}" asks for the preview`, () =>
+    assert.equal(required.choose(accept, previewed), 'github.wyandotte-preview; format=json'))
+}
+
+for (const accept of [
+  undefined,
+  '',
+  '*/*',
+  'application/json',
+  V3,
+  `${PREVIEW};q=0`,
+  'text/html',
+]) {
+  test(`required: "${accept}" does not`, () =>
+    assert.throws(() => required.choose(accept, previewed), {
+      status: 415,
+      message: /^If you would/,
+    }))
+}
+
+for (const accept of [undefined, '', ' ', '*/*', 'application/*', 'application/json', V3]) {
+  test(`optional: "${accept}" is taken`, () =>
+    assert.equal(optional.choose(accept, previewed), 'github.v3; format=json'))
+  test(`required: "${accept}" is taken where there is no preview`, () =>
+    assert.equal(required.choose(accept, plain), 'github.v3; format=json'))
+}
+
+test('the dearest of several types is chosen', () => {
+  assert.equal(
+    optional.choose(`${V3};q=0.2, ${PREVIEW};q=0.8`, previewed),
+    'github.wyandotte-preview; format=json',
+  )
+  assert.equal(optional.choose(`${V3}, ${PREVIEW};q=0.8`, previewed), 'github.v3; format=json')
+})
+
+test('what cannot take JSON is refused in words', () => {
+  assert.throws(() => optional.choose('application/xml', previewed), {
+    status: 415,
+    message: "Unsupported 'Accept' header: 'application/xml'. Must accept 'application/json'.",
+  })
+})
+
+test('the vendor is the one configured', () => {
+  const acme = mediaTypes({ vendor: 'acme', preview: 'required' })
+  assert.equal(
+    acme.choose('application/vnd.acme.wyandotte-preview+json', previewed),
+    'acme.wyandotte-preview; format=json',
+  )
+  assert.throws(() => acme.choose(PREVIEW, previewed), { status: 415 })
+})

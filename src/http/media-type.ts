@@ -1,0 +1,51 @@
+import { previewMissing, unacceptable } from './refusals.ts'
+
+export interface MediaTypeOptions {
+  vendor: string
+  preview: 'required' | 'optional'
+}
+
+export interface MediaTypes {
+  /**
+   * What is spoken on this request, as `x-<vendor>-media-type` puts it. Refuses an `accept` that leaves out JSON, and
+   * on a previewed operation, where the preview is required, one that leaves out the preview.
+   */
+  choose(accept: string | undefined, operation: { previewed: boolean }): string
+}
+
+export function mediaTypes({ vendor, preview }: MediaTypeOptions): MediaTypes {
+  const ours = `application/vnd.${vendor.toLowerCase()}`
+  const previewType = `${ours}.wyandotte-preview+json`
+  const isJson = (type: string) =>
+    ['*/*', 'application/*', 'application/json', `${ours}+json`].includes(type) ||
+    (type.startsWith(`${ours}.`) && type.endsWith('+json'))
+
+  return {
+    choose(accept, { previewed }) {
+      const accepted = accept?.trim() ? parse(accept) : ['*/*']
+      if (previewed && preview === 'required' && !accepted.includes(previewType)) {
+        throw previewMissing()
+      }
+      const best = accepted.find(isJson)
+      if (best === undefined) throw unacceptable(accept ?? '')
+      const spoken =
+        best === previewType || (previewed && preview === 'required') ? 'wyandotte-preview' : 'v3'
+      return `${vendor}.${spoken}; format=json`
+    },
+  }
+}
+
+/** The types of an `accept` header, dearest first; what has q=0 is not accepted at all. */
+function parse(accept: string): string[] {
+  return accept
+    .split(',')
+    .map((range) => {
+      const [type = '', ...parameters] = range.split(';').map((part) => part.trim().toLowerCase())
+      const q = parameters.find((parameter) => parameter.startsWith('q='))
+      const weight = q === undefined ? 1 : Number(q.slice(2))
+      return { type, weight: Number.isFinite(weight) ? weight : 1 }
+    })
+    .filter(({ weight }) => weight > 0)
+    .sort((a, b) => b.weight - a.weight)
+    .map(({ type }) => type)
+}

@@ -1,0 +1,113 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Migration } from '../migrations/migration.ts'
+import {
+  countMigrations,
+  findMigration,
+  listMigrations,
+  repositoriesOf,
+} from '../migrations/migration-store.ts'
+import { NotFound } from '../migrations/refusals.ts'
+import { startMigration } from '../migrations/start-migration.ts'
+import { viewerOf } from './authenticate.ts'
+import { migrationJson, plainRepositoryJson } from './github-json.ts'
+import { linkHeader } from './link-header.ts'
+import { type Paging, pagingOf } from './paging.ts'
+import type { ServerParts } from './server.ts'
+import { type StartBody, startBodySchema, startRequestOf } from './start-request.ts'
+
+type Query = Record<string, unknown>
+interface ById {
+  Params: { migration_id: string }
+  Querystring: Query
+}
+
+const PREVIEWED = { previewed: true }
+
+/** The operations on the caller's own migrations. A handler reads, calls, answers. */
+export function userMigrations(app: FastifyInstance, parts: ServerParts): void {
+  const { db, rendering } = parts
+  const { addresses } = rendering
+
+  app.post<{ Body: StartBody }>(
+    '/user/migrations',
+    { schema: { body: startBodySchema } },
+    async (request, reply) => {
+      const started = await startMigration(parts, viewerOf(request), startRequestOf(request.body))
+      audit(request, 'migration.start', started)
+      const shown = request.body.exclude?.includes('repositories') ? [] : started.repositories
+      const body = migrationJson(started, shown, rendering)
+      return answer(reply.code(201).header('location', body.url), body)
+    },
+  )
+
+  app.get<{ Querystring: Query }>(
+    '/user/migrations',
+    { config: PREVIEWED },
+    async (request, reply) => {
+      const viewer = viewerOf(request)
+      const paging = pagingOf(request.query)
+      const migrations = await listMigrations(db, viewer, paging)
+      setLink(request, reply, paging, await countMigrations(db, viewer))
+      const bodies = migrations.map(async (migration) =>
+        migrationJson(migration, await repositoriesOf(db, migration), rendering),
+      )
+      return answer(reply, await Promise.all(bodies))
+    },
+  )
+
+  app.get<ById>('/user/migrations/:migration_id', { config: PREVIEWED }, async (request, reply) => {
+    const migration = await named(request)
+    const repositories = excludesRepositories(request.query)
+      ? []
+      : await repositoriesOf(db, migration)
+    return answer(reply, migrationJson(migration, repositories, rendering))
+  })
+
+  app.get<ById>(
+    '/user/migrations/:migration_id/repositories',
+    { config: PREVIEWED },
+    async (request, reply) => {
+      const migration = await named(request)
+      const paging = pagingOf(request.query)
+      const repositories = await repositoriesOf(db, migration, paging)
+      setLink(request, reply, paging, migration.repositoryCount)
+      return answer(
+        reply,
+        repositories.map((facts) => plainRepositoryJson(facts, addresses)),
+      )
+    },
+  )
+
+  async function named(request: FastifyRequest<ById>): Promise<Migration> {
+    const id = request.params.migration_id
+    const isId = /^\d{1,15}$/.test(id)
+    const migration = isId ? await findMigration(db, viewerOf(request), Number(id)) : undefined
+    if (!migration) throw new NotFound('no such migration')
+    return migration
+  }
+
+  function setLink(request: FastifyRequest, reply: FastifyReply, paging: Paging, total: number) {
+    const [path, query = ''] = request.url.split('?', 2)
+    const link = linkHeader(`${addresses.api}${path}`, query, paging, total)
+    if (link) reply.header('link', link)
+  }
+}
+
+function answer(reply: FastifyReply, body: unknown): FastifyReply {
+  return reply.header('content-type', 'application/json; charset=utf-8').send(JSON.stringify(body))
+}
+
+/** Comma-joined, repeated, or with brackets: all three are in use. Values that are not known are ignored. */
+function excludesRepositories(query: Query): boolean {
+  return [query.exclude, query['exclude[]']]
+    .flat()
+    .some((value) => typeof value === 'string' && value.split(',').includes('repositories'))
+}
+
+function audit(request: FastifyRequest, action: string, { id, guid }: Migration): void {
+  const { account, tokenId } = viewerOf(request)
+  request.log.info(
+    { audit: action, id: request.id, login: account.login, tokenId, migration: id, guid },
+    action,
+  )
+}

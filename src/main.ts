@@ -1,0 +1,44 @@
+import { Command, CommanderError } from 'commander'
+import { accountCommands } from './commands/account.ts'
+import { addCommand, configOf, print, UserMistake } from './commands/command-line.ts'
+import { serveCommand } from './commands/serve.ts'
+import { syncCommand } from './commands/sync.ts'
+import { tokenCommands } from './commands/token.ts'
+import { ConfigMistakes, describeConfig } from './config.ts'
+import { DataDirectoryInUse } from './db/data-directory-lock.ts'
+import { SchemaTooNew } from './db/upgrade.ts'
+
+const program = new Command('godwit')
+  .description("A migrations service for git hosts that speaks GitHub's User Migrations API")
+  .exitOverride()
+
+serveCommand(program)
+syncCommand(program)
+accountCommands(program)
+tokenCommands(program)
+addCommand(program, 'config', 'prints the settings in force').action((_options, command: Command) =>
+  print(describeConfig(configOf(command))),
+)
+
+const FAILED = 1
+const MISUSED = 2
+
+try {
+  await program.parseAsync()
+} catch (error) {
+  process.exitCode = report(error)
+}
+
+/** Says what went wrong, in as few words as the person needs, and how that counts. */
+function report(error: unknown): number {
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : MISUSED
+  if (error instanceof ConfigMistakes) {
+    for (const mistake of error.mistakes) process.stderr.write(`godwit: ${mistake}\n`)
+    return MISUSED
+  }
+  const isPlain = [UserMistake, DataDirectoryInUse, SchemaTooNew].some(
+    (kind) => error instanceof kind,
+  )
+  process.stderr.write(`godwit: ${isPlain ? (error as Error).message : (error as Error).stack}\n`)
+  return FAILED
+}

@@ -1,0 +1,148 @@
+import { sql } from 'kysely'
+import type { Account, Viewer } from '../accounts/account.ts'
+import type { Db } from '../db/connect.ts'
+import type { MigrationsTable, Row } from '../db/tables.ts'
+import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
+import type { Migration, MigrationOptions } from './migration.ts'
+import { type MigrationState, unfinishedStates } from './states.ts'
+
+/** Rows in one insert: the engines limit how many values a statement takes. */
+const ROWS_AT_ONCE = 500
+
+export interface NewMigration {
+  guid: string
+  owner: Account
+  options: MigrationOptions
+  repositories: RepositoryFacts[]
+  now: number
+}
+
+/** Writes the migration and its snapshot; the caller brings the transaction. */
+export async function insertMigration(tx: Db, migration: NewMigration): Promise<Migration> {
+  const { owner, repositories, now } = migration
+  const row = await tx
+    .insertInto('migrations')
+    .values({
+      guid: migration.guid,
+      owner_id: owner.id,
+      owner: JSON.stringify(owner),
+      options: JSON.stringify(migration.options),
+      state: 'pending',
+      reason: null,
+      repository_count: repositories.length,
+      version: 1,
+      created_at: now,
+      updated_at: now,
+    })
+    .returningAll()
+    .executeTakeFirstOrThrow()
+  const rows = repositories.map((facts, position) => ({
+    migration_id: row.id,
+    position,
+    repository_id: facts.id,
+    full_name: fullNameOf(facts),
+    facts: JSON.stringify(facts),
+  }))
+  for (let at = 0; at < rows.length; at += ROWS_AT_ONCE) {
+    await tx
+      .insertInto('migration_repositories')
+      .values(rows.slice(at, at + ROWS_AT_ONCE))
+      .execute()
+  }
+  return migrationOf(row)
+}
+
+export async function findMigration(
+  db: Db,
+  { account }: Viewer,
+  id: number,
+): Promise<Migration | undefined> {
+  const row = await db
+    .selectFrom('migrations')
+    .selectAll()
+    .where('id', '=', id)
+    .where('owner_id', '=', account.id)
+    .executeTakeFirst()
+  return row && migrationOf(row)
+}
+
+export interface Page {
+  offset: number
+  limit: number
+}
+
+/** Newest first. */
+export async function listMigrations(
+  db: Db,
+  { account }: Viewer,
+  { offset, limit }: Page,
+): Promise<Migration[]> {
+  const rows = await db
+    .selectFrom('migrations')
+    .selectAll()
+    .where('owner_id', '=', account.id)
+    .orderBy('id', 'desc')
+    .limit(limit)
+    .offset(offset)
+    .execute()
+  return rows.map(migrationOf)
+}
+
+export async function countMigrations(db: Db, { account }: Viewer): Promise<number> {
+  const { total } = await db
+    .selectFrom('migrations')
+    .select((of) => of.fn.countAll<number>().as('total'))
+    .where('owner_id', '=', account.id)
+    .executeTakeFirstOrThrow()
+  return total
+}
+
+export async function countUnfinished(db: Db, account: Account): Promise<number> {
+  const { total } = await db
+    .selectFrom('migrations')
+    .select((of) => of.fn.countAll<number>().as('total'))
+    .where('owner_id', '=', account.id)
+    .where('state', 'in', unfinishedStates)
+    .executeTakeFirstOrThrow()
+  return total
+}
+
+/** The snapshot, in the order the caller named the repositories. */
+export async function repositoriesOf(
+  db: Db,
+  migration: Migration,
+  page?: Page,
+): Promise<RepositoryFacts[]> {
+  let query = db
+    .selectFrom('migration_repositories')
+    .select('facts')
+    .where('migration_id', '=', migration.id)
+    .orderBy('position')
+  if (page) {
+    query = query
+      .where('position', '>=', page.offset)
+      .where('position', '<', page.offset + page.limit)
+  }
+  const rows = await query.execute()
+  return rows.map((row) => JSON.parse(row.facts) as RepositoryFacts)
+}
+
+/** Serializes those who start migrations for one account, on both engines: a write lock on the account's row. */
+export async function lockAccount(tx: Db, account: Account): Promise<void> {
+  await sql`update accounts set login_key = login_key where id = ${account.id}`.execute(tx)
+}
+
+function migrationOf(row: Row<MigrationsTable>): Migration {
+  return {
+    id: row.id,
+    guid: row.guid,
+    owner: JSON.parse(row.owner) as Account,
+    options: JSON.parse(row.options) as MigrationOptions,
+    state: row.state as MigrationState,
+    reason: row.reason,
+    repositoryCount: row.repository_count,
+    version: row.version,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  }
+}

@@ -1,0 +1,35 @@
+import type { Account } from '../accounts/account.ts'
+import type { RepositoryFacts } from '../repositories/facts.ts'
+import type { MigrationState } from './states.ts'
+
+/** What the caller asked for, beside the repositories. */
+export interface MigrationOptions {
+  lockRepositories: boolean
+  excludeMetadata: boolean
+  excludeGitData: boolean
+  excludeAttachments: boolean
+  excludeReleases: boolean
+  excludeOwnerProjects: boolean
+  orgMetadataOnly: boolean
+  /** Carry what can be carried and list the rest, rather than fail. */
+  allowPartial: boolean
+}
+
+export interface Migration {
+  id: number
+  guid: string
+  owner: Account
+  options: MigrationOptions
+  state: MigrationState
+  reason: string | null
+  repositoryCount: number
+  /** Moves on with every change of the migration. */
+  version: number
+  createdAt: number
+  updatedAt: number
+}
+
+/** A migration with the repositories it covers, as they were when it started. */
+export interface MigrationWithRepositories extends Migration {
+  repositories: RepositoryFacts[]
+}

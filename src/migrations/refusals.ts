@@ -1,0 +1,32 @@
+/** What may be wrong with one field of a request, in the words the wire uses. */
+export type FaultCode =
+  | 'missing'
+  | 'missing_field'
+  | 'invalid'
+  | 'already_exists'
+  | 'unprocessable'
+  | 'custom'
+
+export interface Fault {
+  field?: string
+  code: FaultCode
+  /** Which element of a list. */
+  index?: number
+  message?: string
+}
+
+/** The request was understood and cannot be done; nothing was changed. */
+export class Invalid extends Error {
+  override name = 'Invalid'
+  readonly faults: Fault[]
+
+  constructor(faults: Fault[]) {
+    super('the request is invalid')
+    this.faults = faults
+  }
+}
+
+/** There is none, or it is not the caller's to know of: the two are never told apart. */
+export class NotFound extends Error {
+  override name = 'NotFound'
+}

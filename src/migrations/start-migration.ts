@@ -1,0 +1,127 @@
+import { randomUUID } from 'node:crypto'
+import { isName, keyOf, type Viewer } from '../accounts/account.ts'
+import type { Db } from '../db/connect.ts'
+import { mayAdminister, type RepositoryFacts } from '../repositories/facts.ts'
+import { factsForViewer } from '../repositories/facts-for-viewer.ts'
+import {
+  type CatalogueEntry,
+  findByName,
+  keyOfEntry,
+  keyOfName,
+  type RepositoryName,
+  rolesOf,
+} from '../repositories/repository-store.ts'
+import { refreshRepositories } from '../repositories/sync.ts'
+import type { Source } from '../sources/source.ts'
+import type { MigrationOptions, MigrationWithRepositories } from './migration.ts'
+import { countUnfinished, insertMigration, lockAccount } from './migration-store.ts'
+import { type Fault, Invalid } from './refusals.ts'
+
+export interface StartParts {
+  db: Db
+  /** Absent where the repositories are not at hand; the catalogue is then taken as it is. */
+  source: Source | undefined
+  now: () => number
+  mostUnfinished: number
+}
+
+export interface StartRequest {
+  /** `owner/name`, or the bare name of one of the caller's own. */
+  repositories: string[]
+  options: MigrationOptions
+}
+
+/** Takes a snapshot of what is known of each repository, and with that the migration exists. All of it or nothing. */
+export async function startMigration(
+  parts: StartParts,
+  viewer: Viewer,
+  { repositories, options }: StartRequest,
+): Promise<MigrationWithRepositories> {
+  const snapshot = options.orgMetadataOnly ? [] : await snapshotOf(parts, viewer, repositories)
+  const migration = await parts.db.transaction().execute(async (tx) => {
+    await lockAccount(tx, viewer.account)
+    if ((await countUnfinished(tx, viewer.account)) >= parts.mostUnfinished) {
+      throw new Invalid([{ code: 'custom', message: tooManyUnfinished(parts.mostUnfinished) }])
+    }
+    return insertMigration(tx, {
+      guid: randomUUID(),
+      owner: viewer.account,
+      options,
+      repositories: snapshot,
+      now: parts.now(),
+    })
+  })
+  return { ...migration, repositories: snapshot }
+}
+
+const tooManyUnfinished = (most: number): string =>
+  `You already have ${most} unfinished migrations. Wait until one of them has ended.`
+
+async function snapshotOf(
+  parts: StartParts,
+  viewer: Viewer,
+  asked: string[],
+): Promise<RepositoryFacts[]> {
+  if (asked.length === 0) throw new Invalid([{ field: 'repositories', code: 'missing_field' }])
+  const names = asked.map((text) => parseName(text, viewer))
+  refuse(names, (name) => name === undefined, 'invalid')
+  const wellFormed = names as RepositoryName[]
+  const firstIndex = new Map(wellFormed.map((name, i) => [keyOfName(name), i] as const).reverse())
+  refuse(wellFormed, (name, i) => firstIndex.get(keyOfName(name)) !== i, 'already_exists')
+
+  const entries = await administered(parts, viewer, wellFormed)
+  // Someone else's repository and one that does not exist get the same answer.
+  refuse(wellFormed, (name) => !entries.has(keyOfName(name)), 'missing')
+  return factsForViewer(
+    parts.db,
+    viewer,
+    wellFormed.map((name) => entries.get(keyOfName(name))!),
+  )
+}
+
+function parseName(text: string, viewer: Viewer): RepositoryName | undefined {
+  const parts = text.split('/')
+  if (parts.length > 2 || !parts.every(isName)) return undefined
+  const [owner, name] = parts.length === 2 ? parts : [viewer.account.login, text]
+  return { owner: owner!, name: name! }
+}
+
+function refuse<T>(
+  names: T[],
+  isWrong: (name: T, index: number) => boolean,
+  code: Fault['code'],
+): void {
+  const faults = names.flatMap((name, index) =>
+    isWrong(name, index) ? [{ field: 'repositories', code, index }] : [],
+  )
+  if (faults.length > 0) throw new Invalid(faults)
+}
+
+/** Those of the named repositories that the viewer owns or administers, with fresh facts where the source is at hand. */
+async function administered(
+  parts: StartParts,
+  viewer: Viewer,
+  names: RepositoryName[],
+): Promise<Map<string, CatalogueEntry>> {
+  let entries = await findAdministered(parts.db, viewer, names)
+  if (parts.source) {
+    // A repository made since the last sync is found too, where it would be the caller's own.
+    const mine = names.filter(
+      (name) => keyOf(name.owner) === keyOf(viewer.account.login) || entries.has(keyOfName(name)),
+    )
+    await refreshRepositories({ ...parts, source: parts.source }, mine)
+    entries = await findAdministered(parts.db, viewer, names)
+  }
+  return entries
+}
+
+async function findAdministered(
+  db: Db,
+  viewer: Viewer,
+  names: RepositoryName[],
+): Promise<Map<string, CatalogueEntry>> {
+  const entries = await findByName(db, names)
+  const roles = await rolesOf(db, viewer, entries)
+  const mine = entries.filter((entry) => mayAdminister(roles.get(entry.id) ?? 'none'))
+  return new Map(mine.map((entry) => [keyOfEntry(entry), entry]))
+}

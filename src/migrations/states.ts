@@ -1,0 +1,28 @@
+export const migrationStates = ['pending', 'exporting', 'exported', 'failed'] as const
+export type MigrationState = (typeof migrationStates)[number]
+
+/** All that may ever happen to a migration's state. There is no way back: a retry is a new migration. */
+const MOVES: Record<MigrationState, readonly MigrationState[]> = {
+  pending: ['exporting', 'failed'],
+  exporting: ['exported', 'failed'],
+  exported: [],
+  failed: [],
+}
+
+export const unfinishedStates: readonly MigrationState[] = migrationStates.filter(
+  (state) => MOVES[state].length > 0,
+)
+
+export class IllegalMove extends Error {
+  override name = 'IllegalMove'
+}
+
+export function assertMove(from: MigrationState, to: MigrationState): void {
+  if (!MOVES[from].includes(to))
+    throw new IllegalMove(`a migration that is ${from} cannot become ${to}`)
+}
+
+/** The states from which `to` can be reached in one move. */
+export function statesBefore(to: MigrationState): readonly MigrationState[] {
+  return migrationStates.filter((from) => MOVES[from].includes(to))
+}

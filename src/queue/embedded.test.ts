@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { onEachEngine, openDatabase } from '../../test/support/databases.ts'
+import { embeddedQueue } from './embedded.ts'
+import { claimJob, releaseAllJobs } from './job-store.ts'
+import { enqueue, handlers, queueContract } from './queue.contract.ts'
+import { LostJob } from './queue.ts'
+
+const quick = { lookEveryMs: 20, firstPauseMs: 1, mostFailures: 2 }
+
+onEachEngine('the embedded queue', (engine) => {
+  queueContract(`embedded on ${engine}`, async (t) => {
+    const { db } = await openDatabase(t, engine)
+    return { db, queue: embeddedQueue({ db, ...quick }) }
+  })
+
+  test('two claimants never hold the same job', async (t) => {
+    const { db } = await openDatabase(t, engine)
+    const queue = embeddedQueue({ db })
+    for (let i = 0; i < 20; i++) await enqueue({ db, queue }, i)
+    const now = Date.now() + 1000
+    const claims = await Promise.all(Array.from({ length: 40 }, () => claimJob(db, now, 60_000)))
+    const held = claims.flatMap((job) => (job ? [job.payload] : []))
+    assert.deepEqual(
+      held.sort((a, b) => Number(a) - Number(b)),
+      Array.from({ length: 20 }, (_, i) => i),
+    )
+  })
+
+  test('a worker whose lease ran out cannot write, and is told to stop', async (t) => {
+    const { db } = await openDatabase(t, engine)
+    const queue = embeddedQueue({ db, ...quick, leaseMs: 300 })
+    const outcome = Promise.withResolvers<unknown>()
+    const { stop } = queue.work(
+      handlers(async (_job, { finish, signal }) => {
+        // What another process does when this one has been silent for too long.
+        await releaseAllJobs(db, 0)
+        assert.ok(await claimJob(db, Date.now(), 60_000))
+        await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
+        outcome.resolve(await finish(async () => 'written').catch((error: unknown) => error))
+      }),
+      { concurrency: 1, onTrouble: () => {} },
+    )
+    t.after(stop)
+    await enqueue({ db, queue }, null)
+    assert.ok((await outcome.promise) instanceof LostJob)
+  })
+})

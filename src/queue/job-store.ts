@@ -1,0 +1,109 @@
+import { randomUUID } from 'node:crypto'
+import type { Db } from '../db/connect.ts'
+import type { Job } from './queue.ts'
+
+/** A job in our hands. The lease is new with every claim: only its holder may touch the job. */
+export interface ClaimedJob extends Job {
+  lease: string
+  failures: number
+}
+
+export async function insertJob(
+  tx: Db,
+  kind: string,
+  payload: unknown,
+  now: number,
+): Promise<void> {
+  await tx
+    .insertInto('jobs')
+    .values({
+      kind,
+      payload: JSON.stringify(payload),
+      failures: 0,
+      due_at: now,
+      created_at: now,
+      lease: null,
+    })
+    .execute()
+}
+
+/**
+ * The job that has been due longest, or undefined. A claimed job is not due again before its lease is over, so there is
+ * no other state: a worker that died simply lets the lease run out.
+ */
+export async function claimJob(
+  db: Db,
+  now: number,
+  leaseMs: number,
+): Promise<ClaimedJob | undefined> {
+  for (;;) {
+    const row = await db
+      .selectFrom('jobs')
+      .selectAll()
+      .where('due_at', '<=', now)
+      .orderBy('due_at')
+      .orderBy('id')
+      .limit(1)
+      .executeTakeFirst()
+    if (!row) return undefined
+    const lease = randomUUID()
+    const { numUpdatedRows } = await db
+      .updateTable('jobs')
+      .set({ lease, due_at: now + leaseMs })
+      .where('id', '=', row.id)
+      .where('due_at', '=', row.due_at)
+      .executeTakeFirst()
+    // Someone else was faster: look again.
+    if (numUpdatedRows === 0n) continue
+    const { id, kind, failures } = row
+    return { id: String(id), kind, failures, payload: JSON.parse(row.payload), lease }
+  }
+}
+
+/** False when the job is no longer ours. */
+export async function renewLease(
+  db: Db,
+  { id, lease }: ClaimedJob,
+  until: number,
+): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('jobs')
+    .set({ due_at: until })
+    .where('id', '=', Number(id))
+    .where('lease', '=', lease)
+    .executeTakeFirst()
+  return numUpdatedRows === 1n
+}
+
+/** False when the job is no longer ours. */
+export async function deleteJob(tx: Db, { id, lease }: ClaimedJob): Promise<boolean> {
+  const { numDeletedRows } = await tx
+    .deleteFrom('jobs')
+    .where('id', '=', Number(id))
+    .where('lease', '=', lease)
+    .executeTakeFirst()
+  return numDeletedRows === 1n
+}
+
+/** Gives the job back, to be tried again from `dueAt` on. */
+export async function returnJob(
+  db: Db,
+  { id, lease }: ClaimedJob,
+  { failures, dueAt }: { failures: number; dueAt: number },
+): Promise<void> {
+  await db
+    .updateTable('jobs')
+    .set({ lease: null, due_at: dueAt, failures })
+    .where('id', '=', Number(id))
+    .where('lease', '=', lease)
+    .execute()
+}
+
+/** For a process that knows it is alone: whatever was claimed before was claimed by the dead. */
+export async function releaseAllJobs(db: Db, now: number): Promise<void> {
+  await db
+    .updateTable('jobs')
+    .set({ lease: null, due_at: now })
+    .where('lease', 'is not', null)
+    .execute()
+}

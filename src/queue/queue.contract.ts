@@ -1,0 +1,165 @@
+import assert from 'node:assert/strict'
+import { describe, type TestContext, test } from 'node:test'
+import type { Db } from '../db/connect.ts'
+import { type Handler, Hopeless, type Job, LostJob, type Queue, type Run } from './queue.ts'
+
+export interface QueueUnderTest {
+  db: Db
+  queue: Queue
+}
+
+/** What every queue must hold to. `make` gives one with short pauses: two failures and a job is given up. */
+export function queueContract(
+  name: string,
+  make: (t: TestContext) => Promise<QueueUnderTest>,
+): void {
+  describe(`queue contract: ${name}`, () => {
+    test('a job runs once, with its payload, when its transaction has committed', async (t) => {
+      const { db, queue } = await make(t)
+      const seen: unknown[] = []
+      const done = Promise.withResolvers<void>()
+      working(t, queue, async (job, { finish }) => {
+        seen.push(job.payload)
+        await finish(async () => {})
+        if (seen.length === 2) done.resolve()
+      })
+      const abandoned = db.transaction().execute(async (tx) => {
+        await queue.enqueue(tx, 'task', 'never')
+        throw new Error('rolled back')
+      })
+      await assert.rejects(abandoned)
+      await enqueue({ db, queue }, { a: 1 })
+      await enqueue({ db, queue }, { a: 2 })
+      await done.promise
+      assert.deepEqual(seen, [{ a: 1 }, { a: 2 }])
+    })
+
+    test('the result and the end of the job are one transaction', async (t) => {
+      const { db, queue } = await make(t)
+      const done = Promise.withResolvers<void>()
+      let runs = 0
+      working(t, queue, async (_job, { finish }) => {
+        runs++
+        await finish(async (tx) => {
+          await insertAccount(tx, `run-${runs}`)
+          if (runs === 1) throw new Error('the disk hiccupped')
+        })
+        done.resolve()
+      })
+      await enqueue({ db, queue }, null)
+      await done.promise
+      assert.deepEqual(await logins(db), ['run-2'])
+    })
+
+    test('what keeps failing is given up, and its owner is told why', async (t) => {
+      const { db, queue } = await make(t)
+      const told = Promise.withResolvers<string>()
+      let runs = 0
+      const failing = async () => {
+        runs++
+        throw new Error('still no luck')
+      }
+      working(t, queue, failing, async (tx, _job, reason) => {
+        await insertAccount(tx, 'told')
+        told.resolve(reason)
+      })
+      await enqueue({ db, queue }, null)
+      assert.equal(await told.promise, 'still no luck')
+      assert.equal(runs, 2)
+    })
+
+    test('what is hopeless is not tried again', async (t) => {
+      const { db, queue } = await make(t)
+      const told = Promise.withResolvers<void>()
+      let runs = 0
+      const hopeless = async () => {
+        runs++
+        throw new Hopeless('there is no such repository')
+      }
+      working(t, queue, hopeless, async () => told.resolve())
+      await enqueue({ db, queue }, null)
+      await told.promise
+      assert.equal(runs, 1)
+    })
+
+    test('stopping gives the job back, and the next worker does it', async (t) => {
+      const { db, queue } = await make(t)
+      const started = Promise.withResolvers<void>()
+      const first = queue.work(
+        handlers(async (_job, { signal }) => {
+          started.resolve()
+          await new Promise((_, reject) => {
+            signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+          })
+        }),
+        { concurrency: 1, onTrouble: () => {} },
+      )
+      await enqueue({ db, queue }, 'again')
+      await started.promise
+      await first.stop()
+      const done = Promise.withResolvers<unknown>()
+      working(t, queue, async (job, { finish }) => {
+        await finish(async () => {})
+        done.resolve(job.payload)
+      })
+      assert.equal(await done.promise, 'again')
+    })
+
+    test('several jobs run side by side, no more than allowed', async (t) => {
+      const { db, queue } = await make(t)
+      let running = 0
+      let most = 0
+      let ended = 0
+      const done = Promise.withResolvers<void>()
+      const both = Promise.withResolvers<void>()
+      const run = async (_job: Job, { finish }: Run) => {
+        most = Math.max(most, ++running)
+        if (running === 2) both.resolve()
+        await both.promise
+        await finish(async () => {})
+        running--
+        if (++ended === 6) done.resolve()
+      }
+      for (let i = 0; i < 6; i++) await enqueue({ db, queue }, i)
+      working(t, queue, run, undefined, 2)
+      await done.promise
+      assert.equal(most, 2)
+    })
+  })
+}
+
+type RunJob = Handler['run']
+
+export function handlers(run: RunJob, gaveUp: Handler['gaveUp'] = async () => {}) {
+  return { task: { run, gaveUp } }
+}
+
+function working(
+  t: TestContext,
+  queue: Queue,
+  run: RunJob,
+  gaveUp?: Handler['gaveUp'],
+  concurrency = 1,
+): void {
+  const onTrouble = (error: unknown) => {
+    if (error instanceof LostJob) throw error
+  }
+  const { stop } = queue.work(handlers(run, gaveUp), { concurrency, onTrouble })
+  t.after(stop)
+}
+
+export async function enqueue({ db, queue }: QueueUnderTest, payload: unknown): Promise<void> {
+  await db.transaction().execute((tx) => queue.enqueue(tx, 'task', payload))
+  queue.wake()
+}
+
+async function insertAccount(tx: Db, login: string): Promise<void> {
+  await tx
+    .insertInto('accounts')
+    .values({ login, login_key: login, type: 'User', site_admin: 0, created_at: 0 })
+    .execute()
+}
+
+async function logins(db: Db): Promise<string[]> {
+  return (await db.selectFrom('accounts').select('login').execute()).map(({ login }) => login)
+}

@@ -1,0 +1,60 @@
+import type { Db } from '../db/connect.ts'
+
+/** A piece of work to be done at least once, by whoever gets to it. The payload is plain JSON. */
+export interface Job {
+  id: string
+  kind: string
+  payload: unknown
+}
+
+export interface Run {
+  /** Aborted when the job was given to someone else, or the process is stopping. */
+  signal: AbortSignal
+  /**
+   * The only way to end a job well: the result is written and the job leaves the queue in one transaction, which fails
+   * where the job is no longer ours. A worker that was given up for dead can thus never write.
+   */
+  finish<T>(write: (tx: Db) => Promise<T>): Promise<T>
+}
+
+export interface Handler {
+  /** Throws when it might go better later, and `Hopeless` when it cannot. */
+  run(job: Job, run: Run): Promise<void>
+  /** Told, in the transaction that drops the job, that nobody will try it again. */
+  gaveUp(tx: Db, job: Job, reason: string): Promise<void>
+}
+
+export type Handlers = Readonly<Record<string, Handler>>
+
+export interface Working {
+  /** Ends what is under way (it stays in the queue) and takes nothing new. */
+  stop(): Promise<void>
+}
+
+export interface WorkOptions {
+  concurrency: number
+  /** Told of every failed run and of trouble with the queue itself. */
+  onTrouble: (error: unknown, job?: Job) => void
+}
+
+/** One small port; a contract suite runs on every implementation. */
+export interface Queue {
+  /** The job exists if and when the caller's transaction commits. */
+  enqueue(tx: Db, kind: string, payload: unknown): Promise<void>
+  /** After that commit: work begins at once rather than at the next look. */
+  wake(): void
+  work(handlers: Handlers, options: WorkOptions): Working
+}
+
+/** Trying again would change nothing. */
+export class Hopeless extends Error {
+  override name = 'Hopeless'
+}
+
+/** The job was given to someone else meanwhile; nothing of this run may be written. */
+export class LostJob extends Error {
+  override name = 'LostJob'
+  constructor(job: Job) {
+    super(`the ${job.kind} job ${job.id} is no longer ours`)
+  }
+}

@@ -1,0 +1,67 @@
+import { keyOf, type Viewer } from '../accounts/account.ts'
+import type { Db } from '../db/connect.ts'
+import { mayRead, permissionsOf, type RepositoryFacts, type Role } from './facts.ts'
+import {
+  type CatalogueEntry,
+  countForks,
+  findByName,
+  keyOfEntry,
+  keyOfName,
+  type RepositoryName,
+  rolesOf,
+} from './repository-store.ts'
+
+/** The catalogue's entries as this viewer sees them, templates included, in the order given. */
+export async function factsForViewer(
+  db: Db,
+  viewer: Viewer,
+  entries: readonly CatalogueEntry[],
+): Promise<RepositoryFacts[]> {
+  const templates = await readTemplates(db, entries)
+  const all = [...entries, ...templates.values()]
+  const roles = await rolesOf(db, viewer, all)
+  const forks = await countForks(db, all)
+
+  const render = (entry: CatalogueEntry, template: RepositoryFacts | null): RepositoryFacts =>
+    factsOf(entry, {
+      role: roles.get(entry.id) ?? 'none',
+      forksCount: forks.get(keyOfEntry(entry)) ?? 0,
+      template,
+    })
+
+  return entries.map((entry) => {
+    const template = templates.get(keyOf(entry.facts.templateRepository ?? ''))
+    const visible = template && mayRead(roles.get(template.id) ?? 'none', template.facts)
+    return render(entry, visible ? render(template, null) : null)
+  })
+}
+
+async function readTemplates(
+  db: Db,
+  entries: readonly CatalogueEntry[],
+): Promise<Map<string, CatalogueEntry>> {
+  const names = new Map<string, RepositoryName>()
+  for (const { facts } of entries) {
+    const [owner, name] = facts.templateRepository?.split('/') ?? []
+    if (owner && name) names.set(keyOfName({ owner, name }), { owner, name })
+  }
+  const found = await findByName(db, [...names.values()])
+  return new Map(found.map((entry) => [keyOfEntry(entry), entry]))
+}
+
+function factsOf(
+  { id, name, owner, facts }: CatalogueEntry,
+  seen: { role: Role; forksCount: number; template: RepositoryFacts | null },
+): RepositoryFacts {
+  const { collaborators, headCommit, templateRepository, forkOf, ...shown } = facts
+  return {
+    id,
+    name,
+    owner,
+    ...shown,
+    fork: forkOf !== null,
+    forksCount: seen.forksCount,
+    permissions: permissionsOf(seen.role, facts),
+    template: seen.template,
+  }
+}

@@ -1,0 +1,75 @@
+import type { Account } from '../accounts/account.ts'
+import type { Permission, SourceFacts } from '../sources/source.ts'
+
+/** Kept for ourselves and never shown: who may do what, and what the next sync need not derive again. */
+type Private = 'collaborators' | 'headCommit' | 'templateRepository' | 'forkOf'
+
+/** A repository as one viewer sees it: what a migration keeps and the wire is rendered from. No URLs. */
+export interface RepositoryFacts extends Omit<SourceFacts, Private> {
+  id: number
+  name: string
+  owner: Account
+  fork: boolean
+  forksCount: number
+  permissions: Permissions
+  /** Null where there is none or the viewer may not read it. A template's own template is not followed. */
+  template: RepositoryFacts | null
+}
+
+export interface Permissions {
+  admin: boolean
+  push: boolean
+  pull: boolean
+}
+
+export type Role = Permission | 'owner' | 'none'
+
+const PUSHES: ReadonlySet<Role> = new Set(['owner', 'admin', 'maintain', 'write'])
+const ADMINISTERS: ReadonlySet<Role> = new Set(['owner', 'admin'])
+
+export const mayRead = (role: Role, facts: Pick<SourceFacts, 'private'>): boolean =>
+  role !== 'none' || !facts.private
+
+export const mayAdminister = (role: Role): boolean => ADMINISTERS.has(role)
+
+export function permissionsOf(role: Role, facts: Pick<SourceFacts, 'private'>): Permissions {
+  return { admin: mayAdminister(role), push: PUSHES.has(role), pull: mayRead(role, facts) }
+}
+
+export function fullNameOf({ owner, name }: { owner: { login: string }; name: string }): string {
+  return `${owner.login}/${name}`
+}
+
+/** What stands in for a repository that was never readable: it can be listed and named, with its problem beside it. */
+export function factsOfUnreadable(now: number): SourceFacts {
+  return {
+    description: '',
+    homepage: null,
+    private: true,
+    defaultBranch: 'main',
+    sizeKib: 0,
+    createdAt: now,
+    pushedAt: now,
+    updatedAt: now,
+    headCommit: null,
+    language: null,
+    license: null,
+    topics: [],
+    archived: false,
+    disabled: false,
+    isTemplate: false,
+    templateRepository: null,
+    forkOf: null,
+    hasIssues: false,
+    hasProjects: false,
+    hasWiki: false,
+    hasPages: false,
+    hasDownloads: false,
+    allowRebaseMerge: true,
+    allowSquashMerge: true,
+    allowMergeCommit: true,
+    deleteBranchOnMerge: false,
+    collaborators: [],
+    mirrorOf: null,
+  }
+}

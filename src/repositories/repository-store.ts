@@ -1,0 +1,152 @@
+import { type Account, keyOf, type Viewer } from '../accounts/account.ts'
+import { accountOf } from '../accounts/account-store.ts'
+import type { Db } from '../db/connect.ts'
+import type { SourceFacts } from '../sources/source.ts'
+import type { Role } from './facts.ts'
+
+/** One row of the catalogue. */
+export interface CatalogueEntry {
+  id: number
+  owner: Account
+  name: string
+  stamp: string
+  facts: SourceFacts
+  problem: string | null
+}
+
+export interface RepositoryName {
+  owner: string
+  name: string
+}
+
+export const keyOfName = ({ owner, name }: RepositoryName): string => keyOf(`${owner}/${name}`)
+
+export const keyOfEntry = ({ owner, name }: CatalogueEntry): string =>
+  keyOfName({ owner: owner.login, name })
+
+/** Names in one query are limited by the engines; a longer list is asked in turns. */
+const NAMES_AT_ONCE = 500
+
+export async function listCatalogue(db: Db): Promise<CatalogueEntry[]> {
+  const rows = await catalogue(db).orderBy('login_key').orderBy('name_key').execute()
+  return rows.map(entryOf)
+}
+
+export async function findByName(db: Db, names: RepositoryName[]): Promise<CatalogueEntry[]> {
+  const namesOfOwner = Map.groupBy(names, ({ owner }) => keyOf(owner))
+  const entries: CatalogueEntry[] = []
+  for (const [ownerKey, owned] of namesOfOwner) {
+    for (let at = 0; at < owned.length; at += NAMES_AT_ONCE) {
+      const keys = owned.slice(at, at + NAMES_AT_ONCE).map(({ name }) => keyOf(name))
+      const rows = await catalogue(db)
+        .where('login_key', '=', ownerKey)
+        .where('name_key', 'in', keys)
+        .execute()
+      entries.push(...rows.map(entryOf))
+    }
+  }
+  return entries
+}
+
+/** What the viewer may do in each; a repository that is not in the map is none of theirs. */
+export async function rolesOf(
+  db: Db,
+  { account }: Viewer,
+  entries: readonly CatalogueEntry[],
+): Promise<Map<number, Role>> {
+  const granted = await db
+    .selectFrom('collaborators')
+    .select(['repository_id', 'permission'])
+    .where('login_key', '=', keyOf(account.login))
+    .execute()
+  const roles = new Map(granted.map((row) => [row.repository_id, row.permission as Role]))
+  for (const entry of entries) if (entry.owner.id === account.id) roles.set(entry.id, 'owner')
+  return roles
+}
+
+/** How many repositories of the catalogue are forks of each of these, by lower-case full name. */
+export async function countForks(
+  db: Db,
+  entries: readonly CatalogueEntry[],
+): Promise<Map<string, number>> {
+  const counts = new Map<string, number>()
+  const keys = entries.map(keyOfEntry)
+  for (let at = 0; at < keys.length; at += NAMES_AT_ONCE) {
+    const rows = await db
+      .selectFrom('repositories')
+      .select(['fork_of', (of) => of.fn.countAll<number>().as('forks')])
+      .where('fork_of', 'in', keys.slice(at, at + NAMES_AT_ONCE))
+      .where('missing_since', 'is', null)
+      .groupBy('fork_of')
+      .execute()
+    for (const row of rows) counts.set(row.fork_of!, row.forks)
+  }
+  return counts
+}
+
+export interface CatalogueUpdate {
+  ownerId: number
+  name: string
+  stamp: string
+  facts: SourceFacts
+  problem: string | null
+}
+
+/** Writes what a sync learnt of one repository. Collaborators go with it, so the caller brings a transaction. */
+export async function putRepository(tx: Db, update: CatalogueUpdate, now: number): Promise<void> {
+  const { facts } = update
+  const columns = {
+    name: update.name,
+    stamp: update.stamp,
+    facts: JSON.stringify(facts),
+    fork_of: facts.forkOf === null ? null : keyOf(facts.forkOf),
+    problem: update.problem,
+    missing_since: null,
+    synced_at: now,
+  }
+  const { id } = await tx
+    .insertInto('repositories')
+    .values({ owner_id: update.ownerId, name_key: keyOf(update.name), ...columns })
+    .onConflict((conflict) => conflict.columns(['owner_id', 'name_key']).doUpdateSet(columns))
+    .returning('id')
+    .executeTakeFirstOrThrow()
+  await tx.deleteFrom('collaborators').where('repository_id', '=', id).execute()
+  const collaborators = new Map(facts.collaborators.map((c) => [keyOf(c.login), c.permission]))
+  if (collaborators.size === 0) return
+  await tx
+    .insertInto('collaborators')
+    .values(
+      [...collaborators].map(([login_key, permission]) => ({
+        repository_id: id,
+        login_key,
+        permission,
+      })),
+    )
+    .execute()
+}
+
+export async function markMissing(db: Db, id: number, now: number): Promise<void> {
+  await db.updateTable('repositories').set({ missing_since: now }).where('id', '=', id).execute()
+}
+
+function catalogue(db: Db) {
+  return db
+    .selectFrom('repositories')
+    .innerJoin('accounts', 'accounts.id', 'repositories.owner_id')
+    .select(['repositories.id', 'repositories.name', 'stamp', 'facts', 'problem'])
+    .select(['accounts.id as owner_id', 'login', 'type', 'site_admin'])
+    .where('missing_since', 'is', null)
+}
+
+type CatalogueRow = Awaited<ReturnType<ReturnType<typeof catalogue>['execute']>>[number]
+
+function entryOf(row: CatalogueRow): CatalogueEntry {
+  return {
+    id: row.id,
+    owner: accountOf({ ...row, id: row.owner_id }),
+    name: row.name,
+    stamp: row.stamp,
+    facts: JSON.parse(row.facts) as SourceFacts,
+    problem: row.problem,
+  }
+}

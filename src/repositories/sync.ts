@@ -1,0 +1,159 @@
+import { ensureAccount } from '../accounts/account-store.ts'
+import type { Db } from '../db/connect.ts'
+import {
+  type FoundRepository,
+  type RefusedEntry,
+  type Source,
+  Unreadable,
+} from '../sources/source.ts'
+import { factsOfUnreadable } from './facts.ts'
+import {
+  type CatalogueEntry,
+  type CatalogueUpdate,
+  findByName,
+  keyOfEntry,
+  keyOfName,
+  listCatalogue,
+  markMissing,
+  putRepository,
+  type RepositoryName,
+} from './repository-store.ts'
+
+export interface SyncParts {
+  db: Db
+  source: Source
+  now: () => number
+}
+
+export interface SyncReport {
+  found: number
+  /** How many had changed and were read. */
+  read: number
+  missing: number
+  broken: { fullName: string; reason: string }[]
+  refused: RefusedEntry[]
+}
+
+/** Git is waited for, not computed by us: a few at a time keep both cores busy. */
+const READ_AT_ONCE = 4
+const WRITTEN_AT_ONCE = 100
+
+/**
+ * Brings the catalogue in line with the source. A repository whose stamp has not moved is not read again; one that
+ * cannot be read keeps its last known facts beside the reason, and never stops the rest.
+ */
+export async function syncCatalogue(parts: SyncParts): Promise<SyncReport> {
+  const known = new Map((await listCatalogue(parts.db)).map((entry) => [keyOfEntry(entry), entry]))
+  const report: SyncReport = { found: 0, read: 0, missing: 0, broken: [], refused: [] }
+  const writer = catalogueWriter(parts)
+  const listed = parts.source.list()[Symbol.asyncIterator]()
+
+  async function work(): Promise<void> {
+    for (let next = await listed.next(); !next.done; next = await listed.next()) {
+      if ('refused' in next.value) {
+        report.refused.push(next.value.refused)
+        continue
+      }
+      const { found } = next.value
+      const key = keyOfName(found)
+      const entry = known.get(key)
+      known.delete(key)
+      report.found++
+      const problem = isUnchanged(found, entry) ? entry.problem : await readAgain(found, entry)
+      if (problem) report.broken.push({ fullName: `${found.owner}/${found.name}`, reason: problem })
+    }
+  }
+
+  async function readAgain(found: FoundRepository, entry?: CatalogueEntry): Promise<string | null> {
+    report.read++
+    const learnt = await learn(parts, found, entry)
+    await writer.put(found.owner, learnt)
+    return learnt.problem
+  }
+
+  await Promise.all(Array.from({ length: READ_AT_ONCE }, work))
+  await writer.flush()
+  for (const gone of known.values()) await markMissing(parts.db, gone.id, parts.now())
+  report.missing = known.size
+  return report
+}
+
+/** The same for a few repositories, by name; what the source does not have is marked missing. */
+export async function refreshRepositories(
+  parts: SyncParts,
+  names: RepositoryName[],
+): Promise<void> {
+  const known = new Map(
+    (await findByName(parts.db, names)).map((entry) => [keyOfEntry(entry), entry]),
+  )
+  const writer = catalogueWriter(parts)
+  const waiting = names.values()
+
+  async function work(): Promise<void> {
+    for (const name of waiting) {
+      const entry = known.get(keyOfName(name))
+      const found = await parts.source.find(name.owner, name.name)
+      if (found && !isUnchanged(found, entry)) {
+        await writer.put(found.owner, await learn(parts, found, entry))
+      } else if (!found && entry) {
+        await markMissing(parts.db, entry.id, parts.now())
+      }
+    }
+  }
+
+  await Promise.all(Array.from({ length: READ_AT_ONCE }, work))
+  await writer.flush()
+}
+
+function isUnchanged(found: FoundRepository, entry?: CatalogueEntry): entry is CatalogueEntry {
+  return (
+    entry !== undefined &&
+    entry.stamp === found.stamp &&
+    entry.name === found.name &&
+    entry.owner.login === found.owner
+  )
+}
+
+type Learnt = Omit<CatalogueUpdate, 'ownerId'>
+
+async function learn(
+  { source, now }: SyncParts,
+  found: FoundRepository,
+  entry?: CatalogueEntry,
+): Promise<Learnt> {
+  const { name, stamp } = found
+  // Facts that stand in for an unreadable repository are no knowledge to build on.
+  const known = entry && entry.problem === null ? entry.facts : undefined
+  try {
+    return { name, stamp, facts: await source.facts(found, known), problem: null }
+  } catch (error) {
+    if (!(error instanceof Unreadable)) throw error
+    return { name, stamp, facts: entry?.facts ?? factsOfUnreadable(now()), problem: error.message }
+  }
+}
+
+/** Gathers rows and commits them together: a transaction a repository would cost a disk flush each. */
+function catalogueWriter({ db, now }: SyncParts) {
+  const owners = new Map<string, number>()
+  let waiting: { owner: string; learnt: Learnt }[] = []
+
+  async function flush(): Promise<void> {
+    const batch = waiting
+    waiting = []
+    if (batch.length === 0) return
+    await db.transaction().execute(async (tx) => {
+      for (const { owner, learnt } of batch) {
+        if (!owners.has(owner)) owners.set(owner, (await ensureAccount(tx, owner, now())).id)
+        await putRepository(tx, { ownerId: owners.get(owner)!, ...learnt }, now())
+      }
+    })
+  }
+
+  return {
+    async put(owner: string, learnt: Learnt): Promise<void> {
+      waiting.push({ owner, learnt })
+      if (waiting.length >= WRITTEN_AT_ONCE) await flush()
+    },
+    flush,
+  }
+}

@@ -1,0 +1,42 @@
+import type { Account } from '../../src/accounts/account.ts'
+import type { RepositoryFacts } from '../../src/repositories/facts.ts'
+
+export const alice: Account = { id: 1, login: 'alice', type: 'User', siteAdmin: false }
+
+/** A repository with every fact set to something telling. */
+export function repositoryFacts(change: Partial<RepositoryFacts> = {}): RepositoryFacts {
+  return {
+    id: 7,
+    name: 'widgets',
+    owner: alice,
+    description: 'Widgets for everyone',
+    homepage: 'https://widgets.example.com',
+    private: false,
+    defaultBranch: 'main',
+    sizeKib: 108,
+    createdAt: Date.UTC(2011, 0, 26, 19, 1, 12),
+    pushedAt: Date.UTC(2011, 0, 26, 19, 6, 43),
+    updatedAt: Date.UTC(2011, 0, 26, 19, 14, 43, 999),
+    language: 'TypeScript',
+    license: 'MIT',
+    topics: ['birds', 'api'],
+    archived: false,
+    disabled: false,
+    isTemplate: true,
+    hasIssues: true,
+    hasProjects: true,
+    hasWiki: true,
+    hasPages: false,
+    hasDownloads: true,
+    allowRebaseMerge: true,
+    allowSquashMerge: true,
+    allowMergeCommit: true,
+    deleteBranchOnMerge: true,
+    mirrorOf: null,
+    fork: false,
+    forksCount: 9,
+    permissions: { admin: true, push: true, pull: true },
+    template: null,
+    ...change,
+  }
+}

@@ -1,6 +1,7 @@
 import { accountsAndCatalogue } from './0001-accounts-and-catalogue.ts'
 import { migrations } from './0002-migrations.ts'
 import { jobs } from './0003-jobs.ts'
+import { exports } from './0004-exports.ts'
 
 export type Engine = 'sqlite' | 'postgres'
 
@@ -10,4 +11,4 @@ export interface SchemaStep {
   statements(engine: Engine): string[]
 }
 
-export const steps: readonly SchemaStep[] = [accountsAndCatalogue, migrations, jobs]
+export const steps: readonly SchemaStep[] = [accountsAndCatalogue, migrations, jobs, exports]

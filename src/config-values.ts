@@ -30,11 +30,13 @@ export function wholeNumber(least: number, most: number): (text: string) => numb
 
 const UNITS: Record<string, number> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
-/** `90d`, `24h`, `30m`, `10s`, or `0` for never. In milliseconds. */
-export function duration(text: string): number {
-  if (text === '0') return 0
+/** The same, or `0` for never. */
+export const duration = (text: string): number => (text === '0' ? 0 : lifetime(text))
+
+/** `90d`, `24h`, `30m` or `10s`, in milliseconds. */
+export function lifetime(text: string): number {
   const [, amount, unit] = /^(\d{1,6})([smhd])$/.exec(text) ?? []
-  if (!amount || !unit) throw new Error('must be a duration such as 30s, 15m, 24h or 7d')
+  if (!Number(amount) || !unit) throw new Error('must be a duration such as 30s, 15m, 24h or 7d')
   return Number(amount) * UNITS[unit]!
 }
 
@@ -46,7 +48,9 @@ export interface Listen {
 export function listen(text: string): Listen {
   const [, bracketed, plain, port] = /^(?:\[([^\]]+)\]|([^:]+)):(\d{1,5})$/.exec(text) ?? []
   const host = bracketed ?? plain
-  if (!host || Number(port) > 65_535) throw new Error('must be HOST:PORT, such as 127.0.0.1:3000')
+  // Port 0 would be known only once we listen, and the addresses that we give out contain it.
+  if (!host || !(Number(port) >= 1 && Number(port) <= 65_535))
+    throw new Error('must be HOST:PORT, such as 127.0.0.1:3000')
   return { host, port: Number(port) }
 }
 

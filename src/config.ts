@@ -1,7 +1,9 @@
+import { availableParallelism } from 'node:os'
 import {
   addressTemplate,
   duration,
   type Listen,
+  lifetime,
   listen,
   networks,
   nonEmpty,
@@ -103,6 +105,30 @@ const options = {
     about: 'how many unfinished migrations an account may have',
     read: wholeNumber(1, 10_000),
     fallback: '10',
+  },
+  archiveTtl: {
+    argument: 'DURATION',
+    about: 'how long an archive can be downloaded',
+    read: lifetime,
+    fallback: '7d',
+  },
+  segmentTtl: {
+    argument: 'DURATION',
+    about: "how long a repository's exported bytes are kept for reuse when no archive names them",
+    read: lifetime,
+    fallback: '30d',
+  },
+  lockTtl: {
+    argument: 'DURATION',
+    about: 'after how long a locked repository opens by itself',
+    read: lifetime,
+    fallback: '24h',
+  },
+  concurrency: {
+    argument: 'N',
+    about: 'how many repositories are exported at a time',
+    read: wholeNumber(1, 256),
+    fallback: String(availableParallelism()),
   },
   syncInterval: {
     argument: 'DURATION',

@@ -51,7 +51,10 @@ export async function setAccount(
   })
 }
 
-type AccountColumns = Pick<Row<AccountsTable>, 'id' | 'login' | 'type' | 'site_admin'>
+type AccountColumns = Pick<
+  Row<AccountsTable>,
+  'id' | 'login' | 'type' | 'site_admin' | 'created_at'
+>
 
 export function accountOf(row: AccountColumns): Account {
   return {
@@ -59,5 +62,6 @@ export function accountOf(row: AccountColumns): Account {
     login: row.login,
     type: row.type as AccountType,
     siteAdmin: row.site_admin === 1,
+    createdAt: row.created_at,
   }
 }

@@ -7,6 +7,8 @@ export interface Account {
   login: string
   type: AccountType
   siteAdmin: boolean
+  /** When it was first seen here, in epoch milliseconds. */
+  createdAt: number
 }
 
 /** Who is asking. */

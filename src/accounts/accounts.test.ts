@@ -23,7 +23,13 @@ onEachEngine('accounts', (engine) => {
   test('are found whatever the case and shown as last written', async (t) => {
     const { db } = await openDatabase(t, engine)
     const made = await ensureAccount(db, 'Alice', NOW)
-    assert.deepEqual(made, { id: 1, login: 'Alice', type: 'User', siteAdmin: false })
+    assert.deepEqual(made, {
+      id: 1,
+      login: 'Alice',
+      type: 'User',
+      siteAdmin: false,
+      createdAt: NOW,
+    })
     assert.deepEqual(await findAccount(db, 'aLICE'), made)
     await ensureAccount(db, 'alice', NOW)
     assert.deepEqual(await listAccounts(db), [{ ...made, login: 'alice' }])
@@ -33,7 +39,13 @@ onEachEngine('accounts', (engine) => {
     const { db } = await openDatabase(t, engine)
     await setAccount(db, 'Octo', { type: 'Organization' }, NOW)
     const octo = await setAccount(db, 'octo', { siteAdmin: true }, NOW)
-    assert.deepEqual(octo, { id: 1, login: 'Octo', type: 'Organization', siteAdmin: true })
+    assert.deepEqual(octo, {
+      id: 1,
+      login: 'Octo',
+      type: 'Organization',
+      siteAdmin: true,
+      createdAt: NOW,
+    })
     assert.deepEqual(await findAccount(db, 'octo'), octo)
   })
 })

@@ -39,7 +39,8 @@ export async function findViewer(db: Db, digest: string, now: number): Promise<V
   const row = await db
     .selectFrom('tokens')
     .innerJoin('accounts', 'accounts.id', 'tokens.account_id')
-    .select(['tokens.id as token_id', 'accounts.id', 'login', 'type', 'site_admin'])
+    .select(['tokens.id as token_id'])
+    .selectAll('accounts')
     .where('digest', '=', digest)
     .where('revoked_at', 'is', null)
     .where((is) => is.or([is('expires_at', 'is', null), is('expires_at', '>', now)]))

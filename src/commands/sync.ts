@@ -1,14 +1,13 @@
 import type { Command } from 'commander'
 import { type SyncReport, syncCatalogue } from '../repositories/sync.ts'
-import { addCommand, configOf, print, UserMistake } from './command-line.ts'
-import { openSource, withDatabase } from './parts.ts'
+import { addCommand, configOf, print } from './command-line.ts'
+import { exportPlaces, openSource, requireRepositories, withDatabase } from './parts.ts'
 
 export function syncCommand(program: Command): void {
   addCommand(program, 'sync', 'brings the catalogue in line with the repositories on disk').action(
     async (_options, command: Command) => {
       const config = configOf(command)
-      if (!config.repositories) throw new UserMistake('--repositories DIR: say which repositories')
-      const source = openSource(config, config.repositories)
+      const source = openSource(exportPlaces(config, requireRepositories(config)))
       const report = await withDatabase(config, ({ db }) =>
         syncCatalogue({ db, source, now: Date.now }),
       )

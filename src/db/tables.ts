@@ -12,6 +12,10 @@ export interface Tables {
   migrations: MigrationsTable
   migration_repositories: MigrationRepositoriesTable
   jobs: JobsTable
+  segments: SegmentsTable
+  archive_segments: ArchiveSegmentsTable
+  repository_locks: RepositoryLocksTable
+  secrets: SecretsTable
 }
 
 export interface AccountsTable {
@@ -73,6 +77,12 @@ export interface MigrationsTable {
   version: number
   created_at: number
   updated_at: number
+  /** How many repositories have not yet come to an end. */
+  remaining: number
+  /** For a migration of organizations alone: which, as they were at the start. */
+  organizations: string | null
+  /** Set while there is an archive. */
+  archive_expires_at: number | null
 }
 
 export interface MigrationRepositoriesTable {
@@ -81,6 +91,51 @@ export interface MigrationRepositoriesTable {
   repository_id: number
   full_name: string
   facts: string
+  /** `carried` or `omitted`, once it has come to an end. */
+  outcome: string | null
+  segment_key: string | null
+  /** Why it was omitted. */
+  reason: string | null
+  finished_at: number | null
+}
+
+export interface SegmentsTable {
+  /** That of the blob. */
+  key: string
+  /** Of what went in; null for the metadata of one migration, which nobody else can use. */
+  fingerprint: string | null
+  repository_id: number | null
+  length: number
+  plain_length: number
+  crc32: number
+  sha256: string
+  /** What the manifest says of it. */
+  contents: string | null
+  /** What the next snapshot of the same repository need not prove again. */
+  verified: string | null
+  created_at: number
+  /** When an export last took it into use, or an archive last let go of it. */
+  named_at: number
+}
+
+export interface ArchiveSegmentsTable {
+  migration_id: number
+  position: number
+  segment_key: string
+}
+
+export interface RepositoryLocksTable {
+  migration_id: number
+  repository_id: number
+  locked_at: number
+  expires_at: number
+  /** Let go, but perhaps not yet undone at the source: the row goes when it is. */
+  released_at: number | null
+}
+
+export interface SecretsTable {
+  name: string
+  value: string
 }
 
 export interface JobsTable {

@@ -1,4 +1,5 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import type { Logger } from 'pino'
 import { type Fault, Invalid, NotFound } from '../migrations/refusals.ts'
 import { Refused } from './refusals.ts'
 
@@ -8,10 +9,10 @@ interface ErrorBody {
 }
 
 /** Every refusal, whoever made it, becomes the wire's own shape here and nowhere else. */
-export function errorHandler(documentation: string) {
+export function errorHandler(documentation: string, log: Logger) {
   return (error: FastifyError, request: FastifyRequest, reply: FastifyReply): void => {
     const { status, body } = answerTo(error)
-    if (status === 500) request.log.error({ err: error, id: request.id }, 'request failed')
+    if (status === 500) log.error({ err: error, id: request.id }, 'request failed')
     reply
       .code(status)
       .header('content-type', 'application/json; charset=utf-8')

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { alice, repositoryFacts } from '../../test/support/facts.ts'
 import type { Migration } from '../migrations/migration.ts'
-import { addressesFrom } from './addresses.ts'
+import { addressesFrom } from '../repositories/addresses.ts'
 import {
   extendedRepositoryJson,
   migrationJson,
@@ -150,6 +150,7 @@ const migration: Migration = {
   version: 1,
   createdAt: Date.UTC(2026, 10, 14, 8, 30, 0, 400),
   updatedAt: Date.UTC(2026, 6, 14, 8, 30),
+  archiveExpiresAt: null,
 }
 
 describe('the fields of the wire', () => {
@@ -181,6 +182,12 @@ describe('the fields of the wire', () => {
     const { repositories, ...json } = migrationJson(migration, [repositoryFacts()], rendering)
     assertTable(MIGRATION, json)
     for (const repository of repositories) assertTable(EXTENDED, repository)
+  })
+
+  test('migration with an archive: its address as well', () => {
+    const exported = { ...migration, archiveExpiresAt: Date.UTC(2026, 10, 21) }
+    const json = migrationJson(exported, [], rendering)
+    assertTable({ ...MIGRATION, archive_url: 'address', repositories: 'strings' }, json)
   })
 
   test('nulls stand only where nothing is known', () => {

@@ -1,8 +1,8 @@
 import type { components } from '@octokit/openapi-types'
 import type { Account } from '../accounts/account.ts'
 import type { Migration } from '../migrations/migration.ts'
+import type { Addresses } from '../repositories/addresses.ts'
 import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
-import type { Addresses } from './addresses.ts'
 import { licenseJson } from './license-json.ts'
 import { nodeId } from './node-id.ts'
 import { repositoryAddressesJson } from './repository-addresses-json.ts'
@@ -126,6 +126,7 @@ export function migrationJson(
   { addresses, migrationTime }: Rendering,
 ) {
   const { options } = migration
+  const url = `${addresses.api}/user/migrations/${migration.id}`
   return {
     id: migration.id,
     node_id: nodeId('Migration', migration.id),
@@ -140,8 +141,9 @@ export function migrationJson(
     exclude_owner_projects: options.excludeOwnerProjects,
     org_metadata_only: options.orgMetadataOnly,
     repositories: repositories.map((facts) => extendedRepositoryJson(facts, addresses)),
-    url: `${addresses.api}/user/migrations/${migration.id}`,
+    url,
     created_at: migrationTime(migration.createdAt),
     updated_at: migrationTime(migration.updatedAt),
+    ...(migration.archiveExpiresAt !== null && { archive_url: `${url}/archive` }),
   } satisfies Schemas['migration']
 }

@@ -1,6 +1,6 @@
 import type { components } from '@octokit/openapi-types'
 import licenses from 'spdx-license-list'
-import type { Addresses } from './addresses.ts'
+import type { Addresses } from '../repositories/addresses.ts'
 import { nodeId } from './node-id.ts'
 
 export function licenseJson(spdxId: string, addresses: Addresses) {

@@ -21,3 +21,5 @@ export const previewMissing = () =>
   )
 export const unacceptable = (accept: string) =>
   new Refused(415, `Unsupported 'Accept' header: '${accept}'. Must accept 'application/json'.`)
+export const invalidLink = () =>
+  new Refused(403, 'This link is not valid, or not any more. Ask for the archive again.')

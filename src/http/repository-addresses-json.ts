@@ -1,5 +1,5 @@
+import type { Addresses } from '../repositories/addresses.ts'
 import type { RepositoryFacts } from '../repositories/facts.ts'
-import type { Addresses } from './addresses.ts'
 
 /** The forty-odd addresses of a repository. Those with braces are templates and stay unexpanded. */
 export function repositoryAddressesJson(facts: RepositoryFacts, addresses: Addresses) {

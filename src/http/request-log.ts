@@ -1,9 +1,10 @@
 import type { FastifyInstance } from 'fastify'
+import type { Logger } from 'pino'
 
 /** One line a request. The query is left out: a signed link's credential is in it. */
-export function logRequests(app: FastifyInstance): void {
+export function logRequests(app: FastifyInstance, log: Logger): void {
   app.addHook('onResponse', async (request, reply) => {
-    request.log.info(
+    log.info(
       {
         id: request.id,
         method: request.method,

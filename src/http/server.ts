@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto'
-import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
+import Fastify, { type FastifyInstance } from 'fastify'
 import { sql } from 'kysely'
+import type { Logger } from 'pino'
 import type { Authenticator } from '../accounts/authenticator.ts'
 import type { Db } from '../db/connect.ts'
 import { NotFound } from '../migrations/refusals.ts'
 import type { StartParts } from '../migrations/start-migration.ts'
+import { archiveDownload, type DownloadParts } from './archive-download.ts'
 import { authenticate } from './authenticate.ts'
 import { errorHandler } from './github-errors.ts'
 import type { Rendering } from './github-json.ts'
@@ -13,10 +15,11 @@ import { bodyIsNoObject, unparsableBody } from './refusals.ts'
 import { logRequests } from './request-log.ts'
 import { userMigrations } from './user-migrations.ts'
 
-export interface ServerParts extends StartParts {
+export interface ServerParts extends StartParts, DownloadParts {
   db: Db
+  now: () => number
   authenticator: Authenticator
-  log: FastifyBaseLogger
+  log: Logger
   rendering: Rendering
   mediaType: MediaTypeOptions
   /** Addresses or networks whose `x-forwarded-for` is believed. */
@@ -37,8 +40,6 @@ const MOST_BODY_BYTES = 1024 * 1024
 /** Every plugin and route, by name. */
 export function createServer(parts: ServerParts): FastifyInstance {
   const app = Fastify({
-    loggerInstance: parts.log,
-    disableRequestLogging: true,
     genReqId: () => randomUUID(),
     bodyLimit: MOST_BODY_BYTES,
     trustProxy: parts.trustedProxies.length > 0 ? parts.trustedProxies : false,
@@ -47,7 +48,7 @@ export function createServer(parts: ServerParts): FastifyInstance {
     frameworkErrors: (_error, request, reply) => onError(new NotFound() as never, request, reply),
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false, allErrors: true } },
   })
-  const onError = errorHandler(parts.rendering.addresses.documentation)
+  const onError = errorHandler(parts.rendering.addresses.documentation, parts.log)
 
   app.decorateRequest('viewer', null)
   app.setErrorHandler(onError)
@@ -55,8 +56,9 @@ export function createServer(parts: ServerParts): FastifyInstance {
     throw new NotFound()
   })
   readJsonBodies(app)
-  logRequests(app)
+  logRequests(app, parts.log)
   health(app, parts)
+  archiveDownload(app, parts)
   app.register(async (api) => {
     speakTheWire(api, parts)
     userMigrations(api, parts)
@@ -102,12 +104,12 @@ function readJsonBodies(app: FastifyInstance): void {
 }
 
 /** For load balancers: alive at all, and able to do its work. */
-function health(app: FastifyInstance, { db, isCatalogueRead }: ServerParts): void {
+function health(app: FastifyInstance, { db, log, isCatalogueRead }: ServerParts): void {
   app.get('/healthz', async () => ({ status: 'ok' }))
-  app.get('/readyz', async (request, reply) => {
+  app.get('/readyz', async (_request, reply) => {
     const waitingFor = isCatalogueRead() ? [] : ['catalogue']
     await sql`select 1`.execute(db).catch((err: unknown) => {
-      request.log.warn({ err }, 'the database does not answer')
+      log.warn({ err }, 'the database does not answer')
       waitingFor.push('database')
     })
     if (waitingFor.length === 0) return { status: 'ok' }

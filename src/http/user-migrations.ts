@@ -1,4 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { deleteArchive } from '../migrations/delete-archive.ts'
+import { unlockRepository } from '../migrations/locks.ts'
 import type { Migration } from '../migrations/migration.ts'
 import {
   countMigrations,
@@ -25,7 +27,7 @@ const PREVIEWED = { previewed: true }
 
 /** The operations on the caller's own migrations. A handler reads, calls, answers. */
 export function userMigrations(app: FastifyInstance, parts: ServerParts): void {
-  const { db, rendering } = parts
+  const { db, now, log, links, rendering } = parts
   const { addresses } = rendering
 
   app.post<{ Body: StartBody }>(
@@ -78,6 +80,47 @@ export function userMigrations(app: FastifyInstance, parts: ServerParts): void {
     },
   )
 
+  app.get<ById>(
+    '/user/migrations/:migration_id/archive',
+    { config: PREVIEWED },
+    async (request, reply) => {
+      const migration = await named(request)
+      if (migration.archiveExpiresAt === null) throw new NotFound()
+      const link = links.sign(migration.guid, now())
+      // Some clients read the link from the body.
+      return reply.code(302).header('location', link).type('text/plain; charset=utf-8').send(link)
+    },
+  )
+
+  app.delete<ById>(
+    '/user/migrations/:migration_id/archive',
+    { config: PREVIEWED },
+    async (request, reply) => {
+      const migration = await named(request)
+      await deleteArchive(parts, viewerOf(request), migration.id)
+      audit(request, 'migration.delete_archive', migration)
+      return reply.code(204).send()
+    },
+  )
+
+  app.delete<ById & { Params: { repo_name: string } }>(
+    '/user/migrations/:migration_id/repos/:repo_name/lock',
+    { config: PREVIEWED },
+    async (request, reply) => {
+      const migration = await named(request)
+      await unlockRepository(parts, viewerOf(request), migration.id, request.params.repo_name)
+      audit(request, 'migration.unlock_repository', migration)
+      return reply.code(204).send()
+    },
+  )
+
+  /** Who changed what, and by which token. */
+  function audit(request: FastifyRequest, action: string, { id, guid }: Migration): void {
+    const { account, tokenId } = viewerOf(request)
+    const by = { login: account.login, tokenId, from: request.ip }
+    log.info({ audit: action, id: request.id, ...by, migration: id, guid }, action)
+  }
+
   async function named(request: FastifyRequest<ById>): Promise<Migration> {
     const id = request.params.migration_id
     const isId = /^\d{1,15}$/.test(id)
@@ -102,12 +145,4 @@ function excludesRepositories(query: Query): boolean {
   return [query.exclude, query['exclude[]']]
     .flat()
     .some((value) => typeof value === 'string' && value.split(',').includes('repositories'))
-}
-
-function audit(request: FastifyRequest, action: string, { id, guid }: Migration): void {
-  const { account, tokenId } = viewerOf(request)
-  request.log.info(
-    { audit: action, id: request.id, login: account.login, tokenId, migration: id, guid },
-    action,
-  )
 }

@@ -14,6 +14,8 @@ export interface NewMigration {
   owner: Account
   options: MigrationOptions
   repositories: RepositoryFacts[]
+  /** For a migration of organizations alone. */
+  organizations: Account[] | null
   now: number
 }
 
@@ -30,6 +32,9 @@ export async function insertMigration(tx: Db, migration: NewMigration): Promise<
       state: 'pending',
       reason: null,
       repository_count: repositories.length,
+      remaining: repositories.length,
+      organizations: migration.organizations && JSON.stringify(migration.organizations),
+      archive_expires_at: null,
       version: 1,
       created_at: now,
       updated_at: now,
@@ -42,6 +47,10 @@ export async function insertMigration(tx: Db, migration: NewMigration): Promise<
     repository_id: facts.id,
     full_name: fullNameOf(facts),
     facts: JSON.stringify(facts),
+    outcome: null,
+    segment_key: null,
+    reason: null,
+    finished_at: null,
   }))
   for (let at = 0; at < rows.length; at += ROWS_AT_ONCE) {
     await tx
@@ -132,7 +141,7 @@ export async function lockAccount(tx: Db, account: Account): Promise<void> {
   await sql`update accounts set login_key = login_key where id = ${account.id}`.execute(tx)
 }
 
-function migrationOf(row: Row<MigrationsTable>): Migration {
+export function migrationOf(row: Row<MigrationsTable>): Migration {
   return {
     id: row.id,
     guid: row.guid,
@@ -144,5 +153,6 @@ function migrationOf(row: Row<MigrationsTable>): Migration {
     version: row.version,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
+    archiveExpiresAt: row.archive_expires_at,
   }
 }

@@ -27,6 +27,8 @@ export interface Migration {
   version: number
   createdAt: number
   updatedAt: number
+  /** Set while there is an archive to download. */
+  archiveExpiresAt: number | null
 }
 
 /** A migration with the repositories it covers, as they were when it started. */

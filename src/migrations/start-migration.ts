@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { isName, keyOf, type Viewer } from '../accounts/account.ts'
 import type { Db } from '../db/connect.ts'
+import type { Queue } from '../queue/queue.ts'
 import { mayAdminister, type RepositoryFacts } from '../repositories/facts.ts'
 import { factsForViewer } from '../repositories/facts-for-viewer.ts'
+import { administeredOrganizations } from '../repositories/organizations.ts'
 import {
   type CatalogueEntry,
   findByName,
@@ -13,16 +15,21 @@ import {
 } from '../repositories/repository-store.ts'
 import { refreshRepositories } from '../repositories/sync.ts'
 import type { Source } from '../sources/source.ts'
+import { BEGIN_EXPORT } from './export-jobs.ts'
+import { insertLocks } from './lock-store.ts'
+import { settleLocksOf } from './locks.ts'
 import type { MigrationOptions, MigrationWithRepositories } from './migration.ts'
 import { countUnfinished, insertMigration, lockAccount } from './migration-store.ts'
 import { type Fault, Invalid } from './refusals.ts'
 
 export interface StartParts {
   db: Db
+  queue: Queue
   /** Absent where the repositories are not at hand; the catalogue is then taken as it is. */
   source: Source | undefined
   now: () => number
   mostUnfinished: number
+  lockTtlMs: number
 }
 
 export interface StartRequest {
@@ -31,26 +38,47 @@ export interface StartRequest {
   options: MigrationOptions
 }
 
-/** Takes a snapshot of what is known of each repository, and with that the migration exists. All of it or nothing. */
+/**
+ * Takes a snapshot of what is known of each repository, and with that the migration exists: its locks and its export are
+ * written down in the same transaction. All of it or nothing.
+ */
 export async function startMigration(
   parts: StartParts,
   viewer: Viewer,
   { repositories, options }: StartRequest,
 ): Promise<MigrationWithRepositories> {
-  const snapshot = options.orgMetadataOnly ? [] : await snapshotOf(parts, viewer, repositories)
-  const migration = await parts.db.transaction().execute(async (tx) => {
+  const { db, queue, now } = parts
+  const { orgMetadataOnly, lockRepositories } = options
+  const snapshot = orgMetadataOnly ? [] : await snapshotOf(parts, viewer, repositories)
+  const organizations = orgMetadataOnly ? await administeredOrganizations(db, viewer) : null
+  const migration = await db.transaction().execute(async (tx) => {
     await lockAccount(tx, viewer.account)
     if ((await countUnfinished(tx, viewer.account)) >= parts.mostUnfinished) {
       throw new Invalid([{ code: 'custom', message: tooManyUnfinished(parts.mostUnfinished) }])
     }
-    return insertMigration(tx, {
+    const started = await insertMigration(tx, {
       guid: randomUUID(),
       owner: viewer.account,
       options,
       repositories: snapshot,
-      now: parts.now(),
+      organizations,
+      now: now(),
     })
+    if (lockRepositories) {
+      const times = { lockedAt: now(), expiresAt: now() + parts.lockTtlMs }
+      await insertLocks(
+        tx,
+        started.id,
+        snapshot.map(({ id }) => id),
+        times,
+      )
+    }
+    await queue.enqueue(tx, BEGIN_EXPORT, [{ migrationId: started.id }])
+    return started
   })
+  queue.wake()
+  // The export locks as well before it reads, and tells of what stood in the way; doing it here only makes it sooner.
+  if (lockRepositories) await settleLocksOf(parts, migration.id).catch(() => {})
   return { ...migration, repositories: snapshot }
 }
 

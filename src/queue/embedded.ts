@@ -4,7 +4,7 @@ import {
   type ClaimedJob,
   claimJob,
   deleteJob,
-  insertJob,
+  insertJobs,
   renewLease,
   returnJob,
 } from './job-store.ts'
@@ -134,7 +134,7 @@ export function embeddedQueue({
   }
 
   return {
-    enqueue: (tx, kind, payload) => insertJob(tx, kind, payload, now()),
+    enqueue: (tx, kind, payloads) => insertJobs(tx, kind, payloads, now()),
     wake,
     work,
   }

@@ -8,23 +8,29 @@ export interface ClaimedJob extends Job {
   failures: number
 }
 
-export async function insertJob(
+/** Rows in one insert: the engines limit how many values a statement takes. */
+const ROWS_AT_ONCE = 500
+
+export async function insertJobs(
   tx: Db,
   kind: string,
-  payload: unknown,
+  payloads: readonly unknown[],
   now: number,
 ): Promise<void> {
-  await tx
-    .insertInto('jobs')
-    .values({
-      kind,
-      payload: JSON.stringify(payload),
-      failures: 0,
-      due_at: now,
-      created_at: now,
-      lease: null,
-    })
-    .execute()
+  const rows = payloads.map((payload) => ({
+    kind,
+    payload: JSON.stringify(payload),
+    failures: 0,
+    due_at: now,
+    created_at: now,
+    lease: null,
+  }))
+  for (let at = 0; at < rows.length; at += ROWS_AT_ONCE) {
+    await tx
+      .insertInto('jobs')
+      .values(rows.slice(at, at + ROWS_AT_ONCE))
+      .execute()
+  }
 }
 
 /**

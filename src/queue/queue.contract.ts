@@ -24,7 +24,7 @@ export function queueContract(
         if (seen.length === 2) done.resolve()
       })
       const abandoned = db.transaction().execute(async (tx) => {
-        await queue.enqueue(tx, 'task', 'never')
+        await queue.enqueue(tx, 'task', ['never'])
         throw new Error('rolled back')
       })
       await assert.rejects(abandoned)
@@ -149,7 +149,7 @@ function working(
 }
 
 export async function enqueue({ db, queue }: QueueUnderTest, payload: unknown): Promise<void> {
-  await db.transaction().execute((tx) => queue.enqueue(tx, 'task', payload))
+  await db.transaction().execute((tx) => queue.enqueue(tx, 'task', [payload]))
   queue.wake()
 }
 

@@ -39,8 +39,8 @@ export interface WorkOptions {
 
 /** One small port; a contract suite runs on every implementation. */
 export interface Queue {
-  /** The job exists if and when the caller's transaction commits. */
-  enqueue(tx: Db, kind: string, payload: unknown): Promise<void>
+  /** One job a payload. They exist if and when the caller's transaction commits. */
+  enqueue(tx: Db, kind: string, payloads: readonly unknown[]): Promise<void>
   /** After that commit: work begins at once rather than at the next look. */
   wake(): void
   work(handlers: Handlers, options: WorkOptions): Working

@@ -32,7 +32,7 @@ export async function factsForViewer(
   return entries.map((entry) => {
     const template = templates.get(keyOf(entry.facts.templateRepository ?? ''))
     const visible = template && mayRead(roles.get(template.id) ?? 'none', template.facts)
-    return render(entry, visible ? render(template, null) : null)
+    return render(entry, visible ? { ...render(template, null), collaborators: [] } : null)
   })
 }
 
@@ -53,7 +53,7 @@ function factsOf(
   { id, name, owner, facts }: CatalogueEntry,
   seen: { role: Role; forksCount: number; template: RepositoryFacts | null },
 ): RepositoryFacts {
-  const { collaborators, headCommit, templateRepository, forkOf, ...shown } = facts
+  const { headCommit, templateRepository, forkOf, ...shown } = facts
   return {
     id,
     name,

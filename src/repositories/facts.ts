@@ -1,8 +1,8 @@
 import type { Account } from '../accounts/account.ts'
 import type { Permission, SourceFacts } from '../sources/source.ts'
 
-/** Kept for ourselves and never shown: who may do what, and what the next sync need not derive again. */
-type Private = 'collaborators' | 'headCommit' | 'templateRepository' | 'forkOf'
+/** What is of use to the catalogue alone. */
+type Private = 'headCommit' | 'templateRepository' | 'forkOf'
 
 /** A repository as one viewer sees it: what a migration keeps and the wire is rendered from. No URLs. */
 export interface RepositoryFacts extends Omit<SourceFacts, Private> {

@@ -134,7 +134,7 @@ function catalogue(db: Db) {
     .selectFrom('repositories')
     .innerJoin('accounts', 'accounts.id', 'repositories.owner_id')
     .select(['repositories.id', 'repositories.name', 'stamp', 'facts', 'problem'])
-    .select(['accounts.id as owner_id', 'login', 'type', 'site_admin'])
+    .select(['accounts.id as owner_id', 'login', 'type', 'site_admin', 'accounts.created_at'])
     .where('missing_since', 'is', null)
 }
 

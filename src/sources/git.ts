@@ -95,7 +95,15 @@ export function createGit({ program, searchPath, home }: GitOptions): Git {
       killSignal: 'SIGKILL',
       ...(call.signal && { signal: call.signal }),
     })
-    return { stdout: child.stdout, stdin: child.stdin, done: ended(child, args) }
+    // Out of file handles, spawn returns a child without pipes and tells why in an event that nobody would hear.
+    if (!child.stdout) {
+      child.once('error', () => {})
+      throw new Error(`git ${args[0]} could not be started: too many open files`)
+    }
+    const done = ended(child, args)
+    // Who reads the output first looks at `done` later; until then a failure is not an unhandled one.
+    done.catch(() => {})
+    return { stdout: child.stdout, stdin: child.stdin, done }
   }
 
   async function run(args: readonly string[], call: GitCall = {}): Promise<Buffer> {
@@ -110,10 +118,13 @@ export function createGit({ program, searchPath, home }: GitOptions): Git {
     let size = 0
     git.stdout.on('data', (chunk: Buffer) => {
       size += chunk.length
-      if (size > limit) tooMuch.abort(new Error(`git ${args[0]} wrote more than ${limit} bytes`))
+      if (size > limit) tooMuch.abort()
       else chunks.push(chunk)
     })
-    await git.done
+    await git.done.catch((error: unknown) => {
+      if (size <= limit) throw error
+      throw new GitFailed(args, null, `its output is longer than ${limit} bytes`)
+    })
     return Buffer.concat(chunks)
   }
 

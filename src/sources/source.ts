@@ -1,13 +1,20 @@
-/** One repository as a source lists it. */
-export interface FoundRepository {
+import type { Examination } from './examine.ts'
+import type { Snapshot } from './snapshot.ts'
+import type { Verified } from './verify-objects.ts'
+
+export interface RepositoryName {
   owner: string
   name: string
+}
+
+/** One repository as a source lists it. */
+export interface FoundRepository extends RepositoryName {
   /** Changes whenever anything that facts are read from may have changed; costs no git process to make. */
   stamp: string
   hasWiki: boolean
 }
 
-/** Something that stands where a repository would and cannot be taken as one. */
+/** Something that stands where a repository would and cannot be taken as one; `path` is relative to the source. */
 export interface RefusedEntry {
   path: string
   reason: string
@@ -33,7 +40,10 @@ export interface SourceFacts {
   pushedAt: number
   /** The newest of the pushed commits and the files that hold the facts. */
   updatedAt: number
-  /** The commit that HEAD names; null while the branch is unborn. Language and licence were read from its tree. */
+  /**
+   * The commit that HEAD names and whose tree language and licence were read from; null while the branch is unborn, and
+   * where the operator named either, so that what was said by hand is never taken for what a tree holds.
+   */
   headCommit: string | null
   language: string | null
   /** SPDX identifier, such as `MIT`. */
@@ -69,9 +79,27 @@ export class Unreadable extends Error {
 
 /** Where repositories come from. One contract suite runs on every implementation. */
 export interface Source {
+  /** In a fixed order; rejects, rather than ending early, when the source as a whole cannot be read. */
   list(): AsyncIterable<Listed>
   /** The same as its row in `list`, for one repository; undefined when there is none. Case is disregarded. */
   find(owner: string, name: string): Promise<FoundRepository | undefined>
   /** Rejects with Unreadable. */
   facts(repository: FoundRepository, known?: KnownFacts, signal?: AbortSignal): Promise<SourceFacts>
+  /** A cheap look at what a snapshot would hold. Rejects with Unreadable, as do the next two. */
+  examine(repository: FoundRepository, signal: AbortSignal): Promise<Examination>
+  /** The repository at one moment, apart from the source, in a directory below `scratchDirectory`. */
+  snapshot(
+    examination: Examination,
+    scratchDirectory: string,
+    signal: AbortSignal,
+  ): Promise<Snapshot>
+  /** Proves that every object is there; `last` is what the previous snapshot of the same repository has proven. */
+  verify(snapshot: Snapshot, last: Verified | undefined, signal: AbortSignal): Promise<Verified>
+  /**
+   * Refuses pushes to the repository and its wiki until `unlock`; locking twice is locking once. Who holds a lock is the
+   * caller's to count. Rejects with Unreadable, and may then have locked a part: let go of it like any other lock.
+   */
+  lock(repository: RepositoryName): Promise<void>
+  /** Lets pushes in again; a repository that is open, or gone, is left as it is. */
+  unlock(repository: RepositoryName): Promise<void>
 }

@@ -1,7 +1,13 @@
 import type { Account } from '../../src/accounts/account.ts'
 import type { RepositoryFacts } from '../../src/repositories/facts.ts'
 
-export const alice: Account = { id: 1, login: 'alice', type: 'User', siteAdmin: false }
+export const alice: Account = {
+  id: 1,
+  login: 'alice',
+  type: 'User',
+  siteAdmin: false,
+  createdAt: Date.UTC(2010, 0, 1),
+}
 
 /** A repository with every fact set to something telling. */
 export function repositoryFacts(change: Partial<RepositoryFacts> = {}): RepositoryFacts {
@@ -33,6 +39,7 @@ export function repositoryFacts(change: Partial<RepositoryFacts> = {}): Reposito
     allowMergeCommit: true,
     deleteBranchOnMerge: true,
     mirrorOf: null,
+    collaborators: [],
     fork: false,
     forksCount: 9,
     permissions: { admin: true, push: true, pull: true },

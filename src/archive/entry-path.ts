@@ -1,0 +1,11 @@
+export const LONGEST_PATH = 4096
+
+/** Why a path must not be written to or taken from an archive; undefined when it is fit for both. */
+export function unsafePath(path: string): string | undefined {
+  if (path.startsWith('/')) return 'is not relative'
+  if (path.includes('\0')) return 'contains NUL'
+  if (!path.isWellFormed()) return 'is not well-formed Unicode'
+  if (Buffer.byteLength(path) > LONGEST_PATH) return `is longer than ${LONGEST_PATH} bytes`
+  const bad = path.split('/').find((part) => part === '' || part === '.' || part === '..')
+  return bad === undefined ? undefined : `has a part that is ${bad === '' ? 'empty' : `"${bad}"`}`
+}

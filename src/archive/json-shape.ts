@@ -1,0 +1,68 @@
+import { inspect } from 'node:util'
+
+/** Takes a value out of parsed JSON or throws a ShapeWrong; `at` says where in the document it stands. */
+export type Shape<T> = (value: unknown, at: string) => T
+
+class ShapeWrong extends Error {
+  override name = 'ShapeWrong'
+
+  constructor(at: string, expected: string, found: unknown) {
+    super(
+      `${at || 'the document'} is not ${expected}: ${inspect(found, { depth: 0 }).slice(0, 100)}`,
+    )
+  }
+}
+
+/** An object with exactly these fields. */
+export function object<T extends object>(fields: { [K in keyof T]: Shape<T[K]> }): Shape<T> {
+  const known = new Set(Object.keys(fields))
+  return (value, at) => {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+      throw new ShapeWrong(at, 'an object', value)
+    }
+    const field = (key: string) => (at ? `${at}.${key}` : key)
+    const read = [...known].map((key) => {
+      return [key, fields[key as keyof T]((value as Record<string, unknown>)[key], field(key))]
+    })
+    const extra = Object.entries(value).find(([key]) => !known.has(key))
+    if (extra) throw new ShapeWrong(field(extra[0]), 'a known field', extra[1])
+    return Object.fromEntries(read) as T
+  }
+}
+
+export function list<T>(item: Shape<T>): Shape<T[]> {
+  return (value, at) => {
+    if (!Array.isArray(value)) throw new ShapeWrong(at, 'a list', value)
+    return value.map((each, index) => item(each, `${at}[${index}]`))
+  }
+}
+
+export function oneOf<const T>(...allowed: T[]): Shape<T> {
+  return (value, at) => {
+    const found = allowed.find((each) => each === value)
+    if (found === undefined)
+      throw new ShapeWrong(at, allowed.map((a) => inspect(a)).join(' or '), value)
+    return found
+  }
+}
+
+export function text(expected: string, fits: (value: string) => boolean): Shape<string> {
+  return (value, at) => {
+    if (typeof value !== 'string' || !fits(value)) throw new ShapeWrong(at, expected, value)
+    return value
+  }
+}
+
+/** A whole number from 0 up to and including `most`. */
+export function count(most = Number.MAX_SAFE_INTEGER): Shape<number> {
+  return (value, at) => {
+    if (typeof value !== 'number' || !Number.isInteger(value) || value < 0 || value > most) {
+      throw new ShapeWrong(at, `a whole number from 0 to ${most}`, value)
+    }
+    return value
+  }
+}
+
+export function orNull<T>(shape: Shape<T>): Shape<T | null> {
+  return (value, at) => (value === null ? null : shape(value, at))
+}

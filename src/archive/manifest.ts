@@ -1,0 +1,111 @@
+import { count, list, object, oneOf, orNull, type Shape, text } from './json-shape.ts'
+
+/** The entry of an archive that says what is in it. It is written last. */
+export const MANIFEST_PATH = 'godwit-manifest.json'
+
+/** The keys are those of the file. */
+export interface Manifest {
+  format: 1
+  /** The program that wrote it and its version, such as `godwit 0.1.0`. */
+  generator: string
+  migration_guid: string
+  /** ISO 8601, UTC. */
+  created_at: string
+  repositories: ManifestRepository[]
+  omitted: { full_name: string; reason: string }[]
+}
+
+export interface ManifestRepository extends ManifestGit {
+  full_name: string
+  /** The bytes of its files. */
+  size: number
+  segment: { sha256: string; length: number; plain_length: number; crc32: number }
+  wiki: ManifestGit | null
+  lfs: { oid: string; size: number }[]
+}
+
+export interface ManifestGit {
+  object_format: 'sha1' | 'sha256'
+  /** What HEAD says: the name of a ref, or an oid when it is detached. */
+  head: string
+  /** HEAD is not among these. */
+  refs: { name: string; oid: string }[]
+  symrefs: { name: string; target: string }[]
+}
+
+/** The manifest is not one that this version reads; the message says where and why. */
+export class ManifestInvalid extends Error {
+  override name = 'ManifestInvalid'
+}
+
+/** Strict: every field, no other field, and nothing that a restore could stumble over. */
+export function parseManifest(json: string): Manifest {
+  try {
+    return manifest(JSON.parse(json), '')
+  } catch (error) {
+    throw new ManifestInvalid(`${MANIFEST_PATH}: ${(error as Error).message}`, { cause: error })
+  }
+}
+
+const OID = { sha1: /^[0-9a-f]{40}$/, sha256: /^[0-9a-f]{64}$/ }
+const UTC = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/
+const FULL_NAME = /^(?!\.\.?\/)[\w.-]+\/(?!\.\.?$)[\w.-]+$/
+/** Not all of git's rules for names, but those that keep one inside `refs/`. */
+const REF = /^refs(\/(?!\.)[^\p{Cc} ~^:?*[\\/]+)+$/u
+
+const words = text('a text', (value) => value.trim() !== '')
+const sha256 = text('a SHA-256', (value) => OID.sha256.test(value))
+const fullName = text('OWNER/NAME', (value) => FULL_NAME.test(value))
+const refName = text('the name of a ref', (value) => REF.test(value))
+const time = text('a time in UTC', (value) => UTC.test(value) && !Number.isNaN(Date.parse(value)))
+
+/** The oids of a repository are all of its one object format. */
+function gitFields(format: ManifestGit['object_format']) {
+  const isOid = (value: string) => OID[format].test(value)
+  const oid = text(`an oid of ${format}`, isOid)
+  return {
+    object_format: oneOf('sha1', 'sha256'),
+    head: text(`the name of a ref or an oid of ${format}`, (v) => REF.test(v) || isOid(v)),
+    refs: list(object<ManifestGit['refs'][number]>({ name: refName, oid })),
+    symrefs: list(object<ManifestGit['symrefs'][number]>({ name: refName, target: refName })),
+  }
+}
+
+function byFormat<T extends ManifestGit>(
+  shapeOf: (format: ManifestGit['object_format']) => Shape<T>,
+): Shape<T> {
+  const ofSha1 = shapeOf('sha1')
+  const ofSha256 = shapeOf('sha256')
+  return (value, at) => {
+    const format = (value as Partial<T> | null)?.object_format
+    return (format === 'sha256' ? ofSha256 : ofSha1)(value, at)
+  }
+}
+
+const wiki = byFormat((format) => object<ManifestGit>(gitFields(format)))
+
+const repositoryFields = {
+  full_name: fullName,
+  size: count(),
+  segment: object<ManifestRepository['segment']>({
+    sha256,
+    length: count(),
+    plain_length: count(),
+    crc32: count(2 ** 32 - 1),
+  }),
+  wiki: orNull(wiki),
+  lfs: list(object<ManifestRepository['lfs'][number]>({ oid: sha256, size: count() })),
+}
+
+const repository = byFormat((format) =>
+  object<ManifestRepository>({ ...repositoryFields, ...gitFields(format) }),
+)
+
+const manifest = object<Manifest>({
+  format: oneOf(1),
+  generator: words,
+  migration_guid: words,
+  created_at: time,
+  repositories: list(repository),
+  omitted: list(object<Manifest['omitted'][number]>({ full_name: fullName, reason: words })),
+})

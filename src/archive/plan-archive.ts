@@ -1,0 +1,69 @@
+import { createHash } from 'node:crypto'
+import { crc32 } from 'node:zlib'
+import { crc32Combine } from './crc32-combine.ts'
+import { storedBlocks } from './stored-blocks.ts'
+import { TAR_BLOCK } from './tar-header.ts'
+import type { Segment } from './write-segment.ts'
+
+/** A segment and the blob that holds it. */
+export interface StoredSegment extends Segment {
+  key: string
+}
+
+export type ArchivePart = { bytes: Uint8Array; length: number } | { key: string; length: number }
+
+export interface ArchivePlan {
+  length: number
+  plainLength: number
+  /** A strong entity tag with its quotes. */
+  etag: string
+  parts: ArchivePart[]
+}
+
+const GZIP_HEADER = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255])
+const TAR_END = Buffer.alloc(2 * TAR_BLOCK)
+const CLOSING_BLOCK = storedBlocks(TAR_END, { final: true })
+
+/** Everything about an archive that can be known without reading a byte of it. */
+export function planArchive(segments: readonly StoredSegment[]): ArchivePlan {
+  const digest = createHash('sha256').update('godwit archive 1\n')
+  let crc = 0
+  let plainLength = 0
+  for (const segment of segments) {
+    checkSegment(segment)
+    digest.update(`${segment.sha256} ${segment.length}\n`)
+    crc = crc32Combine(crc, segment.crc32, segment.plainLength)
+    plainLength += segment.plainLength
+  }
+  crc = crc32Combine(crc, crc32(TAR_END), TAR_END.length)
+  plainLength += TAR_END.length
+  const parts = [
+    computed(GZIP_HEADER),
+    ...segments.map(({ key, length }) => ({ key, length })),
+    computed(Buffer.concat([CLOSING_BLOCK, gzipTrailer(crc, plainLength)])),
+  ]
+  const length = parts.reduce((sum, part) => sum + part.length, 0)
+  return { length, plainLength, etag: `"${digest.digest('hex')}"`, parts }
+}
+
+const computed = (bytes: Uint8Array): ArchivePart => ({ bytes, length: bytes.length })
+
+function gzipTrailer(crc: number, plainLength: number): Buffer {
+  const trailer = Buffer.alloc(8)
+  trailer.writeUInt32LE(crc, 0)
+  trailer.writeUInt32LE(plainLength % 2 ** 32, 4)
+  return trailer
+}
+
+/** Descriptions come out of a database: one that is off would make an archive that no one can read. */
+function checkSegment({ key, length, plainLength, crc32, sha256 }: StoredSegment): void {
+  const sound =
+    isLength(length) &&
+    isLength(plainLength) &&
+    plainLength % TAR_BLOCK === 0 &&
+    crc32 >>> 0 === crc32 &&
+    /^[0-9a-f]{64}$/.test(sha256)
+  if (!sound) throw new Error(`the description of segment ${key} is malformed`)
+}
+
+const isLength = (value: number): boolean => Number.isSafeInteger(value) && value >= 0

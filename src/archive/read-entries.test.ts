@@ -1,0 +1,178 @@
+import assert from 'node:assert/strict'
+import { Readable } from 'node:stream'
+import { describe, test } from 'node:test'
+import { gunzipSync, gzipSync } from 'node:zlib'
+import {
+  collect,
+  directory,
+  file,
+  lines,
+  MODIFIED_AT,
+  noise,
+  sampleSegments,
+  segmentInMemory,
+} from '../../test/support/archive-samples.ts'
+import { ArchiveDamaged } from './plain-bytes.ts'
+import { planArchive } from './plan-archive.ts'
+import { readArchive } from './read-archive.ts'
+import { readEntries } from './read-entries.ts'
+import type { SegmentEntry } from './write-segment.ts'
+
+async function archiveOf(entries: SegmentEntry[]): Promise<Buffer> {
+  const { bytes, ...segment } = await segmentInMemory(entries)
+  const open = async () => Readable.from([bytes])
+  return collect(readArchive(planArchive([{ key: 'only', ...segment }]), { open }))
+}
+
+async function readAll(archive: Iterable<Buffer> | AsyncIterable<Buffer>) {
+  const read = []
+  for await (const { content, ...entry } of readEntries(archive)) {
+    read.push({ ...entry, content: await collect(content) })
+  }
+  return read
+}
+
+function* chunked(bytes: Buffer, size: number) {
+  for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size)
+}
+
+test('what was written is read, however the stream is cut', async () => {
+  const entries = sampleSegments().flat()
+  const archive = await archiveOf(entries)
+  const expected = await Promise.all(
+    entries.map(async (entry) => ({
+      path: entry.path,
+      kind: entry.kind,
+      modifiedAt: MODIFIED_AT,
+      size: entry.kind === 'file' ? entry.size : 0,
+      content: entry.kind === 'file' ? await collect(entry.open()) : Buffer.alloc(0),
+    })),
+  )
+  for (const size of [511, 65_536, archive.length]) {
+    assert.deepEqual(await readAll(chunked(archive, size)), expected)
+  }
+})
+
+test('content that is not read, or not to its end, is skipped', async () => {
+  const archive = await archiveOf([
+    file('a', noise(900_000)),
+    file('b', noise(900_000)),
+    directory('c'),
+  ])
+  const seen = []
+  for await (const { path, content } of readEntries([archive])) {
+    seen.push(path)
+    if (path === 'b') for await (const _ of content) break
+  }
+  assert.deepEqual(seen, ['a', 'b', 'c'])
+})
+
+test('content that is read too late is an error, not an empty file', async () => {
+  const archive = await archiveOf([file('a', noise(10)), file('b', noise(10))])
+  const entries = []
+  for await (const entry of readEntries([archive])) entries.push(entry)
+  await assert.rejects(collect(entries[0]!.content), /content of a was read after its turn/)
+})
+
+test('leaving the loop closes the stream', async () => {
+  const source = Readable.from(chunked(await archiveOf([file('a', noise(900_000))]), 1000))
+  for await (const _ of readEntries(source)) break
+  assert.ok(source.destroyed)
+})
+
+describe('what goes wrong', () => {
+  const sound = () => archiveOf([file('a', lines(1000)), directory('d')])
+  const tarOf = async () => gunzipSync(await sound())
+  const refused = (archive: Buffer | Buffer[], message: RegExp) =>
+    assert.rejects(readAll([archive].flat()), (error) => {
+      assert.ok(error instanceof ArchiveDamaged, String(error))
+      assert.match(error.message, message)
+      return true
+    })
+  /** A tar with some header's field changed and its checksum put right again. */
+  const altered = (tar: Buffer, header: number, at: number, text: string): Buffer => {
+    tar.write(text, header + at, 'latin1')
+    tar.fill(' ', header + 148, header + 156)
+    const sum = tar.subarray(header, header + 512).reduce((total, byte) => total + byte, 0)
+    tar.write(`${sum.toString(8).padStart(6, '0')}\0 `, header + 148)
+    return gzipSync(tar)
+  }
+
+  test('every truncation', async () => {
+    const archive = await sound()
+    for (let length = 0; length < archive.length; length += 1) {
+      await refused(archive.subarray(0, length), /unexpected end of file|ends too early/)
+    }
+  })
+
+  test('every single byte turned', async () => {
+    const archive = await sound()
+    const harmless = new Set([4, 5, 6, 7, 8, 9]) // time, flags and system of the gzip header
+    for (let at = 0; at < archive.length; at += 1) {
+      if (harmless.has(at)) continue
+      const turned = Buffer.from(archive)
+      turned[at]! ^= 0xff
+      await refused(turned, /^the archive is damaged at byte \d+ of its tar: /)
+    }
+  })
+
+  test('a wrong header checksum, and where', async () => {
+    const tar = await tarOf()
+    tar[1536 + 3]! ^= 1
+    await refused(gzipSync(tar), /at byte 1536 of its tar: the checksum/)
+  })
+
+  test('garbage after the gzip member, in the same chunk and in one of its own', async () => {
+    const archive = await sound()
+    await refused(Buffer.concat([archive, noise(100)]), /[Tt]railing junk/)
+    await refused([archive, noise(100)], /[Tt]railing junk/)
+    await refused([archive, archive], /[Tt]railing junk/)
+  })
+
+  test('anything but zeros after the end of the tar', async () => {
+    const tar = await tarOf()
+    await refused(gzipSync(Buffer.concat([tar, Buffer.from('x')])), /something follows the end/)
+    assert.equal((await readAll([gzipSync(Buffer.concat([tar, Buffer.alloc(9000)]))])).length, 2)
+  })
+
+  test('a tar without its end', async () => {
+    const tar = await tarOf()
+    await refused(gzipSync(tar.subarray(0, -1024)), /at byte 2048 of its tar: it ends too early/)
+    await refused(gzipSync(tar.subarray(0, -512)), /it ends too early/)
+  })
+
+  for (const type of ['1', '2', '3', '6', 'x', 'g', 'K', '\0']) {
+    test(`an entry of type ${JSON.stringify(type)}`, async () => {
+      await refused(altered(await tarOf(), 0, 156, type), /unknown type/)
+    })
+  }
+
+  for (const path of ['/a', '../a', 'a/../../b', './a']) {
+    test(`the path ${path}`, async () => {
+      await refused(altered(await tarOf(), 0, 0, path), /at byte 0 of its tar: the path/)
+    })
+  }
+
+  test('a long name that is announced too long, not UTF-8, or followed by another', async () => {
+    const path = 'n'.repeat(150)
+    const tar = async () => gunzipSync(await archiveOf([file(path, noise(1))]))
+    await refused(altered(await tar(), 0, 124, '77777777777'), /a long name has/)
+    await refused(altered(await tar(), 1024, 156, 'L'), /unknown type "L"/)
+    const spoilt = await tar()
+    spoilt[512 + 7] = 0xff
+    await refused(gzipSync(spoilt), /not UTF-8/)
+  })
+
+  test('a stream that fails, and an abort, come through as they are', async () => {
+    const archive = await sound()
+    const unplugged = new Error('unplugged')
+    async function* failingAfter(length: number) {
+      yield archive.subarray(0, length)
+      throw unplugged
+    }
+    await assert.rejects(readAll(failingAfter(100)), unplugged)
+    await assert.rejects(readAll(failingAfter(archive.length)), unplugged)
+    const signal = AbortSignal.abort()
+    await assert.rejects(readEntries([archive], { signal }).next(), { name: 'AbortError' })
+  })
+})

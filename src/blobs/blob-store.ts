@@ -1,0 +1,83 @@
+import type { Readable } from 'node:stream'
+
+export type Bytes = AsyncIterable<Uint8Array> | Iterable<Uint8Array>
+
+/** From `start` up to, not including, `end`. */
+export interface ByteRange {
+  start: number
+  end: number
+}
+
+export interface StoredBlob {
+  key: string
+  size: number
+  /** Epoch milliseconds. */
+  modifiedAt: number
+}
+
+interface Abortable {
+  signal?: AbortSignal | undefined
+}
+
+/** There is no blob under that key. */
+export class BlobMissing extends Error {
+  override name = 'BlobMissing'
+  readonly key: string
+
+  constructor(key: string, options?: ErrorOptions) {
+    super(`there is no blob ${key}`, options)
+    this.key = key
+  }
+}
+
+/** The key is taken, and what it holds stays as it is. */
+export class BlobExists extends Error {
+  override name = 'BlobExists'
+  readonly key: string
+
+  constructor(key: string, options?: ErrorOptions) {
+    super(`there is a blob ${key} already`, options)
+    this.key = key
+  }
+}
+
+/**
+ * Immutable bytes under keys that are used once: two writers of one key are a mistake, and taking the second's bytes for
+ * the first's would go unnoticed, so the second is refused. Names of one attempt each make good keys; shards go by the
+ * first two characters, so let those be random.
+ */
+export interface BlobStore {
+  /**
+   * Whole or absent at any moment, and durable once it resolves. Rejects with BlobExists when the key is taken, with
+   * whatever the bytes threw, or when the signal aborts. A put that failed at its last step may have left the whole blob.
+   */
+  put(key: string, bytes: Bytes, options?: Abortable): Promise<void>
+  /**
+   * Rejects with BlobMissing, or with RangeError when the blob does not have all of the range. The stream must be read
+   * to its end or destroyed; the signal destroys it.
+   */
+  open(key: string, range?: ByteRange, options?: Abortable): Promise<Readable>
+  /** Rejects with BlobMissing. */
+  size(key: string): Promise<number>
+  /** Resolves as well when there is no such blob. */
+  delete(key: string): Promise<void>
+  /** Finished blobs in no particular order. One that comes or goes meanwhile may or may not be among them. */
+  list(): AsyncIterable<StoredBlob>
+  /** Removes what puts left behind that died at least so long ago; resolves with how many there were. */
+  sweepUnfinished(olderThanMs: number): Promise<number>
+}
+
+const KEY = /^[a-z0-9][a-z0-9-]{0,127}$/
+
+export const isBlobKey = (name: string): boolean => KEY.test(name)
+
+/** Keys become file names and URLs: anything else in one is a programming error. */
+export function assertBlobKey(key: string): void {
+  if (!isBlobKey(key)) throw new TypeError(`not a key for a blob: ${JSON.stringify(key)}`)
+}
+
+export function assertRange(key: string, size: number, { start, end }: ByteRange): void {
+  if (!(start >= 0 && start <= end && end <= size)) {
+    throw new RangeError(`blob ${key} of ${size} bytes has no range ${start} to ${end}`)
+  }
+}

@@ -1,0 +1,144 @@
+import { randomUUID } from 'node:crypto'
+import { createWriteStream, mkdirSync } from 'node:fs'
+import { type FileHandle, link, mkdir, open, opendir, readdir, rm, stat } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { addAbortSignal, Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import {
+  assertBlobKey,
+  assertRange,
+  BlobExists,
+  BlobMissing,
+  type BlobStore,
+  type ByteRange,
+  type Bytes,
+  isBlobKey,
+  type StoredBlob,
+} from './blob-store.ts'
+
+const WRITE_AHEAD = 1024 * 1024
+const READ_AHEAD = 256 * 1024
+
+/**
+ * Blobs as files: `ROOT/ab/abc…` by the first two characters of the key, and `ROOT/tmp/…` while they are written. The
+ * folder that holds ROOT must exist. Any number of processes may share a root.
+ */
+export function createDiskBlobStore(root: string): BlobStore {
+  const unfinished = join(root, 'tmp')
+  mkdirSync(unfinished, { recursive: true, mode: 0o700 })
+
+  function fileOf(key: string): string {
+    assertBlobKey(key)
+    return join(root, key.slice(0, 2), key)
+  }
+
+  return {
+    async put(key, bytes, { signal } = {}) {
+      const file = fileOf(key)
+      const temporary = join(unfinished, `${key}.${randomUUID()}`)
+      try {
+        await writeDurably(temporary, bytes, signal)
+        await mkdir(dirname(file), { recursive: true, mode: 0o700 })
+        // Unlike a rename, a link never replaces what another put was quicker to finish.
+        await link(temporary, file)
+      } catch (error) {
+        throw hasCode(error, 'EEXIST') ? new BlobExists(key, { cause: error }) : error
+      } finally {
+        await rm(temporary, { force: true })
+      }
+      // Also the folders above: this may be the first blob of its shard, or of the root.
+      for (const folder of [dirname(file), root, dirname(root)]) await syncFolder(folder)
+    },
+
+    async open(key, range, { signal } = {}) {
+      const handle = await open(fileOf(key)).catch(asMissing(key))
+      try {
+        const { size } = await handle.stat()
+        const wanted = range ?? { start: 0, end: size }
+        assertRange(key, size, wanted)
+        signal?.throwIfAborted()
+        const stream = await rangeOf(handle, wanted)
+        return signal ? addAbortSignal(signal, stream) : stream
+      } catch (error) {
+        await handle.close()
+        throw error
+      }
+    },
+
+    async size(key) {
+      return (await stat(fileOf(key)).catch(asMissing(key))).size
+    },
+
+    async delete(key) {
+      await rm(fileOf(key), { force: true })
+    },
+
+    list: () => finishedBlobs(root),
+
+    sweepUnfinished: (olderThanMs) => removeOlder(unfinished, Date.now() - olderThanMs),
+  }
+}
+
+/** Resolves when the file is closed, and `flush` makes that wait, and fail, with the fsync. */
+function writeDurably(file: string, bytes: Bytes, signal: AbortSignal | undefined): Promise<void> {
+  const written = createWriteStream(file, {
+    flags: 'wx',
+    mode: 0o600,
+    flush: true,
+    highWaterMark: WRITE_AHEAD,
+  })
+  return pipeline(bytes, written, { signal })
+}
+
+async function rangeOf(handle: FileHandle, { start, end }: ByteRange): Promise<Readable> {
+  // A read stream takes the last byte, so it has no way to say "none".
+  if (start < end)
+    return handle.createReadStream({ start, end: end - 1, highWaterMark: READ_AHEAD })
+  await handle.close()
+  return Readable.from([])
+}
+
+async function* finishedBlobs(root: string): AsyncGenerator<StoredBlob> {
+  for await (const shard of await opendir(root)) {
+    if (!shard.isDirectory() || shard.name === 'tmp') continue
+    const folder = join(root, shard.name)
+    for await (const { name } of await opendir(folder)) {
+      const found = isBlobKey(name) ? await statUnlessGone(join(folder, name)) : undefined
+      if (found) yield { key: name, size: found.size, modifiedAt: found.mtimeMs }
+    }
+  }
+}
+
+async function removeOlder(folder: string, before: number): Promise<number> {
+  let removed = 0
+  for (const name of await readdir(folder)) {
+    const file = join(folder, name)
+    // A put that is alive goes on writing, so its file is never old.
+    const found = await statUnlessGone(file)
+    if (found === undefined || found.mtimeMs > before) continue
+    await rm(file, { force: true })
+    removed += 1
+  }
+  return removed
+}
+
+async function statUnlessGone(file: string) {
+  return stat(file).catch((error: unknown) => {
+    if (hasCode(error, 'ENOENT')) return undefined
+    throw error
+  })
+}
+
+async function syncFolder(folder: string): Promise<void> {
+  await using handle = await open(folder)
+  await handle.sync()
+}
+
+function asMissing(key: string): (error: unknown) => never {
+  return (error) => {
+    throw hasCode(error, 'ENOENT') ? new BlobMissing(key, { cause: error }) : error
+  }
+}
+
+const hasCode = (error: unknown, code: string): boolean =>
+  error instanceof Error && 'code' in error && error.code === code

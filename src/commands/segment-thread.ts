@@ -1,0 +1,14 @@
+import { parentPort, workerData } from 'node:worker_threads'
+import { createSegmentMaker } from '../exporter/make-segment.ts'
+import { answerRequests } from '../exporter/segment-messages.ts'
+import { type ExportPlaces, openBlobs, openSource } from './parts.ts'
+
+/** What a segment thread runs: parts of its own, built from the same settings. */
+const places = workerData as ExportPlaces
+const { scratch: scratchDirectory } = places
+const maker = createSegmentMaker({
+  source: openSource(places),
+  blobs: openBlobs(places),
+  scratchDirectory,
+})
+answerRequests(parentPort!, maker)

@@ -1,0 +1,72 @@
+import { type SegmentEntry, writeSegment } from '../archive/write-segment.ts'
+import type { BlobStore } from '../blobs/blob-store.ts'
+import type { Examination } from '../sources/examine.ts'
+import type { RepositoryName, Source } from '../sources/source.ts'
+import { Unreadable } from '../sources/source.ts'
+import type { Verified } from '../sources/verify-objects.ts'
+import { contentsOf } from './segment-contents.ts'
+import type { MadeSegment, SegmentMaker } from './segment-maker.ts'
+
+export interface MakerParts {
+  source: Source
+  blobs: BlobStore
+  /** Snapshots live here while they are read; best on the filesystem of the repositories, where links cost nothing. */
+  scratchDirectory: string
+}
+
+export function createSegmentMaker({ source, blobs, scratchDirectory }: MakerParts): SegmentMaker {
+  async function look(repository: RepositoryName, signal: AbortSignal): Promise<Examination> {
+    const found = await source.find(repository.owner, repository.name)
+    if (!found) throw new Unreadable('the repository is not there any more')
+    return source.examine(found, signal)
+  }
+
+  return {
+    async fingerprint(repository, signal) {
+      return (await look(repository, signal)).fingerprint
+    },
+
+    async make({ repository, key, lastVerified }, signal): Promise<MadeSegment> {
+      const examination = await look(repository, signal)
+      const snapshot = await source.snapshot(examination, scratchDirectory, signal)
+      await using _ = { [Symbol.asyncDispose]: snapshot.remove }
+      // Proving and writing go side by side, on a core each; the first to fail stops the other.
+      const failed = new AbortController()
+      const either = AbortSignal.any([signal, failed.signal])
+      const last = lastVerified === undefined ? undefined : (JSON.parse(lastVerified) as Verified)
+      try {
+        const [verified, segment] = await bothOrNeither(failed, [
+          source.verify(snapshot, last, either),
+          writeSegment(snapshot.entries() as AsyncIterable<SegmentEntry>, (bytes) =>
+            blobs.put(key, bytes, { signal: either }),
+          ),
+        ])
+        const taken = snapshot.examination
+        return {
+          key,
+          ...segment,
+          fingerprint: taken.fingerprint,
+          contents: JSON.stringify(contentsOf(taken)),
+          verified: JSON.stringify(verified),
+        }
+      } catch (error) {
+        await blobs.delete(key)
+        throw error
+      }
+    },
+  }
+}
+
+/** Waits for both even when one fails, so that nothing still writes when the caller cleans up. */
+async function bothOrNeither<A, B>(
+  failed: AbortController,
+  [a, b]: [Promise<A>, Promise<B>],
+): Promise<[A, B]> {
+  const stopTheOther = (error: unknown) => {
+    failed.abort(error)
+    throw error
+  }
+  const [first, second] = await Promise.allSettled([a.catch(stopTheOther), b.catch(stopTheOther)])
+  if (failed.signal.aborted) throw failed.signal.reason
+  return [(first as PromiseFulfilledResult<A>).value, (second as PromiseFulfilledResult<B>).value]
+}

@@ -1,0 +1,118 @@
+import type { Account } from '../accounts/account.ts'
+import { MANIFEST_PATH, type Manifest } from '../archive/manifest.ts'
+import type { FileEntry } from '../archive/write-segment.ts'
+import type { ExportedRepository } from '../migrations/export-store.ts'
+import type { Migration } from '../migrations/migration.ts'
+import type { SegmentRecord } from '../migrations/segment-store.ts'
+import type { Addresses } from '../repositories/addresses.ts'
+import { fullNameOf } from '../repositories/facts.ts'
+import type { Collaborator } from '../sources/source.ts'
+import {
+  organizationRecord,
+  organizationsIn,
+  peopleIn,
+  repositoryRecord,
+  userRecord,
+} from './metadata-records.ts'
+import type { SegmentContents } from './segment-contents.ts'
+
+export interface MetadataParts {
+  migration: Migration
+  repositories: readonly ExportedRepository[]
+  /** Of a migration that covers nothing else. */
+  organizations: readonly Account[]
+  segments: ReadonlyMap<string, SegmentRecord & { contents: string | null }>
+  addresses: Addresses
+  generator: string
+  createdAt: number
+}
+
+const SCHEMA = { version: '1.0.1' }
+const RECORDS_IN_A_FILE = 100
+
+/** Every file of the archive that is not a repository, as the flags of the migration will have them. */
+export function metadataEntries(parts: MetadataParts): FileEntry[] {
+  const { migration, addresses, createdAt } = parts
+  const { excludeMetadata, orgMetadataOnly, excludeGitData } = migration.options
+  const asked = parts.repositories.filter(({ reason }) => reason === null)
+  const facts = asked.map((repository) => repository.facts).sort((a, b) => a.id - b.id)
+  const hasWiki = wikisOf(parts)
+
+  const users = peopleIn(migration.owner, facts).map((person) => userRecord(person, addresses))
+  const organizations = new Map<Account, Collaborator[]>([
+    ...parts.organizations.map((account): [Account, Collaborator[]] => [account, []]),
+    ...organizationsIn(facts),
+  ])
+  const files: [path: string, value: unknown][] = [
+    ['schema.json', SCHEMA],
+    ...(excludeMetadata || orgMetadataOnly ? [] : recordFiles('users', users)),
+    ...recordFiles(
+      'organizations',
+      [...organizations].map(([account, members]) =>
+        organizationRecord(account, members, addresses),
+      ),
+    ),
+    ...recordFiles(
+      'repositories',
+      facts.map((each) =>
+        repositoryRecord(
+          each,
+          {
+            hasWikiInArchive: !excludeGitData && hasWiki(fullNameOf(each)),
+            topicsBy: migration.owner.login,
+          },
+          addresses,
+        ),
+      ),
+    ),
+    [MANIFEST_PATH, manifestOf(parts)],
+  ]
+  return files.map(([path, value]) => jsonEntry(path, value, createdAt))
+}
+
+/** No records, no file. */
+function recordFiles(plural: string, records: readonly unknown[]): [string, unknown][] {
+  const files: [string, unknown][] = []
+  for (let at = 0; at < records.length; at += RECORDS_IN_A_FILE) {
+    const number = String(files.length + 1).padStart(6, '0')
+    files.push([`${plural}_${number}.json`, records.slice(at, at + RECORDS_IN_A_FILE)])
+  }
+  return files
+}
+
+function manifestOf({ migration, repositories, segments, generator, createdAt }: MetadataParts) {
+  return {
+    format: 1,
+    generator,
+    migration_guid: migration.guid,
+    created_at: new Date(createdAt).toISOString(),
+    repositories: repositories.flatMap(({ segmentKey }) => {
+      const segment = segmentKey === null ? undefined : segments.get(segmentKey)
+      if (!segment?.contents) return []
+      const { sha256, length, plainLength, crc32 } = segment
+      return [
+        {
+          ...(JSON.parse(segment.contents) as SegmentContents),
+          segment: { sha256, length, plain_length: plainLength, crc32 },
+        },
+      ]
+    }),
+    omitted: repositories.flatMap(({ facts, reason }) =>
+      reason === null ? [] : [{ full_name: fullNameOf(facts), reason }],
+    ),
+  } satisfies Manifest
+}
+
+function wikisOf({ segments }: MetadataParts): (fullName: string) => boolean {
+  const withWiki = new Set<string>()
+  for (const { contents } of segments.values()) {
+    const { full_name, wiki } = JSON.parse(contents ?? '{}') as Partial<SegmentContents>
+    if (full_name && wiki) withWiki.add(full_name)
+  }
+  return (fullName) => withWiki.has(fullName)
+}
+
+function jsonEntry(path: string, value: unknown, modifiedAt: number): FileEntry {
+  const bytes = Buffer.from(`${JSON.stringify(value, null, 2)}\n`)
+  return { kind: 'file', path, size: bytes.length, modifiedAt, packed: false, open: () => [bytes] }
+}

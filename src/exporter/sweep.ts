@@ -1,0 +1,52 @@
+import type { BlobStore } from '../blobs/blob-store.ts'
+import type { Db } from '../db/connect.ts'
+import { expiredArchives } from '../migrations/archive-store.ts'
+import { removeArchive } from '../migrations/delete-archive.ts'
+import {
+  deleteUnnamedSegment,
+  segmentsByKey,
+  unnamedSegments,
+} from '../migrations/segment-store.ts'
+
+export interface SweepParts {
+  db: Db
+  blobs: BlobStore
+  now: () => number
+  segmentTtlMs: number
+}
+
+/** Ends archives whose time is over and removes segments that nobody has named for long. Row first, bytes last. */
+export async function sweep(parts: SweepParts): Promise<void> {
+  const { db, blobs, now, segmentTtlMs } = parts
+  for (const migrationId of await expiredArchives(db, now())) {
+    await removeArchive(parts, migrationId)
+  }
+  const since = now() - segmentTtlMs
+  for (const key of await unnamedSegments(db, since)) {
+    if (await deleteUnnamedSegment(db, key, since)) await blobs.delete(key)
+  }
+}
+
+/**
+ * Removes bytes that no row names: of a segment whose export died between writing it and recording it, or of a deletion
+ * that died half-way. Anything younger than `olderThanMs` may still be on its way to its row.
+ */
+export async function sweepOrphans(
+  { db, blobs, now }: Pick<SweepParts, 'db' | 'blobs' | 'now'>,
+  olderThanMs: number,
+): Promise<void> {
+  await blobs.sweepUnfinished(olderThanMs)
+  const before = now() - olderThanMs
+  let some: string[] = []
+  const removeSome = async () => {
+    const known = await segmentsByKey(db, some)
+    for (const key of some) if (!known.has(key)) await blobs.delete(key)
+    some = []
+  }
+  for await (const { key, modifiedAt } of blobs.list()) {
+    if (modifiedAt > before) continue
+    some.push(key)
+    if (some.length === 500) await removeSome()
+  }
+  await removeSome()
+}

@@ -1,0 +1,93 @@
+import type { Db } from '../db/connect.ts'
+import type { Migration } from './migration.ts'
+import { type SegmentRecord, segmentOf } from './segment-store.ts'
+
+const ROWS_AT_ONCE = 500
+
+/** The archive of a migration is a list of segments, in order; the caller brings the transaction. */
+export async function insertArchive(
+  tx: Db,
+  { id }: Migration,
+  keys: readonly string[],
+): Promise<void> {
+  const rows = keys.map((segment_key, position) => ({ migration_id: id, position, segment_key }))
+  for (let at = 0; at < rows.length; at += ROWS_AT_ONCE) {
+    await tx
+      .insertInto('archive_segments')
+      .values(rows.slice(at, at + ROWS_AT_ONCE))
+      .execute()
+  }
+}
+
+export async function archiveSegments(
+  db: Db,
+  { id }: Pick<Migration, 'id'>,
+): Promise<SegmentRecord[]> {
+  const rows = await db
+    .selectFrom('archive_segments')
+    .innerJoin('segments', 'segments.key', 'segment_key')
+    .selectAll('segments')
+    .where('migration_id', '=', id)
+    .orderBy('position')
+    .execute()
+  return rows.map(segmentOf)
+}
+
+/** Who holds a signed link needs no account: the link says all. */
+export async function findArchive(
+  db: Db,
+  guid: string,
+): Promise<Pick<Migration, 'id' | 'guid' | 'version'> | undefined> {
+  return db
+    .selectFrom('migrations')
+    .select(['id', 'guid', 'version'])
+    .where('guid', '=', guid)
+    .where('archive_expires_at', 'is not', null)
+    .executeTakeFirst()
+}
+
+export async function expiredArchives(db: Db, now: number): Promise<number[]> {
+  const rows = await db
+    .selectFrom('migrations')
+    .select('id')
+    .where('archive_expires_at', '<=', now)
+    .execute()
+  return rows.map(({ id }) => id)
+}
+
+/**
+ * The archive is gone at once; its repositories' segments stay for a while, to be reused. Returns the keys of the blobs
+ * that only it had, to be deleted after the commit; undefined when there was no archive.
+ */
+export async function dropArchive(tx: Db, id: number, now: number): Promise<string[] | undefined> {
+  const { numUpdatedRows } = await tx
+    .updateTable('migrations')
+    .set((row) => ({
+      archive_expires_at: null,
+      version: row('version', '+', 1),
+      updated_at: now,
+    }))
+    .where('id', '=', id)
+    .where('archive_expires_at', 'is not', null)
+    .executeTakeFirst()
+  if (numUpdatedRows === 0n) return undefined
+  const dropped = await tx
+    .deleteFrom('archive_segments')
+    .where('migration_id', '=', id)
+    .returning('segment_key')
+    .execute()
+  const keys = dropped.map((row) => row.segment_key)
+  const own: string[] = []
+  for (let at = 0; at < keys.length; at += ROWS_AT_ONCE) {
+    const some = keys.slice(at, at + ROWS_AT_ONCE)
+    await tx.updateTable('segments').set({ named_at: now }).where('key', 'in', some).execute()
+    const metadata = await tx
+      .deleteFrom('segments')
+      .where('key', 'in', some)
+      .where('fingerprint', 'is', null)
+      .returning('key')
+      .execute()
+    own.push(...metadata.map(({ key }) => key))
+  }
+  return own
+}

@@ -1,0 +1,122 @@
+import type { Account } from '../accounts/account.ts'
+import type { Db } from '../db/connect.ts'
+import type { RepositoryFacts } from '../repositories/facts.ts'
+import type { Migration } from './migration.ts'
+import { migrationOf } from './migration-store.ts'
+import { IllegalMove, type MigrationState, statesBefore } from './states.ts'
+
+/** One repository of a migration, to be carried out. */
+export interface ExportTask {
+  migrationId: number
+  position: number
+}
+
+export interface ExportedRepository {
+  position: number
+  facts: RepositoryFacts
+  segmentKey: string | null
+  /** Why it was omitted. */
+  reason: string | null
+}
+
+/** For whoever does the work; a person's requests go through `findMigration`, which asks who they are. */
+export async function migrationToExport(db: Db, id: number): Promise<Migration> {
+  const row = await db
+    .selectFrom('migrations')
+    .selectAll()
+    .where('id', '=', id)
+    .executeTakeFirstOrThrow()
+  return migrationOf(row)
+}
+
+export async function repositoryToExport(
+  db: Db,
+  { migrationId, position }: ExportTask,
+): Promise<RepositoryFacts> {
+  const { facts } = await db
+    .selectFrom('migration_repositories')
+    .select('facts')
+    .where('migration_id', '=', migrationId)
+    .where('position', '=', position)
+    .executeTakeFirstOrThrow()
+  return JSON.parse(facts) as RepositoryFacts
+}
+
+/** Throws IllegalMove where the migration is not in a state that leads there, as when it was ended meanwhile. */
+export async function moveMigration(
+  tx: Db,
+  id: number,
+  to: MigrationState,
+  change: { now: number; reason?: string; archiveExpiresAt?: number },
+): Promise<void> {
+  const { numUpdatedRows } = await tx
+    .updateTable('migrations')
+    .set((row) => ({
+      state: to,
+      version: row('version', '+', 1),
+      updated_at: change.now,
+      reason: change.reason ?? null,
+      archive_expires_at: change.archiveExpiresAt ?? null,
+    }))
+    .where('id', '=', id)
+    .where('state', 'in', statesBefore(to))
+    .executeTakeFirst()
+  if (numUpdatedRows === 0n) throw new IllegalMove(`migration ${id} cannot become ${to} now`)
+}
+
+export type Outcome = { segmentKey: string } | { reason: string }
+
+/** Returns how many repositories of the migration are still on their way. */
+export async function noteOutcome(
+  tx: Db,
+  { migrationId, position }: ExportTask,
+  outcome: Outcome,
+  now: number,
+): Promise<number> {
+  await tx
+    .updateTable('migration_repositories')
+    .set({
+      outcome: 'segmentKey' in outcome ? 'carried' : 'omitted',
+      segment_key: 'segmentKey' in outcome ? outcome.segmentKey : null,
+      reason: 'reason' in outcome ? outcome.reason : null,
+      finished_at: now,
+    })
+    .where('migration_id', '=', migrationId)
+    .where('position', '=', position)
+    .execute()
+  const { remaining } = await tx
+    .updateTable('migrations')
+    .set((row) => ({ remaining: row('remaining', '-', 1) }))
+    .where('id', '=', migrationId)
+    .returning('remaining')
+    .executeTakeFirstOrThrow()
+  return remaining
+}
+
+export async function exportedRepositories(
+  db: Db,
+  { id }: Migration,
+): Promise<ExportedRepository[]> {
+  const rows = await db
+    .selectFrom('migration_repositories')
+    .select(['position', 'facts', 'segment_key', 'reason'])
+    .where('migration_id', '=', id)
+    .orderBy('position')
+    .execute()
+  return rows.map((row) => ({
+    position: row.position,
+    facts: JSON.parse(row.facts) as RepositoryFacts,
+    segmentKey: row.segment_key,
+    reason: row.reason,
+  }))
+}
+
+/** The organizations of a migration that covers nothing else. */
+export async function organizationsOf(db: Db, { id }: Migration): Promise<Account[]> {
+  const { organizations } = await db
+    .selectFrom('migrations')
+    .select('organizations')
+    .where('id', '=', id)
+    .executeTakeFirstOrThrow()
+  return organizations === null ? [] : (JSON.parse(organizations) as Account[])
+}

@@ -1,0 +1,123 @@
+import { sql } from 'kysely'
+import type { Db } from '../db/connect.ts'
+import type { RepositoryName } from '../repositories/repository-store.ts'
+
+export interface HeldLock extends RepositoryName {
+  repositoryId: number
+  migrationId: number
+  lockedAt: number
+  expiresAt: number
+}
+
+export async function insertLocks(
+  tx: Db,
+  migrationId: number,
+  repositoryIds: readonly number[],
+  { lockedAt, expiresAt }: { lockedAt: number; expiresAt: number },
+): Promise<void> {
+  for (const repository_id of repositoryIds) {
+    await tx
+      .insertInto('repository_locks')
+      .values({
+        migration_id: migrationId,
+        repository_id,
+        locked_at: lockedAt,
+        expires_at: expiresAt,
+        released_at: null,
+      })
+      .execute()
+  }
+}
+
+/** Those that are held; of one migration, or of all. */
+export async function heldLocks(db: Db, migrationId?: number): Promise<HeldLock[]> {
+  let query = db
+    .selectFrom('repository_locks')
+    .innerJoin('repositories', 'repositories.id', 'repository_locks.repository_id')
+    .innerJoin('accounts', 'accounts.id', 'repositories.owner_id')
+    .select(['repository_id', 'migration_id', 'locked_at', 'expires_at', 'name', 'login'])
+    .where('released_at', 'is', null)
+    .orderBy('repository_id')
+    .orderBy('migration_id')
+  if (migrationId !== undefined) query = query.where('migration_id', '=', migrationId)
+  const rows = await query.execute()
+  return rows.map((row) => ({
+    repositoryId: row.repository_id,
+    migrationId: row.migration_id,
+    lockedAt: row.locked_at,
+    expiresAt: row.expires_at,
+    owner: row.login,
+    name: row.name,
+  }))
+}
+
+/** Lets go of one repository, or of all that the migration holds. Returns the repositories concerned. */
+export async function releaseLocks(
+  tx: Db,
+  migrationId: number,
+  now: number,
+  repositoryId?: number,
+): Promise<number[]> {
+  let query = tx
+    .updateTable('repository_locks')
+    .set({ released_at: now })
+    .where('migration_id', '=', migrationId)
+    .where('released_at', 'is', null)
+  if (repositoryId !== undefined) query = query.where('repository_id', '=', repositoryId)
+  const rows = await query.returning('repository_id').execute()
+  return rows.map((row) => row.repository_id)
+}
+
+export async function releaseExpiredLocks(db: Db, now: number): Promise<void> {
+  await db
+    .updateTable('repository_locks')
+    .set({ released_at: now })
+    .where('expires_at', '<=', now)
+    .where('released_at', 'is', null)
+    .execute()
+}
+
+/** Repositories with a lock that was let go of and perhaps still stands at the source. */
+export async function repositoriesToSettle(db: Db): Promise<number[]> {
+  const rows = await db
+    .selectFrom('repository_locks')
+    .select('repository_id')
+    .distinct()
+    .where('released_at', 'is not', null)
+    .execute()
+  return rows.map((row) => row.repository_id)
+}
+
+export interface LockOfRepository extends RepositoryName {
+  isHeld: boolean
+}
+
+/**
+ * What should stand at the source. The repository's row is locked until the transaction ends, so two who settle the same
+ * one take turns, and the later sees what the earlier did.
+ */
+export async function lockToSettle(tx: Db, repositoryId: number): Promise<LockOfRepository> {
+  await sql`update repositories set name = name where id = ${repositoryId}`.execute(tx)
+  const { name, login } = await tx
+    .selectFrom('repositories')
+    .innerJoin('accounts', 'accounts.id', 'owner_id')
+    .select(['repositories.name', 'accounts.login'])
+    .where('repositories.id', '=', repositoryId)
+    .executeTakeFirstOrThrow()
+  const held = await tx
+    .selectFrom('repository_locks')
+    .select('migration_id')
+    .where('repository_id', '=', repositoryId)
+    .where('released_at', 'is', null)
+    .limit(1)
+    .executeTakeFirst()
+  return { owner: login, name, isHeld: held !== undefined }
+}
+
+export async function forgetReleasedLocks(tx: Db, repositoryId: number): Promise<void> {
+  await tx
+    .deleteFrom('repository_locks')
+    .where('repository_id', '=', repositoryId)
+    .where('released_at', 'is not', null)
+    .execute()
+}

@@ -1,0 +1,166 @@
+import type { Db } from '../db/connect.ts'
+import type { Row, SegmentsTable } from '../db/tables.ts'
+
+/** A stored segment as the database knows it; `key` is that of its blob. */
+export interface SegmentRecord {
+  key: string
+  length: number
+  plainLength: number
+  crc32: number
+  sha256: string
+}
+
+/** A repository's segment: what it was made from, and what is said of it elsewhere, as JSON. */
+export interface RepositorySegment extends SegmentRecord {
+  fingerprint: string
+  repositoryId: number
+  contents: string
+  verified: string
+}
+
+export async function findSegment(db: Db, fingerprint: string): Promise<string | undefined> {
+  const row = await db
+    .selectFrom('segments')
+    .select('key')
+    .where('fingerprint', '=', fingerprint)
+    .executeTakeFirst()
+  return row?.key
+}
+
+/** What was proven of the newest segment of a repository. */
+export async function lastVerified(db: Db, repositoryId: number): Promise<string | undefined> {
+  const row = await db
+    .selectFrom('segments')
+    .select('verified')
+    .where('repository_id', '=', repositoryId)
+    .orderBy('created_at', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+  return row?.verified ?? undefined
+}
+
+/** Returns the key under which that content is known: another's, where another was quicker with the same. */
+export async function insertSegment(
+  tx: Db,
+  segment: RepositorySegment,
+  now: number,
+): Promise<string> {
+  await tx
+    .insertInto('segments')
+    .values({ ...columnsOf(segment, now), ...contentColumns(segment) })
+    .onConflict((conflict) => conflict.column('fingerprint').doNothing())
+    .execute()
+  return (await findSegment(tx, segment.fingerprint)) ?? segment.key
+}
+
+export async function insertMetadataSegment(
+  tx: Db,
+  segment: SegmentRecord,
+  now: number,
+): Promise<void> {
+  await tx
+    .insertInto('segments')
+    .values({
+      ...columnsOf(segment, now),
+      fingerprint: null,
+      repository_id: null,
+      contents: null,
+      verified: null,
+    })
+    .execute()
+}
+
+/** Keeps the sweep away from it; false when the sweep was quicker. */
+export async function nameSegment(tx: Db, key: string, now: number): Promise<boolean> {
+  const { numUpdatedRows } = await tx
+    .updateTable('segments')
+    .set({ named_at: now })
+    .where('key', '=', key)
+    .executeTakeFirst()
+  return numUpdatedRows === 1n
+}
+
+export async function segmentsByKey(
+  db: Db,
+  keys: readonly string[],
+): Promise<Map<string, SegmentRecord & { contents: string | null }>> {
+  const found = new Map<string, SegmentRecord & { contents: string | null }>()
+  for (let at = 0; at < keys.length; at += 500) {
+    const rows = await db
+      .selectFrom('segments')
+      .selectAll()
+      .where('key', 'in', keys.slice(at, at + 500))
+      .execute()
+    for (const row of rows) found.set(row.key, { ...segmentOf(row), contents: row.contents })
+  }
+  return found
+}
+
+/** Those whom no archive and no unfinished migration has named since then. */
+export async function unnamedSegments(db: Db, since: number): Promise<string[]> {
+  const rows = await unnamed(db, since).select('segments.key').execute()
+  return rows.map(({ key }) => key)
+}
+
+/** False when it has come into use, or is gone, meanwhile. */
+export async function deleteUnnamedSegment(db: Db, key: string, since: number): Promise<boolean> {
+  const { numDeletedRows } = await db
+    .deleteFrom('segments')
+    .where('key', '=', key)
+    .where('key', 'in', unnamed(db, since).select('segments.key').where('segments.key', '=', key))
+    .where('named_at', '<=', since)
+    .executeTakeFirst()
+  return numDeletedRows === 1n
+}
+
+function unnamed(db: Db, since: number) {
+  return db
+    .selectFrom('segments')
+    .where('named_at', '<=', since)
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(
+          selectFrom('archive_segments')
+            .select('segment_key')
+            .whereRef('segment_key', '=', 'segments.key'),
+        ),
+      ),
+    )
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(
+          selectFrom('migration_repositories')
+            .innerJoin('migrations', 'migrations.id', 'migration_id')
+            .select('segment_key')
+            .whereRef('segment_key', '=', 'segments.key')
+            .where('state', 'in', ['pending', 'exporting']),
+        ),
+      ),
+    )
+}
+
+function columnsOf(segment: SegmentRecord, now: number) {
+  return {
+    key: segment.key,
+    length: segment.length,
+    plain_length: segment.plainLength,
+    crc32: segment.crc32,
+    sha256: segment.sha256,
+    created_at: now,
+    named_at: now,
+  }
+}
+
+function contentColumns({ fingerprint, repositoryId, contents, verified }: RepositorySegment) {
+  return { fingerprint, repository_id: repositoryId, contents, verified }
+}
+
+export function segmentOf(row: Row<SegmentsTable>): SegmentRecord {
+  return {
+    key: row.key,
+    length: row.length,
+    plainLength: row.plain_length,
+    crc32: row.crc32,
+    sha256: row.sha256,
+  }
+}

@@ -1,0 +1,87 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { BareRepository, ObjectFormat } from './examine.ts'
+import type { Git } from './git.ts'
+import { Refused } from './snapshot-troubles.ts'
+import { codeOf } from './unreadable.ts'
+
+/** Extensions that change nothing in how refs and objects are read from files. */
+const HARMLESS = new Set([
+  'compatobjectformat',
+  'noop',
+  'noop-v1',
+  'preciousobjects',
+  'relativeworktrees',
+  'worktreeconfig',
+])
+
+/**
+ * What the repository's own config says of its format. The file is read by name, so that git neither opens the
+ * repository nor heeds anything else in it. Throws Refused where the objects cannot all be there, or not be found.
+ */
+export async function readObjectFormat(
+  at: { dir: string; name: string },
+  git: Git,
+  signal: AbortSignal,
+): Promise<ObjectFormat> {
+  let format: ObjectFormat = 'sha1'
+  for (const [key, value] of await settings(at.dir, git, signal)) {
+    const extension = /^extensions\.(.+)$/.exec(key)?.[1]
+    if (extension === 'partialclone' || isPromisor(key, value))
+      throw new Refused(at.name, 'a partial clone, which lacks objects by design')
+    if (extension === 'objectformat' && (value === 'sha1' || value === 'sha256')) format = value
+    else if (extension === 'refstorage' && value === 'files') continue
+    else if (extension !== undefined && !HARMLESS.has(extension))
+      throw new Refused(at.name, `extensions.${extension} = ${value} is not supported`)
+    if (key === 'core.repositoryformatversion' && Number(value) > 1)
+      throw new Refused(at.name, `repository format version ${value} is not supported`)
+  }
+  return format
+}
+
+/** Throws Refused where history is cut off on purpose. */
+export async function refuseCutHistory({ dir, name }: BareRepository): Promise<void> {
+  if (await saysAnything(join(dir, 'shallow')))
+    throw new Refused(name, 'a shallow clone, which lacks history by design')
+  if (await saysAnything(join(dir, 'info/grafts')))
+    throw new Refused(name, 'has grafts (info/grafts), which hide history')
+}
+
+/** Whether objects may lie in other repositories. */
+export function borrowsObjects({ dir }: BareRepository): Promise<boolean> {
+  return saysAnything(join(dir, 'objects/info/alternates'))
+}
+
+async function settings(
+  dir: string,
+  git: Git,
+  signal: AbortSignal,
+): Promise<[key: string, value: string][]> {
+  const file = join(dir, 'config')
+  if ((await textOf(file)).trim() === '') return []
+  const list = ['config', '--file', file, '--includes', '--list', '-z']
+  const text = await git.text(list, { signal })
+  return text.split('\0').map((setting) => {
+    const end = setting.indexOf('\n')
+    // A key without a value means true.
+    return end < 0 ? [setting, 'true'] : [setting.slice(0, end), setting.slice(end + 1)]
+  })
+}
+
+function isPromisor(key: string, value: string): boolean {
+  if (/^remote\..*\.partialclonefilter$/.test(key)) return true
+  return /^remote\..*\.promisor$/.test(key) && !/^(false|no|off|0|)$/i.test(value)
+}
+
+async function saysAnything(file: string): Promise<boolean> {
+  return /^[^#\s]/m.test(await textOf(file))
+}
+
+async function textOf(file: string): Promise<string> {
+  try {
+    return await readFile(file, 'latin1')
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return ''
+    throw error
+  }
+}

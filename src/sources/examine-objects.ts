@@ -1,0 +1,105 @@
+import { lstat, readdir, realpath, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { BareRepository } from './examine.ts'
+import { inLanes } from './snapshot-lanes.ts'
+import { Moved, Refused } from './snapshot-troubles.ts'
+import { codeOf } from './unreadable.ts'
+
+/** A file whose name tells its content: a pack, its index, a loose object, an LFS object. */
+export interface ObjectFile {
+  /** Inside the repository, such as `objects/pack/pack-….pack`. */
+  path: string
+  size: number
+  /** Where it lies on this machine. */
+  from: string
+}
+
+/**
+ * Finished packs and loose objects. An object may move while we look (repack, gc), but then a pack comes or goes: only
+ * where the packs are the same after listing the loose objects as before is every object in the list.
+ * Bitmaps, reverse indexes, multi-pack-indexes and commit-graphs are left behind: git makes them anew when it wants
+ * them, and no check would tell a wrong one.
+ */
+export async function listObjectFiles(repository: BareRepository): Promise<ObjectFile[]> {
+  const before = await packFiles(repository)
+  const loose = await looseObjects(repository)
+  const files = await withSizes(repository, [...loose, ...before])
+  const after = await packFiles(repository)
+  if (before.join() !== after.join()) throw new Moved('packs came or went')
+  return files
+}
+
+export async function listLfsObjects(repository: BareRepository): Promise<ObjectFile[]> {
+  const paths: string[] = []
+  for (const first of await named(repository, 'lfs/objects', HEX_PAIR))
+    for (const second of await named(repository, first, HEX_PAIR))
+      paths.push(...(await named(repository, second, /^[0-9a-f]{64}$/)))
+  return withSizes(repository, paths.filter(isWhereLfsLooks))
+}
+
+const HEX_PAIR = /^[0-9a-f]{2}$/
+
+/** `lfs/objects/aa/bb/aabb…` */
+function isWhereLfsLooks(path: string): boolean {
+  const [, , first, second, oid] = path.split('/')
+  return oid?.startsWith(`${first}${second}`) ?? false
+}
+
+/** Quarantined pushes (`incoming-*`, `tmp_objdir-*`) and half-written `tmp_*` files have other names. */
+async function looseObjects(repository: BareRepository): Promise<string[]> {
+  const rest = repository.objectFormat === 'sha256' ? /^[0-9a-f]{62}$/ : /^[0-9a-f]{38}$/
+  const paths: string[] = []
+  for (const folder of await named(repository, 'objects', HEX_PAIR))
+    paths.push(...(await named(repository, folder, rest)))
+  return paths
+}
+
+/** git writes a pack's index last and removes it first, so a pack without one is not there (yet, or any more). */
+async function packFiles(repository: BareRepository): Promise<string[]> {
+  const present = new Set(
+    await named(repository, 'objects/pack', /^(?!\.|tmp_).*\.(pack|idx|promisor)$/),
+  )
+  for (const path of present)
+    if (path.endsWith('.promisor'))
+      throw new Refused(repository.name, 'a partial clone, which lacks objects by design')
+  const packs = [...present].filter((path) => path.endsWith('.pack'))
+  return packs.flatMap((pack) => {
+    const index = pack.replace(/pack$/, 'idx')
+    return present.has(index) ? [pack, index] : []
+  })
+}
+
+async function named(
+  repository: BareRepository,
+  folder: string,
+  pattern: RegExp,
+): Promise<string[]> {
+  try {
+    const names = await readdir(join(repository.dir, folder))
+    return names
+      .filter((name) => pattern.test(name))
+      .sort()
+      .map((name) => `${folder}/${name}`)
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') return []
+    throw error
+  }
+}
+
+async function withSizes(repository: BareRepository, paths: string[]): Promise<ObjectFile[]> {
+  const files: ObjectFile[] = []
+  await inLanes(paths.entries(), async ([at, path]) => {
+    const here = join(repository.dir, path)
+    try {
+      const entry = await lstat(here)
+      // A link to a symbolic link would lead nowhere from the scratch repository.
+      const from = entry.isSymbolicLink() ? await realpath(here) : here
+      const { size } = from === here ? entry : await stat(from)
+      files[at] = { path, size, from }
+    } catch (error) {
+      if (codeOf(error) === 'ENOENT') throw new Moved(`${path} went away`, { cause: error })
+      throw error
+    }
+  })
+  return files
+}

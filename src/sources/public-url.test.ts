@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { publicUrl, webPage } from './public-url.ts'
+
+test('an address is shown without what would let somebody in', () => {
+  for (const [address, shown] of [
+    ['https://github.com/a/b.git', 'https://github.com/a/b.git'],
+    ['https://ada:secret@example.com/a.git', 'https://example.com/a.git'],
+    ['https://ghp_token@example.com/a.git', 'https://example.com/a.git'],
+    ['https://example.com/a.git?private_token=secret#secret', 'https://example.com/a.git'],
+    ['ssh://git:secret@example.com:2222/a.git', 'ssh://git@example.com:2222/a.git'],
+    ['git@example.com:a/b.git', 'git@example.com:a/b.git'],
+    ['git://example.com/a.git', 'git://example.com/a.git'],
+    ['/srv/git/a.git', null],
+    ['../a.git', null],
+    ['file:///srv/git/a.git', null],
+    ['ext::sh -c secret', null],
+    ['javascript:alert(1)', null],
+    ['', null],
+  ] as const) {
+    assert.equal(publicUrl(address), shown, address)
+  }
+})
+
+test('a page for people is on the web', () => {
+  for (const [address, shown] of [
+    ['https://example.com', 'https://example.com/'],
+    ['http://ada:secret@example.com/page?a=1#b', 'http://example.com/page?a=1#b'],
+    ['javascript:alert(1)', null],
+    ['git@example.com:a/b.git', null],
+    ['ssh://example.com/a.git', null],
+    ['example.com', null],
+    ['', null],
+  ] as const) {
+    assert.equal(webPage(address), shown, address)
+  }
+})

@@ -1,0 +1,186 @@
+import assert from 'node:assert/strict'
+import { tmpdir } from 'node:os'
+import { afterEach, beforeEach, describe, test } from 'node:test'
+import { type FoundRepository, type Listed, type Source, Unreadable } from './source.ts'
+
+type Files = Readonly<Record<string, string>>
+
+/** A source and the hands of those who use the host behind it. */
+export interface SourceUnderTest extends AsyncDisposable {
+  source: Source
+  /** Makes a repository, private unless told; without files it is empty. */
+  add(
+    fullName: string,
+    options?: { files?: Files; description?: string; public?: boolean; wiki?: Files },
+  ): Promise<unknown>
+  /** Pushes a commit to the default branch as a user would; rejects when the host refuses it. */
+  push(fullName: string, files: Files): Promise<void>
+  /** Loses the commit that HEAD names. */
+  damage(fullName: string): Promise<void>
+  destroy(fullName: string): Promise<void>
+}
+
+/** What every source must hold to. */
+export function sourceContract(name: string, make: () => Promise<SourceUnderTest>): void {
+  describe(`${name} as a source`, () => {
+    let host: SourceUnderTest
+    let source: Source
+
+    beforeEach(async () => {
+      host = await make()
+      source = host.source
+    })
+    afterEach(() => host[Symbol.asyncDispose]())
+
+    test('lists every repository once, always in the same order, wikis with their repository', async () => {
+      for (const each of ['bob/one', 'alice/two', 'alice/one']) await host.add(each)
+      await host.add('carol/site', { wiki: { 'Home.md': 'Hello' } })
+      const rows = await Array.fromAsync(source.list())
+      assert.deepEqual(rows.map(fullName).sort(), [
+        'alice/one',
+        'alice/two',
+        'bob/one',
+        'carol/site',
+      ])
+      assert.deepEqual(await Array.fromAsync(source.list()), rows)
+      assert.equal((await source.find('carol', 'site'))?.hasWiki, true)
+      assert.equal((await source.find('bob', 'one'))?.hasWiki, false)
+    })
+
+    test('finds a repository in any case as it is listed, and nothing where there is none', async () => {
+      await host.add('Alice/Site', { files: { 'a.txt': 'a' } })
+      const rows = await Array.fromAsync(source.list())
+      for (const [owner, name] of [
+        ['Alice', 'Site'],
+        ['aLICE', 'sITE'],
+      ] as const) {
+        assert.deepEqual([{ found: await source.find(owner, name) }], rows)
+      }
+      for (const [owner, name] of [
+        ['alice', 'other'],
+        ['bob', 'site'],
+        ['..', 'Alice'],
+        ['Alice', '../Alice/Site'],
+        ['Alice', ''],
+        ['Alice\0', 'Site'],
+      ] as const) {
+        assert.equal(await source.find(owner, name), undefined, `${owner}/${name}`)
+      }
+    })
+
+    test('a stamp stays until something is pushed', async () => {
+      await host.add('alice/site', { files: { 'a.txt': 'a' } })
+      await host.add('alice/other', { files: { 'a.txt': 'a' } })
+      const site = await found('alice/site')
+      const other = await found('alice/other')
+      assert.deepEqual(await found('alice/site'), site)
+      await host.push('alice/site', { 'a.txt': 'b' })
+      assert.notEqual((await found('alice/site')).stamp, site.stamp)
+      assert.equal((await found('alice/other')).stamp, other.stamp)
+    })
+
+    test('tells the facts of a repository', async () => {
+      await host.add('alice/site', {
+        files: { 'main.py': 'print("hello")\n' },
+        description: 'A site',
+        public: true,
+      })
+      const facts = await source.facts(await found('alice/site'))
+      assert.equal(facts.description, 'A site')
+      assert.equal(facts.private, false)
+      assert.equal(facts.language, 'Python')
+      assert.match(facts.headCommit ?? '', /^[0-9a-f]{40,64}$/)
+      assert.ok(facts.createdAt <= facts.pushedAt && facts.pushedAt <= facts.updatedAt)
+      assert.ok(facts.sizeKib > 0)
+    })
+
+    test('an empty repository is private, has a branch by name and no commit', async () => {
+      await host.add('alice/empty')
+      const facts = await source.facts(await found('alice/empty'))
+      assert.equal(facts.private, true)
+      assert.equal(facts.description, '')
+      assert.notEqual(facts.defaultBranch, '')
+      assert.deepEqual([facts.headCommit, facts.language, facts.license], [null, null, null])
+      assert.equal(facts.pushedAt, facts.createdAt)
+    })
+
+    test('takes what is known for the same head, and looks again when the head has moved', async () => {
+      await host.add('alice/site', { files: { 'main.py': 'print(1)\n' } })
+      const fresh = await source.facts(await found('alice/site'))
+      const known = { ...fresh, language: 'Invented', license: 'Invented-1.0', createdAt: 1000 }
+      const again = await source.facts(await found('alice/site'), known)
+      assert.deepEqual(
+        [again.language, again.license, again.createdAt],
+        ['Invented', 'Invented-1.0', 1000],
+      )
+      await host.push('alice/site', { 'main.rb': 'puts 1\n'.repeat(100) })
+      const moved = await source.facts(await found('alice/site'), known)
+      assert.deepEqual([moved.language, moved.license, moved.createdAt], ['Ruby', null, 1000])
+    })
+
+    test('one that cannot be read is listed all the same, and says why without a path', async () => {
+      await host.add('alice/broken', { files: { 'a.txt': 'a' } })
+      await host.add('alice/whole', { files: { 'a.txt': 'a' } })
+      await host.damage('alice/broken')
+      const broken = await found('alice/broken')
+      await assert.rejects(source.facts(broken), (error) => {
+        assert.ok(error instanceof Unreadable)
+        assert.notEqual(error.message, '')
+        assert.ok(!error.message.includes(tmpdir()), error.message)
+        return true
+      })
+      assert.ok(await source.facts(await found('alice/whole')))
+    })
+
+    test('one that has gone is unreadable, not found and not listed', async () => {
+      await host.add('alice/site', { files: { 'a.txt': 'a' } })
+      const site = await found('alice/site')
+      await host.destroy('alice/site')
+      await assert.rejects(source.facts(site), Unreadable)
+      await assert.rejects(source.lock(site), Unreadable)
+      assert.equal(await source.find('alice', 'site'), undefined)
+      assert.deepEqual(await Array.fromAsync(source.list()), [])
+    })
+
+    test('being stopped is not being unreadable', async () => {
+      await host.add('alice/site', { files: { 'a.txt': 'a' } })
+      const reason = new Error('enough')
+      const stopped = source.facts(await found('alice/site'), undefined, AbortSignal.abort(reason))
+      await assert.rejects(stopped, reason)
+    })
+
+    test('a lock refuses pushes until it is taken off, however often it was put on', async () => {
+      await host.add('alice/site', { files: { 'a.txt': 'a' }, wiki: { 'Home.md': 'Hello' } })
+      const site = await found('alice/site')
+      await source.lock(site)
+      await source.lock(site)
+      await assert.rejects(host.push('alice/site', { 'a.txt': 'b' }))
+      await assert.rejects(host.push('alice/site.wiki', { 'Home.md': 'Bye' }))
+      assert.ok(await source.facts(await found('alice/site')))
+      await source.unlock(site)
+      await host.push('alice/site', { 'a.txt': 'b' })
+      await host.push('alice/site.wiki', { 'Home.md': 'Bye' })
+    })
+
+    test('unlocking what is open, or gone, changes nothing', async () => {
+      await host.add('alice/site', { files: { 'a.txt': 'a' } })
+      const site = await found('alice/site')
+      await source.unlock(site)
+      await host.push('alice/site', { 'a.txt': 'b' })
+      await host.destroy('alice/site')
+      await source.unlock(site)
+    })
+
+    async function found(fullName: string): Promise<FoundRepository> {
+      const [owner = '', repository = ''] = fullName.split('/')
+      const there = await source.find(owner, repository)
+      assert.ok(there, `${fullName} is not found`)
+      return there
+    }
+  })
+}
+
+function fullName(row: Listed): string {
+  assert.ok('found' in row, JSON.stringify(row))
+  return `${row.found.owner}/${row.found.name}`
+}

@@ -1,0 +1,181 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { type GitHost, gitHost } from '../support/git-host.ts'
+import { PREVIEW, type Service, startService } from '../support/service.ts'
+
+interface Answer {
+  status: number
+  body: unknown
+}
+
+const NEEDS_PREVIEW =
+  'If you would like to help us test the Migrations API during its preview period, you must specify a custom media ' +
+  "type in the 'Accept' header. Please see the docs for full details."
+
+async function host(): Promise<GitHost> {
+  const made = await gitHost()
+  await made.repository('alice/site', { files: { a: '1' } })
+  await made.repository('alice/blog', { files: { a: '1' } })
+  await made.repository('bob/diary', {
+    files: { a: '1' },
+    config: { 'godwit.collaborator': 'alice:write' },
+  })
+  return made
+}
+
+for (const engine of ['sqlite', 'postgres'] as const) {
+  describe(`refusals on ${engine}`, () => {
+    test('have the whole shape of the wire, and change nothing', async (t) => {
+      const repositories = await host()
+      t.after(repositories.remove)
+      const service = await startService(t, {
+        repositories: repositories.root,
+        engine,
+        flags: ['--unfinished-migrations', '1'],
+      })
+      const alice = await service.token('alice')
+      const bob = await service.token('bob')
+      const refusal = (status: number, message: string, more = {}) => ({
+        status,
+        body: {
+          message,
+          ...more,
+          documentation_url: `${service.url}/docs`,
+          status: String(status),
+        },
+      })
+      const start = (body: unknown) =>
+        ask(service, alice, '/user/migrations', {
+          method: 'POST',
+          body: typeof body === 'string' ? body : JSON.stringify(body),
+        })
+      const invalid = (...errors: object[]) =>
+        refusal(422, 'Validation Failed', {
+          errors: errors.map((error) => ({ resource: 'Migration', ...error })),
+        })
+      const field = 'repositories'
+
+      assert.deepEqual(await start('{'), refusal(400, 'Problems parsing JSON'))
+      assert.deepEqual(await start('[]'), refusal(400, 'Body should be a JSON object'))
+      assert.deepEqual(await start('"x"'), refusal(400, 'Body should be a JSON object'))
+      assert.deepEqual(await start(''), invalid({ field, code: 'missing_field' }))
+      assert.deepEqual(await start({}), invalid({ field, code: 'missing_field' }))
+      assert.deepEqual(await start({ repositories: [] }), invalid({ field, code: 'missing_field' }))
+      assert.deepEqual(await start({ repositories: 'site' }), invalid({ field, code: 'invalid' }))
+      assert.deepEqual(
+        await start({ repositories: ['site', 7, null], lock_repositories: 'yes' }),
+        invalid(
+          { field, code: 'invalid', index: 1 },
+          { field, code: 'invalid', index: 2 },
+          { field: 'lock_repositories', code: 'invalid' },
+        ),
+      )
+      assert.deepEqual(
+        await start({ repositories: ['site', 'a/b/c', '../x', 'alice/', 'sp ace'] }),
+        invalid(...[1, 2, 3, 4].map((index) => ({ field, code: 'invalid', index }))),
+      )
+      assert.deepEqual(
+        await start({ repositories: ['site', 'alice/blog', 'ALICE/Site'] }),
+        invalid({ field, code: 'already_exists', index: 2 }),
+      )
+      // Someone else's, where one may only write, and what does not exist: no telling them apart.
+      assert.deepEqual(
+        await start({ repositories: ['site', 'bob/diary', 'bob/none', 'none'] }),
+        invalid(...[1, 2, 3].map((index) => ({ field, code: 'missing', index }))),
+      )
+      assert.deepEqual(
+        await start({ repositories: ['site'], padding: 'x'.repeat(1024 * 1024) }),
+        refusal(413, 'The request body is too large: 1 MiB at most'),
+      )
+      assert.deepEqual(await ask(service, alice, '/user/migrations'), { status: 200, body: [] })
+
+      const begun = await start({ repositories: ['site'] })
+      assert.equal(begun.status, 201)
+      const none = await ask(service, alice, '/user/migrations/2')
+      assert.deepEqual(none, refusal(404, 'Not Found'))
+      for (const path of [
+        '1',
+        '1/repositories',
+        '1/archive',
+        '2/repositories',
+        '0',
+        'x',
+        '1.0',
+        '-1',
+        '1e0',
+      ]) {
+        assert.deepEqual(await ask(service, bob, `/user/migrations/${path}`), none, path)
+      }
+      for (const path of [
+        '/user/migrations/1/',
+        '/user/migrations/%zz',
+        '/nothing',
+        '/user/migrations/9'.repeat(9),
+      ]) {
+        assert.deepEqual(await ask(service, alice, path), none, path)
+      }
+      assert.deepEqual(await ask(service, alice, '/user/migrations/1', { method: 'PUT' }), none)
+    })
+
+    test('name the kind of missing or wrong credentials', async (t) => {
+      const repositories = await host()
+      t.after(repositories.remove)
+      const service = await startService(t, { repositories: repositories.root, engine })
+      const alice = await service.token('alice')
+      const as = async (authorization: string | undefined) => {
+        const answer = await fetch(`${service.url}/user/migrations`, {
+          headers: { accept: PREVIEW, ...(authorization !== undefined && { authorization }) },
+        })
+        const { message } = (await answer.json()) as { message?: string }
+        return [answer.status, message]
+      }
+      assert.deepEqual(await as(undefined), [401, 'Requires authentication'])
+      for (const wrong of [
+        'bearer nonsense',
+        `basic ${alice}`,
+        'bearer',
+        alice,
+        `bearer ${alice}x`,
+      ]) {
+        assert.deepEqual(await as(wrong), [401, 'Bad credentials'], wrong)
+      }
+      for (const scheme of ['bearer', 'Bearer', 'token', 'TOKEN']) {
+        assert.equal((await as(`${scheme} ${alice}`))[0], 200, scheme)
+      }
+      const expired = await service.token('alice', '--expires', '1s')
+      await new Promise((resolve) => setTimeout(resolve, 2100))
+      assert.deepEqual(await as(`bearer ${expired}`), [401, 'Bad credentials'])
+      await service.godwit('token', 'revoke', '1')
+      await new Promise((resolve) => setTimeout(resolve, 1100))
+      assert.deepEqual(await as(`bearer ${alice}`), [401, 'Bad credentials'])
+    })
+  })
+}
+
+test('the preview is asked for where it must be, and nowhere else', async (t) => {
+  const repositories = await host()
+  t.after(repositories.remove)
+  const service = await startService(t, { repositories: repositories.root })
+  const alice = await service.token('alice')
+  const accept = { headers: { accept: 'application/json' } }
+  const start = { method: 'POST', body: JSON.stringify({ repositories: ['site'] }), ...accept }
+  assert.equal((await ask(service, alice, '/user/migrations', start)).status, 201)
+  for (const path of ['', '/1', '/1/repositories', '/1/archive', '/77']) {
+    const { status, body } = await ask(service, alice, `/user/migrations${path}`, accept)
+    assert.equal(status, 415)
+    assert.equal((body as { message: string }).message, NEEDS_PREVIEW)
+  }
+  const unknown = await ask(service, alice, '/user/nothing', accept)
+  assert.equal(unknown.status, 404)
+  assert.equal((await fetch(`${service.url}/healthz`)).status, 200)
+})
+
+async function ask(
+  service: Service,
+  token: string,
+  path: string,
+  init?: RequestInit,
+): Promise<Answer> {
+  const answer = await service.call(token, path, init)
+  return { status: answer.status, body: await answer.json() }
+}

@@ -1,0 +1,156 @@
+import { execFile } from 'node:child_process'
+import { appendFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createGit, type Git } from '../../src/sources/git.ts'
+
+type Files = Readonly<Record<string, string>>
+
+export interface RepositoryOptions {
+  /** What the first commit holds; without files the repository stays empty. */
+  files?: Files
+  branch?: string
+  description?: string
+  /** Keys of the repository's config; a list sets a key several times. */
+  config?: Readonly<Record<string, string | readonly string[]>>
+  /** Public by `git-daemon-export-ok`, as git hosts do it. */
+  public?: boolean
+  /** Files of a wiki beside it. */
+  wiki?: Files
+  objectFormat?: 'sha1' | 'sha256'
+  /** When the first commit was made; `FIRST_COMMIT` unless told. */
+  at?: Date
+}
+
+export interface CommitOptions {
+  branch?: string
+  at?: Date
+  message?: string
+}
+
+export interface GitHost extends AsyncDisposable {
+  /** The directory of `OWNER/NAME.git`. */
+  root: string
+  /** Git as Godwit runs it. */
+  locked: Git
+  /** Makes a bare repository and returns its directory. */
+  repository(fullName: string, options?: RepositoryOptions): Promise<string>
+  /** Adds a commit with these files to those that are there; returns its id. */
+  commit(dir: string, files: Files, options?: CommitOptions): Promise<string>
+  /** Pushes a commit to a branch as a user would, to its directory or to another address of it. */
+  push(fullName: string, files: Files, options?: CommitOptions & { to?: string }): Promise<void>
+  /** Git as the operator or a user of the host runs it. */
+  git(args: readonly string[], options?: { dir?: string; input?: string }): Promise<string>
+  path(fullName: string): string
+  remove(): Promise<void>
+}
+
+export const FIRST_COMMIT = new Date('2020-01-02T03:04:05Z')
+
+/** A git host of its own in a temporary directory: real git, nobody's configuration, always the same object ids. */
+export async function gitHost(): Promise<GitHost> {
+  const base = await mkdtemp(join(tmpdir(), 'godwit-git-host-'))
+  const root = join(base, 'repositories')
+  await mkdir(root)
+  const searchPath = process.env.PATH ?? ''
+  const env = { ...PERSON, PATH: searchPath, HOME: base }
+
+  const path = (fullName: string) => join(root, `${fullName}.git`)
+  const git: GitHost['git'] = (args, { dir, input } = {}) =>
+    run(args, base, dir === undefined ? env : { ...env, GIT_DIR: dir }, input)
+
+  const commit: GitHost['commit'] = async (dir, files, { branch = 'main', at, message } = {}) => {
+    const ref = `refs/heads/${branch}`
+    const parent = await git(['for-each-ref', '--format=%(objectname)', ref], { dir })
+    const stream = commitStream(ref, files, parent, at ?? FIRST_COMMIT, message ?? 'Change things')
+    await git(['fast-import', '--quiet'], { dir, input: stream })
+    return git(['rev-parse', ref], { dir })
+  }
+
+  const repository: GitHost['repository'] = async (fullName, options = {}) => {
+    const { files, branch = 'main', objectFormat = 'sha1', at } = options
+    const dir = path(fullName)
+    const init = ['init', '--quiet', '--bare', '--template=', `--initial-branch=${branch}`]
+    await git([...init, `--object-format=${objectFormat}`, dir])
+    await appendFile(join(dir, 'config'), configText(options.config ?? {}))
+    if (options.description !== undefined) {
+      await writeFile(join(dir, 'description'), options.description)
+    }
+    if (options.public) await writeFile(join(dir, 'git-daemon-export-ok'), '')
+    if (files) await commit(dir, files, { branch, ...(at && { at }) })
+    if (options.wiki) await repository(`${fullName}.wiki`, { files: options.wiki })
+    return dir
+  }
+
+  const push: GitHost['push'] = async (fullName, files, options = {}) => {
+    const { branch = 'main', to = path(fullName) } = options
+    const clone = await mkdtemp(join(base, 'clone-'))
+    await git(['clone', '--quiet', '--bare', path(fullName), clone])
+    await commit(clone, files, options)
+    await git(['push', '--quiet', to, branch], { dir: clone })
+  }
+
+  const remove = () => rm(base, { recursive: true, force: true })
+  return {
+    root,
+    locked: createGit({ program: 'git', searchPath, home: join(base, 'godwit-home') }),
+    repository,
+    commit,
+    push,
+    git,
+    path,
+    remove,
+    [Symbol.asyncDispose]: remove,
+  }
+}
+
+const PERSON = {
+  GIT_CONFIG_NOSYSTEM: '1',
+  GIT_AUTHOR_NAME: 'Ada',
+  GIT_AUTHOR_EMAIL: 'ada@example.com',
+  GIT_AUTHOR_DATE: FIRST_COMMIT.toISOString(),
+  GIT_COMMITTER_NAME: 'Ada',
+  GIT_COMMITTER_EMAIL: 'ada@example.com',
+  GIT_COMMITTER_DATE: FIRST_COMMIT.toISOString(),
+  LC_ALL: 'C',
+}
+
+function run(
+  args: readonly string[],
+  cwd: string,
+  env: NodeJS.ProcessEnv,
+  input = '',
+): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const options = { cwd, env, maxBuffer: 256 * 1024 * 1024 }
+    const child = execFile('git', args, options, (error, stdout) =>
+      error ? reject(error) : resolve(stdout.trimEnd()),
+    )
+    // Git may end before it has read everything; what it says of that is in its exit.
+    child.stdin?.on('error', () => {})
+    child.stdin?.end(input)
+  })
+}
+
+function commitStream(ref: string, files: Files, parent: string, at: Date, message: string) {
+  const data = (text: string) => `data ${Buffer.byteLength(text)}\n${text}\n`
+  const who = `Ada <ada@example.com> ${Math.floor(at.getTime() / 1000)} +0000`
+  const changes = Object.entries(files).map(
+    ([path, text]) => `M 100644 inline ${JSON.stringify(path)}\n${data(text)}`,
+  )
+  const from = parent === '' ? '' : `from ${parent}\n`
+  return `commit ${ref}\ncommitter ${who}\n${data(message)}${from}${changes.join('')}\n`
+}
+
+/** Written as people write it, `section.key` or `section.name.key`; git reads it like its own. */
+function configText(config: NonNullable<RepositoryOptions['config']>): string {
+  return Object.entries(config)
+    .flatMap(([key, values]) => [values].flat().map((value) => [key, value] as const))
+    .map(([key, value]) => {
+      const [section, ...rest] = key.split('.')
+      const name = rest.pop()
+      const subsection = rest.length > 0 ? ` "${rest.join('.')}"` : ''
+      return `[${section}${subsection}]\n\t${name} = ${JSON.stringify(value)}\n`
+    })
+    .join('')
+}

@@ -1,0 +1,199 @@
+import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import type { TestContext } from 'node:test'
+
+/** A directory of the test's own, removed after it. */
+export function temporaryDirectory(t: Pick<TestContext, 'after'>): string {
+  const dir = mkdtempSync(join(tmpdir(), 'godwit-test-'))
+  t.after(() => rmSync(dir, { recursive: true, force: true }))
+  return dir
+}
+
+/** Nobody's personal configuration counts, and the same commands give the same object names. */
+export const GIT_ENVIRONMENT = {
+  PATH: process.env.PATH,
+  HOME: '/nonexistent',
+  GIT_CONFIG_NOSYSTEM: '1',
+  GIT_AUTHOR_NAME: 'Ada',
+  GIT_AUTHOR_EMAIL: 'ada@example.org',
+  GIT_AUTHOR_DATE: '1700000000 +0100',
+  GIT_COMMITTER_NAME: 'Ada',
+  GIT_COMMITTER_EMAIL: 'ada@example.org',
+  GIT_COMMITTER_DATE: '1700000000 +0100',
+}
+
+/** Plain git, as a host's administrator would run it. */
+export function git(dir: string, args: readonly string[], input: string | Buffer = ''): string {
+  return execFileSync('git', args, {
+    env: { ...GIT_ENVIRONMENT, GIT_DIR: dir },
+    input,
+    maxBuffer: 1 << 28,
+    stdio: ['pipe', 'pipe', 'pipe'],
+  })
+    .toString('latin1')
+    .trim()
+}
+
+export function bare(dir: string, format = 'sha1'): void {
+  mkdirSync(dir, { recursive: true })
+  git(dir, ['init', '-q', '--bare', '-b', 'main', `--object-format=${format}`, dir])
+}
+
+/** A commit of one file on top of what `ref` names; all of it loose. Returns its name. */
+export function commit(dir: string, ref: string, text: string): string {
+  const blob = git(dir, ['hash-object', '-w', '--stdin'], text)
+  const tree = git(dir, ['mktree'], `100644 blob ${blob}\tfile.txt\n`)
+  const parent = git(dir, ['for-each-ref', '--format=%(objectname)', ref])
+  const oid = git(dir, ['commit-tree', tree, ...(parent ? ['-p', parent] : [])], text)
+  git(dir, ['update-ref', ref, oid])
+  return oid
+}
+
+/** `count` commits in one pack, by way of fast-import. */
+export function packedHistory(dir: string, ref: string, count: number): void {
+  const commits = Array.from({ length: count }, (_, n) => {
+    const text = `${ref} ${n}\n${createHash('sha512').update(`${ref}${n}`).digest('hex')}\n`
+    const from = n === 0 ? 'deleteall' : ''
+    return `commit ${ref}\ncommitter Ada <ada@example.org> ${1700000000 + n} +0000\ndata 2\n${n % 10}\n${from}
+M 100644 inline dir/file-${n % 7}.txt\ndata ${text.length}\n${text}\n`
+  })
+  git(dir, ['-c', 'fastimport.unpackLimit=0', 'fast-import', '--quiet'], commits.join(''))
+}
+
+export function looseObject(dir: string, oid: string): string {
+  return join(dir, 'objects', oid.slice(0, 2), oid.slice(2))
+}
+
+export function onlyPack(dir: string): string {
+  const packs = readdirSync(join(dir, 'objects/pack')).filter((name) => name.endsWith('.pack'))
+  if (packs.length !== 1) throw new Error(`${packs.length} packs`)
+  return join(dir, 'objects/pack', packs[0]!)
+}
+
+export function makeWiki(dir: string): void {
+  bare(dir)
+  commit(dir, 'refs/heads/main', '# Home\n')
+}
+
+type Maker = (dir: string) => void
+
+/** Whole repositories of every odd kind; each makes a bare repository at the path it is given. */
+export const ODD_REPOSITORIES = {
+  'an empty repository': (dir) => bare(dir),
+  'an unborn HEAD': (dir) => {
+    bare(dir)
+    commit(dir, 'refs/heads/other', 'one')
+    git(dir, ['symbolic-ref', 'HEAD', 'refs/heads/not-yet'])
+  },
+  'a detached HEAD that no ref reaches': (dir) => {
+    bare(dir)
+    commit(dir, 'refs/heads/main', 'one')
+    const oid = commit(dir, 'refs/heads/gone', 'two')
+    git(dir, ['update-ref', '-d', 'refs/heads/gone'])
+    writeFileSync(join(dir, 'HEAD'), `${oid}\n`)
+  },
+  '5,000 refs, packed and loose': (dir) => {
+    bare(dir)
+    const oid = commit(dir, 'refs/heads/main', 'one')
+    const create = (from: number) =>
+      Array.from({ length: 2500 }, (_, n) => `create refs/pull/${from + n}/head ${oid}\n`).join('')
+    git(dir, ['update-ref', '--stdin'], create(0))
+    git(dir, ['pack-refs', '--all'])
+    git(dir, ['update-ref', '--stdin'], create(2500))
+    commit(dir, 'refs/pull/7/head', 'newer than its packed value')
+  },
+  'refs hidden from every client': (dir) => {
+    bare(dir)
+    commit(dir, 'refs/heads/main', 'one')
+    commit(dir, 'refs/secret/keep', 'hidden')
+    git(dir, ['config', 'transfer.hideRefs', 'refs/secret'])
+  },
+  'a submodule': (dir) => {
+    bare(dir)
+    const tree = git(dir, ['mktree', '--missing'], `160000 commit ${'1'.repeat(40)}\tvendored\n`)
+    git(dir, ['update-ref', 'refs/heads/main', git(dir, ['commit-tree', tree], 'submodule')])
+  },
+  'LFS objects': (dir) => {
+    bare(dir)
+    const content = Buffer.alloc(3 << 20, 'large file ')
+    const oid = createHash('sha256').update(content).digest('hex')
+    const pointer = `version https://git-lfs.github.com/spec/v1\noid sha256:${oid}\nsize ${content.length}\n`
+    commit(dir, 'refs/heads/main', pointer)
+    write(join(dir, 'lfs/objects', oid.slice(0, 2), oid.slice(2, 4), oid), content)
+    write(join(dir, 'lfs/tmp/half-done'), 'not an object')
+  },
+  'objects borrowed from another': (dir) => {
+    const lender = `${dir}.lender`
+    bare(lender)
+    packedHistory(lender, 'refs/heads/main', 20)
+    commit(lender, 'refs/heads/private', 'a secret of the lender')
+    git(lender, ['repack', '-adq'])
+    mkdirSync(dirname(dir), { recursive: true })
+    git(dir, ['clone', '-q', '--bare', '--shared', '--branch=main', '--single-branch', lender, dir])
+    commit(dir, 'refs/heads/mine', 'own')
+  },
+  'SHA-256 objects, packed and loose': (dir) => {
+    bare(dir, 'sha256')
+    commit(dir, 'refs/heads/main', 'one')
+    git(dir, ['repack', '-adq'])
+    commit(dir, 'refs/heads/main', 'two')
+  },
+  'packed and loose objects': (dir) => {
+    bare(dir)
+    packedHistory(dir, 'refs/heads/main', 50)
+    packedHistory(dir, 'refs/heads/other', 50)
+    commit(dir, 'refs/heads/main', 'loose')
+    commit(dir, 'refs/heads/large', `${Buffer.alloc(300_000, 'x')}${incompressible(300_000)}`)
+  },
+  'a commit-graph, bitmaps and a multi-pack-index': (dir) => {
+    bare(dir)
+    packedHistory(dir, 'refs/heads/main', 200)
+    git(dir, ['repack', '-adqb'])
+    git(dir, ['commit-graph', 'write', '--reachable'])
+    git(dir, ['multi-pack-index', 'write'])
+  },
+  'symbolic refs, one leading nowhere': (dir) => {
+    bare(dir)
+    commit(dir, 'refs/heads/main', 'one')
+    git(dir, ['symbolic-ref', 'refs/heads/alias', 'refs/heads/main'])
+    git(dir, ['symbolic-ref', 'refs/remotes/origin/HEAD', 'refs/remotes/origin/main'])
+  },
+  'tags of tags, trees and blobs': (dir) => {
+    bare(dir)
+    const oid = commit(dir, 'refs/heads/main', 'one')
+    git(dir, ['tag', '-a', '-m', 'of a commit', 'inner', oid])
+    git(dir, ['tag', '-a', '-m', 'of a tag', 'outer', 'inner'])
+    git(dir, ['tag', '-d', 'inner'])
+    git(dir, ['tag', '-a', '-m', 'of a tree', 'tree', `${oid}^{tree}`])
+    git(dir, ['tag', 'blob', git(dir, ['hash-object', '-w', '--stdin'], 'only a tag has this')])
+  },
+  'ref names beyond ASCII, and beyond UTF-8': (dir) => {
+    bare(dir)
+    const oid = commit(dir, 'refs/heads/main', 'one')
+    const names = ['refs/heads/größe', 'refs/tags/版本/一', 'refs/tags/🐦', 'refs/tags/\u{fb01}']
+    git(dir, ['update-ref', '--stdin'], names.map((name) => `create ${name} ${oid}\n`).join(''))
+    git(dir, ['update-ref', '--stdin'], Buffer.from(`create refs/heads/caf\xe9 ${oid}\n`, 'latin1'))
+  },
+  'replace refs': (dir) => {
+    bare(dir)
+    const first = commit(dir, 'refs/heads/main', 'one')
+    const second = commit(dir, 'refs/heads/other', 'instead')
+    git(dir, ['replace', first, second])
+  },
+} satisfies Record<string, Maker>
+
+/** What no compressor makes smaller, and is the same every time. */
+export function incompressible(bytes: number): string {
+  const blocks = Array.from({ length: Math.ceil(bytes / 86) }, (_, n) =>
+    createHash('sha512').update(String(n)).digest('base64url'),
+  )
+  return blocks.join('').slice(0, bytes)
+}
+
+function write(path: string, content: string | Buffer): void {
+  mkdirSync(dirname(path), { recursive: true })
+  writeFileSync(path, content)
+}

@@ -1,0 +1,113 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import type { TestContext } from 'node:test'
+import { promisify } from 'node:util'
+import { freePort } from './free-port.ts'
+import { createDatabase } from './postgres.ts'
+
+const GODWIT = new URL('../../bin/godwit', import.meta.url).pathname
+const run = promisify(execFile)
+
+export const PREVIEW = 'application/vnd.github.wyandotte-preview+json'
+
+export interface ServiceOptions {
+  /** The git host that it serves. */
+  repositories: string
+  engine?: 'sqlite' | 'postgres'
+  flags?: string[]
+}
+
+/** The service as an operator runs it: a process of its own, known by its address alone. */
+export interface Service {
+  url: string
+  data: string
+  /** Everything it has logged. */
+  log(): string
+  /** Runs another command on the same data and returns what it printed. */
+  godwit(...args: string[]): Promise<string>
+  token(login: string, ...flags: string[]): Promise<string>
+  /** A request as a client of the API makes it. */
+  call(token: string, path: string, init?: RequestInit): Promise<Response>
+  kill(signal: NodeJS.Signals): Promise<void>
+  /** Starts it again, on the same data and the same port. */
+  restart(): Promise<void>
+}
+
+export async function startService(t: TestContext, options: ServiceOptions): Promise<Service> {
+  const data = await mkdtemp(join(tmpdir(), 'godwit-service-'))
+  const settings = ['--data', data, '--repositories', options.repositories]
+  if (options.engine === 'postgres') settings.push('--database-url', await createDatabase())
+  let logged = ''
+  let running: ChildProcess | undefined
+  const listen = `127.0.0.1:${await freePort()}`
+
+  async function start(): Promise<string> {
+    const args = ['serve', ...settings, '--listen', listen, ...(options.flags ?? [])]
+    const child = spawn(GODWIT, args, { stdio: ['ignore', 'pipe', 'pipe'] })
+    running = child
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      logged += text
+    })
+    for await (const line of createInterface(child.stdout)) {
+      const address = /listening at (http:\S+)/.exec(line)?.[1]
+      if (address) return untilReady(address)
+    }
+    throw new Error(`the service did not start:\n${logged}`)
+  }
+
+  async function kill(signal: NodeJS.Signals): Promise<void> {
+    if (!running || running.exitCode !== null || running.signalCode !== null) return
+    running.kill(signal)
+    await once(running, 'exit')
+  }
+
+  const godwit = async (...args: string[]) => {
+    const { stdout } = await run(GODWIT, [...args, ...settings])
+    return stdout.trimEnd()
+  }
+
+  t.after(async () => {
+    await kill('SIGKILL')
+    await rm(data, { recursive: true, force: true })
+  })
+  const url = await start()
+  return {
+    url,
+    data,
+    log: () => logged,
+    godwit,
+    token: (login, ...flags) => godwit('token', 'add', login, ...flags),
+    call: (token, path, init = {}) =>
+      fetch(path.startsWith('http') ? path : `${url}${path}`, {
+        redirect: 'manual',
+        ...init,
+        headers: { accept: PREVIEW, authorization: `bearer ${token}`, ...init.headers },
+      }),
+    kill,
+    async restart() {
+      await start()
+    },
+  }
+}
+
+async function untilReady(url: string): Promise<string> {
+  for (;;) {
+    const answer = await fetch(`${url}/readyz`)
+    if (answer.ok) return url
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+}
+
+/** Asks for the status until the migration has ended. */
+export async function untilEnded(service: Service, token: string, id: number) {
+  for (;;) {
+    const answer = await service.call(token, `/user/migrations/${id}?exclude=repositories`)
+    const migration = (await answer.json()) as { state: string; archive_url?: string }
+    if (migration.state === 'exported' || migration.state === 'failed') return migration
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+}

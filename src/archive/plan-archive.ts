@@ -10,7 +10,7 @@ export interface StoredSegment extends Segment {
   key: string
 }
 
-export type ArchivePart = { bytes: Uint8Array; length: number } | { key: string; length: number }
+type ArchivePart = { bytes: Uint8Array; length: number } | { key: string; length: number }
 
 export interface ArchivePlan {
   length: number

@@ -6,7 +6,7 @@ import { sqliteDialect } from './sqlite-dialect.ts'
 import type { Tables } from './tables.ts'
 
 export type Db = Kysely<Tables>
-export type Engine = 'sqlite' | 'postgres'
+type Engine = 'sqlite' | 'postgres'
 
 export interface Database {
   db: Db

@@ -28,7 +28,7 @@ export interface AccountsTable {
   created_at: number
 }
 
-export interface TokensTable {
+interface TokensTable {
   id: Generated<number>
   account_id: number
   name: string
@@ -39,7 +39,7 @@ export interface TokensTable {
   revoked_at: number | null
 }
 
-export interface RepositoriesTable {
+interface RepositoriesTable {
   id: Generated<number>
   owner_id: number
   name: string
@@ -56,7 +56,7 @@ export interface RepositoriesTable {
   synced_at: number
 }
 
-export interface CollaboratorsTable {
+interface CollaboratorsTable {
   repository_id: number
   login_key: string
   permission: string
@@ -85,7 +85,7 @@ export interface MigrationsTable {
   archive_expires_at: number | null
 }
 
-export interface MigrationRepositoriesTable {
+interface MigrationRepositoriesTable {
   migration_id: number
   position: number
   repository_id: number
@@ -118,13 +118,13 @@ export interface SegmentsTable {
   named_at: number
 }
 
-export interface ArchiveSegmentsTable {
+interface ArchiveSegmentsTable {
   migration_id: number
   position: number
   segment_key: string
 }
 
-export interface RepositoryLocksTable {
+interface RepositoryLocksTable {
   migration_id: number
   repository_id: number
   locked_at: number
@@ -133,12 +133,12 @@ export interface RepositoryLocksTable {
   released_at: number | null
 }
 
-export interface SecretsTable {
+interface SecretsTable {
   name: string
   value: string
 }
 
-export interface JobsTable {
+interface JobsTable {
   id: Generated<number>
   kind: string
   payload: string

@@ -15,7 +15,7 @@ export interface SegmentMaker {
   make(order: SegmentOrder, signal: AbortSignal): Promise<MadeSegment>
 }
 
-export interface SegmentOrder {
+interface SegmentOrder {
   repository: RepositoryName
   /** For the blob: a new one for every attempt. */
   key: string

@@ -24,7 +24,7 @@ export interface LockParts {
  * Makes the source agree with the rows: locked while any migration holds the repository, open when the last has let go.
  * Does nothing where the source is not at hand; whoever has it settles the same rows.
  */
-export async function settleLock({ db, source }: LockParts, repositoryId: number): Promise<void> {
+async function settleLock({ db, source }: LockParts, repositoryId: number): Promise<void> {
   if (!source) return
   await db.transaction().execute(async (tx) => {
     const { owner, name, isHeld } = await lockToSettle(tx, repositoryId)

@@ -1,5 +1,5 @@
 /** What may be wrong with one field of a request, in the words the wire uses. */
-export type FaultCode =
+type FaultCode =
   | 'missing'
   | 'missing_field'
   | 'invalid'

@@ -1,4 +1,4 @@
-export const migrationStates = ['pending', 'exporting', 'exported', 'failed'] as const
+const migrationStates = ['pending', 'exporting', 'exported', 'failed'] as const
 export type MigrationState = (typeof migrationStates)[number]
 
 /** All that may ever happen to a migration's state. There is no way back: a retry is a new migration. */
@@ -15,11 +15,6 @@ export const unfinishedStates: readonly MigrationState[] = migrationStates.filte
 
 export class IllegalMove extends Error {
   override name = 'IllegalMove'
-}
-
-export function assertMove(from: MigrationState, to: MigrationState): void {
-  if (!MOVES[from].includes(to))
-    throw new IllegalMove(`a migration that is ${from} cannot become ${to}`)
 }
 
 /** The states from which `to` can be reached in one move. */

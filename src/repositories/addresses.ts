@@ -8,7 +8,7 @@ export interface AddressOptions {
   sshUrl: string
 }
 
-export interface RepositoryAddresses {
+interface RepositoryAddresses {
   api: string
   html: string
   clone: string

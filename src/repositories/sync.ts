@@ -1,3 +1,4 @@
+import { keyOf } from '../accounts/account.ts'
 import { ensureAccount } from '../accounts/account-store.ts'
 import type { Db } from '../db/connect.ts'
 import {
@@ -73,9 +74,18 @@ export async function syncCatalogue(parts: SyncParts): Promise<SyncReport> {
 
   await Promise.all(Array.from({ length: READ_AT_ONCE }, work))
   await writer.flush()
-  for (const gone of known.values()) await markMissing(parts.db, gone.id, parts.now())
-  report.missing = known.size
+  for (const gone of known.values()) {
+    // What stands behind a refused entry is unknown, not gone.
+    if (report.refused.some(({ path }) => isBehind(gone, path))) continue
+    await markMissing(parts.db, gone.id, parts.now())
+    report.missing++
+  }
   return report
+}
+
+function isBehind(entry: CatalogueEntry, refusedPath: string): boolean {
+  const path = keyOf(refusedPath.replace(/\.git$/, ''))
+  return path === keyOf(entry.owner.login) || path === keyOfEntry(entry)
 }
 
 /** The same for a few repositories, by name; what the source does not have is marked missing. */

@@ -9,7 +9,7 @@ test('an address is shown without what would let somebody in', () => {
     ['https://ghp_token@example.com/a.git', 'https://example.com/a.git'],
     ['https://example.com/a.git?private_token=secret#secret', 'https://example.com/a.git'],
     ['ssh://git:secret@example.com:2222/a.git', 'ssh://git@example.com:2222/a.git'],
-    ['git@example.com:a/b.git', 'git@example.com:a/b.git'],
+    ['git@example.com:a/b.git', 'ssh://git@example.com/a/b.git'],
     ['git://example.com/a.git', 'git://example.com/a.git'],
     ['/srv/git/a.git', null],
     ['../a.git', null],
@@ -24,7 +24,7 @@ test('an address is shown without what would let somebody in', () => {
 
 test('a page for people is on the web', () => {
   for (const [address, shown] of [
-    ['https://example.com', 'https://example.com/'],
+    ['https://example.com', 'https://example.com'],
     ['http://ada:secret@example.com/page?a=1#b', 'http://example.com/page?a=1#b'],
     ['javascript:alert(1)', null],
     ['git@example.com:a/b.git', null],

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { rm } from 'node:fs/promises'
-import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { FIRST_COMMIT, type GitHost, gitHost } from '../support/git-host.ts'
 import { type Service, startService } from '../support/service.ts'
@@ -45,8 +44,8 @@ async function makeRepositories(host: GitHost): Promise<void> {
     files: { 'a.go': 'package a\n' },
     config: { 'godwit.forkOf': 'octo/tools' },
   })
-  const broken = await host.repository('alice/broken', { files: { a: '1' } })
-  await rm(join(broken, 'objects'), { recursive: true })
+  await host.repository('alice/broken', { files: { a: '1' } })
+  await host.loseObjects('alice/broken')
   for (const name of ['tools', 'garden', 'lab', 'secret']) {
     await host.repository(`octo/${name}`, { files: { 'a.c': 'int a;\n' }, config: admin })
   }

@@ -6,7 +6,7 @@ import { connect, type Database } from '../../src/db/connect.ts'
 import { upgradeSchema } from '../../src/db/upgrade.ts'
 import { createDatabase } from './postgres.ts'
 
-export const engines = ['sqlite', 'postgres'] as const
+const engines = ['sqlite', 'postgres'] as const
 export type Engine = (typeof engines)[number]
 
 /** Where a fresh, empty database of that engine is to be found; gone again when the test ends. */

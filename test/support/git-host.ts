@@ -6,7 +6,7 @@ import { createGit, type Git } from '../../src/sources/git.ts'
 
 type Files = Readonly<Record<string, string>>
 
-export interface RepositoryOptions {
+interface RepositoryOptions {
   /** What the first commit holds; without files the repository stays empty. */
   files?: Files
   branch?: string
@@ -22,7 +22,7 @@ export interface RepositoryOptions {
   at?: Date
 }
 
-export interface CommitOptions {
+interface CommitOptions {
   branch?: string
   at?: Date
   message?: string
@@ -42,6 +42,8 @@ export interface GitHost extends AsyncDisposable {
   /** Git as the operator or a user of the host runs it. */
   git(args: readonly string[], options?: { dir?: string; input?: string }): Promise<string>
   path(fullName: string): string
+  /** Leaves a repository whose refs name objects that are not there. */
+  loseObjects(fullName: string): Promise<void>
   remove(): Promise<void>
 }
 
@@ -99,6 +101,10 @@ export async function gitHost(): Promise<GitHost> {
     push,
     git,
     path,
+    async loseObjects(fullName) {
+      await rm(join(path(fullName), 'objects'), { recursive: true })
+      await mkdir(join(path(fullName), 'objects/pack'), { recursive: true })
+    },
     remove,
     [Symbol.asyncDispose]: remove,
   }

@@ -1,0 +1,75 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdir, readdir, rename, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { history } from './history.ts'
+import { run } from './measure.ts'
+
+/** One kind of project: how many there are, and what each of them holds. */
+interface Kind {
+  name: string
+  count: number
+  commits: number
+  files: number
+  /** Images, models, jars: bytes that neither deflate nor delta. */
+  binaryBytes: number
+}
+
+const MB = 1_000_000
+
+/** Sizes spread as they do on a host: most are small, a few are most of the bytes. */
+const PROJECTS: Kind[] = [
+  { name: 'platform', count: 1, commits: 16_000, files: 4000, binaryBytes: 260 * MB },
+  { name: 'app', count: 3, commits: 4000, files: 900, binaryBytes: 45 * MB },
+  { name: 'library', count: 8, commits: 1000, files: 150, binaryBytes: 4 * MB },
+  { name: 'tool', count: 24, commits: 120, files: 30, binaryBytes: 0.1 * MB },
+  { name: 'notes', count: 24, commits: 5, files: 3, binaryBytes: 0 },
+]
+
+const SMALL_ONES: Kind[] = [
+  { name: 'small', count: 200, commits: 8, files: 8, binaryBytes: 8000 },
+]
+
+const ONE_GIANT: Kind[] = [
+  { name: 'giant', count: 1, commits: 20_000, files: 4000, binaryBytes: 2000 * MB },
+]
+
+export const CORPORA = { projects: PROJECTS, small: SMALL_ONES, giant: ONE_GIANT }
+export type CorpusName = keyof typeof CORPORA
+
+/** Raise it when the same parameters make another history. */
+const GENERATION = 1
+
+export const OWNER = 'ada'
+
+/** A directory of `ada/NAME.git`, made once and then kept under the system's temporary directory. */
+export async function makeCorpus(name: CorpusName): Promise<string> {
+  const kept = join(tmpdir(), 'godwit-bench', `${name}-${GENERATION}`)
+  if (await readdir(kept).catch(() => undefined)) return kept
+  const making = `${kept}.${process.pid}`
+  await rm(making, { recursive: true, force: true })
+  await mkdir(join(making, OWNER), { recursive: true })
+  for (const kind of CORPORA[name]) {
+    for (let index = 1; index <= kind.count; index += 1) {
+      const repository = `${kind.name}-${index}`
+      await makeRepository(join(making, OWNER, `${repository}.git`), kind, repository)
+      console.error(`made ${repository}`)
+    }
+  }
+  await rename(making, kept)
+  return kept
+}
+
+async function makeRepository(dir: string, kind: Kind, seed: string): Promise<void> {
+  await run('git', ['init', '--quiet', '--bare', '--template=', '--initial-branch=main', dir])
+  const importing = spawn('git', ['-C', dir, 'fast-import', '--quiet'], {
+    stdio: ['pipe', 'inherit', 'inherit'],
+  })
+  const ended = once(importing, 'exit')
+  await pipeline(history(kind, seed), importing.stdin)
+  const [code] = await ended
+  if (code !== 0) throw new Error(`git fast-import ended with ${code}`)
+  await run('git', ['-C', dir, '-c', 'pack.threads=2', 'repack', '-adq'])
+}

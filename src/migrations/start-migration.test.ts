@@ -1,0 +1,166 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { onEachEngine, openDatabase } from '../../test/support/databases.ts'
+import { type GitHost, gitHost } from '../../test/support/git-host.ts'
+import type { Viewer } from '../accounts/account.ts'
+import { ensureAccount, setAccount } from '../accounts/account-store.ts'
+import type { Db } from '../db/connect.ts'
+import { embeddedQueue } from '../queue/embedded.ts'
+import { syncCatalogue } from '../repositories/sync.ts'
+import { gitDirectory } from '../sources/git-directory.ts'
+import { organizationsOf } from './export-store.ts'
+import type { MigrationOptions } from './migration.ts'
+import { findMigration, repositoriesOf } from './migration-store.ts'
+import { Invalid } from './refusals.ts'
+import { type StartParts, startMigration } from './start-migration.ts'
+
+const NOTHING_SPECIAL: MigrationOptions = {
+  lockRepositories: false,
+  excludeMetadata: false,
+  excludeGitData: false,
+  excludeAttachments: false,
+  excludeReleases: false,
+  excludeOwnerProjects: false,
+  orgMetadataOnly: false,
+  allowPartial: false,
+}
+
+async function scene(t: TestContext, engine: 'sqlite' | 'postgres') {
+  const { db } = await openDatabase(t, engine)
+  const host = await gitHost()
+  t.after(host.remove)
+  const parts: StartParts = {
+    db,
+    queue: embeddedQueue({ db }),
+    source: gitDirectory({ root: host.root, git: host.locked }),
+    now: Date.now,
+    mostUnfinished: 3,
+    lockTtlMs: 60_000,
+  }
+  return { db, host, parts }
+}
+
+async function viewer(db: Db, login: string): Promise<Viewer> {
+  return { account: await ensureAccount(db, login, 0), tokenId: 1 }
+}
+
+const start = (parts: StartParts, who: Viewer, ...repositories: string[]) =>
+  startMigration(parts, who, { repositories, options: NOTHING_SPECIAL })
+
+async function sync({ db, source, now }: StartParts): Promise<void> {
+  await syncCatalogue({ db, source: source!, now })
+}
+
+onEachEngine('starting a migration', (engine) => {
+  test('stops at the cap, however many start at once, and counts each account by itself', async (t) => {
+    const { db, host, parts } = await scene(t, engine)
+    await host.repository('alice/site', { files: { a: '1' } })
+    await host.repository('bob/site', { files: { a: '1' } })
+    const alice = await viewer(db, 'alice')
+    const tries = await Promise.allSettled(
+      Array.from({ length: 8 }, () => start(parts, alice, 'site')),
+    )
+    assert.equal(tries.filter(({ status }) => status === 'fulfilled').length, 3)
+    for (const each of tries) {
+      if (each.status === 'rejected') assert.ok(each.reason instanceof Invalid)
+    }
+    await start(parts, await viewer(db, 'bob'), 'site')
+    await db.updateTable('migrations').set({ state: 'failed' }).where('id', '=', 1).execute()
+    await start(parts, alice, 'site')
+  })
+
+  test('is part of one transaction with its job', async (t) => {
+    const { db, host, parts } = await scene(t, engine)
+    await host.repository('alice/site', { files: { a: '1' } })
+    const enqueue = async () => {
+      throw new Error('no room in the queue')
+    }
+    const failing = { ...parts, queue: { ...parts.queue, enqueue } }
+    await assert.rejects(start(failing, await viewer(db, 'alice'), 'site'), /no room/)
+    assert.deepEqual(await db.selectFrom('migrations').selectAll().execute(), [])
+    assert.deepEqual(await db.selectFrom('migration_repositories').selectAll().execute(), [])
+  })
+
+  test('reads the facts afresh, once, and keeps them', async (t) => {
+    const { db, host, parts } = await scene(t, engine)
+    const dir = await host.repository('alice/site', { files: { 'a.py': '1' } })
+    await sync(parts)
+    await host.git(['config', 'godwit.description', 'Newer than the catalogue'], { dir })
+    const alice = await viewer(db, 'alice')
+    const { id } = await start(parts, alice, 'site')
+    await host.git(['config', 'godwit.description', 'Too late'], { dir })
+    await sync(parts)
+    const migration = (await findMigration(db, alice, id))!
+    const [facts] = await repositoriesOf(db, migration)
+    assert.equal(facts?.description, 'Newer than the catalogue')
+  })
+
+  test('shows a template only to those who may read it', async (t) => {
+    const { db, host, parts } = await scene(t, engine)
+    await makeTemplates(host)
+    await sync(parts)
+    const alice = await viewer(db, 'alice')
+    const { repositories } = await start(
+      parts,
+      alice,
+      'of-public',
+      'of-private',
+      'of-shared',
+      'of-none',
+    )
+    assert.deepEqual(
+      repositories.map(({ template }) => template?.name ?? null),
+      ['public', null, 'shared', null],
+    )
+    assert.deepEqual(repositories[0]?.template?.permissions, {
+      admin: false,
+      push: false,
+      pull: true,
+    })
+    assert.deepEqual(repositories[2]?.template?.permissions, {
+      admin: false,
+      push: true,
+      pull: true,
+    })
+    assert.deepEqual(repositories[2]?.template?.collaborators, [])
+  })
+
+  test('of organizations alone remembers which they were', async (t) => {
+    const { db, host, parts } = await scene(t, engine)
+    await host.repository('octo/a', {
+      files: { a: '1' },
+      config: { 'godwit.collaborator': 'alice:admin' },
+    })
+    await host.repository('other/a', {
+      files: { a: '1' },
+      config: { 'godwit.collaborator': 'alice:write' },
+    })
+    await sync(parts)
+    for (const login of ['octo', 'other']) await setAccount(db, login, { type: 'Organization' }, 0)
+    const migration = await startMigration(parts, await viewer(db, 'alice'), {
+      repositories: [],
+      options: { ...NOTHING_SPECIAL, orgMetadataOnly: true },
+    })
+    assert.deepEqual(migration.repositories, [])
+    const organizations = await organizationsOf(db, migration)
+    assert.deepEqual(
+      organizations.map(({ login }) => login),
+      ['octo'],
+    )
+  })
+})
+
+async function makeTemplates(host: GitHost): Promise<void> {
+  await host.repository('octo/public', { files: { a: '1' }, public: true })
+  await host.repository('octo/private', { files: { a: '1' } })
+  await host.repository('octo/shared', {
+    files: { a: '1' },
+    config: { 'godwit.collaborator': 'ALICE:write' },
+  })
+  for (const name of ['public', 'private', 'shared', 'none']) {
+    await host.repository(`alice/of-${name}`, {
+      files: { a: '1' },
+      config: { 'godwit.templateRepository': `octo/${name}` },
+    })
+  }
+}

@@ -1,0 +1,11 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { statesBefore, unfinishedStates } from './states.ts'
+
+test('a migration goes forward and never back', () => {
+  assert.deepEqual(statesBefore('pending'), [])
+  assert.deepEqual(statesBefore('exporting'), ['pending'])
+  assert.deepEqual(statesBefore('exported'), ['exporting'])
+  assert.deepEqual(statesBefore('failed'), ['pending', 'exporting'])
+  assert.deepEqual(unfinishedStates, ['pending', 'exporting'])
+})

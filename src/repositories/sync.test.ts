@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict'
+import { chmod, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { onEachEngine, openDatabase } from '../../test/support/databases.ts'
+import { gitHost } from '../../test/support/git-host.ts'
+import type { Git } from '../sources/git.ts'
+import { gitDirectory } from '../sources/git-directory.ts'
+import { listCatalogue } from './repository-store.ts'
+import { refreshRepositories, type SyncParts, syncCatalogue } from './sync.ts'
+
+/** A catalogue on a git host, and how many git processes it has cost. */
+async function scene(t: TestContext, engine: 'sqlite' | 'postgres') {
+  const { db } = await openDatabase(t, engine)
+  const host = await gitHost()
+  t.after(host.remove)
+  const calls = { count: 0 }
+  const counted =
+    <A extends unknown[], R>(call: (...args: A) => R) =>
+    (...args: A): R => {
+      calls.count++
+      return call(...args)
+    }
+  const git: Git = {
+    run: counted(host.locked.run),
+    text: counted(host.locked.text),
+    start: counted(host.locked.start),
+  }
+  const parts: SyncParts = { db, source: gitDirectory({ root: host.root, git }), now: Date.now }
+  return { parts, host, calls }
+}
+
+async function catalogue({ db }: SyncParts): Promise<Record<string, string | null>> {
+  const entries = await listCatalogue(db)
+  return Object.fromEntries(entries.map((e) => [`${e.owner.login}/${e.name}`, e.problem]))
+}
+
+onEachEngine('the catalogue', (engine) => {
+  test('takes in what the host has, and an unchanged repository costs no git process', async (t) => {
+    const { parts, host, calls } = await scene(t, engine)
+    await host.repository('alice/site', { files: { a: '1' }, description: 'Ünïcode' })
+    await host.repository('Bob/Empty')
+    const first = await syncCatalogue(parts)
+    assert.deepEqual(first, { found: 2, read: 2, missing: 0, broken: [], refused: [] })
+    assert.deepEqual(await catalogue(parts), { 'alice/site': null, 'Bob/Empty': null })
+
+    calls.count = 0
+    assert.deepEqual(await syncCatalogue(parts), { ...first, read: 0 })
+    assert.equal(calls.count, 0)
+
+    await host.commit(host.path('alice/site'), { b: '2' })
+    assert.deepEqual(await syncCatalogue(parts), { ...first, read: 1 })
+    assert.ok(calls.count > 0)
+  })
+
+  test('keeps ids when a repository goes and comes back', async (t) => {
+    const { parts, host } = await scene(t, engine)
+    const dir = await host.repository('alice/site', { files: { a: '1' } })
+    await syncCatalogue(parts)
+    const [before] = await listCatalogue(parts.db)
+    await rename(dir, `${host.root}/away`)
+    assert.equal((await syncCatalogue(parts)).missing, 1)
+    assert.deepEqual(await catalogue(parts), {})
+    await rename(`${host.root}/away`, dir)
+    await syncCatalogue(parts)
+    const [after] = await listCatalogue(parts.db)
+    assert.equal(after?.id, before?.id)
+  })
+
+  test('lists a broken repository with its reason and its last known facts', async (t) => {
+    const { parts, host } = await scene(t, engine)
+    await host.repository('alice/good', { files: { a: '1' } })
+    await host.repository('alice/site', { files: { 'a.py': '1' }, description: 'Kept' })
+    await syncCatalogue(parts)
+    await host.loseObjects('alice/site')
+    const { broken } = await syncCatalogue(parts)
+    assert.deepEqual(
+      broken.map(({ fullName }) => fullName),
+      ['alice/site'],
+    )
+    assert.ok(broken[0]!.reason.length > 0 && !broken[0]!.reason.includes(host.root))
+    const site = (await listCatalogue(parts.db)).find(({ name }) => name === 'site')
+    assert.equal(site?.facts.description, 'Kept')
+    assert.equal(site?.facts.language, 'Python')
+    assert.deepEqual((await syncCatalogue(parts)).broken, broken)
+  })
+
+  test('takes nothing for gone that it could not look at', async (t) => {
+    if (process.getuid?.() === 0) return t.skip('root may look everywhere')
+    const { parts, host } = await scene(t, engine)
+    await host.repository('alice/site', { files: { a: '1' } })
+    await syncCatalogue(parts)
+    await chmod(join(host.root, 'alice'), 0)
+    const report = await syncCatalogue(parts)
+    await chmod(join(host.root, 'alice'), 0o755)
+    assert.deepEqual([report.missing, report.refused.length], [0, 1])
+    assert.deepEqual(await catalogue(parts), { 'alice/site': null })
+  })
+
+  test('fails as a whole rather than forget everything when the host is not there', async (t) => {
+    const { parts, host } = await scene(t, engine)
+    await host.repository('alice/site', { files: { a: '1' } })
+    await syncCatalogue(parts)
+    await rename(host.root, `${host.root}-away`)
+    await assert.rejects(syncCatalogue(parts))
+    assert.deepEqual(await catalogue(parts), { 'alice/site': null })
+    await rename(`${host.root}-away`, host.root)
+  })
+
+  test('is refreshed by name: what is new comes, what is gone goes', async (t) => {
+    const { parts, host } = await scene(t, engine)
+    await host.repository('alice/site', { files: { a: '1' } })
+    const gone = await host.repository('alice/gone', { files: { a: '1' } })
+    await syncCatalogue(parts)
+    await host.repository('alice/new', { files: { a: '1' } })
+    await rm(gone, { recursive: true })
+    const named = ['site', 'gone', 'NEW', 'never'].map((name) => ({ owner: 'alice', name }))
+    await refreshRepositories(parts, named)
+    assert.deepEqual(await catalogue(parts), { 'alice/site': null, 'alice/new': null })
+  })
+})

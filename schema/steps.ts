@@ -2,6 +2,7 @@ import { accountsAndCatalogue } from './0001-accounts-and-catalogue.ts'
 import { migrations } from './0002-migrations.ts'
 import { jobs } from './0003-jobs.ts'
 import { exports } from './0004-exports.ts'
+import { rateLimits } from './0005-rate-limits.ts'
 
 export type Engine = 'sqlite' | 'postgres'
 
@@ -11,4 +12,10 @@ export interface SchemaStep {
   statements(engine: Engine): string[]
 }
 
-export const steps: readonly SchemaStep[] = [accountsAndCatalogue, migrations, jobs, exports]
+export const steps: readonly SchemaStep[] = [
+  accountsAndCatalogue,
+  migrations,
+  jobs,
+  exports,
+  rateLimits,
+]

@@ -106,6 +106,12 @@ const options = {
     read: wholeNumber(1, 10_000),
     fallback: '10',
   },
+  rateLimit: {
+    argument: 'N',
+    about: 'how many requests an account may make in an hour; 0 for no limit',
+    read: wholeNumber(0, 1_000_000_000),
+    fallback: '5000',
+  },
   archiveTtl: {
     argument: 'DURATION',
     about: 'how long an archive can be downloaded',

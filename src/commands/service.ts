@@ -13,6 +13,7 @@ import type { Log } from './log.ts'
 import { exportPlaces, openBlobs, openDatabase, openSource, requireRepositories } from './parts.ts'
 import { repeatedly } from './repeatedly.ts'
 import { startExporter } from './run-exporter.ts'
+import { VERSION } from './version.ts'
 
 const NOTE_TOKEN_USE_EVERY_MS = 10_000
 const NEVER = 2 ** 31 - 1
@@ -29,13 +30,16 @@ export async function startService(config: Config, { log }: Log): Promise<Servic
 
   const isAlone = config.databaseUrl === undefined
   if (isAlone) parts.defer(lockDataDirectory(config.data))
-  const { db, close } = await openDatabase(config, (err) => log.warn({ err }, 'lost a connection'))
+  const { db, pool, close } = await openDatabase(config, (err) =>
+    log.warn({ err }, 'lost a connection'),
+  )
   parts.defer(close)
 
   const now = Date.now
   const source = openSource(places)
   const blobs = openBlobs(places)
   const queue = embeddedQueue({ db })
+  const { baseUrl, webUrl, cloneUrl, sshUrl } = config
   const addresses = addressesFrom(config)
   const authenticator = keepTokens(parts, db, log)
   const catalogue = keepCatalogue({ db, source, now }, config.syncInterval, log)
@@ -49,8 +53,13 @@ export async function startService(config: Config, { log }: Log): Promise<Servic
     links: archiveLinks(config.baseUrl, await linkKey(db)),
     mostUnfinished: config.unfinishedMigrations,
     lockTtlMs: config.lockTtl,
-    rendering: { addresses, migrationTime: offsetTimestamps(config.timeZone) },
+    rendering: {
+      addresses,
+      migrationTime: offsetTimestamps(config.timeZone),
+      edition: [VERSION, baseUrl, webUrl, cloneUrl, sshUrl, config.timeZone].join(' '),
+    },
     mediaType: config,
+    rateLimit: { perHour: config.rateLimit, pool },
     trustedProxies: config.trustedProxies ?? [],
     isCatalogueRead: catalogue.isRead,
   })

@@ -11,6 +11,8 @@ type Engine = 'sqlite' | 'postgres'
 export interface Database {
   db: Db
   engine: Engine
+  /** Of PostgreSQL, for parts that bring SQL of their own. */
+  pool?: pg.Pool
   close(): Promise<void>
 }
 
@@ -44,7 +46,7 @@ function connectPostgres(url: string, onIdleError?: (error: Error) => void): Dat
   })
   pool.on('error', (error) => onIdleError?.(error))
   const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })
-  return { db, engine: 'postgres', close: () => db.destroy() }
+  return { db, engine: 'postgres', pool, close: () => db.destroy() }
 }
 
 /** int8 and numeric come as strings by default; ours are ids, counts and milliseconds, all far below 2^53. */

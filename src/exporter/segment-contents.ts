@@ -1,6 +1,7 @@
 import type { ManifestGit, ManifestRepository } from '../archive/manifest.ts'
 import type { Examination, Found } from '../sources/examine.ts'
 import { readable } from '../sources/examine-refs.ts'
+import { resolvingSymrefs } from '../sources/snapshot-scratch.ts'
 
 /** What the manifest says of a repository, apart from its segment. */
 export type SegmentContents = Omit<ManifestRepository, 'segment'>
@@ -16,13 +17,13 @@ export function contentsOf({ place, repository, wiki, bytes }: Examination): Seg
 }
 
 function gitOf({ objectFormat, head, refs }: Found): ManifestGit {
-  const named = refs.map((ref) => ({ ...ref, name: readable(ref.name) }))
   return {
     object_format: objectFormat,
     head: 'oid' in head ? head.oid : readable(head.target),
-    refs: named.flatMap((ref) => ('oid' in ref ? [{ name: ref.name, oid: ref.oid }] : [])),
-    symrefs: named.flatMap((ref) =>
-      'target' in ref ? [{ name: ref.name, target: readable(ref.target) }] : [],
-    ),
+    refs: refs.flatMap((ref) => ('oid' in ref ? [{ ...ref, name: readable(ref.name) }] : [])),
+    symrefs: resolvingSymrefs(refs).map(({ name, target }) => ({
+      name: readable(name),
+      target: readable(target),
+    })),
   }
 }

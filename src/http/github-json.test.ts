@@ -17,7 +17,7 @@ const addresses = addressesFrom({
   cloneUrl: 'https://git.example.com/{owner}/{name}.git',
   sshUrl: 'git@git.example.com:{owner}/{name}.git',
 })
-const rendering = { addresses, migrationTime: offsetTimestamps('Europe/Berlin') }
+const rendering = { addresses, migrationTime: offsetTimestamps('Europe/Berlin'), edition: '1' }
 
 /** The tables of the API's own text, one row a field (or several fields of one type). */
 type Kind = 'integer' | 'string' | 'boolean' | 'address' | 'strings' | 'Z' | 'offset' | 'uuid'

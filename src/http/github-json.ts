@@ -14,6 +14,8 @@ type Schemas = components['schemas']
 export interface Rendering {
   addresses: Addresses
   migrationTime: (at: number) => string
+  /** Another one whenever the same facts would be rendered otherwise: part of every validator. */
+  edition: string
 }
 
 export function userJson(account: Account, addresses: Addresses) {

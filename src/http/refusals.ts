@@ -1,3 +1,5 @@
+import type { Account } from '../accounts/account.ts'
+
 /** A request that the wire itself refuses, before anything of the domain was asked. */
 export class Refused extends Error {
   override name = 'Refused'
@@ -23,3 +25,17 @@ export const unacceptable = (accept: string) =>
   new Refused(415, `Unsupported 'Accept' header: '${accept}'. Must accept 'application/json'.`)
 export const invalidLink = () =>
   new Refused(403, 'This link is not valid, or not any more. Ask for the archive again.')
+export const userAgentMissing = () =>
+  new Refused(
+    403,
+    'Request forbidden by administrative rules. Please make sure your request has a User-Agent header.',
+  )
+export const versionUnknown = (vendor: string, version: string) =>
+  new Refused(
+    400,
+    `The 'X-${vendor}-Api-Version' header '${version}' is not a version of this API.`,
+  )
+export const rateLimited = ({ id }: Account) =>
+  new Refused(403, `API rate limit exceeded for user ID ${id}.`)
+export const tooManyFailures = () =>
+  new Refused(403, 'Maximum number of login attempts exceeded. Please try again later.')

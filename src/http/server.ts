@@ -1,16 +1,25 @@
 import { randomUUID } from 'node:crypto'
-import Fastify, { type FastifyInstance } from 'fastify'
+import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
 import { sql } from 'kysely'
 import type { Logger } from 'pino'
+import type { Viewer } from '../accounts/account.ts'
 import type { Authenticator } from '../accounts/authenticator.ts'
 import type { Db } from '../db/connect.ts'
 import { NotFound } from '../migrations/refusals.ts'
 import type { StartParts } from '../migrations/start-migration.ts'
 import { archiveDownload, type DownloadParts } from './archive-download.ts'
 import { authenticate } from './authenticate.ts'
+import { currentUser } from './current-user.ts'
 import { errorHandler } from './github-errors.ts'
 import type { Rendering } from './github-json.ts'
+import { manners } from './manners.ts'
 import { type MediaTypeOptions, mediaTypes } from './media-type.ts'
+import {
+  createRateLimit,
+  type RateLimit,
+  type RateLimitOptions,
+  rateLimitStatus,
+} from './rate-limit.ts'
 import { bodyIsNoObject, unparsableBody } from './refusals.ts'
 import { logRequests } from './request-log.ts'
 import { userMigrations } from './user-migrations.ts'
@@ -22,6 +31,7 @@ export interface ServerParts extends StartParts, DownloadParts {
   log: Logger
   rendering: Rendering
   mediaType: MediaTypeOptions
+  rateLimit: RateLimitOptions
   /** Addresses or networks whose `x-forwarded-for` is believed. */
   trustedProxies: string[]
   /** Whether the repositories have been read once since the start. */
@@ -32,6 +42,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Part of the preview: where it is required, a caller must ask for it by its media type. */
     previewed?: boolean
+    /** Does not count against the caller's rate limit. */
+    uncounted?: boolean
   }
 }
 
@@ -50,35 +62,66 @@ export function createServer(parts: ServerParts): FastifyInstance {
   })
   const onError = errorHandler(parts.rendering.addresses.documentation, parts.log)
 
+  const manner = manners(parts.mediaType.vendor)
+  const limit = createRateLimit(parts.rateLimit, parts.now)
+
   app.decorateRequest('viewer', null)
   app.setErrorHandler(onError)
-  app.setNotFoundHandler(() => {
+  app.setNotFoundHandler((request, reply) => {
+    manner.greet(request, reply)
     throw new NotFound()
   })
   readJsonBodies(app)
   logRequests(app, parts.log)
   health(app, parts)
   archiveDownload(app, parts)
-  app.register(async (api) => {
-    speakTheWire(api, parts)
-    userMigrations(api, parts)
-  })
+  manner.answerPreflights(app)
+  // Twice: some clients put the prefix before every path of a host that is not the vendor's own.
+  for (const prefix of ['', '/api/v3']) {
+    app.register(
+      async (api) => {
+        speakTheWire(api, parts, manner, limit)
+        rateLimitStatus(api, limit)
+        currentUser(api, parts)
+        userMigrations(api, parts)
+      },
+      { prefix },
+    )
+  }
   return app
 }
 
-/** What every operation of the API does before its own handler: who is asking, and in which media type. */
-function speakTheWire(api: FastifyInstance, { authenticator, mediaType }: ServerParts): void {
+/** What every operation of the API does before its own handler: who is asking, how often, and in which media type. */
+function speakTheWire(
+  api: FastifyInstance,
+  { authenticator, mediaType }: ServerParts,
+  { greet }: ReturnType<typeof manners>,
+  limit: RateLimit,
+): void {
   const { vendor } = mediaType
   const types = mediaTypes(mediaType)
+
+  async function identify(request: FastifyRequest): Promise<Viewer> {
+    await limit.refuseGuessers(request)
+    try {
+      return await authenticate(authenticator, request.headers.authorization)
+    } catch (error) {
+      if (request.headers.authorization) await limit.countFailure(request)
+      throw error
+    }
+  }
+
   api.addHook('onRequest', async (request, reply) => {
-    reply.headers({
-      [`x-${vendor}-request-id`]: request.id,
-      'cache-control': 'private, no-cache',
-      vary: 'Accept, Authorization, Cookie, X-GitHub-OTP',
-    })
-    request.viewer = await authenticate(authenticator, request.headers.authorization)
-    const { previewed = false } = request.routeOptions.config
+    greet(request, reply)
+    const viewer = await identify(request)
+    request.viewer = viewer
+    reply.headers({ 'x-oauth-scopes': 'repo', 'x-accepted-oauth-scopes': '' })
+    const { previewed = false, uncounted = false } = request.routeOptions.config
+    if (!uncounted) await limit.count(viewer, reply)
     reply.header(`x-${vendor}-media-type`, types.choose(request.headers.accept, { previewed }))
+  })
+  api.addHook('onSend', async (request, reply) => {
+    if (reply.statusCode === 304 && request.viewer) await limit.giveBack(request.viewer, reply)
   })
 }
 

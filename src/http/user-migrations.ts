@@ -12,6 +12,7 @@ import { NotFound } from '../migrations/refusals.ts'
 import { startMigration } from '../migrations/start-migration.ts'
 import { viewerOf } from './authenticate.ts'
 import { migrationJson, plainRepositoryJson } from './github-json.ts'
+import { answer, isKnown, notModified } from './json-answer.ts'
 import { linkHeader } from './link-header.ts'
 import { type Paging, pagingOf } from './paging.ts'
 import type { ServerParts } from './server.ts'
@@ -28,7 +29,7 @@ const PREVIEWED = { previewed: true }
 /** The operations on the caller's own migrations. A handler reads, calls, answers. */
 export function userMigrations(app: FastifyInstance, parts: ServerParts): void {
   const { db, now, log, links, rendering } = parts
-  const { addresses } = rendering
+  const { addresses, edition } = rendering
 
   app.post<{ Body: StartBody }>(
     '/user/migrations',
@@ -49,7 +50,11 @@ export function userMigrations(app: FastifyInstance, parts: ServerParts): void {
       const viewer = viewerOf(request)
       const paging = pagingOf(request.query)
       const migrations = await listMigrations(db, viewer, paging)
-      setLink(request, reply, paging, await countMigrations(db, viewer))
+      const total = await countMigrations(db, viewer)
+      setLink(request, reply, paging, total)
+      const versions = migrations.flatMap(({ id, version }) => [id, version])
+      if (isKnown(request, reply, [edition, 'migrations', total, ...versions]))
+        return notModified(reply)
       const bodies = migrations.map(async (migration) =>
         migrationJson(migration, await repositoriesOf(db, migration), rendering),
       )
@@ -59,26 +64,33 @@ export function userMigrations(app: FastifyInstance, parts: ServerParts): void {
 
   app.get<ById>('/user/migrations/:migration_id', { config: PREVIEWED }, async (request, reply) => {
     const migration = await named(request)
-    const repositories = excludesRepositories(request.query)
-      ? []
-      : await repositoriesOf(db, migration)
+    const isBrief = excludesRepositories(request.query)
+    if (isKnown(request, reply, [edition, 'migration', migration.id, migration.version, isBrief])) {
+      return notModified(reply)
+    }
+    const repositories = isBrief ? [] : await repositoriesOf(db, migration)
     return answer(reply, migrationJson(migration, repositories, rendering))
   })
 
-  app.get<ById>(
+  // The second path is what clients of some years ago call.
+  for (const path of [
     '/user/migrations/:migration_id/repositories',
-    { config: PREVIEWED },
-    async (request, reply) => {
+    '/user/:migration_id/repositories',
+  ]) {
+    app.get<ById>(path, { config: PREVIEWED }, async (request, reply) => {
       const migration = await named(request)
       const paging = pagingOf(request.query)
-      const repositories = await repositoriesOf(db, migration, paging)
       setLink(request, reply, paging, migration.repositoryCount)
+      // The snapshot never changes, so neither does any page of it.
+      const page = [edition, 'repositories', migration.id, paging.page, paging.perPage]
+      if (isKnown(request, reply, page)) return notModified(reply)
+      const repositories = await repositoriesOf(db, migration, paging)
       return answer(
         reply,
         repositories.map((facts) => plainRepositoryJson(facts, addresses)),
       )
-    },
-  )
+    })
+  }
 
   app.get<ById>(
     '/user/migrations/:migration_id/archive',
@@ -134,10 +146,6 @@ export function userMigrations(app: FastifyInstance, parts: ServerParts): void {
     const link = linkHeader(`${addresses.api}${path}`, query, paging, total)
     if (link) reply.header('link', link)
   }
-}
-
-function answer(reply: FastifyReply, body: unknown): FastifyReply {
-  return reply.header('content-type', 'application/json; charset=utf-8').send(JSON.stringify(body))
 }
 
 /** Comma-joined, repeated, or with brackets: all three are in use. Values that are not known are ignored. */

@@ -32,6 +32,11 @@ export async function listCatalogue(db: Db): Promise<CatalogueEntry[]> {
   return rows.map(entryOf)
 }
 
+export async function listOwned(db: Db, { id }: Account): Promise<CatalogueEntry[]> {
+  const rows = await catalogue(db).where('owner_id', '=', id).orderBy('name_key').execute()
+  return rows.map(entryOf)
+}
+
 export async function findByName(db: Db, names: RepositoryName[]): Promise<CatalogueEntry[]> {
   const namesOfOwner = Map.groupBy(names, ({ owner }) => keyOf(owner))
   const entries: CatalogueEntry[] = []

@@ -97,7 +97,7 @@ function config({ objectFormat }: Found): string {
 }
 
 /** One that leads nowhere names nothing, no client of the host ever saw it, and `git fsck` would call it an error. */
-function resolvingSymrefs(refs: readonly Ref[]): { name: string; target: string }[] {
+export function resolvingSymrefs(refs: readonly Ref[]): { name: string; target: string }[] {
   const named = new Map(refs.map((ref) => [ref.name, ref]))
   const resolves = (ref: Ref | undefined, steps: number): boolean =>
     ref !== undefined && ('oid' in ref || (steps > 0 && resolves(named.get(ref.target), steps - 1)))

@@ -1,0 +1,12 @@
+import type { SchemaStep } from './steps.ts'
+
+/** As rate-limiter-flexible has it, which reads and writes it by itself; only processes that share a database use it. */
+export const rateLimits: SchemaStep = {
+  name: 'rate limits',
+  statements: () => [
+    `create table rate_limits (
+      key varchar(255) primary key,
+      points integer not null default 0,
+      expire bigint)`,
+  ],
+}

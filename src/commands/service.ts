@@ -20,6 +20,8 @@ const NEVER = 2 ** 31 - 1
 
 export interface Service {
   address: string
+  /** For people, once it runs. */
+  notice?: string
   stop(): Promise<void>
 }
 

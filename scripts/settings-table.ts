@@ -1,0 +1,28 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { flagOf, optionNames, optionOf, variableOf } from '../src/config.ts'
+
+/** `node scripts/settings-table.ts` writes the README's table of settings anew. */
+const README = new URL('../README.md', import.meta.url)
+const BETWEEN = /(<!-- settings -->\n)[^]*?(<!-- \/settings -->)/
+
+function settingsTable(): string {
+  const rows = optionNames.map((name) => {
+    const { argument, about, fallback, otherwise } = optionOf(name)
+    // A number of cores would differ from machine to machine.
+    const standard = name === 'concurrency' ? 'the number of cores' : (fallback ?? otherwise ?? '')
+    const shown = fallback !== undefined && name !== 'concurrency' ? `\`${standard}\`` : standard
+    const flag = `\`${flagOf(name)} ${argument}\``.replaceAll('|', '\\|')
+    return `| ${flag} | \`${variableOf(name)}\` | ${shown} | ${about} |`
+  })
+  return ['| flag | variable | default | |', '|---|---|---|---|', ...rows, ''].join('\n')
+}
+
+export async function readmeWithTable(): Promise<{ before: string; after: string }> {
+  const before = await readFile(README, 'utf8')
+  return {
+    before,
+    after: before.replace(BETWEEN, (_, open, close) => open + settingsTable() + close),
+  }
+}
+
+if (import.meta.main) await writeFile(README, (await readmeWithTable()).after)

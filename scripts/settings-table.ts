@@ -3,7 +3,7 @@ import { flagOf, optionNames, optionOf, variableOf } from '../src/config.ts'
 
 /** `node scripts/settings-table.ts` writes the README's table of settings anew. */
 const README = new URL('../README.md', import.meta.url)
-const BETWEEN = /(<!-- settings -->\n)[^]*?(<!-- \/settings -->)/
+const BETWEEN = /(<!-- settings -->\n).*?(<!-- \/settings -->)/s
 
 function settingsTable(): string {
   const rows = optionNames.map((name) => {

@@ -242,10 +242,13 @@ function saidFor(name: OptionName, flags: Texts, env: Environment): Said | undef
 /** A misspelt variable would otherwise be a setting that silently does nothing. */
 function unknownVariables(env: Environment): string[] {
   const known = new Set(optionNames.map(variableOf))
-  return Object.keys(env)
-    .filter((name) => name.startsWith('GODWIT_') && !name.startsWith('GODWIT_TEST_'))
-    .filter((name) => !known.has(name))
-    .map((name) => `${name}: no such setting`)
+  return (
+    Object.keys(env)
+      .filter((name) => name.startsWith('GODWIT_') && !known.has(name))
+      // Those of the test suite are none of ours.
+      .filter((name) => !/^GODWIT_(TEST|WIRE)_/.test(name))
+      .map((name) => `${name}: no such setting`)
+  )
 }
 
 function derivedAddresses(values: Partial<Config> & { listen: Listen }): Pick<Config, Derived> {

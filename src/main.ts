@@ -1,6 +1,7 @@
 import { Command, CommanderError } from 'commander'
 import { accountCommands } from './commands/account.ts'
 import { addCommand, configOf, print, UserMistake } from './commands/command-line.ts'
+import { locksCommand } from './commands/locks.ts'
 import { serveCommand } from './commands/serve.ts'
 import { syncCommand } from './commands/sync.ts'
 import { tokenCommands } from './commands/token.ts'
@@ -16,6 +17,7 @@ serveCommand(program)
 syncCommand(program)
 accountCommands(program)
 tokenCommands(program)
+locksCommand(program)
 addCommand(program, 'config', 'prints the settings in force').action((_options, command: Command) =>
   print(describeConfig(configOf(command))),
 )

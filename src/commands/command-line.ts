@@ -40,3 +40,7 @@ export function printTable(rows: readonly (readonly string[])[]): void {
         .trimEnd(),
     )
 }
+
+/** A time for a table, in UTC. */
+export const minute = (at: number | null): string =>
+  at === null ? '-' : new Date(at).toISOString().slice(0, 16)

@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError } from 'commander'
 import { findAccount } from '../accounts/account-store.ts'
 import { addToken, listTokens, revokeToken, type TokenRecord } from '../accounts/token-store.ts'
 import { duration } from '../config-values.ts'
-import { addCommand, configOf, print, printTable, UserMistake } from './command-line.ts'
+import { addCommand, configOf, minute, print, printTable, UserMistake } from './command-line.ts'
 import { withDatabase } from './parts.ts'
 
 export function tokenCommands(program: Command): void {
@@ -64,8 +64,5 @@ function tokenRow(token: TokenRecord): string[] {
   const { id, login, name, createdAt, expiresAt, lastUsedAt, revokedAt } = token
   const expired = expiresAt !== null && expiresAt <= Date.now()
   const state = revokedAt !== null ? 'revoked' : expired ? 'expired' : 'valid'
-  return [String(id), login, name || '-', state, ...[createdAt, expiresAt, lastUsedAt].map(day)]
+  return [String(id), login, name || '-', state, ...[createdAt, expiresAt, lastUsedAt].map(minute)]
 }
-
-const day = (at: number | null): string =>
-  at === null ? '-' : new Date(at).toISOString().slice(0, 16)

@@ -3,6 +3,7 @@ import { migrations } from './0002-migrations.ts'
 import { jobs } from './0003-jobs.ts'
 import { exports } from './0004-exports.ts'
 import { rateLimits } from './0005-rate-limits.ts'
+import { progress } from './0006-progress.ts'
 
 export type Engine = 'sqlite' | 'postgres'
 
@@ -18,4 +19,5 @@ export const steps: readonly SchemaStep[] = [
   jobs,
   exports,
   rateLimits,
+  progress,
 ]

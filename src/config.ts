@@ -47,6 +47,12 @@ const options = {
     read: listen,
     fallback: '127.0.0.1:3000',
   },
+  role: {
+    argument: 'all|api',
+    about: 'what `serve` runs: the API with the exporter, or the API alone beside `work` processes',
+    read: oneOf('all', 'api'),
+    fallback: 'all',
+  },
   baseUrl: {
     argument: 'URL',
     about: 'the address clients reach the API at',

@@ -1,10 +1,14 @@
 import { Command, CommanderError } from 'commander'
 import { accountCommands } from './commands/account.ts'
 import { addCommand, configOf, print, UserMistake } from './commands/command-line.ts'
+import { exportCommand } from './commands/export.ts'
 import { locksCommand } from './commands/locks.ts'
+import { restoreCommand } from './commands/restore.ts'
 import { serveCommand } from './commands/serve.ts'
 import { syncCommand } from './commands/sync.ts'
 import { tokenCommands } from './commands/token.ts'
+import { verifyCommand } from './commands/verify.ts'
+import { workCommand } from './commands/work.ts'
 import { ConfigMistakes, describeConfig } from './config.ts'
 import { DataDirectoryInUse } from './db/data-directory-lock.ts'
 import { SchemaTooNew } from './db/upgrade.ts'
@@ -14,10 +18,14 @@ const program = new Command('godwit')
   .exitOverride()
 
 serveCommand(program)
+workCommand(program)
 syncCommand(program)
 accountCommands(program)
 tokenCommands(program)
 locksCommand(program)
+exportCommand(program)
+verifyCommand(program)
+restoreCommand(program)
 addCommand(program, 'config', 'prints the settings in force').action((_options, command: Command) =>
   print(describeConfig(configOf(command))),
 )

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
-import { promisify } from 'node:util'
-import { constants, crc32, deflateRaw } from 'node:zlib'
+import { crc32 } from 'node:zlib'
 import type { Bytes } from '../blobs/blob-store.ts'
-import { STORED_BLOCK, storedBlocks } from './stored-blocks.ts'
+import { DeflatedPiece } from './deflated-piece.ts'
+import { STORED_BLOCK, StoredBlocks } from './stored-blocks.ts'
 import { tarHeader, tarPadding } from './tar-header.ts'
 
 interface DirectoryEntry {
@@ -19,6 +19,7 @@ export interface FileEntry {
   modifiedAt: number
   /** Compressed already, such as a git pack: stored as it is. */
   packed: boolean
+  /** A chunk need only be good until the next is asked for. */
   open(): Bytes
 }
 
@@ -48,8 +49,9 @@ export class EntrySizeWrong extends Error {
 const PIECE = 8 * STORED_BLOCK
 
 /**
- * Hands the deflated bytes of the entries to the sink, which must read them to the end. The segment is described only
- * after the sink has resolved, so what is described is as durable as the sink makes it.
+ * Hands the deflated bytes of the entries to the sink, which must read them to the end; a chunk is good until the next is
+ * asked for. The segment is described only after the sink has resolved, so what is described is as durable as the sink
+ * makes it.
  */
 export async function writeSegment(
   entries: AsyncIterable<SegmentEntry> | Iterable<SegmentEntry>,
@@ -60,12 +62,17 @@ export async function writeSegment(
   const tally = { plainLength: 0, length: 0, crc32: 0 }
   let ended = false
 
+  async function* counted(): AsyncGenerator<Run> {
+    for await (const run of tarBytes(entries)) {
+      tally.crc32 = crc32(run.bytes, tally.crc32)
+      tally.plainLength += run.bytes.length
+      yield run
+    }
+  }
+
   async function* deflated(): AsyncGenerator<Uint8Array> {
-    for await (const { packed, bytes } of pieces(tarBytes(entries))) {
+    for await (const piece of pieces(counted())) {
       signal?.throwIfAborted()
-      tally.crc32 = crc32(bytes, tally.crc32)
-      tally.plainLength += bytes.length
-      const piece = packed ? storedBlocks(bytes, { final: false }) : await deflatePiece(bytes)
       sha256.update(piece)
       tally.length += piece.length
       yield piece
@@ -77,12 +84,6 @@ export async function writeSegment(
   await sink(deflated())
   if (!ended) throw new Error('the sink of a segment stopped reading before its end')
   return { ...tally, sha256: sha256.digest('hex') }
-}
-
-const deflateAsync = promisify(deflateRaw)
-
-function deflatePiece(bytes: Uint8Array): Promise<Uint8Array> {
-  return deflateAsync(bytes, { finishFlush: constants.Z_FULL_FLUSH, chunkSize: 256 * 1024 })
 }
 
 interface Run {
@@ -118,27 +119,26 @@ async function* wholeContent(entry: FileEntry): AsyncGenerator<Uint8Array> {
   if (read < size) throw new EntrySizeWrong(path, size, `${read}`)
 }
 
-/** Cuts the runs into pieces of fixed size, so that chunk sizes leave no trace. A piece is good until the next is asked for. */
-async function* pieces(runs: AsyncIterable<Run>): AsyncGenerator<Run> {
-  const piece = Buffer.allocUnsafeSlow(PIECE)
-  let filled = 0
-  let packed = false
-  for await (const run of runs) {
-    if (run.packed !== packed) {
-      if (filled > 0) yield { packed, bytes: piece.subarray(0, filled) }
-      filled = 0
-      packed = run.packed
-    }
-    for (let taken = 0; taken < run.bytes.length; ) {
-      const part = run.bytes.subarray(taken, taken + PIECE - filled)
-      piece.set(part, filled)
-      taken += part.length
-      filled += part.length
-      if (filled === PIECE) {
-        yield { packed, bytes: piece }
-        filled = 0
-      }
+/** Buffers of segments that are written, for those to come: new ones for each would keep the garbage collector busy. */
+const spare: { stored: StoredBlocks; deflated: DeflatedPiece }[] = []
+
+/** Cuts the runs into pieces of fixed size, so that chunk sizes leave no trace, and deflates each. */
+async function* pieces(runs: AsyncIterable<Run>): AsyncGenerator<Uint8Array> {
+  const own = spare.pop() ?? {
+    stored: new StoredBlocks(PIECE),
+    deflated: new DeflatedPiece(PIECE),
+  }
+  let piece: StoredBlocks | DeflatedPiece = own.deflated
+  for await (const { packed, bytes } of runs) {
+    const next = packed ? own.stored : own.deflated
+    if (next !== piece && piece.length > 0) yield await piece.finish()
+    piece = next
+    for (let rest = bytes; rest.length > 0; ) {
+      rest = rest.subarray(piece.add(rest))
+      if (piece.length === PIECE) yield await piece.finish()
     }
   }
-  if (filled > 0) yield { packed, bytes: piece.subarray(0, filled) }
+  if (piece.length > 0) yield await piece.finish()
+  // Only after a good end: both are empty then, and nobody holds their bytes.
+  spare.push(own)
 }

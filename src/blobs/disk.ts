@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { createWriteStream, mkdirSync } from 'node:fs'
+import { mkdirSync } from 'node:fs'
 import { type FileHandle, link, mkdir, open, opendir, readdir, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { addAbortSignal, Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
 import {
   assertBlobKey,
   assertRange,
@@ -16,7 +15,7 @@ import {
   type StoredBlob,
 } from './blob-store.ts'
 
-const WRITE_AHEAD = 1024 * 1024
+const FLUSH_EVERY = 8 * 1024 * 1024
 const READ_AHEAD = 256 * 1024
 
 /**
@@ -32,6 +31,16 @@ export function createDiskBlobStore(root: string): BlobStore {
     return join(root, key.slice(0, 2), key)
   }
 
+  /** Shards whose own place in the root is on disk for certain. */
+  const settled = new Set<string>()
+
+  async function settle(shard: string): Promise<void> {
+    await syncFolder(shard)
+    if (settled.has(shard)) return
+    for (const folder of [root, dirname(root)]) await syncFolder(folder)
+    settled.add(shard)
+  }
+
   return {
     async put(key, bytes, { signal } = {}) {
       const file = fileOf(key)
@@ -40,14 +49,13 @@ export function createDiskBlobStore(root: string): BlobStore {
         await writeDurably(temporary, bytes, signal)
         await mkdir(dirname(file), { recursive: true, mode: 0o700 })
         // Unlike a rename, a link never replaces what another put was quicker to finish.
-        await link(temporary, file)
-      } catch (error) {
-        throw hasCode(error, 'EEXIST') ? new BlobExists(key, { cause: error }) : error
+        await link(temporary, file).catch((error: unknown) => {
+          throw hasCode(error, 'EEXIST') ? new BlobExists(key, { cause: error }) : error
+        })
       } finally {
         await rm(temporary, { force: true })
       }
-      // Also the folders above: this may be the first blob of its shard, or of the root.
-      for (const folder of [dirname(file), root, dirname(root)]) await syncFolder(folder)
+      await settle(dirname(file))
     },
 
     async open(key, range, { signal } = {}) {
@@ -79,15 +87,36 @@ export function createDiskBlobStore(root: string): BlobStore {
   }
 }
 
-/** Resolves when the file is closed, and `flush` makes that wait, and fail, with the fsync. */
-function writeDurably(file: string, bytes: Bytes, signal: AbortSignal | undefined): Promise<void> {
-  const written = createWriteStream(file, {
-    flags: 'wx',
-    mode: 0o600,
-    flush: true,
-    highWaterMark: WRITE_AHEAD,
-  })
-  return pipeline(bytes, written, { signal })
+/** Begins to flush long before the end, beside the writing, so that the last flush has little left to wait for. */
+async function writeDurably(
+  file: string,
+  bytes: Bytes,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  await using handle = await open(file, 'wx', 0o600)
+  let flushing: Promise<unknown> = Promise.resolve()
+  let unflushed = 0
+  try {
+    for await (const chunk of bytes) {
+      signal?.throwIfAborted()
+      await writeWhole(handle, chunk)
+      unflushed += chunk.length
+      if (unflushed < FLUSH_EVERY) continue
+      await flushing
+      flushing = handle.datasync()
+      // A failure is told by whoever waits for it, and not before.
+      flushing.catch(() => {})
+      unflushed = 0
+    }
+  } finally {
+    await flushing
+  }
+  signal?.throwIfAborted()
+  await handle.sync()
+}
+
+async function writeWhole(handle: FileHandle, bytes: Uint8Array): Promise<void> {
+  for (let at = 0; at < bytes.length; ) at += (await handle.write(bytes, at)).bytesWritten
 }
 
 async function rangeOf(handle: FileHandle, { start, end }: ByteRange): Promise<Readable> {

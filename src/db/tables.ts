@@ -83,6 +83,8 @@ export interface MigrationsTable {
   organizations: string | null
   /** Set while there is an archive. */
   archive_expires_at: number | null
+  started_at: number | null
+  ended_at: number | null
 }
 
 interface MigrationRepositoriesTable {
@@ -97,6 +99,12 @@ interface MigrationRepositoriesTable {
   /** Why it was omitted. */
   reason: string | null
   finished_at: number | null
+  started_at: number | null
+  bytes_expected: number | null
+  bytes_done: Generated<number>
+  reused: Generated<number>
+  /** The how-many-eth of its migration to come to an end. */
+  finished_order: number | null
 }
 
 export interface SegmentsTable {
@@ -148,6 +156,8 @@ interface JobsTable {
   created_at: number
   /** Who holds it; a new value with every claim. */
   lease: string | null
+  /** Jobs of one batch can be called off together. */
+  batch: string | null
 }
 
 export type Row<Table> = Selectable<Table>

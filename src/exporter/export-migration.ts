@@ -3,20 +3,24 @@ import type { BlobStore } from '../blobs/blob-store.ts'
 import type { Db } from '../db/connect.ts'
 import {
   BEGIN_EXPORT,
+  batchOf,
   EXPORT_REPOSITORY,
+  type LockJob,
   type MigrationJob,
   SEAL_ARCHIVE,
+  SETTLE_LOCK,
 } from '../migrations/export-jobs.ts'
 import {
   type ExportTask,
   migrationToExport,
   moveMigration,
   noteOutcome,
+  noteProgress,
   type Outcome,
   repositoryToExport,
 } from '../migrations/export-store.ts'
 import { releaseLocks } from '../migrations/lock-store.ts'
-import { settleLocksOf, settleReleasedLocks } from '../migrations/locks.ts'
+import { settleLock, settleLocksOf, settleReleasedLocks } from '../migrations/locks.ts'
 import {
   findSegment,
   insertSegment,
@@ -24,8 +28,8 @@ import {
   nameSegment,
 } from '../migrations/segment-store.ts'
 import { type Handlers, Hopeless, type Job, type Queue, type Run } from '../queue/queue.ts'
-import type { RepositoryFacts } from '../repositories/facts.ts'
-import { type Source, Unreadable } from '../sources/source.ts'
+import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
+import { type RepositoryName, type Source, Unreadable } from '../sources/source.ts'
 import { type SealParts, sealArchive } from './seal-archive.ts'
 import type { SegmentMaker } from './segment-maker.ts'
 
@@ -55,6 +59,14 @@ export function exportHandlers(parts: ExportParts): Handlers {
       run: (job, run) => seal(parts, job.payload as MigrationJob, run),
       gaveUp: failMigration,
     },
+    [SETTLE_LOCK]: {
+      async run(job, run) {
+        await settleLock(parts, (job.payload as LockJob).repositoryId)
+        await run.finish(async () => {})
+      },
+      // Housekeeping settles whatever is left, again and again.
+      gaveUp: async () => {},
+    },
   }
 }
 
@@ -68,7 +80,7 @@ async function beginExport(parts: ExportParts, { migrationId }: MigrationJob, ru
     await moveMigration(tx, migrationId, 'exporting', { now: now() })
     const { excludeGitData } = migration.options
     if (excludeGitData || migration.repositoryCount === 0) {
-      return queue.enqueue(tx, SEAL_ARCHIVE, [{ migrationId }])
+      return queue.enqueue(tx, SEAL_ARCHIVE, [{ migrationId }], batchOf(migrationId))
     }
     const tasks: ExportTask[] = Array.from(
       { length: migration.repositoryCount },
@@ -77,7 +89,7 @@ async function beginExport(parts: ExportParts, { migrationId }: MigrationJob, ru
         position,
       }),
     )
-    return queue.enqueue(tx, EXPORT_REPOSITORY, tasks)
+    return queue.enqueue(tx, EXPORT_REPOSITORY, tasks, batchOf(migrationId))
   })
 }
 
@@ -85,20 +97,32 @@ async function exportRepository(parts: ExportParts, task: ExportTask, run: Run):
   const facts = await repositoryToExport(parts.db, task)
   const repository = { owner: facts.owner.login, name: facts.name }
   try {
-    const fingerprint = await parts.segments.fingerprint(repository, run.signal)
-    if (!(await reuseSegment(parts, task, fingerprint, run))) {
-      await carryRepository(parts, task, facts, run)
-    }
+    const startedAt = parts.now()
+    const { fingerprint, bytes } = await parts.segments.look(repository, run.signal)
+    const work: Work = { task, facts, repository, bytes, startedAt }
+    const isReused = await reuseSegment(parts, work, fingerprint, run)
+    if (!isReused) await carryRepository(parts, work, run)
   } catch (error) {
     if (!(error instanceof Unreadable)) throw error
-    await run.finish((tx) => endRepository(parts, tx, task, { reason: error.message }))
+    // Whoever shows the reason shows the repository's name beside it.
+    const reason = error.message.replace(`${fullNameOf(facts)}: `, '')
+    await run.finish((tx) => endRepository(parts, tx, task, { reason }))
   }
+}
+
+/** One repository, looked at. */
+interface Work {
+  task: ExportTask
+  facts: RepositoryFacts
+  repository: RepositoryName
+  bytes: number
+  startedAt: number
 }
 
 /** An unchanged repository costs this look-up. */
 async function reuseSegment(
   parts: ExportParts,
-  task: ExportTask,
+  { task, bytes, startedAt }: Work,
   fingerprint: string,
   run: Run,
 ): Promise<boolean> {
@@ -107,32 +131,45 @@ async function reuseSegment(
   return run.finish(async (tx) => {
     // The sweep may have been here since.
     if (!(await nameSegment(tx, segmentKey, parts.now()))) throw new Error('the segment was swept')
-    await endRepository(parts, tx, task, { segmentKey })
+    await endRepository(parts, tx, task, { segmentKey, reused: true, bytes, startedAt })
     return true
   })
 }
 
 /** Segment first, then the row that names it. */
-async function carryRepository(
-  parts: ExportParts,
-  task: ExportTask,
-  facts: RepositoryFacts,
-  run: Run,
-): Promise<void> {
+async function carryRepository(parts: ExportParts, work: Work, run: Run): Promise<void> {
+  const { task, facts, repository, bytes, startedAt } = work
   const made = await parts.segments.make(
-    {
-      repository: { owner: facts.owner.login, name: facts.name },
-      key: randomUUID(),
-      lastVerified: await lastVerified(parts.db, facts.id),
-    },
+    { repository, key: randomUUID(), lastVerified: await lastVerified(parts.db, facts.id) },
     run.signal,
+    await progressNotes(parts, work),
   )
   const segmentKey = await run.finish(async (tx) => {
     const key = await insertSegment(tx, { ...made, repositoryId: facts.id }, parts.now())
-    await endRepository(parts, tx, task, { segmentKey: key })
+    await endRepository(parts, tx, task, { segmentKey: key, reused: false, bytes, startedAt })
     return key
   })
   if (segmentKey !== made.key) await parts.blobs.delete(made.key)
+}
+
+const NOTED_EVERY_MS = 500
+
+/** Notes the expected bytes at once and those done now and then; what comes while a note is written is left out. */
+async function progressNotes({ db, now }: ExportParts, { task, bytes, startedAt }: Work) {
+  const note = (bytesDone: number) =>
+    noteProgress(db, task, { startedAt, bytesExpected: bytes, bytesDone })
+  await note(0)
+  let nextAt = now() + NOTED_EVERY_MS
+  return (written: number): void => {
+    if (now() < nextAt) return
+    nextAt = Number.POSITIVE_INFINITY
+    // Only a note: what the export itself needs of the database, it asks for and fails on.
+    note(Math.min(written, bytes))
+      .catch(() => {})
+      .finally(() => {
+        nextAt = now() + NOTED_EVERY_MS
+      })
+  }
 }
 
 async function endRepository(
@@ -142,7 +179,9 @@ async function endRepository(
   outcome: Outcome,
 ): Promise<void> {
   const remaining = await noteOutcome(tx, task, outcome, now())
-  if (remaining === 0) await queue.enqueue(tx, SEAL_ARCHIVE, [{ migrationId: task.migrationId }])
+  if (remaining > 0) return
+  const { migrationId } = task
+  await queue.enqueue(tx, SEAL_ARCHIVE, [{ migrationId }], batchOf(migrationId))
 }
 
 async function seal(parts: ExportParts, { migrationId }: MigrationJob, run: Run): Promise<void> {

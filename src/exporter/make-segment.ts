@@ -15,19 +15,20 @@ export interface MakerParts {
 }
 
 export function createSegmentMaker({ source, blobs, scratchDirectory }: MakerParts): SegmentMaker {
-  async function look(repository: RepositoryName, signal: AbortSignal): Promise<Examination> {
+  async function examine(repository: RepositoryName, signal: AbortSignal): Promise<Examination> {
     const found = await source.find(repository.owner, repository.name)
     if (!found) throw new Unreadable('the repository is not there any more')
     return source.examine(found, signal)
   }
 
   return {
-    async fingerprint(repository, signal) {
-      return (await look(repository, signal)).fingerprint
+    async look(repository, signal) {
+      const { fingerprint, bytes } = await examine(repository, signal)
+      return { fingerprint, bytes }
     },
 
-    async make({ repository, key, lastVerified }, signal): Promise<MadeSegment> {
-      const examination = await look(repository, signal)
+    async make({ repository, key, lastVerified }, signal, onBytes): Promise<MadeSegment> {
+      const examination = await examine(repository, signal)
       const snapshot = await source.snapshot(examination, scratchDirectory, signal)
       await using _ = { [Symbol.asyncDispose]: snapshot.remove }
       // Proving and writing go side by side, on a core each; the first to fail stops the other.
@@ -38,7 +39,7 @@ export function createSegmentMaker({ source, blobs, scratchDirectory }: MakerPar
         const [verified, segment] = await bothOrNeither(failed, [
           source.verify(snapshot, last, either),
           writeSegment(snapshot.entries() as AsyncIterable<SegmentEntry>, (bytes) =>
-            blobs.put(key, bytes, { signal: either }),
+            blobs.put(key, counted(bytes, onBytes), { signal: either }),
           ),
         ])
         const taken = snapshot.examination
@@ -54,6 +55,23 @@ export function createSegmentMaker({ source, blobs, scratchDirectory }: MakerPar
         throw error
       }
     },
+  }
+}
+
+const TOLD_EVERY_BYTES = 4 * 1024 * 1024
+
+async function* counted(
+  bytes: AsyncIterable<Uint8Array>,
+  onBytes: ((bytes: number) => void) | undefined,
+): AsyncGenerator<Uint8Array> {
+  let written = 0
+  let told = 0
+  for await (const chunk of bytes) {
+    yield chunk
+    written += chunk.length
+    if (written - told < TOLD_EVERY_BYTES) continue
+    told = written
+    onBytes?.(written)
   }
 }
 

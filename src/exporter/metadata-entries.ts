@@ -1,6 +1,6 @@
 import type { Account } from '../accounts/account.ts'
 import { MANIFEST_PATH, type Manifest } from '../archive/manifest.ts'
-import type { FileEntry } from '../archive/write-segment.ts'
+import type { SegmentEntry } from '../archive/write-segment.ts'
 import type { ExportedRepository } from '../migrations/export-store.ts'
 import type { Migration } from '../migrations/migration.ts'
 import type { SegmentRecord } from '../migrations/segment-store.ts'
@@ -17,7 +17,7 @@ import {
 import type { SegmentContents } from './segment-contents.ts'
 
 export interface MetadataParts {
-  migration: Migration
+  migration: Pick<Migration, 'guid' | 'owner' | 'options'>
   repositories: readonly ExportedRepository[]
   /** Of a migration that covers nothing else. */
   organizations: readonly Account[]
@@ -30,13 +30,14 @@ export interface MetadataParts {
 const SCHEMA = { version: '1.0.1' }
 const RECORDS_IN_A_FILE = 100
 
-/** Every file of the archive that is not a repository, as the flags of the migration will have them. */
-export function metadataEntries(parts: MetadataParts): FileEntry[] {
+/** All of the archive that is in no repository, as the flags of the migration will have it. */
+export function metadataEntries(parts: MetadataParts): SegmentEntry[] {
   const { migration, addresses, createdAt } = parts
   const { excludeMetadata, orgMetadataOnly, excludeGitData } = migration.options
   const asked = parts.repositories.filter(({ reason }) => reason === null)
   const facts = asked.map((repository) => repository.facts).sort((a, b) => a.id - b.id)
   const hasWiki = wikisOf(parts)
+  const manifest = manifestOf(parts)
 
   const users = peopleIn(migration.owner, facts).map((person) => userRecord(person, addresses))
   const organizations = new Map<Account, Collaborator[]>([
@@ -65,9 +66,20 @@ export function metadataEntries(parts: MetadataParts): FileEntry[] {
         ),
       ),
     ),
-    [MANIFEST_PATH, manifestOf(parts)],
+    [MANIFEST_PATH, manifest],
   ]
-  return files.map(([path, value]) => jsonEntry(path, value, createdAt))
+  return [
+    ...files.map(([path, value]) => jsonEntry(path, value, createdAt)),
+    ...foldersOf(manifest).map((path) => directoryEntry(path, createdAt)),
+  ]
+}
+
+/** A repository's segment begins with its own folder; those above are shared, and no path may come twice. */
+function foldersOf({ repositories }: Manifest): string[] {
+  const owners = new Set(repositories.map(({ full_name }) => full_name.split('/')[0]))
+  return owners.size === 0
+    ? []
+    : ['repositories', ...[...owners].map((owner) => `repositories/${owner}`)]
 }
 
 /** No records, no file. */
@@ -80,7 +92,8 @@ function recordFiles(plural: string, records: readonly unknown[]): [string, unkn
   return files
 }
 
-function manifestOf({ migration, repositories, segments, generator, createdAt }: MetadataParts) {
+function manifestOf(parts: MetadataParts): Manifest {
+  const { migration, repositories, segments, generator, createdAt } = parts
   return {
     format: 1,
     generator,
@@ -100,7 +113,7 @@ function manifestOf({ migration, repositories, segments, generator, createdAt }:
     omitted: repositories.flatMap(({ facts, reason }) =>
       reason === null ? [] : [{ full_name: fullNameOf(facts), reason }],
     ),
-  } satisfies Manifest
+  }
 }
 
 function wikisOf({ segments }: MetadataParts): (fullName: string) => boolean {
@@ -112,7 +125,11 @@ function wikisOf({ segments }: MetadataParts): (fullName: string) => boolean {
   return (fullName) => withWiki.has(fullName)
 }
 
-function jsonEntry(path: string, value: unknown, modifiedAt: number): FileEntry {
+function directoryEntry(path: string, modifiedAt: number): SegmentEntry {
+  return { kind: 'directory', path, modifiedAt }
+}
+
+function jsonEntry(path: string, value: unknown, modifiedAt: number): SegmentEntry {
   const bytes = Buffer.from(`${JSON.stringify(value, null, 2)}\n`)
   return { kind: 'file', path, size: bytes.length, modifiedAt, packed: false, open: () => [bytes] }
 }

@@ -121,7 +121,9 @@ export function peopleIn(
   migrationOwner: Account,
   repositories: readonly RepositoryFacts[],
 ): Person[] {
-  const people = new Map<string, Person>([[keyOf(migrationOwner.login), migrationOwner]])
+  const people = new Map<string, Person>()
+  // An organization has a record of its own under the same address.
+  if (migrationOwner.type === 'User') people.set(keyOf(migrationOwner.login), migrationOwner)
   for (const { owner, collaborators, createdAt } of repositories) {
     if (owner.type === 'User') people.set(keyOf(owner.login), owner)
     for (const { login } of collaborators) {

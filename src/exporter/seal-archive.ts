@@ -1,6 +1,3 @@
-import { randomUUID } from 'node:crypto'
-import { writeSegment } from '../archive/write-segment.ts'
-import type { BlobStore } from '../blobs/blob-store.ts'
 import type { Db } from '../db/connect.ts'
 import { insertArchive } from '../migrations/archive-store.ts'
 import {
@@ -10,19 +7,12 @@ import {
   organizationsOf,
 } from '../migrations/export-store.ts'
 import type { Migration } from '../migrations/migration.ts'
-import { insertMetadataSegment, segmentsByKey } from '../migrations/segment-store.ts'
-import type { Addresses } from '../repositories/addresses.ts'
+import { insertMetadataSegment } from '../migrations/segment-store.ts'
 import { fullNameOf } from '../repositories/facts.ts'
-import { metadataEntries } from './metadata-entries.ts'
+import { type MetadataWriterParts, writeMetadata } from './write-metadata.ts'
 
-export interface SealParts {
-  db: Db
-  blobs: BlobStore
-  now: () => number
-  addresses: Addresses
+export interface SealParts extends MetadataWriterParts {
   archiveTtlMs: number
-  /** What the manifest names as its maker. */
-  generator: string
 }
 
 /** Written to the database with the end of the job, or not at all. */
@@ -37,37 +27,38 @@ export async function sealArchive(
   migration: Migration,
   signal: AbortSignal,
 ): Promise<Sealed> {
-  const { db, blobs, now, archiveTtlMs } = parts
+  const { db, now, archiveTtlMs } = parts
   const repositories = await exportedRepositories(db, migration)
   const reason = failureOf(migration, repositories)
   if (reason) return { reason }
 
-  const keys = repositories.flatMap(({ segmentKey }) => segmentKey ?? [])
-  const entries = metadataEntries({
-    migration,
-    repositories,
-    organizations: await organizationsOf(db, migration),
-    segments: await segmentsByKey(db, keys),
-    addresses: parts.addresses,
-    generator: parts.generator,
-    createdAt: now(),
-  })
-  const key = randomUUID()
-  const metadata = await writeSegment(entries, (bytes) => blobs.put(key, bytes, { signal }))
+  const organizations = await organizationsOf(db, migration)
+  const archive = await writeMetadata(parts, { migration, repositories, organizations }, signal)
   return {
     async record(tx) {
-      await insertMetadataSegment(tx, { key, ...metadata }, now())
-      await insertArchive(tx, migration, [key, ...keys])
+      const { metadata } = archive
+      await insertMetadataSegment(tx, metadata, now())
+      const keys = [metadata, ...archive.repositories].map(({ key }) => key)
+      await insertArchive(tx, migration, keys)
       const archiveExpiresAt = now() + archiveTtlMs
       await moveMigration(tx, migration.id, 'exported', { now: now(), archiveExpiresAt })
     },
   }
 }
 
-function failureOf(migration: Migration, repositories: ExportedRepository[]): string | undefined {
+/** Why there is to be no archive, a line for each repository that could not be carried; undefined when there is. */
+export function failureOf(
+  { options }: Pick<Migration, 'options'>,
+  repositories: readonly ExportedRepository[],
+): string | undefined {
   const omitted = repositories.filter(({ reason }) => reason !== null)
   if (omitted.length === 0) return undefined
   const nothingLeft = omitted.length === repositories.length
-  if (migration.options.allowPartial && !nothingLeft) return undefined
-  return omitted.map(({ facts, reason }) => `${fullNameOf(facts)}: ${reason}`).join('\n')
+  if (options.allowPartial && !nothingLeft) return undefined
+  return omitted.map(({ facts, reason }) => withName(fullNameOf(facts), reason!)).join('\n')
+}
+
+/** What the source says of a repository begins with its name, or its wiki's; what others say may not. */
+export function withName(fullName: string, reason: string): string {
+  return reason.startsWith(fullName) ? reason : `${fullName}: ${reason}`
 }

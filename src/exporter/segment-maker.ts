@@ -8,11 +8,22 @@ export interface MadeSegment extends SegmentRecord {
   verified: string
 }
 
+/** What a segment would hold now. */
+export interface Look {
+  fingerprint: string
+  bytes: number
+}
+
 /** Reads repositories and writes segments. Rejects with Unreadable where the repository is to blame. */
 export interface SegmentMaker {
-  /** A cheap look: the fingerprint of what a segment would hold now. */
-  fingerprint(repository: RepositoryName, signal: AbortSignal): Promise<string>
-  make(order: SegmentOrder, signal: AbortSignal): Promise<MadeSegment>
+  /** Cheap, and writes nothing. */
+  look(repository: RepositoryName, signal: AbortSignal): Promise<Look>
+  /** `onBytes` is told now and then how many bytes of the segment are written. */
+  make(
+    order: SegmentOrder,
+    signal: AbortSignal,
+    onBytes?: (bytes: number) => void,
+  ): Promise<MadeSegment>
 }
 
 interface SegmentOrder {

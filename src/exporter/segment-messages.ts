@@ -4,11 +4,12 @@ import type { SegmentMaker } from './segment-maker.ts'
 
 /** What the two sides of a segment thread say to each other. */
 export type Request =
-  | { id: number; call: 'fingerprint'; argument: Parameters<SegmentMaker['fingerprint']>[0] }
+  | { id: number; call: 'look'; argument: Parameters<SegmentMaker['look']>[0] }
   | { id: number; call: 'make'; argument: Parameters<SegmentMaker['make']>[0] }
   | { id: number; call: 'abort' }
 
 export type Answer =
+  | { id: number; bytes: number }
   | { id: number; value: unknown }
   | { id: number; unreadable: string }
   | { id: number; error: { message: string; stack: string | undefined } }
@@ -24,8 +25,8 @@ export function answerRequests(port: MessagePort, maker: SegmentMaker): void {
     const { signal } = stopping
     const value =
       request.call === 'make'
-        ? maker.make(request.argument, signal)
-        : maker.fingerprint(request.argument, signal)
+        ? maker.make(request.argument, signal, (bytes) => port.postMessage({ id, bytes }))
+        : maker.look(request.argument, signal)
     port.postMessage(await value.then((made): Answer => ({ id, value: made }), asAnswer(id)))
     underWay.delete(id)
   })
@@ -40,11 +41,20 @@ function asAnswer(id: number): (error: unknown) => Answer {
   }
 }
 
-export function settle(
-  answer: Answer,
-  { resolve, reject }: { resolve(value: unknown): void; reject(error: Error): void },
-): void {
+export interface Asked {
+  resolve(value: unknown): void
+  reject(error: Error): void
+  onBytes: ((bytes: number) => void) | undefined
+}
+
+/** The other side: true when that was the last word. */
+export function settle(answer: Answer, { resolve, reject, onBytes }: Asked): boolean {
+  if ('bytes' in answer) {
+    onBytes?.(answer.bytes)
+    return false
+  }
   if ('value' in answer) resolve(answer.value)
   else if ('unreadable' in answer) reject(new Unreadable(answer.unreadable))
   else reject(Object.assign(new Error(answer.error.message), { stack: answer.error.stack }))
+  return true
 }

@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import type { SegmentMaker } from './segment-maker.ts'
-import { type Answer, type Request, settle } from './segment-messages.ts'
+import { type Answer, type Asked, type Request, settle } from './segment-messages.ts'
 
 export interface SegmentThreads extends SegmentMaker {
   stop(): Promise<void>
@@ -19,10 +19,10 @@ export function createSegmentThreads({ module, workerData, count }: ThreadOption
   // The queue hands out no more jobs than there are threads, so there is always one with nothing to do.
   const idlest = () => threads.reduce((a, b) => (b.load() < a.load() ? b : a))
   return {
-    fingerprint: (repository, signal) =>
-      idlest().ask('fingerprint', repository, signal) as ReturnType<SegmentMaker['fingerprint']>,
-    make: (order, signal) =>
-      idlest().ask('make', order, signal) as ReturnType<SegmentMaker['make']>,
+    look: (repository, signal) =>
+      idlest().ask('look', repository, signal) as ReturnType<SegmentMaker['look']>,
+    make: (order, signal, onBytes) =>
+      idlest().ask('make', order, signal, onBytes) as ReturnType<SegmentMaker['make']>,
     async stop() {
       await Promise.all(threads.map((thread) => thread.stop()))
     },
@@ -30,7 +30,7 @@ export function createSegmentThreads({ module, workerData, count }: ThreadOption
 }
 
 function segmentThread(module: URL, workerData: unknown) {
-  const waiting = new Map<number, { resolve(value: unknown): void; reject(error: Error): void }>()
+  const waiting = new Map<number, Asked>()
   let worker: Worker | undefined
   let lastId = 0
 
@@ -40,15 +40,16 @@ function segmentThread(module: URL, workerData: unknown) {
     started.unref()
     started.on('message', (answer: Answer) => {
       const asked = waiting.get(answer.id)
-      waiting.delete(answer.id)
-      if (asked) settle(answer, asked)
+      if (asked && settle(answer, asked)) waiting.delete(answer.id)
     })
-    started.on('error', (error: Error) => end(error))
-    started.on('exit', () => end(new Error('a segment thread ended unexpectedly')))
+    started.on('error', (error: Error) => end(started, error))
+    started.on('exit', () => end(started, new Error('a segment thread ended unexpectedly')))
     return started
   }
 
-  function end(error: Error): void {
+  /** An error is followed by the exit; by then another worker may be at work. */
+  function end(ended: Worker, error: Error): void {
+    if (worker !== ended) return
     worker = undefined
     for (const { reject } of waiting.values()) reject(error)
     waiting.clear()
@@ -57,13 +58,18 @@ function segmentThread(module: URL, workerData: unknown) {
   return {
     load: () => waiting.size,
 
-    ask(call: 'fingerprint' | 'make', argument: unknown, signal: AbortSignal): Promise<unknown> {
+    ask(
+      call: 'look' | 'make',
+      argument: unknown,
+      signal: AbortSignal,
+      onBytes?: (bytes: number) => void,
+    ): Promise<unknown> {
       signal.throwIfAborted()
       worker ??= start()
       const to = worker
       const id = ++lastId
       const asked = Promise.withResolvers<unknown>()
-      waiting.set(id, asked)
+      waiting.set(id, { ...asked, onBytes })
       const abort = () => to.postMessage({ id, call: 'abort' } satisfies Request)
       signal.addEventListener('abort', abort, { once: true })
       to.postMessage({ id, call, argument })

@@ -8,6 +8,7 @@ import { archiveSegments, findArchive } from '../migrations/archive-store.ts'
 import { NotFound } from '../migrations/refusals.ts'
 import type { ArchiveLinks } from './archive-link.ts'
 import { byteRange } from './byte-range.ts'
+import { downloadArchive as operation } from './openapi-migrations.ts'
 import { invalidLink } from './refusals.ts'
 
 export interface DownloadParts {
@@ -26,7 +27,7 @@ interface Download {
 export function archiveDownload(app: FastifyInstance, parts: DownloadParts): void {
   const { db, blobs, links, now } = parts
 
-  app.get<Download>('/archives/:guid.tar.gz', async (request, reply) => {
+  app.get<Download>('/archives/:guid.tar.gz', { schema: operation }, async (request, reply) => {
     const { guid } = request.params
     if (!links.isValid(guid, request.query, now())) throw invalidLink()
     const archive = await findArchive(db, guid)
@@ -42,7 +43,8 @@ export function archiveDownload(app: FastifyInstance, parts: DownloadParts): voi
     const { start, end } = range ?? { start: 0, end: plan.length }
     if (range) reply.code(206).header('content-range', `bytes ${start}-${end - 1}/${plan.length}`)
     reply.header('content-length', end - start)
-    if (request.method === 'HEAD') return reply.send()
+    // Sent nothing at all, fastify would announce a length of 0.
+    if (request.method === 'HEAD') return reply.send(Readable.from([]))
     const stream = Readable.from(readArchive(plan, blobs, { start, end }), { objectMode: false })
     return reply.send(stream)
   })

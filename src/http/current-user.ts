@@ -1,37 +1,44 @@
 import type { components } from '@octokit/openapi-types'
 import type { FastifyInstance } from 'fastify'
+import type { Account } from '../accounts/account.ts'
+import type { Addresses } from '../repositories/addresses.ts'
 import { listOwned } from '../repositories/repository-store.ts'
 import { viewerOf } from './authenticate.ts'
 import { userJson } from './github-json.ts'
 import { answer, isKnown, notModified } from './json-answer.ts'
+import { getCurrentUser } from './openapi-service.ts'
 import type { ServerParts } from './server.ts'
 import { utcTimestamp } from './timestamps.ts'
 
 /** Clients ask who they are before anything else. */
 export function currentUser(app: FastifyInstance, { db, rendering }: ServerParts): void {
-  app.get('/user', async (request, reply) => {
+  app.get('/user', { schema: getCurrentUser }, async (request, reply) => {
     const { account } = viewerOf(request)
     const owned = await listOwned(db, account)
     const publicCount = owned.filter(({ facts }) => !facts.private).length
-    const since = utcTimestamp(account.createdAt)
-    const body = {
-      ...userJson(account, rendering.addresses),
-      name: null,
-      company: null,
-      blog: null,
-      location: null,
-      email: null,
-      hireable: null,
-      bio: null,
-      public_repos: publicCount,
-      // A git host keeps no gists and nobody follows anybody.
-      public_gists: 0,
-      followers: 0,
-      following: 0,
-      created_at: since,
-      updated_at: since,
-    } satisfies components['schemas']['public-user']
+    const body = currentUserJson(account, publicCount, rendering.addresses)
     if (isKnown(request, reply, [JSON.stringify(body)])) return notModified(reply)
     return answer(reply, body)
   })
+}
+
+export function currentUserJson(account: Account, publicCount: number, addresses: Addresses) {
+  const since = utcTimestamp(account.createdAt)
+  return {
+    ...userJson(account, addresses),
+    name: null,
+    company: null,
+    blog: null,
+    location: null,
+    email: null,
+    hireable: null,
+    bio: null,
+    public_repos: publicCount,
+    // A git host keeps no gists and nobody follows anybody.
+    public_gists: 0,
+    followers: 0,
+    following: 0,
+    created_at: since,
+    updated_at: since,
+  } satisfies components['schemas']['public-user']
 }

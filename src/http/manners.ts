@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { userAgentMissing, versionUnknown } from './refusals.ts'
 
-const API_VERSIONS = ['2026-03-10', '2022-11-28']
-const DEFAULT_VERSION = '2022-11-28'
+export const API_VERSIONS = ['2026-03-10', '2022-11-28']
+export const DEFAULT_VERSION = '2022-11-28'
 const METHODS = 'GET, HEAD, POST, PATCH, PUT, DELETE'
 const A_DAY = '86400'
 

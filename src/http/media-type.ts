@@ -5,28 +5,37 @@ export interface MediaTypeOptions {
   preview: 'required' | 'optional'
 }
 
+interface Operation {
+  previewed: boolean
+  /** Types beside JSON that it can answer in. */
+  alsoAccepts?: readonly string[]
+}
+
 export interface MediaTypes {
   /**
    * What is spoken on this request, as `x-<vendor>-media-type` puts it. Refuses an `accept` that leaves out JSON, and
    * on a previewed operation, where the preview is required, one that leaves out the preview.
    */
-  choose(accept: string | undefined, operation: { previewed: boolean }): string
+  choose(accept: string | undefined, operation: Operation): string
 }
+
+export const previewTypeOf = (vendor: string) =>
+  `application/vnd.${vendor.toLowerCase()}.wyandotte-preview+json`
 
 export function mediaTypes({ vendor, preview }: MediaTypeOptions): MediaTypes {
   const ours = `application/vnd.${vendor.toLowerCase()}`
-  const previewType = `${ours}.wyandotte-preview+json`
+  const previewType = previewTypeOf(vendor)
   const isJson = (type: string) =>
     ['*/*', 'application/*', 'application/json', `${ours}+json`].includes(type) ||
     (type.startsWith(`${ours}.`) && type.endsWith('+json'))
 
   return {
-    choose(accept, { previewed }) {
+    choose(accept, { previewed, alsoAccepts = [] }) {
       const accepted = accept?.trim() ? parse(accept) : ['*/*']
       if (previewed && preview === 'required' && !accepted.includes(previewType)) {
         throw previewMissing()
       }
-      const best = accepted.find(isJson)
+      const best = accepted.find((type) => isJson(type) || alsoAccepts.includes(type))
       if (best === undefined) throw unacceptable(accept ?? '')
       const spoken =
         best === previewType || (previewed && preview === 'required') ? 'wyandotte-preview' : 'v3'

@@ -9,6 +9,7 @@ import {
 import type { Viewer } from '../accounts/account.ts'
 import { viewerOf } from './authenticate.ts'
 import { answer } from './json-answer.ts'
+import { getRateLimit } from './openapi-service.ts'
 import { rateLimited, tooManyFailures } from './refusals.ts'
 
 const HOUR = 3600
@@ -75,8 +76,9 @@ export function createRateLimit({ perHour, pool }: RateLimitOptions, now: () => 
 
     async show(viewer) {
       const core = describe(perHour === 0 ? null : await accounts.get(keyOf(viewer)))
-      const { resource, ...rate } = core
-      return { resources: { core }, rate: { ...rate, resource } }
+      // There is nothing to search here, but clients count on being told.
+      const search = { limit: 0, remaining: 0, used: 0, reset: core.reset, resource: 'search' }
+      return { resources: { core, search }, rate: core }
     },
   }
 }
@@ -102,7 +104,9 @@ async function consumed(from: RateLimiterAbstract, key: string): Promise<RateLim
 
 /** Asking how much is left is free. */
 export function rateLimitStatus(app: FastifyInstance, limit: RateLimit): void {
-  app.get('/rate_limit', { config: { uncounted: true } }, async (request, reply) =>
-    answer(reply, await limit.show(viewerOf(request))),
+  app.get(
+    '/rate_limit',
+    { config: { uncounted: true }, schema: getRateLimit },
+    async (request, reply) => answer(reply, await limit.show(viewerOf(request))),
   )
 }

@@ -5,8 +5,9 @@ import type { Logger } from 'pino'
 import type { Viewer } from '../accounts/account.ts'
 import type { Authenticator } from '../accounts/authenticator.ts'
 import type { Db } from '../db/connect.ts'
+import type { PreflightParts } from '../migrations/preflight.ts'
 import { NotFound } from '../migrations/refusals.ts'
-import type { StartParts } from '../migrations/start-migration.ts'
+import { describeApi } from './api-docs.ts'
 import { archiveDownload, type DownloadParts } from './archive-download.ts'
 import { authenticate } from './authenticate.ts'
 import { currentUser } from './current-user.ts'
@@ -14,6 +15,9 @@ import { errorHandler } from './github-errors.ts'
 import type { Rendering } from './github-json.ts'
 import { manners } from './manners.ts'
 import { type MediaTypeOptions, mediaTypes } from './media-type.ts'
+import { migrationSteering } from './migration-steering.ts'
+import { getHealth, getReadiness } from './openapi-service.ts'
+import { progressStreams } from './progress-stream.ts'
 import {
   createRateLimit,
   type RateLimit,
@@ -24,7 +28,7 @@ import { bodyIsNoObject, unparsableBody } from './refusals.ts'
 import { logRequests } from './request-log.ts'
 import { userMigrations } from './user-migrations.ts'
 
-export interface ServerParts extends StartParts, DownloadParts {
+export interface ServerParts extends PreflightParts, DownloadParts {
   db: Db
   now: () => number
   authenticator: Authenticator
@@ -44,6 +48,8 @@ declare module 'fastify' {
     previewed?: boolean
     /** Does not count against the caller's rate limit. */
     uncounted?: boolean
+    /** Types beside JSON that it can answer in. */
+    alsoAccepts?: string[]
   }
 }
 
@@ -64,6 +70,8 @@ export function createServer(parts: ServerParts): FastifyInstance {
 
   const manner = manners(parts.mediaType.vendor)
   const limit = createRateLimit(parts.rateLimit, parts.now)
+  const streams = progressStreams(parts)
+  app.addHook('preClose', async () => streams.stop())
 
   app.decorateRequest('viewer', null)
   app.setErrorHandler(onError)
@@ -71,6 +79,7 @@ export function createServer(parts: ServerParts): FastifyInstance {
     manner.greet(request, reply)
     throw new NotFound()
   })
+  describeApi(app, parts)
   readJsonBodies(app)
   logRequests(app, parts.log)
   health(app, parts)
@@ -84,6 +93,7 @@ export function createServer(parts: ServerParts): FastifyInstance {
         rateLimitStatus(api, limit)
         currentUser(api, parts)
         userMigrations(api, parts)
+        migrationSteering(api, { ...parts, streams })
       },
       { prefix },
     )
@@ -116,9 +126,11 @@ function speakTheWire(
     const viewer = await identify(request)
     request.viewer = viewer
     reply.headers({ 'x-oauth-scopes': 'repo', 'x-accepted-oauth-scopes': '' })
-    const { previewed = false, uncounted = false } = request.routeOptions.config
+    const { previewed = false, uncounted = false, alsoAccepts = [] } = request.routeOptions.config
     if (!uncounted) await limit.count(viewer, reply)
-    reply.header(`x-${vendor}-media-type`, types.choose(request.headers.accept, { previewed }))
+    const { accept } = request.headers
+    const chosen = types.choose(accept, { previewed, alsoAccepts })
+    reply.header(`x-${vendor}-media-type`, chosen)
   })
   api.addHook('onSend', async (request, reply) => {
     if (reply.statusCode === 304 && request.viewer) await limit.giveBack(request.viewer, reply)
@@ -148,8 +160,8 @@ function readJsonBodies(app: FastifyInstance): void {
 
 /** For load balancers: alive at all, and able to do its work. */
 function health(app: FastifyInstance, { db, log, isCatalogueRead }: ServerParts): void {
-  app.get('/healthz', async () => ({ status: 'ok' }))
-  app.get('/readyz', async (_request, reply) => {
+  app.get('/healthz', { schema: getHealth }, async () => ({ status: 'ok' }))
+  app.get('/readyz', { schema: getReadiness }, async (_request, reply) => {
     const waitingFor = isCatalogueRead() ? [] : ['catalogue']
     await sql`select 1`.execute(db).catch((err: unknown) => {
       log.warn({ err }, 'the database does not answer')

@@ -1,29 +1,21 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { deleteArchive } from '../migrations/delete-archive.ts'
 import { unlockRepository } from '../migrations/locks.ts'
-import type { Migration } from '../migrations/migration.ts'
-import {
-  countMigrations,
-  findMigration,
-  listMigrations,
-  repositoriesOf,
-} from '../migrations/migration-store.ts'
+import { countMigrations, listMigrations, repositoriesOf } from '../migrations/migration-store.ts'
 import { NotFound } from '../migrations/refusals.ts'
 import { startMigration } from '../migrations/start-migration.ts'
+import { audit } from './audit.ts'
 import { viewerOf } from './authenticate.ts'
 import { migrationJson, plainRepositoryJson } from './github-json.ts'
 import { answer, isKnown, notModified } from './json-answer.ts'
 import { linkHeader } from './link-header.ts'
+import { type ById, namedMigration } from './named-migration.ts'
+import * as operations from './openapi-migrations.ts'
 import { type Paging, pagingOf } from './paging.ts'
 import type { ServerParts } from './server.ts'
-import { type StartBody, startBodySchema, startRequestOf } from './start-request.ts'
+import { type StartBody, startRequestOf } from './start-request.ts'
 
 type Query = Record<string, unknown>
-interface ById {
-  Params: { migration_id: string }
-  Querystring: Query
-}
-
 const PREVIEWED = { previewed: true }
 
 /** The operations on the caller's own migrations. A handler reads, calls, answers. */
@@ -33,10 +25,10 @@ export function userMigrations(app: FastifyInstance, parts: ServerParts): void {
 
   app.post<{ Body: StartBody }>(
     '/user/migrations',
-    { schema: { body: startBodySchema } },
+    { schema: operations.startMigration },
     async (request, reply) => {
       const started = await startMigration(parts, viewerOf(request), startRequestOf(request.body))
-      audit(request, 'migration.start', started)
+      audit(log, request, 'migration.start', started)
       const shown = request.body.exclude?.includes('repositories') ? [] : started.repositories
       const body = migrationJson(started, shown, rendering)
       return answer(reply.code(201).header('location', body.url), body)
@@ -45,7 +37,7 @@ export function userMigrations(app: FastifyInstance, parts: ServerParts): void {
 
   app.get<{ Querystring: Query }>(
     '/user/migrations',
-    { config: PREVIEWED },
+    { config: PREVIEWED, schema: operations.listMigrations },
     async (request, reply) => {
       const viewer = viewerOf(request)
       const paging = pagingOf(request.query)
@@ -62,23 +54,29 @@ export function userMigrations(app: FastifyInstance, parts: ServerParts): void {
     },
   )
 
-  app.get<ById>('/user/migrations/:migration_id', { config: PREVIEWED }, async (request, reply) => {
-    const migration = await named(request)
-    const isBrief = excludesRepositories(request.query)
-    if (isKnown(request, reply, [edition, 'migration', migration.id, migration.version, isBrief])) {
-      return notModified(reply)
-    }
-    const repositories = isBrief ? [] : await repositoriesOf(db, migration)
-    return answer(reply, migrationJson(migration, repositories, rendering))
-  })
+  app.get<ById>(
+    '/user/migrations/:migration_id',
+    { config: PREVIEWED, schema: operations.getMigration },
+    async (request, reply) => {
+      const migration = await namedMigration(db, request)
+      const isBrief = excludesRepositories(request.query)
+      if (
+        isKnown(request, reply, [edition, 'migration', migration.id, migration.version, isBrief])
+      ) {
+        return notModified(reply)
+      }
+      const repositories = isBrief ? [] : await repositoriesOf(db, migration)
+      return answer(reply, migrationJson(migration, repositories, rendering))
+    },
+  )
 
   // The second path is what clients of some years ago call.
-  for (const path of [
-    '/user/migrations/:migration_id/repositories',
-    '/user/:migration_id/repositories',
-  ]) {
-    app.get<ById>(path, { config: PREVIEWED }, async (request, reply) => {
-      const migration = await named(request)
+  for (const [path, schema] of [
+    ['/user/migrations/:migration_id/repositories', operations.listRepositories],
+    ['/user/:migration_id/repositories', operations.listRepositoriesByFormerPath],
+  ] as const) {
+    app.get<ById>(path, { config: PREVIEWED, schema }, async (request, reply) => {
+      const migration = await namedMigration(db, request)
       const paging = pagingOf(request.query)
       setLink(request, reply, paging, migration.repositoryCount)
       // The snapshot never changes, so neither does any page of it.
@@ -94,9 +92,9 @@ export function userMigrations(app: FastifyInstance, parts: ServerParts): void {
 
   app.get<ById>(
     '/user/migrations/:migration_id/archive',
-    { config: PREVIEWED },
+    { config: PREVIEWED, schema: operations.getArchive },
     async (request, reply) => {
-      const migration = await named(request)
+      const migration = await namedMigration(db, request)
       if (migration.archiveExpiresAt === null) throw new NotFound()
       const link = links.sign(migration.guid, now())
       // Some clients read the link from the body.
@@ -106,40 +104,25 @@ export function userMigrations(app: FastifyInstance, parts: ServerParts): void {
 
   app.delete<ById>(
     '/user/migrations/:migration_id/archive',
-    { config: PREVIEWED },
+    { config: PREVIEWED, schema: operations.deleteArchive },
     async (request, reply) => {
-      const migration = await named(request)
+      const migration = await namedMigration(db, request)
       await deleteArchive(parts, viewerOf(request), migration.id)
-      audit(request, 'migration.delete_archive', migration)
+      audit(log, request, 'migration.delete_archive', migration)
       return reply.code(204).send()
     },
   )
 
   app.delete<ById & { Params: { repo_name: string } }>(
     '/user/migrations/:migration_id/repos/:repo_name/lock',
-    { config: PREVIEWED },
+    { config: PREVIEWED, schema: operations.unlockRepository },
     async (request, reply) => {
-      const migration = await named(request)
+      const migration = await namedMigration(db, request)
       await unlockRepository(parts, viewerOf(request), migration.id, request.params.repo_name)
-      audit(request, 'migration.unlock_repository', migration)
+      audit(log, request, 'migration.unlock_repository', migration)
       return reply.code(204).send()
     },
   )
-
-  /** Who changed what, and by which token. */
-  function audit(request: FastifyRequest, action: string, { id, guid }: Migration): void {
-    const { account, tokenId } = viewerOf(request)
-    const by = { login: account.login, tokenId, from: request.ip }
-    log.info({ audit: action, id: request.id, ...by, migration: id, guid }, action)
-  }
-
-  async function named(request: FastifyRequest<ById>): Promise<Migration> {
-    const id = request.params.migration_id
-    const isId = /^\d{1,15}$/.test(id)
-    const migration = isId ? await findMigration(db, viewerOf(request), Number(id)) : undefined
-    if (!migration) throw new NotFound('no such migration')
-    return migration
-  }
 
   function setLink(request: FastifyRequest, reply: FastifyReply, paging: Paging, total: number) {
     const [path, query = ''] = request.url.split('?', 2)

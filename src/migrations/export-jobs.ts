@@ -3,6 +3,15 @@ export const BEGIN_EXPORT = 'begin-export'
 export const EXPORT_REPOSITORY = 'export-repository'
 export const SEAL_ARCHIVE = 'seal-archive'
 
+export const SETTLE_LOCK = 'settle-lock'
+
+export interface LockJob {
+  repositoryId: number
+}
+
 export interface MigrationJob {
   migrationId: number
 }
+
+/** All jobs of one migration. */
+export const batchOf = (migrationId: number): string => `migration ${migrationId}`

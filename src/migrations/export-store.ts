@@ -53,6 +53,7 @@ export async function moveMigration(
     .updateTable('migrations')
     .set((row) => ({
       state: to,
+      ...(to === 'exporting' ? { started_at: change.now } : { ended_at: change.now }),
       version: row('version', '+', 1),
       updated_at: change.now,
       reason: change.reason ?? null,
@@ -64,7 +65,33 @@ export async function moveMigration(
   if (numUpdatedRows === 0n) throw new IllegalMove(`migration ${id} cannot become ${to} now`)
 }
 
-export type Outcome = { segmentKey: string } | { reason: string }
+export interface Carried {
+  segmentKey: string
+  reused: boolean
+  bytes: number
+  startedAt: number
+}
+
+export type Outcome = Carried | { reason: string }
+
+/** A repository is being looked at; its bytes as far as they are known. */
+export async function noteProgress(
+  db: Db,
+  { migrationId, position }: ExportTask,
+  progress: { startedAt: number; bytesExpected: number; bytesDone: number },
+): Promise<void> {
+  await db
+    .updateTable('migration_repositories')
+    .set({
+      started_at: progress.startedAt,
+      bytes_expected: progress.bytesExpected,
+      bytes_done: progress.bytesDone,
+    })
+    .where('migration_id', '=', migrationId)
+    .where('position', '=', position)
+    .where('outcome', 'is', null)
+    .execute()
+}
 
 /** Returns how many repositories of the migration are still on their way. */
 export async function noteOutcome(
@@ -73,24 +100,38 @@ export async function noteOutcome(
   outcome: Outcome,
   now: number,
 ): Promise<number> {
+  const { remaining, repository_count } = await tx
+    .updateTable('migrations')
+    .set((row) => ({ remaining: row('remaining', '-', 1) }))
+    .where('id', '=', migrationId)
+    .returning(['remaining', 'repository_count'])
+    .executeTakeFirstOrThrow()
   await tx
     .updateTable('migration_repositories')
     .set({
-      outcome: 'segmentKey' in outcome ? 'carried' : 'omitted',
-      segment_key: 'segmentKey' in outcome ? outcome.segmentKey : null,
-      reason: 'reason' in outcome ? outcome.reason : null,
+      ...('segmentKey' in outcome ? carriedColumns(outcome) : omittedColumns(outcome)),
       finished_at: now,
+      finished_order: repository_count - remaining,
     })
     .where('migration_id', '=', migrationId)
     .where('position', '=', position)
     .execute()
-  const { remaining } = await tx
-    .updateTable('migrations')
-    .set((row) => ({ remaining: row('remaining', '-', 1) }))
-    .where('id', '=', migrationId)
-    .returning('remaining')
-    .executeTakeFirstOrThrow()
   return remaining
+}
+
+function carriedColumns({ segmentKey, reused, bytes, startedAt }: Carried) {
+  return {
+    outcome: 'carried',
+    segment_key: segmentKey,
+    reused: Number(reused),
+    bytes_expected: bytes,
+    bytes_done: bytes,
+    started_at: startedAt,
+  }
+}
+
+function omittedColumns({ reason }: { reason: string }) {
+  return { outcome: 'omitted', reason }
 }
 
 export async function exportedRepositories(
@@ -119,4 +160,22 @@ export async function organizationsOf(db: Db, { id }: Migration): Promise<Accoun
     .where('id', '=', id)
     .executeTakeFirstOrThrow()
   return organizations === null ? [] : (JSON.parse(organizations) as Account[])
+}
+
+const RECENT = 50
+
+/** Bytes in a second that the latest exports of single repositories were carried with; null where there were none. */
+export async function recentRate(db: Db): Promise<number | null> {
+  const rows = await db
+    .selectFrom('migration_repositories')
+    .select(['bytes_done', 'started_at', 'finished_at'])
+    .where('outcome', '=', 'carried')
+    .where('reused', '=', 0)
+    .where('started_at', 'is not', null)
+    .orderBy('migration_id', 'desc')
+    .limit(RECENT)
+    .execute()
+  const bytes = rows.reduce((sum, row) => sum + row.bytes_done, 0)
+  const ms = rows.reduce((sum, row) => sum + (row.finished_at! - row.started_at!), 0)
+  return bytes > 0 && ms > 0 ? (bytes * 1000) / ms : null
 }

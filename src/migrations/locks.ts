@@ -1,8 +1,12 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Viewer } from '../accounts/account.ts'
 import { keyOf } from '../accounts/account.ts'
 import type { Db } from '../db/connect.ts'
+import type { Queue } from '../queue/queue.ts'
 import { keyOfName } from '../repositories/repository-store.ts'
 import type { Source } from '../sources/source.ts'
+import { SETTLE_LOCK } from './export-jobs.ts'
+import { migrationToExport } from './export-store.ts'
 import {
   forgetReleasedLocks,
   heldLocks,
@@ -16,22 +20,47 @@ import { NotFound } from './refusals.ts'
 
 export interface LockParts {
   db: Db
+  queue: Queue
   source: Source | undefined
   now: () => number
 }
 
+/** How long a caller waits for a worker to do what cannot be done here; the worker does it all the same. */
+const LONGEST_WAIT_MS = 10_000
+const LOOK_EVERY_MS = 50
+
 /**
  * Makes the source agree with the rows: locked while any migration holds the repository, open when the last has let go.
- * Does nothing where the source is not at hand; whoever has it settles the same rows.
+ * Where the source is not at hand, whoever has it is asked to, and waited for.
  */
-async function settleLock({ db, source }: LockParts, repositoryId: number): Promise<void> {
-  if (!source) return
+export async function settleLock(parts: LockParts, repositoryId: number): Promise<void> {
+  const { db, source } = parts
+  if (!source) return askWorker(parts, repositoryId)
   await db.transaction().execute(async (tx) => {
     const { owner, name, isHeld } = await lockToSettle(tx, repositoryId)
     const repository = await source.find(owner, name)
     if (repository) await (isHeld ? source.lock(repository) : source.unlock(repository))
     await forgetReleasedLocks(tx, repositoryId)
   })
+}
+
+async function askWorker({ db, queue, now }: LockParts, repositoryId: number): Promise<void> {
+  await db
+    .transaction()
+    .execute((tx) => queue.enqueue(tx, SETTLE_LOCK, [{ repositoryId }], `lock ${repositoryId}`))
+  queue.wake()
+  const deadline = now() + LONGEST_WAIT_MS
+  while ((await repositoriesToSettle(db)).includes(repositoryId) && now() < deadline) {
+    await sleep(LOOK_EVERY_MS)
+  }
+}
+
+/** Until a worker has begun the migration, and so has locked what it locks; or for as long as anyone would wait. */
+export async function untilBegun(db: Db, migrationId: number): Promise<void> {
+  for (let waited = 0; waited < LONGEST_WAIT_MS; waited += LOOK_EVERY_MS) {
+    if ((await migrationToExport(db, migrationId)).state !== 'pending') return
+    await sleep(LOOK_EVERY_MS)
+  }
 }
 
 /** Applies what a migration has locked; called before anything of it is read. */
@@ -44,9 +73,12 @@ export async function settleLocksOf(parts: LockParts, migrationId: number): Prom
 /** Ends locks whose time is over, and finishes whatever release was interrupted. */
 export async function settleReleasedLocks(parts: LockParts): Promise<void> {
   await releaseExpiredLocks(parts.db, parts.now())
+  const troubles: unknown[] = []
   for (const repositoryId of await repositoriesToSettle(parts.db)) {
-    await settleLock(parts, repositoryId)
+    // One that cannot be opened must not keep the others shut.
+    await settleLock(parts, repositoryId).catch((error: unknown) => troubles.push(error))
   }
+  if (troubles.length > 0) throw new AggregateError(troubles, 'not every lock could be opened')
 }
 
 /** `repoName` is a name, or owner and name. A repository that this migration does not hold is not there to unlock. */

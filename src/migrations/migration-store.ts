@@ -35,6 +35,8 @@ export async function insertMigration(tx: Db, migration: NewMigration): Promise<
       remaining: repositories.length,
       organizations: migration.organizations && JSON.stringify(migration.organizations),
       archive_expires_at: null,
+      started_at: null,
+      ended_at: null,
       version: 1,
       created_at: now,
       updated_at: now,
@@ -51,6 +53,9 @@ export async function insertMigration(tx: Db, migration: NewMigration): Promise<
     segment_key: null,
     reason: null,
     finished_at: null,
+    started_at: null,
+    bytes_expected: null,
+    finished_order: null,
   }))
   for (let at = 0; at < rows.length; at += ROWS_AT_ONCE) {
     await tx

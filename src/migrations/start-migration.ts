@@ -15,10 +15,10 @@ import {
 } from '../repositories/repository-store.ts'
 import { refreshRepositories } from '../repositories/sync.ts'
 import type { Source } from '../sources/source.ts'
-import { BEGIN_EXPORT } from './export-jobs.ts'
+import { BEGIN_EXPORT, batchOf } from './export-jobs.ts'
 import { insertLocks } from './lock-store.ts'
-import { settleLocksOf } from './locks.ts'
-import type { MigrationOptions, MigrationWithRepositories } from './migration.ts'
+import { settleLocksOf, untilBegun } from './locks.ts'
+import type { Migration, MigrationOptions, MigrationWithRepositories } from './migration.ts'
 import { countUnfinished, insertMigration, lockAccount } from './migration-store.ts'
 import { type Fault, Invalid } from './refusals.ts'
 
@@ -73,19 +73,25 @@ export async function startMigration(
         times,
       )
     }
-    await queue.enqueue(tx, BEGIN_EXPORT, [{ migrationId: started.id }])
+    await queue.enqueue(tx, BEGIN_EXPORT, [{ migrationId: started.id }], batchOf(started.id))
     return started
   })
   queue.wake()
-  // The export locks as well before it reads, and tells of what stood in the way; doing it here only makes it sooner.
-  if (lockRepositories) await settleLocksOf(parts, migration.id).catch(() => {})
+  if (lockRepositories) await lockSoon(parts, migration)
   return { ...migration, repositories: snapshot }
+}
+
+/** The export locks before it reads, and fails where it cannot: here it is only made sooner, or waited for a while. */
+async function lockSoon(parts: StartParts, { id }: Migration): Promise<void> {
+  if (parts.source) await settleLocksOf(parts, id).catch(() => {})
+  else await untilBegun(parts.db, id)
 }
 
 const tooManyUnfinished = (most: number): string =>
   `You already have ${most} unfinished migrations. Wait until one of them has ended.`
 
-async function snapshotOf(
+/** The named repositories as they are now, in order. Refuses what the viewer may not migrate, each by its index. */
+export async function snapshotOf(
   parts: StartParts,
   viewer: Viewer,
   asked: string[],

@@ -3,6 +3,7 @@ import type { Db } from '../db/connect.ts'
 import {
   type ClaimedJob,
   claimJob,
+  deleteBatch,
   deleteJob,
   insertJobs,
   renewLease,
@@ -40,6 +41,7 @@ export function embeddedQueue({
   mostFailures = 5,
 }: EmbeddedQueueOptions): Queue {
   const wakers = new Set<() => void>()
+  const underWay = new Map<ClaimedJob, AbortController>()
   const wake = () => {
     for (const waker of wakers) waker()
   }
@@ -72,6 +74,7 @@ export function embeddedQueue({
 
     async function runJob(job: ClaimedJob): Promise<void> {
       const lost = new AbortController()
+      underWay.set(job, lost)
       const renewing = keepLease(job, lost)
       const run = {
         signal: AbortSignal.any([lost.signal, stopping.signal]),
@@ -92,6 +95,7 @@ export function embeddedQueue({
         }
       } finally {
         clearInterval(renewing)
+        underWay.delete(job)
       }
     }
 
@@ -134,7 +138,11 @@ export function embeddedQueue({
   }
 
   return {
-    enqueue: (tx, kind, payloads) => insertJobs(tx, kind, payloads, now()),
+    enqueue: (tx, kind, payloads, batch) => insertJobs(tx, kind, payloads, { batch, now: now() }),
+    cancel: deleteBatch,
+    interrupt(batch) {
+      for (const [job, lost] of underWay) if (job.batch === batch) lost.abort(new LostJob(job))
+    },
     wake,
     work,
   }

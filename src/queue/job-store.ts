@@ -6,6 +6,7 @@ import type { Job } from './queue.ts'
 export interface ClaimedJob extends Job {
   lease: string
   failures: number
+  batch: string | null
 }
 
 /** Rows in one insert: the engines limit how many values a statement takes. */
@@ -15,7 +16,7 @@ export async function insertJobs(
   tx: Db,
   kind: string,
   payloads: readonly unknown[],
-  now: number,
+  { batch, now }: { batch: string; now: number },
 ): Promise<void> {
   const rows = payloads.map((payload) => ({
     kind,
@@ -24,6 +25,7 @@ export async function insertJobs(
     due_at: now,
     created_at: now,
     lease: null,
+    batch,
   }))
   for (let at = 0; at < rows.length; at += ROWS_AT_ONCE) {
     await tx
@@ -61,8 +63,8 @@ export async function claimJob(
       .executeTakeFirst()
     // Someone else was faster: look again.
     if (numUpdatedRows === 0n) continue
-    const { id, kind, failures } = row
-    return { id: String(id), kind, failures, payload: JSON.parse(row.payload), lease }
+    const { id, kind, failures, batch } = row
+    return { id: String(id), kind, failures, batch, payload: JSON.parse(row.payload), lease }
   }
 }
 
@@ -79,6 +81,10 @@ export async function renewLease(
     .where('lease', '=', lease)
     .executeTakeFirst()
   return numUpdatedRows === 1n
+}
+
+export async function deleteBatch(tx: Db, batch: string): Promise<void> {
+  await tx.deleteFrom('jobs').where('batch', '=', batch).execute()
 }
 
 /** False when the job is no longer ours. */

@@ -24,7 +24,7 @@ export function queueContract(
         if (seen.length === 2) done.resolve()
       })
       const abandoned = db.transaction().execute(async (tx) => {
-        await queue.enqueue(tx, 'task', ['never'])
+        await queue.enqueue(tx, 'task', ['never'], 'batch')
         throw new Error('rolled back')
       })
       await assert.rejects(abandoned)
@@ -105,6 +105,29 @@ export function queueContract(
       assert.equal(await done.promise, 'again')
     })
 
+    test('a batch is called off: what waits never runs, what runs is stopped and cannot write', async (t) => {
+      const { db, queue } = await make(t)
+      const started = Promise.withResolvers<void>()
+      const outcome = Promise.withResolvers<unknown>()
+      const seen: unknown[] = []
+      working(t, queue, async (job, { signal, finish }) => {
+        seen.push(job.payload)
+        if (job.payload !== 'long') return finish(async () => {})
+        started.resolve()
+        await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
+        outcome.resolve(await finish(async () => 'written').catch((error: unknown) => error))
+      })
+      await enqueue({ db, queue }, 'long', 'off')
+      await started.promise
+      await enqueue({ db, queue }, 'never', 'off')
+      await db.transaction().execute((tx) => queue.cancel(tx, 'off'))
+      queue.interrupt('off')
+      assert.ok((await outcome.promise) instanceof LostJob)
+      await enqueue({ db, queue }, 'other', 'on')
+      while (!seen.includes('other')) await new Promise((resolve) => setTimeout(resolve, 5))
+      assert.ok(!seen.includes('never'))
+    })
+
     test('several jobs run side by side, no more than allowed', async (t) => {
       const { db, queue } = await make(t)
       let running = 0
@@ -148,8 +171,12 @@ function working(
   t.after(stop)
 }
 
-export async function enqueue({ db, queue }: QueueUnderTest, payload: unknown): Promise<void> {
-  await db.transaction().execute((tx) => queue.enqueue(tx, 'task', [payload]))
+export async function enqueue(
+  { db, queue }: QueueUnderTest,
+  payload: unknown,
+  batch = 'batch',
+): Promise<void> {
+  await db.transaction().execute((tx) => queue.enqueue(tx, 'task', [payload], batch))
   queue.wake()
 }
 

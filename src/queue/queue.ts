@@ -39,8 +39,12 @@ export interface WorkOptions {
 
 /** One small port; a contract suite runs on every implementation. */
 export interface Queue {
-  /** One job a payload. They exist if and when the caller's transaction commits. */
-  enqueue(tx: Db, kind: string, payloads: readonly unknown[]): Promise<void>
+  /** One job a payload, all of one batch. They exist if and when the caller's transaction commits. */
+  enqueue(tx: Db, kind: string, payloads: readonly unknown[], batch: string): Promise<void>
+  /** Takes all jobs of a batch out of the queue, with the caller's transaction. */
+  cancel(tx: Db, batch: string): Promise<void>
+  /** After that commit: stops those under way here at once. Elsewhere they stop when they next renew their lease. */
+  interrupt(batch: string): void
   /** After that commit: work begins at once rather than at the next look. */
   wake(): void
   work(handlers: Handlers, options: WorkOptions): Working

@@ -1,4 +1,5 @@
 import { resolve } from 'node:path'
+import { rememberingReader } from './directory.ts'
 import { examine } from './examine.ts'
 import type { Git } from './git.ts'
 import { lockPushes, unlockPushes } from './push-lock.ts'
@@ -18,6 +19,7 @@ export interface GitDirectoryOptions {
 
 export function gitDirectory({ root, git }: GitDirectoryOptions): Source {
   const top = resolve(root)
+  const read = rememberingReader()
 
   async function* list(): AsyncGenerator<Listed, void, void> {
     for await (const place of repositoriesIn(top)) {
@@ -26,7 +28,7 @@ export function gitDirectory({ root, git }: GitDirectoryOptions): Source {
   }
 
   async function find(owner: string, name: string): Promise<FoundRepository | undefined> {
-    for await (const place of repositoriesIn(top, { owner, name })) {
+    for await (const place of repositoriesIn(top, { owner, name }, read)) {
       if ('refused' in place) continue
       const row = await listed(place.repository)
       return 'found' in row ? row.found : undefined

@@ -1,4 +1,5 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import { mkdirSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
@@ -162,7 +163,8 @@ function ended(
  */
 function writeHome(home: string): void {
   mkdirSync(home, { recursive: true, mode: 0o700 })
-  const mine = join(home, `.gitconfig.${process.pid}`)
+  // Threads of one process come here at the same time.
+  const mine = join(home, `.gitconfig.${randomUUID()}`)
   writeFileSync(mine, '[safe]\n\tdirectory = *\n')
   renameSync(mine, join(home, '.gitconfig'))
 }

@@ -28,16 +28,8 @@ export function takenNames(): TakenNames {
   }
 }
 
-export function sameName(a: string, b: string): boolean {
-  return a.toLowerCase() === b.toLowerCase()
-}
-
 /** `site.wiki` is the wiki of `site` where there is a `site`, and a repository like any other where there is none. */
-export function wikiNames(names: readonly string[]): ReadonlySet<string> {
-  const all = new Set(names)
-  const isWiki = (name: string): boolean => {
-    const of = name.slice(0, -'.wiki'.length)
-    return name.endsWith('.wiki') && all.has(of) && !isWiki(of)
-  }
-  return new Set(names.filter(isWiki))
+export function isWikiName(name: string, isThere: (name: string) => boolean): boolean {
+  const of = name.slice(0, -'.wiki'.length)
+  return name.endsWith('.wiki') && isThere(of) && !isWikiName(of, isThere)
 }

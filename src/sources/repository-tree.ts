@@ -1,15 +1,14 @@
 import type { Dirent } from 'node:fs'
-import { lstat, readdir, stat } from 'node:fs/promises'
+import { lstat, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import {
-  nameRefusal,
-  sameName,
-  type TakenNames,
-  takenNames,
-  wikiNames,
-} from './repository-names.ts'
+  type Directory,
+  isNamedAsRepository,
+  type ReadDirectory,
+  readDirectory,
+} from './directory.ts'
+import { isWikiName, nameRefusal, type TakenNames, takenNames } from './repository-names.ts'
 import { type RefusedEntry, type RepositoryName, Unreadable } from './source.ts'
-import { reasonOf } from './unreadable.ts'
 
 export interface RepositoryPlace extends RepositoryName {
   dir: string
@@ -31,51 +30,58 @@ const DEEPEST = 3
  * What `root` holds at OWNER/NAME.git, sorted by name, and why anything else that looks like a repository is not taken.
  * No link is ever followed: it could show a repository under an owner who may not read it.
  */
-export async function* repositoriesIn(root: string, only?: RepositoryName): Places {
+export async function* repositoriesIn(
+  root: string,
+  only?: RepositoryName,
+  read: ReadDirectory = readDirectory,
+): Places {
   const owners = takenNames()
-  for (const entry of await entriesOfRoot(root)) {
-    if (only && !sameName(entry.name, only.owner)) continue
-    if (isNamedAsRepository(entry)) yield refused(entry.name, OUT_OF_PLACE)
-    else if (entry.isDirectory()) yield* inOwner(root, entry.name, owners, only)
-    else if (await isLinkToDirectory(join(root, entry.name))) yield refused(entry.name, A_LINK)
+  const top = await read(root)
+  // An empty answer here would read as if every repository had been removed.
+  if ('reason' in top) throw new Unreadable(`the directory of repositories: ${top.reason}`)
+  for (const entry of only ? top.named(only.owner) : top.entries) {
+    const { name } = entry
+    if (isNamedAsRepository(entry)) yield refused(name, OUT_OF_PLACE)
+    else if (entry.isDirectory()) {
+      yield* inOwner(root, name, await read(join(root, name)), owners, only)
+    } else if (await isLinkToDirectory(join(root, name))) yield refused(name, A_LINK)
   }
 }
 
 async function* inOwner(
   root: string,
   owner: string,
+  directory: Directory | { reason: string },
   owners: TakenNames,
   only?: RepositoryName,
 ): Places {
-  const entries = await entriesOf(join(root, owner))
-  if ('reason' in entries) return yield refused(owner, entries.reason)
-  if (isLikeRepository(entries)) return yield refused(owner, OUT_OF_PLACE)
-  if (!only) yield* outOfPlace(root, owner, entries, 1)
-  const repositories = entries.filter(isNamedAsRepository)
-  if (repositories.length === 0) return
+  if ('reason' in directory) return yield refused(owner, directory.reason)
+  if (isLikeRepository(directory)) return yield refused(owner, OUT_OF_PLACE)
+  if (!only) yield* outOfPlace(root, owner, directory, 1)
+  if (directory.repositories.length === 0) return
   const reason = nameRefusal(owner) ?? owners.refusal(owner)
   if (reason !== undefined) return yield refused(owner, reason)
   owners.take(owner)
-  yield* ofOwner(root, owner, repositories, only)
+  yield* ofOwner(root, owner, directory, only)
 }
 
 async function* ofOwner(
   root: string,
   owner: string,
-  entries: Dirent[],
+  directory: Directory,
   only?: RepositoryName,
 ): Places {
-  const wikis = wikiNames(entries.map(nameOf))
+  const wanted = only ? directory.named(`${only.name}.git`) : directory.repositories
+  const isThere = (name: string) => directory.has(`${name}.git`)
   const names = takenNames()
-  for (const entry of entries) {
+  for (const entry of wanted.filter(isNamedAsRepository)) {
     const name = nameOf(entry)
-    if (only && !sameName(name, only.name)) continue
     const path = `${owner}/${entry.name}`
     const reason =
       nameRefusal(name) ?? names.refusal(name) ?? (await refusal(join(root, path), entry))
     if (reason !== undefined) {
       yield refused(path, reason)
-    } else if (!wikis.has(name)) {
+    } else if (!isWikiName(name, isThere)) {
       names.take(name)
       yield { repository: await placeOf(root, { owner, name }) }
     }
@@ -96,17 +102,17 @@ export async function placeOf(
 }
 
 /** Repositories that lie deeper than an owner's, or whose directory is not named as one. */
-async function* outOfPlace(root: string, path: string, entries: Dirent[], depth: number): Places {
-  for (const entry of entries) {
+async function* outOfPlace(root: string, path: string, at: Directory, depth: number): Places {
+  for (const entry of at.entries) {
     if (isNamedAsRepository(entry) || !entry.isDirectory()) continue
     const below = `${path}/${entry.name}`
-    const inside = await entriesOf(join(root, below))
+    const inside = await readDirectory(join(root, below))
     if ('reason' in inside) {
       yield refused(below, inside.reason)
     } else if (isLikeRepository(inside)) {
       yield refused(below, OUT_OF_PLACE)
     } else {
-      for (const deep of inside.filter(isNamedAsRepository)) {
+      for (const deep of inside.repositories) {
         yield refused(`${below}/${deep.name}`, OUT_OF_PLACE)
       }
       if (depth < DEEPEST) yield* outOfPlace(root, below, inside, depth + 1)
@@ -117,25 +123,21 @@ async function* outOfPlace(root: string, path: string, entries: Dirent[], depth:
 async function refusal(dir: string, entry: Dirent): Promise<string | undefined> {
   if (entry.isSymbolicLink()) return A_LINK
   if (!entry.isDirectory()) return NO_REPOSITORY
-  const entries = await entriesOf(dir)
-  if ('reason' in entries) return entries.reason
-  return isLikeRepository(entries) ? undefined : NO_REPOSITORY
+  const directory = await readDirectory(dir)
+  if ('reason' in directory) return directory.reason
+  return isLikeRepository(directory) ? undefined : NO_REPOSITORY
 }
 
 async function isRepository(dir: string): Promise<boolean> {
   const there = await lstat(dir).catch(() => undefined)
   if (!there?.isDirectory()) return false
-  const entries = await entriesOf(dir)
-  return !('reason' in entries) && isLikeRepository(entries)
+  const directory = await readDirectory(dir)
+  return !('reason' in directory) && isLikeRepository(directory)
 }
 
 /** What git itself asks for before it takes a directory for a repository. */
-function isLikeRepository(entries: readonly Dirent[]): boolean {
-  return ['HEAD', 'objects', 'refs'].every((part) => entries.some(({ name }) => name === part))
-}
-
-function isNamedAsRepository({ name }: Dirent): boolean {
-  return name.endsWith('.git')
+function isLikeRepository(directory: Directory): boolean {
+  return ['HEAD', 'objects', 'refs'].every((part) => directory.has(part))
 }
 
 function nameOf({ name }: Dirent): string {
@@ -149,22 +151,4 @@ function refused(path: string, reason: string): Place {
 async function isLinkToDirectory(path: string): Promise<boolean> {
   const target = await stat(path).catch(() => undefined)
   return target?.isDirectory() ?? false
-}
-
-async function entriesOfRoot(root: string): Promise<Dirent[]> {
-  const entries = await entriesOf(root)
-  // An empty answer here would read as if every repository had been removed.
-  if ('reason' in entries) throw new Unreadable(`the directory of repositories: ${entries.reason}`)
-  return entries
-}
-
-async function entriesOf(dir: string): Promise<Dirent[] | { reason: string }> {
-  try {
-    const entries = await readdir(dir, { withFileTypes: true })
-    return entries.sort((a, b) => (a.name < b.name ? -1 : 1))
-  } catch (error) {
-    const reason = reasonOf(error)
-    if (reason === undefined) throw error
-    return { reason }
-  }
 }

@@ -10,7 +10,8 @@ export interface SnapshotEntry {
   modifiedAt: number
   /** Compressed already: deflating it again is wasted. */
   packed: boolean
-  open(): AsyncIterable<Uint8Array>
+  /** A chunk is good until the next is asked for. */
+  open(): AsyncIterable<Uint8Array> | Iterable<Uint8Array>
 }
 
 /** Always the same, so that the same content gives the same archive; no tool takes it for an unset clock. */
@@ -48,6 +49,6 @@ function directory(path: string): SnapshotEntry {
     size: 0,
     modifiedAt: MODIFIED_AT,
     packed: false,
-    open: async function* () {},
+    open: () => [],
   }
 }

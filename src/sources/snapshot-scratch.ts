@@ -14,6 +14,7 @@ export type Link = (from: string, to: string) => Promise<void>
 
 /** A repository of our own making that holds all the source has, and can be read while the source changes. */
 export interface ScratchRepository {
+  /** On disk is what git needs to walk the objects; the other texts are only here. */
   dir: string
   name: string
   objectFormat: Found['objectFormat']
@@ -21,10 +22,19 @@ export interface ScratchRepository {
   tips: string[]
   /** Relative to `dir`, parents first. */
   directories: string[]
-  files: { path: string; size: number; kind: FileKind }[]
+  files: CarriedFile[]
 }
 
-type FileKind = 'text' | 'pack' | 'idx' | 'loose' | 'lfs'
+export type CarriedFile = TextFile | { path: string; size: number; kind: ObjectKind }
+
+interface TextFile {
+  path: string
+  size: number
+  kind: 'text'
+  bytes: Buffer
+}
+
+type ObjectKind = 'pack' | 'idx' | 'loose' | 'lfs'
 
 /** Throws Moved when a file went away since it was found. */
 export async function makeScratch(
@@ -36,10 +46,10 @@ export async function makeScratch(
   const texts = textFiles(found)
   const own = found.borrows ? [] : found.objectFiles
   const linked = [...own, ...found.lfsObjects]
-  const directories = parentsOf([...texts.map(([path]) => path), ...linked.map(({ path }) => path)])
-  await mkdir(dir, { recursive: true })
-  for (const directory of directories) await mkdir(join(dir, directory))
-  for (const [path, bytes] of texts) await writeFile(join(dir, path), bytes)
+  const folders = new Set([...GIT_NEEDS.folders, ...linked.map(({ path }) => dirname(path))])
+  for (const folder of folders) await mkdir(join(dir, folder), { recursive: true })
+  for (const { path, bytes } of texts)
+    if (GIT_NEEDS.texts.includes(path)) await writeFile(join(dir, path), bytes)
   await inLanes(linked, async (file) => {
     signal.throwIfAborted()
     await place(found, file, join(dir, file.path), parts.link)
@@ -50,12 +60,18 @@ export async function makeScratch(
     name: found.name,
     objectFormat: found.objectFormat,
     tips: tipsOf(found),
-    directories,
+    directories: parentsOf([...texts, ...linked].map(({ path }) => path)),
     files: [
-      ...texts.map(([path, bytes]) => ({ path, size: bytes.length, kind: 'text' as const })),
+      ...texts,
       ...[...packed, ...linked].map(({ path, size }) => ({ path, size, kind: kindOf(path) })),
     ],
   }
+}
+
+/** Before it takes a directory for a repository, and to walk and to pack objects by their names. */
+const GIT_NEEDS = {
+  folders: ['objects/info', 'objects/pack', 'refs'],
+  texts: ['HEAD', 'config'],
 }
 
 /** Objects never change under their name, so a link is as good as a copy, as long as nobody writes through it. */
@@ -73,7 +89,7 @@ async function place(found: Found, file: ObjectFile, to: string, link: Link): Pr
 }
 
 /** What git wants beside objects; config is ours, so no hook, credential or remote of the source comes along. */
-function textFiles(found: Found): [path: string, bytes: Buffer][] {
+function textFiles(found: Found): TextFile[] {
   const packed = found.refs.flatMap((ref) => ('oid' in ref ? [`${ref.oid} ${ref.name}\n`] : []))
   const symbolic = resolvingSymrefs(found.refs).map(
     ({ name, target }) => [pathOf(found, name), `ref: ${target}\n`] as const,
@@ -87,7 +103,10 @@ function textFiles(found: Found): [path: string, bytes: Buffer][] {
     ['packed-refs', `# pack-refs with: sorted \n${packed.join('')}`],
     ...symbolic,
   ]
-  return texts.map(([path, text]) => [path, Buffer.from(text, 'latin1')])
+  return texts.map(([path, text]) => {
+    const bytes = Buffer.from(text, 'latin1')
+    return { path, size: bytes.length, kind: 'text', bytes }
+  })
 }
 
 function config({ objectFormat }: Found): string {
@@ -123,7 +142,7 @@ function parentsOf(paths: readonly string[]): string[] {
   return [...directories].sort()
 }
 
-function kindOf(path: string): FileKind {
+function kindOf(path: string): ObjectKind {
   if (path.startsWith('lfs/')) return 'lfs'
   if (path.endsWith('.pack')) return 'pack'
   return path.endsWith('.idx') ? 'idx' : 'loose'

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
-import { createWriteStream, readdirSync, statSync } from 'node:fs'
-import { mkdir } from 'node:fs/promises'
+import { readdirSync, statSync } from 'node:fs'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { pipeline } from 'node:stream/promises'
 import type { TestContext } from 'node:test'
 import {
   bare,
@@ -85,7 +84,7 @@ export async function writeEntries(snapshot: Snapshot, to: string): Promise<void
       await mkdir(path)
       continue
     }
-    await pipeline(entry.open(), createWriteStream(path, { flags: 'wx' }))
+    await writeFile(path, entry.open(), { flag: 'wx' })
     assert.equal(statSync(path).size, entry.size, entry.path)
   }
 }

@@ -45,7 +45,7 @@ function withoutPaths(said: string, dir: string): string {
     .replace(/(^|[\s'"(=:])\/[^\s'"():;,]+/gm, '$1…')
     .split('\n')
     .map((line) => line.replace(/^(?:fatal|error|warning): /, '').trim())
-  return [...new Set(lines.filter((line) => line !== '' && !line.startsWith('hint: ')))]
+  return [...new Set(lines.filter((line) => line !== '' && !line.startsWith('hint:')))]
     .join('; ')
     .slice(0, LONGEST_REASON)
 }

@@ -4,13 +4,12 @@ import { open, readFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { createInflate, inflateSync } from 'node:zlib'
-import type { ScratchRepository } from './snapshot-scratch.ts'
+import type { CarriedFile, ScratchRepository } from './snapshot-scratch.ts'
 import { Damaged } from './snapshot-troubles.ts'
 import { codeOf } from './unreadable.ts'
 
-type CarriedFile = ScratchRepository['files'][number]
-
 const CHUNK = 1024 * 1024
+const SMALL = 128 * 1024
 /** Inflates to 66 MB at the very worst. */
 const INFLATED_AT_ONCE = 64 * 1024
 
@@ -18,7 +17,7 @@ const INFLATED_AT_ONCE = 64 * 1024
 export function checkedBytes(
   repository: ScratchRepository,
   file: CarriedFile,
-): AsyncIterable<Uint8Array> {
+): AsyncIterable<Uint8Array> | Iterable<Uint8Array> {
   switch (file.kind) {
     case 'pack':
       return pack(repository, file)
@@ -29,7 +28,7 @@ export function checkedBytes(
     case 'lfs':
       return lfs(repository, file)
     case 'text':
-      return whole(repository, file)
+      return [file.bytes]
   }
 }
 
@@ -110,8 +109,9 @@ async function inflateFile(
   file: CarriedFile,
   hash: Hash,
 ): Promise<number> {
+  const path = join(repository.dir, file.path)
   const inflating = createInflate({ chunkSize: CHUNK })
-  await pipeline(whole(repository, file), inflating, async (inflated: AsyncIterable<Buffer>) => {
+  await pipeline(createReadStream(path), inflating, async (inflated: AsyncIterable<Buffer>) => {
     for await (const part of inflated) hash.update(part)
   })
   return inflating.bytesWritten
@@ -127,15 +127,17 @@ async function* lfs(repository: ScratchRepository, file: CarriedFile): AsyncGene
     throw damaged(repository, file, 'the content is not that of its LFS oid')
 }
 
-/** Exactly as many bytes as were announced, or none at the end. */
+/** Exactly as many bytes as were announced, or a failure at the end. A chunk is good until the next is asked for. */
 async function* whole(repository: ScratchRepository, file: CarriedFile): AsyncGenerator<Buffer> {
-  if (file.size <= CHUNK) return yield await readWhole(repository, file)
+  if (file.size <= SMALL) return yield await readWhole(repository, file)
+  await using handle = await open(join(repository.dir, file.path))
+  const chunk = Buffer.allocUnsafeSlow(CHUNK)
   let left = file.size
-  const path = join(repository.dir, file.path)
-  for await (const chunk of createReadStream(path, { highWaterMark: CHUNK })) {
-    left -= chunk.length
-    if (left < 0) break
-    yield chunk
+  for (;;) {
+    const { bytesRead } = await handle.read(chunk)
+    left -= bytesRead
+    if (bytesRead === 0 || left < 0) break
+    yield chunk.subarray(0, bytesRead)
   }
   if (left !== 0) throw damaged(repository, file, SIZE_CHANGED)
 }

@@ -59,7 +59,8 @@ export function* foldersOf(path: string): Generator<SegmentEntry> {
 
 export async function collect(bytes: Bytes): Promise<Buffer> {
   const chunks: Uint8Array[] = []
-  for await (const chunk of bytes) chunks.push(chunk)
+  // A copy: the chunk may be written over when the next is asked for.
+  for await (const chunk of bytes) chunks.push(Buffer.from(chunk))
   return Buffer.concat(chunks)
 }
 

@@ -42,6 +42,10 @@ export interface GitHost extends AsyncDisposable {
   /** Git as the operator or a user of the host runs it. */
   git(args: readonly string[], options?: { dir?: string; input?: string }): Promise<string>
   path(fullName: string): string
+  /** Puts a damaged repository right: the same content, made anew. */
+  remake(fullName: string, files: Files): Promise<void>
+  /** Writes a file into a repository's directory, past git. */
+  write(dir: string, name: string, text: string): Promise<void>
   /** Leaves a repository whose refs name objects that are not there. */
   loseObjects(fullName: string): Promise<void>
   remove(): Promise<void>
@@ -101,6 +105,11 @@ export async function gitHost(): Promise<GitHost> {
     push,
     git,
     path,
+    async remake(fullName, files) {
+      await rm(path(fullName), { recursive: true })
+      await repository(fullName, { files })
+    },
+    write: (dir, name, text) => writeFile(join(dir, name), text),
     async loseObjects(fullName) {
       await rm(join(path(fullName), 'objects'), { recursive: true })
       await mkdir(join(path(fullName), 'objects/pack'), { recursive: true })

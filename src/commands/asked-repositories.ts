@@ -1,0 +1,60 @@
+import { isName, keyOf } from '../accounts/account.ts'
+import {
+  type CatalogueEntry,
+  findByName,
+  keyOfEntry,
+  keyOfName,
+} from '../repositories/repository-store.ts'
+import { refreshRepositories, type SyncParts } from '../repositories/sync.ts'
+import type { RefusedEntry, RepositoryName, Source } from '../sources/source.ts'
+import { UserMistake } from './command-line.ts'
+
+export interface Asked {
+  entries: CatalogueEntry[]
+  /** What lies where a repository of an owner would and cannot be taken as one. */
+  refused: RefusedEntry[]
+}
+
+/** What OWNER and OWNER/NAME on a command line stand for, each repository once, with fresh facts. */
+export async function askedRepositories(parts: SyncParts, asked: string[]): Promise<Asked> {
+  const found = new Map<string, RepositoryName>()
+  const refused: RefusedEntry[] = []
+  for (const text of asked) {
+    const [owner = '', name, ...more] = text.split('/')
+    if (more.length > 0 || !isName(owner) || (name !== undefined && !isName(name)))
+      throw new UserMistake(`"${text}" is neither OWNER nor OWNER/NAME`)
+    const those = await (name === undefined
+      ? ofOwner(parts.source, owner)
+      : byName(parts.source, { owner, name }))
+    for (const each of those.found) found.set(keyOfName(each), each)
+    refused.push(...those.refused)
+  }
+  const names = [...found.values()]
+  await refreshRepositories(parts, names)
+  const entries = new Map(
+    (await findByName(parts.db, names)).map((entry) => [keyOfEntry(entry), entry]),
+  )
+  return { entries: names.flatMap((name) => entries.get(keyOfName(name)) ?? []), refused }
+}
+
+async function byName(source: Source, { owner, name }: RepositoryName) {
+  const found = await source.find(owner, name)
+  if (!found) throw new UserMistake(`there is no repository ${owner}/${name}`)
+  return { found: [found], refused: [] }
+}
+
+async function ofOwner(source: Source, owner: string) {
+  const found: RepositoryName[] = []
+  const refused: RefusedEntry[] = []
+  const isOwner = (name: string) => keyOf(name) === keyOf(owner)
+  for await (const listed of source.list()) {
+    if ('found' in listed) {
+      if (isOwner(listed.found.owner)) found.push(listed.found)
+    } else if (isOwner(listed.refused.path.split('/')[0]!)) {
+      refused.push(listed.refused)
+    }
+  }
+  if (found.length === 0 && refused.length === 0)
+    throw new UserMistake(`${owner} has no repositories: nothing is at ${owner}/NAME.git`)
+  return { found, refused }
+}

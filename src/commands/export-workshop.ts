@@ -1,0 +1,58 @@
+import { mkdirSync, rmSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { BlobStore } from '../blobs/blob-store.ts'
+import type { Config } from '../config.ts'
+import type { Db } from '../db/connect.ts'
+import { lockDataDirectory } from '../db/data-directory-lock.ts'
+import type { SegmentMaker } from '../exporter/segment-maker.ts'
+import { createSegmentThreads } from '../exporter/segment-threads.ts'
+import { sweep, sweepOrphans } from '../exporter/sweep.ts'
+import type { Source } from '../sources/source.ts'
+import { exportPlaces, openBlobs, openDatabase, openSource, requireRepositories } from './parts.ts'
+
+export interface Workshop extends AsyncDisposable {
+  db: Db
+  source: Source
+  blobs: BlobStore
+  segments: SegmentMaker
+  now: () => number
+}
+
+/**
+ * What an export needs without a server. A data directory that was named is kept, a stopped server's too, so that the
+ * next export finds what this one made; otherwise it is a throw-away one in `nearby`, where the room must be anyway.
+ */
+export async function openWorkshop(given: Config, nearby: string): Promise<Workshop> {
+  const root = requireRepositories(given)
+  await using parts = new AsyncDisposableStack()
+  const isKept = given.said.data?.from !== 'default'
+  const data = isKept ? given.data : await mkdtemp(join(nearby, '.godwit-export-'))
+  if (!isKept) parts.defer(() => rm(data, { recursive: true, force: true }))
+  parts.defer(lockDataDirectory(data))
+  // The database of a cluster is its servers' to work on.
+  const { db, close } = await openDatabase({ ...given, data, databaseUrl: undefined })
+  parts.defer(close)
+
+  const now = Date.now
+  const places = exportPlaces({ ...given, data }, root)
+  const source = openSource(places)
+  const blobs = openBlobs(places)
+  rmSync(places.scratch, { recursive: true, force: true })
+  mkdirSync(places.scratch, { recursive: true, mode: 0o700 })
+  parts.defer(() => rm(places.scratch, { recursive: true, force: true }))
+  if (isKept) {
+    await sweepOrphans({ db, blobs, now }, 0)
+    parts.defer(() => sweep({ db, blobs, now, segmentTtlMs: given.segmentTtl }))
+  }
+  const segments = createSegmentThreads({
+    module: new URL('./segment-thread.ts', import.meta.url),
+    workerData: places,
+    count: given.concurrency,
+  })
+  parts.defer(() => segments.stop())
+
+  const opened = parts.move()
+  const dispose = () => opened.disposeAsync()
+  return { db, source, blobs, segments, now, [Symbol.asyncDispose]: dispose }
+}

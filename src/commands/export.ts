@@ -1,0 +1,108 @@
+import { tmpdir } from 'node:os'
+import { dirname, resolve } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import type { Command } from 'commander'
+import type { ArchivePlan } from '../archive/plan-archive.ts'
+import { readArchive } from '../archive/read-archive.ts'
+import type { BlobStore } from '../blobs/blob-store.ts'
+import type { Config } from '../config.ts'
+import { exportArchive } from '../exporter/export-archive.ts'
+import { addressesFrom } from '../repositories/addresses.ts'
+import type { RepositoryFacts } from '../repositories/facts.ts'
+import { factsForViewer } from '../repositories/facts-for-viewer.ts'
+import { askedRepositories } from './asked-repositories.ts'
+import { addCommand, configOf, UserMistake } from './command-line.ts'
+import { exportProgress, inUnits } from './export-progress.ts'
+import { openWorkshop, type Workshop } from './export-workshop.ts'
+import { untilStopped } from './until-stopped.ts'
+import { VERSION } from './version.ts'
+import { refuseTaken, writeWholeFile } from './whole-file.ts'
+
+const STANDARD_OUTPUT = '-'
+
+interface ExportOptions {
+  output: string
+  allowPartial?: boolean
+  force?: boolean
+}
+
+export function exportCommand(program: Command): void {
+  addCommand(program, 'export <names...>', 'writes an archive without a server')
+    .summary('writes an archive without a server')
+    .usage('OWNER[/NAME]... --repositories DIR --output FILE [settings]')
+    .requiredOption('--output <FILE>', 'where the archive goes; - for standard output')
+    .option('--allow-partial', 'carry what can be carried, and list the rest')
+    .option('--force', 'replace the file if it is there')
+    .action((names: string[], options: ExportOptions, command: Command) =>
+      untilStopped((signal) => runExport(configOf(command), names, options, signal)),
+    )
+}
+
+async function runExport(
+  config: Config,
+  names: string[],
+  options: ExportOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const output = options.output === STANDARD_OUTPUT ? undefined : resolve(options.output)
+  if (output) await refuseTaken(output, options.force ?? false)
+  else if (process.stdout.isTTY) throw new UserMistake('an archive is nothing for a terminal')
+  await using workshop = await openWorkshop(config, output ? dirname(output) : tmpdir())
+  const repositories = await chosen(workshop, names, options)
+
+  const progress = exportProgress(process.stderr, repositories)
+  try {
+    const archive = await exportArchive(
+      { ...workshop, addresses: addressesFrom(config), generator: `godwit ${VERSION}` },
+      {
+        owner: repositories[0]!.owner,
+        repositories,
+        allowPartial: options.allowPartial ?? false,
+        concurrency: config.concurrency,
+        onEnd: progress.ended,
+      },
+      signal,
+    )
+    try {
+      const bytes = counted(archive.plan, workshop.blobs, progress.writing, signal)
+      if (output) await writeWholeFile(output, bytes, { force: options.force ?? false, signal })
+      else await pipeline(bytes, process.stdout, { signal, end: false })
+      progress.close()
+      process.stderr.write(`wrote ${inUnits(archive.plan.length)} to ${options.output}\n`)
+    } finally {
+      await archive.discard()
+    }
+  } finally {
+    progress.close()
+  }
+}
+
+/** An operator may export whatever is there; what cannot even be looked at is told like what cannot be carried. */
+async function chosen(
+  workshop: Workshop,
+  names: string[],
+  { allowPartial }: ExportOptions,
+): Promise<RepositoryFacts[]> {
+  const { entries, refused } = await askedRepositories(workshop, names)
+  const reasons = refused.map(({ path, reason }) => `${path}: ${reason}`)
+  if (reasons.length > 0 && (!allowPartial || entries.length === 0))
+    throw new UserMistake(reasons.join('\n'))
+  for (const reason of reasons) process.stderr.write(`left out: ${reason}\n`)
+  const [first] = entries
+  if (!first) throw new UserMistake('the repositories went away while they were read')
+  return factsForViewer(workshop.db, { account: first.owner, tokenId: 0 }, entries)
+}
+
+async function* counted(
+  plan: ArchivePlan,
+  blobs: BlobStore,
+  onBytes: (written: number) => void,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array> {
+  let written = 0
+  for await (const bytes of readArchive(plan, blobs, undefined, { signal })) {
+    yield bytes
+    written += bytes.length
+    onBytes(written)
+  }
+}

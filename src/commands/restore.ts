@@ -1,0 +1,49 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import type { Command } from 'commander'
+import type { Config } from '../config.ts'
+import { restoreArchive } from '../importer/restore-archive.ts'
+import { createGit } from '../sources/git.ts'
+import { archiveFile } from './archive-file.ts'
+import { addCommand, configOf, print, UserMistake } from './command-line.ts'
+import { untilStopped } from './until-stopped.ts'
+
+interface RestoreOptions {
+  into: string
+}
+
+export function restoreCommand(program: Command): void {
+  addCommand(program, 'restore <file>', 'gives the repositories of an archive back')
+    .usage('FILE --into DIR')
+    .requiredOption('--into <DIR>', 'the git host that they go to, as OWNER/NAME.git')
+    .action((file: string, { into }: RestoreOptions, command: Command) =>
+      untilStopped((signal) => runRestore(configOf(command), file, resolve(into), signal)),
+    )
+}
+
+async function runRestore(
+  { git: program, searchPath }: Config,
+  file: string,
+  into: string,
+  signal: AbortSignal,
+): Promise<void> {
+  if (file === '-') throw new UserMistake('the archive is read twice, so it must be a file')
+  const home = await mkdtemp(join(tmpdir(), 'godwit-restore-'))
+  try {
+    const git = createGit({ program, searchPath, home })
+    const open = () => archiveFile(file)
+    let failed = 0
+    for await (const { fullName, faults } of restoreArchive({ git, open, into }, signal)) {
+      if (faults.length === 0) print(`restored: ${fullName}`)
+      else failed += 1
+      for (const fault of faults) print(`not restored: ${fullName}: ${fault}`)
+    }
+    if (failed > 0)
+      throw new UserMistake(
+        `${failed} of the repositories could not be restored; the others are in ${into}`,
+      )
+  } finally {
+    await rm(home, { recursive: true, force: true })
+  }
+}

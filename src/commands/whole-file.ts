@@ -1,0 +1,49 @@
+import { randomUUID } from 'node:crypto'
+import { createWriteStream } from 'node:fs'
+import { link, lstat, open, rename, rm } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import type { Bytes } from '../blobs/blob-store.ts'
+import { UserMistake } from './command-line.ts'
+
+export interface WholeFileOptions {
+  /** Whether a file that is there may be replaced. */
+  force: boolean
+  signal: AbortSignal
+}
+
+/** Said before the work rather than after it. */
+export async function refuseTaken(file: string, force: boolean): Promise<void> {
+  const there = await lstat(file).catch(() => undefined)
+  if (there && !there.isFile()) throw new UserMistake(`${file} is there and is no plain file`)
+  if (there && !force) throw new UserMistake(`${file} is there already; --force replaces it`)
+}
+
+/** The file appears whole and durable, or not at all. */
+export async function writeWholeFile(
+  file: string,
+  bytes: Bytes,
+  { force, signal }: WholeFileOptions,
+): Promise<void> {
+  const folder = dirname(file)
+  const unfinished = join(folder, `.${basename(file)}.${randomUUID()}`)
+  try {
+    // An archive may hold what others on this machine must not read.
+    const written = createWriteStream(unfinished, { flags: 'wx', mode: 0o600, flush: true })
+    await pipeline(bytes, written, { signal })
+    await refuseTaken(file, force)
+    await (force ? rename(unfinished, file) : linkOrMove(unfinished, file))
+  } finally {
+    await rm(unfinished, { force: true })
+  }
+  await using handle = await open(folder)
+  await handle.sync()
+}
+
+/** Unlike a rename, a link never replaces what came meanwhile; not every file system has links. */
+async function linkOrMove(from: string, to: string): Promise<void> {
+  await link(from, to).catch(async (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EEXIST') throw new UserMistake(`${to} is there already`)
+    await rename(from, to)
+  })
+}

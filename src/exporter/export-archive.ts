@@ -1,0 +1,152 @@
+import { randomUUID } from 'node:crypto'
+import type { Account } from '../accounts/account.ts'
+import { type ArchivePlan, planArchive } from '../archive/plan-archive.ts'
+import type { ExportedRepository } from '../migrations/export-store.ts'
+import type { MigrationOptions } from '../migrations/migration.ts'
+import {
+  findSegment,
+  insertSegment,
+  lastVerified,
+  nameSegment,
+} from '../migrations/segment-store.ts'
+import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
+import { Unreadable } from '../sources/source.ts'
+import { failureOf, withName } from './seal-archive.ts'
+import type { SegmentMaker } from './segment-maker.ts'
+import { type MetadataWriterParts, writeMetadata } from './write-metadata.ts'
+
+export interface ArchiveParts extends MetadataWriterParts {
+  segments: SegmentMaker
+}
+
+export interface ArchiveOrder {
+  /** In whose name it is made. */
+  owner: Account
+  repositories: readonly RepositoryFacts[]
+  allowPartial: boolean
+  /** How many repositories at a time. */
+  concurrency: number
+  onEnd: (end: RepositoryEnd) => void
+}
+
+export type RepositoryEnd = { facts: RepositoryFacts } & (
+  | { outcome: 'exported' | 'unchanged' }
+  | { outcome: 'omitted'; reason: string }
+)
+
+export interface MadeArchive {
+  plan: ArchivePlan
+  /** Lets go of what this archive alone needs; the segments of repositories stay, to be found again. */
+  discard(): Promise<void>
+}
+
+/** Not everything could be carried; the message has a line for each repository that could not. */
+export class ExportFailed extends Error {
+  override name = 'ExportFailed'
+}
+
+const EVERYTHING: Omit<MigrationOptions, 'allowPartial'> = {
+  lockRepositories: false,
+  excludeMetadata: false,
+  excludeGitData: false,
+  excludeAttachments: false,
+  excludeReleases: false,
+  excludeOwnerProjects: false,
+  orgMetadataOnly: false,
+}
+
+/** The archive that a migration of these repositories would have, made at once and without queue or migration. */
+export async function exportArchive(
+  parts: ArchiveParts,
+  order: ArchiveOrder,
+  signal: AbortSignal,
+): Promise<MadeArchive> {
+  const { owner, allowPartial } = order
+  const migration = { guid: randomUUID(), owner, options: { ...EVERYTHING, allowPartial } }
+  const repositories = await carryAll(parts, order, signal)
+  const reason = failureOf(migration, repositories)
+  if (reason) throw new ExportFailed(reason)
+  const covered = { migration, repositories, organizations: [] }
+  const { metadata, ...carried } = await writeMetadata(parts, covered, signal)
+  return {
+    plan: planArchive([metadata, ...carried.repositories]),
+    discard: () => parts.blobs.delete(metadata.key),
+  }
+}
+
+/** The first failure that is no repository's own stops the rest, and nothing is left running. */
+async function carryAll(
+  parts: ArchiveParts,
+  { repositories, concurrency, onEnd }: ArchiveOrder,
+  signal: AbortSignal,
+): Promise<ExportedRepository[]> {
+  const failed = new AbortController()
+  const either = AbortSignal.any([signal, failed.signal])
+  const exported: ExportedRepository[] = []
+  const waiting = repositories.entries()
+
+  async function lane(): Promise<void> {
+    for (const [position, facts] of waiting) {
+      either.throwIfAborted()
+      const { segmentKey, ...end } = await carry(parts, facts, either)
+      const reason = end.outcome === 'omitted' ? end.reason : null
+      exported[position] = { position, facts, segmentKey, reason }
+      onEnd({ facts, ...end })
+    }
+  }
+
+  const stopAll = (error: unknown) => failed.abort(error)
+  await Promise.all(Array.from({ length: concurrency }, () => lane().catch(stopAll)))
+  failed.signal.throwIfAborted()
+  return exported
+}
+
+type Carried =
+  | { outcome: 'exported' | 'unchanged'; segmentKey: string }
+  | { outcome: 'omitted'; segmentKey: null; reason: string }
+
+async function carry(
+  parts: ArchiveParts,
+  facts: RepositoryFacts,
+  signal: AbortSignal,
+): Promise<Carried> {
+  const { db, segments, now } = parts
+  const repository = { owner: facts.owner.login, name: facts.name }
+  try {
+    const { fingerprint } = await segments.look(repository, signal)
+    const known = await findSegment(db, fingerprint)
+    if (known !== undefined && (await nameSegment(db, known, now())))
+      return { outcome: 'unchanged', segmentKey: known }
+    return { outcome: 'exported', segmentKey: await makeSegment(parts, facts, signal) }
+  } catch (error) {
+    if (!(error instanceof Unreadable)) throw error
+    return { outcome: 'omitted', segmentKey: null, reason: error.message }
+  }
+}
+
+/** Segment first, then the row that names it. */
+async function makeSegment(
+  { db, blobs, segments, now }: ArchiveParts,
+  facts: RepositoryFacts,
+  signal: AbortSignal,
+): Promise<string> {
+  const made = await segments.make(
+    {
+      repository: { owner: facts.owner.login, name: facts.name },
+      key: randomUUID(),
+      lastVerified: await lastVerified(db, facts.id),
+    },
+    signal,
+  )
+  const segment = { ...made, repositoryId: facts.id }
+  const key = await db.transaction().execute((tx) => insertSegment(tx, segment, now()))
+  if (key !== made.key) await blobs.delete(made.key)
+  return key
+}
+
+export function endInWords({ facts, ...end }: RepositoryEnd): string {
+  const name = fullNameOf(facts)
+  return end.outcome === 'omitted'
+    ? `left out: ${withName(name, end.reason)}`
+    : `${name}: ${end.outcome}`
+}

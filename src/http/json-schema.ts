@@ -1,0 +1,50 @@
+/** A JSON Schema of the 2020-12 dialect, which is the one OpenAPI 3.1 speaks. */
+export type JsonSchema = Readonly<Record<string, unknown>>
+
+export type RecordSchema<Field extends string = string> = {
+  type: 'object'
+  description?: string
+  required: Field[]
+  properties: Record<Field, JsonSchema>
+}
+
+export const text = { type: 'string' }
+export const textOrNull = { type: ['string', 'null'] }
+export const integer = { type: 'integer' }
+export const count = { type: 'integer', minimum: 0 }
+export const flag = { type: 'boolean' }
+export const address = { type: 'string', format: 'uri' }
+export const addressOrNull = { type: ['string', 'null'], format: 'uri' }
+/** With placeholders in braces, sent unexpanded. */
+export const addressTemplate = { type: 'string', format: 'uri-template' }
+export const moment = { type: 'string', format: 'date-time' }
+
+export const listOf = (items: JsonSchema) => ({ type: 'array', items })
+export const orNull = (schema: JsonSchema) => ({ anyOf: [schema, { type: 'null' }] })
+
+/** A schema of the description's components, by its name there. */
+export const schemaNamed = (name: string) => ({ $ref: `#/components/schemas/${name}` })
+
+export function all<Field extends string>(
+  fields: readonly Field[],
+  schema: JsonSchema,
+): Record<Field, JsonSchema> {
+  return Object.fromEntries(fields.map((field) => [field, schema])) as Record<Field, JsonSchema>
+}
+
+/**
+ * A record with exactly the fields of `Rendered`, the type of what is sent, each of them always there but those told. Open
+ * to more fields, so that a client made from it outlives the next version; our own tests close it.
+ */
+export function recordOf<Rendered extends object = Record<string, unknown>>(
+  properties: Record<keyof Rendered & string, JsonSchema>,
+  { description, sometimes = [] }: { description?: string; sometimes?: (keyof Rendered)[] } = {},
+): RecordSchema<keyof Rendered & string> {
+  const fields = Object.keys(properties) as (keyof Rendered & string)[]
+  return {
+    type: 'object',
+    ...(description !== undefined && { description }),
+    required: fields.filter((field) => !sometimes.includes(field)),
+    properties,
+  }
+}

@@ -1,0 +1,57 @@
+import type { MigrationState } from '../migrations/states.ts'
+import type { migrationJson } from './github-json.ts'
+import {
+  address,
+  all,
+  flag,
+  integer,
+  listOf,
+  moment,
+  recordOf,
+  schemaNamed,
+  text,
+} from './json-schema.ts'
+
+export const migrationStates = [
+  'pending',
+  'exporting',
+  'exported',
+  'failed',
+] satisfies MigrationState[]
+const zoned = { ...moment, description: "With the numeric offset of the server's time zone." }
+
+export const migrationSchema = recordOf<ReturnType<typeof migrationJson>>(
+  {
+    id: integer,
+    node_id: { ...text, description: 'Opaque.' },
+    owner: schemaNamed('user'),
+    guid: { ...text, format: 'uuid' },
+    state: {
+      ...text,
+      enum: migrationStates,
+      description:
+        '`pending`, then `exporting`, then `exported` or `failed`; from `pending` straight to `failed` as well. There is no way back.',
+    },
+    ...all(
+      [
+        'lock_repositories',
+        'exclude_metadata',
+        'exclude_git_data',
+        'exclude_attachments',
+        'exclude_releases',
+        'exclude_owner_projects',
+        'org_metadata_only',
+      ],
+      { ...flag, description: 'As asked for at the start.' },
+    ),
+    repositories: {
+      ...listOf(schemaNamed('extended-repository')),
+      description: 'In the order they were asked for; empty where the caller left them out.',
+    },
+    url: address,
+    created_at: zoned,
+    updated_at: zoned,
+    archive_url: { ...address, description: 'There while there is an archive to download.' },
+  },
+  { description: 'A migration of repositories.', sometimes: ['archive_url'] },
+)

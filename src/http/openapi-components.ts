@@ -1,0 +1,103 @@
+import { errorSchema, validationErrorSchema } from './error-schema.ts'
+import { address, count, integer, listOf, text } from './json-schema.ts'
+import { migrationSchema } from './migration-schema.ts'
+import {
+  forecastSchema,
+  progressSchema,
+  reportSchema,
+  repositoryProgressSchema,
+} from './progress-schema.ts'
+import { rateLimitSchema } from './rate-limit-schema.ts'
+import { extendedRepositorySchema, licenseSchema, repositorySchema } from './repository-schema.ts'
+import { currentUserSchema, userSchema } from './user-schema.ts'
+
+/** What operations refer to by name, so that each thing is said once. */
+export const schemas = {
+  migration: migrationSchema,
+  repository: repositorySchema,
+  'extended-repository': extendedRepositorySchema,
+  license: licenseSchema,
+  progress: progressSchema,
+  'repository-progress': repositoryProgressSchema,
+  report: reportSchema,
+  forecast: forecastSchema,
+  user: userSchema,
+  'current-user': currentUserSchema,
+  'rate-limit': rateLimitSchema,
+  error: errorSchema,
+  'validation-error': validationErrorSchema,
+}
+
+const lenient = 'What makes no sense counts as not sent.'
+
+export const parameters = {
+  'migration-id': {
+    name: 'migration_id',
+    in: 'path',
+    required: true,
+    description: "One of the caller's own migrations.",
+    schema: integer,
+    example: 79,
+  },
+  'repo-name': {
+    name: 'repo_name',
+    in: 'path',
+    required: true,
+    description: 'The name of a repository, or owner and name with the slash written as `%2F`.',
+    schema: text,
+    example: 'atlas',
+  },
+  page: {
+    name: 'page',
+    in: 'query',
+    description: `Which page of the list. ${lenient}`,
+    schema: { ...integer, minimum: 1, default: 1 },
+  },
+  'per-page': {
+    name: 'per_page',
+    in: 'query',
+    description: `How many on a page; more than 100 counts as 100. ${lenient}`,
+    schema: { ...integer, minimum: 1, maximum: 100, default: 30 },
+  },
+  exclude: {
+    name: 'exclude',
+    in: 'query',
+    description:
+      'What to leave out. May be joined by commas, repeated, or written `exclude[]`; other values are ignored.',
+    schema: listOf({ ...text, enum: ['repositories'] }),
+    style: 'form',
+    explode: false,
+  },
+  'if-none-match': {
+    name: 'if-none-match',
+    in: 'header',
+    description:
+      'The `etag` of an earlier answer. An answer that is still the same is a 304 and free.',
+    schema: text,
+  },
+}
+
+export const headers = {
+  etag: { description: 'To send back as `if-none-match`.', schema: text },
+  link: {
+    description:
+      'Addresses of the `prev`, `next`, `last` and `first` page. Absent where all fits on one.',
+    schema: text,
+  },
+  location: { description: 'Where it is.', schema: address },
+  'retry-after': { description: 'In so many seconds.', schema: count },
+  'content-range': { description: 'Which bytes of how many.', schema: text },
+  'content-disposition': { description: 'A name for the file.', schema: text },
+  'accept-ranges': { description: 'Always `bytes`.', schema: text },
+  'x-ratelimit-limit': { description: 'Requests an account may make in an hour.', schema: count },
+  'x-ratelimit-remaining': { description: 'How many are left.', schema: count },
+  'x-ratelimit-used': { description: 'How many were made.', schema: count },
+  'x-ratelimit-reset': {
+    description: 'When it starts anew, in seconds since 1970.',
+    schema: count,
+  },
+  'x-ratelimit-resource': { description: 'Always `core`.', schema: text },
+  'request-id': { description: 'By which the log of the server knows the request.', schema: text },
+  'media-type': { description: 'What was spoken, `github.v3; format=json` say.', schema: text },
+  'version-selected': { description: 'Which version of the API answered.', schema: text },
+}

@@ -1,0 +1,136 @@
+import type { Rendering } from './github-json.ts'
+import { API_VERSIONS, DEFAULT_VERSION } from './manners.ts'
+import { type MediaTypeOptions, previewTypeOf } from './media-type.ts'
+import { headers, parameters, schemas } from './openapi-components.ts'
+import { curlOf } from './openapi-curl.ts'
+import { examplesOf } from './openapi-examples.ts'
+import { aboutPreview, introduction, TAGS } from './openapi-introduction.ts'
+import { type Answer, header, type Operation, refusal, withHeaders } from './openapi-operation.ts'
+import { linkRefusals, refusals } from './openapi-refusals.ts'
+
+/** A route of the server, with what its schema and its config say of it. */
+export interface DescribedRoute {
+  method: string
+  /** With parameters in braces. */
+  path: string
+  operation: Operation
+  previewed: boolean
+  uncounted: boolean
+}
+
+interface About {
+  rendering: Rendering
+  mediaType: MediaTypeOptions
+}
+
+export type OpenApiDocument = ReturnType<typeof openApiDocument>
+export type OperationObject = ReturnType<typeof operationObject>
+
+/** The whole description, as OpenAPI 3.1 has it. */
+export function openApiDocument(routes: readonly DescribedRoute[], about: About) {
+  const { rendering, mediaType } = about
+  const { api } = rendering.addresses
+  const paths: Record<string, Record<string, OperationObject>> = {}
+  for (const route of routes) {
+    paths[route.path] ??= {}
+    paths[route.path]![route.method.toLowerCase()] = operationObject(route, about)
+  }
+  return {
+    openapi: '3.1.1',
+    info: {
+      title: 'Godwit',
+      summary: "The migrations of a git host, wire-compatible with GitHub's User Migrations API",
+      description: introduction(mediaType),
+      version: DEFAULT_VERSION,
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
+    servers: [{ url: api }, { url: `${api}/api/v3`, description: 'The same, for some clients.' }],
+    security: [{ token: [] }],
+    tags: TAGS,
+    paths,
+    components: {
+      securitySchemes: {
+        token: { type: 'http', scheme: 'bearer', description: 'Made by `godwit token add LOGIN`.' },
+      },
+      schemas,
+      parameters: { ...parameters, 'api-version': versionParameter(mediaType.vendor) },
+      headers,
+      responses: { ...withShared(refusals, sharedHeaders(mediaType.vendor)), ...linkRefusals },
+      examples: examplesOf(rendering),
+    },
+  }
+}
+
+function operationObject(route: DescribedRoute, { rendering, mediaType }: About) {
+  const { body, ...operation } = route.operation
+  const { api } = rendering.addresses
+  const { vendor, preview } = mediaType
+  const described = operation.security
+    ? { ...operation, servers: [{ url: api }] }
+    : onTheWire(operation, route, vendor)
+  return {
+    ...described,
+    ...(route.previewed && {
+      description: [operation.description, `Part of the preview. ${aboutPreview(mediaType)}`]
+        .filter((text) => text !== undefined)
+        .join('\n\n'),
+      'x-preview': { mediaType: previewTypeOf(vendor), required: preview === 'required' },
+    }),
+    ...(body && {
+      requestBody: { required: true, content: { 'application/json': { schema: body } } },
+    }),
+    'x-codeSamples': [{ lang: 'Shell', label: 'curl', source: curlOf(route, api, vendor) }],
+  }
+}
+
+/** Adds what every operation of the API shares, whatever it does. */
+function onTheWire(operation: Operation, { uncounted }: DescribedRoute, vendor: string): Operation {
+  const shared = sharedHeaders(vendor, { uncounted })
+  const version = { $ref: '#/components/parameters/api-version' }
+  return {
+    ...operation,
+    parameters: [...(operation.parameters ?? []), version],
+    responses: {
+      400: refusal('bad-request'),
+      401: refusal('unauthenticated'),
+      403: refusal('forbidden'),
+      415: refusal('not-acceptable'),
+      500: refusal('server-error'),
+      ...withShared(operation.responses, shared),
+    },
+  }
+}
+
+/** What is only referred to has its headers where it is told. */
+function withShared<T extends Record<string, Answer | { $ref: string }>>(
+  answers: T,
+  shared: Answer['headers'],
+): T {
+  const all = Object.entries(answers).map(([name, answer]) => [
+    name,
+    '$ref' in answer ? answer : { ...answer, headers: { ...answer.headers, ...shared } },
+  ])
+  return Object.fromEntries(all) as T
+}
+
+const sharedHeaders = (vendor: string, { uncounted } = { uncounted: false }) => ({
+  [`x-${vendor}-request-id`]: header('request-id'),
+  [`x-${vendor}-media-type`]: header('media-type'),
+  [`x-${vendor}-api-version-selected`]: header('version-selected'),
+  ...(uncounted ? {} : rateHeaders),
+})
+
+const { headers: rateHeaders } = withHeaders(
+  'x-ratelimit-limit',
+  'x-ratelimit-remaining',
+  'x-ratelimit-used',
+  'x-ratelimit-reset',
+  'x-ratelimit-resource',
+)
+
+const versionParameter = (vendor: string) => ({
+  name: `x-${vendor}-api-version`,
+  in: 'header',
+  description: 'Which version of the API is to answer.',
+  schema: { type: 'string', enum: API_VERSIONS, default: DEFAULT_VERSION },
+})

@@ -1,0 +1,136 @@
+import type { Account } from '../accounts/account.ts'
+import type { Migration } from '../migrations/migration.ts'
+import type { Forecast } from '../migrations/preflight.ts'
+import type { Progress } from '../migrations/progress.ts'
+import { reportOf } from '../migrations/report.ts'
+import { factsOfUnreadable, type RepositoryFacts } from '../repositories/facts.ts'
+import { currentUserJson } from './current-user.ts'
+import { migrationJson, plainRepositoryJson, type Rendering } from './github-json.ts'
+import { forecastJson, progressJson, reportJson } from './progress-json.ts'
+import {
+  invalidLink,
+  previewMissing,
+  type Refused,
+  rateLimited,
+  requiresAuthentication,
+  unparsableBody,
+} from './refusals.ts'
+
+const AT = Date.UTC(2026, 4, 4, 9, 30)
+
+const alice: Account = { id: 1, login: 'alice', type: 'User', siteAdmin: false, createdAt: AT }
+
+const atlas: RepositoryFacts = {
+  ...factsOfUnreadable(AT),
+  id: 7,
+  name: 'atlas',
+  owner: alice,
+  description: 'Maps of every coast',
+  private: false,
+  sizeKib: 1080,
+  language: 'TypeScript',
+  license: 'MIT',
+  topics: ['maps'],
+  hasWiki: true,
+  fork: false,
+  forksCount: 0,
+  permissions: { admin: true, push: true, pull: true },
+  template: null,
+}
+
+const pending: Migration = {
+  id: 79,
+  guid: '3f1c2a52-6b7e-4f7e-9d55-0a4f8c1f7b21',
+  owner: alice,
+  options: {
+    lockRepositories: true,
+    excludeMetadata: false,
+    excludeGitData: false,
+    excludeAttachments: false,
+    excludeReleases: false,
+    excludeOwnerProjects: false,
+    orgMetadataOnly: false,
+    allowPartial: false,
+  },
+  state: 'pending',
+  reason: null,
+  repositoryCount: 1,
+  version: 1,
+  createdAt: AT,
+  updatedAt: AT,
+  archiveExpiresAt: null,
+}
+const exported: Migration = { ...pending, state: 'exported', archiveExpiresAt: AT }
+const cancelled: Migration = { ...pending, state: 'failed', reason: 'cancelled' }
+
+const progress: Progress = {
+  state: 'exporting',
+  reason: null,
+  startedAt: AT,
+  endedAt: null,
+  repositories: [
+    {
+      fullName: 'alice/atlas',
+      state: 'exporting',
+      bytesDone: 524288,
+      bytesExpected: 1105920,
+      reused: false,
+      reason: null,
+      startedAt: AT,
+      finishedAt: null,
+      order: null,
+    },
+  ],
+}
+const forecast: Forecast = {
+  repositories: [
+    { fullName: 'alice/atlas', bytes: 1105920, lfsBytes: 0, reused: false, refusal: null },
+  ],
+  bytesToWrite: 1105920,
+  freeBytes: 68719476736,
+  seconds: 1,
+}
+
+export type ExampleName = keyof ReturnType<typeof valuesOf>
+
+/** Rendered by what renders the real answers, with this server's own addresses. */
+export function examplesOf(rendering: Rendering): Record<string, { value: unknown }> {
+  const values = Object.entries(valuesOf(rendering))
+  return Object.fromEntries(values.map(([name, value]) => [name, { value }]))
+}
+
+function valuesOf(rendering: Rendering) {
+  const { addresses } = rendering
+  const refused = (status: number, message: string, more = {}) => ({
+    message,
+    ...more,
+    documentation_url: addresses.documentation,
+    status: String(status),
+  })
+  const refusal = ({ status, message }: Refused) => refused(status, message)
+  const core = { limit: 5000, remaining: 4958, used: 42, reset: AT / 1000, resource: 'core' }
+  const errors = [{ resource: 'Migration', field: 'repositories', code: 'missing', index: 1 }]
+  return {
+    started: migrationJson(pending, [atlas], rendering),
+    migration: migrationJson(exported, [atlas], rendering),
+    migrations: [migrationJson(exported, [atlas], rendering)],
+    repositories: [plainRepositoryJson(atlas, addresses)],
+    cancelled: migrationJson(cancelled, [], rendering),
+    progress: progressJson(progress, AT + 1000),
+    report: reportJson(reportOf(exported, progress, AT + 1000), AT + 1000),
+    forecast: forecastJson(forecast),
+    'current-user': currentUserJson(alice, 1, addresses),
+    'rate-limit': { resources: { core }, rate: core },
+    healthy: { status: 'ok' },
+    waiting: { status: 'unavailable', waiting_for: ['catalogue'] },
+    'bad-request': refusal(unparsableBody()),
+    unauthenticated: refusal(requiresAuthentication()),
+    forbidden: refusal(rateLimited(alice)),
+    'link-invalid': refusal(invalidLink()),
+    'not-found': refused(404, 'Not Found'),
+    'too-large': refused(413, 'The request body is too large: 1 MiB at most'),
+    'not-acceptable': refusal(previewMissing()),
+    invalid: refused(422, 'Validation Failed', { errors }),
+    'server-error': refused(500, 'Server Error'),
+  }
+}

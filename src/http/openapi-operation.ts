@@ -1,0 +1,69 @@
+import { type JsonSchema, listOf, schemaNamed } from './json-schema.ts'
+import type { headers, parameters, schemas } from './openapi-components.ts'
+import type { ExampleName } from './openapi-examples.ts'
+import type { RefusalName } from './openapi-refusals.ts'
+
+type HeaderName = keyof typeof headers
+type SchemaName = keyof typeof schemas
+type Reference = { $ref: string }
+
+export interface Answer {
+  description: string
+  headers?: Record<string, Reference>
+  content?: Record<string, { schema: JsonSchema; examples?: Record<string, Reference> }>
+}
+
+export type Tag = 'Migrations' | 'Archives' | 'Caller' | 'Service'
+
+/**
+ * An operation in OpenAPI's own words, but for the body of its request: that is the very schema which fastify checks
+ * requests against. Parameters and answers are described and never checked: paging refuses nothing, and answers are
+ * sent as strings that are ready.
+ */
+export interface Operation {
+  operationId: string
+  tags: [Tag]
+  summary: string
+  description?: string
+  deprecated?: boolean
+  /** Empty where no token is asked for. */
+  security?: []
+  parameters?: (Reference | JsonSchema)[]
+  body?: JsonSchema | undefined
+  responses: Record<number, Answer | Reference>
+}
+
+declare module 'fastify' {
+  // Fastify reads `body`, `querystring`, `params`, `headers` and `response` of a route's schema; the rest is ours.
+  interface FastifySchema extends Partial<Omit<Operation, 'body'>> {}
+}
+
+export const parameter = (name: keyof typeof parameters): Reference => ({
+  $ref: `#/components/parameters/${name}`,
+})
+export const header = (name: HeaderName): Reference => ({ $ref: `#/components/headers/${name}` })
+export const refusal = (name: RefusalName): Reference => ({
+  $ref: `#/components/responses/${name}`,
+})
+const example = (name: ExampleName) => ({ [name]: { $ref: `#/components/examples/${name}` } })
+
+export const withHeaders = (...names: HeaderName[]) => ({
+  headers: Object.fromEntries(names.map((name) => [name, header(name)])),
+})
+
+interface JsonAnswer {
+  schema: JsonSchema
+  example: ExampleName
+  headers?: HeaderName[]
+}
+
+export function json(description: string, { schema, example: shown, headers }: JsonAnswer): Answer {
+  return {
+    description,
+    ...(headers && withHeaders(...headers)),
+    content: { 'application/json': { schema, examples: example(shown) } },
+  }
+}
+
+export const one = (name: SchemaName): JsonSchema => schemaNamed(name)
+export const several = (name: SchemaName): JsonSchema => listOf(schemaNamed(name))

@@ -1,0 +1,94 @@
+import type { RepositoryState } from '../migrations/progress.ts'
+import {
+  all,
+  count,
+  flag,
+  integer,
+  listOf,
+  moment,
+  recordOf,
+  schemaNamed,
+  text,
+  textOrNull,
+} from './json-schema.ts'
+import { migrationStates } from './migration-schema.ts'
+import type {
+  forecastJson,
+  progressJson,
+  reportJson,
+  repositoryProgressJson,
+  totalsJson,
+} from './progress-json.ts'
+
+const countOrNull = { type: ['integer', 'null'], minimum: 0 }
+const momentOrNull = { ...moment, type: ['string', 'null'] }
+const repositoryStates = ['waiting', 'exporting', 'carried', 'omitted'] satisfies RepositoryState[]
+
+const totals = recordOf<ReturnType<typeof totalsJson>>({
+  ...all(['repositories', 'carried', 'reused', 'omitted', 'remaining', 'bytes_done'], count),
+  bytes_expected: { ...countOrNull, description: 'Null until every repository was looked at.' },
+  bytes_per_second: {
+    ...countOrNull,
+    description: 'Over the whole export; reused ones cost nothing.',
+  },
+  seconds_left: { ...countOrNull, description: 'Null while there is nothing to reckon from.' },
+})
+
+export const repositoryProgressSchema = recordOf<ReturnType<typeof repositoryProgressJson>>(
+  {
+    full_name: text,
+    state: { ...text, enum: repositoryStates },
+    bytes_done: count,
+    bytes_expected: { ...countOrNull, description: 'Null until it was looked at.' },
+    reused: { ...flag, description: 'Exported before and unchanged since.' },
+    reason: { ...textOrNull, description: 'Why it was omitted.' },
+    started_at: momentOrNull,
+    finished_at: momentOrNull,
+  },
+  { description: 'How far one repository of a migration has come.' },
+)
+
+export const progressSchema = recordOf<ReturnType<typeof progressJson>>(
+  {
+    state: { ...text, enum: migrationStates },
+    reason: { ...textOrNull, description: 'Why it failed.' },
+    started_at: momentOrNull,
+    ended_at: momentOrNull,
+    totals,
+    repositories: listOf(schemaNamed('repository-progress')),
+  },
+  { description: 'How far a migration has come.' },
+)
+
+export const reportSchema = recordOf<ReturnType<typeof reportJson>>(
+  {
+    id: integer,
+    guid: { ...text, format: 'uuid' },
+    login: text,
+    seconds: { type: ['number', 'null'], minimum: 0, description: 'Null before it has begun.' },
+    ...progressSchema.properties,
+  },
+  { description: 'What became of a migration.' },
+)
+
+type Forecast = ReturnType<typeof forecastJson>
+
+export const forecastSchema = recordOf<Forecast>(
+  {
+    repositories: listOf(
+      recordOf<Forecast['repositories'][number]>({
+        full_name: text,
+        ...all(['bytes', 'lfs_bytes'], count),
+        reused: { ...flag, description: 'Exported before and unchanged since: costs a look-up.' },
+        refusal: { ...textOrNull, description: 'Why it would be omitted.' },
+      }),
+    ),
+    bytes_to_write: count,
+    free_bytes: { ...count, description: 'Where archives are kept.' },
+    estimated_seconds: {
+      ...countOrNull,
+      description: 'Null where no export has shown how fast it goes.',
+    },
+  },
+  { description: 'What a migration would carry and cost.' },
+)

@@ -1,0 +1,60 @@
+import { accountTypes } from '../accounts/account.ts'
+import type { currentUserJson } from './current-user.ts'
+import type { userJson } from './github-json.ts'
+import {
+  address,
+  addressOrNull,
+  addressTemplate,
+  all,
+  count,
+  flag,
+  integer,
+  moment,
+  recordOf,
+  text,
+  textOrNull,
+} from './json-schema.ts'
+
+export const userSchema = recordOf<ReturnType<typeof userJson>>(
+  {
+    login: {
+      ...text,
+      description: 'Shown as the host writes it, compared without regard to case.',
+    },
+    id: integer,
+    node_id: { ...text, description: 'Opaque.' },
+    ...all(['avatar_url', 'url', 'html_url'], address),
+    gravatar_id: { ...text, description: 'Always empty.' },
+    ...all(['following_url', 'gists_url', 'starred_url', 'events_url'], addressTemplate),
+    ...all(
+      [
+        'followers_url',
+        'subscriptions_url',
+        'organizations_url',
+        'repos_url',
+        'received_events_url',
+      ],
+      address,
+    ),
+    type: { ...text, enum: [...accountTypes] },
+    site_admin: flag,
+  },
+  { description: 'A person or an organization.' },
+)
+
+export const currentUserSchema = recordOf<ReturnType<typeof currentUserJson>>(
+  {
+    ...userSchema.properties,
+    ...all(['name', 'company', 'location', 'email', 'bio'], textOrNull),
+    blog: addressOrNull,
+    hireable: { type: ['boolean', 'null'] },
+    public_repos: { ...count, description: 'How many repositories of theirs anyone may read.' },
+    ...all(['public_gists', 'followers', 'following'], {
+      ...count,
+      description: 'Always 0: a git host keeps no such thing.',
+    }),
+    created_at: { ...moment, description: 'When the account was first seen here.' },
+    updated_at: moment,
+  },
+  { description: 'Who the token belongs to.' },
+)

@@ -1,0 +1,92 @@
+import {
+  appendFile,
+  mkdir,
+  open,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  rmdir,
+  writeFile,
+} from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { describedBy } from '../sources/description.ts'
+import { oneLine } from '../sources/one-line.ts'
+import type { Snapshot } from '../sources/snapshot.ts'
+import { inLanes } from '../sources/snapshot-lanes.ts'
+import { pathInArchive } from './record-links.ts'
+import type { Records } from './records.ts'
+import { statedConfig } from './stated-config.ts'
+
+/** Moves a proven repository and its wiki to where they are served from: both whole and durable, or neither. */
+export async function placeRepository(
+  { repository, wiki }: Pick<Snapshot, 'repository' | 'wiki'>,
+  target: string,
+): Promise<void> {
+  await syncBelow(repository.dir)
+  if (wiki) await syncBelow(wiki.dir)
+  const owner = dirname(target)
+  await mkdir(owner, { recursive: true })
+  const wikiTarget = target.replace(/\.git$/, '.wiki.git')
+  try {
+    // The wiki goes first: by itself it is of no account, and where the repository is, all of it is.
+    if (wiki) await moveTo(wiki.dir, wikiTarget)
+    try {
+      await moveTo(repository.dir, target)
+    } catch (error) {
+      if (wiki) await rm(wikiTarget, { recursive: true })
+      throw error
+    }
+  } finally {
+    await removeIfEmpty(owner)
+  }
+  for (const folder of [owner, dirname(owner)]) await sync(folder)
+}
+
+/** A rename alone would replace an empty directory that is another's. */
+async function moveTo(from: string, to: string): Promise<void> {
+  await mkdir(to)
+  try {
+    await rename(from, to)
+  } catch (error) {
+    await rmdir(to)
+    throw error
+  }
+}
+
+/** Puts what the archive's records say of a repository where a git host keeps it. In doubt it stays private. */
+export async function describeRepository(
+  { repository, wiki }: Pick<Snapshot, 'repository' | 'wiki'>,
+  fullName: string,
+  { users, repositories }: Records,
+): Promise<void> {
+  const path = `repositories/${fullName}.git`
+  const record = repositories.find(({ git_url }) => pathInArchive(git_url) === path)
+  if (!record) return
+  const logins = new Map(users.map(({ url, login }) => [url, login]))
+  const { dir } = repository
+  const about = { hasWiki: wiki !== null, loginOf: (url: string) => logins.get(url) }
+  await appendFile(join(dir, 'config'), statedConfig(record, about))
+  const file = join(dir, 'description')
+  const description = oneLine(record.description ?? '')
+  // As it was carried, where it says the same: then the next export comes out the same.
+  if (describedBy(await readFile(file)) !== description) await writeFile(file, `${description}\n`)
+  if (!record.private) await writeFile(join(dir, 'git-daemon-export-ok'), '')
+}
+
+export async function removeIfEmpty(folder: string): Promise<void> {
+  await rmdir(folder).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error
+  })
+}
+
+async function syncBelow(dir: string): Promise<void> {
+  const entries = await readdir(dir, { recursive: true, withFileTypes: true })
+  await inLanes(entries, (entry) => sync(join(entry.parentPath, entry.name)))
+  await sync(dir)
+}
+
+async function sync(path: string): Promise<void> {
+  await using handle = await open(path)
+  await handle.sync()
+}

@@ -1,0 +1,102 @@
+import { existsSync } from 'node:fs'
+import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import type { Bytes } from '../blobs/blob-store.ts'
+import type { Git } from '../sources/git.ts'
+import { describeRepository, placeRepository, removeIfEmpty } from './place-repository.ts'
+import { readRecords } from './records.ts'
+import { ArchiveRefused, roomIn, safeEntries } from './safe-entries.ts'
+import { unpackArchive } from './unpack-archive.ts'
+import { judgeRepositories, readManifest } from './unpacked-repositories.ts'
+
+export interface RestoreParts {
+  git: Git
+  /** The archive from its beginning; it is read twice. */
+  open(): Bytes
+  /** The git host: repositories go to OWNER/NAME.git in it. */
+  into: string
+}
+
+export type Restored = { fullName: string; faults: string[] }
+
+/**
+ * Gives every repository of an archive back, each whole or not at all, with the reasons where it could not be. Nothing is
+ * written before the archive has been read to its end and every place was found free.
+ */
+export async function* restoreArchive(
+  { git, open, into }: RestoreParts,
+  signal: AbortSignal,
+): AsyncGenerator<Restored> {
+  const folders = await repositoryFolders(open(), into, signal)
+  await refuseTaken(into, folders)
+  const isNew = !existsSync(into)
+  await mkdir(into, { recursive: true })
+  // On the same file system, where moving is one step; no git host takes it for an owner.
+  const workplace = await mkdtemp(join(into, '.godwit-restore-'))
+  try {
+    const unpacked = await unpackArchive(open(), join(workplace, 'unpacked'), signal)
+    if (unpacked.damage) throw unpacked.damage
+    const manifest = await readManifest(unpacked.root)
+    const records = await readRecords(unpacked.root)
+    for await (const judged of judgeRepositories(
+      unpacked,
+      manifest,
+      { git, scratch: workplace },
+      signal,
+    )) {
+      const { fullName } = judged
+      if ('snapshot' in judged) {
+        await describeRepository(judged.snapshot, fullName, records)
+        await placeRepository(judged.snapshot, join(into, `${fullName}.git`))
+      }
+      yield { fullName, faults: 'faults' in judged ? judged.faults : [] }
+    }
+  } finally {
+    await rm(workplace, { recursive: true, force: true })
+    if (isNew) await removeIfEmpty(into)
+  }
+}
+
+/** `OWNER/NAME.git` for each, once the whole archive was read and found harmless. */
+async function repositoryFolders(
+  archive: Bytes,
+  into: string,
+  signal: AbortSignal,
+): Promise<Set<string>> {
+  const folders = new Set<string>()
+  for await (const { path } of safeEntries(archive, await roomIn(nearestThere(into)), signal)) {
+    const [top, owner, folder] = path.split('/')
+    if (top === 'repositories' && folder?.endsWith('.git')) folders.add(`${owner}/${folder}`)
+  }
+  if (folders.size === 0) throw new ArchiveRefused('it holds no repositories')
+  return folders
+}
+
+function nearestThere(directory: string): string {
+  return existsSync(directory) ? directory : nearestThere(dirname(directory))
+}
+
+/** Names are one without regard to case, as they are wherever repositories are served. */
+async function refuseTaken(into: string, folders: ReadonlySet<string>): Promise<void> {
+  const owners = await namesIn(into)
+  for (const folder of folders) {
+    const [owner = '', name = ''] = folder.split('/')
+    const thereAs = owners.get(owner.toLowerCase())
+    if (thereAs === undefined) continue
+    const taken = (await namesIn(join(into, thereAs))).get(name.toLowerCase())
+    if (taken !== undefined)
+      throw new ArchiveRefused(
+        `${join(into, thereAs, taken)} is there already; move it away, or restore into another directory`,
+      )
+    if (thereAs !== owner)
+      throw new ArchiveRefused(`${owner} differs only in case from ${thereAs}, which is there`)
+  }
+}
+
+async function namesIn(folder: string): Promise<Map<string, string>> {
+  const names = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return []
+    throw error
+  })
+  return new Map(names.map((name) => [name.toLowerCase(), name]))
+}

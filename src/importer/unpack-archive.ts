@@ -1,0 +1,84 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { crc32 } from 'node:zlib'
+import { ArchiveDamaged } from '../archive/plain-bytes.ts'
+import type { ArchiveEntry } from '../archive/read-entries.ts'
+import { tarHeader, tarPadding } from '../archive/tar-header.ts'
+import type { Bytes } from '../blobs/blob-store.ts'
+import { roomIn, safeEntries } from './safe-entries.ts'
+
+/** The tar bytes of one repository and its wiki: what the manifest's segment was made of. */
+export interface Run {
+  plainLength: number
+  crc32: number
+}
+
+export interface Unpacked {
+  root: string
+  /** By full name. */
+  runs: ReadonlyMap<string, Run>
+  /** Set where the archive could not be read to its end, or is not what its checksum says. */
+  damage: ArchiveDamaged | undefined
+}
+
+/**
+ * Unpacks into `root`, which must not be there yet. What was unpacked before damage was found is there, to be judged by
+ * other means; whatever else goes wrong is thrown.
+ */
+export async function unpackArchive(
+  archive: Bytes,
+  root: string,
+  signal: AbortSignal,
+): Promise<Unpacked> {
+  await mkdir(root)
+  const runs = new Map<string, Run>()
+  let current = ''
+  try {
+    for await (const entry of safeEntries(archive, await roomIn(root), signal)) {
+      current = repositoryOf(entry.path, current)
+      const run = runs.get(current) ?? { plainLength: 0, crc32: 0 }
+      if (current !== '') runs.set(current, run)
+      await write(root, entry, run)
+    }
+  } catch (error) {
+    if (!(error instanceof ArchiveDamaged)) throw error
+    return { root, runs, damage: error }
+  }
+  return { root, runs, damage: undefined }
+}
+
+/**
+ * The full name of the repository that a path belongs to, '' where it is none's. Where `a/b.wiki` comes after `a/b` it is
+ * the wiki of that, and in the same segment; where it does not, it is a repository.
+ */
+export function repositoryOf(path: string, current: string): string {
+  const [top, owner, folder] = path.split('/')
+  if (top !== 'repositories' || !folder?.endsWith('.git')) return ''
+  const name = `${owner}/${folder.slice(0, -'.git'.length)}`
+  return name === `${current}.wiki` ? current : name
+}
+
+async function write(root: string, entry: ArchiveEntry, run: Run): Promise<void> {
+  const path = join(root, entry.path)
+  // Written anew from what was understood of it: nothing else in a header has a meaning here.
+  add(run, tarHeader(entry))
+  if (entry.kind === 'directory') {
+    await mkdir(path, { recursive: true })
+    return
+  }
+  await mkdir(dirname(path), { recursive: true })
+  await writeFile(path, tallied(entry.content, run), { flag: 'wx' })
+  add(run, tarPadding(entry.size))
+}
+
+async function* tallied(content: AsyncIterable<Uint8Array>, run: Run): AsyncGenerator<Uint8Array> {
+  for await (const bytes of content) {
+    add(run, bytes)
+    yield bytes
+  }
+}
+
+function add(run: Run, bytes: Uint8Array): void {
+  run.crc32 = crc32(bytes, run.crc32)
+  run.plainLength += bytes.length
+}

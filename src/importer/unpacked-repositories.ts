@@ -1,0 +1,92 @@
+import { existsSync } from 'node:fs'
+import { mkdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import {
+  MANIFEST_PATH,
+  type Manifest,
+  type ManifestRepository,
+  parseManifest,
+} from '../archive/manifest.ts'
+import type { Git } from '../sources/git.ts'
+import { gitDirectory } from '../sources/git-directory.ts'
+import type { Snapshot } from '../sources/snapshot.ts'
+import { type FoundRepository, Unreadable } from '../sources/source.ts'
+import { disagreements, runDisagreement } from './manifest-agreement.ts'
+import { type Proven, type ProvingParts, proveRepository } from './prove-repository.ts'
+import type { Unpacked } from './unpack-archive.ts'
+
+/** What became of one repository of the archive. */
+export type Judged = { fullName: string } & (
+  | { faults: string[] }
+  /** Whole, and what the manifest says. The snapshot is there until the next is asked for, unless it was moved away. */
+  | { snapshot: Snapshot }
+)
+
+/** Undefined where there is none: the archive is not of Godwit's making. Throws ManifestInvalid. */
+export async function readManifest(root: string): Promise<Manifest | undefined> {
+  const file = join(root, MANIFEST_PATH)
+  return existsSync(file) ? parseManifest(await readFile(file, 'utf8')) : undefined
+}
+
+/** Each repository that the archive holds or its manifest names, one after another. */
+export async function* judgeRepositories(
+  { root, runs }: Unpacked,
+  manifest: Manifest | undefined,
+  { git, scratch }: { git: Git; scratch: string },
+  signal: AbortSignal,
+): AsyncGenerator<Judged> {
+  const repositories = join(root, 'repositories')
+  await mkdir(repositories, { recursive: true })
+  const said = new Map(manifest?.repositories.map((each) => [each.full_name, each]))
+  const parts = { source: gitDirectory({ root: repositories, git }), git, scratch }
+  for await (const listed of parts.source.list()) {
+    if ('refused' in listed) {
+      const { path, reason } = listed.refused
+      said.delete(path.replace(/\.git$/, ''))
+      yield { fullName: path, faults: [reason] }
+      continue
+    }
+    const fullName = `${listed.found.owner}/${listed.found.name}`
+    const expected = said.get(fullName)
+    said.delete(fullName)
+    if (manifest && !expected) {
+      yield { fullName, faults: ['it is in the archive and not in the manifest'] }
+      continue
+    }
+    const run = runs.get(fullName)
+    const broken = expected && run ? runDisagreement(expected, run) : []
+    yield* judge(parts, repositories, listed.found, { expected, broken }, signal)
+  }
+  for (const fullName of said.keys())
+    yield { fullName, faults: ['the manifest names it, and it is not in the archive'] }
+}
+
+async function* judge(
+  parts: ProvingParts,
+  root: string,
+  found: FoundRepository,
+  { expected, broken }: { expected: ManifestRepository | undefined; broken: string[] },
+  signal: AbortSignal,
+): AsyncGenerator<Judged> {
+  const fullName = `${found.owner}/${found.name}`
+  const path = join(root, found.owner, found.name)
+  const directories = found.hasWiki ? [`${path}.git`, `${path}.wiki.git`] : [`${path}.git`]
+  let proven: Proven
+  try {
+    proven = await proveRepository(parts, found, directories, signal)
+  } catch (error) {
+    if (!(error instanceof Unreadable)) throw error
+    // The source begins with the name; here whoever tells it puts it there.
+    const reason = error.message.replace(`${fullName}: `, '')
+    yield { fullName, faults: [...broken, reason] }
+    return
+  }
+  const { snapshot } = proven
+  try {
+    const differs = expected ? disagreements(expected, proven.examination) : []
+    const faults = [...broken, ...differs]
+    yield faults.length > 0 ? { fullName, faults } : { fullName, snapshot }
+  } finally {
+    await snapshot.remove()
+  }
+}

@@ -1,0 +1,103 @@
+import { existsSync } from 'node:fs'
+import { mkdir, readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { unsafePath } from '../archive/entry-path.ts'
+import { object, text } from '../archive/json-shape.ts'
+import { MANIFEST_PATH, type Manifest, ManifestInvalid } from '../archive/manifest.ts'
+import type { Bytes } from '../blobs/blob-store.ts'
+import type { Git } from '../sources/git.ts'
+import { brokenLinks } from './record-links.ts'
+import { RECORD_FILE, readRecords } from './records.ts'
+import { unpackArchive } from './unpack-archive.ts'
+import { judgeRepositories, readManifest } from './unpacked-repositories.ts'
+
+export type Finding = { fault: string } | { note: string } | { whole: string }
+
+export interface VerifyParts {
+  git: Git
+  /** Empty, and the caller's to remove. */
+  directory: string
+}
+
+/** Everything that can be said for and against an archive, as it is found. Throws ArchiveRefused. */
+export async function* verifyArchive(
+  { git, directory }: VerifyParts,
+  archive: Bytes,
+  signal: AbortSignal,
+): AsyncGenerator<Finding> {
+  const scratch = join(directory, 'scratch')
+  await mkdir(scratch)
+  const unpacked = await unpackArchive(archive, join(directory, 'unpacked'), signal)
+  if (unpacked.damage) yield { fault: unpacked.damage.message }
+
+  const { root } = unpacked
+  const { manifest, findings } = await manifestFindings(root)
+  yield* findings
+  for (const fault of await strangers(root, manifest)) yield { fault }
+  for (const fault of await schemaFaults(root)) yield { fault }
+  yield* recordFindings(root)
+  for await (const judged of judgeRepositories(unpacked, manifest, { git, scratch }, signal)) {
+    const { fullName } = judged
+    if ('snapshot' in judged) yield { whole: fullName }
+    else for (const fault of judged.faults) yield { fault: `${fullName}: ${fault}` }
+  }
+  for (const { full_name, reason } of manifest?.omitted ?? [])
+    yield { note: `${full_name} was left out when the archive was made: ${reason}` }
+}
+
+async function manifestFindings(
+  root: string,
+): Promise<{ manifest: Manifest | undefined; findings: Finding[] }> {
+  try {
+    const manifest = await readManifest(root)
+    if (manifest) return { manifest, findings: [] }
+    const note = `there is no ${MANIFEST_PATH}: what Godwit did not make cannot be compared with what it should hold`
+    return { manifest, findings: [{ note }] }
+  } catch (error) {
+    if (!(error instanceof ManifestInvalid)) throw error
+    return { manifest: undefined, findings: [{ fault: error.message }] }
+  }
+}
+
+/** What nobody put there who writes such archives; without a manifest there is no telling. */
+async function strangers(root: string, manifest: Manifest | undefined): Promise<string[]> {
+  if (!manifest) return []
+  const isKnown = (name: string) =>
+    RECORD_FILE.test(name) || ['schema.json', MANIFEST_PATH, 'repositories'].includes(name)
+  const atTop = (await readdir(root)).filter((name) => !isKnown(name))
+  const owners = existsSync(join(root, 'repositories'))
+    ? await readdir(join(root, 'repositories'), { withFileTypes: true })
+    : []
+  const loose: string[] = []
+  for (const owner of owners) {
+    const path = `repositories/${owner.name}`
+    if (!owner.isDirectory()) loose.push(path)
+    else
+      for (const name of await readdir(join(root, path)))
+        if (!name.endsWith('.git')) loose.push(`${path}/${name}`)
+  }
+  return [...atTop, ...loose].map((path) => `${path} does not belong in an archive`)
+}
+
+const schema = object<{ version: string }>({ version: text('a version', (value) => value !== '') })
+
+async function schemaFaults(root: string): Promise<string[]> {
+  try {
+    schema(JSON.parse(await readFile(join(root, 'schema.json'), 'utf8')), '')
+    return []
+  } catch (error) {
+    const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT'
+    return [`schema.json: ${isMissing ? 'is missing' : (error as Error).message}`]
+  }
+}
+
+async function* recordFindings(root: string): AsyncGenerator<Finding> {
+  const records = await readRecords(root)
+  for (const fault of records.faults) yield { fault }
+  const hasGit = existsSync(join(root, 'repositories'))
+  if (!hasGit) yield { note: 'it holds no git data; links to repositories were not followed' }
+  if (!records.hasUsers) yield { note: 'it holds no users; links to them were not followed' }
+  const isInArchive = (path: string) =>
+    !hasGit || (unsafePath(path) === undefined && existsSync(join(root, path)))
+  for (const fault of brokenLinks(records, isInArchive)) yield { fault }
+}

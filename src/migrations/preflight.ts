@@ -1,0 +1,86 @@
+import type { Viewer } from '../accounts/account.ts'
+import type { Db } from '../db/connect.ts'
+import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
+import { type Source, Unreadable } from '../sources/source.ts'
+import { recentRate } from './export-store.ts'
+import { findSegment } from './segment-store.ts'
+import { type StartParts, type StartRequest, snapshotOf } from './start-migration.ts'
+
+export interface RepositoryForecast {
+  fullName: string
+  bytes: number
+  lfsBytes: number
+  /** Exported before and unchanged since: costs a look-up. */
+  reused: boolean
+  /** Why it would be omitted. */
+  refusal: string | null
+}
+
+export interface Forecast {
+  repositories: RepositoryForecast[]
+  bytesToWrite: number
+  freeBytes: number
+  /** From how fast exports went lately; null where there were none. */
+  seconds: number | null
+}
+
+export interface PreflightParts extends StartParts {
+  freeBytes: () => Promise<number>
+}
+
+const LOOKED_AT_ONCE = 4
+
+/** What starting this migration would do, without doing it. Refuses what starting it would refuse. */
+export async function forecast(
+  parts: PreflightParts,
+  viewer: Viewer,
+  { repositories, options }: StartRequest,
+): Promise<Forecast> {
+  const facts = options.orgMetadataOnly ? [] : await snapshotOf(parts, viewer, repositories)
+  const forecasts = new Array<RepositoryForecast>(facts.length)
+  const waiting = facts.entries()
+  async function work(): Promise<void> {
+    for (const [index, each] of waiting) {
+      forecasts[index] = options.excludeGitData
+        ? nothingToCarry(each)
+        : await lookAt(parts.db, parts.source, each)
+    }
+  }
+  await Promise.all(Array.from({ length: LOOKED_AT_ONCE }, work))
+  const bytesToWrite = forecasts
+    .filter(({ reused, refusal }) => !reused && refusal === null)
+    .reduce((sum, { bytes }) => sum + bytes, 0)
+  const rate = await recentRate(parts.db)
+  return {
+    repositories: forecasts,
+    bytesToWrite,
+    freeBytes: await parts.freeBytes(),
+    seconds: rate === null ? null : Math.ceil(bytesToWrite / rate),
+  }
+}
+
+function nothingToCarry(facts: RepositoryFacts): RepositoryForecast {
+  return { fullName: fullNameOf(facts), bytes: 0, lfsBytes: 0, reused: false, refusal: null }
+}
+
+async function lookAt(
+  db: Db,
+  source: Source | undefined,
+  facts: RepositoryFacts,
+): Promise<RepositoryForecast> {
+  const unknown = { ...nothingToCarry(facts), bytes: facts.sizeKib * 1024 }
+  const found = await source?.find(facts.owner.login, facts.name)
+  if (!source || !found) return unknown
+  try {
+    const { bytes, fingerprint, repository } = await source.examine(
+      found,
+      new AbortController().signal,
+    )
+    const lfsBytes = repository.lfsObjects.reduce((sum, { size }) => sum + size, 0)
+    const reused = (await findSegment(db, fingerprint)) !== undefined
+    return { ...unknown, bytes, lfsBytes, reused }
+  } catch (error) {
+    if (!(error instanceof Unreadable)) throw error
+    return { ...unknown, refusal: error.message }
+  }
+}

@@ -1,0 +1,112 @@
+import type { Db } from '../db/connect.ts'
+import type { Migration } from './migration.ts'
+import type { MigrationState } from './states.ts'
+
+export type RepositoryState = 'waiting' | 'exporting' | 'carried' | 'omitted'
+
+/** How far one repository of a migration has come. */
+export interface RepositoryProgress {
+  fullName: string
+  state: RepositoryState
+  bytesDone: number
+  /** Null until it has been looked at. */
+  bytesExpected: number | null
+  reused: boolean
+  reason: string | null
+  startedAt: number | null
+  finishedAt: number | null
+  /** The how-many-eth to come to an end. */
+  order: number | null
+}
+
+export interface Progress {
+  state: MigrationState
+  reason: string | null
+  startedAt: number | null
+  endedAt: number | null
+  repositories: RepositoryProgress[]
+}
+
+export async function progressOf(db: Db, { id }: Pick<Migration, 'id'>): Promise<Progress> {
+  const migration = await db
+    .selectFrom('migrations')
+    .select(['state', 'reason', 'started_at', 'ended_at'])
+    .where('id', '=', id)
+    .executeTakeFirstOrThrow()
+  const rows = await db
+    .selectFrom('migration_repositories')
+    .select(['full_name', 'outcome', 'reason', 'reused', 'bytes_done', 'bytes_expected'])
+    .select(['started_at', 'finished_at', 'finished_order'])
+    .where('migration_id', '=', id)
+    .orderBy('position')
+    .execute()
+  return {
+    state: migration.state as MigrationState,
+    reason: migration.reason,
+    startedAt: migration.started_at,
+    endedAt: migration.ended_at,
+    repositories: rows.map((row) => ({
+      fullName: row.full_name,
+      state: (row.outcome ??
+        (row.started_at === null ? 'waiting' : 'exporting')) as RepositoryState,
+      bytesDone: row.bytes_done,
+      bytesExpected: row.bytes_expected,
+      reused: row.reused === 1,
+      reason: row.reason,
+      startedAt: row.started_at,
+      finishedAt: row.finished_at,
+      order: row.finished_order,
+    })),
+  }
+}
+
+export interface Totals {
+  repositories: number
+  carried: number
+  reused: number
+  omitted: number
+  remaining: number
+  bytesDone: number
+  /** Null until every repository has been looked at. */
+  bytesExpected: number | null
+  /** Bytes written in a second, over the whole export so far; reused ones cost nothing and do not count. */
+  bytesPerSecond: number | null
+  secondsLeft: number | null
+}
+
+export function totalsOf({ repositories, startedAt, endedAt }: Progress, now: number): Totals {
+  const inState = (state: RepositoryState) => repositories.filter((each) => each.state === state)
+  const sum = (some: RepositoryProgress[], of: (each: RepositoryProgress) => number) =>
+    some.reduce((total, each) => total + of(each), 0)
+  const bytesDone = sum(repositories, (each) => each.bytesDone)
+  const isSized = repositories.every(
+    (each) => each.bytesExpected !== null || each.state === 'omitted',
+  )
+  const bytesExpected = isSized ? sum(repositories, (each) => each.bytesExpected ?? 0) : null
+  const written = sum(repositories, (each) => (each.reused ? 0 : each.bytesDone))
+  const seconds = startedAt === null ? 0 : ((endedAt ?? now) - startedAt) / 1000
+  const bytesPerSecond = seconds > 0 ? Math.round(written / seconds) : null
+  const remaining = inState('waiting').length + inState('exporting').length
+  return {
+    repositories: repositories.length,
+    carried: inState('carried').length,
+    reused: repositories.filter((each) => each.reused).length,
+    omitted: inState('omitted').length,
+    remaining,
+    bytesDone,
+    bytesExpected,
+    bytesPerSecond,
+    secondsLeft: secondsLeft(remaining, bytesExpected, bytesDone, bytesPerSecond),
+  }
+}
+
+function secondsLeft(
+  remaining: number,
+  bytesExpected: number | null,
+  bytesDone: number,
+  bytesPerSecond: number | null,
+): number | null {
+  if (remaining === 0) return 0
+  if (bytesExpected === null || !bytesPerSecond) return null
+  return Math.ceil(Math.max(bytesExpected - bytesDone, 0) / bytesPerSecond)
+}

@@ -1,0 +1,47 @@
+import type { Migration } from './migration.ts'
+import { type Progress, type RepositoryProgress, type Totals, totalsOf } from './progress.ts'
+
+/** What became of a migration: what was asked, carried, reused, omitted and why, in which size and time. */
+export interface Report {
+  migration: Migration
+  progress: Progress
+  totals: Totals
+  seconds: number | null
+}
+
+export function reportOf(migration: Migration, progress: Progress, now: number): Report {
+  const { startedAt, endedAt } = progress
+  const seconds = startedAt === null ? null : ((endedAt ?? now) - startedAt) / 1000
+  return { migration, progress, totals: totalsOf(progress, now), seconds }
+}
+
+/** The same for people. */
+export function describeReport({ migration, progress, totals, seconds }: Report): string {
+  const { carried, reused, omitted, remaining, bytesDone } = totals
+  const ended = progress.endedAt === null ? '' : ` on ${new Date(progress.endedAt).toISOString()}`
+  const lines = [
+    `Migration ${migration.id} (${migration.guid}) of ${migration.owner.login} is ${progress.state}${ended}.`,
+    `${totals.repositories} repositories asked for: ${carried} carried (${reused} of them unchanged since an earlier export), ${omitted} omitted, ${remaining} not ended.`,
+    `${inUnits(bytesDone)} of git data${seconds === null ? '' : ` in ${seconds.toFixed(1)} s`}.`,
+  ]
+  if (progress.reason === 'cancelled') lines.push('It was cancelled.')
+  return [...lines, '', ...progress.repositories.map(describeRepository), ''].join('\n')
+}
+
+function describeRepository(repository: RepositoryProgress): string {
+  const { fullName, state, reused, bytesDone, reason } = repository
+  if (state === 'omitted') return `omitted  ${fullName}: ${reason}`
+  const how = state === 'carried' && reused ? 'reused' : state
+  return `${how.padEnd(8)} ${fullName}, ${inUnits(bytesDone)}`
+}
+
+export function inUnits(bytes: number): string {
+  const units = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB']
+  let value = bytes
+  let unit = 0
+  while (value >= 1024 && unit < units.length - 1) {
+    value /= 1024
+    unit++
+  }
+  return unit === 0 ? `${bytes} bytes` : `${value.toFixed(1)} ${units[unit]}`
+}

@@ -1,0 +1,23 @@
+import type { Viewer } from '../accounts/account.ts'
+import { fullNameOf } from '../repositories/facts.ts'
+import type { Migration, MigrationWithRepositories } from './migration.ts'
+import { repositoriesOf } from './migration-store.ts'
+import { Invalid } from './refusals.ts'
+import { type StartParts, startMigration } from './start-migration.ts'
+import { unfinishedStates } from './states.ts'
+
+/** A new migration of the same repositories with the same options. Whatever is unchanged since costs a look-up. */
+export async function retryMigration(
+  parts: StartParts,
+  viewer: Viewer,
+  migration: Migration,
+): Promise<MigrationWithRepositories> {
+  if (unfinishedStates.includes(migration.state)) {
+    throw new Invalid([{ code: 'unprocessable', message: 'The migration has not ended yet.' }])
+  }
+  const repositories = await repositoriesOf(parts.db, migration)
+  return startMigration(parts, viewer, {
+    repositories: repositories.map(fullNameOf),
+    options: migration.options,
+  })
+}

@@ -1,0 +1,74 @@
+import type { Dirent } from 'node:fs'
+import { readdir, stat } from 'node:fs/promises'
+import { reasonOf } from './unreadable.ts'
+
+/** What a directory held when it was read, sorted by name. */
+export class Directory {
+  readonly entries: readonly Dirent[]
+  #byName: Map<string, Dirent[]> | undefined
+  #repositories: Dirent[] | undefined
+
+  constructor(entries: Dirent[]) {
+    this.entries = entries.sort((a, b) => (a.name < b.name ? -1 : 1))
+  }
+
+  /** All entries of that name, without regard to case. */
+  named(name: string): readonly Dirent[] {
+    this.#byName ??= Map.groupBy(this.entries, (entry) => entry.name.toLowerCase())
+    return this.#byName.get(name.toLowerCase()) ?? []
+  }
+
+  has(name: string): boolean {
+    return this.named(name).some((entry) => entry.name === name)
+  }
+
+  get repositories(): readonly Dirent[] {
+    this.#repositories ??= this.entries.filter(isNamedAsRepository)
+    return this.#repositories
+  }
+}
+
+export type ReadDirectory = (dir: string) => Promise<Directory | { reason: string }>
+
+export const readDirectory: ReadDirectory = async (dir) => {
+  try {
+    return new Directory(await readdir(dir, { withFileTypes: true }))
+  } catch (error) {
+    const reason = reasonOf(error)
+    if (reason === undefined) throw error
+    return { reason }
+  }
+}
+
+export function isNamedAsRepository({ name }: Dirent): boolean {
+  return name.endsWith('.git')
+}
+
+/** A directory that changed less long ago could change again without its times telling. */
+const SETTLED_AFTER_MS = 2000
+const MOST_REMEMBERED = 16
+
+/**
+ * Reads a directory again only when it has changed: looking up each of ten thousand repositories of one owner would
+ * otherwise read ten thousand names ten thousand times.
+ */
+export function rememberingReader(now: () => number = Date.now): ReadDirectory {
+  const remembered = new Map<string, { times: string; directory: Directory }>()
+  return async (dir) => {
+    const times = await settledTimes(dir, now())
+    const known = remembered.get(dir)
+    if (known && known.times === times) return known.directory
+    remembered.delete(dir)
+    const directory = await readDirectory(dir)
+    if (times === undefined || 'reason' in directory) return directory
+    if (remembered.size >= MOST_REMEMBERED) remembered.clear()
+    remembered.set(dir, { times, directory })
+    return directory
+  }
+}
+
+async function settledTimes(dir: string, now: number): Promise<string | undefined> {
+  const stats = await stat(dir, { bigint: true }).catch(() => undefined)
+  if (!stats || Number(stats.ctimeMs) > now - SETTLED_AFTER_MS) return undefined
+  return `${stats.dev} ${stats.ino} ${stats.mtimeNs} ${stats.ctimeNs}`
+}

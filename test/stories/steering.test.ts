@@ -1,0 +1,254 @@
+import assert from 'node:assert/strict'
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { gitHost } from '../support/git-host.ts'
+import { type Service, startService, untilEnded } from '../support/service.ts'
+import { slowGit } from '../support/slow-git.ts'
+
+type Json = Record<string, unknown>
+
+async function post(service: Service, token: string, path: string, body: unknown = {}) {
+  const answer = await service.call(token, path, { method: 'POST', body: JSON.stringify(body) })
+  return { status: answer.status, body: (await answer.json()) as Json }
+}
+
+async function get(service: Service, token: string, path: string): Promise<Json> {
+  return (await (await service.call(token, path)).json()) as Json
+}
+
+const statesOf = (progress: Json): unknown[] =>
+  (progress.repositories as Json[]).map(({ full_name, state, reused }) => [
+    full_name,
+    state,
+    reused,
+  ])
+
+test('progress, report and retry: only what was broken is exported again', async (t) => {
+  const host = await gitHost()
+  t.after(host.remove)
+  await host.repository('alice/good', { files: { a: '1' } })
+  await host.repository('alice/bad', { files: { a: '2' } })
+  const service = await startService(t, { repositories: host.root })
+  const alice = await service.token('alice')
+  await host.loseObjects('alice/bad')
+  await post(service, alice, '/user/migrations', { repositories: ['good', 'bad'] })
+  assert.equal((await untilEnded(service, alice, 1)).state, 'failed')
+
+  const progress = await get(service, alice, '/user/migrations/1/progress')
+  assert.deepEqual(statesOf(progress), [
+    ['alice/good', 'carried', false],
+    ['alice/bad', 'omitted', false],
+  ])
+  const [good, bad] = progress.repositories as Json[]
+  assert.ok((good!.bytes_done as number) > 0 && good!.bytes_done === good!.bytes_expected)
+  assert.match(bad!.reason as string, /missing|bad object/)
+  const { carried, omitted, remaining, seconds_left } = progress.totals as Json
+  assert.deepEqual([carried, omitted, remaining, seconds_left], [1, 1, 0, 0])
+
+  const report = await get(service, alice, '/user/migrations/1/report')
+  assert.deepEqual(report.repositories, progress.repositories)
+  const text = await service.call(alice, '/user/migrations/1/report', {
+    headers: { accept: 'text/plain' },
+  })
+  const said = await text.text()
+  assert.match(said, /Migration 1 .* of alice is failed/)
+  assert.match(said, /omitted {2}alice\/bad: (?!alice)/)
+
+  await host.remake('alice/bad', { a: '2' })
+  const retried = await post(service, alice, '/user/migrations/1/retry')
+  assert.equal(retried.status, 201)
+  assert.equal(retried.body.id, 2)
+  assert.equal((await untilEnded(service, alice, 2)).state, 'exported')
+  assert.deepEqual(statesOf(await get(service, alice, '/user/migrations/2/progress')), [
+    ['alice/good', 'carried', true],
+    ['alice/bad', 'carried', false],
+  ])
+})
+
+test('cancel in the middle leaves no process, no lock, no temporary file', async (t) => {
+  const host = await gitHost()
+  t.after(host.remove)
+  await host.repository('alice/site', { files: { a: '1' } })
+  const git = await slowGit()
+  t.after(git.remove)
+  const service = await startService(t, { repositories: host.root, flags: ['--git', git.program] })
+  const alice = await service.token('alice')
+  const bob = await service.token(await account(service, 'bob'))
+  await post(service, alice, '/user/migrations', {
+    repositories: ['site'],
+    lock_repositories: true,
+  })
+  const pid = await git.pid()
+  assert.equal((await get(service, alice, '/user/migrations/1')).state, 'exporting')
+  assert.match(await service.godwit('locks'), /alice\/site +1 /)
+  await assert.rejects(host.push('alice/site', { b: '2' }), /deny updating a hidden ref/)
+  assert.equal((await post(service, alice, '/user/migrations/1/retry')).status, 422)
+
+  assert.equal((await post(service, bob, '/user/migrations/1/cancel')).status, 404)
+  const cancelled = await post(service, alice, '/user/migrations/1/cancel')
+  assert.deepEqual([cancelled.status, cancelled.body.state], [200, 'failed'])
+  assert.equal((await post(service, alice, '/user/migrations/1/cancel')).status, 422)
+  assert.equal((await get(service, alice, '/user/migrations/1/progress')).reason, 'cancelled')
+  await until(() => !isAlive(pid))
+  await until(async () => (await readdir(join(service.data, 'scratch'))).length === 0)
+  await until(async () => (await filesIn(join(service.data, 'blobs'))).length === 0)
+  assert.doesNotMatch(await service.godwit('locks'), /alice\/site/)
+  await host.push('alice/site', { b: '2' })
+
+  await git.hurry()
+  await post(service, alice, '/user/migrations', { repositories: ['site'] })
+  assert.equal((await untilEnded(service, alice, 2)).state, 'exported')
+})
+
+test('a watcher sees every repository end exactly once, across a crash of the server', async (t) => {
+  const host = await gitHost()
+  t.after(host.remove)
+  const names = Array.from({ length: 12 }, (_, n) => `alice/r${n}`)
+  for (const name of names) await host.repository(name, { files: { a: name } })
+  const git = await slowGit()
+  t.after(git.remove)
+  const flags = ['--git', git.program, '--concurrency', '2']
+  const service = await startService(t, { repositories: host.root, flags })
+  const alice = await service.token('alice')
+  await post(service, alice, '/user/migrations', { repositories: names })
+  await git.pid()
+
+  const seen: string[] = []
+  let lastId = ''
+  let ended: Json | undefined
+  /** As an EventSource does it: reads until the connection ends, remembers the last id. */
+  async function watch(): Promise<void> {
+    const answer = await service.call(alice, '/user/migrations/1/progress', {
+      headers: { accept: 'text/event-stream', 'last-event-id': lastId },
+    })
+    assert.equal(answer.headers.get('content-type'), 'text/event-stream')
+    let text = ''
+    for await (const chunk of answer.body!.pipeThrough(new TextDecoderStream())) {
+      text += chunk
+      const events = text.split('\n\n')
+      text = events.pop()!
+      for (const event of events.map(parseEvent)) {
+        if (event.id) lastId = event.id
+        if (event.name === 'repository') seen.push(event.data.full_name as string)
+        if (event.name === 'end') ended = event.data
+      }
+    }
+  }
+
+  const first = watch().catch(() => {})
+  await git.hurry()
+  await service.kill('SIGKILL')
+  await first
+  await service.restart()
+  while (!ended) await watch()
+  assert.deepEqual(ended, { state: 'exported', reason: null })
+  assert.deepEqual(seen.toSorted(), names.toSorted())
+  const after = await service.call(alice, '/user/migrations/1/progress', {
+    headers: { accept: 'text/event-stream', 'last-event-id': lastId },
+  })
+  assert.equal(after.status, 204)
+})
+
+test('a thousand watchers are all told, by one reading of the database for all', async (t) => {
+  const host = await gitHost()
+  t.after(host.remove)
+  const names = ['alice/a', 'alice/b', 'alice/c']
+  for (const name of names) await host.repository(name, { files: { a: name } })
+  const git = await slowGit()
+  t.after(git.remove)
+  const service = await startService(t, {
+    repositories: host.root,
+    flags: ['--git', git.program, '--concurrency', '1', '--rate-limit', '0'],
+  })
+  const alice = await service.token('alice')
+  await post(service, alice, '/user/migrations', { repositories: names })
+  await git.pid()
+  const streams = await Promise.all(
+    Array.from({ length: 1000 }, () =>
+      service.call(alice, '/user/migrations/1/progress', {
+        headers: { accept: 'text/event-stream' },
+      }),
+    ),
+  )
+  await git.hurry()
+  await service.kill('SIGTERM')
+  await service.restart()
+  const told = await Promise.all(streams.map((stream) => stream.text()))
+  assert.ok(told.every((text) => text.includes('event: progress')))
+  const again = await Promise.all(
+    Array.from({ length: 1000 }, () =>
+      service.call(alice, '/user/migrations/1/progress', {
+        headers: { accept: 'text/event-stream' },
+      }),
+    ),
+  )
+  for (const text of await Promise.all(again.map((stream) => stream.text()))) {
+    const events = text.split('\n\n').filter(Boolean).map(parseEvent)
+    const ended = events
+      .filter(({ name }) => name === 'repository')
+      .map(({ data }) => data.full_name)
+    assert.deepEqual(ended.toSorted(), names)
+    assert.equal(events.at(-1)?.name, 'end')
+  }
+})
+
+test('preflight tells what a start would do, and does nothing', async (t) => {
+  const host = await gitHost()
+  t.after(host.remove)
+  await host.repository('alice/known', { files: { a: '1' } })
+  await host.repository('alice/new', { files: { a: 'x'.repeat(5000) } })
+  const shallow = await host.repository('alice/shallow', { files: { a: '1' } })
+  await host
+    .git(['rev-parse', 'main'], { dir: shallow })
+    .then((oid) => host.write(shallow, 'shallow', `${oid}\n`))
+  const service = await startService(t, { repositories: host.root })
+  const alice = await service.token('alice')
+  await post(service, alice, '/user/migrations', { repositories: ['known'] })
+  await untilEnded(service, alice, 1)
+
+  const asked = { repositories: ['known', 'new', 'shallow'] }
+  const { status, body } = await post(service, alice, '/user/migrations/preflight', asked)
+  assert.equal(status, 200)
+  const [known, fresh, cut] = body.repositories as Json[]
+  assert.deepEqual([known!.reused, fresh!.reused, cut!.reused], [true, false, false])
+  assert.match(cut!.refusal as string, /shallow/)
+  assert.equal(body.bytes_to_write, fresh!.bytes)
+  assert.ok((body.free_bytes as number) > 0)
+  const wrong = await post(service, alice, '/user/migrations/preflight', { repositories: ['none'] })
+  assert.equal(wrong.status, 422)
+  const list = (await get(service, alice, '/user/migrations')) as unknown as Json[]
+  assert.equal(list.length, 1)
+})
+
+function parseEvent(text: string): { name: string; id: string | undefined; data: Json } {
+  const field = (name: string) => new RegExp(`^${name}: (.*)$`, 'm').exec(text)?.[1]
+  return {
+    name: field('event') ?? 'heartbeat',
+    id: field('id'),
+    data: JSON.parse(field('data') ?? '{}') as Json,
+  }
+}
+
+async function account(service: Service, login: string): Promise<string> {
+  await service.godwit('account', 'set', login)
+  return login
+}
+
+async function filesIn(dir: string): Promise<string[]> {
+  const entries = await readdir(dir, { recursive: true, withFileTypes: true })
+  return entries.filter((entry) => entry.isFile()).map((entry) => entry.name)
+}
+
+async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await isSo())) await sleep(20)
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}

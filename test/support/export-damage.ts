@@ -1,0 +1,91 @@
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import {
+  bare,
+  commit,
+  git,
+  incompressible,
+  looseObject,
+  onlyPack,
+  packedHistory,
+} from './odd-repositories.ts'
+
+interface DamagedKind {
+  /** Makes a repository at the path that lacks something. */
+  make(dir: string): void
+  /** What its owner is told. */
+  reason: RegExp
+}
+
+/** Repositories that no honest archive can hold; tar and local clones copy most of them without a word. */
+export const DAMAGED_REPOSITORIES: Readonly<Record<string, DamagedKind>> = {
+  shallow: {
+    make: (dir) => cloneOf(dir, ['--depth=1']),
+    reason: /a shallow clone, which lacks history by design/,
+  },
+  grafted: {
+    make(dir) {
+      bare(dir)
+      commit(dir, 'refs/heads/main', 'one')
+      const tip = commit(dir, 'refs/heads/main', 'two')
+      writeFileSync(join(dir, 'info/grafts'), `${tip}\n`)
+    },
+    reason: /has grafts/,
+  },
+  promisor: {
+    make: (dir) => cloneOf(dir, ['--filter=blob:none']),
+    reason: /a partial clone, which lacks objects by design/,
+  },
+  'lost-commit': {
+    make(dir) {
+      bare(dir)
+      commit(dir, 'refs/heads/main', 'one')
+      const lost = commit(dir, 'refs/heads/main', 'two')
+      commit(dir, 'refs/heads/main', 'three')
+      git(dir, ['commit-graph', 'write', '--reachable'])
+      rmSync(looseObject(dir, lost))
+    },
+    reason: /Could not read [0-9a-f]{40}|Failed to traverse parents|bad object/,
+  },
+  'lost-blob': {
+    make(dir) {
+      bare(dir)
+      commit(dir, 'refs/heads/main', 'one')
+      rmSync(looseObject(dir, git(dir, ['rev-parse', 'main:file.txt'])))
+    },
+    reason: /missing blob object/,
+  },
+  'flipped-bit': {
+    make(dir) {
+      bare(dir)
+      commit(dir, 'refs/heads/main', incompressible(100_000))
+      git(dir, ['repack', '-adq'])
+      // Half-way is inside the one large blob.
+      const file = onlyPack(dir)
+      const pack = readFileSync(file)
+      pack[pack.length >> 1]! ^= 1
+      rmSync(file)
+      writeFileSync(file, pack)
+    },
+    reason: /pack checksum mismatch|packed object [0-9a-f]{40} .*is corrupt/,
+  },
+  'emptied-object': {
+    make(dir) {
+      bare(dir)
+      commit(dir, 'refs/heads/main', 'one')
+      const file = looseObject(dir, git(dir, ['rev-parse', 'main:file.txt']))
+      rmSync(file)
+      writeFileSync(file, '')
+    },
+    reason: /object file is empty/,
+  },
+}
+
+/** A clone, of a repository left beside it, that takes only a part. */
+function cloneOf(dir: string, part: readonly string[]): void {
+  const whole = `${dir}.whole`
+  bare(whole)
+  packedHistory(whole, 'refs/heads/main', 5)
+  git(whole, ['config', 'uploadpack.allowFilter', 'true'])
+  git(dir, ['clone', '-q', '--bare', ...part, `file://${whole}`, dir])
+}

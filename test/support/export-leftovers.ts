@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict'
+import { readdirSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
+import type { Service } from './service.ts'
+
+type DataDirectory = Pick<Service, 'data'>
+
+/** Reads the service's own database beside it, for what no client is told. */
+export function rowsOf<T>({ data }: DataDirectory, sql: string, ...values: SQLInputValue[]): T[] {
+  using database = new DatabaseSync(join(data, 'godwit.sqlite'), { readOnly: true })
+  return database.prepare(sql).all(...values) as T[]
+}
+
+/** The keys of all finished blobs, sorted. */
+export function blobsOf({ data }: DataDirectory): string[] {
+  return readdirSync(join(data, 'blobs'), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && basename(entry.parentPath) !== 'tmp')
+    .map(({ name }) => name)
+    .sort()
+}
+
+/** The keys of the segments that hold a repository, sorted: those that another migration can use. */
+export function repositorySegments(service: DataDirectory): string[] {
+  const sql = 'select key from segments where fingerprint is not null order by key'
+  return rowsOf<{ key: string }>(service, sql).map(({ key }) => key)
+}
+
+export function unfinishedFiles({ data }: DataDirectory): string[] {
+  return ['scratch', 'blobs/tmp'].flatMap((folder) => readdirSync(join(data, folder)))
+}
+
+/** No unfinished bytes, no bytes that nobody knows of, no row without its bytes, no job. */
+export function assertNothingLeftOver(service: DataDirectory): void {
+  assert.deepEqual(unfinishedFiles(service), [])
+  const known = rowsOf<{ key: string }>(service, 'select key from segments order by key')
+  assert.deepEqual(
+    blobsOf(service),
+    known.map(({ key }) => key),
+  )
+  assert.deepEqual(rowsOf(service, 'select * from jobs'), [])
+}
+
+/** Stops the service and asks its log: nothing went wrong on the way, not even something that a second try mended. */
+export async function assertNoTrouble(service: Pick<Service, 'kill' | 'log'>): Promise<void> {
+  await service.kill('SIGTERM')
+  const errors = service
+    .log()
+    .split('\n')
+    .filter((line) => line.includes('"level":50'))
+  assert.deepEqual(errors, [])
+}

@@ -1,0 +1,53 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { noise } from './archive-samples.ts'
+import type { GitHost } from './git-host.ts'
+import { bare, GIT_ENVIRONMENT, ODD_REPOSITORIES, packedHistory } from './odd-repositories.ts'
+
+const MEGABYTE = 1_000_000
+
+/** A repository of one pack with so many megabytes, made as fast as git takes them in. */
+export async function largePack(dir: string, megabytes: number): Promise<void> {
+  bare(dir)
+  // Deflating what does not deflate, and looking for deltas in it, would take most of the time.
+  const quick = ['core.compression=0', 'core.bigFileThreshold=1m', 'fastimport.unpackLimit=0']
+  const args = [...quick.flatMap((set) => ['-c', set]), 'fast-import', '--quiet']
+  const git = spawn('git', args, {
+    env: { ...GIT_ENVIRONMENT, GIT_DIR: dir },
+    stdio: ['pipe', 'ignore', 'inherit'],
+  })
+  const exit = once(git, 'exit')
+  await pipeline(Readable.from(commitOfNoise(megabytes), { objectMode: false }), git.stdin)
+  const [code] = await exit
+  if (code !== 0) throw new Error(`git fast-import ended with ${code}`)
+}
+
+function* commitOfNoise(megabytes: number): Generator<Buffer> {
+  yield Buffer.from(
+    'commit refs/heads/main\ncommitter Ada <ada@example.org> 1700000000 +0000\ndata 0\n',
+  )
+  const files = Math.ceil(megabytes / 50)
+  for (let file = 0; file < files; file++) {
+    const size = Math.min(50, megabytes - file * 50)
+    yield Buffer.from(`M 100644 inline ${file}.bin\ndata ${size * MEGABYTE}\n`)
+    for (let at = 0; at < size; at++) yield noise(MEGABYTE, file * 50 + at)
+    yield Buffer.from('\n')
+  }
+}
+
+/** Repositories of alice's: most small, some that borrow, a few of some megabytes. Their names. */
+export async function mixedRepositories(host: GitHost, count: number): Promise<string[]> {
+  const names = Array.from({ length: count }, (_, n) => `alice/repository-${n}`)
+  for (const [n, name] of names.entries()) {
+    const dir = host.path(name)
+    if (n % 10 === 9) await largePack(dir, n)
+    else if (n % 10 === 8) ODD_REPOSITORIES['objects borrowed from another'](dir)
+    else {
+      bare(dir)
+      packedHistory(dir, 'refs/heads/main', 1 + n * n)
+    }
+  }
+  return names
+}

@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { createWriteStream } from 'node:fs'
+import { mkdtemp } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import type { ReadableStream } from 'node:stream/web'
+import type { TestContext } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { type GitHost, gitHost } from './git-host.ts'
+import { temporaryDirectory } from './odd-repositories.ts'
+import { type Service, startService, untilEnded } from './service.ts'
+
+const run = promisify(execFile)
+
+export interface StoryOptions {
+  /** What is on the host before the service starts; at least one repository of alice's. */
+  repositories(host: GitHost): unknown
+  flags?: string[]
+}
+
+export type StartFlags = Partial<
+  Record<
+    | 'lock_repositories'
+    | 'exclude_metadata'
+    | 'exclude_git_data'
+    | 'org_metadata_only'
+    | 'allow_partial',
+    boolean
+  >
+>
+
+interface EndedMigration {
+  id: number
+  state: string
+  archive_url?: string
+}
+
+/** A git host, the service on it, and alice, who wants her repositories. */
+export interface ExportStory {
+  host: GitHost
+  service: Service
+  /** A request of alice's. */
+  call(path: string, init?: RequestInit): Promise<Response>
+  /** Starts a migration and answers its id. */
+  start(repositories: readonly string[], flags?: StartFlags): Promise<number>
+  untilEnded(id: number): Promise<EndedMigration>
+  /** From start to end, whichever end that is. */
+  migrate(repositories: readonly string[], flags?: StartFlags): Promise<EndedMigration>
+  /** The signed link that the archive's address leads to. */
+  link(id: number): Promise<string>
+  /** The archive as a file, through its signed link. */
+  download(id: number): Promise<string>
+  /** The archive, downloaded and unpacked by plain tar: a folder. */
+  unpacked(id: number): Promise<string>
+}
+
+export async function exportStory(
+  t: TestContext,
+  { repositories, flags = [] }: StoryOptions,
+): Promise<ExportStory> {
+  const host = await gitHost()
+  t.after(host.remove)
+  await repositories(host)
+  const service = await startService(t, { repositories: host.root, flags })
+  const folder = temporaryDirectory(t)
+  const alice = await service.token('alice')
+  const call: ExportStory['call'] = (path, init) => service.call(alice, path, init)
+
+  const start: ExportStory['start'] = async (names, flags = {}) => {
+    const body = JSON.stringify({ repositories: names, exclude: ['repositories'], ...flags })
+    const answer = await call('/user/migrations', { method: 'POST', body })
+    if (answer.status !== 201) assert.fail(`${await answer.text()}\n${service.log()}`)
+    return ((await answer.json()) as { id: number }).id
+  }
+  const ended: ExportStory['untilEnded'] = async (id) => ({
+    id,
+    ...(await untilEnded(service, alice, id)),
+  })
+
+  const link: ExportStory['link'] = async (id) => {
+    const answer = await call(`/user/migrations/${id}/archive`)
+    assert.equal(answer.status, 302)
+    return answer.headers.get('location') ?? assert.fail('no location')
+  }
+
+  const download: ExportStory['download'] = async (id) => {
+    const answer = await fetch(await link(id))
+    assert.equal(answer.status, 200)
+    const archive = join(folder, `${id}.tar.gz`)
+    await pipeline(Readable.fromWeb(answer.body as ReadableStream), createWriteStream(archive))
+    return archive
+  }
+
+  return {
+    host,
+    service,
+    call,
+    start,
+    untilEnded: ended,
+    migrate: async (names, flags) => ended(await start(names, flags)),
+    link,
+    download,
+    async unpacked(id) {
+      const to = await mkdtemp(join(folder, `${id}-`))
+      await run('tar', ['-xzf', await download(id), '-C', to])
+      return to
+    },
+  }
+}
+
+/** For what happens soon after an answer and is not announced. Fails loudly rather than waiting for ever. */
+export async function until(what: string, isSo: () => unknown): Promise<void> {
+  const giveUpAt = Date.now() + 30_000
+  while (!(await isSo())) {
+    if (Date.now() > giveUpAt) assert.fail(`it never came about that ${what}`)
+    await pause(20)
+  }
+}

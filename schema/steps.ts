@@ -4,6 +4,7 @@ import { jobs } from './0003-jobs.ts'
 import { exports } from './0004-exports.ts'
 import { rateLimits } from './0005-rate-limits.ts'
 import { progress } from './0006-progress.ts'
+import { tallies } from './0007-tallies.ts'
 
 export type Engine = 'sqlite' | 'postgres'
 
@@ -20,4 +21,5 @@ export const steps: readonly SchemaStep[] = [
   exports,
   rateLimits,
   progress,
+  tallies,
 ]

@@ -3,22 +3,19 @@ export const STORED_BLOCK = 65_535
 
 const BLOCK_HEADER = 5
 
-/**
- * Lays bytes out as stored deflate blocks while they come in: what zlib makes at level 0, but each byte is copied once
- * and the buffer is used again and again.
- */
+/** Lays bytes out as stored deflate blocks while they come in: what zlib makes at level 0, with each byte copied once. */
 export class StoredBlocks {
   readonly most: number
   length = 0
-  readonly #out: Buffer
+  #out: Buffer | undefined
 
   constructor(most: number) {
     this.most = most
-    this.#out = Buffer.allocUnsafeSlow(most + Math.ceil(most / STORED_BLOCK) * BLOCK_HEADER)
   }
 
   /** Takes what there is room for, and answers how many bytes that was. */
   add(plain: Uint8Array): number {
+    this.#out ??= Buffer.allocUnsafeSlow(storedLength(this.most))
     const taken = Math.min(plain.length, this.most - this.length)
     for (let start = 0; start < taken; ) {
       const roomInBlock = STORED_BLOCK - (this.length % STORED_BLOCK)
@@ -31,20 +28,27 @@ export class StoredBlocks {
     return taken
   }
 
-  /** The blocks, good until the next byte is added, which begins anew. */
+  /** The blocks, which are the caller's to keep. The next byte begins anew. */
   finish({ final } = { final: false }): Buffer {
+    const out = this.#out ?? Buffer.alloc(0)
     let at = 0
     for (let rest = this.length; rest > 0; rest -= STORED_BLOCK) {
       const length = Math.min(rest, STORED_BLOCK)
-      this.#out[at] = final && length === rest ? 1 : 0
-      this.#out.writeUInt16LE(length, at + 1)
-      this.#out.writeUInt16LE(length ^ 0xffff, at + 3)
+      out[at] = final && length === rest ? 1 : 0
+      out.writeUInt16LE(length, at + 1)
+      out.writeUInt16LE(length ^ 0xffff, at + 3)
       at += BLOCK_HEADER + length
     }
     this.length = 0
-    return this.#out.subarray(0, at)
+    // A full buffer is given away; a part of one is copied, so that small segments need no new one each.
+    if (at < out.length) return Buffer.from(out.subarray(0, at))
+    this.#out = undefined
+    return out
   }
 }
+
+const storedLength = (plain: number): number =>
+  plain + Math.ceil(plain / STORED_BLOCK) * BLOCK_HEADER
 
 export function storedBlocks(plain: Uint8Array, { final }: { final: boolean }): Buffer {
   const blocks = new StoredBlocks(plain.length)

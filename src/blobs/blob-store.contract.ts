@@ -49,16 +49,6 @@ function puttingAndOpening(check: Check): void {
     assert.equal(await text(await blobs.open('a')), 'one two')
   })
 
-  check('a chunk that is written over once the next is asked for', async (blobs) => {
-    async function* reusing() {
-      const chunk = Buffer.alloc(1_000_000)
-      for (const letter of 'abcdefghijkl') yield chunk.fill(letter)
-    }
-    await blobs.put('a', reusing())
-    const expected = [...'abcdefghijkl'].map((letter) => Buffer.alloc(1_000_000, letter))
-    assert.ok((await read(blobs, 'a')).equals(Buffer.concat(expected)))
-  })
-
   check('every kind of key', async (blobs) => {
     const keys = ['0', 'ab', 'a-', randomUUID(), 'z'.repeat(128)]
     for (const key of keys) await blobs.put(key, [Buffer.from(key)])

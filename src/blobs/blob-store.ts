@@ -50,7 +50,6 @@ export interface BlobStore {
   /**
    * Whole or absent at any moment, and durable once it resolves. Rejects with BlobExists when the key is taken, with
    * whatever the bytes threw, or when the signal aborts. A put that failed at its last step may have left the whole blob.
-   * A chunk may be written over once the next is asked for: a store that keeps it longer copies it.
    */
   put(key: string, bytes: Bytes, options?: Abortable): Promise<void>
   /**

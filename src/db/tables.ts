@@ -16,6 +16,7 @@ export interface Tables {
   archive_segments: ArchiveSegmentsTable
   repository_locks: RepositoryLocksTable
   secrets: SecretsTable
+  tallies: TalliesTable
 }
 
 export interface AccountsTable {
@@ -139,6 +140,12 @@ interface RepositoryLocksTable {
   expires_at: number
   /** Let go, but perhaps not yet undone at the source: the row goes when it is. */
   released_at: number | null
+}
+
+interface TalliesTable {
+  name: string
+  count: number
+  bytes: number
 }
 
 interface SecretsTable {

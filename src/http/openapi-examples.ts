@@ -109,6 +109,7 @@ function valuesOf(rendering: Rendering) {
   })
   const refusal = ({ status, message }: Refused) => refused(status, message)
   const core = { limit: 5000, remaining: 4958, used: 42, reset: AT / 1000, resource: 'core' }
+  const search = { ...core, limit: 0, remaining: 0, used: 0, resource: 'search' }
   const errors = [{ resource: 'Migration', field: 'repositories', code: 'missing', index: 1 }]
   return {
     started: migrationJson(pending, [atlas], rendering),
@@ -120,7 +121,7 @@ function valuesOf(rendering: Rendering) {
     report: reportJson(reportOf(exported, progress, AT + 1000), AT + 1000),
     forecast: forecastJson(forecast),
     'current-user': currentUserJson(alice, 1, addresses),
-    'rate-limit': { resources: { core }, rate: core },
+    'rate-limit': { resources: { core, search }, rate: core },
     healthy: { status: 'ok' },
     waiting: { status: 'unavailable', waiting_for: ['catalogue'] },
     'bad-request': refusal(unparsableBody()),

@@ -52,7 +52,7 @@ export const linkRefusals = {
   }),
   'range-outside': {
     description: 'The range lies outside of the archive.',
-    ...withHeaders('content-range'),
+    ...withHeaders('etag', 'accept-ranges', 'content-disposition', 'content-range'),
   },
 } satisfies Record<string, Answer>
 

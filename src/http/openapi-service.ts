@@ -59,6 +59,16 @@ export const getReadiness = {
   },
 } satisfies Operation
 
+export const getMetrics = {
+  operationId: 'service/metrics',
+  tags: ['Service'],
+  summary: 'Get counts and times for Prometheus',
+  security: [],
+  responses: {
+    200: { description: 'In its text format.', content: { 'text/plain': { schema: text } } },
+  },
+} satisfies Operation
+
 const etag = withHeaders('etag')
 const known = { description: 'The caller has it already.', ...etag }
 

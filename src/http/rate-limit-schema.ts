@@ -5,10 +5,10 @@ const rate = recordOf({
   remaining: count,
   used: count,
   reset: { ...count, description: 'When it starts anew, in seconds since 1970.' },
-  resource: { ...text, enum: ['core'] },
+  resource: { ...text, enum: ['core', 'search'] },
 })
 
 export const rateLimitSchema = recordOf(
-  { resources: recordOf({ core: rate }), rate },
+  { resources: recordOf({ core: rate, search: rate }), rate },
   { description: 'What the caller has left of this hour.' },
 )

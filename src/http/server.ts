@@ -15,6 +15,7 @@ import { errorHandler } from './github-errors.ts'
 import type { Rendering } from './github-json.ts'
 import { manners } from './manners.ts'
 import { type MediaTypeOptions, mediaTypes } from './media-type.ts'
+import { metrics } from './metrics.ts'
 import { migrationSteering } from './migration-steering.ts'
 import { getHealth, getReadiness } from './openapi-service.ts'
 import { progressStreams } from './progress-stream.ts'
@@ -82,6 +83,7 @@ export function createServer(parts: ServerParts): FastifyInstance {
   describeApi(app, parts)
   readJsonBodies(app)
   logRequests(app, parts.log)
+  metrics(app, parts)
   health(app, parts)
   archiveDownload(app, parts)
   manner.answerPreflights(app)
@@ -89,11 +91,13 @@ export function createServer(parts: ServerParts): FastifyInstance {
   for (const prefix of ['', '/api/v3']) {
     app.register(
       async (api) => {
-        speakTheWire(api, parts, manner, limit)
+        const addresses = parts.rendering.addresses.under(prefix)
+        const there = { ...parts, rendering: { ...parts.rendering, addresses } }
+        speakTheWire(api, there, manner, limit)
         rateLimitStatus(api, limit)
-        currentUser(api, parts)
-        userMigrations(api, parts)
-        migrationSteering(api, { ...parts, streams })
+        currentUser(api, there)
+        userMigrations(api, there)
+        migrationSteering(api, { ...there, streams })
       },
       { prefix },
     )

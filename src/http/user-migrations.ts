@@ -125,7 +125,7 @@ export function userMigrations(app: FastifyInstance, parts: ServerParts): void {
   )
 
   function setLink(request: FastifyRequest, reply: FastifyReply, paging: Paging, total: number) {
-    const [path, query = ''] = request.url.split('?', 2)
+    const [path, query = ''] = request.url.slice(app.prefix.length).split('?', 2)
     const link = linkHeader(`${addresses.api}${path}`, query, paging, total)
     if (link) reply.header('link', link)
   }

@@ -13,7 +13,7 @@ import type { Snapshot } from '../sources/snapshot.ts'
 import { type FoundRepository, Unreadable } from '../sources/source.ts'
 import { disagreements, runDisagreement } from './manifest-agreement.ts'
 import { type Proven, type ProvingParts, proveRepository } from './prove-repository.ts'
-import type { Unpacked } from './unpack-archive.ts'
+import type { Run, Unpacked } from './unpack-archive.ts'
 
 /** What became of one repository of the archive. */
 export type Judged = { fullName: string } & (
@@ -30,7 +30,7 @@ export async function readManifest(root: string): Promise<Manifest | undefined> 
 
 /** Each repository that the archive holds or its manifest names, one after another. */
 export async function* judgeRepositories(
-  { root, runs }: Unpacked,
+  { root, runs, damage }: Unpacked,
   manifest: Manifest | undefined,
   { git, scratch }: { git: Git; scratch: string },
   signal: AbortSignal,
@@ -54,11 +54,21 @@ export async function* judgeRepositories(
       continue
     }
     const run = runs.get(fullName)
+    if (damage && expected && isCutOff(expected, run)) {
+      yield { fullName, faults: [LOST] }
+      continue
+    }
     const broken = expected && run ? runDisagreement(expected, run) : []
     yield* judge(parts, repositories, listed.found, { expected, broken }, signal)
   }
-  for (const fullName of said.keys())
-    yield { fullName, faults: ['the manifest names it, and it is not in the archive'] }
+  for (const fullName of said.keys()) yield { fullName, faults: [damage ? LOST : MISSING] }
+}
+
+const MISSING = 'the manifest names it, and it is not in the archive'
+const LOST = 'it cannot be read to its end, because the archive cannot'
+
+function isCutOff({ segment }: ManifestRepository, run: Run | undefined): boolean {
+  return (run?.plainLength ?? 0) < segment.plain_length
 }
 
 async function* judge(

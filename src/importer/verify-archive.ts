@@ -8,7 +8,7 @@ import type { Bytes } from '../blobs/blob-store.ts'
 import type { Git } from '../sources/git.ts'
 import { brokenLinks } from './record-links.ts'
 import { RECORD_FILE, readRecords } from './records.ts'
-import { unpackArchive } from './unpack-archive.ts'
+import { type Unpacked, unpackArchive } from './unpack-archive.ts'
 import { judgeRepositories, readManifest } from './unpacked-repositories.ts'
 
 export type Finding = { fault: string } | { note: string } | { whole: string }
@@ -35,7 +35,7 @@ export async function* verifyArchive(
   yield* findings
   for (const fault of await strangers(root, manifest)) yield { fault }
   for (const fault of await schemaFaults(root)) yield { fault }
-  yield* recordFindings(root)
+  yield* recordFindings(unpacked)
   for await (const judged of judgeRepositories(unpacked, manifest, { git, scratch }, signal)) {
     const { fullName } = judged
     if ('snapshot' in judged) yield { whole: fullName }
@@ -91,13 +91,15 @@ async function schemaFaults(root: string): Promise<string[]> {
   }
 }
 
-async function* recordFindings(root: string): AsyncGenerator<Finding> {
+async function* recordFindings({ root, damage }: Unpacked): AsyncGenerator<Finding> {
   const records = await readRecords(root)
   for (const fault of records.faults) yield { fault }
   const hasGit = existsSync(join(root, 'repositories'))
   if (!hasGit) yield { note: 'it holds no git data; links to repositories were not followed' }
   if (!records.hasUsers) yield { note: 'it holds no users; links to them were not followed' }
   const isInArchive = (path: string) =>
-    !hasGit || (unsafePath(path) === undefined && existsSync(join(root, path)))
+    !hasGit ||
+    damage !== undefined ||
+    (unsafePath(path) === undefined && existsSync(join(root, path)))
   for (const fault of brokenLinks(records, isInArchive)) yield { fault }
 }

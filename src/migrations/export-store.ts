@@ -4,6 +4,7 @@ import type { RepositoryFacts } from '../repositories/facts.ts'
 import type { Migration } from './migration.ts'
 import { migrationOf } from './migration-store.ts'
 import { IllegalMove, type MigrationState, statesBefore } from './states.ts'
+import { tally } from './tally-store.ts'
 
 /** One repository of a migration, to be carried out. */
 export interface ExportTask {
@@ -63,6 +64,7 @@ export async function moveMigration(
     .where('state', 'in', statesBefore(to))
     .executeTakeFirst()
   if (numUpdatedRows === 0n) throw new IllegalMove(`migration ${id} cannot become ${to} now`)
+  if (to === 'exported' || to === 'failed') await tally(tx, `migrations ${to}`)
 }
 
 export interface Carried {
@@ -116,6 +118,8 @@ export async function noteOutcome(
     .where('migration_id', '=', migrationId)
     .where('position', '=', position)
     .execute()
+  if ('reason' in outcome) await tally(tx, 'repositories omitted')
+  else await tally(tx, `repositories ${outcome.reused ? 'reused' : 'exported'}`, outcome.bytes)
   return remaining
 }
 

@@ -3,6 +3,7 @@ import type { Db } from '../db/connect.ts'
 import {
   type ClaimedJob,
   claimJob,
+  countJobs,
   deleteBatch,
   deleteJob,
   insertJobs,
@@ -140,6 +141,7 @@ export function embeddedQueue({
   return {
     enqueue: (tx, kind, payloads, batch) => insertJobs(tx, kind, payloads, { batch, now: now() }),
     cancel: deleteBatch,
+    backlog: () => countJobs(db),
     interrupt(batch) {
       for (const [job, lost] of underWay) if (job.batch === batch) lost.abort(new LostJob(job))
     },

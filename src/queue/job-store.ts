@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Db } from '../db/connect.ts'
-import type { Job } from './queue.ts'
+import type { Backlog, Job } from './queue.ts'
 
 /** A job in our hands. The lease is new with every claim: only its holder may touch the job. */
 export interface ClaimedJob extends Job {
@@ -117,5 +117,14 @@ export async function releaseAllJobs(db: Db, now: number): Promise<void> {
     .updateTable('jobs')
     .set({ lease: null, due_at: now })
     .where('lease', 'is not', null)
+    .execute()
+}
+
+export async function countJobs(db: Db): Promise<Backlog[]> {
+  return db
+    .selectFrom('jobs')
+    .select(['kind', (of) => of.fn.countAll<number>().as('jobs')])
+    .select((of) => of.fn.min('created_at').as('oldest'))
+    .groupBy('kind')
     .execute()
 }

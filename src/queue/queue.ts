@@ -37,6 +37,13 @@ export interface WorkOptions {
   onTrouble: (error: unknown, job?: Job) => void
 }
 
+export interface Backlog {
+  kind: string
+  jobs: number
+  /** Epoch milliseconds. */
+  oldest: number
+}
+
 /** One small port; a contract suite runs on every implementation. */
 export interface Queue {
   /** One job a payload, all of one batch. They exist if and when the caller's transaction commits. */
@@ -48,6 +55,8 @@ export interface Queue {
   /** After that commit: work begins at once rather than at the next look. */
   wake(): void
   work(handlers: Handlers, options: WorkOptions): Working
+  /** What waits to be done, by kind, and since when the oldest does. */
+  backlog(): Promise<Backlog[]>
 }
 
 /** Trying again would change nothing. */

@@ -59,8 +59,7 @@ export function* foldersOf(path: string): Generator<SegmentEntry> {
 
 export async function collect(bytes: Bytes): Promise<Buffer> {
   const chunks: Uint8Array[] = []
-  // A copy: the chunk may be written over when the next is asked for.
-  for await (const chunk of bytes) chunks.push(Buffer.from(chunk))
+  for await (const chunk of bytes) chunks.push(chunk)
   return Buffer.concat(chunks)
 }
 

@@ -18,7 +18,7 @@ export interface DescribedOperation {
 export interface Description {
   servers: { url: string }[]
   paths: Record<string, Record<string, DescribedOperation>>
-  components: { schemas: Record<string, unknown> }
+  components: { schemas: Record<string, object> }
 }
 
 export interface Operation extends DescribedOperation {
@@ -27,7 +27,7 @@ export interface Operation extends DescribedOperation {
 }
 
 interface Ajv {
-  addSchema(schema: object, key: string, ...rest: unknown[]): void
+  addSchema(schema: object, key: string): void
   compile(schema: object): { (value: unknown): boolean; errors?: unknown }
 }
 
@@ -44,7 +44,9 @@ function createAjv(): Ajv {
 /** Looks things up in a description, and holds values against it. Fields that it does not name are faults here. */
 export function openApiValidator(document: Description) {
   const ajv = createAjv()
-  ajv.addSchema(closed(document), 'api', undefined, false)
+  for (const [name, schema] of Object.entries(document.components.schemas)) {
+    ajv.addSchema(standing(schema), `schema:${name}`)
+  }
 
   return {
     operations: Object.entries(document.paths).flatMap(([path, methods]) =>
@@ -57,33 +59,28 @@ export function openApiValidator(document: Description) {
     lookup<T>(node: T | { $ref: string }): T {
       if (!('$ref' in (node as object))) return node as T
       const steps = (node as { $ref: string }).$ref.slice(2).split('/')
-      return steps.reduce((at, step) => at[step] as never, document as never)
+      const found = steps.reduce<unknown>((at, step) => (at as Json)[step], document)
+      return found as T
     },
 
     assertValid(schema: object, value: unknown, what: string): void {
-      const isValid = ajv.compile(closed(rooted(schema)))
+      const isValid = ajv.compile(standing(schema))
       assert.ok(isValid(value), `${what}: ${JSON.stringify(isValid.errors, null, 2)}`)
     },
   }
 }
 
-/** No object may have other fields than those that are named. */
-function closed<T>(node: T): T {
-  return mapObjects(node, (object) =>
-    object.type === 'object' && 'properties' in object
-      ? { ...object, additionalProperties: false }
-      : object,
-  )
+/** A schema that stands outside of the description, and lets no object have other fields than those it names. */
+function standing(schema: object): object {
+  return mapObjects(schema, (object) => {
+    const { $ref, type, properties } = object
+    if (typeof $ref === 'string') return { ...object, $ref: `schema:${$ref.split('/').at(-1)}` }
+    return type === 'object' && properties ? { ...object, additionalProperties: false } : object
+  })
 }
 
-/** A schema from inside of the description, usable outside of it. */
-function rooted(schema: object): object {
-  return mapObjects(schema, (object) =>
-    typeof object.$ref === 'string' ? { ...object, $ref: `api${object.$ref}` } : object,
-  )
-}
-
-type Change = (object: Record<string, unknown>) => Record<string, unknown>
+type Json = Record<string, unknown>
+type Change = (object: Json) => Json
 
 function mapObjects<T>(node: T, change: Change): T {
   if (Array.isArray(node)) return node.map((each) => mapObjects(each, change)) as T

@@ -1,0 +1,164 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Db } from '../db/connect.ts'
+import {
+  type Handler,
+  type Handlers,
+  Hopeless,
+  type Job,
+  LostJob,
+  type Working,
+  type WorkOptions,
+} from './queue.ts'
+
+export interface HeldJob extends Job {
+  batch: string
+  /** How many tries have failed, those among them whose worker was lost. */
+  failures: number
+}
+
+/** Each but `claim` leaves a job alone that its caller no longer holds. */
+export interface JobStore<Held extends HeldJob> {
+  claim(atMost: number): Promise<Held[]>
+  /** A sign of life. False when the job is no longer ours. */
+  keep(job: Held): Promise<boolean>
+  /** False when the job is no longer ours. */
+  remove(tx: Db, job: Held): Promise<boolean>
+  giveBack(job: Held, as: { pauseMs: number; isFailure: boolean }): Promise<void>
+}
+
+export interface WorkerOptions<Held extends HeldJob> extends WorkOptions {
+  db: Db
+  store: JobStore<Held>
+  keepEveryMs: number
+  /** How long an idle worker waits before it looks again unasked. */
+  lookEveryMs: number
+  /** Pause before the second try; it doubles with every further one. */
+  firstPauseMs: number
+  mostFailures: number
+}
+
+export interface Worker extends Working {
+  wake(): void
+  interrupt(batch: string): void
+}
+
+/** While versions change: who knows the job's kind may be running already, or only after the next restart. */
+const UNKNOWN_KIND_PAUSE_MS = 10_000
+
+/** Takes jobs as long as there is room for more, and runs them side by side. */
+export function startWorker<Held extends HeldJob>(
+  handlers: Handlers,
+  options: WorkerOptions<Held>,
+): Worker {
+  const { db, store, concurrency, onTrouble } = options
+  const stopping = new AbortController()
+  const underWay = new Map<Held, { lost: AbortController; end: Promise<void> }>()
+  // Rung while nobody waits, it is heard at the next wait: no work is overlooked.
+  let bell = new AbortController()
+  const wake = () => bell.abort()
+
+  async function takeJobs(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      const room = concurrency - underWay.size
+      const jobs = room > 0 ? await claim(room) : []
+      for (const job of jobs) begin(job)
+      if (jobs.length === 0) await untilWoken()
+    }
+    await Promise.all(underWay.values().map(({ end }) => end))
+  }
+
+  async function claim(atMost: number): Promise<Held[]> {
+    try {
+      return await store.claim(atMost)
+    } catch (error) {
+      onTrouble(error)
+      return []
+    }
+  }
+
+  async function untilWoken(): Promise<void> {
+    await sleep(options.lookEveryMs, undefined, { signal: bell.signal }).catch(() => {})
+    bell = new AbortController()
+  }
+
+  function begin(job: Held): void {
+    const lost = new AbortController()
+    const end = runJob(job, lost)
+      .catch((error: unknown) => onTrouble(error, job))
+      .finally(() => {
+        underWay.delete(job)
+        wake()
+      })
+    underWay.set(job, { lost, end })
+  }
+
+  async function runJob(job: Held, lost: AbortController): Promise<void> {
+    if (stopping.signal.aborted) return store.giveBack(job, { pauseMs: 0, isFailure: false })
+    const handler = handlers[job.kind]
+    if (!handler) {
+      onTrouble(new Error(`nobody here knows how to do "${job.kind}"`), job)
+      return store.giveBack(job, { pauseMs: UNKNOWN_KIND_PAUSE_MS, isFailure: false })
+    }
+    // A try that fails for the last time ends the job there and then: this one's worker was lost.
+    if (job.failures >= options.mostFailures) return giveUp(job, handler, 'its worker was lost')
+    const ended = new AbortController()
+    keepHold(job, lost, ended.signal)
+    try {
+      const signal = AbortSignal.any([lost.signal, stopping.signal])
+      await handler.run(job, { signal, finish: (write) => finishJob(job, write) })
+    } catch (error) {
+      if (stopping.signal.aborted) await store.giveBack(job, { pauseMs: 0, isFailure: false })
+      else if (!(error instanceof LostJob) && !lost.signal.aborted) {
+        onTrouble(error, job)
+        await failJob(job, handler, error)
+      }
+    } finally {
+      ended.abort()
+    }
+  }
+
+  async function keepHold(job: Held, lost: AbortController, ended: AbortSignal): Promise<void> {
+    for (;;) {
+      await sleep(options.keepEveryMs, undefined, { signal: ended }).catch(() => {})
+      if (ended.aborted || lost.signal.aborted) return
+      try {
+        if (!(await store.keep(job))) lost.abort(new LostJob(job))
+      } catch (error) {
+        // The job may be given away before the database is back; the next sign of life or the finish will tell.
+        onTrouble(error, job)
+      }
+    }
+  }
+
+  async function failJob(job: Held, handler: Handler, error: unknown): Promise<void> {
+    const failures = job.failures + 1
+    if (error instanceof Hopeless || failures >= options.mostFailures) {
+      return giveUp(job, handler, (error as Error).message)
+    }
+    const pauseMs = options.firstPauseMs * 2 ** (failures - 1)
+    await store.giveBack(job, { pauseMs, isFailure: true })
+  }
+
+  const giveUp = (job: Held, handler: Handler, reason: string) =>
+    finishJob(job, (tx) => handler.gaveUp(tx, job, reason))
+
+  function finishJob<T>(job: Held, write: (tx: Db) => Promise<T>): Promise<T> {
+    return db.transaction().execute(async (tx) => {
+      if (!(await store.remove(tx, job))) throw new LostJob(job)
+      return write(tx)
+    })
+  }
+
+  const working = takeJobs()
+  return {
+    wake,
+    interrupt(batch) {
+      for (const [job, { lost }] of underWay) if (job.batch === batch) lost.abort(new LostJob(job))
+    },
+    async stop() {
+      stopping.abort()
+      wake()
+      await working
+    },
+  }
+}

@@ -1,0 +1,116 @@
+import { PgBoss } from 'pg-boss'
+import type { Db } from '../db/connect.ts'
+import { CHANNEL, countJobs, deleteBatch, insertJobs, LINE, pgBossJobs, SCHEMA } from './pg-boss-jobs.ts'
+import { startWorker, type Worker } from './pg-boss-worker.ts'
+import type { Queue } from './queue.ts'
+
+export interface PgBossQueueOptions {
+  databaseUrl: string
+  /** Of the same database: results and the ends of their jobs are written in its transactions. */
+  db: Db
+  /** Told of trouble with the queue itself, while anyone works or not. */
+  onTrouble: (error: unknown) => void
+  /** How often the processes, taking turns, look for jobs whose worker has fallen silent. */
+  superviseSeconds?: number
+  /** How often a worker gives a sign of life. */
+  keepEveryMs?: number
+  /** How long an idle worker waits before it looks again unasked. */
+  lookEveryMs?: number
+  /** Pause before the second try; it doubles with every further one. */
+  firstPauseMs?: number
+  mostFailures?: number
+}
+
+export interface PgBossQueue extends Queue {
+  /** To be called, and waited for, before anything else. Any number of processes may do so at once. */
+  start(): Promise<void>
+  /** After the workers have stopped. */
+  stop(): Promise<void>
+}
+
+const HOUR = 3600
+const YEAR = 365 * 24 * HOUR
+
+const lineSettings = {
+  /** The least that pg-boss allows. */
+  heartbeatSeconds: 10,
+  expireInSeconds: 24 * HOUR,
+  // pg-boss would end a job without telling anyone: it is to give up neither on one that fails nor on one that waits.
+  retryLimit: 2 ** 31 - 1,
+  retryDelay: 0,
+  retentionSeconds: 10 * YEAR,
+}
+
+/** pg-boss on the same PostgreSQL, for any number of processes: a job of one that died goes to another. */
+export function createPgBossQueue({
+  databaseUrl,
+  db,
+  onTrouble,
+  superviseSeconds = 3,
+  keepEveryMs = 3000,
+  lookEveryMs = 1000,
+  firstPauseMs = 1000,
+  mostFailures = 5,
+}: PgBossQueueOptions): PgBossQueue {
+  const boss = new PgBoss({
+    connectionString: databaseUrl,
+    application_name: 'godwit queue',
+    max: 4,
+    schema: SCHEMA,
+    schedule: false,
+    superviseIntervalSeconds: superviseSeconds,
+    // Whose turn it is; not above the interval itself, or every second turn would be skipped.
+    monitorIntervalSeconds: Math.max(1, superviseSeconds - 1),
+    warningQueueSize: 1_000_000,
+  })
+  boss.on('error', onTrouble)
+  boss.on('warning', ({ message, data }) => onTrouble(new Error(message, { cause: data })))
+
+  const workers = new Set<Worker>()
+  let listening: { close(): Promise<void> } | undefined
+
+  const wake = () => {
+    for (const worker of workers) worker.wake()
+  }
+  const interrupt = (batch: string) => {
+    for (const worker of workers) worker.interrupt(batch)
+  }
+
+  async function stop(): Promise<void> {
+    await listening?.close()
+    await boss.stop({ graceful: false })
+  }
+
+  return {
+    async start() {
+      try {
+        await boss.start()
+        await boss.createQueue(LINE, lineSettings)
+        await boss.updateQueue(LINE, lineSettings)
+        const heard = (batch: string) => (batch ? interrupt(batch) : wake())
+        listening = await boss.getDb().listen?.(CHANNEL, heard, wake)
+      } catch (error) {
+        await stop()
+        throw error
+      }
+    },
+    stop,
+    enqueue: (tx, kind, payloads, batch) => insertJobs(boss, tx, { kind, payloads, batch }),
+    cancel: deleteBatch,
+    backlog: () => countJobs(db),
+    interrupt,
+    wake,
+    work(handlers, options) {
+      const store = pgBossJobs(boss, db)
+      const pace = { keepEveryMs, lookEveryMs, firstPauseMs, mostFailures }
+      const worker = startWorker(handlers, { ...options, ...pace, db, store })
+      workers.add(worker)
+      return {
+        async stop() {
+          await worker.stop()
+          workers.delete(worker)
+        },
+      }
+    },
+  }
+}

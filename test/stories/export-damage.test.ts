@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict'
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { DAMAGED_REPOSITORIES } from '../support/export-damage.ts'
+import {
+  assertNothingLeftOver,
+  blobsOf,
+  repositorySegments,
+  rowsOf,
+} from '../support/export-leftovers.ts'
+import { assertCarried, refStateOf } from '../support/export-proof.ts'
+import { type ExportStory, exportStory } from '../support/export-story.ts'
+
+const GOOD = ['alice/site', 'alice/blog']
+const DAMAGED = Object.keys(DAMAGED_REPOSITORIES).map((kind) => `alice/${kind}`)
+
+test('a repository that lacks anything is refused by name, and the good ones are not lost', async (t) => {
+  const story = await exportStory(t, {
+    async repositories(host) {
+      for (const name of GOOD) await host.repository(name, { files: { 'a.txt': name } })
+      for (const [kind, { make }] of Object.entries(DAMAGED_REPOSITORIES))
+        make(host.path(`alice/${kind}`))
+    },
+  })
+  const { host, service, migrate, unpacked } = story
+  const sources = Object.fromEntries(GOOD.map((name) => [name, refStateOf(host.path(name))]))
+
+  const first = await migrate([...GOOD, ...DAMAGED])
+  assert.equal(first.state, 'failed')
+  assert.equal(first.archive_url, undefined)
+  assertReasons(omissionsOf(story, first.id))
+  const told = reasonOf(story, first.id).split('\n')
+  for (const [index, name] of DAMAGED.entries())
+    assert.match(told[index]!, new RegExp(`^${name}: (?!${name})(?!hint)`))
+  assertNothingLeftOver(service)
+  const kept = blobsOf(service)
+  assert.equal(kept.length, GOOD.length)
+
+  const second = await migrate(GOOD)
+  assert.equal(second.state, 'exported')
+  assertCarried(await unpacked(second.id), sources)
+  assert.deepEqual(repositorySegments(service), kept)
+  assert.equal(blobsOf(service).length, kept.length + 1, 'only its own metadata is new')
+
+  const third = await migrate([...DAMAGED, ...GOOD], { allow_partial: true })
+  assert.equal(third.state, 'exported')
+  const { omitted } = assertCarried(await unpacked(third.id), sources)
+  assertReasons(new Map(omitted.map(({ full_name, reason }) => [full_name, reason])))
+  assert.deepEqual(repositorySegments(service), kept)
+  assertNothingLeftOver(service)
+})
+
+test('a partial archive of nothing is a failure', async (t) => {
+  const story = await exportStory(t, {
+    repositories: (host) => DAMAGED_REPOSITORIES['lost-blob']!.make(host.path('alice/lost')),
+  })
+  const { id, state } = await story.migrate(['lost'], { allow_partial: true })
+  assert.equal(state, 'failed')
+  assert.match(reasonOf(story, id), /^alice\/lost: .*missing blob/)
+  assert.equal((await story.call(`/user/migrations/${id}/archive`)).status, 404)
+  assert.deepEqual(blobsOf(story.service), [])
+})
+
+test('a repository that is mended comes along the next time', async (t) => {
+  const { host, migrate, unpacked } = await exportStory(t, {
+    repositories: (host) => DAMAGED_REPOSITORIES.grafted!.make(host.path('alice/grafted')),
+  })
+  assert.equal((await migrate(['grafted'])).state, 'failed')
+  const dir = host.path('alice/grafted')
+  await host.git(['repack', '-adq'], { dir })
+  await rm(join(dir, 'info/grafts'))
+  const { id, state } = await migrate(['grafted'])
+  assert.equal(state, 'exported')
+  assertCarried(await unpacked(id), { 'alice/grafted': refStateOf(dir) })
+})
+
+function assertReasons(omitted: ReadonlyMap<string, string>): void {
+  assert.deepEqual([...omitted.keys()].sort(), DAMAGED.toSorted())
+  for (const [kind, { reason }] of Object.entries(DAMAGED_REPOSITORIES))
+    assert.match(omitted.get(`alice/${kind}`)!, reason)
+}
+
+function omissionsOf({ service }: ExportStory, id: number): Map<string, string> {
+  const sql = `select full_name, reason from migration_repositories
+    where migration_id = ? and outcome = 'omitted'`
+  const rows = rowsOf<{ full_name: string; reason: string }>(service, sql, id)
+  return new Map(rows.map(({ full_name, reason }) => [full_name, reason]))
+}
+
+function reasonOf({ service }: ExportStory, id: number): string {
+  const [row] = rowsOf<{ reason: string }>(
+    service,
+    'select reason from migrations where id = ?',
+    id,
+  )
+  return row!.reason
+}

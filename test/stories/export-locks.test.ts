@@ -1,0 +1,116 @@
+import assert from 'node:assert/strict'
+import { appendFile, mkdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { rowsOf } from '../support/export-leftovers.ts'
+import { exportStory, until } from '../support/export-story.ts'
+
+async function lockStory(t: TestContext, flags: string[] = []) {
+  const story = await exportStory(t, {
+    async repositories(host) {
+      await host.repository('alice/site', { files: { a: '1' }, wiki: { 'Home.md': '# Home' } })
+      await host.repository('alice/blog', { files: { a: '1' } })
+    },
+    flags,
+  })
+  const { host, start, untilEnded, call } = story
+  let pushes = 0
+  const push = (name: string) => host.push(name, { [`file-${++pushes}`]: 'new' })
+  return {
+    ...story,
+    push,
+    takesPushes: (name: string) =>
+      push(name).then(
+        () => true,
+        () => false,
+      ),
+    assertLocked: (name: string) => assert.rejects(push(name), /deny updating a hidden ref/),
+    async lock(...names: string[]) {
+      const id = await start(names, { lock_repositories: true })
+      return { id, ended: untilEnded(id) }
+    },
+    unlock: async (id: number, name: string) =>
+      (await call(`/user/migrations/${id}/repos/${name}/lock`, { method: 'DELETE' })).status,
+  }
+}
+
+test('a locked repository takes no pushes and gives what it has, until it is unlocked', async (t) => {
+  const { host, service, lock, unlock, push, assertLocked } = await lockStory(t)
+  await push('alice/site')
+  const { id, ended } = await lock('site', 'blog')
+  for (const name of ['alice/site', 'alice/site.wiki', 'alice/blog']) await assertLocked(name)
+  assert.equal((await ended).state, 'exported')
+  await assertLocked('alice/site')
+
+  await service.kill('SIGKILL')
+  await assertLocked('alice/site')
+  await service.restart()
+  await assertLocked('alice/site')
+
+  const clone = join(host.root, '../clone')
+  await host.git(['clone', '--quiet', '--mirror', host.path('alice/site'), clone])
+  const tip = await host.commit(host.path('alice/site'), { b: 'by the operator' })
+  await host.git(['fetch', '--quiet'], { dir: clone })
+  assert.equal(await host.git(['rev-parse', 'main'], { dir: clone }), tip)
+
+  assert.equal(await unlock(id, 'site'), 204)
+  for (const name of ['alice/site', 'alice/site.wiki']) await push(name)
+  assert.equal(await unlock(id, 'site'), 404)
+  await assertLocked('alice/blog')
+  assert.equal(await unlock(id, 'alice%2Fblog'), 204)
+  await push('alice/blog')
+  assert.equal(await unlock(id, 'alice%2Fblog'), 404)
+})
+
+test('a repository that two migrations hold opens when the last lets go', async (t) => {
+  const { lock, unlock, push, assertLocked } = await lockStory(t)
+  const first = await lock('site')
+  const second = await lock('site', 'blog')
+  for (const { ended } of [first, second]) assert.equal((await ended).state, 'exported')
+  assert.equal(await unlock(first.id, 'site'), 204)
+  await assertLocked('alice/site')
+  assert.equal(await unlock(first.id, 'site'), 404)
+  assert.equal(await unlock(first.id, 'blog'), 404)
+  assert.equal(await unlock(second.id, 'site'), 204)
+  await push('alice/site')
+})
+
+test('what the host hides from pushes for reasons of its own stays hidden', async (t) => {
+  const { host, lock, unlock, assertLocked } = await lockStory(t)
+  const dir = host.path('alice/site')
+  await host.git(['config', 'receive.hideRefs', 'refs/heads'], { dir })
+  const { id, ended } = await lock('site')
+  await ended
+  assert.equal(await unlock(id, 'site'), 204)
+  await assertLocked('alice/site')
+  assert.equal(await host.git(['config', '--get-all', 'receive.hideRefs'], { dir }), 'refs/heads')
+})
+
+test('a migration that fails lets go', async (t) => {
+  const { host, lock, unlock, takesPushes } = await lockStory(t)
+  const objects = join(host.path('alice/blog'), 'objects')
+  await rm(objects, { recursive: true })
+  await mkdir(objects)
+  const { id, ended } = await lock('site', 'blog')
+  assert.equal((await ended).state, 'failed')
+  await until('the failed migration let go', () => takesPushes('alice/site'))
+  assert.equal(await unlock(id, 'site'), 404)
+})
+
+test('a lock whose time is over opens by itself, also where another cannot be opened', async (t) => {
+  const { host, service, lock, assertLocked, takesPushes, unlock } = await lockStory(t, [
+    '--lock-ttl',
+    '1s',
+  ])
+  const { id, ended } = await lock('blog', 'site')
+  // Nobody looks for locks that are over until the next start, so this one still stands, however slow we are.
+  await assertLocked('alice/site')
+  assert.equal((await ended).state, 'exported')
+  await service.kill('SIGTERM')
+  const valid = 'select * from repository_locks where expires_at > ?'
+  await until('the locks are over', () => rowsOf(service, valid, Date.now()).length === 0)
+  await appendFile(join(host.path('alice/blog'), 'config'), '[unfinished')
+  await service.restart()
+  await until('the lock opened', () => takesPushes('alice/site'))
+  assert.equal(await unlock(id, 'site'), 404)
+})

@@ -1,0 +1,189 @@
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { readManifest } from '../support/export-proof.ts'
+import { type ExportStory, exportStory, type StartFlags } from '../support/export-story.ts'
+import type { GitHost } from '../support/git-host.ts'
+
+type Json = Record<string, unknown>
+
+const NAMES = ['octo/tools', 'alice/site', 'alice/notes']
+
+async function makeRepositories(host: GitHost): Promise<void> {
+  await host.repository('alice/notes', { files: { a: '1' } })
+  await host.repository('alice/site', {
+    files: { a: '1' },
+    wiki: { 'Home.md': '# Home' },
+    description: 'Gärten\nfür alle\n',
+    public: true,
+    config: {
+      'gitweb.url': 'https://site.example.com',
+      'godwit.topic': 'birds',
+      'godwit.collaborator': ['bob:write', 'Carol:read'],
+    },
+  })
+  await host.repository('octo/tools', {
+    files: { a: '1' },
+    config: { 'godwit.collaborator': ['alice:admin', 'bob:write'] },
+  })
+}
+
+async function metadataStory(t: TestContext): Promise<ExportStory> {
+  const story = await exportStory(t, { repositories: makeRepositories })
+  await story.service.godwit('account', 'set', 'octo', '--type', 'Organization')
+  return story
+}
+
+/** The archive of one migration: its files at the top, and what the JSON in them says. */
+async function archiveOf({ migrate, unpacked }: ExportStory, names: string[], flags?: StartFlags) {
+  const { id, state } = await migrate(names, flags)
+  assert.equal(state, 'exported')
+  const folder = await unpacked(id)
+  const read = (path: string) => JSON.parse(readFileSync(join(folder, path), 'utf8'))
+  return {
+    folder,
+    top: readdirSync(folder).sort(),
+    read: (path: string) => read(path) as Json,
+    records: (path: string) => read(path) as Json[],
+  }
+}
+
+const TIME = '2020-01-02T03:04:05Z'
+const timestamp = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/
+
+test('the records are those that importers know', async (t) => {
+  const story = await metadataStory(t)
+  const { url } = story.service
+  const { folder, top, read, records } = await archiveOf(story, NAMES)
+  assert.deepEqual(top, [
+    'godwit-manifest.json',
+    'organizations_000001.json',
+    'repositories',
+    'repositories_000001.json',
+    'schema.json',
+    'users_000001.json',
+  ])
+  for (const file of top.filter((name) => name.endsWith('.json'))) {
+    const text = readFileSync(join(folder, file), 'utf8')
+    assert.equal(text, `${JSON.stringify(JSON.parse(text), null, 2)}\n`, file)
+  }
+  assert.deepEqual(read('schema.json'), { version: '1.0.1' })
+  assert.deepEqual(
+    records('users_000001.json').map(({ type, login, url }) => [type, login, url]),
+    ['alice', 'bob', 'Carol'].map((login) => ['user', login, `${url}/${login}`]),
+  )
+  const [organization, ...others] = records('organizations_000001.json')
+  assert.deepEqual(
+    [organization!.type, organization!.url, others],
+    ['organization', `${url}/octo`, []],
+  )
+  assert.deepEqual(organization!.members, [
+    { user: `${url}/alice`, role: 'admin', state: 'active' },
+    { user: `${url}/bob`, role: 'direct_member', state: 'active' },
+  ])
+
+  const repositories = records('repositories_000001.json').sort(byUrl)
+  assert.deepEqual(
+    repositories.map((record) => [record.url, record.owner, record.git_url, record.wiki_url]),
+    [
+      [`${url}/alice/notes`, `${url}/alice`, inArchive('alice/notes'), undefined],
+      [`${url}/alice/site`, `${url}/alice`, inArchive('alice/site'), inArchive('alice/site.wiki')],
+      [`${url}/octo/tools`, `${url}/octo`, inArchive('octo/tools'), undefined],
+    ],
+  )
+  for (const name of ['notes', 'tools'])
+    assert.ok(!('wiki_url' in repositories.find((record) => record.name === name)!), name)
+  const { created_at, updated_at, ...topic } = (repositories[1]!.repository_topics as Json[])[0]!
+  assert.deepEqual(topic, {
+    topic_url: null,
+    topic_name: 'birds',
+    repository: `${url}/alice/site`,
+    creator: `${url}/alice`,
+    state: 'created',
+  })
+  for (const time of [created_at, updated_at]) assert.match(time as string, timestamp)
+  const { description, website, private: isPrivate, collaborators, ...site } = repositories[1]!
+  assert.deepEqual(
+    [description, website, isPrivate],
+    ['Gärten für alle', 'https://site.example.com', false],
+  )
+  assert.deepEqual(collaborators, [
+    { user: `${url}/bob`, permission: 'write' },
+    { user: `${url}/Carol`, permission: 'read' },
+  ])
+  assert.deepEqual([site.type, site.created_at, site.default_branch], ['repository', TIME, 'main'])
+})
+
+test('without git data there are records alone, a hundred to a file', async (t) => {
+  const names = Array.from({ length: 105 }, (_, n) => `alice/r${n}`)
+  const story = await exportStory(t, {
+    async repositories(host) {
+      for (const name of names) await host.repository(name)
+      await host.repository('alice/r7.wiki', { files: { a: '1' } })
+    },
+  })
+  const { folder, top, records } = await archiveOf(story, names, { exclude_git_data: true })
+  assert.deepEqual(top, [
+    'godwit-manifest.json',
+    'repositories_000001.json',
+    'repositories_000002.json',
+    'schema.json',
+    'users_000001.json',
+  ])
+  const files = [records('repositories_000001.json'), records('repositories_000002.json')]
+  assert.deepEqual(
+    files.map((file) => file.length),
+    [100, 5],
+  )
+  const all = files.flat()
+  assert.deepEqual(
+    all.map((record) => record.git_url),
+    (await inOrderOfIds(story, names)).map(inArchive),
+  )
+  assert.ok(all.every((record) => !('wiki_url' in record)))
+  assert.deepEqual(readManifest(folder).repositories, [])
+})
+
+test('without metadata there are no users', async (t) => {
+  const { top, folder } = await archiveOf(await metadataStory(t), NAMES, {
+    exclude_metadata: true,
+  })
+  assert.deepEqual(top, [
+    'godwit-manifest.json',
+    'organizations_000001.json',
+    'repositories',
+    'repositories_000001.json',
+    'schema.json',
+  ])
+  assert.deepEqual(readdirSync(join(folder, 'repositories')), ['alice', 'octo'])
+  assert.deepEqual(readdirSync(join(folder, 'repositories/alice')), [
+    'notes.git',
+    'site.git',
+    'site.wiki.git',
+  ])
+})
+
+test('of organizations alone there are their records, and no repositories', async (t) => {
+  const story = await metadataStory(t)
+  const { top, records } = await archiveOf(story, [], { org_metadata_only: true })
+  assert.deepEqual(top, ['godwit-manifest.json', 'organizations_000001.json', 'schema.json'])
+  assert.deepEqual(
+    records('organizations_000001.json').map(({ login }) => login),
+    ['octo'],
+  )
+})
+
+const byUrl = (a: Json, b: Json): number => (String(a.url) < String(b.url) ? -1 : 1)
+
+async function inOrderOfIds({ call }: ExportStory, names: readonly string[]): Promise<string[]> {
+  const ids = new Map<string, number>()
+  for (const page of [1, 2]) {
+    const answer = await call(`/user/migrations/1/repositories?per_page=100&page=${page}`)
+    for (const { full_name, id } of (await answer.json()) as { full_name: string; id: number }[])
+      ids.set(full_name, id)
+  }
+  return names.toSorted((a, b) => ids.get(a)! - ids.get(b)!)
+}
+
+const inArchive = (fullName: string): string => `tarball://root/repositories/${fullName}.git`

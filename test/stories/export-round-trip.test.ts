@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { ARCHIVE_READERS, contentsOfFolder } from '../support/archive-readers.ts'
+import { needs } from '../support/archive-tools.ts'
+import { assertNoTrouble, assertNothingLeftOver } from '../support/export-leftovers.ts'
+import { assertCarried, refStateOf } from '../support/export-proof.ts'
+import { largePack } from '../support/export-sources.ts'
+import { exportStory } from '../support/export-story.ts'
+import { makeWiki, ODD_REPOSITORIES, temporaryDirectory } from '../support/odd-repositories.ts'
+
+const fullNameOf = (kind: string): string => `alice/${kind.replace(/[^\w]+/g, '-').toLowerCase()}`
+const BORROWER = fullNameOf('objects borrowed from another')
+const WITH_WIKI = fullNameOf('packed and loose objects')
+
+test('repositories of every odd kind come out of one archive as they went in', async (t) => {
+  const names = Object.keys(ODD_REPOSITORIES).map(fullNameOf)
+  const { host, service, migrate, download, unpacked } = await exportStory(t, {
+    repositories(host) {
+      for (const [kind, make] of Object.entries(ODD_REPOSITORIES)) make(host.path(fullNameOf(kind)))
+      makeWiki(host.path(`${WITH_WIKI}.wiki`))
+    },
+    flags: ['--concurrency', '8'],
+  })
+  const { id, state } = await migrate(names)
+  assert.equal(state, 'exported')
+  const sources = [...names, `${WITH_WIKI}.wiki`]
+  const folder = await unpacked(id)
+  const manifest = assertCarried(
+    folder,
+    Object.fromEntries(sources.map((name) => [name, refStateOf(host.path(name))])),
+  )
+  assert.deepEqual(manifest.omitted, [])
+  assert.ok(!existsSync(join(folder, `repositories/${BORROWER}.git/objects/info/alternates`)))
+  const [lfs, ...more] = manifest.repositories.flatMap((repository) => repository.lfs)
+  assert.deepEqual([lfs?.size, more], [3 << 20, []])
+  assertNothingLeftOver(service)
+
+  const archive = await download(id)
+  await assertNoTrouble(service)
+  const contents = await contentsOfFolder(folder)
+  for (const [reader, { tool, read }] of Object.entries(ARCHIVE_READERS))
+    await t.test(`${reader} reads it whole`, needs(tool), async (t) => {
+      assert.deepEqual(await read(archive, join(temporaryDirectory(t), 'out')), contents)
+    })
+})
+
+test('a pack of 300 MB that nothing compresses comes out whole', async (t) => {
+  const { host, migrate, unpacked } = await exportStory(t, {
+    repositories: (host) => largePack(host.path('alice/large'), 300),
+  })
+  const { id, state } = await migrate(['large'])
+  assert.equal(state, 'exported')
+  assertCarried(await unpacked(id), { 'alice/large': refStateOf(host.path('alice/large')) })
+})

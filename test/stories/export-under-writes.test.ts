@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { assertNoTrouble, assertNothingLeftOver } from '../support/export-leftovers.ts'
+import { assertCarried, refStateOf } from '../support/export-proof.ts'
+import { exportStory } from '../support/export-story.ts'
+import type { GitHost } from '../support/git-host.ts'
+import { bare, packedHistory } from '../support/odd-repositories.ts'
+
+const MIGRATIONS = 10
+const NAME = 'alice/busy'
+
+test('a repository that is pushed to and repacked all the time is whole in every archive', async (t) => {
+  const { host, service, migrate, unpacked } = await exportStory(t, {
+    repositories(host) {
+      bare(host.path(NAME))
+      packedHistory(host.path(NAME), 'refs/heads/main', 300)
+    },
+  })
+  await using writer = startWriter(host)
+  const carried: string[] = []
+  for (let n = 0; n < MIGRATIONS; n++) {
+    const { id, state } = await migrate(['busy'])
+    assert.equal(state, 'exported')
+    const folder = await unpacked(id)
+    const { head, refs } = refStateOf(join(folder, 'repositories', `${NAME}.git`))
+    assertCarried(folder, { [NAME]: { head, refs } })
+    carried.push(refs.find((ref) => ref.startsWith('refs/heads/main '))!.split(' ')[1]!)
+  }
+  const pushed = await writer.stop()
+  const order = carried.map((tip) => pushed.indexOf(tip))
+  assert.ok(!order.includes(-1), 'each is a state that was there')
+  assert.deepEqual(
+    order,
+    order.toSorted((a, b) => a - b),
+  )
+  assert.ok(new Set(carried).size > 1, 'the writer wrote meanwhile')
+  t.diagnostic(`${pushed.length - 1} pushes, ${new Set(carried).size} states carried`)
+  assertNothingLeftOver(service)
+  await assertNoTrouble(service)
+})
+
+/** Pushes to main and to a branch that comes and goes, and tidies up in between as hosts do, until it is stopped. */
+function startWriter(host: GitHost) {
+  const dir = host.path(NAME)
+  const clone = join(host.root, '../clone')
+  let isStopped = false
+
+  async function write(): Promise<string[]> {
+    await host.git(['clone', '--quiet', '--bare', dir, clone])
+    const tips = [await host.git(['rev-parse', 'main'], { dir: clone })]
+    for (let n = 0; !isStopped; n++) {
+      tips.push(await host.commit(clone, { [`file-${n % 5}`]: `${n}\n`.repeat(1000) }))
+      const passing = n % 2 === 0 ? 'main:passing' : ':passing'
+      await host.git(['push', '--quiet', dir, 'main', passing], { dir: clone })
+      if (n % 3 === 2) await host.git(['repack', '-adq'], { dir })
+      if (n % 5 === 4) await host.git(['gc', '--quiet'], { dir })
+    }
+    return tips
+  }
+
+  const written = write()
+  const stop = () => {
+    isStopped = true
+    return written
+  }
+  return { stop, [Symbol.asyncDispose]: async () => void (await stop()) }
+}

@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { gitHost } from '../support/git-host.ts'
+import { startService, untilEnded } from '../support/service.ts'
+
+test('metrics count requests by route and what exports have come to', async (t) => {
+  const host = await gitHost()
+  t.after(host.remove)
+  await host.repository('alice/site', { files: { a: '1' } })
+  await host.repository('alice/lost', { files: { a: '1' } })
+  const service = await startService(t, { repositories: host.root })
+  await host.loseObjects('alice/lost')
+  const token = await service.token('alice')
+  for (const repositories of [['site'], ['site'], ['lost']]) {
+    const body = JSON.stringify({ repositories })
+    const started = await service.call(token, '/user/migrations', { method: 'POST', body })
+    await untilEnded(service, token, ((await started.json()) as { id: number }).id)
+  }
+  await fetch(`${service.url}/nowhere/${token}`)
+
+  const answer = await fetch(`${service.url}/metrics`)
+  assert.match(answer.headers.get('content-type')!, /^text\/plain/)
+  const text = await answer.text()
+  const value = (series: string) =>
+    Number(new RegExp(`^${RegExp.escape(series)} (\\S+)$`, 'm').exec(text)?.[1])
+  assert.equal(
+    value('godwit_http_requests_total{method="POST",route="/user/migrations",status="201"}'),
+    3,
+  )
+  assert.equal(value('godwit_http_requests_total{method="GET",route="none",status="404"}'), 1)
+  assert.equal(value('godwit_ended{what="repositories exported"}'), 1)
+  assert.equal(value('godwit_ended{what="repositories reused"}'), 1)
+  assert.equal(value('godwit_ended{what="repositories omitted"}'), 1)
+  assert.equal(value('godwit_ended{what="migrations exported"}'), 2)
+  assert.equal(value('godwit_ended{what="migrations failed"}'), 1)
+  assert.equal(value('godwit_migrations_unfinished{state="pending"}'), 0)
+  assert.ok(value('godwit_ended_bytes{what="repositories exported"}') > 0)
+  assert.ok(!text.includes(token))
+})

@@ -1,0 +1,229 @@
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { existsSync, readdirSync } from 'node:fs'
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import type { Manifest } from '../../src/archive/manifest.ts'
+import { refStateOf } from '../support/export-proof.ts'
+import { exportStory } from '../support/export-story.ts'
+import { type GitHost, gitHost } from '../support/git-host.ts'
+import { git, ODD_REPOSITORIES } from '../support/odd-repositories.ts'
+import { desk, entriesIn, jsonIn } from '../support/without-server.ts'
+
+type Records = Record<string, unknown>[]
+
+const MANIFEST = 'godwit-manifest.json'
+const REPOSITORIES = 'repositories_000001.json'
+
+async function aliceAndCo(host: GitHost): Promise<void> {
+  await host.repository('alice/site', {
+    files: { 'index.html': '<h1>Alice</h1>' },
+    description: 'A "site" \\ with a back-slash\n',
+    public: true,
+    wiki: { 'Home.md': '# Home\n' },
+    config: {
+      'godwit.topic': ['birds', 'coast'],
+      'godwit.homepage': 'https://example.org/?a="b"&c=d',
+      'godwit.isTemplate': 'true',
+      'godwit.hasIssues': 'true',
+      'godwit.allowSquashMerge': 'false',
+      'godwit.collaborator': ['bob:admin', 'carol:read'],
+    },
+  })
+  await host.repository('alice/notes', { files: { 'a.txt': 'a' }, objectFormat: 'sha256' })
+  await host.repository('birds/count', { files: { 'n.txt': '41' } })
+  ODD_REPOSITORIES['LFS objects'](host.path('alice/large'))
+  ODD_REPOSITORIES['symbolic refs, one leading nowhere'](host.path('alice/symbolic'))
+  ODD_REPOSITORIES['ref names beyond ASCII, and beyond UTF-8'](host.path('alice/names'))
+  ODD_REPOSITORIES['an empty repository'](host.path('alice/empty'))
+}
+
+test('what is exported, restored and exported again is the same', async (t) => {
+  await using host = await gitHost()
+  await aliceAndCo(host)
+  const { godwit, folder, leftovers } = await desk(t)
+  const exported = await godwit([
+    'export',
+    'alice',
+    'birds/count',
+    '--repositories',
+    host.root,
+    '--output',
+    'first.tar.gz',
+  ])
+  assert.equal(exported.code, 0, exported.said)
+  const verified = await godwit(['verify', 'first.tar.gz'])
+  assert.equal(verified.code, 0, verified.said)
+  assert.match(verified.said, /first\.tar\.gz is whole: 7 repositories/)
+
+  const restored = await godwit(['restore', 'first.tar.gz', '--into', 'back'])
+  assert.equal(restored.code, 0, restored.said)
+  const names = ['alice/site', 'alice/site.wiki', 'alice/notes', 'alice/large', 'alice/names']
+  for (const name of [...names, 'birds/count']) {
+    const dir = join(folder, 'back', `${name}.git`)
+    git(dir, ['fsck', '--full', '--strict', '--no-dangling'])
+    assert.deepEqual(refStateOf(dir), refStateOf(host.path(name)), name)
+  }
+  const again = await godwit([
+    'export',
+    'alice',
+    'birds',
+    '--repositories',
+    'back',
+    '--output',
+    'second.tar.gz',
+  ])
+  assert.equal(again.code, 0, again.said)
+  const [first, second] = [join(folder, 'first.tar.gz'), join(folder, 'second.tar.gz')]
+  assert.deepEqual(
+    (await jsonIn<Manifest>(second, MANIFEST)).repositories,
+    (await jsonIn<Manifest>(first, MANIFEST)).repositories,
+  )
+  assert.deepEqual(await lasting(second), await lasting(first))
+  assert.deepEqual(await leftovers(), [])
+})
+
+/** An empty repository is as old as its directory, which is another one now. */
+async function lasting(archive: string): Promise<Records> {
+  return (await recordsByName(archive)).map(({ created_at, repository_topics, ...record }) => ({
+    ...record,
+    ...(record.name !== 'empty' && { created_at }),
+    topics: (repository_topics as Records).map(({ topic_name, creator }) => [topic_name, creator]),
+  }))
+}
+
+async function recordsByName(archive: string): Promise<Records> {
+  const records = await jsonIn<Records>(archive, REPOSITORIES)
+  return records.sort((a, b) => (String(a.name) < String(b.name) ? -1 : 1))
+}
+
+test('the archive is the one that a migration of the service has', async (t) => {
+  const story = await exportStory(t, { repositories: aliceAndCo })
+  const { id, state } = await story.migrate(['site', 'notes', 'large'])
+  assert.equal(state, 'exported')
+  const { godwit, folder } = await desk(t)
+  const names = ['alice/site', 'alice/notes', 'alice/large']
+  const settings = ['--repositories', story.host.root, '--base-url', story.service.url]
+  const { code, said } = await godwit(['export', ...names, ...settings, '--output', 'a.tar.gz'])
+  assert.equal(code, 0, said)
+  const [migrated, exported] = [await story.download(id), join(folder, 'a.tar.gz')]
+  const withoutMoment = ({ created_at: _, migration_guid: __, ...rest }: Manifest) => rest
+  assert.deepEqual(
+    withoutMoment(await jsonIn<Manifest>(exported, MANIFEST)),
+    withoutMoment(await jsonIn<Manifest>(migrated, MANIFEST)),
+  )
+  assert.deepEqual(await recordsByName(exported), await recordsByName(migrated))
+  const paths = async (archive: string) => (await entriesIn(archive)).map(({ path }) => path)
+  assert.deepEqual(await paths(exported), await paths(migrated))
+})
+
+test('a second export with the same data makes nothing anew', async (t) => {
+  await using host = await gitHost()
+  await aliceAndCo(host)
+  const { godwit, folder } = await desk(t)
+  const order = ['export', 'alice', '--repositories', host.root, '--data', 'kept']
+  const first = await godwit([...order, '--output', 'first.tar.gz'])
+  assert.equal(first.code, 0, first.said)
+  assert.equal(first.said.match(/: exported$/gm)?.length, 6)
+  const blobs = () =>
+    readdirSync(join(folder, 'kept/blobs'), { recursive: true, withFileTypes: true })
+      .flatMap((entry) => (entry.isFile() ? [entry.name] : []))
+      .sort()
+  const kept = blobs()
+
+  const second = await godwit([...order, '--output', 'second.tar.gz'])
+  assert.equal(second.code, 0, second.said)
+  assert.equal(second.said.match(/: unchanged$/gm)?.length, 6, second.said)
+  assert.deepEqual(blobs(), kept)
+
+  await host.push('alice/site', { 'new.txt': 'new' })
+  const third = await godwit([...order, '--output', 'third.tar.gz'])
+  assert.match(third.said, /^alice\/site: exported$/m)
+  assert.equal(third.said.match(/: unchanged$/gm)?.length, 5, third.said)
+})
+
+test('standard output goes straight into tar', async (t) => {
+  await using host = await gitHost()
+  await aliceAndCo(host)
+  const { godwit, leftovers } = await desk(t)
+  const order = ['export', 'alice/site', '--repositories', host.root, '--output', '-']
+  const { code, stdout, stderr } = await godwit(order)
+  assert.equal(code, 0, stderr)
+  const listed = execFileSync('tar', ['tzf', '-'], { input: stdout, encoding: 'utf8' })
+  assert.match(listed, /^repositories\/alice\/site\.git\/packed-refs$/m)
+  assert.match(listed, /^repositories\/alice\/site\.wiki\.git\/HEAD$/m)
+  assert.deepEqual(await leftovers(), [])
+  const verified = await godwit(['verify', '-'], stdout)
+  assert.equal(verified.code, 0, verified.said)
+})
+
+test('a file that is there is replaced only by --force, and then whole', async (t) => {
+  await using host = await gitHost()
+  await host.repository('alice/site', { files: { a: 'a' } })
+  const { godwit, folder, leftovers } = await desk(t)
+  const file = join(folder, 'a.tar.gz')
+  await writeFile(file, 'mine')
+  const order = ['export', 'alice', '--repositories', host.root, '--output', 'a.tar.gz']
+  const refused = await godwit(order)
+  assert.equal(refused.code, 1)
+  assert.match(refused.stderr, /is there already; --force replaces it/)
+  assert.equal(await readFile(file, 'utf8'), 'mine')
+
+  await host.loseObjects('alice/site')
+  assert.equal((await godwit([...order, '--force'])).code, 1)
+  assert.equal(await readFile(file, 'utf8'), 'mine')
+
+  await host.repository('alice/other', { files: { a: 'a' } })
+  const forced = await godwit([...order, '--force', '--allow-partial'])
+  assert.equal(forced.code, 0, forced.said)
+  const manifest = await jsonIn<Manifest>(file, MANIFEST)
+  assert.deepEqual(
+    manifest.repositories.map(({ full_name }) => full_name),
+    ['alice/other'],
+  )
+  assert.deepEqual(await leftovers(), [])
+})
+
+test('what cannot be carried is named with its reason, and there is no file', async (t) => {
+  await using host = await gitHost()
+  for (const name of ['alice/good', 'alice/bad', 'alice/worse'])
+    await host.repository(name, { files: { a: name } })
+  await host.loseObjects('alice/bad')
+  await host.loseObjects('alice/worse')
+  const { godwit, folder, leftovers } = await desk(t)
+  const order = ['export', 'alice', '--repositories', host.root, '--output', 'a.tar.gz']
+  const { code, stderr } = await godwit(order)
+  assert.equal(code, 1)
+  assert.match(stderr, /alice\/bad: .*[0-9a-f]{40}/)
+  assert.match(stderr, /alice\/worse: .*[0-9a-f]{40}/)
+  assert.ok(!existsSync(join(folder, 'a.tar.gz')))
+  assert.deepEqual(await leftovers(), [])
+})
+
+test('a mistake at the keyboard is told in a line', async (t) => {
+  await using host = await gitHost()
+  await host.repository('alice/site', { files: { a: 'a' } })
+  const { godwit, leftovers } = await desk(t)
+  const to = ['--repositories', host.root, '--output', 'a.tar.gz']
+  const mistakes: [args: string[], code: number, says: RegExp][] = [
+    [['export', 'bob', ...to], 1, /^godwit: bob has no repositories.*\n$/],
+    [['export', 'alice/nothing', ...to], 1, /^godwit: there is no repository alice\/nothing\n$/],
+    [['export', 'alice/../x', ...to], 1, /^godwit: "alice\/\.\.\/x" is neither OWNER nor/],
+    [['export', 'alice', '--output', 'a.tar.gz'], 1, /say which repositories/],
+    [['export', 'alice', '--repositories', host.root], 2, /--output/],
+    [
+      ['export', 'alice', '--repositories', 'nowhere', '--output', 'a'],
+      1,
+      /^godwit: the directory/,
+    ],
+    [['verify', 'nothing.tar.gz'], 1, /^godwit: ENOENT.*nothing\.tar\.gz'\n$/],
+    [['restore', '-', '--into', 'back'], 1, /must be a file/],
+  ]
+  for (const [args, code, says] of mistakes) {
+    const ended = await godwit(args)
+    assert.equal(ended.code, code, `${args}: ${ended.said}`)
+    assert.match(ended.stderr, says)
+  }
+  assert.deepEqual(await leftovers(), [])
+})

@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { exported } from './exported.ts'
+import { ownServer, serverUnderTest } from './server-under-test.ts'
+
+const KEPT = ['etag', 'cache-control', 'vary', 'link'] as const
+const OWN_TO_EACH_ANSWER = /^(date|x-github-request-id|x-ratelimit-.*)$/
+
+describe('conditional requests', () => {
+  test('an answer that the client has is not sent again', async (t) => {
+    const server = await serverUnderTest(t)
+    const id = await exported(server)
+    for (const path of [
+      '/user',
+      `/user/migrations/${id}`,
+      `/user/migrations/${id}/repositories?per_page=1`,
+      `/user/${id}/repositories`,
+    ]) {
+      const whole = await server.ask('GET', path)
+      assert.equal(whole.status, 200, path)
+      assert.match(whole.headers.etag!, /^W\/"[^"]+"$/)
+      for (const sent of [
+        whole.headers.etag!,
+        `"other", ${whole.headers.etag}`,
+        whole.headers.etag!.slice(2),
+        '*',
+      ]) {
+        const again = await server.ask('GET', path, { headers: { 'if-none-match': sent } })
+        assert.deepEqual([again.status, again.body], [304, ''], `${path} with ${sent}`)
+        for (const name of KEPT) assert.equal(again.headers[name], whole.headers[name])
+      }
+      const other = await server.ask('GET', path, { headers: { 'if-none-match': 'W/"other"' } })
+      assert.deepEqual([other.status, other.body], [200, whole.body])
+    }
+  })
+
+  test('a client that waits for a change is told of it', async (t) => {
+    const server = await serverUnderTest(t)
+    const id = await exported(server)
+    const paths = [`/user/migrations/${id}`, '/user/migrations?per_page=100']
+    const before = await Promise.all(paths.map((path) => server.ask('GET', path)))
+    assert.equal((await server.ask('DELETE', `/user/migrations/${id}/archive`)).status, 204)
+    for (const [at, path] of paths.entries()) {
+      const headers = { 'if-none-match': before[at]!.headers.etag! }
+      const after = await server.ask('GET', path, { headers })
+      assert.equal(after.status, 200, path)
+      assert.doesNotMatch(after.body, new RegExp(`/user/migrations/${id}/archive"`))
+    }
+  })
+
+  test('what is asked in another way has another validator', async (t) => {
+    const server = await serverUnderTest(t)
+    const path = `/user/migrations/${await exported(server)}`
+    const asked = ['', '?exclude=repositories', '/repositories?per_page=1', '/repositories?page=2']
+    const answers = asked.map((how) => server.ask('GET', `${path}${how}`))
+    const etags = (await Promise.all(answers)).map(({ headers }) => headers.etag)
+    assert.equal(new Set(etags).size, asked.length)
+  })
+
+  test('not modified costs nothing, and HEAD as much as GET', ownServer, async (t) => {
+    const server = await serverUnderTest(t)
+    const { headers } = await server.ask('GET', '/user/migrations')
+    const left = Number(headers['x-ratelimit-remaining'])
+    const known = { headers: { 'if-none-match': headers.etag! } }
+    const remaining = async (method: string, more?: typeof known) =>
+      Number((await server.ask(method, '/user/migrations', more)).headers['x-ratelimit-remaining'])
+    assert.equal(await remaining('GET', known), left)
+    assert.equal(await remaining('HEAD', known), left)
+    assert.equal(await remaining('HEAD'), left - 1)
+    assert.equal(await remaining('GET'), left - 2)
+  })
+
+  test('HEAD is GET without the body', async (t) => {
+    const server = await serverUnderTest(t)
+    const path = `/user/migrations/${await exported(server)}`
+    for (const at of ['/user', path, `${path}/repositories?per_page=1`, '/user/migrations/0']) {
+      const [head, get] = [await server.ask('HEAD', at), await server.ask('GET', at)]
+      assert.deepEqual([head.status, head.body], [get.status, ''], at)
+      assert.deepEqual(lasting(head.headers), lasting(get.headers), at)
+    }
+  })
+})
+
+function lasting(headers: object) {
+  return Object.fromEntries(
+    Object.entries(headers).filter(([name]) => !OWN_TO_EACH_ANSWER.test(name)),
+  )
+}

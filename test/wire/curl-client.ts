@@ -1,0 +1,66 @@
+import { execFile, spawnSync } from 'node:child_process'
+import { promisify } from 'node:util'
+import { PREVIEW } from '../support/service.ts'
+import { needs } from './parts.ts'
+import type { ServerUnderTest } from './server-under-test.ts'
+import type { Client } from './whole-life.ts'
+
+const run = promisify(execFile)
+
+export const needsCurl = () => needs('curl', spawnSync('curl', ['--version']).status === 0)
+
+interface Printed {
+  body: string
+  /** What `--write-out` can tell: status, where to go on, where to go instead. */
+  next: string | undefined
+  redirect: string
+}
+
+/** One run of curl, as a person types it. */
+export async function curl(...args: string[]): Promise<Printed> {
+  const format = '\n%header{link}\n%{redirect_url}\n%{http_code}'
+  const { stdout } = await run('curl', ['--silent', '--show-error', '-w', format, ...args])
+  const lines = stdout.split('\n')
+  const [link = '', redirect = '', status] = lines.splice(-3)
+  const body = lines.join('\n')
+  if (Number(status) >= 400) throw Object.assign(new Error(body), { status: Number(status) })
+  return { body, next: /<([^>]+)>; rel="next"/.exec(link)?.[1], redirect }
+}
+
+export function curlClient({ url, token }: Pick<ServerUnderTest, 'url' | 'token'>): Client {
+  const usual = ['-H', `Accept: ${PREVIEW}`, '-H', `Authorization: token ${token}`]
+  const call = (...args: string[]) => curl(...usual, ...args)
+  const migration = (id: number) => `${url}/user/migrations/${id}`
+
+  async function* pages<T>(address: string, pick: (item: never) => T): AsyncIterable<T[]> {
+    for (let next: string | undefined = address; next !== undefined; ) {
+      const page = await call(next)
+      yield (JSON.parse(page.body) as never[]).map(pick)
+      next = page.next
+    }
+  }
+
+  return {
+    async start(repositories, { lock }) {
+      const body = JSON.stringify({ repositories, lock_repositories: lock })
+      return JSON.parse((await call('-d', body, `${url}/user/migrations`)).body)
+    },
+    list: (perPage) =>
+      pages(`${url}/user/migrations?per_page=${perPage}`, ({ id }: { id: number }) => id),
+    status: async (id) => JSON.parse((await call(migration(id))).body),
+    repositories: (id, perPage) =>
+      pages(
+        `${migration(id)}/repositories?per_page=${perPage}`,
+        ({ full_name }: { full_name: string }) => full_name,
+      ),
+    async download(id, file) {
+      await call('--location', '--output', file, `${migration(id)}/archive`)
+    },
+    async unlock(id, name) {
+      await call('-X', 'DELETE', `${migration(id)}/repos/${name}/lock`)
+    },
+    async deleteArchive(id) {
+      await call('-X', 'DELETE', `${migration(id)}/archive`)
+    },
+  }
+}

@@ -1,0 +1,32 @@
+import assert from 'node:assert/strict'
+import { mkdtemp, readFile, rm, truncate } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import { curl, curlClient, needsCurl } from './curl-client.ts'
+import { exported } from './exported.ts'
+import { serverUnderTest } from './server-under-test.ts'
+import { wholeLife } from './whole-life.ts'
+
+describe('curl', needsCurl(), () => {
+  test('lives the whole life', async (t) => {
+    const server = await serverUnderTest(t)
+    await wholeLife(t, server, curlClient(server))
+  })
+
+  test('goes on with a download that broke off', async (t) => {
+    const server = await serverUnderTest(t)
+    const { headers } = await server.ask(
+      'GET',
+      `/user/migrations/${await exported(server)}/archive`,
+    )
+    const dir = await mkdtemp(join(tmpdir(), 'godwit-wire-resume-'))
+    t.after(() => rm(dir, { recursive: true, force: true }))
+    const file = join(dir, 'archive.tar.gz')
+    await curl('--output', file, headers.location!)
+    const whole = await readFile(file)
+    await truncate(file, Math.floor(whole.length / 2))
+    await curl('--continue-at', '-', '--output', file, headers.location!)
+    assert.ok(whole.equals(await readFile(file)))
+  })
+})

@@ -1,0 +1,18 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { ServerUnderTest } from './server-under-test.ts'
+
+/** Starts a migration of all repositories, waits until it is exported, and returns its id. */
+export async function exported(
+  { ask, repositories }: ServerUnderTest,
+  more: { lock_repositories?: boolean } = {},
+): Promise<number> {
+  const started = await ask('POST', '/user/migrations', { body: { repositories, ...more } })
+  const { id } = JSON.parse(started.body) as { id: number }
+  for (;;) {
+    const { body } = await ask('GET', `/user/migrations/${id}?exclude=repositories`)
+    const { state } = JSON.parse(body) as { state: string }
+    if (state === 'exported') return id
+    if (state === 'failed') throw new Error(`migration ${id} failed`)
+    await pause(50)
+  }
+}

@@ -1,0 +1,115 @@
+import { existsSync, readFileSync } from 'node:fs'
+import packageJson from './package.json' with { type: 'json' }
+import { isInstalled, needs } from './parts.ts'
+
+const FILE = new URL(
+  `../../node_modules/.cache/openapi/${packageJson.config.openapi}/api.github.com.json`,
+  import.meta.url,
+)
+
+export const needsDescription = () =>
+  needs(
+    'GitHub’s description of its API, or ajv',
+    existsSync(FILE) && isInstalled('ajv') && isInstalled('ajv-formats'),
+  )
+
+interface Reference {
+  $ref: string
+}
+interface Response {
+  content?: { 'application/json'?: { schema: object } }
+}
+interface Description {
+  openapi: string
+  paths: Record<string, Record<string, { responses: Record<string, Response | Reference> }>>
+  components: { schemas: Record<string, object>; responses: Record<string, Response> }
+}
+
+/** What is used of ajv, which is loaded by name: where it is absent the test is skipped. */
+interface Ajv {
+  addSchema(schema: object): void
+  compile(schema: object): Validate
+  errorsText(errors: Validate['errors']): string
+}
+interface Validate {
+  (value: unknown): boolean
+  errors?: object[] | null
+}
+
+export interface OpenApi {
+  /** The statuses that the operation is described to have. */
+  statusesOf(method: string, path: string): number[]
+  /** What is wrong with an answer of the operation; undefined where nothing is. */
+  complaint(
+    method: string,
+    path: string,
+    answer: { status: number; body: string },
+  ): string | undefined
+}
+
+const ID = 'github'
+/** All that an undescribed refusal must be, and more than the description itself asks of a described one. */
+const ANY_ERROR = {
+  allOf: [{ $ref: `${ID}#/components/schemas/basic-error` }],
+  required: ['message', 'documentation_url', 'status'],
+}
+
+export async function readDescription(): Promise<OpenApi> {
+  const { openapi, paths, components } = JSON.parse(readFileSync(FILE, 'utf8')) as Description
+  if (!openapi.startsWith('3.0.')) throw new Error(`OpenAPI ${openapi} has another way to say null`)
+  const ajv = await createAjv()
+  ajv.addSchema({ $id: ID, components: { schemas: withNulls(components.schemas) } })
+
+  function responses(method: string, path: string): Record<string, Response | Reference> {
+    const operation = paths[path]?.[method.toLowerCase()]
+    if (!operation) throw new Error(`there is no ${method} ${path}`)
+    return operation.responses
+  }
+
+  function schemaOf(method: string, path: string, status: number): object | undefined {
+    const described = responses(method, path)[status]
+    if (!described) return ANY_ERROR
+    const response =
+      '$ref' in described ? components.responses[described.$ref.split('/').at(-1)!] : described
+    const schema = response?.content?.['application/json']?.schema
+    return schema && (withNulls(absolute(schema)) as object)
+  }
+
+  return {
+    statusesOf: (method, path) => Object.keys(responses(method, path)).map(Number),
+    complaint(method, path, { status, body }) {
+      if (status === 204 || status === 304) return body === '' ? undefined : 'has a body'
+      const schema = schemaOf(method, path, status)
+      if (!schema) return undefined
+      const validate = ajv.compile(schema)
+      return validate(JSON.parse(body)) ? undefined : ajv.errorsText(validate.errors)
+    },
+  }
+}
+
+async function createAjv(): Promise<Ajv> {
+  const [ajv, formats] = ['ajv', 'ajv-formats']
+  const { Ajv } = await import(ajv!)
+  const { default: addFormats } = await import(formats!)
+  // Not strict: the description has keywords of its own beside those of JSON Schema.
+  const made = new Ajv({ strict: false, allErrors: true })
+  addFormats.default(made)
+  return made
+}
+
+/** OpenAPI 3.0 says `nullable` where JSON Schema says that null is one of the types. */
+function withNulls(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(withNulls)
+  if (typeof schema !== 'object' || schema === null) return schema
+  const { nullable, ...rest } = schema as { nullable?: unknown }
+  if (nullable !== true && nullable !== undefined) Object.assign(rest, { nullable })
+  const plain = Object.fromEntries(
+    Object.entries(rest).map(([name, value]) => [name, withNulls(value)]),
+  )
+  return nullable === true ? { anyOf: [{ type: 'null' }, plain] } : plain
+}
+
+/** A schema that stands in an operation refers to the same components. */
+function absolute(schema: object): object {
+  return JSON.parse(JSON.stringify(schema).replaceAll('"#/components/', `"${ID}#/components/`))
+}

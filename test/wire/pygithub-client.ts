@@ -1,0 +1,69 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import type { TestContext } from 'node:test'
+import { needs } from './parts.ts'
+import type { ServerUnderTest } from './server-under-test.ts'
+import type { Client, Migration } from './whole-life.ts'
+
+const SCRIPT = new URL('pygithub_client.py', import.meta.url).pathname
+
+/** Debian's packages are known to Debian's own Python, which need not be the first on the path. */
+function findPython(): string | undefined {
+  return ['python3', '/usr/bin/python3'].find(
+    (python) => spawnSync(python, ['-c', 'import github.Migration']).status === 0,
+  )
+}
+
+export const needsPyGithub = () => needs('PyGithub', findPython() !== undefined)
+
+export interface PyGithub extends Client {
+  start(...asked: Parameters<Client['start']>): Promise<Migration & { created_at: string }>
+  login(): Promise<string>
+  rateLimit(): Promise<{ limit: number; remaining: number }>
+}
+
+export async function pyGithubClient(
+  t: TestContext,
+  { url, token }: Pick<ServerUnderTest, 'url' | 'token'>,
+): Promise<PyGithub> {
+  const python = findPython()
+  if (python === undefined) throw new Error('PyGithub is not installed')
+  const script = spawn(python, [SCRIPT, url, token], { stdio: ['pipe', 'pipe', 'inherit'] })
+  t.after(async () => {
+    if (script.exitCode !== null || script.signalCode !== null) return
+    script.stdin.end()
+    await once(script, 'exit')
+  })
+  const answers = createInterface(script.stdout)[Symbol.asyncIterator]()
+
+  async function call<T>(operation: string, ...args: unknown[]): Promise<T> {
+    script.stdin.write(`${JSON.stringify([operation, args])}\n`)
+    const { value: line } = await answers.next()
+    if (line === undefined) throw new Error(`PyGithub died of ${operation}`)
+    const answer = JSON.parse(line)
+    if ('done' in answer) return answer.done
+    throw Object.assign(new Error(answer.refused), { status: answer.status })
+  }
+
+  return {
+    login: () => call('login'),
+    rateLimit: () => call('rate_limit'),
+    start: (repositories, { lock }) => call('start', repositories, lock),
+    async *list(perPage) {
+      yield* pagesOf(await call<number[]>('list_migrations', perPage), perPage)
+    },
+    status: (id) => call('status', id),
+    async *repositories(id, perPage) {
+      yield* pagesOf(await call<string[]>('repositories', id, perPage), perPage)
+    },
+    download: (id, file) => call('download', id, file),
+    unlock: (id, name) => call('unlock', id, name),
+    deleteArchive: (id) => call('delete_archive', id),
+  }
+}
+
+/** PyGithub turns pages by itself and shows none of them. */
+function* pagesOf<T>(items: T[], perPage: number): Iterable<T[]> {
+  for (let at = 0; at < items.length; at += perPage) yield items.slice(at, at + perPage)
+}

@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { needsPyGithub, pyGithubClient } from './pygithub-client.ts'
+import { ownServer, serverUnderTest } from './server-under-test.ts'
+import { wholeLife } from './whole-life.ts'
+
+describe('PyGithub', needsPyGithub(), () => {
+  test('lives the whole life', async (t) => {
+    const server = await serverUnderTest(t)
+    const client = await pyGithubClient(t, server)
+    const { body } = await server.ask('GET', '/user')
+    assert.equal(await client.login(), JSON.parse(body).login)
+    await wholeLife(t, server, client)
+  })
+
+  test('lives the whole life under /api/v3, as on a host that is not the vendor’s own', async (t) => {
+    const server = await serverUnderTest(t)
+    const client = await pyGithubClient(t, { ...server, url: `${server.url}/api/v3` })
+    await wholeLife(t, server, client)
+  })
+
+  test('reads a time with an offset as it is meant', ownServer, async (t) => {
+    const server = await serverUnderTest(t, '--time-zone', 'Asia/Kolkata')
+    const client = await pyGithubClient(t, server)
+    const { id, created_at } = await client.start(server.repositories, { lock: false })
+    const { body } = await server.ask('GET', `/user/migrations/${id}`)
+    const sent: string = JSON.parse(body).created_at
+    assert.match(sent, /\+05:30$/)
+    assert.equal(`${created_at}.000Z`, new Date(sent).toISOString(), 'PyGithub’s times are UTC')
+  })
+
+  test('understands when too much was asked', ownServer, async (t) => {
+    const client = await pyGithubClient(t, await serverUnderTest(t, '--rate-limit', '2'))
+    assert.deepEqual(await client.rateLimit(), { limit: 2, remaining: 2 })
+    await client.login()
+    await client.login()
+    await assert.rejects(client.login(), { status: 403, message: 'RateLimitExceededException' })
+    assert.deepEqual(await client.rateLimit(), { limit: 2, remaining: 0 })
+  })
+})

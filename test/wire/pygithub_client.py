@@ -1,0 +1,86 @@
+"""PyGithub, driven by a test: a JSON request a line on stdin, what came of it a line on stdout."""
+
+import json
+import sys
+import urllib.request
+from itertools import islice
+
+from github import Consts, Github, GithubException
+from github.PaginatedList import PaginatedList
+from github.Repository import Repository
+
+base_url, token = sys.argv[1:]
+MOST_LISTED = 100
+started = {}
+
+
+def github(per_page=30):
+    return Github(token, base_url=base_url, per_page=per_page)
+
+
+def record(migration):
+    return {
+        "id": migration.id,
+        "state": migration.state,
+        "created_at": migration.created_at.isoformat(),
+    }
+
+
+def login():
+    return github().get_user().login
+
+
+def start(repositories, lock):
+    migration = github().get_user().create_migration(repositories, lock_repositories=lock)
+    started[migration.id] = migration
+    return record(migration)
+
+
+def list_migrations(per_page):
+    migrations = github(per_page).get_user().get_migrations()
+    return [migration.id for migration in islice(migrations, MOST_LISTED)]
+
+
+def status(id):
+    started[id].get_status()
+    return record(started[id])
+
+
+def repositories(id, per_page):
+    # PyGithub has no method for this list, but its pager can be pointed at it.
+    requester = started[id]._requester
+    requester.per_page = per_page
+    headers = {"Accept": Consts.mediaTypeMigrationPreview}
+    listed = PaginatedList(Repository, requester, f"{started[id].url}/repositories", None, headers)
+    return [repository.full_name for repository in listed]
+
+
+def download(id, file):
+    urllib.request.urlretrieve(started[id].get_archive_url(), file)
+
+
+def unlock(id, name):
+    started[id].unlock_repo(name)
+
+
+def delete_archive(id):
+    started[id].delete()
+
+
+def rate_limit():
+    core = github().get_rate_limit().core
+    return {"limit": core.limit, "remaining": core.remaining}
+
+
+OPERATIONS = [
+    login, start, list_migrations, status, repositories, download, unlock, delete_archive, rate_limit
+]
+by_name = {operation.__name__: operation for operation in OPERATIONS}
+
+for line in sys.stdin:
+    name, arguments = json.loads(line)
+    try:
+        answer = {"done": by_name[name](*arguments)}
+    except GithubException as refusal:
+        answer = {"refused": type(refusal).__name__, "status": refusal.status}
+    print(json.dumps(answer), flush=True)

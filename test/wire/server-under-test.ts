@@ -1,0 +1,75 @@
+import type { TestContext } from 'node:test'
+import { PREVIEW, startService } from '../support/service.ts'
+import { makeRepositories } from './git-repositories.ts'
+import { type Answer, type Headers, send } from './http-request.ts'
+
+/** A server that is known by its address alone, and someone who may ask it. */
+export interface ServerUnderTest {
+  url: string
+  token: string
+  /** Repositories that the token's owner may migrate: at least two. */
+  repositories: string[]
+  /** A request as most clients make it; an undefined header is not sent. */
+  ask(method: string, path: string, more?: { headers?: Headers; body?: unknown }): Promise<Answer>
+}
+
+/** Unlike each other where records may be: with and without a licence, a language, a template. */
+const HOST = {
+  'alice/garden': { 'godwit.templateRepository': 'alice/atlas', 'godwit.topic': 'birds' },
+  'alice/atlas': { 'godwit.isTemplate': 'true', 'godwit.license': 'MIT', 'godwit.language': 'C' },
+  'alice/letters': { 'gitweb.url': 'https://letters.example.com', 'godwit.private': 'false' },
+}
+
+const given = process.env.GODWIT_WIRE_URL?.replace(/\/+$/, '')
+
+/** For a test that needs flags of its own, or nobody else asking at the same time. */
+export const ownServer = { skip: given !== undefined && 'needs a server of its own' }
+
+/** The server at `GODWIT_WIRE_URL`, or one that is started for this test. */
+export async function serverUnderTest(
+  t: TestContext,
+  ...flags: string[]
+): Promise<ServerUnderTest> {
+  if (given !== undefined) return givenServer(given)
+  const host = await makeRepositories(HOST)
+  // Registered last, so that nobody writes to the repositories any more when they are removed.
+  const service = await startService(t, { repositories: host.root, flags }).finally(() =>
+    t.after(host.remove),
+  )
+  return known(service.url, await service.token('alice'), Object.keys(HOST))
+}
+
+async function givenServer(url: string): Promise<ServerUnderTest> {
+  const token = process.env.GODWIT_WIRE_TOKEN
+  if (!token) throw new Error('GODWIT_WIRE_URL is set, GODWIT_WIRE_TOKEN is not')
+  const server = known(url, token, [])
+  const named = process.env.GODWIT_WIRE_REPOSITORIES?.split(',') ?? (await onceMigrated(server))
+  if (named.length < 2) throw new Error('name two repositories in GODWIT_WIRE_REPOSITORIES')
+  return { ...server, repositories: named }
+}
+
+/** What a migration took once, another can take. */
+async function onceMigrated({ ask }: ServerUnderTest): Promise<string[]> {
+  const { body } = await ask('GET', '/user/migrations?per_page=100')
+  const migrations = JSON.parse(body) as { repositories: { full_name: string }[] }[]
+  const several = migrations.find(({ repositories }) => repositories.length > 1)
+  return several?.repositories.slice(0, 3).map(({ full_name }) => full_name) ?? []
+}
+
+function known(url: string, token: string, repositories: string[]): ServerUnderTest {
+  const usual = {
+    accept: PREVIEW,
+    authorization: `bearer ${token}`,
+    'user-agent': 'godwit-wire-tests',
+  }
+  return {
+    url,
+    token,
+    repositories,
+    ask: (method, path, { headers, body } = {}) =>
+      send(method, path.startsWith('http') ? path : `${url}${path}`, {
+        headers: { ...usual, ...headers },
+        ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+      }),
+  }
+}

@@ -1,4 +1,3 @@
-import { sql } from 'kysely'
 import type { Db } from '../db/connect.ts'
 import type { RepositoryName } from '../repositories/repository-store.ts'
 
@@ -88,23 +87,19 @@ export async function repositoriesToSettle(db: Db): Promise<number[]> {
   return rows.map((row) => row.repository_id)
 }
 
-export interface LockOfRepository extends RepositoryName {
+interface WantedLock extends RepositoryName {
   isHeld: boolean
 }
 
-/**
- * What should stand at the source. The repository's row is locked until the transaction ends, so two who settle the same
- * one take turns, and the later sees what the earlier did.
- */
-export async function lockToSettle(tx: Db, repositoryId: number): Promise<LockOfRepository> {
-  await sql`update repositories set name = name where id = ${repositoryId}`.execute(tx)
-  const { name, login } = await tx
+/** What should stand at the source now. */
+export async function wantedLock(db: Db, repositoryId: number): Promise<WantedLock> {
+  const { name, login } = await db
     .selectFrom('repositories')
     .innerJoin('accounts', 'accounts.id', 'owner_id')
     .select(['repositories.name', 'accounts.login'])
     .where('repositories.id', '=', repositoryId)
     .executeTakeFirstOrThrow()
-  const held = await tx
+  const held = await db
     .selectFrom('repository_locks')
     .select('migration_id')
     .where('repository_id', '=', repositoryId)
@@ -114,10 +109,15 @@ export async function lockToSettle(tx: Db, repositoryId: number): Promise<LockOf
   return { owner: login, name, isHeld: held !== undefined }
 }
 
-export async function forgetReleasedLocks(tx: Db, repositoryId: number): Promise<void> {
-  await tx
+/** Those that were released before the source was brought in line. */
+export async function forgetReleasedLocks(
+  db: Db,
+  repositoryId: number,
+  releasedUntil: number,
+): Promise<void> {
+  await db
     .deleteFrom('repository_locks')
     .where('repository_id', '=', repositoryId)
-    .where('released_at', 'is not', null)
+    .where('released_at', '<=', releasedUntil)
     .execute()
 }

@@ -10,10 +10,10 @@ import { migrationToExport } from './export-store.ts'
 import {
   forgetReleasedLocks,
   heldLocks,
-  lockToSettle,
   releaseExpiredLocks,
   releaseLocks,
   repositoriesToSettle,
+  wantedLock,
 } from './lock-store.ts'
 import { findMigration } from './migration-store.ts'
 import { NotFound } from './refusals.ts'
@@ -36,12 +36,17 @@ const LOOK_EVERY_MS = 50
 export async function settleLock(parts: LockParts, repositoryId: number): Promise<void> {
   const { db, source } = parts
   if (!source) return askWorker(parts, repositoryId)
-  await db.transaction().execute(async (tx) => {
-    const { owner, name, isHeld } = await lockToSettle(tx, repositoryId)
-    const repository = await source.find(owner, name)
+  const asOf = parts.now()
+  let { isHeld, ...name } = await wantedLock(db, repositoryId)
+  for (;;) {
+    const repository = await source.find(name.owner, name.name)
     if (repository) await (isHeld ? source.lock(repository) : source.unlock(repository))
-    await forgetReleasedLocks(tx, repositoryId)
-  })
+    // Others may settle the same repository: whoever looks last after acting finds it as it should be.
+    const { isHeld: isHeldNow } = await wantedLock(db, repositoryId)
+    if (isHeldNow === isHeld) break
+    isHeld = isHeldNow
+  }
+  await forgetReleasedLocks(db, repositoryId, asOf)
 }
 
 async function askWorker({ db, queue, now }: LockParts, repositoryId: number): Promise<void> {

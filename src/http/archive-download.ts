@@ -8,7 +8,7 @@ import { archiveSegments, findArchive } from '../migrations/archive-store.ts'
 import { NotFound } from '../migrations/refusals.ts'
 import type { ArchiveLinks } from './archive-link.ts'
 import { byteRange } from './byte-range.ts'
-import { downloadArchive as operation } from './openapi-migrations.ts'
+import { downloadArchive as operation } from './description/openapi-migrations.ts'
 import { invalidLink } from './refusals.ts'
 
 export interface DownloadParts {

@@ -3,7 +3,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import type { Db } from '../db/connect.ts'
 import { countUnfinishedByState, readTallies } from '../migrations/tally-store.ts'
 import type { Queue } from '../queue/queue.ts'
-import { getMetrics } from './openapi-service.ts'
+import { getMetrics } from './description/openapi-service.ts'
 
 export interface MetricsParts {
   db: Db

@@ -8,8 +8,8 @@ import {
 } from 'rate-limiter-flexible'
 import type { Viewer } from '../accounts/account.ts'
 import { viewerOf } from './authenticate.ts'
+import { getRateLimit } from './description/openapi-service.ts'
 import { answer } from './json-answer.ts'
-import { getRateLimit } from './openapi-service.ts'
 import { rateLimited, tooManyFailures } from './refusals.ts'
 
 const HOUR = 3600

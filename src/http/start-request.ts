@@ -1,6 +1,6 @@
 import type { MigrationOptions } from '../migrations/migration.ts'
 import type { StartRequest } from '../migrations/start-migration.ts'
-import { flag, listOf, text } from './json-schema.ts'
+import { flag, listOf, text } from './description/json-schema.ts'
 
 /** The body of a start request on the wire. Its schema below has checked it before a handler sees it. */
 export interface StartBody extends Partial<Record<Flag, boolean>> {

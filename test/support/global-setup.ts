@@ -1,13 +1,17 @@
 import { type Cluster, startCluster } from './postgres.ts'
+import { serveObjectStore } from './radosgw.ts'
 
 let cluster: Cluster | undefined
+let objects: Awaited<ReturnType<typeof serveObjectStore>> | undefined
 
-/** One PostgreSQL for the whole run; every test makes its own database in it. */
+/** One PostgreSQL for the whole run, and one object store if a test asks for it; every test has its own room in them. */
 export async function globalSetup(): Promise<void> {
   cluster = await startCluster()
   process.env.GODWIT_TEST_POSTGRES = cluster.url
+  objects = await serveObjectStore()
+  process.env.GODWIT_TEST_OBJECT_STORE = objects.url
 }
 
 export async function globalTeardown(): Promise<void> {
-  await cluster?.stop()
+  await Promise.all([cluster?.stop(), objects?.stop()])
 }

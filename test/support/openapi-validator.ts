@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createRequire } from 'node:module'
 
-export interface MediaType {
+interface MediaType {
   schema: object
   examples?: Record<string, { $ref: string }>
 }
@@ -9,7 +9,7 @@ export interface DescribedAnswer {
   headers?: Record<string, unknown>
   content?: Record<string, MediaType>
 }
-export interface DescribedOperation {
+interface DescribedOperation {
   operationId: string
   security?: unknown[]
   requestBody?: { content: Record<string, { schema: { examples: unknown[] } }> }

@@ -11,7 +11,7 @@ import { temporaryDirectory } from './odd-repositories.ts'
 
 const GODWIT = new URL('../../bin/godwit', import.meta.url).pathname
 
-export interface Ended {
+interface Ended {
   code: number | null
   stdout: Buffer
   stderr: string
@@ -19,10 +19,16 @@ export interface Ended {
   said: string
 }
 
+interface Running {
+  kill(signal: NodeJS.Signals): void
+  ended: Promise<Ended>
+}
+
 /** A desk of one's own to run commands at: a folder, and a place for temporary files that tells what was left there. */
 export interface Desk {
   folder: string
   godwit(args: readonly string[], input?: Buffer): Promise<Ended>
+  start(args: readonly string[], input?: Buffer): Running
   /** Whatever commands have left behind: temporary files, and hidden ones in the folder. */
   leftovers(): Promise<string[]>
 }
@@ -31,9 +37,12 @@ export async function desk(t: Pick<TestContext, 'after'>): Promise<Desk> {
   const base = temporaryDirectory(t)
   const [folder, temporary] = [join(base, 'folder'), join(base, 'temporary')]
   for (const each of [folder, temporary]) await mkdir(each)
+  const start: Desk['start'] = (args, input) =>
+    run(args, folder, { ...process.env, TMPDIR: temporary }, input)
   return {
     folder,
-    godwit: (args, input) => run(args, folder, { ...process.env, TMPDIR: temporary }, input),
+    start,
+    godwit: (args, input) => start(args, input).ended,
     async leftovers() {
       const hidden = (await readdir(folder, { recursive: true })).filter((path) =>
         /(^|\/)\./.test(path),
@@ -48,17 +57,17 @@ function run(
   cwd: string,
   env: NodeJS.ProcessEnv,
   input: Buffer = Buffer.alloc(0),
-): Promise<Ended> {
-  return new Promise((resolve) => {
-    const options = { cwd, env, encoding: 'buffer', maxBuffer: 1 << 28 } as const
-    const child = execFile(GODWIT, args, options, (_error, stdout, stderr) => {
-      const said = `${stdout.toString('latin1')}\n${stderr}`
-      resolve({ code: child.exitCode, stdout, stderr: stderr.toString(), said })
-    })
-    // A command that has no use for its input may end before it is all there.
-    child.stdin?.on('error', () => {})
-    child.stdin?.end(input)
+): Running {
+  const ended = Promise.withResolvers<Ended>()
+  const options = { cwd, env, encoding: 'buffer', maxBuffer: 1 << 28 } as const
+  const child = execFile(GODWIT, args, options, (_error, stdout, stderr) => {
+    const said = `${stdout.toString('latin1')}\n${stderr}`
+    ended.resolve({ code: child.exitCode, stdout, stderr: stderr.toString(), said })
   })
+  // A command that has no use for its input may end before it is all there.
+  child.stdin?.on('error', () => {})
+  child.stdin?.end(input)
+  return { kill: (signal) => child.kill(signal), ended: ended.promise }
 }
 
 export interface PlainEntry {
@@ -92,7 +101,7 @@ export interface ForgedEntry {
 const MODIFIED_AT = Date.UTC(2001, 0, 1)
 
 /** A tar in one gzip member, whose checksum is right whatever is in it. */
-export async function writeArchive(
+async function writeArchive(
   file: string,
   entries: readonly (PlainEntry | ForgedEntry)[],
 ): Promise<void> {

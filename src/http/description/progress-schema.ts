@@ -1,4 +1,11 @@
-import type { RepositoryState } from '../migrations/progress.ts'
+import type { RepositoryState } from '../../migrations/progress.ts'
+import type {
+  forecastJson,
+  progressJson,
+  reportJson,
+  repositoryProgressJson,
+  totalsJson,
+} from '../progress-json.ts'
 import {
   all,
   count,
@@ -12,13 +19,6 @@ import {
   textOrNull,
 } from './json-schema.ts'
 import { migrationStates } from './migration-schema.ts'
-import type {
-  forecastJson,
-  progressJson,
-  reportJson,
-  repositoryProgressJson,
-  totalsJson,
-} from './progress-json.ts'
 
 const countOrNull = { type: ['integer', 'null'], minimum: 0 }
 const momentOrNull = { ...moment, type: ['string', 'null'] }

@@ -1,3 +1,4 @@
+import { startBodySchema } from '../start-request.ts'
 import { address, text } from './json-schema.ts'
 import {
   json,
@@ -8,7 +9,6 @@ import {
   several,
   withHeaders,
 } from './openapi-operation.ts'
-import { startBodySchema } from './start-request.ts'
 
 const notFound = refusal('not-found')
 const notModified = refusal('not-modified')

@@ -1,6 +1,6 @@
+import { startBodySchema } from '../start-request.ts'
 import { text } from './json-schema.ts'
 import { type Answer, json, type Operation, one, parameter, refusal } from './openapi-operation.ts'
-import { startBodySchema } from './start-request.ts'
 
 const notFound = refusal('not-found')
 const own = 'An extension of this server.'

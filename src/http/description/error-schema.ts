@@ -1,4 +1,4 @@
-import type { Fault } from '../migrations/refusals.ts'
+import type { Fault } from '../../migrations/refusals.ts'
 import { address, count, listOf, recordOf, text } from './json-schema.ts'
 
 const codes = [

@@ -1,4 +1,5 @@
-import type { extendedRepositoryJson, plainRepositoryJson } from './github-json.ts'
+import type { extendedRepositoryJson, plainRepositoryJson } from '../github-json.ts'
+import type { licenseJson } from '../license-json.ts'
 import {
   address,
   addressOrNull,
@@ -14,7 +15,6 @@ import {
   text,
   textOrNull,
 } from './json-schema.ts'
-import type { licenseJson } from './license-json.ts'
 import { repositoryAddressesSchema } from './repository-addresses-schema.ts'
 
 export const licenseSchema = recordOf<ReturnType<typeof licenseJson>>(

@@ -1,12 +1,12 @@
-import type { Account } from '../accounts/account.ts'
-import type { Migration } from '../migrations/migration.ts'
-import type { Forecast } from '../migrations/preflight.ts'
-import type { Progress } from '../migrations/progress.ts'
-import { reportOf } from '../migrations/report.ts'
-import { factsOfUnreadable, type RepositoryFacts } from '../repositories/facts.ts'
-import { currentUserJson } from './current-user.ts'
-import { migrationJson, plainRepositoryJson, type Rendering } from './github-json.ts'
-import { forecastJson, progressJson, reportJson } from './progress-json.ts'
+import type { Account } from '../../accounts/account.ts'
+import type { Migration } from '../../migrations/migration.ts'
+import type { Forecast } from '../../migrations/preflight.ts'
+import type { Progress } from '../../migrations/progress.ts'
+import { reportOf } from '../../migrations/report.ts'
+import { factsOfUnreadable, type RepositoryFacts } from '../../repositories/facts.ts'
+import { currentUserJson } from '../current-user.ts'
+import { migrationJson, plainRepositoryJson, type Rendering } from '../github-json.ts'
+import { forecastJson, progressJson, reportJson } from '../progress-json.ts'
 import {
   invalidLink,
   previewMissing,
@@ -14,7 +14,7 @@ import {
   rateLimited,
   requiresAuthentication,
   unparsableBody,
-} from './refusals.ts'
+} from '../refusals.ts'
 
 const AT = Date.UTC(2026, 4, 4, 9, 30)
 

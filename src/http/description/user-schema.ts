@@ -1,6 +1,6 @@
-import { accountTypes } from '../accounts/account.ts'
-import type { currentUserJson } from './current-user.ts'
-import type { userJson } from './github-json.ts'
+import { accountTypes } from '../../accounts/account.ts'
+import type { currentUserJson } from '../current-user.ts'
+import type { userJson } from '../github-json.ts'
 import {
   address,
   addressOrNull,

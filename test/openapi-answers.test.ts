@@ -1,0 +1,198 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { type GitHost, gitHost } from './support/git-host.ts'
+import {
+  type DescribedAnswer,
+  type Description,
+  type Operation,
+  openApiValidator,
+} from './support/openapi-validator.ts'
+import { startService, untilEnded } from './support/service.ts'
+import { slowGit } from './support/slow-git.ts'
+
+/** Headers that a description must not keep to itself. */
+const TELLING =
+  /^(etag|link|location|retry-after|content-range|content-disposition|accept-ranges|x-github-.+|x-ratelimit-.+)$/
+
+const PAGES = ['/healthz', '/readyz', '/metrics', '/docs', '/openapi.json']
+
+interface Asked {
+  method?: string
+  body?: unknown
+  headers?: Record<string, string>
+  token?: string
+}
+
+/** A service and its own description, which every answer is held against. */
+async function describedService(t: TestContext) {
+  const host = await gitHost()
+  t.after(host.remove)
+  await makeRepositories(host)
+  const git = await slowGit()
+  t.after(git.remove)
+  const service = await startService(t, { repositories: host.root, flags: ['--git', git.program] })
+  const alice = await service.token('alice')
+  const document = (await (await fetch(`${service.url}/openapi.json`)).json()) as Description
+  const validator = openApiValidator(document)
+  const seen = new Set<string>()
+
+  /** Asks, checks the answer's status, type, headers and body against the description, and returns it. */
+  async function ask(expected: number, path: string, asked: Asked = {}): Promise<Response> {
+    const { method = 'GET', body, headers = {}, token = alice } = asked
+    const answer = await service.call(token, path, {
+      method,
+      headers,
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    })
+    const what = `${method} ${path} → ${answer.status}`
+    assert.equal(answer.status, expected, what)
+    const operation = operationFor(validator.operations, method, new URL(answer.url).pathname)
+    const response = operation.responses[answer.status]
+    assert.ok(response, `${what} is not described`)
+    seen.add(`${operation.operationId} ${answer.status}`)
+    await check(answer.clone(), validator.lookup<DescribedAnswer>(response), what)
+    return answer
+  }
+
+  async function check(answer: Response, described: DescribedAnswer, what: string): Promise<void> {
+    const { content = {}, headers = {} } = described
+    const told = [...answer.headers.keys()].filter((name) => TELLING.test(name))
+    assert.deepEqual(
+      told.filter((name) => !(name in headers)),
+      [],
+      `headers of ${what}`,
+    )
+    const text = await answer.text()
+    if (text === '') return assert.deepEqual(content, {}, what)
+    const type = answer.headers.get('content-type')!.split(';')[0]!
+    const { schema } = content[type] ?? assert.fail(`${what}: ${type} is not described`)
+    validator.assertValid(schema, type.endsWith('json') ? JSON.parse(text) : text, what)
+  }
+
+  return { service, alice, git, ask, seen, operations: validator.operations }
+}
+
+async function makeRepositories(host: GitHost): Promise<void> {
+  await host.repository('alice/site', {
+    files: { 'a.ts': 'export {}\n' },
+    public: true,
+    config: { 'godwit.license': 'MIT', 'godwit.templateRepository': 'alice/mould' },
+  })
+  await host.repository('alice/mould', {
+    files: { a: '1' },
+    config: { 'godwit.isTemplate': 'true' },
+  })
+  await host.repository('alice/broken', { files: { a: '1' } })
+  await host.loseObjects('alice/broken')
+}
+
+/** The one whose path has the fewest parameters, as OpenAPI tells them apart. */
+function operationFor(operations: Operation[], method: string, pathname: string): Operation {
+  const matching = operations.filter(
+    (each) =>
+      each.method === method &&
+      new RegExp(`^${each.path.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(
+        pathname,
+      ),
+  )
+  const parameters = ({ path }: Operation) => path.split('{').length
+  const [first] = matching.sort((a, b) => parameters(a) - parameters(b))
+  return first ?? assert.fail(`${method} ${pathname} is not described`)
+}
+
+test('every answer of every operation is as described', async (t) => {
+  const { service, alice, git, ask, seen, operations } = await describedService(t)
+  const post = (body: unknown = {}) => ({ method: 'POST', body })
+  const start = { repositories: ['site', 'mould'], lock_repositories: true }
+
+  await ask(201, '/user/migrations', post({ repositories: ['site'] }))
+  // It waits for git until it is told otherwise.
+  await ask(422, '/user/migrations/1/retry', post())
+  await ask(200, '/user/migrations/1/cancel', post())
+  await git.hurry()
+
+  await ask(200, '/user/migrations/preflight', post({ repositories: ['site', 'broken'] }))
+  await ask(422, '/user/migrations/preflight', post({ repositories: [] }))
+  await ask(422, '/user/migrations', post({ repositories: ['site', 7, 'none'] }))
+  await ask(422, '/user/migrations', post({ repositories: ['site', 'none'] }))
+  const started = await ask(201, '/user/migrations', post(start))
+  const { id } = (await started.json()) as { id: number }
+  const path = `/user/migrations/${id}`
+  await ask(204, `${path}/repos/site/lock`, { method: 'DELETE' })
+  await ask(404, `${path}/repos/site/lock`, { method: 'DELETE' })
+  assert.equal((await untilEnded(service, alice, id)).state, 'exported')
+  await seeAll(ask, path)
+  await download(ask, path)
+  await steer(ask, path)
+
+  await ask(200, '/user')
+  await ask(200, '/rate_limit')
+  for (const page of PAGES) await ask(200, page)
+  for (const url of ['/user', '/user/migrations', path, `${path}/repositories`, '/docs']) {
+    const etag = (await ask(200, url)).headers.get('etag')!
+    await ask(304, url, { headers: { 'if-none-match': etag } })
+  }
+  await ask(400, '/user', { headers: { 'x-github-api-version': '1999-01-01' } })
+  await ask(415, '/user/migrations', { headers: { accept: 'application/json' } })
+
+  const unseen = operations.filter(
+    ({ operationId }) => ![...seen].some((each) => each.startsWith(`${operationId} 2`)),
+  )
+  // Its success is a redirection.
+  assert.deepEqual(
+    unseen.map(({ operationId }) => operationId),
+    ['migrations/get-archive-for-authenticated-user'],
+  )
+})
+
+type Ask = Awaited<ReturnType<typeof describedService>>['ask']
+
+/** Paging and leaving out never refuse, whatever they are given. */
+async function seeAll(ask: Ask, path: string): Promise<void> {
+  const nonsense = ['', '?per_page=abc', '?per_page=-1&page=0', '?per_page=1', '?page[]=x&page=2.5']
+  for (const query of nonsense) {
+    await ask(200, `/user/migrations${query}`)
+    await ask(200, `${path}/repositories${query}`)
+    await ask(200, path.replace('/migrations', '').concat('/repositories', query))
+  }
+  for (const query of ['', '?exclude=repositories', '?exclude[]=a&exclude=b', '?exclude[x]=1']) {
+    await ask(200, `${path}${query}`)
+  }
+  for (const missing of ['', '/repositories', '/archive', '/progress', '/report']) {
+    await ask(404, `/user/migrations/99${missing}`)
+  }
+}
+
+async function download(ask: Ask, path: string): Promise<void> {
+  const redirected = await ask(302, `${path}/archive`)
+  const link = redirected.headers.get('location')!
+  await ask(200, link)
+  await ask(206, link, { headers: { range: 'bytes=0-9' } })
+  await ask(416, link, { headers: { range: 'bytes=999999999-' } })
+  await ask(403, `${link}0`)
+  await ask(204, `${path}/archive`, { method: 'DELETE' })
+  await ask(404, `${path}/archive`, { method: 'DELETE' })
+  await ask(404, link)
+}
+
+async function steer(ask: Ask, path: string): Promise<void> {
+  await ask(200, `${path}/progress`)
+  await ask(200, `${path}/progress`, { headers: { accept: 'text/event-stream' } })
+  await ask(204, `${path}/progress`, {
+    headers: { accept: 'text/event-stream', 'last-event-id': '99' },
+  })
+  await ask(200, `${path}/report`)
+  await ask(200, `${path}/report`, { headers: { accept: 'text/plain' } })
+  await ask(422, `${path}/cancel`, { method: 'POST' })
+  const retried = await ask(201, `${path}/retry`, { method: 'POST' })
+  assert.ok(retried.headers.get('location'))
+}
+
+test('a token is asked for wherever the description says so, and nowhere else', async (t) => {
+  const { service, operations } = await describedService(t)
+  for (const { method, path, security, operationId } of operations) {
+    const url = `${service.url}${path.replaceAll(/\{\w+\}/g, '1')}`
+    const { status } = await fetch(url, { method })
+    assert.equal(status === 401, security === undefined, operationId)
+  }
+})

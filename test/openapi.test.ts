@@ -1,0 +1,195 @@
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { createRequire } from 'node:module'
+import { describe, test } from 'node:test'
+import { pathToFileURL } from 'node:url'
+import {
+  extendedRepositoryJson,
+  migrationJson,
+  plainRepositoryJson,
+  userJson,
+} from '../src/http/github-json.ts'
+import type { MediaTypeOptions } from '../src/http/media-type.ts'
+import type { Migration } from '../src/migrations/migration.ts'
+import {
+  addresses,
+  describingServer,
+  descriptionOf,
+  rendering,
+  routesOf,
+  USUAL,
+} from './support/describing-server.ts'
+import { alice, repositoryFacts } from './support/facts.ts'
+import { openApiValidator } from './support/openapi-validator.ts'
+
+describe('the description of the API', () => {
+  test('names every route of the server, and nothing else', async (t) => {
+    const { app, routes: added } = routesOf(() => describingServer(t))
+    const { operations } = openApiValidator(await descriptionOf(app))
+    const routes = added.map(({ method, url }) => `${method} ${url}`)
+
+    // Every GET is a HEAD too, browsers ask OPTIONS of anything, and the API stands a second time under a prefix.
+    const implied = /^HEAD |^OPTIONS \/\*$| \/api\/v3(\/|$)/
+    const own = routes.filter((route) => !implied.test(route))
+    const described = operations.map(({ method, path }) => `${method} ${path}`)
+    const inBraces = own.map((route) => route.replaceAll(/:(\w+)/g, '{$1}'))
+    assert.ok(described.length > 0)
+    assert.deepEqual(described.sort(), inBraces.sort())
+    const ids = operations.map(({ operationId }) => operationId)
+    assert.equal(new Set(ids).size, ids.length)
+  })
+
+  test('costs a request nothing: only bodies are checked, and no answer is serialized by it', async (t) => {
+    const { app, routes } = routesOf(() => describingServer(t))
+    await app.ready()
+    const heeded = routes.flatMap(({ schema }) =>
+      ['querystring', 'query', 'params', 'headers', 'response'].filter(
+        (key) => key in (schema ?? {}),
+      ),
+    )
+    assert.deepEqual(heeded, [])
+    const bodies = routes.filter(({ schema }) => schema?.body).map(({ url }) => url)
+    assert.deepEqual(bodies.sort(), [
+      '/api/v3/user/migrations',
+      '/api/v3/user/migrations/preflight',
+      '/user/migrations',
+      '/user/migrations/preflight',
+    ])
+  })
+
+  const linter = findLinter()
+  for (const mediaType of [USUAL, { vendor: 'acme', preview: 'optional' }] as const) {
+    const { vendor, preview } = mediaType
+    test(`is OpenAPI 3.1 without a blemish: ${vendor}, ${preview}`, needs(linter), async (t) => {
+      const app = describingServer(t, mediaType)
+      const { createConfig, lintFromString } = await import(pathToFileURL(linter!).href)
+      const problems: { ruleId: string; location: { pointer: string }[] }[] = await lintFromString({
+        source: (await app.inject('/openapi.json')).body,
+        absoluteRef: 'openapi.json',
+        config: await createConfig({ extends: ['recommended-strict'] }),
+      })
+      const found = problems.map(({ ruleId, location }) => `${ruleId} ${location[0]?.pointer}`)
+      assert.deepEqual(found.sort(), MEANT.toSorted())
+    })
+  }
+
+  test('has examples that it allows', async (t) => {
+    const validator = openApiValidator(await descriptionOf(describingServer(t)))
+    let count = 0
+    for (const { operationId, requestBody, responses } of validator.operations) {
+      for (const { schema } of Object.values(requestBody?.content ?? {})) {
+        for (const example of schema.examples) validator.assertValid(schema, example, operationId)
+      }
+      for (const [status, answer] of Object.entries(responses)) {
+        const { content = {} } = validator.lookup(answer)
+        for (const { schema, examples = {} } of Object.values(content)) {
+          for (const example of Object.values(examples)) {
+            const { value } = validator.lookup<{ value?: unknown }>(example)
+            validator.assertValid(schema, value, `${operationId} ${status}`)
+            count++
+          }
+        }
+      }
+    }
+    assert.ok(count > 50, `${count} examples`)
+  })
+
+  test('allows whatever facts can be rendered to, and not a field more', async (t) => {
+    const { assertValid } = openApiValidator(await descriptionOf(describingServer(t)))
+    const is = (name: string, value: unknown) =>
+      assertValid({ $ref: `#/components/schemas/${name}` }, value, name)
+    is('user', userJson(alice, addresses))
+    is('user', userJson({ ...alice, type: 'Organization', siteAdmin: true }, addresses))
+    const nothing = { homepage: null, language: null, license: null, description: '', topics: [] }
+    const template = repositoryFacts({ id: 8, name: 'mould' })
+    for (const facts of [nothing, { template }, { private: true }, { mirrorOf: 'git://a.b/c' }]) {
+      const repository = repositoryFacts(facts)
+      is('repository', plainRepositoryJson(repository, addresses))
+      is('extended-repository', extendedRepositoryJson(repository, addresses))
+      for (const archiveExpiresAt of [null, 1]) {
+        is('migration', migrationJson({ ...migration, archiveExpiresAt }, [repository], rendering))
+      }
+    }
+    assert.throws(() => is('user', { ...userJson(alice, addresses), password: 'x' }), /password/)
+    assert.throws(() => is('repository', extendedRepositoryJson(template, addresses)), /license/)
+  })
+
+  test('tells what the operator has chosen', async (t) => {
+    const text = async (mediaType: MediaTypeOptions) =>
+      JSON.stringify(await descriptionOf(describingServer(t, mediaType)))
+    assert.match(await text(USUAL), /"mediaType":"application\/vnd\.github\.[^}]*"required":true/)
+    const other = await text({ vendor: 'acme', preview: 'optional' })
+    assert.match(other, /"mediaType":"application\/vnd\.acme\.[^}]*"required":false/)
+    assert.match(other, /x-acme-request-id/)
+    assert.doesNotMatch(other, /x-github-/)
+  })
+})
+
+test('the page shows every operation, needs nothing else, and allows nothing else', async (t) => {
+  const app = describingServer(t)
+  const { operations } = openApiValidator(await descriptionOf(app))
+  const { body: page, headers } = await app.inject('/docs')
+  const anchors = [...page.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id)
+  for (const { operationId } of operations)
+    assert.ok(anchors.includes(operationId.replace('/', '-')))
+  for (const [, target] of page.matchAll(/ href="#([^"]+)"/g)) assert.ok(anchors.includes(target!))
+  assert.match(page, /curl \\\n {2}--header &quot;authorization: bearer \$TOKEN&quot;/)
+
+  assert.doesNotMatch(page, /<script|<link|<img|<iframe|@import|url\(|\ssrc=|\sstyle=|\son\w+=/i)
+  const style = /<style>([\s\S]*)<\/style>/.exec(page)?.[1] ?? ''
+  const digest = createHash('sha256').update(style).digest('base64')
+  assert.equal(
+    headers['content-security-policy'],
+    `default-src 'none'; style-src 'sha256-${digest}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+  )
+  const again = await app.inject({ url: '/docs', headers: { 'if-none-match': headers.etag } })
+  assert.deepEqual([again.statusCode, again.body], [304, ''])
+})
+
+/** Where the linter would have it otherwise: paths and statuses that are this API's own, and pages that refuse nobody. */
+const MEANT = [
+  'no-ambiguous-paths #/paths/~1user~1{migration_id}~1repositories',
+  'operation-2xx-response #/paths/~1user~1migrations~1{migration_id}~1archive/get/responses',
+  ...['openapi.json', 'docs', 'healthz', 'readyz', 'metrics'].map(
+    (page) => `operation-4xx-response #/paths/~1${page}/get/responses`,
+  ),
+]
+
+const migration: Migration = {
+  id: 79,
+  guid: '0b989ba4-242f-11e5-81e1-c7b6966d2516',
+  owner: alice,
+  options: {
+    lockRepositories: true,
+    excludeMetadata: false,
+    excludeGitData: false,
+    excludeAttachments: false,
+    excludeReleases: false,
+    excludeOwnerProjects: false,
+    orgMetadataOnly: false,
+    allowPartial: false,
+  },
+  state: 'exported',
+  reason: null,
+  repositoryCount: 1,
+  version: 1,
+  createdAt: Date.UTC(2026, 10, 14),
+  updatedAt: Date.UTC(2026, 6, 14),
+  archiveExpiresAt: null,
+}
+
+/** It is installed among the clients of test/wire. */
+function findLinter(): string | undefined {
+  try {
+    const { resolve } = createRequire(new URL('wire/package.json', import.meta.url))
+    return resolve('@redocly/openapi-core')
+  } catch {
+    return undefined
+  }
+}
+
+/** Absent, its test is skipped by name, except in CI, where it fails. */
+function needs(program: string | undefined): { skip: string | false } {
+  const isSkipped = program === undefined && process.env.CI !== 'true'
+  return { skip: isSkipped && '@redocly/openapi-core is not installed' }
+}

@@ -1,0 +1,57 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import type { TestContext } from 'node:test'
+import type { FastifyInstance, RouteOptions } from 'fastify'
+import { pino } from 'pino'
+import type { MediaTypeOptions } from '../../src/http/media-type.ts'
+import { createServer, type ServerParts } from '../../src/http/server.ts'
+import { offsetTimestamps } from '../../src/http/timestamps.ts'
+import { addressesFrom } from '../../src/repositories/addresses.ts'
+import type { Description } from './openapi-validator.ts'
+
+export const addresses = addressesFrom({
+  baseUrl: 'https://git.host.test/api',
+  webUrl: 'https://git.host.test/{owner}/{name}',
+  cloneUrl: 'https://git.host.test/{owner}/{name}.git',
+  sshUrl: 'git@git.host.test:{owner}/{name}.git',
+})
+export const rendering = {
+  addresses,
+  migrationTime: offsetTimestamps('Europe/Berlin'),
+  edition: '1',
+}
+export const USUAL: MediaTypeOptions = { vendor: 'github', preview: 'required' }
+
+/** A server that can say what it is, and has nothing to do it with. */
+export function describingServer(t: TestContext, mediaType = USUAL): FastifyInstance {
+  const parts: Partial<ServerParts> = {
+    rendering,
+    mediaType,
+    now: Date.now,
+    log: pino({ level: 'silent' }),
+    rateLimit: { perHour: 0, pool: undefined },
+    trustedProxies: [],
+  }
+  const app = createServer(parts as ServerParts)
+  t.after(() => app.close())
+  return app
+}
+
+export async function descriptionOf(app: FastifyInstance): Promise<Description> {
+  return (await app.inject('/openapi.json')).json()
+}
+
+/** The server's routes as fastify knows them, while they are added. */
+export function routesOf(make: () => FastifyInstance): {
+  app: FastifyInstance
+  routes: RouteOptions[]
+} {
+  const routes: RouteOptions[] = []
+  const listen = (message: unknown) =>
+    (message as { fastify: FastifyInstance }).fastify.addHook('onRoute', (route) => {
+      routes.push(route)
+    })
+  subscribe('fastify.initialization', listen)
+  const app = make()
+  unsubscribe('fastify.initialization', listen)
+  return { app, routes }
+}

@@ -1,0 +1,93 @@
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { delimiter, join } from 'node:path'
+import type { TestContext } from 'node:test'
+import { S3 } from '@aws-sdk/client-s3'
+import { freePort } from './free-port.ts'
+import { type ObjectStore, startGateway, startObjectStore } from './radosgw-cluster.ts'
+
+const PROGRAMS = ['ceph', 'ceph-mon', 'ceph-osd', 'radosgw', 'radosgw-admin', 'setpriv']
+
+const isInstalled = PROGRAMS.every((program) =>
+  (process.env.PATH ?? '').split(delimiter).some((folder) => existsSync(join(folder, program))),
+)
+
+/** For tests on the object store: where Ceph is absent they are skipped by name, except in CI, where they fail. */
+export const needsObjectStore: { skip: string | false } = {
+  skip: !isInstalled && process.env.CI !== 'true' && "Ceph's object gateway is not installed",
+}
+
+/** Starts the one object store of the run when the first test asks for it, at the address that this resolves to. */
+export async function serveObjectStore(): Promise<{ url: string; stop(): Promise<void> }> {
+  let started: ReturnType<typeof startObjectStore> | undefined
+  const server = createServer(async (_, response) => {
+    started ??= startObjectStore()
+    try {
+      response.end(JSON.stringify(await started))
+    } catch (error) {
+      response.writeHead(500).end(String(error))
+    }
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    async stop() {
+      server.close()
+      server.closeAllConnections()
+      // One that did not start has told those who asked for it, and left nothing.
+      await (await started?.catch(() => undefined))?.stop()
+    },
+  }
+}
+
+let asked: Promise<ObjectStore> | undefined
+
+/** The shared object store; its keys are in this process's environment, where the SDK looks for them. */
+async function objectStore(): Promise<ObjectStore> {
+  const url = process.env.GODWIT_TEST_OBJECT_STORE
+  if (!url) throw new Error('no object store: run the tests through `npm test`')
+  asked ??= fetch(url).then(async (answer) => {
+    if (!answer.ok) throw new Error(await answer.text())
+    return (await answer.json()) as ObjectStore
+  })
+  const store = await asked
+  process.env.AWS_REGION = 'us-east-1'
+  process.env.AWS_ACCESS_KEY_ID = store.accessKeyId
+  process.env.AWS_SECRET_ACCESS_KEY = store.secretAccessKey
+  return store
+}
+
+export interface TestBucket {
+  endpoint: string
+  bucket: string
+  /** For looking behind the blob store's back. */
+  s3: S3
+}
+
+/** An empty bucket of its own; it goes with the object store. */
+export async function emptyBucket(): Promise<TestBucket> {
+  const { endpoint } = await objectStore()
+  const bucket = `t-${randomBytes(8).toString('hex')}`
+  const s3 = new S3({ endpoint, forcePathStyle: true })
+  await s3.createBucket({ Bucket: bucket })
+  return { endpoint, bucket, s3 }
+}
+
+/** A second way to the same objects, which can be cut off and mended: a gateway of the test's own. */
+export async function ownGateway(t: TestContext) {
+  const { directory } = await objectStore()
+  const port = await freePort()
+  let gateway = await startGateway(directory, port)
+  t.after(() => gateway.kill('SIGKILL'))
+  return {
+    endpoint: gateway.endpoint,
+    kill: () => gateway.kill('SIGKILL'),
+    async restart() {
+      gateway = await startGateway(directory, port)
+    },
+  }
+}

@@ -5,6 +5,7 @@ import { exports } from './0004-exports.ts'
 import { rateLimits } from './0005-rate-limits.ts'
 import { progress } from './0006-progress.ts'
 import { tallies } from './0007-tallies.ts'
+import { composedArchives } from './0008-composed-archives.ts'
 
 export type Engine = 'sqlite' | 'postgres'
 
@@ -22,4 +23,5 @@ export const steps: readonly SchemaStep[] = [
   rateLimits,
   progress,
   tallies,
+  composedArchives,
 ]

@@ -85,6 +85,14 @@ export function postgresAddress(text: string): string {
   return text
 }
 
+/** `s3://bucket` or `s3://bucket/prefix`. */
+export function bucketAddress(text: string): string {
+  if (!/^s3:\/\/[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](\/[\w!.*'()-]+)*\/?$/.test(text)) {
+    throw new Error('must be s3://BUCKET or s3://BUCKET/PREFIX')
+  }
+  return text
+}
+
 export function timeZone(text: string): string {
   try {
     return new Intl.DateTimeFormat('en', { timeZone: text }).resolvedOptions().timeZone && text

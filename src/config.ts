@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os'
 import {
   addressTemplate,
+  bucketAddress,
   duration,
   type Listen,
   lifetime,
@@ -94,6 +95,22 @@ const options = {
     about: 'PostgreSQL instead of the embedded SQLite',
     read: postgresAddress,
     secret: true,
+  },
+  blobs: {
+    argument: 's3://BUCKET/PREFIX',
+    about: 'an S3 bucket instead of the data directory for what is exported',
+    read: bucketAddress,
+  },
+  s3PublicEndpoint: {
+    argument: 'URL',
+    about: 'where clients reach the bucket, if not where Godwit does',
+    read: webAddress,
+  },
+  downloads: {
+    argument: 'redirect|proxy',
+    about: 'whether archives in a bucket are fetched from there or through the API',
+    read: oneOf('redirect', 'proxy'),
+    fallback: 'redirect',
   },
   timeZone: {
     argument: 'ZONE',

@@ -176,6 +176,7 @@ const migration: Migration = {
   createdAt: Date.UTC(2026, 10, 14),
   updatedAt: Date.UTC(2026, 6, 14),
   archiveExpiresAt: null,
+  archiveKey: null,
 }
 
 /** It is installed among the clients of test/wire. */

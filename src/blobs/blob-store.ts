@@ -67,6 +67,25 @@ export interface BlobStore {
   sweepUnfinished(olderThanMs: number): Promise<number>
 }
 
+/** A run of bytes: these, or all of a blob's. */
+export type BlobPart = { bytes: Uint8Array; length: number } | { key: string; length: number }
+
+export interface Presented {
+  filename: string
+  contentType: string
+  expiresInSeconds: number
+}
+
+/** What a store can do besides when its blobs live on a server that clients can reach. */
+export interface Composing {
+  /** A blob of these parts in order, made where they are; whole or absent, and refused, as with `put`. */
+  compose(key: string, parts: readonly BlobPart[], options?: Abortable): Promise<void>
+  /** An address that gives the blob to whoever has it, by GET alone: a credential. It does not look for the blob. */
+  presign(key: string, as: Presented): Promise<string>
+}
+
+export const isComposing = (blobs: BlobStore): blobs is BlobStore & Composing => 'compose' in blobs
+
 const KEY = /^[a-z0-9][a-z0-9-]{0,127}$/
 
 export const isBlobKey = (name: string): boolean => KEY.test(name)

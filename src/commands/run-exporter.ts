@@ -35,6 +35,7 @@ export async function startExporter(
     ...parts,
     segments,
     archiveTtlMs: config.archiveTtl,
+    isComposed: config.downloads === 'redirect',
     generator: `godwit ${VERSION}`,
   })
   const working = queue.work(handlers, {

@@ -45,6 +45,8 @@ function connectPostgres(url: string, onIdleError?: (error: Error) => void): Dat
     types: { getTypeParser: numbersAsNumbers },
   })
   pool.on('error', (error) => onIdleError?.(error))
+  // One that breaks within a transaction fails its next query; unheard, it would end the process before that.
+  pool.on('connect', (client) => client.on('error', () => {}))
   const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })
   return { db, engine: 'postgres', pool, close: () => db.destroy() }
 }

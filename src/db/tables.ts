@@ -84,6 +84,8 @@ export interface MigrationsTable {
   organizations: string | null
   /** Set while there is an archive. */
   archive_expires_at: number | null
+  /** The blob of the whole archive, where there is one. */
+  archive_key: string | null
   started_at: number | null
   ended_at: number | null
 }

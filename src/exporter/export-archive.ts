@@ -34,10 +34,9 @@ export type RepositoryEnd = { facts: RepositoryFacts } & (
   | { outcome: 'omitted'; reason: string }
 )
 
-export interface MadeArchive {
+/** Disposing lets go of what this archive alone needs; the segments of repositories stay, to be found again. */
+export interface MadeArchive extends AsyncDisposable {
   plan: ArchivePlan
-  /** Lets go of what this archive alone needs; the segments of repositories stay, to be found again. */
-  discard(): Promise<void>
 }
 
 /** Not everything could be carried; the message has a line for each repository that could not. */
@@ -70,7 +69,7 @@ export async function exportArchive(
   const { metadata, ...carried } = await writeMetadata(parts, covered, signal)
   return {
     plan: planArchive([metadata, ...carried.repositories]),
-    discard: () => parts.blobs.delete(metadata.key),
+    [Symbol.asyncDispose]: () => parts.blobs.delete(metadata.key),
   }
 }
 

@@ -1,3 +1,7 @@
+import { randomUUID } from 'node:crypto'
+import { composeArchive } from '../archive/compose-archive.ts'
+import { planArchive } from '../archive/plan-archive.ts'
+import { isComposing } from '../blobs/blob-store.ts'
 import type { Db } from '../db/connect.ts'
 import { insertArchive } from '../migrations/archive-store.ts'
 import {
@@ -7,12 +11,14 @@ import {
   organizationsOf,
 } from '../migrations/export-store.ts'
 import type { Migration } from '../migrations/migration.ts'
-import { insertMetadataSegment } from '../migrations/segment-store.ts'
+import { insertMetadataSegment, type SegmentRecord } from '../migrations/segment-store.ts'
 import { fullNameOf } from '../repositories/facts.ts'
 import { type MetadataWriterParts, writeMetadata } from './write-metadata.ts'
 
 export interface SealParts extends MetadataWriterParts {
   archiveTtlMs: number
+  /** Whether clients are to fetch archives from the store itself, where it can give them out. */
+  isComposed: boolean
 }
 
 /** Written to the database with the end of the job, or not at all. */
@@ -34,16 +40,36 @@ export async function sealArchive(
 
   const organizations = await organizationsOf(db, migration)
   const archive = await writeMetadata(parts, { migration, repositories, organizations }, signal)
+  const segments = [archive.metadata, ...archive.repositories]
+  const composed = await composeWhole(parts, segments, signal)
   return {
     async record(tx) {
-      const { metadata } = archive
-      await insertMetadataSegment(tx, metadata, now())
-      const keys = [metadata, ...archive.repositories].map(({ key }) => key)
-      await insertArchive(tx, migration, keys)
+      await insertMetadataSegment(tx, archive.metadata, now())
+      await insertArchive(
+        tx,
+        migration,
+        segments.map(({ key }) => key),
+      )
       const archiveExpiresAt = now() + archiveTtlMs
-      await moveMigration(tx, migration.id, 'exported', { now: now(), archiveExpiresAt })
+      await moveMigration(tx, migration.id, 'exported', {
+        now: now(),
+        archiveExpiresAt,
+        ...composed,
+      })
     },
   }
+}
+
+/** Where the store can, the archive also becomes one object that clients fetch from the store itself. */
+async function composeWhole(
+  { blobs, isComposed }: SealParts,
+  segments: SegmentRecord[],
+  signal: AbortSignal,
+): Promise<{ archiveKey?: string }> {
+  if (!isComposed || !isComposing(blobs)) return {}
+  const archiveKey = randomUUID()
+  await composeArchive(planArchive(segments), blobs, archiveKey, { signal })
+  return { archiveKey }
 }
 
 /** Why there is to be no archive, a line for each repository that could not be carried; undefined when there is. */

@@ -1,6 +1,6 @@
 import type { BlobStore } from '../blobs/blob-store.ts'
 import type { Db } from '../db/connect.ts'
-import { expiredArchives } from '../migrations/archive-store.ts'
+import { archiveKeysAmong, expiredArchives } from '../migrations/archive-store.ts'
 import { removeArchive } from '../migrations/delete-archive.ts'
 import {
   deleteUnnamedSegment,
@@ -39,8 +39,11 @@ export async function sweepOrphans(
   const before = now() - olderThanMs
   let some: string[] = []
   const removeSome = async () => {
-    const known = await segmentsByKey(db, some)
-    for (const key of some) if (!known.has(key)) await blobs.delete(key)
+    const segments = await segmentsByKey(db, some)
+    const archives = await archiveKeysAmong(db, some)
+    for (const key of some) {
+      if (!segments.has(key) && !archives.has(key)) await blobs.delete(key)
+    }
     some = []
   }
   for await (const { key, modifiedAt } of blobs.list()) {

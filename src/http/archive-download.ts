@@ -11,6 +11,8 @@ import { byteRange } from './byte-range.ts'
 import { downloadArchive as operation } from './description/openapi-migrations.ts'
 import { invalidLink } from './refusals.ts'
 
+export const ARCHIVE_TYPE = 'application/x-gzip'
+
 export interface DownloadParts {
   db: Db
   blobs: BlobStore
@@ -52,7 +54,7 @@ export function archiveDownload(app: FastifyInstance, parts: DownloadParts): voi
 
 function describe(reply: FastifyReply, { etag }: ArchivePlan, guid: string): void {
   reply.headers({
-    'content-type': 'application/x-gzip',
+    'content-type': ARCHIVE_TYPE,
     'content-disposition': `attachment; filename=${guid}.tar.gz`,
     'accept-ranges': 'bytes',
     'cache-control': 'private, no-store',

@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 
-const VALID_SECONDS = 300
+export const LINK_SECONDS = 300
 
 export interface ArchiveLinks {
   /** A link that anyone may follow for five minutes: it is a credential. */
@@ -14,7 +14,7 @@ export function archiveLinks(baseUrl: string, key: Buffer): ArchiveLinks {
 
   return {
     sign(guid, now) {
-      const expires = String(Math.floor(now / 1000) + VALID_SECONDS)
+      const expires = String(Math.floor(now / 1000) + LINK_SECONDS)
       const query = `expires=${expires}&signature=${signature(guid, expires)}`
       return `${baseUrl}/archives/${guid}.tar.gz?${query}`
     },

@@ -151,6 +151,7 @@ const migration: Migration = {
   createdAt: Date.UTC(2026, 10, 14, 8, 30, 0, 400),
   updatedAt: Date.UTC(2026, 6, 14, 8, 30),
   archiveExpiresAt: null,
+  archiveKey: null,
 }
 
 describe('the fields of the wire', () => {

@@ -1,9 +1,13 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { isComposing } from '../blobs/blob-store.ts'
 import { deleteArchive } from '../migrations/delete-archive.ts'
 import { unlockRepository } from '../migrations/locks.ts'
+import type { Migration } from '../migrations/migration.ts'
 import { countMigrations, listMigrations, repositoriesOf } from '../migrations/migration-store.ts'
 import { NotFound } from '../migrations/refusals.ts'
 import { startMigration } from '../migrations/start-migration.ts'
+import { ARCHIVE_TYPE } from './archive-download.ts'
+import { LINK_SECONDS } from './archive-link.ts'
 import { audit } from './audit.ts'
 import { viewerOf } from './authenticate.ts'
 import * as operations from './description/openapi-migrations.ts'
@@ -20,7 +24,7 @@ const PREVIEWED = { previewed: true }
 
 /** The operations on the caller's own migrations. A handler reads, calls, answers. */
 export function userMigrations(app: FastifyInstance, parts: ServerParts): void {
-  const { db, now, log, links, rendering } = parts
+  const { db, blobs, now, log, links, rendering } = parts
   const { addresses, edition } = rendering
 
   app.post<{ Body: StartBody }>(
@@ -96,7 +100,7 @@ export function userMigrations(app: FastifyInstance, parts: ServerParts): void {
     async (request, reply) => {
       const migration = await namedMigration(db, request)
       if (migration.archiveExpiresAt === null) throw new NotFound()
-      const link = links.sign(migration.guid, now())
+      const link = await linkTo(migration)
       // Some clients read the link from the body.
       return reply.code(302).header('location', link).type('text/plain; charset=utf-8').send(link)
     },
@@ -123,6 +127,16 @@ export function userMigrations(app: FastifyInstance, parts: ServerParts): void {
       return reply.code(204).send()
     },
   )
+
+  /** To the store itself where it has the archive whole, and else to us. */
+  async function linkTo({ guid, archiveKey }: Migration): Promise<string> {
+    if (archiveKey === null || !isComposing(blobs)) return links.sign(guid, now())
+    return blobs.presign(archiveKey, {
+      filename: `${guid}.tar.gz`,
+      contentType: ARCHIVE_TYPE,
+      expiresInSeconds: LINK_SECONDS,
+    })
+  }
 
   function setLink(request: FastifyRequest, reply: FastifyReply, paging: Paging, total: number) {
     const [path, query = ''] = request.url.slice(app.prefix.length).split('?', 2)

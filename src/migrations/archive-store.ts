@@ -60,24 +60,31 @@ export async function expiredArchives(db: Db, now: number): Promise<number[]> {
  * that only it had, to be deleted after the commit; undefined when there was no archive.
  */
 export async function dropArchive(tx: Db, id: number, now: number): Promise<string[] | undefined> {
+  const archived = await tx
+    .selectFrom('migrations')
+    .select('archive_key')
+    .where('id', '=', id)
+    .where('archive_expires_at', 'is not', null)
+    .executeTakeFirst()
   const { numUpdatedRows } = await tx
     .updateTable('migrations')
     .set((row) => ({
       archive_expires_at: null,
+      archive_key: null,
       version: row('version', '+', 1),
       updated_at: now,
     }))
     .where('id', '=', id)
     .where('archive_expires_at', 'is not', null)
     .executeTakeFirst()
-  if (numUpdatedRows === 0n) return undefined
+  if (!archived || numUpdatedRows === 0n) return undefined
   const dropped = await tx
     .deleteFrom('archive_segments')
     .where('migration_id', '=', id)
     .returning('segment_key')
     .execute()
   const keys = dropped.map((row) => row.segment_key)
-  const own: string[] = []
+  const own = archived.archive_key === null ? [] : [archived.archive_key]
   for (let at = 0; at < keys.length; at += ROWS_AT_ONCE) {
     const some = keys.slice(at, at + ROWS_AT_ONCE)
     await tx.updateTable('segments').set({ named_at: now }).where('key', 'in', some).execute()
@@ -90,4 +97,15 @@ export async function dropArchive(tx: Db, id: number, now: number): Promise<stri
     own.push(...metadata.map(({ key }) => key))
   }
   return own
+}
+
+/** Those of the keys that are of whole archives. */
+export async function archiveKeysAmong(db: Db, keys: readonly string[]): Promise<Set<string>> {
+  if (keys.length === 0) return new Set()
+  const rows = await db
+    .selectFrom('migrations')
+    .select('archive_key')
+    .where('archive_key', 'in', keys)
+    .execute()
+  return new Set(rows.map((row) => row.archive_key!))
 }

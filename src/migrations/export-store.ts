@@ -48,7 +48,7 @@ export async function moveMigration(
   tx: Db,
   id: number,
   to: MigrationState,
-  change: { now: number; reason?: string; archiveExpiresAt?: number },
+  change: { now: number; reason?: string; archiveExpiresAt?: number; archiveKey?: string },
 ): Promise<void> {
   const { numUpdatedRows } = await tx
     .updateTable('migrations')
@@ -59,6 +59,7 @@ export async function moveMigration(
       updated_at: change.now,
       reason: change.reason ?? null,
       archive_expires_at: change.archiveExpiresAt ?? null,
+      archive_key: change.archiveKey ?? null,
     }))
     .where('id', '=', id)
     .where('state', 'in', statesBefore(to))

@@ -35,6 +35,7 @@ export async function insertMigration(tx: Db, migration: NewMigration): Promise<
       remaining: repositories.length,
       organizations: migration.organizations && JSON.stringify(migration.organizations),
       archive_expires_at: null,
+      archive_key: null,
       started_at: null,
       ended_at: null,
       version: 1,
@@ -159,5 +160,6 @@ export function migrationOf(row: Row<MigrationsTable>): Migration {
     createdAt: row.created_at,
     updatedAt: row.updated_at,
     archiveExpiresAt: row.archive_expires_at,
+    archiveKey: row.archive_key,
   }
 }

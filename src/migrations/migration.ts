@@ -29,6 +29,8 @@ export interface Migration {
   updatedAt: number
   /** Set while there is an archive to download. */
   archiveExpiresAt: number | null
+  /** The blob of the whole archive, where the store could make one. */
+  archiveKey: string | null
 }
 
 /** A migration with the repositories it covers, as they were when it started. */

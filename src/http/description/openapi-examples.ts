@@ -59,6 +59,7 @@ const pending: Migration = {
   createdAt: AT,
   updatedAt: AT,
   archiveExpiresAt: null,
+  archiveKey: null,
 }
 const exported: Migration = { ...pending, state: 'exported', archiveExpiresAt: AT }
 const cancelled: Migration = { ...pending, state: 'failed', reason: 'cancelled' }

@@ -1,12 +1,13 @@
 import type { WriteStream } from 'node:tty'
 import { endInWords, type RepositoryEnd } from '../exporter/export-archive.ts'
+import { inUnits } from '../migrations/report.ts'
 import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
 
-export interface Progress {
+/** Disposing leaves the terminal as it was. */
+export interface Progress extends Disposable {
   ended(end: RepositoryEnd): void
   writing(bytes: number): void
-  /** Leaves the terminal as it was. */
-  close(): void
+  say(text: string): void
 }
 
 /** A bar where someone watches; otherwise a line for each repository, for logs. */
@@ -15,7 +16,10 @@ export function exportProgress(
   repositories: readonly RepositoryFacts[],
 ): Progress {
   const line = (text: string) => to.write(`${text}\n`)
-  if (!to.isTTY) return { ended: (end) => line(endInWords(end)), writing() {}, close() {} }
+  if (!to.isTTY) {
+    const ended = (end: RepositoryEnd) => line(endInWords(end))
+    return { ended, writing() {}, say: line, [Symbol.dispose]() {} }
+  }
 
   // An empty repository is a step too.
   const weight = ({ sizeKib }: RepositoryFacts) => sizeKib + 1
@@ -35,7 +39,11 @@ export function exportProgress(
       clear()
       to.write(`writing ${inUnits(bytes)}`)
     },
-    close: clear,
+    say(text) {
+      clear()
+      line(text)
+    },
+    [Symbol.dispose]: clear,
   }
 }
 
@@ -44,10 +52,4 @@ const WIDTH = 30
 function bar(part: number): string {
   const filled = Math.round(part * WIDTH)
   return `[${'#'.repeat(filled)}${'.'.repeat(WIDTH - filled)}]`
-}
-
-export function inUnits(bytes: number): string {
-  const power = Math.min(Math.floor(Math.log10(Math.max(bytes, 1)) / 3), 4)
-  const unit = ['bytes', 'kB', 'MB', 'GB', 'TB'][power]
-  return `${(bytes / 1000 ** power).toFixed(power === 0 ? 0 : 1)} ${unit}`
 }

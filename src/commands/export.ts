@@ -6,13 +6,14 @@ import type { ArchivePlan } from '../archive/plan-archive.ts'
 import { readArchive } from '../archive/read-archive.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
 import type { Config } from '../config.ts'
-import { exportArchive } from '../exporter/export-archive.ts'
+import { ExportFailed, exportArchive } from '../exporter/export-archive.ts'
+import { inUnits } from '../migrations/report.ts'
 import { addressesFrom } from '../repositories/addresses.ts'
 import type { RepositoryFacts } from '../repositories/facts.ts'
 import { factsForViewer } from '../repositories/facts-for-viewer.ts'
 import { askedRepositories } from './asked-repositories.ts'
 import { addCommand, configOf, UserMistake } from './command-line.ts'
-import { exportProgress, inUnits } from './export-progress.ts'
+import { exportProgress } from './export-progress.ts'
 import { openWorkshop, type Workshop } from './export-workshop.ts'
 import { untilStopped } from './until-stopped.ts'
 import { VERSION } from './version.ts'
@@ -50,47 +51,45 @@ async function runExport(
   await using workshop = await openWorkshop(config, output ? dirname(output) : tmpdir())
   const repositories = await chosen(workshop, names, options)
 
-  const progress = exportProgress(process.stderr, repositories)
-  try {
-    const archive = await exportArchive(
-      { ...workshop, addresses: addressesFrom(config), generator: `godwit ${VERSION}` },
-      {
-        owner: repositories[0]!.owner,
-        repositories,
-        allowPartial: options.allowPartial ?? false,
-        concurrency: config.concurrency,
-        onEnd: progress.ended,
-      },
-      signal,
-    )
-    try {
-      const bytes = counted(archive.plan, workshop.blobs, progress.writing, signal)
-      if (output) await writeWholeFile(output, bytes, { force: options.force ?? false, signal })
-      else await pipeline(bytes, process.stdout, { signal, end: false })
-      progress.close()
-      process.stderr.write(`wrote ${inUnits(archive.plan.length)} to ${options.output}\n`)
-    } finally {
-      await archive.discard()
-    }
-  } finally {
-    progress.close()
-  }
+  using progress = exportProgress(process.stderr, repositories)
+  await using archive = await exportArchive(
+    { ...workshop, addresses: addressesFrom(config), generator: `godwit ${VERSION}` },
+    {
+      owner: repositories[0]!.owner,
+      repositories,
+      allowPartial: options.allowPartial ?? false,
+      concurrency: config.concurrency,
+      onEnd: progress.ended,
+    },
+    signal,
+  ).catch((error: unknown) => {
+    throw error instanceof ExportFailed ? cannotCarry(error.message, options) : error
+  })
+  const bytes = counted(archive.plan, workshop.blobs, progress.writing, signal)
+  if (output) await writeWholeFile(output, bytes, { force: options.force ?? false, signal })
+  else await pipeline(bytes, process.stdout, { signal, end: false })
+  progress.say(`wrote ${inUnits(archive.plan.length)} to ${options.output}`)
 }
 
 /** An operator may export whatever is there; what cannot even be looked at is told like what cannot be carried. */
 async function chosen(
   workshop: Workshop,
   names: string[],
-  { allowPartial }: ExportOptions,
+  options: ExportOptions,
 ): Promise<RepositoryFacts[]> {
   const { entries, refused } = await askedRepositories(workshop, names)
   const reasons = refused.map(({ path, reason }) => `${path}: ${reason}`)
-  if (reasons.length > 0 && (!allowPartial || entries.length === 0))
-    throw new UserMistake(reasons.join('\n'))
+  if (reasons.length > 0 && (!options.allowPartial || entries.length === 0))
+    throw cannotCarry(reasons.join('\n'), options)
   for (const reason of reasons) process.stderr.write(`left out: ${reason}\n`)
   const [first] = entries
   if (!first) throw new UserMistake('the repositories went away while they were read')
   return factsForViewer(workshop.db, { account: first.owner, tokenId: 0 }, entries)
+}
+
+function cannotCarry(reasons: string, { allowPartial }: ExportOptions): UserMistake {
+  const next = allowPartial ? 'there is nothing else' : '--allow-partial leaves these out'
+  return new UserMistake(`${reasons}\nnothing was written; ${next}`)
 }
 
 async function* counted(

@@ -1,11 +1,13 @@
+import { ManifestInvalid } from '../archive/manifest.ts'
 import { ArchiveDamaged } from '../archive/plain-bytes.ts'
-import { ExportFailed } from '../exporter/export-archive.ts'
 import { ArchiveRefused } from '../importer/safe-entries.ts'
+import { GitFailed } from '../sources/git.ts'
 import { Unreadable } from '../sources/source.ts'
+import { codeOf } from '../sources/unreadable.ts'
 import { UserMistake } from './command-line.ts'
 import { untilStopSignal } from './stop-signal.ts'
 
-const PLAIN = [ExportFailed, ArchiveRefused, ArchiveDamaged, Unreadable]
+const PLAIN = [ArchiveRefused, ArchiveDamaged, ManifestInvalid, Unreadable]
 
 /** Runs to the end or the first signal, cleans up either way, and tells in a line what a person can act on. */
 export async function untilStopped(act: (signal: AbortSignal) => Promise<void>): Promise<void> {
@@ -17,6 +19,8 @@ export async function untilStopped(act: (signal: AbortSignal) => Promise<void>):
   } catch (error) {
     if (signal.aborted)
       throw new UserMistake('stopped; nothing unfinished is left', { cause: error })
+    if (error instanceof GitFailed && codeOf(error.cause) === 'ENOENT')
+      throw new UserMistake('git is not there to be run; --git says where it is', { cause: error })
     throw isPlain(error) ? new UserMistake((error as Error).message, { cause: error }) : error
   }
 }

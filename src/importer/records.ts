@@ -2,12 +2,12 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { list, object, oneOf, orNull, type Shape, text } from '../archive/json-shape.ts'
 
-export interface UserRecord {
+interface UserRecord {
   url: string
   login: string
 }
 
-export interface OrganizationRecord extends UserRecord {
+interface OrganizationRecord extends UserRecord {
   members: { user: string }[] | undefined
 }
 
@@ -36,7 +36,7 @@ interface RecordTopic {
   creator: string | undefined
 }
 
-export interface GeneralSettings {
+interface GeneralSettings {
   template: boolean | undefined
   projects: boolean | undefined
   merge_commit: boolean | undefined

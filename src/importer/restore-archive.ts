@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { type Dirent, existsSync } from 'node:fs'
 import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Bytes } from '../blobs/blob-store.ts'
@@ -78,25 +78,30 @@ function nearestThere(directory: string): string {
 
 /** Names are one without regard to case, as they are wherever repositories are served. */
 async function refuseTaken(into: string, folders: ReadonlySet<string>): Promise<void> {
-  const owners = await namesIn(into)
+  const owners = await entriesOf(into)
   for (const folder of folders) {
     const [owner = '', name = ''] = folder.split('/')
-    const thereAs = owners.get(owner.toLowerCase())
-    if (thereAs === undefined) continue
-    const taken = (await namesIn(join(into, thereAs))).get(name.toLowerCase())
-    if (taken !== undefined)
+    const there = owners.get(owner.toLowerCase())
+    if (!there) continue
+    const home = join(into, there.name)
+    // A link could lead anywhere, and no git host follows it.
+    if (!there.isDirectory()) throw new ArchiveRefused(`${home} is there and is no directory`)
+    const taken = (await entriesOf(home)).get(name.toLowerCase())
+    if (taken)
       throw new ArchiveRefused(
-        `${join(into, thereAs, taken)} is there already; move it away, or restore into another directory`,
+        `${join(home, taken.name)} is there already; move it away, or restore into another directory`,
       )
-    if (thereAs !== owner)
-      throw new ArchiveRefused(`${owner} differs only in case from ${thereAs}, which is there`)
+    if (there.name !== owner)
+      throw new ArchiveRefused(`${owner} differs only in case from ${there.name}, which is there`)
   }
 }
 
-async function namesIn(folder: string): Promise<Map<string, string>> {
-  const names = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return []
-    throw error
-  })
-  return new Map(names.map((name) => [name.toLowerCase(), name]))
+async function entriesOf(folder: string): Promise<Map<string, Dirent>> {
+  const entries = await readdir(folder, { withFileTypes: true }).catch(
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return []
+      throw error
+    },
+  )
+  return new Map(entries.map((entry) => [entry.name.toLowerCase(), entry]))
 }

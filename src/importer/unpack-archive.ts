@@ -51,7 +51,7 @@ export async function unpackArchive(
  * The full name of the repository that a path belongs to, '' where it is none's. Where `a/b.wiki` comes after `a/b` it is
  * the wiki of that, and in the same segment; where it does not, it is a repository.
  */
-export function repositoryOf(path: string, current: string): string {
+function repositoryOf(path: string, current: string): string {
   const [top, owner, folder] = path.split('/')
   if (top !== 'repositories' || !folder?.endsWith('.git')) return ''
   const name = `${owner}/${folder.slice(0, -'.git'.length)}`

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import type { Manifest } from '../../src/archive/manifest.ts'
 import { refStateOf } from '../support/export-proof.ts'
-import { exportStory } from '../support/export-story.ts'
+import { exportStory, until } from '../support/export-story.ts'
 import { type GitHost, gitHost } from '../support/git-host.ts'
 import { git, ODD_REPOSITORIES } from '../support/odd-repositories.ts'
 import { desk, entriesIn, jsonIn } from '../support/without-server.ts'
@@ -197,6 +197,26 @@ test('what cannot be carried is named with its reason, and there is no file', as
   assert.equal(code, 1)
   assert.match(stderr, /alice\/bad: .*[0-9a-f]{40}/)
   assert.match(stderr, /alice\/worse: .*[0-9a-f]{40}/)
+  assert.match(stderr, /nothing was written; --allow-partial leaves these out\n$/)
+  assert.ok(!existsSync(join(folder, 'a.tar.gz')))
+  assert.deepEqual(await leftovers(), [])
+})
+
+test('a signal in the middle of it leaves nothing behind', async (t) => {
+  await using host = await gitHost()
+  await host.repository('alice/site', { files: { a: 'a' } })
+  const { folder, start, leftovers } = await desk(t)
+  // A git that says when it proves the repository, and then takes for ever.
+  const git = join(folder, 'git')
+  const slow = `#!/bin/sh\ncase "$*" in *--quiet*) echo > ${folder}/proving; exec sleep 600;; esac\n`
+  await writeFile(git, `${slow}exec git "$@"\n`, { mode: 0o755 })
+  const order = ['export', 'alice', '--repositories', host.root, '--output', 'a.tar.gz']
+  const running = start([...order, '--git', git])
+  await until('the repository is being proven', () => existsSync(join(folder, 'proving')))
+  running.kill('SIGINT')
+  const { code, stderr } = await running.ended
+  assert.equal(code, 1)
+  assert.equal(stderr, 'godwit: stopped; nothing unfinished is left\n')
   assert.ok(!existsSync(join(folder, 'a.tar.gz')))
   assert.deepEqual(await leftovers(), [])
 })

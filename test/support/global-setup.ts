@@ -1,5 +1,5 @@
 import { type Cluster, startCluster } from './postgres.ts'
-import { serveObjectStore } from './radosgw.ts'
+import { serveObjectStore } from './radosgw-on-demand.ts'
 
 let cluster: Cluster | undefined
 let objects: Awaited<ReturnType<typeof serveObjectStore>> | undefined

@@ -1,13 +1,10 @@
 import { randomBytes } from 'node:crypto'
-import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { delimiter, join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { S3 } from '@aws-sdk/client-s3'
 import { freePort } from './free-port.ts'
-import { type ObjectStore, startGateway, startObjectStore } from './radosgw-cluster.ts'
+import { type ObjectStore, startGateway } from './radosgw-cluster.ts'
 
 const PROGRAMS = ['ceph', 'ceph-mon', 'ceph-osd', 'radosgw', 'radosgw-admin', 'setpriv']
 
@@ -18,30 +15,6 @@ const isInstalled = PROGRAMS.every((program) =>
 /** For tests on the object store: where Ceph is absent they are skipped by name, except in CI, where they fail. */
 export const needsObjectStore: { skip: string | false } = {
   skip: !isInstalled && process.env.CI !== 'true' && "Ceph's object gateway is not installed",
-}
-
-/** Starts the one object store of the run when the first test asks for it, at the address that this resolves to. */
-export async function serveObjectStore(): Promise<{ url: string; stop(): Promise<void> }> {
-  let started: ReturnType<typeof startObjectStore> | undefined
-  const server = createServer(async (_, response) => {
-    started ??= startObjectStore()
-    try {
-      response.end(JSON.stringify(await started))
-    } catch (error) {
-      response.writeHead(500).end(String(error))
-    }
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    async stop() {
-      server.close()
-      server.closeAllConnections()
-      // One that did not start has told those who asked for it, and left nothing.
-      await (await started?.catch(() => undefined))?.stop()
-    },
-  }
 }
 
 let asked: Promise<ObjectStore> | undefined
@@ -75,6 +48,14 @@ export async function emptyBucket(): Promise<TestBucket> {
   const s3 = new S3({ endpoint, forcePathStyle: true })
   await s3.createBucket({ Bucket: bucket })
   return { endpoint, bucket, s3 }
+}
+
+/** Everything that is in the bucket, finished or not, by name. */
+export async function contentsOf({ bucket, s3 }: TestBucket) {
+  const { Contents = [] } = await s3.listObjectsV2({ Bucket: bucket })
+  const { Uploads = [] } = await s3.listMultipartUploads({ Bucket: bucket })
+  const names = (all: { Key?: string | undefined }[]) => all.map(({ Key }) => Key).sort()
+  return { objects: names(Contents), uploads: names(Uploads) }
 }
 
 /** A second way to the same objects, which can be cut off and mended: a gateway of the test's own. */

@@ -198,6 +198,8 @@ export type Config = Readonly<
   } & {
     /** PATH, handed on to git. */
     searchPath: string
+    /** A server other than Amazon's, as the AWS SDK's own environment names it. */
+    s3Endpoint: string | undefined
     /** What was said, and where: for people to look at. */
     said: Readonly<Partial<Record<OptionName, Said>>>
   }
@@ -248,6 +250,7 @@ export function readConfig(flags: Texts, env: Environment): Config {
     ...derivedAddresses(values as Partial<Config> & Pick<Config, 'listen'>),
     ...values,
     searchPath: env.PATH ?? '/usr/local/bin:/usr/bin:/bin',
+    s3Endpoint: env.AWS_ENDPOINT_URL_S3 ?? env.AWS_ENDPOINT_URL,
     said: Object.freeze(said),
   }) as Config
 }

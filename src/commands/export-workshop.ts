@@ -37,7 +37,7 @@ export async function openWorkshop(given: Config, nearby: string): Promise<Works
   const now = Date.now
   const places = exportPlaces({ ...given, data }, root)
   const source = openSource(places)
-  const blobs = openBlobs(places)
+  const blobs = await openBlobs(places)
   rmSync(places.scratch, { recursive: true, force: true })
   mkdirSync(places.scratch, { recursive: true, mode: 0o700 })
   parts.defer(() => rm(places.scratch, { recursive: true, force: true }))

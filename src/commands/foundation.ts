@@ -1,6 +1,6 @@
 import type { BlobStore } from '../blobs/blob-store.ts'
 import type { Config } from '../config.ts'
-import type { Database } from '../db/connect.ts'
+import type { Database, Db } from '../db/connect.ts'
 import { lockDataDirectory } from '../db/data-directory-lock.ts'
 import { embeddedQueue } from '../queue/embedded.ts'
 import type { Queue } from '../queue/queue.ts'
@@ -46,8 +46,8 @@ export async function layFoundation(
     ...(pool && { pool }),
     places,
     source: repositories === undefined ? undefined : openSource(places),
-    blobs: openBlobs(places),
-    queue: embeddedQueue({ db }),
+    blobs: await openBlobs(places),
+    queue: await openQueue(config, db, log, stack),
     addresses: addressesFrom(config),
     now: Date.now,
     log,
@@ -56,6 +56,22 @@ export async function layFoundation(
   const catalogue = keepCatalogue(foundation, config.syncInterval)
   stack.defer(catalogue.stop)
   return { ...foundation, isCatalogueRead: catalogue.isRead }
+}
+
+/** The embedded queue is a table of ours; processes that share a PostgreSQL share pg-boss on it. */
+async function openQueue(
+  { databaseUrl }: Config,
+  db: Db,
+  log: Log['log'],
+  stack: AsyncDisposableStack,
+): Promise<Queue> {
+  if (databaseUrl === undefined) return embeddedQueue({ db })
+  const { createPgBossQueue } = await import('../queue/pg-boss.ts')
+  const onTrouble = (err: unknown) => log.warn({ err }, 'trouble with the queue')
+  const queue = createPgBossQueue({ databaseUrl, db, onTrouble })
+  await queue.start()
+  stack.defer(queue.stop)
+  return queue
 }
 
 const NEVER = 2 ** 31 - 1

@@ -8,7 +8,7 @@ const places = workerData as ExportPlaces
 const { scratch: scratchDirectory } = places
 const maker = createSegmentMaker({
   source: openSource(places),
-  blobs: openBlobs(places),
+  blobs: await openBlobs(places),
   scratchDirectory,
 })
 answerRequests(parentPort!, maker)

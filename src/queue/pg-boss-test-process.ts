@@ -11,7 +11,13 @@ const told = new Promise((resolve) => process.once('message', resolve))
 
 const { db } = connect({ dataDirectory: '', databaseUrl })
 const onTrouble = (error: unknown) => tell('trouble', String(error))
-const queue = createPgBossQueue({ databaseUrl, db, onTrouble, superviseSeconds: 1, keepEveryMs: 50 })
+const queue = createPgBossQueue({
+  databaseUrl,
+  db,
+  onTrouble,
+  superviseSeconds: 1,
+  keepEveryMs: 50,
+})
 await queue.start()
 queue.work(
   {
@@ -37,7 +43,7 @@ queue.work(
           (error: Error) => tell(error.name, payload),
         )
       },
-      gaveUp: async () => tell('gave up'),
+      gaveUp: async () => {},
     },
   },
   { concurrency: 2, onTrouble },

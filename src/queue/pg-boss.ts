@@ -1,6 +1,14 @@
 import { PgBoss } from 'pg-boss'
 import type { Db } from '../db/connect.ts'
-import { CHANNEL, countJobs, deleteBatch, insertJobs, LINE, pgBossJobs, SCHEMA } from './pg-boss-jobs.ts'
+import {
+  CHANNEL,
+  countJobs,
+  deleteBatch,
+  insertJobs,
+  LINE,
+  pgBossJobs,
+  SCHEMA,
+} from './pg-boss-jobs.ts'
 import { startWorker, type Worker } from './pg-boss-worker.ts'
 import type { Queue } from './queue.ts'
 
@@ -24,7 +32,7 @@ export interface PgBossQueueOptions {
 export interface PgBossQueue extends Queue {
   /** To be called, and waited for, before anything else. Any number of processes may do so at once. */
   start(): Promise<void>
-  /** After the workers have stopped. */
+  /** Stops whoever still works here, then lets go of the database. */
   stop(): Promise<void>
 }
 
@@ -77,6 +85,7 @@ export function createPgBossQueue({
   }
 
   async function stop(): Promise<void> {
+    await Promise.all(workers.values().map((worker) => worker.stop()))
     await listening?.close()
     await boss.stop({ graceful: false })
   }

@@ -128,6 +128,17 @@ export function queueContract(
       assert.ok(!seen.includes('never'))
     })
 
+    test('what waits is counted by kind, and what has waited longest is named', async (t) => {
+      const { db, queue } = await make(t)
+      const before = Date.now()
+      await enqueue({ db, queue }, 1)
+      await enqueue({ db, queue }, 2)
+      const [line, ...others] = await queue.backlog()
+      assert.deepEqual(others, [])
+      assert.deepEqual({ kind: line?.kind, jobs: line?.jobs }, { kind: 'task', jobs: 2 })
+      assert.ok(line!.oldest >= before && line!.oldest <= Date.now())
+    })
+
     test('several jobs run side by side, no more than allowed', async (t) => {
       const { db, queue } = await make(t)
       let running = 0
@@ -180,13 +191,13 @@ export async function enqueue(
   queue.wake()
 }
 
-async function insertAccount(tx: Db, login: string): Promise<void> {
+export async function insertAccount(tx: Db, login: string): Promise<void> {
   await tx
     .insertInto('accounts')
     .values({ login, login_key: login, type: 'User', site_admin: 0, created_at: 0 })
     .execute()
 }
 
-async function logins(db: Db): Promise<string[]> {
+export async function logins(db: Db): Promise<string[]> {
   return (await db.selectFrom('accounts').select('login').execute()).map(({ login }) => login)
 }

@@ -142,13 +142,17 @@ async function learn(
   }
 }
 
+const keyOfLearnt = ({ owner, learnt }: { owner: string; learnt: Learnt }): string =>
+  keyOfName({ owner, name: learnt.name })
+
 /** Gathers rows and commits them together: a transaction a repository would cost a disk flush each. */
 function catalogueWriter({ db, now }: SyncParts) {
   const owners = new Map<string, number>()
   let waiting: { owner: string; learnt: Learnt }[] = []
 
   async function flush(): Promise<void> {
-    const batch = waiting
+    // By name, not by who was read first: ids are then given out in the same order everywhere.
+    const batch = waiting.toSorted((a, b) => (keyOfLearnt(a) < keyOfLearnt(b) ? -1 : 1))
     waiting = []
     if (batch.length === 0) return
     await db.transaction().execute(async (tx) => {

@@ -1,0 +1,141 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { noise } from '../../test/support/archive-samples.ts'
+import type { BlobPart } from './blob-store.ts'
+import { inRuns, lengthOf, type PlannedPart, planParts, S3_LIMITS } from './s3-compose-plan.ts'
+
+const LIMITS = { smallest: 50, largest: 400, mostParts: 12 }
+
+/** Numbers that are the same for the same seed; lengths are often small, or near a limit. */
+function numbers(seed: number) {
+  const bytes = noise(40_000, seed)
+  let drawn = 0
+  function next(): number {
+    drawn += 1
+    return bytes.readUInt32LE((4 * drawn) % bytes.length)
+  }
+  const near = [0, 1, LIMITS.smallest, 2 * LIMITS.smallest, LIMITS.largest, 2 * LIMITS.largest]
+  return {
+    below: (most: number) => next() % most,
+    length: (): number =>
+      [
+        () => next() % 20,
+        () => next() % (3 * LIMITS.smallest),
+        () => next() % (4 * LIMITS.largest),
+        () => Math.max(0, near[next() % near.length]! + (next() % 3) - 1),
+      ][next() % 4]!(),
+  }
+}
+
+/** Blobs of bytes that differ from place to place, and the parts that name them. */
+function randomSources(seed: number) {
+  const { below, length } = numbers(seed)
+  const blobs = new Map<string, Buffer>()
+  const sources = Array.from({ length: below(60) }, (_, n): BlobPart => {
+    const bytes = noise(length(), seed * 100 + n)
+    if (below(8) === 0) return { bytes, length: bytes.length }
+    blobs.set(`blob-${n}`, bytes)
+    return { key: `blob-${n}`, length: bytes.length }
+  })
+  const whole = Buffer.concat(
+    sources.map((source) => ('bytes' in source ? source.bytes : blobs.get(source.key)!)),
+  )
+  return { sources, blobs, whole }
+}
+
+/** What a server makes of the parts. */
+function joined(parts: readonly PlannedPart[], blobs: ReadonlyMap<string, Buffer>): Buffer {
+  const slice = (key: string, { start, end }: { start: number; end: number }) =>
+    blobs.get(key)!.subarray(start, end)
+  return Buffer.concat(
+    parts.flatMap((part) =>
+      part.kind === 'copied'
+        ? [slice(part.key, part.range)]
+        : part.pieces.map((each) => ('bytes' in each ? each.bytes : slice(each.key, each.range))),
+    ),
+  )
+}
+
+function assertWithinLimits(parts: readonly PlannedPart[], { smallest, largest } = LIMITS): void {
+  for (const [index, { kind, length }] of parts.entries()) {
+    const isLast = index === parts.length - 1
+    assert.ok(length >= (isLast ? 1 : smallest), `part ${index} of ${length} is too small`)
+    assert.ok(length <= (kind === 'copied' ? largest : smallest), `part ${index} is too large`)
+  }
+}
+
+test('the parts are the sources, each within its limits, whatever their lengths', () => {
+  for (let seed = 0; seed < 500; seed += 1) {
+    const { sources, blobs, whole } = randomSources(seed)
+    const parts = planParts(sources, LIMITS)
+    assertWithinLimits(parts)
+    assert.ok(joined(parts, blobs).equals(whole), `seed ${seed}`)
+    for (const part of parts) {
+      assert.equal(joined([part], blobs).length, part.length)
+      const isWhole = part.kind === 'copied' && part.length === blobs.get(part.key)!.length
+      if (part.kind === 'copied') assert.equal(part.isWhole, isWhole)
+    }
+  }
+})
+
+test('of a large blob less than two of the smallest parts is carried, whatever is around it', () => {
+  for (let seed = 0; seed < 500; seed += 1) {
+    const { sources } = randomSources(seed)
+    const parts = planParts(sources, LIMITS)
+    const carried = new Map<string, number>()
+    for (const part of parts) {
+      for (const piece of part.kind === 'carried' ? part.pieces : []) {
+        if ('bytes' in piece) continue
+        const { start, end } = piece.range
+        carried.set(piece.key, (carried.get(piece.key) ?? 0) + end - start)
+      }
+    }
+    for (const [key, bytes] of carried) assert.ok(bytes < 2 * LIMITS.smallest, `${key}: ${bytes}`)
+  }
+})
+
+test('more parts than an upload takes go through runs, and come to the same', () => {
+  let several = 0
+  for (let seed = 0; seed < 500; seed += 1) {
+    const { sources, blobs, whole } = randomSources(seed)
+    const runs = inRuns(planParts(sources, LIMITS), LIMITS)
+    if (runs.length < 2) continue
+    several += 1
+    const pieces = new Map<string, Buffer>()
+    const copies = runs.flatMap((run, n) => {
+      assert.ok(run.length <= LIMITS.mostParts)
+      assertWithinLimits(run)
+      pieces.set(`piece-${n}`, joined(run, blobs))
+      return planParts([{ key: `piece-${n}`, length: lengthOf(run) }], LIMITS)
+    })
+    assertWithinLimits(copies)
+    assert.ok(joined(copies, pieces).equals(whole), `seed ${seed}`)
+  }
+  assert.ok(several > 200)
+})
+
+test('two thousand repositories by the real limits', () => {
+  const { below } = numbers(1)
+  const sources: BlobPart[] = Array.from({ length: 2000 }, (_, n) => ({
+    key: `blob-${n}`,
+    // One in twenty of up to 20 GiB, the others of up to 300 KiB.
+    length: n % 20 === 0 ? below(2 ** 32) * 5 : below(300 * 1024),
+  }))
+  const header = { bytes: Buffer.alloc(10), length: 10 }
+  const parts = planParts([header, ...sources], S3_LIMITS)
+  assertWithinLimits(parts, { ...S3_LIMITS })
+  assert.equal(lengthOf(parts), lengthOf([header, ...sources]))
+  assert.ok(parts.length < S3_LIMITS.mostParts)
+  const carried = lengthOf(parts.filter(({ kind }) => kind === 'carried'))
+  // A tenth of a percent: the small ones, and a head of at most 5 MiB of each large one.
+  assert.ok(carried < lengthOf(parts) / 1000, `${carried} of ${lengthOf(parts)}`)
+})
+
+test('nothing at all, and next to nothing', () => {
+  assert.deepEqual(planParts([], LIMITS), [])
+  assert.deepEqual(planParts([{ key: 'empty', length: 0 }], LIMITS), [])
+  const range = { start: 0, end: 1 }
+  assert.deepEqual(planParts([{ key: 'tiny', length: 1 }], LIMITS), [
+    { kind: 'carried', pieces: [{ key: 'tiny', range }], length: 1 },
+  ])
+})

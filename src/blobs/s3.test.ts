@@ -1,0 +1,206 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { describe, test } from 'node:test'
+import { collect, noise } from '../../test/support/archive-samples.ts'
+import {
+  contentsOf,
+  emptyBucket,
+  needsObjectStore,
+  ownGateway,
+  type TestBucket,
+} from '../../test/support/radosgw.ts'
+import { blobStoreContract } from './blob-store.contract.ts'
+import { BlobExists, BlobMissing, type BlobStore } from './blob-store.ts'
+import { createS3BlobStore } from './s3.ts'
+import { partSize } from './s3-put.ts'
+
+const MEGABYTE = 1_000_000
+
+/** So many megabytes in chunks of one, which is written over each time. */
+async function* megabytes(count: number, meanwhile?: (sent: number) => unknown) {
+  const chunk = Buffer.alloc(MEGABYTE)
+  for (let sent = 0; sent < count; sent += 1) {
+    await meanwhile?.(sent)
+    noise(MEGABYTE, sent).copy(chunk)
+    yield chunk
+  }
+}
+
+const bytesOf = (count: number) =>
+  Buffer.concat(Array.from({ length: count }, (_, index) => noise(MEGABYTE, index)))
+
+async function emptyStore(): Promise<TestBucket & { blobs: BlobStore }> {
+  const place = await emptyBucket()
+  return { ...place, blobs: createS3BlobStore({ ...place, prefix: 'a place/for blobs' }) }
+}
+
+const EMPTY = { objects: [], uploads: [] }
+
+test('ten thousand parts reach 5 TiB, and the first hundred gigabytes take little memory', () => {
+  const sizes = Array.from({ length: 10_000 }, (_, index) => partSize(index + 1))
+  assert.ok(sizes.reduce((sum, size) => sum + size) >= 5 * 1024 ** 4)
+  assert.ok(Math.min(...sizes) >= 5 * 1024 ** 2)
+  assert.ok(Math.max(...sizes) <= 5 * 1024 ** 3)
+  let reached = 0
+  const needed = sizes.findIndex((size) => {
+    reached += size
+    return reached > 100e9
+  })
+  assert.ok(sizes[needed]! <= 64 * 1024 ** 2)
+})
+
+describe('on a real server', needsObjectStore, () => {
+  blobStoreContract('s3', async () => (await emptyStore()).blobs)
+  describe('in parts', inParts)
+  describe('what is unfinished', unfinished)
+  describe('a server that is stopped and comes back', outages)
+})
+
+function inParts(): void {
+  test('a blob of several parts comes back as it was', async () => {
+    const { blobs } = await emptyStore()
+    await blobs.put('large', megabytes(40))
+    assert.equal(await blobs.size('large'), 40 * MEGABYTE)
+    assert.ok((await collect(await blobs.open('large'))).equals(bytesOf(40)))
+    const range = { start: 16_500_000, end: 17_500_000 }
+    const slice = bytesOf(18).subarray(range.start, range.end)
+    assert.ok((await collect(await blobs.open('large', range))).equals(slice))
+  })
+
+  test('a key that is taken', async () => {
+    const { blobs, ...place } = await emptyStore()
+    await blobs.put('a', [Buffer.from('first')])
+    await assert.rejects(blobs.put('a', megabytes(20)), BlobExists)
+    assert.equal((await collect(await blobs.open('a'))).toString(), 'first')
+    assert.deepEqual((await contentsOf(place)).uploads, [])
+  })
+
+  test('bytes that fail, or an abort, after the first part leave nothing', async () => {
+    const { blobs, ...place } = await emptyStore()
+    const unplugged = new Error('unplugged')
+    const failing = megabytes(40, (sent) => {
+      if (sent === 30) throw unplugged
+    })
+    await assert.rejects(blobs.put('a', failing), unplugged)
+    assert.deepEqual(await contentsOf(place), EMPTY)
+
+    const stop = new AbortController()
+    const cancelled = new Error('cancelled')
+    const stopping = megabytes(40, (sent) => sent === 30 && stop.abort(cancelled))
+    await assert.rejects(blobs.put('a', stopping, { signal: stop.signal }), cancelled)
+    assert.deepEqual(await contentsOf(place), EMPTY)
+  })
+}
+
+function unfinished(): void {
+  test('a put killed in the middle leaves no blob, and its remains are swept once old', async () => {
+    const { blobs, ...place } = await emptyStore()
+    const program = `
+      const { createS3BlobStore } = await import(process.argv[1])
+      async function* stuck() {
+        yield Buffer.alloc(40_000_000)
+        process.stdout.write('begun')
+        await new Promise(() => setInterval(() => {}, 1000))
+      }
+      const [bucket, endpoint] = process.argv.slice(2)
+      const prefix = 'a place/for blobs'
+      await createS3BlobStore({ bucket, endpoint, prefix }).put('killed', stuck())
+    `
+    const s3 = new URL('./s3.ts', import.meta.url).href
+    const args = ['--input-type=module', '-e', program, s3, place.bucket, place.endpoint]
+    const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+    await once(child.stdout, 'data')
+    child.kill('SIGKILL')
+    await once(child, 'close')
+
+    await assert.rejects(blobs.open('killed'), BlobMissing)
+    const remains = { objects: [], uploads: ['a place/for blobs/killed'] }
+    assert.equal(await blobs.sweepUnfinished(3_600_000), 0)
+    assert.deepEqual(await contentsOf(place), remains)
+    assert.equal(await blobs.sweepUnfinished(0), 1)
+    assert.deepEqual(await contentsOf(place), EMPTY)
+  })
+
+  test('one that was begun long ago and is still sent to is alive', async (t) => {
+    const { blobs, s3, bucket: Bucket, ...place } = await emptyStore()
+    const Key = 'a place/for blobs/slow'
+    const upload = await s3.createMultipartUpload({ Bucket, Key })
+    const { Uploads } = await s3.listMultipartUploads({ Bucket })
+    const begunAt = Uploads![0]!.Initiated!.getTime()
+    const { UploadId } = upload
+    await s3.uploadPart({ Bucket, Key, UploadId, PartNumber: 1, Body: Buffer.alloc(MEGABYTE) })
+    t.mock.method(Date, 'now', () => begunAt + 60_000)
+    assert.equal(await blobs.sweepUnfinished(60_000), 0)
+    t.mock.restoreAll()
+    assert.deepEqual((await contentsOf({ ...place, s3, bucket: Bucket })).uploads, [Key])
+  })
+
+  test('pieces of a blob that is being composed live and die with its upload', async (t) => {
+    const { blobs, s3, bucket: Bucket, ...place } = await emptyStore()
+    const contents = () => contentsOf({ ...place, s3, bucket: Bucket })
+    const [Key, piece] = ['whole', 'unfinished/whole/0'].map((name) => `a place/for blobs/${name}`)
+    await s3.putObject({ Bucket, Key: piece, Body: 'piece' })
+    await s3.createMultipartUpload({ Bucket, Key })
+    const { Uploads } = await s3.listMultipartUploads({ Bucket })
+    t.mock.method(Date, 'now', () => Uploads![0]!.Initiated!.getTime() + 59_999)
+    assert.equal(await blobs.sweepUnfinished(60_000), 0)
+    t.mock.restoreAll()
+    assert.deepEqual(await contents(), { objects: [piece], uploads: [Key] })
+    assert.deepEqual(await Array.fromAsync(blobs.list()), [])
+    assert.equal(await blobs.sweepUnfinished(0), 1)
+    assert.deepEqual(await contents(), EMPTY)
+  })
+
+  test("other people's uploads and objects stay", async () => {
+    const { blobs, s3, bucket: Bucket, ...place } = await emptyStore()
+    const names = ['elsewhere', 'a place/for blobs/NOT A KEY', 'a place/for blobs/deeper/thing']
+    for (const Key of names) {
+      await s3.putObject({ Bucket, Key, Body: 'x' })
+      await s3.createMultipartUpload({ Bucket, Key })
+    }
+    assert.equal(await blobs.sweepUnfinished(0), 0)
+    assert.deepEqual(await Array.fromAsync(blobs.list()), [])
+    const stayed = names.sort()
+    const contents = await contentsOf({ ...place, s3, bucket: Bucket })
+    assert.deepEqual(contents, { objects: stayed, uploads: stayed })
+  })
+}
+
+function outages(): void {
+  test('everything fails with an error that says so, and then works again', async (t) => {
+    const { bucket } = await emptyBucket()
+    const gateway = await ownGateway(t)
+    const blobs = createS3BlobStore({ bucket, endpoint: gateway.endpoint })
+    await blobs.put('before', [Buffer.from('before')])
+    await gateway.kill()
+    const unreachable = { code: 'ECONNREFUSED' }
+    await assert.rejects(blobs.put('during', [Buffer.from('during')]), unreachable)
+    await assert.rejects(blobs.put('during', megabytes(20)), unreachable)
+    await assert.rejects(blobs.open('before'), unreachable)
+    await assert.rejects(blobs.size('before'), unreachable)
+    await assert.rejects(blobs.delete('before'), unreachable)
+    await assert.rejects(Array.fromAsync(blobs.list()), unreachable)
+    await assert.rejects(blobs.sweepUnfinished(0), unreachable)
+    await gateway.restart()
+    assert.equal((await collect(await blobs.open('before'))).toString(), 'before')
+    await assert.rejects(blobs.size('during'), BlobMissing)
+    await blobs.put('during', [Buffer.from('after')])
+  })
+
+  test('a put and a download that it cut off fail, and what is left of the put is swept', async (t) => {
+    const place = await emptyBucket()
+    const gateway = await ownGateway(t)
+    const blobs = createS3BlobStore({ ...place, endpoint: gateway.endpoint })
+    await blobs.put('whole', megabytes(60))
+    const download = await blobs.open('whole')
+    const cutOff = megabytes(60, (sent) => sent === 40 && gateway.kill())
+    await assert.rejects(blobs.put('cut-off', cutOff))
+    await assert.rejects(collect(download))
+    await gateway.restart()
+    assert.deepEqual(await contentsOf(place), { objects: ['whole'], uploads: ['cut-off'] })
+    assert.equal(await blobs.sweepUnfinished(0), 1)
+    assert.deepEqual(await contentsOf(place), { objects: ['whole'], uploads: [] })
+    assert.ok((await collect(await blobs.open('whole'))).equals(bytesOf(60)))
+  })
+}

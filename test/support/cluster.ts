@@ -1,0 +1,98 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import type { TestContext } from 'node:test'
+import { promisify } from 'node:util'
+import { freePort } from './free-port.ts'
+import { createDatabase } from './postgres.ts'
+import { PREVIEW } from './service.ts'
+
+const GODWIT = new URL('../../bin/godwit', import.meta.url).pathname
+const run = promisify(execFile)
+
+export interface Member {
+  process: ChildProcess
+  /** Of an API process. */
+  url: string
+  kill(signal: NodeJS.Signals): Promise<void>
+}
+
+export interface Cluster {
+  databaseUrl: string
+  /** What the exporters have written, where that is not a bucket. */
+  data: string
+  api(...flags: string[]): Promise<Member>
+  /** The only ones that see the repositories. */
+  worker(...flags: string[]): Promise<Member>
+  token(login: string): Promise<string>
+  call(member: Member, token: string, path: string, init?: RequestInit): Promise<Response>
+  log(): string
+}
+
+export interface ClusterOptions {
+  repositories: string
+  /** For every process. */
+  flags?: string[]
+  env?: Record<string, string>
+}
+
+/** API processes without repositories and workers with them, on one database: as an operator runs them. */
+export async function startCluster(t: TestContext, options: ClusterOptions): Promise<Cluster> {
+  const databaseUrl = await createDatabase()
+  const data = await mkdtemp(join(tmpdir(), 'godwit-cluster-'))
+  const shared = ['--database-url', databaseUrl, '--data', data, ...(options.flags ?? [])]
+  const env = { ...process.env, ...options.env }
+  const members: Member[] = []
+  let logged = ''
+
+  async function start(args: string[], url: string): Promise<Member> {
+    const child = spawn(GODWIT, args, { env, stdio: ['ignore', 'pipe', 'pipe'] })
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      logged += text
+    })
+    const member: Member = { process: child, url, kill: (signal) => end(child, signal) }
+    members.push(member)
+    for await (const line of createInterface(child.stdout)) {
+      if (line.startsWith('Godwit is')) return member
+    }
+    throw new Error(`${args[0]} did not start:\n${logged}`)
+  }
+
+  t.after(async () => {
+    await Promise.all(members.map((member) => member.kill('SIGKILL')))
+    await rm(data, { recursive: true, force: true })
+  })
+  return {
+    databaseUrl,
+    data,
+    log: () => logged,
+    async api(...flags) {
+      const listen = `127.0.0.1:${await freePort()}`
+      const args = ['serve', '--role', 'api', '--listen', listen, ...shared, ...flags]
+      return start(args, `http://${listen}`)
+    },
+    worker: (...flags) =>
+      start(['work', '--repositories', options.repositories, ...shared, ...flags], ''),
+    async token(login) {
+      const sync = ['sync', '--repositories', options.repositories, ...shared]
+      await run(GODWIT, sync, { env })
+      return (await run(GODWIT, ['token', 'add', login, ...shared], { env })).stdout.trim()
+    },
+    call: ({ url }, token, path, init = {}) =>
+      fetch(`${url}${path}`, {
+        redirect: 'manual',
+        ...init,
+        headers: { accept: PREVIEW, authorization: `bearer ${token}`, ...init.headers },
+      }),
+  }
+}
+
+async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const ended = once(child, 'exit')
+  child.kill(signal)
+  await ended
+}

@@ -70,7 +70,7 @@ export interface BlobStore {
 /** A run of bytes: these, or all of a blob's. */
 export type BlobPart = { bytes: Uint8Array; length: number } | { key: string; length: number }
 
-export interface Presented {
+interface Presented {
   filename: string
   contentType: string
   expiresInSeconds: number

@@ -52,7 +52,7 @@ async function composeRuns(
   const copies = runs.map((run, n) =>
     planParts([{ key: pieceKey(key, n), length: lengthOf(run) }], limits),
   )
-  const count = lengthOf(copies)
+  const count = copies.flat().length
   if (count > limits.mostParts) throw new RangeError(`blob ${key} would have ${count} parts`)
 
   async function* copiedRuns(): AsyncGenerator<PlannedPart> {

@@ -7,8 +7,8 @@ const FIRST_ROOM = 64 * 1024
 const LANES = 3
 
 /**
- * How many bytes a blob goes on, unseen, before part `number` is sent. All of a part is in memory, so that it can be
- * signed and sent again: 16 MiB up to 14 GiB of blob, and then ever more, for 10,000 parts must reach 5 TiB.
+ * Parts are held in memory, so that each can be signed and sent again, and nobody knows how many there will be. So they
+ * are of 16 MiB for the first 14 GiB of a blob and grow from there: 10,000 of them must reach 5 TiB.
  */
 export function partSize(number: number): number {
   return 16 * MEBIBYTE * 2 ** Math.min(6, Math.floor(number / 900))

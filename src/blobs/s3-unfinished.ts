@@ -1,4 +1,4 @@
-import { type MultipartUpload, paginateListObjectsV2, paginateListParts } from '@aws-sdk/client-s3'
+import { type MultipartUpload, type Part, paginateListObjectsV2 } from '@aws-sdk/client-s3'
 import { isBlobKey } from './blob-store.ts'
 import { type Bucket, isRefusal } from './s3-bucket.ts'
 import type { Upload } from './s3-multipart.ts'
@@ -70,17 +70,26 @@ async function* allUploads({ s3, name, prefix }: Bucket): AsyncGenerator<Multipa
 /** A put that is alive goes on sending parts, so the newest of them is never old, however long ago it began. */
 async function lastSign(bucket: Bucket, { uploads, pieces }: Remains): Promise<number> {
   const times = [...uploads.map(({ begunAt }) => begunAt), ...pieces.map(({ madeAt }) => madeAt)]
-  for (const { Bucket, Key, UploadId } of uploads) {
+  for (const { begunAt: _, ...upload } of uploads) {
     try {
-      const pages = paginateListParts({ client: bucket.s3 }, { Bucket, Key, UploadId })
-      for await (const { Parts = [] } of pages) {
-        times.push(...Parts.map(({ LastModified }) => LastModified!.getTime()))
+      for await (const { LastModified } of allParts(bucket, upload)) {
+        times.push(LastModified!.getTime())
       }
     } catch (error) {
       unlessGone(error)
     }
   }
   return Math.max(...times)
+}
+
+/** The SDK's own way through the pages goes by the next marker, which some servers give on the last page as well. */
+async function* allParts({ s3 }: Bucket, upload: Upload): AsyncGenerator<Part> {
+  let page = await s3.listParts(upload)
+  yield* page.Parts ?? []
+  while (page.IsTruncated) {
+    page = await s3.listParts({ ...upload, PartNumberMarker: page.NextPartNumberMarker })
+    yield* page.Parts ?? []
+  }
 }
 
 function unlessGone(error: unknown): void {

@@ -63,3 +63,7 @@ export function isUniqueViolation(error: unknown): boolean {
   const { code, errcode } = error as { code?: unknown; errcode?: unknown }
   return UNIQUE_VIOLATIONS.has(errcode) || UNIQUE_VIOLATIONS.has(code)
 }
+
+/** Two transactions waited for each other, and PostgreSQL ended this one. */
+export const isDeadlock = (error: unknown): boolean =>
+  (error as { code?: unknown }).code === '40P01'

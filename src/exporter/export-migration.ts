@@ -27,6 +27,7 @@ import {
   lastVerified,
   nameSegment,
 } from '../migrations/segment-store.ts'
+import { unfinishedStates } from '../migrations/states.ts'
 import { type Handlers, Hopeless, type Job, type Queue, type Run } from '../queue/queue.ts'
 import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
 import { type RepositoryName, type Source, Unreadable } from '../sources/source.ts'
@@ -202,6 +203,9 @@ async function endAsFailed(
   migrationId: number,
   reason: string,
 ): Promise<void> {
+  const { state } = await migrationToExport(tx, migrationId)
+  // Ended meanwhile, by a cancel: there is nothing left to end.
+  if (!unfinishedStates.includes(state)) return
   await moveMigration(tx, migrationId, 'failed', { now: now(), reason })
   await releaseLocks(tx, migrationId, now())
 }

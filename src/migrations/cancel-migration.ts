@@ -1,4 +1,4 @@
-import type { Db } from '../db/connect.ts'
+import { type Db, isDeadlock } from '../db/connect.ts'
 import type { Queue } from '../queue/queue.ts'
 import { batchOf } from './export-jobs.ts'
 import { moveMigration } from './export-store.ts'
@@ -15,18 +15,30 @@ export interface CancelParts extends LockParts {
 
 /** Ends the migration as failed; what is under way is stopped and cannot write any more. Finished segments stay. */
 export async function cancelMigration(parts: CancelParts, { id }: Migration): Promise<void> {
-  const { db, queue, now } = parts
-  await db
-    .transaction()
-    .execute(async (tx) => {
-      await moveMigration(tx, id, 'failed', { now: now(), reason: 'cancelled' })
-      await queue.cancel(tx, batchOf(id))
-      await releaseLocks(tx, id, now())
-    })
-    .catch((error: unknown) => {
-      if (!(error instanceof IllegalMove)) throw error
-      throw new Invalid([{ code: 'unprocessable', message: 'The migration has already ended.' }])
-    })
+  const { queue } = parts
+  try {
+    await callOff(parts, id)
+  } catch (error) {
+    if (!(error instanceof IllegalMove)) throw error
+    throw new Invalid([{ code: 'unprocessable', message: 'The migration has already ended.' }])
+  }
   queue.interrupt(batchOf(id))
   await settleReleasedLocks(parts)
+}
+
+const MOST_TRIES = 5
+
+async function callOff({ db, queue, now }: CancelParts, id: number): Promise<void> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await db.transaction().execute(async (tx) => {
+        await moveMigration(tx, id, 'failed', { now: now(), reason: 'cancelled' })
+        await queue.cancel(tx, batchOf(id))
+        await releaseLocks(tx, id, now())
+      })
+    } catch (error) {
+      // A job that ends just now takes the same rows in the other order; whoever loses tries again.
+      if (!isDeadlock(error) || tries === MOST_TRIES) throw error
+    }
+  }
 }

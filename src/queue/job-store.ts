@@ -1,12 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import type { Db } from '../db/connect.ts'
-import type { Backlog, Job } from './queue.ts'
+import type { Backlog } from './queue.ts'
+import type { HeldJob } from './worker.ts'
 
 /** A job in our hands. The lease is new with every claim: only its holder may touch the job. */
-export interface ClaimedJob extends Job {
+export interface ClaimedJob extends HeldJob {
   lease: string
-  failures: number
-  batch: string | null
 }
 
 /** Rows in one insert: the engines limit how many values a statement takes. */
@@ -64,7 +63,14 @@ export async function claimJob(
     // Someone else was faster: look again.
     if (numUpdatedRows === 0n) continue
     const { id, kind, failures, batch } = row
-    return { id: String(id), kind, failures, batch, payload: JSON.parse(row.payload), lease }
+    return {
+      id: String(id),
+      kind,
+      failures,
+      batch: batch ?? '',
+      payload: JSON.parse(row.payload),
+      lease,
+    }
   }
 }
 

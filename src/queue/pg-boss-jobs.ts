@@ -1,8 +1,8 @@
 import { sql } from 'kysely'
 import { fromKysely, type PgBoss } from 'pg-boss'
 import type { Db } from '../db/connect.ts'
-import type { HeldJob, JobStore } from './pg-boss-worker.ts'
 import type { Backlog } from './queue.ts'
+import type { HeldJob, JobStore } from './worker.ts'
 
 /** pg-boss owns this schema whole; ours is beside it. */
 export const SCHEMA = 'godwit_queue'

@@ -6,6 +6,7 @@ import { createPgBossQueue } from './pg-boss.ts'
  * job `took`, perhaps `lost`, and `done` or the name of the error. It begins to finish jobs when told to.
  */
 const [databaseUrl = '', name = ''] = process.argv.slice(2)
+const ACCOUNT = { site_admin: 0, created_at: 0 }
 const tell = (what: string, payload?: unknown) => process.send?.({ what, payload })
 const told = new Promise((resolve) => process.once('message', resolve))
 
@@ -26,22 +27,18 @@ queue.work(
         signal.addEventListener('abort', () => tell('lost', payload))
         tell('took', payload)
         await told
-        const done = finish((tx) =>
-          tx
-            .insertInto('accounts')
-            .values({
-              login: `${payload}`,
-              login_key: `${payload}`,
-              type: name,
-              site_admin: 0,
-              created_at: 0,
-            })
-            .execute(),
-        )
-        await done.then(
-          () => tell('done', payload),
-          (error: Error) => tell(error.name, payload),
-        )
+        try {
+          await finish((tx) =>
+            tx
+              .insertInto('accounts')
+              .values({ ...ACCOUNT, login: `${payload}`, login_key: `${payload}`, type: name })
+              .execute(),
+          )
+          tell('done', payload)
+        } catch (error) {
+          tell((error as Error).name, payload)
+          throw error
+        }
       },
       gaveUp: async () => {},
     },

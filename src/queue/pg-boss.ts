@@ -9,8 +9,8 @@ import {
   pgBossJobs,
   SCHEMA,
 } from './pg-boss-jobs.ts'
-import { startWorker, type Worker } from './pg-boss-worker.ts'
 import type { Queue } from './queue.ts'
+import { startWorker, type Worker } from './worker.ts'
 
 export interface PgBossQueueOptions {
   databaseUrl: string

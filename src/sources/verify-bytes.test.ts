@@ -72,7 +72,7 @@ test('a damaged index, and one of another pack, are named', async (t) => {
 test('damaged loose objects are named, small or large', async (t) => {
   const { dir, check } = packedAndLoose(t)
   const small = plainGit(dir, ['hash-object', '-w', '--stdin'], 'small')
-  const large = plainGit(dir, ['hash-object', '-w', '--stdin'], incompressible(300_000))
+  const large = plainGit(dir, ['hash-object', '-w', '--stdin'], incompressible(2_300_000))
   for (const oid of [small, large]) {
     const path = looseObject(dir, oid)
     const whole = await readFile(path)
@@ -82,6 +82,7 @@ test('damaged loose objects are named, small or large', async (t) => {
       [whole.subarray(0, -9), 'inflate error'],
       [deflateSync('blob 5\0other'), 'hash mismatch'],
       [Buffer.concat([whole, Buffer.from('x')]), 'garbage at end of loose object'],
+      [Buffer.concat([whole, Buffer.alloc(3_000_000)]), 'garbage at end of loose object'],
     ] as const) {
       await replace(path, content)
       assert.equal((await check()).bytes, `Ada/Engine: ${inner}: ${reason}`)

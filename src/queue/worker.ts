@@ -12,7 +12,7 @@ import {
 
 export interface HeldJob extends Job {
   batch: string
-  /** How many tries have failed, those among them whose worker was lost. */
+  /** How many tries have failed. */
   failures: number
 }
 
@@ -84,7 +84,9 @@ export function startWorker<Held extends HeldJob>(
   function begin(job: Held): void {
     const lost = new AbortController()
     const end = runJob(job, lost)
-      .catch((error: unknown) => onTrouble(error, job))
+      .catch((error: unknown) => {
+        if (!(error instanceof LostJob)) onTrouble(error, job)
+      })
       .finally(() => {
         underWay.delete(job)
         wake()
@@ -93,25 +95,31 @@ export function startWorker<Held extends HeldJob>(
   }
 
   async function runJob(job: Held, lost: AbortController): Promise<void> {
-    if (stopping.signal.aborted) return store.giveBack(job, { pauseMs: 0, isFailure: false })
+    if (stopping.signal.aborted) return leaveToOthers(job)
     const handler = handlers[job.kind]
     if (!handler) {
       onTrouble(new Error(`nobody here knows how to do "${job.kind}"`), job)
-      return store.giveBack(job, { pauseMs: UNKNOWN_KIND_PAUSE_MS, isFailure: false })
+      return leaveToOthers(job, UNKNOWN_KIND_PAUSE_MS)
     }
     // A try that fails for the last time ends the job there and then: this one's worker was lost.
     if (job.failures >= options.mostFailures) return giveUp(job, handler, 'its worker was lost')
     const ended = new AbortController()
     keepHold(job, lost, ended.signal)
     try {
-      const signal = AbortSignal.any([lost.signal, stopping.signal])
-      await handler.run(job, { signal, finish: (write) => finishJob(job, write) })
+      await handler.run(job, {
+        signal: AbortSignal.any([lost.signal, stopping.signal]),
+        async finish(write) {
+          const result = await finishJob(job, write)
+          // Nothing is left to keep, whatever the handler still has to do.
+          ended.abort()
+          return result
+        },
+      })
     } catch (error) {
-      if (stopping.signal.aborted) await store.giveBack(job, { pauseMs: 0, isFailure: false })
-      else if (!(error instanceof LostJob) && !lost.signal.aborted) {
-        onTrouble(error, job)
-        await failJob(job, handler, error)
-      }
+      if (error instanceof LostJob || lost.signal.aborted) return
+      if (stopping.signal.aborted) return await leaveToOthers(job)
+      onTrouble(error, job)
+      if (!ended.signal.aborted) await failJob(job, handler, error)
     } finally {
       ended.abort()
     }
@@ -122,7 +130,8 @@ export function startWorker<Held extends HeldJob>(
       await sleep(options.keepEveryMs, undefined, { signal: ended }).catch(() => {})
       if (ended.aborted || lost.signal.aborted) return
       try {
-        if (!(await store.keep(job))) lost.abort(new LostJob(job))
+        const isOurs = await store.keep(job)
+        if (!isOurs && !ended.aborted) lost.abort(new LostJob(job))
       } catch (error) {
         // The job may be given away before the database is back; the next sign of life or the finish will tell.
         onTrouble(error, job)
@@ -138,6 +147,9 @@ export function startWorker<Held extends HeldJob>(
     const pauseMs = options.firstPauseMs * 2 ** (failures - 1)
     await store.giveBack(job, { pauseMs, isFailure: true })
   }
+
+  const leaveToOthers = (job: Held, pauseMs = 0) =>
+    store.giveBack(job, { pauseMs, isFailure: false })
 
   const giveUp = (job: Held, handler: Handler, reason: string) =>
     finishJob(job, (tx) => handler.gaveUp(tx, job, reason))

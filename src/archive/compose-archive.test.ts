@@ -1,0 +1,197 @@
+import assert from 'node:assert/strict'
+import { describe, type TestContext, test } from 'node:test'
+import { S3 } from '@aws-sdk/client-s3'
+import { collect, file, lines, noise, storeSegments } from '../../test/support/archive-samples.ts'
+import { contentsOf, emptyBucket, needsObjectStore } from '../../test/support/radosgw.ts'
+import { BlobExists, BlobMissing, type BlobPart } from '../blobs/blob-store.ts'
+import { createS3BlobStore } from '../blobs/s3.ts'
+import { S3_LIMITS } from '../blobs/s3-compose-plan.ts'
+import { composeArchive } from './compose-archive.ts'
+import { planArchive } from './plan-archive.ts'
+import { readArchive } from './read-archive.ts'
+
+const MEGABYTE = 1_000_000
+const PRESENTED = {
+  filename: 'an-archive.tar.gz',
+  contentType: 'application/x-gzip',
+  expiresInSeconds: 300,
+}
+
+async function emptyStore(limits = S3_LIMITS) {
+  const place = await emptyBucket()
+  return { place, blobs: createS3BlobStore({ ...place, limits }) }
+}
+
+const packed = (name: string, bytes: number) => [file(name, noise(bytes, bytes), true, 65_536)]
+const small = (name: string, bytes: number) => [file(name, lines(bytes))]
+const many = Array.from({ length: 80 }, (_, n) => small(`small-${n}`, 2000 * n))
+
+describe('composing on a real server', needsObjectStore, () => {
+  test('many small segments and some large: the same bytes as read from the segments', async () => {
+    const { place, blobs } = await emptyStore()
+    const segments = await storeSegments(blobs, [
+      small('schema.json', 20),
+      ...many.slice(0, 40),
+      packed('large.pack', 13 * MEGABYTE),
+      packed('larger.pack', 17 * MEGABYTE),
+      ...many.slice(40),
+      packed('middling.pack', 6 * MEGABYTE),
+      packed('last.pack', 12 * MEGABYTE),
+    ])
+    const plan = planArchive(segments)
+    await composeArchive(plan, blobs, 'archive')
+    const expected = await collect(readArchive(plan, blobs))
+    assert.ok((await collect(await blobs.open('archive'))).equals(expected))
+    const kept = [...segments.map(({ key }) => key), 'archive'].sort()
+    assert.deepEqual(await contentsOf(place), { objects: kept, uploads: [] })
+
+    const url = await blobs.presign('archive', PRESENTED)
+    const answer = await fetch(url)
+    assert.equal(answer.status, 200)
+    assert.equal(answer.headers.get('content-length'), String(plan.length))
+    assert.equal(answer.headers.get('content-type'), 'application/x-gzip')
+    const disposition = answer.headers.get('content-disposition')
+    assert.equal(disposition, 'attachment; filename=an-archive.tar.gz')
+    assert.ok(Buffer.from(await answer.arrayBuffer()).equals(expected))
+
+    const part = await fetch(url, { headers: { range: 'bytes=9000000-9000099' } })
+    assert.equal(part.status, 206)
+    const slice = expected.subarray(9_000_000, 9_000_100)
+    assert.ok(Buffer.from(await part.arrayBuffer()).equals(slice))
+  })
+
+  test('a small archive', async () => {
+    const { place, blobs } = await emptyStore()
+    const plan = planArchive(await storeSegments(blobs, [small('a', 10), small('b', 100_000)]))
+    await composeArchive(plan, blobs, 'archive')
+    const expected = await collect(readArchive(plan, blobs))
+    assert.ok((await collect(await blobs.open('archive'))).equals(expected))
+    assert.deepEqual((await contentsOf(place)).uploads, [])
+  })
+
+  test('more parts than an upload takes', async () => {
+    const { place, blobs } = await emptyStore({ ...S3_LIMITS, mostParts: 3 })
+    const packs = Array.from({ length: 7 }, (_, n) => packed(`${n}.pack`, 5_300_000 + n))
+    const segments = await storeSegments(blobs, packs)
+    const plan = planArchive(segments)
+    await composeArchive(plan, blobs, 'archive')
+    const expected = await collect(readArchive(plan, blobs))
+    assert.ok((await collect(await blobs.open('archive'))).equals(expected))
+    const kept = [...segments.map(({ key }) => key), 'archive'].sort()
+    assert.deepEqual(await contentsOf(place), { objects: kept, uploads: [] })
+  })
+
+  describe('what goes wrong leaves nothing', () => failures())
+  describe('presigned addresses', () => presigned())
+})
+
+function failures(): void {
+  for (const [how, limits] of [
+    ['in one upload', S3_LIMITS],
+    ['through runs', { ...S3_LIMITS, mostParts: 3 }],
+  ] as const) {
+    /** Four segments as stored, and what is in the bucket then. */
+    async function segmentsIn() {
+      const { place, blobs } = await emptyStore(limits)
+      const packs = [0, 1, 2, 3].map((n) => packed(`${n}.pack`, 12 * MEGABYTE + n))
+      const segments = await storeSegments(blobs, packs)
+      return { place, blobs, segments, before: await contentsOf(place) }
+    }
+
+    test(`a segment that is gone, ${how}`, async () => {
+      const { place, blobs, segments } = await segmentsIn()
+      await blobs.delete('segment-3')
+      const before = await contentsOf(place)
+      const composing = composeArchive(planArchive(segments), blobs, 'archive')
+      await assert.rejects(composing, BlobMissing)
+      assert.deepEqual(await contentsOf(place), before)
+    })
+
+    for (const [what, bytes] of [
+      ['shorter', 11_500_000],
+      ['longer', 12_500_000],
+    ] as const) {
+      test(`a segment that is ${what} than its description, ${how}`, async () => {
+        const { place, blobs, segments, before } = await segmentsIn()
+        await blobs.delete('segment-2')
+        await blobs.put('segment-2', [noise(bytes)])
+        await assert.rejects(composeArchive(planArchive(segments), blobs, 'archive'))
+        assert.deepEqual(await contentsOf(place), before)
+      })
+    }
+
+    test(`an abort, ${how}`, async (t) => {
+      const { place, blobs, segments, before } = await segmentsIn()
+      const stop = new AbortController()
+      const cancelled = new Error('cancelled')
+      onCopy(t, () => stop.abort(cancelled))
+      const composing = composeArchive(planArchive(segments), blobs, 'archive', stop)
+      await assert.rejects(composing, cancelled)
+      assert.deepEqual(await contentsOf(place), before)
+    })
+
+    test(`a key that is taken, ${how}`, async () => {
+      const { place, blobs, segments, before } = await segmentsIn()
+      const composing = composeArchive(planArchive(segments), blobs, 'segment-0')
+      await assert.rejects(composing, BlobExists)
+      assert.deepEqual(await contentsOf(place), before)
+    })
+  }
+
+  test('more parts than even runs have room for', async () => {
+    const { place, blobs } = await emptyStore({ ...S3_LIMITS, mostParts: 1 })
+    const parts: BlobPart[] = [
+      { key: 'a', length: 6 * MEGABYTE },
+      { key: 'b', length: 6 * MEGABYTE },
+    ]
+    await assert.rejects(blobs.compose('archive', parts), RangeError)
+    assert.deepEqual(await contentsOf(place), { objects: [], uploads: [] })
+  })
+}
+
+/** Does something whenever the server is asked to copy. */
+function onCopy(t: TestContext, act: () => void): void {
+  const copy = S3.prototype.uploadPartCopy as (...args: unknown[]) => unknown
+  t.mock.method(S3.prototype, 'uploadPartCopy', function (this: S3, ...args: unknown[]) {
+    act()
+    return copy.apply(this, args)
+  })
+}
+
+function presigned(): void {
+  test('are good for reading that blob, and nothing else', async () => {
+    const { blobs } = await emptyStore()
+    await blobs.put('archive', [Buffer.from('bytes')])
+    await blobs.put('another', [Buffer.from('other')])
+    const url = await blobs.presign('archive', PRESENTED)
+    assert.equal(await (await fetch(url)).text(), 'bytes')
+    for (const method of ['HEAD', 'PUT', 'DELETE']) {
+      assert.equal((await fetch(url, { method })).status, 403, method)
+    }
+    for (const changed of [
+      url.replace('/archive?', '/another?'),
+      url.replace('an-archive.tar.gz', 'invoice.exe'),
+      url.replace('X-Amz-Expires=300', 'X-Amz-Expires=9000'),
+    ]) {
+      assert.notEqual(changed, url)
+      assert.equal((await fetch(changed)).status, 403)
+    }
+  })
+
+  test('lead to the public endpoint', async () => {
+    const { endpoint, bucket } = await emptyBucket()
+    const publicEndpoint = endpoint.replace('127.0.0.1', 'localhost')
+    const blobs = createS3BlobStore({ bucket, endpoint, publicEndpoint, prefix: 'blobs/' })
+    await blobs.put('archive', [Buffer.from('bytes')])
+    const url = await blobs.presign('archive', PRESENTED)
+    assert.ok(url.startsWith(`${publicEndpoint}/${bucket}/blobs/archive?`))
+    assert.equal(await (await fetch(url)).text(), 'bytes')
+  })
+
+  test('a file name that would need quoting is refused', async () => {
+    const { blobs } = await emptyStore()
+    for (const filename of ['', 'a b', 'a"', 'a;b', 'a\r\nb', '../a/b']) {
+      await assert.rejects(blobs.presign('archive', { ...PRESENTED, filename }), TypeError)
+    }
+  })
+}

@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { sql } from 'kysely'
+import type { Db } from '../db/connect.ts'
+import { bounded, fallSilent, NEVER, openQueue, quick, quietly } from './pg-boss-test-scene.ts'
+import { handlers, insertAccount, logins } from './queue.contract.ts'
+
+test(
+  'a job whose worker falls silent goes to another, and the first is told to stop',
+  bounded,
+  async (t) => {
+    const { db, queue, enqueue } = await openQueue(t)
+    const ends: string[] = []
+    const first = Promise.withResolvers<void>()
+    const ended = Promise.withResolvers<void>()
+    let runs = 0
+    queue.work(
+      handlers(async (_job, { signal, finish }) => {
+        const run = ++runs
+        if (run === 1) {
+          first.resolve()
+          await new Promise((resolve) => signal.addEventListener('abort', resolve))
+        }
+        await finish(async () => {}).then(
+          () => ends.push(`${run} wrote`),
+          (error: Error) => ends.push(`${run} ${error.name}`),
+        )
+        if (ends.length === 2) ended.resolve()
+      }),
+      { concurrency: 2, ...quietly },
+    )
+    await enqueue([null])
+    await first.promise
+    await fallSilent(db, () => runs === 2)
+    await ended.promise
+    assert.deepEqual(ends.sort(), ['1 LostJob', '2 wrote'])
+  },
+)
+
+test(
+  'what loses every worker is given up, by whoever comes next, exactly once',
+  bounded,
+  async (t) => {
+    const { db, queue, enqueue } = await openQueue(t, { ...quick, keepEveryMs: NEVER })
+    const told: string[] = []
+    const gaveUp = Promise.withResolvers<void>()
+    let runs = 0
+    queue.work(
+      handlers(
+        async (_job, { signal }) => {
+          runs++
+          await new Promise((resolve) => signal.addEventListener('abort', resolve))
+        },
+        async (_tx, _job, reason) => {
+          told.push(reason)
+          // As if the process died before the commit.
+          if (told.length === 1) throw new Error('no commit')
+          gaveUp.resolve()
+        },
+      ),
+      { concurrency: 9, ...quietly },
+    )
+    await enqueue([null])
+    await fallSilent(db, () => told.length === 2)
+    await gaveUp.promise
+    assert.equal(runs, 2)
+    assert.deepEqual(told, ['its worker was lost', 'its worker was lost'])
+    while ((await queue.backlog()).length > 0) await sleep(5)
+  },
+)
+
+test(
+  'a connection that is cut in the middle of finishing writes nothing, and the job is done again',
+  bounded,
+  async (t) => {
+    const { db, queue, enqueue } = await openQueue(t)
+    const done = Promise.withResolvers<void>()
+    let runs = 0
+    queue.work(
+      handlers(async (_job, { finish }) => {
+        const run = ++runs
+        await finish(async (tx) => {
+          await insertAccount(tx, `run-${run}`)
+          if (run > 1) return
+          await sql`select pg_terminate_backend(pid) from pg_stat_activity
+          where datname = current_database() and state = 'idle in transaction'`.execute(db)
+        })
+        done.resolve()
+      }),
+      { concurrency: 1, ...quietly },
+    )
+    await enqueue([null])
+    await done.promise
+    assert.deepEqual(await logins(db), ['run-2'])
+  },
+)
+
+test(
+  'a job that is being taken over while its batch is called off does not come back',
+  bounded,
+  async (t) => {
+    const { db, queue, enqueue } = await openQueue(t)
+    await enqueue([null], 'off')
+    const moved = Promise.withResolvers<void>()
+    // What pg-boss does in one statement, held open: the row is deleted and inserted anew.
+    const moving = db.transaction().execute(async (tx) => {
+      await sql`with gone as (delete from godwit_queue.job returning *)
+      insert into godwit_queue.job select * from gone`.execute(tx)
+      moved.resolve()
+      await untilSomeoneWaits(db)
+    })
+    await moved.promise
+    await db.transaction().execute((tx) => queue.cancel(tx, 'off'))
+    await moving
+    assert.deepEqual(await queue.backlog(), [])
+  },
+)
+
+async function untilSomeoneWaits(db: Db): Promise<void> {
+  for (;;) {
+    const { rows } = await sql`select 1 from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock'`.execute(db)
+    if (rows.length > 0) return
+  }
+}

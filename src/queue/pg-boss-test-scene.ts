@@ -1,0 +1,46 @@
+import type { TestContext } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { sql } from 'kysely'
+import { databaseOptions } from '../../test/support/databases.ts'
+import { connect, type Db } from '../db/connect.ts'
+import { upgradeSchema } from '../db/upgrade.ts'
+import { createPgBossQueue, type PgBossQueueOptions } from './pg-boss.ts'
+
+export const quick = {
+  superviseSeconds: 1,
+  keepEveryMs: 50,
+  lookEveryMs: 20,
+  firstPauseMs: 1,
+  mostFailures: 2,
+}
+export const NEVER = 2 ** 31 - 1
+export const quietly = { onTrouble: () => {} }
+/** Who waits for what never comes fails, rather than wait on. */
+export const bounded = { timeout: 60_000 }
+
+/** A started queue on a database of its own. */
+export async function openQueue(t: TestContext, settings: Partial<PgBossQueueOptions> = quick) {
+  const options = await databaseOptions(t, 'postgres')
+  const database = connect(options)
+  await upgradeSchema(database)
+  const { db } = database
+  const databaseUrl = options.databaseUrl!
+  const queue = createPgBossQueue({ databaseUrl, db, ...quietly, ...settings })
+  t.after(async () => {
+    await queue.stop()
+    await database.close()
+  })
+  await queue.start()
+  const enqueue = (payloads: unknown[], batch = 'batch') =>
+    db.transaction().execute((tx) => queue.enqueue(tx, 'task', payloads, batch))
+  return { db, queue, databaseUrl, enqueue }
+}
+
+/** What pg-boss sees when the holders of jobs have been silent for long; again until it has acted on that. */
+export async function fallSilent(db: Db, isActedOn: () => boolean): Promise<void> {
+  while (!isActedOn()) {
+    await sql`update godwit_queue.job set heartbeat_on = now() - interval '1 hour'
+      where state = 'active'`.execute(db)
+    await sleep(20)
+  }
+}

@@ -1,65 +1,12 @@
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
+import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { promisify } from 'node:util'
-import { type Cluster, type Member, startCluster } from '../support/cluster.ts'
-import { type GitHost, gitHost } from '../support/git-host.ts'
+import { startCluster } from '../support/cluster.ts'
+import { manyRepositories, post, untilEnded, verifyArchive } from '../support/cluster-story.ts'
+import { gitHost } from '../support/git-host.ts'
 import { slowGit } from '../support/slow-git.ts'
 
-const run = promisify(execFile)
-const GODWIT = new URL('../../bin/godwit', import.meta.url).pathname
-
 type Json = Record<string, unknown>
-
-async function manyRepositories(host: GitHost, count: number): Promise<string[]> {
-  const names = Array.from({ length: count }, (_, n) => `alice/r${n}`)
-  for (const name of names) await host.repository(name, { files: { a: name } })
-  return names
-}
-
-async function post(cluster: Cluster, api: Member, token: string, path: string, body: unknown) {
-  const answer = await cluster.call(api, token, path, {
-    method: 'POST',
-    body: JSON.stringify(body),
-  })
-  return (await answer.json()) as Json
-}
-
-async function untilEnded(
-  cluster: Cluster,
-  api: Member,
-  token: string,
-  id: unknown,
-): Promise<string> {
-  for (;;) {
-    const answer = await cluster.call(api, token, `/user/migrations/${id}?exclude=repositories`)
-    const { state } = (await answer.json()) as { state: string }
-    if (state === 'exported' || state === 'failed') return state
-    await sleep(50)
-  }
-}
-
-/** Downloads the archive as any client would and lets `godwit verify` judge it. */
-async function verifyArchive(
-  t: TestContext,
-  cluster: Cluster,
-  api: Member,
-  token: string,
-  id: unknown,
-) {
-  const redirect = await cluster.call(api, token, `/user/migrations/${id}/archive`)
-  const archive = await fetch(redirect.headers.get('location')!)
-  assert.equal(archive.status, 200)
-  const dir = await mkdtemp(join(tmpdir(), 'godwit-archive-'))
-  t.after(() => rm(dir, { recursive: true, force: true }))
-  const file = join(dir, 'migration.tar.gz')
-  await writeFile(file, Buffer.from(await archive.arrayBuffer()))
-  await run(GODWIT, ['verify', file])
-}
 
 test('an API that sees no repositories, and workers that do', async (t) => {
   const host = await gitHost()

@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import type { Cluster, Member } from './cluster.ts'
+import type { GitHost } from './git-host.ts'
+
+const run = promisify(execFile)
+const GODWIT = new URL('../../bin/godwit', import.meta.url).pathname
+
+export async function manyRepositories(host: GitHost, count: number): Promise<string[]> {
+  const names = Array.from({ length: count }, (_, n) => `alice/r${n}`)
+  for (const name of names) await host.repository(name, { files: { a: name } })
+  return names
+}
+
+export async function post(
+  cluster: Cluster,
+  api: Member,
+  token: string,
+  path: string,
+  body: unknown,
+): Promise<Record<string, unknown>> {
+  const answer = await cluster.call(api, token, path, {
+    method: 'POST',
+    body: JSON.stringify(body),
+  })
+  return (await answer.json()) as Record<string, unknown>
+}
+
+export async function untilEnded(
+  cluster: Cluster,
+  api: Member,
+  token: string,
+  id: unknown,
+): Promise<string> {
+  for (;;) {
+    const answer = await cluster.call(api, token, `/user/migrations/${id}?exclude=repositories`)
+    const { state } = (await answer.json()) as { state: string }
+    if (state === 'exported' || state === 'failed') return state
+    await sleep(50)
+  }
+}
+
+/** Downloads the archive as any client would and lets `godwit verify` judge it. */
+export async function verifyArchive(
+  t: TestContext,
+  cluster: Cluster,
+  api: Member,
+  token: string,
+  id: unknown,
+): Promise<void> {
+  const redirect = await cluster.call(api, token, `/user/migrations/${id}/archive`)
+  const archive = await fetch(redirect.headers.get('location')!)
+  assert.equal(archive.status, 200)
+  const dir = await mkdtemp(join(tmpdir(), 'godwit-archive-'))
+  t.after(() => rm(dir, { recursive: true, force: true }))
+  const file = join(dir, 'migration.tar.gz')
+  await writeFile(file, Buffer.from(await archive.arrayBuffer()))
+  await run(GODWIT, ['verify', file])
+}

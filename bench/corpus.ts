@@ -21,16 +21,14 @@ const MB = 1_000_000
 
 /** Sizes spread as they do on a host: most are small, a few are most of the bytes. */
 const PROJECTS: Kind[] = [
-  { name: 'platform', count: 1, commits: 16_000, files: 4000, binaryBytes: 260 * MB },
-  { name: 'app', count: 3, commits: 4000, files: 900, binaryBytes: 45 * MB },
-  { name: 'library', count: 8, commits: 1000, files: 150, binaryBytes: 4 * MB },
+  { name: 'platform', count: 1, commits: 40_000, files: 5000, binaryBytes: 60 * MB },
+  { name: 'app', count: 3, commits: 7000, files: 900, binaryBytes: 25 * MB },
+  { name: 'library', count: 8, commits: 1200, files: 150, binaryBytes: 3 * MB },
   { name: 'tool', count: 24, commits: 120, files: 30, binaryBytes: 0.1 * MB },
   { name: 'notes', count: 24, commits: 5, files: 3, binaryBytes: 0 },
 ]
 
-const SMALL_ONES: Kind[] = [
-  { name: 'small', count: 200, commits: 8, files: 8, binaryBytes: 8000 },
-]
+const SMALL_ONES: Kind[] = [{ name: 'small', count: 200, commits: 8, files: 3, binaryBytes: 8000 }]
 
 const ONE_GIANT: Kind[] = [
   { name: 'giant', count: 1, commits: 20_000, files: 4000, binaryBytes: 2000 * MB },
@@ -43,6 +41,8 @@ export type CorpusName = keyof typeof CORPORA
 const GENERATION = 1
 
 export const OWNER = 'ada'
+
+const IN_A_PACK = ['-c', 'fastimport.unpackLimit=0']
 
 /** A directory of `ada/NAME.git`, made once and then kept under the system's temporary directory. */
 export async function makeCorpus(name: CorpusName): Promise<string> {
@@ -64,7 +64,7 @@ export async function makeCorpus(name: CorpusName): Promise<string> {
 
 async function makeRepository(dir: string, kind: Kind, seed: string): Promise<void> {
   await run('git', ['init', '--quiet', '--bare', '--template=', '--initial-branch=main', dir])
-  const importing = spawn('git', ['-C', dir, 'fast-import', '--quiet'], {
+  const importing = spawn('git', [...IN_A_PACK, '-C', dir, 'fast-import', '--quiet'], {
     stdio: ['pipe', 'inherit', 'inherit'],
   })
   const ended = once(importing, 'exit')

@@ -24,17 +24,21 @@ export function* history(shape: HistoryShape, seed: string): Generator<Buffer> {
     const newFiles = Math.ceil((shape.files * (commit + 1)) / shape.commits) - files.size
     for (let made = 0; made < newFiles; made += 1) {
       const path = textPath(files.size)
-      files.set(path, Array.from({ length: LINES_IN_A_FILE }, () => sentence(random)))
+      files.set(
+        path,
+        Array.from({ length: LINES_IN_A_FILE }, () => sentence(random)),
+      )
       yield fileChange(path, textOf(files.get(path)!))
     }
-    for (let edits = 1 + random(3); edits > 0; edits -= 1) {
+    for (let edits = 1 + random(5); edits > 0; edits -= 1) {
       const path = textPath(random(files.size))
       const lines = files.get(path)!
       edit(lines, random)
       yield fileChange(path, textOf(lines))
     }
     while (binaryBytes < (shape.binaryBytes * (commit + 1)) / shape.commits) {
-      const size = BINARY_SIZES[random(BINARY_SIZES.length)]!
+      const left = shape.binaryBytes - binaryBytes
+      const size = Math.min(BINARY_SIZES[random(BINARY_SIZES.length)]!, left)
       yield fileChange(`assets/${random(400)}.bin`, noise(size, `${seed} ${binaryBytes}`))
       binaryBytes += size
     }

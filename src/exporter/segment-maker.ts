@@ -9,7 +9,7 @@ export interface MadeSegment extends SegmentRecord {
 }
 
 /** What a segment would hold now. */
-export interface Look {
+interface Look {
   fingerprint: string
   bytes: number
 }

@@ -68,7 +68,7 @@ export async function moveMigration(
   if (to === 'exported' || to === 'failed') await tally(tx, `migrations ${to}`)
 }
 
-export interface Carried {
+interface Carried {
   segmentKey: string
   reused: boolean
   bytes: number

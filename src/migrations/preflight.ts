@@ -6,7 +6,7 @@ import { recentRate } from './export-store.ts'
 import { findSegment } from './segment-store.ts'
 import { type StartParts, type StartRequest, snapshotOf } from './start-migration.ts'
 
-export interface RepositoryForecast {
+interface RepositoryForecast {
   fullName: string
   bytes: number
   lfsBytes: number

@@ -51,7 +51,7 @@ export function pathOf(length: number, last = 60): string {
 }
 
 /** The folders on the way to a path, outermost first. */
-export function* foldersOf(path: string): Generator<SegmentEntry> {
+function* foldersOf(path: string): Generator<SegmentEntry> {
   for (let at = path.indexOf('/'); at !== -1; at = path.indexOf('/', at + 1)) {
     yield directory(path.slice(0, at))
   }

@@ -1,0 +1,85 @@
+import { join } from 'node:path'
+import { makeSegments } from './engine.ts'
+import { seconds, shell } from './measure.ts'
+import { startService } from './service.ts'
+
+export interface Corpus {
+  root: string
+  owner: string
+  /** Names without `.git`. */
+  repositories: string[]
+}
+
+/** Figures by row of the table: seconds, or MB where the row says so. */
+export type Figures = Record<string, number>
+
+export interface Contestant {
+  /** What a reader would type to do the same. */
+  command: string
+  /** Works in `out`, which is empty and goes away afterwards. */
+  run(corpus: Corpus, out: string): Promise<Figures>
+}
+
+export const ROWS = {
+  mirror: 'git clone --mirror, tar czf',
+  tar: 'tar czf',
+  bundle: 'git bundle create --all',
+  copy: 'cp -r',
+  syncedCopy: 'cp -r, sync',
+  first: 'Godwit, verified',
+  second: 'Godwit, again and unchanged',
+  engine: 'Godwit, without connectivity',
+  memory: 'peak memory of Godwit, MB',
+} as const
+
+const EACH = 'cd "$1"; for repository in */*.git; do'
+
+function peer(row: string, script: string): Contestant {
+  return {
+    command: script,
+    run: async ({ root }, out) => ({ [row]: await seconds(() => shell(script, root, out)) }),
+  }
+}
+
+const service: Contestant = {
+  command: 'bin/godwit serve; from POST /user/migrations until the state is "exported", twice',
+  async run({ root, owner, repositories }, out) {
+    const godwit = await startService({ repositories: root, data: join(out, 'data'), login: owner })
+    const exportAll = async () => godwit.untilExported(await godwit.start(repositories))
+    try {
+      await shell('sync')
+      return {
+        [ROWS.first]: await seconds(exportAll),
+        [ROWS.second]: await seconds(exportAll),
+        [ROWS.memory]: await godwit.peakMemory(),
+      }
+    } finally {
+      await godwit.stop()
+    }
+  },
+}
+
+const engine: Contestant = {
+  command: 'the segment threads alone: all bytes checked and durable, but no git rev-list',
+  async run({ root, owner, repositories }, out) {
+    const names = repositories.map((name) => ({ owner, name }))
+    return { [ROWS.engine]: await seconds(() => makeSegments(root, names, out)) }
+  },
+}
+
+export const CONTESTANTS: Contestant[] = [
+  // By URL, as from a host: git would only link the files of a path.
+  peer(
+    ROWS.mirror,
+    `${EACH} git clone --quiet --mirror "file://$1/$repository" "$2/mirror/$repository"; done; tar czf "$2/archive.tar.gz" -C "$2" mirror`,
+  ),
+  peer(ROWS.tar, 'tar czf "$2/archive.tar.gz" -C "$1" .'),
+  peer(
+    ROWS.bundle,
+    `${EACH} git -C "$repository" bundle create --quiet "$2/$(basename "$repository").bundle" --all; done`,
+  ),
+  peer(ROWS.copy, 'cp -r "$1" "$2/copy"'),
+  peer(ROWS.syncedCopy, 'cp -r "$1" "$2/copy"; sync -f "$2/copy"'),
+  service,
+  engine,
+]

@@ -1,0 +1,38 @@
+import { randomUUID } from 'node:crypto'
+import { mkdir } from 'node:fs/promises'
+import { availableParallelism } from 'node:os'
+import { join } from 'node:path'
+import type { ExportPlaces } from '../src/commands/parts.ts'
+import { createSegmentThreads } from '../src/exporter/segment-threads.ts'
+import type { RepositoryName } from '../src/sources/source.ts'
+
+/** Makes the segments of all repositories and nothing else: no service, no database, no proof of connectivity. */
+export async function makeSegments(
+  root: string,
+  repositories: readonly RepositoryName[],
+  data: string,
+): Promise<void> {
+  const places: ExportPlaces = {
+    root,
+    git: {
+      program: 'git',
+      searchPath: process.env.PATH ?? '/usr/bin:/bin',
+      home: join(data, 'git-home'),
+    },
+    blobs: join(data, 'blobs'),
+    scratch: join(data, 'scratch'),
+  }
+  await mkdir(places.scratch, { recursive: true })
+  const count = availableParallelism()
+  const module = new URL('./engine-thread.ts', import.meta.url)
+  const threads = createSegmentThreads({ module, workerData: places, count })
+  const { signal } = new AbortController()
+  const waiting = repositories.values()
+  async function work(): Promise<void> {
+    for (const repository of waiting) {
+      await threads.make({ repository, key: randomUUID(), lastVerified: undefined }, signal)
+    }
+  }
+  await Promise.all(Array.from({ length: count }, work))
+  await threads.stop()
+}

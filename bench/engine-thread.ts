@@ -1,5 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import { type ExportPlaces, openBlobs, openSource } from '../src/commands/parts.ts'
+import { type ExportPlaces, openBlobs, openSource } from '../src/commands/export-places.ts'
 import { createSegmentMaker } from '../src/exporter/make-segment.ts'
 import { answerRequests } from '../src/exporter/segment-messages.ts'
 

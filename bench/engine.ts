@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
-import type { ExportPlaces } from '../src/commands/parts.ts'
+import type { ExportPlaces } from '../src/commands/export-places.ts'
 import { createSegmentThreads } from '../src/exporter/segment-threads.ts'
 import type { RepositoryName } from '../src/sources/source.ts'
 

@@ -9,7 +9,8 @@ import type { SegmentMaker } from '../exporter/segment-maker.ts'
 import { createSegmentThreads } from '../exporter/segment-threads.ts'
 import { sweep, sweepOrphans } from '../exporter/sweep.ts'
 import type { Source } from '../sources/source.ts'
-import { exportPlaces, openBlobs, openDatabase, openSource, requireRepositories } from './parts.ts'
+import { exportPlaces, openBlobs, openSource } from './export-places.ts'
+import { openDatabase, requireRepositories } from './parts.ts'
 
 export interface Workshop extends AsyncDisposable {
   db: Db

@@ -7,8 +7,9 @@ import type { Queue } from '../queue/queue.ts'
 import { type Addresses, addressesFrom } from '../repositories/addresses.ts'
 import { syncCatalogue } from '../repositories/sync.ts'
 import type { Source } from '../sources/source.ts'
+import { type ExportPlaces, exportPlaces, openBlobs, openSource } from './export-places.ts'
 import type { Log } from './log.ts'
-import { type ExportPlaces, exportPlaces, openBlobs, openDatabase, openSource } from './parts.ts'
+import { openDatabase } from './parts.ts'
 import { repeatedly } from './repeatedly.ts'
 
 /** What every long-running process of Godwit stands on, whatever its role. */

@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { createSegmentMaker } from '../exporter/make-segment.ts'
 import { answerRequests } from '../exporter/segment-messages.ts'
-import { type ExportPlaces, openBlobs, openSource } from './parts.ts'
+import { type ExportPlaces, openBlobs, openSource } from './export-places.ts'
 
 /** What a segment thread runs: parts of its own, built from the same settings. */
 const places = workerData as ExportPlaces

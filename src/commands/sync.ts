@@ -1,7 +1,8 @@
 import type { Command } from 'commander'
 import { type SyncReport, syncCatalogue } from '../repositories/sync.ts'
 import { addCommand, configOf, print } from './command-line.ts'
-import { exportPlaces, openSource, requireRepositories, withDatabase } from './parts.ts'
+import { exportPlaces, openSource } from './export-places.ts'
+import { requireRepositories, withDatabase } from './parts.ts'
 
 export function syncCommand(program: Command): void {
   addCommand(program, 'sync', 'brings the catalogue in line with the repositories on disk').action(

@@ -12,10 +12,12 @@ import {
 } from '../migrations/export-jobs.ts'
 import {
   type ExportTask,
+  exportedRepositories,
   migrationToExport,
   moveMigration,
   noteOutcome,
   noteProgress,
+  noteReused,
   type Outcome,
   repositoryToExport,
 } from '../migrations/export-store.ts'
@@ -31,6 +33,7 @@ import { unfinishedStates } from '../migrations/states.ts'
 import { type Handlers, Hopeless, type Job, type Queue, type Run } from '../queue/queue.ts'
 import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
 import { type RepositoryName, type Source, Unreadable } from '../sources/source.ts'
+import { findUnchanged } from './find-unchanged.ts'
 import { type SealParts, sealArchive } from './seal-archive.ts'
 import type { SegmentMaker } from './segment-maker.ts'
 
@@ -77,20 +80,24 @@ async function beginExport(parts: ExportParts, { migrationId }: MigrationJob, ru
   await settleLocksOf(parts, migrationId).catch((error: unknown) => {
     throw error instanceof Unreadable ? new Hopeless(`cannot be locked: ${error.message}`) : error
   })
+  const { excludeGitData } = migration.options
+  const repositories = excludeGitData ? [] : await exportedRepositories(db, migration)
+  const unchanged = await findUnchanged(parts, repositories, run.signal)
   await run.finish(async (tx) => {
     await moveMigration(tx, migrationId, 'exporting', { now: now() })
-    const { excludeGitData } = migration.options
-    if (excludeGitData || migration.repositoryCount === 0) {
-      return queue.enqueue(tx, SEAL_ARCHIVE, [{ migrationId }], batchOf(migrationId))
+    // The sweep may have been here since.
+    for (const [position, { segmentKey }] of unchanged) {
+      if (!(await nameSegment(tx, segmentKey, now()))) unchanged.delete(position)
     }
-    const tasks: ExportTask[] = Array.from(
-      { length: migration.repositoryCount },
-      (_, position) => ({
-        migrationId,
-        position,
-      }),
-    )
-    return queue.enqueue(tx, EXPORT_REPOSITORY, tasks, batchOf(migrationId))
+    await noteReused(tx, migrationId, unchanged, now())
+    const changed = repositories.filter(({ position }) => !unchanged.has(position))
+    const batch = batchOf(migrationId)
+    if (changed.length === 0) return queue.enqueue(tx, SEAL_ARCHIVE, [{ migrationId }], batch)
+    // The largest first: begun last, it would be waited for when all others are done.
+    const tasks = changed
+      .toSorted((a, b) => b.facts.sizeKib - a.facts.sizeKib)
+      .map(({ position }): ExportTask => ({ migrationId, position }))
+    return queue.enqueue(tx, EXPORT_REPOSITORY, tasks, batch)
   })
 }
 

@@ -29,6 +29,9 @@ export function createSegmentThreads({ module, workerData, count }: ThreadOption
   }
 }
 
+/** Bytes go through buffers outside the heap; without a limit, each thread's garbage would grow as large as it likes. */
+const SMALL_HEAP = { maxYoungGenerationSizeMb: 8, maxOldGenerationSizeMb: 512 }
+
 function segmentThread(module: URL, workerData: unknown) {
   const waiting = new Map<number, Asked>()
   let worker: Worker | undefined
@@ -36,7 +39,7 @@ function segmentThread(module: URL, workerData: unknown) {
 
   /** Started when first needed, and anew after a crash. */
   function start(): Worker {
-    const started = new Worker(module, { workerData })
+    const started = new Worker(module, { workerData, resourceLimits: SMALL_HEAP })
     started.unref()
     started.on('message', (answer: Answer) => {
       const asked = waiting.get(answer.id)

@@ -27,6 +27,24 @@ export async function findSegment(db: Db, fingerprint: string): Promise<string |
   return row?.key
 }
 
+/** Those of the repositories that were exported before, changed since or not. */
+export async function exportedBefore(
+  db: Db,
+  repositoryIds: readonly number[],
+): Promise<ReadonlySet<number>> {
+  const found = new Set<number>()
+  for (let at = 0; at < repositoryIds.length; at += 500) {
+    const rows = await db
+      .selectFrom('segments')
+      .select('repository_id')
+      .distinct()
+      .where('repository_id', 'in', repositoryIds.slice(at, at + 500))
+      .execute()
+    for (const row of rows) found.add(row.repository_id!)
+  }
+  return found
+}
+
 /** What was proven of the newest segment of a repository. */
 export async function lastVerified(db: Db, repositoryId: number): Promise<string | undefined> {
   const row = await db

@@ -8,11 +8,11 @@ export type Tally =
   | 'migrations exported'
   | 'migrations failed'
 
-/** Counts one more, with the transaction that makes it so. */
-export async function tally(tx: Db, name: Tally, bytes = 0): Promise<void> {
+/** Counts one more, or several, with the transaction that makes it so. */
+export async function tally(tx: Db, name: Tally, bytes = 0, count = 1): Promise<void> {
   await tx
     .updateTable('tallies')
-    .set((row) => ({ count: row('count', '+', 1), bytes: row('bytes', '+', bytes) }))
+    .set((row) => ({ count: row('count', '+', count), bytes: row('bytes', '+', bytes) }))
     .where('name', '=', name)
     .execute()
 }

@@ -58,7 +58,7 @@ async function settings(
   signal: AbortSignal,
 ): Promise<[key: string, value: string][]> {
   const file = join(dir, 'config')
-  if ((await textOf(file)).trim() === '') return []
+  if (saysNothingOfFormat(await textOf(file))) return []
   const list = ['config', '--file', file, '--includes', '--list', '-z']
   const text = await git.text(list, { signal })
   return text.split('\0').map((setting) => {
@@ -66,6 +66,19 @@ async function settings(
     // A key without a value means true.
     return end < 0 ? [setting, 'true'] : [setting.slice(0, end), setting.slice(end + 1)]
   })
+}
+
+const TELLS_OF_FORMAT = /extensions|include|promisor|partialclonefilter/i
+const PLAIN_LINE = /^\s*(\[[a-z0-9.-]+( "[^"\\]*")?\]|[a-z][a-z0-9-]*\s*=[^"\\]*|[#;].*)?$/i
+
+/** Most configs: it takes longer to start git and ask what they mean than to examine all the rest. */
+function saysNothingOfFormat(text: string): boolean {
+  if (TELLS_OF_FORMAT.test(text) || !/^(\[|$)/.test(text)) return false
+  const versions = text.match(/repositoryformatversion.*/gi) ?? []
+  return (
+    versions.every((said) => /=\s*[01]\s*$/.test(said)) &&
+    text.split('\n').every((line) => PLAIN_LINE.test(line))
+  )
 }
 
 function isPromisor(key: string, value: string): boolean {

@@ -1,8 +1,6 @@
 import { type SegmentEntry, writeSegment } from '../archive/write-segment.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
-import type { Examination } from '../sources/examine.ts'
-import type { RepositoryName, Source } from '../sources/source.ts'
-import { Unreadable } from '../sources/source.ts'
+import type { Source } from '../sources/source.ts'
 import type { Verified } from '../sources/verify-objects.ts'
 import { contentsOf } from './segment-contents.ts'
 import type { MadeSegment, SegmentMaker } from './segment-maker.ts'
@@ -15,20 +13,14 @@ export interface MakerParts {
 }
 
 export function createSegmentMaker({ source, blobs, scratchDirectory }: MakerParts): SegmentMaker {
-  async function examine(repository: RepositoryName, signal: AbortSignal): Promise<Examination> {
-    const found = await source.find(repository.owner, repository.name)
-    if (!found) throw new Unreadable('the repository is not there any more')
-    return source.examine(found, signal)
-  }
-
   return {
     async look(repository, signal) {
-      const { fingerprint, bytes } = await examine(repository, signal)
+      const { fingerprint, bytes } = await source.examine(repository, signal)
       return { fingerprint, bytes }
     },
 
     async make({ repository, key, lastVerified }, signal, onBytes): Promise<MadeSegment> {
-      const examination = await examine(repository, signal)
+      const examination = await source.examine(repository, signal)
       const snapshot = await source.snapshot(examination, scratchDirectory, signal)
       await using _ = { [Symbol.asyncDispose]: snapshot.remove }
       // Proving and writing go side by side, on a core each; the first to fail stops the other.

@@ -1,13 +1,20 @@
-import { resolve } from 'node:path'
+import { lstat } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
 import { rememberingReader } from './directory.ts'
 import { examine } from './examine.ts'
 import type { Git } from './git.ts'
 import { lockPushes, unlockPushes } from './push-lock.ts'
 import { readFacts } from './repository-facts.ts'
 import { stampOf } from './repository-stamp.ts'
-import { placeOf, type RepositoryPlace, repositoriesIn } from './repository-tree.ts'
+import { isRepository, placeOf, type RepositoryPlace, repositoriesIn } from './repository-tree.ts'
 import { takeSnapshot } from './snapshot.ts'
-import type { FoundRepository, Listed, RepositoryName, Source } from './source.ts'
+import {
+  type FoundRepository,
+  type Listed,
+  type RepositoryName,
+  type Source,
+  Unreadable,
+} from './source.ts'
 import { asUnreadable, reasonOf } from './unreadable.ts'
 import { verify } from './verify-objects.ts'
 
@@ -63,6 +70,8 @@ export function gitDirectory({ root, git }: GitDirectoryOptions): Source {
     async examine(repository, signal) {
       const { owner, name, dir, wikiDir } = await placeOf(top, repository)
       const fullName = `${owner}/${name}`
+      const isThere = (await isDirectory(dirname(dir))) && (await isRepository(dir))
+      if (!isThere) throw new Unreadable(`${fullName}: the repository is not there any more`)
       return examine({ dir, fullName, ...(wikiDir !== null && { wikiDir }) }, git, signal)
     },
     snapshot: (examination, scratch, signal) => takeSnapshot(examination, scratch, git, signal),
@@ -81,4 +90,8 @@ async function listed(place: RepositoryPlace): Promise<Listed> {
     if (reason === undefined) throw error
     return { refused: { path: `${owner}/${name}.git`, reason } }
   }
+}
+
+async function isDirectory(path: string): Promise<boolean> {
+  return (await lstat(path).catch(() => undefined))?.isDirectory() ?? false
 }

@@ -128,7 +128,8 @@ async function refusal(dir: string, entry: Dirent): Promise<string | undefined> 
   return isLikeRepository(directory) ? undefined : NO_REPOSITORY
 }
 
-async function isRepository(dir: string): Promise<boolean> {
+/** A directory of its own, not a link to one. */
+export async function isRepository(dir: string): Promise<boolean> {
   const there = await lstat(dir).catch(() => undefined)
   if (!there?.isDirectory()) return false
   const directory = await readDirectory(dir)

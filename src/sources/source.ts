@@ -86,7 +86,7 @@ export interface Source {
   /** Rejects with Unreadable. */
   facts(repository: FoundRepository, known?: KnownFacts, signal?: AbortSignal): Promise<SourceFacts>
   /** A cheap look at what a snapshot would hold. Rejects with Unreadable, as do the next two. */
-  examine(repository: FoundRepository, signal: AbortSignal): Promise<Examination>
+  examine(repository: RepositoryName, signal: AbortSignal): Promise<Examination>
   /** The repository at one moment, apart from the source, in a directory below `scratchDirectory`. */
   snapshot(
     examination: Examination,

@@ -6,14 +6,14 @@ import type { ArchivePlan } from '../archive/plan-archive.ts'
 import { readArchive } from '../archive/read-archive.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
 import type { Config } from '../config.ts'
-import { ExportFailed, exportArchive } from '../exporter/export-archive.ts'
-import { inUnits } from '../migrations/report.ts'
+import { ExportFailed, exportArchive, type RepositoryEnd } from '../exporter/export-archive.ts'
 import { addressesFrom } from '../repositories/addresses.ts'
 import type { RepositoryFacts } from '../repositories/facts.ts'
 import { factsForViewer } from '../repositories/facts-for-viewer.ts'
 import { askedRepositories } from './asked-repositories.ts'
 import { addCommand, configOf, UserMistake } from './command-line.ts'
 import { exportProgress } from './export-progress.ts'
+import { type ExportReport, exportReport } from './export-report.ts'
 import { openWorkshop, type Workshop } from './export-workshop.ts'
 import { untilStopped } from './until-stopped.ts'
 import { VERSION } from './version.ts'
@@ -25,6 +25,7 @@ interface ExportOptions {
   output: string
   allowPartial?: boolean
   force?: boolean
+  report?: string
 }
 
 export function exportCommand(program: Command): void {
@@ -34,6 +35,7 @@ export function exportCommand(program: Command): void {
     .requiredOption('--output <FILE>', 'where the archive goes; - for standard output')
     .option('--allow-partial', 'carry what can be carried, and list the rest')
     .option('--force', 'replace the file if it is there')
+    .option('--report <FILE>', 'write what became of each repository there, as JSON')
     .action((names: string[], options: ExportOptions, command: Command) =>
       untilStopped((signal) => runExport(configOf(command), names, options, signal)),
     )
@@ -52,6 +54,8 @@ async function runExport(
   const repositories = await chosen(workshop, names, options)
 
   using progress = exportProgress(process.stderr, repositories)
+  const startedAt = performance.now()
+  const ends: RepositoryEnd[] = []
   await using archive = await exportArchive(
     { ...workshop, addresses: addressesFrom(config), generator: `godwit ${VERSION}` },
     {
@@ -59,7 +63,10 @@ async function runExport(
       repositories,
       allowPartial: options.allowPartial ?? false,
       concurrency: config.concurrency,
-      onEnd: progress.ended,
+      onEnd(end) {
+        ends.push(end)
+        progress.ended(end)
+      },
     },
     signal,
   ).catch((error: unknown) => {
@@ -68,7 +75,15 @@ async function runExport(
   const bytes = counted(archive.plan, workshop.blobs, progress.writing, signal)
   if (output) await writeWholeFile(output, bytes, { force: options.force ?? false, signal })
   else await pipeline(bytes, process.stdout, { signal, end: false })
-  progress.say(`wrote ${inUnits(archive.plan.length)} to ${options.output}`)
+  const seconds = (performance.now() - startedAt) / 1000
+  const report = exportReport(ends, { archiveBytes: archive.plan.length, seconds })
+  progress.say(report.text())
+  if (options.report) await writeReport(options.report, report, signal)
+}
+
+async function writeReport(file: string, report: ExportReport, signal: AbortSignal): Promise<void> {
+  const text = `${JSON.stringify(report.json(), null, 2)}\n`
+  await writeWholeFile(resolve(file), [Buffer.from(text)], { force: true, signal })
 }
 
 /** An operator may export whatever is there; what cannot even be looked at is told like what cannot be carried. */

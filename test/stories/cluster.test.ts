@@ -32,6 +32,24 @@ test('an API that sees no repositories, and workers that do', async (t) => {
   await host.push('alice/r0', { b: '2' })
 })
 
+test('API processes on one database count against the same rate limit', async (t) => {
+  const host = await gitHost()
+  const cluster = await startCluster(t, { repositories: host.root, flags: ['--rate-limit', '4'] })
+  t.after(host.remove)
+  await manyRepositories(host, 1)
+  const token = await cluster.token('alice')
+  const apis = await Promise.all([cluster.api(), cluster.api()])
+  const answers = []
+  for (let n = 0; n < 6; n++)
+    answers.push(await cluster.call(apis[n % 2]!, token, '/user/migrations'))
+  assert.deepEqual(
+    answers.map(({ status }) => status),
+    [200, 200, 200, 200, 403, 403],
+  )
+  const used = answers.map(({ headers }) => headers.get('x-ratelimit-used'))
+  assert.deepEqual(used, ['1', '2', '3', '4', '4', '4'])
+})
+
 test('a worker that is killed, or stopped and woken, loses nothing and writes nothing twice', async (t) => {
   const host = await gitHost()
   t.after(host.remove)

@@ -170,6 +170,28 @@ test('the preview is asked for where it must be, and nowhere else', async (t) =>
   assert.equal((await fetch(`${service.url}/healthz`)).status, 200)
 })
 
+test('an address that guesses tokens is shut out, and no other is', async (t) => {
+  const repositories = await host()
+  const service = await startService(t, {
+    repositories: repositories.root,
+    flags: ['--trusted-proxies', '127.0.0.1'],
+  })
+  t.after(repositories.remove)
+  const alice = await service.token('alice')
+  const from = async (address: string, token: string) => {
+    const headers = { 'x-forwarded-for': address }
+    const { status, body } = await ask(service, token, '/user/migrations', { headers })
+    return [status, (body as { message?: string }).message]
+  }
+  for (let n = 0; n <= 60; n++) {
+    assert.deepEqual(await from('203.0.113.7', `guess-${n}`), [401, 'Bad credentials'])
+  }
+  const shut = [403, 'Maximum number of login attempts exceeded. Please try again later.']
+  assert.deepEqual(await from('203.0.113.7', 'guess'), shut)
+  assert.deepEqual(await from('203.0.113.7', alice), shut)
+  assert.deepEqual(await from('203.0.113.8', alice), [200, undefined])
+})
+
 async function ask(
   service: Service,
   token: string,

@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { promisify } from 'node:util'
+import { gitHost } from '../support/git-host.ts'
+
+const run = promisify(execFile)
+const GODWIT = new URL('../../bin/godwit', import.meta.url).pathname
+
+test('an export tells people and programs what became of each repository', async (t) => {
+  const host = await gitHost()
+  t.after(host.remove)
+  await host.repository('alice/good', { files: { a: '1' } })
+  await host.repository('alice/lost', { files: { a: '2' } })
+  await host.loseObjects('alice/lost')
+  const dir = await mkdtemp(join(tmpdir(), 'godwit-report-'))
+  t.after(() => rm(dir, { recursive: true, force: true }))
+  const [output, reportFile] = [join(dir, 'a.tar.gz'), join(dir, 'report.json')]
+  const { stderr } = await run(GODWIT, [
+    ...['export', 'alice', '--repositories', host.root, '--output', output],
+    ...['--allow-partial', '--report', reportFile],
+  ])
+  assert.match(
+    stderr,
+    /^2 repositories asked for: 1 carried \(0 of them .*\), 1 omitted; .* in .* s$/m,
+  )
+  const report = JSON.parse(await readFile(reportFile, 'utf8'))
+  assert.deepEqual([report.asked, report.carried, report.unchanged, report.omitted], [2, 1, 0, 1])
+  const lost = report.repositories.find(
+    (each: { full_name: string }) => each.full_name === 'alice/lost',
+  )
+  assert.equal(lost.outcome, 'omitted')
+  assert.ok(lost.reason.length > 0)
+})

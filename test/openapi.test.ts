@@ -10,7 +10,6 @@ import {
   userJson,
 } from '../src/http/github-json.ts'
 import type { MediaTypeOptions } from '../src/http/media-type.ts'
-import type { Migration } from '../src/migrations/migration.ts'
 import {
   addresses,
   describingServer,
@@ -19,7 +18,7 @@ import {
   routesOf,
   USUAL,
 } from './support/describing-server.ts'
-import { alice, repositoryFacts } from './support/facts.ts'
+import { alice, repositoryFacts, startedMigration } from './support/facts.ts'
 import { openApiValidator } from './support/openapi-validator.ts'
 
 describe('the description of the API', () => {
@@ -155,29 +154,7 @@ const MEANT = [
   ),
 ]
 
-const migration: Migration = {
-  id: 79,
-  guid: '0b989ba4-242f-11e5-81e1-c7b6966d2516',
-  owner: alice,
-  options: {
-    lockRepositories: true,
-    excludeMetadata: false,
-    excludeGitData: false,
-    excludeAttachments: false,
-    excludeReleases: false,
-    excludeOwnerProjects: false,
-    orgMetadataOnly: false,
-    allowPartial: false,
-  },
-  state: 'exported',
-  reason: null,
-  repositoryCount: 1,
-  version: 1,
-  createdAt: Date.UTC(2026, 10, 14),
-  updatedAt: Date.UTC(2026, 6, 14),
-  archiveExpiresAt: null,
-  archiveKey: null,
-}
+const migration = startedMigration({ state: 'exported' })
 
 /** It is installed among the clients of test/wire. */
 function findLinter(): string | undefined {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Account } from '../accounts/account.ts'
 import { type ArchivePlan, planArchive } from '../archive/plan-archive.ts'
 import type { ExportedRepository } from '../migrations/export-store.ts'
-import type { MigrationOptions } from '../migrations/migration.ts'
+import { ORDINARY } from '../migrations/migration.ts'
 import {
   findSegment,
   insertSegment,
@@ -44,16 +44,6 @@ export class ExportFailed extends Error {
   override name = 'ExportFailed'
 }
 
-const EVERYTHING: Omit<MigrationOptions, 'allowPartial'> = {
-  lockRepositories: false,
-  excludeMetadata: false,
-  excludeGitData: false,
-  excludeAttachments: false,
-  excludeReleases: false,
-  excludeOwnerProjects: false,
-  orgMetadataOnly: false,
-}
-
 /** The archive that a migration of these repositories would have, made at once and without queue or migration. */
 export async function exportArchive(
   parts: ArchiveParts,
@@ -61,7 +51,7 @@ export async function exportArchive(
   signal: AbortSignal,
 ): Promise<MadeArchive> {
   const { owner, allowPartial } = order
-  const migration = { guid: randomUUID(), owner, options: { ...EVERYTHING, allowPartial } }
+  const migration = { guid: randomUUID(), owner, options: { ...ORDINARY, allowPartial } }
   const repositories = await carryAll(parts, order, signal)
   const reason = failureOf(migration, repositories)
   if (reason) throw new ExportFailed(reason)

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { alice, repositoryFacts } from '../../test/support/facts.ts'
-import type { Migration } from '../migrations/migration.ts'
+import { alice, repositoryFacts, startedMigration } from '../../test/support/facts.ts'
 import { addressesFrom } from '../repositories/addresses.ts'
 import {
   extendedRepositoryJson,
@@ -130,29 +129,7 @@ function assertTable(table: FieldTable, json: object, at = ''): void {
   }
 }
 
-const migration: Migration = {
-  id: 79,
-  guid: '0b989ba4-242f-11e5-81e1-c7b6966d2516',
-  owner: alice,
-  options: {
-    lockRepositories: true,
-    excludeMetadata: false,
-    excludeGitData: false,
-    excludeAttachments: false,
-    excludeReleases: false,
-    excludeOwnerProjects: false,
-    orgMetadataOnly: false,
-    allowPartial: false,
-  },
-  state: 'pending',
-  reason: null,
-  repositoryCount: 1,
-  version: 1,
-  createdAt: Date.UTC(2026, 10, 14, 8, 30, 0, 400),
-  updatedAt: Date.UTC(2026, 6, 14, 8, 30),
-  archiveExpiresAt: null,
-  archiveKey: null,
-}
+const migration = startedMigration()
 
 describe('the fields of the wire', () => {
   test('user', () => assertTable(USER, userJson(alice, addresses)))

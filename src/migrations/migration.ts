@@ -15,6 +15,18 @@ export interface MigrationOptions {
   allowPartial: boolean
 }
 
+/** Of a migration for which nothing was said: everything, unlocked, whole or not at all. */
+export const ORDINARY: Readonly<MigrationOptions> = {
+  lockRepositories: false,
+  excludeMetadata: false,
+  excludeGitData: false,
+  excludeAttachments: false,
+  excludeReleases: false,
+  excludeOwnerProjects: false,
+  orgMetadataOnly: false,
+  allowPartial: false,
+}
+
 export interface Migration {
   id: number
   guid: string

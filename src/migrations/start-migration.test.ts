@@ -9,21 +9,10 @@ import { embeddedQueue } from '../queue/embedded.ts'
 import { syncCatalogue } from '../repositories/sync.ts'
 import { gitDirectory } from '../sources/git-directory.ts'
 import { organizationsOf } from './export-store.ts'
-import type { MigrationOptions } from './migration.ts'
+import { ORDINARY } from './migration.ts'
 import { findMigration, repositoriesOf } from './migration-store.ts'
 import { Invalid } from './refusals.ts'
 import { type StartParts, startMigration } from './start-migration.ts'
-
-const NOTHING_SPECIAL: MigrationOptions = {
-  lockRepositories: false,
-  excludeMetadata: false,
-  excludeGitData: false,
-  excludeAttachments: false,
-  excludeReleases: false,
-  excludeOwnerProjects: false,
-  orgMetadataOnly: false,
-  allowPartial: false,
-}
 
 async function scene(t: TestContext, engine: 'sqlite' | 'postgres') {
   const { db } = await openDatabase(t, engine)
@@ -45,7 +34,7 @@ async function viewer(db: Db, login: string): Promise<Viewer> {
 }
 
 const start = (parts: StartParts, who: Viewer, ...repositories: string[]) =>
-  startMigration(parts, who, { repositories, options: NOTHING_SPECIAL })
+  startMigration(parts, who, { repositories, options: ORDINARY })
 
 async function sync({ db, source, now }: StartParts): Promise<void> {
   await syncCatalogue({ db, source: source!, now })
@@ -139,7 +128,7 @@ onEachEngine('starting a migration', (engine) => {
     for (const login of ['octo', 'other']) await setAccount(db, login, { type: 'Organization' }, 0)
     const migration = await startMigration(parts, await viewer(db, 'alice'), {
       repositories: [],
-      options: { ...NOTHING_SPECIAL, orgMetadataOnly: true },
+      options: { ...ORDINARY, orgMetadataOnly: true },
     })
     assert.deepEqual(migration.repositories, [])
     const organizations = await organizationsOf(db, migration)

@@ -1,4 +1,5 @@
 import type { Account } from '../../src/accounts/account.ts'
+import { type Migration, ORDINARY } from '../../src/migrations/migration.ts'
 import type { RepositoryFacts } from '../../src/repositories/facts.ts'
 
 export const alice: Account = {
@@ -44,6 +45,25 @@ export function repositoryFacts(change: Partial<RepositoryFacts> = {}): Reposito
     forksCount: 9,
     permissions: { admin: true, push: true, pull: true },
     template: null,
+    ...change,
+  }
+}
+
+/** A migration that has just been started. */
+export function startedMigration(change: Partial<Migration> = {}): Migration {
+  return {
+    id: 79,
+    guid: '0b989ba4-242f-11e5-81e1-c7b6966d2516',
+    owner: alice,
+    options: { ...ORDINARY, lockRepositories: true },
+    state: 'pending',
+    reason: null,
+    repositoryCount: 1,
+    version: 1,
+    createdAt: Date.UTC(2026, 10, 14, 8, 30, 0, 400),
+    updatedAt: Date.UTC(2026, 6, 14, 8, 30),
+    archiveExpiresAt: null,
+    archiveKey: null,
     ...change,
   }
 }

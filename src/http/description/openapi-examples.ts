@@ -1,5 +1,5 @@
 import type { Account } from '../../accounts/account.ts'
-import type { Migration } from '../../migrations/migration.ts'
+import { type Migration, ORDINARY } from '../../migrations/migration.ts'
 import type { Forecast } from '../../migrations/preflight.ts'
 import type { Progress } from '../../migrations/progress.ts'
 import { reportOf } from '../../migrations/report.ts'
@@ -42,16 +42,7 @@ const pending: Migration = {
   id: 79,
   guid: '3f1c2a52-6b7e-4f7e-9d55-0a4f8c1f7b21',
   owner: alice,
-  options: {
-    lockRepositories: true,
-    excludeMetadata: false,
-    excludeGitData: false,
-    excludeAttachments: false,
-    excludeReleases: false,
-    excludeOwnerProjects: false,
-    orgMetadataOnly: false,
-    allowPartial: false,
-  },
+  options: { ...ORDINARY, lockRepositories: true },
   state: 'pending',
   reason: null,
   repositoryCount: 1,

@@ -1,6 +1,7 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { type Fault, Invalid, NotFound } from '../migrations/refusals.ts'
+import { Unreadable } from '../sources/source.ts'
 import { Refused } from './refusals.ts'
 
 interface ErrorBody {
@@ -24,6 +25,10 @@ function answerTo(error: FastifyError): { status: number; body: ErrorBody } {
   if (error instanceof Refused) return { status: error.status, body: { message: error.message } }
   if (error instanceof NotFound) return { status: 404, body: { message: 'Not Found' } }
   if (error instanceof Invalid) return invalid(error.faults)
+  // What was asked is written down and done later, if the repository allows it then.
+  if (error instanceof Unreadable) {
+    return invalid([{ code: 'unprocessable', message: error.message }])
+  }
   if (error.validation) return invalid(error.validation.map(faultOf))
   if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
     return { status: 413, body: { message: 'The request body is too large: 1 MiB at most' } }

@@ -31,7 +31,7 @@ export function mediaTypes({ vendor, preview }: MediaTypeOptions): MediaTypes {
 
   return {
     choose(accept, { previewed, alsoAccepts = [] }) {
-      const accepted = accept?.trim() ? parse(accept) : ['*/*']
+      const accepted = acceptedTypes(accept)
       if (previewed && preview === 'required' && !accepted.includes(previewType)) {
         throw previewMissing()
       }
@@ -44,8 +44,9 @@ export function mediaTypes({ vendor, preview }: MediaTypeOptions): MediaTypes {
   }
 }
 
-/** The types of an `accept` header, dearest first; what has q=0 is not accepted at all. */
-function parse(accept: string): string[] {
+/** The types of an `accept` header, dearest first; what has q=0 is not accepted at all. None sent means any. */
+export function acceptedTypes(accept: string | undefined): string[] {
+  if (!accept?.trim()) return ['*/*']
   return accept
     .split(',')
     .map((range) => {

@@ -9,6 +9,7 @@ import { viewerOf } from './authenticate.ts'
 import * as operations from './description/openapi-steering.ts'
 import { migrationJson } from './github-json.ts'
 import { answer, isKnown, notModified } from './json-answer.ts'
+import { acceptedTypes } from './media-type.ts'
 import { type ById, namedMigration } from './named-migration.ts'
 import { forecastJson, progressJson, reportJson } from './progress-json.ts'
 import { endId, type ProgressStreams } from './progress-stream.ts'
@@ -92,7 +93,7 @@ export function migrationSteering(app: FastifyInstance, parts: SteeringParts): v
 }
 
 function wants(request: FastifyRequest, type: string): boolean {
-  return request.headers.accept?.toLowerCase().includes(type) ?? false
+  return acceptedTypes(request.headers.accept).includes(type)
 }
 
 /** From here on the answer is written by hand, with the headers that were set so far. */

@@ -55,7 +55,9 @@ export function migrationSteering(app: FastifyInstance, parts: SteeringParts): v
       if (wants(request, TEXT)) {
         return reply.type('text/plain; charset=utf-8').send(describeReport(report))
       }
-      return answer(reply, reportJson(report, now()))
+      const body = reportJson(report, now())
+      if (isKnown(request, reply, [JSON.stringify(body)])) return notModified(reply)
+      return answer(reply, body)
     },
   )
 

@@ -107,7 +107,7 @@ test('a watcher sees every repository end exactly once, across a crash of the se
   t.after(host.remove)
   const names = Array.from({ length: 12 }, (_, n) => `alice/r${n}`)
   for (const name of names) await host.repository(name, { files: { a: name } })
-  const git = await slowGit()
+  const git = await slowGit({ afterFirst: 4 })
   t.after(git.remove)
   const flags = ['--git', git.program, '--concurrency', '2']
   const service = await startService(t, { repositories: host.root, flags })
@@ -138,6 +138,8 @@ test('a watcher sees every repository end exactly once, across a crash of the se
   }
 
   const first = watch().catch(() => {})
+  // Two at a time may both find the quick ones used up, so one of the four can be slow already.
+  await until(() => seen.length >= 3)
   await git.hurry()
   await service.kill('SIGKILL')
   await first

@@ -6,40 +6,60 @@ import { setTimeout as sleep } from 'node:timers/promises'
 export interface SlowGit {
   /** For `--git`. */
   program: string
-  /** The process that is being slow now; waits until there is one. */
+  /** The process that became slow last; waits until there is one. */
   pid(): Promise<number>
   /** From now on it is as quick as git. */
   hurry(): Promise<void>
   remove(): Promise<void>
 }
 
-/** Real git, except that proving a snapshot takes for ever: an export in the middle of its work, for as long as it takes. */
-export async function slowGit(): Promise<SlowGit> {
+/**
+ * Real git, except that proving a snapshot takes for ever, but for the first few: an export in the middle of its work, for
+ * as long as it takes.
+ */
+export async function slowGit({ afterFirst = 0 } = {}): Promise<SlowGit> {
   const dir = await mkdtemp(join(tmpdir(), 'godwit-slow-git-'))
   const program = join(dir, 'git')
-  const pidFile = join(dir, 'pid')
+  const pidFile = join(dir, 'pids')
   await writeFile(
     program,
     `#!/bin/sh
 if [ ! -e ${dir}/hurry ]; then
-  case "$*" in *rev-list*--objects*) echo $$ > ${pidFile}; exec sleep 600 ;; esac
+  case "$*" in *rev-list*--objects*)
+    echo >> ${dir}/proofs
+    [ $(wc -l < ${dir}/proofs) -le ${afterFirst} ] || { echo $$ >> ${pidFile}; exec sleep 600; } ;;
+  esac
 fi
 exec git "$@"
 `,
   )
   await chmod(program, 0o755)
+  const pids = async () => {
+    const text = await readFile(pidFile, 'utf8').catch(() => '')
+    return text.split('\n').slice(0, -1).map(Number)
+  }
   return {
     program,
     async pid() {
       for (;;) {
-        const text = await readFile(pidFile, 'utf8').catch(() => '')
-        if (text.endsWith('\n')) return Number(text)
+        const last = (await pids()).at(-1)
+        if (last !== undefined) return last
         await sleep(10)
       }
     },
     async hurry() {
       await writeFile(join(dir, 'hurry'), '')
     },
-    remove: () => rm(dir, { recursive: true, force: true }),
+    async remove() {
+      // Whoever was killed with -9 could not stop the git it had started.
+      for (const pid of await pids()) await stopSleeper(pid)
+      await rm(dir, { recursive: true, force: true })
+    },
   }
+}
+
+/** Only what is still the sleeper: its number may belong to another by now. */
+async function stopSleeper(pid: number): Promise<void> {
+  const name = await readFile(`/proc/${pid}/comm`, 'utf8').catch(() => '')
+  if (name === 'sleep\n') process.kill(pid, 'SIGKILL')
 }

@@ -40,12 +40,17 @@ export const getReport = {
   tags: ['Migrations'],
   summary: 'Get the report of a migration',
   description: `What was carried, reused and omitted, and why. With \`accept: text/plain\` for people. ${own}`,
-  parameters: [parameter('migration-id')],
+  parameters: [parameter('migration-id'), parameter('if-none-match')],
   responses: {
     200: alsoAs(
       'text/plain',
-      json('What became of it so far.', { schema: one('report'), example: 'report' }),
+      json('What became of it so far.', {
+        schema: one('report'),
+        example: 'report',
+        headers: ['etag'],
+      }),
     ),
+    304: refusal('not-modified'),
     404: notFound,
   },
 } satisfies Operation

@@ -20,9 +20,13 @@ export interface ArchivePlan {
   parts: ArchivePart[]
 }
 
-const GZIP_HEADER = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255])
+/** What every archive begins with: the header of gzip. */
+export const ARCHIVE_HEAD = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255])
 const TAR_END = Buffer.alloc(2 * TAR_BLOCK)
-const CLOSING_BLOCK = storedBlocks(TAR_END, { final: true })
+export const CLOSING_BLOCK = storedBlocks(TAR_END, { final: true })
+const TRAILER_LENGTH = 8
+/** Of what every archive ends with: the closing block and gzip's trailer. */
+export const ARCHIVE_TAIL_LENGTH = CLOSING_BLOCK.length + TRAILER_LENGTH
 
 /** Everything about an archive that can be known without reading a byte of it. */
 export function planArchive(segments: readonly StoredSegment[]): ArchivePlan {
@@ -38,7 +42,7 @@ export function planArchive(segments: readonly StoredSegment[]): ArchivePlan {
   crc = crc32Combine(crc, crc32(TAR_END), TAR_END.length)
   plainLength += TAR_END.length
   const parts = [
-    computed(GZIP_HEADER),
+    computed(ARCHIVE_HEAD),
     ...segments.map(({ key, length }) => ({ key, length })),
     computed(Buffer.concat([CLOSING_BLOCK, gzipTrailer(crc, plainLength)])),
   ]
@@ -49,7 +53,7 @@ export function planArchive(segments: readonly StoredSegment[]): ArchivePlan {
 const computed = (bytes: Uint8Array): ArchivePart => ({ bytes, length: bytes.length })
 
 function gzipTrailer(crc: number, plainLength: number): Buffer {
-  const trailer = Buffer.alloc(8)
+  const trailer = Buffer.alloc(TRAILER_LENGTH)
   trailer.writeUInt32LE(crc, 0)
   trailer.writeUInt32LE(plainLength % 2 ** 32, 4)
   return trailer

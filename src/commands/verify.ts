@@ -26,7 +26,8 @@ async function runVerify(
   try {
     const git = createGit({ program, searchPath, home: join(directory, 'git-home') })
     let [faults, whole] = [0, 0]
-    for await (const finding of verifyArchive({ git, directory }, archiveFile(file), signal)) {
+    const parts = { git, directory, file: file === '-' ? undefined : file }
+    for await (const finding of verifyArchive(parts, archiveFile(file), signal)) {
       if ('fault' in finding) {
         faults += 1
         print(`fault: ${finding.fault}`)

@@ -8,6 +8,7 @@ import type { Bytes } from '../blobs/blob-store.ts'
 import type { Git } from '../sources/git.ts'
 import { brokenLinks } from './record-links.ts'
 import { RECORD_FILE, readRecords } from './records.ts'
+import { compareSegments } from './segment-digests.ts'
 import { type Unpacked, unpackArchive } from './unpack-archive.ts'
 import { judgeRepositories, readManifest } from './unpacked-repositories.ts'
 
@@ -17,11 +18,13 @@ export interface VerifyParts {
   git: Git
   /** Empty, and the caller's to remove. */
   directory: string
+  /** Where the archive is kept, if it is not merely passing by: then its stored bytes are compared as well. */
+  file?: string | undefined
 }
 
 /** Everything that can be said for and against an archive, as it is found. Throws ArchiveRefused. */
 export async function* verifyArchive(
-  { git, directory }: VerifyParts,
+  { git, directory, file }: VerifyParts,
   archive: Bytes,
   signal: AbortSignal,
 ): AsyncGenerator<Finding> {
@@ -41,6 +44,8 @@ export async function* verifyArchive(
     if ('snapshot' in judged) yield { whole: fullName }
     else for (const fault of judged.faults) yield { fault: `${fullName}: ${fault}` }
   }
+  // Found from the end of the file, which is not there to be found when the archive is damaged.
+  if (manifest && !unpacked.damage) yield* digestFindings(file, manifest, signal)
   for (const { full_name, reason } of manifest?.omitted ?? [])
     yield { note: `${full_name} was left out when the archive was made: ${reason}` }
 }
@@ -57,6 +62,21 @@ async function manifestFindings(
     if (!(error instanceof ManifestInvalid)) throw error
     return { manifest: undefined, findings: [{ fault: error.message }] }
   }
+}
+
+async function* digestFindings(
+  file: string | undefined,
+  manifest: Manifest,
+  signal: AbortSignal,
+): AsyncGenerator<Finding> {
+  const compared = file
+    ? await compareSegments(file, manifest, signal)
+    : { incomparable: 'it could be read only once' }
+  if ('incomparable' in compared)
+    yield { note: `the digests of its segments were not compared: ${compared.incomparable}` }
+  else
+    for (const fullName of compared.differing)
+      yield { fault: `${fullName}: its stored bytes are not those it was exported as (SHA-256)` }
 }
 
 /** What nobody put there who writes such archives; without a manifest there is no telling. */

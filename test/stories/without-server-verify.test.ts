@@ -45,9 +45,16 @@ type Fault = [name: string, make: (to: string) => Promise<void>, says: RegExp]
 const bytes = (edit: (whole: Buffer) => Buffer) => async (to: string) =>
   writeFile(to, edit(readFileSync(archive)))
 
-const flip = (whole: Buffer, at: number): Buffer => {
-  whole[at]! ^= 1
+const flip = (whole: Buffer, at: number, bit = 1): Buffer => {
+  whole[at]! ^= bit
   return whole
+}
+
+/** Where the header of the stored block begins that holds the byte: five of its bits mean nothing to who inflates. */
+function storedBlockBefore(whole: Buffer, at: number): number {
+  let start = at
+  while ((whole.readUInt16LE(start + 1) ^ whole.readUInt16LE(start + 3)) !== 0xffff) start -= 1
+  return start
 }
 
 const entries = (change: (all: PlainEntry[]) => PlainEntry[]) => (to: string) =>
@@ -108,6 +115,11 @@ const FAULTS: Fault[] = [
       (object) => flip(Buffer.from(object), 40),
     ),
     /alice\/video: lfs\/objects\/.*not that of its LFS oid/,
+  ],
+  [
+    'other bytes that inflate to the same',
+    bytes((all) => flip(all, storedBlockBefore(all, all.indexOf('PACK\0\0\0\x02')), 0x80)),
+    /alice\/site: its stored bytes are not those it was exported as \(SHA-256\)/,
   ],
   [
     'a missing object',
@@ -228,6 +240,15 @@ test('an archive that others packed again, or made, is verified as far as it goe
   await writeFile(again, gzipSync(gunzipSync(await readFile(archive)), { level: 9 }))
   const recompressed = await godwit(['verify', again])
   assert.equal(recompressed.code, 0, recompressed.said)
+  assert.match(recompressed.said, /^note: the digests .* not compared: it was packed again/m)
+
+  const piped = await godwit(['verify', '-'], await readFile(archive))
+  assert.equal(piped.code, 0, piped.said)
+  assert.match(piped.said, /^note: the digests .* not compared: it could be read only once/m)
+
+  const untouched = await godwit(['verify', archive])
+  assert.equal(untouched.code, 0, untouched.said)
+  assert.doesNotMatch(untouched.said, /^note/m)
 
   const foreign = join(folder, 'foreign.tar.gz')
   await changed(archive, foreign, (all) => [

@@ -1,0 +1,73 @@
+import { createHash } from 'node:crypto'
+import { type FileHandle, open, stat } from 'node:fs/promises'
+import type { Manifest, ManifestRepository } from '../archive/manifest.ts'
+import { ARCHIVE_HEAD, ARCHIVE_TAIL_LENGTH, CLOSING_BLOCK } from '../archive/plan-archive.ts'
+
+export type Compared =
+  /** By full name, of the repositories whose stored bytes are not those that the manifest names. */
+  { differing: string[] } | { incomparable: string }
+
+const CHUNK = 1024 * 1024
+
+/**
+ * Whether the deflated bytes of each repository are, by length and SHA-256, those that it was exported as. The manifest
+ * is in the one segment whose length nobody can know when it is written, so the segments are found from the end.
+ */
+export async function compareSegments(
+  file: string,
+  { repositories }: Manifest,
+  signal: AbortSignal,
+): Promise<Compared> {
+  // Asked before it is opened: opening a pipe would wait for another writer.
+  const kind = await stat(file)
+  if (!kind.isFile()) return { incomparable: 'it could be read only once' }
+  await using archive = await open(file)
+  if (!(await isAsWritten(archive, kind.size)))
+    return { incomparable: 'it was packed again since it was exported' }
+
+  const lengths = repositories.reduce((sum, { segment }) => sum + segment.length, 0)
+  let start = kind.size - ARCHIVE_TAIL_LENGTH - lengths
+  if (start < ARCHIVE_HEAD.length) return { differing: repositories.map(fullName) }
+  const differing: string[] = []
+  for (const repository of repositories) {
+    const { length, sha256 } = repository.segment
+    if ((await digestOf(archive, start, length, signal)) !== sha256)
+      differing.push(fullName(repository))
+    start += length
+  }
+  return { differing }
+}
+
+const fullName = (repository: ManifestRepository): string => repository.full_name
+
+/** Any other program that writes gzip ends it otherwise than with one stored block of zeros. */
+async function isAsWritten(archive: FileHandle, size: number): Promise<boolean> {
+  if (size < ARCHIVE_HEAD.length + ARCHIVE_TAIL_LENGTH) return false
+  const head = await bytesAt(archive, 0, ARCHIVE_HEAD.length)
+  const closing = await bytesAt(archive, size - ARCHIVE_TAIL_LENGTH, CLOSING_BLOCK.length)
+  return head.equals(ARCHIVE_HEAD) && closing.equals(CLOSING_BLOCK)
+}
+
+async function bytesAt(archive: FileHandle, position: number, length: number): Promise<Buffer> {
+  const { bytesRead, buffer } = await archive.read(Buffer.alloc(length), 0, length, position)
+  return buffer.subarray(0, bytesRead)
+}
+
+async function digestOf(
+  archive: FileHandle,
+  start: number,
+  length: number,
+  signal: AbortSignal,
+): Promise<string> {
+  const hash = createHash('sha256')
+  const chunk = Buffer.alloc(Math.min(CHUNK, length))
+  for (let done = 0; done < length; ) {
+    signal.throwIfAborted()
+    const wanted = Math.min(chunk.length, length - done)
+    const { bytesRead } = await archive.read(chunk, 0, wanted, start + done)
+    if (bytesRead === 0) break
+    hash.update(chunk.subarray(0, bytesRead))
+    done += bytesRead
+  }
+  return hash.digest('hex')
+}

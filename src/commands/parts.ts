@@ -8,7 +8,7 @@ export async function openDatabase(
   { data, databaseUrl }: Config,
   onIdleError?: (error: Error) => void,
 ): Promise<Database> {
-  const database = connect({
+  const database = await connect({
     dataDirectory: data,
     databaseUrl,
     ...(onIdleError && { onIdleError }),

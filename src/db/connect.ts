@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { Kysely, PostgresDialect } from 'kysely'
-import pg from 'pg'
+import { Kysely } from 'kysely'
+import type { Pool } from 'pg'
 import { sqliteDialect } from './sqlite-dialect.ts'
 import type { Tables } from './tables.ts'
 
@@ -12,7 +12,7 @@ export interface Database {
   db: Db
   engine: Engine
   /** Of PostgreSQL, for parts that bring SQL of their own. */
-  pool?: pg.Pool
+  pool?: Pool
   close(): Promise<void>
 }
 
@@ -24,10 +24,12 @@ export interface DatabaseOptions {
   onIdleError?: (error: Error) => void
 }
 
-export function connect({ dataDirectory, databaseUrl, onIdleError }: DatabaseOptions): Database {
-  return databaseUrl === undefined
-    ? connectSqlite(dataDirectory)
-    : connectPostgres(databaseUrl, onIdleError)
+export async function connect(options: DatabaseOptions): Promise<Database> {
+  const { dataDirectory, databaseUrl, onIdleError } = options
+  if (databaseUrl === undefined) return connectSqlite(dataDirectory)
+  // Loaded only here: most never need it.
+  const { connectPostgres } = await import('./postgres.ts')
+  return connectPostgres(databaseUrl, onIdleError)
 }
 
 function connectSqlite(dataDirectory: string): Database {
@@ -35,27 +37,6 @@ function connectSqlite(dataDirectory: string): Database {
   const db = new Kysely<Tables>({ dialect: sqliteDialect(join(dataDirectory, 'godwit.sqlite')) })
   return { db, engine: 'sqlite', close: () => db.destroy() }
 }
-
-function connectPostgres(url: string, onIdleError?: (error: Error) => void): Database {
-  const pool = new pg.Pool({
-    connectionString: url,
-    application_name: 'godwit',
-    max: 10,
-    connectionTimeoutMillis: 10_000,
-    types: { getTypeParser: numbersAsNumbers },
-  })
-  pool.on('error', (error) => onIdleError?.(error))
-  // One that breaks within a transaction fails its next query; unheard, it would end the process before that.
-  pool.on('connect', (client) => client.on('error', () => {}))
-  const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })
-  return { db, engine: 'postgres', pool, close: () => db.destroy() }
-}
-
-/** int8 and numeric come as strings by default; ours are ids, counts and milliseconds, all far below 2^53. */
-const numbersAsNumbers: typeof pg.types.getTypeParser = ((oid: number, format?: 'text') =>
-  oid === pg.types.builtins.INT8 || oid === pg.types.builtins.NUMERIC
-    ? Number
-    : pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser
 
 const UNIQUE_VIOLATIONS = new Set<unknown>([2067, 1555, '23505'])
 

@@ -9,7 +9,7 @@ import { SchemaTooNew, upgradeSchema } from './upgrade.ts'
 onEachEngine('the schema', (engine) => {
   test('is upgraded once when many start at the same moment', async (t) => {
     const options = await databaseOptions(t, engine)
-    const databases = Array.from({ length: 6 }, () => connect(options))
+    const databases = await Promise.all(Array.from({ length: 6 }, () => connect(options)))
     await Promise.all(databases.map(upgradeSchema))
     const { rows } = await sql`select step from godwit_schema order by step`.execute(
       databases[0]!.db,

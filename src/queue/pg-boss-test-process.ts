@@ -10,7 +10,7 @@ const ACCOUNT = { site_admin: 0, created_at: 0 }
 const tell = (what: string, payload?: unknown) => process.send?.({ what, payload })
 const told = new Promise((resolve) => process.once('message', resolve))
 
-const { db } = connect({ dataDirectory: '', databaseUrl })
+const { db } = await connect({ dataDirectory: '', databaseUrl })
 const onTrouble = (error: unknown) => tell('trouble', String(error))
 const queue = createPgBossQueue({
   databaseUrl,

@@ -21,7 +21,7 @@ export const bounded = { timeout: 60_000 }
 /** A started queue on a database of its own. */
 export async function openQueue(t: TestContext, settings: Partial<PgBossQueueOptions> = quick) {
   const options = await databaseOptions(t, 'postgres')
-  const database = connect(options)
+  const database = await connect(options)
   await upgradeSchema(database)
   const { db } = database
   const databaseUrl = options.databaseUrl!

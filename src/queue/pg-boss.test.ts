@@ -10,7 +10,7 @@ queueContract('pg-boss', openQueue)
 
 test('six processes may start at once on an empty database', bounded, async (t) => {
   const { databaseUrl } = await databaseOptions(t, 'postgres')
-  const { db, close } = connect({ dataDirectory: '', databaseUrl })
+  const { db, close } = await connect({ dataDirectory: '', databaseUrl })
   t.after(close)
   const queues = Array.from({ length: 6 }, () =>
     createPgBossQueue({ databaseUrl: databaseUrl!, db, ...quietly }),

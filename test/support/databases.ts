@@ -20,7 +20,7 @@ export async function databaseOptions(t: TestContext, engine: Engine) {
 }
 
 export async function openDatabase(t: TestContext, engine: Engine): Promise<Database> {
-  const database = connect(await databaseOptions(t, engine))
+  const database = await connect(await databaseOptions(t, engine))
   t.after(() => database.close())
   await upgradeSchema(database)
   return database

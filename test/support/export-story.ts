@@ -11,14 +11,13 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { type GitHost, gitHost } from './git-host.ts'
 import { temporaryDirectory } from './odd-repositories.ts'
-import { type Service, startService, untilEnded } from './service.ts'
+import { type Service, type ServiceOptions, startService, untilEnded } from './service.ts'
 
 const run = promisify(execFile)
 
-export interface StoryOptions {
+export interface StoryOptions extends Omit<ServiceOptions, 'repositories' | 'engine'> {
   /** What is on the host before the service starts; at least one repository of alice's. */
   repositories(host: GitHost): unknown
-  flags?: string[]
 }
 
 export type StartFlags = Partial<
@@ -59,12 +58,12 @@ export interface ExportStory {
 
 export async function exportStory(
   t: TestContext,
-  { repositories, flags = [] }: StoryOptions,
+  { repositories, ...options }: StoryOptions,
 ): Promise<ExportStory> {
   const host = await gitHost()
   t.after(host.remove)
   await repositories(host)
-  const service = await startService(t, { repositories: host.root, flags })
+  const service = await startService(t, { repositories: host.root, ...options })
   const folder = temporaryDirectory(t)
   const alice = await service.token('alice')
   const call: ExportStory['call'] = (path, init) => service.call(alice, path, init)

@@ -19,6 +19,9 @@ export interface ServiceOptions {
   repositories: string
   engine?: 'sqlite' | 'postgres'
   flags?: string[]
+  /** Where its data is to be, which then is not its to remove. */
+  data?: string
+  env?: Record<string, string>
 }
 
 /** The service as an operator runs it: a process of its own, known by its address alone. */
@@ -32,13 +35,15 @@ export interface Service {
   token(login: string, ...flags: string[]): Promise<string>
   /** A request as a client of the API makes it. */
   call(token: string, path: string, init?: RequestInit): Promise<Response>
+  /** Of the process that runs now, or ran last. */
+  pid(): number
   kill(signal: NodeJS.Signals): Promise<void>
   /** Starts it again, on the same data and the same port. */
   restart(): Promise<void>
 }
 
 export async function startService(t: TestContext, options: ServiceOptions): Promise<Service> {
-  const data = await mkdtemp(join(tmpdir(), 'godwit-service-'))
+  const data = options.data ?? (await mkdtemp(join(tmpdir(), 'godwit-service-')))
   const settings = ['--data', data, '--repositories', options.repositories]
   if (options.engine === 'postgres') settings.push('--database-url', await createDatabase())
   let logged = ''
@@ -47,7 +52,8 @@ export async function startService(t: TestContext, options: ServiceOptions): Pro
 
   async function start(): Promise<string> {
     const args = ['serve', ...settings, '--listen', listen, ...(options.flags ?? [])]
-    const child = spawn(GODWIT, args, { stdio: ['ignore', 'pipe', 'pipe'] })
+    const env = { ...process.env, ...options.env }
+    const child = spawn(GODWIT, args, { env, stdio: ['ignore', 'pipe', 'pipe'] })
     running = child
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
       logged += text
@@ -72,7 +78,7 @@ export async function startService(t: TestContext, options: ServiceOptions): Pro
 
   t.after(async () => {
     await kill('SIGKILL')
-    await rm(data, { recursive: true, force: true })
+    if (options.data === undefined) await rm(data, { recursive: true, force: true })
   })
   const url = await start()
   return {
@@ -87,6 +93,7 @@ export async function startService(t: TestContext, options: ServiceOptions): Pro
         ...init,
         headers: { accept: PREVIEW, authorization: `bearer ${token}`, ...init.headers },
       }),
+    pid: () => running!.pid!,
     kill,
     async restart() {
       await start()

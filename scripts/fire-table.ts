@@ -1,0 +1,41 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { cpus } from 'node:os'
+import { parseArgs } from 'node:util'
+import type { Tried } from '../test/support/fire.ts'
+
+/** Called by scripts/test-fire: what was tried becomes the table of docs/SECURITY.md, or is printed. */
+const PAGE = new URL('../docs/SECURITY.md', import.meta.url)
+const BETWEEN = /(<!-- fire -->\n).*?(<!-- \/fire -->)/s
+
+const { values } = parseArgs({
+  options: { print: { type: 'boolean' }, minutes: { type: 'string', default: '?' } },
+})
+const lines = (await readFile(process.env.GODWIT_TEST_FIRE!, 'utf8')).split('\n').filter(Boolean)
+const table = tableOf(lines.map((line) => JSON.parse(line) as Tried))
+
+if (values.print) console.log(table)
+else {
+  const page = await readFile(PAGE, 'utf8')
+  if (!BETWEEN.test(page)) throw new Error('docs/SECURITY.md has no place for the table')
+  const written = page.replace(BETWEEN, (_, open, close) => `${open}${heading()}${table}${close}`)
+  await writeFile(PAGE, written)
+}
+
+function heading(): string {
+  const day = new Date().toISOString().slice(0, 10)
+  const run = `${day}, ${cpus().length} cores, ${values.minutes} minutes`
+  return `Last run: ${run}, seed ${process.env.GODWIT_TEST_SEED}; nothing failed.\n\n`
+}
+
+function tableOf(rows: readonly Tried[]): string {
+  const times = new Map<string, number>()
+  for (const { fault, outcome, times: more } of rows) {
+    const key = `${fault} | ${outcome}`
+    times.set(key, (times.get(key) ?? 0) + more)
+  }
+  const shown = [...times].sort().map(([key, count]) => {
+    const [fault, outcome] = key.split(' | ')
+    return `| ${fault} | ${count.toLocaleString('en')} | ${outcome} |`
+  })
+  return ['| fault | times tried | outcome |', '|---|---:|---|', ...shown, ''].join('\n')
+}

@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
+import { rowsOf } from '../support/export-leftovers.ts'
+import { refStateOf } from '../support/export-proof.ts'
+import { mixedRepositories } from '../support/export-sources.ts'
+import { type ExportStory, exportStory } from '../support/export-story.ts'
+import { inForm, seed, tried } from '../support/fire.ts'
+import { git } from '../support/odd-repositories.ts'
+import { childrenOf, signal } from '../support/processes.ts'
+import { randomNumbers } from '../support/random-numbers.ts'
+import { type Acknowledged, assertUnharmed, nothingAcknowledged } from '../support/unharmed.ts'
+
+const FOR_MS = inForm({ short: 12_000, long: 600_000 })
+const REPOSITORIES = 12
+const LONGEST_LIFE_MS = 900
+
+test('kill -9 at any moment, of the service and of its gits, loses nothing and leaves nothing', async (t) => {
+  t.diagnostic(`seed ${seed}`)
+  let names: string[] = []
+  const story = await exportStory(t, {
+    repositories: async (host) => {
+      names = await mixedRepositories(host, REPOSITORIES)
+    },
+    flags: ['--rate-limit', '0', '--log-level', 'warn'],
+  })
+  const acknowledged = nothingAcknowledged()
+  const over = new AbortController()
+  const asking = askAgainAndAgain(story, names, acknowledged, over.signal)
+  const kills = await killAgainAndAgain(story)
+  over.abort()
+  await asking
+
+  const { started, deleted, tokens } = acknowledged
+  const told = `${kills.intoExports} of ${kills.services} kills of the service fell into an export`
+  t.diagnostic(
+    `${told}; ${started.size} exports, ${deleted.size} deletions, ${tokens.length} tokens`,
+  )
+  assert.ok(kills.intoExports > 0, 'no kill fell into an export')
+  await assertUnharmed(story, acknowledged)
+  tried(t, 'kill -9 of the service', kills.services, 'goes on at the next start')
+  tried(t, 'kill -9 of git', kills.gits, 'done again')
+})
+
+/** Until the time is over: the service, mostly; at times one of its gits; at times it is paused before. */
+async function killAgainAndAgain({ service }: ExportStory) {
+  const random = randomNumbers(seed)
+  const until = performance.now() + FOR_MS
+  const kills = { services: 0, intoExports: 0, gits: 0 }
+  while (performance.now() < until) {
+    await pause(random() * LONGEST_LIFE_MS)
+    const [victim] = childrenOf(service.pid())
+    const kind = random()
+    if (kind < 0.2 && victim !== undefined && signal(victim, 'SIGKILL')) kills.gits++
+    if (kind < 0.2) continue
+    if (kind < 0.4) {
+      signal(service.pid(), 'SIGSTOP')
+      await pause(random() * 200)
+    }
+    await service.kill('SIGKILL')
+    kills.services++
+    if (rowsOf(service, 'select id from jobs limit 1').length > 0) kills.intoExports++
+    await service.restart()
+  }
+  return kills
+}
+
+/** One export after the other, some with locks, and whatever else one asks for; asked again where no answer came. */
+async function askAgainAndAgain(
+  story: ExportStory,
+  names: readonly string[],
+  acknowledged: Acknowledged,
+  over: AbortSignal,
+): Promise<void> {
+  const { started, deleted, tokens } = acknowledged
+  const insist = <T>(act: () => Promise<T>) => untilAnswered(act, over)
+  for (let round = 1; !over.aborted; round++) {
+    renewAll(story, names, round)
+    const id = await insist(() => story.start(names, { lock_repositories: round % 2 === 0 }))
+    if (id === undefined) return
+    started.set(
+      id,
+      Object.fromEntries(names.map((name) => [name, refStateOf(story.host.path(name))])),
+    )
+    await insist(() => story.untilEnded(id))
+    if (round % 2 === 0) await insist(() => unlockAll(story, id, names))
+    if (round % 4 !== 0 && (await insist(() => deleteArchive(story, id)))) deleted.add(id)
+    const token = await insist(() => story.service.token('alice'))
+    if (token !== undefined) tokens.push(token)
+  }
+}
+
+/** Whoever is cut off asks again, as any client would. Undefined when it is over before there was an answer. */
+async function untilAnswered<T>(act: () => Promise<T>, over: AbortSignal): Promise<T | undefined> {
+  for (;;) {
+    try {
+      return await act()
+    } catch (error) {
+      if (!(error instanceof TypeError)) throw error
+      if (over.aborted) return undefined
+      await pause(50)
+    }
+  }
+}
+
+async function unlockAll({ call }: ExportStory, id: number, names: readonly string[]) {
+  for (const name of names) {
+    const path = `/user/migrations/${id}/repos/${name.split('/')[1]}/lock`
+    const { status } = await call(path, { method: 'DELETE' })
+    // The answer to the first try may have been lost.
+    assert.ok(status === 204 || status === 404, `${status}`)
+  }
+}
+
+async function deleteArchive({ call }: ExportStory, id: number): Promise<boolean> {
+  const { status } = await call(`/user/migrations/${id}/archive`, { method: 'DELETE' })
+  assert.ok(status === 204 || status === 404, `${status}`)
+  return true
+}
+
+/** A new branch in each: no segment made so far is of use any more. */
+function renewAll({ host }: ExportStory, names: readonly string[], round: number): void {
+  for (const name of names) {
+    const dir = host.path(name)
+    const tip = git(dir, ['rev-parse', 'main'])
+    writeFileSync(join(dir, `refs/heads/round-${round}`), `${tip}\n`)
+  }
+}

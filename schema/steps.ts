@@ -6,6 +6,7 @@ import { rateLimits } from './0005-rate-limits.ts'
 import { progress } from './0006-progress.ts'
 import { tallies } from './0007-tallies.ts'
 import { composedArchives } from './0008-composed-archives.ts'
+import { listedRepositories } from './0009-listed-repositories.ts'
 
 export type Engine = 'sqlite' | 'postgres'
 
@@ -24,4 +25,5 @@ export const steps: readonly SchemaStep[] = [
   progress,
   tallies,
   composedArchives,
+  listedRepositories,
 ]

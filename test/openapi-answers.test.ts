@@ -126,9 +126,21 @@ test('every answer of every operation is as described', async (t) => {
   await steer(ask, path)
 
   await ask(200, '/user')
+  for (const query of ['', '?q=SITE&sort=pushed&type=owner', '?per_page=1']) {
+    await ask(200, `/user/repos${query}`)
+  }
+  await ask(422, '/user/repos?sort=stars')
+  await ask(422, '/user/repos?type=all&visibility=all')
   await ask(200, '/rate_limit')
   for (const page of PAGES) await ask(200, page)
-  for (const url of ['/user', '/user/migrations', path, `${path}/repositories`, '/docs']) {
+  for (const url of [
+    '/user',
+    '/user/repos',
+    '/user/migrations',
+    path,
+    `${path}/repositories`,
+    '/docs',
+  ]) {
     const etag = (await ask(200, url)).headers.get('etag')!
     await ask(304, url, { headers: { 'if-none-match': etag } })
   }

@@ -55,6 +55,11 @@ interface RepositoriesTable {
   /** When the source stopped listing it. The row stays: a disk that comes back brings the same ids. */
   missing_since: number | null
   synced_at: number
+  /** Those of the facts that lists are filtered and sorted by. */
+  private: number
+  created_at: number
+  updated_at: number
+  pushed_at: number
 }
 
 interface CollaboratorsTable {

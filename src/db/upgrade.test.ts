@@ -26,6 +26,39 @@ onEachEngine('the schema', (engine) => {
     assert.deepEqual(after.rows, before.rows)
   })
 
+  test('gives the rows that are there what a new column is to hold', async (t) => {
+    const database = await connect(await databaseOptions(t, engine))
+    t.after(() => database.close())
+    const run = (statement: string) => sql.raw(statement).execute(database.db)
+    await run('create table godwit_schema (step integer, name text, applied_at bigint)')
+    for (const [index, step] of steps.slice(0, 8).entries()) {
+      for (const statement of step.statements(engine)) await run(statement)
+      await run(`insert into godwit_schema values (${index + 1}, 'old', 0)`)
+    }
+    await run("insert into accounts values (1, 'alice', 'alice', 'User', 0, 0)")
+    for (const [id, isPrivate] of [true, false].entries()) {
+      const facts = {
+        private: isPrivate,
+        createdAt: 1.5,
+        updatedAt: 1_700_000_000_000,
+        pushedAt: 3,
+      }
+      await run(`insert into repositories (id, owner_id, name, name_key, stamp, facts, synced_at)
+        values (${id}, 1, 'r${id}', 'r${id}', '', '${JSON.stringify(facts)}', 0)`)
+    }
+    await upgradeSchema(database)
+    const { rows } = await sql`select private, created_at, updated_at, pushed_at from repositories
+      order by id`.execute(database.db)
+    const times = { created_at: 1, updated_at: 1_700_000_000_000, pushed_at: 3 }
+    assert.deepEqual(
+      rows.map((row) => ({ ...(row as object) })),
+      [
+        { private: 1, ...times },
+        { private: 0, ...times },
+      ],
+    )
+  })
+
   test('refuses a database that a newer Godwit has upgraded', async (t) => {
     const database = await openDatabase(t, engine)
     await sql`insert into godwit_schema (step, name, applied_at) values (999, 'later', 0)`.execute(

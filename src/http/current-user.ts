@@ -2,7 +2,7 @@ import type { components } from '@octokit/openapi-types'
 import type { FastifyInstance } from 'fastify'
 import type { Account } from '../accounts/account.ts'
 import type { Addresses } from '../repositories/addresses.ts'
-import { listOwned } from '../repositories/repository-store.ts'
+import { countPublic } from '../repositories/repository-store.ts'
 import { viewerOf } from './authenticate.ts'
 import { getCurrentUser } from './description/openapi-service.ts'
 import { userJson } from './github-json.ts'
@@ -14,9 +14,7 @@ import { utcTimestamp } from './timestamps.ts'
 export function currentUser(app: FastifyInstance, { db, rendering }: ServerParts): void {
   app.get('/user', { schema: getCurrentUser }, async (request, reply) => {
     const { account } = viewerOf(request)
-    const owned = await listOwned(db, account)
-    const publicCount = owned.filter(({ facts }) => !facts.private).length
-    const body = currentUserJson(account, publicCount, rendering.addresses)
+    const body = currentUserJson(account, await countPublic(db, account), rendering.addresses)
     if (isKnown(request, reply, [JSON.stringify(body)])) return notModified(reply)
     return answer(reply, body)
   })

@@ -6,7 +6,7 @@ import { Refused } from './refusals.ts'
 
 interface ErrorBody {
   message: string
-  errors?: ({ resource: 'Migration' } & Fault)[]
+  errors?: (Fault | { resource: 'Migration' })[]
 }
 
 /** Every refusal, whoever made it, becomes the wire's own shape here and nowhere else. */

@@ -12,7 +12,7 @@ export function manners(vendor: string) {
   const always = {
     'access-control-allow-origin': '*',
     'access-control-expose-headers': [
-      `ETag, Link, Location, Retry-After, Content-Disposition, X-${named}-Media-Type, X-${named}-Request-Id`,
+      `ETag, Link, Location, X-Total-Count, Retry-After, Content-Disposition, X-${named}-Media-Type, X-${named}-Request-Id`,
       'X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Used, X-RateLimit-Reset, X-RateLimit-Resource',
       'X-OAuth-Scopes, X-Accepted-OAuth-Scopes',
     ].join(', '),

@@ -28,6 +28,7 @@ import {
 import { bodyIsNoObject, unparsableBody } from './refusals.ts'
 import { logRequests } from './request-log.ts'
 import { userMigrations } from './user-migrations.ts'
+import { userRepositories } from './user-repositories.ts'
 
 export interface ServerParts extends PreflightParts, DownloadParts {
   db: Db
@@ -96,6 +97,7 @@ export function createServer(parts: ServerParts): FastifyInstance {
         speakTheWire(api, there, manner, limit)
         rateLimitStatus(api, limit)
         currentUser(api, there)
+        userRepositories(api, there)
         userMigrations(api, there)
         migrationSteering(api, { ...there, streams })
       },

@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import { isComposing } from '../blobs/blob-store.ts'
 import { deleteArchive } from '../migrations/delete-archive.ts'
 import { unlockRepository } from '../migrations/locks.ts'
@@ -13,9 +13,9 @@ import { viewerOf } from './authenticate.ts'
 import * as operations from './description/openapi-migrations.ts'
 import { migrationJson, plainRepositoryJson } from './github-json.ts'
 import { answer, isKnown, notModified } from './json-answer.ts'
-import { linkHeader } from './link-header.ts'
 import { type ById, namedMigration } from './named-migration.ts'
-import { type Paging, pagingOf } from './paging.ts'
+import { tellPages } from './page-headers.ts'
+import { pagingOf } from './paging.ts'
 import type { ServerParts } from './server.ts'
 import { type StartBody, startRequestOf } from './start-request.ts'
 
@@ -26,6 +26,7 @@ const PREVIEWED = { previewed: true }
 export function userMigrations(app: FastifyInstance, parts: ServerParts): void {
   const { db, blobs, now, log, links, rendering } = parts
   const { addresses, edition } = rendering
+  const { prefix } = app
 
   app.post<{ Body: StartBody }>(
     '/user/migrations',
@@ -47,7 +48,7 @@ export function userMigrations(app: FastifyInstance, parts: ServerParts): void {
       const paging = pagingOf(request.query)
       const migrations = await listMigrations(db, viewer, paging)
       const total = await countMigrations(db, viewer)
-      setLink(request, reply, paging, total)
+      tellPages(request, reply, { prefix, addresses, paging, total })
       const versions = migrations.flatMap(({ id, version }) => [id, version])
       if (isKnown(request, reply, [edition, 'migrations', total, ...versions]))
         return notModified(reply)
@@ -82,7 +83,7 @@ export function userMigrations(app: FastifyInstance, parts: ServerParts): void {
     app.get<ById>(path, { config: PREVIEWED, schema }, async (request, reply) => {
       const migration = await namedMigration(db, request)
       const paging = pagingOf(request.query)
-      setLink(request, reply, paging, migration.repositoryCount)
+      tellPages(request, reply, { prefix, addresses, paging, total: migration.repositoryCount })
       // The snapshot never changes, so neither does any page of it.
       const page = [edition, 'repositories', migration.id, paging.page, paging.perPage]
       if (isKnown(request, reply, page)) return notModified(reply)
@@ -136,12 +137,6 @@ export function userMigrations(app: FastifyInstance, parts: ServerParts): void {
       contentType: ARCHIVE_TYPE,
       expiresInSeconds: LINK_SECONDS,
     })
-  }
-
-  function setLink(request: FastifyRequest, reply: FastifyReply, paging: Paging, total: number) {
-    const [path, query = ''] = request.url.slice(app.prefix.length).split('?', 2)
-    const link = linkHeader(`${addresses.api}${path}`, query, paging, total)
-    if (link) reply.header('link', link)
   }
 }
 

@@ -8,6 +8,8 @@ type FaultCode =
   | 'custom'
 
 export interface Fault {
+  /** What it is a fault of, where that is not a migration. */
+  resource?: 'Repository'
   field?: string
   code: FaultCode
   /** Which element of a list. */

@@ -32,9 +32,24 @@ export async function listCatalogue(db: Db): Promise<CatalogueEntry[]> {
   return rows.map(entryOf)
 }
 
-export async function listOwned(db: Db, { id }: Account): Promise<CatalogueEntry[]> {
-  const rows = await catalogue(db).where('owner_id', '=', id).orderBy('name_key').execute()
-  return rows.map(entryOf)
+/** How many of an account's own anyone may read. */
+export async function countPublic(db: Db, { id }: Account): Promise<number> {
+  const { total } = await db
+    .selectFrom('repositories')
+    .select((of) => of.fn.countAll<number>().as('total'))
+    .where('owner_id', '=', id)
+    .where('private', '=', 0)
+    .where('missing_since', 'is', null)
+    .executeTakeFirstOrThrow()
+  return total
+}
+
+/** In the order of the ids; what is not there is left out. */
+export async function findById(db: Db, ids: readonly number[]): Promise<CatalogueEntry[]> {
+  if (ids.length === 0) return []
+  const rows = await catalogue(db).where('repositories.id', 'in', ids).execute()
+  const entries = new Map(rows.map((row) => [row.id, entryOf(row)]))
+  return ids.flatMap((id) => entries.get(id) ?? [])
 }
 
 export async function findByName(db: Db, names: RepositoryName[]): Promise<CatalogueEntry[]> {
@@ -108,6 +123,10 @@ export async function putRepository(tx: Db, update: CatalogueUpdate, now: number
     problem: update.problem,
     missing_since: null,
     synced_at: now,
+    private: Number(facts.private),
+    created_at: Math.trunc(facts.createdAt),
+    updated_at: Math.trunc(facts.updatedAt),
+    pushed_at: Math.trunc(facts.pushedAt),
   }
   const { id } = await tx
     .insertInto('repositories')

@@ -36,20 +36,39 @@ interface Octokit {
     unlockRepoForAuthenticatedUser: Method<void>
     deleteArchiveForAuthenticatedUser: Method<void>
   }
-  paginate: { iterator<T>(request: Request<T>): AsyncIterable<{ data: T }> }
+  paginate: {
+    iterator<T>(request: Request<T> | string, more?: Parameters): AsyncIterable<{ data: T }>
+  }
 }
 
-export async function octokitClient(
+async function createOctokit(
   version: OctokitVersion,
   { url, token }: Pick<ServerUnderTest, 'url' | 'token'>,
-  common: Parameters = {},
-): Promise<Client> {
+): Promise<Octokit> {
   const { Octokit } = await import(PACKAGES[version]).then((module) =>
     'Octokit' in module ? module : module.default,
   )
   const quiet = { debug() {}, info() {}, warn() {}, error() {} }
-  const octokit: Octokit = new Octokit({ baseUrl: url, auth: token, log: quiet })
-  const { migrations, paginate } = octokit
+  return new Octokit({ baseUrl: url, auth: token, log: quiet })
+}
+
+/** Full names of what the caller may migrate, page by page. */
+export async function octokitRepositories(
+  version: OctokitVersion,
+  server: ServerUnderTest,
+  perPage: number,
+): Promise<string[][]> {
+  const { paginate } = await createOctokit(version, server)
+  const pages = paginate.iterator<Named[]>('GET /user/repos', { per_page: perPage })
+  return Array.fromAsync(pages, ({ data }) => data.map(({ full_name }) => full_name))
+}
+
+export async function octokitClient(
+  version: OctokitVersion,
+  server: Pick<ServerUnderTest, 'url' | 'token'>,
+  common: Parameters = {},
+): Promise<Client> {
+  const { migrations, paginate } = await createOctokit(version, server)
 
   return {
     async start(repositories, { lock }) {

@@ -20,6 +20,8 @@ export const needsPyGithub = () => needs('PyGithub', findPython() !== undefined)
 export interface PyGithub extends Client {
   start(...asked: Parameters<Client['start']>): Promise<Migration & { created_at: string }>
   login(): Promise<string>
+  /** Full names of what the caller may migrate; PyGithub's own parameters. */
+  userRepositories(asked: Record<string, string>): Promise<string[]>
   rateLimit(): Promise<{ limit: number; remaining: number }>
 }
 
@@ -48,6 +50,7 @@ export async function pyGithubClient(
 
   return {
     login: () => call('login'),
+    userRepositories: (asked) => call('user_repositories', asked),
     rateLimit: () => call('rate_limit'),
     start: (repositories, { lock }) => call('start', repositories, lock),
     async *list(perPage) {

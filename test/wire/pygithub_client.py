@@ -30,6 +30,10 @@ def login():
     return github().get_user().login
 
 
+def user_repositories(asked):
+    return [repository.full_name for repository in github(1).get_user().get_repos(**asked)]
+
+
 def start(repositories, lock):
     migration = github().get_user().create_migration(repositories, lock_repositories=lock)
     started[migration.id] = migration
@@ -73,7 +77,16 @@ def rate_limit():
 
 
 OPERATIONS = [
-    login, start, list_migrations, status, repositories, download, unlock, delete_archive, rate_limit
+    login,
+    user_repositories,
+    start,
+    list_migrations,
+    status,
+    repositories,
+    download,
+    unlock,
+    delete_archive,
+    rate_limit,
 ]
 by_name = {operation.__name__: operation for operation in OPERATIONS}
 

@@ -23,9 +23,9 @@ export const validationErrorSchema = recordOf(
   {
     ...errorSchema.properties,
     errors: listOf(
-      recordOf<{ resource: string } & Fault>(
+      recordOf<Required<Fault>>(
         {
-          resource: { const: 'Migration' },
+          resource: { ...text, enum: ['Migration', 'Repository'] },
           field: { ...text, description: 'Which field of the request.' },
           code: { ...text, enum: codes },
           index: { ...count, description: 'Which element, where the field is a list.' },

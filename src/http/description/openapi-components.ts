@@ -84,6 +84,7 @@ export const headers = {
       'Addresses of the `prev`, `next`, `last` and `first` page. Absent where all fits on one.',
     schema: text,
   },
+  'x-total-count': { description: 'How many there are on all pages together.', schema: count },
   location: { description: 'Where it is.', schema: address },
   'retry-after': { description: 'In so many seconds.', schema: count },
   'content-range': { description: 'Which bytes of how many.', schema: text },

@@ -5,7 +5,12 @@ import type { Progress } from '../../migrations/progress.ts'
 import { reportOf } from '../../migrations/report.ts'
 import { factsOfUnreadable, type RepositoryFacts } from '../../repositories/facts.ts'
 import { currentUserJson } from '../current-user.ts'
-import { migrationJson, plainRepositoryJson, type Rendering } from '../github-json.ts'
+import {
+  extendedRepositoryJson,
+  migrationJson,
+  plainRepositoryJson,
+  type Rendering,
+} from '../github-json.ts'
 import { forecastJson, progressJson, reportJson } from '../progress-json.ts'
 import {
   invalidLink,
@@ -108,6 +113,7 @@ function valuesOf(rendering: Rendering) {
     migration: migrationJson(exported, [atlas], rendering),
     migrations: [migrationJson(exported, [atlas], rendering)],
     repositories: [plainRepositoryJson(atlas, addresses)],
+    'own-repositories': [extendedRepositoryJson(atlas, addresses)],
     cancelled: migrationJson(cancelled, [], rendering),
     progress: progressJson(progress, AT + 1000),
     report: reportJson(reportOf(exported, progress, AT + 1000), AT + 1000),
@@ -124,6 +130,9 @@ function valuesOf(rendering: Rendering) {
     'too-large': refused(413, 'The request body is too large: 1 MiB at most'),
     'not-acceptable': refusal(previewMissing()),
     invalid: refused(422, 'Validation Failed', { errors }),
+    'invalid-query': refused(422, 'Validation Failed', {
+      errors: [{ resource: 'Repository', field: 'sort', code: 'invalid' }],
+    }),
     'server-error': refused(500, 'Server Error'),
   }
 }

@@ -34,6 +34,10 @@ export const refusals = {
     schema: one('validation-error'),
     example: 'invalid',
   }),
+  'invalid-query': json('A parameter has a value that it cannot have, or two exclude each other.', {
+    schema: { anyOf: [one('validation-error'), one('error')] },
+    example: 'invalid-query',
+  }),
   'server-error': json('A fault of the server; its log has more, by the id of the request.', {
     schema: one('error'),
     example: 'server-error',

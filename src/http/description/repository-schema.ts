@@ -49,7 +49,7 @@ export const repositorySchema = recordOf<ReturnType<typeof plainRepositoryJson>>
     pushed_at: { ...moment, description: 'The newest commit that any ref leads to. In UTC.' },
     ...all(['created_at', 'updated_at'], { ...moment, description: 'In UTC.' }),
     permissions: recordOf(all(['admin', 'push', 'pull'], flag), {
-      description: 'What the owner of the migration may do there.',
+      description: 'What the caller may do there.',
     }),
     template_repository: {
       ...orNull(schemaNamed('extended-repository')),
@@ -69,5 +69,5 @@ export const extendedRepositorySchema = recordOf<ReturnType<typeof extendedRepos
     ...all(['network_count', 'forks'], count),
     license: orNull(schemaNamed('license')),
   },
-  { description: "A repository with what only a migration's own record says of it." },
+  { description: 'A repository with everything that is said of it.' },
 )

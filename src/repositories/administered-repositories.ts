@@ -1,0 +1,101 @@
+import { sql } from 'kysely'
+import { keyOf, type Viewer } from '../accounts/account.ts'
+import type { Db } from '../db/connect.ts'
+import { type CatalogueEntry, findById } from './repository-store.ts'
+
+export const affiliations = ['owner', 'collaborator', 'organization_member'] as const
+/** What makes a repository one of the viewer's: it is their own, another person's, or an organization's. */
+export type Affiliation = (typeof affiliations)[number]
+
+export interface RepositoryFilter {
+  /** At least one. */
+  affiliations: readonly Affiliation[]
+  isPrivate?: boolean
+  /** Both are left out themselves. */
+  updatedAfter?: number
+  updatedBefore?: number
+  /** Part of `owner/name`, in any letter case. */
+  nameContains?: string
+}
+
+export interface RepositoryOrder {
+  by: 'created' | 'updated' | 'pushed' | 'full_name'
+  direction: 'asc' | 'desc'
+}
+
+/** A page of what the viewer may migrate: their own repositories and those they administer. */
+export async function listAdministered(
+  db: Db,
+  viewer: Viewer,
+  filter: RepositoryFilter,
+  { order, offset, limit }: { order: RepositoryOrder; offset: number; limit: number },
+): Promise<CatalogueEntry[]> {
+  // First which, from the index alone; then what is known of those few.
+  let query = administered(db, viewer, filter).select('id')
+  for (const column of COLUMNS[order.by]) query = query.orderBy(column, order.direction)
+  const page = await query.orderBy('id', order.direction).limit(limit).offset(offset).execute()
+  return findById(
+    db,
+    page.map(({ id }) => id),
+  )
+}
+
+const COLUMNS = {
+  created: ['created_at'],
+  updated: ['updated_at'],
+  pushed: ['pushed_at'],
+  full_name: ['login_key', 'name_key'],
+} as const satisfies Record<RepositoryOrder['by'], readonly string[]>
+
+export async function countAdministered(
+  db: Db,
+  viewer: Viewer,
+  filter: RepositoryFilter,
+): Promise<number> {
+  const { total } = await administered(db, viewer, filter)
+    .select((of) => of.fn.countAll<number>().as('total'))
+    .executeTakeFirstOrThrow()
+  return total
+}
+
+/** Their own are found in an index that holds all that is asked here; the others one by one. */
+function administered(db: Db, { account }: Viewer, filter: RepositoryFilter) {
+  const own = matching(db, filter).where('owner_id', '=', account.id)
+  const shared = matching(db, filter)
+    .where('owner_id', '!=', account.id)
+    .where('repositories.id', 'in', (ids) =>
+      ids
+        .selectFrom('collaborators')
+        .select('repository_id')
+        .where('login_key', '=', keyOf(account.login))
+        .where('permission', '=', 'admin'),
+    )
+  const parts = {
+    owner: own,
+    collaborator: shared.where('type', '=', 'User'),
+    organization_member: shared.where('type', '=', 'Organization'),
+  }
+  const [first, ...others] = [...new Set(filter.affiliations)].map((each) => parts[each])
+  if (!first) throw new Error('no affiliation was asked for')
+  const all = others.reduce((union, part) => union.unionAll(part), first)
+  return db.selectFrom(all.as('listed'))
+}
+
+function matching(db: Db, filter: RepositoryFilter) {
+  const { isPrivate, updatedAfter, updatedBefore, nameContains } = filter
+  return db
+    .selectFrom('repositories')
+    .innerJoin('accounts', 'accounts.id', 'repositories.owner_id')
+    .select(['repositories.id', 'repositories.created_at', 'updated_at', 'pushed_at'])
+    .select(['login_key', 'name_key'])
+    .where('missing_since', 'is', null)
+    .$if(isPrivate !== undefined, (query) => query.where('private', '=', Number(isPrivate)))
+    .$if(updatedAfter !== undefined, (query) => query.where('updated_at', '>', updatedAfter!))
+    .$if(updatedBefore !== undefined, (query) => query.where('updated_at', '<', updatedBefore!))
+    .$if(nameContains !== undefined, (query) => query.where(fullNameHas(nameContains!)))
+}
+
+function fullNameHas(part: string) {
+  const literal = keyOf(part).replaceAll(/[\\%_]/g, '\\$&')
+  return sql<boolean>`login_key || '/' || name_key like ${`%${literal}%`} escape '\\'`
+}

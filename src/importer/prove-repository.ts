@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Examination, examine, type Found } from '../sources/examine.ts'
 import type { Git } from '../sources/git.ts'
-import { readSettings } from '../sources/repository-settings.ts'
+import { includesOthers, readSettings } from '../sources/repository-settings.ts'
 import type { Snapshot } from '../sources/snapshot.ts'
 import type { ScratchRepository } from '../sources/snapshot-scratch.ts'
 import { byName, Refused } from '../sources/snapshot-troubles.ts'
@@ -65,8 +65,7 @@ async function refuseIncludes(
     signal.throwIfAborted()
     throw byName(name, error, dir)
   })
-  if (settings.keys().some((key) => /^include(?:if\..*)?\.path$/s.test(key)))
-    throw new Refused(name, 'its config includes other files')
+  if (includesOthers(settings)) throw new Refused(name, 'its config includes other files')
 }
 
 /** Whose objects those would be, nobody can say. */

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { oneLine } from './one-line.ts'
+import { readSmallFile } from './own-file.ts'
 import { type Settings, setting } from './repository-settings.ts'
-import { readSmallFile } from './small-file.ts'
 import { codeOf } from './unreadable.ts'
 
 const LONGEST_DESCRIPTION = 4096
@@ -16,8 +16,8 @@ async function descriptionFile(dir: string): Promise<Buffer> {
   try {
     return await readSmallFile(join(dir, 'description'), LONGEST_DESCRIPTION)
   } catch (error) {
-    // None, or a link, which could lead to any file of this machine.
-    if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ELOOP') return Buffer.alloc(0)
+    // None, or a link, which could lead to any file of this machine, or no file at all.
+    if (['ENOENT', 'ELOOP', 'EISDIR'].includes(codeOf(error) ?? '')) return Buffer.alloc(0)
     throw error
   }
 }

@@ -1,9 +1,10 @@
-import { readFile } from 'node:fs/promises'
+import { lstat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { BareRepository, ObjectFormat } from './examine.ts'
+import { readText } from './examine-text.ts'
 import type { Git } from './git.ts'
+import { PATIENCE_WITH_INCLUDES_MS } from './repository-settings.ts'
 import { Refused } from './snapshot-troubles.ts'
-import { codeOf } from './unreadable.ts'
 
 /** Extensions that change nothing in how refs and objects are read from files. */
 const HARMLESS = new Set([
@@ -25,7 +26,7 @@ export async function readObjectFormat(
   signal: AbortSignal,
 ): Promise<ObjectFormat> {
   let format: ObjectFormat = 'sha1'
-  for (const [key, value] of await settings(at.dir, git, signal)) {
+  for (const [key, value] of await settings(at, git, signal)) {
     const extension = /^extensions\.(.+)$/.exec(key)?.[1]
     if (extension === 'partialclone' || isPromisor(key, value))
       throw new Refused(at.name, 'a partial clone, which lacks objects by design')
@@ -40,27 +41,38 @@ export async function readObjectFormat(
 }
 
 /** Throws Refused where history is cut off on purpose. */
-export async function refuseCutHistory({ dir, name }: BareRepository): Promise<void> {
-  if (await saysAnything(join(dir, 'shallow')))
+export async function refuseCutHistory(repository: BareRepository): Promise<void> {
+  const { name } = repository
+  if (await saysAnything(repository, 'shallow'))
     throw new Refused(name, 'a shallow clone, which lacks history by design')
-  if (await saysAnything(join(dir, 'info/grafts')))
+  if (await saysAnything(repository, 'info/grafts'))
     throw new Refused(name, 'has grafts (info/grafts), which hide history')
 }
 
-/** Whether objects may lie in other repositories. */
-export function borrowsObjects({ dir }: BareRepository): Promise<boolean> {
-  return saysAnything(join(dir, 'objects/info/alternates'))
+/** Throws Refused where its refs, or git itself, would be read from another repository. */
+export async function refuseOtherPlaces({ dir, name }: BareRepository): Promise<void> {
+  const refs = await lstat(join(dir, 'refs'))
+  if (!refs.isDirectory()) throw new Refused(name, 'refs is not a directory of its own')
+  if (await lstat(join(dir, COMMON_DIR)).catch(() => undefined)) throw new Refused(name, OF_ANOTHER)
+}
+
+/** With such a file git takes config, refs and objects from wherever it says. */
+export const COMMON_DIR = 'commondir'
+export const OF_ANOTHER = 'it is a worktree of another repository (commondir)'
+
+/** Whether it says that objects lie in other repositories. */
+export function hasAlternates(repository: BareRepository): Promise<boolean> {
+  return saysAnything(repository, 'objects/info/alternates')
 }
 
 async function settings(
-  dir: string,
+  at: { dir: string; name: string },
   git: Git,
   signal: AbortSignal,
 ): Promise<[key: string, value: string][]> {
-  const file = join(dir, 'config')
-  if (saysNothingOfFormat(await textOf(file))) return []
-  const list = ['config', '--file', file, '--includes', '--list', '-z']
-  const text = await git.text(list, { signal })
+  if (saysNothingOfFormat((await readText(at, 'config')) ?? '')) return []
+  const list = ['config', '--file', join(at.dir, 'config'), '--includes', '--list', '-z']
+  const text = await git.text(list, { signal, timeoutMs: PATIENCE_WITH_INCLUDES_MS })
   return text.split('\0').map((setting) => {
     const end = setting.indexOf('\n')
     // A key without a value means true.
@@ -86,15 +98,6 @@ function isPromisor(key: string, value: string): boolean {
   return /^remote\..*\.promisor$/.test(key) && !/^(false|no|off|0|)$/i.test(value)
 }
 
-async function saysAnything(file: string): Promise<boolean> {
-  return /^[^#\s]/m.test(await textOf(file))
-}
-
-async function textOf(file: string): Promise<string> {
-  try {
-    return await readFile(file, 'latin1')
-  } catch (error) {
-    if (codeOf(error) === 'ENOENT') return ''
-    throw error
-  }
+async function saysAnything(repository: BareRepository, path: string): Promise<boolean> {
+  return /^[^#\s]/m.test((await readText(repository, path)) ?? '')
 }

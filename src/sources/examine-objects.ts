@@ -29,12 +29,33 @@ export async function listObjectFiles(repository: BareRepository): Promise<Objec
   return files
 }
 
+/** Then some may be another's, and the files as they are hold more than the refs reach. */
+export async function isBehindLinks(
+  { dir }: BareRepository,
+  files: readonly ObjectFile[],
+): Promise<boolean> {
+  if (files.some(({ path, from }) => from !== join(dir, path))) return true
+  const objects = join(dir, 'objects')
+  if ((await lstat(objects)).isSymbolicLink()) return true
+  return (await readdir(objects, { withFileTypes: true })).some((entry) => entry.isSymbolicLink())
+}
+
+/** What is behind a link may be another's, and nothing tells which of these a repository may have. */
 export async function listLfsObjects(repository: BareRepository): Promise<ObjectFile[]> {
+  const refuseLink = (path: string): never => {
+    throw new Refused(repository.name, `${path} is a symbolic link`)
+  }
+  for (const folder of ['lfs', 'lfs/objects'])
+    if (await isLink(join(repository.dir, folder))) refuseLink(folder)
   const paths: string[] = []
-  for (const first of await named(repository, 'lfs/objects', HEX_PAIR))
-    for (const second of await named(repository, first, HEX_PAIR))
-      paths.push(...(await named(repository, second, /^[0-9a-f]{64}$/)))
+  for (const first of await named(repository, 'lfs/objects', HEX_PAIR, refuseLink))
+    for (const second of await named(repository, first, HEX_PAIR, refuseLink))
+      paths.push(...(await named(repository, second, /^[0-9a-f]{64}$/, refuseLink)))
   return withSizes(repository, paths.filter(isWhereLfsLooks))
+}
+
+async function isLink(path: string): Promise<boolean> {
+  return (await lstat(path).catch(() => undefined))?.isSymbolicLink() ?? false
 }
 
 const HEX_PAIR = /^[0-9a-f]{2}$/
@@ -73,13 +94,13 @@ async function named(
   repository: BareRepository,
   folder: string,
   pattern: RegExp,
+  onLink: (path: string) => void = () => {},
 ): Promise<string[]> {
   try {
-    const names = await readdir(join(repository.dir, folder))
-    return names
-      .filter((name) => pattern.test(name))
-      .sort()
-      .map((name) => `${folder}/${name}`)
+    const entries = await readdir(join(repository.dir, folder), { withFileTypes: true })
+    const wanted = entries.filter(({ name }) => pattern.test(name))
+    for (const entry of wanted) if (entry.isSymbolicLink()) onLink(`${folder}/${entry.name}`)
+    return wanted.map(({ name }) => `${folder}/${name}`).sort()
   } catch (error) {
     if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') return []
     throw error
@@ -94,8 +115,9 @@ async function withSizes(repository: BareRepository, paths: string[]): Promise<O
       const entry = await lstat(here)
       // A link to a symbolic link would lead nowhere from the scratch repository.
       const from = entry.isSymbolicLink() ? await realpath(here) : here
-      const { size } = from === here ? entry : await stat(from)
-      files[at] = { path, size, from }
+      const file = from === here ? entry : await stat(from)
+      if (!file.isFile()) throw new Refused(repository.name, `${path} is not a file`)
+      files[at] = { path, size: file.size, from }
     } catch (error) {
       if (codeOf(error) === 'ENOENT') throw new Moved(`${path} went away`, { cause: error })
       throw error

@@ -1,5 +1,6 @@
-import { readdir, readFile, readlink } from 'node:fs/promises'
+import { readdir, readlink } from 'node:fs/promises'
 import type { BareRepository } from './examine.ts'
+import { readText } from './examine-text.ts'
 import { inLanes } from './snapshot-lanes.ts'
 import { Damaged, Refused } from './snapshot-troubles.ts'
 import { codeOf } from './unreadable.ts'
@@ -23,6 +24,7 @@ export interface Refs {
  */
 export async function readRefs(repository: BareRepository): Promise<Refs> {
   const head = await readPointer(repository, 'HEAD', true)
+  if (!head) throw new Damaged(repository.name, 'HEAD is missing')
   const loose = await readLoose(repository)
   const all = new Map<string, Pointer>([...(await readPacked(repository)), ...loose])
   const names = [...all.keys()].sort()
@@ -69,7 +71,7 @@ async function inFolder(repository: BareRepository, folder: string) {
 }
 
 async function readPacked(repository: BareRepository): Promise<Map<string, Pointer>> {
-  const text = (await unlessGone(readFile(pathOf(repository, 'packed-refs'), 'latin1'))) ?? ''
+  const text = (await readText(repository, 'packed-refs')) ?? ''
   const packed = new Map<string, Pointer>()
   for (const line of text.split('\n')) {
     if (line === '' || line.startsWith('#') || line.startsWith('^')) continue
@@ -87,10 +89,11 @@ async function readPointer(
   repository: BareRepository,
   name: string,
   maybeLink: boolean,
-): Promise<Pointer> {
+): Promise<Pointer | undefined> {
   const target = maybeLink ? await symbolicLink(repository, name) : undefined
   if (target !== undefined) return { target }
-  const text = await readFile(pathOf(repository, name), 'latin1')
+  const text = await readText(repository, name)
+  if (text === undefined) return undefined
   const symbolic = /^ref:\s*(.*?)\s*$/s.exec(text)?.[1]
   if (symbolic !== undefined && isRefName(symbolic)) return { target: symbolic }
   const oid = /^[0-9a-f]+(?=\s|$)/.exec(text)?.[0]

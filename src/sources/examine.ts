@@ -1,13 +1,21 @@
 import { createHash } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
-import { borrowsObjects, readObjectFormat, refuseCutHistory } from './examine-kind.ts'
-import { listLfsObjects, listObjectFiles, type ObjectFile } from './examine-objects.ts'
+import {
+  hasAlternates,
+  readObjectFormat,
+  refuseCutHistory,
+  refuseOtherPlaces,
+} from './examine-kind.ts'
+import {
+  isBehindLinks,
+  listLfsObjects,
+  listObjectFiles,
+  type ObjectFile,
+} from './examine-objects.ts'
 import { type Refs, readRefs } from './examine-refs.ts'
+import { readText } from './examine-text.ts'
 import type { Git } from './git.ts'
 import { byName, Moved } from './snapshot-troubles.ts'
 import { Unreadable } from './source.ts'
-import { codeOf } from './unreadable.ts'
 
 export interface RepositoryPlace {
   dir: string
@@ -29,7 +37,7 @@ export interface BareRepository {
 /** One bare repository as it was found at one moment. */
 export interface Found extends BareRepository, Refs {
   description: string
-  /** Objects may lie elsewhere (alternates), so its own files are not the whole of it. */
+  /** Objects may lie elsewhere (alternates, links): not all of those are its own, and perhaps not all of its own are here. */
   borrows: boolean
   objectFiles: ObjectFile[]
   lfsObjects: ObjectFile[]
@@ -76,6 +84,7 @@ async function find(
 ): Promise<Found> {
   try {
     const repository = { ...at, objectFormat: await readObjectFormat(at, git, signal) }
+    await refuseOtherPlaces(repository)
     await refuseCutHistory(repository)
     return await lookUntilStill(repository, signal)
   } catch (error) {
@@ -104,20 +113,12 @@ async function lookUntilStill(repository: BareRepository, signal: AbortSignal): 
 }
 
 async function lookAtFiles(repository: BareRepository) {
+  const objectFiles = await listObjectFiles(repository)
   return {
-    description: await readDescription(repository),
-    borrows: await borrowsObjects(repository),
-    objectFiles: await listObjectFiles(repository),
+    description: (await readText(repository, 'description')) ?? '',
+    borrows: (await hasAlternates(repository)) || (await isBehindLinks(repository, objectFiles)),
+    objectFiles,
     lfsObjects: await listLfsObjects(repository),
-  }
-}
-
-async function readDescription({ dir }: BareRepository): Promise<string> {
-  try {
-    return await readFile(join(dir, 'description'), 'latin1')
-  } catch (error) {
-    if (codeOf(error) === 'ENOENT') return ''
-    throw error
   }
 }
 

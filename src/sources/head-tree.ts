@@ -19,6 +19,8 @@ const LICENSE_FILES = [
   /^copying\.lesser/i,
   /^(?:licen[cs]e|copying|unlicen[cs]e)(?:[.-]|$)/i,
 ]
+/** A few small trees can stand for billions of files; so many tell enough. */
+const MOST_FILES = 250_000
 const MOST_LICENSE_FILES = 4
 const LARGEST_LICENSE = 128 * 1024
 
@@ -27,7 +29,9 @@ export async function readTree(git: Git, commit: string, call: GitCall): Promise
   const tally = await languageTally()
   const licenses: LicenseFile[] = []
   const args = ['ls-tree', '-r', '-l', '-z', '--full-tree', commit]
+  let files = 0
   for await (const record of gitRecords(git, args, '\0', call)) {
+    if (++files > MOST_FILES) break
     const [, oid, size, path] = /^100\d{3} blob (\w+) +(\d+)\t(.*)$/s.exec(record) ?? []
     if (oid === undefined || path === undefined) continue // a link, a submodule, a blob of unknown size
     tally.add(path, Number(size))

@@ -1,11 +1,11 @@
-import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import type { Found } from './examine.ts'
-import type { ObjectFile } from './examine-objects.ts'
+import { isBehindLinks, type ObjectFile } from './examine-objects.ts'
 import { readRefs, tipsOf } from './examine-refs.ts'
+import { readText } from './examine-text.ts'
 import type { Git } from './git.ts'
 import { byName, Moved } from './snapshot-troubles.ts'
-import { codeOf } from './unreadable.ts'
 
 const A_DAY = 86_400_000
 
@@ -31,7 +31,7 @@ export async function packBorrowed(
   if (tips.length === 0) return []
   const packs = join(dir, 'objects/pack')
   const alternates = join(dir, 'objects/info/alternates')
-  await writeFile(alternates, await lenders(found.dir))
+  await writeFile(alternates, await lenders(found))
   await git
     .run(['pack-objects', '--revs', '--delta-base-offset', '--quiet', join(packs, 'pack')], {
       dir,
@@ -52,12 +52,15 @@ export async function packBorrowed(
 }
 
 /** The source itself and whom it borrows from; older gits heed relative paths only at the first step. */
-async function lenders(source: string): Promise<string> {
-  const objects = resolve(source, 'objects')
-  const text = await readFile(join(objects, 'info/alternates'), 'utf8').catch((error) => {
-    throw codeOf(error) === 'ENOENT' ? new Moved('it no longer borrows', { cause: error }) : error
-  })
-  const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'))
+async function lenders(found: Found): Promise<string> {
+  const objects = resolve(found.dir, 'objects')
+  const text = (await readText(found, 'objects/info/alternates')) ?? ''
+  if (text === '' && !(await isBehindLinks(found, found.objectFiles)))
+    throw new Moved('it no longer borrows')
+  const lines = Buffer.from(text, 'latin1')
+    .toString()
+    .split('\n')
+    .filter((line) => line !== '' && !line.startsWith('#'))
   // A quoted path is an absolute one or git's to unquote.
   const paths = lines.map((line) => (line.startsWith('"') ? line : resolve(objects, line)))
   return `${[objects, ...paths].join('\n')}\n`

@@ -3,13 +3,21 @@ import { join } from 'node:path'
 import { readDescription } from './description.ts'
 import type { Git, GitCall } from './git.ts'
 import { readTree } from './head-tree.ts'
+import { measureOwnFiles } from './measure.ts'
 import { publicUrl, webPage } from './public-url.ts'
 import { oldestRoot, readRefs } from './repository-refs.ts'
-import { flag, readSettings, type Settings, setting } from './repository-settings.ts'
+import {
+  flag,
+  includesOthers,
+  readSettings,
+  type Settings,
+  setting,
+  tryIncludes,
+} from './repository-settings.ts'
 import type { RepositoryPlace } from './repository-tree.ts'
 import { type KnownFacts, type SourceFacts, Unreadable } from './source.ts'
 import { type StatedFacts, statedFacts } from './stated-facts.ts'
-import { statsBelow, statsOf } from './stats-below.ts'
+import { statsOf } from './stats-below.ts'
 
 /** What holds facts besides refs and objects. */
 const FACT_FILES = ['HEAD', 'config', 'description', 'git-daemon-export-ok']
@@ -39,7 +47,9 @@ export async function readFacts(
   const call = { dir, ...(signal && { signal }) }
   const directory = await lstat(dir)
   if (!directory.isDirectory()) throw new Unreadable('it is no longer there')
+  const sizeKib = await measureOwnFiles(dir)
   const settings = await readSettings(git, dir, signal)
+  if (includesOthers(settings)) await tryIncludes(git, dir, signal)
   const stated = statedFacts(settings)
   const refs = await readRefs(git, call)
   const birth = Math.floor(directory.birthtimeMs || directory.mtimeMs)
@@ -52,7 +62,7 @@ export async function readFacts(
     homepage: webPage(setting(settings, 'gitweb.url') ?? ''),
     private: !files.some(({ path }) => path.endsWith('git-daemon-export-ok')),
     defaultBranch: refs.defaultBranch,
-    sizeKib: await sizeKib(dir),
+    sizeKib,
     createdAt,
     pushedAt,
     updatedAt: Math.max(pushedAt, ...files.map(({ stats }) => Number(stats.mtimeMs))),
@@ -78,17 +88,6 @@ async function treeFacts(
     return { headCommit: head, language: known.language, license: known.license }
   }
   return { headCommit: head, ...(await readTree(git, head, call)) }
-}
-
-/** The bytes of objects and of large files: a repository is as large on any disk, and an empty one has no size. */
-async function sizeKib(dir: string): Promise<number> {
-  let bytes = 0n
-  for (const part of ['objects', 'lfs']) {
-    for await (const { stats } of statsBelow(join(dir, part))) {
-      if (stats.isFile()) bytes += stats.size
-    }
-  }
-  return Number((bytes + 1023n) / 1024n)
 }
 
 /** A remote that is fetched from as a mirror; one that is only pushed to is a mirror of this repository instead. */

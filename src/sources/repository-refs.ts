@@ -2,7 +2,7 @@ import { readlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Git, type GitCall, GitFailed } from './git.ts'
 import { gitRecords } from './git-records.ts'
-import { readSmallFile } from './small-file.ts'
+import { readSmallFile } from './own-file.ts'
 import { Unreadable } from './source.ts'
 import { codeOf } from './unreadable.ts'
 

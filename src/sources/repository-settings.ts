@@ -1,4 +1,4 @@
-import { stat } from 'node:fs/promises'
+import { lstat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Git } from './git.ts'
 import { Unreadable } from './source.ts'
@@ -27,14 +27,29 @@ export async function readSettings(git: Git, dir: string, signal?: AbortSignal):
 
 async function listed(git: Git, dir: string, signal?: AbortSignal): Promise<string> {
   const file = join(dir, 'config')
-  const there = await stat(file).catch((error: unknown) => {
+  const there = await lstat(file).catch((error: unknown) => {
     if (codeOf(error) !== 'ENOENT') throw error
   })
-  // Without a config it has git's defaults; a pipe in its place would hold git for ever.
+  // Without a config it has git's defaults. A pipe would hold git for ever, and a link could show what is another's.
   if (!there) return ''
-  if (!there.isFile()) throw new Unreadable('its config is not a file')
+  if (!there.isFile()) throw new Unreadable('its config is not a file of its own')
   return git.text(['config', '--file', file, '--no-includes', '-z', '--list'], {
     maxBytes: LARGEST_CONFIG,
+    ...(signal && { signal }),
+  })
+}
+
+export function includesOthers(settings: Settings): boolean {
+  return settings.keys().some((key) => /^include(?:if\..*)?\.path$/s.test(key))
+}
+
+/** An include may lead to a pipe, and git follows it whenever it opens the repository: better found out impatiently. */
+export const PATIENCE_WITH_INCLUDES_MS = 10_000
+
+/** Throws where git cannot read what the config includes. */
+export async function tryIncludes(git: Git, dir: string, signal?: AbortSignal): Promise<void> {
+  await git.run(['config', '--file', join(dir, 'config'), '--includes', '-z', '--list'], {
+    timeoutMs: PATIENCE_WITH_INCLUDES_MS,
     ...(signal && { signal }),
   })
 }

@@ -70,17 +70,28 @@ test('a snapshot of a borrower stands alone', async (t) => {
   await verify(snapshot, here.git, signal)
 })
 
-test('object files behind symbolic links are taken', async (t) => {
-  const here = scene(t)
-  ODD_REPOSITORIES['packed and loose objects'](here.dir)
-  const elsewhere = join(here.root, 'elsewhere')
-  await rename(join(here.dir, 'objects/pack'), elsewhere)
-  await mkdir(join(here.dir, 'objects/pack'))
-  for (const name of readdirSync(elsewhere))
-    await symlink(join(elsewhere, name), join(here.dir, 'objects/pack', name))
-  const to = await here.carry()
-  await rm(elsewhere, { recursive: true })
-  plainGit(join(to, 'Engine.git'), ['fsck', '--full', '--strict'])
+test('of objects behind symbolic links what the refs reach is taken, and nothing else', async (t) => {
+  const whole = 'objects'
+  for (const [number, linked] of [whole, 'objects/pack', 'each file'].entries()) {
+    const here = scene(t)
+    ODD_REPOSITORIES['packed and loose objects'](here.dir)
+    const secret = commit(here.dir, 'refs/heads/secret', 'of whoever has the objects')
+    plainGit(here.dir, ['repack', '-adq'])
+    plainGit(here.dir, ['update-ref', '-d', 'refs/heads/secret'])
+    const from = join(here.dir, linked === whole ? whole : 'objects/pack')
+    const elsewhere = join(here.root, `elsewhere-${number}`)
+    await rename(from, elsewhere)
+    if (linked !== 'each file') await symlink(elsewhere, from)
+    else {
+      await mkdir(from)
+      for (const name of readdirSync(elsewhere))
+        await symlink(join(elsewhere, name), join(from, name))
+    }
+    const to = await here.carry()
+    await rm(elsewhere, { recursive: true })
+    plainGit(join(to, 'Engine.git'), ['fsck', '--full', '--strict'])
+    assert.throws(() => plainGit(join(to, 'Engine.git'), ['cat-file', '-e', secret]), linked)
+  }
 })
 
 test('the wiki comes along, with names, and without config', async (t) => {

@@ -44,7 +44,7 @@ test('a config that is a pipe holds nobody up', async () => {
   const dir = await host.repository(fresh())
   await rm(join(dir, 'config'))
   execFileSync('mkfifo', [join(dir, 'config')])
-  await unreadable(dir, /config is not a file/)
+  await unreadable(dir, /config is neither a file nor a directory/)
 })
 
 test('a format from the future, and objects borrowed from nowhere', async () => {

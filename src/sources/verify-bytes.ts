@@ -1,5 +1,6 @@
 import { createHash, type Hash } from 'node:crypto'
 import { once } from 'node:events'
+import { constants } from 'node:fs'
 import { open, readFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { createInflate, inflateSync } from 'node:zlib'
@@ -7,6 +8,8 @@ import type { CarriedFile, ScratchRepository } from './snapshot-scratch.ts'
 import { Damaged } from './snapshot-troubles.ts'
 import { codeOf } from './unreadable.ts'
 
+/** A file that became a link after it was found is not what was found. */
+const READ_OWN = constants.O_RDONLY | constants.O_NOFOLLOW
 const CHUNK = 1024 * 1024
 const SMALL = 128 * 1024
 /** Inflates to 66 MB at the very worst. */
@@ -143,7 +146,7 @@ async function* lfs(repository: ScratchRepository, file: CarriedFile): AsyncGene
 /** Exactly as many bytes as were announced, or a failure at the end. A chunk is good until the next is asked for. */
 async function* whole(repository: ScratchRepository, file: CarriedFile): AsyncGenerator<Buffer> {
   if (file.size <= SMALL) return yield await readWhole(repository, file)
-  await using handle = await open(join(repository.dir, file.path))
+  await using handle = await open(join(repository.dir, file.path), READ_OWN)
   const chunk = Buffer.allocUnsafeSlow(CHUNK)
   let left = file.size
   for (;;) {
@@ -156,7 +159,7 @@ async function* whole(repository: ScratchRepository, file: CarriedFile): AsyncGe
 }
 
 async function readWhole(repository: ScratchRepository, file: CarriedFile): Promise<Buffer> {
-  const bytes = await readFile(join(repository.dir, file.path))
+  const bytes = await readFile(join(repository.dir, file.path), { flag: READ_OWN })
   if (bytes.length !== file.size) throw damaged(repository, file, SIZE_CHANGED)
   return bytes
 }

@@ -170,6 +170,12 @@ export const options = {
     read: nonEmpty,
     fallback: 'git',
   },
+  gitPatience: {
+    argument: 'DURATION',
+    about: 'after how long a git that does nothing at all is stopped, and its repository reported',
+    read: lifetime,
+    fallback: '10m',
+  },
   logLevel: {
     argument: 'LEVEL',
     about: 'the least serious messages that are logged',

@@ -17,10 +17,10 @@ export interface ExportPlaces {
 }
 
 export function exportPlaces(config: Config, root: string): ExportPlaces {
-  const { data, git, searchPath } = config
+  const { data, git, searchPath, gitPatience: patienceMs } = config
   return {
     root,
-    git: { program: git, searchPath, home: join(data, 'git-home') },
+    git: { program: git, searchPath, home: join(data, 'git-home'), patienceMs },
     blobs: config.blobs === undefined ? join(data, 'blobs') : bucketOf(config, config.blobs),
     scratch: join(data, 'scratch'),
   }

@@ -9,7 +9,7 @@ import { syncCatalogue } from '../repositories/sync.ts'
 import type { Source } from '../sources/source.ts'
 import { type ExportPlaces, exportPlaces, openBlobs, openSource } from './export-places.ts'
 import type { Log } from './log.ts'
-import { openDatabase } from './parts.ts'
+import { openDatabase, requireGit } from './parts.ts'
 import { repeatedly } from './repeatedly.ts'
 
 /** What every long-running process of Godwit stands on, whatever its role. */
@@ -42,6 +42,7 @@ export async function layFoundation(
   stack.defer(close)
   const { repositories } = config
   const places = exportPlaces(config, repositories ?? '')
+  if (repositories !== undefined) await requireGit(places.git)
   const foundation = {
     db,
     ...(pool && { pool }),

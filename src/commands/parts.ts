@@ -1,6 +1,9 @@
 import type { Config } from '../config.ts'
 import { connect, type Database } from '../db/connect.ts'
 import { upgradeSchema } from '../db/upgrade.ts'
+import { createGit, type GitOptions } from '../sources/git.ts'
+import { GitFailed } from '../sources/git-end.ts'
+import { codeOf } from '../sources/unreadable.ts'
 import { UserMistake } from './command-line.ts'
 
 /** The database of this configuration, brought to this binary's schema. */
@@ -41,3 +44,23 @@ export function requireRepositories({ repositories }: Config): string {
   }
   return repositories
 }
+
+/** Said at the start, rather than by every export. */
+export async function requireGit(options: GitOptions): Promise<void> {
+  const said = await createGit(options)
+    .text(['version'])
+    .catch((error: unknown) => {
+      throw isGitMissing(error) ? gitMissing(error) : error
+    })
+  const [, major, minor] = /version (\d+)\.(\d+)/.exec(said) ?? []
+  if (Number(major) > 2 || (Number(major) === 2 && Number(minor) >= 30)) return
+  throw new UserMistake(`git 2.30 or newer is needed; ${options.program} says: ${said.trim()}`)
+}
+
+export function isGitMissing(error: unknown): boolean {
+  const code = error instanceof GitFailed && codeOf(error.cause)
+  return code === 'ENOENT' || code === 'EACCES'
+}
+
+export const gitMissing = (cause: unknown): UserMistake =>
+  new UserMistake('git is not there to be run; --git says where it is', { cause })

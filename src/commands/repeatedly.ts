@@ -5,7 +5,10 @@ export interface Repeated {
   stop(): Promise<void>
 }
 
-/** Runs a task again and again with a pause between; a failure is told and the next turn tries again. */
+/** What failed was most likely the machine, which may be well again long before the next turn. */
+const LONGEST_PAUSE_AFTER_FAILURE_MS = 10_000
+
+/** Runs a task again and again with a pause between; a failure is told and soon tried again. */
 export function repeatedly(
   task: () => Promise<unknown>,
   everyMs: number,
@@ -16,8 +19,12 @@ export function repeatedly(
 
   async function run(): Promise<void> {
     while (!signal.aborted) {
-      await task().catch(onFailure)
-      await sleep(everyMs, undefined, { signal, ref: false }).catch(() => {})
+      let pauseMs = everyMs
+      await task().catch((error: unknown) => {
+        onFailure(error)
+        pauseMs = Math.min(everyMs, LONGEST_PAUSE_AFTER_FAILURE_MS)
+      })
+      await sleep(pauseMs, undefined, { signal, ref: false }).catch(() => {})
     }
   }
 

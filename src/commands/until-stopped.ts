@@ -1,10 +1,9 @@
 import { ManifestInvalid } from '../archive/manifest.ts'
 import { ArchiveDamaged } from '../archive/plain-bytes.ts'
 import { ArchiveRefused } from '../importer/safe-entries.ts'
-import { GitFailed } from '../sources/git.ts'
 import { Unreadable } from '../sources/source.ts'
-import { codeOf } from '../sources/unreadable.ts'
 import { UserMistake } from './command-line.ts'
+import { gitMissing, isGitMissing } from './parts.ts'
 import { untilStopSignal } from './stop-signal.ts'
 
 const PLAIN = [ArchiveRefused, ArchiveDamaged, ManifestInvalid, Unreadable]
@@ -19,8 +18,7 @@ export async function untilStopped(act: (signal: AbortSignal) => Promise<void>):
   } catch (error) {
     if (signal.aborted)
       throw new UserMistake('stopped; nothing unfinished is left', { cause: error })
-    if (error instanceof GitFailed && codeOf(error.cause) === 'ENOENT')
-      throw new UserMistake('git is not there to be run; --git says where it is', { cause: error })
+    if (isGitMissing(error)) throw gitMissing(error)
     throw isPlain(error) ? new UserMistake((error as Error).message, { cause: error }) : error
   }
 }

@@ -2,6 +2,7 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { type Fault, Invalid, NotFound } from '../migrations/refusals.ts'
 import { Unreadable } from '../sources/source.ts'
+import { isPassing } from './passing-trouble.ts'
 import { Refused } from './refusals.ts'
 
 interface ErrorBody {
@@ -9,11 +10,15 @@ interface ErrorBody {
   errors?: (Fault | { resource: 'Migration' })[]
 }
 
+const RETRY_AFTER_SECONDS = 10
+const UNAVAILABLE = 'This server cannot do that at the moment. Please try again later.'
+
 /** Every refusal, whoever made it, becomes the wire's own shape here and nowhere else. */
 export function errorHandler(documentation: string, log: Logger) {
   return (error: FastifyError, request: FastifyRequest, reply: FastifyReply): void => {
     const { status, body } = answerTo(error)
-    if (status === 500) log.error({ err: error, id: request.id }, 'request failed')
+    if (status >= 500) log.error({ err: error, id: request.id }, 'request failed')
+    if (status === 503) reply.header('retry-after', RETRY_AFTER_SECONDS)
     reply
       .code(status)
       .header('content-type', 'application/json; charset=utf-8')
@@ -33,6 +38,7 @@ function answerTo(error: FastifyError): { status: number; body: ErrorBody } {
   if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
     return { status: 413, body: { message: 'The request body is too large: 1 MiB at most' } }
   }
+  if (isPassing(error)) return { status: 503, body: { message: UNAVAILABLE } }
   const status = error.statusCode ?? 500
   return status < 500
     ? { status, body: { message: error.message } }

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { existsSync, readFileSync } from 'node:fs'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, test } from 'node:test'
-import { createGit, GitFailed } from './git.ts'
+import { after, type TestContext, test } from 'node:test'
+import { createGit } from './git.ts'
+import { GitFailed } from './git-end.ts'
 
 const home = await mkdtemp(join(tmpdir(), 'godwit-git-'))
 after(() => rm(home, { recursive: true }))
@@ -51,4 +53,49 @@ test('without file handles left it rejects, and the process lives on', () => {
   const command = 'ulimit -n 100 && exec "$0" --input-type=module -e "$1" "$2"'
   const said = execFileSync('sh', ['-c', command, process.execPath, script, home])
   assert.equal(said.toString(), 'git version could not be started: too many open files')
+})
+
+async function programOf(t: TestContext, script: string): Promise<string> {
+  const dir = await mkdtemp(join(tmpdir(), 'godwit-git-'))
+  t.after(() => rm(dir, { recursive: true }))
+  const program = join(dir, 'git')
+  await writeFile(program, `#!/bin/sh\n${script}\n`, { mode: 0o755 })
+  return program
+}
+
+test('a git that does nothing is stopped, with all that it has started', async (t) => {
+  const program = await programOf(t, 'sleep 600 & echo $! >&2; wait')
+  const hanging = createGit({ program, searchPath, home, patienceMs: 400 })
+  await assert.rejects(hanging.run(['version']), (error) => {
+    assert.ok(error instanceof GitFailed)
+    assert.match(error.message, /^git version made no progress for 0.4 seconds$/)
+    // Whoever inherited it may not have buried it yet; a dead process has no command line.
+    const commandLine = `/proc/${Number(error.said)}/cmdline`
+    assert.ok(!existsSync(commandLine) || readFileSync(commandLine, 'utf8') === '')
+    return true
+  })
+})
+
+test('a git that works is not stopped, however little it says', async (t) => {
+  // The shell itself only waits: what works is its child.
+  const until = Math.floor(Date.now() / 1000) + 4
+  const program = await programOf(t, `(while [ $(date +%s) -lt ${until} ]; do :; done) & wait`)
+  const busy = createGit({ program, searchPath, home, patienceMs: 2000 })
+  assert.equal(await busy.text(['version']), '')
+})
+
+test('a git that takes longer than it may is stopped', async (t) => {
+  const program = await programOf(t, 'while :; do :; done')
+  const endless = createGit({ program, searchPath, home })
+  await assert.rejects(endless.run(['version'], { timeoutMs: 300 }), {
+    name: 'GitFailed',
+    tookTooLong: 'took more than 0.3 seconds',
+  })
+})
+
+test('who killed a git, and that it could not be run, is told', async (t) => {
+  const killed = createGit({ program: await programOf(t, 'kill -9 $$'), searchPath, home })
+  await assert.rejects(killed.run(['version']), /^GitFailed: git version was killed \(SIGKILL\)$/)
+  const missing = createGit({ program: join(home, 'no-git'), searchPath, home })
+  await assert.rejects(missing.run(['version']), /git version could not be run: spawn .* ENOENT/)
 })

@@ -1,21 +1,9 @@
-import { type ChildProcessByStdio, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { mkdirSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
-
-/** What git said when it refused, kept apart from the command so that a reason can be shown to a user. */
-export class GitFailed extends Error {
-  override name = 'GitFailed'
-  readonly exitCode: number | null
-  readonly said: string
-
-  constructor(args: readonly string[], exitCode: number | null, said: string, cause?: unknown) {
-    super(`git ${args[0]} failed (${exitCode ?? 'killed'}): ${said || 'no message'}`, { cause })
-    this.exitCode = exitCode
-    this.said = said
-  }
-}
+import { ended, GitFailed } from './git-end.ts'
 
 export interface GitCall {
   /** The repository, handed over as GIT_DIR so that git never goes looking for one. */
@@ -62,7 +50,6 @@ const ALWAYS = [
 ]
 
 const TEN_MINUTES = 600_000
-const LONGEST_MESSAGE = 4096
 
 export interface GitOptions {
   program: string
@@ -70,10 +57,17 @@ export interface GitOptions {
   searchPath: string
   /** A directory of ours that stands in for HOME, so that nobody's personal configuration counts. */
   home: string
+  /** After how long a git that does nothing at all is stopped. */
+  patienceMs?: number
 }
 
 /** The only place that runs git. */
-export function createGit({ program, searchPath, home }: GitOptions): Git {
+export function createGit({
+  program,
+  searchPath,
+  home,
+  patienceMs = TEN_MINUTES,
+}: GitOptions): Git {
   writeHome(home)
   const env = {
     ...LOCKED_DOWN,
@@ -92,16 +86,14 @@ export function createGit({ program, searchPath, home }: GitOptions): Git {
       env: call.dir === undefined ? env : { ...env, GIT_DIR: call.dir },
       cwd: home,
       stdio: ['pipe', 'pipe', 'pipe'],
-      timeout: call.timeoutMs ?? TEN_MINUTES,
-      killSignal: 'SIGKILL',
-      ...(call.signal && { signal: call.signal }),
     })
     // Out of file handles, spawn returns a child without pipes and tells why in an event that nobody would hear.
     if (!child.stdout) {
       child.once('error', () => {})
       throw new Error(`git ${args[0]} could not be started: too many open files`)
     }
-    const done = ended(child, args)
+    const { timeoutMs = TEN_MINUTES, signal } = call
+    const done = ended(child, args, { timeoutMs, patienceMs, signal })
     // Who reads the output first looks at `done` later; until then a failure is not an unhandled one.
     done.catch(() => {})
     return { stdout: child.stdout, stdin: child.stdin, done }
@@ -124,7 +116,10 @@ export function createGit({ program, searchPath, home }: GitOptions): Git {
     })
     await git.done.catch((error: unknown) => {
       if (size <= limit) throw error
-      throw new GitFailed(args, null, `its output is longer than ${limit} bytes`)
+      throw new GitFailed(args, {
+        exitCode: null,
+        said: `its output is longer than ${limit} bytes`,
+      })
     })
     return Buffer.concat(chunks)
   }
@@ -134,27 +129,6 @@ export function createGit({ program, searchPath, home }: GitOptions): Git {
     run,
     text: async (args, call) => (await run(args, call)).toString('utf8'),
   }
-}
-
-function ended(
-  child: ChildProcessByStdio<Writable, Readable, Readable>,
-  args: readonly string[],
-): Promise<void> {
-  let said = ''
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    if (said.length < LONGEST_MESSAGE) said += text
-  })
-  return new Promise((resolve, reject) => {
-    let trouble: unknown
-    child.once('error', (error) => {
-      trouble = error
-    })
-    child.once('close', (code) => {
-      const message = said.slice(0, LONGEST_MESSAGE).trim()
-      if (code === 0 && trouble === undefined) resolve()
-      else reject(new GitFailed(args, code, message, trouble))
-    })
-  })
 }
 
 /**

@@ -1,7 +1,8 @@
 import { chown, lstat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { type Git, GitFailed } from './git.ts'
+import type { Git } from './git.ts'
+import { GitFailed } from './git-end.ts'
 import { Unreadable } from './source.ts'
 import { codeOf } from './unreadable.ts'
 

@@ -1,6 +1,7 @@
 import { readlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Git, type GitCall, GitFailed } from './git.ts'
+import type { Git, GitCall } from './git.ts'
+import { GitFailed } from './git-end.ts'
 import { gitRecords } from './git-records.ts'
 import { readSmallFile } from './own-file.ts'
 import { Unreadable } from './source.ts'

@@ -1,4 +1,4 @@
-import { GitFailed } from './git.ts'
+import { GitFailed } from './git-end.ts'
 import { Unreadable } from './source.ts'
 import { asUnreadable } from './unreadable.ts'
 

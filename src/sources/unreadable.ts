@@ -1,4 +1,4 @@
-import { GitFailed } from './git.ts'
+import { GitFailed } from './git-end.ts'
 import { Unreadable } from './source.ts'
 
 const IN_WORDS: Readonly<Record<string, string>> = {
@@ -31,10 +31,12 @@ export function asUnreadable(error: unknown, dir: string): unknown {
   return reason === undefined ? error : new Unreadable(reason, { cause: error })
 }
 
-function gitsReason({ exitCode, said, cause }: GitFailed, dir: string): string | undefined {
-  if (cause !== undefined || ABOUT_THE_MACHINE.test(said)) return undefined
-  const silent = exitCode === null ? 'git took too long to read it' : 'git gave no reason'
-  return withoutPaths(said, dir) || silent
+/** Undefined where git was never run, or was killed by another: then it came to no verdict. */
+function gitsReason(failed: GitFailed, dir: string): string | undefined {
+  const { exitCode, said, tookTooLong, cause } = failed
+  if (tookTooLong) return `git was stopped: it ${tookTooLong}`
+  if (cause !== undefined || exitCode === null || ABOUT_THE_MACHINE.test(said)) return undefined
+  return withoutPaths(said, dir) || 'git gave no reason'
 }
 
 /** Git's own words on one line, without where on this machine anything is. */

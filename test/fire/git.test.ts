@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict'
+import { chmod, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { rowsOf } from '../support/export-leftovers.ts'
+import { refStateOf } from '../support/export-proof.ts'
+import { type ExportStory, exportStory, until } from '../support/export-story.ts'
+import { inForm, tried } from '../support/fire.ts'
+import { temporaryDirectory } from '../support/odd-repositories.ts'
+import { assertUnharmed, nothingAcknowledged } from '../support/unharmed.ts'
+
+const TIMES = inForm({ short: 1, long: 8 })
+const REAL_GIT = 'exec git "$@"'
+
+/** A service whose git can be exchanged while it runs. */
+async function storyWithGit(t: TestContext, flags: string[] = []) {
+  const program = join(temporaryDirectory(t), 'git')
+  const gitIs = async (script: string) => {
+    // Written in place: its own file must not be busy when it is run.
+    await writeFile(program, `#!/bin/sh\n${script}\n`)
+    await chmod(program, 0o755)
+  }
+  await gitIs(REAL_GIT)
+  const story = await exportStory(t, {
+    async repositories(host) {
+      for (const name of NAMES) await host.repository(name, { files: { a: name } })
+    },
+    flags: ['--git', program, '--rate-limit', '0', ...flags],
+  })
+  const states = () =>
+    Object.fromEntries(NAMES.map((name) => [name, refStateOf(story.host.path(name))]))
+  const renew = async (round: number) => {
+    for (const name of NAMES) await story.host.commit(story.host.path(name), { a: `${round}` })
+  }
+  return { ...story, program, gitIs, states, renew }
+}
+
+const NAMES = ['alice/one', 'alice/two', 'alice/three']
+
+test('a git that goes away, or is killed, and comes back: everything is exported', async (t) => {
+  const story = await storyWithGit(t)
+  const acknowledged = nothingAcknowledged()
+  const breakIt = {
+    missing: () => chmod(story.program, 0o644),
+    killed: () => story.gitIs('kill -9 $$'),
+  }
+  for (let round = 0; round < TIMES; round++) {
+    for (const [index, breaks] of Object.values(breakIt).entries()) {
+      await story.renew(2 * round + index)
+      const known = migrationsOf(story)
+      await breaks()
+      // It would have to read what has changed.
+      await assertUnavailable(story)
+      assert.deepEqual(migrationsOf(story), known)
+      await story.gitIs(REAL_GIT)
+      await story.service.godwit('sync')
+      await breaks()
+      const failures = () => story.service.log().split('a job failed').length
+      const before = failures()
+      const id = await story.start(NAMES)
+      acknowledged.started.set(id, story.states())
+      await until('an export has failed', () => failures() > before)
+      await story.gitIs(REAL_GIT)
+      assert.equal((await story.untilEnded(id)).state, 'exported')
+    }
+  }
+  await assertUnharmed(story, acknowledged)
+  tried(t, 'git taken away while it is needed', TIMES, 'tried again until git is back')
+  tried(t, 'git killed whenever it is run', TIMES, 'tried again until git lives')
+})
+
+const migrationsOf = ({ service }: ExportStory) => rowsOf(service, 'select id from migrations')
+
+/** Nothing is promised, and nothing done. */
+async function assertUnavailable({ call }: ExportStory): Promise<void> {
+  const body = JSON.stringify({ repositories: NAMES })
+  const answer = await call('/user/migrations', { method: 'POST', body })
+  assert.equal(answer.status, 503)
+  assert.equal(answer.headers.get('retry-after'), '10')
+  assert.match(((await answer.json()) as { message: string }).message, /try again later/)
+}
+
+test('a git that hangs is stopped, and the repository is reported by name', async (t) => {
+  const story = await storyWithGit(t, ['--git-patience', '1s'])
+  const acknowledged = nothingAcknowledged()
+  for (let round = 0; round < TIMES; round++) {
+    await story.renew(round)
+    const hangs = 'case "$*" in *rev-list*--objects*) sleep 600 & wait;; esac'
+    await story.gitIs(`${hangs}\n${REAL_GIT}`)
+    const id = await story.start(NAMES, { lock_repositories: true })
+    acknowledged.started.set(id, undefined)
+    assert.equal((await story.untilEnded(id)).state, 'failed')
+  }
+  await story.gitIs(REAL_GIT)
+  const mended = await story.start(NAMES)
+  acknowledged.started.set(mended, story.states())
+  assert.equal((await story.untilEnded(mended)).state, 'exported')
+  const mayFail = /^alice\/(one|two|three): git was stopped: it made no progress for 1 seconds$/
+  await assertUnharmed(story, acknowledged, { mayFail })
+  tried(t, 'git that hangs', TIMES * NAMES.length, 'stopped, the repository reported by name')
+})
+
+test('without git the service says so and does not start', async (t) => {
+  const story = await storyWithGit(t)
+  await story.service.kill('SIGTERM')
+  await chmod(story.program, 0o644)
+  await assert.rejects(story.service.restart(), /godwit: git is not there to be run; --git says/)
+  await story.gitIs('echo git version 2.20.1')
+  await assert.rejects(story.service.restart(), /godwit: git 2\.30 or newer is needed; .*2\.20\.1/)
+  await story.gitIs(REAL_GIT)
+  await story.service.restart()
+  await assertUnharmed(story, nothingAcknowledged())
+  tried(t, 'git missing, or too old, at the start', 2, 'refused in a line')
+})

@@ -7,6 +7,7 @@ const IN_WORDS: Readonly<Record<string, string>> = {
   EACCES: 'permission denied',
   EPERM: 'permission denied',
   ELOOP: 'a symbolic link where a file should be',
+  EISDIR: 'a directory where a file should be',
   EIO: 'the disk cannot read it (input/output error)',
 }
 

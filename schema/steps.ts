@@ -7,6 +7,7 @@ import { progress } from './0006-progress.ts'
 import { tallies } from './0007-tallies.ts'
 import { composedArchives } from './0008-composed-archives.ts'
 import { listedRepositories } from './0009-listed-repositories.ts'
+import { housekeeping } from './0010-housekeeping.ts'
 
 export type Engine = 'sqlite' | 'postgres'
 
@@ -26,4 +27,5 @@ export const steps: readonly SchemaStep[] = [
   tallies,
   composedArchives,
   listedRepositories,
+  housekeeping,
 ]

@@ -15,7 +15,7 @@ export interface StoredBlob {
   modifiedAt: number
 }
 
-interface Abortable {
+export interface Abortable {
   signal?: AbortSignal | undefined
 }
 
@@ -39,6 +39,11 @@ export class BlobExists extends Error {
     super(`there is a blob ${key} already`, options)
     this.key = key
   }
+}
+
+/** The store does not answer, or has too much to do: the same may well succeed later. */
+export class BlobsAway extends Error {
+  override name = 'BlobsAway'
 }
 
 /**
@@ -65,6 +70,8 @@ export interface BlobStore {
   list(): AsyncIterable<StoredBlob>
   /** Removes what puts left behind that died at least so long ago; resolves with how many there were. */
   sweepUnfinished(olderThanMs: number): Promise<number>
+  /** Resolves when the store answers. */
+  probe(options?: Abortable): Promise<void>
 }
 
 /** A run of bytes: these, or all of a blob's. */

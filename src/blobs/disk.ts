@@ -84,6 +84,10 @@ export function createDiskBlobStore(root: string): BlobStore {
     list: () => finishedBlobs(root),
 
     sweepUnfinished: (olderThanMs) => removeOlder(unfinished, Date.now() - olderThanMs),
+
+    async probe() {
+      await stat(unfinished)
+    },
   }
 }
 

@@ -1,5 +1,5 @@
 import { S3 } from '@aws-sdk/client-s3'
-import { BlobMissing } from './blob-store.ts'
+import { BlobMissing, BlobsAway } from './blob-store.ts'
 
 /** A place for blobs: the objects of a bucket whose names begin with the prefix. */
 export interface Bucket {
@@ -41,13 +41,29 @@ export function connectS3(endpoint: string | undefined): S3 {
   return s3
 }
 
-/** Many servers give a refusal a name and no message. */
+/** Many servers give a refusal a name and no message; and one that cannot answer gives no refusal at all. */
 function explained(error: unknown, commandName: string | undefined): unknown {
-  if (!(error instanceof Error) || !('$metadata' in error)) return error
-  const { httpStatusCode } = error.$metadata as { httpStatusCode?: number }
+  if (!(error instanceof Error)) return error
+  const { httpStatusCode: status } = statusOf(error)
   if (error.message === '' || error.message === 'UnknownError') error.message = error.name
-  if (httpStatusCode) error.message = `${commandName}: ${error.message} (${httpStatusCode})`
-  return error
+  if (status) error.message = `${commandName}: ${error.message} (${status})`
+  if (!isAway(error, status)) return error
+  return new BlobsAway(status ? error.message : `${commandName}: ${error.message}`, {
+    cause: error,
+  })
+}
+
+const statusOf = (error: Error): { httpStatusCode?: number } =>
+  '$metadata' in error ? (error.$metadata as { httpStatusCode?: number }) : {}
+
+/** On the way there, by Node's own codes and the SDK's name for its timeouts. */
+const BROKEN_WAY = /^(ECONN|EPIPE$|ENOTFOUND$|EAI_AGAIN$|E(NET|HOST)(UNREACH|DOWN)$|ETIMEDOUT$)/
+const TOO_MANY_REQUESTS = 429
+
+function isAway(error: Error, status: number | undefined): boolean {
+  if (status) return status >= 500 || status === TOO_MANY_REQUESTS
+  const { code } = error as NodeJS.ErrnoException
+  return error.name === 'TimeoutError' || BROKEN_WAY.test(code ?? '')
 }
 
 export const isRefusal = (error: unknown, ...names: string[]): boolean =>

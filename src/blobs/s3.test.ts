@@ -174,7 +174,7 @@ function outages(): void {
     const blobs = createS3BlobStore({ bucket, endpoint: gateway.endpoint })
     await blobs.put('before', [Buffer.from('before')])
     await gateway.kill()
-    const unreachable = { code: 'ECONNREFUSED' }
+    const unreachable = { name: 'BlobsAway', message: /ECONNREFUSED/ }
     await assert.rejects(blobs.put('during', [Buffer.from('during')]), unreachable)
     await assert.rejects(blobs.put('during', megabytes(20)), unreachable)
     await assert.rejects(blobs.open('before'), unreachable)
@@ -182,10 +182,19 @@ function outages(): void {
     await assert.rejects(blobs.delete('before'), unreachable)
     await assert.rejects(Array.fromAsync(blobs.list()), unreachable)
     await assert.rejects(blobs.sweepUnfinished(0), unreachable)
+    await assert.rejects(blobs.probe(), unreachable)
     await gateway.restart()
+    await blobs.probe()
     assert.equal((await collect(await blobs.open('before'))).toString(), 'before')
     await assert.rejects(blobs.size('during'), BlobMissing)
     await blobs.put('during', [Buffer.from('after')])
+  })
+
+  test('a bucket that is not there is refused by name, not taken for an outage', async () => {
+    const { endpoint } = await emptyBucket()
+    const blobs = createS3BlobStore({ bucket: 'nobody-made-this', endpoint })
+    await assert.rejects(blobs.probe(), { name: 'NoSuchBucket' })
+    await assert.rejects(blobs.put('a', [Buffer.from('a')]), { name: 'NoSuchBucket' })
   })
 
   test('a put and a download that it cut off fail, and what is left of the put is swept', async (t) => {
@@ -195,7 +204,7 @@ function outages(): void {
     await blobs.put('whole', megabytes(60))
     const download = await blobs.open('whole')
     const cutOff = megabytes(60, (sent) => sent === 40 && gateway.kill())
-    await assert.rejects(blobs.put('cut-off', cutOff))
+    await assert.rejects(blobs.put('cut-off', cutOff), { name: 'BlobsAway' })
     await assert.rejects(collect(download))
     await gateway.restart()
     assert.deepEqual(await contentsOf(place), { objects: ['whole'], uploads: ['cut-off'] })

@@ -10,6 +10,7 @@ import {
 import { type Bucket, connectS3 } from './s3-bucket.ts'
 import { composeParts } from './s3-compose.ts'
 import { type PartLimits, S3_LIMITS } from './s3-compose-plan.ts'
+import { abortedBy } from './s3-multipart.ts'
 import { putStreamed } from './s3-put.ts'
 import { openObject, sizeOf } from './s3-read.ts'
 import { sweepRemains } from './s3-unfinished.ts'
@@ -60,6 +61,11 @@ export function createS3BlobStore(options: S3Options): BlobStore & Composing {
     list: () => finishedBlobs(bucket),
 
     sweepUnfinished: (olderThanMs) => sweepRemains(bucket, Date.now() - olderThanMs),
+
+    async probe({ signal } = {}) {
+      const asked = { Bucket: name, Prefix: prefix, MaxKeys: 1 }
+      await toldBy(signal, bucket.s3.listObjectsV2(asked, abortedBy(signal)))
+    },
 
     async compose(key, parts, { signal } = {}) {
       assertBlobKey(key)

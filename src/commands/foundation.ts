@@ -1,4 +1,5 @@
 import type { BlobStore } from '../blobs/blob-store.ts'
+import { type BlobOperation, watchErrors } from '../blobs/watch-errors.ts'
 import type { Config } from '../config.ts'
 import type { Database, Db } from '../db/connect.ts'
 import { lockDataDirectory } from '../db/data-directory-lock.ts'
@@ -7,6 +8,7 @@ import type { Queue } from '../queue/queue.ts'
 import { type Addresses, addressesFrom } from '../repositories/addresses.ts'
 import { syncCatalogue } from '../repositories/sync.ts'
 import type { Source } from '../sources/source.ts'
+import { countBlobErrors } from './blob-errors.ts'
 import { type ExportPlaces, exportPlaces, openBlobs, openSource } from './export-places.ts'
 import type { Log } from './log.ts'
 import { openDatabase, requireGit } from './parts.ts'
@@ -18,6 +20,8 @@ export interface Foundation extends Pick<Database, 'db' | 'pool'> {
   /** Absent where the repositories are not at hand. */
   source: Source | undefined
   blobs: BlobStore
+  /** Counts a failure of the blob store; those of `blobs` are counted as they are. */
+  onBlobError: (operation: BlobOperation) => void
   queue: Queue
   addresses: Addresses
   now: () => number
@@ -43,12 +47,14 @@ export async function layFoundation(
   const { repositories } = config
   const places = exportPlaces(config, repositories ?? '')
   if (repositories !== undefined) await requireGit(places.git)
+  const onBlobError = countBlobErrors(db, log, stack)
   const foundation = {
     db,
     ...(pool && { pool }),
     places,
     source: repositories === undefined ? undefined : openSource(places),
-    blobs: await openBlobs(places),
+    blobs: watchErrors(await openBlobs(places), onBlobError),
+    onBlobError,
     queue: await openQueue(config, db, log, stack),
     addresses: addressesFrom(config),
     now: Date.now,

@@ -1,6 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
+import { watchErrors } from '../blobs/watch-errors.ts'
 import { createSegmentMaker } from '../exporter/make-segment.ts'
-import { answerRequests } from '../exporter/segment-messages.ts'
+import { answerRequests, type Notice } from '../exporter/segment-messages.ts'
 import { type ExportPlaces, openBlobs, openSource } from './export-places.ts'
 
 /** What a segment thread runs: parts of its own, built from the same settings. */
@@ -8,7 +9,9 @@ const places = workerData as ExportPlaces
 const { scratch: scratchDirectory } = places
 const maker = createSegmentMaker({
   source: openSource(places),
-  blobs: await openBlobs(places),
+  blobs: watchErrors(await openBlobs(places), (blobError) =>
+    parentPort!.postMessage({ blobError } satisfies Notice),
+  ),
   scratchDirectory,
 })
 answerRequests(parentPort!, maker)

@@ -9,6 +9,8 @@ export function connectPostgres(url: string, onIdleError?: (error: Error) => voi
     application_name: 'godwit',
     max: 10,
     connectionTimeoutMillis: 10_000,
+    // A server that went away without a word is noticed in the end.
+    keepAlive: true,
     types: { getTypeParser: numbersAsNumbers },
   })
   pool.on('error', (error) => onIdleError?.(error))

@@ -17,6 +17,8 @@ export interface Tables {
   repository_locks: RepositoryLocksTable
   secrets: SecretsTable
   tallies: TalliesTable
+  turns: TurnsTable
+  blob_errors: BlobErrorsTable
 }
 
 export interface AccountsTable {
@@ -153,6 +155,16 @@ interface TalliesTable {
   name: string
   count: number
   bytes: number
+}
+
+interface TurnsTable {
+  name: string
+  next_at: number
+}
+
+interface BlobErrorsTable {
+  operation: string
+  count: number
 }
 
 interface SecretsTable {

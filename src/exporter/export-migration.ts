@@ -36,6 +36,7 @@ import { type RepositoryName, type Source, Unreadable } from '../sources/source.
 import { findUnchanged } from './find-unchanged.ts'
 import { type SealParts, sealArchive } from './seal-archive.ts'
 import type { SegmentMaker } from './segment-maker.ts'
+import { waitForBlobs } from './wait-for-blobs.ts'
 
 export interface ExportParts extends SealParts {
   db: Db
@@ -56,11 +57,11 @@ export function exportHandlers(parts: ExportParts): Handlers {
       gaveUp: failMigration,
     },
     [EXPORT_REPOSITORY]: {
-      run: (job, run) => exportRepository(parts, job.payload as ExportTask, run),
+      run: waitForBlobs((job, run) => exportRepository(parts, job.payload as ExportTask, run)),
       gaveUp: (tx, job, reason) => endRepository(parts, tx, job.payload as ExportTask, { reason }),
     },
     [SEAL_ARCHIVE]: {
-      run: (job, run) => seal(parts, job.payload as MigrationJob, run),
+      run: waitForBlobs((job, run) => seal(parts, job.payload as MigrationJob, run)),
       gaveUp: failMigration,
     },
     [SETTLE_LOCK]: {

@@ -43,7 +43,8 @@ export function createSegmentMaker({ source, blobs, scratchDirectory }: MakerPar
           verified: JSON.stringify(verified),
         }
       } catch (error) {
-        await blobs.delete(key)
+        // Where this fails as well, the sweep comes by.
+        await blobs.delete(key).catch(() => {})
         throw error
       }
     },

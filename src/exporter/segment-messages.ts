@@ -1,4 +1,6 @@
 import type { MessagePort } from 'node:worker_threads'
+import { BlobsAway } from '../blobs/blob-store.ts'
+import type { BlobOperation } from '../blobs/watch-errors.ts'
 import { Unreadable } from '../sources/source.ts'
 import type { SegmentMaker } from './segment-maker.ts'
 
@@ -8,10 +10,16 @@ export type Request =
   | { id: number; call: 'make'; argument: Parameters<SegmentMaker['make']>[0] }
   | { id: number; call: 'abort' }
 
+/** Said by a thread unasked. */
+export interface Notice {
+  blobError: BlobOperation
+}
+
 export type Answer =
   | { id: number; bytes: number }
   | { id: number; value: unknown }
   | { id: number; unreadable: string }
+  | { id: number; blobsAway: string }
   | { id: number; error: { message: string; stack: string | undefined } }
 
 /** The thread's side: does what it is asked, each request abortable. */
@@ -36,6 +44,7 @@ export function answerRequests(port: MessagePort, maker: SegmentMaker): void {
 function asAnswer(id: number): (error: unknown) => Answer {
   return (error) => {
     if (error instanceof Unreadable) return { id, unreadable: error.message }
+    if (error instanceof BlobsAway) return { id, blobsAway: error.message }
     const { message, stack } = error as Error
     return { id, error: { message, stack } }
   }
@@ -55,6 +64,7 @@ export function settle(answer: Answer, { resolve, reject, onBytes }: Asked): boo
   }
   if ('value' in answer) resolve(answer.value)
   else if ('unreadable' in answer) reject(new Unreadable(answer.unreadable))
+  else if ('blobsAway' in answer) reject(new BlobsAway(answer.blobsAway))
   else reject(Object.assign(new Error(answer.error.message), { stack: answer.error.stack }))
   return true
 }

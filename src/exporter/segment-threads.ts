@@ -1,6 +1,7 @@
 import { Worker } from 'node:worker_threads'
+import type { BlobOperation } from '../blobs/watch-errors.ts'
 import type { SegmentMaker } from './segment-maker.ts'
-import { type Answer, type Asked, type Request, settle } from './segment-messages.ts'
+import { type Answer, type Asked, type Notice, type Request, settle } from './segment-messages.ts'
 
 export interface SegmentThreads extends SegmentMaker {
   stop(): Promise<void>
@@ -11,11 +12,13 @@ export interface ThreadOptions {
   module: URL
   workerData: unknown
   count: number
+  /** Told of every failure at the store that the threads write to. */
+  onBlobError?: (operation: BlobOperation) => void
 }
 
 /** Hashing and deflating happen on threads of their own: the one that answers requests only waits. */
-export function createSegmentThreads({ module, workerData, count }: ThreadOptions): SegmentThreads {
-  const threads = Array.from({ length: count }, () => segmentThread(module, workerData))
+export function createSegmentThreads(options: ThreadOptions): SegmentThreads {
+  const threads = Array.from({ length: options.count }, () => segmentThread(options))
   // The queue hands out no more jobs than there are threads, so there is always one with nothing to do.
   const idlest = () => threads.reduce((a, b) => (b.load() < a.load() ? b : a))
   return {
@@ -32,7 +35,7 @@ export function createSegmentThreads({ module, workerData, count }: ThreadOption
 /** Bytes go through buffers outside the heap; without a limit, each thread's garbage would grow as large as it likes. */
 const SMALL_HEAP = { maxYoungGenerationSizeMb: 8, maxOldGenerationSizeMb: 512 }
 
-function segmentThread(module: URL, workerData: unknown) {
+function segmentThread({ module, workerData, onBlobError }: ThreadOptions) {
   const waiting = new Map<number, Asked>()
   let worker: Worker | undefined
   let lastId = 0
@@ -41,7 +44,8 @@ function segmentThread(module: URL, workerData: unknown) {
   function start(): Worker {
     const started = new Worker(module, { workerData, resourceLimits: SMALL_HEAP })
     started.unref()
-    started.on('message', (answer: Answer) => {
+    started.on('message', (answer: Answer | Notice) => {
+      if ('blobError' in answer) return onBlobError?.(answer.blobError)
       const asked = waiting.get(answer.id)
       if (asked && settle(answer, asked)) waiting.delete(answer.id)
     })

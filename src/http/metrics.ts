@@ -1,25 +1,32 @@
 import type { FastifyInstance } from 'fastify'
+import type { Logger } from 'pino'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-import type { Db } from '../db/connect.ts'
-import { countUnfinishedByState, readTallies } from '../migrations/tally-store.ts'
-import type { Queue } from '../queue/queue.ts'
+import { type Dependency, inTime } from './dependencies.ts'
 import { getMetrics } from './description/openapi-service.ts'
+import { type SharedMetricsParts, sharedMetrics } from './shared-metrics.ts'
 
-export interface MetricsParts {
-  db: Db
-  queue: Queue
-  now: () => number
+export interface MetricsParts extends SharedMetricsParts {
+  log: Logger
 }
 
 /** `GET /metrics` for Prometheus. What is shared by all processes is read from the database when it is asked for. */
-export function metrics(app: FastifyInstance, parts: MetricsParts): void {
+export function metrics(
+  app: FastifyInstance,
+  parts: MetricsParts,
+  dependencies: readonly Dependency[],
+): void {
   const register = new Registry()
   collectDefaultMetrics({ register })
   countRequests(app, register)
-  sharedGauges(register, parts)
-  app.get('/metrics', { schema: getMetrics }, async (_request, reply) =>
-    reply.type(register.contentType).send(await register.metrics()),
-  )
+  tellDependencies(register, dependencies)
+  const readShared = sharedMetrics(register, parts)
+  app.get('/metrics', { schema: getMetrics }, async (_request, reply) => {
+    // Without its database a process still tells of itself.
+    await inTime(readShared()).catch((err: unknown) =>
+      parts.log.warn({ err }, 'could not read the metrics that all processes share'),
+    )
+    return reply.type(register.contentType).send(await register.metrics())
+  })
 }
 
 function countRequests(app: FastifyInstance, register: Registry): void {
@@ -45,34 +52,17 @@ function countRequests(app: FastifyInstance, register: Registry): void {
   })
 }
 
-function sharedGauges(register: Registry, { db, queue, now }: MetricsParts): void {
-  const gauge = (name: string, help: string, label: string, read: (set: Set) => Promise<void>) =>
-    new Gauge({
-      name,
-      help,
-      labelNames: [label],
-      registers: [register],
-      async collect() {
-        this.reset()
-        await read((of, value) => this.set({ [label]: of }, value))
-      },
-    })
-
-  gauge('godwit_queue_jobs', 'Jobs that wait or run', 'kind', async (set) => {
-    for (const { kind, jobs } of await queue.backlog()) set(kind, jobs)
-  })
-  gauge('godwit_queue_oldest_seconds', 'Age of the oldest job', 'kind', async (set) => {
-    for (const { kind, oldest } of await queue.backlog()) set(kind, (now() - oldest) / 1000)
-  })
-  gauge('godwit_migrations_unfinished', 'Migrations that have not ended', 'state', async (set) => {
-    for (const [state, count] of await countUnfinishedByState(db)) set(state, count)
-  })
-  gauge('godwit_ended', 'What has ended so far, by what it was', 'what', async (set) => {
-    for (const { name, count } of await readTallies(db)) set(name, count)
-  })
-  gauge('godwit_ended_bytes', 'Bytes of what has ended so far', 'what', async (set) => {
-    for (const { name, bytes } of await readTallies(db)) set(name, bytes)
+function tellDependencies(register: Registry, dependencies: readonly Dependency[]): void {
+  new Gauge({
+    name: 'godwit_dependency_up',
+    help: 'Whether what this process depends on answers it',
+    labelNames: ['dependency'],
+    registers: [register],
+    async collect() {
+      const answers = dependencies.map(async ({ name, isThere }) =>
+        this.set({ dependency: name }, Number(await isThere())),
+      )
+      await Promise.all(answers)
+    },
   })
 }
-
-type Set = (label: string, value: number) => void

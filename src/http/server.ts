@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
-import { sql } from 'kysely'
 import type { Logger } from 'pino'
 import type { Viewer } from '../accounts/account.ts'
 import type { Authenticator } from '../accounts/authenticator.ts'
@@ -10,10 +9,11 @@ import { NotFound } from '../migrations/refusals.ts'
 import { archiveDownload, type DownloadParts } from './archive-download.ts'
 import { authenticate } from './authenticate.ts'
 import { currentUser } from './current-user.ts'
+import { type DependencyParts, dependencies } from './dependencies.ts'
 import { describeApi } from './description/api-docs.ts'
-import { getHealth, getReadiness } from './description/openapi-service.ts'
 import { errorHandler } from './github-errors.ts'
 import type { Rendering } from './github-json.ts'
+import { health } from './health.ts'
 import { manners } from './manners.ts'
 import { type MediaTypeOptions, mediaTypes } from './media-type.ts'
 import { metrics } from './metrics.ts'
@@ -30,7 +30,7 @@ import { logRequests } from './request-log.ts'
 import { userMigrations } from './user-migrations.ts'
 import { userRepositories } from './user-repositories.ts'
 
-export interface ServerParts extends PreflightParts, DownloadParts {
+export interface ServerParts extends PreflightParts, DownloadParts, DependencyParts {
   db: Db
   now: () => number
   authenticator: Authenticator
@@ -40,8 +40,6 @@ export interface ServerParts extends PreflightParts, DownloadParts {
   rateLimit: RateLimitOptions
   /** Addresses or networks whose `x-forwarded-for` is believed. */
   trustedProxies: string[]
-  /** Whether the repositories have been read once since the start. */
-  isCatalogueRead: () => boolean
 }
 
 declare module 'fastify' {
@@ -84,8 +82,9 @@ export function createServer(parts: ServerParts): FastifyInstance {
   describeApi(app, parts)
   readJsonBodies(app)
   logRequests(app, parts.log)
-  metrics(app, parts)
-  health(app, parts)
+  const needed = dependencies(parts)
+  metrics(app, parts, needed)
+  health(app, needed)
   archiveDownload(app, parts)
   manner.answerPreflights(app)
   // Twice: some clients put the prefix before every path of a host that is not the vendor's own.
@@ -161,19 +160,5 @@ function readJsonBodies(app: FastifyInstance): void {
   })
   app.addHook('preValidation', async (request) => {
     request.body ??= {}
-  })
-}
-
-/** For load balancers: alive at all, and able to do its work. */
-function health(app: FastifyInstance, { db, log, isCatalogueRead }: ServerParts): void {
-  app.get('/healthz', { schema: getHealth }, async () => ({ status: 'ok' }))
-  app.get('/readyz', { schema: getReadiness }, async (_request, reply) => {
-    const waitingFor = isCatalogueRead() ? [] : ['catalogue']
-    await sql`select 1`.execute(db).catch((err: unknown) => {
-      log.warn({ err }, 'the database does not answer')
-      waitingFor.push('database')
-    })
-    if (waitingFor.length === 0) return { status: 'ok' }
-    return reply.code(503).send({ status: 'unavailable', waiting_for: waitingFor })
   })
 }

@@ -21,6 +21,8 @@ export interface EmbeddedQueueOptions {
   lookEveryMs?: number
   /** Pause before the second try; it doubles with every further one. */
   firstPauseMs?: number
+  /** Pause before a job is tried again that had to wait for something else. */
+  notNowPauseMs?: number
   mostFailures?: number
 }
 
@@ -31,6 +33,7 @@ export function embeddedQueue({
   leaseMs = 30_000,
   lookEveryMs = 1000,
   firstPauseMs = 1000,
+  notNowPauseMs = 5000,
   mostFailures = 5,
 }: EmbeddedQueueOptions): Queue {
   const workers = new Set<Worker>()
@@ -61,7 +64,8 @@ export function embeddedQueue({
       for (const worker of workers) worker.wake()
     },
     work(handlers, options) {
-      const pace = { keepEveryMs: leaseMs / 3, lookEveryMs, firstPauseMs, mostFailures }
+      const keepEveryMs = leaseMs / 3
+      const pace = { keepEveryMs, lookEveryMs, firstPauseMs, notNowPauseMs, mostFailures }
       const worker = startWorker(handlers, { ...options, ...pace, db, store })
       workers.add(worker)
       return {

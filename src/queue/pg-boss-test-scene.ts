@@ -11,6 +11,7 @@ export const quick = {
   keepEveryMs: 50,
   lookEveryMs: 20,
   firstPauseMs: 1,
+  notNowPauseMs: 1,
   mostFailures: 2,
 }
 export const NEVER = 2 ** 31 - 1

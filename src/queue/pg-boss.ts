@@ -26,6 +26,8 @@ export interface PgBossQueueOptions {
   lookEveryMs?: number
   /** Pause before the second try; it doubles with every further one. */
   firstPauseMs?: number
+  /** Pause before a job is tried again that had to wait for something else. */
+  notNowPauseMs?: number
   mostFailures?: number
 }
 
@@ -58,6 +60,7 @@ export function createPgBossQueue({
   keepEveryMs = 3000,
   lookEveryMs = 1000,
   firstPauseMs = 1000,
+  notNowPauseMs = 5000,
   mostFailures = 5,
 }: PgBossQueueOptions): PgBossQueue {
   const boss = new PgBoss({
@@ -111,7 +114,7 @@ export function createPgBossQueue({
     wake,
     work(handlers, options) {
       const store = pgBossJobs(boss, db)
-      const pace = { keepEveryMs, lookEveryMs, firstPauseMs, mostFailures }
+      const pace = { keepEveryMs, lookEveryMs, firstPauseMs, notNowPauseMs, mostFailures }
       const worker = startWorker(handlers, { ...options, ...pace, db, store })
       workers.add(worker)
       return {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import type { Db } from '../db/connect.ts'
-import { type Handler, Hopeless, type Job, LostJob, type Queue, type Run } from './queue.ts'
+import { type Handler, Hopeless, type Job, LostJob, NotNow, type Queue, type Run } from './queue.ts'
 
 export interface QueueUnderTest {
   db: Db
@@ -80,6 +80,21 @@ export function queueContract(
       await enqueue({ db, queue }, null)
       await told.promise
       assert.equal(runs, 1)
+    })
+
+    test('what has to wait for something else is tried until that is back', async (t) => {
+      const { db, queue } = await make(t)
+      const ended = Promise.withResolvers<string>()
+      let runs = 0
+      const waiting: RunJob = async (_job, { finish }) => {
+        if (++runs <= 4) throw new NotNow('the store is away')
+        await finish(async () => {})
+        ended.resolve('done')
+      }
+      working(t, queue, waiting, async () => ended.resolve('given up'))
+      await enqueue({ db, queue }, null)
+      assert.equal(await ended.promise, 'done')
+      assert.equal(runs, 5)
     })
 
     test('stopping gives the job back, and the next worker does it', async (t) => {

@@ -18,7 +18,7 @@ export interface Run {
 }
 
 export interface Handler {
-  /** Throws when it might go better later, and `Hopeless` when it cannot. */
+  /** Throws when it might go better later, `NotNow` when it will, and `Hopeless` when it cannot. */
   run(job: Job, run: Run): Promise<void>
   /** Told, in the transaction that drops the job, that nobody will try it again. */
   gaveUp(tx: Db, job: Job, reason: string): Promise<void>
@@ -62,6 +62,11 @@ export interface Queue {
 /** Trying again would change nothing. */
 export class Hopeless extends Error {
   override name = 'Hopeless'
+}
+
+/** What the job needs is away for a while, by no fault of its own: it is tried again until that is back. */
+export class NotNow extends Error {
+  override name = 'NotNow'
 }
 
 /** The job was given to someone else meanwhile; nothing of this run may be written. */

@@ -6,6 +6,7 @@ import {
   Hopeless,
   type Job,
   LostJob,
+  NotNow,
   type Working,
   type WorkOptions,
 } from './queue.ts'
@@ -34,6 +35,8 @@ export interface WorkerOptions<Held extends HeldJob> extends WorkOptions {
   lookEveryMs: number
   /** Pause before the second try; it doubles with every further one. */
   firstPauseMs: number
+  /** Pause before a job is tried again that had to wait for something else. */
+  notNowPauseMs: number
   mostFailures: number
 }
 
@@ -119,7 +122,9 @@ export function startWorker<Held extends HeldJob>(
       if (error instanceof LostJob || lost.signal.aborted) return
       if (stopping.signal.aborted) return await leaveToOthers(job)
       onTrouble(error, job)
-      if (!ended.signal.aborted) await failJob(job, handler, error)
+      if (ended.signal.aborted) return
+      if (error instanceof NotNow) await leaveToOthers(job, options.notNowPauseMs)
+      else await failJob(job, handler, error)
     } finally {
       ended.abort()
     }

@@ -50,6 +50,21 @@ test('API processes on one database count against the same rate limit', async (t
   assert.deepEqual(used, ['1', '2', '3', '4', '4', '4'])
 })
 
+test('housekeeping is done by one of the workers, not by each', async (t) => {
+  const host = await gitHost()
+  t.after(host.remove)
+  const flags = ['--log-level', 'debug']
+  const cluster = await startCluster(t, { repositories: host.root, flags })
+  const workers = await Promise.all([cluster.worker(), cluster.worker(), cluster.worker()])
+  await Promise.all(workers.map((worker) => worker.kill('SIGTERM')))
+  const turns = cluster.log().matchAll(/"housekeeping":"([^"]+)"/g)
+  assert.deepEqual([...turns].map(([, name]) => name).sort(), [
+    'settling locks',
+    'sweeping',
+    'sweeping orphans',
+  ])
+})
+
 test('a worker that is killed, or stopped and woken, loses nothing and writes nothing twice', async (t) => {
   const host = await gitHost()
   t.after(host.remove)

@@ -52,7 +52,7 @@ export const getReadiness = {
     503: json('It waits for something.', {
       schema: recordOf({
         status: { const: 'unavailable' },
-        waiting_for: listOf({ ...text, enum: ['catalogue', 'database'] }),
+        waiting_for: listOf({ ...text, enum: ['catalogue', 'database', 'blobs'] }),
       }),
       example: 'waiting',
     }),

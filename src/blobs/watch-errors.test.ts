@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { blobStoreContract } from './blob-store.contract.ts'
+import { createDiskBlobStore } from './disk.ts'
+import { watchErrors } from './watch-errors.ts'
+
+async function watchedDisk(t: TestContext) {
+  const folder = await mkdtemp(join(tmpdir(), 'godwit-watched-'))
+  t.after(() => rm(folder, { recursive: true, force: true }))
+  const root = join(folder, 'blobs')
+  const told: string[] = []
+  const blobs = watchErrors(createDiskBlobStore(root), (operation) => told.push(operation))
+  return { blobs, told, root }
+}
+
+blobStoreContract('watched', async (t) => (await watchedDisk(t)).blobs)
+
+test('what fails at the store is told, by what was asked of it', async (t) => {
+  const { blobs, told, root } = await watchedDisk(t)
+  await assert.rejects(blobs.size('missing'))
+  await assert.rejects(blobs.open('missing'))
+  await rm(root, { recursive: true })
+  await assert.rejects(blobs.put('a', [Buffer.from('a')]))
+  await assert.rejects(blobs.probe())
+  await assert.rejects(blobs.sweepUnfinished(0))
+  await assert.rejects(Array.fromAsync(blobs.list()))
+  assert.deepEqual(told, ['size', 'open', 'put', 'probe', 'sweep', 'list'])
+})
+
+test('what the caller called off, or the bytes threw, is no failure of the store', async (t) => {
+  const { blobs, told } = await watchedDisk(t)
+  const stopping = new AbortController()
+  async function* stopped() {
+    yield Buffer.from('a')
+    stopping.abort()
+    yield Buffer.from('b')
+  }
+  await assert.rejects(blobs.put('a', stopped(), { signal: stopping.signal }))
+  async function* broken() {
+    yield Buffer.from('a')
+    throw new Error('the pack is damaged')
+  }
+  await assert.rejects(blobs.put('b', broken()), /the pack is damaged/)
+  assert.deepEqual(told, [])
+})
+
+test('a blob that breaks while it is read is told', async (t) => {
+  const { blobs, told } = await watchedDisk(t)
+  await blobs.put('a', [Buffer.alloc(1_000_000)])
+  const stream = await blobs.open('a')
+  stream.once('data', () => stream.destroy(new Error('the disk gave up')))
+  await assert.rejects(Array.fromAsync(stream), /the disk gave up/)
+  assert.deepEqual(told, ['read'])
+})

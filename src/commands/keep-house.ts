@@ -1,0 +1,44 @@
+import { sweepScratch } from '../exporter/scratch.ts'
+import { sweep, sweepOrphans } from '../exporter/sweep.ts'
+import { settleReleasedLocks } from '../migrations/locks.ts'
+import { takeTurn } from '../queue/turn-store.ts'
+import type { Source } from '../sources/source.ts'
+import type { Foundation } from './foundation.ts'
+import { type Repeated, repeatedly } from './repeatedly.ts'
+
+const MINUTE = 60_000
+const HOUR = 60 * MINUTE
+const DAY = 24 * HOUR
+
+/** Scratch files of a process that lives are younger. */
+export const SCRATCH_TTL_MS = 2 * DAY
+
+type House = Foundation & { source: Source }
+
+/** Expiry, locks and sweeping: done by one process at a time, however many there are; scratch space is each one's own. */
+export function keepHouse(parts: House, segmentTtlMs: number): Repeated {
+  const { db, isAlone, now, log, places } = parts
+
+  const repeat = (name: string, everyMs: number, task: () => Promise<void>) =>
+    repeatedly(task, everyMs, (err) => log.error({ err }, `${name} failed`))
+
+  const inTurn = (name: string, everyMs: number, task: () => Promise<void>) =>
+    repeat(name, everyMs, async () => {
+      const isOurs = isAlone || (await takeTurn(db, { name, everyMs, now: now() }))
+      if (!isOurs) return
+      log.debug({ housekeeping: name }, 'our turn')
+      await task()
+    })
+
+  const tasks = [
+    inTurn('settling locks', MINUTE, () => settleReleasedLocks(parts)),
+    inTurn('sweeping', MINUTE, () => sweep({ ...parts, segmentTtlMs })),
+    inTurn('sweeping orphans', HOUR, () => sweepOrphans(parts, DAY)),
+    repeat('sweeping scratch', HOUR, () => sweepScratch(places.scratch, SCRATCH_TTL_MS)),
+  ]
+  return {
+    async stop() {
+      await Promise.all(tasks.map((task) => task.stop()))
+    },
+  }
+}

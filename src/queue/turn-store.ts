@@ -1,0 +1,27 @@
+import type { Db } from '../db/connect.ts'
+
+export interface Turn {
+  name: string
+  everyMs: number
+  now: number
+}
+
+/**
+ * True for one caller in every period, of all processes on the database: the first that asks when it is time again. One
+ * that dies at its work is followed by the next. A turn more than two periods away was noted by a clock that was wrong.
+ */
+export async function takeTurn(db: Db, { name, everyMs, now }: Turn): Promise<boolean> {
+  const next_at = now + everyMs
+  const tooFar = now + 2 * everyMs
+  const { numInsertedOrUpdatedRows } = await db
+    .insertInto('turns')
+    .values({ name, next_at })
+    .onConflict((known) =>
+      known
+        .column('name')
+        .doUpdateSet({ next_at })
+        .where((is) => is.or([is('turns.next_at', '<=', now), is('turns.next_at', '>', tooFar)])),
+    )
+    .executeTakeFirst()
+  return numInsertedOrUpdatedRows === 1n
+}

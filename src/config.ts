@@ -125,7 +125,8 @@ function shown(name: OptionName, config: Config): string {
   return `${secret ? withoutPassword(said.text) : said.text} (${said.from})`
 }
 
-function withoutPassword(address: string): string {
+/** An address of a database, fit to be shown. */
+export function withoutPassword(address: string): string {
   const url = new URL(address)
   if (url.password) url.password = '***'
   // libpq takes a password here too.

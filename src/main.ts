@@ -1,6 +1,7 @@
 import { Command, CommanderError } from 'commander'
 import { accountCommands } from './commands/account.ts'
 import { addCommand, configOf, print, UserMistake } from './commands/command-line.ts'
+import { doctorCommand } from './commands/doctor.ts'
 import { exportCommand } from './commands/export.ts'
 import { locksCommand } from './commands/locks.ts'
 import { restoreCommand } from './commands/restore.ts'
@@ -26,6 +27,7 @@ locksCommand(program)
 exportCommand(program)
 verifyCommand(program)
 restoreCommand(program)
+doctorCommand(program)
 addCommand(program, 'config', 'prints the settings in force').action((_options, command: Command) =>
   print(describeConfig(configOf(command))),
 )

@@ -5,11 +5,14 @@ import type { Database, Db } from './connect.ts'
 /** Any number that nobody else on the same PostgreSQL is likely to lock. */
 const UPGRADE_LOCK = 0x676f64776974
 
+/** How many steps this binary knows. */
+export const KNOWN_SCHEMA = steps.length
+
 export class SchemaTooNew extends Error {
   override name = 'SchemaTooNew'
   constructor(found: number) {
     super(
-      `the database has schema ${found}, this Godwit knows ${steps.length}: start the newer Godwit that upgraded it`,
+      `the database has schema ${found}, this Godwit knows ${KNOWN_SCHEMA}: start the newer Godwit that upgraded it`,
     )
   }
 }
@@ -24,7 +27,7 @@ export async function upgradeSchema({ db, engine }: Database): Promise<void> {
     await sql`create table if not exists godwit_schema (
       step integer primary key, name text not null, applied_at bigint not null)`.execute(tx)
     const applied = await appliedSteps(tx)
-    if (applied > steps.length) throw new SchemaTooNew(applied)
+    if (applied > KNOWN_SCHEMA) throw new SchemaTooNew(applied)
     for (const [index, step] of steps.entries()) {
       if (index < applied) continue
       for (const statement of step.statements(engine)) await sql.raw(statement).execute(tx)

@@ -1,0 +1,219 @@
+import assert from 'node:assert/strict'
+import { chmod, chown, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import { gitHost } from '../../test/support/git-host.ts'
+import { temporaryDirectory } from '../../test/support/odd-repositories.ts'
+import { createDatabase } from '../../test/support/postgres.ts'
+import { startService } from '../../test/support/service.ts'
+import { KNOWN_SCHEMA } from '../db/upgrade.ts'
+import { checkRoom } from './doctor/check-data.ts'
+import { judgeClock } from './doctor/check-database.ts'
+import { checkClock } from './doctor/check-machine.ts'
+import {
+  about,
+  assertFinding,
+  brokenOnes,
+  doctor,
+  doctorCommand,
+  type Flags,
+  GODWIT,
+  run,
+  sound,
+} from './doctor/test-scene.ts'
+
+test('all is well, and nothing is left behind', async (t) => {
+  await using host = await gitHost()
+  await host.repository('alice/site', { files: { a: 'a' }, wiki: { 'Home.md': 'home' } })
+  await host.repository('octo/tools', { files: { b: 'b' } })
+  const service = await startService(t, { repositories: host.root })
+  const { host: listen } = new URL(service.url)
+  const settings = { data: service.data, repositories: host.root, listen }
+  const busy = await doctor(settings)
+  assertFinding(busy, 'listen', 'fine', /^a service runs at/)
+  assertFinding(busy, 'database', 'fine', new RegExp(`, schema ${KNOWN_SCHEMA}$`))
+
+  await service.kill('SIGTERM')
+  const before = await contents(service.data, host.root)
+  const findings = await doctor(settings)
+  assert.deepEqual(brokenOnes(findings), [])
+  assertFinding(findings, 'git', 'fine', /^\d+\.\d+\S*, at \/\S+$/)
+  assertFinding(findings, 'data', 'fine', /, writable$/)
+  assertFinding(findings, 'repositories', 'fine', /^2 of 2 owners in /)
+  assertFinding(findings, 'locks', 'fine', /pushes can be refused/)
+  assertFinding(findings, 'database', 'fine', new RegExp(`, schema ${KNOWN_SCHEMA}$`))
+  assertFinding(findings, 'listen', 'fine', /is free$/)
+  assert.deepEqual(await contents(service.data, host.root), before)
+})
+
+/** Every file with its content, so that a change of any is seen. */
+async function contents(...directories: string[]): Promise<Record<string, string>> {
+  const found: Record<string, string> = {}
+  for (const directory of directories) {
+    const entries = await readdir(directory, { recursive: true, withFileTypes: true })
+    for (const entry of entries) {
+      const path = join(entry.parentPath, entry.name)
+      found[path] = entry.isFile() ? await readFile(path, 'latin1') : ''
+    }
+  }
+  return found
+}
+
+describe('the command', () => {
+  test('for people: a mark, what was found, and what to do; exits 1 when something is broken', async (t) => {
+    const { data, listen } = await sound(t)
+    const folder = temporaryDirectory(t)
+    // All that bin/godwit itself needs, and no git.
+    for (const tool of ['dirname', 'readlink']) await symlink(await which(tool), join(folder, tool))
+    const flags = ['--data', data, '--listen', listen]
+    const { code, stdout } = await doctorCommand(flags, { PATH: folder })
+    assert.match(stdout, /^✓ node +\d+\.\d+\.\d+, at \S+$/m)
+    assert.match(stdout, /^✗ git +no git in \S+\n +→ install git 2\.30 or newer/m)
+    assert.match(stdout, /^1 broken, \d+ to look at, \d+ fine$/m)
+    assert.equal(code, 1)
+  })
+
+  test('for programs: JSON; exits 0 in spite of warnings', async (t) => {
+    const { data, listen } = await sound(t)
+    await mkdir(data)
+    await chmod(data, 0o755)
+    const { code, stdout } = await doctorCommand(['--json', '--data', data, '--listen', listen])
+    const { broken, warnings, checks } = JSON.parse(stdout)
+    assertFinding(checks, 'data', 'warning', /is open to other users/)
+    assert.deepEqual([broken, warnings > 0, code], [0, true, 0])
+  })
+
+  test('with few open files', async (t) => {
+    const { data, listen } = await sound(t)
+    const limited = async (most: number) => {
+      const order = ['-c', `ulimit -n ${most}; exec "$@"`, 'sh', GODWIT, 'doctor', '--json']
+      const ended = await run('sh', [...order, '--data', data, '--listen', listen]).catch(
+        (error) => error,
+      )
+      return about(JSON.parse(ended.stdout).checks, 'open files').state
+    }
+    assert.equal(await limited(512), 'warning')
+    assert.equal(await limited(128), 'broken')
+  })
+})
+
+async function which(tool: string): Promise<string> {
+  return (await run('sh', ['-c', `command -v ${tool}`])).stdout.trim()
+}
+
+describe('git', () => {
+  for (const [version, state] of [
+    ['git version 2.29.9', 'broken'],
+    ['git version 1.99.0', 'broken'],
+    ['git version 2.30.0', 'fine'],
+    ['git version 3.0.1 (Vendor 7)', 'fine'],
+    ['something else', 'broken'],
+  ] as const) {
+    test(`that says "${version}"`, async (t) => {
+      const git = join(temporaryDirectory(t), 'git')
+      await writeFile(git, `#!/bin/sh\necho '${version}'\n`, { mode: 0o755 })
+      const findings = await doctor({ ...(await sound(t)), git })
+      assertFinding(findings, 'git', state, new RegExp(`at ${git}|says`))
+    })
+  }
+
+  test('that is no program', async (t) => {
+    const git = join(temporaryDirectory(t), 'git')
+    await writeFile(git, '')
+    assertFinding(await doctor({ ...(await sound(t)), git }), 'git', 'broken', /EACCES/)
+  })
+})
+
+describe('the data directory', () => {
+  test('with a file in its place', async (t) => {
+    const settings = await sound(t)
+    await writeFile(settings.data, '')
+    assertFinding(await doctor(settings), 'data', 'broken', /is not a directory$/)
+  })
+
+  test('that cannot be made', async (t) => {
+    const findings = await doctor({ ...(await sound(t)), data: '/proc/godwit' })
+    assertFinding(findings, 'data', 'broken', /cannot be written/)
+  })
+
+  test('on a disk that is full, or out of files', () => {
+    const plenty = { bsize: 4096, bavail: 1e9, files: 1e6, ffree: 1e6 }
+    assert.equal(checkRoom(plenty).state, 'fine')
+    assert.equal(checkRoom({ ...plenty, bavail: 200_000 }).state, 'warning')
+    assert.equal(checkRoom({ ...plenty, bavail: 1000 }).state, 'broken')
+    assert.equal(checkRoom({ ...plenty, ffree: 9999 }).state, 'warning')
+    assert.equal(checkRoom({ ...plenty, ffree: 3 }).state, 'broken')
+    assert.equal(checkRoom({ ...plenty, files: 0, ffree: 0 }).state, 'fine')
+  })
+})
+
+describe('repositories', () => {
+  test('in a directory that is not there', async (t) => {
+    const settings = await sound(t)
+    const findings = await doctor({ ...settings, repositories: `${settings.data}/nowhere` })
+    assertFinding(findings, 'repositories', 'broken', /the directory of repositories/)
+  })
+
+  test('that cannot be opened, taken or locked are named', async (t) => {
+    await using host = await gitHost()
+    for (const name of ['alice/good', 'alice/cut', 'alice/held']) {
+      await host.repository(name, { files: { a: 'a' } })
+    }
+    await host.write(host.path('alice/cut'), 'config', '[core\nnonsense')
+    await host.write(host.path('alice/held'), 'config.lock', '')
+    await mkdir(join(host.root, 'alice/empty.git'))
+    const findings = await doctor({ ...(await sound(t)), repositories: host.root })
+    assertFinding(findings, 'repositories', 'warning', /cannot be opened: alice\/cut \(/)
+    assertFinding(findings, 'locks', 'warning', /alice\/held \(config\.lock is there\)/)
+    const texts = findings.map(({ found }) => found)
+    assert.ok(texts.includes('not taken: alice/empty.git (not a bare git repository)'), `${texts}`)
+    assert.deepEqual(brokenOnes(findings), [], 'trouble in some does not stop the rest')
+  })
+
+  const isRoot = process.getuid?.() === 0
+  test("of another user's", { skip: !isRoot && 'only root can give files away' }, async (t) => {
+    await using host = await gitHost()
+    await chown(await host.repository('alice/site', { files: { a: 'a' } }), 65_534, 65_534)
+    const findings = await doctor({ ...(await sound(t)), repositories: host.root })
+    assertFinding(findings, 'repositories', 'fine', /^1 of 1 owner in/)
+  })
+
+  test('that a worker of a cluster lacks', async (t) => {
+    const findings = await doctor({ ...(await sound(t)), databaseUrl: await createDatabase() })
+    assertFinding(findings, 'repositories', 'broken', /^none given$/)
+  })
+})
+
+test('a clock that is wrong, or differs from another', () => {
+  assert.equal(checkClock(0).state, 'broken')
+  assert.equal(checkClock(Date.now()).state, 'fine')
+  assert.equal(judgeClock('clock', 1900, 0).state, 'fine')
+  assert.equal(judgeClock('clock', -9000, 8000).state, 'fine')
+  assert.match(judgeClock('clock', -9000, 10).found, /^9\.0 s behind ours$/)
+  assert.equal(judgeClock('clock', 9000, 10).state, 'warning')
+  assert.equal(judgeClock('clock', 90_000, 10).state, 'broken')
+})
+
+describe('addresses', () => {
+  for (const [given, state, found] of [
+    [{ listen: '0.0.0.0:3999' }, 'broken', /no address that a client can reach/],
+    [{ listen: '0.0.0.0:3999', baseUrl: 'http://localhost:1' }, 'warning', /to themselves/],
+    [{ baseUrl: 'http://192.0.2.1' }, 'warning', /tokens in the clear/],
+    [{ baseUrl: 'https://godwit.invalid' }, 'warning', /is not known here/],
+    [{ baseUrl: 'https://192.0.2.1' }, 'warning', /is a proxy's/],
+    [{ baseUrl: 'https://192.0.2.1', trustedProxies: '192.0.2.1' }, 'fine', /^https/],
+  ] satisfies [Flags, string, RegExp][]) {
+    test(Object.entries(given).join(' '), async (t) => {
+      assertFinding(await doctor({ ...(await sound(t)), ...given }), 'base-url', state, found)
+    })
+  }
+
+  test('that another program has taken', async (t) => {
+    const server = createServer((socket) => socket.end('HTTP/1.1 200 OK\r\n\r\nhello')).listen(0)
+    t.after(() => server.close())
+    const { port } = server.address() as { port: number }
+    const findings = await doctor({ ...(await sound(t)), listen: `127.0.0.1:${port}` })
+    assertFinding(findings, 'listen', 'broken', /is taken by another program/)
+  })
+})

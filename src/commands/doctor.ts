@@ -1,0 +1,34 @@
+import type { Command } from 'commander'
+import { addCommand, configOf, print } from './command-line.ts'
+import type { Finding } from './doctor/finding.ts'
+
+export function doctorCommand(program: Command): void {
+  addCommand(program, 'doctor', 'checks all that `serve` and `work` stand on, and says what to do')
+    .option('--json', 'prints what was found as JSON')
+    .action(async ({ json }: { json?: boolean }, command: Command) => {
+      // Loaded only here: no other command needs what it takes to try everything.
+      const { everyCheck } = await import('./doctor/every-check.ts')
+      const findings: Finding[] = []
+      for await (const finding of everyCheck(configOf(command))) {
+        findings.push(finding)
+        if (!json) print(asText(finding))
+      }
+      const count = (state: Finding['state']) =>
+        findings.filter((finding) => finding.state === state).length
+      const [warnings, faults] = [count('warning'), count('broken')]
+      print(
+        json
+          ? JSON.stringify({ broken: faults, warnings, checks: findings }, null, 2)
+          : `\n${faults} broken, ${warnings} to look at, ${count('fine')} fine`,
+      )
+      if (faults > 0) process.exitCode = 1
+    })
+}
+
+const MARKS = { fine: '✓', warning: '!', broken: '✗' } as const
+const WIDTH = 'clock of database'.length
+
+function asText({ check, state, found, advice }: Finding): string {
+  const line = `${MARKS[state]} ${check.padEnd(WIDTH)}  ${found}`
+  return advice === undefined ? line : `${line}\n  ${' '.repeat(WIDTH)}  → ${advice}`
+}

@@ -1,0 +1,72 @@
+import { lookup } from 'node:dns/promises'
+import { isIP } from 'node:net'
+import type { Config } from '../../config.ts'
+import { broken, type Finding, fine, warning, wordsOf } from './finding.ts'
+
+const EVERYWHERE = new Set(['0.0.0.0', '[::]', '::'])
+
+export async function* checkAddresses(config: Config): AsyncGenerator<Finding> {
+  yield await checkBaseUrl(config)
+  yield await checkListen(config)
+}
+
+/** It is in every link that clients are given, so it must mean the same to them. */
+async function checkBaseUrl({ baseUrl, listen, trustedProxies }: Config): Promise<Finding> {
+  const { hostname, protocol } = new URL(baseUrl)
+  const check = 'base-url'
+  if (EVERYWHERE.has(hostname)) {
+    const advice = 'give --base-url the address at which clients reach the API'
+    return broken(check, `${baseUrl} is no address that a client can reach`, advice)
+  }
+  try {
+    if (!isIP(hostname.replace(/^\[|\]$/g, ''))) await lookup(hostname)
+  } catch (error) {
+    const advice = 'mend --base-url, or the name: every link that clients are given begins with it'
+    return warning(check, `${baseUrl} is not known here: ${wordsOf(error)}`, advice)
+  }
+  if (isLoopback(hostname)) {
+    if (isLoopback(listen.host)) return fine(check, `${baseUrl}, for this machine alone`)
+    const advice = 'give --base-url the address at which clients reach the API'
+    return warning(check, `${baseUrl} leads other machines to themselves`, advice)
+  }
+  if (protocol === 'http:') {
+    const advice = 'put a proxy with TLS before it and give --base-url its https address'
+    return warning(check, `${baseUrl} carries tokens in the clear`, advice)
+  }
+  if (!trustedProxies) {
+    const advice = 'give --trusted-proxies, or every caller seems to come from the proxy'
+    return warning(check, `${baseUrl} is a proxy's`, advice)
+  }
+  return fine(check, baseUrl)
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || host === '[::1]' || /^127\./.test(host)
+}
+
+/** Whether somebody is there already: us, which is well, or another program, which is not. */
+async function checkListen({ listen: { host, port } }: Config): Promise<Finding> {
+  const shown = host.includes(':') ? `[${host}]` : host
+  const place = `${shown}:${port}`
+  const near = EVERYWHERE.has(shown) ? 'localhost' : shown
+  const answer = await fetch(`http://${near}:${port}/healthz`, {
+    signal: AbortSignal.timeout(5000),
+    redirect: 'manual',
+  }).catch((error: Error) => error)
+  if (answer instanceof Error) {
+    const { code } = (answer.cause ?? {}) as { code?: string }
+    if (code === 'ECONNREFUSED') return fine('listen', `${place} is free`)
+    const found = `${place}: ${wordsOf(answer.cause ?? answer)}`
+    return warning('listen', found, 'see who listens there (ss -ltnp), or give another --listen')
+  }
+  const isHealthy = await answer.json().then(
+    (body) => answer.ok && (body as { status?: unknown }).status === 'ok',
+    () => false,
+  )
+  if (isHealthy) return fine('listen', `a service runs at ${place}`)
+  return broken(
+    'listen',
+    `${place} is taken by another program`,
+    'stop it, or give another --listen',
+  )
+}

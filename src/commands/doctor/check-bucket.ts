@@ -1,0 +1,96 @@
+import { randomBytes } from 'node:crypto'
+import { buffer } from 'node:stream/consumers'
+import { type BlobStore, type Composing, isComposing } from '../../blobs/blob-store.ts'
+import type { Config } from '../../config.ts'
+import { exportPlaces, openBlobs } from '../export-places.ts'
+import { judgeClock } from './check-database.ts'
+import { broken, type Finding, fine, wordsOf } from './finding.ts'
+
+const PROBE = 'a probe of godwit doctor'
+const RANGE = { start: 2, end: 7 }
+
+/** Puts, reads, lists and removes one small object, as an export and a download would. */
+export async function* checkBucket(config: Config): AsyncGenerator<Finding> {
+  const { blobs: address, s3Endpoint } = config
+  if (address === undefined) return
+  const where = `${address}${s3Endpoint ? ` at ${withoutCredentials(s3Endpoint)}` : ''}`
+  const key = `doctor-${randomBytes(8).toString('hex')}`
+  let put = false
+  try {
+    const blobs = await openBlobs(exportPlaces(config, ''))
+    try {
+      await blobs.put(key, [Buffer.from(PROBE)])
+      put = true
+      await read(blobs, key)
+      yield fine('bucket', `${where}: put, ranged get and list`)
+      if (isComposing(blobs)) yield* checkLink(config, blobs, key)
+    } finally {
+      if (put) await blobs.delete(key)
+    }
+  } catch (error) {
+    yield broken('bucket', `${where}: ${wordsOf(error)}`, adviceOn(error))
+  }
+}
+
+async function read(blobs: BlobStore, key: string): Promise<void> {
+  const bytes = await buffer(await blobs.open(key, RANGE))
+  if (bytes.toString() !== PROBE.slice(RANGE.start, RANGE.end))
+    throw new Error('a ranged get gave other bytes than were put')
+  for await (const blob of blobs.list()) if (blob.key === key) break
+  // None is that old; what counts is whether unfinished uploads may be listed.
+  await blobs.sweepUnfinished(Number.MAX_SAFE_INTEGER)
+}
+
+async function* checkLink(config: Config, blobs: Composing, key: string): AsyncGenerator<Finding> {
+  const link = await blobs.presign(key, {
+    filename: 'probe',
+    contentType: 'text/plain',
+    expiresInSeconds: 60,
+  })
+  const { host } = new URL(link)
+  const advice =
+    'give the address at which clients reach the bucket as --s3-public-endpoint, or serve with --downloads proxy'
+  const sentAt = Date.now()
+  let answer: Response
+  try {
+    answer = await fetch(link, { headers: { range: `bytes=${RANGE.start}-${RANGE.end - 1}` } })
+  } catch (error) {
+    // The error of fetch is a frame around what happened, and the link in it would be a credential.
+    const why = wordsOf((error as Error).cause ?? 'no answer')
+    yield judgeLink(config, `${host} cannot be reached from here: ${why}`, advice)
+    return
+  }
+  const roundTripMs = Date.now() - sentAt
+  const text = await answer.text()
+  if (answer.status !== 206 || text !== PROBE.slice(RANGE.start, RANGE.end))
+    yield judgeLink(config, `${host} answers ${answer.status} to a signed link`, advice)
+  else yield fine('downloads', `by signed links at ${host}`)
+  const date = Date.parse(answer.headers.get('date') ?? '')
+  // The header has whole seconds.
+  if (date) yield judgeClock('clock of bucket', date + 500 - sentAt, roundTripMs + 500)
+}
+
+/** Through the API nobody needs the links. */
+const judgeLink = ({ downloads }: Config, found: string, advice: string): Finding =>
+  downloads === 'proxy'
+    ? fine('downloads', `through the API (${found})`)
+    : broken('downloads', found, advice)
+
+const ADVICE: Readonly<Record<string, string>> = {
+  NoSuchBucket: 'make the bucket, or name another in --blobs',
+  AccessDenied:
+    'allow these credentials to get, put, delete and list objects, and to list and abort multipart uploads',
+  InvalidAccessKeyId: 'mend AWS_ACCESS_KEY_ID',
+  SignatureDoesNotMatch: 'mend AWS_SECRET_ACCESS_KEY and AWS_REGION',
+  RequestTimeTooSkewed: 'set the clock: it is too far from the bucket’s',
+  CredentialsProviderError:
+    'give AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile or role',
+}
+
+const adviceOn = (error: unknown): string =>
+  ADVICE[(error as Error).name] ??
+  'mend AWS_ENDPOINT_URL, AWS_REGION and --blobs, or the way to the bucket'
+
+function withoutCredentials(address: string): string {
+  return URL.parse(address)?.origin ?? 'AWS_ENDPOINT_URL'
+}

@@ -1,0 +1,141 @@
+import { link, mkdtemp, open, rename, rm, stat, statfs } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import type { Config } from '../../config.ts'
+import { inUnits } from '../../migrations/report.ts'
+import { codeOf } from '../../sources/unreadable.ts'
+import { broken, type Finding, fine, warning, wordsOf } from './finding.ts'
+
+const MEBIBYTE = 1024 * 1024
+const LITTLE = { bytes: 1024 * MEBIBYTE, files: 10_000 }
+const TOO_LITTLE = { bytes: 100 * MEBIBYTE, files: 500 }
+
+const MAKE_IT = 'make the directory for the user that runs Godwit, or name another with --data'
+
+export async function* checkData({ data, databaseUrl }: Config): AsyncGenerator<Finding> {
+  const ground = await nearestThere(data)
+  const isThere = ground === data
+  if (!(await stat(ground)).isDirectory()) {
+    yield broken('data', `${data}: ${ground} is not a directory`, MAKE_IT)
+    return
+  }
+  try {
+    await tryWriting(ground)
+  } catch (error) {
+    yield broken('data', `${data} cannot be written: ${wordsOf(error)}`, MAKE_IT)
+    return
+  }
+  yield isThere ? await checkPrivacy(data) : fine('data', `${data}, which the first start makes`)
+  yield checkRoom(await statfs(ground))
+  yield await checkFilesystem(ground, databaseUrl !== undefined)
+}
+
+/** The directory, or what is there of the way to it. */
+export async function nearestThere(path: string): Promise<string> {
+  for (let at = path; ; at = dirname(at)) {
+    try {
+      await stat(at)
+      return at
+    } catch (error) {
+      // A file where a directory should be is found one level up.
+      if (!['ENOENT', 'ENOTDIR'].includes(codeOf(error) ?? '') || at === dirname(at)) throw error
+    }
+  }
+}
+
+/** All that the stores of bytes do: written whole, flushed, linked, renamed. */
+async function tryWriting(directory: string): Promise<void> {
+  const probe = await mkdtemp(join(directory, '.godwit-doctor-'))
+  try {
+    const file = join(probe, 'file')
+    await using handle = await open(file, 'wx')
+    await handle.writeFile('probe')
+    await handle.sync()
+    await link(file, join(probe, 'link'))
+    await rename(file, join(probe, 'renamed'))
+    await using folder = await open(probe)
+    await folder.sync()
+  } finally {
+    await rm(probe, { recursive: true, force: true })
+  }
+}
+
+async function checkPrivacy(data: string): Promise<Finding> {
+  const { mode } = await stat(data)
+  if ((mode & 0o077) === 0) return fine('data', `${data}, writable`)
+  const advice = `chmod 700 ${data}: it holds archives, and the key that signs links to them`
+  return warning('data', `${data}, writable, is open to other users`, advice)
+}
+
+interface Room {
+  bavail: number
+  bsize: number
+  files: number
+  ffree: number
+}
+
+export function checkRoom({ bavail, bsize, files, ffree }: Room): Finding {
+  const bytes = bavail * bsize
+  // Some filesystems have no fixed number of files, and say 0 of 0.
+  const isCounted = files > 0
+  const isBelow = (least: typeof LITTLE) =>
+    bytes < least.bytes || (isCounted && ffree < least.files)
+  const found = `${inUnits(bytes)}${isCounted ? ` and ${ffree} files` : ''} free`
+  if (!isBelow(LITTLE)) return fine('room', found)
+  const judge = isBelow(TOO_LITTLE) ? broken : warning
+  return judge('room', found, 'make room: an export takes about the size of what it exports')
+}
+
+/** By statfs(2). */
+const KINDS: Readonly<Record<number, { name: string; is: 'remote' | 'fleeting' }>> = {
+  26985: { name: 'NFS', is: 'remote' },
+  4283649346: { name: 'CIFS', is: 'remote' },
+  4266872130: { name: 'SMB', is: 'remote' },
+  1702057286: { name: 'FUSE', is: 'remote' },
+  16914839: { name: '9p', is: 'remote' },
+  16914836: { name: 'tmpfs', is: 'fleeting' },
+  2240043254: { name: 'ramfs', is: 'fleeting' },
+  2035054128: { name: 'overlay', is: 'fleeting' },
+}
+
+async function checkFilesystem(directory: string, isShared: boolean): Promise<Finding> {
+  const kind = KINDS[(await statfs(directory)).type]
+  if (!isShared) {
+    try {
+      await tryLocking(directory)
+    } catch (error) {
+      const found = `SQLite cannot work here: ${wordsOf(error)}`
+      return broken('filesystem', found, 'put --data on a local disk, or give --database-url')
+    }
+  }
+  if (kind?.is === 'fleeting') {
+    const advice = 'put --data on a disk or a volume, unless this is only a try'
+    return warning(
+      'filesystem',
+      `${kind.name}: gone after a restart of the machine or container`,
+      advice,
+    )
+  }
+  if (kind?.is === 'remote' && !isShared) {
+    const advice = 'put --data on a local disk, or give --database-url'
+    return warning(
+      'filesystem',
+      `${kind.name}: its locks may not be real, and SQLite needs them`,
+      advice,
+    )
+  }
+  return fine('filesystem', isShared ? 'flushes and links' : 'flushes, links and locks')
+}
+
+/** A database like ours, apart from ours: a filesystem without locks or shared memory refuses it. */
+async function tryLocking(directory: string): Promise<void> {
+  const probe = await mkdtemp(join(directory, '.godwit-doctor-'))
+  try {
+    using database = new DatabaseSync(join(probe, 'probe.sqlite'))
+    const [mode] = database.prepare('pragma journal_mode = wal').all()
+    if (mode?.journal_mode !== 'wal') throw new Error('no shared memory for its write-ahead log')
+    database.exec('begin exclusive; create table probe (a); commit')
+  } finally {
+    await rm(probe, { recursive: true, force: true })
+  }
+}

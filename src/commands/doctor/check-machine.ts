@@ -1,0 +1,38 @@
+import { readFile } from 'node:fs/promises'
+import { broken, type Finding, fine, warning } from './finding.ts'
+
+const OLDEST_NODE = 24
+/** Each repository being exported takes a dozen, each client one, a bucket up to some hundreds. */
+const FEW_FILES = 1024
+const TOO_FEW_FILES = 256
+/** Nothing of Godwit is older. */
+const BEGINNING = Date.UTC(2026, 0, 1)
+
+export async function* checkMachine(): AsyncGenerator<Finding> {
+  yield checkNode(process.versions.node)
+  yield checkClock(Date.now())
+  const limits = await readFile('/proc/self/limits', 'utf8').catch(() => '')
+  yield checkOpenFiles(/^Max open files +(\S+)/m.exec(limits)?.[1])
+}
+
+function checkNode(version: string): Finding {
+  const found = `${version}, at ${process.execPath}`
+  if (Number.parseInt(version, 10) >= OLDEST_NODE) return fine('node', found)
+  return broken('node', found, `run Godwit on Node ${OLDEST_NODE} or newer`)
+}
+
+export function checkClock(now: number): Finding {
+  const found = new Date(now).toISOString().replace(/\.\d+Z$/, 'Z')
+  if (now >= BEGINNING) return fine('clock', found)
+  const advice = 'set the clock (chrony, systemd-timesyncd): tokens, links and locks end by it'
+  return broken('clock', `${found} is in the past`, advice)
+}
+
+/** Node has already raised the soft limit as far as it may. */
+function checkOpenFiles(limit: string | undefined): Finding {
+  if (limit === undefined) return fine('open files', 'this system does not tell how many it allows')
+  if (limit === 'unlimited' || Number(limit) >= FEW_FILES) return fine('open files', limit)
+  const judge = Number(limit) < TOO_FEW_FILES ? broken : warning
+  const advice = `allow at least ${FEW_FILES}: LimitNOFILE= in the unit, or ulimit -n`
+  return judge('open files', `at most ${limit}`, advice)
+}

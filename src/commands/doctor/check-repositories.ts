@@ -1,0 +1,141 @@
+import { access, constants, lstat, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Config } from '../../config.ts'
+import type { Git } from '../../sources/git.ts'
+import { gitDirectory } from '../../sources/git-directory.ts'
+import { type FoundRepository, type Source, Unreadable } from '../../sources/source.ts'
+import { asUnreadable } from '../../sources/unreadable.ts'
+import { nearestThere } from './check-data.ts'
+import { broken, type Finding, fine, warning, wordsOf } from './finding.ts'
+
+/** Git is waited for, not computed by us. */
+const AT_ONCE = 4
+const MOST_NAMED = 3
+
+interface Troubles {
+  refused: string[]
+  unreadable: string[]
+  unlockable: string[]
+}
+
+/** Opens every repository, which is a look and no proof: `godwit export` proves. */
+export async function* checkRepositories(config: Config, git: Git): AsyncGenerator<Finding> {
+  const { repositories: root, role, databaseUrl } = config
+  if (root === undefined) {
+    yield withoutRepositories(role, databaseUrl !== undefined)
+    return
+  }
+  const source = gitDirectory({ root, git })
+  const found: FoundRepository[] = []
+  const troubles: Troubles = { refused: [], unreadable: [], unlockable: [] }
+  try {
+    for await (const row of source.list()) {
+      if ('found' in row) found.push(row.found)
+      else troubles.refused.push(`${row.refused.path} (${row.refused.reason})`)
+    }
+  } catch (error) {
+    const advice = 'let the user that runs Godwit read it, or name another with --repositories'
+    yield broken('repositories', `${root}: ${wordsOf(error)}`, advice)
+    return
+  }
+  await openEach(source, git, root, found, troubles)
+  yield* judge(root, found, troubles)
+  yield await howSnapshots(config, root)
+}
+
+function withoutRepositories(role: Config['role'], isShared: boolean): Finding {
+  if (role === 'api') return fine('repositories', 'none, and --role api needs none')
+  if (!isShared) return fine('repositories', 'none given: `serve` makes a sample host')
+  const advice = 'give --repositories DIR; only `serve --role api` does without'
+  return broken('repositories', 'none given', advice)
+}
+
+async function openEach(
+  source: Source,
+  git: Git,
+  root: string,
+  found: readonly FoundRepository[],
+  { unreadable, unlockable }: Troubles,
+): Promise<void> {
+  const waiting = found.values()
+  async function work(): Promise<void> {
+    for (const repository of waiting) {
+      const name = `${repository.owner}/${repository.name}`
+      const dir = join(root, `${name}.git`)
+      try {
+        await source.examine(repository, new AbortController().signal)
+        await askGit(git, dir)
+      } catch (error) {
+        const reason = asUnreadable(error, dir)
+        if (!(reason instanceof Unreadable)) throw error
+        unreadable.push(`${name} (${reason.message})`)
+        continue
+      }
+      const why = await whyNoLock(dir)
+      if (why) unlockable.push(`${name} (${why})`)
+    }
+  }
+  await Promise.all(Array.from({ length: AT_ONCE }, work))
+}
+
+/** Git itself refuses what belongs to somebody else where safe.directory does not reach it. */
+async function askGit(git: Git, dir: string): Promise<void> {
+  const { uid } = await stat(dir)
+  if (uid !== process.getuid?.()) await git.run(['rev-parse', '--git-dir'], { dir })
+}
+
+/** Git changes a config by a new file beside it. */
+async function whyNoLock(dir: string): Promise<string | undefined> {
+  const config = await lstat(join(dir, 'config')).catch(() => undefined)
+  if (!config?.isFile()) return 'its config is not a file of its own'
+  if (await isThere(join(dir, 'config.lock'))) return 'config.lock is there'
+  return access(dir, constants.W_OK).then(
+    () => undefined,
+    (error: unknown) => (error as NodeJS.ErrnoException).code ?? 'not writable',
+  )
+}
+
+const isThere = (path: string): Promise<boolean> =>
+  lstat(path).then(
+    () => true,
+    () => false,
+  )
+
+function* judge(root: string, found: readonly FoundRepository[], troubles: Troubles) {
+  const { refused, unreadable, unlockable } = troubles
+  const owners = new Set(found.map(({ owner }) => owner)).size
+  const counts = `${found.length} of ${owners} ${owners === 1 ? 'owner' : 'owners'} in ${root}`
+  if (found.length === 0) {
+    const advice = 'put bare repositories there as OWNER/NAME.git, or name the right directory'
+    yield warning('repositories', `none in ${root}`, advice)
+  } else if (unreadable.length > 0) {
+    const advice = 'mend them or give permission to read them: a migration that covers one fails'
+    yield warning('repositories', `${counts}; cannot be opened: ${some(unreadable)}`, advice)
+  } else {
+    yield fine('repositories', counts)
+  }
+  if (refused.length > 0) {
+    const advice = 'move or rename them to OWNER/NAME.git, or leave them out knowingly'
+    yield warning('repositories', `not taken: ${some(refused)}`, advice)
+  }
+  if (unlockable.length > 0) {
+    const advice =
+      'let the user that runs Godwit write to these directories, and remove a config.lock that no git holds; ' +
+      'migrations with lock_repositories fail until then'
+    yield warning('locks', `cannot be locked: ${some(unlockable)}`, advice)
+  } else if (found.length > 0) {
+    yield fine('locks', 'pushes can be refused while a migration holds a lock')
+  }
+}
+
+function some(names: readonly string[]): string {
+  const rest = names.length - MOST_NAMED
+  const shown = names.toSorted().slice(0, MOST_NAMED).join(', ')
+  return rest > 0 ? `${shown} and ${rest} more` : shown
+}
+
+async function howSnapshots({ data }: Config, root: string): Promise<Finding> {
+  const [there, here] = await Promise.all([stat(root), stat(await nearestThere(data))])
+  if (there.dev === here.dev) return fine('snapshots', 'are links')
+  return fine('snapshots', 'are copies: --data is on another filesystem than the repositories')
+}

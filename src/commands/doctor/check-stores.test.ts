@@ -1,0 +1,166 @@
+import assert from 'node:assert/strict'
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { describe, type TestContext, test } from 'node:test'
+import pg from 'pg'
+import { freePort } from '../../../test/support/free-port.ts'
+import { createDatabase } from '../../../test/support/postgres.ts'
+import { contentsOf, emptyBucket, needsObjectStore } from '../../../test/support/radosgw.ts'
+import { connect } from '../../db/connect.ts'
+import { KNOWN_SCHEMA, upgradeSchema } from '../../db/upgrade.ts'
+import {
+  about,
+  assertFinding,
+  brokenOnes,
+  doctor,
+  doctorCommand,
+  type Flags,
+  sound,
+} from './test-scene.ts'
+
+describe('SQLite', () => {
+  async function filled(t: TestContext) {
+    const settings = await sound(t)
+    const database = await connect({ dataDirectory: settings.data, databaseUrl: undefined })
+    await upgradeSchema(database)
+    await database.close()
+    return { file: join(settings.data, 'godwit.sqlite'), settings }
+  }
+
+  test('whose pages are overwritten', async (t) => {
+    const { file, settings } = await filled(t)
+    const bytes = await readFile(file)
+    await writeFile(file, bytes.fill(0xa5, 8192))
+    assertFinding(await doctor(settings), 'database', 'broken', /is damaged|cannot be read/)
+  })
+
+  test('that is no database', async (t) => {
+    const { file, settings } = await filled(t)
+    await writeFile(file, 'not a database at all\n'.repeat(1000))
+    assertFinding(await doctor(settings), 'database', 'broken', /file is not a database/)
+  })
+
+  test("of somebody else's", async (t) => {
+    const { file, settings } = await filled(t)
+    await writeFile(file, '')
+    change(file, 'create table birds (name text)')
+    assertFinding(await doctor(settings), 'database', 'broken', /is not Godwit's/)
+  })
+
+  test('of a newer and of an older Godwit', async (t) => {
+    const { file, settings } = await filled(t)
+    change(file, "insert into godwit_schema values (99, 'later', 0)")
+    assertFinding(await doctor(settings), 'database', 'broken', /schema 99, this Godwit knows/)
+    change(file, 'delete from godwit_schema where step > 2')
+    assertFinding(await doctor(settings), 'database', 'fine', /schema 2, which the next start/)
+  })
+
+  test('that was made in the future', async (t) => {
+    const { file, settings } = await filled(t)
+    change(file, `update godwit_schema set applied_at = ${Date.now() + 86_400_000}`)
+    assertFinding(await doctor(settings), 'clock', 'broken', /later than now/)
+  })
+
+  function change(file: string, statement: string): void {
+    using database = new DatabaseSync(file)
+    database.exec(statement)
+  }
+})
+
+describe('PostgreSQL', () => {
+  const ask = async (databaseUrl: string, statement: string) => {
+    const client = new pg.Client(databaseUrl)
+    await client.connect()
+    await client.query(statement)
+    await client.end()
+  }
+  const onPostgres = async (t: TestContext, databaseUrl: string) =>
+    doctor({ ...(await sound(t)), role: 'api', databaseUrl })
+
+  test('that is empty, ours, and newer than ours', async (t) => {
+    const url = await createDatabase()
+    const empty = await onPostgres(t, url)
+    assertFinding(empty, 'database', 'fine', /^PostgreSQL \d+\.\d+ at postgres:.*, empty:/)
+    assertFinding(empty, 'clock of database', 'fine', /agrees/)
+    assert.deepEqual(brokenOnes(empty), [])
+    const database = await connect({ dataDirectory: '', databaseUrl: url })
+    await upgradeSchema(database)
+    await database.close()
+    const known = new RegExp(`, schema ${KNOWN_SCHEMA}$`)
+    assertFinding(await onPostgres(t, url), 'database', 'fine', known)
+    await ask(url, "insert into godwit_schema values (99, 'later', 0)")
+    assertFinding(await onPostgres(t, url), 'database', 'broken', /has schema 99/)
+  })
+
+  test('that is not where it was said to be, or has another password: which is never told', async (t) => {
+    const url = new URL(await createDatabase())
+    url.password = 'mockingbird'
+    const refused = await onPostgres(t, url.href)
+    assertFinding(refused, 'database', 'broken', /password authentication failed/)
+    url.port = String(await freePort())
+    const absent = await onPostgres(t, url.href)
+    assertFinding(absent, 'database', 'broken', /ECONNREFUSED/)
+    assert.doesNotMatch(JSON.stringify([refused, absent]), /mockingbird/)
+  })
+
+  test('whose role may make nothing', async (t) => {
+    const url = new URL(await createDatabase())
+    const role = `r_${url.pathname.slice(1)}`
+    await ask(url.href, `create role ${role} login password 'x'`)
+    url.username = role
+    url.password = 'x'
+    assertFinding(await onPostgres(t, url.href), 'database', 'broken', /may not make tables/)
+  })
+})
+
+describe('a bucket', needsObjectStore, () => {
+  const onBucket = async (
+    t: TestContext,
+    { endpoint, bucket }: { endpoint: string; bucket: string },
+    more: Flags = {},
+  ) => {
+    const settings = { ...(await sound(t)), blobs: `s3://${bucket}/some/prefix`, ...more }
+    return doctor(settings, { AWS_ENDPOINT_URL: endpoint })
+  }
+
+  test('that works is left empty', async (t) => {
+    const place = await emptyBucket()
+    const findings = await onBucket(t, place)
+    assert.deepEqual(brokenOnes(findings), [])
+    assertFinding(findings, 'bucket', 'fine', /put, ranged get and list$/)
+    assertFinding(findings, 'downloads', 'fine', /^by signed links at 127\.0\.0\.1:/)
+    assertFinding(findings, 'clock of bucket', 'fine', /agrees/)
+    assert.deepEqual(await contentsOf(place), { objects: [], uploads: [] })
+  })
+
+  test('that is not there', async (t) => {
+    const { endpoint } = await emptyBucket()
+    const findings = await onBucket(t, { endpoint, bucket: 'there-is-none' })
+    assertFinding(findings, 'bucket', 'broken', /NoSuchBucket/)
+    assert.match(about(findings, 'bucket').advice!, /make the bucket/)
+  })
+
+  test('with a wrong key, which is never told', async (t) => {
+    const { endpoint, bucket } = await emptyBucket()
+    const { data, listen } = await sound(t)
+    const { code, stdout, stderr } = await doctorCommand(
+      ['--json', '--data', data, '--listen', listen, '--blobs', `s3://${bucket}`],
+      { AWS_ENDPOINT_URL: endpoint, AWS_SECRET_ACCESS_KEY: 'mockingbird' },
+    )
+    const { checks } = JSON.parse(stdout)
+    assertFinding(checks, 'bucket', 'broken', /SignatureDoesNotMatch|AccessDenied/)
+    assert.equal(code, 1)
+    assert.doesNotMatch(stdout + stderr, /mockingbird/)
+  })
+
+  test('that clients cannot reach, which matters unless downloads go through the API', async (t) => {
+    const place = await emptyBucket()
+    const outside = { s3PublicEndpoint: `http://127.0.0.1:${await freePort()}` }
+    const cutOff = await onBucket(t, place, outside)
+    assertFinding(cutOff, 'downloads', 'broken', /cannot be reached from here: .*ECONNREFUSED/)
+    assert.doesNotMatch(JSON.stringify(cutOff), /X-Amz-Signature/i, 'a link is a credential')
+    const proxied = await onBucket(t, place, { ...outside, downloads: 'proxy' })
+    assertFinding(proxied, 'downloads', 'fine', /^through the API/)
+  })
+})

@@ -1,0 +1,42 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Config } from '../../config.ts'
+import { createGit } from '../../sources/git.ts'
+import { checkAddresses } from './check-addresses.ts'
+import { checkBucket } from './check-bucket.ts'
+import { checkData } from './check-data.ts'
+import { checkDatabase } from './check-database.ts'
+import { checkGit } from './check-git.ts'
+import { checkMachine } from './check-machine.ts'
+import { checkRepositories } from './check-repositories.ts'
+import { broken, type Finding, wordsOf } from './finding.ts'
+
+/** All that can be found, whatever is broken on the way; nothing that stays is changed. */
+export async function* everyCheck(config: Config): AsyncGenerator<Finding> {
+  const home = await mkdtemp(join(tmpdir(), 'godwit-doctor-'))
+  try {
+    const git = createGit({ program: config.git, searchPath: config.searchPath, home })
+    yield* guarded('machine', checkMachine())
+    const gitFinding = await checkGit(config, git)
+    yield gitFinding
+    yield* guarded('data', checkData(config))
+    if (gitFinding.state === 'fine') {
+      yield* guarded('repositories', checkRepositories(config, git))
+    }
+    yield* guarded('database', checkDatabase(config))
+    yield* guarded('bucket', checkBucket(config))
+    yield* guarded('addresses', checkAddresses(config))
+  } finally {
+    await rm(home, { recursive: true, force: true })
+  }
+}
+
+/** What a check did not think of is a finding too, and the others go on. */
+async function* guarded(check: string, findings: AsyncGenerator<Finding>): AsyncGenerator<Finding> {
+  try {
+    yield* findings
+  } catch (error) {
+    yield broken(check, wordsOf(error), 'see that the user that runs Godwit can reach it')
+  }
+}

@@ -1,0 +1,34 @@
+/** What one look at the surroundings found, and what to do about it. */
+export interface Finding {
+  check: string
+  state: 'fine' | 'warning' | 'broken'
+  found: string
+  /** Always there unless all is fine. */
+  advice?: string
+}
+
+export const fine = (check: string, found: string): Finding => ({ check, state: 'fine', found })
+
+/** It works, or may work for some, but somebody should know. */
+export const warning = (check: string, found: string, advice: string): Finding => ({
+  check,
+  state: 'warning',
+  found,
+  advice,
+})
+
+export const broken = (check: string, found: string, advice: string): Finding => ({
+  check,
+  state: 'broken',
+  found,
+  advice,
+})
+
+/** An error in a line. A failed connection to a name with several addresses keeps its reasons one level down. */
+export function wordsOf(error: unknown): string {
+  if (error instanceof AggregateError && !error.message) {
+    return [...new Set(error.errors.map(wordsOf))].join('; ')
+  }
+  const said = error instanceof Error ? error.message || error.name : String(error)
+  return said.split('\n', 1)[0]!
+}

@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import { promisify } from 'node:util'
+import { freePort } from '../../../test/support/free-port.ts'
+import { temporaryDirectory } from '../../../test/support/odd-repositories.ts'
+import { type OptionName, readConfig } from '../../config.ts'
+import { everyCheck } from './every-check.ts'
+import type { Finding } from './finding.ts'
+
+export const GODWIT = new URL('../../../bin/godwit', import.meta.url).pathname
+export const run = promisify(execFile)
+
+export type Flags = Partial<Record<OptionName, string>>
+
+/** What it finds with these settings; every other one is at its default. */
+export async function doctor(flags: Flags, env: NodeJS.ProcessEnv = {}): Promise<Finding[]> {
+  return Array.fromAsync(everyCheck(readConfig(flags, { PATH: process.env.PATH, ...env })))
+}
+
+/** The same by the command itself, in surroundings of the test's making. */
+export async function doctorCommand(flags: string[], env: NodeJS.ProcessEnv = {}) {
+  const options = { env: { ...process.env, ...env } }
+  const ended = await run(GODWIT, ['doctor', ...flags], options).catch((error) => error)
+  return { code: ended.code ?? 0, stdout: ended.stdout as string, stderr: ended.stderr as string }
+}
+
+/** The one finding of that name that is not fine, or the first that is. */
+export function about(findings: Finding[], check: string): Finding {
+  const all = findings.filter((finding) => finding.check === check)
+  const finding = all.find(({ state }) => state !== 'fine') ?? all[0]
+  assert.ok(finding, `nothing is said of ${check}`)
+  assert.equal(finding.advice === undefined, finding.state === 'fine', 'advice iff it is needed')
+  return finding
+}
+
+export function assertFinding(
+  findings: Finding[],
+  check: string,
+  state: string,
+  found: RegExp,
+): void {
+  const finding = about(findings, check)
+  assert.match(finding.found, found)
+  assert.equal(finding.state, state)
+}
+
+export const brokenOnes = (findings: Finding[]) =>
+  findings.filter(({ state }) => state === 'broken')
+
+/** Settings under which nothing is wrong, but for what the test adds. */
+export async function sound(t: TestContext): Promise<{ data: string; listen: string }> {
+  const data = join(temporaryDirectory(t), 'data')
+  return { data, listen: `127.0.0.1:${await freePort()}` }
+}

@@ -40,6 +40,9 @@ const IMPORTS: [from: string, to: string, allowed: boolean][] = [
   ['src/db/a.ts', '../accounts/account.ts', false],
   ['src/migrations/a.ts', 'fastify', false],
   ['src/http/a.ts', 'fastify', true],
+  ['web/src/a.ts', './api.ts', true],
+  ['web/src/a.ts', '../../src/http/github-json.ts', false],
+  ['web/src/a.ts', 'node:fs', false],
   ['test/wire/a.ts', '../../src/http/server.ts', false],
 ]
 

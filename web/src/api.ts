@@ -1,0 +1,160 @@
+import { Octokit } from '@octokit/core'
+import { paginateRest } from '@octokit/plugin-paginate-rest'
+import { type ServerEvent, serverEvents } from './event-stream.ts'
+import type {
+  ArchiveLink,
+  Forecast,
+  Lock,
+  Migration,
+  Period,
+  Progress,
+  Repository,
+  ServiceState,
+  StartRequest,
+  Summary,
+  User,
+} from './wire.ts'
+
+/** A read, and the validator that tells the next one whether anything has changed. */
+export interface Answer<T> {
+  data: T
+  etag: string | undefined
+  /** How many there are in all, where the answer is a page of them. */
+  total: number
+}
+
+/** What was read before is still so. */
+export const UNCHANGED = Symbol('unchanged')
+
+export type ReadOptions = {
+  signal?: AbortSignal
+  /** The validator of what is known already; the answer is then `UNCHANGED` while it is so. */
+  etag?: string | undefined
+}
+
+export type PageOptions = ReadOptions & {
+  page: number
+  perPage: number
+}
+
+export type Api = ReturnType<typeof createApi>
+
+/** Where this page came from is where the API is. */
+export const API_ADDRESS = new URL('.', location.href).href.replace(/\/$/, '')
+
+/** The media type to ask for: its vendor is the operator's choice, so the server is asked. */
+export async function mediaTypeOf(address = API_ADDRESS): Promise<string> {
+  const octokit = new Octokit({ baseUrl: address })
+  const headers = { accept: 'application/json' }
+  const { data } = await octokit.request('GET /', { headers })
+  return (data as unknown as { media_type: string }).media_type
+}
+
+/** Everything the pages ask of the server: the public API, through Octokit. */
+export function createApi(token: string, mediaType: string, onUnauthorized: () => void) {
+  const octokit = new (Octokit.plugin(paginateRest))({ auth: token, baseUrl: API_ADDRESS })
+  octokit.hook.error('request', (error) => {
+    if ('status' in error && error.status === 401) onUnauthorized()
+    throw error
+  })
+  const accept = { accept: mediaType }
+
+  async function read<T>(
+    route: string,
+    { signal, etag, ...parameters }: ReadOptions & Record<string, unknown>,
+  ): Promise<Answer<T> | typeof UNCHANGED> {
+    const headers = { ...accept, ...(etag !== undefined && { 'if-none-match': etag }) }
+    try {
+      const request = { ...(signal && { signal }) }
+      const answer = await octokit.request(route, { ...parameters, headers, request })
+      const total = Number(answer.headers['x-total-count'] ?? Number.NaN)
+      return { data: answer.data as T, etag: answer.headers.etag, total }
+    } catch (error) {
+      if (isStatus(error, 304)) return UNCHANGED
+      throw error
+    }
+  }
+
+  /** A read that brings no validator is always answered in full. */
+  async function readAnew<T>(route: string, options: ReadOptions & Record<string, unknown>) {
+    const answer = await read<T>(route, { ...options, etag: undefined })
+    if (answer === UNCHANGED) throw new Error('answered 304 to an unconditional request')
+    return answer
+  }
+
+  async function change<T>(route: string, parameters: Record<string, unknown>): Promise<T> {
+    const { data } = await octokit.request(route, { ...parameters, headers: accept })
+    return data as T
+  }
+
+  return {
+    user: async (options: ReadOptions = {}) => (await readAnew<User>('GET /user', options)).data,
+
+    summaries: ({ page, perPage, ...options }: PageOptions) =>
+      read<Summary[]>('GET /user/migrations/summaries', { ...options, page, per_page: perPage }),
+    summary: (id: number, options: ReadOptions) =>
+      read<Summary>('GET /user/migrations/{id}/summary', { ...options, id }),
+    progress: (id: number, options: ReadOptions) =>
+      read<Progress>('GET /user/migrations/{id}/progress', { ...options, id }),
+    locks: (id: number, options: ReadOptions) =>
+      read<Lock[]>('GET /user/migrations/{id}/locks', { ...options, id }),
+
+    /** Told as it goes. Ends when the server has told everything, or goes away. */
+    async progressEvents(
+      id: number,
+      lastEventId: string,
+      signal: AbortSignal,
+    ): Promise<AsyncIterable<ServerEvent>> {
+      const { data } = await octokit.request('GET /user/migrations/{id}/progress', {
+        id,
+        headers: { accept: 'text/event-stream', 'last-event-id': lastEventId },
+        request: { signal, parseSuccessResponseBody: false },
+      })
+      return serverEvents(data as ReadableStream<BufferSource>)
+    },
+
+    repositories: ({ q, page, perPage, ...options }: PageOptions & { q: string }) =>
+      readAnew<Repository[]>('GET /user/repos', { ...options, page, per_page: perPage, q }),
+    /** Every name that matches, however many pages that takes. */
+    async repositoryNames(q: string, signal: AbortSignal): Promise<string[]> {
+      return octokit.paginate<Repository, string>(
+        {
+          method: 'GET',
+          url: '/user/repos',
+          q,
+          per_page: 100,
+          headers: accept,
+          request: { signal },
+        },
+        ({ data }) => data.map(({ full_name }) => full_name),
+      )
+    },
+
+    async forecast(asked: StartRequest, signal: AbortSignal): Promise<Forecast> {
+      const { data } = await octokit.request('POST /user/migrations/preflight', {
+        ...asked,
+        headers: accept,
+        request: { signal },
+      })
+      return data as Forecast
+    },
+    start: (asked: StartRequest) =>
+      change<Migration>('POST /user/migrations', { ...asked, exclude: ['repositories'] }),
+    retry: (id: number) => change<Migration>('POST /user/migrations/{id}/retry', { id }),
+    cancel: (id: number) => change<Migration>('POST /user/migrations/{id}/cancel', { id }),
+    deleteArchive: (id: number) => change<void>('DELETE /user/migrations/{id}/archive', { id }),
+    unlock: (id: number, name: string) =>
+      change<void>('DELETE /user/migrations/{id}/repos/{name}/lock', { id, name }),
+
+    /** A link that anyone may follow for a few minutes: to be followed at once, never shown or kept. */
+    archiveLink: async (id: number) =>
+      (await readAnew<ArchiveLink>('GET /user/migrations/{id}/archive/link', { id })).data,
+
+    service: (period: Period, options: ReadOptions) =>
+      read<ServiceState>('GET /admin/service', { ...options, period }),
+  }
+}
+
+function isStatus(error: unknown, status: number): boolean {
+  return error instanceof Error && 'status' in error && error.status === status
+}

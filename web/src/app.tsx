@@ -1,0 +1,74 @@
+import { lazy, Suspense, useEffect, useRef } from 'react'
+import styles from './app.module.css'
+import { MigrationsPage } from './pages/migrations.tsx'
+import { SignInPage } from './pages/sign-in.tsx'
+import { Announcements } from './parts/announcements.tsx'
+import { Header } from './parts/header.tsx'
+import { Loading } from './parts/loading.tsx'
+import { Problem } from './parts/problem.tsx'
+import { type Place, placeOf, to, useHash } from './place.ts'
+import { useSession } from './session.tsx'
+
+const NewMigrationPage = lazy(() => import('./pages/new-migration.tsx'))
+const MigrationPage = lazy(() => import('./pages/migration.tsx'))
+const ServicePage = lazy(() => import('./pages/service.tsx'))
+
+export function App() {
+  const { session, tryAgain } = useSession()
+  const hash = useHash()
+  const place = placeOf(hash)
+  const main = useRef<HTMLElement>(null)
+  useFocusOnArrival(main, hash)
+  return (
+    <>
+      <button type="button" className={styles.skip} onClick={() => main.current?.focus()}>
+        Skip to content
+      </button>
+      <Header place={place} />
+      <main id="main" ref={main} tabIndex={-1} className={styles.main}>
+        {session.state === 'signed-out' && <SignInPage reason={session.reason} />}
+        {session.state === 'checking' && <Loading what="Signing in" />}
+        {session.state === 'unreachable' && (
+          <Problem trouble={session.trouble} onRetry={tryAgain} />
+        )}
+        {session.state === 'signed-in' && (
+          <Suspense fallback={<Loading what="Loading" />}>
+            <PageAt place={place} />
+          </Suspense>
+        )}
+      </main>
+      <Announcements />
+    </>
+  )
+}
+
+function PageAt({ place }: { place: Place }) {
+  switch (place.page) {
+    case 'migrations':
+      return <MigrationsPage number={place.number} />
+    case 'new':
+      return <NewMigrationPage />
+    case 'migration':
+      return <MigrationPage key={place.id} id={place.id} />
+    case 'service':
+      return <ServicePage />
+    case 'nowhere':
+      return (
+        <Problem
+          trouble={{ kind: 'not-found', message: 'There is no such page here.' }}
+          back={{ href: to.migrations(), text: 'All migrations' }}
+        />
+      )
+  }
+}
+
+/** Whoever cannot see the page change is brought to where it did. */
+function useFocusOnArrival(main: React.RefObject<HTMLElement | null>, hash: string): void {
+  const last = useRef(hash)
+  useEffect(() => {
+    if (last.current === hash) return
+    last.current = hash
+    main.current?.focus({ preventScroll: true })
+    scrollTo(0, 0)
+  }, [hash, main])
+}

@@ -1,0 +1,148 @@
+import { type Api, UNCHANGED } from './api.ts'
+import type { ServerEvent } from './event-stream.ts'
+import { type Trouble, troubleOf } from './trouble.ts'
+import { isUnfinished, type Progress, type RepositoryProgress, type Totals } from './wire.ts'
+
+/** `live` by events, `polling` where no stream can be had, `reconnecting` where nothing can. */
+export type Connection = 'connecting' | 'live' | 'polling' | 'reconnecting' | 'ended'
+
+interface Listener {
+  onProgress(progress: Progress): void
+  onConnection(connection: Connection): void
+  /** It cannot be followed at all: not there, or not the caller's. */
+  onTrouble(trouble: Trouble): void
+}
+
+const LOOK_EVERY_MS = 1000
+const TELL_EVERY_MS = 100
+const POLL_EVERY_MS = 2000
+/** Whoever stands between may hold a stream back without a word. */
+const FIRST_EVENT_WITHIN_MS = 5000
+const STREAM_ATTEMPTS = 2
+const POLLS_BEFORE_NEXT_ATTEMPT = 15
+const SHORTEST_PAUSE_MS = 250
+const LONGEST_PAUSE_MS = 5000
+
+/** Follows a migration until it has ended or the signal says stop, whatever happens to the connection meanwhile. */
+export async function followProgress(
+  api: Api,
+  id: number,
+  listener: Listener,
+  signal: AbortSignal,
+): Promise<void> {
+  const watch = progressWatch(api, id, listener, signal)
+  let refusedStreams = 0
+  let failures = 0
+  while (!signal.aborted) {
+    try {
+      await watch.look()
+      failures = 0
+      if (watch.hasEnded()) return listener.onConnection('ended')
+    } catch (error) {
+      if (signal.aborted) return
+      const trouble = troubleOf(error)
+      if (trouble.kind === 'not-found') return listener.onTrouble(trouble)
+      listener.onConnection('reconnecting')
+      await pause(Math.min(SHORTEST_PAUSE_MS * 2 ** failures, LONGEST_PAUSE_MS), signal)
+      failures += 1
+      continue
+    }
+    if (refusedStreams < STREAM_ATTEMPTS) {
+      const wasHeard = await watch.listen()
+      refusedStreams = wasHeard ? 0 : refusedStreams + 1
+      // Whoever cuts every stream short is not to be asked without end.
+      await pause(SHORTEST_PAUSE_MS, signal)
+    } else {
+      listener.onConnection('polling')
+      await pause(POLL_EVERY_MS, signal)
+      refusedStreams += 1
+      if (refusedStreams > STREAM_ATTEMPTS + POLLS_BEFORE_NEXT_ATTEMPT) refusedStreams = 0
+    }
+  }
+}
+
+function progressWatch(api: Api, id: number, listener: Listener, signal: AbortSignal) {
+  let known: Progress | undefined
+  let places = new Map<string, number>()
+  let etag: string | undefined
+  let lastEventId = '0'
+  let isTellingSoon = false
+
+  /** Thousands may end in a second: they are told together. */
+  function tellSoon(): void {
+    if (isTellingSoon) return
+    isTellingSoon = true
+    setTimeout(() => {
+      isTellingSoon = false
+      if (known && !signal.aborted) {
+        listener.onProgress({ ...known, repositories: [...known.repositories] })
+      }
+    }, TELL_EVERY_MS)
+  }
+
+  async function look(): Promise<void> {
+    const answer = await api.progress(id, { etag, signal })
+    if (answer === UNCHANGED) return
+    const isFirst = known === undefined
+    etag = answer.etag
+    known = answer.data
+    places = new Map(known.repositories.map(({ full_name }, place) => [full_name, place]))
+    if (isFirst || !isUnfinished(known.state)) listener.onProgress(known)
+    else tellSoon()
+  }
+
+  function take({ name, id: eventId, data }: ServerEvent): void {
+    if (eventId !== undefined) lastEventId = eventId
+    if (!known) return
+    if (name === 'repository') {
+      const ended = JSON.parse(data) as RepositoryProgress
+      const place = places.get(ended.full_name)
+      if (place !== undefined) known.repositories[place] = ended
+    }
+    if (name === 'progress') known.totals = JSON.parse(data) as Totals
+    tellSoon()
+  }
+
+  /** Events tell of totals and endings; the bytes of what is under way are looked up, at most once a second. */
+  async function listen(): Promise<boolean> {
+    const stop = new AbortController()
+    const both = AbortSignal.any([signal, stop.signal])
+    const silence = setTimeout(() => stop.abort(), FIRST_EVENT_WITHIN_MS)
+    let wasHeard = false
+    let isStale = false
+    const looking = setInterval(() => {
+      if (!isStale) return
+      isStale = false
+      look().catch(() => stop.abort())
+    }, LOOK_EVERY_MS)
+    try {
+      for await (const event of await api.progressEvents(id, lastEventId, both)) {
+        clearTimeout(silence)
+        wasHeard = true
+        isStale = true
+        listener.onConnection('live')
+        take(event)
+      }
+    } catch {
+      // Cut off or refused: the next look tells which.
+    } finally {
+      clearTimeout(silence)
+      clearInterval(looking)
+    }
+    return wasHeard
+  }
+
+  return { look, listen, hasEnded: () => known !== undefined && !isUnfinished(known.state) }
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', done)
+      resolve()
+    }
+    const timer = setTimeout(done, ms)
+    signal.addEventListener('abort', done)
+  })
+}

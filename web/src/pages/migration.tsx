@@ -1,0 +1,133 @@
+import { Banner } from '@primer/react'
+import { useCallback, useState } from 'react'
+import { curl } from '../curl.ts'
+import { announce } from '../parts/announcements.tsx'
+import { ConnectionNotice } from '../parts/connection-notice.tsx'
+import { CopyCurl } from '../parts/copy-curl.tsx'
+import { Loading } from '../parts/loading.tsx'
+import { MigrationActions } from '../parts/migration-actions.tsx'
+import { MigrationOutcome } from '../parts/migration-outcome.tsx'
+import { StateLabel, stateWord } from '../parts/migration-state.tsx'
+import { MigrationTotals } from '../parts/migration-totals.tsx'
+import { Moment } from '../parts/moment.tsx'
+import { PageHead } from '../parts/page-head.tsx'
+import { Problem } from '../parts/problem.tsx'
+import { RepositoryList } from '../parts/repository-list.tsx'
+import { to } from '../place.ts'
+import { counted } from '../quantities.ts'
+import { useSignedIn } from '../session.tsx'
+import type { Trouble } from '../trouble.ts'
+import { useAnswer } from '../use-answer.ts'
+import { useProgress } from '../use-progress.ts'
+import type { Lock, Summary } from '../wire.ts'
+import styles from './migration.module.css'
+
+const BACK = { href: to.migrations(), text: 'Migrations' }
+const LOCKS_EVERY_MS = 15_000
+
+export default function MigrationPage({ id }: { id: number }) {
+  const { api, mediaType } = useSignedIn()
+  const summary = useAnswer<Summary>(
+    (options) => api.summary(id, options),
+    `${id}`,
+    (known) => (known.archive ? 60_000 : 15_000),
+  )
+  const locks = useAnswer<Lock[]>((options) => api.locks(id, options), `${id}`, LOCKS_EVERY_MS)
+  const [actionTrouble, setActionTrouble] = useState<Trouble>()
+  const { progress, connection, trouble } = useProgress(api, id, ({ state }) => {
+    announce(`Migration ${id} is ${stateWord(state).toLowerCase()}`)
+    refresh()
+  })
+  const refreshSummary = summary.again
+  const refreshLocks = locks.again
+  const refresh = useCallback(() => {
+    refreshSummary()
+    refreshLocks()
+  }, [refreshSummary, refreshLocks])
+
+  const missing = trouble ?? (summary.trouble?.kind === 'not-found' ? summary.trouble : undefined)
+  if (missing) {
+    const message = `There is no migration ${id}, or it is not yours.`
+    return <Problem trouble={{ ...missing, message }} back={BACK} />
+  }
+  const known = summary.answer?.data
+  if (!known || !progress) {
+    if (summary.trouble) return <Problem trouble={summary.trouble} onRetry={refresh} back={BACK} />
+    return <Loading what={`Loading migration ${id}`} />
+  }
+  // The stream is ahead of the summary.
+  const migration: Summary = { ...known, state: progress.state, reason: progress.reason }
+  return (
+    <>
+      <PageHead
+        title={`Migration ${id}`}
+        back={BACK}
+        mark={<StateLabel state={migration.state} />}
+        about={<About migration={migration} />}
+        actions={
+          <>
+            <CopyCurl commands={commandsFor(mediaType, migration)} />
+            <MigrationActions migration={migration} onDone={refresh} onTrouble={setActionTrouble} />
+          </>
+        }
+      />
+      <ConnectionNotice connection={connection} />
+      {actionTrouble && (
+        <div role="alert" className={styles.notice}>
+          <Banner
+            variant="critical"
+            title="That did not work"
+            description={actionTrouble.message}
+            onDismiss={() => setActionTrouble(undefined)}
+          />
+        </div>
+      )}
+      <div className={styles.parts}>
+        <MigrationOutcome migration={migration} progress={progress} />
+        <MigrationTotals progress={progress} />
+        <RepositoryList
+          repositories={progress.repositories}
+          locks={locks.answer?.data ?? []}
+          onUnlock={async (fullName) => {
+            await api.unlock(id, fullName)
+            announce(`${fullName} is unlocked`)
+            refresh()
+          }}
+        />
+      </div>
+    </>
+  )
+}
+
+function About({ migration }: { migration: Summary }) {
+  const options = [
+    migration.lock_repositories && 'locks its repositories',
+    migration.allow_partial && 'leaves out what cannot be exported',
+    migration.exclude_metadata && 'without metadata',
+    migration.exclude_git_data && 'without git data',
+    migration.org_metadata_only && 'organizations only',
+  ].filter((option) => option !== false)
+  return (
+    <>
+      Started <Moment at={migration.created_at} /> ·{' '}
+      {counted(migration.repositories.total, 'repository', 'repositories')}
+      {options.map((option) => ` · ${option}`)}
+    </>
+  )
+}
+
+function commandsFor(mediaType: string, { id, archive }: Summary) {
+  const path = `/user/migrations/${id}`
+  const command = (name: string, rest: Partial<Parameters<typeof curl>[1]>) => ({
+    name,
+    command: curl(mediaType, { path, ...rest }),
+  })
+  return [
+    command('Status', { path: `${path}?exclude=repositories` }),
+    command('Progress', { path: `${path}/progress` }),
+    command('Report', { path: `${path}/report` }),
+    ...(archive
+      ? [command('Download', { path: `${path}/archive`, output: `migration-${id}.tar.gz` })]
+      : []),
+  ]
+}

@@ -1,0 +1,109 @@
+import { PackageIcon, PlusIcon } from '@primer/octicons-react'
+import { Banner, Button, Pagination } from '@primer/react'
+import { Blankslate } from '@primer/react/experimental'
+import { curl } from '../curl.ts'
+import { Box } from '../parts/box.tsx'
+import { CopyCurl } from '../parts/copy-curl.tsx'
+import { LoadingRows } from '../parts/loading.tsx'
+import { MigrationRow } from '../parts/migration-row.tsx'
+import { PageHead } from '../parts/page-head.tsx'
+import { Problem } from '../parts/problem.tsx'
+import { goTo, to } from '../place.ts'
+import { counted } from '../quantities.ts'
+import { useSignedIn } from '../session.tsx'
+import { useAnswer } from '../use-answer.ts'
+import { isUnfinished, type Summary } from '../wire.ts'
+import styles from './migrations.module.css'
+
+const PER_PAGE = 25
+const WHILE_SOMETHING_MOVES_MS = 2000
+const OTHERWISE_MS = 15_000
+
+export function MigrationsPage({ number }: { number: number }) {
+  const { api, mediaType } = useSignedIn()
+  const { answer, trouble, again } = useAnswer<Summary[]>(
+    (options) => api.summaries({ ...options, page: number, perPage: PER_PAGE }),
+    String(number),
+    (all) =>
+      all.some(({ state }) => isUnfinished(state)) ? WHILE_SOMETHING_MOVES_MS : OTHERWISE_MS,
+  )
+  const isEmpty = answer?.data.length === 0 && number === 1
+  return (
+    <>
+      <PageHead
+        title="Migrations"
+        about="Each carries your repositories out of this host, in one archive."
+        actions={
+          <>
+            <CopyCurl
+              commands={[
+                { name: 'List migrations', command: curl(mediaType, { path: '/user/migrations' }) },
+              ]}
+            />
+            <Button as="a" href={to.new()} variant="primary" leadingVisual={PlusIcon}>
+              New migration
+            </Button>
+          </>
+        }
+      />
+      {trouble && answer && (
+        <div role="status" className={styles.notice}>
+          <Banner
+            variant="warning"
+            title="These may be out of date"
+            description={`${trouble.message} Trying again.`}
+          />
+        </div>
+      )}
+      {!answer && trouble && <Problem trouble={trouble} onRetry={again} />}
+      {!answer && !trouble && (
+        <div className={styles.frame}>
+          <LoadingRows what="Loading migrations" />
+        </div>
+      )}
+      {isEmpty && <NoneYet />}
+      {answer && answer.data.length > 0 && (
+        <Box title={counted(answer.total, 'migration')}>
+          <ul>
+            {answer.data.map((each) => (
+              <MigrationRow key={each.id} migration={each} />
+            ))}
+          </ul>
+        </Box>
+      )}
+      {answer && answer.data.length === 0 && number > 1 && (
+        <Problem
+          trouble={{ kind: 'not-found', message: 'There are not so many pages.' }}
+          back={{ href: to.migrations(), text: 'The first page' }}
+        />
+      )}
+      {answer && answer.total > PER_PAGE && (
+        <Pagination
+          pageCount={Math.ceil(answer.total / PER_PAGE)}
+          currentPage={number}
+          hrefBuilder={to.migrations}
+          onPageChange={(event, page) => {
+            event.preventDefault()
+            goTo(to.migrations(page))
+          }}
+        />
+      )}
+    </>
+  )
+}
+
+function NoneYet() {
+  return (
+    <Blankslate border spacious>
+      <Blankslate.Visual>
+        <PackageIcon size="medium" />
+      </Blankslate.Visual>
+      <Blankslate.Heading>No migrations yet</Blankslate.Heading>
+      <Blankslate.Description>
+        A migration takes a verified snapshot of the repositories you choose and gives you one
+        archive, which git, tar and importers understand.
+      </Blankslate.Description>
+      <Blankslate.PrimaryAction href={to.new()}>Start your first</Blankslate.PrimaryAction>
+    </Blankslate>
+  )
+}

@@ -1,0 +1,86 @@
+import { Banner, Button } from '@primer/react'
+import { useMemo, useState } from 'react'
+import { curl } from '../curl.ts'
+import { announce } from '../parts/announcements.tsx'
+import { CopyCurl } from '../parts/copy-curl.tsx'
+import { Forecast } from '../parts/forecast.tsx'
+import { PageHead } from '../parts/page-head.tsx'
+import { RepositoryPicker } from '../parts/repository-picker.tsx'
+import { StartOptions } from '../parts/start-options.tsx'
+import { goTo, to } from '../place.ts'
+import { counted } from '../quantities.ts'
+import { useSignedIn } from '../session.tsx'
+import { type Trouble, troubleOf } from '../trouble.ts'
+import type { StartOptions as Options, StartRequest } from '../wire.ts'
+import styles from './new-migration.module.css'
+
+export default function NewMigrationPage() {
+  const { api, mediaType } = useSignedIn()
+  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set())
+  const [options, setOptions] = useState<Partial<Options>>({})
+  const [isStarting, setStarting] = useState(false)
+  const [trouble, setTrouble] = useState<Trouble>()
+  const needsNone = options.org_metadata_only === true
+  const asked = useMemo<StartRequest>(
+    () => ({ repositories: needsNone ? [] : [...chosen], ...options }),
+    [chosen, options, needsNone],
+  )
+  const isReady = needsNone || chosen.size > 0
+
+  async function start(): Promise<void> {
+    setStarting(true)
+    setTrouble(undefined)
+    try {
+      const { id } = await api.start(asked)
+      announce(`Migration ${id} is started`)
+      goTo(to.migration(id))
+    } catch (error) {
+      setTrouble(troubleOf(error))
+      setStarting(false)
+    }
+  }
+
+  return (
+    <>
+      <PageHead
+        title="New migration"
+        back={{ href: to.migrations(), text: 'Migrations' }}
+        about="Choose what to take along. You can look at what it would cost before you start."
+      />
+      <div className={styles.columns}>
+        <div className={styles.choices}>
+          <RepositoryPicker chosen={chosen} onChange={setChosen} isDisabled={needsNone} />
+          <StartOptions options={options} onChange={setOptions} />
+        </div>
+        <div className={styles.aside}>
+          <Forecast asked={asked} isReady={isReady} />
+          {trouble && (
+            <div role="alert">
+              <Banner variant="critical" title="It was not started" description={trouble.message} />
+            </div>
+          )}
+          <Button
+            variant="primary"
+            size="large"
+            block
+            disabled={!isReady}
+            loading={isStarting}
+            onClick={() => void start()}
+          >
+            {isReady && !needsNone
+              ? `Start with ${counted(chosen.size, 'repository', 'repositories')}`
+              : 'Start migration'}
+          </Button>
+          <CopyCurl
+            commands={[
+              {
+                name: 'Start this migration',
+                command: curl(mediaType, { path: '/user/migrations', body: asked }),
+              },
+            ]}
+          />
+        </div>
+      </div>
+    </>
+  )
+}

@@ -1,0 +1,81 @@
+import { Banner, SegmentedControl } from '@primer/react'
+import { useState } from 'react'
+import { Loading } from '../parts/loading.tsx'
+import { Moment } from '../parts/moment.tsx'
+import { PageHead } from '../parts/page-head.tsx'
+import { Problem } from '../parts/problem.tsx'
+import { ServiceFigures } from '../parts/service-figures.tsx'
+import { Failures, Locks, Running, Workers } from '../parts/service-tables.tsx'
+import { ThroughputPlots } from '../parts/throughput-plots.tsx'
+import { to } from '../place.ts'
+import { useSignedIn } from '../session.tsx'
+import { useAnswer } from '../use-answer.ts'
+import type { Period, ServiceState } from '../wire.ts'
+import styles from './service.module.css'
+
+const EVERY_MS = 5000
+const PERIODS: { period: Period; name: string }[] = [
+  { period: 'hour', name: 'Hour' },
+  { period: 'day', name: 'Day' },
+  { period: 'week', name: 'Week' },
+]
+
+/** The whole service at a glance, for its operator. */
+export default function ServicePage() {
+  const { api } = useSignedIn()
+  const [period, setPeriod] = useState<Period>('hour')
+  const { answer, trouble, again } = useAnswer<ServiceState>(
+    (options) => api.service(period, options),
+    period,
+    EVERY_MS,
+  )
+  const [last, setLast] = useState<ServiceState>()
+  const now = answer?.data ?? last
+  if (answer && answer.data !== last) setLast(answer.data)
+  if (!now) {
+    const back = { href: to.migrations(), text: 'Migrations' }
+    if (trouble) return <Problem trouble={trouble} onRetry={again} back={back} />
+    return <Loading what="Looking at the service" />
+  }
+  return (
+    <>
+      <PageHead
+        title="Service"
+        about={
+          <>
+            Godwit {now.version}, as of <Moment at={now.observed_at} />
+          </>
+        }
+        actions={
+          <SegmentedControl
+            aria-label="Period of the plots"
+            onChange={(index) => setPeriod(PERIODS[index]!.period)}
+          >
+            {PERIODS.map((each) => (
+              <SegmentedControl.Button key={each.period} selected={each.period === period}>
+                {each.name}
+              </SegmentedControl.Button>
+            ))}
+          </SegmentedControl>
+        }
+      />
+      {trouble && (
+        <div role="status" className={styles.notice}>
+          <Banner
+            variant="warning"
+            title="This may be out of date"
+            description={`${trouble.message} Trying again.`}
+          />
+        </div>
+      )}
+      <div className={styles.parts}>
+        <ServiceFigures service={now} />
+        <ThroughputPlots throughput={now.throughput} />
+        <Running running={now.running} />
+        <Failures failures={now.failures} />
+        <Workers workers={now.workers} />
+        <Locks locks={now.locks} />
+      </div>
+    </>
+  )
+}

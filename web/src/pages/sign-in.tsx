@@ -1,0 +1,89 @@
+import { Banner, Button, FormControl, TextInput } from '@primer/react'
+import { type FormEvent, useEffect, useState } from 'react'
+import { Mark } from '../parts/mark.tsx'
+import { useSession } from '../session.tsx'
+import styles from './sign-in.module.css'
+
+type Reason = 'never' | 'left' | 'refused' | 'expired'
+
+const NOTICES: Partial<Record<Reason, { title: string; text: string; isBad: boolean }>> = {
+  left: {
+    title: 'You have signed out',
+    text: 'This tab has forgotten your token.',
+    isBad: false,
+  },
+  refused: {
+    title: 'That token is not valid',
+    text: 'It is mistyped, has expired, or was revoked.',
+    isBad: true,
+  },
+  expired: {
+    title: 'Your token has expired or was revoked',
+    text: 'Sign in with another to go on where you were.',
+    isBad: true,
+  },
+}
+
+export function SignInPage({ reason }: { reason: Reason }) {
+  const { signIn } = useSession()
+  const [token, setToken] = useState('')
+  const [isMissing, setMissing] = useState(false)
+  const notice = NOTICES[reason]
+  useEffect(() => {
+    document.title = 'Sign in · Godwit'
+  }, [])
+
+  function submit(event: FormEvent): void {
+    event.preventDefault()
+    const given = token.trim()
+    setMissing(given === '')
+    if (given !== '') signIn(given)
+  }
+
+  return (
+    <div className={styles.page}>
+      <div className={styles.mark}>
+        <Mark size={56} />
+      </div>
+      <h1 className={styles.title}>Sign in to Godwit</h1>
+      {notice && (
+        <div role="alert">
+          <Banner
+            variant={notice.isBad ? 'critical' : 'info'}
+            title={notice.title}
+            description={notice.text}
+          />
+        </div>
+      )}
+      <form className={styles.form} onSubmit={submit}>
+        <FormControl>
+          <FormControl.Label>Token</FormControl.Label>
+          <TextInput
+            block
+            autoFocus
+            type="password"
+            name="token"
+            autoComplete="off"
+            spellCheck={false}
+            value={token}
+            validationStatus={isMissing ? 'error' : undefined}
+            onChange={(event) => setToken(event.target.value)}
+          />
+          {isMissing && (
+            <FormControl.Validation variant="error">Enter a token.</FormControl.Validation>
+          )}
+          <FormControl.Caption>
+            The operator of your git host makes one for you with{' '}
+            <code className={styles.code}>godwit token add LOGIN</code>.
+          </FormControl.Caption>
+        </FormControl>
+        <Button type="submit" variant="primary" block>
+          Sign in
+        </Button>
+      </form>
+      <p className={styles.note}>
+        The token stays in this tab and is forgotten with it. It is sent to this server alone.
+      </p>
+    </div>
+  )
+}

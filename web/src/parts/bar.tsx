@@ -1,0 +1,28 @@
+import styles from './bar.module.css'
+
+interface BarProps {
+  label: string
+  /** 0 to 100; null while nobody knows. */
+  percent: number | null
+  tone: 'accent' | 'success' | 'danger' | 'neutral'
+  isThick?: boolean
+}
+
+export function Bar({ label, percent, tone, isThick = false }: BarProps) {
+  const isUnknown = percent === null
+  return (
+    <div
+      role="progressbar"
+      aria-label={label}
+      aria-valuemin={0}
+      aria-valuemax={100}
+      {...(!isUnknown && { 'aria-valuenow': Math.round(percent) })}
+      className={styles.track}
+      data-thick={isThick}
+      data-unknown={isUnknown}
+      data-tone={tone}
+    >
+      <div className={styles.done} style={isUnknown ? undefined : { width: `${percent}%` }} />
+    </div>
+  )
+}

@@ -1,0 +1,128 @@
+import { Button, Spinner } from '@primer/react'
+import { useEffect, useState } from 'react'
+import { bytes, counted, duration } from '../quantities.ts'
+import { useSignedIn } from '../session.tsx'
+import { isAbort, type Trouble, troubleOf } from '../trouble.ts'
+import type { Forecast as Answer, StartRequest } from '../wire.ts'
+import { Box } from './box.tsx'
+import styles from './forecast.module.css'
+
+/** Looking at a repository takes the server a moment: many are looked at only on demand. */
+const MOST_AT_ONCE = 100
+const SETTLE_MS = 400
+const MOST_SHOWN = 8
+
+interface ForecastProps {
+  asked: StartRequest
+  isReady: boolean
+}
+
+/** What a start would do, told by the server without doing it. */
+export function Forecast({ asked, isReady }: ForecastProps) {
+  const [wanted, setWanted] = useState<StartRequest>()
+  const isMany = asked.repositories.length > MOST_AT_ONCE
+  const { answer, trouble, isLoading } = useForecast(
+    asked,
+    isReady && (!isMany || wanted === asked),
+  )
+  return (
+    <Box title="What it would do" aside={isLoading && <Spinner size="small" srText="Looking" />}>
+      <div className={styles.body} aria-live="polite">
+        {!isReady && <p className={styles.quiet}>Choose repositories to see what it would cost.</p>}
+        {isReady && isMany && wanted !== asked && (
+          <>
+            <p className={styles.quiet}>
+              {counted(asked.repositories.length, 'repository is', 'repositories are')} chosen:
+              looking at so many takes a while.
+            </p>
+            <Button onClick={() => setWanted(asked)}>Look at them now</Button>
+          </>
+        )}
+        {isReady && trouble && <p className={styles.bad}>{trouble.message}</p>}
+        {isReady && !trouble && answer && <Told forecast={answer} asked={asked} />}
+        {isReady && isLoading && !answer && <p className={styles.quiet}>Looking at them…</p>}
+      </div>
+    </Box>
+  )
+}
+
+function Told({ forecast, asked }: { forecast: Answer; asked: StartRequest }) {
+  const { repositories, bytes_to_write, free_bytes, estimated_seconds } = forecast
+  const refused = repositories.filter(({ refusal }) => refusal !== null)
+  const reused = repositories.filter((each) => each.reused).length
+  const whole = repositories.reduce((sum, each) => sum + each.bytes + each.lfs_bytes, 0)
+  const isTight = bytes_to_write > free_bytes
+  return (
+    <>
+      <dl className={styles.figures}>
+        <Line name="Size of it all" value={bytes(whole)} />
+        <Line name="To be written" value={bytes(bytes_to_write)} />
+        <Line name="Unchanged, reused" value={`${reused} of ${repositories.length}`} />
+        <Line name="Free space" value={bytes(free_bytes)} isBad={isTight} />
+        <Line name="Time it takes" value={timeOf(estimated_seconds)} />
+      </dl>
+      {isTight && <p className={styles.bad}>There is not enough space for it on this server.</p>}
+      {refused.length > 0 && (
+        <div className={styles.refused}>
+          <p className={styles.bad}>
+            {counted(refused.length, 'repository', 'repositories')} cannot be exported
+            {asked.allow_partial ? ' and will be left out:' : ', so the migration would fail:'}
+          </p>
+          <ul>
+            {refused.slice(0, MOST_SHOWN).map(({ full_name, refusal }) => (
+              <li key={full_name}>
+                <strong>{full_name}</strong>: {refusal}
+              </li>
+            ))}
+            {refused.length > MOST_SHOWN && <li>and {refused.length - MOST_SHOWN} more</li>}
+          </ul>
+        </div>
+      )}
+    </>
+  )
+}
+
+function timeOf(seconds: number | null): string {
+  if (seconds === null) return 'not known yet'
+  return seconds < 1 ? 'a moment' : `about ${duration(seconds)}`
+}
+
+function Line(props: { name: string; value: string; isBad?: boolean }) {
+  return (
+    <div>
+      <dt>{props.name}</dt>
+      <dd data-bad={props.isBad ?? false}>{props.value}</dd>
+    </div>
+  )
+}
+
+function useForecast(asked: StartRequest, isWanted: boolean) {
+  const { api } = useSignedIn()
+  const [answer, setAnswer] = useState<Answer>()
+  const [trouble, setTrouble] = useState<Trouble>()
+  const [isLoading, setLoading] = useState(false)
+  useEffect(() => {
+    const stop = new AbortController()
+    setLoading(isWanted)
+    if (!isWanted) {
+      setAnswer(undefined)
+      return
+    }
+    const timer = setTimeout(async () => {
+      try {
+        setAnswer(await api.forecast(asked, stop.signal))
+        setTrouble(undefined)
+        setLoading(false)
+      } catch (error) {
+        if (stop.signal.aborted || isAbort(error)) return
+        setTrouble(troubleOf(error))
+        setLoading(false)
+      }
+    }, SETTLE_MS)
+    return () => {
+      clearTimeout(timer)
+      stop.abort()
+    }
+  }, [api, asked, isWanted])
+  return { answer, trouble, isLoading }
+}

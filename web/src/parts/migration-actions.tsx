@@ -1,0 +1,147 @@
+import { DownloadIcon, StopIcon, SyncIcon, TrashIcon } from '@primer/octicons-react'
+import { Button, ConfirmationDialog } from '@primer/react'
+import { useState } from 'react'
+import { goTo, to } from '../place.ts'
+import { useSignedIn } from '../session.tsx'
+import { type Trouble, troubleOf } from '../trouble.ts'
+import { isUnfinished, type Summary } from '../wire.ts'
+import { announce } from './announcements.tsx'
+
+interface MigrationActionsProps {
+  migration: Summary
+  /** Something has changed by it. */
+  onDone(): void
+  onTrouble(trouble: Trouble | undefined): void
+}
+
+type Action = 'download' | 'retry' | 'cancel' | 'delete'
+
+/** What may be done with a migration in its state. */
+export function MigrationActions({ migration, onDone, onTrouble }: MigrationActionsProps) {
+  const { api } = useSignedIn()
+  const { id, state, archive } = migration
+  const [busy, setBusy] = useState<Action>()
+  const [confirming, setConfirming] = useState<'cancel' | 'delete'>()
+
+  const deeds: Record<Action, () => Promise<void>> = {
+    async download() {
+      const { url, name } = await api.archiveLink(id)
+      follow(url, name)
+      announce('The download has begun')
+    },
+    async retry() {
+      const { id: next } = await api.retry(id)
+      announce(`Migration ${next} is started`)
+      goTo(to.migration(next))
+    },
+    async cancel() {
+      await api.cancel(id)
+      announce(`Migration ${id} is cancelled`)
+    },
+    async delete() {
+      await api.deleteArchive(id)
+      announce('The archive is deleted')
+    },
+  }
+
+  async function perform(action: Action): Promise<void> {
+    setBusy(action)
+    onTrouble(undefined)
+    try {
+      await deeds[action]()
+    } catch (error) {
+      onTrouble(troubleOf(error))
+    } finally {
+      setBusy(undefined)
+      onDone()
+    }
+  }
+
+  return (
+    <>
+      {isUnfinished(state) && (
+        <Button
+          variant="danger"
+          leadingVisual={StopIcon}
+          loading={busy === 'cancel'}
+          onClick={() => setConfirming('cancel')}
+        >
+          Cancel
+        </Button>
+      )}
+      {archive && (
+        <Button
+          variant="danger"
+          leadingVisual={TrashIcon}
+          loading={busy === 'delete'}
+          onClick={() => setConfirming('delete')}
+        >
+          Delete
+        </Button>
+      )}
+      {!isUnfinished(state) && (
+        <Button
+          variant={state === 'failed' ? 'primary' : 'default'}
+          leadingVisual={SyncIcon}
+          loading={busy === 'retry'}
+          onClick={() => void perform('retry')}
+        >
+          {state === 'failed' ? 'Retry' : 'Run again'}
+        </Button>
+      )}
+      {archive && (
+        <Button
+          variant="primary"
+          leadingVisual={DownloadIcon}
+          loading={busy === 'download'}
+          onClick={() => void perform('download')}
+        >
+          Download
+        </Button>
+      )}
+      {confirming && (
+        <ConfirmationDialog
+          {...QUESTIONS[confirming]}
+          confirmButtonType="danger"
+          onClose={(gesture) => {
+            setConfirming(undefined)
+            if (gesture === 'confirm') void perform(confirming)
+          }}
+        >
+          {CONSEQUENCES[confirming]}
+        </ConfirmationDialog>
+      )}
+    </>
+  )
+}
+
+const QUESTIONS = {
+  cancel: {
+    title: 'Cancel this migration?',
+    confirmButtonContent: 'Cancel the migration',
+    cancelButtonContent: 'Let it go on',
+  },
+  delete: {
+    title: 'Delete the archive?',
+    confirmButtonContent: 'Delete the archive',
+    cancelButtonContent: 'Keep it',
+  },
+}
+
+const CONSEQUENCES = {
+  cancel:
+    'It ends as failed, and its locks are released. What was exported so far is kept, so a retry costs only what is missing.',
+  delete:
+    'It cannot be downloaded any more. The migration stays in the list, and your repositories are not touched.',
+}
+
+/** The link is a credential for some minutes: it is followed, and not kept. */
+function follow(url: string, name: string): void {
+  const anchor = document.createElement('a')
+  anchor.href = url
+  anchor.download = name
+  anchor.rel = 'noreferrer'
+  document.body.append(anchor)
+  anchor.click()
+  anchor.remove()
+}

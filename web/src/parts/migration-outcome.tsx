@@ -1,0 +1,76 @@
+import { Banner } from '@primer/react'
+import { bytes, counted } from '../quantities.ts'
+import type { Progress, Summary } from '../wire.ts'
+import styles from './migration-outcome.module.css'
+import { Moment } from './moment.tsx'
+
+const MOST_SHOWN = 5
+
+/** How it ended, and what became of the archive. Nothing while it goes on. */
+export function MigrationOutcome(props: { migration: Summary; progress: Progress }) {
+  const { migration, progress } = props
+  const omitted = progress.repositories.filter(({ state }) => state === 'omitted')
+  if (migration.state === 'failed') {
+    return (
+      <Banner
+        variant="critical"
+        title={
+          migration.reason === 'cancelled'
+            ? 'This migration was cancelled'
+            : 'This migration has failed'
+        }
+        description={
+          <>
+            {migration.reason !== 'cancelled' && <p>{migration.reason}</p>}
+            <Reasons omitted={omitted} />
+            <p>What was exported is kept for a while: a retry costs only what is missing.</p>
+          </>
+        }
+      />
+    )
+  }
+  if (migration.state !== 'exported') return null
+  return (
+    <>
+      {omitted.length > 0 && (
+        <Banner
+          variant="warning"
+          title={`${counted(omitted.length, 'repository is', 'repositories are')} not in the archive`}
+          description={<Reasons omitted={omitted} />}
+        />
+      )}
+      {migration.archive ? (
+        <Banner
+          variant="success"
+          title="The archive is ready"
+          description={
+            <>
+              {bytes(migration.archive.bytes)}, verified. It can be downloaded until it expires{' '}
+              <Moment at={migration.archive.expires_at} />.
+            </>
+          }
+        />
+      ) : (
+        <Banner
+          variant="info"
+          title="The archive is no longer here"
+          description="It has expired or was deleted. Run the migration again to have another: whatever is unchanged costs only a look."
+        />
+      )}
+    </>
+  )
+}
+
+function Reasons({ omitted }: { omitted: Progress['repositories'] }) {
+  if (omitted.length === 0) return null
+  return (
+    <ul className={styles.reasons}>
+      {omitted.slice(0, MOST_SHOWN).map(({ full_name, reason }) => (
+        <li key={full_name}>
+          <strong>{full_name}</strong>: {reason}
+        </li>
+      ))}
+      {omitted.length > MOST_SHOWN && <li>and {omitted.length - MOST_SHOWN} more</li>}
+    </ul>
+  )
+}

@@ -1,0 +1,77 @@
+import { CalendarIcon, HourglassIcon, LockIcon, PackageIcon } from '@primer/octicons-react'
+import { to } from '../place.ts'
+import { bytes, counted, number, percent } from '../quantities.ts'
+import { isUnfinished, type Summary } from '../wire.ts'
+import { Bar } from './bar.tsx'
+import styles from './migration-row.module.css'
+import { StateIcon, stateWord } from './migration-state.tsx'
+import { Moment } from './moment.tsx'
+
+/** One of the list: its state, age, size, and how long its archive is kept. */
+export function MigrationRow({ migration }: { migration: Summary }) {
+  const { id, state, repositories, archive, held_locks: locks } = migration
+  const ended = repositories.total - repositories.remaining
+  return (
+    <li className={styles.row}>
+      <div className={styles.icon}>
+        <StateIcon state={state} />
+      </div>
+      <div className={styles.words}>
+        <a href={to.migration(id)} className={styles.title}>
+          Migration {id}
+        </a>
+        <p className={styles.about}>{describe(migration)}</p>
+        {isUnfinished(state) && (
+          <div className={styles.bar}>
+            <Bar
+              label={`Migration ${id}: repositories done`}
+              percent={percent(ended, repositories.total)}
+              tone="accent"
+            />
+            <span className={styles.small}>
+              {number(ended)} of {number(repositories.total)}
+            </span>
+          </div>
+        )}
+      </div>
+      <ul className={styles.facts}>
+        <li>
+          <CalendarIcon />
+          <Moment at={migration.created_at} />
+        </li>
+        {archive && (
+          <>
+            <li>
+              <PackageIcon /> {bytes(archive.bytes)}
+            </li>
+            <li>
+              <HourglassIcon /> expires <Moment at={archive.expires_at} />
+            </li>
+          </>
+        )}
+        {state === 'exported' && !archive && (
+          <li>
+            <PackageIcon /> no archive any more
+          </li>
+        )}
+        {locks > 0 && (
+          <li>
+            <LockIcon /> {counted(locks, 'lock')} held
+          </li>
+        )}
+      </ul>
+    </li>
+  )
+}
+
+function describe({ state, reason, repositories, org_metadata_only }: Summary): string {
+  const what = org_metadata_only
+    ? 'What is known of your organizations'
+    : counted(repositories.total, 'repository', 'repositories')
+  if (state === 'failed') return `${what} · ${reason ?? 'failed'}`
+  if (state === 'exported') {
+    const omitted = repositories.omitted > 0 ? ` · ${number(repositories.omitted)} left out` : ''
+    return `${what}${omitted}`
+  }
+  return `${what} · ${stateWord(state).toLowerCase()}`
+}

@@ -1,0 +1,70 @@
+import { bytes, duration, number, percent } from '../quantities.ts'
+import { isUnfinished, type Progress } from '../wire.ts'
+import { Bar } from './bar.tsx'
+import { Box } from './box.tsx'
+import styles from './migration-totals.module.css'
+
+/** The whole of it: one bar, and the figures behind. */
+export function MigrationTotals({ progress }: { progress: Progress }) {
+  const { state, totals } = progress
+  const done = totals.repositories - totals.remaining
+  return (
+    <Box title="Progress" aside={<Speed progress={progress} />}>
+      <div className={styles.body}>
+        <Bar
+          isThick
+          label="All repositories"
+          percent={totalPercent(progress)}
+          tone={state === 'failed' ? 'danger' : state === 'exported' ? 'success' : 'accent'}
+        />
+        <dl className={styles.figures}>
+          <Figure name="Repositories" value={`${number(done)} of ${number(totals.repositories)}`} />
+          <Figure
+            name="Size"
+            value={
+              totals.bytes_expected !== null && isUnfinished(state)
+                ? `${bytes(totals.bytes_done)} of ${bytes(totals.bytes_expected)}`
+                : bytes(totals.bytes_done)
+            }
+          />
+          <Figure name="Unchanged, reused" value={number(totals.reused)} />
+          <Figure name="Left out" value={number(totals.omitted)} isBad={totals.omitted > 0} />
+        </dl>
+      </div>
+    </Box>
+  )
+}
+
+/** By bytes where they are known, else by how many are done. */
+function totalPercent({ state, totals }: Progress): number | null {
+  if (state === 'exported') return 100
+  if (state === 'pending') return 0
+  if (totals.bytes_expected) return percent(totals.bytes_done, totals.bytes_expected)
+  const done = totals.repositories - totals.remaining
+  return done === 0 && state === 'exporting' ? null : percent(done, totals.repositories)
+}
+
+function Speed({ progress }: { progress: Progress }) {
+  const { state, totals, started_at, ended_at } = progress
+  if (state === 'pending') return <span className={styles.quiet}>Waiting for its turn</span>
+  if (!isUnfinished(state)) {
+    if (started_at === null || ended_at === null) return null
+    const seconds = (Date.parse(ended_at) - Date.parse(started_at)) / 1000
+    return <span className={styles.quiet}>Took {duration(seconds)}</span>
+  }
+  return (
+    <span className={styles.quiet}>
+      {totals.bytes_per_second !== null && `${bytes(totals.bytes_per_second)}/s`}
+      {totals.seconds_left !== null && ` · ${duration(totals.seconds_left)} left`}
+    </span>
+  )
+}
+
+function Figure(props: { name: string; value: string; isBad?: boolean }) {
+  return (
+    <div>
+      <dt>{props.name}</dt>
+      <dd data-bad={props.isBad ?? false}>{props.value}</dd>
+    </div>
+  )
+}

@@ -1,0 +1,39 @@
+import { useSyncExternalStore } from 'react'
+import { fromNow } from '../quantities.ts'
+
+const TICK_MS = 10_000
+let now = Date.now()
+const watchers = new Set<() => void>()
+let ticking: ReturnType<typeof setInterval> | undefined
+
+function subscribe(onChange: () => void): () => void {
+  watchers.add(onChange)
+  ticking ??= setInterval(() => {
+    now = Date.now()
+    for (const watcher of watchers) watcher()
+  }, TICK_MS)
+  return () => {
+    watchers.delete(onChange)
+    if (watchers.size > 0) return
+    clearInterval(ticking)
+    ticking = undefined
+  }
+}
+
+const readNow = () => {
+  if (!ticking) now = Date.now()
+  return now
+}
+
+const exact = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'medium' })
+
+/** `3 hours ago`, told anew as time goes by; the exact time when pointed at. */
+export function Moment({ at }: { at: string }) {
+  const current = useSyncExternalStore(subscribe, readNow)
+  const date = new Date(at)
+  return (
+    <time dateTime={at} title={exact.format(date)}>
+      {fromNow(date, Math.max(current, Date.now() - TICK_MS))}
+    </time>
+  )
+}

@@ -1,0 +1,44 @@
+import { AlertIcon, PlugIcon, SearchIcon, StopwatchIcon, SyncIcon } from '@primer/octicons-react'
+import { Button } from '@primer/react'
+import { Blankslate } from '@primer/react/experimental'
+import type { Trouble } from '../trouble.ts'
+import styles from './problem.module.css'
+
+const LOOKS: Record<Trouble['kind'], { title: string; icon: typeof AlertIcon }> = {
+  offline: { title: 'No connection', icon: PlugIcon },
+  unauthorized: { title: 'Signed out', icon: AlertIcon },
+  'not-found': { title: 'Nothing here', icon: SearchIcon },
+  limited: { title: 'Not now', icon: StopwatchIcon },
+  refused: { title: 'That was refused', icon: AlertIcon },
+  broken: { title: 'Something went wrong', icon: AlertIcon },
+}
+
+interface ProblemProps {
+  trouble: Trouble
+  onRetry?: () => void
+  back?: { href: string; text: string }
+}
+
+/** In place of what could not be shown: why, and what to do about it. */
+export function Problem({ trouble, onRetry, back }: ProblemProps) {
+  const { title, icon: Icon } = LOOKS[trouble.kind]
+  return (
+    <Blankslate spacious>
+      <Blankslate.Visual>
+        <Icon size="medium" />
+      </Blankslate.Visual>
+      <Blankslate.Heading as="h1">{title}</Blankslate.Heading>
+      <Blankslate.Description>
+        <span role="alert">{trouble.message}</span>
+      </Blankslate.Description>
+      <div className={styles.actions}>
+        {onRetry && (
+          <Button leadingVisual={SyncIcon} onClick={onRetry}>
+            Try again
+          </Button>
+        )}
+        {back && <a href={back.href}>{back.text}</a>}
+      </div>
+    </Blankslate>
+  )
+}

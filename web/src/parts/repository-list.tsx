@@ -1,0 +1,108 @@
+import { SearchIcon } from '@primer/octicons-react'
+import { Pagination, SegmentedControl, TextInput } from '@primer/react'
+import { useState } from 'react'
+import { counted, number } from '../quantities.ts'
+import type { Lock, RepositoryProgress } from '../wire.ts'
+import { Box } from './box.tsx'
+import styles from './repository-list.module.css'
+import { RepositoryRow } from './repository-row.tsx'
+
+const PER_PAGE = 50
+
+interface RepositoryListProps {
+  repositories: RepositoryProgress[]
+  locks: Lock[]
+  onUnlock(fullName: string): Promise<void>
+}
+
+type Kind = 'all' | 'under way' | 'left out'
+
+const KINDS: { kind: Kind; name: string; has(each: RepositoryProgress): boolean }[] = [
+  { kind: 'all', name: 'All', has: () => true },
+  {
+    kind: 'under way',
+    name: 'Under way',
+    has: ({ state }) => state === 'exporting' || state === 'waiting',
+  },
+  { kind: 'left out', name: 'Left out', has: ({ state }) => state === 'omitted' },
+]
+
+/** One bar per repository; thousands are shown in pages. */
+export function RepositoryList({ repositories, locks, onUnlock }: RepositoryListProps) {
+  const [kind, setKind] = useState<Kind>('all')
+  const [wanted, setWanted] = useState('')
+  const [page, setPage] = useState(1)
+  const isShort = repositories.length <= 10
+  const { has } = KINDS.find((each) => each.kind === kind) ?? KINDS[0]!
+  const words = wanted.trim().toLowerCase()
+  const matching = repositories.filter(
+    (each) => has(each) && each.full_name.toLowerCase().includes(words),
+  )
+  const pages = Math.max(Math.ceil(matching.length / PER_PAGE), 1)
+  const current = Math.min(page, pages)
+  const shown = matching.slice((current - 1) * PER_PAGE, current * PER_PAGE)
+  const locked = new Map(locks.map((lock) => [lock.full_name, lock]))
+  if (repositories.length === 0) return null
+  return (
+    <Box
+      title={counted(repositories.length, 'repository', 'repositories')}
+      aside={
+        !isShort && (
+          <div className={styles.tools}>
+            <SegmentedControl
+              aria-label="Which repositories"
+              size="small"
+              onChange={(index) => {
+                setKind(KINDS[index]!.kind)
+                setPage(1)
+              }}
+            >
+              {KINDS.map((each) => (
+                <SegmentedControl.Button
+                  key={each.kind}
+                  selected={each.kind === kind}
+                  count={number(repositories.filter(each.has).length)}
+                >
+                  {each.name}
+                </SegmentedControl.Button>
+              ))}
+            </SegmentedControl>
+            <TextInput
+              size="small"
+              aria-label="Find a repository of this migration"
+              placeholder="Find a repository"
+              leadingVisual={SearchIcon}
+              value={wanted}
+              onChange={(event) => {
+                setWanted(event.target.value)
+                setPage(1)
+              }}
+            />
+          </div>
+        )
+      }
+    >
+      <ul>
+        {shown.map((each) => (
+          <RepositoryRow
+            key={each.full_name}
+            repository={each}
+            lock={locked.get(each.full_name)}
+            onUnlock={onUnlock}
+          />
+        ))}
+      </ul>
+      {shown.length === 0 && <p className={styles.none}>None of them.</p>}
+      {pages > 1 && (
+        <Pagination
+          pageCount={pages}
+          currentPage={current}
+          onPageChange={(event, next) => {
+            event.preventDefault()
+            setPage(next)
+          }}
+        />
+      )}
+    </Box>
+  )
+}

@@ -1,0 +1,219 @@
+import { LockIcon, RepoIcon, SearchIcon } from '@primer/octicons-react'
+import { Button, Checkbox, Label, Pagination, TextInput } from '@primer/react'
+import { useDeferredValue, useEffect, useId, useState } from 'react'
+import { bytes, counted, number } from '../quantities.ts'
+import { useSignedIn } from '../session.tsx'
+import { isAbort, type Trouble, troubleOf } from '../trouble.ts'
+import { useAnswer } from '../use-answer.ts'
+import type { Repository } from '../wire.ts'
+import { announce } from './announcements.tsx'
+import { Box } from './box.tsx'
+import { LoadingRows } from './loading.tsx'
+import { Moment } from './moment.tsx'
+import { Problem } from './problem.tsx'
+import styles from './repository-picker.module.css'
+
+const PER_PAGE = 20
+const TYPING_PAUSE_MS = 200
+
+interface RepositoryPickerProps {
+  chosen: ReadonlySet<string>
+  onChange(chosen: ReadonlySet<string>): void
+  isDisabled: boolean
+}
+
+/** The server searches and pages, so ten thousand repositories are as quick as ten. */
+export function RepositoryPicker({ chosen, onChange, isDisabled }: RepositoryPickerProps) {
+  const { api } = useSignedIn()
+  const [typed, setTyped] = useState('')
+  const [page, setPage] = useState(1)
+  const q = useSettled(typed.trim(), TYPING_PAUSE_MS)
+  const { answer, trouble, isLoading, again } = useAnswer<Repository[]>(
+    (options) => api.repositories({ ...options, q, page, perPage: PER_PAGE }),
+    JSON.stringify([q, page]),
+  )
+  // What was found last stays in sight until the next is there.
+  const [found, setFound] = useState(answer)
+  useEffect(() => {
+    if (!answer) return
+    setFound(answer)
+    if (q !== '') announce(`${counted(answer.total, 'repository', 'repositories')} found`)
+  }, [answer, q])
+  const shown = useDeferredValue(answer ?? found)
+  const allId = useId()
+  const all = useAllMatching(q, chosen, onChange)
+
+  const choose = (names: string[], isChosen: boolean) => {
+    const next = new Set(chosen)
+    for (const name of names) isChosen ? next.add(name) : next.delete(name)
+    onChange(next)
+  }
+  const names = shown?.data.map(({ full_name }) => full_name) ?? []
+  const chosenHere = names.filter((name) => chosen.has(name)).length
+  const pages = Math.ceil((shown?.total ?? 0) / PER_PAGE)
+
+  return (
+    <Box
+      title="Repositories"
+      aside={
+        <span className={styles.count} aria-live="polite">
+          {isDisabled ? 'none are taken along' : `${number(chosen.size)} chosen`}
+        </span>
+      }
+    >
+      <fieldset disabled={isDisabled} className={styles.body}>
+        <legend className={styles.legend}>Repositories to take along</legend>
+        <div className={styles.search}>
+          <TextInput
+            block
+            type="search"
+            aria-label="Find a repository"
+            placeholder="Find a repository"
+            leadingVisual={SearchIcon}
+            loading={isLoading && found !== undefined}
+            value={typed}
+            onChange={(event) => {
+              setTyped(event.target.value)
+              setPage(1)
+            }}
+          />
+        </div>
+        {shown && shown.total > 0 && (
+          <div className={styles.bulk}>
+            <label className={styles.all} htmlFor={allId}>
+              <Checkbox
+                id={allId}
+                checked={chosenHere === names.length}
+                indeterminate={chosenHere > 0 && chosenHere < names.length}
+                onChange={(event) => choose(names, event.target.checked)}
+              />
+              {pages > 1 ? 'All on this page' : 'All of these'}
+            </label>
+            {pages > 1 && (
+              <Button size="small" variant="invisible" loading={all.isLoading} onClick={all.choose}>
+                {`Choose all ${number(shown.total)}${q === '' ? '' : ' found'}`}
+              </Button>
+            )}
+            {chosen.size > 0 && (
+              <Button size="small" variant="invisible" onClick={() => onChange(new Set())}>
+                Clear
+              </Button>
+            )}
+          </div>
+        )}
+        {(trouble ?? all.trouble) && (
+          <Problem trouble={(trouble ?? all.trouble)!} onRetry={again} />
+        )}
+        {!shown && !trouble && <LoadingRows what="Loading repositories" />}
+        {shown && !trouble && shown.total === 0 && (
+          <p className={styles.none}>
+            {q === ''
+              ? 'You have no repositories on this host.'
+              : `No repository of yours has “${q}” in its name.`}
+          </p>
+        )}
+        {shown && !trouble && (
+          <ul aria-busy={isLoading}>
+            {shown.data.map((each) => (
+              <Choice
+                key={each.id}
+                repository={each}
+                isChosen={chosen.has(each.full_name)}
+                onChange={(isChosen) => choose([each.full_name], isChosen)}
+              />
+            ))}
+          </ul>
+        )}
+        {pages > 1 && (
+          <Pagination
+            pageCount={pages}
+            currentPage={page}
+            marginPageCount={1}
+            surroundingPageCount={1}
+            onPageChange={(event, next) => {
+              event.preventDefault()
+              setPage(next)
+            }}
+          />
+        )}
+      </fieldset>
+    </Box>
+  )
+}
+
+interface ChoiceProps {
+  repository: Repository
+  isChosen: boolean
+  onChange(isChosen: boolean): void
+}
+
+function Choice({ repository, isChosen, onChange }: ChoiceProps) {
+  const id = useId()
+  const { full_name, description, language, size, pushed_at, archived } = repository
+  return (
+    <li className={styles.choice}>
+      <Checkbox
+        id={id}
+        checked={isChosen}
+        aria-describedby={`${id}-about`}
+        onChange={(event) => onChange(event.target.checked)}
+      />
+      <label htmlFor={id} className={styles.name}>
+        {repository.private ? <LockIcon /> : <RepoIcon />}
+        <span>{full_name}</span>
+        {repository.private && <Label variant="secondary">Private</Label>}
+        {archived && <Label variant="attention">Archived</Label>}
+      </label>
+      <p id={`${id}-about`} className={styles.about}>
+        {description && <span className={styles.description}>{description}</span>}
+        <span>
+          {language && `${language} · `}
+          {bytes(size * 1024)}
+          {pushed_at && (
+            <>
+              {' · pushed '}
+              <Moment at={pushed_at} />
+            </>
+          )}
+        </span>
+      </p>
+    </li>
+  )
+}
+
+/** However many match, all their names: page after page, while the button shows that it is at work. */
+function useAllMatching(
+  q: string,
+  chosen: ReadonlySet<string>,
+  onChange: (chosen: ReadonlySet<string>) => void,
+) {
+  const { api } = useSignedIn()
+  const [asking, setAsking] = useState<AbortController>()
+  const [trouble, setTrouble] = useState<Trouble>()
+  useEffect(() => () => asking?.abort(), [asking])
+  async function choose(): Promise<void> {
+    const stop = new AbortController()
+    setAsking(stop)
+    setTrouble(undefined)
+    try {
+      const names = await api.repositoryNames(q, stop.signal)
+      onChange(new Set([...chosen, ...names]))
+      announce(`${counted(names.length, 'repository', 'repositories')} chosen`)
+    } catch (error) {
+      if (!isAbort(error)) setTrouble(troubleOf(error))
+    } finally {
+      setAsking(undefined)
+    }
+  }
+  return { choose: () => void choose(), isLoading: asking !== undefined, trouble }
+}
+
+/** The value, once it has not changed for a little. */
+function useSettled(value: string, ms: number): string {
+  const [settled, setSettled] = useState(value)
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(value), ms)
+    return () => clearTimeout(timer)
+  }, [value, ms])
+  return settled
+}

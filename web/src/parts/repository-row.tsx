@@ -1,0 +1,112 @@
+import {
+  CheckIcon,
+  DotFillIcon,
+  DotIcon,
+  LockIcon,
+  type RepoIcon,
+  UnlockIcon,
+  XIcon,
+} from '@primer/octicons-react'
+import { Button, Label } from '@primer/react'
+import { useState } from 'react'
+import { bytes, percent } from '../quantities.ts'
+import { troubleOf } from '../trouble.ts'
+import type { Lock, RepositoryProgress } from '../wire.ts'
+import { Unseen } from './announcements.tsx'
+import { Bar } from './bar.tsx'
+import styles from './repository-row.module.css'
+
+type State = RepositoryProgress['state']
+
+const LOOKS: Record<
+  State,
+  { word: string; icon: typeof RepoIcon; tone: 'accent' | 'success' | 'danger' | 'neutral' }
+> = {
+  waiting: { word: 'Waiting', icon: DotIcon, tone: 'neutral' },
+  exporting: { word: 'Exporting', icon: DotFillIcon, tone: 'accent' },
+  carried: { word: 'Exported', icon: CheckIcon, tone: 'success' },
+  omitted: { word: 'Left out', icon: XIcon, tone: 'danger' },
+}
+
+interface RepositoryRowProps {
+  repository: RepositoryProgress
+  lock: Lock | undefined
+  onUnlock(fullName: string): Promise<void>
+}
+
+export function RepositoryRow({ repository, lock, onUnlock }: RepositoryRowProps) {
+  const { full_name, state, reason, reused } = repository
+  const { word, icon: Icon, tone } = LOOKS[state]
+  return (
+    <li className={styles.row} data-state={state}>
+      <span className={styles.icon}>
+        <Icon />
+        <Unseen>{word}:</Unseen>
+      </span>
+      <span className={styles.name}>
+        {full_name}
+        {reused && <Label variant="secondary">unchanged</Label>}
+        {lock && (
+          <Label variant="attention">
+            <LockIcon size={12} /> locked
+          </Label>
+        )}
+      </span>
+      <div className={styles.bar}>
+        <Bar label={`${full_name}: ${word}`} percent={donePercent(repository)} tone={tone} />
+      </div>
+      <span className={styles.size}>{sizeOf(repository)}</span>
+      {reason && <p className={styles.reason}>{reason}</p>}
+      {lock && <Unlock fullName={full_name} onUnlock={onUnlock} />}
+    </li>
+  )
+}
+
+function Unlock({
+  fullName,
+  onUnlock,
+}: {
+  fullName: string
+  onUnlock(name: string): Promise<void>
+}) {
+  const [isBusy, setBusy] = useState(false)
+  const [trouble, setTrouble] = useState('')
+  async function unlock(): Promise<void> {
+    setBusy(true)
+    try {
+      await onUnlock(fullName)
+    } catch (error) {
+      setTrouble(troubleOf(error).message)
+    } finally {
+      setBusy(false)
+    }
+  }
+  return (
+    <div className={styles.unlock}>
+      <Button
+        size="small"
+        leadingVisual={UnlockIcon}
+        loading={isBusy}
+        aria-label={`Unlock ${fullName}`}
+        onClick={() => void unlock()}
+      >
+        Unlock
+      </Button>
+      {trouble && <span role="alert">{trouble}</span>}
+    </div>
+  )
+}
+
+function donePercent({ state, bytes_done, bytes_expected }: RepositoryProgress): number | null {
+  if (state === 'carried' || state === 'omitted') return 100
+  if (state === 'waiting') return 0
+  return bytes_expected === null ? null : percent(bytes_done, bytes_expected)
+}
+
+function sizeOf({ state, bytes_done, bytes_expected }: RepositoryProgress): string {
+  if (state === 'carried') return bytes(bytes_done)
+  if (state === 'exporting' && bytes_expected !== null) {
+    return `${bytes(bytes_done)} of ${bytes(bytes_expected)}`
+  }
+  return state === 'waiting' ? 'waiting' : ''
+}

@@ -1,0 +1,71 @@
+import type { ReactNode } from 'react'
+import { bytes, counted, number } from '../quantities.ts'
+import type { ServiceState } from '../wire.ts'
+import { Moment } from './moment.tsx'
+import styles from './service-figures.module.css'
+
+export function ServiceFigures({ service }: { service: ServiceState }) {
+  const { migrations, queue, storage, locks, workers } = service
+  const alive = workers.filter((worker) => worker.alive)
+  const jobs = alive.reduce((sum, { running_jobs }) => sum + running_jobs, 0)
+  const places = alive.reduce((sum, { concurrency }) => sum + concurrency, 0)
+  return (
+    <dl className={styles.figures}>
+      <Figure
+        name="Running exports"
+        value={number(migrations.exporting)}
+        more={`${number(migrations.pending)} pending`}
+      />
+      <Figure
+        name="Queue"
+        value={counted(queue.jobs, 'job')}
+        more={
+          queue.oldest_at === null ? (
+            'nothing waits'
+          ) : (
+            <>
+              oldest from <Moment at={queue.oldest_at} />
+            </>
+          )
+        }
+      />
+      <Figure
+        name="Workers alive"
+        value={number(alive.length)}
+        more={`${number(jobs)} of ${number(places)} places busy`}
+        isBad={alive.length === 0}
+      />
+      <Figure
+        name="Storage used"
+        value={bytes(storage.segment_bytes + storage.archive_bytes)}
+        more={
+          storage.free_bytes === null
+            ? counted(storage.archives, 'archive')
+            : `${bytes(storage.free_bytes)} free`
+        }
+      />
+      <Figure
+        name="Locks held"
+        value={number(locks.held)}
+        more={locks.held === 0 ? 'every repository is open' : 'pushes are refused'}
+      />
+      <Figure
+        name="Exported so far"
+        value={number(migrations.exported)}
+        more={`${number(migrations.failed)} failed`}
+      />
+    </dl>
+  )
+}
+
+function Figure(props: { name: string; value: string; more: ReactNode; isBad?: boolean }) {
+  return (
+    <div className={styles.figure}>
+      <dt>{props.name}</dt>
+      <dd className={styles.value} data-bad={props.isBad ?? false}>
+        {props.value}
+      </dd>
+      <dd className={styles.more}>{props.more}</dd>
+    </div>
+  )
+}

@@ -1,0 +1,81 @@
+import { useCallback, useEffect, useRef, useState } from 'react'
+import { type Answer, type ReadOptions, UNCHANGED } from './api.ts'
+import { isAbort, type Trouble, troubleOf } from './trouble.ts'
+
+export interface Known<T> {
+  /** What was read last; it stays while something newer is awaited. */
+  answer: Answer<T> | undefined
+  /** Why the last read failed, if it did. */
+  trouble: Trouble | undefined
+  isLoading: boolean
+  again(): void
+}
+
+type Read<T> = (options: ReadOptions) => Promise<Answer<T> | typeof UNCHANGED>
+
+/** Reads, and reads again every so often with the validator of what is known, so that nothing is sent twice. */
+export function useAnswer<T>(
+  read: Read<T>,
+  key: string,
+  everyMs: number | ((data: T) => number | null) | null = null,
+): Known<T> {
+  const [state, setState] = useState<{
+    key: string
+    answer: Answer<T> | undefined
+    trouble: Trouble | undefined
+    isLoading: boolean
+  }>({ key, answer: undefined, trouble: undefined, isLoading: true })
+  const [turn, setTurn] = useState(0)
+  const latest = useRef({ read, everyMs })
+  latest.current = { read, everyMs }
+  const known = useRef<{ key: string; answer: Answer<T> } | null>(null)
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a turn asks the same again
+  useEffect(() => {
+    const stop = new AbortController()
+    let timer: ReturnType<typeof setTimeout> | undefined
+    if (known.current?.key !== key) known.current = null
+    setState((last) => ({
+      key,
+      answer: last.key === key ? last.answer : undefined,
+      trouble: undefined,
+      isLoading: true,
+    }))
+
+    async function ask(): Promise<void> {
+      const { read } = latest.current
+      try {
+        const etag = known.current?.answer.etag
+        const answer = await read({ signal: stop.signal, etag })
+        if (stop.signal.aborted) return
+        if (answer !== UNCHANGED) known.current = { key, answer }
+        const { answer: now } = known.current ?? {}
+        setState({ key, answer: now, trouble: undefined, isLoading: false })
+      } catch (error) {
+        if (stop.signal.aborted || isAbort(error)) return
+        const trouble = troubleOf(error)
+        setState({ key, answer: known.current?.answer, trouble, isLoading: false })
+      }
+      const pause = pauseOf(latest.current.everyMs, known.current?.answer.data)
+      if (pause !== null) timer = setTimeout(ask, pause)
+    }
+    void ask()
+    return () => {
+      stop.abort()
+      clearTimeout(timer)
+    }
+  }, [key, turn])
+
+  const again = useCallback(() => setTurn((n) => n + 1), [])
+  return { ...state, again }
+}
+
+function pauseOf<T>(
+  everyMs: number | ((data: T) => number | null) | null,
+  data: T | undefined,
+): number | null {
+  if (typeof everyMs !== 'function') return everyMs
+  return data === undefined ? RETRY_MS : everyMs(data)
+}
+
+const RETRY_MS = 5000

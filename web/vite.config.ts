@@ -1,0 +1,25 @@
+import react from '@vitejs/plugin-react'
+import { defineConfig } from 'vite'
+import { compressedVariants } from './compressed-variants.ts'
+
+/** `npx vite web` for work on the pages: calls of the API go on to a server that runs already. */
+const SERVER = process.env.GODWIT_BASE_URL ?? 'http://127.0.0.1:3000'
+
+export default defineConfig({
+  // Wherever the server is mounted, the page finds its parts beside it.
+  base: './',
+  plugins: [react(), compressedVariants()],
+  build: {
+    target: 'es2023',
+    // A data: address would need a hole in the content security policy.
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    chunkSizeWarningLimit: 700,
+    rolldownOptions: { checks: { moduleLevelDirective: false, pluginTimings: false } },
+  },
+  server: {
+    proxy: Object.fromEntries(
+      ['/user', '/archives', '/rate_limit', '/admin', '/docs'].map((path) => [path, SERVER]),
+    ),
+  },
+})

@@ -14,7 +14,7 @@ import { slowGit } from './support/slow-git.ts'
 const TELLING =
   /^(etag|link|location|retry-after|content-range|content-disposition|accept-ranges|x-github-.+|x-ratelimit-.+)$/
 
-const PAGES = ['/healthz', '/readyz', '/metrics', '/docs', '/openapi.json']
+const PAGES = ['/', '/healthz', '/readyz', '/metrics', '/docs', '/openapi.json']
 
 interface Asked {
   method?: string

@@ -149,7 +149,7 @@ test('the page shows every operation, needs nothing else, and allows nothing els
 const MEANT = [
   'no-ambiguous-paths #/paths/~1user~1{migration_id}~1repositories',
   'operation-2xx-response #/paths/~1user~1migrations~1{migration_id}~1archive/get/responses',
-  ...['openapi.json', 'docs', 'healthz', 'readyz', 'metrics'].map(
+  ...['', 'openapi.json', 'docs', 'healthz', 'readyz', 'metrics'].map(
     (page) => `operation-4xx-response #/paths/~1${page}/get/responses`,
   ),
 ]

@@ -1,8 +1,10 @@
 import { statfs } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
 import { createAuthenticator } from '../accounts/authenticator.ts'
 import type { Config } from '../config.ts'
 import type { Db } from '../db/connect.ts'
 import { archiveLinks } from '../http/archive-link.ts'
+import { readDashboard } from '../http/dashboard-files.ts'
 import { createServer } from '../http/server.ts'
 import { offsetTimestamps } from '../http/timestamps.ts'
 import { linkKey } from '../migrations/secret-store.ts'
@@ -14,6 +16,8 @@ import { repeatedly } from './repeatedly.ts'
 import { startExporter } from './run-exporter.ts'
 import { VERSION } from './version.ts'
 
+/** Beside the source, or beside what was compiled from it. */
+const BUILT_DASHBOARD = fileURLToPath(new URL('../../web/dist', import.meta.url))
 const NOTE_TOKEN_USE_EVERY_MS = 10_000
 
 export interface Service {
@@ -47,6 +51,7 @@ export async function startService(config: Config, logging: Log): Promise<Servic
     mediaType: config,
     rateLimit: { perHour: config.rateLimit, pool },
     trustedProxies: config.trustedProxies ?? [],
+    dashboard: await readDashboard(BUILT_DASHBOARD),
   })
   stack.defer(() => app.close())
   const address = await app.listen(config.listen)

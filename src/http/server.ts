@@ -9,6 +9,8 @@ import { NotFound } from '../migrations/refusals.ts'
 import { archiveDownload, type DownloadParts } from './archive-download.ts'
 import { authenticate } from './authenticate.ts'
 import { currentUser } from './current-user.ts'
+import { dashboard } from './dashboard.ts'
+import type { Dashboard } from './dashboard-files.ts'
 import { type DependencyParts, dependencies } from './dependencies.ts'
 import { describeApi } from './description/api-docs.ts'
 import { errorHandler } from './github-errors.ts'
@@ -40,6 +42,8 @@ export interface ServerParts extends PreflightParts, DownloadParts, DependencyPa
   rateLimit: RateLimitOptions
   /** Addresses or networks whose `x-forwarded-for` is believed. */
   trustedProxies: string[]
+  /** Undefined where it was not built. */
+  dashboard: Dashboard | undefined
 }
 
 declare module 'fastify' {
@@ -86,6 +90,7 @@ export function createServer(parts: ServerParts): FastifyInstance {
   metrics(app, parts, needed)
   health(app, needed)
   archiveDownload(app, parts)
+  dashboard(app, parts)
   manner.answerPreflights(app)
   // Twice: some clients put the prefix before every path of a host that is not the vendor's own.
   for (const prefix of ['', '/api/v3']) {

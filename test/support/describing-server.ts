@@ -22,7 +22,11 @@ export const rendering = {
 export const USUAL: MediaTypeOptions = { vendor: 'github', preview: 'required' }
 
 /** A server that can say what it is, and has nothing to do it with. */
-export function describingServer(t: TestContext, mediaType = USUAL): FastifyInstance {
+export function describingServer(
+  t: TestContext,
+  mediaType = USUAL,
+  more: Partial<ServerParts> = {},
+): FastifyInstance {
   const parts: Partial<ServerParts> = {
     rendering,
     mediaType,
@@ -30,6 +34,7 @@ export function describingServer(t: TestContext, mediaType = USUAL): FastifyInst
     log: pino({ level: 'silent' }),
     rateLimit: { perHour: 0, pool: undefined },
     trustedProxies: [],
+    ...more,
   }
   const app = createServer(parts as ServerParts)
   t.after(() => app.close())

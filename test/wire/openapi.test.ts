@@ -61,7 +61,7 @@ describe('GitHub’s description of its API', needsDescription(), () => {
   test('has what is asked beside the migrations', async (t) => {
     const description = await readDescription()
     const server = await serverUnderTest(t)
-    for (const path of ['/user', '/rate_limit']) {
+    for (const path of ['/', '/user', '/rate_limit']) {
       const answer = await server.ask('GET', path)
       assert.equal(answer.status, 200)
       assert.equal(description.complaint('GET', path, answer), undefined, path)

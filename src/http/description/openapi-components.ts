@@ -9,6 +9,7 @@ import {
 } from './progress-schema.ts'
 import { rateLimitSchema } from './rate-limit-schema.ts'
 import { extendedRepositorySchema, licenseSchema, repositorySchema } from './repository-schema.ts'
+import { rootSchema } from './root-schema.ts'
 import { currentUserSchema, userSchema } from './user-schema.ts'
 
 /** What operations refer to by name, so that each thing is said once. */
@@ -24,6 +25,7 @@ export const schemas = {
   user: userSchema,
   'current-user': currentUserSchema,
   'rate-limit': rateLimitSchema,
+  root: rootSchema,
   error: errorSchema,
   'validation-error': validationErrorSchema,
 }

@@ -20,6 +20,7 @@ import {
   requiresAuthentication,
   unparsableBody,
 } from '../refusals.ts'
+import { rootJson } from '../root-json.ts'
 
 const AT = Date.UTC(2026, 4, 4, 9, 30)
 
@@ -120,6 +121,7 @@ function valuesOf(rendering: Rendering) {
     forecast: forecastJson(forecast),
     'current-user': currentUserJson(alice, 1, addresses),
     'rate-limit': { resources: { core, search }, rate: core },
+    root: rootJson(addresses, 'github'),
     healthy: { status: 'ok' },
     waiting: { status: 'unavailable', waiting_for: ['catalogue'] },
     'bad-request': refusal(unparsableBody()),

@@ -1,4 +1,4 @@
-import { type JsonSchema, listOf, schemaNamed } from './json-schema.ts'
+import { type JsonSchema, listOf, schemaNamed, text } from './json-schema.ts'
 import type { headers, parameters, schemas } from './openapi-components.ts'
 import type { ExampleName } from './openapi-examples.ts'
 import type { RefusalName } from './openapi-refusals.ts'
@@ -63,6 +63,11 @@ export function json(description: string, { schema, example: shown, headers }: J
     ...(headers && withHeaders(...headers)),
     content: { 'application/json': { schema, examples: example(shown) } },
   }
+}
+
+/** The same answer as text of another type, for those who accept that. */
+export function alsoAs(type: string, answer: Answer): Answer {
+  return { ...answer, content: { ...answer.content, [type]: { schema: text } } }
 }
 
 export const one = (name: SchemaName): JsonSchema => schemaNamed(name)

@@ -1,5 +1,13 @@
 import { listOf, recordOf, text } from './json-schema.ts'
-import { json, type Operation, one, parameter, refusal, withHeaders } from './openapi-operation.ts'
+import {
+  alsoAs,
+  json,
+  type Operation,
+  one,
+  parameter,
+  refusal,
+  withHeaders,
+} from './openapi-operation.ts'
 
 export const getCurrentUser = {
   operationId: 'users/get-authenticated',
@@ -71,6 +79,23 @@ export const getMetrics = {
 
 const etag = withHeaders('etag')
 const known = { description: 'The caller has it already.', ...etag }
+
+export const getRoot = {
+  operationId: 'meta/root',
+  tags: ['Service'],
+  summary: 'See where everything is',
+  description:
+    'The dashboard for browsers, which name `text/html` first; addresses for all others.',
+  security: [],
+  parameters: [parameter('if-none-match')],
+  responses: {
+    200: alsoAs(
+      'text/html',
+      json('Addresses.', { schema: one('root'), example: 'root', headers: ['etag'] }),
+    ),
+    304: known,
+  },
+} satisfies Operation
 
 export const getDescription = {
   operationId: 'service/openapi',

@@ -1,6 +1,6 @@
 import { startBodySchema } from '../start-request.ts'
 import { text } from './json-schema.ts'
-import { type Answer, json, type Operation, one, parameter, refusal } from './openapi-operation.ts'
+import { alsoAs, json, type Operation, one, parameter, refusal } from './openapi-operation.ts'
 
 const notFound = refusal('not-found')
 const own = 'An extension of this server.'
@@ -97,7 +97,3 @@ export const forecastMigration = {
     422: refusal('invalid'),
   },
 } satisfies Operation
-
-function alsoAs(type: string, answer: Answer): Answer {
-  return { ...answer, content: { ...answer.content, [type]: { schema: text } } }
-}

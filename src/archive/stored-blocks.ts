@@ -28,7 +28,7 @@ export class StoredBlocks {
     return taken
   }
 
-  /** The blocks, which are the caller's to keep. The next byte begins anew. */
+  /** The blocks, good until the next byte is added, which begins anew. */
   finish({ final } = { final: false }): Buffer {
     const out = this.#out ?? Buffer.alloc(0)
     let at = 0
@@ -40,10 +40,7 @@ export class StoredBlocks {
       at += BLOCK_HEADER + length
     }
     this.length = 0
-    // A full buffer is given away; a part of one is copied, so that small segments need no new one each.
-    if (at < out.length) return Buffer.from(out.subarray(0, at))
-    this.#out = undefined
-    return out
+    return out.subarray(0, at)
   }
 }
 

@@ -49,8 +49,9 @@ export class EntrySizeWrong extends Error {
 const PIECE = 8 * STORED_BLOCK
 
 /**
- * Hands the deflated bytes of the entries to the sink, which must read them to the end. The segment is described only
- * after the sink has resolved, so what is described is as durable as the sink makes it.
+ * Hands the deflated bytes of the entries to the sink, which must read them to the end; a chunk is good until the next is
+ * asked for. The segment is described only after the sink has resolved, so what is described is as durable as the sink
+ * makes it.
  */
 export async function writeSegment(
   entries: AsyncIterable<SegmentEntry> | Iterable<SegmentEntry>,

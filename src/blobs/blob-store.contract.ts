@@ -49,6 +49,16 @@ function puttingAndOpening(check: Check): void {
     assert.equal(await text(await blobs.open('a')), 'one two')
   })
 
+  check('a chunk may be overwritten when the next is asked for', async (blobs) => {
+    const chunk = Buffer.alloc(3_000_000)
+    async function* overwriting() {
+      for (const letter of 'abcdefgh') yield chunk.fill(letter)
+    }
+    await blobs.put('a', overwriting())
+    const letters = (await read(blobs, 'a')).filter((_, at) => at % chunk.length === 12_345)
+    assert.equal(letters.toString(), 'abcdefgh')
+  })
+
   check('every kind of key', async (blobs) => {
     const keys = ['0', 'ab', 'a-', randomUUID(), 'z'.repeat(128)]
     for (const key of keys) await blobs.put(key, [Buffer.from(key)])

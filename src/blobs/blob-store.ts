@@ -55,6 +55,7 @@ export interface BlobStore {
   /**
    * Whole or absent at any moment, and durable once it resolves. Rejects with BlobExists when the key is taken, with
    * whatever the bytes threw, or when the signal aborts. A put that failed at its last step may have left the whole blob.
+   * A chunk of the bytes need only be good until the next is asked for.
    */
   put(key: string, bytes: Bytes, options?: Abortable): Promise<void>
   /**

@@ -1,8 +1,8 @@
-import { lstat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { BareRepository, ObjectFormat } from './examine.ts'
 import { readText } from './examine-text.ts'
 import type { Git } from './git.ts'
+import { lstat } from './prompt-files.ts'
 import { PATIENCE_WITH_INCLUDES_MS } from './repository-settings.ts'
 import { Refused } from './snapshot-troubles.ts'
 

@@ -1,7 +1,6 @@
-import { lstat, readdir, realpath, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { BareRepository } from './examine.ts'
-import { inLanes } from './snapshot-lanes.ts'
+import { entriesIn, lstat, statWithPlace } from './prompt-files.ts'
 import { Moved, Refused } from './snapshot-troubles.ts'
 import { codeOf } from './unreadable.ts'
 
@@ -37,7 +36,7 @@ export async function isBehindLinks(
   if (files.some(({ path, from }) => from !== join(dir, path))) return true
   const objects = join(dir, 'objects')
   if ((await lstat(objects)).isSymbolicLink()) return true
-  return (await readdir(objects, { withFileTypes: true })).some((entry) => entry.isSymbolicLink())
+  return (await entriesIn(objects)).some((entry) => entry.isSymbolicLink())
 }
 
 /** What is behind a link may be another's, and nothing tells which of these a repository may have. */
@@ -97,7 +96,7 @@ async function named(
   onLink: (path: string) => void = () => {},
 ): Promise<string[]> {
   try {
-    const entries = await readdir(join(repository.dir, folder), { withFileTypes: true })
+    const entries = await entriesIn(join(repository.dir, folder))
     const wanted = entries.filter(({ name }) => pattern.test(name))
     for (const entry of wanted) if (entry.isSymbolicLink()) onLink(`${folder}/${entry.name}`)
     return wanted.map(({ name }) => `${folder}/${name}`).sort()
@@ -109,19 +108,17 @@ async function named(
 
 async function withSizes(repository: BareRepository, paths: string[]): Promise<ObjectFile[]> {
   const files: ObjectFile[] = []
-  await inLanes(paths.entries(), async ([at, path]) => {
+  for (const path of paths) {
     const here = join(repository.dir, path)
     try {
-      const entry = await lstat(here)
       // A link to a symbolic link would lead nowhere from the scratch repository.
-      const from = entry.isSymbolicLink() ? await realpath(here) : here
-      const file = from === here ? entry : await stat(from)
-      if (!file.isFile()) throw new Refused(repository.name, `${path} is not a file`)
-      files[at] = { path, size: file.size, from }
+      const { place: from, stats } = await statWithPlace(here)
+      if (!stats.isFile()) throw new Refused(repository.name, `${path} is not a file`)
+      files.push({ path, size: stats.size, from })
     } catch (error) {
       if (codeOf(error) === 'ENOENT') throw new Moved(`${path} went away`, { cause: error })
       throw error
     }
-  })
+  }
   return files
 }

@@ -1,7 +1,6 @@
-import { readdir, readlink } from 'node:fs/promises'
 import type { BareRepository } from './examine.ts'
 import { readText } from './examine-text.ts'
-import { inLanes } from './snapshot-lanes.ts'
+import { byteEntriesIn, linkTarget } from './prompt-files.ts'
 import { Damaged, Refused } from './snapshot-troubles.ts'
 import { codeOf } from './unreadable.ts'
 
@@ -43,31 +42,29 @@ export function readable(name: string): string {
 
 async function readLoose(repository: BareRepository): Promise<Map<string, Pointer>> {
   const loose = new Map<string, Pointer>()
-  await inLanes(await looseFiles(repository), async ([name, maybeLink]) => {
+  for (const [name, maybeLink] of await looseFiles(repository)) {
     const pointer = await unlessGone(readPointer(repository, name, maybeLink))
     if (pointer) loose.set(name, pointer)
-  })
+  }
   return loose
 }
 
 async function looseFiles(repository: BareRepository) {
   const files: [name: string, maybeLink: boolean][] = []
-  for (let folders = ['refs'], deeper: string[] = []; folders.length > 0; folders = deeper) {
-    deeper = []
-    await inLanes(folders, async (folder) => {
-      for (const entry of await inFolder(repository, folder)) {
-        const name = `${folder}/${entry.name.toString('latin1')}`
-        if (entry.isDirectory()) deeper.push(name)
-        else if (isRefName(name)) files.push([name, entry.isSymbolicLink()])
-      }
-    })
+  const folders = ['refs']
+  for (const folder of folders) {
+    for (const entry of await inFolder(repository, folder)) {
+      const name = `${folder}/${entry.name.toString('latin1')}`
+      if (entry.isDirectory()) folders.push(name)
+      else if (isRefName(name)) files.push([name, entry.isSymbolicLink()])
+    }
   }
   return files
 }
 
 async function inFolder(repository: BareRepository, folder: string) {
   const path = pathOf(repository, folder)
-  return (await unlessGone(readdir(path, { withFileTypes: true, encoding: 'buffer' }))) ?? []
+  return (await unlessGone(byteEntriesIn(path))) ?? []
 }
 
 async function readPacked(repository: BareRepository): Promise<Map<string, Pointer>> {
@@ -104,7 +101,7 @@ async function readPointer(
 /** Before 2006 git wrote symbolic refs as symbolic links, and still reads them. */
 async function symbolicLink(repository: BareRepository, name: string): Promise<string | undefined> {
   try {
-    const target = await readlink(pathOf(repository, name), 'latin1')
+    const target = await linkTarget(pathOf(repository, name))
     if (isRefName(target)) return target
   } catch (error) {
     if (codeOf(error) === 'EINVAL') return undefined

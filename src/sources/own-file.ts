@@ -1,35 +1,55 @@
-import { constants } from 'node:fs'
-import { type FileHandle, open } from 'node:fs/promises'
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  openSync,
+  readFileSync,
+  readSync,
+  type Stats,
+} from 'node:fs'
+import { promptly } from './prompt-files.ts'
+import { codeOf } from './unreadable.ts'
+
+/** The beginning of it. */
+export const readSmallFile = promptly(
+  (path: string, limit: number): Buffer =>
+    withOwnFile(path, (file) => {
+      const buffer = Buffer.alloc(limit)
+      return buffer.subarray(0, readSync(file, buffer, 0, limit, 0))
+    }),
+)
+
+/** All of it; one that is larger than it should be is refused (EFBIG) rather than read into memory. */
+export const readOwnFile = promptly(
+  (path: Buffer, largest: number): Buffer =>
+    withOwnFile(path, (file, { size }) => {
+      if (size > largest) throw refusal('EFBIG', `${size} bytes`)
+      return readFileSync(file)
+    }),
+)
 
 /**
  * Files inside a repository. Links are refused (ELOOP), or a repository could show any file of this machine; so is what is
  * no file, or a pipe could hold us for ever.
  */
-async function openOwnFile(path: string | Buffer): Promise<FileHandle> {
-  const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
-  const file = await open(path, flags).catch((error: NodeJS.ErrnoException) => {
+function withOwnFile<T>(path: string | Buffer, use: (file: number, stats: Stats) => T): T {
+  const file = openOwn(path)
+  try {
+    const stats = fstatSync(file)
+    if (stats.isFile()) return use(file, stats)
+    throw stats.isDirectory() ? refusal('EISDIR', 'a directory') : refusal('ELOOP', 'not a file')
+  } finally {
+    closeSync(file)
+  }
+}
+
+function openOwn(path: string | Buffer): number {
+  try {
+    return openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+  } catch (error) {
     // A socket cannot be opened at all.
-    throw error.code === 'ENXIO' ? refusal('ELOOP', 'not a file') : error
-  })
-  const stats = await file.stat()
-  if (stats.isFile()) return file
-  await file.close()
-  throw stats.isDirectory() ? refusal('EISDIR', 'a directory') : refusal('ELOOP', 'not a file')
-}
-
-/** The beginning of it. */
-export async function readSmallFile(path: string, limit: number): Promise<Buffer> {
-  await using file = await openOwnFile(path)
-  const { buffer, bytesRead } = await file.read(Buffer.alloc(limit), 0, limit, 0)
-  return buffer.subarray(0, bytesRead)
-}
-
-/** All of it; one that is larger than it should be is refused (EFBIG) rather than read into memory. */
-export async function readOwnFile(path: string | Buffer, largest: number): Promise<Buffer> {
-  await using file = await openOwnFile(path)
-  const { size } = await file.stat()
-  if (size > largest) throw refusal('EFBIG', `${size} bytes`)
-  return file.readFile()
+    throw codeOf(error) === 'ENXIO' ? refusal('ELOOP', 'not a file') : error
+  }
 }
 
 function refusal(code: string, message: string): Error {

@@ -147,7 +147,8 @@ async function* lfs(repository: ScratchRepository, file: CarriedFile): AsyncGene
 async function* whole(repository: ScratchRepository, file: CarriedFile): AsyncGenerator<Buffer> {
   if (file.size <= SMALL) return yield await readWhole(repository, file)
   await using handle = await open(join(repository.dir, file.path), READ_OWN)
-  const chunk = Buffer.allocUnsafeSlow(CHUNK)
+  using room = roomForChunk()
+  const { chunk } = room
   let left = file.size
   for (;;) {
     const { bytesRead } = await handle.read(chunk)
@@ -156,6 +157,14 @@ async function* whole(repository: ScratchRepository, file: CarriedFile): AsyncGe
     yield chunk.subarray(0, bytesRead)
   }
   if (left !== 0) throw damaged(repository, file, SIZE_CHANGED)
+}
+
+/** Rooms of files that are read, for those to come: new ones for each would keep the garbage collector busy. */
+const spare: Buffer[] = []
+
+function roomForChunk(): Disposable & { chunk: Buffer } {
+  const chunk = spare.pop() ?? Buffer.allocUnsafeSlow(CHUNK)
+  return { chunk, [Symbol.dispose]: () => spare.push(chunk) }
 }
 
 async function readWhole(repository: ScratchRepository, file: CarriedFile): Promise<Buffer> {

@@ -59,7 +59,7 @@ function* foldersOf(path: string): Generator<SegmentEntry> {
 
 export async function collect(bytes: Bytes): Promise<Buffer> {
   const chunks: Uint8Array[] = []
-  for await (const chunk of bytes) chunks.push(chunk)
+  for await (const chunk of bytes) chunks.push(Buffer.from(chunk))
   return Buffer.concat(chunks)
 }
 

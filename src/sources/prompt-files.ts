@@ -1,0 +1,52 @@
+import {
+  type Dirent,
+  lstatSync,
+  readdirSync,
+  readlinkSync,
+  realpathSync,
+  type Stats,
+  statSync,
+} from 'node:fs'
+import { setImmediate as othersTurn } from 'node:timers/promises'
+
+const LONGEST_TURN_MS = 4
+
+let turnBegan = 0
+
+/**
+ * To look at a repository is to ask for many small things that the system has at hand: it answers in a few microseconds,
+ * and the way through the thread pool and back would take ten times as long. So what is made with this asks at once, and
+ * lets others of its thread have a turn every few milliseconds, however much there is to look at.
+ */
+export function promptly<A extends unknown[], T>(
+  ask: (...about: A) => T,
+): (...about: A) => Promise<T> {
+  return async (...about) => {
+    if (performance.now() - turnBegan > LONGEST_TURN_MS) {
+      await othersTurn()
+      turnBegan = performance.now()
+    }
+    return ask(...about)
+  }
+}
+
+export const lstat = promptly((path: string): Stats => lstatSync(path))
+
+export const entriesIn = promptly((folder: string): Dirent[] =>
+  readdirSync(folder, { withFileTypes: true }),
+)
+
+export const byteEntriesIn = promptly((folder: Buffer): Dirent<Buffer>[] =>
+  readdirSync(folder, { withFileTypes: true, encoding: 'buffer' }),
+)
+
+/** As a byte string. */
+export const linkTarget = promptly((path: Buffer): string => readlinkSync(path, 'latin1'))
+
+/** A file, or the one that a link leads to, with its place. */
+export const statWithPlace = promptly((path: string): { place: string; stats: Stats } => {
+  const stats = lstatSync(path)
+  if (!stats.isSymbolicLink()) return { place: path, stats }
+  const place = realpathSync(path)
+  return { place, stats: statSync(place) }
+})

@@ -12,6 +12,7 @@ import { verifyCommand } from './commands/verify.ts'
 import { workCommand } from './commands/work.ts'
 import { ConfigMistakes, describeConfig } from './config.ts'
 import { DataDirectoryInUse } from './db/data-directory-lock.ts'
+import { DatabaseDamaged } from './db/sqlite-damage.ts'
 import { SchemaTooNew } from './db/upgrade.ts'
 
 const program = new Command('godwit')
@@ -48,7 +49,7 @@ function report(error: unknown): number {
     for (const mistake of error.mistakes) process.stderr.write(`godwit: ${mistake}\n`)
     return MISUSED
   }
-  const isPlain = [UserMistake, DataDirectoryInUse, SchemaTooNew].some(
+  const isPlain = [UserMistake, DataDirectoryInUse, DatabaseDamaged, SchemaTooNew].some(
     (kind) => error instanceof kind,
   )
   process.stderr.write(`godwit: ${isPlain ? (error as Error).message : (error as Error).stack}\n`)

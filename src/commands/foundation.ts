@@ -1,14 +1,16 @@
 import type { BlobStore } from '../blobs/blob-store.ts'
 import { type BlobOperation, watchErrors } from '../blobs/watch-errors.ts'
 import type { Config } from '../config.ts'
-import type { Database, Db } from '../db/connect.ts'
+import { type Database, type Db, sqliteFile } from '../db/connect.ts'
 import { lockDataDirectory } from '../db/data-directory-lock.ts'
+import { primaryCode, refuseDamaged } from '../db/sqlite-damage.ts'
 import { embeddedQueue } from '../queue/embedded.ts'
 import type { Queue } from '../queue/queue.ts'
 import { type Addresses, addressesFrom } from '../repositories/addresses.ts'
 import { syncCatalogue } from '../repositories/sync.ts'
 import type { Source } from '../sources/source.ts'
 import { countBlobErrors } from './blob-errors.ts'
+import { UserMistake } from './command-line.ts'
 import { type ExportPlaces, exportPlaces, openBlobs, openSource } from './export-places.ts'
 import type { Log } from './log.ts'
 import { openDatabase, requireGit } from './parts.ts'
@@ -35,15 +37,14 @@ export interface Foundation extends Pick<Database, 'db' | 'pool'> {
 /** Laid from the ground up; the stack takes it down in reverse. */
 export async function layFoundation(
   config: Config,
-  { log }: Log,
+  logging: Log,
   stack: AsyncDisposableStack,
 ): Promise<Foundation> {
+  const { log } = logging
   const isAlone = config.databaseUrl === undefined
-  if (isAlone) stack.defer(lockDataDirectory(config.data))
-  const { db, pool, close } = await openDatabase(config, (err) =>
-    log.warn({ err }, 'lost a connection'),
-  )
-  stack.defer(close)
+  const { db, pool } = await openData(config, logging, stack).catch((error: unknown) => {
+    throw asDataTrouble(error, config.data)
+  })
   const { repositories } = config
   const places = exportPlaces(config, repositories ?? '')
   if (repositories !== undefined) await requireGit(places.git)
@@ -65,6 +66,42 @@ export async function layFoundation(
   stack.defer(catalogue.stop)
   return { ...foundation, isCatalogueRead: catalogue.isRead }
 }
+
+/** The database; where it is a file, nobody else's and whole. */
+async function openData(
+  config: Config,
+  { log, close: closeLog }: Log,
+  stack: AsyncDisposableStack,
+): Promise<Database> {
+  if (config.databaseUrl === undefined) {
+    stack.defer(lockDataDirectory(config.data))
+    refuseDamaged(sqliteFile(config.data))
+  }
+  const database = await openDatabase(config, {
+    onIdleError: (err) => log.warn({ err }, 'lost a connection'),
+    onDamage(err) {
+      log.fatal({ err }, 'the database is damaged; stopped, so that nothing more is written')
+      closeLog()
+      process.exit(1)
+    },
+  })
+  stack.defer(database.close)
+  return database
+}
+
+/** SQLite: read-only, input/output, full, cannot open. */
+const OF_THE_DISK = new Set([8, 10, 13, 14])
+
+/** What the disk or its permissions refuse, an operator can mend: in a line, without where in the code it was noticed. */
+function asDataTrouble(error: unknown, data: string): unknown {
+  const isOfDisk = error instanceof Error && ('syscall' in error || isOfSqlite(error))
+  if (!isOfDisk) return error
+  return new UserMistake(`cannot work in the data directory ${data}: ${error.message}`, {
+    cause: error,
+  })
+}
+
+const isOfSqlite = (error: unknown): boolean => OF_THE_DISK.has(primaryCode(error) ?? 0)
 
 /** The embedded queue is a table of ours; processes that share a PostgreSQL share pg-boss on it. */
 async function openQueue(

@@ -1,5 +1,5 @@
 import type { Config } from '../config.ts'
-import { connect, type Database } from '../db/connect.ts'
+import { connect, type Database, type DatabaseOptions } from '../db/connect.ts'
 import { upgradeSchema } from '../db/upgrade.ts'
 import { createGit, type GitOptions } from '../sources/git.ts'
 import { GitFailed } from '../sources/git-end.ts'
@@ -9,13 +9,9 @@ import { UserMistake } from './command-line.ts'
 /** The database of this configuration, brought to this binary's schema. */
 export async function openDatabase(
   { data, databaseUrl }: Config,
-  onIdleError?: (error: Error) => void,
+  listeners: Pick<DatabaseOptions, 'onIdleError' | 'onDamage'> = {},
 ): Promise<Database> {
-  const database = await connect({
-    dataDirectory: data,
-    databaseUrl,
-    ...(onIdleError && { onIdleError }),
-  })
+  const database = await connect({ dataDirectory: data, databaseUrl, ...listeners })
   try {
     await upgradeSchema(database)
   } catch (error) {

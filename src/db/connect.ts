@@ -22,19 +22,23 @@ export interface DatabaseOptions {
   databaseUrl: string | undefined
   /** Told of connections that broke while idle; the pool replaces them by itself. */
   onIdleError?: (error: Error) => void
+  /** Told when the embedded database's file turns out to be damaged. */
+  onDamage?: (damage: Error) => void
 }
 
 export async function connect(options: DatabaseOptions): Promise<Database> {
-  const { dataDirectory, databaseUrl, onIdleError } = options
-  if (databaseUrl === undefined) return connectSqlite(dataDirectory)
+  const { databaseUrl, onIdleError } = options
+  if (databaseUrl === undefined) return connectSqlite(options)
   // Loaded only here: most never need it.
   const { connectPostgres } = await import('./postgres.ts')
   return connectPostgres(databaseUrl, onIdleError)
 }
 
-function connectSqlite(dataDirectory: string): Database {
+export const sqliteFile = (dataDirectory: string): string => join(dataDirectory, 'godwit.sqlite')
+
+function connectSqlite({ dataDirectory, onDamage }: DatabaseOptions): Database {
   mkdirSync(dataDirectory, { recursive: true, mode: 0o700 })
-  const db = new Kysely<Tables>({ dialect: sqliteDialect(join(dataDirectory, 'godwit.sqlite')) })
+  const db = new Kysely<Tables>({ dialect: sqliteDialect(sqliteFile(dataDirectory), onDamage) })
   return { db, engine: 'sqlite', close: () => db.destroy() }
 }
 

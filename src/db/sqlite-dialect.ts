@@ -10,19 +10,22 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from 'kysely'
+import { DatabaseDamaged, isDamage, primaryCode } from './sqlite-damage.ts'
 
 const BUSY = 5
 const LONGEST_WAIT_MS = 30_000
 const STATEMENTS_KEPT = 400
 
+type OnDamage = (damage: DatabaseDamaged) => void
+
 /**
  * Kysely on Node's own SQLite. Two handles on one file: every write and every transaction goes through the first, one
  * after the other; plain reads go through the second and so never wait behind an open transaction.
  */
-export function sqliteDialect(path: string): Dialect {
+export function sqliteDialect(path: string, onDamage?: OnDamage): Dialect {
   return {
     createAdapter: () => new Adapter(),
-    createDriver: () => new SqliteDriver(path),
+    createDriver: () => new SqliteDriver(path, onDamage),
     createIntrospector: (db) => new SqliteIntrospector(db),
     createQueryCompiler: () => new SqliteQueryCompiler(),
   }
@@ -39,17 +42,19 @@ class Adapter extends SqliteAdapter {
 
 class SqliteDriver implements Driver {
   readonly #path: string
+  readonly #onDamage: OnDamage | undefined
   #reader!: Handle
   #writer!: Handle
   #turn: Promise<void> = Promise.resolve()
 
-  constructor(path: string) {
+  constructor(path: string, onDamage: OnDamage | undefined) {
     this.#path = path
+    this.#onDamage = onDamage
   }
 
   async init(): Promise<void> {
-    this.#writer = await Handle.open(this.#path)
-    this.#reader = await Handle.open(this.#path)
+    this.#writer = await Handle.open(this.#path, this.#onDamage)
+    this.#reader = await Handle.open(this.#path, this.#onDamage)
   }
 
   async acquireConnection(): Promise<SqliteConnection> {
@@ -113,10 +118,12 @@ class SqliteConnection implements DatabaseConnection {
 
   async end(how: 'commit' | 'rollback'): Promise<void> {
     try {
-      await this.#writer.execute(CompiledQuery.raw(how))
+      // A full disk makes SQLite roll back by itself.
+      if (how === 'rollback') this.#writer.abandon()
+      else await this.#writer.execute(CompiledQuery.raw(how))
     } catch (error) {
-      // A commit that failed leaves the transaction open, and the next writer must not inherit it.
-      if (how === 'commit') this.#writer.abandon()
+      // A commit that failed may leave the transaction open, and the next writer must not inherit it.
+      this.#writer.abandon()
       throw error
     } finally {
       this.#letGo?.()
@@ -145,14 +152,20 @@ class SqliteConnection implements DatabaseConnection {
 class Handle {
   readonly #db: DatabaseSync
   readonly #statements = new Map<string, StatementSync>()
+  readonly #damaged: (error: unknown) => DatabaseDamaged
 
-  private constructor(db: DatabaseSync) {
+  private constructor(db: DatabaseSync, damaged: (error: unknown) => DatabaseDamaged) {
     this.#db = db
+    this.#damaged = damaged
   }
 
-  static async open(path: string): Promise<Handle> {
+  static async open(path: string, onDamage: OnDamage | undefined): Promise<Handle> {
     // No busy timeout: SQLite would sleep on the only thread. Waiting is done here, between tries.
-    const handle = new Handle(new DatabaseSync(path, { timeout: 0 }))
+    const handle = new Handle(new DatabaseSync(path, { timeout: 0 }), (cause) => {
+      const damage = new DatabaseDamaged(path, cause)
+      onDamage?.(damage)
+      return damage
+    })
     await handle.#patiently(() => handle.#db.exec('pragma journal_mode = wal'))
     handle.#db.exec('pragma synchronous = full; pragma foreign_keys = on')
     return handle
@@ -196,19 +209,17 @@ class Handle {
   }
 
   async #patiently<T>(act: () => T): Promise<T> {
-    const deadline = Date.now() + LONGEST_WAIT_MS
+    const deadline = performance.now() + LONGEST_WAIT_MS
     for (let pause = 1; ; pause = Math.min(pause * 2, 50)) {
       try {
         return act()
       } catch (error) {
-        if (!isBusy(error) || Date.now() > deadline) throw error
+        if (isDamage(error)) throw this.#damaged(error)
+        if (!isBusy(error) || performance.now() > deadline) throw error
         await sleep(pause)
       }
     }
   }
 }
 
-function isBusy(error: unknown): boolean {
-  const code = (error as { errcode?: number }).errcode
-  return code !== undefined && (code & 0xff) === BUSY
-}
+const isBusy = (error: unknown): boolean => primaryCode(error) === BUSY

@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import {
+  closeSync,
+  copyFileSync,
+  existsSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { type TestContext, test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
+import { manyRepositories } from '../support/cluster-story.ts'
+import { refStateOf } from '../support/export-proof.ts'
+import { type ExportStory, exportStory, until } from '../support/export-story.ts'
+import { inForm, seed, tried } from '../support/fire.ts'
+import { temporaryDirectory } from '../support/odd-repositories.ts'
+import { randomNumbers } from '../support/random-numbers.ts'
+import { assertUnharmed, nothingAcknowledged } from '../support/unharmed.ts'
+
+const TIMES = inForm({ short: 2, long: 12 })
+
+async function storyOfMany(t: TestContext) {
+  let names: string[] = []
+  const story = await exportStory(t, {
+    repositories: async (host) => {
+      names = await manyRepositories(host, 6)
+    },
+    flags: ['--rate-limit', '0', '--unfinished-migrations', '1000'],
+  })
+  const states = () =>
+    Object.fromEntries(names.map((name) => [name, refStateOf(story.host.path(name))]))
+  return { ...story, names, states, file: join(story.service.data, 'godwit.sqlite') }
+}
+
+test('while another process writes to the database, reads go on and writes wait', async (t) => {
+  const { names, file, states, ...story } = await storyOfMany(t)
+  const acknowledged = nothingAcknowledged()
+  for (let round = 0; round < TIMES; round++) {
+    using other = new DatabaseSync(file)
+    other.exec('begin immediate')
+    let isStarted = false
+    const starting = story.start(names).then((id) => {
+      isStarted = true
+      acknowledged.started.set(id, states())
+      return id
+    })
+    await pause(1000)
+    assert.equal((await story.call('/user/migrations')).status, 200)
+    assert.equal(isStarted, false)
+    other.exec('rollback')
+    await story.untilEnded(await starting)
+  }
+  await assertUnharmed(story, acknowledged)
+  tried(t, 'database held by another process', TIMES, 'reads go on, writes wait and are done')
+})
+
+test('a damaged database is refused at the start, and not a byte of it is changed', async (t) => {
+  t.diagnostic(`seed ${seed}`)
+  const random = randomNumbers(seed)
+  const { names, file, states, ...story } = await storyOfMany(t)
+  const acknowledged = nothingAcknowledged()
+  const id = await story.start(names)
+  acknowledged.started.set(id, states())
+  await story.untilEnded(id)
+  await story.service.kill('SIGTERM')
+  const backup = join(temporaryDirectory(t), 'backup.sqlite')
+  copyFileSync(file, backup)
+  for (let round = 0; round < TIMES; round++) {
+    // The first pages are in use for certain: the header, the schema, the roots of tables.
+    const at = round % 2 === 0 ? 0 : 4096 + Math.floor(random() * 3) * 4096
+    scribble(file, at, 200)
+    const before = digestsOf(file)
+    await assert.rejects(story.service.restart(), /\ngodwit: the database .* is damaged \(/)
+    assert.deepEqual(digestsOf(file), before)
+    await assert.rejects(story.service.godwit('verify', 'x'), /ENOENT/, 'other commands work')
+    copyFileSync(backup, file)
+    for (const rest of ['-wal', '-shm']) rmSync(`${file}${rest}`, { force: true })
+  }
+  await story.service.restart()
+  await assertUnharmed(story, acknowledged)
+  tried(t, 'damaged database at the start', TIMES, 'refused in a line, nothing overwritten')
+})
+
+test('a database that is damaged while it is used stops the service, and it stays stopped', async (t) => {
+  const { names, file, ...story } = await storyOfMany(t)
+  const id = await story.start(names)
+  await story.untilEnded(id)
+  emptyLog(file)
+  scribble(file, 4096, statSync(file).size - 4096)
+  await until('it has noticed', () => isStopped(story, names))
+  assert.match(story.service.log(), /"level":60.*the database is damaged; stopped/)
+  const before = digestsOf(file)
+  await assert.rejects(story.service.restart(), /\ngodwit: the database .* is damaged \(/)
+  assert.deepEqual(digestsOf(file), before)
+  tried(t, 'database damaged while it is used', 1, 'stopped; refused at the next start')
+})
+
+async function isStopped({ call }: ExportStory, names: readonly string[]): Promise<boolean> {
+  const body = JSON.stringify({ repositories: names })
+  const asked = [call('/user/migrations', { method: 'POST', body }), call('/user/migrations')]
+  const answers = await Promise.allSettled(asked)
+  return answers.some(({ status }) => status === 'rejected')
+}
+
+/** So that what is read next comes from the file itself. */
+function emptyLog(file: string): void {
+  using other = new DatabaseSync(file)
+  other.exec('pragma wal_checkpoint(truncate)')
+}
+
+function scribble(file: string, at: number, length: number): void {
+  const open = openSync(file, 'r+')
+  writeSync(open, Buffer.alloc(length, 0xa5), 0, length, at)
+  closeSync(open)
+}
+
+function digestsOf(file: string): string[] {
+  return [file, `${file}-wal`]
+    .filter((path) => existsSync(path) && statSync(path).size > 0)
+    .map((path) => createHash('sha256').update(readFileSync(path)).digest('hex'))
+}

@@ -1,0 +1,151 @@
+import assert from 'node:assert/strict'
+import { createWriteStream } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import type { ReadableStream } from 'node:stream/web'
+import { type TestContext, test } from 'node:test'
+import { rowsOf } from '../support/export-leftovers.ts'
+import { refStateOf } from '../support/export-proof.ts'
+import { largePack } from '../support/export-sources.ts'
+import { exportStory, until } from '../support/export-story.ts'
+import { inForm, tried } from '../support/fire.ts'
+import { temporaryDirectory } from '../support/odd-repositories.ts'
+import { needsMount, smallDisk } from '../support/small-disk.ts'
+import { assertUnharmed, nothingAcknowledged } from '../support/unharmed.ts'
+
+const TIMES = inForm({ short: 1, long: 8 })
+const MEGABYTE = 1024 * 1024
+const NAMES = ['alice/large', 'alice/small']
+
+/** A service whose data is on a disk of its own. */
+async function storyOnDisk(t: TestContext) {
+  const disk = smallDisk(t, 96)
+  const story = await exportStory(t, {
+    async repositories(host) {
+      await largePack(host.path('alice/large'), 20)
+      await host.repository('alice/small', { files: { a: '1' } })
+    },
+    data: disk.path,
+    flags: ['--rate-limit', '0', '--unfinished-migrations', '1000', '--segment-ttl', '1s'],
+  })
+  let round = 0
+  return {
+    ...story,
+    disk,
+    states: () =>
+      Object.fromEntries(NAMES.map((name) => [name, refStateOf(story.host.path(name))])),
+    async renew() {
+      for (const name of NAMES) await story.host.commit(story.host.path(name), { b: `${++round}` })
+    },
+  }
+}
+
+test(
+  'a disk that fills up during an export: it goes on when there is room',
+  needsMount,
+  async (t) => {
+    const story = await storyOnDisk(t)
+    const acknowledged = nothingAcknowledged()
+    for (let round = 0; round < TIMES; round++) {
+      await story.renew()
+      // Room for the database, and for half of the large one.
+      story.disk.fill((4 + (round % 8)) * MEGABYTE)
+      const failures = () => story.service.log().split('a job failed').length
+      const before = failures()
+      const id = await story.start(NAMES, { lock_repositories: round % 2 === 0 })
+      acknowledged.started.set(id, story.states())
+      await until('the disk was too small', () => failures() > before)
+      story.disk.free()
+      assert.equal((await story.untilEnded(id)).state, 'exported')
+      for (const name of round % 2 === 0 ? ['large', 'small'] : [])
+        await story.call(`/user/migrations/${id}/repos/${name}/lock`, { method: 'DELETE' })
+      if (round < TIMES - 1) {
+        await story.call(`/user/migrations/${id}/archive`, { method: 'DELETE' })
+        acknowledged.deleted.add(id)
+      }
+    }
+    await assertUnharmed(story, acknowledged)
+    tried(t, 'disk full during an export', TIMES, 'exported once there is room')
+  },
+)
+
+test(
+  'a disk without any room takes nothing on, gives out what it has, and loses nothing',
+  needsMount,
+  async (t) => {
+    const story = await storyOnDisk(t)
+    const { disk, service, call } = story
+    const acknowledged = nothingAcknowledged()
+    const archived = await story.start(NAMES)
+    acknowledged.started.set(archived, story.states())
+    assert.equal((await story.untilEnded(archived)).state, 'exported')
+    let refused = 0
+    let downloads = 0
+    for (let round = 0; round < TIMES; round++) {
+      disk.fill()
+      const body = JSON.stringify({ repositories: ['alice/small'], exclude: ['repositories'] })
+      // What the database already holds on disk takes a few more rows.
+      for (let status = 201; status === 201; ) {
+        const answer = await call('/user/migrations', { method: 'POST', body })
+        status = answer.status
+        if (status === 201)
+          acknowledged.started.set(((await answer.json()) as { id: number }).id, undefined)
+        else assert.deepEqual([status, answer.headers.get('retry-after')], [503, '10'])
+      }
+      refused++
+      assert.equal((await call(`/user/migrations/${archived}`)).status, 200)
+      const elsewhere = join(temporaryDirectory(t), 'archive.tar.gz')
+      const answer = await fetch(await story.link(archived))
+      await pipeline(Readable.fromWeb(answer.body as ReadableStream), createWriteStream(elsewhere))
+      await service.godwit('verify', elsewhere)
+      await rm(elsewhere)
+      downloads++
+      disk.free()
+      await until('it takes on work again', async () => {
+        const answer = await call('/user/migrations', { method: 'POST', body })
+        if (answer.status === 201)
+          acknowledged.started.set(((await answer.json()) as { id: number }).id, undefined)
+        return answer.status === 201
+      })
+    }
+    const known = rowsOf<{ id: number }>(service, 'select id from migrations').map(({ id }) => id)
+    assert.deepEqual(
+      known.sort(),
+      [...acknowledged.started.keys()].sort(),
+      'what was refused was not done',
+    )
+    await assertUnharmed(story, acknowledged)
+    tried(t, 'disk full during a commit', refused, 'answered 503, nothing written')
+    tried(t, 'disk full during a download', downloads, 'whole')
+  },
+)
+
+test(
+  'a data directory that cannot be written is refused in a line, and is as it was',
+  needsMount,
+  async (t) => {
+    const story = await storyOnDisk(t)
+    const { disk, service } = story
+    const acknowledged = nothingAcknowledged()
+    const id = await story.start(NAMES)
+    acknowledged.started.set(id, story.states())
+    await story.untilEnded(id)
+    for (let round = 0; round < TIMES; round++) {
+      await service.kill(round % 2 === 0 ? 'SIGTERM' : 'SIGKILL')
+      disk.setReadOnly(true)
+      await assert.rejects(service.restart(), (error: Error) => {
+        assert.match(
+          error.message.trimEnd().split('\n').at(-1)!,
+          /^godwit: cannot work in the data directory/,
+        )
+        return true
+      })
+      disk.setReadOnly(false)
+      await service.restart()
+    }
+    await assertUnharmed(story, acknowledged)
+    tried(t, 'read-only data directory', TIMES, 'refused in a line')
+  },
+)

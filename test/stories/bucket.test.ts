@@ -1,25 +1,20 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
-import { type Cluster, type Member, startCluster } from '../support/cluster.ts'
-import { manyRepositories, post, untilEnded, verifyArchive } from '../support/cluster-story.ts'
+import { startCluster } from '../support/cluster.ts'
+import {
+  archiveLink,
+  manyRepositories,
+  post,
+  untilEnded,
+  verifyArchive,
+} from '../support/cluster-story.ts'
 import { gitHost } from '../support/git-host.ts'
-import { contentsOf, emptyBucket, needsObjectStore, ownGateway } from '../support/radosgw.ts'
-import { slowGit } from '../support/slow-git.ts'
+import { contentsOf, emptyBucket, envFor, flagsFor, needsObjectStore } from '../support/radosgw.ts'
 
-async function startOnBucket(t: TestContext, repositories: string, endpoint?: string) {
+async function startOnBucket(t: TestContext, repositories: string) {
   const bucket = await emptyBucket()
-  const cluster = await startCluster(t, {
-    repositories,
-    flags: ['--blobs', `s3://${bucket.bucket}/godwit`, '--concurrency', '1'],
-    env: {
-      AWS_ENDPOINT_URL: endpoint ?? bucket.endpoint,
-      AWS_REGION: process.env.AWS_REGION!,
-      AWS_ACCESS_KEY_ID: process.env.AWS_ACCESS_KEY_ID!,
-      AWS_SECRET_ACCESS_KEY: process.env.AWS_SECRET_ACCESS_KEY!,
-    },
-  })
-  return { bucket, cluster }
+  const flags = ['--concurrency', '1', ...flagsFor(bucket)]
+  return { bucket, cluster: await startCluster(t, { repositories, flags, env: envFor(bucket) }) }
 }
 
 test(
@@ -69,40 +64,3 @@ test('downloads by proxy come from the API itself', needsObjectStore, async (t) 
   assert.ok((await archiveLink(cluster, api, token, id)).startsWith(api.url))
   await verifyArchive(t, cluster, api, token, id)
 })
-
-test(
-  'a store that is away for a while delays an export and spoils nothing',
-  needsObjectStore,
-  async (t) => {
-    const host = await gitHost()
-    t.after(host.remove)
-    const names = await manyRepositories(host, 3)
-    const gateway = await ownGateway(t)
-    const git = await slowGit()
-    t.after(git.remove)
-    const { cluster } = await startOnBucket(t, host.root, gateway.endpoint)
-    const token = await cluster.token('alice')
-    const api = await cluster.api()
-    await cluster.worker('--git', git.program)
-    const { id } = await post(cluster, api, token, '/user/migrations', { repositories: names })
-    await git.pid()
-    await gateway.kill()
-    await git.hurry()
-    process.kill(await git.pid())
-    await sleep(3000)
-    await gateway.restart()
-    assert.equal(await untilEnded(cluster, api, token, id), 'exported')
-    await verifyArchive(t, cluster, api, token, id)
-  },
-)
-
-async function archiveLink(
-  cluster: Cluster,
-  api: Member,
-  token: string,
-  id: unknown,
-): Promise<string> {
-  const redirect = await cluster.call(api, token, `/user/migrations/${id}/archive`)
-  assert.equal(redirect.status, 302)
-  return redirect.headers.get('location')!
-}

@@ -1,12 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { startCluster } from '../support/cluster.ts'
 import { manyRepositories, post, untilEnded, verifyArchive } from '../support/cluster-story.ts'
 import { gitHost } from '../support/git-host.ts'
-import { slowGit } from '../support/slow-git.ts'
-
-type Json = Record<string, unknown>
 
 test('an API that sees no repositories, and workers that do', async (t) => {
   const host = await gitHost()
@@ -64,38 +60,3 @@ test('housekeeping is done by one of the workers, not by each', async (t) => {
     'sweeping orphans',
   ])
 })
-
-test('a worker that is killed, or stopped and woken, loses nothing and writes nothing twice', async (t) => {
-  const host = await gitHost()
-  t.after(host.remove)
-  const names = await manyRepositories(host, 4)
-  const git = await slowGit()
-  t.after(git.remove)
-  const cluster = await startCluster(t, { repositories: host.root, flags: ['--concurrency', '1'] })
-  const token = await cluster.token('alice')
-  const api = await cluster.api()
-  const slow = await cluster.worker('--git', git.program)
-  const { id } = await post(cluster, api, token, '/user/migrations', { repositories: names })
-  const pid = await git.pid()
-  slow.process.kill('SIGSTOP')
-  const killed = await cluster.worker('--git', git.program)
-  await until(async () => (await git.pid()) !== pid)
-  await killed.kill('SIGKILL')
-  await git.hurry()
-  await cluster.worker()
-  assert.equal(await untilEnded(cluster, api, token, id), 'exported')
-  slow.process.kill('SIGCONT')
-  await sleep(2000)
-  const { repositories } = (await (
-    await cluster.call(api, token, `/user/migrations/${id}/progress`)
-  ).json()) as { repositories: Json[] }
-  assert.deepEqual(
-    repositories.map(({ state }) => state),
-    names.map(() => 'carried'),
-  )
-  await verifyArchive(t, cluster, api, token, id)
-})
-
-async function until(isSo: () => Promise<boolean>): Promise<void> {
-  while (!(await isSo())) await sleep(20)
-}

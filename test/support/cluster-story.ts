@@ -46,6 +46,17 @@ export async function untilEnded(
   }
 }
 
+export async function archiveLink(
+  cluster: Cluster,
+  api: Member,
+  token: string,
+  id: unknown,
+): Promise<string> {
+  const redirect = await cluster.call(api, token, `/user/migrations/${id}/archive`)
+  assert.equal(redirect.status, 302)
+  return redirect.headers.get('location')!
+}
+
 /** Downloads the archive as any client would and lets `godwit verify` judge it. */
 export async function verifyArchive(
   t: TestContext,
@@ -54,12 +65,19 @@ export async function verifyArchive(
   token: string,
   id: unknown,
 ): Promise<void> {
-  const redirect = await cluster.call(api, token, `/user/migrations/${id}/archive`)
-  const archive = await fetch(redirect.headers.get('location')!)
+  const archive = await fetch(await archiveLink(cluster, api, token, id))
   assert.equal(archive.status, 200)
+  await verifyBytes(t, Buffer.from(await archive.arrayBuffer()))
+}
+
+export async function verifyBytes(t: TestContext, archive: Buffer): Promise<void> {
   const dir = await mkdtemp(join(tmpdir(), 'godwit-archive-'))
   t.after(() => rm(dir, { recursive: true, force: true }))
   const file = join(dir, 'migration.tar.gz')
-  await writeFile(file, Buffer.from(await archive.arrayBuffer()))
+  await writeFile(file, archive)
   await run(GODWIT, ['verify', file])
+}
+
+export async function until(isSo: () => Promise<boolean>): Promise<void> {
+  while (!(await isSo())) await sleep(20)
 }

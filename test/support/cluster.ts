@@ -37,11 +37,13 @@ export interface ClusterOptions {
   /** For every process. */
   flags?: string[]
   env?: Record<string, string>
+  /** An empty one; in the PostgreSQL of the run unless told. */
+  databaseUrl?: string
 }
 
 /** API processes without repositories and workers with them, on one database: as an operator runs them. */
 export async function startCluster(t: TestContext, options: ClusterOptions): Promise<Cluster> {
-  const databaseUrl = await createDatabase()
+  const databaseUrl = options.databaseUrl ?? (await createDatabase())
   const data = await mkdtemp(join(tmpdir(), 'godwit-cluster-'))
   const shared = ['--database-url', databaseUrl, '--data', data, ...(options.flags ?? [])]
   const env = { ...process.env, ...options.env }

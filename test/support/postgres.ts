@@ -8,6 +8,8 @@ import { freePort } from './free-port.ts'
 
 export interface Cluster {
   url: string
+  /** As an operator restarts it: every connection is cut, and there are none for as long as `whileDown` takes. */
+  restart(whileDown: () => Promise<void>): Promise<void>
   stop(): Promise<void>
 }
 
@@ -22,7 +24,7 @@ export async function startCluster(): Promise<Cluster> {
     port,
     user: 'godwit',
     password,
-    persistent: false,
+    persistent: true,
     createPostgresUser: process.getuid?.() === 0,
     postgresFlags: ['-c', 'listen_addresses=127.0.0.1', '-c', 'max_connections=200'],
     onLog: () => {},
@@ -31,6 +33,11 @@ export async function startCluster(): Promise<Cluster> {
   await cluster.start()
   return {
     url: `postgres://godwit:${password}@127.0.0.1:${port}/postgres`,
+    async restart(whileDown) {
+      await cluster.stop()
+      await whileDown()
+      await cluster.start()
+    },
     async stop() {
       await cluster.stop()
       await rm(dir, { recursive: true, force: true })
@@ -38,9 +45,8 @@ export async function startCluster(): Promise<Cluster> {
   }
 }
 
-/** An empty database of its own in the running cluster. */
-export async function createDatabase(): Promise<string> {
-  const cluster = process.env.GODWIT_TEST_POSTGRES
+/** An empty database of its own in the running cluster, or in that one. */
+export async function createDatabase(cluster = process.env.GODWIT_TEST_POSTGRES): Promise<string> {
   if (!cluster) throw new Error('no test cluster: run the tests through `npm test`')
   const name = `t_${randomBytes(8).toString('hex')}`
   const client = new pg.Client(cluster)

@@ -50,6 +50,16 @@ export async function emptyBucket(): Promise<TestBucket> {
   return { endpoint, bucket, s3 }
 }
 
+/** What a process of Godwit is told to keep its blobs there. */
+export const flagsFor = ({ bucket }: TestBucket): string[] => ['--blobs', `s3://${bucket}/godwit`]
+
+export const envFor = ({ endpoint }: Pick<TestBucket, 'endpoint'>) => ({
+  AWS_ENDPOINT_URL: endpoint,
+  AWS_REGION: process.env.AWS_REGION!,
+  AWS_ACCESS_KEY_ID: process.env.AWS_ACCESS_KEY_ID!,
+  AWS_SECRET_ACCESS_KEY: process.env.AWS_SECRET_ACCESS_KEY!,
+})
+
 /** Everything that is in the bucket, finished or not, by name. */
 export async function contentsOf({ bucket, s3 }: TestBucket) {
   const { Contents = [] } = await s3.listObjectsV2({ Bucket: bucket })

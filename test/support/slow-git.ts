@@ -6,9 +6,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 export interface SlowGit {
   /** For `--git`. */
   program: string
-  /** The process that became slow last; waits until there is one. */
-  pid(): Promise<number>
-  /** From now on it is as quick as git. */
+  /** The process that became slow last; waits until there is one, or that many. */
+  pid(howMany?: number): Promise<number>
+  /** From now on it is as quick as git; those that are slow go on. */
   hurry(): Promise<void>
   remove(): Promise<void>
 }
@@ -27,7 +27,10 @@ export async function slowGit({ afterFirst = 0 } = {}): Promise<SlowGit> {
 if [ ! -e ${dir}/hurry ]; then
   case "$*" in *rev-list*--objects*)
     echo >> ${dir}/proofs
-    [ $(wc -l < ${dir}/proofs) -le ${afterFirst} ] || { echo $$ >> ${pidFile}; exec sleep 600; } ;;
+    [ $(wc -l < ${dir}/proofs) -le ${afterFirst} ] || {
+      echo $$ >> ${pidFile}
+      while [ -d ${dir} ] && [ ! -e ${dir}/hurry ]; do sleep 0.1; done
+    } ;;
   esac
 fi
 exec git "$@"
@@ -40,26 +43,17 @@ exec git "$@"
   }
   return {
     program,
-    async pid() {
+    async pid(howMany = 1) {
       for (;;) {
-        const last = (await pids()).at(-1)
-        if (last !== undefined) return last
+        const slow = await pids()
+        if (slow.length >= howMany) return slow.at(-1)!
         await sleep(10)
       }
     },
     async hurry() {
       await writeFile(join(dir, 'hurry'), '')
     },
-    async remove() {
-      // Whoever was killed with -9 could not stop the git it had started.
-      for (const pid of await pids()) await stopSleeper(pid)
-      await rm(dir, { recursive: true, force: true })
-    },
+    // Whoever was killed with -9 could not stop the git it had started: that ends by itself when this is gone.
+    remove: () => rm(dir, { recursive: true, force: true }),
   }
-}
-
-/** Only what is still the sleeper: its number may belong to another by now. */
-async function stopSleeper(pid: number): Promise<void> {
-  const name = await readFile(`/proc/${pid}/comm`, 'utf8').catch(() => '')
-  if (name === 'sleep\n') process.kill(pid, 'SIGKILL')
 }

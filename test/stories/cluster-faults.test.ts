@@ -1,0 +1,194 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
+import type { Member } from '../support/cluster.ts'
+import { type FaultStory, faultStory } from '../support/cluster-faults.ts'
+import { archiveLink, post, until, untilEnded, verifyBytes } from '../support/cluster-story.ts'
+import { createDatabase, startCluster as startPostgres } from '../support/postgres.ts'
+import { needsObjectStore, ownGateway } from '../support/radosgw.ts'
+
+type Json = Record<string, unknown>
+
+const both = ({ cluster }: FaultStory) => Promise.all([cluster.api(), cluster.api()])
+
+const three = ({ cluster, git }: FaultStory) =>
+  Promise.all([1, 2, 3].map(() => cluster.worker('--git', git.program)))
+
+const isAlive = ({ process: { exitCode, signalCode } }: Member) =>
+  exitCode === null && signalCode === null
+
+test(
+  'of three workers one is killed and one is stopped and woken, all in the middle of a repository',
+  needsObjectStore,
+  async (t) => {
+    const story = await faultStory(t, { repositories: 5 })
+    const { cluster, git, host, names, token } = story
+    const [one, two] = await both(story)
+    const [killed, stopped, other] = await three(story)
+    const first = await story.start(one!)
+    await git.pid(3)
+    await killed!.kill('SIGKILL')
+    stopped!.process.kill('SIGSTOP')
+    await git.hurry()
+    assert.equal(await untilEnded(cluster, two!, token, first), 'exported')
+    stopped!.process.kill('SIGCONT')
+
+    // The woken one has lost its repository, and is as good a worker as any.
+    await other!.kill('SIGTERM')
+    for (const name of names) await host.commit(host.path(name), { b: name })
+    const second = await story.start(two!)
+    await story.assertWhole(one!, [first, second], [stopped!])
+  },
+)
+
+test(
+  'an API process is killed: before a start is written, after it, and while it sends an archive',
+  needsObjectStore,
+  async (t) => {
+    const story = await faultStory(t, { repositories: 3, flags: ['--downloads', 'proxy'] })
+    const { cluster, host, git, token } = story
+    await git.hurry()
+    await host.repository('alice/large', { files: { noise: randomBytes(9e6).toString('base64') } })
+    const [one, two] = await both(story)
+    const database = new pg.Client(cluster.databaseUrl)
+    await database.connect()
+    t.after(() => database.end())
+
+    await database.query('begin')
+    await database.query('select id from accounts for update')
+    const early = story.start(one!)
+    early.catch(() => {})
+    await until(async () => (await waiting(database)) > 0)
+    await one!.kill('SIGKILL')
+    await assert.rejects(early)
+    await database.query('rollback')
+    await until(async () => (await waiting(database)) === 0)
+    const list = async () =>
+      (await (await cluster.call(two!, token, '/user/migrations')).json()) as Json[]
+    assert.deepEqual(await list(), [])
+    const { rows: jobs } = await database.query('select id from godwit_queue.job')
+    assert.deepEqual(jobs, [])
+
+    // With locks to be set, and nobody to set them, the answer waits, and the migration is there.
+    const late = await cluster.api()
+    const unanswered = story.start(late)
+    unanswered.catch(() => {})
+    await until(async () => (await list()).length === 1)
+    await late.kill('SIGKILL')
+    await assert.rejects(unanswered)
+    const [{ id: first }] = (await list()) as [Json]
+    const workers = await three(story)
+    await cluster.token('alice')
+    const body = { repositories: ['large'] }
+    const { id: second } = await post(cluster, two!, token, '/user/migrations', body)
+    assert.equal(await untilEnded(cluster, two!, token, second), 'exported')
+
+    const sender = await cluster.api()
+    const download = await fetch(await archiveLink(cluster, sender, token, second))
+    const got: Buffer[] = []
+    const reading = (async () => {
+      for await (const chunk of download.body!) {
+        got.push(Buffer.from(chunk))
+        if (got.length === 1) await sender.kill('SIGKILL')
+      }
+    })()
+    await assert.rejects(reading)
+    const sofar = Buffer.concat(got)
+    const rest = await fetch(await archiveLink(cluster, two!, token, second), {
+      headers: { range: `bytes=${sofar.length}-`, 'if-range': download.headers.get('etag')! },
+    })
+    assert.equal(rest.status, 206)
+    const whole = Buffer.concat([sofar, Buffer.from(await rest.arrayBuffer())])
+    assert.equal(whole.length, Number(download.headers.get('content-length')))
+    await verifyBytes(t, whole)
+    await story.assertWhole(two!, [first], workers)
+  },
+)
+
+test(
+  'PostgreSQL is restarted in the middle of exports, and every process goes on',
+  needsObjectStore,
+  async (t) => {
+    const postgres = await startPostgres()
+    t.after(postgres.stop)
+    const databaseUrl = await createDatabase(postgres.url)
+    const story = await faultStory(t, { repositories: 6, databaseUrl })
+    const { cluster, git, host, names } = story
+    const apis = await both(story)
+    const workers = await three(story)
+    const first = await story.start(apis[0]!)
+    await git.pid(3)
+    await postgres.restart(async () => {
+      await git.hurry()
+      for (const { url } of apis) {
+        const answers = await Promise.all(
+          ['healthz', 'readyz', 'metrics'].map((path) => fetch(`${url}/${path}`)),
+        )
+        assert.deepEqual(
+          answers.map(({ status }) => status),
+          [200, 503, 200],
+        )
+        const { waiting_for } = (await answers[1]!.json()) as Json
+        assert.deepEqual(waiting_for, ['database'])
+        assert.match(await answers[2]!.text(), /^godwit_dependency_up{dependency="database"} 0$/m)
+      }
+    })
+    for (const { url } of apis) await until(async () => (await fetch(`${url}/readyz`)).ok)
+    assert.equal(await untilEnded(cluster, apis[1]!, story.token, first), 'exported')
+    assert.ok([...apis, ...workers].every(isAlive), cluster.log())
+    await until(async () => (await listeners(databaseUrl)) === 5)
+    for (const name of names) await host.commit(host.path(name), { b: name })
+    await story.assertWhole(apis[0]!, [first, await story.start(apis[1]!)], workers)
+  },
+)
+
+test(
+  'the gateway to the objects is gone for twenty seconds in the middle of exports',
+  needsObjectStore,
+  async (t) => {
+    const gateway = await ownGateway(t)
+    const story = await faultStory(t, { repositories: 4, endpoint: gateway.endpoint })
+    const { git } = story
+    const apis = await both(story)
+    const workers = await three(story)
+    const first = await story.start(apis[0]!)
+    await git.pid(3)
+    await gateway.kill()
+    await git.hurry()
+    const away = sleep(20_000)
+    const second = await story.start(apis[1]!)
+    const readiness = () => fetch(`${apis[0]!.url}/readyz`)
+    await until(async () => (await readiness()).status === 503)
+    assert.deepEqual(await (await readiness()).json(), {
+      status: 'unavailable',
+      waiting_for: ['blobs'],
+    })
+    await away
+    await gateway.restart()
+    await until(async () => (await readiness()).ok)
+    await until(async () =>
+      /^godwit_blob_errors{operation="put"} [1-9]/m.test(await metrics(apis[1]!)),
+    )
+    await story.assertWhole(apis[1]!, [first, second], workers)
+  },
+)
+
+const metrics = async ({ url }: Member) => (await fetch(`${url}/metrics`)).text()
+
+/** Statements of others that wait for a lock. */
+async function waiting(database: pg.Client): Promise<number> {
+  const { rows } = await database.query(`select pid from pg_stat_activity
+    where datname = current_database() and wait_event_type = 'Lock'`)
+  return rows.length
+}
+
+async function listeners(databaseUrl: string): Promise<number> {
+  const client = new pg.Client(databaseUrl)
+  await client.connect()
+  const { rows } = await client.query(`select pid from pg_stat_activity
+    where datname = current_database() and query ilike 'listen %'`)
+  await client.end()
+  return rows.length
+}

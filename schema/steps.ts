@@ -8,6 +8,7 @@ import { tallies } from './0007-tallies.ts'
 import { composedArchives } from './0008-composed-archives.ts'
 import { listedRepositories } from './0009-listed-repositories.ts'
 import { housekeeping } from './0010-housekeeping.ts'
+import { summaries } from './0011-summaries.ts'
 
 export type Engine = 'sqlite' | 'postgres'
 
@@ -28,4 +29,5 @@ export const steps: readonly SchemaStep[] = [
   composedArchives,
   listedRepositories,
   housekeeping,
+  summaries,
 ]

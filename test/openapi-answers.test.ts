@@ -118,6 +118,7 @@ test('every answer of every operation is as described', async (t) => {
   const started = await ask(201, '/user/migrations', post(start))
   const { id } = (await started.json()) as { id: number }
   const path = `/user/migrations/${id}`
+  await ask(200, `${path}/locks`)
   await ask(204, `${path}/repos/site/lock`, { method: 'DELETE' })
   await ask(404, `${path}/repos/site/lock`, { method: 'DELETE' })
   assert.equal((await untilEnded(service, alice, id)).state, 'exported')
@@ -136,6 +137,7 @@ test('every answer of every operation is as described', async (t) => {
   for (const url of [
     '/user',
     '/user/repos',
+    `${path}/summary`,
     '/user/migrations',
     path,
     `${path}/repositories`,
@@ -164,18 +166,29 @@ async function seeAll(ask: Ask, path: string): Promise<void> {
   const nonsense = ['', '?per_page=abc', '?per_page=-1&page=0', '?per_page=1', '?page[]=x&page=2.5']
   for (const query of nonsense) {
     await ask(200, `/user/migrations${query}`)
+    await ask(200, `/user/migrations/summaries${query}`)
     await ask(200, `${path}/repositories${query}`)
     await ask(200, path.replace('/migrations', '').concat('/repositories', query))
   }
   for (const query of ['', '?exclude=repositories', '?exclude[]=a&exclude=b', '?exclude[x]=1']) {
     await ask(200, `${path}${query}`)
   }
-  for (const missing of ['', '/repositories', '/archive', '/progress', '/report']) {
+  for (const missing of [
+    '',
+    '/repositories',
+    '/archive',
+    '/progress',
+    '/report',
+    '/summary',
+    '/locks',
+    '/archive/link',
+  ]) {
     await ask(404, `/user/migrations/99${missing}`)
   }
 }
 
 async function download(ask: Ask, path: string): Promise<void> {
+  await ask(200, `${path}/archive/link`)
   const redirected = await ask(302, `${path}/archive`)
   const link = redirected.headers.get('location')!
   await ask(200, link)

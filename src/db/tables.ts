@@ -95,6 +95,12 @@ export interface MigrationsTable {
   archive_key: string | null
   started_at: number | null
   ended_at: number | null
+  /** Of the repositories that were carried; the counts beside it are of what has ended, too. */
+  bytes_done: Generated<number>
+  reused_count: Generated<number>
+  omitted_count: Generated<number>
+  /** Set while there is an archive. */
+  archive_bytes: number | null
 }
 
 interface MigrationRepositoriesTable {

@@ -2,7 +2,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sql } from 'kysely'
 import { steps } from '../../schema/steps.ts'
-import { databaseOptions, onEachEngine, openDatabase } from '../../test/support/databases.ts'
+import {
+  databaseOptions,
+  onEachEngine,
+  openDatabase,
+  openOldDatabase,
+} from '../../test/support/databases.ts'
 import { connect } from './connect.ts'
 import { SchemaTooNew, upgradeSchema } from './upgrade.ts'
 
@@ -27,14 +32,7 @@ onEachEngine('the schema', (engine) => {
   })
 
   test('gives the rows that are there what a new column is to hold', async (t) => {
-    const database = await connect(await databaseOptions(t, engine))
-    t.after(() => database.close())
-    const run = (statement: string) => sql.raw(statement).execute(database.db)
-    await run('create table godwit_schema (step integer, name text, applied_at bigint)')
-    for (const [index, step] of steps.slice(0, 8).entries()) {
-      for (const statement of step.statements(engine)) await run(statement)
-      await run(`insert into godwit_schema values (${index + 1}, 'old', 0)`)
-    }
+    const { db, run, upgrade } = await openOldDatabase(t, engine, 8)
     await run("insert into accounts values (1, 'alice', 'alice', 'User', 0, 0)")
     for (const [id, isPrivate] of [true, false].entries()) {
       const facts = {
@@ -46,9 +44,9 @@ onEachEngine('the schema', (engine) => {
       await run(`insert into repositories (id, owner_id, name, name_key, stamp, facts, synced_at)
         values (${id}, 1, 'r${id}', 'r${id}', '', '${JSON.stringify(facts)}', 0)`)
     }
-    await upgradeSchema(database)
+    await upgrade()
     const { rows } = await sql`select private, created_at, updated_at, pushed_at from repositories
-      order by id`.execute(database.db)
+      order by id`.execute(db)
     const times = { created_at: 1, updated_at: 1_700_000_000_000, pushed_at: 3 }
     assert.deepEqual(
       rows.map((row) => ({ ...(row as object) })),

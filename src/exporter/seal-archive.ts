@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { composeArchive } from '../archive/compose-archive.ts'
-import { planArchive } from '../archive/plan-archive.ts'
+import { type ArchivePlan, planArchive } from '../archive/plan-archive.ts'
 import { isComposing } from '../blobs/blob-store.ts'
 import type { Db } from '../db/connect.ts'
 import { insertArchive } from '../migrations/archive-store.ts'
@@ -11,7 +11,7 @@ import {
   organizationsOf,
 } from '../migrations/export-store.ts'
 import type { Migration } from '../migrations/migration.ts'
-import { insertMetadataSegment, type SegmentRecord } from '../migrations/segment-store.ts'
+import { insertMetadataSegment } from '../migrations/segment-store.ts'
 import { fullNameOf } from '../repositories/facts.ts'
 import { type MetadataWriterParts, writeMetadata } from './write-metadata.ts'
 
@@ -41,7 +41,8 @@ export async function sealArchive(
   const organizations = await organizationsOf(db, migration)
   const archive = await writeMetadata(parts, { migration, repositories, organizations }, signal)
   const segments = [archive.metadata, ...archive.repositories]
-  const composed = await composeWhole(parts, segments, signal)
+  const plan = planArchive(segments)
+  const composed = await composeWhole(parts, plan, signal)
   return {
     async record(tx) {
       await insertMetadataSegment(tx, archive.metadata, now())
@@ -50,11 +51,10 @@ export async function sealArchive(
         migration,
         segments.map(({ key }) => key),
       )
-      const archiveExpiresAt = now() + archiveTtlMs
+      const expiresAt = now() + archiveTtlMs
       await moveMigration(tx, migration.id, 'exported', {
         now: now(),
-        archiveExpiresAt,
-        ...composed,
+        archive: { bytes: plan.length, expiresAt, ...composed },
       })
     },
   }
@@ -63,13 +63,13 @@ export async function sealArchive(
 /** Where the store can, the archive also becomes one object that clients fetch from the store itself. */
 async function composeWhole(
   { blobs, isComposed }: SealParts,
-  segments: SegmentRecord[],
+  plan: ArchivePlan,
   signal: AbortSignal,
-): Promise<{ archiveKey?: string }> {
+): Promise<{ key?: string }> {
   if (!isComposed || !isComposing(blobs)) return {}
-  const archiveKey = randomUUID()
-  await composeArchive(planArchive(segments), blobs, archiveKey, { signal })
-  return { archiveKey }
+  const key = randomUUID()
+  await composeArchive(plan, blobs, key, { signal })
+  return { key }
 }
 
 /** Why there is to be no archive, a line for each repository that could not be carried; undefined when there is. */

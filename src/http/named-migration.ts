@@ -10,11 +10,15 @@ export interface ById {
   Querystring: Record<string, unknown>
 }
 
-/** The migration that the path names, if it is the caller's. An id that is no number names none. */
+/** The migration that the path names, if it is the caller's. */
 export async function namedMigration(db: Db, request: FastifyRequest<ById>): Promise<Migration> {
-  const id = request.params.migration_id
-  const isId = /^\d{1,15}$/.test(id)
-  const migration = isId ? await findMigration(db, viewerOf(request), Number(id)) : undefined
+  const id = migrationIdOf(request)
+  const migration = id === undefined ? undefined : await findMigration(db, viewerOf(request), id)
   if (!migration) throw new NotFound()
   return migration
+}
+
+/** An id that is no number names none. */
+export function migrationIdOf({ params }: FastifyRequest<ById>): number | undefined {
+  return /^\d{1,15}$/.test(params.migration_id) ? Number(params.migration_id) : undefined
 }

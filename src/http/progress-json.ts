@@ -1,11 +1,9 @@
 import type { Forecast } from '../migrations/preflight.ts'
 import { type Progress, type RepositoryProgress, totalsOf } from '../migrations/progress.ts'
 import type { Report } from '../migrations/report.ts'
-import { utcTimestamp } from './timestamps.ts'
+import { timeOrNull } from './timestamps.ts'
 
 /** Answers of our own, which no other server of this API has; snake_case like the rest of the wire. */
-
-const timeOrNull = (at: number | null): string | null => (at === null ? null : utcTimestamp(at))
 
 export function repositoryProgressJson(repository: RepositoryProgress) {
   return {

@@ -20,6 +20,7 @@ import { manners } from './manners.ts'
 import { type MediaTypeOptions, mediaTypes } from './media-type.ts'
 import { metrics } from './metrics.ts'
 import { migrationSteering } from './migration-steering.ts'
+import { migrationSummaries } from './migration-summaries.ts'
 import { progressStreams } from './progress-stream.ts'
 import {
   createRateLimit,
@@ -103,6 +104,7 @@ export function createServer(parts: ServerParts): FastifyInstance {
         currentUser(api, there)
         userRepositories(api, there)
         userMigrations(api, there)
+        migrationSummaries(api, there)
         migrationSteering(api, { ...there, streams })
       },
       { prefix },

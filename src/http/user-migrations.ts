@@ -1,13 +1,10 @@
 import type { FastifyInstance } from 'fastify'
-import { isComposing } from '../blobs/blob-store.ts'
 import { deleteArchive } from '../migrations/delete-archive.ts'
 import { unlockRepository } from '../migrations/locks.ts'
-import type { Migration } from '../migrations/migration.ts'
 import { countMigrations, listMigrations, repositoriesOf } from '../migrations/migration-store.ts'
 import { NotFound } from '../migrations/refusals.ts'
 import { startMigration } from '../migrations/start-migration.ts'
-import { ARCHIVE_TYPE } from './archive-download.ts'
-import { LINK_SECONDS } from './archive-link.ts'
+import { archiveAddress } from './archive-address.ts'
 import { audit } from './audit.ts'
 import { viewerOf } from './authenticate.ts'
 import * as operations from './description/openapi-migrations.ts'
@@ -24,7 +21,7 @@ const PREVIEWED = { previewed: true }
 
 /** The operations on the caller's own migrations. A handler reads, calls, answers. */
 export function userMigrations(app: FastifyInstance, parts: ServerParts): void {
-  const { db, blobs, now, log, links, rendering } = parts
+  const { db, log, rendering } = parts
   const { addresses, edition } = rendering
   const { prefix } = app
 
@@ -101,9 +98,9 @@ export function userMigrations(app: FastifyInstance, parts: ServerParts): void {
     async (request, reply) => {
       const migration = await namedMigration(db, request)
       if (migration.archiveExpiresAt === null) throw new NotFound()
-      const link = await linkTo(migration)
+      const { url } = await archiveAddress(parts, migration)
       // Some clients read the link from the body.
-      return reply.code(302).header('location', link).type('text/plain; charset=utf-8').send(link)
+      return reply.code(302).header('location', url).type('text/plain; charset=utf-8').send(url)
     },
   )
 
@@ -128,16 +125,6 @@ export function userMigrations(app: FastifyInstance, parts: ServerParts): void {
       return reply.code(204).send()
     },
   )
-
-  /** To the store itself where it has the archive whole, and else to us. */
-  async function linkTo({ guid, archiveKey }: Migration): Promise<string> {
-    if (archiveKey === null || !isComposing(blobs)) return links.sign(guid, now())
-    return blobs.presign(archiveKey, {
-      filename: `${guid}.tar.gz`,
-      contentType: ARCHIVE_TYPE,
-      expiresInSeconds: LINK_SECONDS,
-    })
-  }
 }
 
 /** Comma-joined, repeated, or with brackets: all three are in use. Values that are not known are ignored. */

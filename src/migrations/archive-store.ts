@@ -70,6 +70,7 @@ export async function dropArchive(tx: Db, id: number, now: number): Promise<stri
     .updateTable('migrations')
     .set((row) => ({
       archive_expires_at: null,
+      archive_bytes: null,
       archive_key: null,
       version: row('version', '+', 1),
       updated_at: now,

@@ -43,12 +43,19 @@ export async function repositoryToExport(
   return JSON.parse(facts) as RepositoryFacts
 }
 
+interface NewArchive {
+  bytes: number
+  expiresAt: number
+  /** Where the store holds it whole. */
+  key?: string
+}
+
 /** Throws IllegalMove where the migration is not in a state that leads there, as when it was ended meanwhile. */
 export async function moveMigration(
   tx: Db,
   id: number,
   to: MigrationState,
-  change: { now: number; reason?: string; archiveExpiresAt?: number; archiveKey?: string },
+  change: { now: number; reason?: string; archive?: NewArchive },
 ): Promise<void> {
   const { numUpdatedRows } = await tx
     .updateTable('migrations')
@@ -58,8 +65,9 @@ export async function moveMigration(
       version: row('version', '+', 1),
       updated_at: change.now,
       reason: change.reason ?? null,
-      archive_expires_at: change.archiveExpiresAt ?? null,
-      archive_key: change.archiveKey ?? null,
+      archive_expires_at: change.archive?.expiresAt ?? null,
+      archive_bytes: change.archive?.bytes ?? null,
+      archive_key: change.archive?.key ?? null,
     }))
     .where('id', '=', id)
     .where('state', 'in', statesBefore(to))
@@ -103,7 +111,13 @@ export async function noteOutcome(
   outcome: Outcome,
   now: number,
 ): Promise<number> {
-  const { remaining, finished } = await countDown(tx, migrationId, 1)
+  const isCarried = 'segmentKey' in outcome
+  const { remaining, finished } = await countDown(tx, migrationId, {
+    ended: 1,
+    omitted: isCarried ? 0 : 1,
+    reused: isCarried && outcome.reused ? 1 : 0,
+    bytes: isCarried ? outcome.bytes : 0,
+  })
   await endRow(tx, { migrationId, position }, outcome, { now, order: finished })
   if ('reason' in outcome) await tally(tx, 'repositories omitted')
   else await tally(tx, `repositories ${outcome.reused ? 'reused' : 'exported'}`, outcome.bytes)
@@ -118,20 +132,29 @@ export async function noteReused(
   now: number,
 ): Promise<void> {
   if (reused.size === 0) return
-  const { finished } = await countDown(tx, migrationId, reused.size)
+  const bytes = reused.values().reduce((sum, carried) => sum + carried.bytes, 0)
+  const counts = { ended: reused.size, reused: reused.size, omitted: 0, bytes }
+  const { finished } = await countDown(tx, migrationId, counts)
   let order = finished - reused.size
-  let bytes = 0
   for (const [position, carried] of reused) {
     await endRow(tx, { migrationId, position }, carried, { now, order: ++order })
-    bytes += carried.bytes
   }
   await tally(tx, 'repositories reused', bytes, reused.size)
 }
 
-async function countDown(tx: Db, migrationId: number, by: number) {
+async function countDown(
+  tx: Db,
+  migrationId: number,
+  { ended, reused, omitted, bytes }: Record<'ended' | 'reused' | 'omitted' | 'bytes', number>,
+) {
   const { remaining, repository_count } = await tx
     .updateTable('migrations')
-    .set((row) => ({ remaining: row('remaining', '-', by) }))
+    .set((row) => ({
+      remaining: row('remaining', '-', ended),
+      reused_count: row('reused_count', '+', reused),
+      omitted_count: row('omitted_count', '+', omitted),
+      bytes_done: row('bytes_done', '+', bytes),
+    }))
     .where('id', '=', migrationId)
     .returning(['remaining', 'repository_count'])
     .executeTakeFirstOrThrow()

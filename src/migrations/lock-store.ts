@@ -50,6 +50,22 @@ export async function heldLocks(db: Db, migrationId?: number): Promise<HeldLock[
   }))
 }
 
+/** How many each of the migrations holds; one that holds none is not in the map. */
+export async function countHeldLocks(
+  db: Db,
+  migrationIds: readonly number[],
+): Promise<Map<number, number>> {
+  if (migrationIds.length === 0) return new Map()
+  const rows = await db
+    .selectFrom('repository_locks')
+    .select(['migration_id', (of) => of.fn.countAll<number>().as('held')])
+    .where('migration_id', 'in', migrationIds)
+    .where('released_at', 'is', null)
+    .groupBy('migration_id')
+    .execute()
+  return new Map(rows.map((row) => [row.migration_id, row.held]))
+}
+
 /** Lets go of one repository, or of all that the migration holds. Returns the repositories concerned. */
 export async function releaseLocks(
   tx: Db,

@@ -36,6 +36,7 @@ export async function insertMigration(tx: Db, migration: NewMigration): Promise<
       organizations: migration.organizations && JSON.stringify(migration.organizations),
       archive_expires_at: null,
       archive_key: null,
+      archive_bytes: null,
       started_at: null,
       ended_at: null,
       version: 1,

@@ -18,6 +18,7 @@ export const addressOrNull = { type: ['string', 'null'], format: 'uri' }
 /** With placeholders in braces, sent unexpanded. */
 export const addressTemplate = { type: 'string', format: 'uri-template' }
 export const moment = { type: 'string', format: 'date-time' }
+export const momentOrNull = { type: ['string', 'null'], format: 'date-time' }
 
 export const listOf = (items: JsonSchema) => ({ type: 'array', items })
 export const orNull = (schema: JsonSchema) => ({ anyOf: [schema, { type: 'null' }] })

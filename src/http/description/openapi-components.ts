@@ -10,6 +10,7 @@ import {
 import { rateLimitSchema } from './rate-limit-schema.ts'
 import { extendedRepositorySchema, licenseSchema, repositorySchema } from './repository-schema.ts'
 import { rootSchema } from './root-schema.ts'
+import { archiveLinkSchema, lockSchema, summarySchema } from './summary-schema.ts'
 import { currentUserSchema, userSchema } from './user-schema.ts'
 
 /** What operations refer to by name, so that each thing is said once. */
@@ -22,6 +23,9 @@ export const schemas = {
   'repository-progress': repositoryProgressSchema,
   report: reportSchema,
   forecast: forecastSchema,
+  summary: summarySchema,
+  lock: lockSchema,
+  'archive-link': archiveLinkSchema,
   user: userSchema,
   'current-user': currentUserSchema,
   'rate-limit': rateLimitSchema,

@@ -1,8 +1,10 @@
 import type { Account } from '../../accounts/account.ts'
+import type { HeldLock } from '../../migrations/lock-store.ts'
 import { type Migration, ORDINARY } from '../../migrations/migration.ts'
 import type { Forecast } from '../../migrations/preflight.ts'
 import type { Progress } from '../../migrations/progress.ts'
 import { reportOf } from '../../migrations/report.ts'
+import type { Summary } from '../../migrations/summaries.ts'
 import { factsOfUnreadable, type RepositoryFacts } from '../../repositories/facts.ts'
 import { currentUserJson } from '../current-user.ts'
 import {
@@ -21,6 +23,7 @@ import {
   unparsableBody,
 } from '../refusals.ts'
 import { rootJson } from '../root-json.ts'
+import { archiveLinkJson, lockJson, summaryJson } from '../summary-json.ts'
 
 const AT = Date.UTC(2026, 4, 4, 9, 30)
 
@@ -80,6 +83,27 @@ const progress: Progress = {
     },
   ],
 }
+const summary: Summary = {
+  ...exported,
+  startedAt: AT,
+  endedAt: AT,
+  repositories: { total: 1, carried: 1, reused: 0, omitted: 0, remaining: 0 },
+  bytesDone: 1105920,
+  archive: { bytes: 1110016, expiresAt: AT },
+  heldLocks: 1,
+}
+const lock: HeldLock = {
+  owner: 'alice',
+  name: 'atlas',
+  repositoryId: 7,
+  migrationId: 79,
+  lockedAt: AT,
+  expiresAt: AT,
+}
+const link = {
+  url: `https://godwit.example.com/archives/${pending.guid}.tar.gz?expires=1777887300&signature=9f86d081884c7d65`,
+  expiresAt: AT,
+}
 const forecast: Forecast = {
   repositories: [
     { fullName: 'alice/atlas', bytes: 1105920, lfsBytes: 0, reused: false, refusal: null },
@@ -119,6 +143,10 @@ function valuesOf(rendering: Rendering) {
     progress: progressJson(progress, AT + 1000),
     report: reportJson(reportOf(exported, progress, AT + 1000), AT + 1000),
     forecast: forecastJson(forecast),
+    summary: summaryJson(summary),
+    summaries: [summaryJson(summary)],
+    locks: [lockJson(lock)],
+    'archive-link': archiveLinkJson(summary, link),
     'current-user': currentUserJson(alice, 1, addresses),
     'rate-limit': { resources: { core, search }, rate: core },
     root: rootJson(addresses, 'github'),

@@ -12,7 +12,7 @@ import {
   flag,
   integer,
   listOf,
-  moment,
+  momentOrNull,
   recordOf,
   schemaNamed,
   text,
@@ -21,7 +21,6 @@ import {
 import { migrationStates } from './migration-schema.ts'
 
 const countOrNull = { type: ['integer', 'null'], minimum: 0 }
-const momentOrNull = { ...moment, type: ['string', 'null'] }
 const repositoryStates = ['waiting', 'exporting', 'carried', 'omitted'] satisfies RepositoryState[]
 
 const totals = recordOf<ReturnType<typeof totalsJson>>({

@@ -1,0 +1,82 @@
+import type { Viewer } from '../accounts/account.ts'
+import type { Db } from '../db/connect.ts'
+import type { MigrationsTable, Row } from '../db/tables.ts'
+import { countHeldLocks } from './lock-store.ts'
+import type { Migration } from './migration.ts'
+import { migrationOf, type Page } from './migration-store.ts'
+
+/** A migration and what has become of it so far, without its repositories: all of it stands in one row. */
+export interface Summary extends Migration {
+  startedAt: number | null
+  endedAt: number | null
+  repositories: RepositoryCounts
+  /** Of the repositories that were carried. */
+  bytesDone: number
+  archive: { bytes: number; expiresAt: number } | null
+  heldLocks: number
+}
+
+interface RepositoryCounts {
+  total: number
+  carried: number
+  /** Among those carried. */
+  reused: number
+  omitted: number
+  remaining: number
+}
+
+/** Newest first. */
+export async function listSummaries(
+  db: Db,
+  { account }: Viewer,
+  { offset, limit }: Page,
+): Promise<Summary[]> {
+  const rows = await db
+    .selectFrom('migrations')
+    .selectAll()
+    .where('owner_id', '=', account.id)
+    .orderBy('id', 'desc')
+    .limit(limit)
+    .offset(offset)
+    .execute()
+  return summariesOf(db, rows)
+}
+
+export async function findSummary(
+  db: Db,
+  { account }: Viewer,
+  id: number,
+): Promise<Summary | undefined> {
+  const rows = await db
+    .selectFrom('migrations')
+    .selectAll()
+    .where('id', '=', id)
+    .where('owner_id', '=', account.id)
+    .execute()
+  return (await summariesOf(db, rows))[0]
+}
+
+async function summariesOf(db: Db, rows: readonly Row<MigrationsTable>[]): Promise<Summary[]> {
+  const locks = await countHeldLocks(
+    db,
+    rows.map(({ id }) => id),
+  )
+  return rows.map((row) => ({
+    ...migrationOf(row),
+    startedAt: row.started_at,
+    endedAt: row.ended_at,
+    repositories: {
+      total: row.repository_count,
+      carried: row.repository_count - row.remaining - row.omitted_count,
+      reused: row.reused_count,
+      omitted: row.omitted_count,
+      remaining: row.remaining,
+    },
+    bytesDone: row.bytes_done,
+    archive:
+      row.archive_expires_at === null
+        ? null
+        : { bytes: row.archive_bytes ?? 0, expiresAt: row.archive_expires_at },
+    heldLocks: locks.get(row.id) ?? 0,
+  }))
+}

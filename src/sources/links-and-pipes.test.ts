@@ -73,7 +73,7 @@ const ASKED_OF_GIT: Record<string, Trick> = {
       await pipeAt('more')(dir)
       await appendFile(join(dir, 'config'), '[include]\n\tpath = more\n')
     },
-    /git took too long/,
+    /git was stopped: it took/,
   ],
 }
 

@@ -32,6 +32,8 @@ export function promptly<A extends unknown[], T>(
 
 export const lstat = promptly((path: string): Stats => lstatSync(path))
 
+export const namesIn = promptly((folder: string): string[] => readdirSync(folder))
+
 export const entriesIn = promptly((folder: string): Dirent[] =>
   readdirSync(folder, { withFileTypes: true }),
 )

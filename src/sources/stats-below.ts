@@ -1,9 +1,7 @@
-import type { BigIntStats } from 'node:fs'
-import { lstat, readdir } from 'node:fs/promises'
+import { type BigIntStats, lstatSync } from 'node:fs'
 import { join } from 'node:path'
+import { namesIn, promptly } from './prompt-files.ts'
 import { codeOf } from './unreadable.ts'
-
-const AT_ONCE = 32
 
 export interface Seen {
   path: string
@@ -12,24 +10,29 @@ export interface Seen {
 
 /** Everything below a directory, in order of name, links not followed. What vanishes meanwhile is not there. */
 export async function* statsBelow(dir: string): AsyncGenerator<Seen, void, void> {
-  const names = (await ifThere(readdir(dir))) ?? []
-  names.sort()
-  for (let from = 0; from < names.length; from += AT_ONCE) {
-    const paths = names.slice(from, from + AT_ONCE).map((name) => join(dir, name))
-    for (const { path, stats } of await statsOf(paths)) {
-      yield { path, stats }
-      if (stats.isDirectory()) yield* statsBelow(path)
-    }
+  for (const name of (await ifThere(namesIn(dir)))?.sort() ?? []) {
+    const path = join(dir, name)
+    const stats = await ifThere(preciseStats(path))
+    if (!stats) continue
+    yield { path, stats }
+    if (stats.isDirectory()) yield* statsBelow(path)
   }
 }
 
 /** Those of the paths that are there. */
 export async function statsOf(paths: readonly string[]): Promise<Seen[]> {
-  const all = await Promise.all(
-    paths.map(async (path) => ({ path, stats: await ifThere(lstat(path, { bigint: true })) })),
-  )
-  return all.flatMap(({ path, stats }) => (stats ? [{ path, stats }] : []))
+  const seen: Seen[] = []
+  for (const path of paths) {
+    const stats = await ifThere(preciseStats(path))
+    if (stats) seen.push({ path, stats })
+  }
+  return seen
 }
+
+/** To the nanosecond; of a link itself. Much of what is asked for is not there, and an error each would cost more. */
+const preciseStats = promptly((path: string): BigIntStats | undefined =>
+  lstatSync(path, { bigint: true, throwIfNoEntry: false }),
+)
 
 async function ifThere<T>(looked: Promise<T>): Promise<T | undefined> {
   try {

@@ -64,17 +64,15 @@ onEachEngine('tokens', (engine) => {
     assert.equal(await viewerOf(token), undefined)
   })
 
-  test('stop working within a second of being revoked', async (t) => {
+  test('stop working when they are revoked', async (t) => {
     const { db } = await openDatabase(t, engine)
-    let now = NOW
-    const { viewerOf } = createAuthenticator({ db, now: () => now })
+    const { viewerOf } = createAuthenticator({ db, now: () => NOW })
     const alice = await ensureAccount(db, 'alice', NOW)
-    const token = await addToken(db, alice, { name: '', expiresAt: null, now })
+    const token = await addToken(db, alice, { name: '', expiresAt: null, now: NOW })
     assert.ok(await viewerOf(token))
-    assert.equal(await revokeToken(db, 1, now), true)
-    assert.equal(await revokeToken(db, 1, now), false)
-    assert.equal(await revokeToken(db, 99, now), false)
-    now += 1000
+    assert.equal(await revokeToken(db, 1, NOW), true)
+    assert.equal(await revokeToken(db, 1, NOW), false)
+    assert.equal(await revokeToken(db, 99, NOW), false)
     assert.equal(await viewerOf(token), undefined)
   })
 

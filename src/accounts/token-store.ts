@@ -1,4 +1,5 @@
 import type { Db } from '../db/connect.ts'
+import { prepared } from '../db/prepared.ts'
 import type { Account, Viewer } from './account.ts'
 import { accountOf } from './account-store.ts'
 import { createToken, digestOf } from './token.ts'
@@ -35,17 +36,25 @@ export async function addToken(
   return token
 }
 
+const holderOf = prepared(
+  (db, { digest }: { digest: string }) =>
+    db
+      .selectFrom('tokens')
+      .innerJoin('accounts', 'accounts.id', 'tokens.account_id')
+      .select(['tokens.id as token_id', 'expires_at'])
+      .selectAll('accounts')
+      .where('digest', '=', digest)
+      .where('revoked_at', 'is', null),
+  ([row]) =>
+    row && {
+      viewer: { account: accountOf(row), tokenId: row.token_id },
+      expiresAt: row.expires_at ?? Number.POSITIVE_INFINITY,
+    },
+)
+
 export async function findViewer(db: Db, digest: string, now: number): Promise<Viewer | undefined> {
-  const row = await db
-    .selectFrom('tokens')
-    .innerJoin('accounts', 'accounts.id', 'tokens.account_id')
-    .select(['tokens.id as token_id'])
-    .selectAll('accounts')
-    .where('digest', '=', digest)
-    .where('revoked_at', 'is', null)
-    .where((is) => is.or([is('expires_at', 'is', null), is('expires_at', '>', now)]))
-    .executeTakeFirst()
-  return row && { account: accountOf(row), tokenId: row.token_id }
+  const holder = await holderOf(db, { digest })
+  return holder && holder.expiresAt > now ? holder.viewer : undefined
 }
 
 export async function listTokens(db: Db): Promise<TokenRecord[]> {

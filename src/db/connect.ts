@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { Kysely } from 'kysely'
 import type { Pool } from 'pg'
+import { rememberWhileUnchanged } from './prepared.ts'
 import { sqliteDialect } from './sqlite-dialect.ts'
 import type { Tables } from './tables.ts'
 
@@ -38,7 +39,9 @@ export const sqliteFile = (dataDirectory: string): string => join(dataDirectory,
 
 function connectSqlite({ dataDirectory, onDamage }: DatabaseOptions): Database {
   mkdirSync(dataDirectory, { recursive: true, mode: 0o700 })
-  const db = new Kysely<Tables>({ dialect: sqliteDialect(sqliteFile(dataDirectory), onDamage) })
+  const dialect = sqliteDialect(sqliteFile(dataDirectory), onDamage)
+  const db = new Kysely<Tables>({ dialect })
+  rememberWhileUnchanged(db, dialect.changes)
   return { db, engine: 'sqlite', close: () => db.destroy() }
 }
 

@@ -10,6 +10,7 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from 'kysely'
+import type { ChangeCounter } from './prepared.ts'
 import { DatabaseDamaged, isDamage, primaryCode } from './sqlite-damage.ts'
 
 const BUSY = 5
@@ -22,12 +23,17 @@ type OnDamage = (damage: DatabaseDamaged) => void
  * Kysely on Node's own SQLite. Two handles on one file: every write and every transaction goes through the first, one
  * after the other; plain reads go through the second and so never wait behind an open transaction.
  */
-export function sqliteDialect(path: string, onDamage?: OnDamage): Dialect {
+export function sqliteDialect(
+  path: string,
+  onDamage?: OnDamage,
+): Dialect & { changes: ChangeCounter } {
+  const driver = new SqliteDriver(path, onDamage)
   return {
     createAdapter: () => new Adapter(),
-    createDriver: () => new SqliteDriver(path, onDamage),
+    createDriver: () => driver,
     createIntrospector: (db) => new SqliteIntrospector(db),
     createQueryCompiler: () => new SqliteQueryCompiler(),
+    changes: () => driver.changes(),
   }
 }
 
@@ -43,8 +49,8 @@ class Adapter extends SqliteAdapter {
 class SqliteDriver implements Driver {
   readonly #path: string
   readonly #onDamage: OnDamage | undefined
-  #reader!: Handle
-  #writer!: Handle
+  #reader: Handle | undefined
+  #writer: Handle | undefined
   #turn: Promise<void> = Promise.resolve()
 
   constructor(path: string, onDamage: OnDamage | undefined) {
@@ -57,8 +63,13 @@ class SqliteDriver implements Driver {
     this.#reader = await Handle.open(this.#path, this.#onDamage)
   }
 
+  /** As the reader sees them: what it has read at one count is still so while the count is the same. */
+  changes(): number {
+    return this.#reader?.dataVersion() ?? Number.NaN
+  }
+
   async acquireConnection(): Promise<SqliteConnection> {
-    return new SqliteConnection(this.#reader, this.#writer, () => this.#takeTurn())
+    return new SqliteConnection(this.#reader!, this.#writer!, () => this.#takeTurn())
   }
 
   async beginTransaction(connection: SqliteConnection): Promise<void> {
@@ -77,8 +88,8 @@ class SqliteDriver implements Driver {
 
   async destroy(): Promise<void> {
     const letGo = await this.#takeTurn()
-    this.#reader.close()
-    this.#writer.close()
+    this.#reader?.close()
+    this.#writer?.close()
     letGo()
   }
 
@@ -142,17 +153,22 @@ class SqliteConnection implements DatabaseConnection {
     }
   }
 
+  /** All at once: an iteration that stays open would hold the reader at what it saw first. */
   async *streamQuery<R>(query: CompiledQuery): AsyncIterableIterator<QueryResult<R>> {
-    for (const row of (this.#letGo ? this.#writer : this.#reader).iterate(query)) {
-      yield { rows: [row as R] }
-    }
+    yield await this.executeQuery<R>(query)
   }
+}
+
+interface Prepared {
+  statement: StatementSync
+  givesRows: boolean
 }
 
 class Handle {
   readonly #db: DatabaseSync
-  readonly #statements = new Map<string, StatementSync>()
+  readonly #statements = new Map<string, Prepared>()
   readonly #damaged: (error: unknown) => DatabaseDamaged
+  #dataVersion: StatementSync | undefined
 
   private constructor(db: DatabaseSync, damaged: (error: unknown) => DatabaseDamaged) {
     this.#db = db
@@ -173,9 +189,9 @@ class Handle {
 
   execute<R>(query: CompiledQuery): Promise<QueryResult<R>> {
     return this.#patiently(() => {
-      const statement = this.#prepare(query.sql)
+      const { statement, givesRows } = this.#prepare(query.sql)
       const values = query.parameters as SQLInputValue[]
-      if (statement.columns().length > 0) {
+      if (givesRows) {
         const rows = statement.all(...values) as R[]
         return { rows, numAffectedRows: BigInt(rows.length) }
       }
@@ -184,9 +200,15 @@ class Handle {
     })
   }
 
-  iterate(query: CompiledQuery): Iterable<unknown> {
-    // A statement of its own: a cached one may be run again while this iteration is still open.
-    return this.#db.prepare(query.sql).iterate(...(query.parameters as SQLInputValue[]))
+  /** Another number after every commit through any other handle; none while that cannot be told. */
+  dataVersion(): number {
+    try {
+      this.#dataVersion ??= this.#db.prepare('pragma data_version')
+      return (this.#dataVersion.get() as { data_version: number }).data_version
+    } catch {
+      // Whoever reads next is told what is wrong.
+      return Number.NaN
+    }
   }
 
   abandon(): void {
@@ -198,14 +220,16 @@ class Handle {
     this.#db.close()
   }
 
-  #prepare(sql: string): StatementSync {
-    let statement = this.#statements.get(sql)
-    if (!statement) {
+  #prepare(sql: string): Prepared {
+    let prepared = this.#statements.get(sql)
+    if (!prepared) {
       if (this.#statements.size >= STATEMENTS_KEPT) this.#statements.clear()
-      statement = this.#db.prepare(sql)
-      this.#statements.set(sql, statement)
+      const statement = this.#db.prepare(sql)
+      // Asked once: the engine describes every column to answer.
+      prepared = { statement, givesRows: statement.columns().length > 0 }
+      this.#statements.set(sql, prepared)
     }
-    return statement
+    return prepared
   }
 
   async #patiently<T>(act: () => T): Promise<T> {

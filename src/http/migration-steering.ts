@@ -15,6 +15,7 @@ import { forecastJson, progressJson, reportJson } from './progress-json.ts'
 import { endId, type ProgressStreams } from './progress-stream.ts'
 import type { ServerParts } from './server.ts'
 import { type StartBody, startRequestOf } from './start-request.ts'
+import { answerStarted } from './started-answer.ts'
 
 interface SteeringParts extends ServerParts {
   streams: ProgressStreams
@@ -79,8 +80,7 @@ export function migrationSteering(app: FastifyInstance, parts: SteeringParts): v
       const migration = await namedMigration(db, request)
       const retried = await retryMigration(parts, viewerOf(request), migration)
       audit(log, request, 'migration.retry', retried)
-      const body = migrationJson(retried, retried.repositories, rendering)
-      return answer(reply.code(201).header('location', body.url), body)
+      return answerStarted(reply, retried, retried.repositories, rendering)
     },
   )
 

@@ -16,6 +16,7 @@ import { describeApi } from './description/api-docs.ts'
 import { errorHandler } from './github-errors.ts'
 import type { Rendering } from './github-json.ts'
 import { health } from './health.ts'
+import { keepAnswers } from './json-answer.ts'
 import { manners } from './manners.ts'
 import { type MediaTypeOptions, mediaTypes } from './media-type.ts'
 import { metrics } from './metrics.ts'
@@ -76,6 +77,7 @@ export function createServer(parts: ServerParts): FastifyInstance {
   const manner = manners(parts.mediaType.vendor)
   const limit = createRateLimit(parts.rateLimit, parts.now)
   const streams = progressStreams(parts)
+  const keepingAnswers = keepAnswers()
   app.addHook('preClose', async () => streams.stop())
 
   app.decorateRequest('viewer', null)
@@ -103,7 +105,7 @@ export function createServer(parts: ServerParts): FastifyInstance {
         rateLimitStatus(api, limit)
         currentUser(api, there)
         userRepositories(api, there)
-        userMigrations(api, there)
+        userMigrations(api, { ...there, keepingAnswer: keepingAnswers(addresses.api) })
         migrationSummaries(api, there)
         migrationSteering(api, { ...there, streams })
       },

@@ -8,20 +8,25 @@ import { archiveAddress } from './archive-address.ts'
 import { audit } from './audit.ts'
 import { viewerOf } from './authenticate.ts'
 import * as operations from './description/openapi-migrations.ts'
-import { migrationJson, plainRepositoryJson } from './github-json.ts'
-import { answer, isKnown, notModified } from './json-answer.ts'
+import type { KeepingAnswer } from './json-answer.ts'
+import { migrationsText, migrationText, repositoriesText } from './migration-text.ts'
 import { type ById, namedMigration } from './named-migration.ts'
 import { tellPages } from './page-headers.ts'
 import { pagingOf } from './paging.ts'
 import type { ServerParts } from './server.ts'
 import { type StartBody, startRequestOf } from './start-request.ts'
+import { answerStarted } from './started-answer.ts'
 
 type Query = Record<string, unknown>
 const PREVIEWED = { previewed: true }
 
+interface OperationParts extends ServerParts {
+  keepingAnswer: KeepingAnswer
+}
+
 /** The operations on the caller's own migrations. A handler reads, calls, answers. */
-export function userMigrations(app: FastifyInstance, parts: ServerParts): void {
-  const { db, log, rendering } = parts
+export function userMigrations(app: FastifyInstance, parts: OperationParts): void {
+  const { db, log, rendering, keepingAnswer } = parts
   const { addresses, edition } = rendering
   const { prefix } = app
 
@@ -32,8 +37,7 @@ export function userMigrations(app: FastifyInstance, parts: ServerParts): void {
       const started = await startMigration(parts, viewerOf(request), startRequestOf(request.body))
       audit(log, request, 'migration.start', started)
       const shown = request.body.exclude?.includes('repositories') ? [] : started.repositories
-      const body = migrationJson(started, shown, rendering)
-      return answer(reply.code(201).header('location', body.url), body)
+      return answerStarted(reply, started, shown, rendering)
     },
   )
 
@@ -47,12 +51,11 @@ export function userMigrations(app: FastifyInstance, parts: ServerParts): void {
       const total = await countMigrations(db, viewer)
       tellPages(request, reply, { prefix, addresses, paging, total })
       const versions = migrations.flatMap(({ id, version }) => [id, version])
-      if (isKnown(request, reply, [edition, 'migrations', total, ...versions]))
-        return notModified(reply)
-      const bodies = migrations.map(async (migration) =>
-        migrationJson(migration, await repositoriesOf(db, migration), rendering),
-      )
-      return answer(reply, await Promise.all(bodies))
+      return keepingAnswer(request, reply, {
+        madeFrom: [edition, 'migrations', total, ...versions],
+        repositoryCount: migrations.reduce((sum, each) => sum + each.repositoryCount, 0),
+        text: () => migrationsText(migrations, (each) => repositoriesOf(db, each), rendering),
+      })
     },
   )
 
@@ -62,13 +65,13 @@ export function userMigrations(app: FastifyInstance, parts: ServerParts): void {
     async (request, reply) => {
       const migration = await namedMigration(db, request)
       const isBrief = excludesRepositories(request.query)
-      if (
-        isKnown(request, reply, [edition, 'migration', migration.id, migration.version, isBrief])
-      ) {
-        return notModified(reply)
-      }
-      const repositories = isBrief ? [] : await repositoriesOf(db, migration)
-      return answer(reply, migrationJson(migration, repositories, rendering))
+      const { id, version, repositoryCount } = migration
+      return keepingAnswer(request, reply, {
+        madeFrom: [edition, 'migration', id, version, isBrief],
+        repositoryCount: isBrief ? 0 : repositoryCount,
+        text: () =>
+          migrationText(migration, isBrief ? [] : repositoriesOf(db, migration), rendering),
+      })
     },
   )
 
@@ -81,14 +84,12 @@ export function userMigrations(app: FastifyInstance, parts: ServerParts): void {
       const migration = await namedMigration(db, request)
       const paging = pagingOf(request.query)
       tellPages(request, reply, { prefix, addresses, paging, total: migration.repositoryCount })
-      // The snapshot never changes, so neither does any page of it.
-      const page = [edition, 'repositories', migration.id, paging.page, paging.perPage]
-      if (isKnown(request, reply, page)) return notModified(reply)
-      const repositories = await repositoriesOf(db, migration, paging)
-      return answer(
-        reply,
-        repositories.map((facts) => plainRepositoryJson(facts, addresses)),
-      )
+      return keepingAnswer(request, reply, {
+        // The snapshot never changes, so neither does any page of it.
+        madeFrom: [edition, 'repositories', migration.id, paging.page, paging.perPage],
+        repositoryCount: paging.perPage,
+        text: () => repositoriesText(repositoriesOf(db, migration, paging), addresses),
+      })
     })
   }
 

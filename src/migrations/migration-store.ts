@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { Account, Viewer } from '../accounts/account.ts'
 import type { Db } from '../db/connect.ts'
+import { prepared } from '../db/prepared.ts'
 import type { MigrationsTable, Row } from '../db/tables.ts'
 import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
 import type { Migration, MigrationOptions } from './migration.ts'
@@ -8,6 +9,7 @@ import { type MigrationState, unfinishedStates } from './states.ts'
 
 /** Rows in one insert: the engines limit how many values a statement takes. */
 const ROWS_AT_ONCE = 500
+const READ_AT_ONCE = 100
 
 export interface NewMigration {
   guid: string
@@ -68,18 +70,18 @@ export async function insertMigration(tx: Db, migration: NewMigration): Promise<
   return migrationOf(row)
 }
 
+const ownMigration = prepared(
+  (db, { id, ownerId }: { id: number; ownerId: number }) =>
+    db.selectFrom('migrations').selectAll().where('id', '=', id).where('owner_id', '=', ownerId),
+  ([row]) => row && migrationOf(row),
+)
+
 export async function findMigration(
   db: Db,
   { account }: Viewer,
   id: number,
 ): Promise<Migration | undefined> {
-  const row = await db
-    .selectFrom('migrations')
-    .selectAll()
-    .where('id', '=', id)
-    .where('owner_id', '=', account.id)
-    .executeTakeFirst()
-  return row && migrationOf(row)
+  return ownMigration(db, { id, ownerId: account.id })
 }
 
 export interface Page {
@@ -123,24 +125,24 @@ export async function countUnfinished(db: Db, account: Account): Promise<number>
   return total
 }
 
-/** The snapshot, in the order the caller named the repositories. */
-export async function repositoriesOf(
+/** The snapshot, in the order the caller named the repositories: some at a time, so that none is too large. */
+export async function* repositoriesOf(
   db: Db,
-  migration: Migration,
-  page?: Page,
-): Promise<RepositoryFacts[]> {
-  let query = db
-    .selectFrom('migration_repositories')
-    .select('facts')
-    .where('migration_id', '=', migration.id)
-    .orderBy('position')
-  if (page) {
-    query = query
-      .where('position', '>=', page.offset)
-      .where('position', '<', page.offset + page.limit)
+  { id, repositoryCount }: Migration,
+  { offset, limit }: Page = { offset: 0, limit: repositoryCount },
+): AsyncGenerator<RepositoryFacts[]> {
+  const end = Math.min(offset + limit, repositoryCount)
+  for (let from = offset; from < end; from += READ_AT_ONCE) {
+    const rows = await db
+      .selectFrom('migration_repositories')
+      .select('facts')
+      .where('migration_id', '=', id)
+      .where('position', '>=', from)
+      .where('position', '<', Math.min(from + READ_AT_ONCE, end))
+      .orderBy('position')
+      .execute()
+    yield rows.map(({ facts }) => JSON.parse(facts) as RepositoryFacts)
   }
-  const rows = await query.execute()
-  return rows.map((row) => JSON.parse(row.facts) as RepositoryFacts)
 }
 
 /** Serializes those who start migrations for one account, on both engines: a write lock on the account's row. */

@@ -15,7 +15,7 @@ export async function retryMigration(
   if (unfinishedStates.includes(migration.state)) {
     throw new Invalid([{ code: 'unprocessable', message: 'The migration has not ended yet.' }])
   }
-  const repositories = await repositoriesOf(parts.db, migration)
+  const repositories = (await Array.fromAsync(repositoriesOf(parts.db, migration))).flat()
   return startMigration(parts, viewer, {
     repositories: repositories.map(fullNameOf),
     options: migration.options,

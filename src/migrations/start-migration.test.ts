@@ -80,7 +80,7 @@ onEachEngine('starting a migration', (engine) => {
     await host.git(['config', 'godwit.description', 'Too late'], { dir })
     await sync(parts)
     const migration = (await findMigration(db, alice, id))!
-    const [facts] = await repositoriesOf(db, migration)
+    const [[facts] = []] = await Array.fromAsync(repositoriesOf(db, migration))
     assert.equal(facts?.description, 'Newer than the catalogue')
   })
 

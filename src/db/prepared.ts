@@ -1,0 +1,79 @@
+import type { Compilable, CompiledQuery } from 'kysely'
+import type { Db } from './connect.ts'
+
+/** Stands in for a value that every run brings anew. */
+class Hole {
+  readonly name: string
+  constructor(name: string) {
+    this.name = name
+  }
+}
+
+const MOST_REMEMBERED = 10_000
+
+/**
+ * A question that every request asks. Its query is built and compiled once: doing so each time costs several times what
+ * the engine needs to answer. Where the engine can say whether anything at all has been written since, by whomever, an
+ * answer is taken again for as long as nothing has, so it is never older than the last commit. Answers are shared: whoever
+ * gets one must not change it.
+ */
+export function prepared<Values extends object, Row, Answer>(
+  build: (db: Db, holes: Values) => Compilable<Row>,
+  read: (rows: Row[]) => Answer,
+): (db: Db, values: Values) => Answer | Promise<Answer> {
+  const holes = new Proxy({}, { get: (_, name) => new Hole(String(name)) }) as Values
+  const questions = new WeakMap<Db, (values: Values) => Answer | Promise<Answer>>()
+
+  function questionOf(db: Db) {
+    const query = build(db, holes).compile()
+    const ask = async (parameters: unknown[]) =>
+      read((await db.executeQuery<Row>({ ...query, parameters })).rows)
+    const changes = countersOfChanges.get(db)
+    const answer = changes ? whileUnchanged(changes, ask) : ask
+    return (values: Values) => answer(parametersOf(query, values))
+  }
+
+  return (db, values) => {
+    const question = questions.get(db) ?? questionOf(db)
+    questions.set(db, question)
+    return question(values)
+  }
+}
+
+function parametersOf(query: CompiledQuery, values: object): unknown[] {
+  return query.parameters.map((value) =>
+    value instanceof Hole ? values[value.name as keyof typeof values] : value,
+  )
+}
+
+/** A number that is another one after every commit, of this process or any other. */
+export type ChangeCounter = () => number
+
+const countersOfChanges = new WeakMap<Db, ChangeCounter>()
+
+export function rememberWhileUnchanged(db: Db, changes: ChangeCounter): void {
+  countersOfChanges.set(db, changes)
+}
+
+function whileUnchanged<Answer>(
+  changes: ChangeCounter,
+  ask: (parameters: unknown[]) => Promise<Answer>,
+): (parameters: unknown[]) => Answer | Promise<Answer> {
+  const remembered = new Map<string, Answer>()
+  let rememberedAt = Number.NaN
+  return (parameters) => {
+    const now = changes()
+    if (now !== rememberedAt || remembered.size > MOST_REMEMBERED) {
+      remembered.clear()
+      rememberedAt = now
+    }
+    const key = parameters.join('\n')
+    const known = remembered.get(key)
+    if (known !== undefined) return known
+    return ask(parameters).then((answer) => {
+      // What was written while it was read may be missing in it.
+      if (changes() === now && rememberedAt === now) remembered.set(key, answer)
+      return answer
+    })
+  }
+}

@@ -49,7 +49,7 @@ export const variableOf = (name: OptionName): string =>
   `GODWIT_${kebab(name).replaceAll('-', '_').toUpperCase()}`
 
 type Texts = Partial<Record<OptionName, string>>
-type Environment = Readonly<Record<string, string | undefined>>
+export type Environment = Readonly<Record<string, string | undefined>>
 
 /** Flags win over the environment, the environment over defaults. */
 export function readConfig(flags: Texts, env: Environment): Config {
@@ -87,9 +87,12 @@ function saidFor(name: OptionName, flags: Texts, env: Environment): Said | undef
   return fallback === undefined ? undefined : { text: fallback, from: 'default' }
 }
 
+/** Read by client-config.ts; a server started in the same shell has no use for them. */
+const CLIENT_VARIABLES = ['GODWIT_URL', 'GODWIT_TOKEN_FILE', 'GODWIT_TOKEN']
+
 /** A misspelt variable would otherwise be a setting that silently does nothing. */
 function unknownVariables(env: Environment): string[] {
-  const known = new Set(optionNames.map(variableOf))
+  const known = new Set([...optionNames.map(variableOf), ...CLIENT_VARIABLES])
   return (
     Object.keys(env)
       .filter((name) => name.startsWith('GODWIT_') && !known.has(name))

@@ -6,11 +6,19 @@ import {
   listAccounts,
   setAccount,
 } from '../accounts/account-store.ts'
-import { addCommand, configOf, printTable, UserMistake } from './command-line.ts'
+import {
+  addCommand,
+  configOf,
+  Misuse,
+  printTable,
+  UserMistake,
+  withExamples,
+} from './command-line.ts'
 import { withDatabase } from './parts.ts'
 
-export function accountCommands(program: Command): void {
-  const account = program.command('account').description('who is known here')
+export function accountCommands(program: Command, about: string): void {
+  const account = program.command('account').description(about)
+  withExamples(account, 'godwit account list', 'godwit account set octo --type Organization')
 
   addCommand(account, 'list', 'all accounts').action(async (_options, command: Command) => {
     const accounts = await withDatabase(configOf(command), ({ db }) => listAccounts(db))
@@ -30,7 +38,8 @@ export function accountCommands(program: Command): void {
     .option('--site-admin', 'sees the whole service')
     .option('--no-site-admin', 'sees only its own')
     .action(async (login: string, options: AccountOptions, command: Command) => {
-      if (!isName(login)) throw new UserMistake(`"${login}" cannot be a login`)
+      if (!isName(login))
+        throw new Misuse(`"${login}" cannot be a login: letters, digits, - _ and . alone`)
       const change: AccountChange = {
         ...(options.type && { type: options.type }),
         ...(options.siteAdmin !== undefined && { siteAdmin: options.siteAdmin }),

@@ -7,7 +7,7 @@ import {
 } from '../repositories/repository-store.ts'
 import { refreshRepositories, type SyncParts } from '../repositories/sync.ts'
 import type { RefusedEntry, RepositoryName, Source } from '../sources/source.ts'
-import { UserMistake } from './command-line.ts'
+import { Misuse, UserMistake } from './command-line.ts'
 
 export interface Asked {
   entries: CatalogueEntry[]
@@ -22,7 +22,7 @@ export async function askedRepositories(parts: SyncParts, asked: string[]): Prom
   for (const text of asked) {
     const [owner = '', name, ...more] = text.split('/')
     if (more.length > 0 || !isName(owner) || (name !== undefined && !isName(name)))
-      throw new UserMistake(`"${text}" is neither OWNER nor OWNER/NAME`)
+      throw new Misuse(`"${text}" is neither OWNER nor OWNER/NAME`)
     const those = await (name === undefined
       ? ofOwner(parts.source, owner)
       : byName(parts.source, { owner, name }))

@@ -1,21 +1,37 @@
 import { type Command, Option } from 'commander'
 import { type Config, flagOf, optionNames, optionOf, readConfig, variableOf } from '../config.ts'
+import { EXIT } from './exit-codes.ts'
+import { paint } from './paint.ts'
 
-/** A mistake of the person at the keyboard: said in one line, without a stack. */
+/** What the person at the keyboard can do something about: said in a line, without a stack. */
 export class UserMistake extends Error {
   override name = 'UserMistake'
+  readonly exitCode: number = EXIT.failed
+}
+
+/** Asked for in a way that cannot be; nothing was done. */
+export class Misuse extends UserMistake {
+  override readonly exitCode: number = EXIT.misused
 }
 
 /** Adds a command that takes, like every other, all the settings. */
 export function addCommand(parent: Command, nameAndArguments: string, about: string): Command {
   const command = parent.command(nameAndArguments).description(about)
-  for (const name of optionNames) {
-    const { argument, about, fallback, otherwise } = optionOf(name)
-    const standard = fallback ?? otherwise
-    const help = `${about}; ${variableOf(name)}${standard ? ` (default: ${standard})` : ''}`
-    command.addOption(new Option(`${flagOf(name)} <${argument}>`, help).helpGroup('Settings:'))
-  }
+  for (const name of optionNames) addSetting(command, name)
   return command
+}
+
+export function addSetting(command: Command, name: (typeof optionNames)[number]): Command {
+  const { argument, about, fallback, otherwise } = optionOf(name)
+  const standard = fallback ?? otherwise
+  const help = `${about}; ${variableOf(name)}${standard ? ` (default: ${standard})` : ''}`
+  return command.addOption(new Option(`${flagOf(name)} <${argument}>`, help).helpGroup('Settings:'))
+}
+
+/** Lines to copy, at the end of a command's help. */
+export function withExamples(command: Command, ...lines: string[]): Command {
+  const title = () => paint('bold', 'Examples:')
+  return command.addHelpText('after', () => `\n${[title(), ...lines].join('\n  ')}`)
 }
 
 export function configOf(command: Command): Config {
@@ -26,19 +42,21 @@ export function print(text: string): void {
   process.stdout.write(`${text}\n`)
 }
 
-/** Columns as wide as their widest cell. */
+/** For people, beside the data. */
+export function note(text: string): void {
+  process.stderr.write(`${text}\n`)
+}
+
+/** Columns as wide as their widest cell; the first row is their titles. */
 export function printTable(rows: readonly (readonly string[])[]): void {
   const widths = rows.reduce<number[]>(
     (widest, row) => row.map((cell, i) => Math.max(widest[i] ?? 0, cell.length)),
     [],
   )
-  for (const row of rows)
-    print(
-      row
-        .map((cell, i) => cell.padEnd(widths[i]!))
-        .join('  ')
-        .trimEnd(),
-    )
+  for (const [n, row] of rows.entries()) {
+    const line = row.map((cell, i) => cell.padEnd(widths[i]!)).join('  ')
+    print(n === 0 ? paint('bold', line.trimEnd()) : line.trimEnd())
+  }
 }
 
 /** A time for a table, in UTC. */

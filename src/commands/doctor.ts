@@ -1,9 +1,15 @@
 import type { Command } from 'commander'
-import { addCommand, configOf, print } from './command-line.ts'
+import { addCommand, configOf, print, withExamples } from './command-line.ts'
 import type { Finding } from './doctor/finding.ts'
 
-export function doctorCommand(program: Command): void {
-  addCommand(program, 'doctor', 'checks all that `serve` and `work` stand on, and says what to do')
+export function doctorCommand(program: Command, about: string): void {
+  const command = addCommand(program, 'doctor', about)
+  withExamples(
+    command,
+    'godwit doctor --repositories /srv/git --data /var/lib/godwit',
+    'godwit doctor --json',
+  )
+  command
     .option('--json', 'prints what was found as JSON')
     .action(async ({ json }: { json?: boolean }, command: Command) => {
       // Loaded only here: no other command needs what it takes to try everything.

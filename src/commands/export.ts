@@ -11,7 +11,7 @@ import { addressesFrom } from '../repositories/addresses.ts'
 import type { RepositoryFacts } from '../repositories/facts.ts'
 import { factsForViewer } from '../repositories/facts-for-viewer.ts'
 import { askedRepositories } from './asked-repositories.ts'
-import { addCommand, configOf, UserMistake } from './command-line.ts'
+import { addCommand, configOf, Misuse, UserMistake, withExamples } from './command-line.ts'
 import { exportProgress } from './export-progress.ts'
 import { type ExportReport, exportReport } from './export-report.ts'
 import { openWorkshop, type Workshop } from './export-workshop.ts'
@@ -28,9 +28,14 @@ interface ExportOptions {
   report?: string
 }
 
-export function exportCommand(program: Command): void {
-  addCommand(program, 'export <names...>', 'writes an archive without a server')
-    .summary('writes an archive without a server')
+export function exportCommand(program: Command, about: string): void {
+  const command = addCommand(program, 'export <names...>', about)
+  withExamples(
+    command,
+    'godwit export alice octo/tools --repositories /srv/git --output migration.tar.gz',
+    'godwit export alice --repositories /srv/git --output - | ssh backup "cat > alice.tar.gz"',
+  )
+  command
     .usage('OWNER[/NAME]... --repositories DIR --output FILE [settings]')
     .requiredOption('--output <FILE>', 'where the archive goes; - for standard output')
     .option('--allow-partial', 'carry what can be carried, and list the rest')
@@ -49,7 +54,8 @@ async function runExport(
 ): Promise<void> {
   const output = options.output === STANDARD_OUTPUT ? undefined : resolve(options.output)
   if (output) await refuseTaken(output, options.force ?? false)
-  else if (process.stdout.isTTY) throw new UserMistake('an archive is nothing for a terminal')
+  else if (process.stdout.isTTY)
+    throw new Misuse('an archive is nothing for a terminal: --output FILE')
   await using workshop = await openWorkshop(config, output ? dirname(output) : tmpdir())
   const repositories = await chosen(workshop, names, options)
 

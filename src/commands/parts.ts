@@ -2,9 +2,7 @@ import type { Config } from '../config.ts'
 import { connect, type Database, type DatabaseOptions } from '../db/connect.ts'
 import { upgradeSchema } from '../db/upgrade.ts'
 import { createGit, type GitOptions } from '../sources/git.ts'
-import { GitFailed } from '../sources/git-end.ts'
-import { codeOf } from '../sources/unreadable.ts'
-import { UserMistake } from './command-line.ts'
+import { Misuse, UserMistake } from './command-line.ts'
 
 /** The database of this configuration, brought to this binary's schema. */
 export async function openDatabase(
@@ -36,27 +34,15 @@ export async function withDatabase<T>(
 
 export function requireRepositories({ repositories }: Config): string {
   if (repositories === undefined) {
-    throw new UserMistake('say which repositories: --repositories DIR')
+    throw new Misuse('say which repositories: --repositories DIR')
   }
   return repositories
 }
 
 /** Said at the start, rather than by every export. */
 export async function requireGit(options: GitOptions): Promise<void> {
-  const said = await createGit(options)
-    .text(['version'])
-    .catch((error: unknown) => {
-      throw isGitMissing(error) ? gitMissing(error) : error
-    })
+  const said = await createGit(options).text(['version'])
   const [, major, minor] = /version (\d+)\.(\d+)/.exec(said) ?? []
   if (Number(major) > 2 || (Number(major) === 2 && Number(minor) >= 30)) return
   throw new UserMistake(`git 2.30 or newer is needed; ${options.program} says: ${said.trim()}`)
 }
-
-export function isGitMissing(error: unknown): boolean {
-  const code = error instanceof GitFailed && codeOf(error.cause)
-  return code === 'ENOENT' || code === 'EACCES'
-}
-
-export const gitMissing = (cause: unknown): UserMistake =>
-  new UserMistake('git is not there to be run; --git says where it is', { cause })

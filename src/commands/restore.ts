@@ -6,15 +6,17 @@ import type { Config } from '../config.ts'
 import { restoreArchive } from '../importer/restore-archive.ts'
 import { createGit } from '../sources/git.ts'
 import { archiveFile } from './archive-file.ts'
-import { addCommand, configOf, print, UserMistake } from './command-line.ts'
+import { addCommand, configOf, Misuse, print, UserMistake, withExamples } from './command-line.ts'
 import { untilStopped } from './until-stopped.ts'
 
 interface RestoreOptions {
   into: string
 }
 
-export function restoreCommand(program: Command): void {
-  addCommand(program, 'restore <file>', 'gives the repositories of an archive back')
+export function restoreCommand(program: Command, about: string): void {
+  const command = addCommand(program, 'restore <file>', about)
+  withExamples(command, 'godwit restore migration.tar.gz --into /srv/restored')
+  command
     .usage('FILE --into DIR')
     .requiredOption('--into <DIR>', 'the git host that they go to, as OWNER/NAME.git')
     .action((file: string, { into }: RestoreOptions, command: Command) =>
@@ -28,7 +30,7 @@ async function runRestore(
   into: string,
   signal: AbortSignal,
 ): Promise<void> {
-  if (file === '-') throw new UserMistake('the archive is read twice, so it must be a file')
+  if (file === '-') throw new Misuse('the archive is read twice, so it must be a file')
   const home = await mkdtemp(join(tmpdir(), 'godwit-restore-'))
   try {
     const git = createGit({ program, searchPath, home })

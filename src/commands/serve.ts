@@ -1,12 +1,19 @@
 import type { Command } from 'commander'
 import type { Config } from '../config.ts'
-import { addCommand, configOf, print } from './command-line.ts'
+import { addCommand, configOf, print, withExamples } from './command-line.ts'
 import { type Log, openLog } from './log.ts'
 import type { Service } from './service.ts'
 import { untilStopSignal } from './stop-signal.ts'
 
-export function serveCommand(program: Command): void {
-  addCommand(program, 'serve', 'runs the service').action(async (_options, command: Command) => {
+export function serveCommand(program: Command, about: string): void {
+  const command = addCommand(program, 'serve', about)
+  withExamples(
+    command,
+    'godwit serve                             # a sample git host, for a first look',
+    'godwit serve --repositories /srv/git --data /var/lib/godwit',
+    'godwit serve --repositories /srv/git --base-url https://migrations.example.com',
+  )
+  command.action(async (_options, command: Command) => {
     const config = configOf(command)
     const logging = openLog(config.logLevel)
     const stopped = untilStopSignal()

@@ -8,7 +8,7 @@ import { readDashboard } from '../http/dashboard-files.ts'
 import { createServer } from '../http/server.ts'
 import { offsetTimestamps } from '../http/timestamps.ts'
 import { linkKey } from '../migrations/secret-store.ts'
-import { UserMistake } from './command-line.ts'
+import { Misuse } from './command-line.ts'
 import { layFoundation } from './foundation.ts'
 import type { Log } from './log.ts'
 import { requireRepositories } from './parts.ts'
@@ -63,7 +63,7 @@ export async function startService(config: Config, logging: Log): Promise<Servic
 function checkRole(config: Config): void {
   if (config.role === 'all') requireRepositories(config)
   else if (config.databaseUrl === undefined) {
-    throw new UserMistake('--role api shares its database with workers: give --database-url')
+    throw new Misuse('--role api shares its database with workers: give --database-url')
   }
 }
 

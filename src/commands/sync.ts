@@ -1,20 +1,20 @@
 import type { Command } from 'commander'
 import { type SyncReport, syncCatalogue } from '../repositories/sync.ts'
-import { addCommand, configOf, print } from './command-line.ts'
+import { addCommand, configOf, print, withExamples } from './command-line.ts'
 import { exportPlaces, openSource } from './export-places.ts'
 import { requireRepositories, withDatabase } from './parts.ts'
 
-export function syncCommand(program: Command): void {
-  addCommand(program, 'sync', 'brings the catalogue in line with the repositories on disk').action(
-    async (_options, command: Command) => {
-      const config = configOf(command)
-      const source = openSource(exportPlaces(config, requireRepositories(config)))
-      const report = await withDatabase(config, ({ db }) =>
-        syncCatalogue({ db, source, now: Date.now }),
-      )
-      print(describe(report))
-    },
-  )
+export function syncCommand(program: Command, about: string): void {
+  const command = addCommand(program, 'sync', about)
+  withExamples(command, 'godwit sync --repositories /srv/git')
+  command.action(async (_options, command: Command) => {
+    const config = configOf(command)
+    const source = openSource(exportPlaces(config, requireRepositories(config)))
+    const report = await withDatabase(config, ({ db }) =>
+      syncCatalogue({ db, source, now: Date.now }),
+    )
+    print(describe(report))
+  })
 }
 
 function describe({ found, read, missing, broken, refused }: SyncReport): string {

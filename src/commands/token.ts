@@ -2,11 +2,20 @@ import { type Command, InvalidArgumentError } from 'commander'
 import { findAccount } from '../accounts/account-store.ts'
 import { addToken, listTokens, revokeToken, type TokenRecord } from '../accounts/token-store.ts'
 import { duration } from '../config-values.ts'
-import { addCommand, configOf, minute, print, printTable, UserMistake } from './command-line.ts'
+import {
+  addCommand,
+  configOf,
+  minute,
+  print,
+  printTable,
+  UserMistake,
+  withExamples,
+} from './command-line.ts'
 import { withDatabase } from './parts.ts'
 
-export function tokenCommands(program: Command): void {
-  const token = program.command('token').description('access tokens')
+export function tokenCommands(program: Command, about: string): void {
+  const token = program.command('token').description(about)
+  withExamples(token, 'godwit token add alice --name laptop --expires 90d', 'godwit token list')
 
   addCommand(token, 'add <login>', 'makes a token and prints it: the only time it is shown')
     .option('--name <name>', 'what it is for', '')

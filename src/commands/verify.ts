@@ -6,21 +6,22 @@ import type { Config } from '../config.ts'
 import { verifyArchive } from '../importer/verify-archive.ts'
 import { createGit } from '../sources/git.ts'
 import { archiveFile } from './archive-file.ts'
-import { addCommand, configOf, print, UserMistake } from './command-line.ts'
+import { addCommand, configOf, print, UserMistake, withExamples } from './command-line.ts'
 import { untilStopped } from './until-stopped.ts'
 
-export function verifyCommand(program: Command): void {
-  addCommand(program, 'verify <file>', 'proves an archive whole, or names what is wrong with it')
-    .usage('FILE (- for standard input)')
-    .action((file: string, _options, command: Command) =>
-      untilStopped((signal) => runVerify(configOf(command), file, signal)),
-    )
+export function verifyCommand(program: Command, about: string): void {
+  const command = addCommand(program, 'verify <file>', about).usage('FILE (- for standard input)')
+  withExamples(command, 'godwit verify migration.tar.gz', 'godwit verify - < migration.tar.gz')
+  command.action((file: string, _options, command: Command) =>
+    untilStopped((signal) => verifyFile(configOf(command), file, signal, print)),
+  )
 }
 
-async function runVerify(
-  { git: program, searchPath }: Config,
+export async function verifyFile(
+  { git: program, searchPath }: Pick<Config, 'git' | 'searchPath'>,
   file: string,
   signal: AbortSignal,
+  say: (text: string) => void,
 ): Promise<void> {
   const directory = await mkdtemp(join(tmpdir(), 'godwit-verify-'))
   try {
@@ -30,17 +31,17 @@ async function runVerify(
     for await (const finding of verifyArchive(parts, archiveFile(file), signal)) {
       if ('fault' in finding) {
         faults += 1
-        print(`fault: ${finding.fault}`)
+        say(`fault: ${finding.fault}`)
       } else if ('note' in finding) {
-        print(`note: ${finding.note}`)
+        say(`note: ${finding.note}`)
       } else {
         whole += 1
-        print(`whole: ${finding.whole}`)
+        say(`whole: ${finding.whole}`)
       }
     }
     if (faults > 0)
       throw new UserMistake(`${file} has ${faults === 1 ? 'a fault' : `${faults} faults`}`)
-    print(`${file} is whole: ${whole} ${whole === 1 ? 'repository' : 'repositories'}`)
+    say(`${file} is whole: ${whole} ${whole === 1 ? 'repository' : 'repositories'}`)
   } finally {
     await rm(directory, { recursive: true, force: true })
   }

@@ -31,13 +31,19 @@ export async function writeWholeFile(
     // An archive may hold what others on this machine must not read.
     const written = createWriteStream(unfinished, { flags: 'wx', mode: 0o600, flush: true })
     await pipeline(bytes, written, { signal })
-    await refuseTaken(file, force)
-    await (force ? rename(unfinished, file) : linkOrMove(unfinished, file))
+    await moveIntoPlace(unfinished, file, force)
   } finally {
     await rm(unfinished, { force: true })
   }
-  await using handle = await open(folder)
-  await handle.sync()
+}
+
+/** Gives a finished file its name, for good. */
+export async function moveIntoPlace(from: string, to: string, force: boolean): Promise<void> {
+  await refuseTaken(to, force)
+  await (force ? rename(from, to) : linkOrMove(from, to))
+  await rm(from, { force: true })
+  await using folder = await open(dirname(to))
+  await folder.sync()
 }
 
 /** Unlike a rename, a link never replaces what came meanwhile; not every file system has links. */

@@ -215,7 +215,7 @@ test('a signal in the middle of it leaves nothing behind', async (t) => {
   await until('the repository is being proven', () => existsSync(join(folder, 'proving')))
   running.kill('SIGINT')
   const { code, stderr } = await running.ended
-  assert.equal(code, 1)
+  assert.equal(code, 130)
   assert.equal(stderr, 'godwit: stopped; nothing unfinished is left\n')
   assert.ok(!existsSync(join(folder, 'a.tar.gz')))
   assert.deepEqual(await leftovers(), [])
@@ -229,8 +229,8 @@ test('a mistake at the keyboard is told in a line', async (t) => {
   const mistakes: [args: string[], code: number, says: RegExp][] = [
     [['export', 'bob', ...to], 1, /^godwit: bob has no repositories.*\n$/],
     [['export', 'alice/nothing', ...to], 1, /^godwit: there is no repository alice\/nothing\n$/],
-    [['export', 'alice/../x', ...to], 1, /^godwit: "alice\/\.\.\/x" is neither OWNER nor/],
-    [['export', 'alice', '--output', 'a.tar.gz'], 1, /say which repositories/],
+    [['export', 'alice/../x', ...to], 2, /^godwit: "alice\/\.\.\/x" is neither OWNER nor/],
+    [['export', 'alice', '--output', 'a.tar.gz'], 2, /say which repositories/],
     [['export', 'alice', '--repositories', host.root], 2, /--output/],
     [
       ['export', 'alice', '--repositories', 'nowhere', '--output', 'a'],
@@ -238,7 +238,7 @@ test('a mistake at the keyboard is told in a line', async (t) => {
       /^godwit: the directory/,
     ],
     [['verify', 'nothing.tar.gz'], 1, /^godwit: ENOENT.*nothing\.tar\.gz'\n$/],
-    [['restore', '-', '--into', 'back'], 1, /must be a file/],
+    [['restore', '-', '--into', 'back'], 2, /must be a file/],
   ]
   for (const [args, code, says] of mistakes) {
     const ended = await godwit(args)

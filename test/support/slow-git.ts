@@ -10,6 +10,8 @@ export interface SlowGit {
   pid(howMany?: number): Promise<number>
   /** From now on it is as quick as git; those that are slow go on. */
   hurry(): Promise<void>
+  /** And now it is slow again. */
+  dawdle(): Promise<void>
   remove(): Promise<void>
 }
 
@@ -53,6 +55,7 @@ exec git "$@"
     async hurry() {
       await writeFile(join(dir, 'hurry'), '')
     },
+    dawdle: () => rm(join(dir, 'hurry'), { force: true }),
     // Whoever was killed with -9 could not stop the git it had started: that ends by itself when this is gone.
     remove: () => rm(dir, { recursive: true, force: true }),
   }

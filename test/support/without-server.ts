@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process'
 import { createReadStream } from 'node:fs'
 import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Readable } from 'node:stream'
 import type { TestContext } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { readEntries } from '../../src/archive/read-entries.ts'
@@ -21,6 +22,8 @@ interface Ended {
 
 interface Running {
   kill(signal: NodeJS.Signals): void
+  /** As it is said. */
+  stderr: Readable
   ended: Promise<Ended>
 }
 
@@ -33,12 +36,15 @@ export interface Desk {
   leftovers(): Promise<string[]>
 }
 
-export async function desk(t: Pick<TestContext, 'after'>): Promise<Desk> {
+export async function desk(
+  t: Pick<TestContext, 'after'>,
+  env: Readonly<Record<string, string>> = {},
+): Promise<Desk> {
   const base = temporaryDirectory(t)
   const [folder, temporary] = [join(base, 'folder'), join(base, 'temporary')]
   for (const each of [folder, temporary]) await mkdir(each)
   const start: Desk['start'] = (args, input) =>
-    run(args, folder, { ...process.env, TMPDIR: temporary }, input)
+    run(args, folder, { ...process.env, ...env, TMPDIR: temporary }, input)
   return {
     folder,
     start,
@@ -67,7 +73,8 @@ function run(
   // A command that has no use for its input may end before it is all there.
   child.stdin?.on('error', () => {})
   child.stdin?.end(input)
-  return { kill: (signal) => child.kill(signal), ended: ended.promise }
+  const { stderr } = child
+  return { kill: (signal) => child.kill(signal), stderr: stderr!, ended: ended.promise }
 }
 
 export interface PlainEntry {

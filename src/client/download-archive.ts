@@ -1,0 +1,125 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { MigrationsApi } from './migrations-api.ts'
+import { passing, ServerRefused, ServerUnreachable } from './troubles.ts'
+
+/** Where the bytes of an archive go. It may have some of them already. */
+export interface Target {
+  /** How many bytes it has, of the archive with this validator. */
+  readonly position: number
+  readonly etag: string | undefined
+  /** Forgets what it has: the bytes that follow are the first of an archive with this validator. */
+  begin(etag: string | undefined): Promise<void>
+  write(bytes: Uint8Array): Promise<void>
+}
+
+export interface Downloading {
+  signal: AbortSignal
+  /** `total` is undefined where the server does not say. */
+  onBytes(position: number, total: number | undefined): void
+  /** Told before it goes on where it was cut off. */
+  onTrouble(error: Error, position: number): void
+}
+
+const MOST_VAIN_ATTEMPTS = 6
+const FIRST_PAUSE_MS = 250
+
+/** Until the target has all of it, however often the connection breaks, as long as each attempt gets further. */
+export async function downloadArchive(
+  api: MigrationsApi,
+  id: number,
+  target: Target,
+  downloading: Downloading,
+): Promise<void> {
+  const { signal, onTrouble } = downloading
+  for (let vain = 0; ; vain++) {
+    const before = target.position
+    try {
+      return await attempt(api, id, target, downloading)
+    } catch (error) {
+      signal.throwIfAborted()
+      const trouble = passing(error, api.server.url)
+      if (!trouble) throw error
+      if (target.position > before) vain = 0
+      if (vain === MOST_VAIN_ATTEMPTS) throw trouble
+      onTrouble(trouble, target.position)
+      await sleep(FIRST_PAUSE_MS * 2 ** vain, undefined, { signal })
+    }
+  }
+}
+
+/** The link is asked for each time: it lives for a few minutes only. */
+async function attempt(
+  api: MigrationsApi,
+  id: number,
+  target: Target,
+  { signal, onBytes }: Downloading,
+): Promise<void> {
+  const answer = await follow(api, await api.archiveLink(id), rangeFrom(target), signal)
+  if (isComplete(answer, target)) return
+  if (answer.status === 416) {
+    await target.begin(undefined)
+    throw cutOff(api, 'the server has less of it than is here: starting again')
+  }
+  const isContinued = answer.status === 206
+  if (isContinued && !continues(answer, target)) {
+    await target.begin(undefined)
+    throw cutOff(api, 'the archive is another now: starting again')
+  }
+  if (!answer.ok) throw cutOff(api, `${answer.status} for the archive`)
+  if (!isContinued) await target.begin(strong(answer.headers.get('etag')))
+  const length = Number(answer.headers.get('content-length') ?? Number.NaN)
+  const total = Number.isNaN(length) ? undefined : target.position + length
+  onBytes(target.position, total)
+  for await (const bytes of answer.body ?? []) {
+    await target.write(bytes)
+    onBytes(target.position, total)
+  }
+  if (total !== undefined && target.position !== total)
+    throw cutOff(api, `${target.position} of ${total} bytes came`)
+}
+
+const MOST_REDIRECTS = 5
+
+/** The token goes along only while it stays on the server's own origin. */
+async function follow(
+  { server, send }: MigrationsApi,
+  link: URL,
+  range: Record<string, string>,
+  signal: AbortSignal,
+): Promise<Response> {
+  let at = link
+  // Compressed once more on the way, it would not be the bytes that the validator is of.
+  const headers = { 'accept-encoding': 'identity', 'user-agent': server.userAgent, ...range }
+  for (let hops = 0; hops <= MOST_REDIRECTS; hops++) {
+    if (new URL(server.url).protocol === 'https:' && at.protocol !== 'https:')
+      throw new ServerRefused(302, `${server.url} leads to an address without encryption`)
+    const answer = await send(at, { headers, redirect: 'manual', signal })
+    const next = answer.status >= 300 && answer.status < 400 && answer.headers.get('location')
+    if (!next) return answer
+    await answer.body?.cancel()
+    at = new URL(next, at)
+  }
+  throw new ServerRefused(302, `${server.url} sends the download around in circles`)
+}
+
+/** Only a strong validator promises that the rest is of the same bytes. */
+function rangeFrom({ position, etag }: Target): Record<string, string> {
+  return position > 0 && etag !== undefined ? { range: `bytes=${position}-`, 'if-range': etag } : {}
+}
+
+const strong = (etag: string | null): string | undefined =>
+  etag?.startsWith('"') ? etag : undefined
+
+/** Nothing is left to be sent of what is all there. */
+function isComplete({ status, headers }: Response, { position }: Target): boolean {
+  return status === 416 && headers.get('content-range') === `bytes */${position}`
+}
+
+function continues({ headers }: Response, { position, etag }: Target): boolean {
+  const isHere = headers.get('content-range')?.startsWith(`bytes ${position}-`)
+  const sent = headers.get('etag')
+  return Boolean(isHere) && (sent === null || sent === etag)
+}
+
+const cutOff = ({ server }: MigrationsApi, why: string) =>
+  new ServerUnreachable(server.url, new Error(why))

@@ -1,0 +1,92 @@
+import { retryAfter } from './send-request.ts'
+import { ServerFailed, ServerRefused, ServerUnreachable } from './troubles.ts'
+
+/** What a refusal is to be told in terms of. */
+export interface Request {
+  url: string
+  /** What 404 means here, and what to do about it. */
+  missing: string
+  /** What was sent as `repositories`: complaints come with a place in that list. */
+  repositories?: readonly string[]
+}
+
+/** What Octokit throws for an answer that is none of 2xx. */
+interface Answered {
+  status: number
+  response: { data: unknown; headers: Record<string, string> }
+}
+
+/** What went wrong with a request, in words that a person can act on. Anything else is returned as it is. */
+export function explained(error: unknown, request: Request): unknown {
+  if (error instanceof Error && error.cause instanceof ServerUnreachable) return error.cause
+  if (!isAnswered(error)) return error
+  const { status, response } = error
+  const options = { cause: error }
+  if (status >= 500) return new ServerFailed(failed(request, error), options)
+  const headers = new Headers(response.headers)
+  return new ServerRefused(status, refusal(request, status, response.data, headers), options)
+}
+
+const isAnswered = (error: unknown): error is Answered =>
+  error instanceof Error && 'status' in error && 'response' in error && Boolean(error.response)
+
+function failed({ url }: Request, { status, response: { data, headers } }: Answered): string {
+  const id = Object.entries(headers).find(([name]) => /^x-.*request-id$/.test(name))?.[1]
+  const known = id ? `; its log knows it as request ${id}` : ''
+  return `the server at ${url} failed: ${status} ${said(data)}${known}. Try again later`
+}
+
+function refusal(request: Request, status: number, data: unknown, headers: Headers): string {
+  const { url, missing } = request
+  const seconds = retryAfter(headers)
+  if (seconds !== undefined)
+    return `${url} has had enough for now: ${said(data)}. Try again in ${inWords(seconds)}`
+  switch (status) {
+    case 401:
+      return `${url} does not accept the token (${said(data)}): give a valid one by --token-file or GODWIT_TOKEN; on a Godwit server \`godwit token add LOGIN\` makes one`
+    case 404:
+      return missing
+    case 415:
+      return `${url} does not know the media type that was asked for (${said(data)}): is its vendor (--vendor) another?`
+    case 422:
+      return `${url} refuses: ${said(data)}${complaints(data, request.repositories ?? [])}`
+    default:
+      return `${url} refuses with ${status}: ${said(data)}`
+  }
+}
+
+/** Whatever is no JSON of this API is a page of something else. */
+function said(data: unknown): string {
+  const message = (data as { message?: unknown } | null)?.message
+  return typeof message === 'string' ? message.replace(/\.$/, '') : 'no message of this API'
+}
+
+interface Complaint {
+  field?: string
+  code?: string
+  index?: number
+  message?: string
+}
+
+function complaints(data: unknown, repositories: readonly string[]): string {
+  const { errors } = data as { errors?: unknown }
+  if (!Array.isArray(errors)) return ''
+  return errors
+    .map((error: Complaint | string) => {
+      if (typeof error === 'string') return `\n  ${error}`
+      const { field, code, index, message } = error
+      const named = field === 'repositories' && index !== undefined && repositories[index]
+      const what = named || [field, index].filter((each) => each !== undefined).join(' ')
+      return `\n  ${[what, message ?? meaning(code, Boolean(named))].filter(Boolean).join(': ')}`
+    })
+    .join('')
+}
+
+function meaning(code: string | undefined, isRepository: boolean): string {
+  if (isRepository && (code === 'invalid' || code === 'missing'))
+    return 'is no repository that this account may migrate'
+  return (code ?? '').replaceAll('_', ' ')
+}
+
+const inWords = (seconds: number) =>
+  seconds < 120 ? `${seconds} s` : `${Math.ceil(seconds / 60)} min`

@@ -1,0 +1,17 @@
+/** A server of this API, as its address and a token make it known. */
+export interface Server {
+  /** Where the API begins, without a slash at the end. */
+  url: string
+  token: string
+  /** The word in its media types. */
+  vendor: string
+  /** How we call ourselves. */
+  userAgent: string
+}
+
+export interface Manners {
+  /** Ends whatever is under way. */
+  signal: AbortSignal
+  /** Told before a pause that the server asked for. */
+  onWait(seconds: number): void
+}

@@ -1,0 +1,54 @@
+/** The server answered, and the answer is no. */
+export class ServerRefused extends Error {
+  override name = 'ServerRefused'
+  readonly status: number
+
+  constructor(status: number, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.status = status
+  }
+}
+
+/** No answer, or none that helps: another time it may be otherwise. */
+export class ServerUnreachable extends Error {
+  override name = 'ServerUnreachable'
+
+  constructor(url: string, cause: unknown) {
+    super(whyUnreachable(url, cause), { cause })
+  }
+}
+
+/** The server is there and could not do it. */
+export class ServerFailed extends Error {
+  override name = 'ServerFailed'
+}
+
+/** The same trouble where it may pass, so that trying again makes sense; undefined where it will not. */
+export function passing(error: unknown, url: string): Error | undefined {
+  if (error instanceof ServerUnreachable || error instanceof ServerFailed) return error
+  // A body that breaks off is a TypeError with the socket's error in it; one that we gave up on, an AbortError.
+  const isCutOff = error instanceof TypeError && error.cause instanceof Error
+  const isGivenUp = error instanceof Error && error.name === 'AbortError'
+  return isCutOff || isGivenUp ? new ServerUnreachable(url, error) : undefined
+}
+
+function whyUnreachable(url: string, cause: unknown): string {
+  const { hostname } = new URL(url)
+  const { code, message } = innermost(cause)
+  if (code === 'ECONNREFUSED')
+    return `nothing listens at ${url}: is the server running, and is the address (--url) right?`
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN')
+    return `there is no host ${hostname}: is the address (--url) right, and the network up?`
+  if (/CERT|SELF_SIGNED|ERR_TLS|SSL/.test(code))
+    return `the certificate of ${url} is not trusted (${code}): NODE_EXTRA_CA_CERTS=FILE names an authority of your own`
+  return `the connection to ${url} broke: ${message || code}`
+}
+
+/** What fetch throws says nothing; what caused it does. */
+function innermost(error: unknown): { code: string; message: string } {
+  let inner = error
+  while (inner instanceof Error && (inner.cause || inner instanceof AggregateError))
+    inner = inner instanceof AggregateError ? inner.errors[0] : inner.cause
+  const { code, message } = (inner ?? {}) as { code?: unknown; message?: unknown }
+  return { code: typeof code === 'string' ? code : '', message: String(message ?? inner) }
+}

@@ -1,0 +1,136 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { readEvents } from './event-stream.ts'
+import type { MigrationsApi } from './migrations-api.ts'
+import { passing, ServerUnreachable } from './troubles.ts'
+import { type EndJson, hasEnded, type RepositoryProgressJson, type TotalsJson } from './wire.ts'
+
+/** What is seen of a migration while it runs; the last is always its end. */
+export type Sighting =
+  | { state: string }
+  | { repository: RepositoryProgressJson }
+  | { totals: TotalsJson }
+  | { end: EndJson }
+
+export interface Watching {
+  signal: AbortSignal
+  /** Told once when the server stops answering, before it is tried again. */
+  onTrouble(error: Error): void
+}
+
+/** How long a server may be away, for it may only be starting again. */
+const PATIENCE_MS = 5 * 60_000
+const SHORTEST_PAUSE_MS = 250
+const LONGEST_PAUSE_MS = 10_000
+/** Godwit's own streams have a beat every fifteen seconds. */
+const SILENCE_MS = 45_000
+
+/** Live where the server tells of progress by itself, and by asking for its state where not. */
+export async function* watchMigration(
+  api: MigrationsApi,
+  id: number,
+  watching: Watching,
+): AsyncGenerator<Sighting> {
+  // Of a migration that is not there, nobody should wait for anything.
+  const first = await api.status(id)
+  if (first && !hasEnded(first.migration)) yield { state: first.migration.state }
+  const listener = { after: '', isTold: true }
+  const patience = patienceWith(api.server.url, watching)
+  while (listener.isTold) {
+    try {
+      for await (const sighting of listen(api, id, listener, watching.signal)) {
+        patience.renew()
+        yield sighting
+        if ('end' in sighting) return
+      }
+    } catch (error) {
+      watching.signal.throwIfAborted()
+      await patience.spend(error)
+    }
+  }
+  yield* poll(api, id, patience, watching.signal)
+}
+
+/** By the server's own events; ends when the stream does, which may be before the migration. */
+async function* listen(
+  api: MigrationsApi,
+  id: number,
+  listener: { after: string; isTold: boolean },
+  stopped: AbortSignal,
+): AsyncGenerator<Sighting> {
+  const silence = new AbortController()
+  const alarm = setTimeout(() => silence.abort(), SILENCE_MS)
+  const signal = AbortSignal.any([stopped, silence.signal])
+  try {
+    const answer = await api.events(id, listener.after, signal)
+    listener.isTold = answer !== undefined
+    if (!answer) return
+    async function* heard(): AsyncGenerator<Uint8Array> {
+      for await (const bytes of answer!.body!) {
+        alarm.refresh()
+        yield bytes
+      }
+    }
+    for await (const { name, data, id: order } of readEvents(heard())) {
+      listener.after = order ?? listener.after
+      const value = JSON.parse(data)
+      if (name === 'repository') yield { repository: value }
+      if (name === 'progress') yield { totals: value }
+      if (name === 'end') yield { end: value }
+    }
+    throw new ServerUnreachable(api.server.url, new Error('the stream of events ended'))
+  } finally {
+    clearTimeout(alarm)
+  }
+}
+
+/** By asking again and again; what has not changed costs the server nothing. */
+async function* poll(
+  api: MigrationsApi,
+  id: number,
+  patience: ReturnType<typeof patienceWith>,
+  signal: AbortSignal,
+): AsyncGenerator<Sighting> {
+  let etag: string | undefined
+  let state = ''
+  for (let pause = SHORTEST_PAUSE_MS; ; pause = Math.min(pause * 1.5, LONGEST_PAUSE_MS)) {
+    try {
+      const seen = await api.status(id, etag)
+      patience.renew()
+      if (seen) {
+        etag = seen.etag
+        if (seen.migration.state !== state) pause = SHORTEST_PAUSE_MS
+        state = seen.migration.state
+        if (hasEnded(seen.migration)) {
+          yield { end: { state, reason: null } }
+          return
+        }
+      }
+      yield { state }
+    } catch (error) {
+      signal.throwIfAborted()
+      await patience.spend(error)
+    }
+    await sleep(pause, undefined, { signal })
+  }
+}
+
+/** Waits a little, longer each time, after what may pass; throws what will not, or has lasted too long. */
+function patienceWith(url: string, { signal, onTrouble }: Watching) {
+  let since: number | undefined
+  let pause = SHORTEST_PAUSE_MS
+  return {
+    renew(): void {
+      since = undefined
+      pause = SHORTEST_PAUSE_MS
+    },
+    async spend(error: unknown): Promise<void> {
+      const trouble = passing(error, url)
+      if (!trouble) throw error
+      if (since === undefined) onTrouble(trouble)
+      since ??= performance.now()
+      if (performance.now() - since > PATIENCE_MS) throw trouble
+      await sleep(pause, undefined, { signal })
+      pause = Math.min(pause * 2, LONGEST_PAUSE_MS / 2)
+    },
+  }
+}

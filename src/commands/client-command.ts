@@ -1,0 +1,80 @@
+import { type Command, InvalidArgumentError } from 'commander'
+import type { MigrationsApi } from '../client/migrations-api.ts'
+import { type ClientConfig, type ClientFlags, readClientConfig } from '../client-config.ts'
+import { addSetting, note, print, printTable } from './command-line.ts'
+import { untilStopped } from './until-stopped.ts'
+import { VERSION } from './version.ts'
+
+/** A server, and how what it says is to be told. */
+export interface Talk {
+  api: MigrationsApi
+  config: ClientConfig
+  signal: AbortSignal
+  isJson: boolean
+}
+
+/** Adds a command that talks to a server. */
+export function addClientCommand(parent: Command, name: string, about: string): Command {
+  const command = parent
+    .command(name)
+    .description(about)
+    .option('--json', 'print what the server says as JSON, without credentials')
+    .optionsGroup('Server:')
+    .option('--url <URL>', 'where its API begins; GODWIT_URL')
+    .option('--token-file <FILE>', 'holds the access token alone; GODWIT_TOKEN_FILE, GODWIT_TOKEN')
+    .option('--token <TOKEN>', 'the token itself, for everybody on this machine to see')
+  return addSetting(command, 'vendor').optionsGroup('Options:')
+}
+
+export interface ClientOptions extends ClientFlags {
+  json?: boolean
+}
+
+/** The action of such a command: `act` gets the command's arguments, and its own options. */
+export function talking<A extends unknown[], O>(
+  act: (talk: Talk, options: O, ...args: A) => Promise<void>,
+  whenStopped?: string,
+) {
+  return async (...given: unknown[]): Promise<void> => {
+    const command = given.at(-1) as Command
+    const options = command.opts<ClientOptions & O>()
+    const config = readClientConfig(options, process.env)
+    for (const warning of config.warnings) note(`godwit: ${warning}`)
+    await untilStopped(async (signal) => {
+      // Loaded only here: no other command waits for it.
+      const { migrationsApi } = await import('../client/migrations-api.ts')
+      const { url, token, vendor } = config
+      const onWait = (seconds: number) => note(`${url} asks to come back in ${seconds} s: waiting`)
+      const server = { url, token, vendor, userAgent: `godwit/${VERSION}` }
+      const api = migrationsApi(server, { signal, onWait })
+      const args = command.processedArgs as A
+      await act({ api, config, signal, isJson: options.json ?? false }, options, ...args)
+    }, whenStopped)
+  }
+}
+
+export function migrationId(text: string): number {
+  const id = Number(text)
+  if (/^[1-9]\d*$/.test(text) && Number.isSafeInteger(id)) return id
+  throw new InvalidArgumentError('A migration has a number, such as 7.')
+}
+
+/** What the server said, but for what would let others in. */
+export function printJson(value: unknown): void {
+  const shown = (key: string, each: unknown) => {
+    if (key === 'temp_clone_token') return undefined
+    return typeof each === 'bigint' ? String(each) : each
+  }
+  print(JSON.stringify(value, shown, 2))
+}
+
+/** As JSON where that was asked for, and otherwise for people. */
+export function tell(
+  { isJson }: Talk,
+  value: unknown,
+  inWords: string | readonly (readonly string[])[],
+): void {
+  if (isJson) printJson(value)
+  else if (typeof inWords === 'string') print(inWords)
+  else printTable(inWords)
+}

@@ -1,0 +1,165 @@
+import { once } from 'node:events'
+import { resolve } from 'node:path'
+import { PassThrough } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import type { Command } from 'commander'
+import { ArchiveDamaged } from '../archive/plain-bytes.ts'
+import type { Target } from '../client/download-archive.ts'
+import { checkArchive, checkGzip, type Proof } from '../importer/check-archive.ts'
+import { inUnits } from '../migrations/report.ts'
+import { addClientCommand, migrationId, type Talk, talking, tell } from './client-command.ts'
+import { addSetting, Misuse, note, print, UserMistake, withExamples } from './command-line.ts'
+import { progressLine } from './progress-line.ts'
+import { resumableFile } from './resumable-file.ts'
+import { refuseTaken } from './whole-file.ts'
+
+const STANDARD_OUTPUT = '-'
+
+interface DownloadOptions {
+  output?: string
+  force?: boolean
+  verify?: boolean
+}
+
+export function downloadCommand(migration: Command): void {
+  const about = 'fetches the archive, going on where an earlier download was cut off'
+  const command = addClientCommand(migration, 'download', about)
+  command
+    .argument('<id>', "the migration's number", migrationId)
+    .option(
+      '--output <FILE>',
+      'where it goes (default: migration-ID.tar.gz); - for standard output',
+    )
+    .option('--force', 'replace the file if it is there')
+    .option('--verify', 'then prove every repository in it with git, as `godwit verify` does')
+  addSetting(command, 'git')
+  withExamples(
+    command,
+    'godwit migration download 7',
+    'godwit migration download 7 --output backup.tar.gz --verify',
+    'godwit migration download 7 --output - | tar tz',
+  )
+  command.action(
+    talking(
+      (talk, options: DownloadOptions, id: number) =>
+        options.output === STANDARD_OUTPUT
+          ? toStandardOutput(talk, id, options)
+          : toFile(talk, id, resolve(options.output ?? `migration-${id}.tar.gz`), options),
+      'stopped; the same command goes on from here',
+    ),
+  )
+}
+
+async function toFile(
+  talk: Talk,
+  id: number,
+  file: string,
+  { force = false, verify }: DownloadOptions,
+): Promise<void> {
+  await refuseTaken(file, force)
+  await using target = await resumableFile(file)
+  await fetchInto(talk, id, target)
+  const proof = await proven(target.unfinished, talk.signal).catch(async (error: unknown) => {
+    if (!(error instanceof ArchiveDamaged)) throw error
+    await target.discard()
+    throw new UserMistake(`${error.message}. What came was removed: download it again`, {
+      cause: error,
+    })
+  })
+  await target.finish(force)
+  const bytes = target.position
+  tell(
+    talk,
+    { id, file, bytes, checked_by: proof },
+    `${file}: ${inUnits(bytes)}, ${PROOF_IN_WORDS[proof]}`,
+  )
+  const { git, searchPath } = talk.config
+  if (!verify) return
+  const { verifyFile } = await import('./verify.ts')
+  await verifyFile({ git, searchPath }, file, talk.signal, talk.isJson ? note : print)
+}
+
+const PROOF_IN_WORDS: Record<Proof, string> = {
+  digests: 'each repository by its digest as it was exported',
+  gzip: 'whole by the checksum of gzip',
+}
+
+async function proven(file: string, signal: AbortSignal): Promise<Proof> {
+  using line = progressLine(process.stderr)
+  line.show(undefined, 'checking what came')
+  return checkArchive(file, signal)
+}
+
+async function fetchInto({ api, signal }: Talk, id: number, target: Target): Promise<void> {
+  const { downloadArchive } = await import('../client/download-archive.ts')
+  using line = progressLine(process.stderr)
+  if (target.position > 0) line.say(`going on after ${inUnits(target.position)}`)
+  let drawnAt = 0
+  await downloadArchive(api, id, target, {
+    signal,
+    onBytes(position, total) {
+      if (performance.now() - drawnAt < 100 && position !== total) return
+      drawnAt = performance.now()
+      const of = total === undefined ? '' : ` of ${inUnits(total)}`
+      line.show(total && position / total, `${inUnits(position)}${of}`)
+    },
+    onTrouble: (error, position) =>
+      line.say(`${error.message}; going on after ${inUnits(position)}`),
+  })
+}
+
+/** What was written cannot be taken back, so here the check only tells. */
+async function toStandardOutput(talk: Talk, id: number, options: DownloadOptions): Promise<void> {
+  if (process.stdout.isTTY) throw new Misuse('an archive is nothing for a terminal: --output FILE')
+  if (options.verify)
+    throw new Misuse('what goes to standard output passes by: --verify needs a file')
+  if (talk.isJson) throw new Misuse('standard output is the archive or JSON, not both')
+  const flow = new PassThrough()
+  const copy = new PassThrough()
+  const checked = checkGzip(copy, talk.signal)
+  // Damage is told at the end; until then the download goes on.
+  checked.catch(() => {})
+  const written = pipeline(flow, teeInto(copy), process.stdout, { signal: talk.signal, end: false })
+  written.catch(() => {})
+  await fetchInto(talk, id, passingTarget(flow, written))
+  flow.end()
+  await written
+  await checked
+}
+
+function teeInto(copy: PassThrough) {
+  return async function* (chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+    for await (const chunk of chunks) {
+      if (!copy.destroyed && !copy.write(chunk))
+        await Promise.race([once(copy, 'drain'), closed(copy)])
+      yield chunk
+    }
+    copy.end()
+  }
+}
+
+const closed = (stream: PassThrough) => new Promise((resolve) => stream.once('close', resolve))
+
+/** Bytes that are gone once they are written; `written` fails when they can go nowhere. */
+function passingTarget(flow: PassThrough, written: Promise<void>): Target {
+  let position = 0
+  let etag: string | undefined
+  return {
+    get position() {
+      return position
+    },
+    get etag() {
+      return etag
+    },
+    async begin(given) {
+      if (position > 0)
+        throw new UserMistake('the download was cut off and cannot go on: use --output FILE')
+      etag = given
+    },
+    async write(bytes) {
+      if (flow.destroyed) await written
+      else if (!flow.write(bytes)) await Promise.race([once(flow, 'drain'), written])
+      position += bytes.length
+    },
+  }
+}

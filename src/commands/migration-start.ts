@@ -1,0 +1,73 @@
+import type { Command } from 'commander'
+import { type StartFlag, type StartJson, startFlags } from '../client/wire.ts'
+import { addClientCommand, type Talk, talking, tell } from './client-command.ts'
+import { Misuse, note, UserMistake, withExamples } from './command-line.ts'
+import { forecastInWords, forecastRows } from './migration-in-words.ts'
+import { watchToTheEnd } from './migration-watch.ts'
+
+interface StartOptions extends Record<string, unknown> {
+  all?: boolean
+  preflight?: boolean
+  watch?: boolean
+}
+
+const flags = Object.keys(startFlags) as StartFlag[]
+const spelt = (flag: StartFlag) => `--${flag.replaceAll('_', '-')}`
+const keyOf = (flag: StartFlag) => flag.replace(/_(.)/g, (_, letter) => letter.toUpperCase())
+
+export function startCommand(migration: Command): void {
+  const command = addClientCommand(migration, 'start', 'starts a migration and prints its number')
+  command
+    .argument('[repositories...]', 'OWNER/NAME, or the NAME of one of your own')
+    .option('--all', 'all that the server lists as yours to migrate')
+    .option('--watch', 'follow it to its end')
+    .option('--preflight', 'only tell what it would do (Godwit)')
+  for (const flag of flags) command.option(spelt(flag), startFlags[flag])
+  withExamples(
+    command,
+    'godwit migration start alice/site octo/tools --watch',
+    'godwit migration start --all --lock-repositories',
+    'godwit migration start alice/site --preflight',
+  )
+  command.action(
+    talking(async (talk, options: StartOptions, names: string[]) => {
+      const body = await asked(talk, names, options)
+      if (options.preflight) return forecast(talk, body)
+      const started = await talk.api.start(body)
+      if (!options.watch) return tell(talk, started, String(started.id))
+      if (!talk.isJson) tell(talk, started, String(started.id))
+      await watchToTheEnd(talk, started.id)
+    }),
+  )
+}
+
+async function asked(talk: Talk, names: string[], options: StartOptions): Promise<StartJson> {
+  const isOrganization = options[keyOf('org_metadata_only')] === true
+  if (options.all ? names.length > 0 : names.length === 0 && !isOrganization)
+    throw new Misuse('say which repositories: OWNER/NAME…, or --all for all of yours')
+  return {
+    repositories: options.all ? await allOfMine(talk) : names,
+    ...Object.fromEntries(flags.filter((flag) => options[keyOf(flag)]).map((flag) => [flag, true])),
+  }
+}
+
+/** Whoever may only read a repository may not migrate it. */
+async function allOfMine({ api }: Talk): Promise<string[]> {
+  const all = await api.ownRepositories()
+  const mine = all.filter(({ permissions }) => permissions?.admin !== false)
+  const others = all.length - mine.length
+  if (others > 0) note(`${others} of ${all.length} are left out: others administer them`)
+  if (mine.length === 0) throw new UserMistake(`${api.server.url} lists no repositories of yours`)
+  return mine.map(({ full_name }) => full_name)
+}
+
+async function forecast(talk: Talk, body: StartJson): Promise<void> {
+  const found = await talk.api.preflight(body)
+  tell(talk, found, forecastRows(found))
+  note(forecastInWords(found))
+  const refused = found.repositories.filter(({ refusal }) => refusal !== null)
+  if (refused.length > 0 && !body.allow_partial)
+    throw new UserMistake(
+      `it would fail for ${refused.map(({ full_name }) => full_name).join(', ')}; --allow-partial leaves out what cannot be carried`,
+    )
+}

@@ -1,0 +1,66 @@
+import type { Command } from 'commander'
+import type { EndJson, RepositoryProgressJson, TotalsJson } from '../client/wire.ts'
+import { inUnits } from '../migrations/report.ts'
+import { addClientCommand, migrationId, printJson, type Talk, talking } from './client-command.ts'
+import { UserMistake, withExamples } from './command-line.ts'
+import { paintState } from './paint.ts'
+import { progressLine } from './progress-line.ts'
+
+export function watchCommand(migration: Command): void {
+  const command = addClientCommand(migration, 'watch', 'follows a migration to its end')
+  withExamples(command, 'godwit migration watch 7 && godwit migration download 7')
+  command
+    .argument('<id>', "the migration's number", migrationId)
+    .action(
+      talking(
+        (talk, _options, id: number) => watchToTheEnd(talk, id),
+        'no longer watching; the migration goes on',
+      ),
+    )
+}
+
+/** Ends well when the migration does. */
+export async function watchToTheEnd(talk: Talk, id: number): Promise<void> {
+  const { api, signal, isJson } = talk
+  const end = await watch(talk, id, signal)
+  if (isJson) printJson(await api.show(id))
+  if (end.state !== 'exported')
+    throw new UserMistake(
+      `migration ${id} is ${end.state}${end.reason ? `: ${end.reason}` : ''}; \`godwit migration report ${id}\` tells why, where the server has reports`,
+    )
+}
+
+async function watch({ api }: Talk, id: number, signal: AbortSignal): Promise<EndJson> {
+  const { watchMigration } = await import('../client/watch-migration.ts')
+  using line = progressLine(process.stderr)
+  const since = performance.now()
+  const onTrouble = (error: Error) => line.say(`${error.message}; trying again`)
+  let state = ''
+  for await (const seen of watchMigration(api, id, { signal, onTrouble })) {
+    if ('repository' in seen) line.say(endInWords(seen.repository))
+    if ('totals' in seen) line.show(...drawn(seen.totals))
+    const now = 'end' in seen ? seen.end.state : 'state' in seen ? seen.state : state
+    if (now !== state) line.say(`migration ${id} is ${paintState(now, process.stderr)}`)
+    else if ('state' in seen) line.show(undefined, `${state} for ${elapsed(since)}`)
+    state = now
+    if ('end' in seen) return seen.end
+  }
+  throw new Error('the watch ended before the migration')
+}
+
+function endInWords({ full_name, state, reused, bytes_done, reason }: RepositoryProgressJson) {
+  const how = paintState(state, process.stderr)
+  if (reason !== null) return `${how}: ${full_name}: ${reason}`
+  return `${how}: ${full_name}, ${inUnits(bytes_done)}${reused ? ', unchanged' : ''}`
+}
+
+function drawn(totals: TotalsJson): [part: number, text: string] {
+  const { repositories, remaining, bytes_done, bytes_expected } = totals
+  const ended = repositories - remaining
+  const part = bytes_expected > 0 ? bytes_done / bytes_expected : ended / Math.max(repositories, 1)
+  const rate = totals.bytes_per_second ? `, ${inUnits(totals.bytes_per_second)}/s` : ''
+  const left = totals.seconds_left === null ? '' : `, ${Math.ceil(totals.seconds_left)} s left`
+  return [part, `${ended}/${repositories} repositories, ${inUnits(bytes_done)}${rate}${left}`]
+}
+
+const elapsed = (since: number) => `${Math.round((performance.now() - since) / 1000)} s`

@@ -1,0 +1,147 @@
+import type { Command } from 'commander'
+import type { MigrationJson } from '../client/wire.ts'
+import { addClientCommand, migrationId, talking, tell } from './client-command.ts'
+import { Misuse, print, withExamples } from './command-line.ts'
+import { downloadCommand } from './migration-download.ts'
+import { describeMigration, migrationRows, repositoryRows } from './migration-in-words.ts'
+import { startCommand } from './migration-start.ts'
+import { watchCommand } from './migration-watch.ts'
+
+const ID = ['<id>', "the migration's number", migrationId] as const
+
+/** A client of any server of this API, ours or another's. */
+export function migrationCommands(program: Command, about: string): void {
+  const migration = program.command('migration').description(about)
+  withExamples(
+    migration,
+    'export GODWIT_URL=http://127.0.0.1:3000 GODWIT_TOKEN_FILE=~/.godwit-token',
+    'godwit migration start alice/site octo/tools --watch',
+    'godwit migration download 1',
+  )
+  startCommand(migration)
+  listCommand(migration)
+  showCommand(migration)
+  repositoriesCommand(migration)
+  watchCommand(migration)
+  downloadCommand(migration)
+  deleteCommand(migration)
+  unlockCommand(migration)
+  cancelCommand(migration)
+  retryCommand(migration)
+  reportCommand(migration)
+}
+
+function listCommand(migration: Command): void {
+  const command = addClientCommand(migration, 'list', 'all migrations, the newest first')
+  withExamples(command, 'godwit migration list', 'godwit migration list --json | jq ".[0].state"')
+  command.action(
+    talking(async (talk) => {
+      const all = await talk.api.list()
+      tell(talk, all, migrationRows(all))
+    }),
+  )
+}
+
+function showCommand(migration: Command): void {
+  const command = addClientCommand(migration, 'show', 'one migration and its state')
+  withExamples(command, 'godwit migration show 7', 'godwit migration show 7 --json')
+  command.argument(...ID).action(
+    talking(async (talk, _options, id: number) => {
+      const found = await talk.api.show(id)
+      tell(talk, found, describeMigration(found))
+    }),
+  )
+}
+
+function repositoriesCommand(migration: Command): void {
+  const command = addClientCommand(migration, 'repositories', 'what a migration covers')
+  withExamples(command, 'godwit migration repositories 7')
+  command.argument(...ID).action(
+    talking(async (talk, _options, id: number) => {
+      const all = await talk.api.repositories(id)
+      tell(talk, all, repositoryRows(all))
+    }),
+  )
+}
+
+function deleteCommand(migration: Command): void {
+  const about = "deletes a migration's archive; the migration stays in the list"
+  const command = addClientCommand(migration, 'delete', about)
+  withExamples(command, 'godwit migration delete 7')
+  command.argument(...ID).action(
+    talking(async (talk, _options, id: number) => {
+      await talk.api.deleteArchive(id)
+      tell(talk, { id, archive: 'deleted' }, `the archive of migration ${id} is deleted`)
+    }),
+  )
+}
+
+function unlockCommand(migration: Command): void {
+  const command = addClientCommand(migration, 'unlock', 'lets repositories take pushes again')
+  withExamples(command, 'godwit migration unlock 7 alice/site octo/tools')
+  command.argument(...ID).argument('<repositories...>', 'OWNER/NAME, or NAME alone')
+  command.action(
+    talking(async (talk, _options, id: number, asked: string[]) => {
+      const covered = (await talk.api.repositories(id)).map(({ full_name }) => full_name)
+      const unlocked = asked.map((name) => lockName(covered, id, name))
+      for (const { onWire } of unlocked) await talk.api.unlock(id, onWire)
+      const names = unlocked.map(({ fullName }) => fullName)
+      tell(talk, { id, unlocked: names }, names.map((name) => `unlocked: ${name}`).join('\n'))
+    }),
+  )
+}
+
+/** The API has a bare name there; where that could mean two, Godwit takes the owner as well. */
+function lockName(covered: string[], id: number, asked: string) {
+  const wanted = asked.toLowerCase()
+  const nameOf = (fullName: string) => fullName.slice(fullName.indexOf('/') + 1)
+  const found = covered.filter((each) => {
+    const fullName = each.toLowerCase()
+    return wanted.includes('/') ? fullName === wanted : nameOf(fullName) === wanted
+  })
+  const [fullName] = found
+  if (fullName === undefined)
+    throw new Misuse(
+      `migration ${id} does not cover ${asked}: \`godwit migration repositories ${id}\` shows what it does; nothing was unlocked`,
+    )
+  if (found.length > 1)
+    throw new Misuse(`${asked} could be ${found.join(' or ')}: say which; nothing was unlocked`)
+  const name = nameOf(fullName)
+  const isOnly = covered.filter((each) => nameOf(each).toLowerCase() === name.toLowerCase()).length
+  return { fullName, onWire: isOnly === 1 ? name : fullName }
+}
+
+function cancelCommand(migration: Command): void {
+  const command = addClientCommand(migration, 'cancel', 'ends an unfinished migration (Godwit)')
+  withExamples(command, 'godwit migration cancel 7')
+  command.argument(...ID).action(
+    talking(async (talk, _options, id: number) => {
+      const cancelled = await talk.api.cancel(id)
+      tell(talk, cancelled, `migration ${id} is cancelled`)
+    }),
+  )
+}
+
+function retryCommand(migration: Command): void {
+  const about = 'starts an ended migration again as a new one, for what is missing (Godwit)'
+  const command = addClientCommand(migration, 'retry', about)
+  withExamples(command, 'godwit migration retry 7')
+  command.argument(...ID).action(
+    talking(async (talk, _options, id: number) => {
+      const retried: MigrationJson = await talk.api.retry(id)
+      tell(talk, retried, String(retried.id))
+    }),
+  )
+}
+
+function reportCommand(migration: Command): void {
+  const about = 'what became of each repository, in which size and time (Godwit)'
+  const command = addClientCommand(migration, 'report', about)
+  withExamples(command, 'godwit migration report 7')
+  command.argument(...ID).action(
+    talking(async (talk, _options, id: number) => {
+      if (talk.isJson) tell(talk, await talk.api.report(id), '')
+      else print((await talk.api.reportText(id)).trimEnd())
+    }),
+  )
+}

@@ -1,0 +1,21 @@
+import { styleText } from 'node:util'
+
+type Style = Parameters<typeof styleText>[0]
+
+/** Colours only where someone looks at a terminal that has them, and not under NO_COLOR. */
+export const paint = (
+  style: Style,
+  text: string,
+  stream: NodeJS.WriteStream = process.stdout,
+): string => styleText(style, text, { stream })
+
+const OF_STATE: Record<string, Style> = {
+  exported: 'green',
+  carried: 'green',
+  failed: 'red',
+  omitted: 'red',
+  exporting: 'cyan',
+}
+
+export const paintState = (state: string, stream?: NodeJS.WriteStream): string =>
+  state in OF_STATE ? paint(OF_STATE[state]!, state, stream) : state

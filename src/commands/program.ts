@@ -1,0 +1,107 @@
+import { Command } from 'commander'
+import { withExamples } from './command-line.ts'
+import { exitCodes } from './exit-codes.ts'
+import { paint } from './paint.ts'
+import { VERSION } from './version.ts'
+
+/** Adds a command to the program. */
+type Adding = (program: Command, about: string) => void
+
+interface Entry {
+  about: string
+  load(): Promise<Adding>
+}
+
+/** Every command there is, in the order of the help. */
+const groups: Record<string, Record<string, Entry>> = {
+  'The service:': {
+    serve: {
+      about: 'runs the service',
+      load: async () => (await import('./serve.ts')).serveCommand,
+    },
+    work: {
+      about: 'exports for API processes that run elsewhere',
+      load: async () => (await import('./work.ts')).workCommand,
+    },
+    sync: {
+      about: 'brings the catalogue in line with the repositories on disk',
+      load: async () => (await import('./sync.ts')).syncCommand,
+    },
+    account: {
+      about: 'who is known here',
+      load: async () => (await import('./account.ts')).accountCommands,
+    },
+    token: {
+      about: 'access tokens',
+      load: async () => (await import('./token.ts')).tokenCommands,
+    },
+    locks: {
+      about: 'which repositories refuse pushes, and for which migration',
+      load: async () => (await import('./locks.ts')).locksCommand,
+    },
+    doctor: {
+      about: 'checks all that `serve` and `work` stand on, and says what to do',
+      load: async () => (await import('./doctor.ts')).doctorCommand,
+    },
+    config: {
+      about: 'prints the settings in force',
+      load: async () => (await import('./show-config.ts')).configCommand,
+    },
+  },
+  'Without a server:': {
+    export: {
+      about: 'writes an archive',
+      load: async () => (await import('./export.ts')).exportCommand,
+    },
+    verify: {
+      about: 'proves an archive whole, or names what is wrong with it',
+      load: async () => (await import('./verify.ts')).verifyCommand,
+    },
+    restore: {
+      about: 'gives the repositories of an archive back',
+      load: async () => (await import('./restore.ts')).restoreCommand,
+    },
+  },
+  'With any server of this API, Godwit or GitHub itself:': {
+    migration: {
+      about: 'starts, watches and downloads migrations',
+      load: async () => (await import('./migration.ts')).migrationCommands,
+    },
+  },
+}
+
+/**
+ * The program, with all of its commands by name; only what these arguments ask for is loaded, so that nothing waits for
+ * parts that it does not use. Without arguments everything is.
+ */
+export async function createProgram(args?: readonly string[]): Promise<Command> {
+  const program = new Command('godwit')
+    .description("A migrations service for git hosts that speaks GitHub's User Migrations API")
+    .version(VERSION, '--version')
+    .exitOverride()
+    .configureHelp({ styleTitle: (title) => paint('bold', title) })
+    .configureOutput({
+      outputError: (text, write) => write(text.replace(/^error: /, 'godwit: ')),
+    })
+  const asked = args?.find((arg) => !arg.startsWith('-') && arg !== 'help')
+  for (const [group, commands] of Object.entries(groups)) {
+    program.commandsGroup(group)
+    for (const [name, { about, load }] of Object.entries(commands)) {
+      if (args && asked !== name) program.command(name).description(about)
+      else (await load())(program, about)
+    }
+  }
+  program.commandsGroup('More:')
+  withExamples(
+    program,
+    'godwit serve                             # a sample git host, for a first look',
+    'godwit serve --repositories /srv/git     # your own',
+    'godwit migration start alice/site --url http://127.0.0.1:3000 --token-file token',
+  )
+  return program.addHelpText('after', describeExitCodes)
+}
+
+function describeExitCodes(): string {
+  const rows = exitCodes.map(([code, meaning]) => `${code.padEnd(6)} ${meaning}`)
+  return `\n${[paint('bold', 'Exit codes:'), ...rows].join('\n  ')}`
+}

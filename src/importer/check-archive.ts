@@ -1,0 +1,63 @@
+import { createReadStream } from 'node:fs'
+import { pipeline } from 'node:stream/promises'
+import { createGunzip } from 'node:zlib'
+import { MANIFEST_PATH, type Manifest, parseManifest } from '../archive/manifest.ts'
+import { ArchiveDamaged } from '../archive/plain-bytes.ts'
+import { type ArchiveEntry, readEntries } from '../archive/read-entries.ts'
+import type { Bytes } from '../blobs/blob-store.ts'
+import { compareSegments } from './segment-digests.ts'
+
+/** By what an archive was found to be as its maker wrote it. */
+export type Proof = 'gzip' | 'digests'
+
+/**
+ * A look at every byte that unpacks nothing and needs no git: the checksum of gzip, and for an archive of Godwit's own
+ * making the form of its tar and the digest of each repository. Throws ArchiveDamaged.
+ */
+export async function checkArchive(file: string, signal: AbortSignal): Promise<Proof> {
+  const manifest = await manifestIn(file, signal)
+  if (!manifest) return 'gzip'
+  const compared = await compareSegments(file, manifest, signal)
+  if ('incomparable' in compared) return 'gzip'
+  const [first, ...others] = compared.differing
+  if (first === undefined) return 'digests'
+  const more = others.length > 0 ? ` and ${others.length} more` : ''
+  throw new ArchiveDamaged(`${first}${more}: not the bytes it was exported as (SHA-256)`, 0)
+}
+
+/** Only the checksum of gzip, of what passes by. Throws ArchiveDamaged. */
+export async function checkGzip(archive: Bytes, signal: AbortSignal): Promise<void> {
+  const gunzip = createGunzip({ chunkSize: 256 * 1024 })
+  let plain = 0
+  try {
+    await pipeline(
+      archive,
+      gunzip,
+      async (chunks: AsyncIterable<Uint8Array>) => {
+        for await (const chunk of chunks) plain += chunk.length
+      },
+      { signal },
+    )
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+    if (!code.startsWith('Z_')) throw error
+    throw new ArchiveDamaged((error as Error).message, plain, { cause: error })
+  }
+}
+
+/** Undefined where there is none: another maker's archive, whose tar may have what ours never has. */
+async function manifestIn(file: string, signal: AbortSignal): Promise<Manifest | undefined> {
+  let found: Manifest | undefined
+  try {
+    for await (const entry of readEntries(createReadStream(file), { signal }))
+      if (entry.path === MANIFEST_PATH) found = parseManifest(await textOf(entry))
+  } catch (error) {
+    if (found || !(error instanceof ArchiveDamaged)) throw error
+    await checkGzip(createReadStream(file), signal)
+  }
+  return found
+}
+
+async function textOf({ content }: ArchiveEntry): Promise<string> {
+  return Buffer.concat(await Array.fromAsync(content)).toString('utf8')
+}

@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { existsSync, statSync } from 'node:fs'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { before, type TestContext, test } from 'node:test'
+import { clientDesk } from '../support/client-desk.ts'
+import { freePort } from '../support/free-port.ts'
+import { gitHost } from '../support/git-host.ts'
+import { type HaltingProxy, haltingProxy } from '../support/halting-proxy.ts'
+import { incompressible } from '../support/odd-repositories.ts'
+import { startService, untilEnded } from '../support/service.ts'
+
+const MIB = 1024 * 1024
+
+interface Scene {
+  url: string
+  token: string
+  proxy: HaltingProxy
+  whole: Buffer
+  etag: string
+}
+
+let scene: Scene
+
+/** A service with an archive of some megabytes, whose links lead over a network that can fail. */
+before(async (suite) => {
+  const t = suite as TestContext
+  const host = await gitHost()
+  t.after(host.remove)
+  await host.repository('alice/large', { files: { a: incompressible(4 * MIB) } })
+  const port = await freePort()
+  const flags = ['--base-url', `http://127.0.0.1:${port}`]
+  const service = await startService(t, { repositories: host.root, flags })
+  const proxy = await haltingProxy(t, port, () => Number(new URL(service.url).port))
+  const token = await service.token('alice')
+  const body = JSON.stringify({ repositories: ['large'] })
+  await service.call(token, '/user/migrations', { method: 'POST', body })
+  await untilEnded(service, token, 1)
+  const { headers } = await service.call(token, '/user/migrations/1/archive')
+  const archive = await fetch(headers.get('location')!)
+  const whole = Buffer.from(await archive.arrayBuffer())
+  const etag = archive.headers.get('etag')!
+  scene = { url: service.url, token, proxy, whole, etag }
+})
+
+async function deskHere(t: TestContext) {
+  const at = await clientDesk(t, scene)
+  const before = scene.proxy.sent().length
+  const sent = () => scene.proxy.sent().slice(before)
+  return { ...scene, ...at, sent, file: join(at.folder, 'migration-1.tar.gz') }
+}
+
+test('a download that is cut off in the middle goes on to identical bytes', async (t) => {
+  const { migration, proxy, sent, whole, file, folder } = await deskHere(t)
+  proxy.interrupt(2 * MIB, 'cut')
+  const { err } = await migration(0, 'download', '1')
+  assert.match(err, /broke: .*; going on after [\d.]+ MiB/)
+  assert.match(sent(), /\r\nrange: bytes=\d{6,}-\r\n/)
+  assert.match(sent(), /\r\nif-range: "/)
+  assert.deepEqual(await readFile(file), whole)
+  assert.deepEqual(await readdir(folder), ['migration-1.tar.gz'])
+})
+
+test('one that is killed in the middle is taken up by the next', async (t) => {
+  const { migration, start, proxy, sent, whole, file, folder } = await deskHere(t)
+  proxy.interrupt(2 * MIB, 'stall')
+  const first = start(['migration', 'download', '1'])
+  const part = `${file}.part`
+  while (!existsSync(part) || statSync(part).size < MIB) await new Promise(setImmediate)
+  first.kill('SIGKILL')
+  await first.ended
+  assert.ok(!existsSync(file))
+  const kept = statSync(part).size
+  const { err } = await migration(0, 'download', '1')
+  assert.match(err, /^going on after [\d.]+ MiB$/m)
+  const from = Number(/\r\nrange: bytes=(\d+)-\r\n/.exec(sent())?.[1])
+  assert.ok(from >= kept && from < whole.length, `${kept}, then ${from}`)
+  assert.deepEqual(await readFile(file), whole)
+  assert.deepEqual(await readdir(folder), ['migration-1.tar.gz'])
+})
+
+test('what an earlier download left is never taken on trust', async (t) => {
+  const { migration, whole, etag, file, folder } = await deskHere(t)
+  await writeFile(`${file}.part`, randomBytes(MIB))
+  await writeFile(`${file}.part.etag`, '"of another archive"')
+  await migration(0, 'download', '1')
+  assert.deepEqual(await readFile(file), whole)
+
+  // The right validator and wrong bytes, as a power cut may leave them.
+  await writeFile(`${file}.part`, Buffer.alloc(MIB))
+  await writeFile(`${file}.part.etag`, etag)
+  const { err } = await migration(1, 'download', '1', '--force')
+  assert.match(err, /damaged .*What came was removed: download it again/)
+  assert.deepEqual(await readFile(file), whole)
+  assert.deepEqual(await readdir(folder), ['migration-1.tar.gz'])
+})
+
+test('an archive for standard output is that alone, and cut off it goes on too', async (t) => {
+  const { godwit, proxy, whole, leftovers } = await deskHere(t)
+  proxy.interrupt(2 * MIB, 'cut')
+  const { code, stdout, stderr } = await godwit(['migration', 'download', '1', '--output', '-'])
+  assert.equal(code, 0, stderr)
+  assert.match(stderr, /going on after/)
+  assert.deepEqual(stdout, whole)
+  assert.deepEqual(await leftovers(), [])
+})

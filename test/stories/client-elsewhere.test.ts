@@ -1,0 +1,214 @@
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { clientDesk } from '../support/client-desk.ts'
+import { freePort } from '../support/free-port.ts'
+import { temporaryDirectory } from '../support/odd-repositories.ts'
+import { type Answer, json, otherServer } from '../support/other-server.ts'
+
+const TOKEN = 'ghp_C4n4ryOfAnotherMine0123456789'
+const PREVIEW = 'application/vnd.github.wyandotte-preview+json'
+
+const migrationJson = (state: string) => ({
+  id: 79,
+  guid: '0b989ba4-242f-11e5-81e1-c7b6966d2516',
+  state,
+  lock_repositories: true,
+  repositories: [],
+  created_at: '2015-07-06T15:33:38.000-07:00',
+  updated_at: '2015-07-06T15:33:38.000-07:00',
+})
+
+const NOT_FOUND = { message: 'Not Found', documentation_url: 'https://docs.example', status: '404' }
+
+/** A tar as others make it: with links and times of its own. */
+function anotherMakersArchive(t: TestContext): Buffer {
+  const folder = temporaryDirectory(t)
+  mkdirSync(join(folder, 'repositories'))
+  writeFileSync(join(folder, 'repositories/a'), 'x'.repeat(100_000))
+  symlinkSync('a', join(folder, 'repositories/link'))
+  return execFileSync('tar', ['czf', '-', '-C', folder, '.'])
+}
+
+test('on a server that has nothing of our own, everything is done by what the API says', async (t) => {
+  const archive = anotherMakersArchive(t)
+  const bucket = await otherServer(t, (_request, response) => {
+    response.writeHead(200, {
+      'content-length': archive.length,
+      'content-type': 'application/gzip',
+    })
+    response.end(archive)
+  })
+  const states = ['pending', 'pending', 'exporting', 'exporting', 'exporting', 'exported']
+  let asked = -1
+  const github = await otherServer(t, ({ method, path, headers }, response) => {
+    if (method === 'POST' && path === '/user/migrations')
+      return json(response, 201, migrationJson('pending'))
+    if (path.startsWith('/user/migrations/79?')) {
+      asked = Math.min(asked + 1, states.length - 1)
+      const etag = `W/"${states[asked]}"`
+      if (headers['if-none-match'] === etag) return response.writeHead(304, { etag }).end()
+      return json(response, 200, migrationJson(states[asked]!), { etag })
+    }
+    if (path === '/user/migrations/79/archive')
+      return response.writeHead(302, { location: `${bucket.url}/signed?secret=1` }).end()
+    json(response, 404, NOT_FOUND)
+  })
+  const { migration, folder } = await clientDesk(t, { url: github.url, token: TOKEN })
+
+  const started = await migration(0, 'start', 'octocat/hello', '--lock-repositories', '--watch')
+  assert.equal(started.out, '79')
+  assert.match(
+    started.err,
+    /^migration 79 is pending\nmigration 79 is exporting\nmigration 79 is exported\n$/,
+  )
+  const post = github.heard.find(({ method }) => method === 'POST')!
+  assert.deepEqual(JSON.parse(post.body), {
+    repositories: ['octocat/hello'],
+    lock_repositories: true,
+  })
+  for (const { path, headers } of github.heard) {
+    assert.equal(headers.authorization, `bearer ${TOKEN}`, path)
+    assert.match(headers['user-agent']!, /^godwit\//)
+    if (!path.endsWith('/progress')) assert.equal(headers.accept, PREVIEW)
+  }
+  const polls = github.heard.filter(
+    ({ path }) => path === '/user/migrations/79?exclude=repositories',
+  )
+  assert.ok(polls.some(({ headers }) => headers['if-none-match'] === 'W/"exporting"'))
+
+  const { out, err } = await migration(0, 'download', '79')
+  assert.match(out, /whole by the checksum of gzip$/)
+  assert.ok(!`${out}${err}`.includes('secret='))
+  assert.deepEqual(await readFile(join(folder, 'migration-79.tar.gz')), archive)
+  assert.deepEqual(
+    bucket.heard.map(({ headers }) => headers.authorization),
+    [undefined],
+    'the token was sent to another origin',
+  )
+  assert.match((await migration(3, 'start', 'a/b', '--preflight')).err, /has no preflight/)
+  assert.match(
+    (await migration(3, 'report', '79')).err,
+    /no migration 79 .*, or no reports: those are Godwit's own/,
+  )
+})
+
+test('lists come page by page, and a link to elsewhere does not get the token', async (t) => {
+  const elsewhere = await otherServer(t, (_request, response) =>
+    json(response, 200, [{ full_name: 'octo/five', private: false }]),
+  )
+  const github = await otherServer(t, ({ path }, response) => {
+    const page = Number(new URL(path, 'http://x').searchParams.get('page') ?? 1)
+    const next = page === 1 ? `${github.url}${path}&page=2` : `${elsewhere.url}/more`
+    const names = [`octo/${page}a`, `octo/${page}b`]
+    const body = names.map((full_name) => ({ full_name, private: false }))
+    json(response, 200, body, { link: `<${next}>; rel="next"` })
+  })
+  const { migration } = await clientDesk(t, { url: github.url, token: TOKEN })
+  const { out } = await migration(0, 'repositories', '79', '--json')
+  assert.deepEqual(
+    JSON.parse(out).map(({ full_name }: { full_name: string }) => full_name),
+    ['octo/1a', 'octo/1b', 'octo/2a', 'octo/2b', 'octo/five'],
+  )
+  assert.match(github.heard[0]!.path, /per_page=100/)
+  assert.equal(elsewhere.heard[0]!.headers.authorization, undefined)
+})
+
+test('asked to come back later, it does', async (t) => {
+  const refusals: [status: number, headers: Record<string, string>][] = [
+    [429, { 'retry-after': '0' }],
+    [503, { 'retry-after': new Date(0).toUTCString() }],
+    [403, { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': '1' }],
+  ]
+  const busy = await otherServer(t, (_request, response) => {
+    const [status, headers] = refusals.shift() ?? [200, {}]
+    json(
+      response,
+      status,
+      status === 200 ? migrationJson('exported') : { message: 'Later' },
+      headers,
+    )
+  })
+  const { migration } = await clientDesk(t, { url: busy.url, token: TOKEN })
+  const { err } = await migration(0, 'show', '79')
+  assert.equal(busy.heard.length, 4)
+  assert.match(err, /asks to come back in 0 s: waiting/)
+  refusals.push([403, { 'retry-after': '1800' }])
+  assert.match(
+    (await migration(3, 'show', '79')).err,
+    /had enough for now: Later. Try again in 30 min/,
+  )
+})
+
+test('a damaged archive is no archive', async (t) => {
+  const archive = anotherMakersArchive(t)
+  archive[archive.length - 6]! ^= 1
+  const server = await otherServer(t, ({ path }, response) => {
+    if (path.endsWith('/archive')) response.writeHead(302, { location: '/bytes' }).end()
+    else response.writeHead(200, { 'content-length': archive.length }).end(archive)
+  })
+  const { migration, folder } = await clientDesk(t, { url: server.url, token: TOKEN })
+  assert.match((await migration(1, 'download', '79')).err, /damaged .*download it again/)
+  assert.deepEqual(await readdir(folder), [])
+})
+
+test('every failure says what failed and what to do next', async (t) => {
+  const answers: Record<string, Answer> = {
+    '/user/migrations/401': (_, response) => json(response, 401, { message: 'Bad credentials' }),
+    '/user/migrations/404': (_, response) => json(response, 404, NOT_FOUND),
+    '/user/migrations/415': (_, response) => json(response, 415, { message: 'Unsupported' }),
+    '/user/migrations/500': (_, response) =>
+      json(response, 500, { message: 'Server Error' }, { 'x-github-request-id': 'AB:CD' }),
+    '/user/migrations/200': (_, response) => response.end('<html>Welcome'),
+    '/user/migrations': (_, response) =>
+      json(response, 422, {
+        message: 'Validation Failed',
+        errors: [
+          { resource: 'Migration', field: 'repositories', code: 'invalid', index: 1 },
+          { resource: 'Migration', code: 'custom', message: 'Too many unfinished migrations.' },
+        ],
+      }),
+  }
+  const server = await otherServer(t, (request, response) =>
+    answers[request.path.split('?')[0]!]!(request, response),
+  )
+  const { url } = server
+  const { migration } = await clientDesk(t, { url, token: TOKEN })
+  const expected: [code: number, args: string[], says: RegExp][] = [
+    [3, ['show', '401'], /does not accept the token \(Bad credentials\).*--token-file/],
+    [3, ['show', '404'], /has no migration 404 .*`godwit migration list`/],
+    [3, ['show', '415'], /is its vendor \(--vendor\) another\?/],
+    [4, ['show', '500'], /failed: 500 Server Error; its log knows it as request AB:CD/],
+    [3, ['show', '200'], /is no server of this API; is --url right\?/],
+    [
+      3,
+      ['start', 'a/b', 'a/nope'],
+      /Validation Failed\n {2}a\/nope: is no repository that this account may migrate\n {2}Too many/,
+    ],
+    [2, ['show', 'seven'], /'seven' is invalid for argument 'id'. A migration has a number/],
+    [2, ['start'], /say which repositories: OWNER\/NAME…, or --all/],
+    [2, ['shwo', '7'], /unknown command 'shwo'\n\(Did you mean show\?\)/],
+    [2, ['list', '--jsno'], /unknown option '--jsno'\n\(Did you mean --json\?\)/],
+    [2, ['show', '1', '--url', 'ftp://x'], /--url: must be an http or https address/],
+    [2, ['show', '1', '--token-file', '/nowhere'], /the token's file cannot be read: ENOENT/],
+    [4, ['show', '1', '--url', `http://127.0.0.1:${await freePort()}`], /is the server running/],
+    [4, ['show', '1', '--url', 'http://nowhere.invalid'], /there is no host nowhere.invalid/],
+  ]
+  for (const [code, args, says] of expected) {
+    const { out, err } = await migration(code, ...args)
+    assert.match(err, says)
+    assert.equal(out, '')
+    assert.doesNotMatch(err, /\n {4}at /)
+  }
+})
+
+test('a token among the arguments is taken, with a warning', async (t) => {
+  const server = await otherServer(t, (_request, response) => json(response, 200, []))
+  const { migration } = await clientDesk(t, { url: server.url, token: 'in the file' })
+  const { err } = await migration(0, 'list', '--token', TOKEN)
+  assert.match(err, /can be seen by everybody on this machine; --token-file/)
+  assert.equal(server.heard[0]!.headers.authorization, `bearer ${TOKEN}`)
+})

@@ -1,0 +1,32 @@
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import { temporaryDirectory } from './odd-repositories.ts'
+import { type Desk, desk } from './without-server.ts'
+
+type Ended = Awaited<ReturnType<Desk['godwit']>>
+
+export interface ClientDesk extends Desk {
+  /** `godwit migration …`, which must end with this code; what it said holds no token. */
+  migration(code: number, ...args: string[]): Promise<{ out: string; err: string }>
+}
+
+/** A desk at which a server and a token are known, the token by a file. */
+export async function clientDesk(
+  t: Pick<TestContext, 'after'>,
+  { url, token }: { url: string; token: string },
+): Promise<ClientDesk> {
+  const file = join(temporaryDirectory(t), 'token')
+  writeFileSync(file, `${token}\n`, { mode: 0o600 })
+  const at = await desk(t, { GODWIT_URL: url, GODWIT_TOKEN_FILE: file })
+  return {
+    ...at,
+    async migration(code, ...args) {
+      const ended: Ended = await at.godwit(['migration', ...args])
+      assert.equal(ended.code, code, ended.said)
+      assert.ok(!ended.said.includes(token.slice(4)), 'the token was said')
+      return { out: ended.stdout.toString().trimEnd(), err: ended.stderr }
+    },
+  }
+}

@@ -1,7 +1,11 @@
+import { open } from 'node:fs/promises'
+import { join } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
 import { type ExportPlaces, openBlobs, openSource } from '../src/commands/export-places.ts'
 import { createSegmentMaker } from '../src/exporter/make-segment.ts'
 import { answerRequests } from '../src/exporter/segment-messages.ts'
+import type { Snapshot } from '../src/sources/snapshot.ts'
+import type { SnapshotEntry } from '../src/sources/snapshot-entries.ts'
 
 /** A segment thread that believes what it reads: what is left is reading, hashing and writing. */
 const places = workerData as ExportPlaces
@@ -9,9 +13,38 @@ const source = openSource(places)
 const maker = createSegmentMaker({
   source: {
     ...source,
+    snapshot: async (...asked) => believed(await source.snapshot(...asked)),
     verify: async () => ({ repository: { tips: [], objectFiles: [] }, wiki: null }),
   },
   blobs: await openBlobs(places),
   scratchDirectory: places.scratch,
 })
 answerRequests(parentPort!, maker)
+
+/** Its objects as they lie there: no checksum of git's is computed. */
+function believed(snapshot: Snapshot): Snapshot {
+  return {
+    ...snapshot,
+    async *entries() {
+      for await (const entry of snapshot.entries())
+        yield entry.packed ? { ...entry, open: () => bytesOf(fileOf(snapshot, entry)) } : entry
+    },
+  }
+}
+
+function fileOf({ repository, wiki }: Snapshot, { path }: SnapshotEntry): string {
+  const [, , folder, ...rest] = path.split('/')
+  const isOfWiki = wiki !== null && folder!.endsWith('.wiki.git')
+  return join(isOfWiki ? wiki.dir : repository.dir, ...rest)
+}
+
+const chunk = Buffer.allocUnsafeSlow(1024 * 1024)
+
+async function* bytesOf(file: string): AsyncGenerator<Uint8Array> {
+  await using handle = await open(file)
+  for (;;) {
+    const { bytesRead } = await handle.read(chunk)
+    if (bytesRead === 0) return
+    yield chunk.subarray(0, bytesRead)
+  }
+}

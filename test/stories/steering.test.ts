@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
+import { statSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { largePack } from '../support/export-sources.ts'
 import { gitHost } from '../support/git-host.ts'
 import { type Service, startService, untilEnded } from '../support/service.ts'
 import { slowGit } from '../support/slow-git.ts'
@@ -100,6 +102,28 @@ test('cancel in the middle leaves no process, no lock, no temporary file', async
   await git.hurry()
   await post(service, alice, '/user/migrations', { repositories: ['site'] })
   assert.equal((await untilEnded(service, alice, 2)).state, 'exported')
+})
+
+test('cancel in the middle of a pack stops the writing of it', async (t) => {
+  const host = await gitHost()
+  t.after(host.remove)
+  await largePack(host.path('alice/large'), 200)
+  const git = await slowGit()
+  t.after(git.remove)
+  const service = await startService(t, { repositories: host.root, flags: ['--git', git.program] })
+  const alice = await service.token('alice')
+  await post(service, alice, '/user/migrations', { repositories: ['large'] })
+  const blobs = join(service.data, 'blobs')
+  await until(async () => (await sizeOf(blobs)) > 1_000_000)
+  // The request lies there before the process goes on, so it is heard while most of the pack is still to be written.
+  process.kill(service.pid(), 'SIGSTOP')
+  const cancelling = post(service, alice, '/user/migrations/1/cancel')
+  await sleep(100)
+  t.diagnostic(`stopped with ${await sizeOf(blobs)} bytes of 200 MB written`)
+  process.kill(service.pid(), 'SIGCONT')
+  assert.equal((await cancelling).status, 200)
+  await until(async () => (await filesIn(blobs)).length === 0)
+  await until(async () => (await readdir(join(service.data, 'scratch'))).length === 0)
 })
 
 test('a watcher sees every repository end exactly once, across a crash of the server', async (t) => {
@@ -241,6 +265,14 @@ async function account(service: Service, login: string): Promise<string> {
 async function filesIn(dir: string): Promise<string[]> {
   const entries = await readdir(dir, { recursive: true, withFileTypes: true })
   return entries.filter((entry) => entry.isFile()).map((entry) => entry.name)
+}
+
+async function sizeOf(dir: string): Promise<number> {
+  const files = await readdir(dir, { recursive: true, withFileTypes: true })
+  const sizes = files.map((each) =>
+    each.isFile() ? statSync(join(each.parentPath, each.name)).size : 0,
+  )
+  return sizes.reduce((sum, size) => sum + size, 0)
 }
 
 async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {

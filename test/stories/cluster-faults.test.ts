@@ -39,7 +39,8 @@ test(
     await other!.kill('SIGTERM')
     for (const name of names) await host.commit(host.path(name), { b: name })
     const second = await story.start(two!)
-    await story.assertWhole(one!, [first, second], [stopped!])
+    await story.assertExported(one!, [first, second])
+    await story.assertTidy([stopped!])
   },
 )
 
@@ -103,7 +104,8 @@ test(
     const whole = Buffer.concat([sofar, Buffer.from(await rest.arrayBuffer())])
     assert.equal(whole.length, Number(download.headers.get('content-length')))
     await verifyBytes(t, whole)
-    await story.assertWhole(two!, [first], workers)
+    await story.assertExported(two!, [first])
+    await story.assertTidy(workers)
   },
 )
 
@@ -140,7 +142,8 @@ test(
     assert.ok([...apis, ...workers].every(isAlive), cluster.log())
     await until(async () => (await listeners(databaseUrl)) === 5)
     for (const name of names) await host.commit(host.path(name), { b: name })
-    await story.assertWhole(apis[0]!, [first, await story.start(apis[1]!)], workers)
+    await story.assertExported(apis[0]!, [first, await story.start(apis[1]!)])
+    await story.assertTidy(workers)
   },
 )
 
@@ -171,7 +174,8 @@ test(
     await until(async () =>
       /^godwit_blob_errors{operation="put"} [1-9]/m.test(await metrics(apis[1]!)),
     )
-    await story.assertWhole(apis[1]!, [first, second], workers)
+    await story.assertExported(apis[1]!, [first, second])
+    await story.assertTidy(workers)
   },
 )
 

@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { type FaultStory, faultStory } from '../support/cluster-faults.ts'
+import { post, untilEnded, verifyArchive } from '../support/cluster-story.ts'
+import { inForm, tried } from '../support/fire.ts'
+import { needsObjectStore } from '../support/radosgw.ts'
+
+const { migrations: MIGRATIONS, repositories: EACH } = inForm({
+  short: { migrations: 8, repositories: 6 },
+  long: { migrations: 40, repositories: 25 },
+})
+/** Every repository is in four of them, so that they meet over it as well. */
+const TOGETHER = (MIGRATIONS * EACH) / 4
+const VERIFIED_AT_ONCE = 2
+
+test(
+  `${MIGRATIONS} migrations of ${EACH} repositories at once, by all workers, and every archive verifies`,
+  needsObjectStore,
+  async (t) => {
+    const flags = ['--unfinished-migrations', String(MIGRATIONS), '--rate-limit', '0']
+    const story = await faultStory(t, { repositories: TOGETHER, flags })
+    const { cluster, token, names } = story
+    const apis = await Promise.all([cluster.api(), cluster.api()])
+    const gits = await Promise.all([1, 2, 3].map((n) => countingGit(story, n)))
+    const workers = await Promise.all(gits.map(({ program }) => cluster.worker('--git', program)))
+
+    const asked = Array.from({ length: MIGRATIONS }, (_, n) =>
+      Array.from({ length: EACH }, (_, at) => names[(n * EACH + at) % TOGETHER]!),
+    )
+    const started = await Promise.all(
+      asked.map((repositories, n) =>
+        post(cluster, apis[n % 2]!, token, '/user/migrations', { repositories }),
+      ),
+    )
+    const waiting = started.values()
+    const judge = async () => {
+      for (const { id } of waiting) {
+        assert.equal(await untilEnded(cluster, apis[0]!, token, id), 'exported', cluster.log())
+        await verifyArchive(t, cluster, apis[1]!, token, id)
+      }
+    }
+    await Promise.all(Array.from({ length: VERIFIED_AT_ONCE }, judge))
+
+    const proofs = gits.map(({ proofs }) => proofs())
+    t.diagnostic(`${TOGETHER} repositories; proofs by worker: ${proofs.join(', ')}`)
+    assert.ok(
+      proofs.every((count) => count > 0),
+      'a worker had nothing to do',
+    )
+    await story.assertTidy(workers)
+    tried(t, 'migrations at once', MIGRATIONS, 'every archive verified')
+  },
+)
+
+/** Git that notes every snapshot it proves: who has this one has exported so many repositories. */
+async function countingGit({ cluster }: FaultStory, n: number) {
+  const program = join(cluster.data, `git-${n}`)
+  const notes = `${program}.proofs`
+  const script = `#!/bin/sh\ncase "$*" in *rev-list*--objects*) echo >> ${notes} ;; esac\nexec git "$@"\n`
+  await writeFile(notes, '')
+  await writeFile(program, script, { mode: 0o755 })
+  return { program, proofs: () => readFileSync(notes, 'utf8').length }
+}

@@ -1,11 +1,12 @@
 import type { Db } from '../db/connect.ts'
+import { type Soon, soon } from '../db/soon.ts'
 import type { Viewer } from './account.ts'
 import { digestOf, looksLikeToken } from './token.ts'
 import { findViewer, noteTokenUse } from './token-store.ts'
 
 export interface Authenticator {
   /** Undefined for whatever is not a valid token now: it is looked up every time, so a revoked one stops at once. */
-  viewerOf(token: string): Promise<Viewer | undefined>
+  viewerOf(token: string): Soon<Viewer | undefined>
   /** Writes down when tokens were last used. Called now and then, and once at the end: never on a request's path. */
   noteUses(): Promise<void>
 }
@@ -14,12 +15,13 @@ export function createAuthenticator({ db, now }: { db: Db; now: () => number }):
   let used = new Map<number, number>()
 
   return {
-    async viewerOf(token) {
+    viewerOf(token) {
       if (!looksLikeToken(token)) return undefined
       const at = now()
-      const viewer = await findViewer(db, digestOf(token), at)
-      if (viewer) used.set(viewer.tokenId, at)
-      return viewer
+      return soon(findViewer(db, digestOf(token), at), (viewer) => {
+        if (viewer) used.set(viewer.tokenId, at)
+        return viewer
+      })
     },
 
     async noteUses() {

@@ -1,5 +1,6 @@
 import type { Db } from '../db/connect.ts'
 import { prepared } from '../db/prepared.ts'
+import { type Soon, soon } from '../db/soon.ts'
 import type { Account, Viewer } from './account.ts'
 import { accountOf } from './account-store.ts'
 import { createToken, digestOf } from './token.ts'
@@ -52,9 +53,10 @@ const holderOf = prepared(
     },
 )
 
-export async function findViewer(db: Db, digest: string, now: number): Promise<Viewer | undefined> {
-  const holder = await holderOf(db, { digest })
-  return holder && holder.expiresAt > now ? holder.viewer : undefined
+export function findViewer(db: Db, digest: string, now: number): Soon<Viewer | undefined> {
+  return soon(holderOf(db, { digest }), (holder) =>
+    holder && holder.expiresAt > now ? holder.viewer : undefined,
+  )
 }
 
 export async function listTokens(db: Db): Promise<TokenRecord[]> {

@@ -1,5 +1,6 @@
 import type { Compilable, CompiledQuery } from 'kysely'
 import type { Db } from './connect.ts'
+import type { Soon } from './soon.ts'
 
 /** Stands in for a value that every run brings anew. */
 class Hole {
@@ -20,9 +21,9 @@ const MOST_REMEMBERED = 10_000
 export function prepared<Values extends object, Row, Answer>(
   build: (db: Db, holes: Values) => Compilable<Row>,
   read: (rows: Row[]) => Answer,
-): (db: Db, values: Values) => Answer | Promise<Answer> {
+): (db: Db, values: Values) => Soon<Answer> {
   const holes = new Proxy({}, { get: (_, name) => new Hole(String(name)) }) as Values
-  const questions = new WeakMap<Db, (values: Values) => Answer | Promise<Answer>>()
+  const questions = new WeakMap<Db, (values: Values) => Soon<Answer>>()
 
   function questionOf(db: Db) {
     const query = build(db, holes).compile()
@@ -52,13 +53,23 @@ export type ChangeCounter = () => number
 const countersOfChanges = new WeakMap<Db, ChangeCounter>()
 
 export function rememberWhileUnchanged(db: Db, changes: ChangeCounter): void {
-  countersOfChanges.set(db, changes)
+  let count: number | undefined
+  const forget = () => {
+    count = undefined
+  }
+  countersOfChanges.set(db, () => {
+    if (count !== undefined) return count
+    // Within one uninterrupted run nobody here can write, so what it asks for it asks at one moment.
+    queueMicrotask(forget)
+    count = changes()
+    return count
+  })
 }
 
 function whileUnchanged<Answer>(
   changes: ChangeCounter,
   ask: (parameters: unknown[]) => Promise<Answer>,
-): (parameters: unknown[]) => Answer | Promise<Answer> {
+): (parameters: unknown[]) => Soon<Answer> {
   const remembered = new Map<string, Answer>()
   let rememberedAt = Number.NaN
   return (parameters) => {

@@ -1,7 +1,8 @@
 import type { FastifyRequest } from 'fastify'
 import type { Viewer } from '../accounts/account.ts'
 import type { Authenticator } from '../accounts/authenticator.ts'
-import { badCredentials, requiresAuthentication } from './refusals.ts'
+import type { Soon } from '../db/soon.ts'
+import { requiresAuthentication } from './refusals.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -12,15 +13,13 @@ declare module 'fastify' {
 /** `authorization: bearer T` or `token T`, in any letter case: clients in the field send both. */
 const CREDENTIALS = /^(?:bearer|token) +(\S+) *$/i
 
-export async function authenticate(
+/** Undefined for credentials that are not good. */
+export function authenticate(
   { viewerOf }: Authenticator,
-  authorization: string | undefined,
-): Promise<Viewer> {
-  if (!authorization) throw requiresAuthentication()
+  authorization: string,
+): Soon<Viewer | undefined> {
   const token = CREDENTIALS.exec(authorization)?.[1]
-  const viewer = token && (await viewerOf(token))
-  if (!viewer) throw badCredentials()
-  return viewer
+  return token === undefined ? undefined : viewerOf(token)
 }
 
 export function viewerOf(request: FastifyRequest): Viewer {

@@ -79,8 +79,14 @@ export function notModified(reply: FastifyReply): FastifyReply {
 
 /** Weak: the bytes may differ in what a client does not care about. */
 function validatorOf(madeFrom: MadeFrom): string {
-  return `W/"${hash('sha256', JSON.stringify(madeFrom), 'base64url').slice(0, 32)}"`
+  const plain = madeFrom.join('.')
+  const isTag = plain.length <= LONGEST_TAG && PLAIN_TAG.test(plain)
+  return `W/"${isTag ? plain : hash('sha256', JSON.stringify(madeFrom), 'base64url')}"`
 }
+
+const LONGEST_TAG = 64
+/** Numbers, words and digests: what has nothing else in it means one thing only when it is joined. */
+const PLAIN_TAG = /^[\w.-]+$/
 
 function matches(header: string | undefined, etag: string): boolean {
   if (header === undefined) return false

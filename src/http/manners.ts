@@ -21,14 +21,16 @@ export function manners(vendor: string) {
     'x-content-type-options': 'nosniff',
   }
   const versionHeader = `x-${vendor}-api-version`
+  const selectedHeader = `${versionHeader}-selected`
+  const requestIdHeader = `x-${vendor}-request-id`
 
   return {
     greet(request: FastifyRequest, reply: FastifyReply): void {
-      reply.headers({ ...always, [`x-${vendor}-request-id`]: request.id })
+      reply.headers(always).header(requestIdHeader, request.id)
       if (!request.headers['user-agent']) throw userAgentMissing()
       const asked = request.headers[versionHeader] ?? DEFAULT_VERSION
       if (!API_VERSIONS.includes(asked as string)) throw versionUnknown(named, String(asked))
-      reply.header(`${versionHeader}-selected`, asked)
+      reply.header(selectedHeader, asked)
     },
 
     /** Browsers ask first. They may call anything: what lets a caller in is the token, which no browser adds by itself. */

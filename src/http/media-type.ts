@@ -6,7 +6,7 @@ export interface MediaTypeOptions {
 }
 
 interface Operation {
-  previewed: boolean
+  previewed?: boolean
   /** Types beside JSON that it can answer in. */
   alsoAccepts?: readonly string[]
 }
@@ -30,7 +30,7 @@ export function mediaTypes({ vendor, preview }: MediaTypeOptions): MediaTypes {
     (type.startsWith(`${ours}.`) && type.endsWith('+json'))
 
   return {
-    choose(accept, { previewed, alsoAccepts = [] }) {
+    choose(accept, { previewed = false, alsoAccepts = [] }) {
       const accepted = acceptedTypes(accept)
       if (previewed && preview === 'required' && !accepted.includes(previewType)) {
         throw previewMissing()
@@ -45,8 +45,21 @@ export function mediaTypes({ vendor, preview }: MediaTypeOptions): MediaTypes {
 }
 
 /** The types of an `accept` header, dearest first; what has q=0 is not accepted at all. None sent means any. */
-export function acceptedTypes(accept: string | undefined): string[] {
+export function acceptedTypes(accept: string | undefined): readonly string[] {
   if (!accept?.trim()) return ['*/*']
+  const known = read.get(accept)
+  if (known) return known
+  const types = typesOf(accept)
+  if (read.size >= MOST_READ) read.clear()
+  read.set(accept, types)
+  return types
+}
+
+/** Clients send the same one again and again. */
+const read = new Map<string, readonly string[]>()
+const MOST_READ = 1000
+
+function typesOf(accept: string): string[] {
   return accept
     .split(',')
     .map((range) => {

@@ -5,7 +5,7 @@ const STRAY_TOKEN = /gwt_[0-9A-Za-z]+/g
 
 /** One line a request. The query is left out, a signed link's credential is in it; so is a token that strayed into a path. */
 export function logRequests(app: FastifyInstance, log: Logger): void {
-  app.addHook('onResponse', async (request, reply) => {
+  app.addHook('onResponse', (request, reply, done) => {
     log.info(
       {
         id: request.id,
@@ -18,5 +18,6 @@ export function logRequests(app: FastifyInstance, log: Logger): void {
       },
       'request',
     )
+    done()
   })
 }

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import type { Viewer } from '../accounts/account.ts'
 import type { Authenticator } from '../accounts/authenticator.ts'
 import type { Db } from '../db/connect.ts'
+import { type Soon, soon } from '../db/soon.ts'
 import type { PreflightParts } from '../migrations/preflight.ts'
 import { NotFound } from '../migrations/refusals.ts'
 import { archiveDownload, type DownloadParts } from './archive-download.ts'
@@ -29,7 +30,12 @@ import {
   type RateLimitOptions,
   rateLimitStatus,
 } from './rate-limit.ts'
-import { bodyIsNoObject, unparsableBody } from './refusals.ts'
+import {
+  badCredentials,
+  bodyIsNoObject,
+  requiresAuthentication,
+  unparsableBody,
+} from './refusals.ts'
 import { logRequests } from './request-log.ts'
 import { userMigrations } from './user-migrations.ts'
 import { userRepositories } from './user-repositories.ts'
@@ -122,33 +128,47 @@ function speakTheWire(
   { greet }: ReturnType<typeof manners>,
   limit: RateLimit,
 ): void {
-  const { vendor } = mediaType
+  const mediaTypeHeader = `x-${mediaType.vendor}-media-type`
   const types = mediaTypes(mediaType)
 
-  async function identify(request: FastifyRequest): Promise<Viewer> {
-    await limit.refuseGuessers(request)
-    try {
-      return await authenticate(authenticator, request.headers.authorization)
-    } catch (error) {
-      if (request.headers.authorization) await limit.countFailure(request)
-      throw error
-    }
+  function identify(request: FastifyRequest): Soon<Viewer> {
+    limit.refuseGuessers(request)
+    const { authorization } = request.headers
+    if (!authorization) throw requiresAuthentication()
+    return soon(authenticate(authenticator, authorization), (viewer) => {
+      if (viewer) return viewer
+      limit.countFailure(request)
+      throw badCredentials()
+    })
   }
 
-  api.addHook('onRequest', async (request, reply) => {
-    greet(request, reply)
-    const viewer = await identify(request)
+  function admit(viewer: Viewer, request: FastifyRequest, reply: FastifyReply): Soon<void> {
     request.viewer = viewer
-    reply.headers({ 'x-oauth-scopes': 'repo', 'x-accepted-oauth-scopes': '' })
-    const { previewed = false, uncounted = false, alsoAccepts = [] } = request.routeOptions.config
-    if (!uncounted) await limit.count(viewer, reply)
-    const { accept } = request.headers
-    const chosen = types.choose(accept, { previewed, alsoAccepts })
-    reply.header(`x-${vendor}-media-type`, chosen)
+    reply.header('x-oauth-scopes', 'repo').header('x-accepted-oauth-scopes', '')
+    const { config } = request.routeOptions
+    return soon(config.uncounted ? undefined : limit.count(viewer, reply), () => {
+      const chosen = types.choose(request.headers.accept, config)
+      reply.header(mediaTypeHeader, chosen)
+    })
+  }
+
+  api.addHook('onRequest', (request, reply, done) => {
+    greet(request, reply)
+    goOn(
+      soon(identify(request), (viewer) => admit(viewer, request, reply)),
+      done,
+    )
   })
-  api.addHook('onSend', async (request, reply) => {
-    if (reply.statusCode === 304 && request.viewer) await limit.giveBack(request.viewer, reply)
+  api.addHook('onSend', (request, reply, _payload, done) => {
+    if (reply.statusCode !== 304 || !request.viewer) return done()
+    goOn(limit.giveBack(request.viewer, reply), done)
   })
+}
+
+/** Hooks that call back cost nothing where there is nothing to wait for; those that are async always cost a turn. */
+function goOn(ready: Soon<void>, done: (error?: Error) => void): void {
+  if (ready instanceof Promise) ready.then(() => done(), done)
+  else done()
 }
 
 /** Bodies are JSON whatever their content-type says: `curl -d` calls everything a form. */
@@ -167,7 +187,8 @@ function readJsonBodies(app: FastifyInstance): void {
     }
     done(null, body)
   })
-  app.addHook('preValidation', async (request) => {
+  app.addHook('preValidation', (request, _reply, done) => {
     request.body ??= {}
+    done()
   })
 }

@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import type { Account, Viewer } from '../accounts/account.ts'
 import type { Db } from '../db/connect.ts'
 import { prepared } from '../db/prepared.ts'
+import type { Soon } from '../db/soon.ts'
 import type { MigrationsTable, Row } from '../db/tables.ts'
 import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
 import type { Migration, MigrationOptions } from './migration.ts'
@@ -76,11 +77,11 @@ const ownMigration = prepared(
   ([row]) => row && migrationOf(row),
 )
 
-export async function findMigration(
+export function findMigration(
   db: Db,
   { account }: Viewer,
   id: number,
-): Promise<Migration | undefined> {
+): Soon<Migration | undefined> {
   return ownMigration(db, { id, ownerId: account.id })
 }
 

@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { connect, type Db } from '../../src/db/connect.ts'
+import { startCluster } from '../support/cluster.ts'
+import { manyRepositories, post } from '../support/cluster-story.ts'
+import { gitHost } from '../support/git-host.ts'
+import { startService, untilEnded } from '../support/service.ts'
+
+const CHANGES = 30
+type Ask = (path: string, init?: RequestInit) => Promise<Response>
+
+test('one process on SQLite shows every change, whoever made it', async (t) => {
+  const host = await gitHost()
+  t.after(host.remove)
+  const repositories = await manyRepositories(host, 3)
+  const service = await startService(t, { repositories: host.root })
+  const token = await service.token('alice')
+  const ask: Ask = (path, init) => service.call(token, path, init)
+  const body = JSON.stringify({ repositories })
+  const { id } = await jsonOf(await ask('/user/migrations', { method: 'POST', body }))
+  await untilEnded(service, token, id as number)
+
+  const database = await connect({ dataDirectory: service.data, databaseUrl: undefined })
+  t.after(database.close)
+  await everyChangeIsSeen(database.db, id as number, [ask])
+  await anArchiveThatWasDeletedIsGone(id as number, ask, [ask])
+  await service.godwit('token', 'revoke', '1')
+  assert.equal((await ask(`/user/migrations/${id}`)).status, 401, 'a revoked token is refused')
+})
+
+test('two processes on one PostgreSQL show every change, whoever made it', async (t) => {
+  const host = await gitHost()
+  t.after(host.remove)
+  const repositories = await manyRepositories(host, 3)
+  const cluster = await startCluster(t, { repositories: host.root })
+  const token = await cluster.token('alice')
+  const apis = await Promise.all([cluster.api(), cluster.api()])
+  const asks = apis.map(
+    (api): Ask =>
+      (path, init) =>
+        cluster.call(api, token, path, init),
+  )
+  await cluster.worker()
+  const { id } = await post(cluster, apis[0]!, token, '/user/migrations', { repositories })
+  while ((await jsonOf(await asks[1]!(`/user/migrations/${id}`))).state !== 'exported');
+
+  const database = await connect({ dataDirectory: '', databaseUrl: cluster.databaseUrl })
+  t.after(database.close)
+  await everyChangeIsSeen(database.db, id as number, asks)
+  await anArchiveThatWasDeletedIsGone(id as number, asks[0]!, asks)
+  await database.db.updateTable('tokens').set({ revoked_at: Date.now() }).execute()
+  for (const ask of asks) assert.equal((await ask(`/user/migrations/${id}`)).status, 401)
+})
+
+/** Written by a third party, between one read and the next: nothing tells the processes of it but the row itself. */
+async function everyChangeIsSeen(db: Db, id: number, asks: readonly Ask[]): Promise<void> {
+  const paths = [`/user/migrations/${id}`, `/user/migrations/${id}?exclude=repositories`]
+  const validators = new Map<string, string>()
+  for (let change = 0; change < CHANGES; change += 1) {
+    const state = change % 2 === 0 ? 'failed' : 'exported'
+    await db
+      .updateTable('migrations')
+      .set((row) => ({ state, version: row('version', '+', 1) }))
+      .where('id', '=', id)
+      .execute()
+    for (const [at, ask] of asks.entries()) {
+      for (const path of paths) {
+        const key = `${at} ${path}`
+        const headers = { 'if-none-match': validators.get(key) ?? 'W/"none"' }
+        const answer = await ask(path, { headers })
+        assert.equal(answer.status, 200, `change ${change} of ${path} in process ${at}`)
+        assert.equal((await jsonOf(answer)).state, state, `change ${change} in process ${at}`)
+        validators.set(key, answer.headers.get('etag')!)
+        // And what has not changed since is taken from what is kept.
+        const again = await ask(path, { headers: { 'if-none-match': validators.get(key)! } })
+        assert.equal(again.status, 304)
+        assert.equal((await jsonOf(await ask(path))).state, state)
+      }
+      const [listed] = (await (await ask('/user/migrations')).json()) as { state: string }[]
+      assert.equal(listed?.state, state)
+    }
+  }
+}
+
+async function anArchiveThatWasDeletedIsGone(id: number, one: Ask, all: readonly Ask[]) {
+  const path = `/user/migrations/${id}`
+  for (const ask of all) assert.ok((await jsonOf(await ask(path))).archive_url)
+  assert.equal((await one(`${path}/archive`, { method: 'DELETE' })).status, 204)
+  for (const ask of all) assert.equal((await jsonOf(await ask(path))).archive_url, undefined)
+}
+
+async function jsonOf(answer: Response): Promise<Record<string, unknown>> {
+  return (await answer.json()) as Record<string, unknown>
+}

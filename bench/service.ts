@@ -11,6 +11,8 @@ const GODWIT = new URL('../bin/godwit', import.meta.url).pathname
 
 /** The service as an operator runs it, on an empty data directory. */
 export interface RunningService {
+  url: string
+  token: string
   /** Starts a migration and resolves to its id. */
   start(repositories: readonly string[]): Promise<number>
   /** Resolves when the migration has ended well. */
@@ -52,6 +54,8 @@ export async function startService(
   }
 
   return {
+    url,
+    token,
     start,
     untilExported: (id) => until(() => isExported(id)),
     peakMemory: async () => peakOf(child.pid!),

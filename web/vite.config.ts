@@ -18,8 +18,13 @@ export default defineConfig({
     rolldownOptions: { checks: { moduleLevelDirective: false, pluginTimings: false } },
   },
   server: {
-    proxy: Object.fromEntries(
-      ['/user', '/archives', '/rate_limit', '/admin', '/docs'].map((path) => [path, SERVER]),
-    ),
+    proxy: {
+      '^/(user|archives|admin)': SERVER,
+      // The page from here, the addresses of the API from there.
+      '^/$': {
+        target: SERVER,
+        bypass: ({ headers, url }) => (headers.accept?.includes('text/html') ? url : undefined),
+      },
+    },
   },
 })

@@ -78,6 +78,7 @@ function screen({ baseUrl, vendor, data }: Config, token: string, id: number): s
   const curl = `curl -s -H 'authorization: bearer ${token}' -H 'accept: ${previewOf(vendor)}'`
   const migrations = `${baseUrl}/user/migrations`
   return `
+The dashboard: ${baseUrl}/ (sign in with the token below)
 The API:       ${baseUrl}
 A sample host: ${data} (give --repositories DIR to serve your own)
 Its user:      ${SAMPLE_LOGIN}, with the token ${token}

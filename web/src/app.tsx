@@ -7,7 +7,7 @@ import { Header } from './parts/header.tsx'
 import { Loading } from './parts/loading.tsx'
 import { Problem } from './parts/problem.tsx'
 import { type Place, placeOf, to, useHash } from './place.ts'
-import { useSession } from './session.tsx'
+import { type Session, useSession } from './session.tsx'
 
 const NewMigrationPage = lazy(() => import('./pages/new-migration.tsx'))
 const MigrationPage = lazy(() => import('./pages/migration.tsx'))
@@ -18,7 +18,7 @@ export function App() {
   const hash = useHash()
   const place = placeOf(hash)
   const main = useRef<HTMLElement>(null)
-  useFocusOnArrival(main, hash)
+  useFocusOnArrival(main, session.state, hash)
   return (
     <>
       <button type="button" className={styles.skip} onClick={() => main.current?.focus()}>
@@ -62,13 +62,19 @@ function PageAt({ place }: { place: Place }) {
   }
 }
 
-/** Whoever cannot see the page change is brought to where it did. */
-function useFocusOnArrival(main: React.RefObject<HTMLElement | null>, hash: string): void {
+/** Whoever cannot see the page change is brought to where it did: another place, or in from signing in. */
+function useFocusOnArrival(
+  main: React.RefObject<HTMLElement | null>,
+  state: Session['state'],
+  hash: string,
+): void {
   const last = useRef(hash)
   useEffect(() => {
-    if (last.current === hash) return
+    // The form to sign in takes the focus itself.
+    if (state === 'signed-out') last.current = 'signed-out'
+    if (state !== 'signed-in' || last.current === hash) return
     last.current = hash
     main.current?.focus({ preventScroll: true })
     scrollTo(0, 0)
-  }, [hash, main])
+  }, [state, hash, main])
 }

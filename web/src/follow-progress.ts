@@ -3,8 +3,8 @@ import type { ServerEvent } from './event-stream.ts'
 import { type Trouble, troubleOf } from './trouble.ts'
 import { isUnfinished, type Progress, type RepositoryProgress, type Totals } from './wire.ts'
 
-/** `live` by events, `polling` where no stream can be had, `reconnecting` where nothing can. */
-export type Connection = 'connecting' | 'live' | 'polling' | 'reconnecting' | 'ended'
+/** `live` by events, `polling` where no stream can be had, `reconnecting` where nothing can, `limited` for asking too often. */
+export type Connection = 'connecting' | 'live' | 'polling' | 'reconnecting' | 'limited' | 'ended'
 
 interface Listener {
   onProgress(progress: Progress): void
@@ -13,7 +13,8 @@ interface Listener {
   onTrouble(trouble: Trouble): void
 }
 
-const LOOK_EVERY_MS = 1000
+/** Every look that finds something new counts against the rate limit. */
+const LOOK_EVERY_MS = 2000
 const TELL_EVERY_MS = 100
 const POLL_EVERY_MS = 2000
 /** Whoever stands between may hold a stream back without a word. */
@@ -22,6 +23,7 @@ const STREAM_ATTEMPTS = 2
 const POLLS_BEFORE_NEXT_ATTEMPT = 15
 const SHORTEST_PAUSE_MS = 250
 const LONGEST_PAUSE_MS = 5000
+const LIMITED_PAUSE_MS = 30_000
 
 /** Follows a migration until it has ended or the signal says stop, whatever happens to the connection meanwhile. */
 export async function followProgress(
@@ -42,8 +44,10 @@ export async function followProgress(
       if (signal.aborted) return
       const trouble = troubleOf(error)
       if (trouble.kind === 'not-found') return listener.onTrouble(trouble)
-      listener.onConnection('reconnecting')
-      await pause(Math.min(SHORTEST_PAUSE_MS * 2 ** failures, LONGEST_PAUSE_MS), signal)
+      const isLimited = trouble.kind === 'limited'
+      listener.onConnection(isLimited ? 'limited' : 'reconnecting')
+      const backOff = Math.min(SHORTEST_PAUSE_MS * 2 ** failures, LONGEST_PAUSE_MS)
+      await pause(isLimited ? LIMITED_PAUSE_MS : backOff, signal)
       failures += 1
       continue
     }
@@ -103,7 +107,7 @@ function progressWatch(api: Api, id: number, listener: Listener, signal: AbortSi
     tellSoon()
   }
 
-  /** Events tell of totals and endings; the bytes of what is under way are looked up, at most once a second. */
+  /** Events tell of totals and endings; the bytes of what is under way are looked up, at most every two seconds. */
   async function listen(): Promise<boolean> {
     const stop = new AbortController()
     const both = AbortSignal.any([signal, stop.signal])
@@ -111,7 +115,7 @@ function progressWatch(api: Api, id: number, listener: Listener, signal: AbortSi
     let wasHeard = false
     let isStale = false
     const looking = setInterval(() => {
-      if (!isStale) return
+      if (!isStale || document.hidden) return
       isStale = false
       look().catch(() => stop.abort())
     }, LOOK_EVERY_MS)

@@ -42,6 +42,12 @@ export function useAnswer<T>(
       isLoading: true,
     }))
 
+    function askLater(): void {
+      const pause = pauseOf(latest.current.everyMs, known.current?.answer.data)
+      // Nobody looks at a hidden tab.
+      if (pause !== null) timer = setTimeout(() => (document.hidden ? askLater() : ask()), pause)
+    }
+
     async function ask(): Promise<void> {
       const { read } = latest.current
       try {
@@ -56,8 +62,7 @@ export function useAnswer<T>(
         const trouble = troubleOf(error)
         setState({ key, answer: known.current?.answer, trouble, isLoading: false })
       }
-      const pause = pauseOf(latest.current.everyMs, known.current?.answer.data)
-      if (pause !== null) timer = setTimeout(ask, pause)
+      askLater()
     }
     void ask()
     return () => {

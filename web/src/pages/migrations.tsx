@@ -16,7 +16,7 @@ import { isUnfinished, type Summary } from '../wire.ts'
 import styles from './migrations.module.css'
 
 const PER_PAGE = 25
-const WHILE_SOMETHING_MOVES_MS = 2000
+const WHILE_SOMETHING_MOVES_MS = 3000
 const OTHERWISE_MS = 15_000
 
 export function MigrationsPage({ number }: { number: number }) {
@@ -55,7 +55,7 @@ export function MigrationsPage({ number }: { number: number }) {
           />
         </div>
       )}
-      {!answer && trouble && <Problem trouble={trouble} onRetry={again} />}
+      {!answer && trouble && <Problem isPart trouble={trouble} onRetry={again} />}
       {!answer && !trouble && (
         <div className={styles.frame}>
           <LoadingRows what="Loading migrations" />
@@ -73,6 +73,7 @@ export function MigrationsPage({ number }: { number: number }) {
       )}
       {answer && answer.data.length === 0 && number > 1 && (
         <Problem
+          isPart
           trouble={{ kind: 'not-found', message: 'There are not so many pages.' }}
           back={{ href: to.migrations(), text: 'The first page' }}
         />

@@ -13,6 +13,11 @@ export function ConnectionNotice({ connection }: { connection: Connection }) {
           description="The server cannot be reached. The export goes on by itself; what is shown here is how it was last known."
         />
       )}
+      {connection === 'limited' && (
+        <p className={styles.quiet}>
+          Your token has used up its requests for now: asking again every half minute.
+        </p>
+      )}
       {connection === 'polling' && (
         <p className={styles.quiet}>
           Live updates are not available on this connection: asking every two seconds instead.

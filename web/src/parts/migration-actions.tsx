@@ -1,4 +1,4 @@
-import { DownloadIcon, StopIcon, SyncIcon, TrashIcon } from '@primer/octicons-react'
+import { DownloadIcon, SyncIcon, TrashIcon, XCircleIcon } from '@primer/octicons-react'
 import { Button, ConfirmationDialog } from '@primer/react'
 import { useState } from 'react'
 import { goTo, to } from '../place.ts'
@@ -62,7 +62,7 @@ export function MigrationActions({ migration, onDone, onTrouble }: MigrationActi
       {isUnfinished(state) && (
         <Button
           variant="danger"
-          leadingVisual={StopIcon}
+          leadingVisual={XCircleIcon}
           loading={busy === 'cancel'}
           onClick={() => setConfirming('cancel')}
         >

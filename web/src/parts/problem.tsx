@@ -1,6 +1,7 @@
 import { AlertIcon, PlugIcon, SearchIcon, StopwatchIcon, SyncIcon } from '@primer/octicons-react'
 import { Button } from '@primer/react'
 import { Blankslate } from '@primer/react/experimental'
+import { useEffect } from 'react'
 import type { Trouble } from '../trouble.ts'
 import styles from './problem.module.css'
 
@@ -15,19 +16,24 @@ const LOOKS: Record<Trouble['kind'], { title: string; icon: typeof AlertIcon }> 
 
 interface ProblemProps {
   trouble: Trouble
+  /** In place of a part of a page, rather than of all of it. */
+  isPart?: boolean
   onRetry?: () => void
   back?: { href: string; text: string }
 }
 
 /** In place of what could not be shown: why, and what to do about it. */
-export function Problem({ trouble, onRetry, back }: ProblemProps) {
+export function Problem({ trouble, isPart = false, onRetry, back }: ProblemProps) {
   const { title, icon: Icon } = LOOKS[trouble.kind]
+  useEffect(() => {
+    if (!isPart) document.title = `${title} · Godwit`
+  }, [isPart, title])
   return (
-    <Blankslate spacious>
+    <Blankslate spacious={!isPart}>
       <Blankslate.Visual>
         <Icon size="medium" />
       </Blankslate.Visual>
-      <Blankslate.Heading as="h1">{title}</Blankslate.Heading>
+      <Blankslate.Heading as={isPart ? 'h3' : 'h1'}>{title}</Blankslate.Heading>
       <Blankslate.Description>
         <span role="alert">{trouble.message}</span>
       </Blankslate.Description>

@@ -102,7 +102,7 @@ export function RepositoryPicker({ chosen, onChange, isDisabled }: RepositoryPic
           </div>
         )}
         {(trouble ?? all.trouble) && (
-          <Problem trouble={(trouble ?? all.trouble)!} onRetry={again} />
+          <Problem isPart trouble={(trouble ?? all.trouble)!} onRetry={again} />
         )}
         {!shown && !trouble && <LoadingRows what="Loading repositories" />}
         {shown && !trouble && shown.total === 0 && (

@@ -43,7 +43,7 @@ export function RepositoryRow({ repository, lock, onUnlock }: RepositoryRowProps
         <Icon />
         <Unseen>{word}:</Unseen>
       </span>
-      <span className={styles.name}>
+      <div className={styles.name}>
         {full_name}
         {reused && <Label variant="secondary">unchanged</Label>}
         {lock && (
@@ -51,13 +51,13 @@ export function RepositoryRow({ repository, lock, onUnlock }: RepositoryRowProps
             <LockIcon size={12} /> locked
           </Label>
         )}
-      </span>
+        {lock && <Unlock fullName={full_name} onUnlock={onUnlock} />}
+      </div>
       <div className={styles.bar}>
         <Bar label={`${full_name}: ${word}`} percent={donePercent(repository)} tone={tone} />
       </div>
       <span className={styles.size}>{sizeOf(repository)}</span>
       {reason && <p className={styles.reason}>{reason}</p>}
-      {lock && <Unlock fullName={full_name} onUnlock={onUnlock} />}
     </li>
   )
 }
@@ -82,9 +82,10 @@ function Unlock({
     }
   }
   return (
-    <div className={styles.unlock}>
+    <>
       <Button
         size="small"
+        variant="invisible"
         leadingVisual={UnlockIcon}
         loading={isBusy}
         aria-label={`Unlock ${fullName}`}
@@ -93,7 +94,7 @@ function Unlock({
         Unlock
       </Button>
       {trouble && <span role="alert">{trouble}</span>}
-    </div>
+    </>
   )
 }
 

@@ -1,0 +1,108 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { needsChromium, visit } from '../support/browser.ts'
+import { arrived, part, signIn } from '../support/dashboard.ts'
+import { exportStory } from '../support/export-story.ts'
+import { slowGit } from '../support/slow-git.ts'
+
+const files = { 'README.md': 'Words\n' }
+
+test(
+  'a token that is revoked leads to the sign-in, and from there back to where one was',
+  needsChromium,
+  async (t) => {
+    const story = await exportStory(t, {
+      repositories: (host) => host.repository('alice/atlas', { files }),
+    })
+    const { id } = await story.migrate(['alice/atlas'])
+    const token = await story.service.token('alice', '--name', 'tab')
+    const page = await visit(t, story.service.url, { expected: /401/ })
+    await signIn(page, token)
+    await page.getByRole('link', { name: `Migration ${id}` }).click()
+    await arrived(page, `Migration ${id}`)
+
+    const listed = await story.service.godwit('token', 'list')
+    const number = /^(\d+) .* tab /m.exec(listed)?.[1] ?? assert.fail(listed)
+    await story.service.godwit('token', 'revoke', number)
+    await page.reload()
+    await page.getByText('Your token has expired or was revoked').waitFor()
+    assert.equal(await page.evaluate('sessionStorage.length'), 0)
+    await signIn(page, await story.service.token('alice'))
+    await arrived(page, `Migration ${id}`)
+  },
+)
+
+test(
+  'a server that is killed and started again under the page: it says so, and goes on',
+  needsChromium,
+  async (t) => {
+    const slow = await slowGit({ afterFirst: 1 })
+    t.after(slow.remove)
+    const story = await exportStory(t, {
+      async repositories(host) {
+        for (const name of ['atlas', 'birds']) await host.repository(`alice/${name}`, { files })
+      },
+      flags: ['--git', slow.program, '--concurrency', '1'],
+    })
+    const token = await story.service.token('alice')
+    const id = await story.start(['alice/atlas', 'alice/birds'])
+    const page = await visit(t, `${story.service.url}/#/migrations/${id}`, {
+      token,
+    })
+    await part(page, 'Progress').getByText('1 of 2').waitFor()
+    await slow.pid()
+
+    await slow.hurry()
+    await story.service.kill('SIGKILL')
+    await page.getByText('Reconnecting…').waitFor()
+    await part(page, 'Progress').getByText('1 of 2').waitFor()
+    await story.service.restart()
+    await page.getByText('The archive is ready').waitFor()
+    await page.getByText('Reconnecting…').waitFor({ state: 'detached' })
+    await part(page, 'Progress').getByText('2 of 2').waitFor()
+  },
+)
+
+test('where no stream can be had, it asks again and again', needsChromium, async (t) => {
+  const slow = await slowGit()
+  t.after(slow.remove)
+  const story = await exportStory(t, {
+    repositories: (host) => host.repository('alice/atlas', { files }),
+    flags: ['--git', slow.program],
+  })
+  const token = await story.service.token('alice')
+  const id = await story.start(['alice/atlas'])
+  await slow.pid()
+  const page = await visit(t, story.service.url, { token })
+  const asked: string[] = []
+  await page.route(/\/progress$/, (route) => {
+    const headers = route.request().headers()
+    if (headers.accept === 'text/event-stream') return route.abort()
+    asked.push(headers['if-none-match'] ?? '')
+    return route.continue()
+  })
+  await page.getByRole('link', { name: `Migration ${id}` }).click()
+  await page.getByText('Live updates are not available').waitFor()
+  await story.call(`/user/migrations/${id}/cancel`, { method: 'POST' })
+  await page.getByText('This migration was cancelled').waitFor()
+  assert.equal(asked[0], '')
+  assert.ok(
+    asked.slice(1).every((etag) => etag !== ''),
+    'later ones bring the validator',
+  )
+})
+
+test('a server that is away when the page is loaded anew', needsChromium, async (t) => {
+  const story = await exportStory(t, {
+    repositories: (host) => host.repository('alice/atlas', { files }),
+  })
+  const token = await story.service.token('alice')
+  const page = await visit(t, story.service.url, { token })
+  await arrived(page, 'Migrations')
+  await page.route(/\/user$/, (route) => route.abort())
+  await page.reload()
+  await arrived(page, 'No connection')
+  await page.unroute(/\/user$/)
+  await page.getByRole('button', { name: 'Try again' }).click()
+  await arrived(page, 'Migrations')
+})

@@ -1,0 +1,145 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import axe from 'axe-core'
+import type { Page } from 'playwright-core'
+import { needsChromium, visit } from '../support/browser.ts'
+import { keepScreenshot } from '../support/dashboard.ts'
+import { DAMAGED_REPOSITORIES } from '../support/export-damage.ts'
+import { type ExportStory, exportStory } from '../support/export-story.ts'
+import { slowGit } from '../support/slow-git.ts'
+
+const LOOKS = [
+  { colors: 'light', width: 1280, height: 860 },
+  { colors: 'dark', width: 1280, height: 860 },
+  { colors: 'dark', width: 360, height: 740 },
+  { colors: 'light', width: 360, height: 740 },
+] as const
+
+interface Scene {
+  name: string
+  /** Where it is, behind the address of the server. */
+  at: string
+  token?: string
+  expected?: RegExp
+  /** What must be in sight before it is looked at. */
+  ready(page: Page): Promise<unknown>
+}
+
+const says = (text: string | RegExp) => (page: Page) => page.getByText(text).first().waitFor()
+
+test('every page, light and dark, wide and narrow', needsChromium, async (t) => {
+  const { story, scenes } = await everyState(t)
+  for (const scene of scenes) {
+    await t.test(`${scene.name}: nothing axe complains of, nothing cut off`, (t) =>
+      lookAt(t, story.service.url, scene),
+    )
+  }
+})
+
+async function lookAt(t: TestContext, url: string, scene: Scene): Promise<void> {
+  const { name, at, token, expected, ready } = scene
+  const page = await visit(t, `${url}/${at}`, {
+    ...(token && { token }),
+    ...(expected && { expected }),
+  })
+  await ready(page)
+  await page.evaluate(axe.source)
+  for (const { colors, width, height } of LOOKS) {
+    await page.emulateMedia({ colorScheme: colors })
+    await page.setViewportSize({ width, height })
+    await keepScreenshot(page, `${name}-${colors}-${width}`)
+    assert.deepEqual(await complaints(page), [], `${colors}, ${width} pixels wide`)
+    const overhang = (await page.evaluate(OVERHANG)) as number
+    assert.ok(overhang <= 0, `${overhang} pixels are cut off at ${width}`)
+  }
+}
+
+const OVERHANG = 'document.documentElement.scrollWidth - innerWidth'
+
+async function complaints(page: Page): Promise<string[]> {
+  const { violations } = (await page.evaluate("axe.run({ resultTypes: ['violations'] })")) as {
+    violations: { id: string; nodes: { html: string; failureSummary: string }[] }[]
+  }
+  return violations.flatMap(({ id, nodes }) =>
+    nodes.map(({ html, failureSummary }) => `${id}: ${html}: ${failureSummary}`),
+  )
+}
+
+/** A service in the middle of its life: something exported, something failed, something under way, something locked. */
+async function everyState(t: TestContext): Promise<{ story: ExportStory; scenes: Scene[] }> {
+  const slow = await slowGit({ afterFirst: 4 })
+  t.after(slow.remove)
+  const story = await exportStory(t, {
+    async repositories(host) {
+      const files = { 'README.md': 'Words\n'.repeat(2000) }
+      for (const name of ['atlas', 'birds', 'coast']) {
+        await host.repository(`alice/${name}`, {
+          files: { ...files, name },
+          description: `All about ${name}`,
+        })
+      }
+      await host.repository('carol/empty-handed')
+      DAMAGED_REPOSITORIES.grafted!.make(host.path('alice/grafted'))
+    },
+    flags: ['--git', slow.program, '--concurrency', '1'],
+  })
+  const { service } = story
+  await service.godwit('account', 'set', 'alice', '--site-admin')
+  await service.godwit('account', 'set', 'newcomer')
+  const token = await service.token('alice')
+  const exported = await story.migrate(['alice/atlas', 'alice/birds'], { lock_repositories: true })
+  const failed = await story.migrate(['alice/atlas', 'alice/grafted'])
+  const deleted = await story.migrate(['alice/atlas'])
+  await story.call(`/user/migrations/${deleted.id}/archive`, { method: 'DELETE' })
+  // The last to be proven takes for ever.
+  for (const name of ['alice/atlas', 'alice/birds']) {
+    await story.host.commit(story.host.path(name), { more: '1' })
+  }
+  const running = await story.start(['alice/atlas', 'alice/birds', 'alice/coast'])
+  await slow.pid()
+
+  const migration = (name: string, id: number, text: string | RegExp): Scene => ({
+    name,
+    at: `#/migrations/${id}`,
+    token,
+    ready: says(text),
+  })
+  return {
+    story,
+    scenes: [
+      { name: 'sign-in', at: '', ready: says('Sign in to Godwit') },
+      {
+        name: 'sign-in-expired',
+        at: '',
+        token: 'gwt_expired',
+        expected: /401/,
+        ready: says('Your token has expired'),
+      },
+      {
+        name: 'migrations-none',
+        at: '',
+        token: await service.token('newcomer'),
+        ready: says('No migrations yet'),
+      },
+      { name: 'migrations', at: '', token, ready: says('4 migrations') },
+      { name: 'new-migration', at: '#/new', token, ready: chooseSome },
+      migration('migration-exported', exported.id, 'The archive is ready'),
+      migration('migration-failed', failed.id, 'This migration has failed'),
+      migration('migration-deleted', deleted.id, 'The archive is no longer here'),
+      migration('migration-exporting', running, '2 of 3'),
+      { ...migration('confirmation', exported.id, ''), ready: askToDelete },
+      { ...migration('not-found', 999, ''), expected: /404/, ready: says('Nothing here') },
+    ],
+  }
+}
+
+async function chooseSome(page: Page): Promise<void> {
+  await page.getByLabel('All of these').check()
+  await page.getByText('More options').click()
+  await page.getByText('so the migration would fail').waitFor()
+}
+
+async function askToDelete(page: Page): Promise<void> {
+  await page.getByRole('button', { name: 'Delete' }).click()
+  await page.getByRole('alertdialog').waitFor()
+}

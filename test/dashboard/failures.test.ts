@@ -1,0 +1,90 @@
+import { test } from 'node:test'
+import { needsChromium, visit } from '../support/browser.ts'
+import { arrived, part } from '../support/dashboard.ts'
+import { DAMAGED_REPOSITORIES } from '../support/export-damage.ts'
+import { exportStory } from '../support/export-story.ts'
+import { slowGit } from '../support/slow-git.ts'
+
+test(
+  'a damaged repository is named with its reason, and a retry carries it when it is whole',
+  needsChromium,
+  async (t) => {
+    const damage = DAMAGED_REPOSITORIES['lost-blob']!
+    const files = { 'README.md': 'Words\n' }
+    const story = await exportStory(t, {
+      async repositories(host) {
+        await host.repository('alice/whole', { files })
+        damage.make(host.path('alice/broken'))
+      },
+    })
+    const token = await story.service.token('alice')
+    const page = await visit(t, `${story.service.url}/#/new`, { token })
+    await page.getByLabel('All of these').check()
+    await page.getByRole('button', { name: 'Start with 2 repositories' }).click()
+
+    await arrived(page, 'Migration 1')
+    await page.getByText('This migration has failed').waitFor()
+    const broken = page.getByRole('listitem').filter({ hasText: 'alice/broken' }).last()
+    await broken.getByText(damage.reason).waitFor()
+    await page.getByText('Left out:').waitFor()
+
+    await story.host.remake('alice/broken', files)
+    await page.getByRole('button', { name: 'Retry' }).click()
+    await arrived(page, 'Migration 2')
+    await page.getByText('The archive is ready').waitFor()
+    // The one that was whole was not exported twice.
+    const whole = page.getByRole('listitem').filter({ hasText: 'alice/whole' })
+    await whole.getByText('unchanged').waitFor()
+
+    await page.getByRole('link', { name: 'Migrations' }).first().click()
+    await arrived(page, 'Migrations')
+    await part(page, '2 migrations').getByText('Failed:').waitFor()
+  },
+)
+
+test(
+  'locked repositories are unlocked one by one, and a migration is cancelled',
+  needsChromium,
+  async (t) => {
+    const slow = await slowGit()
+    t.after(slow.remove)
+    const story = await exportStory(t, {
+      repositories: (host) => host.repository('alice/atlas', { files: { a: '1' } }),
+      flags: ['--git', slow.program],
+    })
+    const token = await story.service.token('alice')
+    const page = await visit(t, `${story.service.url}/#/new`, { token })
+    await page.getByRole('checkbox', { name: 'alice/atlas' }).check()
+    await page.getByRole('checkbox', { name: 'Lock the repositories' }).check()
+    await page.getByRole('button', { name: 'Start with 1 repository' }).click()
+
+    await arrived(page, 'Migration 1')
+    await page.getByRole('button', { name: 'Unlock alice/atlas' }).click()
+    await page.getByText('locked', { exact: true }).waitFor({ state: 'detached' })
+    await story.host.push('alice/atlas', { b: '2' })
+
+    await page.getByRole('button', { name: 'Cancel' }).click()
+    await page.getByRole('button', { name: 'Cancel the migration' }).click()
+    await page.getByText('This migration was cancelled').waitFor()
+  },
+)
+
+test('what cannot be exported is told before the start', needsChromium, async (t) => {
+  const story = await exportStory(t, {
+    async repositories(host) {
+      await host.repository('alice/whole', { files: { a: '1' } })
+      DAMAGED_REPOSITORIES.grafted!.make(host.path('alice/grafted'))
+    },
+  })
+  const token = await story.service.token('alice')
+  const page = await visit(t, `${story.service.url}/#/new`, { token })
+  await page.getByLabel('All of these').check()
+  const forecast = part(page, 'What it would do')
+  await forecast.getByText('so the migration would fail').waitFor()
+  await forecast.getByText(/has grafts/).waitFor()
+  await page.getByLabel('Go on without what cannot be exported').check()
+  await forecast.getByText('will be left out').waitFor()
+  await page.getByRole('button', { name: 'Start with 2 repositories' }).click()
+  await page.getByText('1 repository is not in the archive').waitFor()
+  await page.getByText('The archive is ready').waitFor()
+})

@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Page } from 'playwright-core'
+import { needsChromium, visit } from '../support/browser.ts'
+import { arrived } from '../support/dashboard.ts'
+import { exportStory } from '../support/export-story.ts'
+
+const MOST_TABS = 60
+
+/** What has the focus, as a screen reader would name it. */
+const NAME_OF_FOCUS = `(() => {
+  const at = document.activeElement
+  const label = at.labels?.[0]?.innerText ?? ''
+  return [at.getAttribute('aria-label'), label, at.innerText].find(Boolean)?.trim() ?? ''
+})()`
+
+/** Whether it can be seen to have it: an outline or a ring. */
+const IS_FOCUS_SEEN = `(() => {
+  const seen = (at) => {
+    const { outlineStyle, outlineWidth, boxShadow } = getComputedStyle(at)
+    return (outlineStyle !== 'none' && outlineWidth !== '0px') || boxShadow !== 'none'
+  }
+  const at = document.activeElement
+  return seen(at) || seen(at.parentElement)
+})()`
+
+async function tabTo(page: Page, name: RegExp): Promise<void> {
+  const passed: string[] = []
+  for (let presses = 0; presses < MOST_TABS; presses += 1) {
+    await page.keyboard.press('Tab')
+    const focused = (await page.evaluate(NAME_OF_FOCUS)) as string
+    passed.push(focused)
+    if (!name.test(focused)) continue
+    assert.ok(await page.evaluate(IS_FOCUS_SEEN), `the focus on ${focused} can be seen`)
+    return
+  }
+  assert.fail(`${name} was not reached: ${passed.join(' | ')}`)
+}
+
+test('everything can be done with a keyboard alone', needsChromium, async (t) => {
+  const story = await exportStory(t, {
+    async repositories(host) {
+      for (const name of ['atlas', 'birds'])
+        await host.repository(`alice/${name}`, { files: { a: '1' } })
+    },
+  })
+  const page = await visit(t, story.service.url)
+  await arrived(page, 'Sign in to Godwit')
+  await page.keyboard.type(await story.service.token('alice'))
+  await page.keyboard.press('Enter')
+  await arrived(page, 'Migrations')
+
+  // Past the header in one step.
+  await page.reload()
+  await arrived(page, 'Migrations')
+  await tabTo(page, /^Skip to content$/)
+  await page.keyboard.press('Enter')
+  await tabTo(page, /^New migration$/)
+  await page.keyboard.press('Enter')
+
+  await arrived(page, 'New migration')
+  await page.getByRole('checkbox', { name: 'alice/birds' }).waitFor()
+  await tabTo(page, /^Find a repository$/)
+  await tabTo(page, /^alice\/birds/)
+  await page.keyboard.press('Space')
+  await tabTo(page, /^More options$/)
+  await page.keyboard.press('Enter')
+  await tabTo(page, /^Leave out metadata$/)
+  await page.keyboard.press('Space')
+  await tabTo(page, /^Start with 1 repository$/)
+  await page.keyboard.press('Enter')
+
+  await arrived(page, 'Migration 1')
+  await page.getByText('The archive is ready').waitFor()
+  await tabTo(page, /^Copy as curl$/)
+  await page.keyboard.press('Enter')
+  await page.getByRole('menuitem', { name: 'Status' }).waitFor()
+  await page.keyboard.press('Escape')
+  await tabTo(page, /^Delete$/)
+  await page.keyboard.press('Enter')
+  await page.getByRole('alertdialog').waitFor()
+  // The harmless answer has the focus; the dialog keeps it, and gives it back.
+  assert.match((await page.evaluate(NAME_OF_FOCUS)) as string, /^Keep it$/)
+  await page.keyboard.press('Escape')
+  await page.getByRole('alertdialog').waitFor({ state: 'detached' })
+  assert.match((await page.evaluate(NAME_OF_FOCUS)) as string, /^Delete$/)
+  await page.keyboard.press('Enter')
+  await tabTo(page, /^Delete the archive$/)
+  await page.keyboard.press('Enter')
+  await page.getByText('The archive is no longer here').waitFor()
+})

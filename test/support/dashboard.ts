@@ -1,0 +1,27 @@
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Page } from 'playwright-core'
+
+const SCREENSHOTS = new URL('../../var/screenshots/', import.meta.url).pathname
+
+/** Signs in through the form, as people do. */
+export async function signIn(page: Page, token: string): Promise<void> {
+  await page.getByLabel('Token', { exact: true }).fill(token)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByRole('button', { name: /^Signed in as/ }).waitFor()
+}
+
+/** The heading that says which page this is. */
+export async function arrived(page: Page, title: string): Promise<void> {
+  await page.getByRole('heading', { level: 1, name: title, exact: true }).waitFor()
+}
+
+/** The part of the page with that heading. */
+export function part(page: Page, title: string | RegExp) {
+  return page.getByRole('region', { name: title })
+}
+
+export async function keepScreenshot(page: Page, name: string): Promise<void> {
+  await mkdir(SCREENSHOTS, { recursive: true })
+  await page.screenshot({ path: join(SCREENSHOTS, `${name}.png`), fullPage: true })
+}

@@ -134,6 +134,24 @@ export const options = {
     read: wholeNumber(0, 1_000_000_000),
     fallback: '5000',
   },
+  mostRequests: {
+    argument: 'N',
+    about: 'how many requests a process works on at a time; more are answered 503',
+    read: wholeNumber(1, 1_000_000),
+    fallback: '1000',
+  },
+  mostStreams: {
+    argument: 'N',
+    about: 'how many downloads and event streams a process serves at a time',
+    read: wholeNumber(1, 1_000_000),
+    fallback: '2000',
+  },
+  clientPatience: {
+    argument: 'DURATION',
+    about: 'how long a client may take to send a request, or to take the next bytes of a stream',
+    read: lifetime,
+    fallback: '1m',
+  },
   archiveTtl: {
     argument: 'DURATION',
     about: 'how long an archive can be downloaded',

@@ -8,6 +8,7 @@ import { embeddedQueue } from '../queue/embedded.ts'
 import type { Queue } from '../queue/queue.ts'
 import { type Addresses, addressesFrom } from '../repositories/addresses.ts'
 import { syncCatalogue } from '../repositories/sync.ts'
+import { createGit } from '../sources/git.ts'
 import type { Source } from '../sources/source.ts'
 import { countBlobErrors } from './blob-errors.ts'
 import { UserMistake } from './command-line.ts'
@@ -43,11 +44,11 @@ export async function layFoundation(
   const { log } = logging
   const isAlone = config.databaseUrl === undefined
   const { db, pool } = await openData(config, logging, stack).catch((error: unknown) => {
-    throw asDataTrouble(error, config.data)
+    throw isAlone ? asDataTrouble(error, config.data) : error
   })
   const { repositories } = config
   const places = exportPlaces(config, repositories ?? '')
-  if (repositories !== undefined) await requireGit(places.git)
+  if (repositories !== undefined) await requireGit(config, createGit(places.git))
   const onBlobError = countBlobErrors(db, log, stack)
   const foundation = {
     db,

@@ -1,8 +1,9 @@
 import type { Config } from '../config.ts'
 import { connect, type Database, type DatabaseOptions } from '../db/connect.ts'
 import { upgradeSchema } from '../db/upgrade.ts'
-import { createGit, type GitOptions } from '../sources/git.ts'
+import type { Git } from '../sources/git.ts'
 import { Misuse, UserMistake } from './command-line.ts'
+import { checkGit } from './doctor/check-git.ts'
 
 /** The database of this configuration, brought to this binary's schema. */
 export async function openDatabase(
@@ -40,9 +41,7 @@ export function requireRepositories({ repositories }: Config): string {
 }
 
 /** Said at the start, rather than by every export. */
-export async function requireGit(options: GitOptions): Promise<void> {
-  const said = await createGit(options).text(['version'])
-  const [, major, minor] = /version (\d+)\.(\d+)/.exec(said) ?? []
-  if (Number(major) > 2 || (Number(major) === 2 && Number(minor) >= 30)) return
-  throw new UserMistake(`git 2.30 or newer is needed; ${options.program} says: ${said.trim()}`)
+export async function requireGit(config: Config, git: Git): Promise<void> {
+  const { state, found, advice } = await checkGit(config, git)
+  if (state === 'broken') throw new UserMistake(`${found}: ${advice}`)
 }

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { existsSync, readFileSync } from 'node:fs'
 import { statfs } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { createAuthenticator } from '../accounts/authenticator.ts'
@@ -51,6 +52,12 @@ export async function startService(config: Config, logging: Log): Promise<Servic
     },
     mediaType: config,
     rateLimit: { perHour: config.rateLimit, pool },
+    admission: {
+      mostConnections: mostConnections(),
+      mostRequests: config.mostRequests,
+      mostStreams: config.mostStreams,
+      patienceMs: config.clientPatience,
+    },
     trustedProxies: config.trustedProxies ?? [],
     dashboard: await readDashboard(BUILT_DASHBOARD),
   })
@@ -76,6 +83,15 @@ function keepTokens(stack: AsyncDisposableStack, db: Db, { log }: Log) {
   )
   stack.defer(notes.stop)
   return authenticator
+}
+
+const MOST_CONNECTIONS = 10_000
+
+/** Connections must leave file handles for the database, for archives and for gits. */
+function mostConnections(): number {
+  const limits = existsSync('/proc/self/limits') ? readFileSync('/proc/self/limits', 'utf8') : ''
+  const openFiles = /^Max open files +(\d+)/m.exec(limits)?.[1]
+  return openFiles ? Math.min(MOST_CONNECTIONS, Math.ceil(Number(openFiles) / 2)) : MOST_CONNECTIONS
 }
 
 async function freeBytes(directory: string): Promise<number> {

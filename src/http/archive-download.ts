@@ -6,6 +6,7 @@ import type { BlobStore } from '../blobs/blob-store.ts'
 import type { Db } from '../db/connect.ts'
 import { archiveSegments, findArchive } from '../migrations/archive-store.ts'
 import { NotFound } from '../migrations/refusals.ts'
+import type { Admission } from './admission.ts'
 import type { ArchiveLinks } from './archive-link.ts'
 import { byteRange } from './byte-range.ts'
 import { downloadArchive as operation } from './description/openapi-migrations.ts'
@@ -17,6 +18,7 @@ export interface DownloadParts {
   db: Db
   blobs: BlobStore
   links: ArchiveLinks
+  admission: Admission
   now: () => number
 }
 
@@ -27,7 +29,7 @@ interface Download {
 
 /** A signed link → the archive's bytes, straight from its segments. The link is the credential: no token is asked. */
 export function archiveDownload(app: FastifyInstance, parts: DownloadParts): void {
-  const { db, blobs, links, now } = parts
+  const { db, blobs, links, admission, now } = parts
 
   app.get<Download>('/archives/:guid.tar.gz', { schema: operation }, async (request, reply) => {
     const { guid } = request.params
@@ -47,6 +49,7 @@ export function archiveDownload(app: FastifyInstance, parts: DownloadParts): voi
     reply.header('content-length', end - start)
     // Sent nothing at all, fastify would announce a length of 0.
     if (request.method === 'HEAD') return reply.send(Readable.from([]))
+    admission.stream(reply.raw)
     const stream = Readable.from(readArchive(plan, blobs, { start, end }), { objectMode: false })
     return reply.send(stream)
   })

@@ -17,7 +17,8 @@ const UNAVAILABLE = 'This server cannot do that at the moment. Please try again 
 export function errorHandler(documentation: string, log: Logger) {
   return (error: FastifyError, request: FastifyRequest, reply: FastifyReply): void => {
     const { status, body } = answerTo(error)
-    if (status >= 500) log.error({ err: error, id: request.id }, 'request failed')
+    const isOurs = status >= 500 && !(error instanceof Refused)
+    if (isOurs) log.error({ err: error, id: request.id }, 'request failed')
     if (status === 503) reply.header('retry-after', RETRY_AFTER_SECONDS)
     reply
       .code(status)

@@ -7,6 +7,8 @@ import { type SharedMetricsParts, sharedMetrics } from './shared-metrics.ts'
 
 export interface MetricsParts extends SharedMetricsParts {
   log: Logger
+  /** How many requests were turned away because there was too much to do. */
+  shed: () => number
 }
 
 /** `GET /metrics` for Prometheus. What is shared by all processes is read from the database when it is asked for. */
@@ -18,6 +20,7 @@ export function metrics(
   const register = new Registry()
   collectDefaultMetrics({ register })
   countRequests(app, register)
+  countShed(register, parts.shed)
   tellDependencies(register, dependencies)
   const readShared = sharedMetrics(register, parts)
   app.get('/metrics', { schema: getMetrics }, async (_request, reply) => {
@@ -50,6 +53,19 @@ function countRequests(app: FastifyInstance, register: Registry): void {
     requests.inc({ method: request.method, route, status: reply.statusCode })
     seconds.observe({ route }, reply.elapsedTime / 1000)
     done()
+  })
+}
+
+/** Turned away at the door, they reach no route. */
+function countShed(register: Registry, shed: () => number): void {
+  new Counter({
+    name: 'godwit_http_shed_total',
+    help: 'Requests answered 503 by this process because it had too much to do',
+    registers: [register],
+    collect() {
+      this.reset()
+      this.inc(shed())
+    },
   })
 }
 

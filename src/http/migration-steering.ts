@@ -4,6 +4,7 @@ import { forecast } from '../migrations/preflight.ts'
 import { progressOf } from '../migrations/progress.ts'
 import { describeReport, reportOf } from '../migrations/report.ts'
 import { retryMigration } from '../migrations/retry-migration.ts'
+import type { Admission } from './admission.ts'
 import { audit } from './audit.ts'
 import { viewerOf } from './authenticate.ts'
 import * as operations from './description/openapi-steering.ts'
@@ -12,12 +13,13 @@ import { answer, isKnown, notModified } from './json-answer.ts'
 import { acceptedTypes } from './media-type.ts'
 import { type ById, namedMigration } from './named-migration.ts'
 import { forecastJson, progressJson, reportJson } from './progress-json.ts'
-import { endId, type ProgressStreams } from './progress-stream.ts'
+import { endId, HEARTBEAT_MS, type ProgressStreams } from './progress-stream.ts'
 import type { ServerParts } from './server.ts'
 import { type StartBody, startRequestOf } from './start-request.ts'
 import { answerStarted } from './started-answer.ts'
 
-interface SteeringParts extends ServerParts {
+interface SteeringParts extends Omit<ServerParts, 'admission'> {
+  admission: Admission
   streams: ProgressStreams
 }
 
@@ -26,7 +28,7 @@ const TEXT = 'text/plain'
 
 /** Seeing and steering a migration: ours alone, so no preview is asked for. */
 export function migrationSteering(app: FastifyInstance, parts: SteeringParts): void {
-  const { db, now, log, rendering, streams } = parts
+  const { db, now, log, rendering, streams, admission } = parts
 
   app.get<ById>(
     '/user/migrations/:migration_id/progress',
@@ -39,6 +41,7 @@ export function migrationSteering(app: FastifyInstance, parts: SteeringParts): v
         if (seen >= endId({ repositories: Array(migration.repositoryCount) })) {
           return reply.code(204).send()
         }
+        admission.stream(reply.raw, 2 * HEARTBEAT_MS)
         return streams.listen(migration, openStream(reply), seen)
       }
       const body = progressJson(await progressOf(db, migration), now())

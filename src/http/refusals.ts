@@ -41,3 +41,5 @@ export const rateLimited = ({ id }: Account) =>
   new Refused(403, `API rate limit exceeded for user ID ${id}.`)
 export const tooManyFailures = () =>
   new Refused(403, 'Maximum number of login attempts exceeded. Please try again later.')
+export const busy = () =>
+  new Refused(503, 'This server has too much to do at the moment. Please try again soon.')

@@ -7,6 +7,7 @@ import type { Db } from '../db/connect.ts'
 import { type Soon, soon } from '../db/soon.ts'
 import type { PreflightParts } from '../migrations/preflight.ts'
 import { NotFound } from '../migrations/refusals.ts'
+import { type AdmissionOptions, createAdmission } from './admission.ts'
 import { archiveDownload, type DownloadParts } from './archive-download.ts'
 import { authenticate } from './authenticate.ts'
 import { currentUser } from './current-user.ts'
@@ -40,7 +41,10 @@ import { logRequests } from './request-log.ts'
 import { userMigrations } from './user-migrations.ts'
 import { userRepositories } from './user-repositories.ts'
 
-export interface ServerParts extends PreflightParts, DownloadParts, DependencyParts {
+export interface ServerParts
+  extends PreflightParts,
+    Omit<DownloadParts, 'admission'>,
+    DependencyParts {
   db: Db
   now: () => number
   authenticator: Authenticator
@@ -48,6 +52,7 @@ export interface ServerParts extends PreflightParts, DownloadParts, DependencyPa
   rendering: Rendering
   mediaType: MediaTypeOptions
   rateLimit: RateLimitOptions
+  admission: AdmissionOptions
   /** Addresses or networks whose `x-forwarded-for` is believed. */
   trustedProxies: string[]
   /** Undefined where it was not built. */
@@ -69,7 +74,10 @@ const MOST_BODY_BYTES = 1024 * 1024
 
 /** Every plugin and route, by name. */
 export function createServer(parts: ServerParts): FastifyInstance {
+  const { documentation } = parts.rendering.addresses
+  const admission = createAdmission(parts.admission, documentation)
   const app = Fastify({
+    serverFactory: admission.server,
     genReqId: () => randomUUID(),
     bodyLimit: MOST_BODY_BYTES,
     trustProxy: parts.trustedProxies.length > 0 ? parts.trustedProxies : false,
@@ -78,7 +86,7 @@ export function createServer(parts: ServerParts): FastifyInstance {
     frameworkErrors: (_error, request, reply) => onError(new NotFound() as never, request, reply),
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false, allErrors: true } },
   })
-  const onError = errorHandler(parts.rendering.addresses.documentation, parts.log)
+  const onError = errorHandler(documentation, parts.log)
 
   const manner = manners(parts.mediaType.vendor)
   const limit = createRateLimit(parts.rateLimit, parts.now)
@@ -96,9 +104,9 @@ export function createServer(parts: ServerParts): FastifyInstance {
   readJsonBodies(app)
   logRequests(app, parts.log)
   const needed = dependencies(parts)
-  metrics(app, parts, needed)
+  metrics(app, { ...parts, shed: admission.shed }, needed)
   health(app, needed)
-  archiveDownload(app, parts)
+  archiveDownload(app, { ...parts, admission })
   dashboard(app, parts)
   manner.answerPreflights(app)
   // Twice: some clients put the prefix before every path of a host that is not the vendor's own.
@@ -113,7 +121,7 @@ export function createServer(parts: ServerParts): FastifyInstance {
         userRepositories(api, there)
         userMigrations(api, { ...there, keepingAnswer: keepingAnswers(addresses.api) })
         migrationSummaries(api, there)
-        migrationSteering(api, { ...there, streams })
+        migrationSteering(api, { ...there, streams, admission })
       },
       { prefix },
     )

@@ -1,0 +1,95 @@
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from 'node:http'
+import { busy } from './refusals.ts'
+
+export interface AdmissionOptions {
+  /** Connections at a time; more are not taken. */
+  mostConnections: number
+  /** Requests at a time, streams not counted; more are answered 503. */
+  mostRequests: number
+  /** Downloads and event streams at a time. */
+  mostStreams: number
+  /** How long a client may take to send a request, or to take any of the next bytes of a stream. */
+  patienceMs: number
+}
+
+export interface Admission {
+  /** The server that fastify listens with. */
+  server(listener: RequestListener): Server
+  /** Lets a response go on for as long as its client takes bytes, or refuses it. `quietMs`: when none need come. */
+  stream(response: ServerResponse, quietMs?: number): void
+  /** How many requests were answered 503. */
+  shed(): number
+}
+
+const KEEP_ALIVE_MS = 72_000
+const NEVER_SHED = new Set(['/healthz', '/readyz', '/metrics'])
+
+/**
+ * What is more than can be done soon is turned away at the door, in a few microseconds, rather than kept waiting in memory.
+ * This stands before fastify: hooks would cost every request many times as much.
+ */
+export function createAdmission(options: AdmissionOptions, documentation: string): Admission {
+  const { mostConnections, mostRequests, mostStreams, patienceMs } = options
+  const refusal = refusalAsBytes(documentation)
+  let requests = 0
+  let streams = 0
+  let shed = 0
+
+  function admit(listener: RequestListener, request: IncomingMessage, response: ServerResponse) {
+    if (requests - streams >= mostRequests && !NEVER_SHED.has(request.url!)) {
+      shed++
+      response.writeHead(503, refusal.headers).end(refusal.body)
+      return
+    }
+    requests++
+    response.once('close', () => requests--)
+    listener(request, response)
+  }
+
+  return {
+    server(listener) {
+      const server = createServer(
+        {
+          headersTimeout: patienceMs,
+          requestTimeout: patienceMs,
+          connectionsCheckingInterval: Math.min(patienceMs / 4, 30_000),
+          keepAliveTimeout: KEEP_ALIVE_MS,
+        },
+        (request, response) => admit(listener, request, response),
+      )
+      server.maxConnections = mostConnections
+      return server
+    },
+
+    stream(response, quietMs = 0) {
+      if (streams >= mostStreams) {
+        shed++
+        throw busy()
+      }
+      streams++
+      response.once('close', () => streams--)
+      // Node looks at what still waits to be sent: slow is not stalled.
+      response.setTimeout(Math.max(patienceMs, quietMs), () => response.destroy())
+    },
+
+    shed: () => shed,
+  }
+}
+
+function refusalAsBytes(documentation: string) {
+  const { status, message } = busy()
+  const text = { message, documentation_url: documentation, status: String(status) }
+  const body = Buffer.from(JSON.stringify(text))
+  const headers = {
+    'content-type': 'application/json; charset=utf-8',
+    'content-length': body.length,
+    'retry-after': '1',
+  }
+  return { headers, body }
+}

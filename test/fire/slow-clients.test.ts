@@ -1,0 +1,136 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { get, type IncomingMessage } from 'node:http'
+import { connect, type Socket } from 'node:net'
+import { type TestContext, test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
+import { largePack } from '../support/export-sources.ts'
+import { exportStory, until } from '../support/export-story.ts'
+import { inForm, tried } from '../support/fire.ts'
+
+const CLIENTS = inForm({ short: 20, long: 200 })
+
+async function storyOf(t: TestContext, flags: string[], megabytes = 1) {
+  const story = await exportStory(t, {
+    async repositories(host) {
+      await largePack(host.path('alice/large'), megabytes)
+    },
+    flags: ['--rate-limit', '0', ...flags],
+  })
+  const { hostname, port } = new URL(story.service.url)
+  const dial = async () => {
+    const socket = connect(Number(port), hostname)
+    t.after(() => socket.destroy())
+    socket.on('error', () => {})
+    await once(socket, 'connect')
+    return socket
+  }
+  return { ...story, dial }
+}
+
+test('who sends a request drop by drop is cut off, and nobody else notices', async (t) => {
+  const { call, dial } = await storyOf(t, ['--client-patience', '2s'])
+  const starts = [
+    'GET /user/migrations HTTP/1.1\r\n',
+    'POST /user/migrations HTTP/1.1\r\nhost: x\r\ncontent-length: 1000\r\n\r\n{',
+  ]
+  const sockets = await Promise.all(Array.from({ length: CLIENTS }, dial))
+  for (const [index, socket] of sockets.entries()) socket.write(starts[index % 2]!)
+  const dripping = setInterval(() => {
+    for (const socket of sockets) if (socket.writable) socket.write('x')
+  }, 100)
+  t.after(() => clearInterval(dripping))
+  const ends = sockets.map((socket) => untilClosed(socket))
+  let isOver = false
+  const over = Promise.all(ends).then(() => {
+    isOver = true
+  })
+  let others = 0
+  for (; !isOver; others++) assert.equal((await call('/user/migrations')).status, 200)
+  await over
+  assert.ok(others > 0)
+  tried(t, 'request sent drop by drop', CLIENTS, 'cut off; others are served')
+})
+
+test('a download that nobody takes is cut off, and a slow one is not', async (t) => {
+  const story = await storyOf(t, ['--client-patience', '2s'], 40)
+  const { id } = await story.migrate(['large'])
+  const link = await story.link(id)
+  const stalled = await Promise.all(Array.from({ length: CLIENTS }, () => begin(t, link)))
+  const slow = await begin(t, link)
+  let taken = 0
+  const slowly = (async () => {
+    for await (const chunk of slow) {
+      taken += (chunk as Buffer).length
+      await pause(2)
+    }
+  })()
+  // It is paused: it sees its end only when it looks.
+  await Promise.all(stalled.map(({ socket }) => untilBroken(socket)))
+  await slowly
+  assert.equal(taken, Number(slow.headers['content-length']))
+  assert.equal((await story.call('/user/migrations')).status, 200)
+  tried(t, 'download that stalls', CLIENTS, 'cut off; slow ones go on')
+})
+
+test('more downloads than it serves at a time are asked to come back', async (t) => {
+  const story = await storyOf(t, ['--most-streams', '3', '--client-patience', '30s'], 40)
+  const { id } = await story.migrate(['large'])
+  const link = await story.link(id)
+  const served = await Promise.all(Array.from({ length: 3 }, () => begin(t, link)))
+  for (let n = 0; n < CLIENTS; n++) await assertBusy(await fetch(link))
+  assert.equal((await story.call('/user/migrations')).status, 200)
+  for (const { socket } of served) socket.destroy()
+  await until('there is room again', async () => (await begin(t, link)).statusCode === 200)
+  tried(t, 'more downloads than are served', CLIENTS, '503 with retry-after')
+})
+
+test('more requests than it can work on are answered 503 at once, and health is not', async (t) => {
+  const { dial, call, service } = await storyOf(t, ['--most-requests', '4'])
+  // Requests that are not whole yet are being worked on: they hold memory.
+  const token = await service.token('alice')
+  const head = `POST /user/migrations HTTP/1.1\r\nhost: x\r\nuser-agent: x\r\nauthorization: bearer ${token}\r\ncontent-length: 90000\r\n\r\n{`
+  const sockets = await Promise.all(Array.from({ length: 4 }, dial))
+  for (const socket of sockets) socket.write(head)
+  await until('it has its hands full', async () => (await call('/user/migrations')).status === 503)
+  for (let n = 0; n < CLIENTS; n++) await assertBusy(await call('/user/migrations'))
+  for (const path of ['/healthz', '/readyz'])
+    assert.equal((await fetch(`${service.url}${path}`)).status, 200)
+  const metrics = await (await fetch(`${service.url}/metrics`)).text()
+  assert.ok(Number(/^godwit_http_shed_total (\d+)$/m.exec(metrics)?.[1]) >= CLIENTS)
+  for (const socket of sockets) socket.destroy()
+  await until('it has time again', async () => (await call('/user/migrations')).status === 200)
+  tried(t, 'more requests than can be worked on', CLIENTS, '503 with retry-after')
+})
+
+async function assertBusy(answer: Response): Promise<void> {
+  assert.equal(answer.status, 503)
+  assert.ok(Number(answer.headers.get('retry-after')) >= 1)
+  const body = (await answer.json()) as Record<string, string>
+  assert.deepEqual(Object.keys(body), ['message', 'documentation_url', 'status'])
+}
+
+/** A download that has begun and of which nothing more is taken until somebody reads. */
+function begin(t: TestContext, link: string): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    const request = get(link, { agent: false }, (answer) => {
+      answer.on('error', () => {})
+      resolve(answer)
+    })
+    request.on('error', reject)
+    t.after(() => request.destroy())
+  })
+}
+
+async function untilClosed(socket: Socket): Promise<void> {
+  socket.resume()
+  await new Promise((resolve) => (socket.closed ? resolve(0) : socket.once('close', resolve)))
+}
+
+/** Reads nothing, so that only a reset tells it that the other side is gone. */
+async function untilBroken(socket: Socket): Promise<void> {
+  while (!socket.destroyed) {
+    await pause(50)
+    if (!socket.writableEnded) socket.write('x')
+  }
+}

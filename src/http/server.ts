@@ -19,6 +19,7 @@ import { errorHandler } from './github-errors.ts'
 import type { Rendering } from './github-json.ts'
 import { health } from './health.ts'
 import { keepAnswers } from './json-answer.ts'
+import { malformedRequests } from './malformed-requests.ts'
 import { manners } from './manners.ts'
 import { type MediaTypeOptions, mediaTypes } from './media-type.ts'
 import { metrics } from './metrics.ts'
@@ -76,12 +77,14 @@ const MOST_BODY_BYTES = 1024 * 1024
 export function createServer(parts: ServerParts): FastifyInstance {
   const { documentation } = parts.rendering.addresses
   const admission = createAdmission(parts.admission, documentation)
+  const malformed = malformedRequests(documentation)
   const app = Fastify({
     serverFactory: admission.server,
     genReqId: () => randomUUID(),
     bodyLimit: MOST_BODY_BYTES,
     trustProxy: parts.trustedProxies.length > 0 ? parts.trustedProxies : false,
     forceCloseConnections: 'idle',
+    clientErrorHandler: malformed.refuse,
     // A path that cannot be decoded names nothing.
     frameworkErrors: (_error, request, reply) => onError(new NotFound() as never, request, reply),
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false, allErrors: true } },
@@ -94,6 +97,7 @@ export function createServer(parts: ServerParts): FastifyInstance {
   const keepingAnswers = keepAnswers()
   app.addHook('preClose', async () => streams.stop())
 
+  malformed.watch(app.server)
   app.decorateRequest('viewer', null)
   app.setErrorHandler(onError)
   app.setNotFoundHandler((request, reply) => {

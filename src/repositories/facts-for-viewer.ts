@@ -20,7 +20,7 @@ export async function factsForViewer(
   const templates = await readTemplates(db, entries)
   const all = [...entries, ...templates.values()]
   const roles = await rolesOf(db, viewer, all)
-  const forks = await countForks(db, all)
+  const forks = await countForks(db, viewer, all)
 
   const render = (entry: CatalogueEntry, template: RepositoryFacts | null): RepositoryFacts =>
     factsOf(entry, {

@@ -84,9 +84,10 @@ export async function rolesOf(
   return roles
 }
 
-/** How many repositories of the catalogue are forks of each of these, by lower-case full name. */
+/** How many that the viewer may read are forks of each of these, by lower-case full name. */
 export async function countForks(
   db: Db,
+  { account }: Viewer,
   entries: readonly CatalogueEntry[],
 ): Promise<Map<string, number>> {
   const counts = new Map<string, number>()
@@ -97,6 +98,18 @@ export async function countForks(
       .select(['fork_of', (of) => of.fn.countAll<number>().as('forks')])
       .where('fork_of', 'in', keys.slice(at, at + NAMES_AT_ONCE))
       .where('missing_since', 'is', null)
+      .where((is) =>
+        is.or([
+          is('private', '=', 0),
+          is('owner_id', '=', account.id),
+          is('id', 'in', (ids) =>
+            ids
+              .selectFrom('collaborators')
+              .select('repository_id')
+              .where('login_key', '=', keyOf(account.login)),
+          ),
+        ]),
+      )
       .groupBy('fork_of')
       .execute()
     for (const row of rows) counts.set(row.fork_of!, row.forks)

@@ -28,6 +28,8 @@ export interface ServiceOptions {
 export interface Service {
   url: string
   data: string
+  /** Where it is on PostgreSQL. */
+  databaseUrl: string | undefined
   /** Everything it has logged. */
   log(): string
   /** Runs another command on the same data and returns what it printed. */
@@ -42,10 +44,14 @@ export interface Service {
   restart(): Promise<void>
 }
 
-export async function startService(t: TestContext, options: ServiceOptions): Promise<Service> {
+export async function startService(
+  t: Pick<TestContext, 'after'>,
+  options: ServiceOptions,
+): Promise<Service> {
   const data = options.data ?? (await mkdtemp(join(tmpdir(), 'godwit-service-')))
   const settings = ['--data', data, '--repositories', options.repositories]
-  if (options.engine === 'postgres') settings.push('--database-url', await createDatabase())
+  const databaseUrl = options.engine === 'postgres' ? await createDatabase() : undefined
+  if (databaseUrl !== undefined) settings.push('--database-url', databaseUrl)
   let logged = ''
   let running: ChildProcess | undefined
   const listen = `127.0.0.1:${await freePort()}`
@@ -84,6 +90,7 @@ export async function startService(t: TestContext, options: ServiceOptions): Pro
   return {
     url,
     data,
+    databaseUrl,
     log: () => logged,
     godwit,
     token: (login, ...flags) => godwit('token', 'add', login, ...flags),

@@ -1,0 +1,211 @@
+import assert from 'node:assert/strict'
+import { before, test } from 'node:test'
+import fc, { type Arbitrary } from 'fast-check'
+import { inForm, seed, tried } from '../support/fire.ts'
+import { gitHost } from '../support/git-host.ts'
+import { sendRaw } from '../support/raw-http.ts'
+import { type Service, startService } from '../support/service.ts'
+import { type StateWatch, watchState } from '../support/state-digest.ts'
+import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
+
+const CASES = inForm({ short: 60, long: 1500 })
+const AT_ONCE = 20
+
+let service: Service
+let state: StateWatch
+let token: string
+const t = forTheWholeFile()
+
+before(async () => {
+  const host = await gitHost()
+  t.after(host.remove)
+  await host.repository('alice/site', { files: { a: '1' } })
+  service = await startService(t, { repositories: host.root, flags: ['--rate-limit', '0'] })
+  token = await service.token('alice')
+  state = await watchState(t, service)
+})
+
+const head = (first: string, ...more: string[]) =>
+  [first, 'host: x', 'user-agent: fire', `authorization: bearer ${token}`, ...more, '', ''].join(
+    '\r\n',
+  )
+const START = 'POST /user/migrations HTTP/1.1'
+const BODY = '{"repositories":["site"]}'
+
+interface Malformed {
+  pieces: () => (string | Buffer)[]
+  /** What may be answered; nothing at all where the server hangs up, which it must then do. */
+  statuses: (number | 'hangs up')[]
+}
+
+const sent = (...pieces: (string | Buffer)[]) => pieces
+
+/** None of them may start a migration, though all of them try. */
+const MALFORMED: Record<string, Malformed> = {
+  'a negative length': {
+    pieces: () => sent(head(START, 'content-length: -5'), BODY),
+    statuses: [400],
+  },
+  'a length that is no number': {
+    pieces: () => sent(head(START, 'content-length: 0x19'), BODY),
+    statuses: [400],
+  },
+  'two lengths': {
+    pieces: () => sent(head(START, 'content-length: 25', 'content-length: 3'), BODY),
+    statuses: [400],
+  },
+  'a length and chunks': {
+    pieces: () =>
+      sent(
+        head(START, 'content-length: 25', 'transfer-encoding: chunked'),
+        `19\r\n${BODY}\r\n0\r\n\r\n`,
+      ),
+    statuses: [400],
+  },
+  'a chunk of absurd size': {
+    pieces: () => sent(head(START, 'transfer-encoding: chunked'), `FFFFFFFFFFFFFFFFF\r\n${BODY}`),
+    statuses: [400, 'hangs up'],
+  },
+  'chunks that are none': {
+    pieces: () => sent(head(START, 'transfer-encoding: chunked'), `${BODY}\r\n0\r\n\r\n`),
+    statuses: [400, 'hangs up'],
+  },
+  'an encoding nobody knows': {
+    pieces: () => sent(head(START, 'transfer-encoding: cow'), BODY),
+    statuses: [400, 'hangs up'],
+  },
+  'a body of a gigabyte, announced': {
+    pieces: () => sent(head(START, 'content-length: 1073741824'), BODY),
+    statuses: [413],
+  },
+  'a flood of headers': {
+    pieces: () => sent(head(START, ...Array.from({ length: 3000 }, (_, n) => `x-${n}: ${n}`))),
+    statuses: [400, 431],
+  },
+  'one header of a megabyte': {
+    pieces: () => sent(head(START, `x: ${'y'.repeat(1 << 20)}`)),
+    statuses: [431, 'hangs up'],
+  },
+  'an address of a megabyte': {
+    pieces: () => sent(head(`GET /${'a'.repeat(1 << 20)} HTTP/1.1`)),
+    statuses: [414, 431, 'hangs up'],
+  },
+  'a header with NUL': { pieces: () => sent(head(START, 'x: a\0b')), statuses: [400] },
+  'a header without a name': { pieces: () => sent(head(START, ': x')), statuses: [400] },
+  'a space before the colon': {
+    pieces: () => sent(head(START, 'content-length : 25'), BODY),
+    statuses: [400],
+  },
+  'a header over two lines': { pieces: () => sent(head(START, 'x: a', ' b')), statuses: [400] },
+  'no host': { pieces: () => sent(`${START}\r\nuser-agent: x\r\n\r\n`), statuses: [400] },
+  'a line without an end': {
+    pieces: () => sent('POST /user/migrations'),
+    statuses: [400, 'hangs up'],
+  },
+  'half a head': { pieces: () => sent(head(START).slice(0, 60)), statuses: [400, 'hangs up'] },
+  'half a body': {
+    pieces: () => sent(head(START, `content-length: ${BODY.length}`), BODY.slice(0, 10)),
+    statuses: [400, 'hangs up'],
+  },
+  'another protocol': {
+    pieces: () => sent('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'),
+    statuses: [400, 505, 'hangs up'],
+  },
+  'a handshake of TLS': {
+    pieces: () => sent(Buffer.from('16030100a5010000a10303', 'hex'), Buffer.alloc(160, 7)),
+    statuses: [400],
+  },
+  'HTTP/0.9': { pieces: () => sent('GET /healthz\r\n\r\n'), statuses: [200, 400] },
+  'a method nobody knows': { pieces: () => sent(head('EVIL /user HTTP/1.1')), statuses: [400] },
+  'a tunnel': { pieces: () => sent(head('CONNECT a.b:443 HTTP/1.1')), statuses: ['hangs up'] },
+  'an address with a host, as a proxy sends it': {
+    pieces: () => sent(head('GET http://evil.example/user HTTP/1.1')),
+    statuses: [200, 404],
+  },
+  'an asterisk': { pieces: () => sent(head('OPTIONS * HTTP/1.1')), statuses: [204, 400, 404] },
+}
+
+test('what is no HTTP is refused, changes nothing and holds nobody up', async (t) => {
+  const before = await state.digest()
+  for (const [name, { pieces, statuses }] of Object.entries(MALFORMED)) {
+    const answer = await sendRaw(service.url, pieces(), { finish: true })
+    const [first = 'hangs up'] = answer.statuses
+    assert.ok(statuses.includes(first), `${name}: ${first}, ${answer.text.slice(0, 200)}`)
+    if (first === 'hangs up') assert.ok(answer.isClosed, `${name}: neither answered nor closed`)
+    assert.deepEqual(await state.digest(), before, name)
+  }
+  assert.equal((await fetch(`${service.url}/readyz`)).status, 200)
+  tried(t, 'malformed HTTP', Object.keys(MALFORMED).length, 'refused, nothing changed')
+})
+
+test('requests in one breath are answered in order, one for one', async () => {
+  const paths = Array.from({ length: 100 }, (_, n) => (n % 2 ? '/healthz' : '/nothing'))
+  const breath = paths.map((path) => head(`GET ${path} HTTP/1.1`)).join('')
+  const { statuses } = await sendRaw(service.url, [breath])
+  assert.deepEqual(
+    statuses,
+    paths.map((path) => (path === '/healthz' ? 200 : 404)),
+  )
+})
+
+test('a request hidden in the body of another is not seen', async () => {
+  const hidden = head('GET /healthz HTTP/1.1')
+  const { statuses } = await sendRaw(service.url, [
+    head(START, `content-length: ${hidden.length}`),
+    hidden,
+  ])
+  assert.deepEqual(statuses, [400])
+})
+
+/** Well-formed requests, cut, doubled, and with bytes exchanged. */
+function mangled(): Arbitrary<Buffer> {
+  const request = fc.constantFrom(
+    `${head(START, `content-length: ${BODY.length}`)}${BODY.replace('site', 'none')}`,
+    head('GET /user/migrations?page=2 HTTP/1.1', 'if-none-match: *', 'range: bytes=0-'),
+    `${head(START, 'transfer-encoding: chunked')}2\r\n{}\r\n0\r\n\r\n`,
+    head('DELETE /user/migrations/1/archive HTTP/1.1', 'connection: keep-alive, upgrade'),
+  )
+  const edit = fc.record({
+    at: fc.nat(400),
+    remove: fc.nat(6),
+    put: fc.oneof(
+      fc.constantFrom('\r', '\n', '\r\n', '\0', ':', ' ', '\t', '\r\n\r\n', 'HTTP/1.1', '\xff'),
+      fc.uint8Array({ maxLength: 5 }).map((bytes) => Buffer.from(bytes).toString('latin1')),
+    ),
+  })
+  return fc
+    .tuple(request, fc.array(edit, { minLength: 1, maxLength: 5 }), fc.boolean())
+    .map(([text, edits, twice]) => {
+      const edited = edits.reduce((now, { at, remove, put }) => {
+        const place = at % now.length
+        return now.slice(0, place) + put + now.slice(place + remove)
+      }, text)
+      return Buffer.from(twice ? edited + text : edited, 'latin1')
+    })
+}
+
+test('bytes in the wrong places make no fault of the server and no migration', async (t) => {
+  t.diagnostic(`seed ${seed}`)
+  const before = await state.digest()
+  const samples = fc.sample(mangled(), { seed, numRuns: CASES })
+  for (let from = 0; from < samples.length; from += AT_ONCE) {
+    const batch = samples.slice(from, from + AT_ONCE)
+    await Promise.all(
+      batch.map(async (bytes) => {
+        const { statuses, text } = await sendRaw(service.url, [bytes], { finish: true })
+        const shown = JSON.stringify(bytes.toString('latin1'))
+        assert.ok(!statuses.some((status) => status >= 500), `${shown}\n${text}`)
+      }),
+    )
+    assert.deepEqual(await state.digest(), before, `seed ${seed}, from ${from}`)
+  }
+  assert.equal((await fetch(`${service.url}/readyz`)).status, 200)
+  tried(t, 'mangled requests', CASES, 'never a 5xx, nothing changed')
+})
+
+test('nonsense after a whole request does not take the place of its answer', async () => {
+  const whole = head(START, `content-length: ${BODY.length}`)
+  const { statuses, isClosed } = await sendRaw(service.url, [`${whole}${BODY}nonsense\r\n\r\n`])
+  assert.deepEqual(statuses, [201])
+  assert.ok(isClosed)
+})

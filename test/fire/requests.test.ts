@@ -1,0 +1,150 @@
+import assert from 'node:assert/strict'
+import http from 'node:http'
+import { describe, test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
+import fc from 'fast-check'
+import { inForm, seed, tried } from '../support/fire.ts'
+import { gitHost } from '../support/git-host.ts'
+import { type HostileRequest, hostileRequests } from '../support/hostile-requests.ts'
+import type { Description } from '../support/openapi-validator.ts'
+import { type Service, startService, untilEnded } from '../support/service.ts'
+import { type StateWatch, watchState } from '../support/state-digest.ts'
+
+const REQUESTS = {
+  sqlite: inForm({ short: 1500, long: 16_000 }),
+  postgres: inForm({ short: 500, long: 6000 }),
+}
+const LONGEST_ANSWER_MS = 30_000
+
+interface Answer {
+  status: number
+  headers: http.IncomingHttpHeaders
+  text: string
+}
+
+for (const engine of ['sqlite', 'postgres'] as const)
+  describe(`whatever is asked, on ${engine}`, () => {
+    test('is answered, never by a fault of the server, and changes nothing where it is refused', async (t) => {
+      t.diagnostic(`seed ${seed}`)
+      await using host = await gitHost()
+      for (const name of ['alice/site', 'alice/blog', 'bob/diary', 'bob/blog'])
+        await host.repository(name, { files: { a: name } })
+      await host.repository('alice/broken', { files: { a: 'x' } })
+      await host.loseObjects('alice/broken')
+      const service = await startService(t, {
+        repositories: host.root,
+        engine,
+        flags: ['--rate-limit', '0', '--trusted-proxies', '127.0.0.1', '--log-level', 'warn'],
+      })
+      const scene = await inhabited(service)
+      const description = (await (await fetch(`${service.url}/openapi.json`)).json()) as Description
+      const state = await watchState(t, service)
+      const agent = new http.Agent({ keepAlive: true })
+      t.after(() => agent.destroy())
+
+      let [asked, refused] = [0, 0]
+      const statuses = new Map<number, number>()
+      let before = await quietDigest(state)
+      const property = fc.asyncProperty(hostileRequests(description, scene), async (request) => {
+        asked++
+        const answer = await send(service, agent, request)
+        statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1)
+        assert.ok(answer.status < 500, `${answer.status} ${answer.text}`)
+        assertPresentable(answer)
+        if (answer.status >= 400) {
+          refused++
+          assert.deepEqual(await state.digest(), before, `refused with ${answer.status}, and yet`)
+        } else if (!['GET', 'HEAD', 'OPTIONS'].includes(request.method)) {
+          before = await quietDigest(state)
+        }
+      })
+      await fc.assert(property, { seed, numRuns: REQUESTS[engine], endOnFailure: false })
+      t.diagnostic(JSON.stringify(Object.fromEntries(statuses)))
+      assert.equal((await fetch(`${service.url}/readyz`)).status, 200)
+      assert.ok(refused > asked / 4 && refused < asked, `${refused} of ${asked} were refused`)
+      tried(
+        t,
+        'hostile requests',
+        asked,
+        'answered or refused, never by a 5xx; refusals change nothing',
+      )
+    })
+  })
+
+/** Alice and Bob with migrations of every kind, and tokens for each and for an operator. */
+async function inhabited(service: Service) {
+  await service.godwit('account', 'set', 'operator', '--site-admin')
+  const tokens = await Promise.all(
+    ['alice', 'bob', 'operator'].map((login) => service.token(login)),
+  )
+  const start = async (token: string, repositories: string[], more = {}) => {
+    const body = JSON.stringify({ repositories, ...more })
+    const answer = await service.call(token, '/user/migrations', { method: 'POST', body })
+    const { id } = (await answer.json()) as { id: number }
+    await untilEnded(service, token, id)
+    return id
+  }
+  const ids = [
+    await start(tokens[0]!, ['site'], { lock_repositories: true }),
+    await start(tokens[0]!, ['broken']),
+    await start(tokens[0]!, ['site', 'broken'], { allow_partial: true }),
+    await start(tokens[1]!, ['diary']),
+  ]
+  const repositories = ['alice/site', 'alice/blog', 'alice/broken', 'bob/diary', 'bob/blog']
+  return { tokens, ids, repositories: [...repositories, 'alice/none', 'nobody/none'] }
+}
+
+async function quietDigest(state: StateWatch): ReturnType<StateWatch['digest']> {
+  for (let waited = 0; !(await state.isQuiet()); waited += 10) {
+    assert.ok(waited < LONGEST_ANSWER_MS, 'it never came to rest')
+    await pause(10)
+  }
+  return state.digest()
+}
+
+function send(
+  service: Service,
+  agent: http.Agent | undefined,
+  request: HostileRequest,
+): Promise<Answer> {
+  const { method, target, body } = request
+  // Some methods are not expected to have a body, and Node would not announce it.
+  const headers = { ...request.headers, ...(body && { 'content-length': String(body.length) }) }
+  const { promise, resolve, reject } = Promise.withResolvers<Answer>()
+  const { hostname, port } = new URL(service.url)
+  const asked = http.request(
+    { agent: agent ?? false, hostname, port, method, path: target, headers },
+    (answer) => {
+      const { statusCode: status = 0, headers } = answer
+      let text = ''
+      const done = () => resolve({ status, headers, text })
+      // What is still happening is told for as long as it does.
+      if (headers['content-type']?.includes('event-stream')) {
+        asked.destroy()
+        return done()
+      }
+      answer.setEncoding('utf8').on('data', (chunk: string) => {
+        text += chunk
+      })
+      answer.on('end', done).on('error', reject)
+    },
+  )
+  asked.setTimeout(LONGEST_ANSWER_MS, () => asked.destroy(new Error('no answer in time')))
+  // A connection may be given up between two requests; whoever meets that asks again.
+  asked.on('error', (error) =>
+    asked.reusedSocket ? resolve(send(service, undefined, request)) : reject(error),
+  )
+  asked.end(body)
+  return promise
+}
+
+function assertPresentable({ status, headers, text }: Answer): void {
+  assert.doesNotMatch(
+    text,
+    /\bat .*\.ts:\d+|node_modules/,
+    'an answer shows the inside of the server',
+  )
+  if (status < 400 || text === '' || !headers['content-type']?.includes('json')) return
+  const { message } = JSON.parse(text) as { message?: unknown }
+  assert.equal(typeof message, 'string', text)
+}

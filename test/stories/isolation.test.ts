@@ -1,0 +1,210 @@
+import assert from 'node:assert/strict'
+import { before, describe, test } from 'node:test'
+import { rowsOf } from '../support/export-leftovers.ts'
+import { type GitHost, gitHost } from '../support/git-host.ts'
+import type { Description } from '../support/openapi-validator.ts'
+import { openApiValidator } from '../support/openapi-validator.ts'
+import { type Service, startService, untilEnded } from '../support/service.ts'
+import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
+
+const NOBODYS_ID = 987_654
+const NOBODYS_GUID = '00000000-0000-4000-8000-000000000000'
+
+/** What differs between any two answers, whatever they are about. */
+const OF_THE_MOMENT = /^(date|x-.*-request-id|x-ratelimit-(remaining|used|reset)|keep-alive)$/
+
+interface Told {
+  status: number
+  headers: Record<string, string>
+  body: string
+}
+
+describe('what is another’s is not there', () => {
+  let host: GitHost
+  let service: Service
+  let tokens: Record<'alice' | 'bob' | 'carol' | 'operator', string>
+  let migration: { id: number; guid: string }
+
+  const t = forTheWholeFile()
+  before(async () => {
+    host = await gitHost()
+    t.after(host.remove)
+    await host.repository('alice/site', { files: { a: '1' } })
+    await host.repository('alice/open', {
+      files: { a: '1' },
+      public: true,
+      config: { 'godwit.collaborator': ['bob:write', 'carol:read'] },
+    })
+    await host.repository('bob/diary', { files: { a: '1' } })
+    await host.repository('carol/zine', { files: { a: '1' } })
+    await host.repository('operator/tools', { files: { a: '1' } })
+    service = await startService(t, { repositories: host.root })
+    await service.godwit('account', 'set', 'operator', '--site-admin')
+    tokens = {
+      alice: await service.token('alice'),
+      bob: await service.token('bob'),
+      carol: await service.token('carol'),
+      operator: await service.token('operator'),
+    }
+    migration = await start('alice', ['site'], { lock_repositories: true })
+    await untilEnded(service, tokens.alice, migration.id)
+  })
+
+  async function start(login: keyof typeof tokens, repositories: string[], more = {}) {
+    const body = JSON.stringify({ repositories, ...more })
+    const answer = await service.call(tokens[login], '/user/migrations', { method: 'POST', body })
+    assert.equal(answer.status, 201)
+    return (await answer.json()) as { id: number; guid: string }
+  }
+
+  async function ask(login: keyof typeof tokens, path: string, init?: RequestInit): Promise<Told> {
+    const answer = await service.call(tokens[login], path, init)
+    const headers = [...answer.headers].filter(([name]) => !OF_THE_MOMENT.test(name))
+    return {
+      status: answer.status,
+      headers: Object.fromEntries(headers),
+      body: await answer.text(),
+    }
+  }
+
+  test('every operation on another’s migration is answered as on one that never was', async () => {
+    const description = (await (await fetch(`${service.url}/openapi.json`)).json()) as Description
+    const { operations } = openApiValidator(description)
+    const aimed = operations.filter(({ path }) => /\{(migration_id|guid)\}/.test(path))
+    assert.ok(aimed.length >= 10, `${aimed.length} operations`)
+    const before = rowsOf(service, 'select * from migrations')
+    const locks = rowsOf(service, 'select * from repository_locks')
+    assert.equal(locks.length, 1)
+    for (const { method, path } of aimed)
+      for (const prefix of ['', '/api/v3'])
+        for (const login of ['bob', 'carol', 'operator'] as const)
+          for (const headers of [{}, { 'if-none-match': '*' }, { accept: 'text/event-stream' }]) {
+            const at = (id: number, guid: string) =>
+              `${prefix}${path}`
+                .replace('{migration_id}', String(id))
+                .replace('{guid}', guid)
+                .replace('{repo_name}', 'site')
+            const init = { method, headers, ...(method === 'POST' && { body: '{}' }) }
+            const real = await ask(login, at(migration.id, migration.guid), init)
+            const none = await ask(login, at(NOBODYS_ID, NOBODYS_GUID), init)
+            assert.deepEqual(real, none, `${login}: ${method} ${path}`)
+            assert.ok(real.status >= 400, `${login}: ${method} ${path}: ${real.status}`)
+          }
+    assert.deepEqual(rowsOf(service, 'select * from migrations'), before)
+    assert.deepEqual(rowsOf(service, 'select * from repository_locks'), locks)
+    const mine = await ask('alice', `/user/migrations/${migration.id}`)
+    assert.equal(mine.status, 200)
+  })
+
+  test('another’s repository cannot be told from one that is not there', async () => {
+    const named = (name: string, more = {}) => ({
+      method: 'POST',
+      body: JSON.stringify({ repositories: [name], ...more }),
+    })
+    for (const path of ['/user/migrations', '/user/migrations/preflight'])
+      for (const login of ['bob', 'carol'] as const)
+        for (const more of [{}, { lock_repositories: true }, { exclude_git_data: true }])
+          for (const there of ['alice/site', 'Alice/SITE', 'alice/open']) {
+            const real = await ask(login, path, named(there, more))
+            assert.deepEqual(real, await ask(login, path, named('alice/none', more)))
+            assert.deepEqual(real, await ask(login, path, named('nobody/none', more)))
+          }
+    const own = await start('bob', ['diary'], { lock_repositories: true })
+    await untilEnded(service, tokens.bob, own.id)
+    const unlock = (name: string) =>
+      ask('bob', `/user/migrations/${own.id}/repos/${name}/lock`, { method: 'DELETE' })
+    for (const name of ['site', 'alice%2Fsite', 'open'])
+      assert.deepEqual(await unlock(name), await unlock('none'), name)
+  })
+
+  test('whatever others do, what one is shown of one’s own stays the same', async () => {
+    const shown = async () => {
+      const told: Record<string, Told> = {}
+      for (const path of ['/user', '/user/repos', '/user/repos?per_page=1', '/user/migrations'])
+        told[path] = await ask('carol', path)
+      return told
+    }
+    const first = await shown()
+    assert.ok(Object.values(first).every(({ status }) => status === 200))
+    await host.repository('bob/more', {
+      files: { b: '2' },
+      config: { 'godwit.forkOf': 'carol/zine', 'godwit.templateRepository': 'carol/zine' },
+    })
+    await service.godwit('sync')
+    const theirs = await start('bob', ['more'])
+    await untilEnded(service, tokens.bob, theirs.id)
+    assert.deepEqual(await shown(), first)
+    assert.ok(!JSON.stringify(first).includes('alice'))
+  })
+
+  test('a private fork counts for whoever may read it, and a public one for all', async () => {
+    const forks = async (login: 'bob' | 'carol', name: string) => {
+      const { body } = await ask(login, '/user/repos')
+      const all = JSON.parse(body) as { full_name: string; forks_count: number }[]
+      return all.find(({ full_name }) => full_name === name)?.forks_count
+    }
+    await host.repository('carol/fork', {
+      files: { b: '2' },
+      config: { 'godwit.forkOf': 'bob/diary', 'godwit.collaborator': 'dave:read' },
+    })
+    await service.godwit('sync')
+    assert.equal(await forks('bob', 'bob/diary'), 0)
+    await host.repository('alice/fork', {
+      files: { b: '2' },
+      public: true,
+      config: { 'godwit.forkOf': 'bob/diary' },
+    })
+    await host.repository('bob/fork', {
+      files: { b: '2' },
+      config: { 'godwit.forkOf': 'bob/diary' },
+    })
+    await service.godwit('sync')
+    assert.equal(await forks('bob', 'bob/diary'), 2)
+  })
+
+  test('a signed link opens its archive, unchanged and in time, and nothing else', async () => {
+    const other = await start('bob', ['diary'])
+    await untilEnded(service, tokens.bob, other.id)
+    const linkOf = async (login: 'alice' | 'bob', id: number) =>
+      new URL((await ask(login, `/user/migrations/${id}/archive`)).headers.location!)
+    const link = await linkOf('alice', migration.id)
+    const status = async (change: (url: URL) => void) => {
+      const url = new URL(link)
+      change(url)
+      const { status } = await fetch(url)
+      return status
+    }
+    const set = (name: string, change: (now: string) => string) => (url: URL) =>
+      url.searchParams.set(name, change(url.searchParams.get(name)!))
+    assert.equal(await status(() => {}), 200)
+    const tampered: [what: string, change: (url: URL) => void][] = [
+      [
+        'for another archive',
+        (url) => (url.pathname = url.pathname.replace(migration.guid, other.guid)),
+      ],
+      [
+        'for no archive',
+        (url) => (url.pathname = url.pathname.replace(migration.guid, NOBODYS_GUID)),
+      ],
+      ['for longer', set('expires', (now) => String(Number(now) + 1))],
+      ['for ever', set('expires', () => '9'.repeat(20))],
+      ['spelt otherwise', set('expires', (now) => ` ${now}`)],
+      ['in capitals', set('signature', (now) => now.toUpperCase())],
+      ['by one digit', set('signature', (now) => (now[0] === '0' ? '1' : '0') + now.slice(1))],
+      ['cut', set('signature', (now) => now.slice(0, -1))],
+      ['empty', set('signature', () => '')],
+      ['not signed', (url) => url.searchParams.delete('signature')],
+      ['without an end', (url) => url.searchParams.delete('expires')],
+      ['signed twice', (url) => url.searchParams.append('signature', 'x')],
+      ['with another’s signature', () => {}],
+    ]
+    const bobs = (await linkOf('bob', other.id)).searchParams
+    tampered.at(-1)![1] = (url) => {
+      for (const name of ['expires', 'signature']) url.searchParams.set(name, bobs.get(name)!)
+    }
+    for (const [what, change] of tampered) assert.equal(await status(change), 403, what)
+    const token = { headers: { authorization: `bearer ${tokens.alice}` } }
+    const unsigned = await fetch(`${link.origin}${link.pathname}`, token)
+    assert.equal(unsigned.status, 403)
+  })
+})

@@ -1,0 +1,212 @@
+import fc, { type Arbitrary } from 'fast-check'
+import type { Description, Operation } from './openapi-validator.ts'
+import { openApiValidator } from './openapi-validator.ts'
+import { PREVIEW } from './service.ts'
+
+/** A request as it goes onto the wire. */
+export interface HostileRequest {
+  method: string
+  /** With its query, fit for a request line. */
+  target: string
+  headers: Record<string, string>
+  body: Buffer | undefined
+}
+
+export interface RequestScene {
+  /** Of accounts that are there; others are made up. */
+  tokens: readonly string[]
+  /** Of migrations that are there, whoever has them. */
+  ids: readonly number[]
+  /** Full names of repositories that are there, whoever has them. */
+  repositories: readonly string[]
+}
+
+interface Parameter {
+  name: string
+  in: 'path' | 'query' | 'header'
+}
+interface Schema {
+  type?: string
+  properties?: Record<string, Schema>
+}
+type DescribedOperation = Operation & { parameters?: (Parameter | { $ref: string })[] }
+
+const TRICKS = [
+  ...['', ' ', '.', '..', '../../etc/passwd', '/', '//', '\\', '~', '*', '%', '_', '?', '#', '&=&'],
+  ...['\0', 'a\0b', '\x07', '\r\nset-cookie: a=b', '\n', '\t', '\u202e', '\ufeff', '\ud800', '𝕏'],
+  ...['%00', '%2e%2e%2f', '%zz', '%', '%c0%af', 'alice%2fsite', '+', ';', ',', '[]', '{}'],
+  ...['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'null', 'undefined', 'true', 'NaN'],
+  ...['-1', '0', '00', '1.0', '1e9', '1e309', '0x1', '٣', '9007199254740993', '9'.repeat(30), '-0'],
+  ..."'; drop table migrations; --|' or '1'='1|\"|`id`|$(id)|$7|{{7*7}}|%s%n|<script>".split('|'),
+  ...['--help', '-rf', '@{u}', 'HEAD', 'refs/heads/main', 'repositories', 'x'.repeat(3000)],
+]
+
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
+const USUAL_HEADERS = [
+  ...['accept', 'accept-encoding', 'accept-language', 'cache-control', 'content-encoding'],
+  ...['content-type', 'cookie', 'if-match', 'if-modified-since', 'if-none-match', 'if-range'],
+  ...['last-event-id', 'origin', 'prefer', 'range', 'referer', 'te', 'user-agent', 'via'],
+  ...['x-forwarded-host', 'x-forwarded-proto', 'x-github-api-version', 'x-http-method-override'],
+  ...['x-original-url', 'x-request-id', 'x-requested-with'],
+]
+const HEADER_VALUES = [
+  ...[PREVIEW, 'application/json', 'text/event-stream', 'text/plain', '*/*;q=0', 'a/b;q=x,,;'],
+  ...['gzip', 'identity;q=0', 'bytes=0-', 'bytes=5-1', 'bytes=-0', 'bytes=0-0,2-3', 'bytes=9-x'],
+  ...['*', 'W/"x"', '"', '2022-11-28', '1999-01-01', 'application/x-www-form-urlencoded', 'DELETE'],
+  'multipart/form-data',
+]
+const QUERY_NAMES = ['page', 'per_page', 'exclude', 'exclude[]', 'expires', 'signature', 'q', '']
+
+const someText: Arbitrary<string> = fc.oneof(
+  { arbitrary: fc.constantFrom(...TRICKS), weight: 5 },
+  { arbitrary: fc.string({ unit: 'binary', maxLength: 30 }), weight: 2 },
+  { arbitrary: fc.string({ maxLength: 30 }), weight: 1 },
+)
+
+/** Requests to every operation of the description, each part of them as described or not at all so. */
+export function hostileRequests(
+  description: Description,
+  scene: RequestScene,
+): Arbitrary<HostileRequest> {
+  const { operations, lookup } = openApiValidator(description)
+  const known = fc.constantFrom(
+    ...[...scene.ids.map(String), ...scene.repositories],
+    ...scene.repositories.map((name) => name.split('/')[1]!),
+  )
+  const value = fc.oneof(
+    { arbitrary: known, weight: 2 },
+    { arbitrary: someText, weight: 3 },
+    { arbitrary: fc.integer().map(String), weight: 1 },
+  )
+
+  const requestTo = (operation: DescribedOperation): Arbitrary<HostileRequest> => {
+    const parameters = (operation.parameters ?? []).map((each) => lookup<Parameter>(each))
+    const named = (place: Parameter['in']) =>
+      parameters.filter((parameter) => parameter.in === place).map(({ name }) => name)
+    return fc
+      .record({
+        method: mostly(fc.constant(operation.method), fc.constantFrom(...METHODS)),
+        prefix: fc.constantFrom('', '', '', '/api/v3'),
+        path: pathOf(operation.path, value),
+        query: queryOf([...named('query'), ...QUERY_NAMES], value),
+        headers: headersOf([...named('header'), ...USUAL_HEADERS], scene),
+        body: bodyOf(operation, scene),
+      })
+      .map(({ method, prefix, path, query, headers, body }) => ({
+        method,
+        target: `${prefix}${path}${query}`,
+        headers,
+        body: method === 'GET' || method === 'HEAD' || method === 'OPTIONS' ? undefined : body,
+      }))
+  }
+  return fc.oneof(...operations.map(requestTo))
+}
+
+function mostly<T>(usual: Arbitrary<T>, odd: Arbitrary<T>): Arbitrary<T> {
+  return fc.oneof({ arbitrary: usual, weight: 9 }, { arbitrary: odd, weight: 1 })
+}
+
+/** What a client's own library would not let through a request line is taken out; raw sockets are another test's. */
+const rawInPath = (text: string) => text.replaceAll(/[^\x21-\x7e]/g, '')
+const encoded = (text: string) => encodeURIComponent(text.toWellFormed())
+
+function pathOf(path: string, value: Arbitrary<string>): Arbitrary<string> {
+  const parts = path.split(/(\{\w+\})/)
+  const filled = parts.map((part) =>
+    part.startsWith('{')
+      ? fc.oneof(value.map(encoded), value.map(encoded), value.map(rawInPath))
+      : fc.constant(part),
+  )
+  return mostly(
+    fc.tuple(...filled).map((all) => all.join('')),
+    someText.map((text) => `${path}/${rawInPath(text)}`),
+  )
+}
+
+function queryOf(names: string[], value: Arbitrary<string>): Arbitrary<string> {
+  const name = mostly(fc.constantFrom(...names), someText)
+  const pair = fc.tuple(name, value).map(([key, text]) => `${encoded(key)}=${encoded(text)}`)
+  const pairs = fc.array(fc.oneof(pair, value.map(rawInPath)), { maxLength: 4 })
+  return pairs.map((all) => (all.length === 0 ? '' : `?${all.join('&')}`))
+}
+
+const fitForHeader = (text: string) => text.replaceAll(/[^\t\x20-\x7e\x80-\xff]/g, '')
+
+function headersOf(names: string[], { tokens }: RequestScene): Arbitrary<Record<string, string>> {
+  const token = mostly(fc.constantFrom(...tokens), someText)
+  const scheme = fc.constantFrom('bearer ', 'token ', 'Bearer  ')
+  const authorization = mostly(
+    fc.tuple(scheme, token).map((both) => both.join('')),
+    someText,
+  )
+  const value = fc.oneof(fc.constantFrom(...HEADER_VALUES), someText)
+  const odd = fc.dictionary(fc.constantFrom(...names), value.map(fitForHeader), { maxKeys: 4 })
+  // Everyone comes from elsewhere: whoever guesses tokens is shut out, and all would be.
+  const from = fc.ipV4()
+  return fc
+    .record({ authorization: fc.option(authorization), from, odd })
+    .map(({ authorization, from, odd }) => ({
+      accept: PREVIEW,
+      'user-agent': 'fire',
+      'x-forwarded-for': from,
+      ...(authorization !== null && { authorization: fitForHeader(authorization) }),
+      ...odd,
+    }))
+}
+
+function bodyOf(
+  { requestBody }: Operation,
+  { repositories }: RequestScene,
+): Arbitrary<Buffer | undefined> {
+  const name = fc.oneof(
+    fc.constantFrom(...repositories, ...repositories.map((full) => full.split('/')[1]!)),
+    someText,
+  )
+  const json = fc.oneof(
+    fc.jsonValue({ maxDepth: 3 }),
+    fc.array(name, { maxLength: 5 }),
+    fc.boolean(),
+    someText,
+  )
+  const schema = Object.values(requestBody?.content ?? {})[0]?.schema as Schema | undefined
+  const fields = Object.entries(schema?.properties ?? {}).map(([key, { type }]) => {
+    const right = type === 'boolean' ? fc.boolean() : fc.array(name, { maxLength: 4 })
+    return [key, fc.oneof({ arbitrary: right, weight: 4 }, { arbitrary: json, weight: 1 })]
+  })
+  const described: Arbitrary<unknown> = fc.record(Object.fromEntries(fields), { requiredKeys: [] })
+  const more = fc.dictionary(someText, json, { maxKeys: 2 })
+  const text = fc.oneof(
+    { arbitrary: described.map((body) => JSON.stringify(body)), weight: 6 },
+    {
+      arbitrary: fc
+        .tuple(described, more)
+        .map(([body, extra]) => JSON.stringify({ ...(body as object), ...extra })),
+      weight: 2,
+    },
+    { arbitrary: json.map((value) => JSON.stringify(value)), weight: 1 },
+    { arbitrary: fc.constantFrom(...BODIES), weight: 1 },
+    { arbitrary: someText, weight: 1 },
+  )
+  const bytes = fc.oneof(
+    { arbitrary: text.map((written) => Buffer.from(written)), weight: 12 },
+    { arbitrary: fc.uint8Array({ maxLength: 60 }).map((raw) => Buffer.from(raw)), weight: 1 },
+  )
+  return fc.option(bytes, { nil: undefined })
+}
+
+const DEEP = 20_000
+const BODIES = [
+  `${'['.repeat(DEEP)}${']'.repeat(DEEP)}`,
+  `{"repositories":${'['.repeat(DEEP)}${']'.repeat(DEEP)}}`,
+  `${'{"a":'.repeat(DEEP)}1${'}'.repeat(DEEP)}`,
+  `{"repositories":[${'"site",'.repeat(DEEP)}"site"]}`,
+  '{"repositories":["site"],"repositories":["bob/diary"]}',
+  '{"__proto__":{"repositories":["site"]}}',
+  '{"constructor":{"prototype":{"x":1}},"repositories":[]}',
+  `{"repositories":["site"],"x":${'9'.repeat(5000)}}`,
+  '{"repositories":["site"]}x',
+  '\ufeff{"repositories":[]}',
+  '{"repositories":["si\\u0000te"]}',
+  '{"repositories":["\\ud800"]}',
+  'repositories=site',
+]

@@ -1,0 +1,75 @@
+import { createHash } from 'node:crypto'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import type { TestContext } from 'node:test'
+import pg from 'pg'
+import type { Service } from './service.ts'
+
+/** What a request may move without having done anything: counters, and when something was last looked at. */
+const VOLATILE_COLUMNS = new Set(['last_used_at', 'synced_at'])
+const VOLATILE_TABLES = new Set(['rate_limits', 'turns'])
+
+type Rows = Record<string, unknown>[]
+
+export interface StateWatch {
+  /** A digest of everything that the service has written down, by table. */
+  digest(): Promise<Record<string, string>>
+  /** Whether no migration is on its way and no lock waits to be opened. */
+  isQuiet(): Promise<boolean>
+}
+
+/** Reads the service's own database beside it, through one connection that stays open. */
+export async function watchState(
+  t: Pick<TestContext, 'after'>,
+  service: Service,
+): Promise<StateWatch> {
+  const query = service.databaseUrl
+    ? await postgres(t, service.databaseUrl)
+    : sqlite(t, join(service.data, 'godwit.sqlite'))
+  const names = await query(
+    service.databaseUrl
+      ? "select table_name as name from information_schema.tables where table_schema = 'public' order by 1"
+      : "select name from sqlite_master where type = 'table' order by 1",
+  )
+  const tables = names.map(({ name }) => String(name)).filter((name) => !VOLATILE_TABLES.has(name))
+  const digestOf = async (table: string) => {
+    const rows = (await query(`select * from ${table}`)).map(settled)
+    const lines = rows.map((row) => JSON.stringify(row)).sort()
+    return `${rows.length} rows, ${createHash('sha256').update(lines.join('\n')).digest('hex')}`
+  }
+
+  return {
+    async digest() {
+      const digests: Record<string, string> = {}
+      for (const table of tables) digests[table] = await digestOf(table)
+      return digests
+    },
+    async isQuiet() {
+      const unfinished = await query(
+        "select id from migrations where state not in ('exported', 'failed')",
+      )
+      const opening = await query(
+        'select migration_id from repository_locks where released_at is not null',
+      )
+      const jobs = tables.includes('jobs') ? await query('select id from jobs') : []
+      return unfinished.length + opening.length + jobs.length === 0
+    },
+  }
+}
+
+function settled(row: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(row).filter(([column]) => !VOLATILE_COLUMNS.has(column)))
+}
+
+function sqlite(t: Pick<TestContext, 'after'>, file: string) {
+  const database = new DatabaseSync(file, { readOnly: true, timeout: 5000 })
+  t.after(() => database.close())
+  return async (sql: string) => database.prepare(sql).all() as Rows
+}
+
+async function postgres(t: Pick<TestContext, 'after'>, url: string) {
+  const client = new pg.Client(url)
+  await client.connect()
+  t.after(() => client.end())
+  return async (sql: string) => (await client.query(sql)).rows as Rows
+}

@@ -11,6 +11,7 @@ import { sweep, sweepOrphans } from '../exporter/sweep.ts'
 import type { Source } from '../sources/source.ts'
 import { exportPlaces, openBlobs, openSource } from './export-places.ts'
 import { openDatabase, requireRepositories } from './parts.ts'
+import { SEGMENT_THREAD } from './segment-thread-address.ts'
 
 export interface Workshop extends AsyncDisposable {
   db: Db
@@ -47,7 +48,7 @@ export async function openWorkshop(given: Config, nearby: string): Promise<Works
     parts.defer(() => sweep({ db, blobs, now, segmentTtlMs: given.segmentTtl }))
   }
   const segments = createSegmentThreads({
-    module: new URL('./segment-thread.ts', import.meta.url),
+    module: SEGMENT_THREAD,
     workerData: places,
     count: given.concurrency,
   })

@@ -6,6 +6,7 @@ import { sweepOrphans } from '../exporter/sweep.ts'
 import { releaseAllJobs } from '../queue/job-store.ts'
 import type { Foundation } from './foundation.ts'
 import { keepHouse, SCRATCH_TTL_MS } from './keep-house.ts'
+import { SEGMENT_THREAD } from './segment-thread-address.ts'
 import { VERSION } from './version.ts'
 
 /** The exporter of this process and its housekeeping. Resolves, when it runs, to the function that stops it. */
@@ -23,7 +24,7 @@ export async function startExporter(
   await sweepScratch(places.scratch, isAlone ? 0 : SCRATCH_TTL_MS)
 
   const segments = createSegmentThreads({
-    module: new URL('./segment-thread.ts', import.meta.url),
+    module: SEGMENT_THREAD,
     workerData: places,
     count: config.concurrency,
     onBlobError,

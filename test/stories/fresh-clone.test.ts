@@ -1,0 +1,137 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { readdir, stat } from 'node:fs/promises'
+import { delimiter, join } from 'node:path'
+import { after, before, describe, type TestContext, test } from 'node:test'
+import { promisify } from 'node:util'
+import {
+  newcomersEnvironment,
+  OUR_PROGRAMS,
+  paste,
+  readmeCommands,
+  type Sample,
+  startSample,
+  type Terminal,
+} from '../support/newcomer.ts'
+import { temporaryDirectory } from '../support/odd-repositories.ts'
+
+const run = promisify(execFile)
+const ROOT = new URL('../..', import.meta.url).pathname
+
+describe('in a fresh clone', () => {
+  const env = newcomersEnvironment()
+  const clone: Terminal = {
+    folder: join(temporaryDirectory({ after: after as TestContext['after'] }), 'godwit'),
+    env,
+  }
+  before(() => run('git', ['clone', '--quiet', ROOT, clone.folder]))
+
+  test('the first five minutes: the README’s command brings a screen whose every command works', async (t) => {
+    const [command = ''] = await readmeCommands('Two commands')
+    assert.match(command, /^npm ci && npm start$/)
+    const first = await startSample(t, clone, command)
+    await pasteAll(clone, first)
+    await paste(clone, 'bin/godwit verify migration.tar.gz')
+    await first.stop()
+
+    const again = command.replace('npm ci && ', '')
+    const second = await startSample(t, clone, again, new URL(first.url).host)
+    const token = ([status = '']: string[]) => status.split("'")[1]
+    assert.equal(token(second.commands), token(first.commands))
+    const { state } = JSON.parse(await paste(clone, first.commands[0]!))
+    assert.equal(state, 'exported', 'yesterday’s commands still work')
+    await second.stop()
+    const accounts = await paste(clone, 'bin/godwit account list')
+    assert.ok(!accounts.includes('wader'), 'nothing of the sample is seen outside of it')
+  })
+
+  test('the package: compiled, small, and by itself enough for a whole migration', async (t) => {
+    const shelf = temporaryDirectory(t)
+    const [packed] = JSON.parse(
+      await paste(clone, `npm pack --silent --json --pack-destination ${shelf}`),
+    ) as { filename: string; files: { path: string }[] }[]
+    const paths = packed!.files.map(({ path }) => path)
+    for (const wanted of ['bin/godwit', 'lib/src/main.js', 'lib/web/dist/index.html', 'LICENSE'])
+      assert.ok(paths.includes(wanted), `${wanted} is missing`)
+    const foreign = paths.filter((path) => /\.tsx?$|test|fixture|\.png$/.test(path))
+    assert.deepEqual(foreign, [])
+    const tarball = join(shelf, packed!.filename)
+    assert.ok((await stat(tarball)).size < 2_000_000, 'the package is small')
+
+    const prefix = join(shelf, 'prefix')
+    const desk = { folder: temporaryDirectory(t), env }
+    try {
+      await paste(desk, `npm install --global --prefix ${prefix} ${tarball}`)
+    } catch (error) {
+      if (process.env.CI === 'true' || !isUnreachable(error)) throw error
+      return t.skip('the registry of packages cannot be reached')
+    }
+    for (const node of await nodesAtHand()) {
+      await t.test(`on ${node.version}`, async (t) => {
+        await wholeMigration(t, prefix, node.folder)
+      })
+    }
+  })
+})
+
+const isUnreachable = (error: unknown): boolean =>
+  /ENOTFOUND|ECONNREFUSED|ETIMEDOUT|EAI_AGAIN|ENOTCACHED/.test((error as { stderr: string }).stderr)
+
+/** Ours, and what else there is on the path that the package says it runs on. */
+async function nodesAtHand(): Promise<{ folder: string; version: string }[]> {
+  const found = new Map<string, string>()
+  for (const folder of [OUR_PROGRAMS, ...(process.env.PATH ?? '').split(delimiter)]) {
+    const asked = await run(join(folder, 'node'), ['--version']).catch(() => undefined)
+    const version = asked?.stdout.trim() ?? ''
+    if (Number.parseInt(version.slice(1), 10) >= 24 && !found.has(version))
+      found.set(version, folder)
+  }
+  return Array.from(found, ([version, folder]) => ({ version, folder }))
+}
+
+async function wholeMigration(
+  t: Parameters<typeof startSample>[0],
+  prefix: string,
+  nodeFolder: string,
+): Promise<void> {
+  const env = newcomersEnvironment()
+  env.PATH = [join(prefix, 'bin'), nodeFolder, env.PATH].join(delimiter)
+  // With this a TypeScript file, should there be any, could not be loaded.
+  env.NODE_OPTIONS = '--no-strip-types'
+  const desk = { folder: temporaryDirectory(t), env }
+  const sample = await startSample(t, desk, 'exec godwit serve --log-level warn')
+  const { id } = await pasteAll(desk, sample)
+  assert.deepEqual((await readdir(desk.folder)).sort(), ['migration.tar.gz', 'var'])
+  assert.match(await paste(desk, 'godwit verify migration.tar.gz'), /is whole: 6 repositories/)
+
+  const [status = '', , , download = ''] = sample.commands
+  const another = (command: string) => command.replace(/(\/user\/migrations\/)\d+/, `$1${id}`)
+  while (JSON.parse(await paste(desk, another(status))).state !== 'exported');
+  await paste(desk, another(download))
+  assert.match(await paste(desk, 'godwit verify migration.tar.gz'), /is whole: 2 repositories/)
+  const page = await fetch(sample.url, { headers: { accept: 'text/html' } })
+  assert.match(await page.text(), /<!doctype html>/i, 'the dashboard came with it')
+  await sample.stop()
+}
+
+/** Pastes what the screen prints, checks the answers, and tells of the migration that was started. */
+async function pasteAll(at: Terminal, { commands }: Sample): Promise<{ id: number }> {
+  const [status = '', repositories = '', start = '', download = ''] = commands
+  assert.equal(JSON.parse(await paste(at, status)).state, 'exported')
+  const covered = JSON.parse(await paste(at, repositories)) as Record<string, unknown>[]
+  assert.equal(covered.length, 6)
+  const named = (name: string) => covered.find((each) => each.full_name === name)!
+  assert.equal(named('wader/nest-diary').private, true)
+  assert.equal(named('wader/field-notes').has_wiki, true)
+  assert.equal(named('wader/tide-tables').fork, true)
+  assert.equal(named('shorebirds/starter').is_template, true)
+  assert.equal((named('wader/flyway').template_repository as { name: string }).name, 'starter')
+  assert.deepEqual(
+    new Set(covered.map(({ language }) => language)),
+    new Set(['Python', 'Rust', 'Go', 'TypeScript', null]),
+  )
+  const started = JSON.parse(await paste(at, start))
+  assert.equal(started.state, 'pending')
+  await paste(at, download)
+  return started
+}

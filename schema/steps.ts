@@ -9,6 +9,7 @@ import { composedArchives } from './0008-composed-archives.ts'
 import { listedRepositories } from './0009-listed-repositories.ts'
 import { housekeeping } from './0010-housekeeping.ts'
 import { summaries } from './0011-summaries.ts'
+import { serviceState } from './0012-service-state.ts'
 
 export type Engine = 'sqlite' | 'postgres'
 
@@ -30,4 +31,5 @@ export const steps: readonly SchemaStep[] = [
   listedRepositories,
   housekeeping,
   summaries,
+  serviceState,
 ]

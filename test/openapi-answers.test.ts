@@ -133,6 +133,11 @@ test('every answer of every operation is as described', async (t) => {
   await ask(422, '/user/repos?sort=stars')
   await ask(422, '/user/repos?type=all&visibility=all')
   await ask(200, '/rate_limit')
+  await service.godwit('account', 'set', 'keeper', '--site-admin')
+  const keeper = { token: await service.token('keeper') }
+  await ask(200, '/admin/service', keeper)
+  await ask(422, '/admin/service?period=year', keeper)
+  await ask(404, '/admin/service')
   for (const page of PAGES) await ask(200, page)
   for (const url of [
     '/user',

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { ensureAccount, setAccount } from '../accounts/account-store.ts'
+import { setAccount } from '../accounts/account-store.ts'
 import { addToken } from '../accounts/token-store.ts'
 import type { Config } from '../config.ts'
 import { createGit } from '../sources/git.ts'
@@ -33,13 +33,16 @@ export async function startSample(given: Config, log: Log): Promise<Service> {
 
 /** The sample's own token is kept, readable by its owner alone, so that yesterday's commands still work today. */
 async function ensureToken(config: Config): Promise<string> {
+  // Its user sees the whole service, so that there is something of everything to look at.
+  const account = await withDatabase(config, ({ db }) =>
+    setAccount(db, SAMPLE_LOGIN, { siteAdmin: true }, Date.now()),
+  )
   const file = join(config.data, 'token')
   const kept = await readFile(file, 'utf8').catch(() => undefined)
   if (kept) return kept.trim()
   const token = await withDatabase(config, async ({ db }) => {
     const now = Date.now()
     await setAccount(db, 'shorebirds', { type: 'Organization' }, now)
-    const account = await ensureAccount(db, SAMPLE_LOGIN, now)
     return addToken(db, account, { name: 'sample', expiresAt: null, now })
   })
   const unfinished = `${file}.${randomUUID()}`

@@ -12,6 +12,7 @@ import { offsetTimestamps } from '../http/timestamps.ts'
 import { linkKey } from '../migrations/secret-store.ts'
 import { Misuse } from './command-line.ts'
 import { layFoundation } from './foundation.ts'
+import { keepHeartbeat } from './heartbeat.ts'
 import type { Log } from './log.ts'
 import { requireRepositories } from './parts.ts'
 import { repeatedly } from './repeatedly.ts'
@@ -59,10 +60,13 @@ export async function startService(config: Config, logging: Log): Promise<Servic
       patienceMs: config.clientPatience,
     },
     trustedProxies: config.trustedProxies ?? [],
+    version: VERSION,
     dashboard: await readDashboard(BUILT_DASHBOARD),
   })
   stack.defer(() => app.close())
   const address = await app.listen(config.listen)
+  const concurrency = config.role === 'all' ? config.concurrency : 0
+  keepHeartbeat(foundation, { role: config.role, concurrency }, stack)
 
   const started = stack.move()
   return { address, stop: () => started.disposeAsync() }

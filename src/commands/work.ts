@@ -21,7 +21,10 @@ export function workCommand(program: Command, about: string): void {
     await using stack = new AsyncDisposableStack()
     const { layFoundation } = await import('./foundation.ts')
     const { startExporter } = await import('./run-exporter.ts')
-    stack.defer(await startExporter(config, await layFoundation(config, logging, stack)))
+    const { keepHeartbeat } = await import('./heartbeat.ts')
+    const foundation = await layFoundation(config, logging, stack)
+    stack.defer(await startExporter(config, foundation))
+    keepHeartbeat(foundation, { role: 'worker', concurrency: config.concurrency }, stack)
     print('Godwit is working')
     await stopped
     await stack.disposeAsync()

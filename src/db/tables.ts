@@ -17,6 +17,8 @@ export interface Tables {
   repository_locks: RepositoryLocksTable
   secrets: SecretsTable
   tallies: TalliesTable
+  tallies_by_minute: TalliesByMinuteTable
+  workers: WorkersTable
   turns: TurnsTable
   blob_errors: BlobErrorsTable
 }
@@ -171,6 +173,24 @@ interface TurnsTable {
 interface BlobErrorsTable {
   operation: string
   count: number
+}
+
+interface TalliesByMinuteTable extends TalliesTable {
+  /** When it began. */
+  minute: number
+}
+
+export interface WorkersTable {
+  id: string
+  host: string
+  pid: number
+  role: string
+  version: string
+  concurrency: number
+  running_jobs: number
+  started_at: number
+  /** When it last gave a sign of life. */
+  seen_at: number
 }
 
 interface SecretsTable {

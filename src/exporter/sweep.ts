@@ -7,6 +7,7 @@ import {
   segmentsByKey,
   unnamedSegments,
 } from '../migrations/segment-store.ts'
+import { forgetOldTallies } from '../migrations/tally-store.ts'
 
 export interface SweepParts {
   db: Db
@@ -15,12 +16,13 @@ export interface SweepParts {
   segmentTtlMs: number
 }
 
-/** Ends archives whose time is over and removes segments that nobody has named for long. Row first, bytes last. */
+/** Ends archives whose time is over and removes segments that nobody has named for long, row first, bytes last. */
 export async function sweep(parts: SweepParts): Promise<void> {
   const { db, blobs, now, segmentTtlMs } = parts
   for (const migrationId of await expiredArchives(db, now())) {
     await removeArchive(parts, migrationId)
   }
+  await forgetOldTallies(db, now())
   const since = now() - segmentTtlMs
   for (const key of await unnamedSegments(db, since)) {
     if (await deleteUnnamedSegment(db, key, since)) await blobs.delete(key)

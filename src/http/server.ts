@@ -7,6 +7,7 @@ import type { Db } from '../db/connect.ts'
 import { type Soon, soon } from '../db/soon.ts'
 import type { PreflightParts } from '../migrations/preflight.ts'
 import { NotFound } from '../migrations/refusals.ts'
+import { adminService } from './admin-service.ts'
 import { type AdmissionOptions, createAdmission } from './admission.ts'
 import { archiveDownload, type DownloadParts } from './archive-download.ts'
 import { authenticate } from './authenticate.ts'
@@ -56,6 +57,7 @@ export interface ServerParts
   admission: AdmissionOptions
   /** Addresses or networks whose `x-forwarded-for` is believed. */
   trustedProxies: string[]
+  version: string
   /** Undefined where it was not built. */
   dashboard: Dashboard | undefined
 }
@@ -125,6 +127,7 @@ export function createServer(parts: ServerParts): FastifyInstance {
         userRepositories(api, there)
         userMigrations(api, { ...there, keepingAnswer: keepingAnswers(addresses.api) })
         migrationSummaries(api, there)
+        adminService(api, there)
         migrationSteering(api, { ...there, streams, admission })
       },
       { prefix },

@@ -4,7 +4,7 @@ import { timeOrNull, utcTimestamp } from './timestamps.ts'
 
 /** Ours, like progress: small enough for a page that shows many. */
 export function summaryJson(summary: Summary) {
-  const { options, repositories, archive } = summary
+  const { options, archive } = summary
   return {
     id: summary.id,
     guid: summary.guid,
@@ -18,17 +18,16 @@ export function summaryJson(summary: Summary) {
     created_at: utcTimestamp(summary.createdAt),
     started_at: timeOrNull(summary.startedAt),
     ended_at: timeOrNull(summary.endedAt),
-    repositories: {
-      total: repositories.total,
-      carried: repositories.carried,
-      reused: repositories.reused,
-      omitted: repositories.omitted,
-      remaining: repositories.remaining,
-    },
+    repositories: repositoryCountsJson(summary),
     bytes_done: summary.bytesDone,
     archive: archive && { bytes: archive.bytes, expires_at: utcTimestamp(archive.expiresAt) },
     held_locks: summary.heldLocks,
   }
+}
+
+export function repositoryCountsJson({ repositories }: Summary) {
+  const { total, carried, reused, omitted, remaining } = repositories
+  return { total, carried, reused, omitted, remaining }
 }
 
 export function lockJson({ owner, name, lockedAt, expiresAt }: HeldLock) {

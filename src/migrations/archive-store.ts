@@ -110,3 +110,13 @@ export async function archiveKeysAmong(db: Db, keys: readonly string[]): Promise
     .execute()
   return new Set(rows.map((row) => row.archive_key!))
 }
+
+/** How many there are to download, and how long they are together; most of their bytes are those of segments. */
+export async function countArchives(db: Db): Promise<{ count: number; bytes: number }> {
+  const { count, bytes } = await db
+    .selectFrom('migrations')
+    .select((of) => [of.fn.countAll<number>().as('count'), of.fn.sum('archive_bytes').as('bytes')])
+    .where('archive_expires_at', 'is not', null)
+    .executeTakeFirstOrThrow()
+  return { count, bytes: Number(bytes ?? 0) }
+}

@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import type { Account } from '../accounts/account.ts'
 import type { Db } from '../db/connect.ts'
 import type { RepositoryFacts } from '../repositories/facts.ts'
@@ -73,7 +74,7 @@ export async function moveMigration(
     .where('state', 'in', statesBefore(to))
     .executeTakeFirst()
   if (numUpdatedRows === 0n) throw new IllegalMove(`migration ${id} cannot become ${to} now`)
-  if (to === 'exported' || to === 'failed') await tally(tx, `migrations ${to}`)
+  if (to === 'exported' || to === 'failed') await tally(tx, `migrations ${to}`, { now: change.now })
 }
 
 export interface Carried {
@@ -119,8 +120,11 @@ export async function noteOutcome(
     bytes: isCarried ? outcome.bytes : 0,
   })
   await endRow(tx, { migrationId, position }, outcome, { now, order: finished })
-  if ('reason' in outcome) await tally(tx, 'repositories omitted')
-  else await tally(tx, `repositories ${outcome.reused ? 'reused' : 'exported'}`, outcome.bytes)
+  if ('reason' in outcome) await tally(tx, 'repositories omitted', { now })
+  else {
+    const name = `repositories ${outcome.reused ? 'reused' : 'exported'}` as const
+    await tally(tx, name, { now, bytes: outcome.bytes })
+  }
   return remaining
 }
 
@@ -139,7 +143,7 @@ export async function noteReused(
   for (const [position, carried] of reused) {
     await endRow(tx, { migrationId, position }, carried, { now, order: ++order })
   }
-  await tally(tx, 'repositories reused', bytes, reused.size)
+  await tally(tx, 'repositories reused', { now, bytes, count: reused.size })
 }
 
 async function countDown(
@@ -210,6 +214,23 @@ export async function exportedRepositories(
     segmentKey: row.segment_key,
     reason: row.reason,
   }))
+}
+
+/** The first of those that a migration could not carry, and why. */
+export async function omittedFrom(
+  db: Db,
+  { id }: Pick<Migration, 'id'>,
+  atMost: number,
+): Promise<{ fullName: string; reason: string }[]> {
+  const rows = await db
+    .selectFrom('migration_repositories')
+    .select(['full_name', 'reason'])
+    .where('migration_id', '=', id)
+    .where('outcome', '=', sql.lit('omitted'))
+    .orderBy('position')
+    .limit(atMost)
+    .execute()
+  return rows.map((row) => ({ fullName: row.full_name, reason: row.reason ?? '' }))
 }
 
 /** The organizations of a migration that covers nothing else. */

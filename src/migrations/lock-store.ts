@@ -4,6 +4,8 @@ import type { RepositoryName } from '../repositories/repository-store.ts'
 export interface HeldLock extends RepositoryName {
   repositoryId: number
   migrationId: number
+  /** Whose migration it is. */
+  holder: string
   lockedAt: number
   expiresAt: number
 }
@@ -30,24 +32,56 @@ export async function insertLocks(
 
 /** Those that are held; of one migration, or of all. */
 export async function heldLocks(db: Db, migrationId?: number): Promise<HeldLock[]> {
-  let query = db
+  const rows = await locks(db)
+    .$if(migrationId !== undefined, (query) => query.where('migration_id', '=', migrationId!))
+    .orderBy('repository_id')
+    .orderBy('migration_id')
+    .execute()
+  return rows.map(heldLockOf)
+}
+
+export async function newestLocks(db: Db, atMost: number): Promise<HeldLock[]> {
+  const rows = await locks(db)
+    .orderBy('locked_at', 'desc')
+    .orderBy('repository_id')
+    .limit(atMost)
+    .execute()
+  return rows.map(heldLockOf)
+}
+
+function locks(db: Db) {
+  return db
     .selectFrom('repository_locks')
     .innerJoin('repositories', 'repositories.id', 'repository_locks.repository_id')
     .innerJoin('accounts', 'accounts.id', 'repositories.owner_id')
-    .select(['repository_id', 'migration_id', 'locked_at', 'expires_at', 'name', 'login'])
+    .innerJoin('migrations', 'migrations.id', 'repository_locks.migration_id')
+    .innerJoin('accounts as holders', 'holders.id', 'migrations.owner_id')
+    .select(['repository_id', 'migration_id', 'locked_at', 'expires_at', 'name'])
+    .select(['accounts.login', 'holders.login as holder'])
     .where('released_at', 'is', null)
-    .orderBy('repository_id')
-    .orderBy('migration_id')
-  if (migrationId !== undefined) query = query.where('migration_id', '=', migrationId)
-  const rows = await query.execute()
-  return rows.map((row) => ({
+}
+
+function heldLockOf(
+  row: Awaited<ReturnType<ReturnType<typeof locks>['execute']>>[number],
+): HeldLock {
+  return {
     repositoryId: row.repository_id,
     migrationId: row.migration_id,
     lockedAt: row.locked_at,
     expiresAt: row.expires_at,
+    holder: row.holder,
     owner: row.login,
     name: row.name,
-  }))
+  }
+}
+
+export async function countAllHeldLocks(db: Db): Promise<number> {
+  const { held } = await db
+    .selectFrom('repository_locks')
+    .select((of) => of.fn.countAll<number>().as('held'))
+    .where('released_at', 'is', null)
+    .executeTakeFirstOrThrow()
+  return held
 }
 
 /** How many each of the migrations holds; one that holds none is not in the map. */

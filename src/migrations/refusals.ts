@@ -9,7 +9,7 @@ type FaultCode =
 
 export interface Fault {
   /** What it is a fault of, where that is not a migration. */
-  resource?: 'Repository'
+  resource?: 'Repository' | 'Service'
   field?: string
   code: FaultCode
   /** Which element of a list. */

@@ -131,6 +131,15 @@ export async function deleteUnnamedSegment(db: Db, key: string, since: number): 
   return numDeletedRows === 1n
 }
 
+/** How many there are, and how many bytes of the store they take. */
+export async function countSegments(db: Db): Promise<{ count: number; bytes: number }> {
+  const { count, bytes } = await db
+    .selectFrom('segments')
+    .select((of) => [of.fn.countAll<number>().as('count'), of.fn.sum('length').as('bytes')])
+    .executeTakeFirstOrThrow()
+  return { count, bytes: Number(bytes ?? 0) }
+}
+
 function unnamed(db: Db, since: number) {
   return db
     .selectFrom('segments')

@@ -1,9 +1,10 @@
+import { sql } from 'kysely'
 import type { Viewer } from '../accounts/account.ts'
 import type { Db } from '../db/connect.ts'
 import type { MigrationsTable, Row } from '../db/tables.ts'
 import { countHeldLocks } from './lock-store.ts'
 import type { Migration } from './migration.ts'
-import { migrationOf, type Page } from './migration-store.ts'
+import { migrationOf, type Page, unfinishedLiterals } from './migration-store.ts'
 
 /** A migration and what has become of it so far, without its repositories: all of it stands in one row. */
 export interface Summary extends Migration {
@@ -54,6 +55,32 @@ export async function findSummary(
     .where('owner_id', '=', account.id)
     .execute()
   return (await summariesOf(db, rows))[0]
+}
+
+/** Of all accounts, for the operator alone: the oldest of those that have not ended. */
+export async function unfinishedSummaries(db: Db, atMost: number): Promise<Summary[]> {
+  const rows = await db
+    .selectFrom('migrations')
+    .selectAll()
+    .where('state', 'in', unfinishedLiterals)
+    .orderBy('created_at')
+    .orderBy('id')
+    .limit(atMost)
+    .execute()
+  return summariesOf(db, rows)
+}
+
+/** The same: the newest of those that failed. */
+export async function failedSummaries(db: Db, atMost: number): Promise<Summary[]> {
+  const rows = await db
+    .selectFrom('migrations')
+    .selectAll()
+    .where('state', '=', sql.lit('failed'))
+    .where('ended_at', 'is not', null)
+    .orderBy('ended_at', 'desc')
+    .limit(atMost)
+    .execute()
+  return summariesOf(db, rows)
 }
 
 async function summariesOf(db: Db, rows: readonly Row<MigrationsTable>[]): Promise<Summary[]> {

@@ -1,4 +1,6 @@
+import { sql } from 'kysely'
 import type { Db } from '../db/connect.ts'
+import { unfinishedLiterals } from './migration-store.ts'
 import { unfinishedStates } from './states.ts'
 
 export type Tally =
@@ -8,12 +10,36 @@ export type Tally =
   | 'migrations exported'
   | 'migrations failed'
 
-/** Counts one more, or several, with the transaction that makes it so. */
-export async function tally(tx: Db, name: Tally, bytes = 0, count = 1): Promise<void> {
+const MINUTE = 60_000
+/** A little longer than anyone can look back. */
+const KEPT_BY_MINUTE_MS = 8 * 24 * 60 * MINUTE
+
+interface Counted {
+  now: number
+  bytes?: number
+  count?: number
+}
+
+/** Counts one more, or several, with the transaction that makes it so: in all, and by the minute. */
+export async function tally(
+  tx: Db,
+  name: Tally,
+  { now, bytes = 0, count = 1 }: Counted,
+): Promise<void> {
   await tx
     .updateTable('tallies')
     .set((row) => ({ count: row('count', '+', count), bytes: row('bytes', '+', bytes) }))
     .where('name', '=', name)
+    .execute()
+  await tx
+    .insertInto('tallies_by_minute')
+    .values({ minute: now - (now % MINUTE), name, count, bytes })
+    .onConflict((known) =>
+      known.columns(['minute', 'name']).doUpdateSet((row) => ({
+        count: row('tallies_by_minute.count', '+', count),
+        bytes: row('tallies_by_minute.bytes', '+', bytes),
+      })),
+    )
     .execute()
 }
 
@@ -28,11 +54,44 @@ export async function readTallies(db: Db): Promise<Tallied[]> {
   return rows as Tallied[]
 }
 
+/** What was counted since then, in buckets of that length, which minutes fit into. */
+export async function talliesSince(
+  db: Db,
+  since: number,
+  bucketMs: number,
+): Promise<(Tallied & { bucket: number })[]> {
+  // Written out: as a parameter, SQLite would divide by a fraction.
+  const bucket = sql<number>`minute - minute % ${sql.lit(bucketMs)}`
+  const rows = await db
+    .selectFrom('tallies_by_minute')
+    .select(['name', bucket.as('bucket')])
+    .select((of) => [
+      of.fn.sum<number>('count').as('count'),
+      of.fn.sum<number>('bytes').as('bytes'),
+    ])
+    .where('minute', '>=', since)
+    .groupBy(['name', bucket])
+    .execute()
+  return rows.map((row) => ({
+    name: row.name as Tally,
+    bucket: row.bucket,
+    count: Number(row.count),
+    bytes: Number(row.bytes),
+  }))
+}
+
+export async function forgetOldTallies(db: Db, now: number): Promise<void> {
+  await db
+    .deleteFrom('tallies_by_minute')
+    .where('minute', '<', now - KEPT_BY_MINUTE_MS)
+    .execute()
+}
+
 export async function countUnfinishedByState(db: Db): Promise<Map<string, number>> {
   const rows = await db
     .selectFrom('migrations')
     .select(['state', (of) => of.fn.countAll<number>().as('count')])
-    .where('state', 'in', unfinishedStates)
+    .where('state', 'in', unfinishedLiterals)
     .groupBy('state')
     .execute()
   return new Map(

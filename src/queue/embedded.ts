@@ -57,6 +57,7 @@ export function embeddedQueue({
     enqueue: (tx, kind, payloads, batch) => insertJobs(tx, kind, payloads, { batch, now: now() }),
     cancel: deleteBatch,
     backlog: () => countJobs(db),
+    running: () => workers.values().reduce((sum, worker) => sum + worker.running(), 0),
     interrupt(batch) {
       for (const worker of workers) worker.interrupt(batch)
     },

@@ -110,6 +110,7 @@ export function createPgBossQueue({
     enqueue: (tx, kind, payloads, batch) => insertJobs(boss, tx, { kind, payloads, batch }),
     cancel: deleteBatch,
     backlog: () => countJobs(db),
+    running: () => workers.values().reduce((sum, worker) => sum + worker.running(), 0),
     interrupt,
     wake,
     work(handlers, options) {

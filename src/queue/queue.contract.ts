@@ -34,6 +34,26 @@ export function queueContract(
       assert.deepEqual(seen, [{ a: 1 }, { a: 2 }])
     })
 
+    test('knows how many jobs are under way here', async (t) => {
+      const { db, queue } = await make(t)
+      const begun = Promise.withResolvers<void>()
+      const going = Promise.withResolvers<void>()
+      const done = Promise.withResolvers<void>()
+      working(t, queue, async (_job, { finish }) => {
+        begun.resolve()
+        await going.promise
+        await finish(async () => {})
+        done.resolve()
+      })
+      assert.equal(queue.running(), 0)
+      await enqueue({ db, queue }, null)
+      await begun.promise
+      assert.equal(queue.running(), 1)
+      going.resolve()
+      await done.promise
+      while (queue.running() > 0) await new Promise((resolve) => setTimeout(resolve, 5))
+    })
+
     test('the result and the end of the job are one transaction', async (t) => {
       const { db, queue } = await make(t)
       const done = Promise.withResolvers<void>()

@@ -55,6 +55,8 @@ export interface Queue {
   /** After that commit: work begins at once rather than at the next look. */
   wake(): void
   work(handlers: Handlers, options: WorkOptions): Working
+  /** How many jobs are under way in this process. */
+  running(): number
   /** What waits to be done, by kind, and since when the oldest does. */
   backlog(): Promise<Backlog[]>
 }

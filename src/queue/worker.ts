@@ -43,6 +43,7 @@ export interface WorkerOptions<Held extends HeldJob> extends WorkOptions {
 export interface Worker extends Working {
   wake(): void
   interrupt(batch: string): void
+  running(): number
 }
 
 /** While versions change: who knows the job's kind may be running already, or only after the next restart. */
@@ -169,6 +170,7 @@ export function startWorker<Held extends HeldJob>(
   const working = takeJobs()
   return {
     wake,
+    running: () => underWay.size,
     interrupt(batch) {
       for (const [job, { lost }] of underWay) if (job.batch === batch) lost.abort(new LostJob(job))
     },

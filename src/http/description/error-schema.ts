@@ -25,7 +25,7 @@ export const validationErrorSchema = recordOf(
     errors: listOf(
       recordOf<Required<Fault>>(
         {
-          resource: { ...text, enum: ['Migration', 'Repository'] },
+          resource: { ...text, enum: ['Migration', 'Repository', 'Service'] },
           field: { ...text, description: 'Which field of the request.' },
           code: { ...text, enum: codes },
           index: { ...count, description: 'Which element, where the field is a list.' },

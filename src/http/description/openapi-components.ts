@@ -10,6 +10,7 @@ import {
 import { rateLimitSchema } from './rate-limit-schema.ts'
 import { extendedRepositorySchema, licenseSchema, repositorySchema } from './repository-schema.ts'
 import { rootSchema } from './root-schema.ts'
+import { serviceStateSchema } from './service-state-schema.ts'
 import { archiveLinkSchema, lockSchema, summarySchema } from './summary-schema.ts'
 import { currentUserSchema, userSchema } from './user-schema.ts'
 
@@ -30,6 +31,7 @@ export const schemas = {
   'current-user': currentUserSchema,
   'rate-limit': rateLimitSchema,
   root: rootSchema,
+  'service-state': serviceStateSchema,
   error: errorSchema,
   'validation-error': validationErrorSchema,
 }

@@ -4,6 +4,7 @@ import { type Migration, ORDINARY } from '../../migrations/migration.ts'
 import type { Forecast } from '../../migrations/preflight.ts'
 import type { Progress } from '../../migrations/progress.ts'
 import { reportOf } from '../../migrations/report.ts'
+import type { ServiceState } from '../../migrations/service-state.ts'
 import type { Summary } from '../../migrations/summaries.ts'
 import { factsOfUnreadable, type RepositoryFacts } from '../../repositories/facts.ts'
 import { currentUserJson } from '../current-user.ts'
@@ -23,6 +24,7 @@ import {
   unparsableBody,
 } from '../refusals.ts'
 import { rootJson } from '../root-json.ts'
+import { serviceStateJson } from '../service-state-json.ts'
 import { archiveLinkJson, lockJson, summaryJson } from '../summary-json.ts'
 
 const AT = Date.UTC(2026, 4, 4, 9, 30)
@@ -97,6 +99,7 @@ const lock: HeldLock = {
   name: 'atlas',
   repositoryId: 7,
   migrationId: 79,
+  holder: 'alice',
   lockedAt: AT,
   expiresAt: AT,
 }
@@ -111,6 +114,53 @@ const forecast: Forecast = {
   bytesToWrite: 1105920,
   freeBytes: 68719476736,
   seconds: 1,
+}
+
+const tallied = {
+  'repositories exported': 9,
+  'repositories reused': 3,
+  'repositories omitted': 0,
+  'migrations exported': 1,
+  'migrations failed': 0,
+}
+const serviceState: ServiceState = {
+  observedAt: AT,
+  migrations: { pending: 0, exporting: 1, exported: 1203, failed: 4 },
+  running: [{ ...summary, ...pending, state: 'exporting' }],
+  backlog: [{ kind: 'export-repository', jobs: 30, oldest: AT }],
+  throughput: {
+    period: 'hour',
+    bucketMs: 60_000,
+    buckets: [
+      { startedAt: AT, count: tallied, bytes: { ...tallied, 'repositories exported': 9437184 } },
+    ],
+  },
+  locks: { held: 1, newest: [lock] },
+  failures: [
+    {
+      migration: { ...summary, ...cancelled, id: 78 },
+      omitted: [{ fullName: 'alice/atlas', reason: 'alice/atlas: an object is missing' }],
+    },
+  ],
+  workers: [
+    {
+      id: '0c9d1f5e-52a0-4a57-9f0c-6a1f3a4f1b7e',
+      host: 'worker-1',
+      pid: 4242,
+      role: 'all',
+      version: '1.0.0',
+      concurrency: 2,
+      runningJobs: 2,
+      startedAt: AT,
+      seenAt: AT,
+      isAlive: true,
+    },
+  ],
+}
+const storage = {
+  segments: { count: 5210, bytes: 5583457484 },
+  archives: { count: 12, bytes: 734003200 },
+  freeBytes: 68719476736,
 }
 
 export type ExampleName = keyof ReturnType<typeof valuesOf>
@@ -148,6 +198,7 @@ function valuesOf(rendering: Rendering) {
     locks: [lockJson(lock)],
     'archive-link': archiveLinkJson(summary, link),
     'current-user': currentUserJson(alice, 1, addresses),
+    'service-state': serviceStateJson(serviceState, storage, '1.0.0'),
     'rate-limit': { resources: { core, search }, rate: core },
     root: rootJson(addresses, 'github'),
     healthy: { status: 'ok' },

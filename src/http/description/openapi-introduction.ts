@@ -6,6 +6,7 @@ export const TAGS: { name: Tag; description: string }[] = [
   { name: 'Migrations', description: 'Start one, follow it, and see what it covers.' },
   { name: 'Archives', description: 'What an exported migration has to download.' },
   { name: 'Caller', description: 'Who is asking, and how often they still may.' },
+  { name: 'Operator', description: 'The whole service, for accounts that are `site_admin`.' },
   { name: 'Service', description: 'For load balancers and readers. No token is asked for.' },
 ]
 

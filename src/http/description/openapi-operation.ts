@@ -13,7 +13,7 @@ export interface Answer {
   content?: Record<string, { schema: JsonSchema; examples?: Record<string, Reference> }>
 }
 
-export type Tag = 'Migrations' | 'Archives' | 'Caller' | 'Service'
+export type Tag = 'Migrations' | 'Archives' | 'Caller' | 'Operator' | 'Service'
 
 /**
  * An operation in OpenAPI's own words, but for the body of its request: that is the very schema which fastify checks

@@ -16,7 +16,7 @@ import { migrationStates } from './migration-schema.ts'
 
 type Summary = ReturnType<typeof summaryJson>
 
-const repositoryCountsSchema = recordOf<Summary['repositories']>({
+export const repositoryCountsSchema = recordOf<Summary['repositories']>({
   ...all(['total', 'omitted', 'remaining'], count),
   carried: { ...count, description: 'With those that were reused.' },
   reused: { ...count, description: 'Exported before and unchanged since.' },

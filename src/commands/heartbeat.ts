@@ -1,0 +1,27 @@
+import { randomUUID } from 'node:crypto'
+import { hostname } from 'node:os'
+import { noteWorker, removeWorker } from '../queue/worker-store.ts'
+import type { Foundation } from './foundation.ts'
+import { repeatedly } from './repeatedly.ts'
+import { VERSION } from './version.ts'
+
+const EVERY_MS = 10_000
+
+/** Tells the others, by the database, that this process lives; the stack takes it back. */
+export function keepHeartbeat(
+  { db, queue, now, log }: Foundation,
+  { role, concurrency }: { role: 'all' | 'api' | 'worker'; concurrency: number },
+  stack: AsyncDisposableStack,
+): void {
+  const id = randomUUID()
+  const about = { id, host: hostname(), pid: process.pid, role, version: VERSION, concurrency }
+  const startedAt = now()
+  // Gone or not, nobody is kept from stopping by a database that is away.
+  stack.defer(() => removeWorker(db, id).catch(() => {}))
+  const beating = repeatedly(
+    () => noteWorker(db, { ...about, runningJobs: queue.running(), startedAt, seenAt: now() }),
+    EVERY_MS,
+    (err) => log.warn({ err }, 'could not give a sign of life'),
+  )
+  stack.defer(beating.stop)
+}

@@ -1,0 +1,215 @@
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { type CompiledQuery, Kysely } from 'kysely'
+import { databaseOptions, onEachEngine, openDatabase } from '../../test/support/databases.ts'
+import { repositoryFacts } from '../../test/support/facts.ts'
+import { ensureAccount } from '../accounts/account-store.ts'
+import type { Db } from '../db/connect.ts'
+import { sqliteDialect } from '../db/sqlite-dialect.ts'
+import { upgradeSchema } from '../db/upgrade.ts'
+import { embeddedQueue } from '../queue/embedded.ts'
+import { noteWorker, removeWorker } from '../queue/worker-store.ts'
+import { factsOfUnreadable } from '../repositories/facts.ts'
+import { putRepository } from '../repositories/repository-store.ts'
+import { countArchives } from './archive-store.ts'
+import { moveMigration, noteOutcome, noteReused, omittedFrom } from './export-store.ts'
+import { insertLocks, releaseLocks } from './lock-store.ts'
+import { ORDINARY } from './migration.ts'
+import { insertMigration } from './migration-store.ts'
+import { countSegments, insertMetadataSegment } from './segment-store.ts'
+import { readServiceState } from './service-state.ts'
+import { forgetOldTallies, talliesSince } from './tally-store.ts'
+
+const MINUTE = 60_000
+const HOUR = 60 * MINUTE
+const DAY = 24 * HOUR
+const NOW = Date.UTC(2026, 10, 14, 9, 30, 20)
+
+async function start(db: Db, login: string, repositories: number): Promise<number> {
+  const owner = await ensureAccount(db, login, 0)
+  const { id } = await insertMigration(db, {
+    guid: crypto.randomUUID(),
+    owner,
+    options: ORDINARY,
+    repositories: Array.from({ length: repositories }, (_, n) =>
+      repositoryFacts({ id: n + 1, name: `r${n}`, owner }),
+    ),
+    organizations: null,
+    now: NOW - HOUR,
+  })
+  return id
+}
+
+const carried = (bytes: number) => ({ segmentKey: 'k', reused: false, bytes, startedAt: 0 })
+
+/** One that runs, one that failed, one that was exported; some of it yesterday. */
+async function scene(t: TestContext, engine: 'sqlite' | 'postgres') {
+  const { db } = await openDatabase(t, engine)
+  const runs = await start(db, 'alice', 4)
+  const fails = await start(db, 'bob', 7)
+  const ends = await start(db, 'carol', 0)
+  const waits = await start(db, 'alice', 1)
+  await moveMigration(db, runs, 'exporting', { now: NOW - MINUTE })
+  const at = (migrationId: number, position: number) => ({ migrationId, position })
+  await noteOutcome(db, at(runs, 0), carried(100), NOW - DAY)
+  await noteOutcome(db, at(runs, 1), carried(7), NOW - 21_000)
+  const unchanged = { ...carried(1000), reused: true }
+  await noteReused(db, runs, new Map([[2, unchanged]]), NOW)
+  await moveMigration(db, fails, 'exporting', { now: NOW })
+  for (let n = 6; n >= 0; n--) {
+    await noteOutcome(db, at(fails, n), { reason: `r${n} is broken` }, NOW - 5 * MINUTE)
+  }
+  await moveMigration(db, fails, 'failed', { now: NOW, reason: 'bob/r0: broken' })
+  await moveMigration(db, ends, 'exporting', { now: NOW })
+  const archive = { bytes: 5000, expiresAt: NOW + DAY }
+  await moveMigration(db, ends, 'exported', { now: NOW - 7 * DAY, archive })
+  const parts = { db, queue: embeddedQueue({ db, now: () => NOW }), now: () => NOW }
+  return { db, parts, runs, fails, ends, waits }
+}
+
+onEachEngine('the state of the service', (engine) => {
+  test('tells what runs, waits and failed, and why', async (t) => {
+    const { db, parts, runs, fails, waits } = await scene(t, engine)
+    await parts.queue.enqueue(db, 'task', [1, 2], 'batch')
+    const state = await readServiceState(parts, 'hour')
+    assert.deepEqual(state.migrations, { pending: 1, exporting: 1, exported: 1, failed: 1 })
+    assert.deepEqual(
+      state.running.map(({ id, owner }) => [id, owner.login]),
+      [
+        [runs, 'alice'],
+        [waits, 'alice'],
+      ],
+    )
+    const { repositories, bytesDone, startedAt } = state.running[0]!
+    const counts = { total: 4, carried: 3, reused: 1, omitted: 0, remaining: 1 }
+    assert.deepEqual([repositories, bytesDone, startedAt], [counts, 1107, NOW - MINUTE])
+    const [waiting, ...more] = state.backlog
+    assert.deepEqual([{ ...waiting }, more], [{ kind: 'task', jobs: 2, oldest: NOW }, []])
+    const [failure, ...others] = state.failures
+    assert.deepEqual(others, [])
+    assert.deepEqual([failure?.migration.id, failure?.migration.owner.login], [fails, 'bob'])
+    assert.equal(failure?.migration.reason, 'bob/r0: broken')
+    assert.deepEqual(
+      failure.omitted,
+      [0, 1, 2, 3, 4].map((n) => ({ fullName: `bob/r${n}`, reason: `r${n} is broken` })),
+    )
+  })
+
+  test('counts what was done when, in every bucket of the period', async (t) => {
+    const { db, parts } = await scene(t, engine)
+    const { buckets: minutes } = (await readServiceState(parts, 'hour')).throughput
+    assert.equal(minutes.length, 60)
+    assert.equal(minutes.at(-1)?.startedAt, Date.UTC(2026, 10, 14, 9, 30))
+    assert.deepEqual(minutes.at(-1)?.count, {
+      'repositories exported': 0,
+      'repositories reused': 1,
+      'repositories omitted': 0,
+      'migrations exported': 0,
+      'migrations failed': 1,
+    })
+    assert.equal(minutes.at(-1)?.bytes['repositories reused'], 1000)
+    assert.equal(minutes.at(-2)?.bytes['repositories exported'], 7)
+    assert.equal(minutes.at(-6)?.count['repositories omitted'], 7)
+
+    const { bucketMs, buckets: quarters } = (await readServiceState(parts, 'day')).throughput
+    assert.deepEqual([bucketMs, quarters.length], [15 * MINUTE, 96])
+    assert.equal(quarters.at(-1)?.bytes['repositories reused'], 1000)
+    assert.equal(quarters.at(-2)?.count['repositories omitted'], 7)
+    const sum = (of: typeof quarters) =>
+      of.reduce((total, { bytes }) => total + bytes['repositories exported'], 0)
+    assert.equal(sum(quarters), 7, 'that of this time yesterday has just left')
+    const { buckets: week } = (await readServiceState(parts, 'week')).throughput
+    assert.deepEqual([week.length, sum(week)], [84, 107])
+
+    await forgetOldTallies(db, NOW + DAY + MINUTE)
+    const kept = await talliesSince(db, 0, MINUTE)
+    assert.ok(!kept.some(({ name }) => name === 'migrations exported'), 'eight days are over')
+    assert.ok(kept.some(({ bytes }) => bytes === 100))
+  })
+
+  test('shows locks that are held, and what is stored', async (t) => {
+    const { db, parts, runs } = await scene(t, engine)
+    const { id: ownerId } = await ensureAccount(db, 'alice', 0)
+    for (const name of ['a', 'b', 'c']) {
+      const update = { ownerId, name, stamp: '', facts: factsOfUnreadable(0), problem: null }
+      await db.transaction().execute((tx) => putRepository(tx, update, 0))
+    }
+    await insertLocks(db, runs, [1, 2], { lockedAt: 1, expiresAt: 9 })
+    await insertLocks(db, runs, [3], { lockedAt: 2, expiresAt: 9 })
+    await releaseLocks(db, runs, 5, 1)
+    const { locks } = await readServiceState(parts, 'hour')
+    assert.equal(locks.held, 2)
+    assert.deepEqual(
+      locks.newest.map(({ name, holder }) => [name, holder]),
+      [
+        ['c', 'alice'],
+        ['b', 'alice'],
+      ],
+    )
+    assert.deepEqual(await countSegments(db), { count: 0, bytes: 0 })
+    const segment = { plainLength: 0, crc32: 0, sha256: '' }
+    await insertMetadataSegment(db, { key: 'x', length: 5_000_000_000, ...segment }, NOW)
+    await insertMetadataSegment(db, { key: 'y', length: 1, ...segment }, NOW)
+    assert.deepEqual(await countSegments(db), { count: 2, bytes: 5_000_000_001 })
+    assert.deepEqual(await countArchives(db), { count: 1, bytes: 5000 })
+  })
+
+  test('knows who works, who has fallen silent, and forgets the dead', async (t) => {
+    const { db } = await openDatabase(t, engine)
+    let now = NOW
+    const parts = { db, queue: embeddedQueue({ db }), now: () => now }
+    const about = { host: 'box', pid: 7, role: 'worker', version: '1', concurrency: 2 }
+    const beat = (id: string, runningJobs = 0) =>
+      noteWorker(db, { id, ...about, runningJobs, startedAt: NOW, seenAt: now })
+    const seen = async () => {
+      const { workers } = await readServiceState(parts, 'hour')
+      return workers.map(({ id, isAlive, runningJobs }) => [id, isAlive, runningJobs])
+    }
+    await beat('a')
+    await beat('b')
+    await beat('c')
+    await removeWorker(db, 'c')
+    now += 30_000
+    await beat('b', 2)
+    assert.deepEqual(await seen(), [
+      ['a', true, 0],
+      ['b', true, 2],
+    ])
+    now += 10_000
+    assert.deepEqual(await seen(), [
+      ['a', false, 0],
+      ['b', true, 2],
+    ])
+    now += HOUR
+    await beat('b')
+    assert.deepEqual(await seen(), [['b', true, 0]])
+  })
+})
+
+test('no read of it goes through all the rows there ever were', async (t) => {
+  const { dataDirectory } = await databaseOptions(t, 'sqlite')
+  const asked: CompiledQuery[] = []
+  const db: Db = new Kysely({
+    dialect: sqliteDialect(join(dataDirectory, 'godwit.sqlite')),
+    log: ({ query }) => void asked.push(query),
+  })
+  t.after(() => db.destroy())
+  await upgradeSchema({ db, engine: 'sqlite', close: async () => {} })
+  asked.length = 0
+  await readServiceState({ db, queue: embeddedQueue({ db }), now: () => NOW }, 'week')
+  await omittedFrom(db, { id: 1 }, 1)
+  await countArchives(db)
+  await countSegments(db)
+  const reads = asked.filter(({ sql }) => sql.startsWith('select'))
+  assert.ok(reads.length > 8)
+  for (const query of reads) {
+    const explained = { ...query, sql: `explain query plan ${query.sql}` }
+    const { rows } = await db.executeQuery<{ detail: string }>(explained)
+    const scans = rows.map(({ detail }) => detail).filter((detail) => WHOLE_TABLE.test(detail))
+    assert.deepEqual(scans, [], query.sql)
+  }
+})
+
+/** Those that only ever grow; an index of some of their rows, or of a single column, is another matter. */
+const WHOLE_TABLE = /^SCAN (migrations|migration_repositories|segments|tallies_by_minute)(?! USING)/

@@ -1,0 +1,89 @@
+import type { Db } from '../db/connect.ts'
+import type { Backlog, Queue } from '../queue/queue.ts'
+import { listWorkers, type WorkerRecord } from '../queue/worker-store.ts'
+import { omittedFrom } from './export-store.ts'
+import { countAllHeldLocks, type HeldLock, newestLocks } from './lock-store.ts'
+import type { MigrationState } from './states.ts'
+import { failedSummaries, type Summary, unfinishedSummaries } from './summaries.ts'
+import { countUnfinishedByState, readTallies } from './tally-store.ts'
+import { type Throughput, type ThroughputPeriod, throughputOver } from './throughput.ts'
+
+const MOST_RUNNING = 20
+const MOST_FAILURES = 20
+const MOST_OMITTED = 5
+const MOST_LOCKS = 50
+/** Three signs of life missed, and a little more. */
+const SILENT_MS = 35_000
+
+/** The whole service at one moment, for its operator. Nothing here costs more for every migration there ever was. */
+export interface ServiceState {
+  observedAt: number
+  migrations: Record<MigrationState, number>
+  running: Summary[]
+  backlog: Backlog[]
+  throughput: Throughput
+  locks: { held: number; newest: HeldLock[] }
+  failures: Failure[]
+  workers: (WorkerRecord & { isAlive: boolean })[]
+}
+
+interface Failure {
+  migration: Summary
+  omitted: { fullName: string; reason: string }[]
+}
+
+interface StateParts {
+  db: Db
+  queue: Queue
+  now: () => number
+}
+
+export async function readServiceState(
+  { db, queue, now }: StateParts,
+  period: ThroughputPeriod,
+): Promise<ServiceState> {
+  const observedAt = now()
+  const [migrations, running, backlog, throughput, held, newest, failures, workers] =
+    await Promise.all([
+      countByState(db),
+      unfinishedSummaries(db, MOST_RUNNING),
+      queue.backlog(),
+      throughputOver(db, period, observedAt),
+      countAllHeldLocks(db),
+      newestLocks(db, MOST_LOCKS),
+      recentFailures(db),
+      listWorkers(db),
+    ])
+  const isAlive = ({ seenAt }: WorkerRecord) => observedAt - seenAt < SILENT_MS
+  return {
+    observedAt,
+    migrations,
+    running,
+    backlog,
+    throughput,
+    locks: { held, newest },
+    failures,
+    workers: workers.map((worker) => ({ ...worker, isAlive: isAlive(worker) })),
+  }
+}
+
+async function countByState(db: Db): Promise<ServiceState['migrations']> {
+  const unfinished = await countUnfinishedByState(db)
+  const tallies = new Map((await readTallies(db)).map(({ name, count }) => [name, count]))
+  return {
+    pending: unfinished.get('pending') ?? 0,
+    exporting: unfinished.get('exporting') ?? 0,
+    exported: tallies.get('migrations exported') ?? 0,
+    failed: tallies.get('migrations failed') ?? 0,
+  }
+}
+
+async function recentFailures(db: Db): Promise<Failure[]> {
+  const failed = await failedSummaries(db, MOST_FAILURES)
+  return Promise.all(
+    failed.map(async (migration) => ({
+      migration,
+      omitted: await omittedFrom(db, migration, MOST_OMITTED),
+    })),
+  )
+}

@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { gitHost } from '../support/git-host.ts'
+import { type Service, startService, untilEnded } from '../support/service.ts'
+
+type Json = Record<string, unknown>
+
+interface State {
+  migrations: Json
+  running: Json[]
+  queue: { jobs: number }
+  throughput: { buckets: Record<string, number>[] }
+  storage: Record<string, number>
+  locks: { held: number; newest: Json[] }
+  failures: { id: number; login: string; reason: string; repositories: Json[] }[]
+  workers: Json[]
+}
+
+const SERVICE = '/admin/service'
+
+/** An account that is marked by the command that marks them, and one that is not. */
+async function scene(engine: 'sqlite' | 'postgres', t: Parameters<typeof startService>[0]) {
+  const host = await gitHost()
+  t.after(host.remove)
+  for (const name of ['alice/good', 'alice/other', 'bob/bad']) {
+    await host.repository(name, { files: { a: name } })
+  }
+  await host.loseObjects('bob/bad')
+  const service = await startService(t, { repositories: host.root, engine })
+  assert.match(await service.godwit('account', 'set', 'keeper', '--site-admin'), /keeper .* yes/)
+  const tokens = {
+    keeper: await service.token('keeper'),
+    alice: await service.token('alice'),
+    bob: await service.token('bob'),
+  }
+  return { service, ...tokens }
+}
+
+async function migrate(service: Service, token: string, body: Json): Promise<void> {
+  const sent = { method: 'POST', body: JSON.stringify(body) }
+  const { id } = (await (await service.call(token, '/user/migrations', sent)).json()) as Json
+  await untilEnded(service, token, id as number)
+}
+
+for (const engine of ['sqlite', 'postgres'] as const) {
+  test(`the operator sees the whole service, and nobody else does: ${engine}`, async (t) => {
+    const { service, keeper, alice, bob } = await scene(engine, t)
+    await migrate(service, alice, { repositories: ['good', 'other'], lock_repositories: true })
+    await migrate(service, alice, { repositories: ['good'] })
+    await migrate(service, bob, { repositories: ['bad'] })
+
+    const state = await untilSeen(service, keeper)
+    assert.deepEqual(state.migrations, { pending: 0, exporting: 0, exported: 2, failed: 1 })
+    assert.deepEqual([state.running, state.queue.jobs], [[], 0])
+    const sum = (of: string) => state.throughput.buckets.reduce((all, each) => all + each[of]!, 0)
+    assert.deepEqual(['repositories', 'reused', 'omitted'].map(sum), [3, 1, 1])
+    assert.deepEqual(['migrations_exported', 'migrations_failed'].map(sum), [2, 1])
+    assert.ok(sum('bytes') > 0 && sum('bytes_reused') > 0)
+    const { segments, archives, segment_bytes, archive_bytes, free_bytes } = state.storage
+    assert.deepEqual([segments, archives], [4, 2], 'two repositories, and the metadata of two')
+    assert.ok(segment_bytes! > 0 && archive_bytes! > segment_bytes! && free_bytes! > 0)
+    assert.equal(state.locks.held, 2)
+    const { full_name, migration_id, login } = state.locks.newest[0]!
+    assert.deepEqual([full_name, migration_id, login], ['alice/good', 1, 'alice'])
+    const [failure] = state.failures
+    assert.deepEqual([failure?.id, failure?.login], [3, 'bob'])
+    assert.match(failure!.reason, /^bob\/bad/)
+    assert.equal(failure!.repositories[0]!.full_name, 'bob/bad')
+    const [worker] = state.workers
+    assert.deepEqual([worker?.alive, worker?.role], [true, 'all'])
+
+    await isHidden(service, [alice, bob])
+    await isPolledCheaply(service, keeper)
+  })
+}
+
+/** A process tells of itself a moment after it listens. */
+async function untilSeen(service: Service, keeper: string): Promise<State> {
+  for (;;) {
+    const state = (await (await service.call(keeper, SERVICE)).json()) as State
+    if (state.workers.length > 0) return state
+    await sleep(20)
+  }
+}
+
+async function isHidden(service: Service, tokens: string[]): Promise<void> {
+  for (const token of tokens) {
+    for (const query of ['', '?period=week', '?period=nonsense']) {
+      const answer = await service.call(token, `${SERVICE}${query}`)
+      const absent = await service.call(token, '/admin/nothing')
+      assert.deepEqual([answer.status, await answer.text()], [404, await absent.text()])
+    }
+    const { site_admin } = (await (await service.call(token, '/user')).json()) as Json
+    assert.equal(site_admin, false)
+  }
+  for (const path of [SERVICE, `/api/v3${SERVICE}`]) {
+    assert.equal((await fetch(`${service.url}${path}`)).status, 401)
+  }
+}
+
+async function isPolledCheaply(service: Service, keeper: string): Promise<void> {
+  const wrong = await service.call(keeper, `${SERVICE}?period=year`)
+  assert.equal(wrong.status, 422)
+  const { site_admin } = (await (await service.call(keeper, '/user')).json()) as Json
+  assert.equal(site_admin, true)
+  // A minute, or a sign of life, may fall between two looks: the same once is enough.
+  for (;;) {
+    const first = await service.call(keeper, SERVICE)
+    const headers = { 'if-none-match': first.headers.get('etag')! }
+    if ((await service.call(keeper, SERVICE, { headers })).status === 304) return
+  }
+}

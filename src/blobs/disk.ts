@@ -83,7 +83,9 @@ export function createDiskBlobStore(root: string): BlobStore {
 
     list: () => finishedBlobs(root),
 
-    sweepUnfinished: (olderThanMs) => removeOlder(unfinished, Date.now() - olderThanMs),
+    // Older than nothing are all, even those that a clock which has been put back since says are yet to come.
+    sweepUnfinished: (olderThanMs) =>
+      removeOlder(unfinished, olderThanMs > 0 ? Date.now() - olderThanMs : Infinity),
 
     async probe() {
       await stat(unfinished)

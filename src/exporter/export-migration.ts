@@ -164,19 +164,19 @@ async function carryRepository(parts: ExportParts, work: Work, run: Run): Promis
 const NOTED_EVERY_MS = 500
 
 /** Notes the expected bytes at once and those done now and then; what comes while a note is written is left out. */
-async function progressNotes({ db, now }: ExportParts, { task, bytes, startedAt }: Work) {
+async function progressNotes({ db }: ExportParts, { task, bytes, startedAt }: Work) {
   const note = (bytesDone: number) =>
     noteProgress(db, task, { startedAt, bytesExpected: bytes, bytesDone })
   await note(0)
-  let nextAt = now() + NOTED_EVERY_MS
+  let nextAt = performance.now() + NOTED_EVERY_MS
   return (written: number): void => {
-    if (now() < nextAt) return
+    if (performance.now() < nextAt) return
     nextAt = Number.POSITIVE_INFINITY
     // Only a note: what the export itself needs of the database, it asks for and fails on.
     note(Math.min(written, bytes))
       .catch(() => {})
       .finally(() => {
-        nextAt = now() + NOTED_EVERY_MS
+        nextAt = performance.now() + NOTED_EVERY_MS
       })
   }
 }

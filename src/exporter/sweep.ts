@@ -38,7 +38,7 @@ export async function sweepOrphans(
   olderThanMs: number,
 ): Promise<void> {
   await blobs.sweepUnfinished(olderThanMs)
-  const before = now() - olderThanMs
+  const before = olderThanMs > 0 ? now() - olderThanMs : Infinity
   let some: string[] = []
   const removeSome = async () => {
     const segments = await segmentsByKey(db, some)

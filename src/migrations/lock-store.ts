@@ -159,15 +159,27 @@ export async function wantedLock(db: Db, repositoryId: number): Promise<WantedLo
   return { owner: login, name, isHeld: held !== undefined }
 }
 
+/** Of which migrations the repository's locks are let go of and not yet forgotten. */
+export async function releasedLocks(db: Db, repositoryId: number): Promise<number[]> {
+  const rows = await db
+    .selectFrom('repository_locks')
+    .select('migration_id')
+    .where('repository_id', '=', repositoryId)
+    .where('released_at', 'is not', null)
+    .execute()
+  return rows.map((row) => row.migration_id)
+}
+
 /** Those that were released before the source was brought in line. */
-export async function forgetReleasedLocks(
+export async function forgetLocks(
   db: Db,
   repositoryId: number,
-  releasedUntil: number,
+  migrationIds: readonly number[],
 ): Promise<void> {
+  if (migrationIds.length === 0) return
   await db
     .deleteFrom('repository_locks')
     .where('repository_id', '=', repositoryId)
-    .where('released_at', '<=', releasedUntil)
+    .where('migration_id', 'in', migrationIds)
     .execute()
 }

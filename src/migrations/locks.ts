@@ -8,8 +8,9 @@ import type { Source } from '../sources/source.ts'
 import { SETTLE_LOCK } from './export-jobs.ts'
 import { migrationToExport } from './export-store.ts'
 import {
-  forgetReleasedLocks,
+  forgetLocks,
   heldLocks,
+  releasedLocks,
   releaseExpiredLocks,
   releaseLocks,
   repositoriesToSettle,
@@ -36,7 +37,8 @@ const LOOK_EVERY_MS = 50
 export async function settleLock(parts: LockParts, repositoryId: number): Promise<void> {
   const { db, source } = parts
   if (!source) return askWorker(parts, repositoryId)
-  const asOf = parts.now()
+  // Which, not since when: the clock may be put back between the release and now, or be another machine's.
+  const released = await releasedLocks(db, repositoryId)
   let { isHeld, ...name } = await wantedLock(db, repositoryId)
   for (;;) {
     const repository = await source.find(name.owner, name.name)
@@ -46,16 +48,16 @@ export async function settleLock(parts: LockParts, repositoryId: number): Promis
     if (isHeldNow === isHeld) break
     isHeld = isHeldNow
   }
-  await forgetReleasedLocks(db, repositoryId, asOf)
+  await forgetLocks(db, repositoryId, released)
 }
 
-async function askWorker({ db, queue, now }: LockParts, repositoryId: number): Promise<void> {
+async function askWorker({ db, queue }: LockParts, repositoryId: number): Promise<void> {
   await db
     .transaction()
     .execute((tx) => queue.enqueue(tx, SETTLE_LOCK, [{ repositoryId }], `lock ${repositoryId}`))
   queue.wake()
-  const deadline = now() + LONGEST_WAIT_MS
-  while ((await repositoriesToSettle(db)).includes(repositoryId) && now() < deadline) {
+  for (let waited = 0; waited < LONGEST_WAIT_MS; waited += LOOK_EVERY_MS) {
+    if (!(await repositoriesToSettle(db)).includes(repositoryId)) return
     await sleep(LOOK_EVERY_MS)
   }
 }

@@ -26,10 +26,16 @@ export interface EmbeddedQueueOptions {
   mostFailures?: number
 }
 
+/**
+ * The time since the start, added to the clock's time at the start: the one process that works on this queue would
+ * otherwise lose all its leases when somebody puts the clock forward, and wait for hours when it is put back.
+ */
+const steadyTime = (): number => Math.floor(performance.timeOrigin + performance.now())
+
 /** Jobs as rows of the same database: no part to run beside it, and enqueueing is part of the caller's transaction. */
 export function embeddedQueue({
   db,
-  now = Date.now,
+  now = steadyTime,
   leaseMs = 30_000,
   lookEveryMs = 1000,
   firstPauseMs = 1000,

@@ -117,12 +117,15 @@ export async function returnJob(
     .execute()
 }
 
-/** For a process that knows it is alone: whatever was claimed before was claimed by the dead. */
+/**
+ * For a process that knows it is alone: whatever was claimed before was claimed by the dead, and what was to wait has
+ * waited long enough, by whatever clock that was meant.
+ */
 export async function releaseAllJobs(db: Db, now: number): Promise<void> {
   await db
     .updateTable('jobs')
     .set({ lease: null, due_at: now })
-    .where('lease', 'is not', null)
+    .where((job) => job.or([job('lease', 'is not', null), job('due_at', '>', now)]))
     .execute()
 }
 

@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { manyRepositories } from '../support/cluster-story.ts'
+import { blobsOf, rowsOf } from '../support/export-leftovers.ts'
+import { refStateOf } from '../support/export-proof.ts'
+import { exportStory, until } from '../support/export-story.ts'
+import { falseClock, needsFalseClock } from '../support/false-clock.ts'
+import { inForm, tried } from '../support/fire.ts'
+import { slowGit } from '../support/slow-git.ts'
+import { assertUnharmed, nothingAcknowledged } from '../support/unharmed.ts'
+
+/** Hours away from the truth. What expires after days stays. */
+const JUMPS = inForm({ short: [-2, 2], long: [-2, 2, 12, -12, 3, 0, -3, 0.01, -0.01, 6, -6, 1] })
+
+async function storyInTime(t: TestContext, flags: string[] = []) {
+  const clock = falseClock(t)
+  const git = await slowGit({ afterFirst: 2 })
+  t.after(git.remove)
+  let names: string[] = []
+  const story = await exportStory(t, {
+    repositories: async (host) => {
+      names = await manyRepositories(host, 5)
+    },
+    env: clock.env,
+    flags: ['--git', git.program, '--rate-limit', '0', '--concurrency', '1', ...flags],
+  })
+  const states = () =>
+    Object.fromEntries(names.map((name) => [name, refStateOf(story.host.path(name))]))
+  return { ...story, clock, git, names, states }
+}
+
+test(
+  'a clock that jumps in the middle of an export changes nothing',
+  needsFalseClock,
+  async (t) => {
+    const { clock, git, names, states, ...story } = await storyInTime(t)
+    const acknowledged = nothingAcknowledged()
+    const id = await story.start(names, { lock_repositories: true })
+    acknowledged.started.set(id, states())
+    await git.pid()
+    clock.set(JUMPS[0]!)
+    await git.hurry()
+    // It waits for the one that was made slow; that is done again by no one else.
+    process.kill(await git.pid(), 'SIGKILL')
+    assert.equal((await story.untilEnded(id)).state, 'exported')
+    for (const jump of JUMPS.slice(1)) {
+      clock.set(jump)
+      for (const name of names) await story.host.commit(story.host.path(name), { b: `${jump}` })
+      const id = await story.start(names, { lock_repositories: true })
+      acknowledged.started.set(id, states())
+      assert.equal((await story.untilEnded(id)).state, 'exported')
+      clock.set(-jump)
+      for (const name of names) await unlock(story, id, name)
+    }
+    for (const name of names) await unlock(story, id, name)
+    await assertUnharmed(story, acknowledged)
+    tried(t, 'clock put forward or back', 2 * JUMPS.length - 1, 'no export waits for it')
+  },
+)
+
+test('what a crash left is swept also after the clock was put back', needsFalseClock, async (t) => {
+  const { clock, git, names, states, ...story } = await storyInTime(t)
+  const acknowledged = nothingAcknowledged()
+  acknowledged.started.set(await story.start(names), states())
+  await git.pid()
+  await until('something is written', () => blobsOf(story.service).length > 0)
+  await story.service.kill('SIGKILL')
+  await git.hurry()
+  clock.set(-48)
+  await story.service.restart()
+  await assertUnharmed(story, acknowledged)
+  tried(t, 'clock put back over a crash', 1, 'goes on at once, nothing left')
+})
+
+test('links and locks end by the clock of the day', needsFalseClock, async (t) => {
+  const { clock, git, names, ...story } = await storyInTime(t)
+  await git.hurry()
+  const { id } = await story.migrate(names, { lock_repositories: true })
+  const link = await story.link(id)
+  clock.set(0.2)
+  assert.equal((await fetch(link)).status, 403)
+  clock.set(0)
+  assert.equal((await fetch(link)).status, 200)
+  clock.set(25)
+  await story.service.kill('SIGTERM')
+  await story.service.restart()
+  await until(
+    'the locks are over',
+    () => rowsOf(story.service, 'select * from repository_locks').length === 0,
+  )
+  assert.equal((await story.call(`/user/migrations/${id}/archive`)).status, 302)
+  tried(t, 'clock put forward over the end of links and locks', 2, 'links refused, locks opened')
+})
+
+async function unlock(
+  { call }: Pick<Awaited<ReturnType<typeof storyInTime>>, 'call'>,
+  id: number,
+  name: string,
+) {
+  const path = `/user/migrations/${id}/repos/${name.split('/')[1]}/lock`
+  assert.equal((await call(path, { method: 'DELETE' })).status, 204)
+}

@@ -10,6 +10,7 @@ import { listedRepositories } from './0009-listed-repositories.ts'
 import { housekeeping } from './0010-housekeeping.ts'
 import { summaries } from './0011-summaries.ts'
 import { serviceState } from './0012-service-state.ts'
+import { storedSegments } from './0013-stored-segments.ts'
 
 export type Engine = 'sqlite' | 'postgres'
 
@@ -32,4 +33,5 @@ export const steps: readonly SchemaStep[] = [
   housekeeping,
   summaries,
   serviceState,
+  storedSegments,
 ]

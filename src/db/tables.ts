@@ -19,6 +19,7 @@ export interface Tables {
   tallies: TalliesTable
   tallies_by_minute: TalliesByMinuteTable
   workers: WorkersTable
+  stored_segments: StoredSegmentsTable
   turns: TurnsTable
   blob_errors: BlobErrorsTable
 }
@@ -142,6 +143,12 @@ export interface SegmentsTable {
   created_at: number
   /** When an export last took it into use, or an archive last let go of it. */
   named_at: number
+}
+
+/** One row, which the database itself keeps in line with the segments. */
+interface StoredSegmentsTable {
+  count: number
+  bytes: number
 }
 
 interface ArchiveSegmentsTable {

@@ -11,28 +11,13 @@ import { answer, isKnown, notModified } from './json-answer.ts'
 import type { ServerParts } from './server.ts'
 import { type Storage, serviceStateJson } from './service-state-json.ts'
 
-/** Adding up every segment takes a while where there are a million, and changes little from one look to the next. */
-const STORAGE_REMEMBERED_MS = 30_000
-
 /** The whole service at a glance, for its operator. To everyone else there is nothing here. */
 export function adminService(app: FastifyInstance, parts: ServerParts): void {
-  const { db, blobs, freeBytes, now, version } = parts
-  let remembered: { at: number; used: Promise<Omit<Storage, 'freeBytes'>> } | undefined
-
-  async function readUsed(): Promise<Omit<Storage, 'freeBytes'>> {
-    const [segments, archives] = await Promise.all([countSegments(db), countArchives(db)])
-    return { segments, archives }
-  }
+  const { db, blobs, freeBytes, version } = parts
 
   async function readStorage(): Promise<Storage> {
-    if (!remembered || now() - remembered.at >= STORAGE_REMEMBERED_MS) {
-      const asked = { at: now(), used: readUsed() }
-      remembered = asked
-      asked.used.catch(() => {
-        if (remembered === asked) remembered = undefined
-      })
-    }
-    return { ...(await remembered.used), freeBytes: isComposing(blobs) ? null : await freeBytes() }
+    const [segments, archives] = await Promise.all([countSegments(db), countArchives(db)])
+    return { segments, archives, freeBytes: isComposing(blobs) ? null : await freeBytes() }
   }
 
   app.get<{ Querystring: Record<string, unknown> }>(

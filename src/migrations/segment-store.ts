@@ -133,11 +133,7 @@ export async function deleteUnnamedSegment(db: Db, key: string, since: number): 
 
 /** How many there are, and how many bytes of the store they take. */
 export async function countSegments(db: Db): Promise<{ count: number; bytes: number }> {
-  const { count, bytes } = await db
-    .selectFrom('segments')
-    .select((of) => [of.fn.countAll<number>().as('count'), of.fn.sum('length').as('bytes')])
-    .executeTakeFirstOrThrow()
-  return { count, bytes: Number(bytes ?? 0) }
+  return db.selectFrom('stored_segments').selectAll().executeTakeFirstOrThrow()
 }
 
 function unnamed(db: Db, since: number) {

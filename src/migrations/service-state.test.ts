@@ -17,7 +17,7 @@ import { moveMigration, noteOutcome, noteReused, omittedFrom } from './export-st
 import { insertLocks, releaseLocks } from './lock-store.ts'
 import { ORDINARY } from './migration.ts'
 import { insertMigration } from './migration-store.ts'
-import { countSegments, insertMetadataSegment } from './segment-store.ts'
+import { countSegments, insertMetadataSegment, insertSegment } from './segment-store.ts'
 import { readServiceState } from './service-state.ts'
 import { forgetOldTallies, talliesSince } from './tally-store.ts'
 
@@ -147,11 +147,22 @@ onEachEngine('the state of the service', (engine) => {
         ['b', 'alice'],
       ],
     )
-    assert.deepEqual(await countSegments(db), { count: 0, bytes: 0 })
+    const stored = async () => ({ ...(await countSegments(db)) })
+    assert.deepEqual(await stored(), { count: 0, bytes: 0 })
     const segment = { plainLength: 0, crc32: 0, sha256: '' }
     await insertMetadataSegment(db, { key: 'x', length: 5_000_000_000, ...segment }, NOW)
     await insertMetadataSegment(db, { key: 'y', length: 1, ...segment }, NOW)
-    assert.deepEqual(await countSegments(db), { count: 2, bytes: 5_000_000_001 })
+    assert.deepEqual(await stored(), { count: 2, bytes: 5_000_000_001 })
+    await db.deleteFrom('segments').where('key', '=', 'x').execute()
+    assert.deepEqual(await stored(), { count: 1, bytes: 1 })
+    const twice = { fingerprint: 'f', repositoryId: 1, contents: '', verified: '', ...segment }
+    await insertSegment(db, { key: 'z', length: 30, ...twice }, NOW)
+    await insertSegment(db, { key: 'w', length: 30, ...twice }, NOW)
+    assert.deepEqual(
+      await stored(),
+      { count: 2, bytes: 31 },
+      'known already, it is not stored again',
+    )
     assert.deepEqual(await countArchives(db), { count: 1, bytes: 5000 })
   })
 

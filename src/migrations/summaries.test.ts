@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { onEachEngine, openOldDatabase } from '../../test/support/databases.ts'
 import { planArchive } from '../archive/plan-archive.ts'
 import { ORDINARY } from './migration.ts'
+import { countSegments } from './segment-store.ts'
 import { findSummary, listSummaries } from './summaries.ts'
 
 const owner = { id: 1, login: 'alice', type: 'User', siteAdmin: false, createdAt: 0 } as const
@@ -24,6 +25,7 @@ onEachEngine('summaries', (engine) => {
     await run("insert into archive_segments values (1, 0, 'x'), (1, 1, 'y')")
     await upgrade()
 
+    assert.deepEqual({ ...(await countSegments(db)) }, { count: 3, bytes: 118 })
     const viewer = { account: owner, tokenId: 1 }
     const old = await findSummary(db, viewer, 1)
     assert.deepEqual(old?.repositories, {

@@ -47,6 +47,7 @@ async function lookAt(t: TestContext, url: string, scene: Scene): Promise<void> 
   for (const { colors, width, height } of LOOKS) {
     await page.emulateMedia({ colorScheme: colors })
     await page.setViewportSize({ width, height })
+    await page.evaluate(SETTLE_COLORS)
     await keepScreenshot(page, `${name}-${colors}-${width}`)
     assert.deepEqual(await complaints(page), [], `${colors}, ${width} pixels wide`)
     const overhang = (await page.evaluate(OVERHANG)) as number
@@ -54,6 +55,10 @@ async function lookAt(t: TestContext, url: string, scene: Scene): Promise<void> 
   }
 }
 
+/** Colors change over a moment, in which nothing can be said of their contrast. */
+const SETTLE_COLORS = `for (const each of document.getAnimations()) {
+  if (each instanceof CSSTransition) each.finish()
+}`
 const OVERHANG = 'document.documentElement.scrollWidth - innerWidth'
 
 async function complaints(page: Page): Promise<string[]> {
@@ -128,6 +133,7 @@ async function everyState(t: TestContext): Promise<{ story: ExportStory; scenes:
       migration('migration-deleted', deleted.id, 'The archive is no longer here'),
       migration('migration-exporting', running, '2 of 3'),
       { ...migration('confirmation', exported.id, ''), ready: askToDelete },
+      { name: 'service', at: '#/service', token, ready: says('Running exports') },
       { ...migration('not-found', 999, ''), expected: /404/, ready: says('Nothing here') },
     ],
   }

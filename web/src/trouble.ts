@@ -1,6 +1,6 @@
 /** Why something that was asked did not come about, in words for people. */
 export interface Trouble {
-  kind: 'offline' | 'unauthorized' | 'not-found' | 'limited' | 'refused' | 'broken'
+  kind: 'offline' | 'unauthorized' | 'not-found' | 'limited' | 'busy' | 'refused' | 'broken'
   message: string
 }
 
@@ -19,6 +19,7 @@ const KINDS: Record<number, Trouble['kind']> = {
   401: 'unauthorized',
   403: 'limited',
   404: 'not-found',
+  503: 'busy',
 }
 
 export function troubleOf(error: unknown): Trouble {
@@ -28,7 +29,7 @@ export function troubleOf(error: unknown): Trouble {
   }
   // Octokit gives a status to what never reached the server too, but no response.
   if (response === undefined) return { kind: 'offline', message: 'The server cannot be reached.' }
-  if (status >= 500) {
+  if (status >= 500 && status !== 503) {
     return { kind: 'broken', message: `The server answered with an error (${status}).` }
   }
   const complaints = (response.data?.errors ?? []).map(describe)

@@ -10,7 +10,7 @@ export function ConnectionNotice({ connection }: { connection: Connection }) {
         <Banner
           variant="warning"
           title="Reconnecting…"
-          description="The server cannot be reached. The export goes on by itself; what is shown here is how it was last known."
+          description="The server does not answer at the moment. The export goes on by itself; what is shown here is how it was last known."
         />
       )}
       {connection === 'limited' && (

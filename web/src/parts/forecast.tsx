@@ -71,7 +71,7 @@ function Told({ forecast, asked }: { forecast: Answer; asked: StartRequest }) {
           <ul>
             {refused.slice(0, MOST_SHOWN).map(({ full_name, refusal }) => (
               <li key={full_name}>
-                <strong>{full_name}</strong>: {refusal}
+                <strong>{full_name}</strong>: {refusal?.replace(`${full_name}: `, '')}
               </li>
             ))}
             {refused.length > MOST_SHOWN && <li>and {refused.length - MOST_SHOWN} more</li>}

@@ -21,7 +21,7 @@ export function MigrationOutcome(props: { migration: Summary; progress: Progress
         }
         description={
           <>
-            {migration.reason !== 'cancelled' && <p>{migration.reason}</p>}
+            {omitted.length === 0 && migration.reason !== 'cancelled' && <p>{migration.reason}</p>}
             <Reasons omitted={omitted} />
             <p>What was exported is kept for a while: a retry costs only what is missing.</p>
           </>

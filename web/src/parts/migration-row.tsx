@@ -68,10 +68,16 @@ function describe({ state, reason, repositories, org_metadata_only }: Summary): 
   const what = org_metadata_only
     ? 'What is known of your organizations'
     : counted(repositories.total, 'repository', 'repositories')
-  if (state === 'failed') return `${what} · ${reason ?? 'failed'}`
+  if (state === 'failed') return `${what} · ${inShort(reason ?? 'failed')}`
   if (state === 'exported') {
     const omitted = repositories.omitted > 0 ? ` · ${number(repositories.omitted)} left out` : ''
     return `${what}${omitted}`
   }
   return `${what} · ${stateWord(state).toLowerCase()}`
+}
+
+/** A reason has a line for each repository. */
+function inShort(reason: string): string {
+  const [first = '', ...others] = reason.split('\n')
+  return others.length === 0 ? first : `${first}, and ${number(others.length)} more`
 }

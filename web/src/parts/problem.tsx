@@ -10,6 +10,7 @@ const LOOKS: Record<Trouble['kind'], { title: string; icon: typeof AlertIcon }> 
   unauthorized: { title: 'Signed out', icon: AlertIcon },
   'not-found': { title: 'Nothing here', icon: SearchIcon },
   limited: { title: 'Not now', icon: StopwatchIcon },
+  busy: { title: 'Not now', icon: StopwatchIcon },
   refused: { title: 'That was refused', icon: AlertIcon },
   broken: { title: 'Something went wrong', icon: AlertIcon },
 }

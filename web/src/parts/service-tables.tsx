@@ -49,10 +49,10 @@ export function Failures({ failures }: Pick<ServiceState, 'failures'>) {
           each.login,
           <Moment key="ended" at={each.ended_at} />,
           <div key="reason" className={styles.reason}>
-            {each.reason}
+            {each.repositories.length === 0 && each.reason}
             {each.repositories.map(({ full_name, reason }) => (
-              <div key={full_name} className={styles.quiet}>
-                {full_name}: {reason}
+              <div key={full_name}>
+                {full_name}: <span className={styles.quiet}>{reason}</span>
               </div>
             ))}
           </div>,

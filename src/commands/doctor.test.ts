@@ -40,7 +40,7 @@ test('all is well, and nothing is left behind', async (t) => {
   assert.deepEqual(brokenOnes(findings), [])
   assertFinding(findings, 'git', 'fine', /^\d+\.\d+\S*, at \/\S+$/)
   assertFinding(findings, 'data', 'fine', /, writable$/)
-  assertFinding(findings, 'repositories', 'fine', /^2 of 2 owners in /)
+  assertFinding(findings, 'repositories', 'fine', /^2 repositories of 2 owners in /)
   assertFinding(findings, 'locks', 'fine', /pushes can be refused/)
   assertFinding(findings, 'database', 'fine', new RegExp(`, schema ${KNOWN_SCHEMA}$`))
   assertFinding(findings, 'listen', 'fine', /is free$/)
@@ -176,7 +176,7 @@ describe('repositories', () => {
     await using host = await gitHost()
     await chown(await host.repository('alice/site', { files: { a: 'a' } }), 65_534, 65_534)
     const findings = await doctor({ ...(await sound(t)), repositories: host.root })
-    assertFinding(findings, 'repositories', 'fine', /^1 of 1 owner in/)
+    assertFinding(findings, 'repositories', 'fine', /^1 repository of 1 owner in/)
   })
 
   test('that a worker of a cluster lacks', async (t) => {

@@ -18,6 +18,9 @@ import { temporaryDirectory } from '../support/odd-repositories.ts'
 const run = promisify(execFile)
 const ROOT = new URL('../..', import.meta.url).pathname
 
+/** npm writes hundreds of megabytes; how long that takes is the disk's affair. */
+const PATIENT = { timeout: 900_000 }
+
 describe('in a fresh clone', () => {
   const env = newcomersEnvironment()
   const clone: Terminal = {
@@ -26,52 +29,60 @@ describe('in a fresh clone', () => {
   }
   before(() => run('git', ['clone', '--quiet', ROOT, clone.folder]))
 
-  test('the first five minutes: the README’s command brings a screen whose every command works', async (t) => {
-    const [command = ''] = await readmeCommands('Two commands')
-    assert.match(command, /^npm ci && npm start$/)
-    const first = await startSample(t, clone, command)
-    await pasteAll(clone, first)
-    await paste(clone, 'bin/godwit verify migration.tar.gz')
-    await first.stop()
+  test(
+    'the first five minutes: the README’s command brings a screen whose every command works',
+    PATIENT,
+    async (t) => {
+      const [command = ''] = await readmeCommands('Two commands')
+      assert.match(command, /^npm ci && npm start$/)
+      const first = await startSample(t, clone, command)
+      await pasteAll(clone, first)
+      await paste(clone, 'bin/godwit verify migration.tar.gz')
+      await first.stop()
 
-    const again = command.replace('npm ci && ', '')
-    const second = await startSample(t, clone, again, new URL(first.url).host)
-    const token = ([status = '']: string[]) => status.split("'")[1]
-    assert.equal(token(second.commands), token(first.commands))
-    const { state } = JSON.parse(await paste(clone, first.commands[0]!))
-    assert.equal(state, 'exported', 'yesterday’s commands still work')
-    await second.stop()
-    const accounts = await paste(clone, 'bin/godwit account list')
-    assert.ok(!accounts.includes('wader'), 'nothing of the sample is seen outside of it')
-  })
+      const again = command.replace('npm ci && ', '')
+      const second = await startSample(t, clone, again, new URL(first.url).host)
+      const token = ([status = '']: string[]) => status.split("'")[1]
+      assert.equal(token(second.commands), token(first.commands))
+      const { state } = JSON.parse(await paste(clone, first.commands[0]!))
+      assert.equal(state, 'exported', 'yesterday’s commands still work')
+      await second.stop()
+      const accounts = await paste(clone, 'bin/godwit account list')
+      assert.ok(!accounts.includes('wader'), 'nothing of the sample is seen outside of it')
+    },
+  )
 
-  test('the package: compiled, small, and by itself enough for a whole migration', async (t) => {
-    const shelf = temporaryDirectory(t)
-    const [packed] = JSON.parse(
-      await paste(clone, `npm pack --silent --json --pack-destination ${shelf}`),
-    ) as { filename: string; files: { path: string }[] }[]
-    const paths = packed!.files.map(({ path }) => path)
-    for (const wanted of ['bin/godwit', 'lib/src/main.js', 'lib/web/dist/index.html', 'LICENSE'])
-      assert.ok(paths.includes(wanted), `${wanted} is missing`)
-    const foreign = paths.filter((path) => /\.tsx?$|test|fixture|\.png$/.test(path))
-    assert.deepEqual(foreign, [])
-    const tarball = join(shelf, packed!.filename)
-    assert.ok((await stat(tarball)).size < 2_000_000, 'the package is small')
+  test(
+    'the package: compiled, small, and by itself enough for a whole migration',
+    PATIENT,
+    async (t) => {
+      const shelf = temporaryDirectory(t)
+      const [packed] = JSON.parse(
+        await paste(clone, `npm pack --silent --json --pack-destination ${shelf}`),
+      ) as { filename: string; files: { path: string }[] }[]
+      const paths = packed!.files.map(({ path }) => path)
+      for (const wanted of ['bin/godwit', 'lib/src/main.js', 'lib/web/dist/index.html', 'LICENSE'])
+        assert.ok(paths.includes(wanted), `${wanted} is missing`)
+      const foreign = paths.filter((path) => /\.tsx?$|test|fixture|\.png$/.test(path))
+      assert.deepEqual(foreign, [])
+      const tarball = join(shelf, packed!.filename)
+      assert.ok((await stat(tarball)).size < 2_000_000, 'the package is small')
 
-    const prefix = join(shelf, 'prefix')
-    const desk = { folder: temporaryDirectory(t), env }
-    try {
-      await paste(desk, `npm install --global --prefix ${prefix} ${tarball}`)
-    } catch (error) {
-      if (process.env.CI === 'true' || !isUnreachable(error)) throw error
-      return t.skip('the registry of packages cannot be reached')
-    }
-    for (const node of await nodesAtHand()) {
-      await t.test(`on ${node.version}`, async (t) => {
-        await wholeMigration(t, prefix, node.folder)
-      })
-    }
-  })
+      const prefix = join(shelf, 'prefix')
+      const desk = { folder: temporaryDirectory(t), env }
+      try {
+        await paste(desk, `npm install --global --prefix ${prefix} ${tarball}`)
+      } catch (error) {
+        if (process.env.CI === 'true' || !isUnreachable(error)) throw error
+        return t.skip('the registry of packages cannot be reached')
+      }
+      for (const node of await nodesAtHand()) {
+        await t.test(`on ${node.version}`, async (t) => {
+          await wholeMigration(t, prefix, node.folder)
+        })
+      }
+    },
+  )
 })
 
 const isUnreachable = (error: unknown): boolean =>

@@ -104,7 +104,7 @@ const isThere = (path: string): Promise<boolean> =>
 function* judge(root: string, found: readonly FoundRepository[], troubles: Troubles) {
   const { refused, unreadable, unlockable } = troubles
   const owners = new Set(found.map(({ owner }) => owner)).size
-  const counts = `${found.length} of ${owners} ${owners === 1 ? 'owner' : 'owners'} in ${root}`
+  const counts = `${count(found.length, 'repository', 'repositories')} of ${count(owners, 'owner', 'owners')} in ${root}`
   if (found.length === 0) {
     const advice = 'put bare repositories there as OWNER/NAME.git, or name the right directory'
     yield warning('repositories', `none in ${root}`, advice)
@@ -127,6 +127,8 @@ function* judge(root: string, found: readonly FoundRepository[], troubles: Troub
     yield fine('locks', 'pushes can be refused while a migration holds a lock')
   }
 }
+
+const count = (n: number, one: string, more: string): string => `${n} ${n === 1 ? one : more}`
 
 function some(names: readonly string[]): string {
   const rest = names.length - MOST_NAMED

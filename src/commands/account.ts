@@ -20,20 +20,29 @@ export function accountCommands(program: Command, about: string): void {
   const account = program.command('account').description(about)
   withExamples(account, 'godwit account list', 'godwit account set octo --type Organization')
 
-  addCommand(account, 'list', 'all accounts').action(async (_options, command: Command) => {
+  const list = addCommand(account, 'list', 'all accounts')
+  withExamples(list, 'godwit account list').action(async (_options, command: Command) => {
     const accounts = await withDatabase(configOf(command), ({ db }) => listAccounts(db))
     printAccounts(accounts)
   })
 
-  addCommand(account, 'show <login>', 'one account').action(
+  const show = addCommand(account, 'show <login>', 'one account')
+  withExamples(show, 'godwit account show alice').action(
     async (login: string, _options, command: Command) => {
       const found = await withDatabase(configOf(command), ({ db }) => findAccount(db, login))
-      if (!found) throw new UserMistake(`there is no account ${login}`)
+      if (!found)
+        throw new UserMistake(`there is no account ${login}: \`godwit account list\` shows them`)
       printAccounts([found])
     },
   )
 
-  addCommand(account, 'set <login>', 'changes an account, or makes it')
+  const set = addCommand(account, 'set <login>', 'changes an account, or makes it')
+  withExamples(
+    set,
+    'godwit account set octo --type Organization',
+    'godwit account set alice --site-admin',
+  )
+  set
     .addOption(new Option('--type <type>', 'what kind of account it is').choices(accountTypes))
     .option('--site-admin', 'sees the whole service')
     .option('--no-site-admin', 'sees only its own')

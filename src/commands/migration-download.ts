@@ -44,7 +44,7 @@ export function downloadCommand(migration: Command): void {
       (talk, options: DownloadOptions, id: number) =>
         options.output === STANDARD_OUTPUT
           ? toStandardOutput(talk, id, options)
-          : toFile(talk, id, resolve(options.output ?? `migration-${id}.tar.gz`), options),
+          : toFile(talk, id, options.output ?? `migration-${id}.tar.gz`, options),
       'stopped; the same command goes on from here',
     ),
   )
@@ -53,9 +53,10 @@ export function downloadCommand(migration: Command): void {
 async function toFile(
   talk: Talk,
   id: number,
-  file: string,
+  name: string,
   { force = false, verify }: DownloadOptions,
 ): Promise<void> {
+  const file = resolve(name)
   await refuseTaken(file, force)
   await using target = await resumableFile(file)
   await fetchInto(talk, id, target)
@@ -71,12 +72,12 @@ async function toFile(
   tell(
     talk,
     { id, file, bytes, checked_by: proof },
-    `${file}: ${inUnits(bytes)}, ${PROOF_IN_WORDS[proof]}`,
+    `${name}: ${inUnits(bytes)}, ${PROOF_IN_WORDS[proof]}`,
   )
   const { git, searchPath } = talk.config
   if (!verify) return
   const { verifyFile } = await import('./verify.ts')
-  await verifyFile({ git, searchPath }, file, talk.signal, talk.isJson ? note : print)
+  await verifyFile({ git, searchPath }, name, talk.signal, talk.isJson ? note : print)
 }
 
 const PROOF_IN_WORDS: Record<Proof, string> = {

@@ -1,8 +1,10 @@
+import { statSync } from 'node:fs'
 import type { Config } from '../config.ts'
 import { connect, type Database, type DatabaseOptions } from '../db/connect.ts'
 import { upgradeSchema } from '../db/upgrade.ts'
 import type { Git } from '../sources/git.ts'
 import { Misuse, UserMistake } from './command-line.ts'
+import { explainedDatabase } from './database-troubles.ts'
 import { checkGit } from './doctor/check-git.ts'
 
 /** The database of this configuration, brought to this binary's schema. */
@@ -15,7 +17,7 @@ export async function openDatabase(
     await upgradeSchema(database)
   } catch (error) {
     await database.close()
-    throw error
+    throw databaseUrl === undefined ? error : explainedDatabase(error, databaseUrl)
   }
   return database
 }
@@ -37,6 +39,10 @@ export function requireRepositories({ repositories }: Config): string {
   if (repositories === undefined) {
     throw new Misuse('say which repositories: --repositories DIR')
   }
+  if (!statSync(repositories, { throwIfNoEntry: false })?.isDirectory())
+    throw new UserMistake(
+      `--repositories: there is no directory ${repositories}: is it spelt right, and mounted?`,
+    )
   return repositories
 }
 

@@ -16,7 +16,8 @@ export function progressLine(to: NodeJS.WriteStream): ProgressLine {
   return {
     show(part, text) {
       const drawn = part === undefined ? '' : `${bar(part, to)} `
-      const room = to.columns - 1 - (part === undefined ? 0 : WIDTH + 3)
+      // A terminal that does not know its width says 0.
+      const room = (to.columns || 80) - 1 - (part === undefined ? 0 : WIDTH + 3)
       clear()
       to.write(drawn + text.slice(0, Math.max(0, room)))
     },

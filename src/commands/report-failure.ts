@@ -39,13 +39,37 @@ function failureOf(error: unknown): Failure {
   if (!(error instanceof Error)) return failed(String(error))
   if (Object.hasOwn(PLAIN, error.name))
     return { lines: [error.message], exitCode: PLAIN[error.name]! }
-  if (isGitMissing(error)) return failed('git is not there to be run; --git says where it is')
-  // What the file system refuses names the file and the reason by itself.
-  if ('syscall' in error && 'code' in error) return failed(error.message)
+  if (isOfBucket(error))
+    return {
+      lines: [`the bucket (--blobs): ${error.message}; \`godwit doctor\` looks closer`],
+      exitCode: EXIT.unreachable,
+    }
+  if (isGitMissing(error))
+    return failed('git cannot be run: install git 2.30 or newer, or say with --git where it is')
+  if ('syscall' in error && 'code' in error) return failed(ofSystem(error as NodeJS.ErrnoException))
   return failed(error.stack ?? error.message)
 }
 
 const failed = (line: string): Failure => ({ lines: [line], exitCode: EXIT.failed })
+
+/** What the system refuses names the reason by itself, and the file where there is one. */
+function ofSystem({ message, code, path }: NodeJS.ErrnoException): string {
+  const why = code === undefined ? undefined : WHY[code]
+  return why && path ? `${path}: ${why}` : message
+}
+
+const WHY: Record<string, string> = {
+  ENOENT: 'there is no such file or directory',
+  EACCES: 'this user may not read or write it',
+  EPERM: 'this user may not do that',
+  EROFS: 'it is on a disk that can only be read',
+  ENOSPC: 'no room is left on its disk',
+  ENOTDIR: 'a part of this path is no directory',
+}
+
+/** Ours for one that does not answer, or the SDK's own for what it refuses. */
+const isOfBucket = (error: Error): boolean =>
+  error.name === 'BlobsAway' || error.name === 'CredentialsProviderError' || '$metadata' in error
 
 function isGitMissing({ name, cause }: Error): boolean {
   const { code } = (cause ?? {}) as { code?: unknown }

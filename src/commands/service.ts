@@ -4,13 +4,14 @@ import { statfs } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { createAuthenticator } from '../accounts/authenticator.ts'
 import type { Config } from '../config.ts'
+import type { Listen } from '../config-values.ts'
 import type { Db } from '../db/connect.ts'
 import { archiveLinks } from '../http/archive-link.ts'
 import { readDashboard } from '../http/dashboard-files.ts'
 import { createServer } from '../http/server.ts'
 import { offsetTimestamps } from '../http/timestamps.ts'
 import { linkKey } from '../migrations/secret-store.ts'
-import { Misuse } from './command-line.ts'
+import { Misuse, UserMistake } from './command-line.ts'
 import { layFoundation } from './foundation.ts'
 import { keepHeartbeat } from './heartbeat.ts'
 import type { Log } from './log.ts'
@@ -64,12 +65,27 @@ export async function startService(config: Config, logging: Log): Promise<Servic
     dashboard: await readDashboard(BUILT_DASHBOARD),
   })
   stack.defer(() => app.close())
-  const address = await app.listen(config.listen)
+  const address = await app.listen(config.listen).catch((error: unknown) => {
+    throw explainedListening(error, config.listen)
+  })
   const concurrency = config.role === 'all' ? config.concurrency : 0
   keepHeartbeat(foundation, { role: config.role, concurrency }, stack)
 
   const started = stack.move()
   return { address, stop: () => started.disposeAsync() }
+}
+
+function explainedListening(error: unknown, { host, port }: Listen): unknown {
+  const { code } = error as { code?: string }
+  const why = code === undefined ? undefined : WHY_NOT_LISTENING[code]
+  return why ? new UserMistake(`--listen ${host}:${port}: ${why}`, { cause: error }) : error
+}
+
+const WHY_NOT_LISTENING: Record<string, string> = {
+  EADDRINUSE: 'something listens there already; stop it, or give another port',
+  EADDRNOTAVAIL: 'this machine does not have that address; 0.0.0.0 means all that it has',
+  EACCES: 'this user may not listen on that port; take one above 1023',
+  ENOTFOUND: 'there is no such host',
 }
 
 function checkRole(config: Config): void {

@@ -1,15 +1,18 @@
 import type { Command } from 'commander'
 import { type SyncReport, syncCatalogue } from '../repositories/sync.ts'
+import { createGit } from '../sources/git.ts'
 import { addCommand, configOf, print, withExamples } from './command-line.ts'
 import { exportPlaces, openSource } from './export-places.ts'
-import { requireRepositories, withDatabase } from './parts.ts'
+import { requireGit, requireRepositories, withDatabase } from './parts.ts'
 
 export function syncCommand(program: Command, about: string): void {
   const command = addCommand(program, 'sync', about)
   withExamples(command, 'godwit sync --repositories /srv/git')
   command.action(async (_options, command: Command) => {
     const config = configOf(command)
-    const source = openSource(exportPlaces(config, requireRepositories(config)))
+    const places = exportPlaces(config, requireRepositories(config))
+    await requireGit(config, createGit(places.git))
+    const source = openSource(places)
     const report = await withDatabase(config, ({ db }) =>
       syncCatalogue({ db, source, now: Date.now }),
     )

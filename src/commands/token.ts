@@ -17,7 +17,13 @@ export function tokenCommands(program: Command, about: string): void {
   const token = program.command('token').description(about)
   withExamples(token, 'godwit token add alice --name laptop --expires 90d', 'godwit token list')
 
-  addCommand(token, 'add <login>', 'makes a token and prints it: the only time it is shown')
+  const add = addCommand(
+    token,
+    'add <login>',
+    'makes a token and prints it: the only time it is shown',
+  )
+  withExamples(add, 'godwit token add alice --name laptop --expires 90d > token')
+  add
     .option('--name <name>', 'what it is for', '')
     .option('--expires <duration>', 'how long it is valid, such as 90d; 0 for ever', lifetime, 0)
     .action(async (login: string, options: AddOptions, command: Command) => {
@@ -32,24 +38,25 @@ export function tokenCommands(program: Command, about: string): void {
       print(made)
     })
 
-  addCommand(token, 'list', 'all tokens, without their secrets').action(
-    async (_options, command: Command) => {
-      const tokens = await withDatabase(configOf(command), ({ db }) => listTokens(db))
-      printTable([
-        ['ID', 'LOGIN', 'NAME', 'STATE', 'CREATED', 'EXPIRES', 'LAST USED'],
-        ...tokens.map(tokenRow),
-      ])
-    },
-  )
+  const list = addCommand(token, 'list', 'all tokens, without their secrets')
+  withExamples(list, 'godwit token list').action(async (_options, command: Command) => {
+    const tokens = await withDatabase(configOf(command), ({ db }) => listTokens(db))
+    printTable([
+      ['ID', 'LOGIN', 'NAME', 'STATE', 'CREATED', 'EXPIRES', 'LAST USED'],
+      ...tokens.map(tokenRow),
+    ])
+  })
 
-  addCommand(token, 'revoke <id>', 'ends a token').action(
-    async (id: string, _options, command: Command) => {
+  const revoke = addCommand(token, 'revoke', 'ends a token')
+  withExamples(revoke, 'godwit token revoke 7')
+    .argument('<id>', 'its number in the list', number)
+    .action(async (id: number, _options, command: Command) => {
       const revoked = await withDatabase(configOf(command), ({ db }) =>
-        revokeToken(db, Number(id), Date.now()),
+        revokeToken(db, id, Date.now()),
       )
-      if (!revoked) throw new UserMistake(`there is no valid token ${id}`)
-    },
-  )
+      if (!revoked)
+        throw new UserMistake(`there is no valid token ${id}: \`godwit token list\` shows them`)
+    })
 }
 
 interface AddOptions {
@@ -60,6 +67,11 @@ interface AddOptions {
 const ASK = 'give a token to a user who administers its repositories'
 const unknownAccount = (login: string) =>
   `there is no account ${login}: run \`godwit sync\` if it owns repositories, or \`godwit account set ${login}\``
+
+function number(text: string): number {
+  if (!/^\d+$/.test(text)) throw new InvalidArgumentError('A token has a number, such as 7.')
+  return Number(text)
+}
 
 function lifetime(text: string): number {
   try {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { createWriteStream } from 'node:fs'
-import { link, lstat, open, rename, rm } from 'node:fs/promises'
+import { link, lstat, open, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { Bytes } from '../blobs/blob-store.ts'
@@ -14,6 +14,8 @@ export interface WholeFileOptions {
 
 /** Said before the work rather than after it. */
 export async function refuseTaken(file: string, force: boolean): Promise<void> {
+  const folder = await stat(dirname(file)).catch(() => undefined)
+  if (!folder?.isDirectory()) throw new UserMistake(`there is no directory ${dirname(file)}`)
   const there = await lstat(file).catch(() => undefined)
   if (there && !there.isFile()) throw new UserMistake(`${file} is there and is no plain file`)
   if (there && !force) throw new UserMistake(`${file} is there already; --force replaces it`)

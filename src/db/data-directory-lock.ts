@@ -5,7 +5,9 @@ import { DatabaseSync } from 'node:sqlite'
 export class DataDirectoryInUse extends Error {
   override name = 'DataDirectoryInUse'
   constructor(dataDirectory: string) {
-    super(`another Godwit server is already running on the data directory ${dataDirectory}`)
+    super(
+      `another Godwit server is already running on the data directory ${dataDirectory}: stop it, or give another --data`,
+    )
   }
 }
 

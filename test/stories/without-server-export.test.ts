@@ -235,9 +235,13 @@ test('a mistake at the keyboard is told in a line', async (t) => {
     [
       ['export', 'alice', '--repositories', 'nowhere', '--output', 'a'],
       1,
-      /^godwit: the directory/,
+      /^godwit: --repositories: there is no directory .*nowhere: is it spelt right/,
     ],
-    [['verify', 'nothing.tar.gz'], 1, /^godwit: ENOENT.*nothing\.tar\.gz'\n$/],
+    [
+      ['verify', 'nothing.tar.gz'],
+      1,
+      /^godwit: nothing\.tar\.gz: there is no such file or directory\n$/,
+    ],
     [['restore', '-', '--into', 'back'], 2, /must be a file/],
   ]
   for (const [args, code, says] of mistakes) {

@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { test } from 'node:test'
+import { lockDataDirectory } from '../../src/db/data-directory-lock.ts'
+import { freePort } from '../support/free-port.ts'
+import { gitHost } from '../support/git-host.ts'
+import { temporaryDirectory } from '../support/odd-repositories.ts'
+import { createDatabase } from '../support/postgres.ts'
+import { desk } from '../support/without-server.ts'
+
+test('every failure of a command is a line that says what failed and what to do next', async (t) => {
+  await using host = await gitHost()
+  await host.repository('alice/site', { files: { a: 'a' } })
+  const { godwit, folder } = await desk(t)
+  const data = join(folder, 'data')
+  const here = ['--repositories', host.root, '--data', data]
+  assert.equal((await godwit(['sync', ...here])).code, 0)
+
+  const listener = createServer().listen(0, '127.0.0.1')
+  await once(listener, 'listening')
+  t.after(() => listener.close())
+  const { port } = listener.address() as { port: number }
+  const taken = join(temporaryDirectory(t), 'taken')
+  t.after(lockDataDirectory(taken))
+  const newer = join(temporaryDirectory(t), 'newer')
+  assert.equal((await godwit(['account', 'list', '--data', newer])).code, 0)
+  const database = new DatabaseSync(join(newer, 'godwit.sqlite'))
+  database.exec("insert into godwit_schema values (999, 'from the future', 0)")
+  database.close()
+  const postgres = new URL(await createDatabase())
+  postgres.pathname = '/nowhere'
+  const nobody = `postgres://u:S3kret@127.0.0.1:${await freePort()}/godwit`
+
+  const serve = ['serve', ...here, '--listen', `127.0.0.1:${port}`]
+  const expected: [code: number, args: string[], says: RegExp][] = [
+    [2, ['serv'], /unknown command 'serv'\n\(Did you mean serve\?\)/],
+    [2, ['serve', '--repositorys', 'x'], /unknown option '--repositorys'\n\(Did you mean --repo/],
+    [2, ['token', 'ad', 'alice'], /unknown command 'ad'\n\(Did you mean add\?\)/],
+    [2, ['config', '--listen', 'x'], /--listen: must be HOST:PORT, such as 127.0.0.1:3000/],
+    [2, ['sync', '--data', data], /say which repositories: --repositories DIR/],
+    [1, ['sync', ...here, '--repositories', 'gone'], /there is no directory .*gone: is it spelt/],
+    [
+      1,
+      ['sync', ...here, '--git', '/gone/git'],
+      /git is not there: install git 2.30 or newer, or say with --git/,
+    ],
+    [
+      1,
+      ['serve', ...here, '--git', '/gone/git'],
+      /git is not there: install git 2.30 or newer, or say with --git/,
+    ],
+    [1, [...serve, '--log-level', 'silent'], /--listen 127\S+: something listens there already/],
+    [1, ['serve', ...here, '--data', taken], /already running on .*: stop it, or give another/],
+    [1, ['account', 'list', '--data', newer], /has schema 999, .*start the newer Godwit/],
+    [
+      4,
+      ['sync', ...here, '--database-url', nobody],
+      /does not answer: is PostgreSQL running there/,
+    ],
+    [1, ['sync', ...here, '--database-url', postgres.href], /has no database nowhere: createdb/],
+    [1, ['token', 'add', 'bob', '--data', data], /no account bob: run `godwit sync`/],
+    [1, ['token', 'revoke', '7', '--data', data], /no valid token 7: `godwit token list` shows/],
+    [1, ['account', 'show', 'bob', '--data', data], /no account bob: `godwit account list` shows/],
+    [1, ['verify', folder], /folder is a directory, not an archive/],
+    [1, ['restore', 'gone', '--into', 'x'], /gone: there is no such file or directory/],
+    [1, ['export', 'alice', ...here, '--output', 'gone/a'], /there is no directory .*gone/],
+  ]
+  for (const [code, args, says] of expected) {
+    const ended = await godwit(args)
+    assert.equal(ended.code, code, `${args.join(' ')}: ${ended.said}`)
+    assert.match(ended.stderr, says)
+    assert.match(ended.stderr, /^godwit: /)
+    assert.doesNotMatch(ended.said, /\n {4}at |S3kret/, args.join(' '))
+    assert.equal(ended.stdout.length, 0, `${args.join(' ')}: ${ended.stdout}`)
+  }
+})

@@ -1,0 +1,38 @@
+import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
+import { test } from 'node:test'
+import { clientDesk } from '../support/client-desk.ts'
+import { gitHost } from '../support/git-host.ts'
+import { startService } from '../support/service.ts'
+
+const TOUR = /<!-- client tour -->\n```console\n(.*?)```/s
+
+/** What differs from run to run: times, the size of the metadata, and which states a migration was seen in on its way. */
+const steady = (text: string): string[] =>
+  text
+    .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)/g, 'TIME')
+    .replaceAll(/[\d.]+ KiB/g, 'SIZE')
+    .split('\n')
+    .filter((line) => line !== '' && !/is (pending|exporting)$/.test(line))
+    .sort()
+
+test("the README's tour of the client is what happens", async (t) => {
+  const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8')
+  const steps = TOUR.exec(readme)![1]!
+    .split(/^\$ godwit migration /m)
+    .slice(1)
+  assert.ok(steps.length >= 5)
+
+  await using host = await gitHost()
+  await host.repository('alice/site', { files: { 'index.html': '<h1>Alice</h1>' } })
+  const config = { 'godwit.collaborator': 'alice:admin' }
+  await host.repository('octo/tools', { files: { 'tool.sh': 'echo tool' }, config })
+  const service = await startService(t, { repositories: host.root })
+  const token = await service.token('alice')
+  const { godwit } = await clientDesk(t, { url: service.url, token })
+  for (const step of steps) {
+    const [line = '', ...shown] = step.split('\n')
+    const { stdout, stderr } = await godwit(['migration', ...line.split(' ')])
+    assert.deepEqual(steady(`${stdout}${stderr}`), steady(shown.join('\n')), line)
+  }
+})

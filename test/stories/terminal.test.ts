@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict'
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { before, type TestContext, test } from 'node:test'
+import { gitHost } from '../support/git-host.ts'
+import { temporaryDirectory } from '../support/odd-repositories.ts'
+import { startService, untilEnded } from '../support/service.ts'
+import { atTerminal, needsTerminal } from '../support/terminal.ts'
+
+const GODWIT = new URL('../../bin/godwit', import.meta.url).pathname
+const ESCAPE = '\x1b'
+/** Colours and weights, as opposed to movements of the cursor. */
+const COLOUR = new RegExp(`${ESCAPE}\\[[\\d;]*m`)
+const REDRAWN = `\r${ESCAPE}[K`
+
+let folder: string
+let repositories: string
+let env: Record<string, string>
+
+before(async (suite) => {
+  const t = suite as TestContext
+  const host = await gitHost()
+  t.after(host.remove)
+  repositories = host.root
+  for (const name of ['alice/site', 'alice/tools'])
+    await host.repository(name, { files: { a: name } })
+  const service = await startService(t, { repositories })
+  const token = await service.token('alice')
+  folder = temporaryDirectory(t)
+  await writeFile(join(folder, 'token'), token)
+  env = { GODWIT_URL: service.url, GODWIT_TOKEN_FILE: join(folder, 'token') }
+  const body = JSON.stringify({ repositories: ['site', 'tools'] })
+  await service.call(token, '/user/migrations', { method: 'POST', body })
+  await untilEnded(service, token, 1)
+})
+
+const shownBy = (line: string, more: Record<string, string> = {}) =>
+  atTerminal(`${GODWIT} ${line}`, { cwd: folder, env: { ...env, ...more } })
+
+test('a terminal has a bar, drawn in place, and colours', needsTerminal, async () => {
+  const { code, shown } = await shownBy('migration watch 1')
+  assert.equal(code, 0, shown)
+  const bars = shown.split(REDRAWN).filter((drawn) => drawn.startsWith('['))
+  assert.ok(bars.length > 0, JSON.stringify(shown))
+  for (const drawn of bars) {
+    const plain = drawn.replaceAll(new RegExp(COLOUR, 'g'), '')
+    assert.match(plain, /^\[#{30}\] 2\/2 repositories, \d+ bytes/)
+    assert.ok(plain.length < 70, 'it does not fit into a line')
+  }
+  assert.match(shown, new RegExp(`migration 1 is ${ESCAPE}\\[32mexported`))
+})
+
+test('under NO_COLOR it has the bar and no colours', needsTerminal, async () => {
+  for (const line of ['migration watch 1', 'migration list', '--help']) {
+    const { code, shown } = await shownBy(line, { NO_COLOR: '1' })
+    assert.equal(code, 0, shown)
+    assert.doesNotMatch(shown, COLOUR, line)
+    assert.equal(shown.includes(REDRAWN), line.includes('watch'))
+  }
+})
+
+test('titles of tables and helps stand out', needsTerminal, async () => {
+  assert.match((await shownBy('migration list')).shown, new RegExp(`${ESCAPE}\\[1mID +STATE`))
+  assert.match((await shownBy('migration list --help')).shown, /\[1mExamples:/)
+})
+
+test('progress goes to the terminal while data goes elsewhere', needsTerminal, async () => {
+  const { code, shown } = await shownBy('migration download 1 --json > said')
+  assert.equal(code, 0, shown)
+  assert.match(shown, /\[.*#.*\].* of /)
+  const said = await readFile(join(folder, 'said'), 'utf8')
+  assert.equal(JSON.parse(said).checked_by, 'digests')
+  const watched = await shownBy('migration watch 1 2> lines')
+  assert.equal(watched.shown, '')
+  assert.doesNotMatch(await readFile(join(folder, 'lines'), 'utf8'), new RegExp(ESCAPE))
+  const refused = await shownBy('migration download 1 --output -')
+  assert.equal(refused.code, 2, refused.shown)
+  assert.match(refused.shown, /an archive is nothing for a terminal/)
+})
+
+test('an export without a server has the same bar', needsTerminal, async () => {
+  const order = `export alice --repositories ${repositories} --output alice.tar.gz`
+  const { code, shown } = await shownBy(order)
+  assert.equal(code, 0, shown)
+  assert.match(shown.replaceAll(new RegExp(COLOUR, 'g'), ''), /\[#+\.*\] 1\/2 alice\//)
+})

@@ -11,6 +11,7 @@ import { housekeeping } from './0010-housekeeping.ts'
 import { summaries } from './0011-summaries.ts'
 import { serviceState } from './0012-service-state.ts'
 import { storedSegments } from './0013-stored-segments.ts'
+import { passingCounts } from './0014-passing-counts.ts'
 
 export type Engine = 'sqlite' | 'postgres'
 
@@ -34,4 +35,5 @@ export const steps: readonly SchemaStep[] = [
   summaries,
   serviceState,
   storedSegments,
+  passingCounts,
 ]

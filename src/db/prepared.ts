@@ -15,8 +15,8 @@ const MOST_REMEMBERED = 10_000
 /**
  * A question that every request asks. Its query is built and compiled once: doing so each time costs several times what
  * the engine needs to answer. Where the engine can say whether anything at all has been written since, by whomever, an
- * answer is taken again for as long as nothing has, so it is never older than the last commit. Answers are shared: whoever
- * gets one must not change it.
+ * answer is taken again for as long as nothing has, so it is never older than the last commit. Elsewhere those who ask the
+ * same while the engine is busy with it are answered together. Answers are shared: whoever gets one must not change it.
  */
 export function prepared<Values extends object, Row, Answer>(
   build: (db: Db, holes: Values) => Compilable<Row>,
@@ -30,7 +30,7 @@ export function prepared<Values extends object, Row, Answer>(
     const ask = async (parameters: unknown[]) =>
       read((await db.executeQuery<Row>({ ...query, parameters })).rows)
     const changes = countersOfChanges.get(db)
-    const answer = changes ? whileUnchanged(changes, ask) : ask
+    const answer = changes ? whileUnchanged(changes, ask) : together(ask)
     return (values: Values) => answer(parametersOf(query, values))
   }
 
@@ -86,5 +86,37 @@ function whileUnchanged<Answer>(
       if (changes() === now && rememberedAt === now) remembered.set(key, answer)
       return answer
     })
+  }
+}
+
+/**
+ * Who comes while the same is being asked waits for the next answer, not for this one: that is asked after they came, and
+ * so holds everything that was committed by then.
+ */
+function together<Answer>(
+  ask: (parameters: unknown[]) => Promise<Answer>,
+): (parameters: unknown[]) => Promise<Answer> {
+  interface Asked {
+    ended: Promise<void>
+    next?: Promise<Answer>
+  }
+  const underWay = new Map<string, Asked>()
+
+  function begin(key: string, parameters: unknown[]): Promise<Answer> {
+    const answer = ask(parameters)
+    const end = () => {
+      if (!asked.next) underWay.delete(key)
+    }
+    const asked: Asked = { ended: answer.then(end, end) }
+    underWay.set(key, asked)
+    return answer
+  }
+
+  return (parameters) => {
+    const key = parameters.join('\n')
+    const asked = underWay.get(key)
+    if (!asked) return begin(key, parameters)
+    asked.next ??= asked.ended.then(() => begin(key, parameters))
+    return asked.next
   }
 }

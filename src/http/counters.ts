@@ -1,5 +1,6 @@
 import type { Pool } from 'pg'
 import type { Soon } from '../db/soon.ts'
+import { countTogether } from './count-together.ts'
 
 /** How often something happened within the window that its first time opened. */
 export interface Count {
@@ -62,10 +63,7 @@ export function countersInPostgres(windowMs: number, now: () => number, pool: Po
     endsAt: now() + (found?.msBeforeNext ?? windowMs),
   })
   return {
-    async add(key, by) {
-      const limiter = await store
-      return countOf(by < 0 ? await limiter.reward(key, -by) : await limiter.penalty(key, by))
-    },
+    add: countTogether(async (key, by) => countOf(await (await store).penalty(key, by))),
     look: async (key) => countOf(await (await store).get(key)),
   }
 }

@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { type Engine, onEachEngine, openDatabase } from '../../test/support/databases.ts'
+import { prepared } from './prepared.ts'
+
+async function loginScene(t: TestContext, engine: Engine) {
+  const { db } = await openDatabase(t, engine)
+  let readings = 0
+  const loginOf = prepared(
+    (db, { id }: { id: number }) => db.selectFrom('accounts').select('login').where('id', '=', id),
+    ([row]) => {
+      readings += 1
+      return row?.login
+    },
+  )
+  const account = { login: '0', login_key: 'a', type: 'User', site_admin: 0, created_at: 0 }
+  const { id } = await db
+    .insertInto('accounts')
+    .values(account)
+    .returning('id')
+    .executeTakeFirstOrThrow()
+  return {
+    id,
+    ask: (of = id) => loginOf(db, { id: of }),
+    rename: (login: string) =>
+      db.updateTable('accounts').set({ login }).where('id', '=', id).execute(),
+    readings: () => readings,
+  }
+}
+
+onEachEngine('a prepared question', (engine) => {
+  test('many who ask at once are answered by few readings', async (t) => {
+    const { ask, readings } = await loginScene(t, engine)
+    const answers = await Promise.all(Array.from({ length: 50 }, () => ask()))
+    assert.deepEqual(new Set(answers), new Set(['0']))
+    if (engine === 'postgres') assert.equal(readings(), 2)
+  })
+
+  test('nobody is told what was true only before they asked', async (t) => {
+    const { ask, rename } = await loginScene(t, engine)
+    for (let round = 1; round <= 100; round += 1) {
+      const early = [ask(), ask(), ask()]
+      await rename(String(round))
+      const late = [ask(), ask(), ask()]
+      assert.deepEqual(await Promise.all(late), Array(3).fill(String(round)))
+      await Promise.all(early)
+    }
+  })
+
+  test('different questions have answers of their own', async (t) => {
+    const { id, ask } = await loginScene(t, engine)
+    assert.deepEqual(await Promise.all([ask(), ask(id + 1), ask(), ask(id + 1)]), [
+      '0',
+      undefined,
+      '0',
+      undefined,
+    ])
+  })
+})
+
+test('an engine that fails is asked again by the next', async (t) => {
+  const { db } = await openDatabase(t, 'postgres')
+  const missing = prepared(
+    (db, { id }: { id: number }) =>
+      db
+        .selectFrom('no_such_table' as 'accounts')
+        .select('id')
+        .where('id', '=', id),
+    (rows) => rows,
+  )
+  const asked = await Promise.allSettled([1, 2, 3].map(() => missing(db, { id: 1 })))
+  assert.ok(asked.every(({ status }) => status === 'rejected'))
+  await assert.rejects(async () => missing(db, { id: 1 }))
+})

@@ -45,7 +45,7 @@ function rowOf(name: string, figures: readonly Figures[]): Row {
   return { name, middle: median(values), least: Math.min(...values), most: Math.max(...values) }
 }
 
-async function machine(): Promise<string> {
+export async function machine(): Promise<string> {
   const [first, ...others] = cpus()
   const memory = `${(totalmem() / 1e9).toFixed(0)} GB of memory`
   const versions = `Linux ${release()}, Node ${process.version}, ${await run('git', ['--version'])}`

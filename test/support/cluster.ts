@@ -42,7 +42,10 @@ export interface ClusterOptions {
 }
 
 /** API processes without repositories and workers with them, on one database: as an operator runs them. */
-export async function startCluster(t: TestContext, options: ClusterOptions): Promise<Cluster> {
+export async function startCluster(
+  t: Pick<TestContext, 'after'>,
+  options: ClusterOptions,
+): Promise<Cluster> {
   const databaseUrl = options.databaseUrl ?? (await createDatabase())
   const data = await mkdtemp(join(tmpdir(), 'godwit-cluster-'))
   const shared = ['--database-url', databaseUrl, '--data', data, ...(options.flags ?? [])]

@@ -1,6 +1,6 @@
-import { cp, mkdir, mkdtemp, rm, stat } from 'node:fs/promises'
+import { link, mkdir, mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { Browser, Page } from 'playwright-core'
 import { launchChromium } from '../test/support/chromium.ts'
@@ -114,11 +114,20 @@ async function gzippedBytes(paths: readonly string[]): Promise<number> {
   return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0)
 }
 
+/** Alike, and linked rather than copied: only their number matters here. */
 async function copies(root: string, count: number): Promise<void> {
   const one = join(await makeCorpus('small'), OWNER, 'small-1.git')
-  await mkdir(join(root, OWNER), { recursive: true })
+  const entries = await readdir(one, { recursive: true, withFileTypes: true })
+  const folders = entries.filter((each) => each.isDirectory()).map(pathIn)
+  const files = entries.filter((each) => each.isFile()).map(pathIn)
+  function pathIn({ parentPath, name }: { parentPath: string; name: string }): string {
+    return join(relative(one, parentPath), name)
+  }
   for (let index = 0; index < count; index += 1) {
-    await cp(one, join(root, OWNER, `copy-${index}.git`), { recursive: true })
+    const copy = join(root, OWNER, `copy-${index}.git`)
+    await mkdir(copy, { recursive: true })
+    for (const folder of folders) await mkdir(join(copy, folder))
+    await Promise.all(files.map((file) => link(join(one, file), join(copy, file))))
   }
 }
 

@@ -8,7 +8,7 @@ export function bytes(count: number): string {
     rest /= 1000
     unit += 1
   }
-  if (unit === 0) return counted(count, 'byte')
+  if (unit === 0) return counted(Math.round(count), 'byte')
   return `${rest < 9.95 ? rest.toFixed(1) : Math.round(rest)} ${UNITS[unit]}`
 }
 

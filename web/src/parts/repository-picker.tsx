@@ -1,16 +1,17 @@
-import { LockIcon, RepoIcon, SearchIcon } from '@primer/octicons-react'
-import { Button, Checkbox, Label, Pagination, TextInput } from '@primer/react'
+import { SearchIcon } from '@primer/octicons-react'
+import { Button, Checkbox, Pagination, TextInput } from '@primer/react'
 import { useDeferredValue, useEffect, useId, useState } from 'react'
-import { bytes, counted, number } from '../quantities.ts'
+import { counted, number } from '../quantities.ts'
 import { useSignedIn } from '../session.tsx'
-import { isAbort, type Trouble, troubleOf } from '../trouble.ts'
+import { useAllMatching } from '../use-all-matching.ts'
 import { useAnswer } from '../use-answer.ts'
+import { useSettled } from '../use-settled.ts'
 import type { Repository } from '../wire.ts'
 import { announce } from './announcements.tsx'
 import { Box } from './box.tsx'
 import { LoadingRows } from './loading.tsx'
-import { Moment } from './moment.tsx'
 import { Problem } from './problem.tsx'
+import { RepositoryChoice } from './repository-choice.tsx'
 import styles from './repository-picker.module.css'
 
 const PER_PAGE = 20
@@ -115,7 +116,7 @@ export function RepositoryPicker({ chosen, onChange, isDisabled }: RepositoryPic
         {shown && !trouble && (
           <ul aria-busy={isLoading}>
             {shown.data.map((each) => (
-              <Choice
+              <RepositoryChoice
                 key={each.id}
                 repository={each}
                 isChosen={chosen.has(each.full_name)}
@@ -139,81 +140,4 @@ export function RepositoryPicker({ chosen, onChange, isDisabled }: RepositoryPic
       </fieldset>
     </Box>
   )
-}
-
-interface ChoiceProps {
-  repository: Repository
-  isChosen: boolean
-  onChange(isChosen: boolean): void
-}
-
-function Choice({ repository, isChosen, onChange }: ChoiceProps) {
-  const id = useId()
-  const { full_name, description, language, size, pushed_at, archived } = repository
-  return (
-    <li className={styles.choice}>
-      <Checkbox
-        id={id}
-        checked={isChosen}
-        aria-describedby={`${id}-about`}
-        onChange={(event) => onChange(event.target.checked)}
-      />
-      <label htmlFor={id} className={styles.name}>
-        {repository.private ? <LockIcon /> : <RepoIcon />}
-        <span>{full_name}</span>
-        {repository.private && <Label variant="secondary">Private</Label>}
-        {archived && <Label variant="attention">Archived</Label>}
-      </label>
-      <p id={`${id}-about`} className={styles.about}>
-        {description && <span className={styles.description}>{description}</span>}
-        <span>
-          {language && `${language} · `}
-          {bytes(size * 1024)}
-          {pushed_at && (
-            <>
-              {' · pushed '}
-              <Moment at={pushed_at} />
-            </>
-          )}
-        </span>
-      </p>
-    </li>
-  )
-}
-
-/** However many match, all their names: page after page, while the button shows that it is at work. */
-function useAllMatching(
-  q: string,
-  chosen: ReadonlySet<string>,
-  onChange: (chosen: ReadonlySet<string>) => void,
-) {
-  const { api } = useSignedIn()
-  const [asking, setAsking] = useState<AbortController>()
-  const [trouble, setTrouble] = useState<Trouble>()
-  useEffect(() => () => asking?.abort(), [asking])
-  async function choose(): Promise<void> {
-    const stop = new AbortController()
-    setAsking(stop)
-    setTrouble(undefined)
-    try {
-      const names = await api.repositoryNames(q, stop.signal)
-      onChange(new Set([...chosen, ...names]))
-      announce(`${counted(names.length, 'repository', 'repositories')} chosen`)
-    } catch (error) {
-      if (!isAbort(error)) setTrouble(troubleOf(error))
-    } finally {
-      setAsking(undefined)
-    }
-  }
-  return { choose: () => void choose(), isLoading: asking !== undefined, trouble }
-}
-
-/** The value, once it has not changed for a little. */
-function useSettled(value: string, ms: number): string {
-  const [settled, setSettled] = useState(value)
-  useEffect(() => {
-    const timer = setTimeout(() => setSettled(value), ms)
-    return () => clearTimeout(timer)
-  }, [value, ms])
-  return settled
 }

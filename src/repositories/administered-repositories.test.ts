@@ -76,7 +76,7 @@ onEachEngine('the repositories that someone may migrate', (engine) => {
     assert.deepEqual(await names({ nameContains: 'S' }), await names())
     assert.deepEqual(await names({ nameContains: 'CE/SI' }), ['alice/Site'])
     assert.deepEqual(await names({ nameContains: '_' }), ['alice/snake_case'])
-    for (const none of ['%', '\\', "'", 'e_case_', 'site/']) {
+    for (const none of ['%', '\\', "'", '\0', 'e_case_', 'site/']) {
       assert.deepEqual(await names({ nameContains: none }), [], none)
     }
   })

@@ -96,6 +96,8 @@ function matching(db: Db, filter: RepositoryFilter) {
 }
 
 function fullNameHas(part: string) {
+  // Nor can PostgreSQL be asked for it.
+  if (part.includes('\0')) return sql<boolean>`1 = 0`
   const literal = keyOf(part).replaceAll(/[\\%_]/g, '\\$&')
   return sql<boolean>`login_key || '/' || name_key like ${`%${literal}%`} escape '\\'`
 }

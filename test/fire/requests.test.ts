@@ -11,7 +11,7 @@ import { type Service, startService, untilEnded } from '../support/service.ts'
 import { type StateWatch, watchState } from '../support/state-digest.ts'
 
 const REQUESTS = {
-  sqlite: inForm({ short: 1500, long: 16_000 }),
+  sqlite: inForm({ short: 1500, long: 14_000 }),
   postgres: inForm({ short: 500, long: 6000 }),
 }
 const LONGEST_ANSWER_MS = 30_000

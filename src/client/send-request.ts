@@ -46,7 +46,7 @@ export function retryAfter(headers: Headers, now = Date.now()): number | undefin
   const said = headers.get('retry-after')
   const at = said === null || /^\d+$/.test(said) ? Number.NaN : Date.parse(said)
   if (!Number.isNaN(at)) return secondsFrom(now, at)
-  if (said !== null) return Number(said)
+  if (said !== null && /^\d+$/.test(said)) return Number(said)
   const reset = Number(headers.get('x-ratelimit-reset') ?? Number.NaN)
   if (headers.get('x-ratelimit-remaining') !== '0' || Number.isNaN(reset)) return undefined
   return secondsFrom(now, reset * 1000)

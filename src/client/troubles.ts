@@ -12,9 +12,14 @@ export class ServerRefused extends Error {
 /** No answer, or none that helps: another time it may be otherwise. */
 export class ServerUnreachable extends Error {
   override name = 'ServerUnreachable'
+  /** Whether what was asked may have arrived, and only the answer got lost. */
+  readonly mayHaveArrived: boolean
 
   constructor(url: string, cause: unknown) {
-    super(whyUnreachable(url, cause), { cause })
+    const inner = innermost(cause)
+    const known = whyUnreachable(url, inner.code)
+    super(known ?? `the connection to ${url} broke: ${inner.message || inner.code}`, { cause })
+    this.mayHaveArrived = known === undefined
   }
 }
 
@@ -32,16 +37,16 @@ export function passing(error: unknown, url: string): Error | undefined {
   return isCutOff || isGivenUp ? new ServerUnreachable(url, error) : undefined
 }
 
-function whyUnreachable(url: string, cause: unknown): string {
+/** Undefined where a connection was made. */
+function whyUnreachable(url: string, code: string): string | undefined {
   const { hostname } = new URL(url)
-  const { code, message } = innermost(cause)
   if (code === 'ECONNREFUSED')
     return `nothing listens at ${url}: is the server running, and is the address (--url) right?`
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN')
     return `there is no host ${hostname}: is the address (--url) right, and the network up?`
   if (/CERT|SELF_SIGNED|ERR_TLS|SSL/.test(code))
     return `the certificate of ${url} is not trusted (${code}): NODE_EXTRA_CA_CERTS=FILE names an authority of your own`
-  return `the connection to ${url} broke: ${message || code}`
+  return undefined
 }
 
 /** What fetch throws says nothing; what caused it does. */

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { type StartFlag, type StartJson, startFlags } from '../client/wire.ts'
+import { type MigrationJson, type StartFlag, type StartJson, startFlags } from '../client/wire.ts'
 import { addClientCommand, type Talk, talking, tell } from './client-command.ts'
 import { Misuse, note, UserMistake, withExamples } from './command-line.ts'
 import { forecastInWords, forecastRows } from './migration-in-words.ts'
@@ -33,12 +33,23 @@ export function startCommand(migration: Command): void {
     talking(async (talk, options: StartOptions, names: string[]) => {
       const body = await asked(talk, names, options)
       if (options.preflight) return forecast(talk, body)
-      const started = await talk.api.start(body)
+      const started = await start(talk, body)
       if (!options.watch) return tell(talk, started, String(started.id))
       if (!talk.isJson) tell(talk, started, String(started.id))
       await watchToTheEnd(talk, started.id)
     }),
   )
+}
+
+async function start({ api }: Talk, body: StartJson): Promise<MigrationJson> {
+  try {
+    return await api.start(body)
+  } catch (error) {
+    const { ServerUnreachable } = await import('../client/troubles.ts')
+    if (error instanceof ServerUnreachable && error.mayHaveArrived)
+      note('it may have been started all the same: `godwit migration list` tells')
+    throw error
+  }
 }
 
 async function asked(talk: Talk, names: string[], options: StartOptions): Promise<StartJson> {

@@ -205,6 +205,15 @@ test('every failure says what failed and what to do next', async (t) => {
   }
 })
 
+test('a start whose answer gets lost says that it may have happened', async (t) => {
+  const server = await otherServer(t, (_request, response) => response.destroy())
+  const { migration } = await clientDesk(t, { url: server.url, token: TOKEN })
+  const { err } = await migration(4, 'start', 'a/b')
+  assert.match(err, /it may have been started all the same: `godwit migration list` tells/)
+  assert.match(err, /^godwit: the connection to .* broke: /m)
+  assert.equal(server.heard.length, 1, 'it was sent again')
+})
+
 test('a token among the arguments is taken, with a warning', async (t) => {
   const server = await otherServer(t, (_request, response) => json(response, 200, []))
   const { migration } = await clientDesk(t, { url: server.url, token: 'in the file' })

@@ -77,7 +77,14 @@ test('the whole life of a migration, by the client alone', async (t) => {
   await migration(0, 'delete', '1')
   assert.match((await migration(0, 'show', '1')).out, /^archive +deleted, or expired$/m)
   assert.match((await migration(3, 'download', '1', '--force')).err, /migration 1 has no archive/)
-  assert.deepEqual(await readFile(file).then((bytes) => bytes.length), said.bytes)
+  assert.equal((await readFile(file)).length, said.bytes)
+
+  assert.equal((await migration(0, 'start', '--all')).out, '2')
+  const all = JSON.parse((await migration(0, 'repositories', '2', '--json')).out)
+  assert.deepEqual(all.map((each: { full_name: string }) => each.full_name).sort(), [
+    'alice/site',
+    'alice/tools',
+  ])
 })
 
 test('a failed migration is an exit code, and retry, report and cancel do the rest', async (t) => {

@@ -1,0 +1,26 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { readEvents } from './event-stream.ts'
+
+const STREAM = Buffer.from(
+  ': a beat\n\nevent: repository\nid: 1\ndata: {"a": "größe"}\n\nevent: end\r\ndata: one\r\ndata: two\r\n\r\nevent: cut\ndata: of',
+)
+
+test('events are the same however the stream is cut into pieces', async () => {
+  for (const length of [1, 2, 7, 40, STREAM.length]) {
+    const pieces = Array.from({ length: Math.ceil(STREAM.length / length) }, (_, n) =>
+      STREAM.subarray(n * length, (n + 1) * length),
+    )
+    async function* arriving() {
+      yield* pieces
+    }
+    assert.deepEqual(
+      await Array.fromAsync(readEvents(arriving())),
+      [
+        { name: 'repository', id: '1', data: '{"a": "größe"}' },
+        { name: 'end', id: undefined, data: 'one\ntwo' },
+      ],
+      `pieces of ${length}`,
+    )
+  }
+})

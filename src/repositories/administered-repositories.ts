@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { keyOf, type Viewer } from '../accounts/account.ts'
+import { type AccountType, keyOf, type Viewer } from '../accounts/account.ts'
 import type { Db } from '../db/connect.ts'
 import { type CatalogueEntry, findById } from './repository-store.ts'
 
@@ -61,8 +61,11 @@ export async function countAdministered(
 /** Their own are found in an index that holds all that is asked here; the others one by one. */
 function administered(db: Db, { account }: Viewer, filter: RepositoryFilter) {
   const own = matching(db, filter).where('owner_id', '=', account.id)
+  const ownerTypes = filter.affiliations.flatMap((each) => OWNER_TYPE[each] ?? [])
+  if (ownerTypes.length === 0) return db.selectFrom(own.as('listed'))
   const shared = matching(db, filter)
     .where('owner_id', '!=', account.id)
+    .where('type', 'in', ownerTypes)
     .where('repositories.id', 'in', (ids) =>
       ids
         .selectFrom('collaborators')
@@ -70,15 +73,14 @@ function administered(db: Db, { account }: Viewer, filter: RepositoryFilter) {
         .where('login_key', '=', keyOf(account.login))
         .where('permission', '=', 'admin'),
     )
-  const parts = {
-    owner: own,
-    collaborator: shared.where('type', '=', 'User'),
-    organization_member: shared.where('type', '=', 'Organization'),
-  }
-  const [first, ...others] = [...new Set(filter.affiliations)].map((each) => parts[each])
-  if (!first) throw new Error('no affiliation was asked for')
-  const all = others.reduce((union, part) => union.unionAll(part), first)
+  const all = filter.affiliations.includes('owner') ? own.unionAll(shared) : shared
   return db.selectFrom(all.as('listed'))
+}
+
+/** Whose a repository is that is not the viewer's own. */
+const OWNER_TYPE: Partial<Record<Affiliation, AccountType>> = {
+  collaborator: 'User',
+  organization_member: 'Organization',
 }
 
 function matching(db: Db, filter: RepositoryFilter) {

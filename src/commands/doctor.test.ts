@@ -84,6 +84,14 @@ describe('the command', () => {
     assert.deepEqual([broken, warnings > 0, code], [0, true, 0])
   })
 
+  test('to somebody who has seen enough ends as it would have ended', async (t) => {
+    const { data, listen } = await sound(t)
+    const command = 'set -o pipefail; "$@" | true; echo $?'
+    const order = [GODWIT, 'doctor', '--data', data, '--listen', listen, '--git', '/nowhere/git']
+    const { stdout, stderr } = await run('bash', ['-c', command, 'bash', ...order])
+    assert.deepEqual([stdout, stderr], ['1\n', ''])
+  })
+
   test('with few open files', async (t) => {
     const { data, listen } = await sound(t)
     const limited = async (most: number) => {

@@ -1,6 +1,8 @@
 import type { Command } from 'commander'
 import { addCommand, configOf, print, withExamples } from './command-line.ts'
 import type { Finding } from './doctor/finding.ts'
+import { EXIT } from './exit-codes.ts'
+import { paint } from './paint.ts'
 
 export function doctorCommand(program: Command, about: string): void {
   const command = addCommand(program, 'doctor', about)
@@ -27,14 +29,15 @@ export function doctorCommand(program: Command, about: string): void {
           ? JSON.stringify({ broken: faults, warnings, checks: findings }, null, 2)
           : `\n${faults} broken, ${warnings} to look at, ${count('fine')} fine`,
       )
-      if (faults > 0) process.exitCode = 1
+      if (faults > 0) process.exitCode = EXIT.failed
     })
 }
 
-const MARKS = { fine: '✓', warning: '!', broken: '✗' } as const
+const MARKS = { fine: ['green', '✓'], warning: ['yellow', '!'], broken: ['red', '✗'] } as const
 const WIDTH = 'clock of database'.length
 
 function asText({ check, state, found, advice }: Finding): string {
-  const line = `${MARKS[state]} ${check.padEnd(WIDTH)}  ${found}`
+  const [colour, mark] = MARKS[state]
+  const line = `${paint(colour, mark)} ${check.padEnd(WIDTH)}  ${found}`
   return advice === undefined ? line : `${line}\n  ${' '.repeat(WIDTH)}  → ${advice}`
 }

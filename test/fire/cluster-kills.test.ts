@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
+import pg from 'pg'
+import { type Cluster, type Member, startCluster } from '../support/cluster.ts'
+import { manyRepositories, post, untilEnded, verifyArchive } from '../support/cluster-story.ts'
+import { inForm, seed, tried } from '../support/fire.ts'
+import { type GitHost, gitHost } from '../support/git-host.ts'
+import { randomNumbers } from '../support/random-numbers.ts'
+
+const FOR_MS = inForm({ short: 4000, long: 240_000 })
+const LONGEST_LIFE_MS = 3000
+
+test('kill -9 of API processes and workers on one database loses nothing', async (t) => {
+  t.diagnostic(`seed ${seed}`)
+  const host = await gitHost()
+  t.after(host.remove)
+  const names = await manyRepositories(host, 8)
+  const cluster = await startCluster(t, {
+    repositories: host.root,
+    flags: ['--rate-limit', '0', '--log-level', 'warn', '--concurrency', '2'],
+  })
+  const token = await cluster.token('alice')
+  const members = {
+    api: await cluster.api(),
+    worker: await cluster.worker(),
+    otherWorker: await cluster.worker(),
+  }
+  const over = new AbortController()
+  const asking = askAgainAndAgain(
+    { cluster, host, names, token, api: () => members.api },
+    over.signal,
+  )
+  const kills = await killAgainAndAgain(cluster, members)
+  over.abort()
+  const started = await asking
+
+  assert.ok(started.length > 0)
+  for (const id of started)
+    assert.equal(await untilEnded(cluster, members.api, token, id), 'exported', `${id}`)
+  await assertNothingHeld(cluster)
+  for (const id of started) await verifyArchive(t, cluster, members.api, token, id)
+  tried(t, 'kill -9 of one of several processes', kills, 'others go on; taken over')
+})
+
+async function killAgainAndAgain(cluster: Cluster, members: Record<string, Member>) {
+  const random = randomNumbers(seed)
+  const until = performance.now() + FOR_MS
+  let kills = 0
+  for (; performance.now() < until; kills++) {
+    await pause(random() * LONGEST_LIFE_MS)
+    const [name, victim] = Object.entries(members)[Math.floor(random() * 3)]!
+    await victim.kill('SIGKILL')
+    members[name] = await (name === 'api' ? cluster.api() : cluster.worker())
+  }
+  return kills
+}
+
+interface Asking {
+  cluster: Cluster
+  host: GitHost
+  names: string[]
+  token: string
+  api: () => Member
+}
+
+/** The migrations that were acknowledged. An answer that never came promises nothing. */
+async function askAgainAndAgain({ cluster, host, names, token, api }: Asking, over: AbortSignal) {
+  const started: number[] = []
+  for (let round = 1; !over.aborted; round++) {
+    for (const name of names) await host.commit(host.path(name), { b: `${round}` })
+    const body = { repositories: names, lock_repositories: round % 2 === 0 }
+    try {
+      const { id } = await post(cluster, api(), token, '/user/migrations', body)
+      if (typeof id === 'number') started.push(id)
+      if (typeof id === 'number') await untilEnded(cluster, api(), token, id)
+    } catch (error) {
+      if (!(error instanceof TypeError)) throw error
+    }
+    await pause(100)
+  }
+  return started
+}
+
+/** No job waits and no migration hangs; locks are held by what was exported, until it is unlocked, and by nothing else. */
+async function assertNothingHeld({ databaseUrl }: Cluster): Promise<void> {
+  const client = new pg.Client(databaseUrl)
+  await client.connect()
+  const count = async (sql: string) => Number((await client.query(sql)).rows[0].count)
+  try {
+    // Whatever was started without an answer has to end as well.
+    const unfinished = `select count(*) from migrations where state in ('pending', 'exporting')`
+    while ((await count(unfinished)) > 0) await pause(100)
+    const stray = `select count(*) from repository_locks join migrations on migrations.id = migration_id
+      where state <> 'exported' or released_at is not null`
+    assert.equal(await count(stray), 0)
+    assert.equal(await count('select count(*) from godwit_queue.job'), 0)
+  } finally {
+    await client.end()
+  }
+}

@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { type TestContext, test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
+import { refStateOf } from '../support/export-proof.ts'
+import { largePack, mixedRepositories } from '../support/export-sources.ts'
+import { type ExportStory, exportStory, until } from '../support/export-story.ts'
+import { inForm, seed, tried } from '../support/fire.ts'
+import { childrenOf, signal } from '../support/processes.ts'
+import { randomNumbers } from '../support/random-numbers.ts'
+import { assertUnharmed, nothingAcknowledged } from '../support/unharmed.ts'
+
+const TIMES = inForm({ short: 1, long: 6 })
+
+async function mixedStory(t: TestContext, env: Record<string, string> = {}) {
+  let names: string[] = []
+  const story = await exportStory(t, {
+    repositories: async (host) => {
+      names = await mixedRepositories(host, 10)
+    },
+    flags: ['--rate-limit', '0', '--unfinished-migrations', '100'],
+    env,
+  })
+  const states = () =>
+    Object.fromEntries(names.map((name) => [name, refStateOf(story.host.path(name))]))
+  const renew = async (round: number) => {
+    for (const name of names) await story.host.commit(story.host.path(name), { b: `${round}` })
+  }
+  return { ...story, names, states, renew }
+}
+
+test('without file handles requests are shed, nothing is lost, and it recovers', async (t) => {
+  const { names, states, renew, ...story } = await mixedStory(t)
+  const { service } = story
+  const acknowledged = nothingAcknowledged()
+  for (let round = 0; round < TIMES; round++) {
+    await renew(round)
+    const id = await story.start(names, { lock_repositories: true })
+    acknowledged.started.set(id, states())
+    const limit = openFiles(service.pid())
+    setOpenFiles(service.pid(), 40)
+    const crowd = await Promise.all(Array.from({ length: 100 }, () => dial(story)))
+    await pause(1000)
+    for (const socket of crowd) socket.destroy()
+    setOpenFiles(service.pid(), limit)
+    await until('it answers again', () =>
+      story.call('/user/migrations').then(
+        ({ ok }) => ok,
+        () => false,
+      ),
+    )
+    assert.equal((await story.untilEnded(id)).state, 'exported')
+    await unlockAll(story, id, names)
+  }
+  await assertUnharmed(story, acknowledged)
+  tried(t, 'no file handles left', TIMES, 'connections shed, exported once there are some')
+})
+
+test('paused and let go on, again and again, it and its gits: everything is exported', async (t) => {
+  t.diagnostic(`seed ${seed}`)
+  const random = randomNumbers(seed)
+  const { names, states, renew, ...story } = await mixedStory(t)
+  const acknowledged = nothingAcknowledged()
+  let pauses = 0
+  for (let round = 0; round < TIMES; round++) {
+    await renew(round)
+    const id = await story.start(names)
+    acknowledged.started.set(id, states())
+    let isEnded = false
+    const ended = story.untilEnded(id).then(({ state }) => {
+      isEnded = true
+      return state
+    })
+    for (; !isEnded; pauses++) {
+      const pids = [story.service.pid(), ...childrenOf(story.service.pid())]
+      for (const pid of pids) signal(pid, 'SIGSTOP')
+      await pause(random() * 300)
+      for (const pid of pids) signal(pid, 'SIGCONT')
+      await pause(random() * 150)
+    }
+    assert.equal(await ended, 'exported')
+  }
+  await assertUnharmed(story, acknowledged)
+  tried(t, 'paused for a while', pauses, 'goes on where it was')
+})
+
+test('with little memory a large repository is exported all the same', async (t) => {
+  const story = await exportStory(t, {
+    repositories: (host) => largePack(host.path('alice/large'), inForm({ short: 80, long: 400 })),
+    flags: ['--rate-limit', '0'],
+    env: { NODE_OPTIONS: '--max-old-space-size=48' },
+  })
+  const acknowledged = nothingAcknowledged()
+  const id = await story.start(['large'])
+  acknowledged.started.set(id, { 'alice/large': refStateOf(story.host.path('alice/large')) })
+  assert.equal((await story.untilEnded(id)).state, 'exported')
+  await assertUnharmed(story, acknowledged)
+  tried(t, 'heap of 48 MB, repository many times that', 1, 'exported')
+})
+
+test('refused all memory by the system, and killed for it, it loses nothing', async (t) => {
+  const { names, states, ...story } = await mixedStory(t)
+  const acknowledged = nothingAcknowledged()
+  const { service } = story
+  acknowledged.started.set(await story.start(names), states())
+  execFileSync('prlimit', ['--pid', `${service.pid()}`, `--as=${64 * 1024 * 1024}`])
+  // Whether it dies of that by itself depends on what it asks for.
+  await pause(1500)
+  await service.kill('SIGKILL')
+  await service.restart()
+  await assertUnharmed(story, acknowledged)
+  tried(t, 'no more memory from the system', 1, 'exported after a new start')
+})
+
+async function unlockAll({ call }: ExportStory, id: number, names: readonly string[]) {
+  for (const name of names) {
+    const path = `/user/migrations/${id}/repos/${name.split('/')[1]}/lock`
+    assert.equal((await call(path, { method: 'DELETE' })).status, 204)
+  }
+}
+
+async function dial({ service }: ExportStory): Promise<Socket> {
+  const { hostname, port } = new URL(service.url)
+  const socket = connect(Number(port), hostname)
+  socket.on('error', () => {})
+  await once(socket, 'connect').catch(() => {})
+  return socket
+}
+
+function openFiles(pid: number): number {
+  const columns = ['--nofile', '--noheadings', '--output', 'SOFT']
+  return Number(execFileSync('prlimit', ['--pid', `${pid}`, ...columns]))
+}
+
+/** The soft limit alone: it can be raised again. */
+function setOpenFiles(pid: number, limit: number): void {
+  execFileSync('prlimit', ['--pid', `${pid}`, `--nofile=${limit}:`])
+}

@@ -24,6 +24,7 @@ import {
 import { releaseLocks } from '../migrations/lock-store.ts'
 import { settleLock, settleLocksOf, settleReleasedLocks } from '../migrations/locks.ts'
 import {
+  disownSegments,
   findSegment,
   insertSegment,
   lastVerified,
@@ -199,9 +200,11 @@ async function seal(parts: ExportParts, { migrationId }: MigrationJob, run: Run)
     await migrationToExport(parts.db, migrationId),
     run.signal,
   )
-  await run.finish((tx) =>
-    'reason' in sealed ? endAsFailed(parts, tx, migrationId, sealed.reason) : sealed.record(tx),
-  )
+  await run.finish(async (tx) => {
+    if (!('reason' in sealed)) return sealed.record(tx)
+    await disownSegments(tx, sealed.lost ?? [])
+    await endAsFailed(parts, tx, migrationId, sealed.reason)
+  })
   if ('reason' in sealed) await settleReleasedLocks(parts)
 }
 

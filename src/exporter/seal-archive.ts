@@ -11,9 +11,10 @@ import {
   organizationsOf,
 } from '../migrations/export-store.ts'
 import type { Migration } from '../migrations/migration.ts'
-import { insertMetadataSegment } from '../migrations/segment-store.ts'
+import { insertMetadataSegment, type SegmentRecord } from '../migrations/segment-store.ts'
 import { fullNameOf } from '../repositories/facts.ts'
-import { type MetadataWriterParts, writeMetadata } from './write-metadata.ts'
+import { lostSegments } from './lost-segments.ts'
+import { type ArchiveSegments, type MetadataWriterParts, writeMetadata } from './write-metadata.ts'
 
 export interface SealParts extends MetadataWriterParts {
   archiveTtlMs: number
@@ -22,7 +23,7 @@ export interface SealParts extends MetadataWriterParts {
 }
 
 /** Written to the database with the end of the job, or not at all. */
-export type Sealed = { record(tx: Db): Promise<void> } | { reason: string }
+export type Sealed = { record(tx: Db): Promise<void> } | { reason: string; lost?: string[] }
 
 /**
  * All repositories have come to an end: either the migration failed, or the metadata is written and the archive is the
@@ -40,6 +41,8 @@ export async function sealArchive(
 
   const organizations = await organizationsOf(db, migration)
   const archive = await writeMetadata(parts, { migration, repositories, organizations }, signal)
+  const lost = await lostSegments(parts.blobs, archive.repositories, signal)
+  if (lost.length > 0) return endAsLost(parts, archive, repositories, lost)
   const segments = [archive.metadata, ...archive.repositories]
   const plan = planArchive(segments)
   const composed = await composeWhole(parts, plan, signal)
@@ -58,6 +61,22 @@ export async function sealArchive(
       })
     },
   }
+}
+
+async function endAsLost(
+  { blobs }: SealParts,
+  { metadata }: ArchiveSegments,
+  repositories: readonly ExportedRepository[],
+  segments: readonly SegmentRecord[],
+): Promise<Sealed> {
+  await blobs.delete(metadata.key)
+  const lost = segments.map(({ key }) => key)
+  const names = repositories
+    .filter(({ segmentKey }) => segmentKey !== null && lost.includes(segmentKey))
+    .map(
+      ({ facts }) => `${fullNameOf(facts)}: its exported bytes are gone; a retry exports it anew`,
+    )
+  return { reason: names.join('\n'), lost }
 }
 
 /** Where the store can, the archive also becomes one object that clients fetch from the store itself. */

@@ -88,6 +88,14 @@ export async function insertMetadataSegment(
     .execute()
 }
 
+/** Nobody finds them again; the sweep takes them when no archive names them any more. */
+export async function disownSegments(tx: Db, keys: readonly string[]): Promise<void> {
+  for (const key of keys) {
+    const fingerprint = `lost ${key}`
+    await tx.updateTable('segments').set({ fingerprint }).where('key', '=', key).execute()
+  }
+}
+
 /** Keeps the sweep away from it; false when the sweep was quicker. */
 export async function nameSegment(tx: Db, key: string, now: number): Promise<boolean> {
   const { numUpdatedRows } = await tx

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { readFile } from 'node:fs/promises'
+import { readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { archiveLinks } from '../../src/http/archive-link.ts'
@@ -179,4 +180,31 @@ test('segments that nobody names any more are swept, and one in use never', asyn
   await until('its bytes are gone', () => blobsOf(service).length === 2)
   assertNothingLeftOver(service)
   assertCarried(await unpacked(one.id), { 'alice/site': refStateOf(host.path('alice/site')) })
+})
+
+test('bytes that are gone from the store, as after a restore, are found out and exported anew', async (t) => {
+  const { call, migrate, service, host, unpacked } = await twoRepositories(t)
+  await migrate(['site', 'blog'])
+  const [gone] = rowsOf<{ key: string; name: string }>(
+    service,
+    `select segments.key, repositories.name from segments
+      join repositories on repositories.id = repository_id`,
+  )
+  const { key, name } = gone!
+  await rm(join(service.data, 'blobs', key.slice(0, 2), key))
+
+  const second = await migrate(['site', 'blog'])
+  assert.equal(second.state, 'failed')
+  const progress = await call(`/user/migrations/${second.id}/progress`)
+  assert.equal(
+    ((await progress.json()) as { reason: string }).reason,
+    `alice/${name}: its exported bytes are gone; a retry exports it anew`,
+  )
+  const third = await migrate(['site', 'blog'])
+  assert.equal(third.state, 'exported')
+  const states = ['site', 'blog'].map((each) => [
+    `alice/${each}`,
+    refStateOf(host.path(`alice/${each}`)),
+  ])
+  assertCarried(await unpacked(third.id), Object.fromEntries(states))
 })

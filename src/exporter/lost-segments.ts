@@ -1,0 +1,34 @@
+import { BlobMissing, type BlobStore } from '../blobs/blob-store.ts'
+import type { SegmentRecord } from '../migrations/segment-store.ts'
+
+const ASKED_AT_ONCE = 16
+
+/**
+ * Those whose bytes the store does not have whole. Rows and bytes part where one of them was restored from a backup, and
+ * an archive of what is gone could never be read.
+ */
+export async function lostSegments(
+  blobs: BlobStore,
+  segments: readonly SegmentRecord[],
+  signal: AbortSignal,
+): Promise<SegmentRecord[]> {
+  const lost: SegmentRecord[] = []
+  const waiting = segments.values()
+  async function lane(): Promise<void> {
+    for (const segment of waiting) {
+      signal.throwIfAborted()
+      if ((await sizeIn(blobs, segment.key)) !== segment.length) lost.push(segment)
+    }
+  }
+  await Promise.all(Array.from({ length: ASKED_AT_ONCE }, lane))
+  return lost
+}
+
+async function sizeIn(blobs: BlobStore, key: string): Promise<number | undefined> {
+  try {
+    return await blobs.size(key)
+  } catch (error) {
+    if (error instanceof BlobMissing) return undefined
+    throw error
+  }
+}

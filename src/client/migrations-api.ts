@@ -3,7 +3,7 @@ import { paginateRest } from '@octokit/plugin-paginate-rest'
 import { explained, type Request } from './explain-refusal.ts'
 import { requestSender } from './send-request.ts'
 import type { Manners, Server } from './server.ts'
-import { ServerRefused } from './troubles.ts'
+import { ServerFailed, ServerRefused } from './troubles.ts'
 import type { ForecastJson, MigrationJson, RepositoryJson, StartJson } from './wire.ts'
 
 const MOST_PER_PAGE = 100
@@ -127,7 +127,8 @@ export function migrationsApi(server: Server, manners: Manners) {
       attempt(archiveOf(url, id), async () => {
         const route = 'GET /user/migrations/{migration_id}/archive'
         const request = { redirect: 'manual' as const, parseSuccessResponseBody: false }
-        const { headers, status } = await octokit.request(route, { ...one(id), request })
+        const { headers, status, data } = await octokit.request(route, { ...one(id), request })
+        await (data as unknown as ReadableStream | null)?.cancel()
         if (headers.location === undefined || status < 300)
           throw new ServerRefused(status, `${url} names no place to download the archive from`)
         return new URL(headers.location, url)
@@ -169,6 +170,9 @@ export function migrationsApi(server: Server, manners: Manners) {
       const isStream = answer.headers.get('content-type')?.startsWith('text/event-stream')
       if (answer.ok && isStream && answer.body) return answer
       await answer.body?.cancel()
+      // A proxy before a server that starts again: no word on whether it has events.
+      if ([502, 503, 504].includes(answer.status))
+        throw new ServerFailed(`${url} answers ${answer.status}`)
       return undefined
     },
   }

@@ -45,7 +45,7 @@ export function downloadCommand(migration: Command): void {
         options.output === STANDARD_OUTPUT
           ? toStandardOutput(talk, id, options)
           : toFile(talk, id, options.output ?? `migration-${id}.tar.gz`, options),
-      'stopped; the same command goes on from here',
+      'stopped; what came of a file is kept, and the same command goes on from there',
     ),
   )
 }
@@ -81,8 +81,8 @@ async function toFile(
 }
 
 const PROOF_IN_WORDS: Record<Proof, string> = {
-  digests: 'each repository by its digest as it was exported',
-  gzip: 'whole by the checksum of gzip',
+  digests: 'every repository checked against its digest',
+  gzip: "checked by gzip's checksum",
 }
 
 async function proven(file: string, signal: AbortSignal): Promise<Proof> {

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import type { MigrationJson } from '../client/wire.ts'
-import { addClientCommand, migrationId, talking, tell } from './client-command.ts'
+import { addClientCommand, migrationId, printJson, talking, tell } from './client-command.ts'
 import { Misuse, print, withExamples } from './command-line.ts'
 import { downloadCommand } from './migration-download.ts'
 import { describeMigration, migrationRows, repositoryRows } from './migration-in-words.ts'
@@ -84,9 +84,11 @@ function unlockCommand(migration: Command): void {
     talking(async (talk, _options, id: number, asked: string[]) => {
       const covered = (await talk.api.repositories(id)).map(({ full_name }) => full_name)
       const unlocked = asked.map((name) => lockName(covered, id, name))
-      for (const { onWire } of unlocked) await talk.api.unlock(id, onWire)
-      const names = unlocked.map(({ fullName }) => fullName)
-      tell(talk, { id, unlocked: names }, names.map((name) => `unlocked: ${name}`).join('\n'))
+      for (const { fullName, onWire } of unlocked) {
+        await talk.api.unlock(id, onWire)
+        if (!talk.isJson) print(`unlocked: ${fullName}`)
+      }
+      if (talk.isJson) printJson({ id, unlocked: unlocked.map(({ fullName }) => fullName) })
     }),
   )
 }

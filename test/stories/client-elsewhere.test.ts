@@ -1,14 +1,16 @@
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
+import { execFile, execFileSync } from 'node:child_process'
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { promisify } from 'node:util'
 import { clientDesk } from '../support/client-desk.ts'
 import { freePort } from '../support/free-port.ts'
 import { temporaryDirectory } from '../support/odd-repositories.ts'
 import { type Answer, json, otherServer } from '../support/other-server.ts'
 
+const GODWIT = new URL('../../bin/godwit', import.meta.url).pathname
 const TOKEN = 'ghp_C4n4ryOfAnotherMine0123456789'
 const PREVIEW = 'application/vnd.github.wyandotte-preview+json'
 
@@ -81,7 +83,7 @@ test('on a server that has nothing of our own, everything is done by what the AP
   assert.ok(polls.some(({ headers }) => headers['if-none-match'] === 'W/"exporting"'))
 
   const { out, err } = await migration(0, 'download', '79')
-  assert.match(out, /whole by the checksum of gzip$/)
+  assert.match(out, /, checked by gzip's checksum$/)
   assert.ok(!`${out}${err}`.includes('secret='))
   assert.deepEqual(await readFile(join(folder, 'migration-79.tar.gz')), archive)
   assert.deepEqual(
@@ -212,6 +214,16 @@ test('a start whose answer gets lost says that it may have happened', async (t) 
   assert.match(err, /it may have been started all the same: `godwit migration list` tells/)
   assert.match(err, /^godwit: the connection to .* broke: /m)
   assert.equal(server.heard.length, 1, 'it was sent again')
+})
+
+test('who reads only the first lines of a list is no failure', async (t) => {
+  const many = Array.from({ length: 20_000 }, (_, id) => ({ ...migrationJson('failed'), id }))
+  const server = await otherServer(t, (_request, response) => json(response, 200, many))
+  const { folder, env } = await clientDesk(t, { url: server.url, token: TOKEN })
+  const line = `set -o pipefail; ${GODWIT} migration list | head -n 2`
+  const { stdout, stderr } = await promisify(execFile)('bash', ['-c', line], { cwd: folder, env })
+  assert.match(stdout, /^ID .*\n0 +failed/)
+  assert.equal(stderr, '')
 })
 
 test('a token among the arguments is taken, with a warning', async (t) => {

@@ -30,6 +30,8 @@ interface Running {
 /** A desk of one's own to run commands at: a folder, and a place for temporary files that tells what was left there. */
 export interface Desk {
   folder: string
+  /** What its commands are run with. */
+  env: NodeJS.ProcessEnv
   godwit(args: readonly string[], input?: Buffer): Promise<Ended>
   start(args: readonly string[], input?: Buffer): Running
   /** Whatever commands have left behind: temporary files, and hidden ones in the folder. */
@@ -43,10 +45,11 @@ export async function desk(
   const base = temporaryDirectory(t)
   const [folder, temporary] = [join(base, 'folder'), join(base, 'temporary')]
   for (const each of [folder, temporary]) await mkdir(each)
-  const start: Desk['start'] = (args, input) =>
-    run(args, folder, { ...process.env, ...env, TMPDIR: temporary }, input)
+  const environment = { ...process.env, ...env, TMPDIR: temporary }
+  const start: Desk['start'] = (args, input) => run(args, folder, environment, input)
   return {
     folder,
+    env: environment,
     start,
     godwit: (args, input) => start(args, input).ended,
     async leftovers() {

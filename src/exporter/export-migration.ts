@@ -15,14 +15,11 @@ import {
   exportedRepositories,
   migrationToExport,
   moveMigration,
-  noteOutcome,
-  noteProgress,
-  noteReused,
-  type Outcome,
   repositoryToExport,
 } from '../migrations/export-store.ts'
 import { releaseLocks } from '../migrations/lock-store.ts'
 import { settleLock, settleLocksOf, settleReleasedLocks } from '../migrations/locks.ts'
+import { noteOutcome, noteProgress, noteReused, type Outcome } from '../migrations/outcome-store.ts'
 import {
   disownSegments,
   findSegment,

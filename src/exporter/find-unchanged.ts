@@ -1,5 +1,6 @@
 import type { Db } from '../db/connect.ts'
-import type { Carried, ExportedRepository } from '../migrations/export-store.ts'
+import type { ExportedRepository } from '../migrations/export-store.ts'
+import type { Carried } from '../migrations/outcome-store.ts'
 import { exportedBefore, findSegment } from '../migrations/segment-store.ts'
 import type { SegmentMaker } from './segment-maker.ts'
 

@@ -2,7 +2,7 @@ import type { Viewer } from '../accounts/account.ts'
 import type { Db } from '../db/connect.ts'
 import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
 import { type Source, Unreadable } from '../sources/source.ts'
-import { recentRate } from './export-store.ts'
+import { recentRate } from './outcome-store.ts'
 import { findSegment } from './segment-store.ts'
 import { type StartParts, type StartRequest, snapshotOf } from './start-migration.ts'
 

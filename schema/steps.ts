@@ -12,6 +12,7 @@ import { summaries } from './0011-summaries.ts'
 import { serviceState } from './0012-service-state.ts'
 import { storedSegments } from './0013-stored-segments.ts'
 import { passingCounts } from './0014-passing-counts.ts'
+import { migrationCounts } from './0015-migration-counts.ts'
 
 export type Engine = 'sqlite' | 'postgres'
 
@@ -36,4 +37,5 @@ export const steps: readonly SchemaStep[] = [
   serviceState,
   storedSegments,
   passingCounts,
+  migrationCounts,
 ]

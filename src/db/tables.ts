@@ -32,6 +32,8 @@ export interface AccountsTable {
   type: string
   site_admin: number
   created_at: number
+  /** How many migrations it has ever started. */
+  migration_count: Generated<number>
 }
 
 interface TokensTable {

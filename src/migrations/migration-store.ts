@@ -51,6 +51,11 @@ export async function insertMigration(tx: Db, migration: NewMigration): Promise<
     })
     .returningAll()
     .executeTakeFirstOrThrow()
+  await tx
+    .updateTable('accounts')
+    .set((account) => ({ migration_count: account('migration_count', '+', 1) }))
+    .where('id', '=', owner.id)
+    .execute()
   const rows = repositories.map((facts, position) => ({
     migration_id: row.id,
     position,
@@ -111,12 +116,12 @@ export async function listMigrations(
 }
 
 export async function countMigrations(db: Db, { account }: Viewer): Promise<number> {
-  const { total } = await db
-    .selectFrom('migrations')
-    .select((of) => of.fn.countAll<number>().as('total'))
-    .where('owner_id', '=', account.id)
+  const { migration_count } = await db
+    .selectFrom('accounts')
+    .select('migration_count')
+    .where('id', '=', account.id)
     .executeTakeFirstOrThrow()
-  return total
+  return migration_count
 }
 
 export async function countUnfinished(db: Db, account: Account): Promise<number> {

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { makeSegments } from './engine.ts'
-import { seconds, shell } from './measure.ts'
+import { has, seconds, shell } from './measure.ts'
 import { startService } from './service.ts'
 
 export interface Corpus {
@@ -13,7 +13,9 @@ export interface Corpus {
 /** Figures by row of the table: seconds, or MB where the row says so. */
 export type Figures = Record<string, number>
 
-export interface Contestant {
+interface Contestant {
+  /** Absent ones are named in the results, and not run. */
+  isThere: boolean
   /** What a reader would type to do the same. */
   command: string
   /** Works in `out`, which is empty and goes away afterwards. */
@@ -26,6 +28,8 @@ export const ROWS = {
   bundle: 'git bundle create --all',
   copy: 'cp -r',
   syncedCopy: 'cp -r, sync',
+  restic: 'restic backup',
+  resticAgain: 'restic backup, again and unchanged',
   first: 'Godwit, verified',
   second: 'Godwit, again and unchanged',
   engine: 'Godwit, without verification',
@@ -38,11 +42,28 @@ const EACH = 'cd "$1"; for repository in */*.git; do'
 function peer(row: string, script: string): Contestant {
   return {
     command: script,
+    isThere: true,
     run: async ({ root }, out) => ({ [row]: await seconds(() => shell(script, root, out)) }),
   }
 }
 
+const BACKUP =
+  'export RESTIC_PASSWORD=bench RESTIC_REPOSITORY="$2/restic" RESTIC_CACHE_DIR="$2/cache"; cd "$1"; restic backup --quiet .'
+
+const restic: Contestant = {
+  command: `restic init; ${BACKUP}; twice`,
+  isThere: await has('restic'),
+  async run({ root }, out) {
+    await shell(BACKUP.replace(/restic backup.*/, 'restic init --quiet'), root, out)
+    return {
+      [ROWS.restic]: await seconds(() => shell(BACKUP, root, out)),
+      [ROWS.resticAgain]: await seconds(() => shell(BACKUP, root, out)),
+    }
+  },
+}
+
 const service: Contestant = {
+  isThere: true,
   command: 'bin/godwit serve; from POST /user/migrations until the state is "exported", twice',
   async run({ root, owner, repositories }, out) {
     const godwit = await startService({ repositories: root, data: join(out, 'data'), login: owner })
@@ -61,6 +82,7 @@ const service: Contestant = {
 }
 
 const engine: Contestant = {
+  isThere: true,
   command:
     'the segment threads alone: snapshots, segments and their digests, all durable; nothing of git is checked',
   async run({ root, owner, repositories }, out) {
@@ -87,6 +109,7 @@ export const CONTESTANTS: Contestant[] = [
     ROWS.digest,
     'find "$1" -type f -print0 | xargs -0 -n 1 -P "$(nproc)" openssl dgst -sha256 >/dev/null',
   ),
+  restic,
   service,
   engine,
 ]

@@ -1,62 +1,94 @@
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
-import { parseArgs } from 'node:util'
-import { CONTESTANTS, type Corpus, type Figures } from './contestants.ts'
-import { CORPORA, type CorpusName, makeCorpus } from './corpus.ts'
-import { shell } from './measure.ts'
-import { report } from './report.ts'
-
-const { values } = parseArgs({
-  options: {
-    corpus: { type: 'string' },
-    shape: { type: 'string', default: 'projects' },
-    rounds: { type: 'string', default: '3' },
-  },
-})
-
-const rounds = Number(values.rounds)
-const { shape } = values
-if (!(rounds >= 1)) throw new Error('--rounds must be a number from 1 on')
-if (!isShape(shape)) throw new Error(`--shape must be one of ${Object.keys(CORPORA).join(', ')}`)
-
-const corpus = await corpusIn(values.corpus ?? (await makeCorpus(shape)))
-const figures = await measureAll(corpus, rounds)
-const text = await report(corpus, figures, { rounds, args: process.argv.slice(2) })
-const results = shape === 'projects' ? 'results.md' : `results-${shape}.md`
-await writeFile(new URL(results, import.meta.url), text)
-console.log(text)
-
-function isShape(name: string): name is CorpusName {
-  return name in CORPORA
-}
-
-async function corpusIn(dir: string): Promise<Corpus> {
-  const root = resolve(dir)
-  const [owner, ...others] = await readdir(root)
-  // A migration is of one account, and the peers are to do the same work.
-  if (!owner || others.length > 0) throw new Error(`${root} must hold the directory of one owner`)
-  const names = (await readdir(join(root, owner))).filter((name) => name.endsWith('.git'))
-  return { root, owner, repositories: names.map((name) => name.slice(0, -'.git'.length)) }
-}
+import { join } from 'node:path'
+import { CONTESTANTS, type Corpus, type Figures, ROWS } from './contestants.ts'
+import { inTurns, median, shell, spread } from './measure.ts'
+import { barPlot } from './plot.ts'
+import { atLeast, atMost, round, type Section } from './section.ts'
 
 /** Side by side: everyone once a round, in turns from either end, all with the corpus in the page cache. */
-async function measureAll(corpus: Corpus, rounds: number): Promise<Figures[]> {
+export async function benchExports(
+  corpus: Corpus,
+  { rounds }: { rounds: number },
+): Promise<Section> {
+  const bytes = Number(await shell('du -sb "$1" | cut -f1', corpus.root))
   await shell('find "$1" -type f -exec cat {} + >/dev/null', corpus.root)
-  const all: Figures[] = []
-  for (let round = 1; round <= rounds; round += 1) {
-    const figures: Figures = {}
-    for (const { run } of round % 2 === 1 ? CONTESTANTS : CONTESTANTS.toReversed()) {
-      const out = await mkdtemp(join(tmpdir(), 'godwit-bench-'))
-      try {
-        await shell('sync')
-        Object.assign(figures, await run(corpus, out))
-      } finally {
-        await rm(out, { recursive: true, force: true })
-      }
+  const figures = new Map<string, number[]>()
+  const contestants = CONTESTANTS.filter(({ isThere }) => isThere)
+  await inTurns(rounds, contestants, async ({ run }) => {
+    const out = await mkdtemp(join(tmpdir(), 'godwit-bench-'))
+    try {
+      await shell('sync')
+      note(figures, await run(corpus, out))
+    } finally {
+      await rm(out, { recursive: true, force: true })
     }
-    console.error(`round ${round}`, figures)
-    all.push(figures)
+  })
+  return report(corpus, bytes, figures, rounds)
+}
+
+function note(figures: Map<string, number[]>, measured: Figures): void {
+  for (const [name, value] of Object.entries(measured)) {
+    figures.set(name, [...(figures.get(name) ?? []), value])
+    console.error(`${name}: ${round(value)}`)
   }
-  return all
+}
+
+function report(
+  corpus: Corpus,
+  bytes: number,
+  figures: Map<string, number[]>,
+  rounds: number,
+): Section {
+  const of = (name: string) => median(figures.get(name)!)
+  const timed = Object.values(ROWS).filter((name) => name !== ROWS.memory && figures.has(name))
+  return {
+    title: 'Exports',
+    notes: [
+      `${corpus.repositories.length} repositories, ${(bytes / 1e6).toFixed(0)} MB, all in the page cache`,
+      `medians of ${rounds} rounds, everyone once a round, the order reversed every other round`,
+      '`$1` is the corpus, `$2` an empty directory:',
+      ...CONTESTANTS.map(({ command, isThere }) =>
+        isThere ? `\`${command}\`` : `not installed here: \`${command}\``,
+      ),
+    ],
+    tables: [
+      {
+        head: ['', 'seconds', 'least – most', 'MB/s', "Godwit's time"],
+        rows: timed.map((name) => [
+          name,
+          of(name).toFixed(2),
+          spread(figures.get(name)!, (value) => value.toFixed(2)),
+          (bytes / 1e6 / of(name)).toFixed(0),
+          `${round(of(name) / of(ROWS.first))} ×`,
+        ]),
+      },
+    ],
+    targets: [
+      atLeast('faster than a mirror and tar czf', of(ROWS.mirror) / of(ROWS.first), 8),
+      atMost('time of cp -r, without verification', of(ROWS.engine) / of(ROWS.copy), 2),
+      atLeast('faster when nothing has changed', of(ROWS.first) / of(ROWS.second), 50),
+      atMost('most memory of an export', of(ROWS.memory), 200, 'MB'),
+    ],
+    plots: [
+      {
+        file: 'exports.svg',
+        alt: 'Seconds to export the same repositories: Godwit and its peers',
+        svg: barPlot({
+          title: `Exporting ${(bytes / 1e6).toFixed(0)} MB in ${corpus.repositories.length} repositories: seconds`,
+          unit: 's',
+          groups: [
+            {
+              name: '',
+              bars: timed.map((name) => ({
+                name,
+                value: of(name),
+                series: name.startsWith('Godwit') ? 0 : 1,
+              })),
+            },
+          ],
+        }),
+      },
+    ],
+  }
 }

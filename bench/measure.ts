@@ -1,4 +1,7 @@
 import { execFile } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { promisify } from 'node:util'
 
 const execute = promisify(execFile)
@@ -24,3 +27,35 @@ export function median(values: readonly number[]): number {
   const middle = Math.floor(sorted.length / 2)
   return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2
 }
+
+/** Whether a program is there to be run. */
+export async function has(program: string): Promise<boolean> {
+  return shell('command -v "$1"', program).then(
+    () => true,
+    () => false,
+  )
+}
+
+/** Everything in `work` once a round, from either end in turns, so that nobody always comes first. */
+export async function inTurns<T>(
+  rounds: number,
+  work: readonly T[],
+  act: (item: T, round: number) => Promise<void>,
+): Promise<void> {
+  for (let round = 1; round <= rounds; round += 1) {
+    for (const item of round % 2 === 1 ? work : work.toReversed()) await act(item, round)
+  }
+}
+
+/** An empty directory for as long as `act` runs. */
+export async function inEmptyDirectory<T>(act: (dir: string) => Promise<T>): Promise<T> {
+  const dir = await mkdtemp(join(tmpdir(), 'godwit-bench-'))
+  try {
+    return await act(dir)
+  } finally {
+    await rm(dir, { recursive: true, force: true })
+  }
+}
+
+export const spread = (values: readonly number[], show: (value: number) => string): string =>
+  `${show(Math.min(...values))} – ${show(Math.max(...values))}`

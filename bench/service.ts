@@ -1,11 +1,9 @@
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { mkdir, readFile } from 'node:fs/promises'
-import { join } from 'node:path'
-import { createInterface } from 'node:readline'
+import { type StdioOptions, spawn } from 'node:child_process'
+import { type FileHandle, mkdir } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { freePort } from '../test/support/free-port.ts'
 import { run } from './measure.ts'
+import { addressOf, memoryOf, stop } from './process.ts'
 
 const GODWIT = new URL('../bin/godwit', import.meta.url).pathname
 
@@ -13,6 +11,7 @@ const GODWIT = new URL('../bin/godwit', import.meta.url).pathname
 export interface RunningService {
   url: string
   token: string
+  pid: number
   /** Starts a migration and resolves to its id. */
   start(repositories: readonly string[]): Promise<number>
   /** Resolves when the migration has ended well. */
@@ -22,15 +21,28 @@ export interface RunningService {
   stop(): Promise<void>
 }
 
+export interface ServiceOptions {
+  repositories: string
+  data: string
+  login: string
+  /** What to put before the command, such as the core it is bound to. */
+  under?: readonly string[]
+  /** Where its log goes; only errors are told, on standard error, where there is none. */
+  log?: FileHandle
+}
+
 export async function startService(
-  { repositories, data, login }: { repositories: string; data: string; login: string },
+  { repositories, data, login, under = [], log }: ServiceOptions,
   ...flags: string[]
 ): Promise<RunningService> {
   await mkdir(data, { recursive: true })
   const settings = ['--data', data, '--repositories', repositories]
   const listen = `127.0.0.1:${await freePort()}`
-  const args = ['serve', ...settings, '--listen', listen, '--log-level', 'error', ...flags]
-  const child = spawn(GODWIT, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+  const level = log ? 'info' : 'error'
+  const args = ['serve', ...settings, '--listen', listen, '--log-level', level, ...flags]
+  const [program, ...before] = [...under, GODWIT]
+  const stdio: StdioOptions = ['ignore', 'pipe', log?.fd ?? 'inherit']
+  const child = spawn(program!, [...before, ...args], { stdio })
   const url = await addressOf(child)
   await until(async () => (await fetch(`${url}/readyz`)).ok)
   const token = await run(GODWIT, ['token', 'add', login, ...settings])
@@ -56,30 +68,15 @@ export async function startService(
   return {
     url,
     token,
+    pid: child.pid!,
     start,
     untilExported: (id) => until(() => isExported(id)),
-    peakMemory: async () => peakOf(child.pid!),
-    async stop() {
-      child.kill('SIGTERM')
-      await once(child, 'exit')
-    },
+    peakMemory: () => memoryOf(child.pid!, 'VmHWM'),
+    stop: () => stop(child),
   }
-}
-
-async function addressOf(child: ChildProcess): Promise<string> {
-  for await (const line of createInterface(child.stdout!)) {
-    const address = /listening at (http:\S+)/.exec(line)?.[1]
-    if (address) return address
-  }
-  throw new Error('the service did not start')
 }
 
 /** Asked often enough to be exact, and seldom enough to cost nothing. */
 async function until(holds: () => Promise<boolean>): Promise<void> {
   while (!(await holds())) await sleep(5)
-}
-
-async function peakOf(pid: number): Promise<number> {
-  const status = await readFile(join('/proc', String(pid), 'status'), 'utf8')
-  return (Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)![1]) * 1024) / 1e6
 }

@@ -1,0 +1,62 @@
+import { sql } from 'kysely'
+import { connect, type Db } from '../src/db/connect.ts'
+import { type Seeded, seedDatabase } from './seed.ts'
+
+/** So many of the ids, evenly over all of them, are whole and can be read. */
+const READABLE = 300
+
+export interface Filled extends Seeded {
+  readable: number[]
+}
+
+/**
+ * A database with very many ended migrations of one account. They are copies of one, made by the engine itself; only those
+ * that will be read have the facts of their repository, so that it takes seconds and not minutes.
+ */
+export async function fillDatabase(data: string, count: number): Promise<Filled> {
+  const seeded = await seedDatabase(data, [1])
+  const [template] = seeded.migrations.values()
+  const { db, close } = await connect({ dataDirectory: data, databaseUrl: undefined })
+  try {
+    const readable = await db
+      .transaction()
+      .execute((tx) => copyMigrations(tx, template!, count - seeded.migrations.size))
+    return { ...seeded, readable }
+  } finally {
+    await close()
+  }
+}
+
+async function copyMigrations(tx: Db, template: number, copies: number): Promise<number[]> {
+  const [first, last] = [template + 1, template + copies]
+  const numbers = sql`recursive numbers (n) as (
+    select ${first} union all select n + 1 from numbers where n < ${last})`
+  await sql`
+    with ${numbers}
+    insert into migrations (id, guid, ${await othersOf(tx, 'migrations', ['id', 'guid'])})
+    select n, lower(hex(randomblob(16))), ${await othersOf(tx, 'migrations', ['id', 'guid'])}
+    from numbers, migrations where id = ${template}`.execute(tx)
+  const others = await othersOf(tx, 'migration_repositories', ['migration_id', 'facts'])
+  await sql`
+    with ${numbers}
+    insert into migration_repositories (migration_id, facts, ${others})
+    select n, '{}', ${others} from numbers, migration_repositories
+    where migration_id = ${template}`.execute(tx)
+  const step = Math.max(1, Math.floor(copies / READABLE))
+  // The newest page is read as a list, and the others one by one.
+  await sql`
+    update migration_repositories set facts =
+      (select facts from migration_repositories where migration_id = ${template})
+    where migration_id > ${last - 100} or (migration_id - ${first}) % ${step} = 0`.execute(tx)
+  await sql`update accounts set migration_count = migration_count + ${copies}`.execute(tx)
+  const most = Math.min(READABLE, copies)
+  return Array.from({ length: most }, (_, at) => first + at * step)
+}
+
+async function othersOf(tx: Db, table: string, own: readonly string[]) {
+  const { rows } = await sql<{
+    name: string
+  }>`select name from pragma_table_info(${table})`.execute(tx)
+  const names = rows.map(({ name }) => name).filter((name) => !own.includes(name))
+  return sql.join(names.map((name) => sql.ref(name)))
+}

@@ -1,0 +1,266 @@
+import { copyFileSync, linkSync, mkdirSync, readdirSync } from 'node:fs'
+import { mkdir } from 'node:fs/promises'
+import { Agent, get } from 'node:http'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { PREVIEW } from '../test/support/service.ts'
+import { makeCorpus, OWNER } from './corpus.ts'
+import { fillDatabase } from './growth-seed.ts'
+import { inEmptyDirectory, inTurns, median, run, seconds } from './measure.ts'
+import { type Lines, linePlot } from './plot.ts'
+import { atMost, round, type Section, type Target } from './section.ts'
+import { seedDatabase } from './seed.ts'
+import { type RunningService, startService } from './service.ts'
+
+const GODWIT = new URL('../bin/godwit', import.meta.url).pathname
+const MIGRATIONS = [100, 10_000, 1_000_000]
+const REPOSITORIES = [10, 100, 1000, 10_000]
+const TREES = [100, 1000, 10_000]
+const READS_A_ROUND = 60
+const STARTS_A_ROUND = 5
+const MOST_GROWTH = 1.5
+/** What a repository may cost among the most of them, against what it costs among a tenth: a straight line, and some noise. */
+const STRAIGHT = 1.3
+const UNFINISHED = ['--unfinished-migrations', '10000']
+
+/** Milliseconds by size, for each thing that was done. */
+type Costs = Record<string, Map<number, number[]>>
+
+export async function benchGrowth(options: { rounds: number; most: number }): Promise<Section> {
+  const { rounds, most } = options
+  return inEmptyDirectory(async (place) => {
+    const trees: Tree[] = []
+    for (const size of TREES.filter((size) => size <= most)) {
+      const root = join(place, `tree-${size}`)
+      await makeTree(root, size)
+      trees.push({ size, root, data: join(place, `data-${size}`) })
+    }
+    const byMigrations = await costsByMigrations(place, trees[0]!.root, rounds)
+    const bySync = await costsOfSync(trees)
+    const byRepositories = {
+      ...(await costsByRepositories(place, rounds)),
+      start: await costsOfStarts(trees, rounds),
+    }
+    return report(byMigrations, byRepositories, bySync, rounds)
+  })
+}
+
+interface Tree {
+  size: number
+  root: string
+  /** Where its catalogue is. */
+  data: string
+}
+
+/** Copies of one small repository that share the bytes of its packs, and nothing that tells of a change. */
+async function makeTree(root: string, size: number): Promise<void> {
+  const one = join(await makeCorpus('small'), OWNER, 'small-1.git')
+  for (let index = 0; index < size; index += 1) copy(one, join(root, OWNER, `copy-${index}.git`))
+}
+
+function copy(from: string, to: string): void {
+  mkdirSync(to, { recursive: true })
+  for (const entry of readdirSync(from, { withFileTypes: true })) {
+    const [source, target] = [join(from, entry.name), join(to, entry.name)]
+    if (entry.isDirectory()) copy(source, target)
+    else if (entry.name.startsWith('pack-')) linkSync(source, target)
+    else copyFileSync(source, target)
+  }
+}
+
+const names = (size: number) => Array.from({ length: size }, (_, index) => `copy-${index}`)
+
+async function costsByMigrations(place: string, repositories: string, rounds: number) {
+  const costs: Costs = { 'status of one': new Map(), 'list of 30': new Map(), start: new Map() }
+  const servers: { size: number; godwit: RunningService; readable: number[]; token: string }[] = []
+  try {
+    for (const size of MIGRATIONS) {
+      const data = join(place, `filled-${size}`)
+      const { readable, token } = await fillDatabase(data, size)
+      const godwit = await startService({ repositories, data, login: OWNER }, ...UNFINISHED)
+      servers.push({ size, godwit, readable, token })
+    }
+    await inTurns(rounds, servers, async ({ size, godwit, readable, token }, round) => {
+      const paths = readable.map((id) => `${godwit.url}/user/migrations/${id}`)
+      for (let read = 0; read < READS_A_ROUND; read += 1) {
+        // Never the same twice: what is kept from an earlier read would say nothing of the database.
+        const path = paths[(read + round * READS_A_ROUND) % paths.length]!
+        note(costs['status of one']!, size, await msToRead(path, token))
+        const page = `${godwit.url}/user/migrations?per_page=30`
+        note(costs['list of 30']!, size, await msToRead(page, token))
+      }
+      for (let start = 0; start < STARTS_A_ROUND; start += 1) {
+        let id = 0
+        const ms = 1000 * (await seconds(async () => (id = await godwit.start(['copy-0']))))
+        note(costs.start!, size, ms)
+        await godwit.untilExported(id)
+      }
+    })
+  } finally {
+    for (const { godwit } of servers) await godwit.stop()
+  }
+  return costs
+}
+
+async function costsByRepositories(place: string, rounds: number): Promise<Costs> {
+  const costs: Costs = { status: new Map(), 'list of 30': new Map() }
+  await mkdir(join(place, 'none'))
+  for (let round = 0; round < rounds; round += 1) {
+    // A server that has rendered nothing yet, and a database of its own.
+    const data = join(place, `sizes-${round}`)
+    const { token, migrations } = await seedDatabase(data, REPOSITORIES)
+    const godwit = await startService({ repositories: join(place, 'none'), data, login: OWNER })
+    try {
+      await msToRead(`${godwit.url}/user/migrations/1/repositories?per_page=1`, token)
+      for (const [size, id] of migrations) {
+        const url = `${godwit.url}/user/migrations/${id}`
+        note(costs.status!, size, await msToRead(url, token))
+        for (let page = 1; page * 10 <= Math.min(size, 50); page += 1)
+          note(
+            costs['list of 30']!,
+            size,
+            await msToRead(`${url}/repositories?page=${page}`, token),
+          )
+      }
+    } finally {
+      await godwit.stop()
+    }
+  }
+  return costs
+}
+
+/** Of everything there is; on a catalogue that was synced before. */
+async function costsOfStarts(trees: readonly Tree[], rounds: number) {
+  const costs = new Map<number, number[]>()
+  for (const { size, root, data } of trees) {
+    const godwit = await startService({ repositories: root, data, login: OWNER }, ...UNFINISHED)
+    try {
+      for (let round = 0; round < rounds; round += 1) {
+        let id = 0
+        note(
+          costs,
+          size,
+          1000 * (await seconds(async () => (id = await godwit.start(names(size))))),
+        )
+        await cancel(godwit, id)
+      }
+    } finally {
+      await godwit.stop()
+    }
+  }
+  return costs
+}
+
+async function cancel({ url, token }: RunningService, id: number): Promise<void> {
+  const headers = { accept: PREVIEW, authorization: `bearer ${token}` }
+  await fetch(`${url}/user/migrations/${id}/cancel`, { method: 'POST', headers })
+}
+
+async function costsOfSync(trees: readonly Tree[]): Promise<Costs> {
+  const costs: Costs = { 'first sync': new Map(), 'sync, nothing changed': new Map() }
+  for (const { size, root, data } of trees) {
+    const sync = () => run(GODWIT, ['sync', '--data', data, '--repositories', root])
+    note(costs['first sync']!, size, 1000 * (await seconds(sync)))
+    // What was written a moment ago is read once more: it might be written again within the same tick of the clock.
+    await sleep(3000)
+    await sync()
+    note(costs['sync, nothing changed']!, size, 1000 * (await seconds(sync)))
+  }
+  return costs
+}
+
+function note(costs: Map<number, number[]>, size: number, ms: number): void {
+  costs.set(size, [...(costs.get(size) ?? []), ms])
+}
+
+const agent = new Agent({ keepAlive: true })
+
+/** To the last byte of the answer. */
+function msToRead(url: string, token: string): Promise<number> {
+  const headers = { accept: PREVIEW, authorization: `bearer ${token}`, 'user-agent': 'bench' }
+  return new Promise((resolve, reject) => {
+    const start = performance.now()
+    get(url, { headers, agent }, (answer) => {
+      if (answer.statusCode !== 200) reject(new Error(`${url}: ${answer.statusCode}`))
+      answer.resume().once('end', () => resolve(performance.now() - start))
+    }).once('error', reject)
+  })
+}
+
+function report(
+  byMigrations: Costs,
+  byRepositories: Costs,
+  bySync: Costs,
+  rounds: number,
+): Section {
+  return {
+    title: 'Growth',
+    notes: [
+      `milliseconds until the answer is there; medians of ${rounds} rounds`,
+      'in the database: so many migrations of the one account that asks; statuses are never asked for twice, so nothing is kept of them',
+      'in one migration: so many repositories; a server that has rendered nothing yet',
+      'sync: `godwit sync` of so many repositories on disk, from the start of the command to its end, once',
+    ],
+    tables: [
+      tableOf('migrations in the database', byMigrations),
+      tableOf('repositories in one migration', byRepositories),
+      tableOf('repositories on disk', bySync),
+    ],
+    targets: [
+      ...Object.entries(byMigrations).map(([what, costs]) => flat(what, costs)),
+      ...Object.entries({ ...byRepositories, ...bySync }).map(([what, costs]) =>
+        straight(what, costs),
+      ),
+    ],
+    plots: [
+      plotOf(
+        'growth-migrations.svg',
+        'Cost by migrations in the database',
+        'migrations',
+        byMigrations,
+      ),
+      plotOf(
+        'growth-repositories.svg',
+        'Cost by repositories in one migration',
+        'repositories',
+        byRepositories,
+      ),
+      plotOf('growth-sync.svg', 'Cost of a sync by repositories on disk', 'repositories', bySync),
+    ],
+  }
+}
+
+function tableOf(what: string, costs: Costs) {
+  const sizes = [...new Set(Object.values(costs).flatMap((each) => [...each.keys()]))]
+  const sorted = sizes.sort((a, b) => a - b)
+  return {
+    head: [`${what}, ms`, ...sorted.map((size) => size.toLocaleString('en')), 'last / first'],
+    rows: Object.entries(costs).map(([name, each]) => {
+      const middles = sorted.map((size) => (each.has(size) ? median(each.get(size)!) : Number.NaN))
+      const known = middles.filter((value) => !Number.isNaN(value))
+      return [name, ...middles.map(round), `${round(known.at(-1)! / known[0]!)} ×`]
+    }),
+  }
+}
+
+function flat(what: string, costs: Map<number, number[]>): Target {
+  const [few, many] = [median(costs.get(MIGRATIONS[0]!)!), median(costs.get(MIGRATIONS.at(-1)!)!)]
+  return atMost(`${what}, with a million migrations against a hundred`, many / few, MOST_GROWTH)
+}
+
+function straight(what: string, costs: Map<number, number[]>): Target {
+  const [fewer, most] = [...costs.keys()].sort((a, b) => a - b).slice(-2) as [number, number]
+  const each = (size: number) => median(costs.get(size)!) / size
+  const among = `${most.toLocaleString('en')} against ${fewer.toLocaleString('en')}`
+  return atMost(`${what}, for each repository: ${among}`, each(most) / each(fewer), STRAIGHT)
+}
+
+function plotOf(file: string, title: string, x: string, costs: Costs) {
+  const series: Lines['series'] = Object.entries(costs).map(([name, each]) => ({
+    name,
+    points: [...each]
+      .sort(([a], [b]) => a - b)
+      .map(([size, values]): [number, number] => [size, median(values)]),
+  }))
+  return { file, alt: title, svg: linePlot({ title, x, y: 'ms', series }) }
+}

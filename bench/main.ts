@@ -1,0 +1,107 @@
+import { execFile } from 'node:child_process'
+import { access, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { loadavg } from 'node:os'
+import { join, resolve } from 'node:path'
+import { parseArgs, promisify } from 'node:util'
+import type { Corpus } from './contestants.ts'
+import { CORPORA, type CorpusName, makeCorpus } from './corpus.ts'
+import { benchDownloads } from './downloads.ts'
+import { benchExports } from './export.ts'
+import { benchGrowth } from './growth.ts'
+import { run } from './measure.ts'
+import { benchMemory } from './memory.ts'
+import { benchReads } from './reads.ts'
+import { replaceSection } from './report.ts'
+import { type Section, sectionText } from './section.ts'
+
+const { values } = parseArgs({
+  options: {
+    only: { type: 'string', multiple: true },
+    corpus: { type: 'string' },
+    shape: { type: 'string', default: 'projects' },
+    rounds: { type: 'string', default: '3' },
+    most: { type: 'string', default: '10000' },
+  },
+})
+
+const rounds = Number(values.rounds)
+const { shape } = values
+if (!(rounds >= 1)) throw new Error('--rounds must be a number from 1 on')
+if (!isShape(shape)) throw new Error(`--shape must be one of ${Object.keys(CORPORA).join(', ')}`)
+
+/** In the order of the results. A text is what a bench of its own printed. */
+const SECTIONS: Record<string, () => Promise<Section | string | undefined>> = {
+  reads: () => benchReads({ rounds }),
+  exports: async () => benchExports(await corpus(), { rounds }),
+  downloads: async () => benchDownloads(await corpus(), { rounds }),
+  growth: () => benchGrowth({ rounds, most: Number(values.most) }),
+  memory: () => benchMemory({ rounds }),
+  cluster: () => byItself('cluster.ts', '--rounds', String(rounds)),
+  dashboard: () => byItself('dashboard.ts'),
+}
+
+const wanted = values.only?.flatMap((names) => names.split(',')) ?? Object.keys(SECTIONS)
+for (const name of wanted) {
+  if (!(name in SECTIONS)) throw new Error(`--only takes ${Object.keys(SECTIONS).join(', ')}`)
+}
+
+await run(new URL('install-peers', import.meta.url).pathname, [])
+for (const name of wanted) {
+  console.error(`\n${name}`)
+  try {
+    const section = await SECTIONS[name]!()
+    if (section !== undefined) await keep(name, section)
+  } catch (error) {
+    // The others are worth having all the same.
+    console.error(error)
+    process.exitCode = 1
+  }
+}
+
+async function keep(name: string, section: Section | string): Promise<void> {
+  const text = typeof section === 'string' ? section : await withPlots(section)
+  const conditions = `${new Date().toISOString().slice(0, 16).replace('T', ' ')} UTC, load average of the last 15 minutes ${loadavg()[2]!.toFixed(1)}`
+  const file = new URL('results.md', import.meta.url).pathname
+  const before = await readFile(file, 'utf8').catch(() => '')
+  const order = Object.keys(SECTIONS)
+  await writeFile(file, await replaceSection(before, { name, order, text, conditions }))
+  console.log(text)
+}
+
+async function withPlots(section: Section): Promise<string> {
+  const plots = new URL('plots', import.meta.url).pathname
+  await mkdir(plots, { recursive: true })
+  for (const { file, svg } of section.plots) await writeFile(join(plots, file), svg)
+  return sectionText(section)
+}
+
+function isShape(name: string): name is CorpusName {
+  return name in CORPORA
+}
+
+async function corpus(): Promise<Corpus> {
+  const root = resolve(values.corpus ?? (await makeCorpus(shape as CorpusName)))
+  const [owner, ...others] = await readdir(root)
+  // A migration is of one account, and the peers are to do the same work.
+  if (!owner || others.length > 0) throw new Error(`${root} must hold the directory of one owner`)
+  const names = (await readdir(join(root, owner))).filter((name) => name.endsWith('.git'))
+  return { root, owner, repositories: names.map((name) => name.slice(0, -'.git'.length)) }
+}
+
+/** Those that also run alone: what they print is the section, as it is or, where it has no title, below one. */
+async function byItself(script: string, ...args: string[]): Promise<string | undefined> {
+  const path = new URL(script, import.meta.url).pathname
+  if (
+    !(await access(path).then(
+      () => true,
+      () => false,
+    ))
+  )
+    return undefined
+  const node = ['--disable-warning=ExperimentalWarning', path, ...args]
+  const { stdout } = await promisify(execFile)(process.execPath, node)
+  const text = stdout.trim().replaceAll(/^#/gm, '##')
+  if (text.startsWith('##')) return `${text}\n`
+  const title = script.charAt(0).toUpperCase() + script.slice(1, -'.ts'.length)
+  return `## ${title}\n\n${text.replaceAll(/^/gm, '- ')}\n`
+}

@@ -1,0 +1,74 @@
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { PREVIEW } from '../test/support/service.ts'
+import { OWNER } from './corpus.ts'
+import { inEmptyDirectory, median, spread } from './measure.ts'
+import { forgetPeak, memoryOf } from './process.ts'
+import { atMost, type Section } from './section.ts'
+import { seedDatabase } from './seed.ts'
+import { startService } from './service.ts'
+
+const REPOSITORIES = 10_000
+const SETTLING_MS = 5000
+const IDLE_AIM = 120
+const STREAM_AIM = 50
+
+/** What the process needs when nobody asks, and what one very large answer adds to that. */
+export async function benchMemory({ rounds }: { rounds: number }): Promise<Section> {
+  const idle: number[] = []
+  const added: number[] = []
+  let bytes = 0
+  // The first start on a fresh checkout strips the types and keeps the outcome: that is not what a server needs.
+  for (let round = 0; round <= rounds; round += 1) {
+    const figures = await measureOnce()
+    if (round === 0) continue
+    idle.push(figures.idle)
+    added.push(figures.peak - figures.idle)
+    bytes = figures.bytes
+  }
+  const mb = (value: number) => value.toFixed(0)
+  return {
+    title: 'Memory',
+    notes: [
+      `resident memory of \`godwit serve\`, ${SETTLING_MS / 1000} s after it was ready, and the most it had while one client read a status of ${REPOSITORIES} repositories (${mb(bytes / 1e6)} MB of JSON); medians of ${rounds} starts`,
+    ],
+    tables: [
+      {
+        head: ['', 'MB', 'least – most'],
+        rows: [
+          ['idle', mb(median(idle)), spread(idle, mb)],
+          [`added by a status of ${REPOSITORIES}`, mb(median(added)), spread(added, mb)],
+        ],
+      },
+    ],
+    targets: [
+      atMost('idle', median(idle), IDLE_AIM, 'MB'),
+      atMost(`added by a status of ${REPOSITORIES}`, median(added), STREAM_AIM, 'MB'),
+    ],
+    plots: [],
+  }
+}
+
+async function measureOnce() {
+  return inEmptyDirectory(async (place) => {
+    const data = join(place, 'data')
+    const { token, migrations } = await seedDatabase(data, [REPOSITORIES])
+    const repositories = join(place, 'repositories')
+    await mkdir(repositories)
+    const godwit = await startService({ repositories, data, login: OWNER })
+    try {
+      await sleep(SETTLING_MS)
+      const idle = await memoryOf(godwit.pid, 'VmRSS')
+      await forgetPeak(godwit.pid)
+      const url = `${godwit.url}/user/migrations/${migrations.get(REPOSITORIES)}`
+      const headers = { accept: PREVIEW, authorization: `bearer ${token}` }
+      const answer = await fetch(url, { headers })
+      let bytes = 0
+      for await (const chunk of answer.body!) bytes += chunk.length
+      return { idle, bytes, peak: await memoryOf(godwit.pid, 'VmHWM') }
+    } finally {
+      await godwit.stop()
+    }
+  })
+}

@@ -1,0 +1,43 @@
+import { ensureAccount } from '../src/accounts/account-store.ts'
+import { addToken } from '../src/accounts/token-store.ts'
+import { connect, type Db } from '../src/db/connect.ts'
+import { upgradeSchema } from '../src/db/upgrade.ts'
+import { ORDINARY } from '../src/migrations/migration.ts'
+import { insertMigration } from '../src/migrations/migration-store.ts'
+import { repositoryFacts } from '../test/support/facts.ts'
+import { OWNER } from './corpus.ts'
+
+export interface Seeded {
+  token: string
+  /** Ids of the migrations, by how many repositories each has. */
+  migrations: Map<number, number>
+}
+
+/** A database as the service would have left it: one account, a token, and an ended migration of each size. */
+export async function seedDatabase(data: string, sizes: readonly number[]): Promise<Seeded> {
+  const database = await connect({ dataDirectory: data, databaseUrl: undefined })
+  try {
+    await upgradeSchema(database)
+    return await database.db.transaction().execute((tx) => seed(tx, sizes))
+  } finally {
+    await database.close()
+  }
+}
+
+async function seed(tx: Db, sizes: readonly number[]): Promise<Seeded> {
+  const now = Date.now()
+  const owner = await ensureAccount(tx, OWNER, now)
+  const token = await addToken(tx, owner, { name: 'bench', expiresAt: null, now })
+  const migrations = new Map<number, number>()
+  for (const size of sizes) {
+    const repositories = Array.from({ length: size }, (_, index) =>
+      repositoryFacts({ id: index + 1, name: `repository-${index}`, owner }),
+    )
+    const guid = crypto.randomUUID()
+    const options = { ...ORDINARY }
+    const started = { guid, owner, options, repositories, organizations: null, now }
+    migrations.set(size, (await insertMigration(tx, started)).id)
+  }
+  await tx.updateTable('migrations').set({ state: 'exported', remaining: 0, version: 2 }).execute()
+  return { token, migrations }
+}

@@ -110,7 +110,7 @@ export function createApi(token: string, mediaType: string, onUnauthorized: () =
         headers: { accept: 'text/event-stream', 'last-event-id': lastEventId },
         request: { signal, parseSuccessResponseBody: false },
       })
-      return serverEvents(data as ReadableStream<BufferSource>)
+      return serverEvents(data as ReadableStream<Uint8Array<ArrayBuffer>>)
     },
 
     repositories: ({ q, page, perPage, ...options }: PageOptions & { q: string }) =>

@@ -6,7 +6,7 @@ export interface ServerEvent {
 
 /** Server-sent events out of bytes. Comments, which only keep the line open, are left out. */
 export async function* serverEvents(
-  bytes: ReadableStream<BufferSource>,
+  bytes: ReadableStream<Uint8Array<ArrayBuffer>>,
 ): AsyncGenerator<ServerEvent> {
   let rest = ''
   for await (const text of bytes.pipeThrough(new TextDecoderStream())) {

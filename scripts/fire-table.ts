@@ -5,7 +5,7 @@ import type { Tried } from '../test/support/fire.ts'
 
 /** Called by scripts/test-fire: what was tried becomes the table of docs/SECURITY.md, or is printed. */
 const PAGE = new URL('../docs/SECURITY.md', import.meta.url)
-const BETWEEN = /(<!-- fire -->\n).*?(<!-- \/fire -->)/s
+const BETWEEN = /(<!-- fire:begin -->\n).*?(<!-- fire:end -->)/s
 
 const { values } = parseArgs({
   options: { print: { type: 'boolean' }, minutes: { type: 'string', default: '?' } },

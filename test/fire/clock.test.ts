@@ -50,9 +50,9 @@ test(
       acknowledged.started.set(id, states())
       assert.equal((await story.untilEnded(id)).state, 'exported')
       clock.set(-jump)
-      for (const name of names) await unlock(story, id, name)
+      await story.unlock(id, names)
     }
-    for (const name of names) await unlock(story, id, name)
+    await story.unlock(id, names)
     await assertUnharmed(story, acknowledged)
     tried(t, 'clock put forward or back', 2 * JUMPS.length - 1, 'no export waits for it')
   },
@@ -91,12 +91,3 @@ test('links and locks end by the clock of the day', needsFalseClock, async (t) =
   assert.equal((await story.call(`/user/migrations/${id}/archive`)).status, 302)
   tried(t, 'clock put forward over the end of links and locks', 2, 'links refused, locks opened')
 })
-
-async function unlock(
-  { call }: Pick<Awaited<ReturnType<typeof storyInTime>>, 'call'>,
-  id: number,
-  name: string,
-) {
-  const path = `/user/migrations/${id}/repos/${name.split('/')[1]}/lock`
-  assert.equal((await call(path, { method: 'DELETE' })).status, 204)
-}

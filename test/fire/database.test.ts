@@ -77,7 +77,6 @@ test('a damaged database is refused at the start, and not a byte of it is change
     const before = digestsOf(file)
     await assert.rejects(story.service.restart(), /\ngodwit: the database .* is damaged \(/)
     assert.deepEqual(digestsOf(file), before)
-    await assert.rejects(story.service.godwit('verify', 'x'), /ENOENT/, 'other commands work')
     copyFileSync(backup, file)
     for (const rest of ['-wal', '-shm']) rmSync(`${file}${rest}`, { force: true })
   }

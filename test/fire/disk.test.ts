@@ -21,7 +21,8 @@ const NAMES = ['alice/large', 'alice/small']
 
 /** A service whose data is on a disk of its own. */
 async function storyOnDisk(t: TestContext) {
-  const disk = smallDisk(t, 96)
+  // Deleted archives' segments stay until the next sweep.
+  const disk = smallDisk(t, 400)
   const story = await exportStory(t, {
     async repositories(host) {
       await largePack(host.path('alice/large'), 20)
@@ -138,7 +139,7 @@ test(
       await assert.rejects(service.restart(), (error: Error) => {
         assert.match(
           error.message.trimEnd().split('\n').at(-1)!,
-          /^godwit: cannot work in the data directory/,
+          /^godwit: .*(?:readonly|read-only|can only be read)/,
         )
         return true
       })

@@ -85,7 +85,7 @@ async function askAgainAndAgain(
       Object.fromEntries(names.map((name) => [name, refStateOf(story.host.path(name))])),
     )
     await insist(() => story.untilEnded(id))
-    if (round % 2 === 0) await insist(() => unlockAll(story, id, names))
+    if (round % 2 === 0) await insist(() => story.unlock(id, names))
     if (round % 4 !== 0 && (await insist(() => deleteArchive(story, id)))) deleted.add(id)
     const token = await insist(() => story.service.token('alice'))
     if (token !== undefined) tokens.push(token)
@@ -102,15 +102,6 @@ async function untilAnswered<T>(act: () => Promise<T>, over: AbortSignal): Promi
       if (over.aborted) return undefined
       await pause(50)
     }
-  }
-}
-
-async function unlockAll({ call }: ExportStory, id: number, names: readonly string[]) {
-  for (const name of names) {
-    const path = `/user/migrations/${id}/repos/${name.split('/')[1]}/lock`
-    const { status } = await call(path, { method: 'DELETE' })
-    // The answer to the first try may have been lost.
-    assert.ok(status === 204 || status === 404, `${status}`)
   }
 }
 

@@ -52,7 +52,7 @@ test('without file handles requests are shed, nothing is lost, and it recovers',
       ),
     )
     assert.equal((await story.untilEnded(id)).state, 'exported')
-    await unlockAll(story, id, names)
+    await story.unlock(id, names)
   }
   await assertUnharmed(story, acknowledged)
   tried(t, 'no file handles left', TIMES, 'connections shed, exported once there are some')
@@ -113,13 +113,6 @@ test('refused all memory by the system, and killed for it, it loses nothing', as
   await assertUnharmed(story, acknowledged)
   tried(t, 'no more memory from the system', 1, 'exported after a new start')
 })
-
-async function unlockAll({ call }: ExportStory, id: number, names: readonly string[]) {
-  for (const name of names) {
-    const path = `/user/migrations/${id}/repos/${name.split('/')[1]}/lock`
-    assert.equal((await call(path, { method: 'DELETE' })).status, 204)
-  }
-}
 
 async function dial({ service }: ExportStory): Promise<Socket> {
   const { hostname, port } = new URL(service.url)

@@ -48,6 +48,8 @@ export interface ExportStory {
   untilEnded(id: number): Promise<EndedMigration>
   /** From start to end, whichever end that is. */
   migrate(repositories: readonly string[], flags?: StartFlags): Promise<EndedMigration>
+  /** Lets go of these, whichever of them the migration still holds. */
+  unlock(id: number, names: readonly string[]): Promise<void>
   /** The signed link that the archive's address leads to. */
   link(id: number): Promise<string>
   /** The archive as a file, through its signed link. */
@@ -93,10 +95,20 @@ export async function exportStory(
     return archive
   }
 
+  const unlock: ExportStory['unlock'] = async (id, names) => {
+    for (const name of names) {
+      const path = `/user/migrations/${id}/repos/${encodeURIComponent(name)}/lock`
+      const { status } = await call(path, { method: 'DELETE' })
+      // The answer to an earlier try may have been lost.
+      assert.ok(status === 204 || status === 404, `${name}: ${status}`)
+    }
+  }
+
   return {
     host,
     service,
     call,
+    unlock,
     start,
     untilEnded: ended,
     migrate: async (names, flags) => ended(await start(names, flags)),

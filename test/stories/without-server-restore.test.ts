@@ -134,11 +134,23 @@ test('nothing of a repository comes along but refs and objects', async (t) => {
   await changed(archive, file, (all) => [
     ...all.filter(({ path }) => path !== 'godwit-manifest.json'),
     aFile(`${SITE}/hooks/post-receive`, '#!/bin/sh\n'),
-    aFile(`${SITE}/commondir`, '/srv/git/secret.git\n'),
   ])
   const { code, said } = await godwit(['restore', file, '--into', 'back'])
   assert.equal(code, 0, said)
   const restored = readdirSync(join(folder, 'back/alice/site.git')).sort()
   const expected = ['HEAD', 'config', 'description', 'info', 'objects', 'packed-refs', 'refs']
   assert.deepEqual(restored, expected)
+})
+
+test('a repository that points at another is not restored, and what it points at is not read', async (t) => {
+  const { godwit, folder } = await desk(t)
+  const file = join(folder, 'a.tar.gz')
+  await changed(archive, file, (all) => [
+    ...all.filter(({ path }) => path !== 'godwit-manifest.json'),
+    aFile(`${SITE}/commondir`, '/srv/git/secret.git\n'),
+  ])
+  const { code, said } = await godwit(['restore', file, '--into', 'back'])
+  assert.equal(code, 1, said)
+  assert.match(said, /^not restored: alice\/site: it is a worktree of another repository/m)
+  assert.deepEqual(readdirSync(join(folder, 'back/alice')), ['notes.git'])
 })

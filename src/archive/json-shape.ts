@@ -63,6 +63,20 @@ export function count(most = Number.MAX_SAFE_INTEGER): Shape<number> {
   }
 }
 
+/** No two have the same key. */
+export function distinct<T>(shape: Shape<T[]>, keyOf: (value: T) => string): Shape<T[]> {
+  return (value, at) => {
+    const items = shape(value, at)
+    const seen = new Set<string>()
+    for (const [index, item] of items.entries()) {
+      const key = keyOf(item)
+      if (seen.has(key)) throw new ShapeWrong(`${at}[${index}]`, 'named once', key)
+      seen.add(key)
+    }
+    return items
+  }
+}
+
 export function orNull<T>(shape: Shape<T>): Shape<T | null> {
   return (value, at) => (value === null ? null : shape(value, at))
 }

@@ -1,4 +1,5 @@
-import { count, list, object, oneOf, orNull, type Shape, text } from './json-shape.ts'
+import { count, distinct, list, object, oneOf, orNull, type Shape, text } from './json-shape.ts'
+import { parseJson } from './parse-json.ts'
 
 /** The entry of an archive that says what is in it. It is written last. */
 export const MANIFEST_PATH = 'godwit-manifest.json'
@@ -41,7 +42,7 @@ export class ManifestInvalid extends Error {
 /** Strict: every field, no other field, and nothing that a restore could stumble over. */
 export function parseManifest(json: string): Manifest {
   try {
-    return manifest(JSON.parse(json), '')
+    return manifest(parseJson(json), '')
   } catch (error) {
     throw new ManifestInvalid(`${MANIFEST_PATH}: ${(error as Error).message}`, { cause: error })
   }
@@ -59,6 +60,8 @@ const fullName = text('OWNER/NAME', (value) => FULL_NAME.test(value))
 const refName = text('the name of a ref', (value) => REF.test(value))
 const time = text('a time in UTC', (value) => UTC.test(value) && !Number.isNaN(Date.parse(value)))
 
+const byName = ({ name }: { name: string }) => name
+
 /** The oids of a repository are all of its one object format. */
 function gitFields(format: ManifestGit['object_format']) {
   const isOid = (value: string) => OID[format].test(value)
@@ -66,8 +69,11 @@ function gitFields(format: ManifestGit['object_format']) {
   return {
     object_format: oneOf('sha1', 'sha256'),
     head: text(`the name of a ref or an oid of ${format}`, (v) => REF.test(v) || isOid(v)),
-    refs: list(object<ManifestGit['refs'][number]>({ name: refName, oid })),
-    symrefs: list(object<ManifestGit['symrefs'][number]>({ name: refName, target: refName })),
+    refs: distinct(list(object<ManifestGit['refs'][number]>({ name: refName, oid })), byName),
+    symrefs: distinct(
+      list(object<ManifestGit['symrefs'][number]>({ name: refName, target: refName })),
+      byName,
+    ),
   }
 }
 
@@ -94,7 +100,10 @@ const repositoryFields = {
     crc32: count(2 ** 32 - 1),
   }),
   wiki: orNull(wiki),
-  lfs: list(object<ManifestRepository['lfs'][number]>({ oid: sha256, size: count() })),
+  lfs: distinct(
+    list(object<ManifestRepository['lfs'][number]>({ oid: sha256, size: count() })),
+    ({ oid }) => oid,
+  ),
 }
 
 const repository = byFormat((format) =>
@@ -106,6 +115,6 @@ const manifest = object<Manifest>({
   generator: words,
   migration_guid: words,
   created_at: time,
-  repositories: list(repository),
+  repositories: distinct(list(repository), ({ full_name }) => full_name.toLowerCase()),
   omitted: list(object<Manifest['omitted'][number]>({ full_name: fullName, reason: words })),
 })

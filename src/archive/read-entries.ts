@@ -85,11 +85,17 @@ function contentOf(tar: PlainBytes, { path, size }: TarEntry) {
   return { bytes, skipRest }
 }
 
+/** Tars are filled up to whole records, of 10 KiB as a rule; what goes on much longer is no filling. */
+const MOST_FILLING = 16 * 1024 * 1024
+
 async function onlyZerosLeft(tar: PlainBytes): Promise<void> {
   let { offset } = tar
+  const end = offset
   for (let rest = await tar.exactly(TAR_BLOCK); rest.length > 0; rest = await tar.upTo(Infinity)) {
     if (!isZero(rest)) throw new ArchiveDamaged('something follows the end of the tar', offset)
     offset = tar.offset
+    if (offset - end > MOST_FILLING)
+      throw new ArchiveDamaged('it goes on after the end of the tar', offset)
   }
 }
 

@@ -1,6 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { list, object, oneOf, orNull, type Shape, text } from '../archive/json-shape.ts'
+import { parseJson } from '../archive/parse-json.ts'
 
 interface UserRecord {
   url: string
@@ -139,7 +140,7 @@ export async function readRecords(root: string): Promise<Records> {
     if (plural === undefined) continue
     records.hasUsers ||= plural === 'users'
     try {
-      const value: unknown = JSON.parse(await readFile(join(root, file), 'utf8'))
+      const value: unknown = parseJson(await readFile(join(root, file), 'utf8'))
       records[plural].push(...(SHAPES[plural](value, '') as never[]))
     } catch (error) {
       records.faults.push(`${file}: ${(error as Error).message}`)

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { unsafePath } from '../archive/entry-path.ts'
 import { object, text } from '../archive/json-shape.ts'
 import { MANIFEST_PATH, type Manifest, ManifestInvalid } from '../archive/manifest.ts'
+import { parseJson } from '../archive/parse-json.ts'
 import type { Bytes } from '../blobs/blob-store.ts'
 import type { Git } from '../sources/git.ts'
 import { brokenLinks } from './record-links.ts'
@@ -103,7 +104,7 @@ const schema = object<{ version: string }>({ version: text('a version', (value) 
 
 async function schemaFaults(root: string): Promise<string[]> {
   try {
-    schema(JSON.parse(await readFile(join(root, 'schema.json'), 'utf8')), '')
+    schema(parseJson(await readFile(join(root, 'schema.json'), 'utf8')), '')
     return []
   } catch (error) {
     const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT'

@@ -1,0 +1,308 @@
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
+import { before, test } from 'node:test'
+import { crc32, createDeflateRaw, gunzipSync, gzipSync } from 'node:zlib'
+import fc from 'fast-check'
+import { ArchiveDamaged } from '../../src/archive/plain-bytes.ts'
+import { restoreArchive } from '../../src/importer/restore-archive.ts'
+import { ArchiveRefused } from '../../src/importer/safe-entries.ts'
+import { verifyArchive } from '../../src/importer/verify-archive.ts'
+import { createGit, type Git } from '../../src/sources/git.ts'
+import { boobyTraps } from '../support/booby-traps.ts'
+import { inForm, seed, tried } from '../support/fire.ts'
+import { gitHost } from '../support/git-host.ts'
+import { git as plainGit, temporaryDirectory } from '../support/odd-repositories.ts'
+import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
+import { changed, desk, editing, entriesIn, type PlainEntry } from '../support/without-server.ts'
+
+const CHANGES = inForm({ short: 60, long: 1500 })
+const AT_ONCE = 4
+const LONGEST_MS = 120_000
+const SITE = 'repositories/alice/site.git'
+
+const t = forTheWholeFile()
+let folder: string
+let archive: string
+let whole: Buffer
+let tar: Buffer
+let git: Git
+
+before(async () => {
+  folder = temporaryDirectory(t)
+  await using host = await gitHost()
+  await host.repository('alice/site', {
+    files: { 'index.html': '<h1>Alice</h1>', LICENSE: 'none' },
+    wiki: { 'Home.md': '# Home\n' },
+    config: { 'godwit.collaborator': 'bob:admin' },
+  })
+  await host.git(['repack', '-adq'], { dir: host.path('alice/site') })
+  await host.commit(host.path('alice/site'), { more: 'loose' })
+  const content = Buffer.alloc(5000, 'large ')
+  const oid = createHash('sha256').update(content).digest('hex')
+  const lfs = join(host.path('alice/site'), 'lfs/objects', oid.slice(0, 2), oid.slice(2, 4), oid)
+  mkdirSync(dirname(lfs), { recursive: true })
+  writeFileSync(lfs, content)
+  archive = join(folder, 'whole.tar.gz')
+  const { godwit } = await desk(t)
+  const order = ['export', 'alice', '--repositories', host.root, '--output', archive]
+  const { code, said } = await godwit(order)
+  assert.equal(code, 0, said)
+  whole = readFileSync(archive)
+  tar = gunzipSync(whole)
+  git = createGit({
+    program: 'git',
+    searchPath: process.env.PATH ?? '',
+    home: join(folder, 'home'),
+  })
+})
+
+type Verdict = 'whole' | 'faults' | 'refused'
+
+/** What is thrown besides a refusal is a crash, and so is what takes for ever. */
+async function verdictOf(
+  bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+): Promise<Verdict> {
+  const directory = mkdtempSync(join(folder, 'verify-'))
+  try {
+    let verdict: Verdict = 'whole'
+    const signal = AbortSignal.timeout(LONGEST_MS)
+    for await (const finding of verifyArchive({ git, directory }, bytes, signal))
+      if ('fault' in finding) verdict = 'faults'
+    return verdict
+  } catch (error) {
+    if (error instanceof ArchiveRefused || error instanceof ArchiveDamaged) return 'refused'
+    throw error
+  } finally {
+    rmSync(directory, { recursive: true })
+  }
+}
+
+/** Whatever becomes of it: each repository is there whole, or not at all. */
+async function restoredWell(bytes: Buffer): Promise<void> {
+  const into = mkdtempSync(join(folder, 'restore-'))
+  const signal = AbortSignal.timeout(LONGEST_MS)
+  try {
+    for await (const _ of restoreArchive({ git, open: () => [bytes], into }, signal));
+  } catch (error) {
+    const isRefusal =
+      error instanceof ArchiveRefused || error instanceof ArchiveDamaged || isManifest(error)
+    if (!isRefusal) throw error
+  }
+  for (const owner of readdirSync(into))
+    for (const name of readdirSync(join(into, owner)))
+      plainGit(join(into, owner, name), ['fsck', '--full', '--strict'])
+  rmSync(into, { recursive: true })
+}
+
+const isManifest = (error: unknown) => (error as Error).name === 'ManifestInvalid'
+
+const sameEntries = async (bytes: Buffer): Promise<boolean> => {
+  const file = join(mkdtempSync(join(folder, 'read-')), 'a.tar.gz')
+  writeFileSync(file, bytes)
+  try {
+    const told = (entries: PlainEntry[]) =>
+      entries.map(({ path, kind, content }) => `${kind} ${path} ${content.toString('base64')}`)
+    return told(await entriesIn(file)).join('\n') === told(await entriesIn(archive)).join('\n')
+  } catch {
+    return false
+  } finally {
+    rmSync(dirname(file), { recursive: true })
+  }
+}
+
+interface Change {
+  layer: 'gzip' | 'tar'
+  what: 'flip' | 'cut' | 'zero' | 'repeat' | 'drop'
+  /** Where, as a part of the whole; and where within the last bytes, at times. */
+  at: number
+  fromEnd: boolean
+  bit: number
+  length: number
+}
+
+const changes = fc.record<Change>({
+  layer: fc.constantFrom('gzip', 'tar'),
+  what: fc.constantFrom('flip', 'flip', 'flip', 'cut', 'zero', 'repeat', 'drop'),
+  at: fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
+  fromEnd: fc.integer({ min: 0, max: 9 }).map((n) => n === 0),
+  bit: fc.nat(7),
+  length: fc.constantFrom(1, 7, 512, 1024),
+})
+
+function changedBytes({ layer, what, at, fromEnd, bit, length }: Change): Buffer {
+  const bytes = Buffer.from(layer === 'gzip' ? whole : tar)
+  const place = fromEnd ? bytes.length - 1 - Math.floor(at * 20) : Math.floor(at * bytes.length)
+  const end = Math.min(place + length, bytes.length)
+  const [head, some, rest] = [
+    bytes.subarray(0, place),
+    bytes.subarray(place, end),
+    bytes.subarray(end),
+  ]
+  const edited = {
+    flip: () => {
+      bytes[place]! ^= 1 << bit
+      return bytes
+    },
+    cut: () => head,
+    zero: () => Buffer.concat([head, Buffer.alloc(some.length), rest]),
+    repeat: () => Buffer.concat([head, some, some, rest]),
+    drop: () => Buffer.concat([head, rest]),
+  }[what]()
+  // With a checksum that is right, so that what is inside must be noticed by itself.
+  return layer === 'gzip' ? edited : gzipSync(edited, { level: 1 })
+}
+
+test('no change of an archive goes unnoticed, whatever its checksum says', async (t) => {
+  t.diagnostic(`seed ${seed}`)
+  assert.equal(await verdictOf([whole]), 'whole')
+  assert.equal(await verdictOf([gzipSync(tar, { level: 1 })]), 'whole')
+  const verdicts: Record<Verdict, number> = { whole: 0, faults: 0, refused: 0 }
+  const samples = fc.sample(changes, { seed, numRuns: CHANGES })
+  const waiting = samples.entries()
+  async function work(): Promise<void> {
+    for (const [number, change] of waiting) {
+      const bytes = changedBytes(change)
+      const verdict = await verdictOf([bytes])
+      verdicts[verdict]++
+      const told = JSON.stringify(change)
+      if (verdict === 'whole') assert.ok(await sameEntries(bytes), `unnoticed: ${told}`)
+      if (number % 10 === 0) await restoredWell(bytes)
+    }
+  }
+  await Promise.all(Array.from({ length: AT_ONCE }, work))
+  t.diagnostic(JSON.stringify(verdicts))
+  assert.ok(verdicts.faults + verdicts.refused > CHANGES / 2)
+  tried(t, 'changed archives', CHANGES, 'every change of content is named; nothing half restored')
+})
+
+test('a bomb is refused by what it announces, before it goes off', async () => {
+  const announced = [
+    ['users_000002.json', 2 ** 33],
+    [`${SITE}/objects/pack/pack-${'1'.repeat(40)}.pack`, 2 ** 50],
+  ] as const
+  for (const [name, size] of announced) {
+    const file = join(folder, 'bomb.tar.gz')
+    await changed(archive, file, (all) => [...all, { name, size }])
+    assert.equal(await verdictOf([readFileSync(file)]), 'refused', name)
+  }
+})
+
+test('zeros without end after the end are not read for ever, nor into memory', async () => {
+  const before = process.memoryUsage().rss
+  assert.equal(await verdictOf(gzipOf(tar, 2 ** 40)), 'faults')
+  const grown = process.memoryUsage().rss - before
+  assert.ok(grown < 300 * 1024 * 1024, `${grown} bytes`)
+})
+
+/** A gzip of these bytes and so many zeros after them, made on the way. */
+async function* gzipOf(bytes: Buffer, zeros: number): AsyncGenerator<Buffer> {
+  yield Buffer.from('1f8b08000000000000ff', 'hex')
+  const deflating = createDeflateRaw({ level: 1 })
+  const chunk = Buffer.alloc(1 << 20)
+  let crc = crc32(bytes)
+  const feed = async () => {
+    deflating.write(bytes)
+    for (let left = zeros; left > 0; left -= chunk.length) {
+      crc = crc32(chunk, crc)
+      if (!deflating.write(chunk)) await new Promise((go) => deflating.once('drain', go))
+    }
+    deflating.end()
+  }
+  const fed = feed()
+  yield* deflating
+  await fed
+  const trailer = Buffer.alloc(8)
+  trailer.writeUInt32LE(crc, 0)
+  trailer.writeUInt32LE((bytes.length + zeros) % 2 ** 32, 4)
+  yield trailer
+}
+
+test('records and manifests of absurd depth or number are told as faults', async () => {
+  const texts = {
+    deep: `${'['.repeat(1_000_000)}${']'.repeat(1_000_000)}`,
+    many: `[${'[],'.repeat(6_000_000)}[]]`,
+    'another type': '"users"',
+    'not JSON': '{"a": ',
+  }
+  for (const [what, text] of Object.entries(texts))
+    for (const path of ['users_000001.json', 'godwit-manifest.json', 'schema.json']) {
+      const file = join(folder, 'json.tar.gz')
+      await changed(archive, file, (all) =>
+        all.map((each) => (each.path === path ? { ...each, content: Buffer.from(text) } : each)),
+      )
+      assert.equal(await verdictOf([readFileSync(file)]), 'faults', `${what} in ${path}`)
+    }
+})
+
+const lies: Record<string, (manifest: Record<string, never[]>) => unknown> = {
+  'a count beyond numbers': (m) => Object.assign(m.repositories![0]!, { size: 1e300 }),
+  'a negative length': (m) =>
+    Object.assign((m.repositories![0]! as { segment: object }).segment, { length: -1 }),
+  'a name that leads up': (m) => Object.assign(m.repositories![0]!, { full_name: '../../etc' }),
+  'a repository twice': (m) => m.repositories!.push(m.repositories![0]!),
+  'a ref that leads up': (m) => Object.assign(m.repositories![0]!, { head: 'refs/../../x' }),
+  'a field more': (m) => Object.assign(m, { hooks: 'sh' }),
+  'a prototype': (m) => Object.assign(m, JSON.parse('{"__proto__": {"format": 1}, "format": 2}')),
+}
+
+test('a manifest that lies is caught', async () => {
+  for (const [what, lie] of Object.entries(lies)) {
+    const file = join(folder, 'lie.tar.gz')
+    await changed(archive, file, editing('godwit-manifest.json', lie))
+    assert.notEqual(await verdictOf([readFileSync(file)]), 'whole', what)
+    await restoredWell(readFileSync(file))
+  }
+})
+
+test('names that one file system takes for one are not put over one another', async () => {
+  const file = join(folder, 'case.tar.gz')
+  await changed(archive, file, (all) => [
+    ...all.filter(({ path }) => path !== 'godwit-manifest.json'),
+    ...all
+      .filter(({ path }) => path.startsWith('repositories/alice/'))
+      .map((each) => ({ ...each, path: each.path.replace('/alice/', '/ALICE/') })),
+  ])
+  assert.notEqual(await verdictOf([readFileSync(file)]), 'whole')
+  await restoredWell(readFileSync(file))
+})
+
+test('no program that an archive brings runs', async (t) => {
+  const traps = boobyTraps(temporaryDirectory(t))
+  const trapped = join(temporaryDirectory(t), 'trapped.git')
+  execFileSync('git', ['init', '-q', '--bare', trapped])
+  traps.plantIn(trapped)
+  const planted = readdirSync(trapped, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && /\/(hooks|info)$|\.git$/.test(entry.parentPath))
+    .filter(({ name }) => name !== 'HEAD' && name !== 'description')
+    .map((entry): PlainEntry => {
+      const from = join(entry.parentPath, entry.name)
+      const path = `${SITE}${from.slice(trapped.length)}`
+      return { path, kind: 'file', content: readFileSync(from) }
+    })
+  assert.ok(planted.some(({ path }) => path.endsWith('/config')) && planted.length > 20)
+  const file = join(folder, 'trapped.tar.gz')
+  const replaced = new Set(planted.map(({ path }) => path))
+  await changed(archive, file, (all) => [
+    ...all.filter(({ path }) => path !== 'godwit-manifest.json' && !replaced.has(path)),
+    ...planted,
+  ])
+  assert.equal(await verdictOf([readFileSync(file)]), 'whole')
+  const into = join(temporaryDirectory(t), 'into')
+  const parts = { git, open: () => [readFileSync(file)], into }
+  for await (const { faults } of restoreArchive(parts, AbortSignal.timeout(LONGEST_MS)))
+    assert.deepEqual(faults, [])
+  assert.deepEqual(traps.sprung(), [])
+  assert.ok(!existsSync(join(into, 'alice/site.git/hooks')))
+  assert.doesNotMatch(readFileSync(join(into, 'alice/site.git/config'), 'utf8'), /fsmonitor|alias/)
+})

@@ -107,8 +107,8 @@ async function wholeMigration(
 ): Promise<void> {
   const env = newcomersEnvironment()
   env.PATH = [join(prefix, 'bin'), nodeFolder, env.PATH].join(delimiter)
-  // With this a TypeScript file, should there be any, could not be loaded.
-  env.NODE_OPTIONS = '--no-strip-types'
+  // With this a TypeScript file, should there be any, could not be loaded. Early 24s know it by this name alone.
+  env.NODE_OPTIONS = '--no-experimental-strip-types'
   const desk = { folder: temporaryDirectory(t), env }
   const sample = await startSample(t, desk, 'exec godwit serve --log-level warn')
   const { id } = await pasteAll(desk, sample)

@@ -139,7 +139,7 @@ test(
       await assert.rejects(service.restart(), (error: Error) => {
         assert.match(
           error.message.trimEnd().split('\n').at(-1)!,
-          /^godwit: .*(?:readonly|read-only|can only be read)/,
+          /^godwit: (?:cannot work in the data directory|.*can only be read)/,
         )
         return true
       })

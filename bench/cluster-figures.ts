@@ -90,7 +90,7 @@ async function namesIn(corpus: string): Promise<string[]> {
   return names.map((name) => name.slice(0, -'.git'.length))
 }
 
-/** By wrk, which costs little beside what it measures; the token is in a file, as every list of processes is public. */
+/** By wrk, which costs little beside what it measures; the token is in a file, for arguments can be read by anyone. */
 async function readsASecond(url: string, token: string): Promise<number> {
   const dir = await mkdtemp(join(tmpdir(), 'godwit-bench-'))
   try {

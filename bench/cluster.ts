@@ -1,4 +1,5 @@
 import { writeFile } from 'node:fs/promises'
+import { loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
 import { startCluster as startPostgres } from '../test/support/postgres.ts'
 import { claimLatencies, exportSeconds, readRates } from './cluster-figures.ts'
@@ -56,6 +57,7 @@ the machine.
 
 - ${new Date().toISOString().slice(0, 10)}, ${await machine()}
 - ${rounds} rounds; medians
+- load average of the last 15 minutes: ${loadavg()[2]!.toFixed(1)}, of which the run itself is about 2
 
 |                                                        |      |
 | ------------------------------------------------------ | ---: |

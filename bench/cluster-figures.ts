@@ -1,5 +1,4 @@
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
 import { startCluster } from '../test/support/cluster.ts'
@@ -7,7 +6,8 @@ import { post, untilEnded } from '../test/support/cluster-story.ts'
 import { createDatabase, type Cluster as Postgres } from '../test/support/postgres.ts'
 import { PREVIEW, startService, untilEnded as untilServiceEnded } from '../test/support/service.ts'
 import { OWNER } from './corpus.ts'
-import { run, seconds } from './measure.ts'
+import { requestsPerSecond } from './load.ts'
+import { seconds } from './measure.ts'
 
 interface Scene {
   /** A directory of `ada/NAME.git`. */
@@ -20,7 +20,6 @@ const QUIET = ['--log-level', 'error', '--unfinished-migrations', '1000']
 const UNREFUSED = ['--rate-limit', '1000000000']
 const STARTS = 20
 const READ_SECONDS = 5
-const CONNECTIONS = 32
 
 /** From the start of a migration of everything until it is exported, by so many workers that do one thing at a time. */
 export async function exportSeconds({ workers, ...scene }: Scene & { workers: number }) {
@@ -90,25 +89,10 @@ async function namesIn(corpus: string): Promise<string[]> {
   return names.map((name) => name.slice(0, -'.git'.length))
 }
 
-/** By wrk, which costs little beside what it measures; the token is in a file, for arguments can be read by anyone. */
 async function readsASecond(url: string, token: string): Promise<number> {
-  const dir = await mkdtemp(join(tmpdir(), 'godwit-bench-'))
-  try {
-    const script = join(dir, 'headers.lua')
-    const header = (name: string, value: string) => `wrk.headers["${name}"] = "${value}"\n`
-    const lines =
-      header('authorization', `bearer ${token}`) +
-      header('accept', PREVIEW) +
-      header('user-agent', 'wrk')
-    await writeFile(script, lines, { mode: 0o600 })
-    const load = ['-t1', `-c${CONNECTIONS}`, '-s', script]
-    await run('wrk', [...load, '-d1s', url])
-    const said = await run('wrk', [...load, `-d${READ_SECONDS}s`, url])
-    if (said.includes('Non-2xx')) throw new Error(said)
-    return Number(/^Requests\/sec:\s+([\d.]+)$/m.exec(said)![1])
-  } finally {
-    await rm(dir, { recursive: true, force: true })
-  }
+  const headers = { authorization: `bearer ${token}`, accept: PREVIEW, 'user-agent': 'bench' }
+  await requestsPerSecond({ url, headers, seconds: 1 })
+  return requestsPerSecond({ url, headers, seconds: READ_SECONDS })
 }
 
 /** Stands in for a test's context: what was started is stopped at the end, last first. */

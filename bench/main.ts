@@ -3,6 +3,7 @@ import { access, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { loadavg } from 'node:os'
 import { join, resolve } from 'node:path'
 import { parseArgs, promisify } from 'node:util'
+import { benchCluster } from './cluster.ts'
 import type { Corpus } from './contestants.ts'
 import { CORPORA, type CorpusName, makeCorpus } from './corpus.ts'
 import { benchDownloads } from './downloads.ts'
@@ -36,7 +37,7 @@ const SECTIONS: Record<string, () => Promise<Section | string | undefined>> = {
   downloads: async () => benchDownloads(await corpus(), { rounds }),
   growth: () => benchGrowth({ rounds, most: Number(values.most) }),
   memory: () => benchMemory({ rounds }),
-  cluster: () => byItself('cluster.ts', '--rounds', String(rounds)),
+  cluster: () => benchCluster({ rounds }),
   dashboard: () => byItself('dashboard.ts'),
 }
 

@@ -21,15 +21,26 @@ async function* partsWithin(
   range: ByteRange,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<Uint8Array> {
+  for (const part of piecesOf(plan, range)) {
+    signal?.throwIfAborted()
+    if ('bytes' in part) yield part.bytes
+    else yield* wholeRange(blobs, part.key, part.range, signal)
+  }
+}
+
+type Piece = { bytes: Uint8Array } | { key: string; range: ByteRange }
+
+/** What of each part lies within the range. */
+export function* piecesOf(plan: ArchivePlan, range: ByteRange): Generator<Piece> {
   let partStart = 0
   for (const part of plan.parts) {
     const start = Math.max(range.start - partStart, 0)
     const end = Math.min(range.end - partStart, part.length)
     partStart += part.length
     if (start >= end) continue
-    signal?.throwIfAborted()
-    if ('bytes' in part) yield part.bytes.subarray(start, end)
-    else yield* wholeRange(blobs, part.key, { start, end }, signal)
+    yield 'bytes' in part
+      ? { bytes: part.bytes.subarray(start, end) }
+      : { key: part.key, range: { start, end } }
   }
 }
 

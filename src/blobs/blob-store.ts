@@ -92,6 +92,18 @@ export interface Composing {
   presign(key: string, as: Presented): Promise<string>
 }
 
+/** What a store can do besides when its blobs are files of this machine. */
+export interface OnDisk {
+  openFile(key: string): Promise<BlobFile>
+}
+
+export interface BlobFile extends AsyncDisposable {
+  /** Into memory of the reader's own; resolves to how many bytes there were, none at the end. */
+  read(into: Uint8Array, at: number): Promise<number>
+}
+
+export const isOnDisk = (blobs: BlobStore): blobs is BlobStore & OnDisk => 'openFile' in blobs
+
 export const isComposing = (blobs: BlobStore): blobs is BlobStore & Composing => 'compose' in blobs
 
 const KEY = /^[a-z0-9][a-z0-9-]{0,127}$/

@@ -12,6 +12,7 @@ import {
   type ByteRange,
   type Bytes,
   isBlobKey,
+  type OnDisk,
   type StoredBlob,
 } from './blob-store.ts'
 
@@ -22,7 +23,7 @@ const READ_AHEAD = 256 * 1024
  * Blobs as files: `ROOT/ab/abc…` by the first two characters of the key, and `ROOT/tmp/…` while they are written. The
  * folder that holds ROOT must exist. Any number of processes may share a root.
  */
-export function createDiskBlobStore(root: string): BlobStore {
+export function createDiskBlobStore(root: string): BlobStore & OnDisk {
   const unfinished = join(root, 'tmp')
   mkdirSync(unfinished, { recursive: true, mode: 0o700 })
 
@@ -70,6 +71,14 @@ export function createDiskBlobStore(root: string): BlobStore {
       } catch (error) {
         await handle.close()
         throw error
+      }
+    },
+
+    async openFile(key) {
+      const handle = await open(fileOf(key)).catch(asMissing(key))
+      return {
+        read: async (into, at) => (await handle.read(into, 0, into.length, at)).bytesRead,
+        [Symbol.asyncDispose]: () => handle.close(),
       }
     },
 

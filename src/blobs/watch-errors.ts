@@ -1,5 +1,12 @@
 import type { Readable } from 'node:stream'
-import { type Abortable, type BlobStore, type Bytes, isComposing } from './blob-store.ts'
+import {
+  type Abortable,
+  type BlobStore,
+  type Bytes,
+  isComposing,
+  isOnDisk,
+  type OnDisk,
+} from './blob-store.ts'
 
 /** What can go wrong at a store; a blob that was opened may still break while it is read. */
 export type BlobOperation =
@@ -63,6 +70,13 @@ export function watchErrors(
     sweepUnfinished: (olderThanMs) => watch('sweep', blobs.sweepUnfinished(olderThanMs)),
     // Who calls this off has waited for too long.
     probe: (options) => watch('probe', blobs.probe(options)),
+  }
+  if (isOnDisk(blobs)) {
+    const openFile: OnDisk['openFile'] = async (key) => {
+      const file = await watch('open', blobs.openFile(key))
+      return { ...file, read: (into, at) => watch('read', file.read(into, at)) }
+    }
+    return Object.assign(watched, { openFile })
   }
   if (!isComposing(blobs)) return watched
   return Object.assign(watched, {

@@ -5,7 +5,7 @@ import type { Rendering } from './github-json.ts'
 import { answerText } from './json-answer.ts'
 import { migrationText } from './migration-text.ts'
 
-const RENDERED_AT_ONCE = 100
+const RENDERED_AT_ONCE = 50
 
 /** A migration that has just come to be: where it is, and what it is. */
 export function answerStarted(

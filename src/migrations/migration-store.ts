@@ -13,7 +13,7 @@ export const unfinishedLiterals = unfinishedStates.map((state) => sql.lit(state)
 
 /** Rows in one insert: the engines limit how many values a statement takes. */
 const ROWS_AT_ONCE = 500
-const READ_AT_ONCE = 100
+const READ_AT_ONCE = 50
 
 export interface NewMigration {
   guid: string

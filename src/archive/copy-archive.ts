@@ -1,0 +1,48 @@
+import type { BlobFile, ByteRange, OnDisk } from '../blobs/blob-store.ts'
+import type { ArchivePlan } from './plan-archive.ts'
+import { piecesOf } from './read-archive.ts'
+
+const BUFFER_BYTES = 256 * 1024
+
+/** Resolves when the bytes are no longer needed. */
+export type Write = (bytes: Uint8Array) => Promise<void>
+
+/**
+ * The bytes of a range of the archive, by way of two buffers that are used in turns: one is read into while the other is
+ * written. Memory that is made anew for every read costs more than the reading itself.
+ */
+export async function copyArchive(
+  plan: ArchivePlan,
+  blobs: OnDisk,
+  range: ByteRange,
+  write: Write,
+): Promise<void> {
+  const buffers = [Buffer.allocUnsafeSlow(BUFFER_BYTES), Buffer.allocUnsafeSlow(BUFFER_BYTES)]
+  let written: Promise<void> = Promise.resolve()
+  async function writeNext(bytes: Uint8Array): Promise<void> {
+    await written
+    written = write(bytes)
+    // Told by whoever waits for it next.
+    written.catch(() => {})
+    buffers.reverse()
+  }
+  for (const piece of piecesOf(plan, range)) {
+    if ('bytes' in piece) await writeNext(piece.bytes)
+    else {
+      await using file = await blobs.openFile(piece.key)
+      for (let at = piece.range.start; at < piece.range.end; ) {
+        const bytes = await readSome(file, buffers[0]!, { start: at, end: piece.range.end })
+        // A blob that falls short must break the download: what follows would land at the wrong place.
+        if (bytes.length === 0) throw new Error(`blob ${piece.key} ends at ${at}`)
+        await writeNext(bytes)
+        at += bytes.length
+      }
+    }
+  }
+  await written
+}
+
+async function readSome(file: BlobFile, into: Buffer, { start, end }: ByteRange): Promise<Buffer> {
+  const wanted = into.subarray(0, Math.min(into.length, end - start))
+  return wanted.subarray(0, await file.read(wanted, start))
+}

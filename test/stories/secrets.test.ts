@@ -3,59 +3,142 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
+import pg from 'pg'
 import { gitHost } from '../support/git-host.ts'
-import { startService, untilEnded } from '../support/service.ts'
+import { recordingGit } from '../support/recording-git.ts'
+import { type Service, startService, untilEnded } from '../support/service.ts'
 
 const CANARY = 'c4n4ry0fTheMine'
+/** What an operator has in the environment; the service has a use for it at most, and nobody else. */
+const ENVIRONMENT = {
+  AWS_ACCESS_KEY_ID: 'AKIAc4n4ry0fTheEnvironment',
+  AWS_SECRET_ACCESS_KEY: 'c4n4ry0fTheEnvironment/secret',
+  GITHUB_TOKEN: 'ghp_c4n4ry0fTheEnvironment',
+  GIT_ASKPASS: '/bin/c4n4ry0fTheEnvironment',
+}
 
-test('no secret is logged, stored, or carried away in an archive', async (t) => {
-  const host = await gitHost()
-  t.after(host.remove)
-  await host.repository('alice/site', {
-    files: { a: '1' },
-    config: {
-      'remote.origin.url': `https://robot:${CANARY}@git.example.com/site.git`,
-      'remote.origin.mirror': 'true',
-      'remote.origin.fetch': '+refs/*:refs/*',
-      'http.extraHeader': `Authorization: ${CANARY}`,
-      'credential.helper': `!echo password=${CANARY}`,
-    },
-  })
-  const service = await startService(t, {
-    repositories: host.root,
-    flags: ['--log-level', 'trace'],
-  })
-  const token = await service.token('alice')
-  const body = JSON.stringify({ repositories: ['site'] })
-  await service.call(token, '/user/migrations', { method: 'POST', body })
-  assert.equal((await untilEnded(service, token, 1)).state, 'exported')
-  const status = await service.call(token, '/user/migrations/1')
-  assert.ok(!(await status.text()).includes(CANARY))
-  const signed = (await service.call(token, '/user/migrations/1/archive')).headers.get('location')!
-  const archive = Buffer.from(await (await fetch(signed)).arrayBuffer())
-  // Where secrets should not be sent, people send them.
-  await service.call(token, `/user/migrations?access_token=${token}`)
-  await service.call(token, `/user/migrations/${token}`)
-  await service.call(`${token}x`, '/user/migrations', {
-    method: 'POST',
-    body: `{"token": "${token}"`,
-  })
-  await fetch(`${signed}0`)
-  await service.kill('SIGTERM')
-
-  const signature = new URL(signed).searchParams.get('signature')!
-  const log = service.log()
-  assert.match(log, /"audit":"migration.start"/)
-  assert.match(log, /"path":"\/archives\//)
-  for (const secret of [token.slice(4), signature, CANARY]) {
-    assert.ok(!log.includes(secret), `the log contains ${secret}`)
-  }
-  assert.ok(!gunzipSync(archive).includes(CANARY))
-  for (const file of await readdir(service.data, { recursive: true, withFileTypes: true })) {
-    if (!file.isFile()) continue
-    const content = await readFile(join(file.parentPath, file.name))
-    for (const secret of [token.slice(4), signature, CANARY]) {
-      assert.ok(!content.includes(secret), `${file.name} contains ${secret}`)
+for (const engine of ['sqlite', 'postgres'] as const)
+  test(`no secret is logged, told, stored, handed on or carried away, on ${engine}`, async (t) => {
+    const host = await gitHost()
+    t.after(host.remove)
+    const git = await recordingGit()
+    t.after(git.remove)
+    await host.repository('alice/site', {
+      files: { a: '1' },
+      wiki: { 'Home.md': '# Home' },
+      config: {
+        'remote.origin.url': `https://robot:${CANARY}@git.example.com/site.git`,
+        'remote.origin.pushurl': `https://${CANARY}@git.example.com/site.git`,
+        'remote.origin.mirror': 'true',
+        'remote.origin.fetch': '+refs/*:refs/*',
+        'http.extraHeader': `Authorization: ${CANARY}`,
+        'http.proxy': `http://me:${CANARY}@proxy.example.com`,
+        'credential.helper': `!echo password=${CANARY}`,
+        'url.https://x.insteadOf': `https://${CANARY}@git.example.com/`,
+        'gitweb.url': `https://robot:${CANARY}@www.example.com/`,
+      },
+    })
+    await host.repository('alice/broken', {
+      files: { a: '1' },
+      config: { 'remote.origin.url': `https://robot:${CANARY}@git.example.com/broken.git` },
+    })
+    await host.loseObjects('alice/broken')
+    const service = await startService(t, {
+      repositories: host.root,
+      engine,
+      env: ENVIRONMENT,
+      flags: ['--log-level', 'trace', '--git', git.program],
+    })
+    const token = await service.token('alice')
+    const told: string[] = []
+    const ask = async (as: string, path: string, init?: RequestInit) => {
+      const answer = await service.call(as, path, init)
+      told.push(`${JSON.stringify([...answer.headers])}${await answer.clone().text()}`)
+      return answer
     }
+    const start = async (body: object) => {
+      const init = { method: 'POST', body: JSON.stringify(body) }
+      return ((await (await ask(token, '/user/migrations', init)).json()) as { id: number }).id
+    }
+    const id = await start({ repositories: ['site', 'broken'], allow_partial: true })
+    assert.equal((await untilEnded(service, token, id)).state, 'exported')
+    const failed = await start({ repositories: ['broken'] })
+    assert.equal((await untilEnded(service, token, failed)).state, 'failed')
+    for (const path of ['', `/${id}`, `/${id}/repositories`, `/${id}/progress`, `/${id}/report`])
+      assert.equal((await ask(token, `/user/migrations${path}`)).status, 200)
+    for (const path of ['/user', '/user/repos', '/metrics', '/readyz']) await ask(token, path)
+    const redirect = await service.call(token, `/user/migrations/${id}/archive`)
+    const signed = redirect.headers.get('location')!
+    const archive = Buffer.from(await (await fetch(signed)).arrayBuffer())
+
+    // Where secrets should not be sent, people send them.
+    const astray: [path: string, init?: RequestInit][] = [
+      [`/user/migrations?access_token=${token}&x=${CANARY}`],
+      [`/user/migrations/${token}`],
+      [`/user/migrations/${id}/repos/${token}/lock`, { method: 'DELETE' }],
+      ['/user/migrations', { method: 'POST', body: `{"token": "${token}"` }],
+      ['/user/migrations', { method: 'POST', body: JSON.stringify({ repositories: [token] }) }],
+      ['/user', { headers: { cookie: CANARY, 'x-api-key': CANARY, referer: signed } }],
+      ['/user', { headers: { 'user-agent': `${CANARY} ${token}` } }],
+    ]
+    for (const [path, init] of astray)
+      for (const as of [token, `${token}x`]) await ask(as, path, init)
+    await fetch(`${signed}0`)
+    await service.kill('SIGTERM')
+
+    const signature = new URL(signed).searchParams.get('signature')!
+    const secrets = [token.slice(4), signature, CANARY, 'c4n4ry0fTheEnvironment']
+    if (service.databaseUrl) secrets.push(new URL(service.databaseUrl).password)
+    const log = service.log()
+    assert.match(log, /"audit":"migration.start"/)
+    assert.match(log, /"path":"\/archives\//)
+    const { arguments: args, environment } = await git.recorded()
+    assert.match(args, /rev-list/)
+    const places = {
+      log,
+      'the arguments of git': args,
+      'the environment of git': environment,
+      'the archive': gunzipSync(archive),
+      ...(await filesBelow(service.data)),
+      ...(await tablesOf(service)),
+    }
+    for (const [place, content] of Object.entries(places)) assertWithout(secrets, content, place)
+    // A signed link is given to its owner, and that alone.
+    for (const answer of told)
+      assertWithout([CANARY, 'c4n4ry0fTheEnvironment'], answer, 'an answer')
+  })
+
+function assertWithout(secrets: readonly string[], content: string | Buffer, place: string): void {
+  for (const secret of secrets) {
+    assert.ok(!content.includes(secret), `${place} contains ${secret}`)
+    const hidden = Buffer.from(secret).toString('base64').slice(0, -4)
+    assert.ok(!content.includes(hidden), `${place} contains ${secret} in base64`)
   }
-})
+}
+
+/** Whatever is left of it: database, segments, scratch files. */
+async function filesBelow(folder: string): Promise<Record<string, Buffer>> {
+  const files: Record<string, Buffer> = {}
+  for (const file of await readdir(folder, { recursive: true, withFileTypes: true }))
+    if (file.isFile()) files[file.name] = await readFile(join(file.parentPath, file.name))
+  return files
+}
+
+async function tablesOf({ databaseUrl }: Service): Promise<Record<string, string>> {
+  if (databaseUrl === undefined) return {}
+  const client = new pg.Client(databaseUrl)
+  await client.connect()
+  try {
+    const { rows } = await client.query<{ table_schema: string; table_name: string }>(
+      "select table_schema, table_name from information_schema.tables where table_schema in ('public', 'pgboss')",
+    )
+    const tables: Record<string, string> = {}
+    for (const { table_schema, table_name } of rows) {
+      const all = await client.query(`select * from ${table_schema}.${table_name}`)
+      tables[table_name] = JSON.stringify(all.rows)
+    }
+    return tables
+  } finally {
+    await client.end()
+  }
+}

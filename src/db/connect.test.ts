@@ -19,7 +19,7 @@ onEachEngine('the database', (engine) => {
       .values(account('Alice'))
       .returningAll()
       .executeTakeFirstOrThrow()
-    assert.deepEqual({ ...made }, { id: 1, ...account('Alice') })
+    assert.deepEqual({ ...made }, { id: 1, ...account('Alice'), migration_count: 0 })
     const { total } = await db
       .selectFrom('accounts')
       .select((of) => of.fn.sum<number>('created_at').as('total'))

@@ -1,10 +1,22 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
-import { chmod, chown, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises'
+import {
+  chmod,
+  chown,
+  link,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type GitHost, gitHost } from '../../test/support/git-host.ts'
 import type { Git } from './git.ts'
 import { isPushLocked, lockPushes, unlockPushes } from './push-lock.ts'
@@ -94,19 +106,41 @@ describe('a lock against pushes', () => {
   test('waits while another edits the config, and keeps the edit', async () => {
     const held = join(dir, 'config.lock')
     await writeFile(held, `${await config()}[godwit]\n\tarchived = true\n`, { flag: 'wx' })
-    let refusals = 0
-    const git: Git = {
-      ...host.locked,
-      run: (...call) =>
-        host.locked.run(...call).catch(async (error: unknown) => {
-          if (refusals++ === 0) await rename(held, join(dir, 'config'))
-          throw error
-        }),
-    }
-    await lockPushes(git, dir)
-    assert.equal(refusals, 1)
+    const locking = lock()
+    await sleep(200)
+    assert.equal(await isLocked(), false)
+    await rename(held, join(dir, 'config'))
+    await locking
     assert.equal(await isLocked(), true)
     assert.equal(await host.git(['config', 'godwit.archived'], { dir }), 'true')
+  })
+
+  test('a config changed while it is edited keeps the change', async () => {
+    const git: Git = {
+      ...host.locked,
+      async run(args, call) {
+        const done = await host.locked.run(args, call)
+        if (!(await config()).includes('archived'))
+          await host.git(['config', 'godwit.archived', 'true'], { dir })
+        return done
+      },
+    }
+    await lockPushes(git, dir)
+    assert.equal(await isLocked(), true)
+    assert.equal(await host.git(['config', 'godwit.archived'], { dir }), 'true')
+  })
+
+  test('what an edit that was killed has left is no hindrance, and goes', async () => {
+    const draft = join(dir, 'config.godwit-left')
+    await writeFile(draft, 'half of a con')
+    await link(draft, join(dir, 'config.lock'))
+    await writeFile(`${draft}.lock`, '')
+    await lock()
+    assert.equal(await isLocked(), true)
+    assert.deepEqual(
+      (await readdir(dir)).filter((name) => name.startsWith('config')),
+      ['config'],
+    )
   })
 
   test('many at once end as one', async () => {

@@ -5,6 +5,7 @@ import {
   type Server,
   type ServerResponse,
 } from 'node:http'
+import type { Socket } from 'node:net'
 import { busy } from './refusals.ts'
 
 export interface AdmissionOptions {
@@ -21,8 +22,8 @@ export interface AdmissionOptions {
 export interface Admission {
   /** The server that fastify listens with. */
   server(listener: RequestListener): Server
-  /** Lets a response go on for as long as its client takes bytes, or refuses it. `quietMs`: when none need come. */
-  stream(response: ServerResponse, quietMs?: number): void
+  /** Lets a response go on for as long as its client takes what there is to take, or refuses it. */
+  stream(response: ServerResponse): void
   /** How many requests were answered 503. */
   shed(): number
 }
@@ -67,20 +68,42 @@ export function createAdmission(options: AdmissionOptions, documentation: string
       return server
     },
 
-    stream(response, quietMs = 0) {
+    stream(response) {
       if (streams >= mostStreams) {
         shed++
         throw busy()
       }
       streams++
-      response.once('close', () => streams--)
-      // Node looks at what still waits to be sent: slow is not stalled.
-      response.setTimeout(Math.max(patienceMs, quietMs), () => response.destroy())
+      const stopWatching = cutWhenStalled(response, patienceMs)
+      response.once('close', () => {
+        streams--
+        stopWatching()
+      })
     },
 
     shed: () => shed,
   }
 }
+
+/**
+ * Slow is not stalled: any byte taken counts, and nothing need be taken where nothing waits. What the client sends does
+ * not count, though the socket's own timeout would take it for a sign of life.
+ */
+function cutWhenStalled(response: ServerResponse, patienceMs: number): () => void {
+  const socket = response.socket as Outgoing
+  let last = ''
+  const watch = setInterval(() => {
+    const { bytesWritten, writableLength, _handle } = socket
+    const now = `${bytesWritten} ${writableLength} ${_handle?.writeQueueSize}`
+    if (writableLength > 0 && now === last) response.destroy()
+    last = now
+  }, patienceMs)
+  watch.unref()
+  return () => clearInterval(watch)
+}
+
+/** A chunk that is sent only in part shows in the handle alone. */
+type Outgoing = Socket & { _handle?: { writeQueueSize: number } | null }
 
 function refusalAsBytes(documentation: string) {
   const { status, message } = busy()

@@ -13,7 +13,7 @@ import { answer, isKnown, notModified } from './json-answer.ts'
 import { acceptedTypes } from './media-type.ts'
 import { type ById, namedMigration } from './named-migration.ts'
 import { forecastJson, progressJson, reportJson } from './progress-json.ts'
-import { endId, HEARTBEAT_MS, type ProgressStreams } from './progress-stream.ts'
+import { endId, type ProgressStreams } from './progress-stream.ts'
 import type { ServerParts } from './server.ts'
 import { type StartBody, startRequestOf } from './start-request.ts'
 import { answerStarted } from './started-answer.ts'
@@ -41,7 +41,7 @@ export function migrationSteering(app: FastifyInstance, parts: SteeringParts): v
         if (seen >= endId({ repositories: Array(migration.repositoryCount) })) {
           return reply.code(204).send()
         }
-        admission.stream(reply.raw, 2 * HEARTBEAT_MS)
+        admission.stream(reply.raw)
         return streams.listen(migration, openStream(reply), seen)
       }
       const body = progressJson(await progressOf(db, migration), now())

@@ -7,7 +7,7 @@ import { unfinishedStates } from '../migrations/states.ts'
 import { repositoryProgressJson, totalsJson } from './progress-json.ts'
 
 const LOOK_EVERY_MS = 400
-export const HEARTBEAT_MS = 15_000
+const HEARTBEAT_MS = 15_000
 
 interface Listener {
   to: ServerResponse

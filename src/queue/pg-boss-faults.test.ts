@@ -3,7 +3,15 @@ import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import type { Db } from '../db/connect.ts'
-import { bounded, fallSilent, NEVER, openQueue, quick, quietly } from './pg-boss-test-scene.ts'
+import {
+  bounded,
+  fallSilent,
+  firstFallsSilent,
+  NEVER,
+  openQueue,
+  quick,
+  quietly,
+} from './pg-boss-test-scene.ts'
 import { handlers, insertAccount, logins } from './queue.contract.ts'
 
 test(
@@ -32,7 +40,7 @@ test(
     )
     await enqueue([null])
     await first.promise
-    await fallSilent(db, () => runs === 2)
+    await firstFallsSilent(db, () => runs === 2)
     await ended.promise
     assert.deepEqual(ends.sort(), ['1 LostJob', '2 wrote'])
   },

@@ -5,7 +5,7 @@ import { type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import type { Db } from '../db/connect.ts'
-import { bounded, fallSilent, openQueue } from './pg-boss-test-scene.ts'
+import { bounded, firstFallsSilent, openQueue } from './pg-boss-test-scene.ts'
 
 const WORKER = new URL('./pg-boss-test-process.ts', import.meta.url)
 
@@ -65,7 +65,7 @@ test('kill -9: another process takes the job over', bounded, async (t) => {
   await once(killed.child, 'exit')
   const heir = await startWorker(t, databaseUrl, 'heir')
   heir.letFinish()
-  await fallSilent(db, () => heir.log.includes('took job'))
+  await firstFallsSilent(db, () => heir.log.includes('took job'))
   assert.deepEqual(await untilDone(db, 1), [{ login: 'job', by: 'heir' }])
 })
 
@@ -79,7 +79,7 @@ test(
     await frozen.says('took')
     frozen.child.kill('SIGSTOP')
     const heir = await startWorker(t, databaseUrl, 'heir')
-    await fallSilent(db, () => heir.log.includes('took job'))
+    await firstFallsSilent(db, () => heir.log.includes('took job'))
     frozen.child.kill('SIGCONT')
     await frozen.says('lost')
     frozen.letFinish()

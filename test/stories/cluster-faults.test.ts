@@ -188,11 +188,13 @@ async function waiting(database: pg.Client): Promise<number> {
   return rows.length
 }
 
+/** pg-boss asks its listeners now and then whether they still listen. */
 async function listeners(databaseUrl: string): Promise<number> {
   const client = new pg.Client(databaseUrl)
   await client.connect()
   const { rows } = await client.query(`select pid from pg_stat_activity
-    where datname = current_database() and query ilike 'listen %'`)
+    where datname = current_database() and pid <> pg_backend_pid()
+    and (query ilike 'listen %' or query like '%pg_listening_channels%')`)
   await client.end()
   return rows.length
 }

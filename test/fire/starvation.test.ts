@@ -13,6 +13,10 @@ import { randomNumbers } from '../support/random-numbers.ts'
 import { assertUnharmed, nothingAcknowledged } from '../support/unharmed.ts'
 
 const TIMES = inForm({ short: 1, long: 6 })
+/** Each takes a minute even once, most of it waiting for what was starved to be tried again. */
+const inLongForm = {
+  skip: inForm<string | false>({ short: 'npm run test:fire does it', long: false }),
+}
 
 async function mixedStory(t: TestContext, env: Record<string, string> = {}) {
   let names: string[] = []
@@ -31,62 +35,70 @@ async function mixedStory(t: TestContext, env: Record<string, string> = {}) {
   return { ...story, names, states, renew }
 }
 
-test('without file handles requests are shed, nothing is lost, and it recovers', async (t) => {
-  const { names, states, renew, ...story } = await mixedStory(t)
-  const { service } = story
-  const acknowledged = nothingAcknowledged()
-  for (let round = 0; round < TIMES; round++) {
-    await renew(round)
-    const id = await story.start(names, { lock_repositories: true })
-    acknowledged.started.set(id, states())
-    const limit = openFiles(service.pid())
-    setOpenFiles(service.pid(), 40)
-    const crowd = await Promise.all(Array.from({ length: 100 }, () => dial(story)))
-    await pause(1000)
-    for (const socket of crowd) socket.destroy()
-    setOpenFiles(service.pid(), limit)
-    await until('it answers again', () =>
-      story.call('/user/migrations').then(
-        ({ ok }) => ok,
-        () => false,
-      ),
-    )
-    assert.equal((await story.untilEnded(id)).state, 'exported')
-    await story.unlock(id, names)
-  }
-  await assertUnharmed(story, acknowledged)
-  tried(t, 'no file handles left', TIMES, 'connections shed, exported once there are some')
-})
-
-test('paused and let go on, again and again, it and its gits: everything is exported', async (t) => {
-  t.diagnostic(`seed ${seed}`)
-  const random = randomNumbers(seed)
-  const { names, states, renew, ...story } = await mixedStory(t)
-  const acknowledged = nothingAcknowledged()
-  let pauses = 0
-  for (let round = 0; round < TIMES; round++) {
-    await renew(round)
-    const id = await story.start(names)
-    acknowledged.started.set(id, states())
-    let isEnded = false
-    const ended = story.untilEnded(id).then(({ state }) => {
-      isEnded = true
-      return state
-    })
-    for (; !isEnded; pauses++) {
-      const pids = [story.service.pid(), ...childrenOf(story.service.pid())]
-      for (const pid of pids) signal(pid, 'SIGSTOP')
-      await pause(random() * 300)
-      for (const pid of pids) signal(pid, 'SIGCONT')
-      await pause(random() * 150)
+test(
+  'without file handles requests are shed, nothing is lost, and it recovers',
+  inLongForm,
+  async (t) => {
+    const { names, states, renew, ...story } = await mixedStory(t)
+    const { service } = story
+    const acknowledged = nothingAcknowledged()
+    for (let round = 0; round < TIMES; round++) {
+      await renew(round)
+      const id = await story.start(names, { lock_repositories: true })
+      acknowledged.started.set(id, states())
+      const limit = openFiles(service.pid())
+      setOpenFiles(service.pid(), 40)
+      const crowd = await Promise.all(Array.from({ length: 100 }, () => dial(story)))
+      await pause(1000)
+      for (const socket of crowd) socket.destroy()
+      setOpenFiles(service.pid(), limit)
+      await until('it answers again', () =>
+        story.call('/user/migrations').then(
+          ({ ok }) => ok,
+          () => false,
+        ),
+      )
+      assert.equal((await story.untilEnded(id)).state, 'exported')
+      await story.unlock(id, names)
     }
-    assert.equal(await ended, 'exported')
-  }
-  await assertUnharmed(story, acknowledged)
-  tried(t, 'paused for a while', pauses, 'goes on where it was')
-})
+    await assertUnharmed(story, acknowledged)
+    tried(t, 'no file handles left', TIMES, 'connections shed, exported once there are some')
+  },
+)
 
-test('with little memory a large repository is exported all the same', async (t) => {
+test(
+  'paused and let go on, again and again, it and its gits: everything is exported',
+  inLongForm,
+  async (t) => {
+    t.diagnostic(`seed ${seed}`)
+    const random = randomNumbers(seed)
+    const { names, states, renew, ...story } = await mixedStory(t)
+    const acknowledged = nothingAcknowledged()
+    let pauses = 0
+    for (let round = 0; round < TIMES; round++) {
+      await renew(round)
+      const id = await story.start(names)
+      acknowledged.started.set(id, states())
+      let isEnded = false
+      const ended = story.untilEnded(id).then(({ state }) => {
+        isEnded = true
+        return state
+      })
+      for (; !isEnded; pauses++) {
+        const pids = [story.service.pid(), ...childrenOf(story.service.pid())]
+        for (const pid of pids) signal(pid, 'SIGSTOP')
+        await pause(random() * 300)
+        for (const pid of pids) signal(pid, 'SIGCONT')
+        await pause(random() * 150)
+      }
+      assert.equal(await ended, 'exported')
+    }
+    await assertUnharmed(story, acknowledged)
+    tried(t, 'paused for a while', pauses, 'goes on where it was')
+  },
+)
+
+test('with little memory a large repository is exported all the same', inLongForm, async (t) => {
   const story = await exportStory(t, {
     repositories: (host) => largePack(host.path('alice/large'), inForm({ short: 80, long: 400 })),
     flags: ['--rate-limit', '0'],
@@ -100,19 +112,23 @@ test('with little memory a large repository is exported all the same', async (t)
   tried(t, 'heap of 48 MB, repository many times that', 1, 'exported')
 })
 
-test('refused all memory by the system, and killed for it, it loses nothing', async (t) => {
-  const { names, states, ...story } = await mixedStory(t)
-  const acknowledged = nothingAcknowledged()
-  const { service } = story
-  acknowledged.started.set(await story.start(names), states())
-  execFileSync('prlimit', ['--pid', `${service.pid()}`, `--as=${64 * 1024 * 1024}`])
-  // Whether it dies of that by itself depends on what it asks for.
-  await pause(1500)
-  await service.kill('SIGKILL')
-  await service.restart()
-  await assertUnharmed(story, acknowledged)
-  tried(t, 'no more memory from the system', 1, 'exported after a new start')
-})
+test(
+  'refused all memory by the system, and killed for it, it loses nothing',
+  inLongForm,
+  async (t) => {
+    const { names, states, ...story } = await mixedStory(t)
+    const acknowledged = nothingAcknowledged()
+    const { service } = story
+    acknowledged.started.set(await story.start(names), states())
+    execFileSync('prlimit', ['--pid', `${service.pid()}`, `--as=${64 * 1024 * 1024}`])
+    // Whether it dies of that by itself depends on what it asks for.
+    await pause(1500)
+    await service.kill('SIGKILL')
+    await service.restart()
+    await assertUnharmed(story, acknowledged)
+    tried(t, 'no more memory from the system', 1, 'exported after a new start')
+  },
+)
 
 async function dial({ service }: ExportStory): Promise<Socket> {
   const { hostname, port } = new URL(service.url)

@@ -14,7 +14,8 @@ export function atTerminal(
   line: string,
   { cwd, env }: { cwd: string; env: Readonly<Record<string, string>> },
 ): Promise<{ code: number | null; shown: string }> {
-  const { NO_COLOR, FORCE_COLOR, ...inherited } = process.env
+  // Node takes CI for a place without colours, and what is shown here is what a person sees.
+  const { CI, NO_COLOR, FORCE_COLOR, ...inherited } = process.env
   const args = ['-qec', `stty cols 70 rows 24; ${line}`, '/dev/null']
   const options = { cwd, env: { ...inherited, TERM: 'xterm-256color', ...env } }
   return new Promise((resolve) => {

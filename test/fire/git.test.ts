@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { chmod, writeFile } from 'node:fs/promises'
+import { chmod, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { rowsOf } from '../support/export-leftovers.ts'
@@ -14,10 +14,13 @@ const REAL_GIT = 'exec git "$@"'
 
 /** A service whose git can be exchanged while it runs. */
 async function storyWithGit(t: TestContext, flags: string[] = []) {
-  const program = join(temporaryDirectory(t), 'git')
+  const directory = temporaryDirectory(t)
+  const program = join(directory, 'git')
+  // What it does lies beside it: a program cannot be written while it runs, nor run while it is written.
+  await writeFile(program, `#!/bin/sh\n. ${directory}/behaviour\n`)
   const gitIs = async (script: string) => {
-    // Written in place: its own file must not be busy when it is run.
-    await writeFile(program, `#!/bin/sh\n${script}\n`)
+    await writeFile(join(directory, 'draft'), `${script}\n`)
+    await rename(join(directory, 'draft'), join(directory, 'behaviour'))
     await chmod(program, 0o755)
   }
   await gitIs(REAL_GIT)

@@ -7,6 +7,8 @@ import { findViewer, noteTokenUse } from './token-store.ts'
 export interface Authenticator {
   /** Undefined for whatever is not a valid token now: it is looked up every time, so a revoked one stops at once. */
   viewerOf(token: string): Soon<Viewer | undefined>
+  /** The same by the digest of a token that was valid before. */
+  viewerByDigest(digest: string): Soon<Viewer | undefined>
   /** Writes down when tokens were last used. Called now and then, and once at the end: never on a request's path. */
   noteUses(): Promise<void>
 }
@@ -14,15 +16,17 @@ export interface Authenticator {
 export function createAuthenticator({ db, now }: { db: Db; now: () => number }): Authenticator {
   let used = new Map<number, number>()
 
+  function viewerByDigest(digest: string): Soon<Viewer | undefined> {
+    const at = now()
+    return soon(findViewer(db, digest, at), (viewer) => {
+      if (viewer) used.set(viewer.tokenId, at)
+      return viewer
+    })
+  }
+
   return {
-    viewerOf(token) {
-      if (!looksLikeToken(token)) return undefined
-      const at = now()
-      return soon(findViewer(db, digestOf(token), at), (viewer) => {
-        if (viewer) used.set(viewer.tokenId, at)
-        return viewer
-      })
-    },
+    viewerOf: (token) => (looksLikeToken(token) ? viewerByDigest(digestOf(token)) : undefined),
+    viewerByDigest,
 
     async noteUses() {
       if (used.size === 0) return

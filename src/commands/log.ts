@@ -12,6 +12,7 @@ export interface Log {
  */
 export function openLog(level: string): Log {
   const destination = pino.destination({ fd: 2, sync: false, minLength: 8192, periodicFlush: 500 })
+  const lines = gatherLines((text) => destination.write(text))
   const log = pino(
     {
       level,
@@ -22,11 +23,12 @@ export function openLog(level: string): Log {
         censor: '[hidden]',
       },
     },
-    destination,
+    lines,
   )
   return {
     log,
     close() {
+      lines.pass()
       try {
         destination.flushSync()
       } catch {
@@ -34,6 +36,20 @@ export function openLog(level: string): Log {
       }
     },
   }
+}
+
+/** What is logged in one turn of the event loop goes on as one text: each costs the stream as much as a line would. */
+function gatherLines(passOn: (text: string) => void) {
+  let gathered = ''
+  const pass = () => {
+    if (gathered !== '') passOn(gathered)
+    gathered = ''
+  }
+  const write = (line: string) => {
+    if (gathered === '') setImmediate(pass)
+    gathered += line
+  }
+  return { write, pass }
 }
 
 /** The same as pino's own, but the date is made once a second and not once a line. */

@@ -203,12 +203,18 @@ class Handle {
   /** Another number after every commit through any other handle; none while that cannot be told. */
   dataVersion(): number {
     try {
-      this.#dataVersion ??= this.#db.prepare('pragma data_version')
-      return (this.#dataVersion.get() as { data_version: number }).data_version
+      this.#dataVersion ??= this.#prepareDataVersion()
+      return (this.#dataVersion.get() as unknown as [number])[0]
     } catch {
       // Whoever reads next is told what is wrong.
       return Number.NaN
     }
+  }
+
+  #prepareDataVersion(): StatementSync {
+    const statement = this.#db.prepare('pragma data_version')
+    statement.setReturnArrays(true)
+    return statement
   }
 
   abandon(): void {

@@ -13,12 +13,16 @@ declare module 'fastify' {
 /** `authorization: bearer T` or `token T`, in any letter case: clients in the field send both. */
 const CREDENTIALS = /^(?:bearer|token) +(\S+) *$/i
 
+export function tokenIn(authorization: string): string | undefined {
+  return CREDENTIALS.exec(authorization)?.[1]
+}
+
 /** Undefined for credentials that are not good. */
 export function authenticate(
   { viewerOf }: Authenticator,
   authorization: string,
 ): Soon<Viewer | undefined> {
-  const token = CREDENTIALS.exec(authorization)?.[1]
+  const token = tokenIn(authorization)
   return token === undefined ? undefined : viewerOf(token)
 }
 

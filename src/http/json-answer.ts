@@ -1,8 +1,11 @@
 import { hash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { soon } from '../db/soon.ts'
+import type { Migration } from '../migrations/migration.ts'
 import { keepBytes } from './kept-bytes.ts'
 import type { Text } from './migration-text.ts'
+import type { RepeatedRequests } from './repeated-requests.ts'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
 const MOST_KEPT_BYTES = 32 * 1024 * 1024
@@ -32,6 +35,8 @@ export async function answerText(
 }
 
 interface KnownAnswer extends Rendered {
+  /** The one migration that it tells of, where it is one: the answer holds while that has the same version. */
+  migration?: Migration
   /** All that the body depends on beside the address: the same again means the same bytes again. */
   madeFrom: MadeFrom
 }
@@ -46,18 +51,24 @@ export type KeepingAnswer = (
  * Answers that are rendered once and sent again while they hold. What makes the validator makes the key too, and it is read
  * from the database at every request: so there is nothing that could be stale.
  */
-export function keepAnswers(): (place: string) => KeepingAnswer {
+export function keepAnswers({ remember }: RepeatedRequests): (place: string) => KeepingAnswer {
   const kept = keepBytes(MOST_KEPT_BYTES)
   return (place) => (request, reply, known) => {
-    const { madeFrom, repositoryCount, text } = known
+    const { madeFrom, migration, repositoryCount, text } = known
     const etag = validatorOf(madeFrom)
     reply.header('etag', etag)
-    if (matches(request.headers['if-none-match'], etag)) return notModified(reply)
+    if (matches(request.headers['if-none-match'], etag)) {
+      reply.code(304)
+      if (migration) remember(reply, migration)
+      return reply.send()
+    }
     if (repositoryCount > MOST_REPOSITORIES_HELD) return answerText(reply, known)
     reply.header('content-type', JSON_TYPE)
     const bytes = kept.getOrMake(`${place} ${etag}`, () => wholeOf(text()))
-    if (Buffer.isBuffer(bytes)) return reply.send(bytes)
-    return bytes.then((made) => reply.send(made))
+    return soon(bytes, (made) => {
+      if (migration) remember(reply, migration, made)
+      return reply.send(made)
+    })
   }
 }
 

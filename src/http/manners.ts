@@ -25,6 +25,8 @@ export function manners(vendor: string) {
   const requestIdHeader = `x-${vendor}-request-id`
 
   return {
+    requestIdHeader,
+
     greet(request: FastifyRequest, reply: FastifyReply): void {
       reply.headers(always).header(requestIdHeader, request.id)
       if (!request.headers['user-agent']) throw userAgentMissing()

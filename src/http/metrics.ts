@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import type { NoteAnswered } from './answered.ts'
 import { type Dependency, inTime } from './dependencies.ts'
 import { getMetrics } from './description/openapi-service.ts'
 import { type SharedMetricsParts, sharedMetrics } from './shared-metrics.ts'
@@ -11,15 +12,17 @@ export interface MetricsParts extends SharedMetricsParts {
   shed: () => number
 }
 
-/** `GET /metrics` for Prometheus. What is shared by all processes is read from the database when it is asked for. */
+/**
+ * `GET /metrics` for Prometheus. What is shared by all processes is read from the database when it is asked for; what this
+ * one answers is counted by what is returned.
+ */
 export function metrics(
   app: FastifyInstance,
   parts: MetricsParts,
   dependencies: readonly Dependency[],
-): void {
+): NoteAnswered {
   const register = new Registry()
   collectDefaultMetrics({ register })
-  countRequests(app, register)
   countShed(register, parts.shed)
   tellDependencies(register, dependencies)
   const readShared = sharedMetrics(register, parts)
@@ -30,9 +33,10 @@ export function metrics(
     )
     return reply.type(register.contentType).send(await register.metrics())
   })
+  return countRequests(register)
 }
 
-function countRequests(app: FastifyInstance, register: Registry): void {
+function countRequests(register: Registry): NoteAnswered {
   const labelNames = ['method', 'route', 'status']
   const requests = new Counter({
     name: 'godwit_http_requests_total',
@@ -47,13 +51,10 @@ function countRequests(app: FastifyInstance, register: Registry): void {
     buckets: [0.001, 0.005, 0.02, 0.1, 0.5, 2, 10, 60],
     registers: [register],
   })
-  app.addHook('onResponse', (request, reply, done) => {
-    // The pattern, never the path: what is asked for must not make new series.
-    const route = request.routeOptions.url ?? 'none'
-    requests.inc({ method: request.method, route, status: reply.statusCode })
-    seconds.observe({ route }, reply.elapsedTime / 1000)
-    done()
-  })
+  return ({ method, route = 'none', status, ms }) => {
+    requests.inc({ method, route, status })
+    seconds.observe({ route }, ms / 1000)
+  }
 }
 
 /** Turned away at the door, they reach no route. */

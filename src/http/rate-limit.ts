@@ -6,7 +6,7 @@ import { viewerOf } from './authenticate.ts'
 import { type Count, countersInMemory, countersInPostgres } from './counters.ts'
 import { getRateLimit } from './description/openapi-service.ts'
 import { answer } from './json-answer.ts'
-import { rateLimited, tooManyFailures } from './refusals.ts'
+import { rateLimited } from './refusals.ts'
 
 const HOUR = 3_600_000
 const FAILURES = 60
@@ -24,8 +24,13 @@ export interface RateLimit {
   count(viewer: Viewer, reply: FastifyReply): Soon<void>
   /** Not modified costs nothing. */
   giveBack(viewer: Viewer, reply: FastifyReply): Soon<void>
-  /** Refuses an address that has lately sent too many wrong credentials. */
-  refuseGuessers(request: FastifyRequest): void
+  /**
+   * Counts an answer that is there already, and gives the headers that say what is left, names and values in turn; undefined,
+   * and nothing counted, when nothing is.
+   */
+  countAnswered(viewer: Viewer, status: number): Soon<string[] | undefined>
+  /** Whether the address has lately sent too many wrong credentials. */
+  isGuessing(ip: string): boolean
   countFailure(request: FastifyRequest): void
   /** Without counting. */
   show(viewer: Viewer): Soon<Record<string, unknown>>
@@ -42,15 +47,19 @@ export function createRateLimit({ perHour, pool }: RateLimitOptions, now: () => 
     const reset = Math.ceil(endsAt / 1000)
     return { limit: perHour, remaining: perHour - used, used, reset, resource: 'core' }
   }
-  const tell = (reply: FastifyReply, count: Count) => {
+  const headersOf = (count: Count): string[] => {
     const { limit, remaining, used, reset, resource } = describe(count)
-    reply.headers({
-      'x-ratelimit-limit': limit,
-      'x-ratelimit-remaining': remaining,
-      'x-ratelimit-used': used,
-      'x-ratelimit-reset': reset,
-      'x-ratelimit-resource': resource,
-    })
+    return [
+      ...['x-ratelimit-limit', String(limit)],
+      ...['x-ratelimit-remaining', String(remaining)],
+      ...['x-ratelimit-used', String(used)],
+      ...['x-ratelimit-reset', String(reset)],
+      ...['x-ratelimit-resource', resource],
+    ]
+  }
+  const tell = (reply: FastifyReply, count: Count) => {
+    const headers = headersOf(count)
+    for (let at = 0; at < headers.length; at += 2) reply.header(headers[at]!, headers[at + 1]!)
   }
 
   return {
@@ -69,9 +78,19 @@ export function createRateLimit({ perHour, pool }: RateLimitOptions, now: () => 
       return soon(accounts.add(keyOf(viewer), -1), (count) => tell(reply, count))
     },
 
-    refuseGuessers({ ip }) {
-      if (failures.look(ip).times > FAILURES) throw tooManyFailures()
+    countAnswered(viewer, status) {
+      if (perHour === 0) return []
+      const key = keyOf(viewer)
+      return soon(accounts.add(key, 1), (count) => {
+        const isTooMuch = count.times > perHour
+        if (!isTooMuch && status !== 304) return headersOf(count)
+        return soon(accounts.add(key, -1), (without) =>
+          isTooMuch ? undefined : headersOf(without),
+        )
+      })
     },
+
+    isGuessing: (ip) => failures.look(ip).times > FAILURES,
 
     countFailure({ ip }) {
       failures.add(ip, 1)

@@ -1,23 +1,32 @@
-import type { FastifyInstance } from 'fastify'
-import type { Logger } from 'pino'
+import { type Logger, symbols } from 'pino'
+import type { NoteAnswered } from './answered.ts'
 
 const STRAY_TOKEN = /gwt_[0-9A-Za-z]+/g
 
-/** One line a request. The query is left out, a signed link's credential is in it; so is a token that strayed into a path. */
-export function logRequests(app: FastifyInstance, log: Logger): void {
-  app.addHook('onResponse', (request, reply, done) => {
-    log.info(
-      {
-        id: request.id,
-        method: request.method,
-        path: request.url.split('?', 1)[0]!.replaceAll(STRAY_TOKEN, '[hidden]'),
-        status: reply.statusCode,
-        ms: Math.round(reply.elapsedTime),
-        login: request.viewer?.account.login,
-        from: request.ip,
-      },
-      'request',
+/**
+ * One line a request. The query is left out, a signed link's credential is in it; so is a token that strayed into a path.
+ * Every request pays for its line: put together here, where its members are known, it costs a quarter.
+ */
+export function requestLog(log: Logger): NoteAnswered {
+  const { [symbols.streamSym]: stream, [symbols.timeSym]: time } = log as unknown as Insides
+  return ({ id, method, url, status, ms, login, ip }) => {
+    if (!log.isLevelEnabled('info')) return
+    const path = JSON.stringify(withoutSecrets(url))
+    const who = login === undefined ? '' : `,"login":"${login}"`
+    stream.write(
+      `{"level":30${time()},"id":"${id}","method":"${method}","path":${path},"status":${status},"ms":${Math.round(ms)}${who},"from":"${ip}","msg":"request"}\n`,
     )
-    done()
-  })
+  }
+}
+
+interface Insides {
+  [symbols.streamSym]: { write(line: string): void }
+  /** `,"time":"…"` */
+  [symbols.timeSym](): string
+}
+
+function withoutSecrets(url: string): string {
+  const query = url.indexOf('?')
+  const path = query === -1 ? url : url.slice(0, query)
+  return path.includes('gwt_') ? path.replaceAll(STRAY_TOKEN, '[hidden]') : path
 }

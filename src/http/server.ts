@@ -9,6 +9,7 @@ import type { PreflightParts } from '../migrations/preflight.ts'
 import { NotFound } from '../migrations/refusals.ts'
 import { adminService } from './admin-service.ts'
 import { type AdmissionOptions, createAdmission } from './admission.ts'
+import type { Answered, NoteAnswered } from './answered.ts'
 import { archiveDownload, type DownloadParts } from './archive-download.ts'
 import { authenticate } from './authenticate.ts'
 import { currentUser } from './current-user.ts'
@@ -37,9 +38,11 @@ import {
   badCredentials,
   bodyIsNoObject,
   requiresAuthentication,
+  tooManyFailures,
   unparsableBody,
 } from './refusals.ts'
-import { logRequests } from './request-log.ts'
+import { repeatedRequests } from './repeated-requests.ts'
+import { requestLog } from './request-log.ts'
 import { userMigrations } from './user-migrations.ts'
 import { userRepositories } from './user-repositories.ts'
 
@@ -79,9 +82,17 @@ const MOST_BODY_BYTES = 1024 * 1024
 export function createServer(parts: ServerParts): FastifyInstance {
   const { documentation } = parts.rendering.addresses
   const admission = createAdmission(parts.admission, documentation)
+  const manner = manners(parts.mediaType.vendor)
+  const limit = createRateLimit(parts.rateLimit, parts.now)
+  const { requestIdHeader } = manner
+  const note: NoteAnswered = (answered) => {
+    logged(answered)
+    counted(answered)
+  }
+  const repeated = repeatedRequests({ ...parts, limit, note, requestIdHeader })
   const malformed = malformedRequests(documentation)
   const app = Fastify({
-    serverFactory: admission.server,
+    serverFactory: (listener) => admission.server(repeated.before(listener)),
     genReqId: () => randomUUID(),
     bodyLimit: MOST_BODY_BYTES,
     trustProxy: parts.trustedProxies.length > 0 ? parts.trustedProxies : false,
@@ -93,11 +104,12 @@ export function createServer(parts: ServerParts): FastifyInstance {
   })
   const onError = errorHandler(documentation, parts.log)
 
-  const manner = manners(parts.mediaType.vendor)
-  const limit = createRateLimit(parts.rateLimit, parts.now)
   const streams = progressStreams(parts)
-  const keepingAnswers = keepAnswers()
-  app.addHook('preClose', async () => streams.stop())
+  const keepingAnswers = keepAnswers(repeated)
+  app.addHook('preClose', async () => {
+    streams.stop()
+    repeated.stop()
+  })
 
   malformed.watch(app.server)
   app.decorateRequest('viewer', null)
@@ -108,9 +120,13 @@ export function createServer(parts: ServerParts): FastifyInstance {
   })
   describeApi(app, parts)
   readJsonBodies(app)
-  logRequests(app, parts.log)
   const needed = dependencies(parts)
-  metrics(app, { ...parts, shed: admission.shed }, needed)
+  const logged = requestLog(parts.log)
+  const counted = metrics(app, { ...parts, shed: admission.shed }, needed)
+  app.addHook('onResponse', (request, reply, done) => {
+    note(answeredBy(request, reply))
+    done()
+  })
   health(app, needed)
   archiveDownload(app, { ...parts, admission })
   dashboard(app, parts)
@@ -147,7 +163,7 @@ function speakTheWire(
   const types = mediaTypes(mediaType)
 
   function identify(request: FastifyRequest): Soon<Viewer> {
-    limit.refuseGuessers(request)
+    if (limit.isGuessing(request.ip)) throw tooManyFailures()
     const { authorization } = request.headers
     if (!authorization) throw requiresAuthentication()
     return soon(authenticate(authenticator, authorization), (viewer) => {
@@ -178,6 +194,19 @@ function speakTheWire(
     if (reply.statusCode !== 304 || !request.viewer) return done()
     goOn(limit.giveBack(request.viewer, reply), done)
   })
+}
+
+function answeredBy(request: FastifyRequest, reply: FastifyReply): Answered {
+  return {
+    id: request.id,
+    method: request.method,
+    url: request.url,
+    route: request.routeOptions.url,
+    status: reply.statusCode,
+    ms: reply.elapsedTime,
+    login: request.viewer?.account.login,
+    ip: request.ip,
+  }
 }
 
 /** Hooks that call back cost nothing where there is nothing to wait for; those that are async always cost a turn. */

@@ -67,6 +67,7 @@ export function userMigrations(app: FastifyInstance, parts: OperationParts): voi
       const isBrief = excludesRepositories(request.query)
       const { id, version, repositoryCount } = migration
       return keepingAnswer(request, reply, {
+        migration,
         madeFrom: [edition, 'migration', id, version, isBrief],
         repositoryCount: isBrief ? 0 : repositoryCount,
         text: () =>
@@ -85,6 +86,7 @@ export function userMigrations(app: FastifyInstance, parts: OperationParts): voi
       const paging = pagingOf(request.query)
       tellPages(request, reply, { prefix, addresses, paging, total: migration.repositoryCount })
       return keepingAnswer(request, reply, {
+        migration,
         // The snapshot never changes, so neither does any page of it.
         madeFrom: [edition, 'repositories', migration.id, paging.page, paging.perPage],
         repositoryCount: paging.perPage,

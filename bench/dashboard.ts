@@ -1,62 +1,88 @@
-import { link, mkdir, mkdtemp, readdir, rm, stat } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join, relative } from 'node:path'
-import { parseArgs } from 'node:util'
+import { stat } from 'node:fs/promises'
+import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
-import { launchChromium } from '../test/support/chromium.ts'
-import { makeCorpus, OWNER } from './corpus.ts'
-import { median } from './measure.ts'
+import { isChromiumInstalled, launchChromium } from '../test/support/chromium.ts'
+import { makeCopies } from './copies.ts'
+import { OWNER } from './corpus.ts'
+import { inEmptyDirectory, median, spread } from './measure.ts'
+import { atMost, type Section } from './section.ts'
 import { type RunningService, startService } from './service.ts'
 
 const DIST = new URL('../web/dist', import.meta.url).pathname
-const ROUNDS = 5
-
-export interface DashboardFigures {
-  /** What a first visit fetches until it can be used. */
-  files: number
-  gzippedBytes: number
-  /** From the start of the navigation, with nothing in the cache. */
-  signInSeconds: number
-  listSeconds: number
-  /** From a key pressed in the search to what was found, among so many. */
-  repositories: number
-  searchSeconds: number
-}
+const REPOSITORIES = 1000
+const MOST_KILOBYTES = 400
+const MOST_SECONDS = 1
 
 /** The dashboard in a real browser, served by the service itself on this machine. */
-export async function measureDashboard(repositories = 10_000): Promise<DashboardFigures> {
-  const place = await mkdtemp(join(tmpdir(), 'godwit-bench-'))
-  const browser = await launchChromium()
-  try {
-    await copies(join(place, 'repositories'), repositories)
-    const godwit = await startService({
-      repositories: join(place, 'repositories'),
-      data: join(place, 'data'),
-      login: OWNER,
-    })
+export async function benchDashboard({ rounds }: { rounds: number }): Promise<Section | undefined> {
+  if (!isChromiumInstalled) {
+    console.error('Chromium is not installed')
+    return undefined
+  }
+  return inEmptyDirectory(async (place) => {
+    const repositories = join(place, 'repositories')
+    await makeCopies(repositories, REPOSITORIES)
+    const data = join(place, 'data')
+    const godwit = await startService({ repositories, data, login: OWNER })
+    const browser = await launchChromium()
     try {
+      // The first is the browser's own start as well.
+      await load(browser, godwit)
       const loads = []
-      for (let round = 0; round < ROUNDS; round += 1) loads.push(await load(browser, godwit))
-      const [first] = loads
-      return {
-        files: first!.paths.length,
-        gzippedBytes: await gzippedBytes(first!.paths),
-        signInSeconds: median(loads.map(({ signIn }) => signIn)),
-        listSeconds: median(loads.map(({ list }) => list)),
-        repositories,
-        searchSeconds: await search(browser, godwit, repositories),
-      }
+      for (let round = 0; round < rounds; round += 1) loads.push(await load(browser, godwit))
+      return await report(loads, await searches(browser, godwit, rounds))
     } finally {
+      await browser.close()
       await godwit.stop()
     }
-  } finally {
-    await browser.close()
-    await rm(place, { recursive: true, force: true })
+  })
+}
+
+interface Load {
+  /** What a first visit fetches until it can be used. */
+  paths: string[]
+  /** Seconds from the start of the navigation, with nothing in the cache. */
+  signIn: number
+  list: number
+}
+
+async function report(loads: readonly Load[], searched: number[]): Promise<Section> {
+  const { paths } = loads[0]!
+  const kilobytes = (await gzippedBytes(paths)) / 1000
+  const signIn = loads.map((each) => each.signIn)
+  const list = loads.map((each) => each.list)
+  const row = (name: string, values: number[]) => {
+    const shown = (value: number) => value.toFixed(2)
+    return [name, shown(median(values)), spread(values, shown)]
+  }
+  return {
+    title: 'The dashboard',
+    notes: [
+      'Chromium without a window, on the same machine; nothing in its cache',
+      'until the page is there and has time for a key press; for the search, until what was looked for is there',
+      `a first load fetches ${paths.length} files, ${kilobytes.toFixed(0)} kB gzipped`,
+    ],
+    tables: [
+      {
+        head: ['', 'seconds', 'least – most'],
+        rows: [
+          row('signing in', signIn),
+          row('the list of migrations', list),
+          row(`a search among ${REPOSITORIES} repositories`, searched),
+        ],
+      },
+    ],
+    targets: [
+      atMost('first load, gzipped', kilobytes, MOST_KILOBYTES, 'kB'),
+      atMost('interactive: signing in', median(signIn), MOST_SECONDS, 's'),
+      atMost('interactive: the list', median(list), MOST_SECONDS, 's'),
+    ],
+    plots: [],
   }
 }
 
 /** A first visit, and the first one of whoever is signed in. */
-async function load(browser: Browser, { url, token }: RunningService) {
+async function load(browser: Browser, { url, token }: RunningService): Promise<Load> {
   const context = await browser.newContext()
   const page = await context.newPage()
   const paths: string[] = []
@@ -81,18 +107,18 @@ async function secondsUntil(page: Page, selector: string): Promise<number> {
   return ((await page.evaluate(idleAt)) as number) / 1000
 }
 
-async function search(
+async function searches(
   browser: Browser,
   { url, token }: RunningService,
-  count: number,
-): Promise<number> {
+  rounds: number,
+): Promise<number[]> {
   const page = await browser.newPage()
   await page.addInitScript({ content: `sessionStorage.setItem('godwit.token', '${token}')` })
   await page.goto(`${url}/#/new`)
   await page.getByRole('checkbox', { name: `${OWNER}/copy-0` }).waitFor()
   const waits = []
-  for (let round = 1; round <= ROUNDS; round += 1) {
-    const wanted = `copy-${Math.floor((count * round) / (ROUNDS + 1))}`
+  for (let round = 1; round <= rounds; round += 1) {
+    const wanted = `copy-${Math.floor((REPOSITORIES * round) / (rounds + 1))}`
     const start = performance.now()
     await page.getByRole('searchbox').fill(wanted)
     await page
@@ -102,7 +128,7 @@ async function search(
     waits.push((performance.now() - start) / 1000)
   }
   await page.close()
-  return median(waits)
+  return waits
 }
 
 async function gzippedBytes(paths: readonly string[]): Promise<number> {
@@ -112,37 +138,4 @@ async function gzippedBytes(paths: readonly string[]): Promise<number> {
     return size
   })
   return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0)
-}
-
-/** Alike, and linked rather than copied: only their number matters here. */
-async function copies(root: string, count: number): Promise<void> {
-  const one = join(await makeCorpus('small'), OWNER, 'small-1.git')
-  const entries = await readdir(one, { recursive: true, withFileTypes: true })
-  const folders = entries.filter((each) => each.isDirectory()).map(pathIn)
-  const files = entries.filter((each) => each.isFile()).map(pathIn)
-  function pathIn({ parentPath, name }: { parentPath: string; name: string }): string {
-    return join(relative(one, parentPath), name)
-  }
-  for (let index = 0; index < count; index += 1) {
-    const copy = join(root, OWNER, `copy-${index}.git`)
-    await mkdir(copy, { recursive: true })
-    for (const folder of folders) await mkdir(join(copy, folder))
-    await Promise.all(files.map((file) => link(join(one, file), join(copy, file))))
-  }
-}
-
-if (import.meta.main) {
-  const { values } = parseArgs({ options: { repositories: { type: 'string' } } })
-  const figures = await measureDashboard(
-    values.repositories ? Number(values.repositories) : undefined,
-  )
-  console.log(
-    `first load: ${(figures.gzippedBytes / 1000).toFixed(0)} kB gzipped in ${figures.files} files`,
-  )
-  console.log(
-    `interactive: sign-in ${figures.signInSeconds.toFixed(2)} s, list ${figures.listSeconds.toFixed(2)} s`,
-  )
-  console.log(
-    `search among ${figures.repositories} repositories: ${figures.searchSeconds.toFixed(2)} s`,
-  )
 }

@@ -1,10 +1,10 @@
-import { copyFileSync, linkSync, mkdirSync, readdirSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { Agent, get } from 'node:http'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { PREVIEW } from '../test/support/service.ts'
-import { makeCorpus, OWNER } from './corpus.ts'
+import { makeCopies, namesOfCopies } from './copies.ts'
+import { OWNER } from './corpus.ts'
 import { fillDatabase } from './growth-seed.ts'
 import { inEmptyDirectory, inTurns, median, run, seconds } from './measure.ts'
 import { type Lines, linePlot } from './plot.ts'
@@ -32,7 +32,7 @@ export async function benchGrowth(options: { rounds: number; most: number }): Pr
     const trees: Tree[] = []
     for (const size of TREES.filter((size) => size <= most)) {
       const root = join(place, `tree-${size}`)
-      await makeTree(root, size)
+      await makeCopies(root, size)
       trees.push({ size, root, data: join(place, `data-${size}`) })
     }
     const byMigrations = await costsByMigrations(place, trees[0]!.root, rounds)
@@ -51,24 +51,6 @@ interface Tree {
   /** Where its catalogue is. */
   data: string
 }
-
-/** Copies of one small repository that share the bytes of its packs, and nothing that tells of a change. */
-async function makeTree(root: string, size: number): Promise<void> {
-  const one = join(await makeCorpus('small'), OWNER, 'small-1.git')
-  for (let index = 0; index < size; index += 1) copy(one, join(root, OWNER, `copy-${index}.git`))
-}
-
-function copy(from: string, to: string): void {
-  mkdirSync(to, { recursive: true })
-  for (const entry of readdirSync(from, { withFileTypes: true })) {
-    const [source, target] = [join(from, entry.name), join(to, entry.name)]
-    if (entry.isDirectory()) copy(source, target)
-    else if (entry.name.startsWith('pack-')) linkSync(source, target)
-    else copyFileSync(source, target)
-  }
-}
-
-const names = (size: number) => Array.from({ length: size }, (_, index) => `copy-${index}`)
 
 async function costsByMigrations(place: string, repositories: string, rounds: number) {
   const costs: Costs = { 'status of one': new Map(), 'list of 30': new Map(), start: new Map() }
@@ -140,7 +122,7 @@ async function costsOfStarts(trees: readonly Tree[], rounds: number) {
         note(
           costs,
           size,
-          1000 * (await seconds(async () => (id = await godwit.start(names(size))))),
+          1000 * (await seconds(async () => (id = await godwit.start(namesOfCopies(size))))),
         )
         await cancel(godwit, id)
       }

@@ -1,11 +1,11 @@
-import { execFile } from 'node:child_process'
-import { access, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { loadavg } from 'node:os'
 import { join, resolve } from 'node:path'
-import { parseArgs, promisify } from 'node:util'
+import { parseArgs } from 'node:util'
 import { benchCluster } from './cluster.ts'
 import type { Corpus } from './contestants.ts'
 import { CORPORA, type CorpusName, makeCorpus } from './corpus.ts'
+import { benchDashboard } from './dashboard.ts'
 import { benchDownloads } from './downloads.ts'
 import { benchExports } from './export.ts'
 import { benchGrowth } from './growth.ts'
@@ -30,15 +30,15 @@ const { shape } = values
 if (!(rounds >= 1)) throw new Error('--rounds must be a number from 1 on')
 if (!isShape(shape)) throw new Error(`--shape must be one of ${Object.keys(CORPORA).join(', ')}`)
 
-/** In the order of the results. A text is what a bench of its own printed. */
-const SECTIONS: Record<string, () => Promise<Section | string | undefined>> = {
+/** In the order of the results; undefined where its parts are not installed. */
+const SECTIONS: Record<string, () => Promise<Section | undefined>> = {
   reads: () => benchReads({ rounds }),
   exports: async () => benchExports(await corpus(), { rounds }),
   downloads: async () => benchDownloads(await corpus(), { rounds }),
   growth: () => benchGrowth({ rounds, most: Number(values.most) }),
   memory: () => benchMemory({ rounds }),
   cluster: () => benchCluster({ rounds }),
-  dashboard: () => byItself('dashboard.ts'),
+  dashboard: () => benchDashboard({ rounds }),
 }
 
 const wanted = values.only?.flatMap((names) => names.split(',')) ?? Object.keys(SECTIONS)
@@ -59,8 +59,8 @@ for (const name of wanted) {
   }
 }
 
-async function keep(name: string, section: Section | string): Promise<void> {
-  const text = typeof section === 'string' ? section : await withPlots(section)
+async function keep(name: string, section: Section): Promise<void> {
+  const text = await withPlots(section)
   const conditions = `${new Date().toISOString().slice(0, 16).replace('T', ' ')} UTC, load average of the last 15 minutes ${loadavg()[2]!.toFixed(1)}`
   const file = new URL('results.md', import.meta.url).pathname
   const before = await readFile(file, 'utf8').catch(() => '')
@@ -87,22 +87,4 @@ async function corpus(): Promise<Corpus> {
   if (!owner || others.length > 0) throw new Error(`${root} must hold the directory of one owner`)
   const names = (await readdir(join(root, owner))).filter((name) => name.endsWith('.git'))
   return { root, owner, repositories: names.map((name) => name.slice(0, -'.git'.length)) }
-}
-
-/** Those that also run alone: what they print is the section, as it is or, where it has no title, below one. */
-async function byItself(script: string, ...args: string[]): Promise<string | undefined> {
-  const path = new URL(script, import.meta.url).pathname
-  if (
-    !(await access(path).then(
-      () => true,
-      () => false,
-    ))
-  )
-    return undefined
-  const node = ['--disable-warning=ExperimentalWarning', path, ...args]
-  const { stdout } = await promisify(execFile)(process.execPath, node)
-  const text = stdout.trim().replaceAll(/^#/gm, '##')
-  if (text.startsWith('##')) return `${text}\n`
-  const title = script.charAt(0).toUpperCase() + script.slice(1, -'.ts'.length)
-  return `## ${title}\n\n${text.replaceAll(/^/gm, '- ')}\n`
 }

@@ -1,6 +1,8 @@
+import { hash } from 'node:crypto'
 import { Kysely, PostgresDialect } from 'kysely'
 import pg from 'pg'
 import type { Database } from './connect.ts'
+import { prepareWith } from './prepared.ts'
 import type { Tables } from './tables.ts'
 
 export function connectPostgres(url: string, onIdleError?: (error: Error) => void): Database {
@@ -17,6 +19,11 @@ export function connectPostgres(url: string, onIdleError?: (error: Error) => voi
   // One that breaks within a transaction fails its next query; unheard, it would end the process before that.
   pool.on('connect', (client) => client.on('error', () => {}))
   const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })
+  prepareWith(db, (query) => {
+    // Parsed and planned once a connection: for a row found by its key, that costs more than finding it.
+    const statement = { name: `godwit-${hash('sha256', query.sql).slice(0, 16)}`, text: query.sql }
+    return async (values) => (await pool.query({ ...statement, values })).rows
+  })
   return { db, engine: 'postgres', pool, close: () => db.destroy() }
 }
 

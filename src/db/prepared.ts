@@ -27,8 +27,9 @@ export function prepared<Values extends object, Row, Answer>(
 
   function questionOf(db: Db) {
     const query = build(db, holes).compile()
-    const ask = async (parameters: unknown[]) =>
-      read((await db.executeQuery<Row>({ ...query, parameters })).rows)
+    const prepare = preparers.get(db) ?? inTurn(db)
+    const rowsOf = prepare(query)
+    const ask = async (parameters: unknown[]) => read((await rowsOf(parameters)) as Row[])
     const changes = countersOfChanges.get(db)
     const answer = changes ? whileUnchanged(changes, ask) : together(ask)
     return (values: Values) => answer(parametersOf(query, values))
@@ -46,6 +47,23 @@ function parametersOf(query: CompiledQuery, values: object): unknown[] {
     value instanceof Hole ? values[value.name as keyof typeof values] : value,
   )
 }
+
+type RowsOf = (parameters: unknown[]) => Promise<unknown[]>
+/** How an engine is asked the same query again and again. */
+type Prepare = (query: CompiledQuery) => RowsOf
+
+const preparers = new WeakMap<Db, Prepare>()
+
+/** For an engine that keeps the plan of a query. */
+export function prepareWith(db: Db, prepare: Prepare): void {
+  preparers.set(db, prepare)
+}
+
+const inTurn =
+  (db: Db): Prepare =>
+  (query) =>
+  async (parameters) =>
+    (await db.executeQuery({ ...query, parameters })).rows
 
 /** A number that is another one after every commit, of this process or any other. */
 export type ChangeCounter = () => number

@@ -29,6 +29,8 @@ export interface RateLimit {
    * and nothing counted, when nothing is.
    */
   countAnswered(viewer: Viewer, status: number): Soon<string[] | undefined>
+  /** For one that was counted so and yet not given. */
+  uncountAnswered(viewer: Viewer, status: number): Soon<unknown>
   /** Whether the address has lately sent too many wrong credentials. */
   isGuessing(ip: string): boolean
   countFailure(request: FastifyRequest): void
@@ -80,14 +82,16 @@ export function createRateLimit({ perHour, pool }: RateLimitOptions, now: () => 
 
     countAnswered(viewer, status) {
       if (perHour === 0) return []
-      const key = keyOf(viewer)
-      return soon(accounts.add(key, 1), (count) => {
-        const isTooMuch = count.times > perHour
-        if (!isTooMuch && status !== 304) return headersOf(count)
-        return soon(accounts.add(key, -1), (without) =>
-          isTooMuch ? undefined : headersOf(without),
-        )
+      const cost = costOf(status)
+      return soon(accounts.add(keyOf(viewer), cost), (count) => {
+        // What costs nothing is refused all the same where nothing is left.
+        if (count.times - cost < perHour) return headersOf(count)
+        return soon(this.uncountAnswered(viewer, status), () => undefined)
       })
+    },
+
+    uncountAnswered(viewer, status) {
+      return perHour === 0 ? undefined : accounts.add(keyOf(viewer), -costOf(status))
     },
 
     isGuessing: (ip) => failures.look(ip).times > FAILURES,
@@ -106,6 +110,9 @@ export function createRateLimit({ perHour, pool }: RateLimitOptions, now: () => 
     },
   }
 }
+
+/** Not modified costs nothing. */
+const costOf = (status: number) => (status === 304 ? 0 : 1)
 
 /** Asking how much is left is free. */
 export function rateLimitStatus(app: FastifyInstance, limit: RateLimit): void {

@@ -5,9 +5,9 @@ import type { Viewer } from '../accounts/account.ts'
 import type { Authenticator } from '../accounts/authenticator.ts'
 import { digestOf } from '../accounts/token.ts'
 import type { Db } from '../db/connect.ts'
-import { type Soon, soon } from '../db/soon.ts'
+import { allSoon, type Soon, soon } from '../db/soon.ts'
 import type { Migration } from '../migrations/migration.ts'
-import { findMigration } from '../migrations/migration-store.ts'
+import { findVersion } from '../migrations/migration-store.ts'
 import type { NoteAnswered } from './answered.ts'
 import { tokenIn, viewerOf } from './authenticate.ts'
 import type { RateLimit } from './rate-limit.ts'
@@ -23,7 +23,7 @@ interface RepeatingParts {
 /** An answer as it was given, and what it rests on. */
 interface Given {
   tokenDigest: string
-  ownerId: number
+  viewer: Viewer
   migrationId: number
   version: number
   status: number
@@ -67,35 +67,29 @@ export function repeatedRequests(parts: RepeatingParts): RepeatedRequests {
     bytes = 0
   }
 
-  /** Who asks, where the answer is still what it was. */
-  function holds(given: Given): Soon<Viewer | undefined> {
-    if (limit.isGuessing(given.ip)) return undefined
-    return soon(authenticator.viewerByDigest(given.tokenDigest), (viewer) => {
-      if (viewer?.account.id !== given.ownerId) return undefined
-      return soon(findMigration(db, viewer, given.migrationId), (migration) =>
-        migration?.version === given.version ? viewer : undefined,
-      )
-    })
-  }
-
-  function giveAgain(given: Given, viewer: Viewer, request: IncomingMessage, to: ServerResponse) {
+  /** Asks all that the answer rests on, and gives it again where that is what it was. */
+  function giveAgain(given: Given, request: IncomingMessage, to: ServerResponse): Soon<boolean> {
+    const { viewer, migrationId, status, ip } = given
+    if (limit.isGuessing(ip)) return false
     const began = performance.now()
-    return soon(limit.countAnswered(viewer, given.status), (standing) => {
+    const asked = allSoon([
+      authenticator.viewerByDigest(given.tokenDigest),
+      findVersion(db, viewer, migrationId),
+      limit.countAnswered(viewer, status),
+    ])
+    return soon(asked, ([caller, version, standing]) => {
       if (!standing) return false
+      if (caller?.account.id !== viewer.account.id || version !== given.version) {
+        return soon(limit.uncountAnswered(viewer, status), () => false)
+      }
       const id = randomUUID()
-      to.once('close', () =>
-        note({
-          id,
-          method: request.method!,
-          url: request.url!,
-          route: given.route,
-          status: given.status,
-          ms: performance.now() - began,
-          login: viewer.account.login,
-          ip: given.ip,
-        }),
-      )
-      to.writeHead(given.status, [...given.headers, requestIdHeader, id, ...standing])
+      const { method, url } = request as { method: string; url: string }
+      const { login } = caller.account
+      to.once('close', () => {
+        const ms = performance.now() - began
+        note({ id, method, url, route: given.route, status, ms, login, ip })
+      })
+      to.writeHead(status, [...given.headers, requestIdHeader, id, ...standing])
       to.end(given.body, 'latin1')
       return true
     })
@@ -105,10 +99,7 @@ export function repeatedRequests(parts: RepeatingParts): RepeatedRequests {
     before: (listener) => (request, response) => {
       const given = remembered.get(wordsOf(request))
       if (!given) return listener(request, response)
-      const isAnswered = soon(
-        holds(given),
-        (viewer) => viewer !== undefined && giveAgain(given, viewer, request, response),
-      )
+      const isAnswered = giveAgain(given, request, response)
       const orElse = (answered: boolean) => answered || listener(request, response)
       // Whatever went wrong goes wrong again there, and is told as it should be.
       if (isAnswered instanceof Promise) isAnswered.then(orElse, () => orElse(false))
@@ -123,7 +114,7 @@ export function repeatedRequests(parts: RepeatingParts): RepeatedRequests {
       bytes += size
       remembered.set(wordsOf(request.raw), {
         tokenDigest: digestOf(tokenIn(request.headers.authorization!)!),
-        ownerId: viewerOf(request).account.id,
+        viewer: viewerOf(request),
         migrationId: migration.id,
         version: migration.version,
         status: reply.statusCode,

@@ -13,7 +13,7 @@ export const unfinishedLiterals = unfinishedStates.map((state) => sql.lit(state)
 
 /** Rows in one insert: the engines limit how many values a statement takes. */
 const ROWS_AT_ONCE = 500
-const READ_AT_ONCE = 50
+const READ_AT_ONCE = 20
 
 export interface NewMigration {
   guid: string
@@ -91,6 +91,21 @@ export function findMigration(
   id: number,
 ): Soon<Migration | undefined> {
   return ownMigration(db, { id, ownerId: account.id })
+}
+
+const ownVersion = prepared(
+  (db, { id, ownerId }: { id: number; ownerId: number }) =>
+    db
+      .selectFrom('migrations')
+      .select('version')
+      .where('id', '=', id)
+      .where('owner_id', '=', ownerId),
+  ([row]) => row?.version,
+)
+
+/** All that is to be known of a migration in order to know whether it has changed. */
+export function findVersion(db: Db, { account }: Viewer, id: number): Soon<number | undefined> {
+  return ownVersion(db, { id, ownerId: account.id })
 }
 
 export interface Page {

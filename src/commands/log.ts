@@ -1,9 +1,12 @@
 import { type Logger, pino } from 'pino'
+import { writeLines } from './line-writer.ts'
+
+const STANDARD_ERROR = 2
 
 export interface Log {
   log: Logger
   /** Writes out what is still buffered. */
-  close(): void
+  close(): Promise<void>
 }
 
 /**
@@ -11,8 +14,7 @@ export interface Log {
  * though nothing is meant to log one.
  */
 export function openLog(level: string): Log {
-  const destination = pino.destination({ fd: 2, sync: false, minLength: 8192, periodicFlush: 500 })
-  const lines = gatherLines((text) => destination.write(text))
+  const lines = writeLines(STANDARD_ERROR)
   const log = pino(
     {
       level,
@@ -25,31 +27,8 @@ export function openLog(level: string): Log {
     },
     lines,
   )
-  return {
-    log,
-    close() {
-      lines.pass()
-      try {
-        destination.flushSync()
-      } catch {
-        // Nothing was ever written: the stream is not open yet.
-      }
-    },
-  }
-}
-
-/** What is logged in one turn of the event loop goes on as one text: each costs the stream as much as a line would. */
-function gatherLines(passOn: (text: string) => void) {
-  let gathered = ''
-  const pass = () => {
-    if (gathered !== '') passOn(gathered)
-    gathered = ''
-  }
-  const write = (line: string) => {
-    if (gathered === '') setImmediate(pass)
-    gathered += line
-  }
-  return { write, pass }
+  process.once('exit', lines.writeLast)
+  return { log, close: lines.close }
 }
 
 /** The same as pino's own, but the date is made once a second and not once a line. */

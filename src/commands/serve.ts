@@ -22,7 +22,7 @@ export function serveCommand(program: Command, about: string): void {
     if (service.notice) print(service.notice)
     await stopped
     await service.stop()
-    logging.close()
+    await logging.close()
   })
 }
 

@@ -28,6 +28,6 @@ export function workCommand(program: Command, about: string): void {
     print('Godwit is working')
     await stopped
     await stack.disposeAsync()
-    logging.close()
+    await logging.close()
   })
 }

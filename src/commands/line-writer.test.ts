@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { closeSync, constants, openSync, readFileSync, readSync } from 'node:fs'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { temporaryDirectory } from '../../test/support/odd-repositories.ts'
+import { writeLines } from './line-writer.ts'
+
+const { O_RDONLY, O_WRONLY, O_NONBLOCK } = constants
+
+/** A pipe whose both ends are here. */
+function pipe(t: TestContext) {
+  const path = join(temporaryDirectory(t), 'pipe')
+  execFileSync('mkfifo', [path])
+  const reading = openSync(path, O_RDONLY | O_NONBLOCK)
+  const writing = openSync(path, O_WRONLY | O_NONBLOCK)
+  t.after(() => closeSync(writing))
+  return { reading, writing }
+}
+
+function take(fd: number): string {
+  const bytes = Buffer.alloc(4 * 1024 * 1024)
+  try {
+    return bytes.toString('latin1', 0, readSync(fd, bytes))
+  } catch (error) {
+    assert.equal((error as NodeJS.ErrnoException).code, 'EAGAIN')
+    return ''
+  }
+}
+
+const lineOf = (index: number) => `${JSON.stringify({ index, text: 'x'.repeat(200) })}\n`
+
+test('every line comes out once and in order, however they are gathered', async (t) => {
+  const path = join(temporaryDirectory(t), 'log')
+  const fd = openSync(path, 'w')
+  const lines = writeLines(fd)
+  let expected = ''
+  for (let index = 0; index < 5000; index++) {
+    lines.write(lineOf(index))
+    expected += lineOf(index)
+    if (index % 100 === 0) await sleep(1)
+  }
+  await lines.close()
+  assert.equal(readFileSync(path, 'utf8'), expected)
+  closeSync(fd)
+})
+
+test('a line that stays alone is written soon, without being asked for', async (t) => {
+  const { reading, writing } = pipe(t)
+  writeLines(writing).write('alone\n')
+  let taken = ''
+  while (taken === '') {
+    await sleep(5)
+    taken = take(reading)
+  }
+  assert.equal(taken, 'alone\n')
+  closeSync(reading)
+})
+
+test('a reader that pauses gets the rest when it goes on', async (t) => {
+  const { reading, writing } = pipe(t)
+  const lines = writeLines(writing)
+  let expected = ''
+  for (let index = 0; index < 2000; index++) {
+    lines.write(lineOf(index))
+    expected += lineOf(index)
+  }
+  let taken = ''
+  while (taken.length < expected.length) {
+    await sleep(1)
+    taken += take(reading)
+  }
+  assert.equal(taken, expected)
+  closeSync(reading)
+})
+
+test('a reader that has gone, or takes nothing, does not keep the writer from ending', async (t) => {
+  const gone = pipe(t)
+  const lines = writeLines(gone.writing)
+  lines.write('before\n')
+  closeSync(gone.reading)
+  lines.write('after\n')
+  await lines.close()
+
+  const stalled = pipe(t)
+  const more = writeLines(stalled.writing)
+  for (let index = 0; index < 2000; index++) more.write(lineOf(index))
+  await more.close()
+  assert.match(take(stalled.reading), /^{"index":0,/)
+  closeSync(stalled.reading)
+})
+
+test('what a stalled reader costs is bounded, and told when it goes on', async (t) => {
+  const { reading, writing } = pipe(t)
+  const lines = writeLines(writing)
+  const long = `${'x'.repeat(1024 * 1024)}\n`
+  for (let index = 0; index < 30; index++) lines.write(long)
+  let taken = ''
+  while (!/lines were lost/.test(taken)) {
+    await sleep(1)
+    taken = taken.slice(-200) + take(reading)
+  }
+  assert.match(taken, /{"level":40,"msg":"1\d lines were lost: nobody took them"}/)
+  closeSync(reading)
+})

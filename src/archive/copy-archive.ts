@@ -2,14 +2,16 @@ import type { BlobFile, ByteRange, OnDisk } from '../blobs/blob-store.ts'
 import type { ArchivePlan } from './plan-archive.ts'
 import { piecesOf } from './read-archive.ts'
 
-const BUFFER_BYTES = 256 * 1024
+const LEAST_BYTES = 64 * 1024
+const MOST_BYTES = 1024 * 1024
 
 /** Resolves when the bytes are no longer needed. */
 export type Write = (bytes: Uint8Array) => Promise<void>
 
 /**
  * The bytes of a range of the archive, by way of two buffers that are used in turns: one is read into while the other is
- * written. Memory that is made anew for every read costs more than the reading itself.
+ * written. Memory that is made anew for every read costs more than the reading itself. Whoever takes bytes faster than they
+ * are read gets more of them at a time; whoever is slow, of whom there may be many, costs little memory.
  */
 export async function copyArchive(
   plan: ArchivePlan,
@@ -17,11 +19,21 @@ export async function copyArchive(
   range: ByteRange,
   write: Write,
 ): Promise<void> {
-  const buffers = [Buffer.allocUnsafeSlow(BUFFER_BYTES), Buffer.allocUnsafeSlow(BUFFER_BYTES)]
+  const buffers = [Buffer.allocUnsafeSlow(LEAST_BYTES), Buffer.allocUnsafeSlow(LEAST_BYTES)]
+  let size = LEAST_BYTES
   let written: Promise<void> = Promise.resolve()
+  let isTaken = false
+  function nextBuffer(): Buffer {
+    if (buffers[0]!.length < size) buffers[0] = Buffer.allocUnsafeSlow(size)
+    return buffers[0]!
+  }
   async function writeNext(bytes: Uint8Array): Promise<void> {
+    if (isTaken) size = Math.min(2 * size, MOST_BYTES)
     await written
-    written = write(bytes)
+    isTaken = false
+    written = write(bytes).then(() => {
+      isTaken = true
+    })
     // Told by whoever waits for it next.
     written.catch(() => {})
     buffers.reverse()
@@ -31,7 +43,7 @@ export async function copyArchive(
     else {
       await using file = await blobs.openFile(piece.key)
       for (let at = piece.range.start; at < piece.range.end; ) {
-        const bytes = await readSome(file, buffers[0]!, { start: at, end: piece.range.end })
+        const bytes = await readSome(file, nextBuffer(), { start: at, end: piece.range.end })
         // A blob that falls short must break the download: what follows would land at the wrong place.
         if (bytes.length === 0) throw new Error(`blob ${piece.key} ends at ${at}`)
         await writeNext(bytes)

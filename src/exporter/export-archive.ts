@@ -7,7 +7,7 @@ import {
   findSegment,
   insertSegment,
   lastVerified,
-  nameSegment,
+  nameSegments,
 } from '../migrations/segment-store.ts'
 import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
 import { Unreadable } from '../sources/source.ts'
@@ -104,7 +104,7 @@ async function carry(
   try {
     const { fingerprint } = await segments.look(repository, signal)
     const known = await findSegment(db, fingerprint)
-    if (known !== undefined && (await nameSegment(db, known, now())))
+    if (known !== undefined && (await nameSegments(db, [known], now())).has(known))
       return { outcome: 'unchanged', segmentKey: known }
     return { outcome: 'exported', segmentKey: await makeSegment(parts, facts, signal) }
   } catch (error) {

@@ -25,7 +25,7 @@ import {
   findSegment,
   insertSegment,
   lastVerified,
-  nameSegment,
+  nameSegments,
 } from '../migrations/segment-store.ts'
 import { unfinishedStates } from '../migrations/states.ts'
 import { type Handlers, Hopeless, type Job, type Queue, type Run } from '../queue/queue.ts'
@@ -85,8 +85,10 @@ async function beginExport(parts: ExportParts, { migrationId }: MigrationJob, ru
   await run.finish(async (tx) => {
     await moveMigration(tx, migrationId, 'exporting', { now: now() })
     // The sweep may have been here since.
+    const keys = [...unchanged.values()].map(({ segmentKey }) => segmentKey)
+    const named = await nameSegments(tx, keys, now())
     for (const [position, { segmentKey }] of unchanged) {
-      if (!(await nameSegment(tx, segmentKey, now()))) unchanged.delete(position)
+      if (!named.has(segmentKey)) unchanged.delete(position)
     }
     await noteReused(tx, migrationId, unchanged, now())
     const changed = repositories.filter(({ position }) => !unchanged.has(position))
@@ -137,7 +139,8 @@ async function reuseSegment(
   if (!segmentKey) return false
   return run.finish(async (tx) => {
     // The sweep may have been here since.
-    if (!(await nameSegment(tx, segmentKey, parts.now()))) throw new Error('the segment was swept')
+    const named = await nameSegments(tx, [segmentKey], parts.now())
+    if (!named.has(segmentKey)) throw new Error('the segment was swept')
     await endRepository(parts, tx, task, { segmentKey, reused: true, bytes, startedAt })
     return true
   })

@@ -1,8 +1,8 @@
 import type { Db } from '../db/connect.ts'
 import type { ExportedRepository } from '../migrations/export-store.ts'
 import type { Carried } from '../migrations/outcome-store.ts'
-import { exportedBefore, findSegment } from '../migrations/segment-store.ts'
-import type { SegmentMaker } from './segment-maker.ts'
+import { exportedBefore, findSegments } from '../migrations/segment-store.ts'
+import type { Look, SegmentMaker } from './segment-maker.ts'
 
 export interface LookParts {
   db: Db
@@ -25,7 +25,7 @@ export async function findUnchanged(
     db,
     repositories.map(({ facts }) => facts.id),
   )
-  const unchanged = new Map<number, Carried>()
+  const looks: (Look & { position: number; startedAt: number })[] = []
   const waiting = repositories.filter(({ facts }) => known.has(facts.id)).values()
 
   async function work(): Promise<void> {
@@ -35,13 +35,17 @@ export async function findUnchanged(
       // What cannot be looked at now gets a job like any other, which tells why.
       const look = await segments.look(name, signal).catch(() => undefined)
       signal.throwIfAborted()
-      const segmentKey = look && (await findSegment(db, look.fingerprint))
-      if (segmentKey) {
-        unchanged.set(position, { segmentKey, reused: true, bytes: look.bytes, startedAt })
-      }
+      if (look) looks.push({ ...look, position, startedAt })
     }
   }
 
   await Promise.all(Array.from({ length: LOOKED_AT_ONCE }, work))
+  const fingerprints = looks.map(({ fingerprint }) => fingerprint)
+  const segmentKeys = await findSegments(db, fingerprints)
+  const unchanged = new Map<number, Carried>()
+  for (const { position, fingerprint, bytes, startedAt } of looks) {
+    const segmentKey = segmentKeys.get(fingerprint)
+    if (segmentKey) unchanged.set(position, { segmentKey, reused: true, bytes, startedAt })
+  }
   return unchanged
 }

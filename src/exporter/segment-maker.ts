@@ -9,7 +9,7 @@ export interface MadeSegment extends SegmentRecord {
 }
 
 /** What a segment would hold now. */
-interface Look {
+export interface Look {
   fingerprint: string
   bytes: number
 }

@@ -27,6 +27,23 @@ export async function findSegment(db: Db, fingerprint: string): Promise<string |
   return row?.key
 }
 
+/** The keys of those that there are, by their fingerprints. */
+export async function findSegments(
+  db: Db,
+  fingerprints: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const found = new Map<string, string>()
+  for (let at = 0; at < fingerprints.length; at += 500) {
+    const rows = await db
+      .selectFrom('segments')
+      .select(['fingerprint', 'key'])
+      .where('fingerprint', 'in', fingerprints.slice(at, at + 500))
+      .execute()
+    for (const row of rows) found.set(row.fingerprint!, row.key)
+  }
+  return found
+}
+
 /** Those of the repositories that were exported before, changed since or not. */
 export async function exportedBefore(
   db: Db,
@@ -96,14 +113,23 @@ export async function disownSegments(tx: Db, keys: readonly string[]): Promise<v
   }
 }
 
-/** Keeps the sweep away from it; false when the sweep was quicker. */
-export async function nameSegment(tx: Db, key: string, now: number): Promise<boolean> {
-  const { numUpdatedRows } = await tx
-    .updateTable('segments')
-    .set({ named_at: now })
-    .where('key', '=', key)
-    .executeTakeFirst()
-  return numUpdatedRows === 1n
+/** Keeps the sweep away from them; those that are not returned were swept before. */
+export async function nameSegments(
+  tx: Db,
+  keys: readonly string[],
+  now: number,
+): Promise<ReadonlySet<string>> {
+  const named = new Set<string>()
+  for (let at = 0; at < keys.length; at += 500) {
+    const rows = await tx
+      .updateTable('segments')
+      .set({ named_at: now })
+      .where('key', 'in', keys.slice(at, at + 500))
+      .returning('key')
+      .execute()
+    for (const { key } of rows) named.add(key)
+  }
+  return named
 }
 
 export async function segmentsByKey(

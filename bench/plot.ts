@@ -122,7 +122,7 @@ function svg(title: string, height: number, shapes: readonly string[]): string {
 }
 
 function figure(value: number): string {
-  if (value >= 10_000) return value.toLocaleString('en')
+  if (value >= 10_000) return Math.round(value).toLocaleString('en')
   return Number(value.toPrecision(value >= 100 ? 4 : 3)).toString()
 }
 

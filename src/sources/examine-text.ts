@@ -2,8 +2,8 @@ import { readOwnFile } from './own-file.ts'
 import { Refused } from './snapshot-troubles.ts'
 import { codeOf } from './unreadable.ts'
 
-/** packed-refs of some three million refs; everything else is far smaller. */
-const LARGEST_TEXT = 256 * 1024 * 1024
+/** packed-refs of some million refs, which take a gigabyte and a half of memory; everything else is far smaller. */
+const LARGEST_TEXT = 64 * 1024 * 1024
 
 interface At {
   dir: string

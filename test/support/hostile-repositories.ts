@@ -1,4 +1,11 @@
-import { appendFileSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  mkdirSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import type { Traps } from './booby-traps.ts'
 import { bare, commit, git, looseObject, makeWiki } from './odd-repositories.ts'
@@ -101,6 +108,13 @@ export const HOSTILE_REPOSITORIES: Readonly<Record<string, HostileKind>> = {
   'control-characters': { make: packedRef('refs/heads/a\x01b'), refusal: /packed-refs/ },
   'a-way-up': { make: packedRef('refs/heads/../../../evil'), refusal: /packed-refs/ },
   'a-ref-outside': { make: packedRef('/etc/passwd'), refusal: /packed-refs/ },
+  'refs-without-end': {
+    make(dir) {
+      packedRef('refs/heads/one')(dir)
+      truncateSync(join(dir, 'packed-refs'), 65 * 1024 * 1024)
+    },
+    refusal: /packed-refs is absurdly large/,
+  },
   'names-of-options': { make: packedRef('refs/heads/--upload-pack=touch') },
   submodules: {
     make(dir) {

@@ -41,6 +41,16 @@ export function assertNothingLeftOver(service: DataDirectory): void {
   assert.deepEqual(rowsOf(service, 'select * from jobs'), [])
 }
 
+export function leavesNothingOver(service: DataDirectory): boolean {
+  try {
+    assertNothingLeftOver(service)
+    return true
+  } catch (error) {
+    if (error instanceof assert.AssertionError) return false
+    throw error
+  }
+}
+
 /** Stops the service and asks its log: nothing went wrong on the way, not even something that a second try mended. */
 export async function assertNoTrouble(service: Pick<Service, 'kill' | 'log'>): Promise<void> {
   await service.kill('SIGTERM')

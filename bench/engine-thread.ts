@@ -1,11 +1,11 @@
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
-import { type ExportPlaces, openBlobs, openSource } from '../src/commands/export-places.ts'
 import { createSegmentMaker } from '../src/exporter/make-segment.ts'
 import { answerRequests } from '../src/exporter/segment-messages.ts'
-import type { Snapshot } from '../src/sources/snapshot.ts'
-import type { SnapshotEntry } from '../src/sources/snapshot-entries.ts'
+import { type ExportPlaces, openBlobs, openSource } from '../src/service/export-places.ts'
+import type { Snapshot } from '../src/sources/directory/snapshot/snapshot.ts'
+import type { SnapshotEntry } from '../src/sources/directory/snapshot/snapshot-entries.ts'
 
 /** A segment thread that believes what it reads: what is left is reading, hashing and writing. */
 const places = workerData as ExportPlaces

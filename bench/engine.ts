@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
-import type { ExportPlaces } from '../src/commands/export-places.ts'
 import { createSegmentThreads } from '../src/exporter/segment-threads.ts'
+import type { ExportPlaces } from '../src/service/export-places.ts'
 import type { RepositoryName } from '../src/sources/source.ts'
 
 /** Makes the segments of all repositories and nothing else: no service, no database, no proof of connectivity. */

@@ -3,13 +3,13 @@ import { createHash } from 'node:crypto'
 import { createRequire } from 'node:module'
 import { describe, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
+import type { MediaTypeOptions } from '../src/http/door/media-type.ts'
 import {
   extendedRepositoryJson,
   migrationJson,
   plainRepositoryJson,
   userJson,
-} from '../src/http/github-json.ts'
-import type { MediaTypeOptions } from '../src/http/media-type.ts'
+} from '../src/http/migrations/github-json.ts'
 import {
   addresses,
   describingServer,

@@ -6,6 +6,7 @@ import {
   listAccounts,
   setAccount,
 } from '../accounts/account-store.ts'
+import { withDatabase } from '../service/parts.ts'
 import {
   addCommand,
   configOf,
@@ -14,7 +15,6 @@ import {
   UserMistake,
   withExamples,
 } from './command-line.ts'
-import { withDatabase } from './parts.ts'
 
 export function accountCommands(program: Command, about: string): void {
   const account = program.command('account').description(about)

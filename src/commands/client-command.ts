@@ -1,9 +1,9 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import type { MigrationsApi } from '../client/migrations-api.ts'
 import { type ClientConfig, type ClientFlags, readClientConfig } from '../client-config.ts'
+import { VERSION } from '../service/version.ts'
 import { addSetting, note, print, printTable } from './command-line.ts'
 import { untilStopped } from './until-stopped.ts'
-import { VERSION } from './version.ts'
 
 /** A server, and how what it says is to be told. */
 export interface Talk {

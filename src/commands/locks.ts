@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { heldLocks } from '../migrations/lock-store.ts'
+import { withDatabase } from '../service/parts.ts'
 import { addCommand, configOf, minute, printTable, withExamples } from './command-line.ts'
-import { withDatabase } from './parts.ts'
 
 export function locksCommand(program: Command, about: string): void {
   const command = addCommand(program, 'locks', about)

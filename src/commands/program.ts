@@ -1,8 +1,8 @@
 import { Command } from 'commander'
+import { VERSION } from '../service/version.ts'
 import { withExamples } from './command-line.ts'
 import { exitCodes } from './exit-codes.ts'
 import { paint } from './paint.ts'
-import { VERSION } from './version.ts'
 
 /** Adds a command to the program. */
 type Adding = (program: Command, about: string) => void

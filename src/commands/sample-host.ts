@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Git } from '../sources/git.ts'
+import type { Git } from '../git/git.ts'
 
 type Files = Record<string, string>
 

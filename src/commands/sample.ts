@@ -5,12 +5,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { setAccount } from '../accounts/account-store.ts'
 import { addToken } from '../accounts/token-store.ts'
 import type { Config } from '../config.ts'
-import { createGit } from '../sources/git.ts'
-import { exportPlaces } from './export-places.ts'
-import type { Log } from './log.ts'
-import { withDatabase } from './parts.ts'
+import { createGit } from '../git/git.ts'
+import { exportPlaces } from '../service/export-places.ts'
+import type { Log } from '../service/log.ts'
+import { withDatabase } from '../service/parts.ts'
+import { type Service, startService } from '../service/service.ts'
 import { ensureSampleHost, SAMPLE_LOGIN, SAMPLE_NAMES } from './sample-host.ts'
-import { type Service, startService } from './service.ts'
 
 /**
  * The service on a sample git host, for a first look. It keeps everything, its database too, in a directory of its own, so

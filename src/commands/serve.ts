@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
 import type { Config } from '../config.ts'
+import { type Log, openLog } from '../service/log.ts'
+import type { Service } from '../service/service.ts'
 import { addCommand, configOf, print, withExamples } from './command-line.ts'
-import { type Log, openLog } from './log.ts'
-import type { Service } from './service.ts'
 import { untilStopSignal } from './stop-signal.ts'
 
 export function serveCommand(program: Command, about: string): void {
@@ -29,7 +29,7 @@ export function serveCommand(program: Command, about: string): void {
 /** Loaded only when needed: no other command waits for the web framework. */
 async function start(config: Config, logging: Log): Promise<Service> {
   if (config.repositories !== undefined || config.databaseUrl !== undefined) {
-    return (await import('./service.ts')).startService(config, logging)
+    return (await import('../service/service.ts')).startService(config, logging)
   }
   return (await import('./sample.ts')).startSample(config, logging)
 }

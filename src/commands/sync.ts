@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
+import { createGit } from '../git/git.ts'
 import { type SyncReport, syncCatalogue } from '../repositories/sync.ts'
-import { createGit } from '../sources/git.ts'
+import { exportPlaces, openSource } from '../service/export-places.ts'
+import { requireGit, requireRepositories, withDatabase } from '../service/parts.ts'
 import { addCommand, configOf, print, withExamples } from './command-line.ts'
-import { exportPlaces, openSource } from './export-places.ts'
-import { requireGit, requireRepositories, withDatabase } from './parts.ts'
 
 export function syncCommand(program: Command, about: string): void {
   const command = addCommand(program, 'sync', about)

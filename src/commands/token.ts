@@ -2,6 +2,7 @@ import { type Command, InvalidArgumentError } from 'commander'
 import { findAccount } from '../accounts/account-store.ts'
 import { addToken, listTokens, revokeToken, type TokenRecord } from '../accounts/token-store.ts'
 import { duration } from '../config-values.ts'
+import { withDatabase } from '../service/parts.ts'
 import {
   addCommand,
   configOf,
@@ -11,7 +12,6 @@ import {
   UserMistake,
   withExamples,
 } from './command-line.ts'
-import { withDatabase } from './parts.ts'
 
 export function tokenCommands(program: Command, about: string): void {
   const token = program.command('token').description(about)

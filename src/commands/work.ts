@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
+import { openLog } from '../service/log.ts'
+import { requireRepositories } from '../service/parts.ts'
 import { addCommand, configOf, Misuse, print, withExamples } from './command-line.ts'
-import { openLog } from './log.ts'
-import { requireRepositories } from './parts.ts'
 import { untilStopSignal } from './stop-signal.ts'
 
 export function workCommand(program: Command, about: string): void {
@@ -19,9 +19,9 @@ export function workCommand(program: Command, about: string): void {
     const logging = openLog(config.logLevel)
     const stopped = untilStopSignal()
     await using stack = new AsyncDisposableStack()
-    const { layFoundation } = await import('./foundation.ts')
-    const { startExporter } = await import('./run-exporter.ts')
-    const { keepHeartbeat } = await import('./heartbeat.ts')
+    const { layFoundation } = await import('../service/foundation.ts')
+    const { startExporter } = await import('../service/run-exporter.ts')
+    const { keepHeartbeat } = await import('../service/heartbeat.ts')
     const foundation = await layFoundation(config, logging, stack)
     stack.defer(await startExporter(config, foundation))
     keepHeartbeat(foundation, { role: 'worker', concurrency: config.concurrency }, stack)

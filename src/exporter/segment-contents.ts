@@ -1,7 +1,7 @@
 import type { ManifestGit, ManifestRepository } from '../archive/manifest.ts'
-import type { Examination, Found } from '../sources/examine.ts'
-import { readable } from '../sources/examine-refs.ts'
-import { resolvingSymrefs } from '../sources/snapshot-scratch.ts'
+import type { Examination, Found } from '../sources/directory/snapshot/examine.ts'
+import { readable } from '../sources/directory/snapshot/examine-refs.ts'
+import { resolvingSymrefs } from '../sources/directory/snapshot/snapshot-scratch.ts'
 
 /** What the manifest says of a repository, apart from its segment. */
 export type SegmentContents = Omit<ManifestRepository, 'segment'>

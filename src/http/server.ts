@@ -7,44 +7,44 @@ import type { Db } from '../db/connect.ts'
 import { type Soon, soon } from '../db/soon.ts'
 import type { PreflightParts } from '../migrations/preflight.ts'
 import { NotFound } from '../migrations/refusals.ts'
-import { adminService } from './admin-service.ts'
-import { type AdmissionOptions, createAdmission } from './admission.ts'
-import type { Answered, NoteAnswered } from './answered.ts'
-import { archiveDownload, type DownloadParts } from './archive-download.ts'
-import { authenticate } from './authenticate.ts'
-import { currentUser } from './current-user.ts'
-import { dashboard } from './dashboard.ts'
-import type { Dashboard } from './dashboard-files.ts'
-import { type DependencyParts, dependencies } from './dependencies.ts'
 import { describeApi } from './description/api-docs.ts'
-import { errorHandler } from './github-errors.ts'
-import type { Rendering } from './github-json.ts'
-import { health } from './health.ts'
-import { keepAnswers } from './json-answer.ts'
-import { malformedRequests } from './malformed-requests.ts'
-import { manners } from './manners.ts'
-import { type MediaTypeOptions, mediaTypes } from './media-type.ts'
-import { metrics } from './metrics.ts'
-import { migrationSteering } from './migration-steering.ts'
-import { migrationSummaries } from './migration-summaries.ts'
-import { progressStreams } from './progress-stream.ts'
+import { type AdmissionOptions, createAdmission } from './door/admission.ts'
+import type { Answered, NoteAnswered } from './door/answered.ts'
+import { authenticate } from './door/authenticate.ts'
+import { type DependencyParts, dependencies } from './door/dependencies.ts'
+import { errorHandler } from './door/github-errors.ts'
+import { keepAnswers } from './door/json-answer.ts'
+import { malformedRequests } from './door/malformed-requests.ts'
+import { manners } from './door/manners.ts'
+import { type MediaTypeOptions, mediaTypes } from './door/media-type.ts'
+import { metrics } from './door/metrics.ts'
 import {
   createRateLimit,
   type RateLimit,
   type RateLimitOptions,
   rateLimitStatus,
-} from './rate-limit.ts'
+} from './door/rate-limit.ts'
 import {
   badCredentials,
   bodyIsNoObject,
   requiresAuthentication,
   tooManyFailures,
   unparsableBody,
-} from './refusals.ts'
-import { repeatedRequests } from './repeated-requests.ts'
-import { requestLog } from './request-log.ts'
-import { userMigrations } from './user-migrations.ts'
-import { userRepositories } from './user-repositories.ts'
+} from './door/refusals.ts'
+import { repeatedRequests } from './door/repeated-requests.ts'
+import { requestLog } from './door/request-log.ts'
+import { archiveDownload, type DownloadParts } from './migrations/archive-download.ts'
+import type { Rendering } from './migrations/github-json.ts'
+import { migrationSteering } from './migrations/migration-steering.ts'
+import { migrationSummaries } from './migrations/migration-summaries.ts'
+import { progressStreams } from './migrations/progress-stream.ts'
+import { userMigrations } from './migrations/user-migrations.ts'
+import { userRepositories } from './repositories/user-repositories.ts'
+import { adminService } from './service/admin-service.ts'
+import { currentUser } from './service/current-user.ts'
+import { dashboard } from './service/dashboard.ts'
+import type { Dashboard } from './service/dashboard-files.ts'
+import { health } from './service/health.ts'
 
 export interface ServerParts
   extends PreflightParts,

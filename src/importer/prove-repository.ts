@@ -1,11 +1,11 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Examination, examine, type Found } from '../sources/examine.ts'
-import type { Git } from '../sources/git.ts'
-import { includesOthers, readSettings } from '../sources/repository-settings.ts'
-import type { Snapshot } from '../sources/snapshot.ts'
-import type { ScratchRepository } from '../sources/snapshot-scratch.ts'
-import { byName, Refused } from '../sources/snapshot-troubles.ts'
+import type { Git } from '../git/git.ts'
+import { includesOthers, readSettings } from '../sources/directory/facts/repository-settings.ts'
+import { type Examination, examine, type Found } from '../sources/directory/snapshot/examine.ts'
+import type { Snapshot } from '../sources/directory/snapshot/snapshot.ts'
+import type { ScratchRepository } from '../sources/directory/snapshot/snapshot-scratch.ts'
+import { byName, Refused } from '../sources/directory/snapshot/snapshot-troubles.ts'
 import type { FoundRepository, Source } from '../sources/source.ts'
 
 export interface ProvingParts {

@@ -7,9 +7,9 @@ import {
   type ManifestRepository,
   parseManifest,
 } from '../archive/manifest.ts'
-import type { Git } from '../sources/git.ts'
-import { gitDirectory } from '../sources/git-directory.ts'
-import type { Snapshot } from '../sources/snapshot.ts'
+import type { Git } from '../git/git.ts'
+import { gitDirectory } from '../sources/directory/git-directory.ts'
+import type { Snapshot } from '../sources/directory/snapshot/snapshot.ts'
 import { type FoundRepository, Unreadable } from '../sources/source.ts'
 import { disagreements, runDisagreement } from './manifest-agreement.ts'
 import { type Proven, type ProvingParts, proveRepository } from './prove-repository.ts'

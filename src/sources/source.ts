@@ -1,6 +1,6 @@
-import type { Examination } from './examine.ts'
-import type { Snapshot } from './snapshot.ts'
-import type { Verified } from './verify-objects.ts'
+import type { Examination } from './directory/snapshot/examine.ts'
+import type { Snapshot } from './directory/snapshot/snapshot.ts'
+import type { Verified } from './directory/snapshot/verify-objects.ts'
 
 export interface RepositoryName {
   owner: string

@@ -3,7 +3,7 @@ import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
-import { archiveLinks } from '../../src/http/archive-link.ts'
+import { archiveLinks } from '../../src/http/migrations/archive-link.ts'
 import {
   assertNothingLeftOver,
   blobsOf,

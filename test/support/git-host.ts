@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { appendFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createGit, type Git } from '../../src/sources/git.ts'
+import { createGit, type Git } from '../../src/git/git.ts'
 
 type Files = Readonly<Record<string, string>>
 

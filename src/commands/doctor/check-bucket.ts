@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { buffer } from 'node:stream/consumers'
 import { type BlobStore, type Composing, isComposing } from '../../blobs/blob-store.ts'
 import type { Config } from '../../config.ts'
-import { exportPlaces, openBlobs } from '../export-places.ts'
+import { exportPlaces, openBlobs } from '../../service/export-places.ts'
 import { judgeClock } from './check-database.ts'
 import { broken, type Finding, fine, wordsOf } from './finding.ts'
 

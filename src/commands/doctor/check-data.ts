@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { Config } from '../../config.ts'
 import { inUnits } from '../../migrations/report.ts'
-import { codeOf } from '../../sources/unreadable.ts'
+import { codeOf } from '../../sources/directory/unreadable.ts'
 import { broken, type Finding, fine, warning, wordsOf } from './finding.ts'
 
 const MEBIBYTE = 1024 * 1024

@@ -1,9 +1,9 @@
 import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import type { Config } from '../../config.ts'
-import type { Git } from '../../sources/git.ts'
-import { GitFailed } from '../../sources/git-end.ts'
-import { codeOf } from '../../sources/unreadable.ts'
+import type { Git } from '../../git/git.ts'
+import { GitFailed } from '../../git/git-end.ts'
+import { codeOf } from '../../sources/directory/unreadable.ts'
 import { broken, type Finding, fine, wordsOf } from './finding.ts'
 
 const OLDEST = [2, 30] as const

@@ -1,10 +1,10 @@
 import { access, constants, lstat, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Config } from '../../config.ts'
-import type { Git } from '../../sources/git.ts'
-import { gitDirectory } from '../../sources/git-directory.ts'
+import type { Git } from '../../git/git.ts'
+import { gitDirectory } from '../../sources/directory/git-directory.ts'
+import { asUnreadable } from '../../sources/directory/unreadable.ts'
 import { type FoundRepository, type Source, Unreadable } from '../../sources/source.ts'
-import { asUnreadable } from '../../sources/unreadable.ts'
 import { nearestThere } from './check-data.ts'
 import { broken, type Finding, fine, warning, wordsOf } from './finding.ts'
 

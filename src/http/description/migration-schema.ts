@@ -1,5 +1,5 @@
 import type { MigrationState } from '../../migrations/states.ts'
-import type { migrationJson } from '../github-json.ts'
+import type { migrationJson } from '../migrations/github-json.ts'
 import {
   address,
   all,

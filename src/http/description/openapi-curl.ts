@@ -1,4 +1,4 @@
-import { previewTypeOf } from '../media-type.ts'
+import { previewTypeOf } from '../door/media-type.ts'
 import { parameters } from './openapi-components.ts'
 import type { DescribedRoute } from './openapi-document.ts'
 

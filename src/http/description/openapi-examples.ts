@@ -7,14 +7,6 @@ import { reportOf } from '../../migrations/report.ts'
 import type { ServiceState } from '../../migrations/service-state.ts'
 import type { Summary } from '../../migrations/summaries.ts'
 import { factsOfUnreadable, type RepositoryFacts } from '../../repositories/facts.ts'
-import { currentUserJson } from '../current-user.ts'
-import {
-  extendedRepositoryJson,
-  migrationJson,
-  plainRepositoryJson,
-  type Rendering,
-} from '../github-json.ts'
-import { forecastJson, progressJson, reportJson } from '../progress-json.ts'
 import {
   invalidLink,
   previewMissing,
@@ -22,10 +14,18 @@ import {
   rateLimited,
   requiresAuthentication,
   unparsableBody,
-} from '../refusals.ts'
-import { rootJson } from '../root-json.ts'
-import { serviceStateJson } from '../service-state-json.ts'
-import { archiveLinkJson, lockJson, summaryJson } from '../summary-json.ts'
+} from '../door/refusals.ts'
+import {
+  extendedRepositoryJson,
+  migrationJson,
+  plainRepositoryJson,
+  type Rendering,
+} from '../migrations/github-json.ts'
+import { forecastJson, progressJson, reportJson } from '../migrations/progress-json.ts'
+import { archiveLinkJson, lockJson, summaryJson } from '../migrations/summary-json.ts'
+import { currentUserJson } from '../service/current-user.ts'
+import { rootJson } from '../service/root-json.ts'
+import { serviceStateJson } from '../service/service-state-json.ts'
 
 const AT = Date.UTC(2026, 4, 4, 9, 30)
 

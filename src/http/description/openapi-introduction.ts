@@ -1,5 +1,5 @@
-import { API_VERSIONS, DEFAULT_VERSION } from '../manners.ts'
-import { type MediaTypeOptions, previewTypeOf } from '../media-type.ts'
+import { API_VERSIONS, DEFAULT_VERSION } from '../door/manners.ts'
+import { type MediaTypeOptions, previewTypeOf } from '../door/media-type.ts'
 import type { Tag } from './openapi-operation.ts'
 
 export const TAGS: { name: Tag; description: string }[] = [

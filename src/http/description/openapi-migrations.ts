@@ -1,4 +1,4 @@
-import { startBodySchema } from '../start-request.ts'
+import { startBodySchema } from '../migrations/start-request.ts'
 import { address, text } from './json-schema.ts'
 import {
   json,

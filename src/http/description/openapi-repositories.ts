@@ -1,5 +1,10 @@
 import { affiliations } from '../../repositories/administered-repositories.ts'
-import { directions, repositoryTypes, sorts, visibilities } from '../repository-query.ts'
+import {
+  directions,
+  repositoryTypes,
+  sorts,
+  visibilities,
+} from '../repositories/repository-query.ts'
 import { moment, text } from './json-schema.ts'
 import { json, type Operation, parameter, refusal, several } from './openapi-operation.ts'
 

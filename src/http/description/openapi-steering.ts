@@ -1,4 +1,4 @@
-import { startBodySchema } from '../start-request.ts'
+import { startBodySchema } from '../migrations/start-request.ts'
 import { text } from './json-schema.ts'
 import { alsoAs, json, type Operation, one, parameter, refusal } from './openapi-operation.ts'
 

@@ -5,7 +5,7 @@ import type {
   reportJson,
   repositoryProgressJson,
   totalsJson,
-} from '../progress-json.ts'
+} from '../migrations/progress-json.ts'
 import {
   all,
   count,

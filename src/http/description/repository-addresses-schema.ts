@@ -1,4 +1,4 @@
-import type { repositoryAddressesJson } from '../repository-addresses-json.ts'
+import type { repositoryAddressesJson } from '../repositories/repository-addresses-json.ts'
 import { address, addressTemplate, type JsonSchema, text } from './json-schema.ts'
 
 /** Which of a repository's addresses can be followed as they are, and which are templates. */

@@ -1,5 +1,5 @@
-import type { extendedRepositoryJson, plainRepositoryJson } from '../github-json.ts'
-import type { licenseJson } from '../license-json.ts'
+import type { extendedRepositoryJson, plainRepositoryJson } from '../migrations/github-json.ts'
+import type { licenseJson } from '../repositories/license-json.ts'
 import {
   address,
   addressOrNull,

@@ -1,4 +1,4 @@
-import type { rootJson } from '../root-json.ts'
+import type { rootJson } from '../service/root-json.ts'
 import { address, addressTemplate, all, recordOf, text } from './json-schema.ts'
 
 const own = 'An extension of this server.'

@@ -1,5 +1,5 @@
 import { throughputPeriods } from '../../migrations/throughput.ts'
-import type { serviceStateJson } from '../service-state-json.ts'
+import type { serviceStateJson } from '../service/service-state-json.ts'
 import {
   all,
   count,

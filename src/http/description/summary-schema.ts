@@ -1,4 +1,4 @@
-import type { archiveLinkJson, lockJson, summaryJson } from '../summary-json.ts'
+import type { archiveLinkJson, lockJson, summaryJson } from '../migrations/summary-json.ts'
 import {
   address,
   all,

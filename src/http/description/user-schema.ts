@@ -1,6 +1,6 @@
 import { accountTypes } from '../../accounts/account.ts'
-import type { currentUserJson } from '../current-user.ts'
-import type { userJson } from '../github-json.ts'
+import type { userJson } from '../migrations/github-json.ts'
+import type { currentUserJson } from '../service/current-user.ts'
 import {
   address,
   addressOrNull,

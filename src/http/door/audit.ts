@@ -1,0 +1,16 @@
+import type { FastifyRequest } from 'fastify'
+import type { Logger } from 'pino'
+import type { Migration } from '../../migrations/migration.ts'
+import { viewerOf } from './authenticate.ts'
+
+/** Who changed what, and by which token. */
+export function audit(
+  log: Logger,
+  request: FastifyRequest,
+  action: string,
+  { id, guid }: Migration,
+): void {
+  const { account, tokenId } = viewerOf(request)
+  const by = { login: account.login, tokenId, from: request.ip }
+  log.info({ audit: action, id: request.id, ...by, migration: id, guid }, action)
+}

@@ -1,0 +1,62 @@
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import type { Logger } from 'pino'
+import { type Fault, Invalid, NotFound } from '../../migrations/refusals.ts'
+import { Unreadable } from '../../sources/source.ts'
+import { isPassing } from './passing-trouble.ts'
+import { Refused } from './refusals.ts'
+
+interface ErrorBody {
+  message: string
+  errors?: (Fault | { resource: 'Migration' })[]
+}
+
+const RETRY_AFTER_SECONDS = 10
+const UNAVAILABLE = 'This server cannot do that at the moment. Please try again later.'
+
+/** Every refusal, whoever made it, becomes the wire's own shape here and nowhere else. */
+export function errorHandler(documentation: string, log: Logger) {
+  return (error: FastifyError, request: FastifyRequest, reply: FastifyReply): void => {
+    const { status, body } = answerTo(error)
+    const isOurs = status >= 500 && !(error instanceof Refused)
+    if (isOurs) log.error({ err: error, id: request.id }, 'request failed')
+    if (status === 503) reply.header('retry-after', RETRY_AFTER_SECONDS)
+    reply
+      .code(status)
+      .header('content-type', 'application/json; charset=utf-8')
+      .send(JSON.stringify({ ...body, documentation_url: documentation, status: String(status) }))
+  }
+}
+
+function answerTo(error: FastifyError): { status: number; body: ErrorBody } {
+  if (error instanceof Refused) return { status: error.status, body: { message: error.message } }
+  if (error instanceof NotFound) return { status: 404, body: { message: 'Not Found' } }
+  if (error instanceof Invalid) return invalid(error.faults)
+  // What was asked is written down and done later, if the repository allows it then.
+  if (error instanceof Unreadable) {
+    return invalid([{ code: 'unprocessable', message: error.message }])
+  }
+  if (error.validation) return invalid(error.validation.map(faultOf))
+  if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
+    return { status: 413, body: { message: 'The request body is too large: 1 MiB at most' } }
+  }
+  if (isPassing(error)) return { status: 503, body: { message: UNAVAILABLE } }
+  const status = error.statusCode ?? 500
+  return status < 500
+    ? { status, body: { message: error.message } }
+    : { status: 500, body: { message: 'Server Error' } }
+}
+
+function invalid(faults: Fault[]): { status: number; body: ErrorBody } {
+  const errors = faults.map((fault) => ({ resource: 'Migration' as const, ...fault }))
+  return { status: 422, body: { message: 'Validation Failed', errors } }
+}
+
+/** `/repositories/3` must be string → the fourth of `repositories` is invalid. */
+function faultOf(complaint: NonNullable<FastifyError['validation']>[number]): Fault {
+  const { missingProperty } = complaint.params
+  if (typeof missingProperty === 'string') return { field: missingProperty, code: 'missing_field' }
+  const [, field = '', index] = complaint.instancePath.split('/')
+  return index === undefined
+    ? { field, code: 'invalid' }
+    : { field, code: 'invalid', index: Number(index) }
+}

@@ -1,0 +1,86 @@
+import type { FastifyInstance } from 'fastify'
+import type { Logger } from 'pino'
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { getMetrics } from '../description/openapi-service.ts'
+import type { NoteAnswered } from './answered.ts'
+import { type Dependency, inTime } from './dependencies.ts'
+import { type SharedMetricsParts, sharedMetrics } from './shared-metrics.ts'
+
+export interface MetricsParts extends SharedMetricsParts {
+  log: Logger
+  /** How many requests were turned away because there was too much to do. */
+  shed: () => number
+}
+
+/**
+ * `GET /metrics` for Prometheus. What is shared by all processes is read from the database when it is asked for; what this
+ * one answers is counted by what is returned.
+ */
+export function metrics(
+  app: FastifyInstance,
+  parts: MetricsParts,
+  dependencies: readonly Dependency[],
+): NoteAnswered {
+  const register = new Registry()
+  collectDefaultMetrics({ register })
+  countShed(register, parts.shed)
+  tellDependencies(register, dependencies)
+  const readShared = sharedMetrics(register, parts)
+  app.get('/metrics', { schema: getMetrics }, async (_request, reply) => {
+    // Without its database a process still tells of itself.
+    await inTime(readShared()).catch((err: unknown) =>
+      parts.log.warn({ err }, 'could not read the metrics that all processes share'),
+    )
+    return reply.type(register.contentType).send(await register.metrics())
+  })
+  return countRequests(register)
+}
+
+function countRequests(register: Registry): NoteAnswered {
+  const labelNames = ['method', 'route', 'status']
+  const requests = new Counter({
+    name: 'godwit_http_requests_total',
+    help: 'Requests answered by this process',
+    labelNames,
+    registers: [register],
+  })
+  const seconds = new Histogram({
+    name: 'godwit_http_request_seconds',
+    help: 'How long answers took',
+    labelNames: ['route'],
+    buckets: [0.001, 0.005, 0.02, 0.1, 0.5, 2, 10, 60],
+    registers: [register],
+  })
+  return ({ method, route = 'none', status, ms }) => {
+    requests.inc({ method, route, status })
+    seconds.observe({ route }, ms / 1000)
+  }
+}
+
+/** Turned away at the door, they reach no route. */
+function countShed(register: Registry, shed: () => number): void {
+  new Counter({
+    name: 'godwit_http_shed_total',
+    help: 'Requests answered 503 by this process because it had too much to do',
+    registers: [register],
+    collect() {
+      this.reset()
+      this.inc(shed())
+    },
+  })
+}
+
+function tellDependencies(register: Registry, dependencies: readonly Dependency[]): void {
+  new Gauge({
+    name: 'godwit_dependency_up',
+    help: 'Whether what this process depends on answers it',
+    labelNames: ['dependency'],
+    registers: [register],
+    async collect() {
+      const answers = dependencies.map(async ({ name, isThere }) =>
+        this.set({ dependency: name }, Number(await isThere())),
+      )
+      await Promise.all(answers)
+    },
+  })
+}

@@ -1,0 +1,45 @@
+import type { Account } from '../../accounts/account.ts'
+
+/** A request that the wire itself refuses, before anything of the domain was asked. */
+export class Refused extends Error {
+  override name = 'Refused'
+  readonly status: number
+
+  constructor(status: number, message: string) {
+    super(message)
+    this.status = status
+  }
+}
+
+export const requiresAuthentication = () => new Refused(401, 'Requires authentication')
+export const badCredentials = () => new Refused(401, 'Bad credentials')
+export const typeWithOthers = () =>
+  new Refused(422, 'If you specify visibility or affiliation, you cannot specify type.')
+export const unparsableBody = () => new Refused(400, 'Problems parsing JSON')
+export const bodyIsNoObject = () => new Refused(400, 'Body should be a JSON object')
+export const previewMissing = () =>
+  new Refused(
+    415,
+    'If you would like to help us test the Migrations API during its preview period, you must specify a custom media ' +
+      "type in the 'Accept' header. Please see the docs for full details.",
+  )
+export const unacceptable = (accept: string) =>
+  new Refused(415, `Unsupported 'Accept' header: '${accept}'. Must accept 'application/json'.`)
+export const invalidLink = () =>
+  new Refused(403, 'This link is not valid, or not any more. Ask for the archive again.')
+export const userAgentMissing = () =>
+  new Refused(
+    403,
+    'Request forbidden by administrative rules. Please make sure your request has a User-Agent header.',
+  )
+export const versionUnknown = (vendor: string, version: string) =>
+  new Refused(
+    400,
+    `The 'X-${vendor}-Api-Version' header '${version}' is not a version of this API.`,
+  )
+export const rateLimited = ({ id }: Account) =>
+  new Refused(403, `API rate limit exceeded for user ID ${id}.`)
+export const tooManyFailures = () =>
+  new Refused(403, 'Maximum number of login attempts exceeded. Please try again later.')
+export const busy = () =>
+  new Refused(503, 'This server has too much to do at the moment. Please try again soon.')

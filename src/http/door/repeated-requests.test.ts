@@ -1,0 +1,165 @@
+import assert from 'node:assert/strict'
+import type { AddressInfo } from 'node:net'
+import { type TestContext, test } from 'node:test'
+import { pino } from 'pino'
+import { type Engine, onEachEngine, openDatabase } from '../../../test/support/databases.ts'
+import { describingServer, USUAL } from '../../../test/support/describing-server.ts'
+import { repositoryFacts } from '../../../test/support/facts.ts'
+import { PREVIEW } from '../../../test/support/service.ts'
+import { ensureAccount } from '../../accounts/account-store.ts'
+import { createAuthenticator } from '../../accounts/authenticator.ts'
+import { addToken, revokeToken } from '../../accounts/token-store.ts'
+import { ORDINARY } from '../../migrations/migration.ts'
+import { insertMigration } from '../../migrations/migration-store.ts'
+
+const OWN_TO_EACH_ANSWER = /^(date|x-github-request-id|x-ratelimit-.*)$/
+const DAY = 86_400_000
+
+/** A real server on a real database with one migration, that says how many requests got past the door to its routes. */
+async function serverWithMigration(t: TestContext, engine: Engine, { perHour = 100 } = {}) {
+  const { db, pool } = await openDatabase(t, engine)
+  const started = Date.now()
+  let elapsed = 0
+  const now = () => started + elapsed
+  const owner = await ensureAccount(db, 'alice', started)
+  const expiring = { name: 'test', expiresAt: started + DAY, now: started }
+  const token = await addToken(db, owner, expiring)
+  const repositories = [1, 2, 3].map((id) => repositoryFacts({ id, name: `r${id}`, owner }))
+  const wanted = { guid: crypto.randomUUID(), owner, options: ORDINARY, repositories }
+  const { id } = await db
+    .transaction()
+    .execute((tx) => insertMigration(tx, { ...wanted, organizations: null, now: started }))
+
+  const lines: Record<string, unknown>[] = []
+  const log = pino({ base: null }, { write: (line: string) => lines.push(JSON.parse(line)) })
+  const authenticator = createAuthenticator({ db, now })
+  const rateLimit = { perHour, pool }
+  const isCatalogueRead = () => true
+  const parts = { db, now, log, authenticator, rateLimit, isCatalogueRead }
+  const app = describingServer(t, USUAL, parts)
+  let routed = 0
+  app.addHook('onRequest', (_request, _reply, done) => {
+    routed++
+    done()
+  })
+  await app.listen({ port: 0, host: '127.0.0.1' })
+  const url = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`
+  const usual = { accept: PREVIEW, authorization: `bearer ${token}` }
+  const ask = async (headers: Record<string, string> = {}, path = `/user/migrations/${id}`) => {
+    const answer = await fetch(url + path, { headers: { ...usual, ...headers } })
+    return { status: answer.status, headers: answer.headers, body: await answer.text() }
+  }
+  return {
+    ask,
+    db,
+    owner,
+    id,
+    lines,
+    routed: () => routed,
+    pass: (ms: number) => {
+      elapsed += ms
+    },
+  }
+}
+
+onEachEngine('a request that is asked again word for word', (engine) => {
+  test('is answered the same without being routed, and logged and counted as any', async (t) => {
+    const { ask, id, lines, routed } = await serverWithMigration(t, engine)
+    const status = `/user/migrations/${id}`
+    for (const path of [status, `${status}/repositories?per_page=2`]) {
+      const [first, second] = await askedTwice(() => ask({}, path), routed)
+      assert.equal(second.body, first.body)
+      assert.deepEqual(lasting(second.headers), lasting(first.headers))
+      assert.equal(left(second), left(first) - 1)
+      const requestId = second.headers.get('x-github-request-id')
+      assert.notEqual(requestId, first.headers.get('x-github-request-id'))
+      const { time, level, ms, ...line } = lines.find((each) => each.id === requestId)!
+      const asked = { method: 'GET', path: path.split('?')[0], status: 200, login: 'alice' }
+      assert.deepEqual(line, { ...asked, id: requestId, from: '127.0.0.1', msg: 'request' })
+      assert.deepEqual([typeof time, level, typeof ms], ['number', 30, 'number'])
+    }
+    const counted = (await ask({}, '/metrics')).body
+    const times = /^godwit_http_requests_total{.*migration_id",status="200"} (\d+)$/m.exec(counted)
+    assert.equal(Number(times?.[1]), lines.filter(({ path }) => path === status).length)
+  })
+
+  test('costs nothing where nothing has changed', async (t) => {
+    const { ask, routed } = await serverWithMigration(t, engine)
+    const known = { 'if-none-match': (await ask()).headers.get('etag')! }
+    const [first, second] = await askedTwice(() => ask(known), routed)
+    assert.deepEqual([second.status, second.body], [304, ''])
+    assert.deepEqual(lasting(second.headers), lasting(first.headers))
+    assert.equal(left(second), left(first))
+  })
+
+  test('is told of every change', async (t) => {
+    const { ask, db, id } = await serverWithMigration(t, engine)
+    for (const state of ['exporting', 'failed', 'exported'] as const) {
+      await ask()
+      await ask()
+      await db
+        .updateTable('migrations')
+        .set((row) => ({ state, version: row('version', '+', 1) }))
+        .where('id', '=', id)
+        .execute()
+      assert.equal(JSON.parse((await ask()).body).state, state)
+    }
+    await db.deleteFrom('migration_repositories').execute()
+    await db.deleteFrom('migrations').execute()
+    assert.equal((await ask()).status, 404)
+  })
+
+  test('is refused with a token that has been revoked, or has ended', async (t) => {
+    for (const end of ['revoked', 'ended']) {
+      const { ask, db, pass } = await serverWithMigration(t, engine)
+      await ask()
+      assert.equal((await ask()).status, 200)
+      if (end === 'ended') pass(DAY + 1)
+      else await revokeToken(db, 1, Date.now())
+      assert.equal((await ask()).status, 401, end)
+    }
+  })
+
+  test('is refused when nothing is left, and counts no further', async (t) => {
+    const { ask } = await serverWithMigration(t, engine, { perHour: 3 })
+    for (const remaining of [2, 1, 0]) assert.equal(left(await ask()), remaining)
+    for (let time = 0; time < 3; time++) {
+      const refused = await ask()
+      assert.equal(refused.status, 403)
+      assert.match(refused.body, /API rate limit exceeded/)
+      assert.ok(Number(refused.headers.get('retry-after')) > 0)
+    }
+  })
+
+  test('is another request when any word of it is another', async (t) => {
+    const { ask, db } = await serverWithMigration(t, engine)
+    const other = await ensureAccount(db, 'mallory', Date.now())
+    const token = await addToken(db, other, { name: 'other', expiresAt: null, now: Date.now() })
+    await ask()
+    await ask()
+    assert.equal((await ask({ authorization: `bearer ${token}` })).status, 404)
+    assert.equal((await ask({ authorization: `bearer ${token}x` })).status, 401)
+    assert.equal((await ask({ accept: 'text/html' })).status, 415)
+    assert.equal((await ask({ 'x-github-api-version': '1999-01-01' })).status, 400)
+    assert.equal((await ask()).status, 200)
+  })
+})
+
+/** Until the second was not routed: a machine that is busy may take longer between the two than anything is remembered. */
+async function askedTwice<Answer>(ask: () => Promise<Answer>, routed: () => number) {
+  for (let tries = 0; tries < 100; tries++) {
+    const first = await ask()
+    const before = routed()
+    const second = await ask()
+    if (routed() === before) return [first, second] as const
+  }
+  throw new Error('always routed')
+}
+
+const left = ({ headers }: { headers: Headers }) => Number(headers.get('x-ratelimit-remaining'))
+
+function lasting(headers: Headers) {
+  return Object.fromEntries(
+    [...headers.entries()].filter(([name]) => !OWN_TO_EACH_ANSWER.test(name)),
+  )
+}

@@ -1,0 +1,70 @@
+import { Gauge, type Registry } from 'prom-client'
+import type { Db } from '../../db/connect.ts'
+import { readBlobErrors } from '../../migrations/blob-error-store.ts'
+import { countUnfinishedByState, readTallies } from '../../migrations/tally-store.ts'
+import type { Queue } from '../../queue/queue.ts'
+
+export interface SharedMetricsParts {
+  db: Db
+  queue: Queue
+  now: () => number
+}
+
+/** What all processes on one database have in common: each of them tells the same, as it is when it is asked. */
+export function sharedMetrics(register: Registry, parts: SharedMetricsParts): () => Promise<void> {
+  const gauge = (name: string, help: string, label: string) => {
+    const made = new Gauge({ name, help, labelNames: [label], registers: [register] })
+    return {
+      reset: () => made.reset(),
+      set: (of: string, value: number) => made.set({ [label]: of }, value),
+    }
+  }
+  const gauges = {
+    jobs: gauge('godwit_queue_jobs', 'Jobs that wait or run', 'kind'),
+    oldest: gauge('godwit_queue_oldest_seconds', 'Age of the oldest job', 'kind'),
+    migrations: gauge('godwit_migrations', 'Migrations by state', 'state'),
+    repositories: gauge('godwit_repositories', 'Repositories that have ended', 'outcome'),
+    bytes: gauge('godwit_repository_bytes', 'Bytes of those repositories', 'outcome'),
+    reuse: gauge('godwit_reuse_ratio', 'The share of what was carried that was unchanged', 'of'),
+    blobErrors: gauge('godwit_blob_errors', 'What has failed at the blob store', 'operation'),
+  }
+
+  async function read(): Promise<void> {
+    const { db, queue, now } = parts
+    const [backlog, unfinished, tallies, blobErrors] = await Promise.all([
+      queue.backlog(),
+      countUnfinishedByState(db),
+      readTallies(db),
+      readBlobErrors(db),
+    ])
+    // Nothing of the last time stays, but for what is there still.
+    clear()
+    for (const { kind, jobs, oldest } of backlog) {
+      gauges.jobs.set(kind, jobs)
+      gauges.oldest.set(kind, (now() - oldest) / 1000)
+    }
+    for (const [state, count] of unfinished) gauges.migrations.set(state, count)
+    for (const { name, count, bytes } of tallies) {
+      const [what, how] = name.split(' ') as ['migrations' | 'repositories', string]
+      gauges[what].set(how, count)
+      if (what === 'repositories') gauges.bytes.set(how, bytes)
+    }
+    const of = (name: string) => tallies.find((tally) => tally.name === name)!
+    const [made, reused] = [of('repositories exported'), of('repositories reused')]
+    gauges.reuse.set('repositories', share(reused.count, made.count))
+    gauges.reuse.set('bytes', share(reused.bytes, made.bytes))
+    for (const [operation, count] of blobErrors) gauges.blobErrors.set(operation, count)
+  }
+
+  function clear(): void {
+    for (const each of Object.values(gauges)) each.reset()
+  }
+
+  return () =>
+    read().catch((error: unknown) => {
+      clear()
+      throw error
+    })
+}
+
+const share = (some: number, others: number): number => (some === 0 ? 0 : some / (some + others))

@@ -1,0 +1,110 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { cancelMigration } from '../../migrations/cancel-migration.ts'
+import { forecast } from '../../migrations/preflight.ts'
+import { progressOf } from '../../migrations/progress.ts'
+import { describeReport, reportOf } from '../../migrations/report.ts'
+import { retryMigration } from '../../migrations/retry-migration.ts'
+import * as operations from '../description/openapi-steering.ts'
+import type { Admission } from '../door/admission.ts'
+import { audit } from '../door/audit.ts'
+import { viewerOf } from '../door/authenticate.ts'
+import { answer, isKnown, notModified } from '../door/json-answer.ts'
+import { acceptedTypes } from '../door/media-type.ts'
+import type { ServerParts } from '../server.ts'
+import { migrationJson } from './github-json.ts'
+import { type ById, namedMigration } from './named-migration.ts'
+import { forecastJson, progressJson, reportJson } from './progress-json.ts'
+import { endId, type ProgressStreams } from './progress-stream.ts'
+import { type StartBody, startRequestOf } from './start-request.ts'
+import { answerStarted } from './started-answer.ts'
+
+interface SteeringParts extends Omit<ServerParts, 'admission'> {
+  admission: Admission
+  streams: ProgressStreams
+}
+
+const EVENTS = 'text/event-stream'
+const TEXT = 'text/plain'
+
+/** Seeing and steering a migration: ours alone, so no preview is asked for. */
+export function migrationSteering(app: FastifyInstance, parts: SteeringParts): void {
+  const { db, now, log, rendering, streams, admission } = parts
+
+  app.get<ById>(
+    '/user/migrations/:migration_id/progress',
+    { config: { alsoAccepts: [EVENTS] }, schema: operations.getProgress },
+    async (request, reply) => {
+      const migration = await namedMigration(db, request)
+      if (wants(request, EVENTS)) {
+        const seen = Number(request.headers['last-event-id']) || 0
+        // Nothing is left to tell: this is what makes an EventSource stop coming back.
+        if (seen >= endId({ repositories: Array(migration.repositoryCount) })) {
+          return reply.code(204).send()
+        }
+        admission.stream(reply.raw)
+        return streams.listen(migration, openStream(reply), seen)
+      }
+      const body = progressJson(await progressOf(db, migration), now())
+      if (isKnown(request, reply, [JSON.stringify(body)])) return notModified(reply)
+      return answer(reply, body)
+    },
+  )
+
+  app.get<ById>(
+    '/user/migrations/:migration_id/report',
+    { config: { alsoAccepts: [TEXT] }, schema: operations.getReport },
+    async (request, reply) => {
+      const migration = await namedMigration(db, request)
+      const report = reportOf(migration, await progressOf(db, migration), now())
+      if (wants(request, TEXT)) {
+        return reply.type('text/plain; charset=utf-8').send(describeReport(report))
+      }
+      const body = reportJson(report, now())
+      if (isKnown(request, reply, [JSON.stringify(body)])) return notModified(reply)
+      return answer(reply, body)
+    },
+  )
+
+  app.post<ById>(
+    '/user/migrations/:migration_id/cancel',
+    { schema: operations.cancelMigration },
+    async (request, reply) => {
+      const migration = await namedMigration(db, request)
+      await cancelMigration(parts, migration)
+      audit(log, request, 'migration.cancel', migration)
+      return answer(reply, migrationJson(await namedMigration(db, request), [], rendering))
+    },
+  )
+
+  app.post<ById>(
+    '/user/migrations/:migration_id/retry',
+    { schema: operations.retryMigration },
+    async (request, reply) => {
+      const migration = await namedMigration(db, request)
+      const retried = await retryMigration(parts, viewerOf(request), migration)
+      audit(log, request, 'migration.retry', retried)
+      return answerStarted(reply, retried, retried.repositories, rendering)
+    },
+  )
+
+  app.post<{ Body: StartBody }>(
+    '/user/migrations/preflight',
+    { schema: operations.forecastMigration },
+    async (request, reply) => {
+      const asked = startRequestOf(request.body)
+      return answer(reply, forecastJson(await forecast(parts, viewerOf(request), asked)))
+    },
+  )
+}
+
+function wants(request: FastifyRequest, type: string): boolean {
+  return acceptedTypes(request.headers.accept).includes(type)
+}
+
+/** From here on the answer is written by hand, with the headers that were set so far. */
+function openStream(reply: FastifyReply) {
+  const headers = reply.getHeaders() as Record<string, string>
+  reply.hijack()
+  reply.raw.writeHead(200, { ...headers, 'content-type': EVENTS, 'cache-control': 'no-cache' })
+  return reply.raw
+}

@@ -1,0 +1,75 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { heldLocks } from '../../migrations/lock-store.ts'
+import { countMigrations } from '../../migrations/migration-store.ts'
+import { NotFound } from '../../migrations/refusals.ts'
+import { findSummary, listSummaries, type Summary } from '../../migrations/summaries.ts'
+import * as operations from '../description/openapi-summaries.ts'
+import { viewerOf } from '../door/authenticate.ts'
+import { answer, isKnown, notModified } from '../door/json-answer.ts'
+import { tellPages } from '../door/page-headers.ts'
+import { pagingOf } from '../door/paging.ts'
+import type { ServerParts } from '../server.ts'
+import { archiveAddress } from './archive-address.ts'
+import { type ById, migrationIdOf } from './named-migration.ts'
+import { archiveLinkJson, lockJson, summaryJson } from './summary-json.ts'
+
+/** What a page that shows migrations needs, and no more: ours alone, so no preview is asked for. */
+export function migrationSummaries(app: FastifyInstance, parts: ServerParts): void {
+  const { db, rendering } = parts
+  const { addresses } = rendering
+
+  async function namedSummary(request: FastifyRequest<ById>): Promise<Summary> {
+    const id = migrationIdOf(request)
+    const found = id === undefined ? undefined : await findSummary(db, viewerOf(request), id)
+    if (!found) throw new NotFound()
+    return found
+  }
+
+  app.get<{ Querystring: Record<string, unknown> }>(
+    '/user/migrations/summaries',
+    { schema: operations.listSummaries },
+    async (request, reply) => {
+      const viewer = viewerOf(request)
+      const paging = pagingOf(request.query)
+      const summaries = await listSummaries(db, viewer, paging)
+      const total = await countMigrations(db, viewer)
+      tellPages(request, reply, { prefix: app.prefix, addresses, paging, total })
+      reply.header('x-total-count', total)
+      const body = summaries.map(summaryJson)
+      if (isKnown(request, reply, [total, JSON.stringify(body)])) return notModified(reply)
+      return answer(reply, body)
+    },
+  )
+
+  app.get<ById>(
+    '/user/migrations/:migration_id/summary',
+    { schema: operations.getSummary },
+    async (request, reply) => {
+      const body = summaryJson(await namedSummary(request))
+      if (isKnown(request, reply, [JSON.stringify(body)])) return notModified(reply)
+      return answer(reply, body)
+    },
+  )
+
+  app.get<ById>(
+    '/user/migrations/:migration_id/locks',
+    { schema: operations.listLocks },
+    async (request, reply) => {
+      const { id } = await namedSummary(request)
+      const body = (await heldLocks(db, id)).map(lockJson)
+      if (isKnown(request, reply, [JSON.stringify(body)])) return notModified(reply)
+      return answer(reply, body)
+    },
+  )
+
+  app.get<ById>(
+    '/user/migrations/:migration_id/archive/link',
+    { schema: operations.getArchiveLink },
+    async (request, reply) => {
+      const summary = await namedSummary(request)
+      if (!summary.archive) throw new NotFound()
+      const link = await archiveAddress(parts, summary)
+      return answer(reply.header('cache-control', 'no-store'), archiveLinkJson(summary, link))
+    },
+  )
+}

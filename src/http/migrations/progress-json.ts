@@ -1,0 +1,70 @@
+import type { Forecast } from '../../migrations/preflight.ts'
+import { type Progress, type RepositoryProgress, totalsOf } from '../../migrations/progress.ts'
+import type { Report } from '../../migrations/report.ts'
+import { timeOrNull } from '../door/timestamps.ts'
+
+/** Answers of our own, which no other server of this API has; snake_case like the rest of the wire. */
+
+export function repositoryProgressJson(repository: RepositoryProgress) {
+  return {
+    full_name: repository.fullName,
+    state: repository.state,
+    bytes_done: repository.bytesDone,
+    bytes_expected: repository.bytesExpected,
+    reused: repository.reused,
+    reason: repository.reason,
+    started_at: timeOrNull(repository.startedAt),
+    finished_at: timeOrNull(repository.finishedAt),
+  }
+}
+
+export function totalsJson(progress: Progress, now: number) {
+  const totals = totalsOf(progress, now)
+  return {
+    repositories: totals.repositories,
+    carried: totals.carried,
+    reused: totals.reused,
+    omitted: totals.omitted,
+    remaining: totals.remaining,
+    bytes_done: totals.bytesDone,
+    bytes_expected: totals.bytesExpected,
+    bytes_per_second: totals.bytesPerSecond,
+    seconds_left: totals.secondsLeft,
+  }
+}
+
+export function progressJson(progress: Progress, now: number) {
+  return {
+    state: progress.state,
+    reason: progress.reason,
+    started_at: timeOrNull(progress.startedAt),
+    ended_at: timeOrNull(progress.endedAt),
+    totals: totalsJson(progress, now),
+    repositories: progress.repositories.map(repositoryProgressJson),
+  }
+}
+
+export function reportJson({ migration, progress, seconds }: Report, now: number) {
+  return {
+    id: migration.id,
+    guid: migration.guid,
+    login: migration.owner.login,
+    seconds,
+    ...progressJson(progress, now),
+  }
+}
+
+export function forecastJson({ repositories, bytesToWrite, freeBytes, seconds }: Forecast) {
+  return {
+    repositories: repositories.map((repository) => ({
+      full_name: repository.fullName,
+      bytes: repository.bytes,
+      lfs_bytes: repository.lfsBytes,
+      reused: repository.reused,
+      refusal: repository.refusal,
+    })),
+    bytes_to_write: bytesToWrite,
+    free_bytes: freeBytes,
+    estimated_seconds: seconds,
+  }
+}

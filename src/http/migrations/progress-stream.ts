@@ -1,0 +1,108 @@
+import type { ServerResponse } from 'node:http'
+import type { Logger } from 'pino'
+import type { Db } from '../../db/connect.ts'
+import type { Migration } from '../../migrations/migration.ts'
+import { type Progress, progressOf } from '../../migrations/progress.ts'
+import { unfinishedStates } from '../../migrations/states.ts'
+import { repositoryProgressJson, totalsJson } from './progress-json.ts'
+
+const LOOK_EVERY_MS = 400
+const HEARTBEAT_MS = 15_000
+
+interface Listener {
+  to: ServerResponse
+  /** The last ending it has been told of. */
+  seen: number
+  /** The last totals it has been told of. */
+  totals: string
+}
+
+export interface ProgressStreams {
+  /** Tells of every repository that ends after the `seen`-th, of the totals when they change, and of the end. */
+  listen(migration: Migration, to: ServerResponse, seen: number): void
+  stop(): void
+}
+
+/**
+ * Server-sent events. However many listen to a migration, it is read once for all of them; a listener that cannot keep up
+ * is skipped until it can, and then told what it has missed.
+ */
+export function progressStreams(parts: {
+  db: Db
+  now: () => number
+  log: Logger
+}): ProgressStreams {
+  const { db, now, log } = parts
+  const watched = new Map<number, Set<Listener>>()
+  const looking = setInterval(() => void lookAtAll(), LOOK_EVERY_MS).unref()
+  const beating = setInterval(heartbeat, HEARTBEAT_MS).unref()
+
+  async function lookAtAll(): Promise<void> {
+    for (const id of watched.keys()) await look(id)
+  }
+
+  async function look(id: number): Promise<void> {
+    try {
+      const progress = await progressOf(db, { id })
+      for (const listener of watched.get(id) ?? []) tell(listener, progress, now())
+    } catch (err) {
+      log.warn({ err, migration: id }, 'could not read the progress')
+    }
+  }
+
+  function heartbeat(): void {
+    for (const listeners of watched.values()) {
+      for (const { to } of listeners) if (!to.writableNeedDrain) to.write(':\n\n')
+    }
+  }
+
+  function forget(id: number, listener: Listener): void {
+    const listeners = watched.get(id)
+    listeners?.delete(listener)
+    if (listeners?.size === 0) watched.delete(id)
+  }
+
+  return {
+    listen({ id }, to, seen) {
+      const listener: Listener = { to, seen, totals: '' }
+      const listeners = watched.get(id) ?? new Set()
+      watched.set(id, listeners.add(listener))
+      to.on('close', () => forget(id, listener))
+      void look(id)
+    },
+    stop() {
+      clearInterval(looking)
+      clearInterval(beating)
+      for (const listeners of watched.values()) for (const { to } of listeners) to.end()
+    },
+  }
+}
+
+/** Endings bear an id, so that a client that comes back says how far it was; the very end has the highest. */
+function tell(listener: Listener, progress: Progress, now: number): void {
+  const { to } = listener
+  if (to.writableNeedDrain || to.writableEnded) return
+  const ended = progress.repositories
+    .filter(({ order }) => order !== null && order > listener.seen)
+    .sort((a, b) => a.order! - b.order!)
+  for (const repository of ended) {
+    listener.seen = repository.order!
+    to.write(event('repository', repositoryProgressJson(repository), listener.seen))
+  }
+  const totals = JSON.stringify(totalsJson(progress, now))
+  if (totals !== listener.totals) to.write(event('progress', totalsJson(progress, now)))
+  listener.totals = totals
+  if (!unfinishedStates.includes(progress.state)) {
+    const { state, reason } = progress
+    to.end(event('end', { state, reason }, endId(progress)))
+  }
+}
+
+/** One more than any repository of the migration can have. */
+export const endId = ({ repositories }: Pick<Progress, 'repositories'>): number =>
+  repositories.length + 1
+
+function event(name: string, data: unknown, id?: number): string {
+  const idLine = id === undefined ? '' : `id: ${id}\n`
+  return `event: ${name}\n${idLine}data: ${JSON.stringify(data)}\n\n`
+}

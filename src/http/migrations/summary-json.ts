@@ -1,0 +1,53 @@
+import type { HeldLock } from '../../migrations/lock-store.ts'
+import type { Summary } from '../../migrations/summaries.ts'
+import { timeOrNull, utcTimestamp } from '../door/timestamps.ts'
+
+/** Ours, like progress: small enough for a page that shows many. */
+export function summaryJson(summary: Summary) {
+  const { options, archive } = summary
+  return {
+    id: summary.id,
+    guid: summary.guid,
+    state: summary.state,
+    reason: summary.reason,
+    lock_repositories: options.lockRepositories,
+    exclude_metadata: options.excludeMetadata,
+    exclude_git_data: options.excludeGitData,
+    org_metadata_only: options.orgMetadataOnly,
+    allow_partial: options.allowPartial,
+    created_at: utcTimestamp(summary.createdAt),
+    started_at: timeOrNull(summary.startedAt),
+    ended_at: timeOrNull(summary.endedAt),
+    repositories: repositoryCountsJson(summary),
+    bytes_done: summary.bytesDone,
+    archive: archive && { bytes: archive.bytes, expires_at: utcTimestamp(archive.expiresAt) },
+    held_locks: summary.heldLocks,
+  }
+}
+
+export function repositoryCountsJson({ repositories }: Summary) {
+  const { total, carried, reused, omitted, remaining } = repositories
+  return { total, carried, reused, omitted, remaining }
+}
+
+export function lockJson({ owner, name, lockedAt, expiresAt }: HeldLock) {
+  return {
+    full_name: `${owner}/${name}`,
+    locked_at: utcTimestamp(lockedAt),
+    expires_at: utcTimestamp(expiresAt),
+  }
+}
+
+export interface ArchiveLink {
+  url: string
+  expiresAt: number
+}
+
+export function archiveLinkJson({ guid, archive }: Summary, { url, expiresAt }: ArchiveLink) {
+  return {
+    url,
+    name: `${guid}.tar.gz`,
+    bytes: archive?.bytes ?? 0,
+    expires_at: utcTimestamp(expiresAt),
+  }
+}

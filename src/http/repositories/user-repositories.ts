@@ -1,0 +1,37 @@
+import type { FastifyInstance } from 'fastify'
+import {
+  countAdministered,
+  listAdministered,
+} from '../../repositories/administered-repositories.ts'
+import { factsForViewer } from '../../repositories/facts-for-viewer.ts'
+import { listUserRepositories } from '../description/openapi-repositories.ts'
+import { viewerOf } from '../door/authenticate.ts'
+import { answer, isKnown, notModified } from '../door/json-answer.ts'
+import { tellPages } from '../door/page-headers.ts'
+import { pagingOf } from '../door/paging.ts'
+import { extendedRepositoryJson } from '../migrations/github-json.ts'
+import type { ServerParts } from '../server.ts'
+import { repositoryQueryOf } from './repository-query.ts'
+
+/** What the caller may migrate, as the catalogue has it now. */
+export function userRepositories(app: FastifyInstance, { db, rendering }: ServerParts): void {
+  const { addresses } = rendering
+
+  app.get<{ Querystring: Record<string, unknown> }>(
+    '/user/repos',
+    { schema: listUserRepositories },
+    async (request, reply) => {
+      const viewer = viewerOf(request)
+      const paging = pagingOf(request.query)
+      const { filter, order } = repositoryQueryOf(request.query)
+      const total = await countAdministered(db, viewer, filter)
+      const entries = await listAdministered(db, viewer, filter, { ...paging, order })
+      tellPages(request, reply, { prefix: app.prefix, addresses, paging, total })
+      reply.header('x-total-count', total)
+      const facts = await factsForViewer(db, viewer, entries)
+      const body = facts.map((each) => extendedRepositoryJson(each, addresses))
+      if (isKnown(request, reply, [total, JSON.stringify(body)])) return notModified(reply)
+      return answer(reply, body)
+    },
+  )
+}

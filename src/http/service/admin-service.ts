@@ -1,0 +1,43 @@
+import type { FastifyInstance } from 'fastify'
+import { isComposing } from '../../blobs/blob-store.ts'
+import { countArchives } from '../../migrations/archive-store.ts'
+import { Invalid, NotFound } from '../../migrations/refusals.ts'
+import { countSegments } from '../../migrations/segment-store.ts'
+import { readServiceState } from '../../migrations/service-state.ts'
+import { type ThroughputPeriod, throughputPeriods } from '../../migrations/throughput.ts'
+import { getServiceState } from '../description/openapi-admin.ts'
+import { viewerOf } from '../door/authenticate.ts'
+import { answer, isKnown, notModified } from '../door/json-answer.ts'
+import type { ServerParts } from '../server.ts'
+import { type Storage, serviceStateJson } from './service-state-json.ts'
+
+/** The whole service at a glance, for its operator. To everyone else there is nothing here. */
+export function adminService(app: FastifyInstance, parts: ServerParts): void {
+  const { db, blobs, freeBytes, version } = parts
+
+  async function readStorage(): Promise<Storage> {
+    const [segments, archives] = await Promise.all([countSegments(db), countArchives(db)])
+    return { segments, archives, freeBytes: isComposing(blobs) ? null : await freeBytes() }
+  }
+
+  app.get<{ Querystring: Record<string, unknown> }>(
+    '/admin/service',
+    { schema: getServiceState },
+    async (request, reply) => {
+      if (!viewerOf(request).account.siteAdmin) throw new NotFound()
+      const period = periodOf(request.query.period)
+      const [state, storage] = await Promise.all([readServiceState(parts, period), readStorage()])
+      const body = serviceStateJson(state, storage, version)
+      // What always changes is not worth an answer of its own.
+      const lasting = { ...body, observed_at: '', storage: { ...body.storage, free_bytes: 0 } }
+      if (isKnown(request, reply, [JSON.stringify(lasting)])) return notModified(reply)
+      return answer(reply, body)
+    },
+  )
+}
+
+function periodOf(sent: unknown): ThroughputPeriod {
+  const period = throughputPeriods.find((each) => each === (sent ?? 'hour'))
+  if (!period) throw new Invalid([{ resource: 'Service', field: 'period', code: 'invalid' }])
+  return period
+}

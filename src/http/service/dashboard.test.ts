@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict'
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { describingServer, USUAL } from '../../../test/support/describing-server.ts'
+import { readDashboard } from './dashboard-files.ts'
+
+const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8'
+
+/** A build as Vite leaves it, with something beside that nobody may have. */
+async function built(t: TestContext) {
+  const base = await mkdtemp(join(tmpdir(), 'godwit-dashboard-'))
+  t.after(() => rm(base, { recursive: true, force: true }))
+  const dist = join(base, 'dist')
+  await mkdir(join(dist, 'assets', 'deeper'), { recursive: true })
+  await writeFile(join(base, 'secret.json'), '{}')
+  await writeFile(join(dist, 'index.html'), '<!doctype html><p>page')
+  await writeFile(join(dist, 'index.html.gz'), 'gzipped page')
+  await writeFile(join(dist, 'godwit.svg'), '<svg/>')
+  await writeFile(join(dist, 'assets', 'app-1a2b.js'), 'plain()')
+  await writeFile(join(dist, 'assets', 'app-1a2b.js.br'), 'smallest')
+  await writeFile(join(dist, 'assets', 'app-1a2b.js.gz'), 'smaller')
+  await writeFile(join(dist, 'assets', 'notes.unknown'), 'not a type of ours')
+  await writeFile(join(dist, 'assets', 'deeper', 'app.js'), 'not served')
+  await symlink(join(base, 'secret.json'), join(dist, 'linked.json'))
+  return describingServer(t, USUAL, { dashboard: await readDashboard(dist) })
+}
+
+const asBrowser = (url: string, more = {}) => ({ url, headers: { accept: BROWSER, ...more } })
+
+test('browsers are given the page, and programs the addresses', async (t) => {
+  const app = await built(t)
+  const page = await app.inject(asBrowser('/'))
+  assert.equal(page.statusCode, 200)
+  assert.equal(page.body, '<!doctype html><p>page')
+  assert.equal(page.headers['content-type'], 'text/html; charset=utf-8')
+  assert.equal(page.headers['cache-control'], 'no-cache')
+  assert.equal(page.headers.vary, 'accept, accept-encoding')
+  for (const accept of [
+    undefined,
+    '*/*',
+    'application/json',
+    'application/json, text/html',
+    'text/html;q=0.5, application/vnd.github+json',
+    'text/html;q=0, */*',
+  ]) {
+    const { headers, body } = await app.inject({ url: '/', headers: accept ? { accept } : {} })
+    assert.equal(headers['content-type'], 'application/json; charset=utf-8', `${accept}`)
+    assert.equal(headers.vary, 'accept')
+    assert.equal(JSON.parse(body).current_user_url, 'https://git.host.test/api/user')
+  }
+  for (const url of ['/api/v3', '/api/v3/']) {
+    const { user_migrations_url: there } = (await app.inject(asBrowser(url))).json()
+    assert.equal(there, 'https://git.host.test/api/api/v3/user/migrations{?page,per_page}')
+  }
+})
+
+test('the page may run its own files alone, and talk to its own server alone', async (t) => {
+  const app = await built(t)
+  for (const url of ['/', '/assets/app-1a2b.js', '/godwit.svg']) {
+    const { headers } = await app.inject(asBrowser(url))
+    assert.equal(
+      headers['content-security-policy'],
+      "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self' https://git.host.test; " +
+        "img-src 'self' data:; font-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    )
+    assert.equal(headers['x-content-type-options'], 'nosniff')
+    assert.equal(headers['referrer-policy'], 'no-referrer')
+    assert.equal(headers['cross-origin-opener-policy'], 'same-origin')
+    assert.match(String(headers['permissions-policy']), /camera=\(\)/)
+    assert.equal(headers['access-control-allow-origin'], undefined)
+  }
+})
+
+test('files are sent as small as the build made them, and are kept for good', async (t) => {
+  const app = await built(t)
+  for (const [accepted, encoding, body] of [
+    [undefined, undefined, 'plain()'],
+    ['identity', undefined, 'plain()'],
+    ['gzip, deflate, br', 'br', 'smallest'],
+    ['gzip', 'gzip', 'smaller'],
+    ['br;q=0, gzip;q=0.5', 'gzip', 'smaller'],
+  ]) {
+    const url = '/assets/app-1a2b.js'
+    const more = accepted === undefined ? {} : { 'accept-encoding': accepted }
+    const answer = await app.inject(asBrowser(url, more))
+    assert.deepEqual([answer.headers['content-encoding'], answer.body], [encoding, body])
+    assert.equal(answer.headers['content-type'], 'text/javascript; charset=utf-8')
+    assert.equal(answer.headers['cache-control'], 'public, max-age=31536000, immutable')
+    assert.equal(answer.headers.vary, 'accept-encoding')
+    const known = await app.inject(
+      asBrowser(url, { ...more, 'if-none-match': answer.headers.etag }),
+    )
+    assert.deepEqual([known.statusCode, known.body], [304, ''])
+    const head = await app.inject({ ...asBrowser(url, more), method: 'HEAD' })
+    assert.deepEqual([head.statusCode, head.body], [200, ''])
+    assert.equal(head.headers['content-length'], String(body!.length))
+  }
+  const page = await app.inject(asBrowser('/', { 'accept-encoding': 'br, gzip' }))
+  assert.equal(page.body, 'gzipped page')
+  assert.equal((await app.inject('/godwit.svg')).headers['cache-control'], 'no-cache')
+})
+
+test('nothing else is there', async (t) => {
+  const app = await built(t)
+  for (const url of [
+    '/index.html',
+    '/assets',
+    '/assets/',
+    '/assets/app-1a2b.js.br',
+    '/assets/notes.unknown',
+    '/assets/deeper/app.js',
+    '/linked.json',
+    '/assets/../secret.json',
+    '/assets/..%2f..%2fsecret.json',
+    '/%2e%2e/secret.json',
+    '/assets/%00',
+  ]) {
+    const { statusCode, headers } = await app.inject(asBrowser(url, { 'user-agent': 'browser' }))
+    assert.equal(statusCode, 404, url)
+    assert.equal(headers['content-type'], 'application/json; charset=utf-8')
+  }
+})
+
+test('a page that was not built says so', async (t) => {
+  const missing = await readDashboard(join(tmpdir(), 'godwit-no-such-directory'))
+  assert.equal(missing, undefined)
+  const app = describingServer(t, USUAL, { dashboard: missing })
+  const { statusCode, body } = await app.inject(asBrowser('/'))
+  assert.equal(statusCode, 200)
+  assert.match(body, /dashboard is not built/)
+  assert.equal((await app.inject('/')).json().current_user_url, 'https://git.host.test/api/user')
+})

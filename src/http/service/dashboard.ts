@@ -1,0 +1,136 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { getRoot } from '../description/openapi-service.ts'
+import { answer, isKnown, notModified } from '../door/json-answer.ts'
+import { acceptedTypes, type MediaTypeOptions } from '../door/media-type.ts'
+import type { Rendering } from '../migrations/github-json.ts'
+import type { Dashboard, DashboardFile, Encoding } from './dashboard-files.ts'
+import { rootJson } from './root-json.ts'
+
+interface DashboardParts {
+  rendering: Rendering
+  mediaType: MediaTypeOptions
+  /** Undefined where it was not built. */
+  dashboard: Dashboard | undefined
+}
+
+/** What stands at the root: a page for people, and for programs the addresses of the API. Neither asks for a token. */
+export function dashboard(app: FastifyInstance, parts: DashboardParts): void {
+  const { rendering, mediaType, dashboard: built } = parts
+  const guards = pageGuards(rendering.addresses.api)
+  const page = built?.page ?? notBuilt(rendering.addresses.documentation)
+
+  app.get('/', { schema: getRoot }, async (request, reply) => {
+    if (!prefersPage(request.headers.accept)) return sendRoot(request, reply, parts)
+    reply.headers({ ...guards, vary: 'accept, accept-encoding' })
+    return sendFile(request, reply, page)
+  })
+  const addresses = rendering.addresses.under('/api/v3')
+  for (const path of ['/api/v3', '/api/v3/']) {
+    app.get(path, async (request, reply) =>
+      sendRoot(request, reply, { rendering: { ...rendering, addresses }, mediaType }),
+    )
+  }
+  for (const [path, file] of built?.files ?? []) {
+    app.get(`/${path}`, async (request, reply) => {
+      reply.headers({ ...guards, vary: 'accept-encoding' })
+      return sendFile(request, reply, file)
+    })
+  }
+}
+
+/** Browsers name HTML before all else; programs name JSON, or anything. */
+function prefersPage(accept: string | undefined): boolean {
+  const first = acceptedTypes(accept).find((type) => type === 'text/html' || type.endsWith('json'))
+  return first === 'text/html'
+}
+
+function sendRoot(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { rendering, mediaType }: Omit<DashboardParts, 'dashboard'>,
+): FastifyReply {
+  const body = rootJson(rendering.addresses, mediaType.vendor)
+  reply.headers({
+    'access-control-allow-origin': '*',
+    'cache-control': 'no-cache',
+    vary: 'accept',
+    'x-content-type-options': 'nosniff',
+  })
+  return isKnown(request, reply, [JSON.stringify(body)]) ? notModified(reply) : answer(reply, body)
+}
+
+function sendFile(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { type, bytes, encoded, digest, isImmutable }: DashboardFile,
+): FastifyReply {
+  const encoding = encodingFor(request.headers['accept-encoding'], encoded)
+  const forever = 'public, max-age=31536000, immutable'
+  reply.header('cache-control', isImmutable ? forever : 'no-cache')
+  if (encoding) reply.header('content-encoding', encoding)
+  if (isKnown(request, reply, [digest, encoding ?? ''])) return notModified(reply)
+  return reply.type(type).send(encoding ? encoded[encoding] : bytes)
+}
+
+function encodingFor(
+  header: string | undefined,
+  encoded: DashboardFile['encoded'],
+): Encoding | undefined {
+  const accepted = acceptedTypes(header)
+  return (Object.keys(encoded) as Encoding[]).find((encoding) => accepted.includes(encoding))
+}
+
+/**
+ * A page of ours runs our own files and talks to this server alone, by either of its addresses: the one it was loaded from,
+ * and the one that the API gives out in its links.
+ */
+function pageGuards(api: string) {
+  return {
+    'content-security-policy': [
+      "default-src 'none'",
+      "script-src 'self'",
+      "style-src 'self'",
+      `connect-src 'self' ${new URL(api).origin}`,
+      "img-src 'self' data:",
+      "font-src 'self'",
+      "manifest-src 'self'",
+      "base-uri 'none'",
+      "form-action 'none'",
+      "frame-ancestors 'none'",
+    ].join('; '),
+    'cross-origin-opener-policy': 'same-origin',
+    'cross-origin-resource-policy': 'same-origin',
+    'permissions-policy': [
+      'camera',
+      'display-capture',
+      'geolocation',
+      'microphone',
+      'payment',
+      'usb',
+    ]
+      .map((feature) => `${feature}=()`)
+      .join(', '),
+    'referrer-policy': 'no-referrer',
+    'x-content-type-options': 'nosniff',
+  }
+}
+
+function notBuilt(documentation: string): DashboardFile {
+  const text = `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<title>Godwit</title>
+<h1>Godwit</h1>
+<p>The service runs; its dashboard is not built. In the directory of its source, <code>npm run build</code> builds it,
+for the next start.</p>
+<p>The API is described at <a href="${documentation}">${documentation}</a>.</p>
+</html>
+`
+  return {
+    type: 'text/html; charset=utf-8',
+    bytes: Buffer.from(text),
+    encoded: {},
+    digest: text,
+    isImmutable: false,
+  }
+}

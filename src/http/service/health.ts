@@ -1,0 +1,15 @@
+import type { FastifyInstance } from 'fastify'
+import { getHealth, getReadiness } from '../description/openapi-service.ts'
+import type { Dependency } from '../door/dependencies.ts'
+
+/** For load balancers: alive at all, and able to do its work. */
+export function health(app: FastifyInstance, dependencies: readonly Dependency[]): void {
+  app.get('/healthz', { schema: getHealth }, async () => ({ status: 'ok' }))
+  app.get('/readyz', { schema: getReadiness }, async (_request, reply) => {
+    const answers = await Promise.all(dependencies.map(({ isThere }) => isThere()))
+    const missing = dependencies.filter((_, at) => !answers[at])
+    if (missing.length === 0) return { status: 'ok' }
+    const waitingFor = missing.map(({ name }) => name)
+    return reply.code(503).send({ status: 'unavailable', waiting_for: waitingFor })
+  })
+}

@@ -1,0 +1,95 @@
+import type { ServiceState } from '../../migrations/service-state.ts'
+import type { ThroughputBucket } from '../../migrations/throughput.ts'
+import { timeOrNull, utcTimestamp } from '../door/timestamps.ts'
+import { lockJson, repositoryCountsJson } from '../migrations/summary-json.ts'
+
+export interface Storage {
+  segments: { count: number; bytes: number }
+  archives: { count: number; bytes: number }
+  /** Null where the bytes are not kept on a disk of ours. */
+  freeBytes: number | null
+}
+
+export function serviceStateJson(state: ServiceState, storage: Storage, version: string) {
+  const { backlog, throughput } = state
+  return {
+    observed_at: utcTimestamp(state.observedAt),
+    version,
+    migrations: state.migrations,
+    running: state.running.map((migration) => ({
+      id: migration.id,
+      guid: migration.guid,
+      login: migration.owner.login,
+      state: migration.state,
+      created_at: utcTimestamp(migration.createdAt),
+      started_at: timeOrNull(migration.startedAt),
+      repositories: repositoryCountsJson(migration),
+      bytes_done: migration.bytesDone,
+    })),
+    queue: {
+      jobs: backlog.reduce((sum, { jobs }) => sum + jobs, 0),
+      oldest_at: timeOrNull(oldestOf(backlog.map(({ oldest }) => oldest))),
+      kinds: backlog.map(({ kind, jobs, oldest }) => ({
+        kind,
+        jobs,
+        oldest_at: utcTimestamp(oldest),
+      })),
+    },
+    throughput: {
+      period: throughput.period,
+      bucket_seconds: throughput.bucketMs / 1000,
+      buckets: throughput.buckets.map(bucketJson),
+    },
+    storage: {
+      segments: storage.segments.count,
+      segment_bytes: storage.segments.bytes,
+      archives: storage.archives.count,
+      archive_bytes: storage.archives.bytes,
+      free_bytes: storage.freeBytes,
+    },
+    locks: {
+      held: state.locks.held,
+      newest: state.locks.newest.map((lock) => ({
+        ...lockJson(lock),
+        migration_id: lock.migrationId,
+        login: lock.holder,
+      })),
+    },
+    failures: state.failures.map(({ migration, omitted }) => ({
+      id: migration.id,
+      guid: migration.guid,
+      login: migration.owner.login,
+      ended_at: timeOrNull(migration.endedAt),
+      reason: migration.reason,
+      repositories: omitted.map(({ fullName, reason }) => ({ full_name: fullName, reason })),
+    })),
+    workers: state.workers.map((worker) => ({
+      id: worker.id,
+      host: worker.host,
+      pid: worker.pid,
+      role: worker.role,
+      version: worker.version,
+      concurrency: worker.concurrency,
+      running_jobs: worker.runningJobs,
+      started_at: utcTimestamp(worker.startedAt),
+      seen_at: utcTimestamp(worker.seenAt),
+      alive: worker.isAlive,
+    })),
+  }
+}
+
+const oldestOf = (times: number[]): number | null =>
+  times.length === 0 ? null : Math.min(...times)
+
+function bucketJson({ startedAt, count, bytes }: ThroughputBucket) {
+  return {
+    start: utcTimestamp(startedAt),
+    repositories: count['repositories exported'] + count['repositories reused'],
+    reused: count['repositories reused'],
+    omitted: count['repositories omitted'],
+    bytes: bytes['repositories exported'],
+    bytes_reused: bytes['repositories reused'],
+    migrations_exported: count['migrations exported'],
+    migrations_failed: count['migrations failed'],
+  }
+}

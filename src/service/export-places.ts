@@ -1,0 +1,44 @@
+import { join } from 'node:path'
+import type { BlobStore } from '../blobs/blob-store.ts'
+import { createDiskBlobStore } from '../blobs/disk.ts'
+import type { S3Options } from '../blobs/s3.ts'
+import type { Config } from '../config.ts'
+import { createGit, type GitOptions } from '../git/git.ts'
+import { gitDirectory } from '../sources/directory/git-directory.ts'
+import type { Source } from '../sources/source.ts'
+
+/** Where the parts that touch disks find what they need; plain values, so that a thread can be given them. */
+export interface ExportPlaces {
+  root: string
+  git: GitOptions
+  /** A directory, or a bucket. */
+  blobs: string | S3Options
+  scratch: string
+}
+
+export function exportPlaces(config: Config, root: string): ExportPlaces {
+  const { data, git, searchPath, gitPatience: patienceMs } = config
+  return {
+    root,
+    git: { program: git, searchPath, home: join(data, 'git-home'), patienceMs },
+    blobs: config.blobs === undefined ? join(data, 'blobs') : bucketOf(config, config.blobs),
+    scratch: join(data, 'scratch'),
+  }
+}
+
+export function openSource({ root, git }: ExportPlaces): Source {
+  return gitDirectory({ root, git: createGit(git) })
+}
+
+function bucketOf({ s3Endpoint, s3PublicEndpoint }: Config, address: string): S3Options {
+  const { hostname: bucket, pathname } = new URL(address)
+  const prefix = pathname.replace(/^\/|\/$/g, '')
+  return { bucket, prefix, endpoint: s3Endpoint, publicEndpoint: s3PublicEndpoint }
+}
+
+export async function openBlobs({ blobs }: ExportPlaces): Promise<BlobStore> {
+  if (typeof blobs === 'string') return createDiskBlobStore(blobs)
+  // Loaded only here: the SDK is large, and most never need it.
+  const { createS3BlobStore } = await import('../blobs/s3.ts')
+  return createS3BlobStore(blobs)
+}

@@ -1,0 +1,141 @@
+import type { BlobStore } from '../blobs/blob-store.ts'
+import { type BlobOperation, watchErrors } from '../blobs/watch-errors.ts'
+import { UserMistake } from '../commands/command-line.ts'
+import type { Config } from '../config.ts'
+import { type Database, type Db, sqliteFile } from '../db/connect.ts'
+import { lockDataDirectory } from '../db/data-directory-lock.ts'
+import { primaryCode, refuseDamaged } from '../db/sqlite-damage.ts'
+import { createGit } from '../git/git.ts'
+import { embeddedQueue } from '../queue/embedded.ts'
+import type { Queue } from '../queue/queue.ts'
+import { type Addresses, addressesFrom } from '../repositories/addresses.ts'
+import { syncCatalogue } from '../repositories/sync.ts'
+import type { Source } from '../sources/source.ts'
+import { countBlobErrors } from './blob-errors.ts'
+import { type ExportPlaces, exportPlaces, openBlobs, openSource } from './export-places.ts'
+import type { Log } from './log.ts'
+import { openDatabase, requireGit } from './parts.ts'
+import { repeatedly } from './repeatedly.ts'
+
+/** What every long-running process of Godwit stands on, whatever its role. */
+export interface Foundation extends Pick<Database, 'db' | 'pool'> {
+  places: ExportPlaces
+  /** Absent where the repositories are not at hand. */
+  source: Source | undefined
+  blobs: BlobStore
+  /** Counts a failure of the blob store; those of `blobs` are counted as they are. */
+  onBlobError: (operation: BlobOperation) => void
+  queue: Queue
+  addresses: Addresses
+  now: () => number
+  log: Log['log']
+  /** Nobody else works on this database: whatever looks unfinished was left by the dead. */
+  isAlone: boolean
+  /** Whether the repositories, where they are at hand, have been read once since the start. */
+  isCatalogueRead: () => boolean
+}
+
+/** Laid from the ground up; the stack takes it down in reverse. */
+export async function layFoundation(
+  config: Config,
+  logging: Log,
+  stack: AsyncDisposableStack,
+): Promise<Foundation> {
+  const { log } = logging
+  const isAlone = config.databaseUrl === undefined
+  const { db, pool } = await openData(config, logging, stack).catch((error: unknown) => {
+    throw isAlone ? asDataTrouble(error, config.data) : error
+  })
+  const { repositories } = config
+  const places = exportPlaces(config, repositories ?? '')
+  if (repositories !== undefined) await requireGit(config, createGit(places.git))
+  const onBlobError = countBlobErrors(db, log, stack)
+  const foundation = {
+    db,
+    ...(pool && { pool }),
+    places,
+    source: repositories === undefined ? undefined : openSource(places),
+    blobs: watchErrors(await openBlobs(places), onBlobError),
+    onBlobError,
+    queue: await openQueue(config, db, log, stack),
+    addresses: addressesFrom(config),
+    now: Date.now,
+    log,
+    isAlone,
+  }
+  const catalogue = keepCatalogue(foundation, config.syncInterval)
+  stack.defer(catalogue.stop)
+  return { ...foundation, isCatalogueRead: catalogue.isRead }
+}
+
+/** The database; where it is a file, nobody else's and whole. */
+async function openData(
+  config: Config,
+  { log, close: closeLog }: Log,
+  stack: AsyncDisposableStack,
+): Promise<Database> {
+  if (config.databaseUrl === undefined) {
+    stack.defer(lockDataDirectory(config.data))
+    refuseDamaged(sqliteFile(config.data))
+  }
+  const database = await openDatabase(config, {
+    onIdleError: (err) => log.warn({ err }, 'lost a connection'),
+    onDamage(err) {
+      log.fatal({ err }, 'the database is damaged; stopped, so that nothing more is written')
+      closeLog()
+      process.exit(1)
+    },
+  })
+  stack.defer(database.close)
+  return database
+}
+
+/** SQLite: read-only, input/output, full, cannot open. */
+const OF_THE_DISK = new Set([8, 10, 13, 14])
+
+/** What the disk or its permissions refuse, an operator can mend: in a line, without where in the code it was noticed. */
+function asDataTrouble(error: unknown, data: string): unknown {
+  const isOfDisk = error instanceof Error && ('syscall' in error || isOfSqlite(error))
+  if (!isOfDisk) return error
+  return new UserMistake(`cannot work in the data directory ${data}: ${error.message}`, {
+    cause: error,
+  })
+}
+
+const isOfSqlite = (error: unknown): boolean => OF_THE_DISK.has(primaryCode(error) ?? 0)
+
+/** The embedded queue is a table of ours; processes that share a PostgreSQL share pg-boss on it. */
+async function openQueue(
+  { databaseUrl }: Config,
+  db: Db,
+  log: Log['log'],
+  stack: AsyncDisposableStack,
+): Promise<Queue> {
+  if (databaseUrl === undefined) return embeddedQueue({ db })
+  const { createPgBossQueue } = await import('../queue/pg-boss.ts')
+  const onTrouble = (err: unknown) => log.warn({ err }, 'trouble with the queue')
+  const queue = createPgBossQueue({ databaseUrl, db, onTrouble })
+  await queue.start()
+  stack.defer(queue.stop)
+  return queue
+}
+
+const NEVER = 2 ** 31 - 1
+
+/** Reads the catalogue at once, in the background, and again at every interval. */
+function keepCatalogue(
+  { db, source, now, log }: Omit<Foundation, 'isCatalogueRead'>,
+  intervalMs: number,
+) {
+  if (!source) return { stop: async () => {}, isRead: () => true }
+  let isRead = false
+  async function sync(): Promise<void> {
+    const { broken, refused, ...counts } = await syncCatalogue({ db, source: source!, now })
+    isRead = true
+    for (const repository of broken) log.warn(repository, 'a repository cannot be read')
+    for (const entry of refused) log.warn(entry, 'not taken as a repository')
+    log.info(counts, 'catalogue in line with the repositories')
+  }
+  const { stop } = repeatedly(sync, intervalMs || NEVER, (err) => log.error({ err }, 'sync failed'))
+  return { stop, isRead: () => isRead }
+}

@@ -1,0 +1,53 @@
+import { statSync } from 'node:fs'
+import { Misuse, UserMistake } from '../commands/command-line.ts'
+import { checkGit } from '../commands/doctor/check-git.ts'
+import type { Config } from '../config.ts'
+import { connect, type Database, type DatabaseOptions } from '../db/connect.ts'
+import { upgradeSchema } from '../db/upgrade.ts'
+import type { Git } from '../git/git.ts'
+import { explainedDatabase } from './database-troubles.ts'
+
+/** The database of this configuration, brought to this binary's schema. */
+export async function openDatabase(
+  { data, databaseUrl }: Config,
+  listeners: Pick<DatabaseOptions, 'onIdleError' | 'onDamage'> = {},
+): Promise<Database> {
+  const database = await connect({ dataDirectory: data, databaseUrl, ...listeners })
+  try {
+    await upgradeSchema(database)
+  } catch (error) {
+    await database.close()
+    throw databaseUrl === undefined ? error : explainedDatabase(error, databaseUrl)
+  }
+  return database
+}
+
+/** Opens the database for as long as `act` runs. */
+export async function withDatabase<T>(
+  config: Config,
+  act: (database: Database) => Promise<T>,
+): Promise<T> {
+  const database = await openDatabase(config)
+  try {
+    return await act(database)
+  } finally {
+    await database.close()
+  }
+}
+
+export function requireRepositories({ repositories }: Config): string {
+  if (repositories === undefined) {
+    throw new Misuse('say which repositories: --repositories DIR')
+  }
+  if (!statSync(repositories, { throwIfNoEntry: false })?.isDirectory())
+    throw new UserMistake(
+      `--repositories: there is no directory ${repositories}: is it spelt right, and mounted?`,
+    )
+  return repositories
+}
+
+/** Said at the start, rather than by every export. */
+export async function requireGit(config: Config, git: Git): Promise<void> {
+  const { state, found, advice } = await checkGit(config, git)
+  if (state === 'broken') throw new UserMistake(`${found}: ${advice}`)
+}

@@ -1,0 +1,125 @@
+import { hash } from 'node:crypto'
+import { existsSync, readFileSync } from 'node:fs'
+import { statfs } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import { createAuthenticator } from '../accounts/authenticator.ts'
+import { Misuse, UserMistake } from '../commands/command-line.ts'
+import type { Config } from '../config.ts'
+import type { Listen } from '../config-values.ts'
+import type { Db } from '../db/connect.ts'
+import { offsetTimestamps } from '../http/door/timestamps.ts'
+import { archiveLinks } from '../http/migrations/archive-link.ts'
+import { createServer } from '../http/server.ts'
+import { readDashboard } from '../http/service/dashboard-files.ts'
+import { linkKey } from '../migrations/secret-store.ts'
+import { layFoundation } from './foundation.ts'
+import { keepHeartbeat } from './heartbeat.ts'
+import type { Log } from './log.ts'
+import { requireRepositories } from './parts.ts'
+import { repeatedly } from './repeatedly.ts'
+import { startExporter } from './run-exporter.ts'
+import { VERSION } from './version.ts'
+
+/** Beside the source, or beside what was compiled from it. */
+const BUILT_DASHBOARD = fileURLToPath(new URL('../../web/dist', import.meta.url))
+const NOTE_TOKEN_USE_EVERY_MS = 10_000
+
+export interface Service {
+  address: string
+  /** For people, once it runs. */
+  notice?: string
+  stop(): Promise<void>
+}
+
+/** The API and, unless its role is `api` alone, the exporter. */
+export async function startService(config: Config, logging: Log): Promise<Service> {
+  checkRole(config)
+  await using stack = new AsyncDisposableStack()
+  const foundation = await layFoundation(config, logging, stack)
+  if (config.role === 'all') stack.defer(await startExporter(config, foundation))
+
+  const { db, pool, addresses } = foundation
+  const { baseUrl, webUrl, cloneUrl, sshUrl, timeZone } = config
+  const app = createServer({
+    ...foundation,
+    authenticator: keepTokens(stack, db, logging),
+    links: archiveLinks(baseUrl, await linkKey(db)),
+    mostUnfinished: config.unfinishedMigrations,
+    lockTtlMs: config.lockTtl,
+    freeBytes: () => freeBytes(config.data),
+    rendering: {
+      addresses,
+      migrationTime: offsetTimestamps(timeZone),
+      edition: editionOf([VERSION, baseUrl, webUrl, cloneUrl, sshUrl, timeZone]),
+    },
+    mediaType: config,
+    rateLimit: { perHour: config.rateLimit, pool },
+    admission: {
+      mostConnections: mostConnections(),
+      mostRequests: config.mostRequests,
+      mostStreams: config.mostStreams,
+      patienceMs: config.clientPatience,
+    },
+    trustedProxies: config.trustedProxies ?? [],
+    version: VERSION,
+    dashboard: await readDashboard(BUILT_DASHBOARD),
+  })
+  stack.defer(() => app.close())
+  const address = await app.listen(config.listen).catch((error: unknown) => {
+    throw explainedListening(error, config.listen)
+  })
+  const concurrency = config.role === 'all' ? config.concurrency : 0
+  keepHeartbeat(foundation, { role: config.role, concurrency }, stack)
+
+  const started = stack.move()
+  return { address, stop: () => started.disposeAsync() }
+}
+
+function explainedListening(error: unknown, { host, port }: Listen): unknown {
+  const { code } = error as { code?: string }
+  const why = code === undefined ? undefined : WHY_NOT_LISTENING[code]
+  return why ? new UserMistake(`--listen ${host}:${port}: ${why}`, { cause: error }) : error
+}
+
+const WHY_NOT_LISTENING: Record<string, string> = {
+  EADDRINUSE: 'something listens there already; stop it, or give another port',
+  EADDRNOTAVAIL: 'this machine does not have that address; 0.0.0.0 means all that it has',
+  EACCES: 'this user may not listen on that port; take one above 1023',
+  ENOTFOUND: 'there is no such host',
+}
+
+function checkRole(config: Config): void {
+  if (config.role === 'all') requireRepositories(config)
+  else if (config.databaseUrl === undefined) {
+    throw new Misuse('--role api shares its database with workers: give --database-url')
+  }
+}
+
+function keepTokens(stack: AsyncDisposableStack, db: Db, { log }: Log) {
+  const authenticator = createAuthenticator({ db, now: Date.now })
+  stack.defer(authenticator.noteUses)
+  const notes = repeatedly(authenticator.noteUses, NOTE_TOKEN_USE_EVERY_MS, (err) =>
+    log.error({ err }, 'could not note the use of tokens'),
+  )
+  stack.defer(notes.stop)
+  return authenticator
+}
+
+const MOST_CONNECTIONS = 10_000
+
+/** Connections must leave file handles for the database, for archives and for gits. */
+function mostConnections(): number {
+  const limits = existsSync('/proc/self/limits') ? readFileSync('/proc/self/limits', 'utf8') : ''
+  const openFiles = /^Max open files +(\d+)/m.exec(limits)?.[1]
+  return openFiles ? Math.min(MOST_CONNECTIONS, Math.ceil(Number(openFiles) / 2)) : MOST_CONNECTIONS
+}
+
+async function freeBytes(directory: string): Promise<number> {
+  const { bavail, bsize } = await statfs(directory)
+  return bavail * bsize
+}
+
+/** Short: it is part of every validator. */
+function editionOf(whatRenderingDependsOn: readonly string[]): string {
+  return hash('sha256', JSON.stringify(whatRenderingDependsOn), 'base64url').slice(0, 16)
+}

@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict'
+import licenses from 'spdx-license-list/full.js'
+import { gitHost } from '../../../../test/support/git-host.ts'
+import type { Git } from '../../../git/git.ts'
+import { type KnownFacts, type SourceFacts, Unreadable } from '../../source.ts'
+import { gitDirectory } from '../git-directory.ts'
+
+export const MIT = licenses.MIT!.licenseText.replace('<year> <copyright holders>', '2024 Ada')
+
+/** A host, and what the tests of facts ask about its repositories, each by the directory that the host returned. */
+export async function factsScene() {
+  const host = await gitHost()
+  let count = 0
+
+  async function factsOf(dir: string, known?: KnownFacts, git?: Git): Promise<SourceFacts> {
+    const source = gitDirectory({ root: host.root, git: git ?? host.locked })
+    const [owner = '', name = ''] = dir.slice(host.root.length + 1, -'.git'.length).split('/')
+    const found = await source.find(owner, name)
+    assert.ok(found, `${owner}/${name} is not found`)
+    return source.facts(found, known)
+  }
+
+  /** That it is, for a reason that matches and names no path of this machine. */
+  async function unreadable(dir: string, because: RegExp, known?: KnownFacts): Promise<void> {
+    await assert.rejects(factsOf(dir, known), (error) => {
+      assert.ok(error instanceof Unreadable, String(error))
+      assert.match(error.message, because)
+      assert.ok(
+        !error.message.includes('/tmp') && !error.message.includes(host.root),
+        error.message,
+      )
+      return true
+    })
+  }
+
+  return { host, factsOf, unreadable, fresh: () => `alice/r${count++}` }
+}

@@ -1,0 +1,210 @@
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { lstat, rm, symlink, utimes, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import licenses from 'spdx-license-list/full.js'
+import { FIRST_COMMIT } from '../../../../test/support/git-host.ts'
+import type { Git } from '../../../git/git.ts'
+import type { SourceFacts } from '../../source.ts'
+import { factsScene, MIT } from './facts-test-scene.ts'
+
+const { host, fresh, factsOf, unreadable } = await factsScene()
+after(() => host.remove())
+
+test('are read from files and refs', async () => {
+  const dir = await host.repository(fresh(), {
+    files: { 'main.go': 'package main\n', LICENSE: MIT },
+    branch: 'trunk',
+    description: 'Größe\nzählt 🦆\n',
+    config: { 'gitweb.url': 'https://example.com/page' },
+    public: true,
+  })
+  const later = new Date('2021-05-06T07:08:09Z')
+  await host.commit(dir, { 'x.go': 'package x\n' }, { branch: 'side', at: later })
+  const edited = new Date('2022-01-01T00:00:00Z')
+  for (const file of ['HEAD', 'config', 'git-daemon-export-ok']) {
+    await utimes(join(dir, file), later, later)
+  }
+  await utimes(join(dir, 'description'), edited, edited)
+  assert.deepEqual(await factsOf(dir), {
+    description: 'Größe zählt 🦆',
+    homepage: 'https://example.com/page',
+    private: false,
+    defaultBranch: 'trunk',
+    sizeKib: 2,
+    createdAt: FIRST_COMMIT.getTime(),
+    pushedAt: later.getTime(),
+    updatedAt: edited.getTime(),
+    headCommit: await host.git(['rev-parse', 'trunk'], { dir }),
+    language: 'Go',
+    license: 'MIT',
+    topics: [],
+    archived: false,
+    disabled: false,
+    isTemplate: false,
+    templateRepository: null,
+    forkOf: null,
+    hasIssues: false,
+    hasProjects: false,
+    hasWiki: false,
+    hasPages: false,
+    hasDownloads: false,
+    allowRebaseMerge: true,
+    allowSquashMerge: true,
+    allowMergeCommit: true,
+    deleteBranchOnMerge: false,
+    collaborators: [],
+    mirrorOf: null,
+  } satisfies SourceFacts)
+})
+
+test('a description behind a link, or as git init leaves it, is none', async () => {
+  const linked = await host.repository(fresh(), {
+    config: { 'gitweb.description': 'from gitweb' },
+  })
+  await symlink('/etc/passwd', join(linked, 'description'))
+  assert.equal((await factsOf(linked)).description, 'from gitweb')
+  const stock = host.path(fresh())
+  await host.git(['init', '--quiet', '--bare', stock])
+  await writeFile(
+    join(stock, 'description'),
+    "Unnamed repository; edit this file 'description' to name the repository.\n",
+  )
+  assert.equal((await factsOf(stock)).description, '')
+})
+
+test('an empty repository was made when its directory was', async () => {
+  const dir = await host.repository(fresh(), { branch: 'trunk' })
+  const { defaultBranch, createdAt, pushedAt, headCommit, sizeKib } = await factsOf(dir)
+  const born = Math.floor((await lstat(dir)).birthtimeMs)
+  assert.deepEqual([createdAt, pushedAt], [born, born])
+  assert.deepEqual([defaultBranch, headCommit, sizeKib], ['trunk', null, 0])
+})
+
+test('HEAD may name a branch that is not there while others are', async () => {
+  const dir = await host.repository(fresh(), { files: { 'a.py': 'a' } })
+  await host.git(['symbolic-ref', 'HEAD', 'refs/heads/gone'], { dir })
+  const facts = await factsOf(dir)
+  assert.deepEqual([facts.defaultBranch, facts.headCommit, facts.language], ['gone', null, null])
+  assert.equal(facts.pushedAt, FIRST_COMMIT.getTime())
+})
+
+test('HEAD may name a commit, be a link, or be nonsense', async () => {
+  const dir = await host.repository(fresh(), { files: { 'a.py': 'a' }, branch: 'aaa' })
+  const first = await host.git(['rev-parse', 'aaa'], { dir })
+  await host.commit(dir, { 'a.py': 'b' }, { branch: 'main' })
+  await host.git(['branch', 'zzz', first], { dir })
+  await writeFile(join(dir, 'HEAD'), `${first}\n`)
+  const detached = await factsOf(dir)
+  assert.deepEqual([detached.defaultBranch, detached.headCommit], ['aaa', first])
+  await host.git(['branch', '-D', 'zzz'], { dir })
+  await host.git(['branch', '-f', 'aaa', 'main'], { dir })
+  assert.equal((await factsOf(dir)).defaultBranch, 'main')
+  await rm(join(dir, 'HEAD'))
+  await symlink('refs/heads/aaa', join(dir, 'HEAD'))
+  assert.equal((await factsOf(dir)).defaultBranch, 'aaa')
+  await rm(join(dir, 'HEAD'))
+  await writeFile(join(dir, 'HEAD'), 'nonsense\n')
+  await unreadable(dir, /HEAD names neither/)
+})
+
+test('tags may point at trees and blobs', async () => {
+  const dir = await host.repository(fresh(), { files: { 'a.py': 'a' } })
+  await host.git(['tag', 'tree', 'main^{tree}'], { dir })
+  await host.git(['tag', '-m', 'a blob', 'blob', 'main:a.py'], { dir })
+  assert.equal((await factsOf(dir)).pushedAt, FIRST_COMMIT.getTime())
+})
+
+test('thousands of refs, packed and loose', async () => {
+  const dir = await host.repository(fresh(), { files: { 'a.py': 'a' } })
+  const newest = new Date('2023-03-03T03:03:03Z')
+  const oid = await host.commit(dir, { 'a.py': 'b' }, { branch: 'new', at: newest })
+  const refs = Array.from({ length: 5000 }, (_, n) => `create refs/heads/b${n} ${oid}\n`)
+  await host.git(['update-ref', '--stdin'], { dir, input: refs.join('') })
+  await host.git(['pack-refs', '--all'], { dir })
+  await host.commit(dir, { 'a.py': 'c' }, { branch: 'loose' })
+  const facts = await factsOf(dir)
+  assert.deepEqual([facts.defaultBranch, facts.pushedAt], ['main', newest.getTime()])
+})
+
+test('a repository of SHA-256', async () => {
+  const dir = await host.repository(fresh(), {
+    files: { 'a.py': 'a', LICENSE: MIT },
+    objectFormat: 'sha256',
+  })
+  const facts = await factsOf(dir)
+  assert.match(facts.headCommit ?? '', /^[0-9a-f]{64}$/)
+  assert.deepEqual([facts.language, facts.license], ['Python', 'MIT'])
+})
+
+test('the licence is looked for under its usual names at the root', async () => {
+  const text = (id: string) => licenses[id]!.licenseText
+  const lesser = text('LGPL-3.0').split(/^GNU GENERAL PUBLIC LICENSE/m)[0]!
+  for (const [files, license] of [
+    [{ 'LICENSE.md': MIT }, 'MIT'],
+    [{ licence: text('ISC') }, 'ISC'],
+    [{ UNLICENSE: text('Unlicense') }, 'Unlicense'],
+    [{ COPYING: text('GPL-3.0'), 'COPYING.LESSER': lesser }, 'LGPL-3.0'],
+    [{ COPYING: text('GPL-2.0'), 'LICENSE.txt': 'see COPYING' }, 'GPL-2.0'],
+    [{ 'LICENSE-APACHE': text('Apache-2.0'), 'LICENSE-MIT': MIT }, 'Apache-2.0'],
+    [{ 'deep/LICENSE': MIT, 'LICENSES.md': MIT }, null],
+    [{ LICENSE: MIT.repeat(200) }, null],
+  ] as const) {
+    const dir = await host.repository(fresh(), { files })
+    assert.equal((await factsOf(dir)).license, license, Object.keys(files).join(', '))
+  }
+})
+
+test('a mirror tells where from, without credentials; one that is only pushed to is none', async () => {
+  const mirror = await host.repository(fresh(), {
+    config: {
+      'remote.origin.url': 'https://ada:secret@example.com/a.git',
+      'remote.origin.fetch': '+refs/*:refs/*',
+      'remote.origin.mirror': 'true',
+    },
+  })
+  assert.equal((await factsOf(mirror)).mirrorOf, 'https://example.com/a.git')
+  const pushed = await host.repository(fresh(), {
+    config: { 'remote.b.url': 'https://example.com/b.git', 'remote.b.mirror': 'true' },
+  })
+  assert.equal((await factsOf(pushed)).mirrorOf, null)
+})
+
+test('commits from impossible times do not make impossible dates', async () => {
+  const dir = await host.repository(fresh(), { files: { 'a.py': 'a' }, at: new Date(0) })
+  const far = new Date(1e14)
+  await host.commit(dir, { 'a.py': 'b' }, { branch: 'far', at: far })
+  const facts = await factsOf(dir)
+  assert.ok(Number.isFinite(facts.createdAt) && facts.createdAt > 0)
+  assert.equal(new Date(facts.pushedAt).toISOString().length, 24)
+})
+
+test('five git processes at most, two for what is known', async () => {
+  const dir = await host.repository(fresh(), { files: { 'a.py': 'a', LICENSE: MIT } })
+  const counted = countingGit(host.locked)
+  const facts = await factsOf(dir, undefined, counted.git)
+  assert.equal(counted.started(), 5)
+  await factsOf(dir, facts, counted.git)
+  assert.equal(counted.started(), 7)
+})
+
+test('the owner of the directory may be another user', async (t) => {
+  if (process.getuid?.() !== 0) return t.skip('only root can give files away')
+  const dir = await host.repository(fresh(), { files: { 'a.py': 'a', LICENSE: MIT } })
+  execFileSync('chown', ['-R', '65534:65534', dir])
+  const facts = await factsOf(dir)
+  assert.deepEqual([facts.language, facts.license], ['Python', 'MIT'])
+})
+
+function countingGit(real: Git): { git: Git; started: () => number } {
+  let started = 0
+  const counted =
+    <A extends unknown[], R>(act: (...args: A) => R) =>
+    (...args: A) => {
+      started++
+      return act(...args)
+    }
+  const git = { run: counted(real.run), text: counted(real.text), start: counted(real.start) }
+  return { git, started: () => started }
+}

@@ -1,0 +1,74 @@
+import { lstat } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Git } from '../../../git/git.ts'
+import { Unreadable } from '../../source.ts'
+import { codeOf } from '../unreadable.ts'
+
+/** The repository's own config: each key, as git spells it in lower case, with its values in order. */
+export type Settings = ReadonlyMap<string, readonly Value[]>
+
+/** Null is a key that stands alone on its line, which git takes for true. */
+type Value = string | null
+
+const LARGEST_CONFIG = 4 * 1024 * 1024
+
+/** Includes are not followed: they may lead anywhere, and a change behind one would go unnoticed. */
+export async function readSettings(git: Git, dir: string, signal?: AbortSignal): Promise<Settings> {
+  const settings = new Map<string, Value[]>()
+  for (const setting of (await listed(git, dir, signal)).split('\0').slice(0, -1)) {
+    const end = setting.indexOf('\n')
+    const key = end === -1 ? setting : setting.slice(0, end)
+    const values = settings.get(key) ?? []
+    values.push(end === -1 ? null : setting.slice(end + 1))
+    settings.set(key, values)
+  }
+  return settings
+}
+
+async function listed(git: Git, dir: string, signal?: AbortSignal): Promise<string> {
+  const file = join(dir, 'config')
+  const there = await lstat(file).catch((error: unknown) => {
+    if (codeOf(error) !== 'ENOENT') throw error
+  })
+  // Without a config it has git's defaults. A pipe would hold git for ever, and a link could show what is another's.
+  if (!there) return ''
+  if (!there.isFile()) throw new Unreadable('its config is not a file of its own')
+  return git.text(['config', '--file', file, '--no-includes', '-z', '--list'], {
+    maxBytes: LARGEST_CONFIG,
+    ...(signal && { signal }),
+  })
+}
+
+export function includesOthers(settings: Settings): boolean {
+  return settings.keys().some((key) => /^include(?:if\..*)?\.path$/s.test(key))
+}
+
+/** An include may lead to a pipe, and git follows it whenever it opens the repository: better found out impatiently. */
+export const PATIENCE_WITH_INCLUDES_MS = 10_000
+
+/** Throws where git cannot read what the config includes. */
+export async function tryIncludes(git: Git, dir: string, signal?: AbortSignal): Promise<void> {
+  await git.run(['config', '--file', join(dir, 'config'), '--includes', '-z', '--list'], {
+    timeoutMs: PATIENCE_WITH_INCLUDES_MS,
+    ...(signal && { signal }),
+  })
+}
+
+/** Of several the last counts. */
+export function setting(settings: Settings, key: string): string | undefined {
+  return settings.get(key)?.at(-1) ?? undefined
+}
+
+export function everySetting(settings: Settings, key: string): string[] {
+  return (settings.get(key) ?? []).filter((value) => value !== null)
+}
+
+/** A boolean in any of git's spellings; undefined when it is not set, 'unclear' when it is set to something else. */
+export function flag(settings: Settings, key: string): boolean | 'unclear' | undefined {
+  const value = settings.get(key)?.at(-1)
+  if (value === undefined) return undefined
+  if (value === null || /^(?:true|yes|on)$/i.test(value)) return true
+  if (/^(?:false|no|off|)$/i.test(value)) return false
+  const number = /^([-+]?\d+)[kmg]?$/i.exec(value)
+  return number ? Number(number[1]) !== 0 : 'unclear'
+}

@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict'
+import { appendFile, rm, utimes, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { type GitHost, gitHost } from '../../../../test/support/git-host.ts'
+import type { Source } from '../../source.ts'
+import { gitDirectory } from '../git-directory.ts'
+
+describe('the stamp of a repository', () => {
+  let host: GitHost
+  let source: Source
+  let dir: string
+
+  before(async () => {
+    host = await gitHost()
+    source = gitDirectory({ root: host.root, git: host.locked })
+    dir = await host.repository('alice/site', { files: { 'a.txt': 'a' }, description: 'A site' })
+  })
+  after(() => host.remove())
+
+  const stamp = async () => (await source.find('alice', 'site'))?.stamp
+  const git = (...args: string[]) => host.git(args, { dir })
+
+  const changes: Record<string, () => Promise<unknown>> = {
+    'a push': () => host.push('alice/site', { 'a.txt': 'b' }),
+    'a push to a new branch': () => host.push('alice/site', { 'a.txt': 'c' }, { branch: 'b/c/d' }),
+    'a branch that moves back': () => git('update-ref', 'refs/heads/b/c/d', 'main'),
+    'a tag': () => git('tag', 'v1', 'main'),
+    'another default branch': () => git('symbolic-ref', 'HEAD', 'refs/heads/b/c/d'),
+    'an edit of the config': () => git('config', 'godwit.archived', 'true'),
+    'a description of the same length': () => writeFile(join(dir, 'description'), 'a SITE'),
+    'becoming public': () => writeFile(join(dir, 'git-daemon-export-ok'), ''),
+    'becoming private': () => rm(join(dir, 'git-daemon-export-ok')),
+    'packing refs': () => git('pack-refs', '--all'),
+    'a packed ref that goes': () => git('tag', '--delete', 'v1'),
+    'an object without a ref': () =>
+      host.git(['hash-object', '-w', '--stdin'], { dir, input: 'x' }),
+    'a repack': () => git('repack', '--quiet', '-a', '-d'),
+    'a gc': () => git('gc', '--quiet', '--prune=now'),
+    'borrowing objects': () => writeFile(join(dir, 'objects/info/alternates'), '/elsewhere\n'),
+    'a wiki that comes': () => host.repository('alice/site.wiki'),
+    'a wiki that goes': () => rm(host.path('alice/site.wiki'), { recursive: true }),
+    'times set back after an edit': async () => {
+      const long = new Date('2001-01-01')
+      await appendFile(join(dir, 'description'), '!')
+      await utimes(join(dir, 'description'), long, long)
+    },
+  }
+
+  for (const [what, change] of Object.entries(changes)) {
+    test(`changes with ${what}, and stays when nothing happens`, async () => {
+      const before = await stamp()
+      assert.ok(before)
+      assert.equal(await stamp(), before)
+      await change()
+      const changed = await stamp()
+      assert.notEqual(changed, before)
+      assert.equal(await stamp(), changed)
+    })
+  }
+
+  test('stays when facts are read', async () => {
+    const found = await source.find('alice', 'site')
+    assert.ok(found)
+    await rm(join(dir, 'objects/info/alternates'))
+    const before = await stamp()
+    await source.facts(found)
+    assert.equal(await stamp(), before)
+  })
+
+  test('tells edits apart that come as fast as they can', async () => {
+    const stamps = new Set<string | undefined>()
+    for (let edit = 0; edit < 20; edit++) {
+      await writeFile(join(dir, 'description'), `edit ${edit % 10}`)
+      stamps.add(await stamp())
+    }
+    assert.equal(stamps.size, 20)
+  })
+})

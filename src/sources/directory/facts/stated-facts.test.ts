@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import type { SourceFacts } from '../../source.ts'
+import { factsScene, MIT } from './facts-test-scene.ts'
+
+const { host, fresh, factsOf } = await factsScene()
+after(() => host.remove())
+
+test('what the operator says in [godwit] wins', async () => {
+  const dir = await host.repository(fresh(), {
+    files: { 'main.go': 'package main\n', LICENSE: MIT },
+    description: 'derived',
+    wiki: { 'Home.md': 'Hello' },
+    config: {
+      'gitweb.url': 'https://derived.example.com',
+      'godwit.description': 'said\nby hand',
+      'godwit.homepage': 'https://ada:secret@example.com',
+      'godwit.private': 'off',
+      'godwit.language': 'Cobol',
+      'godwit.license': 'Zlib',
+      'godwit.topic': ['Birds', 'api', 'birds', 'not a topic'],
+      'godwit.archived': 'yes',
+      'godwit.disabled': '0',
+      'godwit.isTemplate': 'TRUE',
+      'godwit.templateRepository': 'bob/base',
+      'godwit.forkOf': 'carol/origin',
+      'godwit.hasIssues': '1',
+      'godwit.hasWiki': 'no',
+      'godwit.allowMergeCommit': 'false',
+      'godwit.deleteBranchOnMerge': 'on',
+      'godwit.collaborator': ['bob:read', 'carol : admin', 'Bob:write', 'dan:owner', 'eve'],
+    },
+  })
+  const said = {
+    description: 'said by hand',
+    homepage: 'https://example.com/',
+    private: false,
+    language: 'Cobol',
+    license: 'Zlib',
+    topics: ['birds', 'api'],
+    archived: true,
+    disabled: false,
+    isTemplate: true,
+    templateRepository: 'bob/base',
+    forkOf: 'carol/origin',
+    hasIssues: true,
+    hasWiki: false,
+    allowMergeCommit: false,
+    deleteBranchOnMerge: true,
+    collaborators: [
+      { login: 'Bob', permission: 'write' },
+      { login: 'carol', permission: 'admin' },
+    ],
+    headCommit: null,
+  } satisfies Partial<SourceFacts>
+  const facts = await factsOf(dir)
+  assert.deepEqual({ ...facts, ...said }, facts)
+
+  await host.git(['config', '--remove-section', 'godwit'], { dir })
+  const derived = await factsOf(dir, facts)
+  assert.deepEqual([derived.language, derived.license], ['Go', 'MIT'])
+  assert.equal(derived.hasWiki, true)
+})
+
+test('values that mean nothing count as unsaid, but in doubt a repository is private', async () => {
+  const dir = await host.repository(fresh(), {
+    files: { 'main.go': 'package main\n' },
+    public: true,
+    config: {
+      'godwit.private': 'ture',
+      'godwit.archived': 'perhaps',
+      'godwit.license': 'not an id',
+      'godwit.homepage': 'javascript:alert(1)',
+      'godwit.forkOf': '../../etc',
+      'godwit.templateRepository': 'nobody',
+    },
+  })
+  const facts = await factsOf(dir)
+  assert.equal(facts.private, true)
+  assert.equal(facts.archived, false)
+  assert.deepEqual([facts.license, facts.homepage], [null, null])
+  assert.deepEqual([facts.forkOf, facts.templateRepository], [null, null])
+  assert.equal(facts.language, 'Go')
+})
+
+test('includes are not followed', async () => {
+  const secret = join(host.root, '..', 'secret')
+  await writeFile(secret, '[godwit]\n\tdescription = from elsewhere\n')
+  const dir = await host.repository(fresh(), { config: { 'include.path': secret } })
+  assert.equal((await factsOf(dir)).description, '')
+})

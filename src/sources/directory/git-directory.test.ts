@@ -1,0 +1,197 @@
+import assert from 'node:assert/strict'
+import { chmod, mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, test } from 'node:test'
+import { type GitHost, gitHost } from '../../../test/support/git-host.ts'
+import { sourceContract } from '../source.contract.ts'
+import { type Source, Unreadable } from '../source.ts'
+import { gitDirectory } from './git-directory.ts'
+
+sourceContract('a git directory', async () => {
+  const host = await gitHost()
+  return {
+    source: gitDirectory({ root: host.root, git: host.locked }),
+    add: host.repository,
+    push: host.push,
+    destroy: (fullName) => rm(host.path(fullName), { recursive: true }),
+    async damage(fullName) {
+      const dir = host.path(fullName)
+      await rm(join(dir, 'objects'), { recursive: true })
+      await mkdir(join(dir, 'objects'))
+    },
+    [Symbol.asyncDispose]: host.remove,
+  }
+})
+
+describe('the tree of a git directory', () => {
+  let host: GitHost
+  let source: Source
+
+  beforeEach(async () => {
+    host = await gitHost()
+    source = gitDirectory({ root: host.root, git: host.locked })
+  })
+  afterEach(() => host.remove())
+
+  /** `owner/name`, or `path: reason`, in the order they come. */
+  async function listed(): Promise<string[]> {
+    const rows = await Array.fromAsync(source.list())
+    return rows.map((row) =>
+      'found' in row
+        ? `${row.found.owner}/${row.found.name}`
+        : `${row.refused.path}: ${row.refused.reason}`,
+    )
+  }
+  const at = (...path: string[]) => join(host.root, ...path)
+
+  test('what is no repository and does not claim to be one is passed over', async () => {
+    await host.repository('alice/site')
+    await writeFile(at('README'), 'Repositories')
+    await writeFile(at('alice', 'notes.txt'), 'notes')
+    await mkdir(at('lost+found'))
+    await mkdir(at('alice', 'empty'))
+    await symlink('README', at('READ.ME'))
+    await symlink('nowhere', at('dangling'))
+    assert.deepEqual(await listed(), ['alice/site'])
+  })
+
+  test('names that no repository can have are refused', async () => {
+    for (const name of ['a b', 'ä', '.', 'twice.git', 'ok-1_2.x'])
+      await host.repository(`alice/${name}`)
+    await mkdir(at('alice', '.git'))
+    await host.repository('bob smith/site')
+    const odd = 'its name has characters other than letters, digits, ".", "_" and "-"'
+    assert.deepEqual(await listed(), [
+      'alice/..git: it has no name',
+      'alice/.git: it has no name',
+      `alice/a b.git: ${odd}`,
+      'alice/ok-1_2.x',
+      'alice/twice.git.git: its name would end in .git',
+      `alice/ä.git: ${odd}`,
+      `bob smith: ${odd}`,
+    ])
+  })
+
+  const oneCase = { skip: process.platform === 'darwin' && 'the file system disregards case' }
+  test('of names that differ only in case the first in order stays', oneCase, async () => {
+    for (const each of ['alice/Site', 'alice/site', 'Alice/x', 'ALICE/y'])
+      await host.repository(each)
+    await mkdir(at('AliCe'))
+    assert.deepEqual(await listed(), [
+      'ALICE/y',
+      'Alice: its name differs only in case from ALICE',
+      'alice: its name differs only in case from ALICE',
+    ])
+    await rename(at('ALICE'), at('zoe'))
+    await rename(at('Alice'), at('yan'))
+    assert.deepEqual(await listed(), [
+      'alice/Site',
+      'alice/site.git: its name differs only in case from Site',
+      'yan/x',
+      'zoe/y',
+    ])
+    assert.equal((await source.find('alice', 'site'))?.name, 'Site')
+  })
+
+  test('a twin that is no repository takes nobody’s name', oneCase, async () => {
+    await mkdir(at('alice', 'Site.git'), { recursive: true })
+    await host.repository('alice/site')
+    assert.deepEqual(await listed(), ['alice/Site.git: not a bare git repository', 'alice/site'])
+    assert.equal((await source.find('alice', 'SITE'))?.name, 'site')
+  })
+
+  test('no link is followed, wherever it leads', async () => {
+    await using elsewhere = await gitHost()
+    await host.repository('alice/site')
+    await symlink(await elsewhere.repository('mallory/site'), at('alice', 'out.git'))
+    await symlink('site.git', at('alice', 'inside.git'))
+    await symlink('loop.git', at('alice', 'loop.git'))
+    await symlink('site.git', at('alice', 'site.wiki.git'))
+    await symlink('alice', at('bob'))
+    await symlink('loop', at('loop'))
+    const link = 'a symbolic link; the directory itself must be here'
+    assert.deepEqual(await listed(), [
+      `alice/inside.git: ${link}`,
+      `alice/loop.git: ${link}`,
+      `alice/out.git: ${link}`,
+      'alice/site',
+      `alice/site.wiki.git: ${link}`,
+      `bob: ${link}`,
+    ])
+    assert.equal((await source.find('alice', 'site'))?.hasWiki, false)
+    assert.equal(await source.find('bob', 'site'), undefined)
+  })
+
+  test('repositories out of place are named', async () => {
+    await host.repository('alice/site')
+    await host.repository('top')
+    await host.repository('alice/group/deep')
+    await host.repository('alice/group/sub/deeper')
+    await host.git(['init', '--quiet', '--bare', at('bob')])
+    await host.git(['init', '--quiet', '--bare', at('carol', 'unnamed')])
+    await host.git(['init', '--quiet', at('carol', 'checkout')])
+    await writeFile(at('alice', 'file.git'), 'gitdir: elsewhere')
+    await mkdir(at('alice', 'hollow.git'))
+    const place = 'a repository must be at OWNER/NAME.git'
+    assert.deepEqual(await listed(), [
+      `alice/group/deep.git: ${place}`,
+      `alice/group/sub/deeper.git: ${place}`,
+      'alice/file.git: not a bare git repository',
+      'alice/hollow.git: not a bare git repository',
+      'alice/site',
+      `bob: ${place}`,
+      `carol/checkout/.git: ${place}`,
+      `carol/unnamed: ${place}`,
+      `top.git: ${place}`,
+    ])
+  })
+
+  test('a wiki without its repository is a repository', async () => {
+    await host.repository('alice/site.wiki')
+    await host.repository('bob/site.wiki')
+    await host.repository('bob/site')
+    await mkdir(at('bob', 'other.wiki.git'))
+    await host.repository('bob/other')
+    assert.deepEqual(await listed(), [
+      'alice/site.wiki',
+      'bob/other',
+      'bob/other.wiki.git: not a bare git repository',
+      'bob/site',
+    ])
+    assert.equal(await source.find('bob', 'site.wiki'), undefined)
+    assert.equal((await source.find('bob', 'other'))?.hasWiki, false)
+  })
+
+  test('a directory that may not be read is refused, and the rest is listed', async () => {
+    await host.repository('alice/closed')
+    await host.repository('alice/open')
+    await host.repository('bob/site')
+    const closed = [at('alice', 'closed.git'), at('bob')]
+    for (const dir of closed) await chmod(dir, 0)
+    await chmod(join(host.root, '..'), 0o755)
+    const rows = await asSomebodyElse(listed)
+    for (const dir of closed) await chmod(dir, 0o755)
+    assert.deepEqual(rows, [
+      'alice/closed.git: permission denied',
+      'alice/open',
+      'bob: permission denied',
+    ])
+  })
+
+  test('a root that is not there is no empty source', async () => {
+    await rm(host.root, { recursive: true })
+    await assert.rejects(listed(), Unreadable)
+    await assert.rejects(source.find('alice', 'site'), Unreadable)
+  })
+})
+
+/** Root may read everything, so as root it is done by a user who may not. */
+async function asSomebodyElse<T>(act: () => Promise<T>): Promise<T> {
+  if (process.getuid?.() !== 0) return act()
+  process.seteuid?.('nobody')
+  try {
+    return await act()
+  } finally {
+    process.seteuid?.(0)
+  }
+}

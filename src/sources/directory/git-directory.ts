@@ -1,0 +1,97 @@
+import { lstat } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
+import type { Git } from '../../git/git.ts'
+import {
+  type FoundRepository,
+  type Listed,
+  type RepositoryName,
+  type Source,
+  Unreadable,
+} from '../source.ts'
+import { rememberingReader } from './directory.ts'
+import { readFacts } from './facts/repository-facts.ts'
+import { stampOf } from './facts/repository-stamp.ts'
+import { lockPushes, unlockPushes } from './locks/push-lock.ts'
+import { isRepository, placeOf, type RepositoryPlace, repositoriesIn } from './repository-tree.ts'
+import { examine } from './snapshot/examine.ts'
+import { takeSnapshot } from './snapshot/snapshot.ts'
+import { verify } from './snapshot/verify-objects.ts'
+import { asUnreadable, reasonOf } from './unreadable.ts'
+
+export interface GitDirectoryOptions {
+  /** A directory of bare repositories at OWNER/NAME.git, their wikis beside them at OWNER/NAME.wiki.git. */
+  root: string
+  git: Git
+}
+
+export function gitDirectory({ root, git }: GitDirectoryOptions): Source {
+  const top = resolve(root)
+  const read = rememberingReader()
+
+  async function* list(): AsyncGenerator<Listed, void, void> {
+    for await (const place of repositoriesIn(top)) {
+      yield 'refused' in place ? place : await listed(place.repository)
+    }
+  }
+
+  async function find(owner: string, name: string): Promise<FoundRepository | undefined> {
+    for await (const place of repositoriesIn(top, { owner, name }, read)) {
+      if ('refused' in place) continue
+      const row = await listed(place.repository)
+      return 'found' in row ? row.found : undefined
+    }
+    return undefined
+  }
+
+  async function forEachPart(
+    repository: RepositoryName,
+    act: (dir: string) => Promise<void>,
+  ): Promise<void> {
+    const { dir, wikiDir } = await placeOf(top, repository)
+    for (const part of wikiDir === null ? [dir] : [dir, wikiDir]) {
+      await act(part).catch((error: unknown) => {
+        throw asUnreadable(error, part)
+      })
+    }
+  }
+
+  return {
+    list,
+    find,
+    async facts(repository, known, signal) {
+      const place = await placeOf(top, repository)
+      try {
+        return await readFacts(git, place, known, signal)
+      } catch (error) {
+        signal?.throwIfAborted()
+        throw asUnreadable(error, place.dir)
+      }
+    },
+    async examine(repository, signal) {
+      const { owner, name, dir, wikiDir } = await placeOf(top, repository)
+      const fullName = `${owner}/${name}`
+      const isThere = (await isDirectory(dirname(dir))) && (await isRepository(dir))
+      if (!isThere) throw new Unreadable(`${fullName}: the repository is not there any more`)
+      return examine({ dir, fullName, ...(wikiDir !== null && { wikiDir }) }, git, signal)
+    },
+    snapshot: (examination, scratch, signal) => takeSnapshot(examination, scratch, git, signal),
+    verify: (snapshot, last, signal) => verify(snapshot, git, signal, last),
+    lock: (repository) => forEachPart(repository, (dir) => lockPushes(git, dir)),
+    unlock: (repository) => forEachPart(repository, (dir) => unlockPushes(git, dir)),
+  }
+}
+
+async function listed(place: RepositoryPlace): Promise<Listed> {
+  const { owner, name, wikiDir } = place
+  try {
+    return { found: { owner, name, stamp: await stampOf(place), hasWiki: wikiDir !== null } }
+  } catch (error) {
+    const reason = reasonOf(error)
+    if (reason === undefined) throw error
+    return { refused: { path: `${owner}/${name}.git`, reason } }
+  }
+}
+
+async function isDirectory(path: string): Promise<boolean> {
+  return (await lstat(path).catch(() => undefined))?.isDirectory() ?? false
+}

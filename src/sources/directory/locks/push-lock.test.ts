@@ -1,0 +1,218 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import {
+  chmod,
+  chown,
+  link,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type GitHost, gitHost } from '../../../../test/support/git-host.ts'
+import type { Git } from '../../../git/git.ts'
+import { Unreadable } from '../../source.ts'
+import { isPushLocked, lockPushes, unlockPushes } from './push-lock.ts'
+
+describe('a lock against pushes', () => {
+  let host: GitHost
+  let dir: string
+
+  beforeEach(async () => {
+    host = await gitHost()
+    dir = await host.repository('alice/site', { files: { 'a.txt': 'a' } })
+  })
+  afterEach(() => host.remove())
+
+  const lock = () => lockPushes(host.locked, dir)
+  const unlock = () => unlockPushes(host.locked, dir)
+  const isLocked = () => isPushLocked(host.locked, dir)
+  const config = () => readFile(join(dir, 'config'), 'utf8')
+  const hidden = () => host.git(['config', '--get-all', 'receive.hideRefs'], { dir })
+
+  async function refusesPushes(to: string): Promise<void> {
+    await assert.rejects(host.push('alice/site', { 'a.txt': 'b' }, { to }), /hidden ref/)
+    const branch = host.push('alice/site', { 'a.txt': 'b' }, { to, branch: 'new' })
+    await assert.rejects(branch, /hidden ref/)
+    const removal = host.git(['push', '--quiet', to, ':refs/heads/main'], { dir })
+    await assert.rejects(removal, /hidden ref|remote ref does not exist/)
+  }
+
+  test('refuses pushes by path and lets fetches go on', async () => {
+    await lock()
+    assert.equal(await isLocked(), true)
+    await refusesPushes(dir)
+    assert.match(await host.git(['ls-remote', dir]), /refs\/heads\/main/)
+    await host.git(['clone', '--quiet', '--bare', dir, join(host.root, '..', 'copy')])
+    await unlock()
+    assert.equal(await isLocked(), false)
+    await host.push('alice/site', { 'a.txt': 'b' })
+  })
+
+  test('refuses pushes over smart HTTP and lets fetches go on', async () => {
+    await using served = await serveOverHttp(host.root)
+    const to = `${served.url}/alice/site.git`
+    await host.push('alice/site', { 'a.txt': 'b' }, { to })
+    await lock()
+    await refusesPushes(to)
+    await host.git(['clone', '--quiet', '--bare', to, join(host.root, '..', 'copy')])
+    await unlock()
+    await host.push('alice/site', { 'a.txt': 'c' }, { to })
+  })
+
+  test('leaves the config as it was, byte for byte, however often it is put on', async () => {
+    const before = await config()
+    await unlock()
+    assert.equal(await config(), before)
+    await lock()
+    const locked = await config()
+    await lock()
+    assert.equal(await config(), locked)
+    assert.equal(await hidden(), 'refs/')
+    await unlock()
+    assert.equal(await config(), before)
+  })
+
+  test('what the host hides for reasons of its own stays hidden', async () => {
+    for (const value of ['refs/pull', 'refs', 'refs/internal/']) {
+      await host.git(['config', '--add', 'receive.hideRefs', value], { dir })
+    }
+    await lock()
+    assert.equal(await hidden(), 'refs/pull\nrefs\nrefs/internal/\nrefs/')
+    await unlock()
+    assert.equal(await hidden(), 'refs/pull\nrefs\nrefs/internal/')
+    assert.equal(await isLocked(), false)
+  })
+
+  test('a config that opens refs again cannot be locked, and says so', async () => {
+    await writeFile(
+      join(dir, 'config'),
+      `${await config()}[receive]\n\tfsckObjects = true\n[transfer]\n\thideRefs = !refs/heads/main\n`,
+    )
+    await assert.rejects(lock(), Unreadable)
+    assert.equal(await isLocked(), false)
+    await unlock()
+    await host.push('alice/site', { 'a.txt': 'b' })
+  })
+
+  test('waits while another edits the config, and keeps the edit', async () => {
+    const held = join(dir, 'config.lock')
+    await writeFile(held, `${await config()}[godwit]\n\tarchived = true\n`, { flag: 'wx' })
+    const locking = lock()
+    await sleep(200)
+    assert.equal(await isLocked(), false)
+    await rename(held, join(dir, 'config'))
+    await locking
+    assert.equal(await isLocked(), true)
+    assert.equal(await host.git(['config', 'godwit.archived'], { dir }), 'true')
+  })
+
+  test('a config changed while it is edited keeps the change', async () => {
+    const git: Git = {
+      ...host.locked,
+      async run(args, call) {
+        const done = await host.locked.run(args, call)
+        if (!(await config()).includes('archived'))
+          await host.git(['config', 'godwit.archived', 'true'], { dir })
+        return done
+      },
+    }
+    await lockPushes(git, dir)
+    assert.equal(await isLocked(), true)
+    assert.equal(await host.git(['config', 'godwit.archived'], { dir }), 'true')
+  })
+
+  test('what an edit that was killed has left is no hindrance, and goes', async () => {
+    const draft = join(dir, 'config.godwit-left')
+    await writeFile(draft, 'half of a con')
+    await link(draft, join(dir, 'config.lock'))
+    await writeFile(`${draft}.lock`, '')
+    await lock()
+    assert.equal(await isLocked(), true)
+    assert.deepEqual(
+      (await readdir(dir)).filter((name) => name.startsWith('config')),
+      ['config'],
+    )
+  })
+
+  test('many at once end as one', async () => {
+    await Promise.all([lock(), lock(), lock(), lock()])
+    assert.equal(await hidden(), 'refs/')
+    await Promise.all([unlock(), unlock(), unlock()])
+    assert.equal(await isLocked(), false)
+  })
+
+  test('a config behind a link is left alone', async () => {
+    const other = await host.repository('bob/site')
+    const before = await readFile(join(other, 'config'), 'utf8')
+    await rm(join(dir, 'config'))
+    await symlink(join(other, 'config'), join(dir, 'config'))
+    await assert.rejects(lock(), Unreadable)
+    assert.equal(await readFile(join(other, 'config'), 'utf8'), before)
+  })
+
+  test('the config stays its owner’s', async (t) => {
+    if (process.getuid?.() !== 0) return t.skip('only root can give files away')
+    await chown(join(dir, 'config'), 65534, 65534)
+    await chmod(join(dir, 'config'), 0o640)
+    for (const act of [lock, unlock]) {
+      await act()
+      const { uid, gid, mode } = await stat(join(dir, 'config'))
+      assert.deepEqual([uid, gid, mode & 0o777], [65534, 65534, 0o640])
+    }
+  })
+})
+
+/** Git's own HTTP server behind a CGI bridge, as a web server in front of a git host would have it. */
+async function serveOverHttp(root: string): Promise<{ url: string } & AsyncDisposable> {
+  const server = createServer((request, response) => answer(root, request, response))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
+
+function answer(root: string, request: IncomingMessage, response: ServerResponse): void {
+  const { pathname, search } = new URL(request.url ?? '/', 'http://host')
+  const backend = spawn('git', ['http-backend'], {
+    env: {
+      PATH: process.env.PATH,
+      GIT_PROJECT_ROOT: root,
+      GIT_HTTP_EXPORT_ALL: '1',
+      GIT_CONFIG_NOSYSTEM: '1',
+      REMOTE_USER: 'ada',
+      PATH_INFO: pathname,
+      QUERY_STRING: search.slice(1),
+      REQUEST_METHOD: request.method,
+      CONTENT_TYPE: request.headers['content-type'],
+      HTTP_CONTENT_ENCODING: request.headers['content-encoding'],
+    },
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  backend.stdin.on('error', () => {}) // it need not read a request that it refuses
+  request.pipe(backend.stdin)
+  const chunks: Buffer[] = []
+  backend.stdout.on('data', (chunk: Buffer) => chunks.push(chunk))
+  backend.once('close', () => {
+    const output = Buffer.concat(chunks)
+    const end = output.indexOf('\r\n\r\n')
+    for (const line of output.toString('latin1', 0, end).split('\r\n')) {
+      const [, name = '', value = ''] = /^([^:]+): (.*)$/.exec(line) ?? []
+      if (name === 'Status') response.statusCode = Number.parseInt(value, 10)
+      else response.setHeader(name, value)
+    }
+    response.end(output.subarray(end + 4))
+  })
+}

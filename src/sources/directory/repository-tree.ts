@@ -1,0 +1,155 @@
+import type { Dirent } from 'node:fs'
+import { lstat, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type RefusedEntry, type RepositoryName, Unreadable } from '../source.ts'
+import {
+  type Directory,
+  isNamedAsRepository,
+  type ReadDirectory,
+  readDirectory,
+} from './directory.ts'
+import { isWikiName, nameRefusal, type TakenNames, takenNames } from './repository-names.ts'
+
+export interface RepositoryPlace extends RepositoryName {
+  dir: string
+  /** The directory of its wiki; null when it has none. */
+  wikiDir: string | null
+}
+
+type Place = { repository: RepositoryPlace } | { refused: RefusedEntry }
+type Places = AsyncGenerator<Place, void, void>
+
+const A_LINK = 'a symbolic link; the directory itself must be here'
+const OUT_OF_PLACE = 'a repository must be at OWNER/NAME.git'
+const NO_REPOSITORY = 'not a bare git repository'
+
+/** Below an owner, how deep to look for repositories that were put where none is expected. */
+const DEEPEST = 3
+
+/**
+ * What `root` holds at OWNER/NAME.git, sorted by name, and why anything else that looks like a repository is not taken.
+ * No link is ever followed: it could show a repository under an owner who may not read it.
+ */
+export async function* repositoriesIn(
+  root: string,
+  only?: RepositoryName,
+  read: ReadDirectory = readDirectory,
+): Places {
+  const owners = takenNames()
+  const top = await read(root)
+  // An empty answer here would read as if every repository had been removed.
+  if ('reason' in top) throw new Unreadable(`the directory of repositories: ${top.reason}`)
+  for (const entry of only ? top.named(only.owner) : top.entries) {
+    const { name } = entry
+    if (isNamedAsRepository(entry)) yield refused(name, OUT_OF_PLACE)
+    else if (entry.isDirectory()) {
+      yield* inOwner(root, name, await read(join(root, name)), owners, only)
+    } else if (await isLinkToDirectory(join(root, name))) yield refused(name, A_LINK)
+  }
+}
+
+async function* inOwner(
+  root: string,
+  owner: string,
+  directory: Directory | { reason: string },
+  owners: TakenNames,
+  only?: RepositoryName,
+): Places {
+  if ('reason' in directory) return yield refused(owner, directory.reason)
+  if (isLikeRepository(directory)) return yield refused(owner, OUT_OF_PLACE)
+  if (!only) yield* outOfPlace(root, owner, directory, 1)
+  if (directory.repositories.length === 0) return
+  const reason = nameRefusal(owner) ?? owners.refusal(owner)
+  if (reason !== undefined) return yield refused(owner, reason)
+  owners.take(owner)
+  yield* ofOwner(root, owner, directory, only)
+}
+
+async function* ofOwner(
+  root: string,
+  owner: string,
+  directory: Directory,
+  only?: RepositoryName,
+): Places {
+  const wanted = only ? directory.named(`${only.name}.git`) : directory.repositories
+  const isThere = (name: string) => directory.has(`${name}.git`)
+  const names = takenNames()
+  for (const entry of wanted.filter(isNamedAsRepository)) {
+    const name = nameOf(entry)
+    const path = `${owner}/${entry.name}`
+    const reason =
+      nameRefusal(name) ?? names.refusal(name) ?? (await refusal(join(root, path), entry))
+    if (reason !== undefined) {
+      yield refused(path, reason)
+    } else if (!isWikiName(name, isThere)) {
+      names.take(name)
+      yield { repository: await placeOf(root, { owner, name }) }
+    }
+  }
+}
+
+/** Where a repository that was found before is, whatever has become of it. */
+export async function placeOf(
+  root: string,
+  { owner, name }: RepositoryName,
+): Promise<RepositoryPlace> {
+  if ((nameRefusal(owner) ?? nameRefusal(name)) !== undefined) {
+    throw new Unreadable('no repository can have this name')
+  }
+  const dir = join(root, owner, `${name}.git`)
+  const wikiDir = join(root, owner, `${name}.wiki.git`)
+  return { owner, name, dir, wikiDir: (await isRepository(wikiDir)) ? wikiDir : null }
+}
+
+/** Repositories that lie deeper than an owner's, or whose directory is not named as one. */
+async function* outOfPlace(root: string, path: string, at: Directory, depth: number): Places {
+  for (const entry of at.entries) {
+    if (isNamedAsRepository(entry) || !entry.isDirectory()) continue
+    const below = `${path}/${entry.name}`
+    const inside = await readDirectory(join(root, below))
+    if ('reason' in inside) {
+      yield refused(below, inside.reason)
+    } else if (isLikeRepository(inside)) {
+      yield refused(below, OUT_OF_PLACE)
+    } else {
+      for (const deep of inside.repositories) {
+        yield refused(`${below}/${deep.name}`, OUT_OF_PLACE)
+      }
+      if (depth < DEEPEST) yield* outOfPlace(root, below, inside, depth + 1)
+    }
+  }
+}
+
+async function refusal(dir: string, entry: Dirent): Promise<string | undefined> {
+  if (entry.isSymbolicLink()) return A_LINK
+  if (!entry.isDirectory()) return NO_REPOSITORY
+  const directory = await readDirectory(dir)
+  if ('reason' in directory) return directory.reason
+  return isLikeRepository(directory) ? undefined : NO_REPOSITORY
+}
+
+/** A directory of its own, not a link to one. */
+export async function isRepository(dir: string): Promise<boolean> {
+  const there = await lstat(dir).catch(() => undefined)
+  if (!there?.isDirectory()) return false
+  const directory = await readDirectory(dir)
+  return !('reason' in directory) && isLikeRepository(directory)
+}
+
+/** What git itself asks for before it takes a directory for a repository. */
+function isLikeRepository(directory: Directory): boolean {
+  return ['HEAD', 'objects', 'refs'].every((part) => directory.has(part))
+}
+
+function nameOf({ name }: Dirent): string {
+  return name.slice(0, -'.git'.length)
+}
+
+function refused(path: string, reason: string): Place {
+  return { refused: { path, reason } }
+}
+
+async function isLinkToDirectory(path: string): Promise<boolean> {
+  const target = await stat(path).catch(() => undefined)
+  return target?.isDirectory() ?? false
+}

@@ -1,0 +1,103 @@
+import { join } from 'node:path'
+import type { Git } from '../../../git/git.ts'
+import { PATIENCE_WITH_INCLUDES_MS } from '../facts/repository-settings.ts'
+import { lstat } from '../prompt-files.ts'
+import type { BareRepository, ObjectFormat } from './examine.ts'
+import { readText } from './examine-text.ts'
+import { Refused } from './snapshot-troubles.ts'
+
+/** Extensions that change nothing in how refs and objects are read from files. */
+const HARMLESS = new Set([
+  'compatobjectformat',
+  'noop',
+  'noop-v1',
+  'preciousobjects',
+  'relativeworktrees',
+  'worktreeconfig',
+])
+
+/**
+ * What the repository's own config says of its format. The file is read by name, so that git neither opens the
+ * repository nor heeds anything else in it. Throws Refused where the objects cannot all be there, or not be found.
+ */
+export async function readObjectFormat(
+  at: { dir: string; name: string },
+  git: Git,
+  signal: AbortSignal,
+): Promise<ObjectFormat> {
+  let format: ObjectFormat = 'sha1'
+  for (const [key, value] of await settings(at, git, signal)) {
+    const extension = /^extensions\.(.+)$/.exec(key)?.[1]
+    if (extension === 'partialclone' || isPromisor(key, value))
+      throw new Refused(at.name, 'a partial clone, which lacks objects by design')
+    if (extension === 'objectformat' && (value === 'sha1' || value === 'sha256')) format = value
+    else if (extension === 'refstorage' && value === 'files') continue
+    else if (extension !== undefined && !HARMLESS.has(extension))
+      throw new Refused(at.name, `extensions.${extension} = ${value} is not supported`)
+    if (key === 'core.repositoryformatversion' && Number(value) > 1)
+      throw new Refused(at.name, `repository format version ${value} is not supported`)
+  }
+  return format
+}
+
+/** Throws Refused where history is cut off on purpose. */
+export async function refuseCutHistory(repository: BareRepository): Promise<void> {
+  const { name } = repository
+  if (await saysAnything(repository, 'shallow'))
+    throw new Refused(name, 'a shallow clone, which lacks history by design')
+  if (await saysAnything(repository, 'info/grafts'))
+    throw new Refused(name, 'has grafts (info/grafts), which hide history')
+}
+
+/** Throws Refused where its refs, or git itself, would be read from another repository. */
+export async function refuseOtherPlaces({ dir, name }: BareRepository): Promise<void> {
+  const refs = await lstat(join(dir, 'refs'))
+  if (!refs.isDirectory()) throw new Refused(name, 'refs is not a directory of its own')
+  if (await lstat(join(dir, COMMON_DIR)).catch(() => undefined)) throw new Refused(name, OF_ANOTHER)
+}
+
+/** With such a file git takes config, refs and objects from wherever it says. */
+export const COMMON_DIR = 'commondir'
+export const OF_ANOTHER = 'it is a worktree of another repository (commondir)'
+
+/** Whether it says that objects lie in other repositories. */
+export function hasAlternates(repository: BareRepository): Promise<boolean> {
+  return saysAnything(repository, 'objects/info/alternates')
+}
+
+async function settings(
+  at: { dir: string; name: string },
+  git: Git,
+  signal: AbortSignal,
+): Promise<[key: string, value: string][]> {
+  if (saysNothingOfFormat((await readText(at, 'config')) ?? '')) return []
+  const list = ['config', '--file', join(at.dir, 'config'), '--includes', '--list', '-z']
+  const text = await git.text(list, { signal, timeoutMs: PATIENCE_WITH_INCLUDES_MS })
+  return text.split('\0').map((setting) => {
+    const end = setting.indexOf('\n')
+    // A key without a value means true.
+    return end < 0 ? [setting, 'true'] : [setting.slice(0, end), setting.slice(end + 1)]
+  })
+}
+
+const TELLS_OF_FORMAT = /extensions|include|promisor|partialclonefilter/i
+const PLAIN_LINE = /^\s*(\[[a-z0-9.-]+( "[^"\\]*")?\]|[a-z][a-z0-9-]*\s*=[^"\\]*|[#;].*)?$/i
+
+/** Most configs: it takes longer to start git and ask what they mean than to examine all the rest. */
+function saysNothingOfFormat(text: string): boolean {
+  if (TELLS_OF_FORMAT.test(text) || !/^(\[|$)/.test(text)) return false
+  const versions = text.match(/repositoryformatversion.*/gi) ?? []
+  return (
+    versions.every((said) => /=\s*[01]\s*$/.test(said)) &&
+    text.split('\n').every((line) => PLAIN_LINE.test(line))
+  )
+}
+
+function isPromisor(key: string, value: string): boolean {
+  if (/^remote\..*\.partialclonefilter$/.test(key)) return true
+  return /^remote\..*\.promisor$/.test(key) && !/^(false|no|off|0|)$/i.test(value)
+}
+
+async function saysAnything(repository: BareRepository, path: string): Promise<boolean> {
+  return /^[^#\s]/m.test((await readText(repository, path)) ?? '')
+}

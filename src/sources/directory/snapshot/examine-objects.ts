@@ -1,0 +1,124 @@
+import { join } from 'node:path'
+import { entriesIn, lstat, statWithPlace } from '../prompt-files.ts'
+import { codeOf } from '../unreadable.ts'
+import type { BareRepository } from './examine.ts'
+import { Moved, Refused } from './snapshot-troubles.ts'
+
+/** A file whose name tells its content: a pack, its index, a loose object, an LFS object. */
+export interface ObjectFile {
+  /** Inside the repository, such as `objects/pack/pack-….pack`. */
+  path: string
+  size: number
+  /** Where it lies on this machine. */
+  from: string
+}
+
+/**
+ * Finished packs and loose objects. An object may move while we look (repack, gc), but then a pack comes or goes: only
+ * where the packs are the same after listing the loose objects as before is every object in the list.
+ * Bitmaps, reverse indexes, multi-pack-indexes and commit-graphs are left behind: git makes them anew when it wants
+ * them, and no check would tell a wrong one.
+ */
+export async function listObjectFiles(repository: BareRepository): Promise<ObjectFile[]> {
+  const before = await packFiles(repository)
+  const loose = await looseObjects(repository)
+  const files = await withSizes(repository, [...loose, ...before])
+  const after = await packFiles(repository)
+  if (before.join() !== after.join()) throw new Moved('packs came or went')
+  return files
+}
+
+/** Then some may be another's, and the files as they are hold more than the refs reach. */
+export async function isBehindLinks(
+  { dir }: BareRepository,
+  files: readonly ObjectFile[],
+): Promise<boolean> {
+  if (files.some(({ path, from }) => from !== join(dir, path))) return true
+  const objects = join(dir, 'objects')
+  if ((await lstat(objects)).isSymbolicLink()) return true
+  return (await entriesIn(objects)).some((entry) => entry.isSymbolicLink())
+}
+
+/** What is behind a link may be another's, and nothing tells which of these a repository may have. */
+export async function listLfsObjects(repository: BareRepository): Promise<ObjectFile[]> {
+  const refuseLink = (path: string): never => {
+    throw new Refused(repository.name, `${path} is a symbolic link`)
+  }
+  for (const folder of ['lfs', 'lfs/objects'])
+    if (await isLink(join(repository.dir, folder))) refuseLink(folder)
+  const paths: string[] = []
+  for (const first of await named(repository, 'lfs/objects', HEX_PAIR, refuseLink))
+    for (const second of await named(repository, first, HEX_PAIR, refuseLink))
+      paths.push(...(await named(repository, second, /^[0-9a-f]{64}$/, refuseLink)))
+  return withSizes(repository, paths.filter(isWhereLfsLooks))
+}
+
+async function isLink(path: string): Promise<boolean> {
+  return (await lstat(path).catch(() => undefined))?.isSymbolicLink() ?? false
+}
+
+const HEX_PAIR = /^[0-9a-f]{2}$/
+
+/** `lfs/objects/aa/bb/aabb…` */
+function isWhereLfsLooks(path: string): boolean {
+  const [, , first, second, oid] = path.split('/')
+  return oid?.startsWith(`${first}${second}`) ?? false
+}
+
+/** Quarantined pushes (`incoming-*`, `tmp_objdir-*`) and half-written `tmp_*` files have other names. */
+async function looseObjects(repository: BareRepository): Promise<string[]> {
+  const rest = repository.objectFormat === 'sha256' ? /^[0-9a-f]{62}$/ : /^[0-9a-f]{38}$/
+  const paths: string[] = []
+  for (const folder of await named(repository, 'objects', HEX_PAIR))
+    paths.push(...(await named(repository, folder, rest)))
+  return paths
+}
+
+/** git writes a pack's index last and removes it first, so a pack without one is not there (yet, or any more). */
+async function packFiles(repository: BareRepository): Promise<string[]> {
+  const present = new Set(
+    await named(repository, 'objects/pack', /^(?!\.|tmp_).*\.(pack|idx|promisor)$/),
+  )
+  for (const path of present)
+    if (path.endsWith('.promisor'))
+      throw new Refused(repository.name, 'a partial clone, which lacks objects by design')
+  const packs = [...present].filter((path) => path.endsWith('.pack'))
+  return packs.flatMap((pack) => {
+    const index = pack.replace(/pack$/, 'idx')
+    return present.has(index) ? [pack, index] : []
+  })
+}
+
+async function named(
+  repository: BareRepository,
+  folder: string,
+  pattern: RegExp,
+  onLink: (path: string) => void = () => {},
+): Promise<string[]> {
+  try {
+    const entries = await entriesIn(join(repository.dir, folder))
+    const wanted = entries.filter(({ name }) => pattern.test(name))
+    for (const entry of wanted) if (entry.isSymbolicLink()) onLink(`${folder}/${entry.name}`)
+    return wanted.map(({ name }) => `${folder}/${name}`).sort()
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') return []
+    throw error
+  }
+}
+
+async function withSizes(repository: BareRepository, paths: string[]): Promise<ObjectFile[]> {
+  const files: ObjectFile[] = []
+  for (const path of paths) {
+    const here = join(repository.dir, path)
+    try {
+      // A link to a symbolic link would lead nowhere from the scratch repository.
+      const { place: from, stats } = await statWithPlace(here)
+      if (!stats.isFile()) throw new Refused(repository.name, `${path} is not a file`)
+      files.push({ path, size: stats.size, from })
+    } catch (error) {
+      if (codeOf(error) === 'ENOENT') throw new Moved(`${path} went away`, { cause: error })
+      throw error
+    }
+  }
+  return files
+}

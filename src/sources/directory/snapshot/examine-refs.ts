@@ -1,0 +1,138 @@
+import { byteEntriesIn, linkTarget } from '../prompt-files.ts'
+import { codeOf } from '../unreadable.ts'
+import type { BareRepository } from './examine.ts'
+import { readText } from './examine-text.ts'
+import { Damaged, Refused } from './snapshot-troubles.ts'
+
+type Pointer = { oid: string } | { target: string }
+
+/**
+ * Names and targets are byte strings (latin1): git gives names no encoding, and sorts them by bytes as `<` sorts these.
+ */
+export type Ref = { name: string } & Pointer
+
+export interface Refs {
+  head: Pointer
+  refs: Ref[]
+}
+
+/**
+ * Reads the files themselves: `git for-each-ref` leaves out, with exit code 0, every ref that a crash has emptied.
+ * Loose refs come before packed-refs, as in git: pack-refs writes the packed file before it removes the loose one, and
+ * deletion rewrites the packed file first, so a ref on its way from one to the other is always seen.
+ */
+export async function readRefs(repository: BareRepository): Promise<Refs> {
+  const head = await readPointer(repository, 'HEAD', true)
+  if (!head) throw new Damaged(repository.name, 'HEAD is missing')
+  const loose = await readLoose(repository)
+  const all = new Map<string, Pointer>([...(await readPacked(repository)), ...loose])
+  const names = [...all.keys()].sort()
+  return { head, refs: names.map((name) => ({ name, ...all.get(name)! })) }
+}
+
+/** Every object that a ref or a detached HEAD names, once. */
+export function tipsOf({ head, refs }: Refs): string[] {
+  const oids = [head, ...refs].flatMap((pointer) => ('oid' in pointer ? [pointer.oid] : []))
+  return [...new Set(oids)].sort()
+}
+
+export function readable(name: string): string {
+  return Buffer.from(name, 'latin1').toString('utf8')
+}
+
+async function readLoose(repository: BareRepository): Promise<Map<string, Pointer>> {
+  const loose = new Map<string, Pointer>()
+  for (const [name, maybeLink] of await looseFiles(repository)) {
+    const pointer = await unlessGone(readPointer(repository, name, maybeLink))
+    if (pointer) loose.set(name, pointer)
+  }
+  return loose
+}
+
+async function looseFiles(repository: BareRepository) {
+  const files: [name: string, maybeLink: boolean][] = []
+  const folders = ['refs']
+  for (const folder of folders) {
+    for (const entry of await inFolder(repository, folder)) {
+      const name = `${folder}/${entry.name.toString('latin1')}`
+      if (entry.isDirectory()) folders.push(name)
+      else if (isRefName(name)) files.push([name, entry.isSymbolicLink()])
+    }
+  }
+  return files
+}
+
+async function inFolder(repository: BareRepository, folder: string) {
+  const path = pathOf(repository, folder)
+  return (await unlessGone(byteEntriesIn(path))) ?? []
+}
+
+async function readPacked(repository: BareRepository): Promise<Map<string, Pointer>> {
+  const text = (await readText(repository, 'packed-refs')) ?? ''
+  const packed = new Map<string, Pointer>()
+  for (const line of text.split('\n')) {
+    if (line === '' || line.startsWith('#') || line.startsWith('^')) continue
+    const space = line.indexOf(' ')
+    const name = line.slice(space + 1).trimEnd()
+    const oid = line.slice(0, space)
+    if (!isObjectName(repository, oid) || !isRefName(name))
+      throw new Damaged(repository.name, `unexpected line in packed-refs: ${readable(line)}`)
+    packed.set(name, { oid })
+  }
+  return packed
+}
+
+async function readPointer(
+  repository: BareRepository,
+  name: string,
+  maybeLink: boolean,
+): Promise<Pointer | undefined> {
+  const target = maybeLink ? await symbolicLink(repository, name) : undefined
+  if (target !== undefined) return { target }
+  const text = await readText(repository, name)
+  if (text === undefined) return undefined
+  const symbolic = /^ref:\s*(.*?)\s*$/s.exec(text)?.[1]
+  if (symbolic !== undefined && isRefName(symbolic)) return { target: symbolic }
+  const oid = /^[0-9a-f]+(?=\s|$)/.exec(text)?.[0]
+  if (oid !== undefined && isObjectName(repository, oid)) return { oid }
+  throw new Damaged(repository.name, `${readable(name)} names no object (broken ref)`)
+}
+
+/** Before 2006 git wrote symbolic refs as symbolic links, and still reads them. */
+async function symbolicLink(repository: BareRepository, name: string): Promise<string | undefined> {
+  try {
+    const target = await linkTarget(pathOf(repository, name))
+    if (isRefName(target)) return target
+  } catch (error) {
+    if (codeOf(error) === 'EINVAL') return undefined
+    throw error
+  }
+  throw new Refused(repository.name, `${readable(name)} is a symbolic link to a place outside refs`)
+}
+
+/** A ref or folder that went away while we read was deleted, packed, or made way for another. */
+async function unlessGone<T>(read: Promise<T>): Promise<T | undefined> {
+  try {
+    return await read
+  } catch (error) {
+    if (['ENOENT', 'ENOTDIR', 'EISDIR'].includes(codeOf(error) ?? '')) return undefined
+    throw error
+  }
+}
+
+function isObjectName({ objectFormat }: BareRepository, oid: string): boolean {
+  return (
+    oid.length === (objectFormat === 'sha256' ? 64 : 40) && /^[0-9a-f]*[1-9a-f][0-9a-f]*$/.test(oid)
+  )
+}
+
+/** The rules of git-check-ref-format; a file with another name is no ref to git either. */
+const NOT_IN_A_NAME = /[^!-}\x80-\xff]|[:?*[\\^]|\.\.|@\{|\/\/|\/\.|\.lock(\/|$)|[./]$/
+
+function isRefName(name: string): boolean {
+  return name.startsWith('refs/') && !NOT_IN_A_NAME.test(name)
+}
+
+function pathOf(repository: BareRepository, name: string): Buffer {
+  return Buffer.concat([Buffer.from(`${repository.dir}/`), Buffer.from(name, 'latin1')])
+}

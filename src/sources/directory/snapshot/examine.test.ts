@@ -1,0 +1,201 @@
+import assert from 'node:assert/strict'
+import { existsSync, readdirSync, statSync } from 'node:fs'
+import { appendFile, chmod, mkdir, rm, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import {
+  bare,
+  commit,
+  makeWiki,
+  ODD_REPOSITORIES,
+  git as plainGit,
+} from '../../../../test/support/odd-repositories.ts'
+import { scene } from './snapshot-test-scene.ts'
+import { Damaged, Refused } from './snapshot-troubles.ts'
+
+/** One commit on main. */
+function sceneWithCommit(t: TestContext) {
+  const here = scene(t)
+  bare(here.dir)
+  return { ...here, oid: commit(here.dir, 'refs/heads/main', 'one') }
+}
+
+test('refs are those that git lists, in its order', async (t) => {
+  for (const [kind, make] of Object.entries(ODD_REPOSITORIES)) {
+    const { dir, look } = scene(t)
+    make(dir)
+    const { repository } = await look()
+    const listed = plainGit(dir, ['for-each-ref', '--format=%(refname) %(objectname) %(symref)'])
+    const plain = listed.split('\n').flatMap((line) => {
+      const [name, oid, target] = line.split(' ')
+      return name === '' ? [] : [target ? { name, target } : { name, oid }]
+    })
+    const resolved = repository.refs.filter(({ name }) => name !== 'refs/remotes/origin/HEAD')
+    assert.deepEqual(resolved, plain, kind)
+  }
+})
+
+test('the fingerprint changes with each thing that decides the content, and with nothing else', async (t) => {
+  const { root, dir, oid, look } = sceneWithCommit(t)
+  const seen = new Set<string>()
+  const sees = async (what: string, isNew: boolean, change = {}) => {
+    const { fingerprint } = await look(change)
+    assert.match(fingerprint, /^[0-9a-f]{64}$/)
+    assert.equal(!seen.has(fingerprint), isNew, what)
+    seen.add(fingerprint)
+  }
+  await sees('first look', true)
+  await sees('second look', false)
+  await sees('the case of the name', true, { fullName: 'ada/Engine' })
+  plainGit(dir, ['update-ref', 'refs/heads/other', oid])
+  await sees('a ref', true)
+  plainGit(dir, ['pack-refs', '--all'])
+  await sees('how refs are kept', false)
+  plainGit(dir, ['symbolic-ref', 'HEAD', 'refs/heads/other'])
+  await sees('HEAD', true)
+  plainGit(dir, ['hash-object', '-w', '--stdin'], 'reached by no ref')
+  await sees('a loose object', true)
+  plainGit(dir, ['repack', '-adq'])
+  await sees('a pack', true)
+  plainGit(dir, ['config', 'receive.hideRefs', 'refs/'])
+  await sees('config', false)
+  await writeFile(join(dir, 'description'), 'Analytical\n')
+  await sees('the description', true)
+  const lfs = join(dir, 'lfs/objects/ab/cd')
+  await mkdir(lfs, { recursive: true })
+  await writeFile(join(lfs, 'abcd'.padEnd(64, '0')), 'content')
+  await sees('an LFS object', true)
+  const wikiDir = join(root, 'Ada/Engine.wiki.git')
+  makeWiki(wikiDir)
+  await sees('a wiki', true, { wikiDir })
+  commit(wikiDir, 'refs/heads/main', 'more')
+  await sees('a change in the wiki', true, { wikiDir })
+})
+
+test('bytes are those of objects and LFS objects', async (t) => {
+  const { dir, look } = sceneWithCommit(t)
+  const { bytes } = await look()
+  const loose = readdirSync(join(dir, 'objects'), { recursive: true, encoding: 'utf8' })
+    .map((path) => statSync(join(dir, 'objects', path)))
+    .filter((entry) => entry.isFile())
+  assert.equal(
+    bytes,
+    loose.reduce((sum, { size }) => sum + size, 0),
+  )
+  const lfs = join(dir, 'lfs/objects/ab/cd')
+  await mkdir(lfs, { recursive: true })
+  await writeFile(join(lfs, 'abcd'.padEnd(64, '0')), Buffer.alloc(1234))
+  assert.equal((await look()).bytes, bytes + 1234)
+})
+
+const REFUSED: Record<string, [(dir: string, oid: string) => Promise<void>, RegExp]> = {
+  shallow: [(dir, oid) => writeFile(join(dir, 'shallow'), `${oid}\n`), /shallow clone/],
+  grafted: [(dir, oid) => writeFile(join(dir, 'info/grafts'), `${oid}\n`), /grafts/],
+  'a promisor pack': [
+    (dir) => writeFile(join(dir, `objects/pack/pack-${'1'.repeat(40)}.promisor`), ''),
+    /partial clone/,
+  ],
+  'a promisor remote': [
+    (dir) => appendFile(join(dir, 'config'), '[remote "origin"]\n\tpromisor\n'),
+    /partial clone/,
+  ],
+  'a partial clone': [
+    (dir) => appendFile(join(dir, 'config'), '[extensions]\n\tpartialClone = origin\n'),
+    /partial clone/,
+  ],
+  reftable: [
+    (dir) => appendFile(join(dir, 'config'), '[extensions]\n\trefStorage = reftable\n'),
+    /refstorage = reftable is not supported/,
+  ],
+  'an unknown extension': [
+    (dir) => appendFile(join(dir, 'config'), '[extensions]\n\ttimeTravel = on\n'),
+    /timetravel = on is not supported/,
+  ],
+  'a format from the future': [
+    (dir) => appendFile(join(dir, 'config'), '[core]\n\trepositoryformatversion = 2\n'),
+    /version 2 is not supported/,
+  ],
+  'a ref outside the repository': [
+    (dir) => symlink('/etc/hostname', join(dir, 'refs/heads/link')),
+    /symbolic link/,
+  ],
+}
+
+for (const [kind, [change, reason]] of Object.entries(REFUSED))
+  test(`${kind} is refused by name`, async (t) => {
+    const { dir, oid, look, root } = sceneWithCommit(t)
+    await change(dir, oid)
+    await assert.rejects(look(), (error: Error) => {
+      assert.ok(error instanceof Refused)
+      assert.match(error.message, reason)
+      assert.match(error.message, /^Ada\/Engine: /)
+      assert.ok(!error.message.includes(root))
+      return true
+    })
+  })
+
+test('a program named in the config of a promisor source never runs', async (t) => {
+  const { root, dir, look } = sceneWithCommit(t)
+  const program = join(root, 'program')
+  await writeFile(program, `#!/bin/sh\ntouch '${root}/ran'\n`)
+  await chmod(program, 0o755)
+  for (const [key, value] of [
+    ['remote.origin.url', root],
+    ['remote.origin.uploadpack', program],
+    ['core.fsmonitor', program],
+    ['core.sshCommand', program],
+    ['remote.origin.promisor', 'true'],
+  ] as const)
+    plainGit(dir, ['config', key, value])
+  await rm(join(dir, 'objects'), { recursive: true })
+  await mkdir(join(dir, 'objects'))
+  await assert.rejects(look(), Refused)
+  assert.ok(!existsSync(join(root, 'ran')))
+  // The same source makes plain git run it, so the absence above means something.
+  assert.throws(() => plainGit(dir, ['rev-list', '--objects', '--all']))
+  assert.ok(existsSync(join(root, 'ran')))
+})
+
+for (const [what, content] of [
+  ['emptied by a crash', ''],
+  ['of zeros', `${'0'.repeat(40)}\n`],
+  ['with half a name', '1234abcd\n'],
+  ['that leads out of refs', 'ref: ../../HEAD\n'],
+] as const)
+  test(`a ref ${what} is reported, not skipped`, async (t) => {
+    const { dir, look } = sceneWithCommit(t)
+    await writeFile(join(dir, 'refs/heads/wip'), content)
+    await assert.rejects(
+      look(),
+      new Damaged('Ada/Engine', 'refs/heads/wip names no object (broken ref)'),
+    )
+  })
+
+test('a symbolic ref may be a symbolic link, as in the old days', async (t) => {
+  const { dir, look } = sceneWithCommit(t)
+  await rm(join(dir, 'HEAD'))
+  await symlink('refs/heads/main', join(dir, 'HEAD'))
+  assert.deepEqual((await look()).repository.head, { target: 'refs/heads/main' })
+})
+
+test('what git would not call a ref is no ref', async (t) => {
+  const { dir, look, oid } = sceneWithCommit(t)
+  for (const name of ['main.lock', '.hidden', 'conflicted copy', 'a..b', 'end.', 'what?'])
+    await writeFile(join(dir, 'refs/heads', name), `${oid}\n`)
+  assert.equal(readdirSync(join(dir, 'refs/heads')).length, 7)
+  assert.deepEqual((await look()).repository.refs, [{ name: 'refs/heads/main', oid }])
+})
+
+test('a missing repository, and a config that cannot be parsed, are told in words for a user', async (t) => {
+  const { dir, look } = sceneWithCommit(t)
+  await appendFile(join(dir, 'config'), '[broken\n')
+  await assert.rejects(look(), {
+    name: 'Damaged',
+    message: /^Ada\/Engine: bad config .*in file config$/,
+  })
+  await rm(dir, { recursive: true })
+  await assert.rejects(look(), {
+    name: 'Unreadable',
+    message: 'Ada/Engine: it is no longer there',
+  })
+})

@@ -1,0 +1,149 @@
+import { constants } from 'node:fs'
+import { copyFile, mkdir, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import type { Git } from '../../../git/git.ts'
+import { codeOf } from '../unreadable.ts'
+import type { Found } from './examine.ts'
+import type { ObjectFile } from './examine-objects.ts'
+import { type Ref, readable, tipsOf } from './examine-refs.ts'
+import { packBorrowed } from './pack-borrowed.ts'
+import { inLanes } from './snapshot-lanes.ts'
+import { byName, Moved, Refused } from './snapshot-troubles.ts'
+
+export type Link = (from: string, to: string) => Promise<void>
+
+/** A repository of our own making that holds all the source has, and can be read while the source changes. */
+export interface ScratchRepository {
+  /** On disk is what git needs to walk the objects; the other texts are only here. */
+  dir: string
+  name: string
+  objectFormat: Found['objectFormat']
+  /** Every object that a ref names. */
+  tips: string[]
+  /** Relative to `dir`, parents first. */
+  directories: string[]
+  files: CarriedFile[]
+}
+
+export type CarriedFile = TextFile | { path: string; size: number; kind: ObjectKind }
+
+interface TextFile {
+  path: string
+  size: number
+  kind: 'text'
+  bytes: Buffer
+}
+
+type ObjectKind = 'pack' | 'idx' | 'loose' | 'lfs'
+
+/** Throws Moved when a file went away since it was found. */
+export async function makeScratch(
+  found: Found,
+  dir: string,
+  parts: { git: Git; signal: AbortSignal; link: Link },
+): Promise<ScratchRepository> {
+  const { git, signal } = parts
+  const texts = textFiles(found)
+  const own = found.borrows ? [] : found.objectFiles
+  const linked = [...own, ...found.lfsObjects]
+  const folders = new Set([...GIT_NEEDS.folders, ...linked.map(({ path }) => dirname(path))])
+  for (const folder of folders) await mkdir(join(dir, folder), { recursive: true })
+  for (const { path, bytes } of texts)
+    if (GIT_NEEDS.texts.includes(path)) await writeFile(join(dir, path), bytes)
+  await inLanes(linked, async (file) => {
+    signal.throwIfAborted()
+    await place(found, file, join(dir, file.path), parts.link)
+  })
+  const packed = found.borrows ? await packBorrowed(found, dir, git, signal) : []
+  return {
+    dir,
+    name: found.name,
+    objectFormat: found.objectFormat,
+    tips: tipsOf(found),
+    directories: parentsOf([...texts, ...linked].map(({ path }) => path)),
+    files: [
+      ...texts,
+      ...[...packed, ...linked].map(({ path, size }) => ({ path, size, kind: kindOf(path) })),
+    ],
+  }
+}
+
+/** Before it takes a directory for a repository, and to walk and to pack objects by their names. */
+const GIT_NEEDS = {
+  folders: ['objects/info', 'objects/pack', 'refs'],
+  texts: ['HEAD', 'config'],
+}
+
+/** Objects never change under their name, so a link is as good as a copy, as long as nobody writes through it. */
+async function place(found: Found, file: ObjectFile, to: string, link: Link): Promise<void> {
+  try {
+    await link(file.from, to)
+  } catch (linking) {
+    // Another device, another owner under protected_hardlinks, a file system without links, too many links.
+    if (codeOf(linking) === 'ENOENT') throw new Moved(`${file.path} went away`, { cause: linking })
+    await copyFile(file.from, to, constants.COPYFILE_FICLONE).catch((error) => {
+      if (codeOf(error) === 'ENOENT') throw new Moved(`${file.path} went away`, { cause: error })
+      throw byName(found.name, error, found.dir)
+    })
+  }
+}
+
+/** What git wants beside objects; config is ours, so no hook, credential or remote of the source comes along. */
+function textFiles(found: Found): TextFile[] {
+  const packed = found.refs.flatMap((ref) => ('oid' in ref ? [`${ref.oid} ${ref.name}\n`] : []))
+  const symbolic = resolvingSymrefs(found.refs).map(
+    ({ name, target }) => [pathOf(found, name), `ref: ${target}\n`] as const,
+  )
+  const { head } = found
+  const texts: (readonly [string, string])[] = [
+    ['HEAD', 'oid' in head ? `${head.oid}\n` : `ref: ${head.target}\n`],
+    ['config', config(found)],
+    ['description', found.description],
+    ['info/nwo', Buffer.from(`${found.name}\n`).toString('latin1')],
+    ['packed-refs', `# pack-refs with: sorted \n${packed.join('')}`],
+    ...symbolic,
+  ]
+  return texts.map(([path, text]) => {
+    const bytes = Buffer.from(text, 'latin1')
+    return { path, size: bytes.length, kind: 'text', bytes }
+  })
+}
+
+function config({ objectFormat }: Found): string {
+  const core = (version: number) =>
+    `[core]\n\trepositoryformatversion = ${version}\n\tfilemode = true\n\tbare = true\n`
+  return objectFormat === 'sha1' ? core(0) : `${core(1)}[extensions]\n\tobjectFormat = sha256\n`
+}
+
+/** One that leads nowhere names nothing, no client of the host ever saw it, and `git fsck` would call it an error. */
+export function resolvingSymrefs(refs: readonly Ref[]): { name: string; target: string }[] {
+  const named = new Map(refs.map((ref) => [ref.name, ref]))
+  const resolves = (ref: Ref | undefined, steps: number): boolean =>
+    ref !== undefined && ('oid' in ref || (steps > 0 && resolves(named.get(ref.target), steps - 1)))
+  return refs.filter((ref) => 'target' in ref).filter((ref) => resolves(ref, MOST_STEPS))
+}
+
+/** As far as git follows. */
+const MOST_STEPS = 5
+
+/** packed-refs cannot hold a symbolic ref, so its name becomes a path, and paths in an archive are UTF-8. */
+function pathOf(found: Found, name: string): string {
+  const path = readable(name)
+  if (Buffer.from(path).equals(Buffer.from(name, 'latin1'))) return path
+  throw new Refused(found.name, `the name of the symbolic ref ${path} is not UTF-8`)
+}
+
+const ALWAYS_THERE = ['info', 'objects', 'objects/info', 'objects/pack', 'refs/heads', 'refs/tags']
+
+function parentsOf(paths: readonly string[]): string[] {
+  const directories = new Set<string>()
+  for (let path of [...ALWAYS_THERE, ...paths.map((file) => dirname(file))])
+    for (; path !== '.' && !directories.has(path); path = dirname(path)) directories.add(path)
+  return [...directories].sort()
+}
+
+function kindOf(path: string): ObjectKind {
+  if (path.startsWith('lfs/')) return 'lfs'
+  if (path.endsWith('.pack')) return 'pack'
+  return path.endsWith('.idx') ? 'idx' : 'loose'
+}

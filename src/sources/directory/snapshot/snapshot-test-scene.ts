@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict'
+import { readdirSync, statSync } from 'node:fs'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import {
+  bare,
+  commit,
+  packedHistory,
+  temporaryDirectory,
+} from '../../../../test/support/odd-repositories.ts'
+import { createGit, type Git } from '../../../git/git.ts'
+import { examine, type RepositoryPlace } from './examine.ts'
+import { type Snapshot, takeSnapshot } from './snapshot.ts'
+import { Damaged } from './snapshot-troubles.ts'
+import { type Verified, verify } from './verify-objects.ts'
+
+export const { signal } = new AbortController()
+
+/** A place for the repository Ada/Engine, not made yet, and what the tests of snapshots do with it. */
+export function scene(t: TestContext) {
+  const root = temporaryDirectory(t)
+  const searchPath = process.env.PATH ?? ''
+  const git = createGit({ program: 'git', searchPath, home: join(root, 'home') })
+  const dir = join(root, 'source/Ada/Engine.git')
+
+  const look = (change: Partial<RepositoryPlace> = {}) =>
+    examine({ dir, fullName: 'Ada/Engine', ...change }, git, signal)
+
+  const take = async (change?: Partial<RepositoryPlace>) =>
+    takeSnapshot(await look(change), root, git, signal)
+
+  /** Takes, verifies and writes out; answers where the repositories of Ada are now. */
+  async function carry(change?: Partial<RepositoryPlace>, to = join(root, 'out')) {
+    const snapshot = await take(change)
+    await verify(snapshot, git, signal)
+    await writeEntries(snapshot, to)
+    await snapshot.remove()
+    return join(to, 'repositories/Ada')
+  }
+
+  /** What each half of a check says: the proof or the complaint of git, and the complaint of reading. */
+  async function check({ last, runner = git, ...change }: CheckOptions = {}) {
+    const snapshot = await take(change)
+    try {
+      const verified = await verify(snapshot, runner, signal, last).catch(complaint)
+      return { verified, bytes: await readAll(snapshot).catch(complaint) }
+    } finally {
+      await snapshot.remove()
+    }
+  }
+
+  function complaint(error: unknown): string {
+    assert.ok(error instanceof Damaged, String(error))
+    assert.ok(!error.message.includes(root), error.message)
+    return error.message
+  }
+
+  const leftovers = () => readdirSync(root).filter((name) => name.startsWith('snapshot-'))
+
+  return { root, git, dir, look, take, carry, check, leftovers }
+}
+
+/** A repository with a pack of some history and one commit in loose objects. */
+export function packedAndLoose(t: TestContext) {
+  const here = scene(t)
+  bare(here.dir)
+  packedHistory(here.dir, 'refs/heads/main', 40)
+  commit(here.dir, 'refs/heads/main', 'loose')
+  return here
+}
+
+interface CheckOptions extends Partial<RepositoryPlace> {
+  last?: Verified
+  runner?: Git
+}
+
+/** As an importer would: in the order given, with no directory made that was not announced. */
+export async function writeEntries(snapshot: Snapshot, to: string): Promise<void> {
+  await mkdir(join(to, 'repositories/Ada'), { recursive: true })
+  for await (const entry of snapshot.entries()) {
+    const path = join(to, entry.path)
+    if (entry.kind === 'directory') {
+      await mkdir(path)
+      continue
+    }
+    await writeFile(path, entry.open(), { flag: 'wx' })
+    assert.equal(statSync(path).size, entry.size, entry.path)
+  }
+}
+
+async function readAll(snapshot: Snapshot): Promise<undefined> {
+  for await (const entry of snapshot.entries()) for await (const _ of entry.open());
+}

@@ -1,0 +1,133 @@
+import assert from 'node:assert/strict'
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { appendFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { promisify } from 'node:util'
+import {
+  bare,
+  commit,
+  GIT_ENVIRONMENT,
+  ODD_REPOSITORIES,
+  packedHistory,
+  git as plainGit,
+} from '../../../../test/support/odd-repositories.ts'
+import { takeSnapshot } from './snapshot.ts'
+import { scene, signal, writeEntries } from './snapshot-test-scene.ts'
+import { verify } from './verify-objects.ts'
+
+test('a borrower that was given its own objects meanwhile is looked at again', async (t) => {
+  const here = scene(t)
+  ODD_REPOSITORIES['objects borrowed from another'](here.dir)
+  const stale = await here.look()
+  plainGit(here.dir, ['repack', '-adq'])
+  await rm(join(here.dir, 'objects/info/alternates'))
+  const snapshot = await takeSnapshot(stale, here.root, here.git, signal)
+  assert.equal(snapshot.examination.repository.borrows, false)
+  await verify(snapshot, here.git, signal)
+})
+
+test('a borrower whose ref and its objects went away meanwhile is looked at again', async (t) => {
+  const here = scene(t)
+  ODD_REPOSITORIES['objects borrowed from another'](here.dir)
+  const stale = await here.look()
+  plainGit(here.dir, ['update-ref', '-d', 'refs/heads/mine'])
+  plainGit(here.dir, ['prune', '--expire=now'])
+  const snapshot = await takeSnapshot(stale, here.root, here.git, signal)
+  assert.equal(snapshot.repository.tips.length, 1)
+  await verify(snapshot, here.git, signal)
+})
+
+test('where linking is impossible the files are copied', async (t) => {
+  const here = scene(t)
+  ODD_REPOSITORIES['packed and loose objects'](here.dir)
+  const examination = await here.look()
+  const link = async () => {
+    throw Object.assign(new Error('cross-device link not permitted'), { code: 'EXDEV' })
+  }
+  const snapshot = await takeSnapshot(examination, here.root, here.git, signal, link)
+  const pack = examination.repository.objectFiles.find(({ path }) => path.endsWith('.pack'))!
+  assert.notEqual(
+    statSync(join(snapshot.repository.dir, pack.path)).ino,
+    statSync(join(here.dir, pack.path)).ino,
+  )
+  await verify(snapshot, here.git, signal)
+  await writeEntries(snapshot, join(here.root, 'out'))
+  plainGit(join(here.root, 'out/repositories/Ada/Engine.git'), ['fsck', '--full', '--strict'])
+})
+
+test('a snapshot starts over when a repack took its files away', async (t) => {
+  const here = scene(t)
+  ODD_REPOSITORIES['packed and loose objects'](here.dir)
+  const stale = await here.look()
+  plainGit(here.dir, ['repack', '-adq'])
+  commit(here.dir, 'refs/heads/main', 'newer')
+  const snapshot = await takeSnapshot(stale, here.root, here.git, signal)
+  const fresh = await here.look()
+  assert.notEqual(fresh.fingerprint, stale.fingerprint)
+  assert.equal(snapshot.examination.fingerprint, fresh.fingerprint)
+  await verify(snapshot, here.git, signal)
+})
+
+test('a repository that goes away is reported and leaves no scratch', async (t) => {
+  const here = scene(t)
+  ODD_REPOSITORIES['packed and loose objects'](here.dir)
+  const examination = await here.look()
+  await rm(here.dir, { recursive: true })
+  await assert.rejects(takeSnapshot(examination, here.root, here.git, signal), {
+    name: 'Unreadable',
+    message: 'Ada/Engine: it is no longer there',
+  })
+  assert.deepEqual(here.leftovers(), [])
+})
+
+test('the source is not written to', async (t) => {
+  const here = scene(t)
+  ODD_REPOSITORIES['objects borrowed from another'](here.dir)
+  const list = () =>
+    readdirSync(here.dir, { recursive: true, encoding: 'utf8' })
+      .sort()
+      .map((path) => [path, statSync(join(here.dir, path)).mtimeMs])
+  const before = list()
+  await here.carry()
+  assert.deepEqual(list(), before)
+})
+
+/** Pushes, repacks and collects garbage until there is a file named stop. */
+const WRITER = `
+  git clone -q "$1" "$2" && cd "$2" && git config core.hooksPath /dev/null
+  n=0
+  while [ ! -e stop ]; do
+    n=$((n + 1))
+    echo "$n" > "file-$((n % 5))" && git add . && git commit -qm "$n" && git tag "t$n"
+    git push -q origin HEAD "t$n" HEAD:refs/heads/side -f || exit 1
+    case $((n % 4)) in
+      1) git --git-dir="$1" repack -adq ;;
+      3) git --git-dir="$1" gc -q ;;
+    esac || exit 1
+  done`
+
+test('every snapshot beside a busy writer is whole', { timeout: 300_000 }, async (t) => {
+  const here = scene(t)
+  bare(here.dir)
+  packedHistory(here.dir, 'refs/heads/main', 30)
+  const work = join(here.root, 'work')
+  const env = { ...GIT_ENVIRONMENT, HOME: here.root }
+  const writer = spawn('sh', ['-c', WRITER, 'writer', here.dir, work], { env, stdio: 'ignore' })
+  t.after(() => writer.kill())
+  const ended = once(writer, 'exit')
+  const seen = new Set<string>()
+  for (let taken = 0; taken < 30 || seen.size < 5; taken++) {
+    assert.equal(writer.exitCode, null, 'the writer goes on')
+    const to = join(here.root, `out-${taken}`)
+    const copy = join(await here.carry({}, to), 'Engine.git')
+    const env = { ...GIT_ENVIRONMENT, GIT_DIR: copy }
+    await promisify(execFile)('git', ['fsck', '--full', '--strict'], { env })
+    seen.add(readFileSync(join(copy, 'packed-refs'), 'utf8'))
+    await rm(to, { recursive: true })
+  }
+  await appendFile(join(work, 'stop'), '')
+  assert.deepEqual(await ended, [0, null])
+})

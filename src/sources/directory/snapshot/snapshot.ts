@@ -1,0 +1,66 @@
+import { link as hardLink, mkdtemp, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Git } from '../../../git/git.ts'
+import { type Examination, examine, keepsChanging } from './examine.ts'
+import { entriesOf, type SnapshotEntry } from './snapshot-entries.ts'
+import { type Link, makeScratch, type ScratchRepository } from './snapshot-scratch.ts'
+import { Moved } from './snapshot-troubles.ts'
+
+/** A repository and its wiki as they were at one moment, apart from the source and unchanging. */
+export interface Snapshot {
+  /** Of what was taken, which is newer than what was asked for where files moved meanwhile. */
+  examination: Examination
+  repository: ScratchRepository
+  wiki: ScratchRepository | null
+  /**
+   * Directories before files, in an order and with times that depend on the content alone. Reading a file to its end
+   * checks it: the stream rejects with Damaged where the bytes are not those of the object.
+   */
+  entries(): AsyncIterable<SnapshotEntry>
+  remove(): Promise<void>
+}
+
+const MOST_TRIES = 20
+/** Where there are no file handles left for a while, it is tried again. */
+const REMOVAL = { recursive: true, force: true, maxRetries: 8, retryDelay: 250 }
+
+/** Links (else reflinks, else copies) what was examined into `scratchDir`; looks again when a file went away. */
+export async function takeSnapshot(
+  examination: Examination,
+  scratchDir: string,
+  git: Git,
+  signal: AbortSignal,
+  link: Link = hardLink,
+): Promise<Snapshot> {
+  const dir = await mkdtemp(join(scratchDir, 'snapshot-'))
+  const remove = () => rm(dir, REMOVAL)
+  try {
+    return { ...(await takeUntilWhole(examination, dir, { git, signal, link })), remove }
+  } catch (error) {
+    await remove()
+    throw error
+  }
+}
+
+async function takeUntilWhole(
+  asked: Examination,
+  dir: string,
+  parts: { git: Git; signal: AbortSignal; link: Link },
+): Promise<Omit<Snapshot, 'remove'>> {
+  let examination = asked
+  for (let tries = 1; ; tries++) {
+    const attempt = join(dir, String(tries))
+    try {
+      const { place, repository: found, wiki: foundWiki } = examination
+      const repository = await makeScratch(found, join(attempt, 'repository.git'), parts)
+      const wiki = foundWiki && (await makeScratch(foundWiki, join(attempt, 'wiki.git'), parts))
+      const entries = () => entriesOf(place.fullName, repository, wiki)
+      return { examination, repository, wiki, entries }
+    } catch (error) {
+      if (!(error instanceof Moved)) throw error
+      if (tries === MOST_TRIES) throw keepsChanging(asked.place.fullName, error)
+      await rm(attempt, REMOVAL)
+      examination = await examine(asked.place, parts.git, parts.signal)
+    }
+  }
+}

@@ -1,0 +1,151 @@
+import assert from 'node:assert/strict'
+import { readdirSync } from 'node:fs'
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import {
+  commit,
+  looseObject,
+  makeWiki,
+  ODD_REPOSITORIES,
+  onlyPack,
+  git as plainGit,
+} from '../../../../test/support/odd-repositories.ts'
+import type { Git } from '../../../git/git.ts'
+import { packedAndLoose, scene } from './snapshot-test-scene.ts'
+import { Damaged } from './snapshot-troubles.ts'
+import { type Verified, verify } from './verify-objects.ts'
+
+test('a whole repository passes both', async (t) => {
+  const { check } = packedAndLoose(t)
+  const { verified, bytes } = await check()
+  assert.equal(bytes, undefined)
+  assert.ok(typeof verified === 'object')
+  assert.equal(verified.repository.tips.length, 1)
+  assert.equal(verified.repository.objectFiles.length, 5)
+})
+
+test('a missing loose blob is named', async (t) => {
+  const { dir, check } = packedAndLoose(t)
+  const blob = plainGit(dir, ['rev-parse', 'main:file.txt'])
+  await rm(looseObject(dir, blob))
+  assert.match(String((await check()).verified), new RegExp(`^Ada/Engine: .*missing blob.*${blob}`))
+})
+
+test('a missing packed blob is named', async (t) => {
+  const { dir, check } = packedAndLoose(t)
+  const blob = plainGit(dir, ['rev-parse', 'main~5:dir/file-1.txt'])
+  const others = plainGit(dir, ['rev-list', '--objects', '--all', '--no-object-names'])
+    .split('\n')
+    .filter((oid) => oid !== blob)
+  plainGit(dir, ['pack-objects', '-q', join(dir, 'objects/new')], `${others.join('\n')}\n`)
+  const made = readdirSync(join(dir, 'objects')).filter((name) => name.startsWith('new-'))
+  await rm(join(dir, 'objects/pack'), { recursive: true })
+  await mkdir(join(dir, 'objects/pack'))
+  for (const name of made)
+    await writeFile(
+      join(dir, 'objects/pack', name.replace('new', 'pack')),
+      await readFile(join(dir, 'objects', name)),
+    )
+  const { verified, bytes } = await check()
+  assert.match(String(verified), new RegExp(`^Ada/Engine: .*missing blob.*${blob}`))
+  assert.equal(bytes, undefined)
+})
+
+test('a commit that only a commit-graph still knows is found missing', async (t) => {
+  const { dir, check } = packedAndLoose(t)
+  const lost = plainGit(dir, ['rev-parse', 'main'])
+  commit(dir, 'refs/heads/main', 'on top')
+  plainGit(dir, ['commit-graph', 'write', '--reachable'])
+  await rm(looseObject(dir, lost))
+  plainGit(dir, ['rev-list', '--objects', '--all'])
+  assert.match(String((await check()).verified), new RegExp(`^Ada/Engine: .*${lost}`))
+})
+
+test('a tip whose object is gone is found missing', async (t) => {
+  const { dir, check } = packedAndLoose(t)
+  const lost = plainGit(dir, ['rev-parse', 'main'])
+  await rm(looseObject(dir, lost))
+  assert.match(String((await check()).verified), new RegExp(`^Ada/Engine: bad object ${lost}`))
+})
+
+test('what a replace ref hides is found missing', async (t) => {
+  const { dir, check } = packedAndLoose(t)
+  const hidden = plainGit(dir, ['rev-parse', 'main'])
+  const tree = plainGit(dir, ['rev-parse', 'main^{tree}'])
+  const standIn = plainGit(dir, ['commit-tree', tree], 'stands in')
+  commit(dir, 'refs/heads/main', 'on top')
+  plainGit(dir, ['replace', hidden, standIn])
+  await rm(looseObject(dir, hidden))
+  plainGit(dir, ['rev-list', '--objects', '--all'])
+  assert.match(String((await check()).verified), new RegExp(`^Ada/Engine: .*${hidden}`))
+})
+
+test('what the lender has lost is named', async (t) => {
+  const { root, dir, take } = scene(t)
+  ODD_REPOSITORIES['objects borrowed from another'](dir)
+  await rm(`${dir}.lender/objects/pack`, { recursive: true })
+  await assert.rejects(take(), (error: Error) => {
+    assert.ok(error instanceof Damaged)
+    assert.match(error.message, /^Ada\/Engine: .*bad object/)
+    return !error.message.includes(root)
+  })
+})
+
+test('a pack without its index is as good as lost', async (t) => {
+  const { dir, check } = packedAndLoose(t)
+  await rm(onlyPack(dir).replace(/pack$/, 'idx'))
+  assert.match(
+    String((await check()).verified),
+    /^Ada\/Engine: .*(Could not read|bad object|missing)/,
+  )
+})
+
+test('a damaged wiki is named as the wiki', async (t) => {
+  const { root, check } = packedAndLoose(t)
+  const wikiDir = join(root, 'Ada/Engine.wiki.git')
+  makeWiki(wikiDir)
+  await rm(looseObject(wikiDir, plainGit(wikiDir, ['rev-parse', 'main:file.txt'])))
+  assert.match(String((await check({ wikiDir })).verified), /^Ada\/Engine\.wiki: /)
+})
+
+test('what was verified before is not walked again while its files are all there', async (t) => {
+  const { dir, git, check } = packedAndLoose(t)
+  const walks: string[] = []
+  const watched: Git = {
+    ...git,
+    run: (args, call) => {
+      if (args[0] === 'rev-list') walks.push(String(call?.input))
+      return git.run(args, call)
+    },
+  }
+  const again = async (last?: Verified) => {
+    const { verified } = await check({ ...(last && { last }), runner: watched })
+    assert.ok(typeof verified === 'object')
+    return verified
+  }
+  const old = plainGit(dir, ['rev-parse', 'main'])
+  const first = await again()
+  await again(first)
+  const tip = commit(dir, 'refs/heads/main', 'more')
+  await again(first)
+  plainGit(dir, ['repack', '-adq'])
+  await again(first)
+  assert.deepEqual(walks, [`${old}\n`, `${tip}\n^${old}\n`, `${tip}\n`])
+})
+
+test('a missing object is found also when only news is walked', async (t) => {
+  const { dir, check } = packedAndLoose(t)
+  const { verified: first } = await check()
+  assert.ok(typeof first === 'object')
+  commit(dir, 'refs/heads/main', 'more')
+  await rm(looseObject(dir, plainGit(dir, ['rev-parse', 'main:file.txt'])))
+  assert.match(String((await check({ last: first })).verified), /missing blob/)
+})
+
+test('an aborted check says so, and blames nobody', async (t) => {
+  const { git, take } = packedAndLoose(t)
+  const snapshot = await take()
+  const reason = new Error('enough')
+  await assert.rejects(verify(snapshot, git, AbortSignal.abort(reason)), reason)
+})

@@ -3,6 +3,7 @@ import { mkdir } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { createSegmentThreads } from '../src/exporter/segment-threads.ts'
+import { inLanes } from '../src/ground/lanes.ts'
 import type { ExportPlaces } from '../src/service/export-places.ts'
 import type { RepositoryName } from '../src/sources/source.ts'
 
@@ -27,12 +28,10 @@ export async function makeSegments(
   const module = new URL('./engine-thread.ts', import.meta.url)
   const threads = createSegmentThreads({ module, workerData: places, count })
   const { signal } = new AbortController()
-  const waiting = repositories.values()
-  async function work(): Promise<void> {
-    for (const repository of waiting) {
-      await threads.make({ repository, key: randomUUID(), lastVerified: undefined }, signal)
-    }
-  }
-  await Promise.all(Array.from({ length: count }, work))
+  await inLanes(repositories, { lanes: count, signal }, (repository, stop) =>
+    threads
+      .make({ repository, key: randomUUID(), lastVerified: undefined }, stop)
+      .then(() => undefined),
+  )
   await threads.stop()
 }

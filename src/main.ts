@@ -1,9 +1,10 @@
 import { createProgram } from './commands/program.ts'
 import { reportFailure } from './commands/report-failure.ts'
+import { hasCode } from './ground/errno.ts'
 
 // Whoever reads may have seen enough (`| head`): the work goes on, and its end still counts.
-process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code !== 'EPIPE') throw error
+process.stdout.on('error', (error) => {
+  if (!hasCode(error, 'EPIPE')) throw error
 })
 
 try {

@@ -1,3 +1,4 @@
+import { codeOf } from '../ground/errno.ts'
 /** The archive is not what FORMAT.md says. `offset` counts the bytes of the tar inside the gzip. */
 export class ArchiveDamaged extends Error {
   override name = 'ArchiveDamaged'
@@ -48,7 +49,7 @@ export class PlainBytes {
 
   /** What zlib cannot make sense of is damage; anything else is the stream's own failure. */
   readonly rethrow = (error: unknown): never => {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+    const code = codeOf(error) ?? ''
     if (!code.startsWith('Z_') && code !== 'ERR_TRAILING_JUNK_AFTER_STREAM_END') throw error
     throw new ArchiveDamaged((error as Error).message, this.offset, { cause: error })
   }

@@ -3,6 +3,7 @@ import { mkdirSync } from 'node:fs'
 import { type FileHandle, link, mkdir, open, opendir, readdir, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { addAbortSignal, Readable } from 'node:stream'
+import { hasCode } from '../ground/errno.ts'
 import {
   assertBlobKey,
   assertRange,
@@ -183,6 +184,3 @@ function asMissing(key: string): (error: unknown) => never {
     throw hasCode(error, 'ENOENT') ? new BlobMissing(key, { cause: error }) : error
   }
 }
-
-const hasCode = (error: unknown, code: string): boolean =>
-  error instanceof Error && 'code' in error && error.code === code

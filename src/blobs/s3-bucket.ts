@@ -1,4 +1,5 @@
 import { S3 } from '@aws-sdk/client-s3'
+import { codeOf } from '../ground/errno.ts'
 import { BlobMissing, BlobsAway } from './blob-store.ts'
 
 /** A place for blobs: the objects of a bucket whose names begin with the prefix. */
@@ -62,8 +63,7 @@ const TOO_MANY_REQUESTS = 429
 
 function isAway(error: Error, status: number | undefined): boolean {
   if (status) return status >= 500 || status === TOO_MANY_REQUESTS
-  const { code } = error as NodeJS.ErrnoException
-  return error.name === 'TimeoutError' || BROKEN_WAY.test(code ?? '')
+  return error.name === 'TimeoutError' || BROKEN_WAY.test(codeOf(error) ?? '')
 }
 
 export const isRefusal = (error: unknown, ...names: string[]): boolean =>

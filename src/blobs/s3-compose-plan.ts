@@ -1,3 +1,4 @@
+import { batchesOf } from '../ground/batches.ts'
 import type { BlobPart, ByteRange } from './blob-store.ts'
 
 /** What a server takes in one multipart upload. The last part may be smaller than the smallest. */
@@ -66,9 +67,7 @@ export function planParts(
 
 /** When an upload has no room for all parts: runs of them that each become an object, to be copied in its turn. */
 export function inRuns(parts: readonly PlannedPart[], { mostParts }: PartLimits): PlannedPart[][] {
-  const runs: PlannedPart[][] = []
-  for (let at = 0; at < parts.length; at += mostParts) runs.push(parts.slice(at, at + mostParts))
-  return runs
+  return [...batchesOf(parts, mostParts)]
 }
 
 export const lengthOf = (parts: readonly { length: number }[]): number =>

@@ -1,3 +1,4 @@
+import { inLanes } from '../ground/lanes.ts'
 import type { BlobPart } from './blob-store.ts'
 import { asMissing, type Bucket } from './s3-bucket.ts'
 import {
@@ -7,7 +8,6 @@ import {
   type PlannedPart,
   planParts,
 } from './s3-compose-plan.ts'
-import { inLanes } from './s3-lanes.ts'
 import { abortedBy, assemble, type Upload } from './s3-multipart.ts'
 import { putWhole } from './s3-put.ts'
 import { openObject } from './s3-read.ts'

@@ -1,7 +1,7 @@
 import type { CompletedPart } from '@aws-sdk/client-s3'
+import { inLanes } from '../ground/lanes.ts'
 import { BlobExists } from './blob-store.ts'
 import { type Bucket, isRefusal } from './s3-bucket.ts'
-import { inLanes } from './s3-lanes.ts'
 
 /** What names a multipart upload to the server. */
 export interface Upload {

@@ -1,5 +1,6 @@
 import { CommanderError } from 'commander'
 import { ConfigMistakes } from '../config.ts'
+import { hasCode } from '../ground/errno.ts'
 import { note, UserMistake } from './command-line.ts'
 import { EXIT } from './exit-codes.ts'
 
@@ -72,6 +73,5 @@ const isOfBucket = (error: Error): boolean =>
   error.name === 'BlobsAway' || error.name === 'CredentialsProviderError' || '$metadata' in error
 
 function isGitMissing({ name, cause }: Error): boolean {
-  const { code } = (cause ?? {}) as { code?: unknown }
-  return name === 'GitFailed' && (code === 'ENOENT' || code === 'EACCES')
+  return name === 'GitFailed' && hasCode(cause, 'ENOENT', 'EACCES')
 }

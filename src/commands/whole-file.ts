@@ -4,6 +4,7 @@ import { link, lstat, open, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { Bytes } from '../blobs/blob-store.ts'
+import { hasCode } from '../ground/errno.ts'
 import { UserMistake } from './command-line.ts'
 
 export interface WholeFileOptions {
@@ -50,8 +51,8 @@ export async function moveIntoPlace(from: string, to: string, force: boolean): P
 
 /** Unlike a rename, a link never replaces what came meanwhile; not every file system has links. */
 async function linkOrMove(from: string, to: string): Promise<void> {
-  await link(from, to).catch(async (error: NodeJS.ErrnoException) => {
-    if (error.code === 'EEXIST') throw new UserMistake(`${to} is there already`)
+  await link(from, to).catch(async (error: unknown) => {
+    if (hasCode(error, 'EEXIST')) throw new UserMistake(`${to} is there already`)
     await rename(from, to)
   })
 }

@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { Kysely } from 'kysely'
 import type { Pool } from 'pg'
+import { hasCode } from '../ground/errno.ts'
 import { rememberWhileUnchanged } from './prepared.ts'
 import { sqliteDialect } from './sqlite-dialect.ts'
 import type { Tables } from './tables.ts'
@@ -53,5 +54,4 @@ export function isUniqueViolation(error: unknown): boolean {
 }
 
 /** Two transactions waited for each other, and PostgreSQL ended this one. */
-export const isDeadlock = (error: unknown): boolean =>
-  (error as { code?: unknown }).code === '40P01'
+export const isDeadlock = (error: unknown): boolean => hasCode(error, '40P01')

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Account } from '../accounts/account.ts'
 import { type ArchivePlan, planArchive } from '../archive/plan-archive.ts'
+import { inLanes } from '../ground/lanes.ts'
 import type { ExportedRepository } from '../migrations/export-store.ts'
 import { ORDINARY } from '../migrations/migration.ts'
 import {
@@ -63,30 +64,20 @@ export async function exportArchive(
   }
 }
 
-/** The first failure that is no repository's own stops the rest, and nothing is left running. */
+/** The first failure that is no repository's own stops the rest. */
 async function carryAll(
   parts: ArchiveParts,
   { repositories, concurrency, onEnd }: ArchiveOrder,
   signal: AbortSignal,
 ): Promise<ExportedRepository[]> {
-  const failed = new AbortController()
-  const either = AbortSignal.any([signal, failed.signal])
   const exported: ExportedRepository[] = []
-  const waiting = repositories.entries()
-
-  async function lane(): Promise<void> {
-    for (const [position, facts] of waiting) {
-      either.throwIfAborted()
-      const { segmentKey, ...end } = await carry(parts, facts, either)
-      const reason = end.outcome === 'omitted' ? end.reason : null
-      exported[position] = { position, facts, segmentKey, reason }
-      onEnd({ facts, ...end })
-    }
-  }
-
-  const stopAll = (error: unknown) => failed.abort(error)
-  await Promise.all(Array.from({ length: concurrency }, () => lane().catch(stopAll)))
-  failed.signal.throwIfAborted()
+  const lanes = { lanes: concurrency, signal }
+  await inLanes(repositories.entries(), lanes, async ([position, facts], stop) => {
+    const { segmentKey, ...end } = await carry(parts, facts, stop)
+    const reason = end.outcome === 'omitted' ? end.reason : null
+    exported[position] = { position, facts, segmentKey, reason }
+    onEnd({ facts, ...end })
+  })
   return exported
 }
 

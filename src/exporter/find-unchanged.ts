@@ -1,4 +1,5 @@
 import type { Db } from '../db/connect.ts'
+import { inLanes } from '../ground/lanes.ts'
 import type { ExportedRepository } from '../migrations/export-store.ts'
 import type { Carried } from '../migrations/outcome-store.ts'
 import { exportedBefore, findSegments } from '../migrations/segment-store.ts'
@@ -26,20 +27,14 @@ export async function findUnchanged(
     repositories.map(({ facts }) => facts.id),
   )
   const looks: (Look & { position: number; startedAt: number })[] = []
-  const waiting = repositories.filter(({ facts }) => known.has(facts.id)).values()
-
-  async function work(): Promise<void> {
-    for (const { position, facts } of waiting) {
-      const startedAt = now()
-      const name = { owner: facts.owner.login, name: facts.name }
-      // What cannot be looked at now gets a job like any other, which tells why.
-      const look = await segments.look(name, signal).catch(() => undefined)
-      signal.throwIfAborted()
-      if (look) looks.push({ ...look, position, startedAt })
-    }
-  }
-
-  await Promise.all(Array.from({ length: LOOKED_AT_ONCE }, work))
+  const exported = repositories.filter(({ facts }) => known.has(facts.id))
+  await inLanes(exported, { lanes: LOOKED_AT_ONCE, signal }, async ({ position, facts }, stop) => {
+    const startedAt = now()
+    const name = { owner: facts.owner.login, name: facts.name }
+    // What cannot be looked at now gets a job like any other, which tells why.
+    const look = await segments.look(name, stop).catch(() => undefined)
+    if (look) looks.push({ ...look, position, startedAt })
+  })
   const fingerprints = looks.map(({ fingerprint }) => fingerprint)
   const segmentKeys = await findSegments(db, fingerprints)
   const unchanged = new Map<number, Carried>()

@@ -1,4 +1,5 @@
 import { BlobMissing, type BlobStore } from '../blobs/blob-store.ts'
+import { inLanes } from '../ground/lanes.ts'
 import type { SegmentRecord } from '../migrations/segment-store.ts'
 
 const ASKED_AT_ONCE = 16
@@ -13,14 +14,9 @@ export async function lostSegments(
   signal: AbortSignal,
 ): Promise<SegmentRecord[]> {
   const lost: SegmentRecord[] = []
-  const waiting = segments.values()
-  async function lane(): Promise<void> {
-    for (const segment of waiting) {
-      signal.throwIfAborted()
-      if ((await sizeIn(blobs, segment.key)) !== segment.length) lost.push(segment)
-    }
-  }
-  await Promise.all(Array.from({ length: ASKED_AT_ONCE }, lane))
+  await inLanes(segments, { lanes: ASKED_AT_ONCE, signal }, async (segment) => {
+    if ((await sizeIn(blobs, segment.key)) !== segment.length) lost.push(segment)
+  })
   return lost
 }
 

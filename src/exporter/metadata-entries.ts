@@ -1,6 +1,7 @@
 import type { Account } from '../accounts/account.ts'
 import { MANIFEST_PATH, type Manifest } from '../archive/manifest.ts'
 import type { SegmentEntry } from '../archive/write-segment.ts'
+import { batchesOf } from '../ground/batches.ts'
 import type { ExportedRepository } from '../migrations/export-store.ts'
 import type { Migration } from '../migrations/migration.ts'
 import type { SegmentRecord } from '../migrations/segment-store.ts'
@@ -84,12 +85,10 @@ function foldersOf({ repositories }: Manifest): string[] {
 
 /** No records, no file. */
 function recordFiles(plural: string, records: readonly unknown[]): [string, unknown][] {
-  const files: [string, unknown][] = []
-  for (let at = 0; at < records.length; at += RECORDS_IN_A_FILE) {
-    const number = String(files.length + 1).padStart(6, '0')
-    files.push([`${plural}_${number}.json`, records.slice(at, at + RECORDS_IN_A_FILE)])
-  }
-  return files
+  return [...batchesOf(records, RECORDS_IN_A_FILE)].map((batch, index) => [
+    `${plural}_${String(index + 1).padStart(6, '0')}.json`,
+    batch,
+  ])
 }
 
 function manifestOf(parts: MetadataParts): Manifest {

@@ -5,6 +5,7 @@ import { MANIFEST_PATH, type Manifest, parseManifest } from '../archive/manifest
 import { ArchiveDamaged } from '../archive/plain-bytes.ts'
 import { type ArchiveEntry, readEntries } from '../archive/read-entries.ts'
 import type { Bytes } from '../blobs/blob-store.ts'
+import { codeOf } from '../ground/errno.ts'
 import { compareSegments } from './segment-digests.ts'
 
 /** By what an archive was found to be as its maker wrote it. */
@@ -39,7 +40,7 @@ export async function checkGzip(archive: Bytes, signal: AbortSignal): Promise<vo
       { signal },
     )
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+    const code = codeOf(error) ?? ''
     if (!code.startsWith('Z_')) throw error
     throw new ArchiveDamaged((error as Error).message, plain, { cause: error })
   }

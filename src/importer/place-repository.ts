@@ -10,10 +10,11 @@ import {
   writeFile,
 } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { hasCode } from '../ground/errno.ts'
+import { inLanes } from '../ground/lanes.ts'
 import { describedBy } from '../sources/directory/facts/description.ts'
 import { oneLine } from '../sources/directory/one-line.ts'
 import type { Snapshot } from '../sources/directory/snapshot/snapshot.ts'
-import { inLanes } from '../sources/directory/snapshot/snapshot-lanes.ts'
 import { pathInArchive } from './record-links.ts'
 import type { Records } from './records.ts'
 import { statedConfig } from './stated-config.ts'
@@ -75,14 +76,19 @@ export async function describeRepository(
 }
 
 export async function removeIfEmpty(folder: string): Promise<void> {
-  await rmdir(folder).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error
+  await rmdir(folder).catch((error: unknown) => {
+    if (!hasCode(error, 'ENOTEMPTY', 'EEXIST')) throw error
   })
 }
 
+/** Few enough for any limit on open files. */
+const SYNCED_AT_ONCE = 32
+
 async function syncBelow(dir: string): Promise<void> {
   const entries = await readdir(dir, { recursive: true, withFileTypes: true })
-  await inLanes(entries, (entry) => sync(join(entry.parentPath, entry.name)))
+  await inLanes(entries, { lanes: SYNCED_AT_ONCE }, (entry) =>
+    sync(join(entry.parentPath, entry.name)),
+  )
   await sync(dir)
 }
 

@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Bytes } from '../blobs/blob-store.ts'
 import type { Git } from '../git/git.ts'
+import { hasCode } from '../ground/errno.ts'
 import { describeRepository, placeRepository, removeIfEmpty } from './place-repository.ts'
 import { readRecords } from './records.ts'
 import { ArchiveRefused, roomIn, safeEntries } from './safe-entries.ts'
@@ -97,11 +98,9 @@ async function refuseTaken(into: string, folders: ReadonlySet<string>): Promise<
 }
 
 async function entriesOf(folder: string): Promise<Map<string, Dirent>> {
-  const entries = await readdir(folder, { withFileTypes: true }).catch(
-    (error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT') return []
-      throw error
-    },
-  )
+  const entries = await readdir(folder, { withFileTypes: true }).catch((error: unknown) => {
+    if (hasCode(error, 'ENOENT')) return []
+    throw error
+  })
   return new Map(entries.map((entry) => [entry.name.toLowerCase(), entry]))
 }

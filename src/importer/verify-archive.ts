@@ -7,6 +7,7 @@ import { MANIFEST_PATH, type Manifest, ManifestInvalid } from '../archive/manife
 import { parseJson } from '../archive/parse-json.ts'
 import type { Bytes } from '../blobs/blob-store.ts'
 import type { Git } from '../git/git.ts'
+import { hasCode } from '../ground/errno.ts'
 import { brokenLinks } from './record-links.ts'
 import { RECORD_FILE, readRecords } from './records.ts'
 import { compareSegments } from './segment-digests.ts'
@@ -107,7 +108,7 @@ async function schemaFaults(root: string): Promise<string[]> {
     schema(parseJson(await readFile(join(root, 'schema.json'), 'utf8')), '')
     return []
   } catch (error) {
-    const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT'
+    const isMissing = hasCode(error, 'ENOENT')
     return [`schema.json: ${isMissing ? 'is missing' : (error as Error).message}`]
   }
 }

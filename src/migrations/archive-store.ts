@@ -1,4 +1,5 @@
 import type { Db } from '../db/connect.ts'
+import { batchesOf } from '../ground/batches.ts'
 import type { Migration } from './migration.ts'
 import { type SegmentRecord, segmentOf } from './segment-store.ts'
 
@@ -11,11 +12,8 @@ export async function insertArchive(
   keys: readonly string[],
 ): Promise<void> {
   const rows = keys.map((segment_key, position) => ({ migration_id: id, position, segment_key }))
-  for (let at = 0; at < rows.length; at += ROWS_AT_ONCE) {
-    await tx
-      .insertInto('archive_segments')
-      .values(rows.slice(at, at + ROWS_AT_ONCE))
-      .execute()
+  for (const batch of batchesOf(rows, ROWS_AT_ONCE)) {
+    await tx.insertInto('archive_segments').values(batch).execute()
   }
 }
 
@@ -86,8 +84,7 @@ export async function dropArchive(tx: Db, id: number, now: number): Promise<stri
     .execute()
   const keys = dropped.map((row) => row.segment_key)
   const own = archived.archive_key === null ? [] : [archived.archive_key]
-  for (let at = 0; at < keys.length; at += ROWS_AT_ONCE) {
-    const some = keys.slice(at, at + ROWS_AT_ONCE)
+  for (const some of batchesOf(keys, ROWS_AT_ONCE)) {
     await tx.updateTable('segments').set({ named_at: now }).where('key', 'in', some).execute()
     const metadata = await tx
       .deleteFrom('segments')

@@ -4,6 +4,7 @@ import type { Db } from '../db/connect.ts'
 import { prepared } from '../db/prepared.ts'
 import type { Soon } from '../db/soon.ts'
 import type { MigrationsTable, Row } from '../db/tables.ts'
+import { batchesOf } from '../ground/batches.ts'
 import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
 import type { Migration, MigrationOptions } from './migration.ts'
 import { type MigrationState, unfinishedStates } from './states.ts'
@@ -70,11 +71,8 @@ export async function insertMigration(tx: Db, migration: NewMigration): Promise<
     bytes_expected: null,
     finished_order: null,
   }))
-  for (let at = 0; at < rows.length; at += ROWS_AT_ONCE) {
-    await tx
-      .insertInto('migration_repositories')
-      .values(rows.slice(at, at + ROWS_AT_ONCE))
-      .execute()
+  for (const batch of batchesOf(rows, ROWS_AT_ONCE)) {
+    await tx.insertInto('migration_repositories').values(batch).execute()
   }
   return migrationOf(row)
 }

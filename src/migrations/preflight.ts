@@ -1,7 +1,7 @@
 import type { Viewer } from '../accounts/account.ts'
-import type { Db } from '../db/connect.ts'
+import { inLanes } from '../ground/lanes.ts'
 import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
-import { type Source, Unreadable } from '../sources/source.ts'
+import { Unreadable } from '../sources/source.ts'
 import { recentRate } from './outcome-store.ts'
 import { findSegment } from './segment-store.ts'
 import { type StartParts, type StartRequest, snapshotOf } from './start-migration.ts'
@@ -38,15 +38,11 @@ export async function forecast(
 ): Promise<Forecast> {
   const facts = options.orgMetadataOnly ? [] : await snapshotOf(parts, viewer, repositories)
   const forecasts = new Array<RepositoryForecast>(facts.length)
-  const waiting = facts.entries()
-  async function work(): Promise<void> {
-    for (const [index, each] of waiting) {
-      forecasts[index] = options.excludeGitData
-        ? nothingToCarry(each)
-        : await lookAt(parts.db, parts.source, each)
-    }
-  }
-  await Promise.all(Array.from({ length: LOOKED_AT_ONCE }, work))
+  await inLanes(facts.entries(), { lanes: LOOKED_AT_ONCE }, async ([index, each], stop) => {
+    forecasts[index] = options.excludeGitData
+      ? nothingToCarry(each)
+      : await lookAt(parts, each, stop)
+  })
   const bytesToWrite = forecasts
     .filter(({ reused, refusal }) => !reused && refusal === null)
     .reduce((sum, { bytes }) => sum + bytes, 0)
@@ -64,18 +60,15 @@ function nothingToCarry(facts: RepositoryFacts): RepositoryForecast {
 }
 
 async function lookAt(
-  db: Db,
-  source: Source | undefined,
+  { db, source }: StartParts,
   facts: RepositoryFacts,
+  signal: AbortSignal,
 ): Promise<RepositoryForecast> {
   const unknown = { ...nothingToCarry(facts), bytes: facts.sizeKib * 1024 }
   const found = await source?.find(facts.owner.login, facts.name)
   if (!source || !found) return unknown
   try {
-    const { bytes, fingerprint, repository } = await source.examine(
-      found,
-      new AbortController().signal,
-    )
+    const { bytes, fingerprint, repository } = await source.examine(found, signal)
     const lfsBytes = repository.lfsObjects.reduce((sum, { size }) => sum + size, 0)
     const reused = (await findSegment(db, fingerprint)) !== undefined
     return { ...unknown, bytes, lfsBytes, reused }

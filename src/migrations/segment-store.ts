@@ -1,5 +1,9 @@
 import type { Db } from '../db/connect.ts'
 import type { Row, SegmentsTable } from '../db/tables.ts'
+import { batchesOf } from '../ground/batches.ts'
+
+/** So many an engine takes in one statement. */
+const KEYS_AT_ONCE = 500
 
 /** A stored segment as the database knows it; `key` is that of its blob. */
 export interface SegmentRecord {
@@ -33,11 +37,11 @@ export async function findSegments(
   fingerprints: readonly string[],
 ): Promise<ReadonlyMap<string, string>> {
   const found = new Map<string, string>()
-  for (let at = 0; at < fingerprints.length; at += 500) {
+  for (const batch of batchesOf(fingerprints, KEYS_AT_ONCE)) {
     const rows = await db
       .selectFrom('segments')
       .select(['fingerprint', 'key'])
-      .where('fingerprint', 'in', fingerprints.slice(at, at + 500))
+      .where('fingerprint', 'in', batch)
       .execute()
     for (const row of rows) found.set(row.fingerprint!, row.key)
   }
@@ -50,12 +54,12 @@ export async function exportedBefore(
   repositoryIds: readonly number[],
 ): Promise<ReadonlySet<number>> {
   const found = new Set<number>()
-  for (let at = 0; at < repositoryIds.length; at += 500) {
+  for (const batch of batchesOf(repositoryIds, KEYS_AT_ONCE)) {
     const rows = await db
       .selectFrom('segments')
       .select('repository_id')
       .distinct()
-      .where('repository_id', 'in', repositoryIds.slice(at, at + 500))
+      .where('repository_id', 'in', batch)
       .execute()
     for (const row of rows) found.add(row.repository_id!)
   }
@@ -120,11 +124,11 @@ export async function nameSegments(
   now: number,
 ): Promise<ReadonlySet<string>> {
   const named = new Set<string>()
-  for (let at = 0; at < keys.length; at += 500) {
+  for (const batch of batchesOf(keys, KEYS_AT_ONCE)) {
     const rows = await tx
       .updateTable('segments')
       .set({ named_at: now })
-      .where('key', 'in', keys.slice(at, at + 500))
+      .where('key', 'in', batch)
       .returning('key')
       .execute()
     for (const { key } of rows) named.add(key)
@@ -137,12 +141,8 @@ export async function segmentsByKey(
   keys: readonly string[],
 ): Promise<Map<string, SegmentRecord & { contents: string | null }>> {
   const found = new Map<string, SegmentRecord & { contents: string | null }>()
-  for (let at = 0; at < keys.length; at += 500) {
-    const rows = await db
-      .selectFrom('segments')
-      .selectAll()
-      .where('key', 'in', keys.slice(at, at + 500))
-      .execute()
+  for (const batch of batchesOf(keys, KEYS_AT_ONCE)) {
+    const rows = await db.selectFrom('segments').selectAll().where('key', 'in', batch).execute()
     for (const row of rows) found.set(row.key, { ...segmentOf(row), contents: row.contents })
   }
   return found

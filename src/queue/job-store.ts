@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Db } from '../db/connect.ts'
+import { batchesOf } from '../ground/batches.ts'
 import type { Backlog } from './queue.ts'
 import type { HeldJob } from './worker.ts'
 
@@ -26,11 +27,8 @@ export async function insertJobs(
     lease: null,
     batch,
   }))
-  for (let at = 0; at < rows.length; at += ROWS_AT_ONCE) {
-    await tx
-      .insertInto('jobs')
-      .values(rows.slice(at, at + ROWS_AT_ONCE))
-      .execute()
+  for (const batch of batchesOf(rows, ROWS_AT_ONCE)) {
+    await tx.insertInto('jobs').values(batch).execute()
   }
 }
 

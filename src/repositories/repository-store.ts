@@ -1,6 +1,7 @@
 import { type Account, keyOf, type Viewer } from '../accounts/account.ts'
 import { accountOf } from '../accounts/account-store.ts'
 import type { Db } from '../db/connect.ts'
+import { batchesOf } from '../ground/batches.ts'
 import type { SourceFacts } from '../sources/source.ts'
 import type { Role } from './facts.ts'
 
@@ -56,8 +57,8 @@ export async function findByName(db: Db, names: RepositoryName[]): Promise<Catal
   const namesOfOwner = Map.groupBy(names, ({ owner }) => keyOf(owner))
   const entries: CatalogueEntry[] = []
   for (const [ownerKey, owned] of namesOfOwner) {
-    for (let at = 0; at < owned.length; at += NAMES_AT_ONCE) {
-      const keys = owned.slice(at, at + NAMES_AT_ONCE).map(({ name }) => keyOf(name))
+    for (const batch of batchesOf(owned, NAMES_AT_ONCE)) {
+      const keys = batch.map(({ name }) => keyOf(name))
       const rows = await catalogue(db)
         .where('login_key', '=', ownerKey)
         .where('name_key', 'in', keys)
@@ -92,11 +93,11 @@ export async function countForks(
 ): Promise<Map<string, number>> {
   const counts = new Map<string, number>()
   const keys = entries.map(keyOfEntry)
-  for (let at = 0; at < keys.length; at += NAMES_AT_ONCE) {
+  for (const batch of batchesOf(keys, NAMES_AT_ONCE)) {
     const rows = await db
       .selectFrom('repositories')
       .select(['fork_of', (of) => of.fn.countAll<number>().as('forks')])
-      .where('fork_of', 'in', keys.slice(at, at + NAMES_AT_ONCE))
+      .where('fork_of', 'in', batch)
       .where('missing_since', 'is', null)
       .where((is) =>
         is.or([

@@ -6,6 +6,7 @@ import { onEachEngine, openDatabase } from '../../test/support/databases.ts'
 import { gitHost } from '../../test/support/git-host.ts'
 import type { Git } from '../git/git.ts'
 import { gitDirectory } from '../sources/directory/git-directory.ts'
+import type { Source } from '../sources/source.ts'
 import { listCatalogue } from './repository-store.ts'
 import { refreshRepositories, type SyncParts, syncCatalogue } from './sync.ts'
 
@@ -105,6 +106,31 @@ onEachEngine('the catalogue', (engine) => {
     await assert.rejects(syncCatalogue(parts))
     assert.deepEqual(await catalogue(parts), { 'alice/site': null })
     await rename(`${host.root}-away`, host.root)
+  })
+
+  test('a failure that is no repository’s own is thrown when nothing is read any more', async (t) => {
+    const { parts, host } = await scene(t, engine)
+    await host.repository('alice/first', { files: { a: '1' } })
+    await host.repository('alice/second', { files: { a: '1' } })
+    const [begun, failed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    let ended = false
+    const source: Source = {
+      ...parts.source,
+      async facts(found, known) {
+        if (found.name === 'second') {
+          await begun.promise
+          failed.resolve()
+          throw new Error('no memory left')
+        }
+        begun.resolve()
+        await failed.promise
+        const facts = await parts.source.facts(found, known)
+        ended = true
+        return facts
+      },
+    }
+    await assert.rejects(syncCatalogue({ ...parts, source }), /no memory left/)
+    assert.ok(ended)
   })
 
   test('is refreshed by name: what is new comes, what is gone goes', async (t) => {

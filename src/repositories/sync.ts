@@ -1,6 +1,7 @@
 import { keyOf } from '../accounts/account.ts'
 import { ensureAccount } from '../accounts/account-store.ts'
 import type { Db } from '../db/connect.ts'
+import { inLanes } from '../ground/lanes.ts'
 import {
   type FoundRepository,
   type RefusedEntry,
@@ -47,23 +48,6 @@ export async function syncCatalogue(parts: SyncParts): Promise<SyncReport> {
   const known = new Map((await listCatalogue(parts.db)).map((entry) => [keyOfEntry(entry), entry]))
   const report: SyncReport = { found: 0, read: 0, missing: 0, broken: [], refused: [] }
   const writer = catalogueWriter(parts)
-  const listed = parts.source.list()[Symbol.asyncIterator]()
-
-  async function work(): Promise<void> {
-    for (let next = await listed.next(); !next.done; next = await listed.next()) {
-      if ('refused' in next.value) {
-        report.refused.push(next.value.refused)
-        continue
-      }
-      const { found } = next.value
-      const key = keyOfName(found)
-      const entry = known.get(key)
-      known.delete(key)
-      report.found++
-      const problem = isUnchanged(found, entry) ? entry.problem : await readAgain(found, entry)
-      if (problem) report.broken.push({ fullName: `${found.owner}/${found.name}`, reason: problem })
-    }
-  }
 
   async function readAgain(found: FoundRepository, entry?: CatalogueEntry): Promise<string | null> {
     report.read++
@@ -72,7 +56,19 @@ export async function syncCatalogue(parts: SyncParts): Promise<SyncReport> {
     return learnt.problem
   }
 
-  await Promise.all(Array.from({ length: READ_AT_ONCE }, work))
+  await inLanes(parts.source.list(), { lanes: READ_AT_ONCE }, async (row) => {
+    if ('refused' in row) {
+      report.refused.push(row.refused)
+      return
+    }
+    const { found } = row
+    const key = keyOfName(found)
+    const entry = known.get(key)
+    known.delete(key)
+    report.found++
+    const problem = isUnchanged(found, entry) ? entry.problem : await readAgain(found, entry)
+    if (problem) report.broken.push({ fullName: `${found.owner}/${found.name}`, reason: problem })
+  })
   await writer.flush()
   for (const gone of known.values()) {
     // What stands behind a refused entry is unknown, not gone.
@@ -97,21 +93,15 @@ export async function refreshRepositories(
     (await findByName(parts.db, names)).map((entry) => [keyOfEntry(entry), entry]),
   )
   const writer = catalogueWriter(parts)
-  const waiting = names.values()
-
-  async function work(): Promise<void> {
-    for (const name of waiting) {
-      const entry = known.get(keyOfName(name))
-      const found = await parts.source.find(name.owner, name.name)
-      if (found && !isUnchanged(found, entry)) {
-        await writer.put(found.owner, await learn(parts, found, entry))
-      } else if (!found && entry) {
-        await markMissing(parts.db, entry.id, parts.now())
-      }
+  await inLanes(names, { lanes: READ_AT_ONCE }, async (name) => {
+    const entry = known.get(keyOfName(name))
+    const found = await parts.source.find(name.owner, name.name)
+    if (found && !isUnchanged(found, entry)) {
+      await writer.put(found.owner, await learn(parts, found, entry))
+    } else if (!found && entry) {
+      await markMissing(parts.db, entry.id, parts.now())
     }
-  }
-
-  await Promise.all(Array.from({ length: READ_AT_ONCE }, work))
+  })
   await writer.flush()
 }
 

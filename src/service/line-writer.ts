@@ -1,5 +1,6 @@
 import { write, writeSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { hasCode } from '../ground/errno.ts'
 
 export interface LineWriter {
   write(line: string): void
@@ -53,7 +54,7 @@ export function writeLines(fd: number): LineWriter {
       try {
         rest = rest.subarray(await writeSome(fd, rest))
       } catch (error) {
-        if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') return
+        if (!hasCode(error, 'EAGAIN')) return
         triesLeft--
         await sleep(PAUSE_MS)
       }

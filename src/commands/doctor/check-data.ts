@@ -2,8 +2,8 @@ import { link, mkdtemp, open, rename, rm, stat, statfs } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { Config } from '../../config.ts'
+import { hasCode } from '../../ground/errno.ts'
 import { inUnits } from '../../migrations/report.ts'
-import { codeOf } from '../../sources/directory/unreadable.ts'
 import { broken, type Finding, fine, warning, wordsOf } from './finding.ts'
 
 const MEBIBYTE = 1024 * 1024
@@ -38,7 +38,7 @@ export async function nearestThere(path: string): Promise<string> {
       return at
     } catch (error) {
       // A file where a directory should be is found one level up.
-      if (!['ENOENT', 'ENOTDIR'].includes(codeOf(error) ?? '') || at === dirname(at)) throw error
+      if (!hasCode(error, 'ENOENT', 'ENOTDIR') || at === dirname(at)) throw error
     }
   }
 }

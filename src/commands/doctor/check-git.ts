@@ -3,7 +3,7 @@ import { delimiter, join } from 'node:path'
 import type { Config } from '../../config.ts'
 import type { Git } from '../../git/git.ts'
 import { GitFailed } from '../../git/git-end.ts'
-import { codeOf } from '../../sources/directory/unreadable.ts'
+import { hasCode } from '../../ground/errno.ts'
 import { broken, type Finding, fine, wordsOf } from './finding.ts'
 
 const OLDEST = [2, 30] as const
@@ -27,7 +27,7 @@ export async function checkGit(config: Config, git: Git): Promise<Finding> {
 
 function whyNot({ git, searchPath }: Config, error: unknown): string {
   const cause = error instanceof GitFailed ? (error.cause ?? error) : error
-  if (codeOf(cause) !== 'ENOENT') return `${git} cannot be run: ${wordsOf(cause)}`
+  if (!hasCode(cause, 'ENOENT')) return `${git} cannot be run: ${wordsOf(cause)}`
   return git.includes('/') ? `${git} is not there` : `no ${git} in ${searchPath}`
 }
 

@@ -2,6 +2,8 @@ import { access, constants, lstat, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Config } from '../../config.ts'
 import type { Git } from '../../git/git.ts'
+import { codeOf } from '../../ground/errno.ts'
+import { inLanes } from '../../ground/lanes.ts'
 import { gitDirectory } from '../../sources/directory/git-directory.ts'
 import { asUnreadable } from '../../sources/directory/unreadable.ts'
 import { type FoundRepository, type Source, Unreadable } from '../../sources/source.ts'
@@ -57,25 +59,21 @@ async function openEach(
   found: readonly FoundRepository[],
   { unreadable, unlockable }: Troubles,
 ): Promise<void> {
-  const waiting = found.values()
-  async function work(): Promise<void> {
-    for (const repository of waiting) {
-      const name = `${repository.owner}/${repository.name}`
-      const dir = join(root, `${name}.git`)
-      try {
-        await source.examine(repository, new AbortController().signal)
-        await askGit(git, dir)
-      } catch (error) {
-        const reason = asUnreadable(error, dir)
-        if (!(reason instanceof Unreadable)) throw error
-        unreadable.push(`${name} (${reason.message})`)
-        continue
-      }
-      const why = await whyNoLock(dir)
-      if (why) unlockable.push(`${name} (${why})`)
+  await inLanes(found, { lanes: AT_ONCE }, async (repository, signal) => {
+    const name = `${repository.owner}/${repository.name}`
+    const dir = join(root, `${name}.git`)
+    try {
+      await source.examine(repository, signal)
+      await askGit(git, dir)
+    } catch (error) {
+      const reason = asUnreadable(error, dir)
+      if (!(reason instanceof Unreadable)) throw error
+      unreadable.push(`${name} (${reason.message})`)
+      return
     }
-  }
-  await Promise.all(Array.from({ length: AT_ONCE }, work))
+    const why = await whyNoLock(dir)
+    if (why) unlockable.push(`${name} (${why})`)
+  })
 }
 
 /** Git itself refuses what belongs to somebody else where safe.directory does not reach it. */
@@ -91,7 +89,7 @@ async function whyNoLock(dir: string): Promise<string | undefined> {
   if (await isThere(join(dir, 'config.lock'))) return 'config.lock is there'
   return access(dir, constants.W_OK).then(
     () => undefined,
-    (error: unknown) => (error as NodeJS.ErrnoException).code ?? 'not writable',
+    (error: unknown) => codeOf(error) ?? 'not writable',
   )
 }
 

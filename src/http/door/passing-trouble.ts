@@ -1,5 +1,5 @@
 import { GitFailed } from '../../git/git-end.ts'
-import { codeOf } from '../../sources/directory/unreadable.ts'
+import { codeOf } from '../../ground/errno.ts'
 
 /** What the system says of itself, not of the request: no room, no handles, a disk that does not take or give. */
 const SYSTEM = new Set([

@@ -1,4 +1,5 @@
 import type { FastifyReply } from 'fastify'
+import { batchesOf } from '../../ground/batches.ts'
 import type { Migration } from '../../migrations/migration.ts'
 import type { RepositoryFacts } from '../../repositories/facts.ts'
 import { answerText } from '../door/json-answer.ts'
@@ -17,12 +18,6 @@ export function answerStarted(
   reply.code(201).header('location', `${rendering.addresses.api}/user/migrations/${started.id}`)
   return answerText(reply, {
     repositoryCount: shown.length,
-    text: () => migrationText(started, batchesOf(shown), rendering),
+    text: () => migrationText(started, batchesOf(shown, RENDERED_AT_ONCE), rendering),
   })
-}
-
-function* batchesOf(shown: readonly RepositoryFacts[]): Generator<RepositoryFacts[]> {
-  for (let at = 0; at < shown.length; at += RENDERED_AT_ONCE) {
-    yield shown.slice(at, at + RENDERED_AT_ONCE)
-  }
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { extname, join } from 'node:path'
-import { codeOf } from '../../sources/directory/unreadable.ts'
+import { hasCode } from '../../ground/errno.ts'
 
 /** Encodings that the build may have written beside a file, the smaller first. */
 const ENCODINGS = { br: '.br', gzip: '.gz' } as const
@@ -74,7 +74,7 @@ async function filesIn(directory: string): Promise<string[]> {
     const entries = await readdir(directory, { withFileTypes: true })
     return entries.filter((entry) => entry.isFile()).map(({ name }) => name)
   } catch (error) {
-    if (codeOf(error) === 'ENOENT') return []
+    if (hasCode(error, 'ENOENT')) return []
     throw error
   }
 }

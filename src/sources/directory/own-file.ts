@@ -7,8 +7,8 @@ import {
   readSync,
   type Stats,
 } from 'node:fs'
+import { hasCode } from '../../ground/errno.ts'
 import { promptly } from './prompt-files.ts'
-import { codeOf } from './unreadable.ts'
 
 /** The beginning of it. */
 export const readSmallFile = promptly(
@@ -48,7 +48,7 @@ function openOwn(path: string | Buffer): number {
     return openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
   } catch (error) {
     // A socket cannot be opened at all.
-    throw codeOf(error) === 'ENXIO' ? refusal('ELOOP', 'not a file') : error
+    throw hasCode(error, 'ENXIO') ? refusal('ELOOP', 'not a file') : error
   }
 }
 

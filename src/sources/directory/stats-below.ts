@@ -1,7 +1,7 @@
 import { type BigIntStats, lstatSync } from 'node:fs'
 import { join } from 'node:path'
+import { hasCode } from '../../ground/errno.ts'
 import { namesIn, promptly } from './prompt-files.ts'
-import { codeOf } from './unreadable.ts'
 
 export interface Seen {
   path: string
@@ -38,7 +38,7 @@ async function ifThere<T>(looked: Promise<T>): Promise<T | undefined> {
   try {
     return await looked
   } catch (error) {
-    if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') return undefined
+    if (hasCode(error, 'ENOENT', 'ENOTDIR')) return undefined
     throw error
   }
 }

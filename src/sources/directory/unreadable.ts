@@ -1,4 +1,5 @@
 import { GitFailed } from '../../git/git-end.ts'
+import { codeOf } from '../../ground/errno.ts'
 import { Unreadable } from '../source.ts'
 
 const IN_WORDS: Readonly<Record<string, string>> = {
@@ -20,10 +21,6 @@ const LONGEST_REASON = 500
 /** What the file system refused, fit for a user to see; undefined when it is no trouble of one repository. */
 export function reasonOf(error: unknown): string | undefined {
   return IN_WORDS[codeOf(error) ?? '']
-}
-
-export function codeOf(error: unknown): string | undefined {
-  return error instanceof Error ? (error as NodeJS.ErrnoException).code : undefined
 }
 
 /** A failure to read a repository as Unreadable; whatever else went wrong, being stopped included, stays as it is. */

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
+import { hasCode } from '../../../ground/errno.ts'
 import { oneLine } from '../one-line.ts'
 import { readSmallFile } from '../own-file.ts'
-import { codeOf } from '../unreadable.ts'
 import { type Settings, setting } from './repository-settings.ts'
 
 const LONGEST_DESCRIPTION = 4096
@@ -17,7 +17,7 @@ async function descriptionFile(dir: string): Promise<Buffer> {
     return await readSmallFile(join(dir, 'description'), LONGEST_DESCRIPTION)
   } catch (error) {
     // None, or a link, which could lead to any file of this machine, or no file at all.
-    if (['ENOENT', 'ELOOP', 'EISDIR'].includes(codeOf(error) ?? '')) return Buffer.alloc(0)
+    if (hasCode(error, 'ENOENT', 'ELOOP', 'EISDIR')) return Buffer.alloc(0)
     throw error
   }
 }

@@ -2,9 +2,9 @@ import { readlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Git, GitCall } from '../../../git/git.ts'
 import { GitFailed } from '../../../git/git-end.ts'
+import { hasCode } from '../../../ground/errno.ts'
 import { Unreadable } from '../../source.ts'
 import { readSmallFile } from '../own-file.ts'
-import { codeOf } from '../unreadable.ts'
 import { gitRecords } from './git-records.ts'
 
 export interface Refs {
@@ -65,7 +65,7 @@ export async function oldestRoot(git: Git, call: RepositoryCall): Promise<number
 async function readHead(git: Git, call: RepositoryCall): Promise<Head> {
   const path = join(call.dir, 'HEAD')
   const text = await readSmallFile(path, 4096).then(String, async (error: unknown) => {
-    if (codeOf(error) !== 'ELOOP') throw error
+    if (!hasCode(error, 'ELOOP')) throw error
     return `ref: ${await readlink(path)}` // as git made it before 2006, and still reads it
   })
   if (text.trim() === 'ref: refs/heads/.invalid') return headInTables(git, call)

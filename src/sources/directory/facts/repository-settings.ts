@@ -1,8 +1,8 @@
 import { lstat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Git } from '../../../git/git.ts'
+import { hasCode } from '../../../ground/errno.ts'
 import { Unreadable } from '../../source.ts'
-import { codeOf } from '../unreadable.ts'
 
 /** The repository's own config: each key, as git spells it in lower case, with its values in order. */
 export type Settings = ReadonlyMap<string, readonly Value[]>
@@ -28,7 +28,7 @@ export async function readSettings(git: Git, dir: string, signal?: AbortSignal):
 async function listed(git: Git, dir: string, signal?: AbortSignal): Promise<string> {
   const file = join(dir, 'config')
   const there = await lstat(file).catch((error: unknown) => {
-    if (codeOf(error) !== 'ENOENT') throw error
+    if (!hasCode(error, 'ENOENT')) throw error
   })
   // Without a config it has git's defaults. A pipe would hold git for ever, and a link could show what is another's.
   if (!there) return ''

@@ -4,8 +4,8 @@ import { chown, copyFile, link, lstat, open, readdir, rename, rm } from 'node:fs
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Git } from '../../../git/git.ts'
+import { hasCode } from '../../../ground/errno.ts'
 import { Unreadable } from '../../source.ts'
-import { codeOf } from '../unreadable.ts'
 
 const DRAFT = 'config.godwit-'
 const FIRST_WAIT_MS = 10
@@ -67,7 +67,7 @@ async function linkUnlessHeld(draft: string, lock: string): Promise<boolean> {
     return true
   } catch (error) {
     // A draft that is gone was taken for abandoned.
-    if (codeOf(error) === 'EEXIST' || codeOf(error) === 'ENOENT') return false
+    if (hasCode(error, 'EEXIST', 'ENOENT')) return false
     throw error
   }
 }
@@ -92,7 +92,7 @@ async function removeAbandoned(dir: string): Promise<void> {
 
 async function lstatIfThere(path: string) {
   return lstat(path).catch((error: unknown) => {
-    if (codeOf(error) === 'ENOENT') return undefined
+    if (hasCode(error, 'ENOENT')) return undefined
     throw error
   })
 }

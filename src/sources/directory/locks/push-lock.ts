@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import type { Git } from '../../../git/git.ts'
 import { GitFailed } from '../../../git/git-end.ts'
+import { hasCode } from '../../../ground/errno.ts'
 import { Unreadable } from '../../source.ts'
-import { codeOf } from '../unreadable.ts'
 import { editConfig } from './edit-config.ts'
 
 /**
@@ -28,7 +28,7 @@ export async function unlockPushes(git: Git, dir: string): Promise<void> {
     await editConfig(git, dir, ['--unset-all', KEY, EXACTLY_OURS])
   } catch (error) {
     if (error instanceof GitFailed && error.exitCode === NOTHING_TO_UNSET) return
-    if (codeOf(error) !== 'ENOENT') throw error
+    if (!hasCode(error, 'ENOENT')) throw error
   }
 }
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
+import { hasCode } from '../../../ground/errno.ts'
 import { entriesIn, lstat, statWithPlace } from '../prompt-files.ts'
-import { codeOf } from '../unreadable.ts'
 import type { BareRepository } from './examine.ts'
 import { Moved, Refused } from './snapshot-troubles.ts'
 
@@ -101,7 +101,7 @@ async function named(
     for (const entry of wanted) if (entry.isSymbolicLink()) onLink(`${folder}/${entry.name}`)
     return wanted.map(({ name }) => `${folder}/${name}`).sort()
   } catch (error) {
-    if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') return []
+    if (hasCode(error, 'ENOENT', 'ENOTDIR')) return []
     throw error
   }
 }
@@ -116,7 +116,7 @@ async function withSizes(repository: BareRepository, paths: string[]): Promise<O
       if (!stats.isFile()) throw new Refused(repository.name, `${path} is not a file`)
       files.push({ path, size: stats.size, from })
     } catch (error) {
-      if (codeOf(error) === 'ENOENT') throw new Moved(`${path} went away`, { cause: error })
+      if (hasCode(error, 'ENOENT')) throw new Moved(`${path} went away`, { cause: error })
       throw error
     }
   }

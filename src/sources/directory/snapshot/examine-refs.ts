@@ -1,5 +1,5 @@
+import { hasCode } from '../../../ground/errno.ts'
 import { byteEntriesIn, linkTarget } from '../prompt-files.ts'
-import { codeOf } from '../unreadable.ts'
 import type { BareRepository } from './examine.ts'
 import { readText } from './examine-text.ts'
 import { Damaged, Refused } from './snapshot-troubles.ts'
@@ -104,7 +104,7 @@ async function symbolicLink(repository: BareRepository, name: string): Promise<s
     const target = await linkTarget(pathOf(repository, name))
     if (isRefName(target)) return target
   } catch (error) {
-    if (codeOf(error) === 'EINVAL') return undefined
+    if (hasCode(error, 'EINVAL')) return undefined
     throw error
   }
   throw new Refused(repository.name, `${readable(name)} is a symbolic link to a place outside refs`)
@@ -115,7 +115,7 @@ async function unlessGone<T>(read: Promise<T>): Promise<T | undefined> {
   try {
     return await read
   } catch (error) {
-    if (['ENOENT', 'ENOTDIR', 'EISDIR'].includes(codeOf(error) ?? '')) return undefined
+    if (hasCode(error, 'ENOENT', 'ENOTDIR', 'EISDIR')) return undefined
     throw error
   }
 }

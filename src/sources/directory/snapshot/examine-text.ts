@@ -1,5 +1,5 @@
+import { codeOf } from '../../../ground/errno.ts'
 import { readOwnFile } from '../own-file.ts'
-import { codeOf } from '../unreadable.ts'
 import { Refused } from './snapshot-troubles.ts'
 
 /** packed-refs of some million refs, which take a gigabyte and a half of memory; everything else is far smaller. */

@@ -2,12 +2,12 @@ import { constants } from 'node:fs'
 import { copyFile, mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Git } from '../../../git/git.ts'
-import { codeOf } from '../unreadable.ts'
+import { hasCode } from '../../../ground/errno.ts'
+import { inLanes } from '../../../ground/lanes.ts'
 import type { Found } from './examine.ts'
 import type { ObjectFile } from './examine-objects.ts'
 import { type Ref, readable, tipsOf } from './examine-refs.ts'
 import { packBorrowed } from './pack-borrowed.ts'
-import { inLanes } from './snapshot-lanes.ts'
 import { byName, Moved, Refused } from './snapshot-troubles.ts'
 
 export type Link = (from: string, to: string) => Promise<void>
@@ -37,6 +37,9 @@ interface TextFile {
 type ObjectKind = 'pack' | 'idx' | 'loose' | 'lfs'
 
 /** Throws Moved when a file went away since it was found. */
+/** Enough to keep the thread pool busy, few enough for any limit on open files. */
+const LINKED_AT_ONCE = 32
+
 export async function makeScratch(
   found: Found,
   dir: string,
@@ -50,10 +53,9 @@ export async function makeScratch(
   for (const folder of folders) await mkdir(join(dir, folder), { recursive: true })
   for (const { path, bytes } of texts)
     if (GIT_NEEDS.texts.includes(path)) await writeFile(join(dir, path), bytes)
-  await inLanes(linked, async (file) => {
-    signal.throwIfAborted()
-    await place(found, file, join(dir, file.path), parts.link)
-  })
+  await inLanes(linked, { lanes: LINKED_AT_ONCE, signal }, (file) =>
+    place(found, file, join(dir, file.path), parts.link),
+  )
   const packed = found.borrows ? await packBorrowed(found, dir, git, signal) : []
   return {
     dir,
@@ -80,9 +82,9 @@ async function place(found: Found, file: ObjectFile, to: string, link: Link): Pr
     await link(file.from, to)
   } catch (linking) {
     // Another device, another owner under protected_hardlinks, a file system without links, too many links.
-    if (codeOf(linking) === 'ENOENT') throw new Moved(`${file.path} went away`, { cause: linking })
+    if (hasCode(linking, 'ENOENT')) throw new Moved(`${file.path} went away`, { cause: linking })
     await copyFile(file.from, to, constants.COPYFILE_FICLONE).catch((error) => {
-      if (codeOf(error) === 'ENOENT') throw new Moved(`${file.path} went away`, { cause: error })
+      if (hasCode(error, 'ENOENT')) throw new Moved(`${file.path} went away`, { cause: error })
       throw byName(found.name, error, found.dir)
     })
   }

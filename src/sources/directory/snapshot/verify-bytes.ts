@@ -4,7 +4,7 @@ import { constants } from 'node:fs'
 import { open, readFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { createInflate, inflateSync } from 'node:zlib'
-import { codeOf } from '../unreadable.ts'
+import { codeOf } from '../../../ground/errno.ts'
 import type { CarriedFile, ScratchRepository } from './snapshot-scratch.ts'
 import { Damaged } from './snapshot-troubles.ts'
 

@@ -1,10 +1,16 @@
+export interface Lanes {
+  /** How many items at a time. */
+  lanes: number
+  signal?: AbortSignal | undefined
+}
+
 /**
  * Works through items in order, some at a time; each lane takes its next item when it is done with the last. The first
- * failure tells the rest to stop, and nothing is left running: whoever cleans up afterwards does so for good.
+ * failure stops the rest and is thrown when all have ended: whoever cleans up afterwards does so for good.
  */
 export async function inLanes<T>(
   items: Iterable<T> | AsyncIterable<T>,
-  { lanes, signal }: { lanes: number; signal: AbortSignal | undefined },
+  { lanes, signal }: Lanes,
   work: (item: T, signal: AbortSignal) => Promise<void>,
 ): Promise<void> {
   const failure = new AbortController()

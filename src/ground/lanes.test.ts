@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { inLanes } from './s3-lanes.ts'
+import { inLanes } from './lanes.ts'
 
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
 test('every item once, in order, and never more at a time than there are lanes', async () => {
   const begun: number[] = []
   let [now, most] = [0, 0]
-  await inLanes(Array(20).keys(), { lanes: 3, signal: undefined }, async (item) => {
+  await inLanes(Array(20).keys(), { lanes: 3 }, async (item) => {
     begun.push(item)
     now += 1
     most = Math.max(most, now)
@@ -28,7 +28,7 @@ test('a failure stops the others, waits for them, and closes what the items come
       ended.push('items')
     }
   }
-  const working = inLanes(items(), { lanes: 2, signal: undefined }, async (item, signal) => {
+  const working = inLanes(items(), { lanes: 2 }, async (item, signal) => {
     if (item === 0) {
       await new Promise((resolve) => signal.addEventListener('abort', resolve))
       await turn()

@@ -7,7 +7,6 @@ import type { Migration } from '../migrations/migration.ts'
 import type { SegmentRecord } from '../migrations/segment-store.ts'
 import type { Addresses } from '../repositories/addresses.ts'
 import { fullNameOf } from '../repositories/facts.ts'
-import type { Collaborator } from '../sources/source.ts'
 import {
   organizationRecord,
   organizationsIn,
@@ -41,18 +40,13 @@ export function metadataEntries(parts: MetadataParts): SegmentEntry[] {
   const manifest = manifestOf(parts)
 
   const users = peopleIn(migration.owner, facts).map((person) => userRecord(person, addresses))
-  const organizations = new Map<Account, Collaborator[]>([
-    ...parts.organizations.map((account): [Account, Collaborator[]] => [account, []]),
-    ...organizationsIn(facts),
-  ])
+  const organizations = [...parts.organizations, ...organizationsIn(facts)]
   const files: [path: string, value: unknown][] = [
     ['schema.json', SCHEMA],
     ...(excludeMetadata || orgMetadataOnly ? [] : recordFiles('users', users)),
     ...recordFiles(
       'organizations',
-      [...organizations].map(([account, members]) =>
-        organizationRecord(account, members, addresses),
-      ),
+      organizations.map((account) => organizationRecord(account, addresses)),
     ),
     ...recordFiles(
       'repositories',

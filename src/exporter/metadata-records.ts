@@ -1,7 +1,6 @@
 import { type Account, keyOf } from '../accounts/account.ts'
 import type { Addresses } from '../repositories/addresses.ts'
 import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
-import type { Collaborator } from '../sources/source.ts'
 
 /**
  * The records of a migration archive as importers know them. They bear no ids: a record's URL is its key, and every link
@@ -33,11 +32,7 @@ export function userRecord({ login, id, createdAt }: Person, addresses: Addresse
   }
 }
 
-export function organizationRecord(
-  organization: Account,
-  members: readonly Collaborator[],
-  addresses: Addresses,
-) {
+export function organizationRecord(organization: Account, addresses: Addresses) {
   return {
     type: 'organization',
     url: addresses.userHtml(organization.login),
@@ -47,11 +42,8 @@ export function organizationRecord(
     website: null,
     location: null,
     email: null,
-    members: members.map(({ login, permission }) => ({
-      user: addresses.userHtml(login),
-      role: permission === 'admin' ? 'admin' : 'direct_member',
-      state: 'active',
-    })),
+    // Nobody here knows them. Who administers a repository is no owner of its organization.
+    members: [],
     owners_team: null,
     webhooks: [],
     created_at: timestamp(organization.createdAt),
@@ -134,24 +126,11 @@ export function peopleIn(
   return [...people.keys()].sort().map((key) => people.get(key)!)
 }
 
-/** Each organization that owns one of the repositories, with whoever collaborates there. */
-export function organizationsIn(
-  repositories: readonly RepositoryFacts[],
-): Map<Account, Collaborator[]> {
-  const owned = Map.groupBy(
-    repositories.filter(({ owner }) => owner.type === 'Organization'),
-    ({ owner }) => owner.id,
-  )
-  return new Map(
-    [...owned.values()].map((facts) => {
-      const members = new Map<string, Collaborator>()
-      for (const collaborator of facts.flatMap(({ collaborators }) => collaborators)) {
-        const key = keyOf(collaborator.login)
-        if (members.get(key)?.permission !== 'admin') members.set(key, collaborator)
-      }
-      return [facts[0]!.owner, [...members.values()]]
-    }),
-  )
+/** Each organization that owns one of the repositories. */
+export function organizationsIn(repositories: readonly RepositoryFacts[]): Account[] {
+  const owners = repositories.map(({ owner }) => owner)
+  const organizations = owners.filter(({ type }) => type === 'Organization')
+  return [...new Map(organizations.map((owner) => [owner.id, owner])).values()]
 }
 
 const timestamp = (at: number): string => `${new Date(at).toISOString().slice(0, 19)}Z`

@@ -19,6 +19,3 @@ export interface Viewer {
 
 /** Logins and names are shown as written and compared without regard to case. */
 export const keyOf = (name: string): string => name.toLowerCase()
-
-export const isName = (text: string): boolean =>
-  /^[A-Za-z0-9._-]{1,100}$/.test(text) && text !== '.' && text !== '..'

@@ -1,3 +1,4 @@
+import { isFullName } from '../ground/names.ts'
 import { count, distinct, list, object, oneOf, orNull, type Shape, text } from './json-shape.ts'
 import { parseJson } from './parse-json.ts'
 
@@ -50,13 +51,12 @@ export function parseManifest(json: string): Manifest {
 
 const OID = { sha1: /^[0-9a-f]{40}$/, sha256: /^[0-9a-f]{64}$/ }
 const UTC = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/
-const FULL_NAME = /^(?!\.\.?\/)[\w.-]+\/(?!\.\.?$)[\w.-]+$/
 /** Not all of git's rules for names, but those that keep one inside `refs/`. */
 const REF = /^refs(\/(?!\.)[^\p{Cc} ~^:?*[\\/]+)+$/u
 
 const words = text('a text', (value) => value.trim() !== '')
 const sha256 = text('a SHA-256', (value) => OID.sha256.test(value))
-const fullName = text('OWNER/NAME', (value) => FULL_NAME.test(value))
+const fullName = text('OWNER/NAME', isFullName)
 const refName = text('the name of a ref', (value) => REF.test(value))
 const time = text('a time in UTC', (value) => UTC.test(value) && !Number.isNaN(Date.parse(value)))
 

@@ -1,11 +1,12 @@
 import { type Command, Option } from 'commander'
-import { type Account, type AccountType, accountTypes, isName } from '../accounts/account.ts'
+import { type Account, type AccountType, accountTypes } from '../accounts/account.ts'
 import {
   type AccountChange,
   findAccount,
   listAccounts,
   setAccount,
 } from '../accounts/account-store.ts'
+import { nameRefusal } from '../ground/names.ts'
 import { withDatabase } from '../service/parts.ts'
 import {
   addCommand,
@@ -47,8 +48,8 @@ export function accountCommands(program: Command, about: string): void {
     .option('--site-admin', 'sees the whole service')
     .option('--no-site-admin', 'sees only its own')
     .action(async (login: string, options: AccountOptions, command: Command) => {
-      if (!isName(login))
-        throw new Misuse(`"${login}" cannot be a login: letters, digits, - _ and . alone`)
+      const refusal = nameRefusal(login)
+      if (refusal) throw new Misuse(`"${login}" cannot be a login: ${refusal}`)
       const change: AccountChange = {
         ...(options.type && { type: options.type }),
         ...(options.siteAdmin !== undefined && { siteAdmin: options.siteAdmin }),

@@ -1,4 +1,5 @@
-import { isName, keyOf } from '../accounts/account.ts'
+import { keyOf } from '../accounts/account.ts'
+import { isName } from '../ground/names.ts'
 import {
   type CatalogueEntry,
   findByName,

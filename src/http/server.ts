@@ -5,6 +5,7 @@ import type { Viewer } from '../accounts/account.ts'
 import type { Authenticator } from '../accounts/authenticator.ts'
 import type { Db } from '../db/connect.ts'
 import { type Soon, soon } from '../db/soon.ts'
+import { LONGEST_NAME } from '../ground/names.ts'
 import type { PreflightParts } from '../migrations/preflight.ts'
 import { NotFound } from '../migrations/refusals.ts'
 import { describeApi } from './description/api-docs.ts'
@@ -95,6 +96,8 @@ export function createServer(parts: ServerParts): FastifyInstance {
     serverFactory: (listener) => admission.server(repeated.before(listener)),
     genReqId: () => randomUUID(),
     bodyLimit: MOST_BODY_BYTES,
+    // A repository is named in a path as `owner%2Fname`.
+    routerOptions: { maxParamLength: 2 * LONGEST_NAME + 1 },
     trustProxy: parts.trustedProxies.length > 0 ? parts.trustedProxies : false,
     forceCloseConnections: 'idle',
     clientErrorHandler: malformed.refuse,

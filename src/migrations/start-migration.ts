@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { isName, keyOf, type Viewer } from '../accounts/account.ts'
+import { keyOf, type Viewer } from '../accounts/account.ts'
 import type { Db } from '../db/connect.ts'
+import { isName } from '../ground/names.ts'
 import type { Queue } from '../queue/queue.ts'
 import { mayAdminister, type RepositoryFacts } from '../repositories/facts.ts'
 import { factsForViewer } from '../repositories/facts-for-viewer.ts'

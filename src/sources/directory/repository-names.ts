@@ -1,14 +1,3 @@
-const PLAIN = /^[A-Za-z0-9._-]+$/
-
-/** Why neither an owner nor a repository can have this name; undefined when both can. */
-export function nameRefusal(name: string): string | undefined {
-  if (name === '' || name === '.' || name === '..') return 'it has no name'
-  if (!PLAIN.test(name))
-    return 'its name has characters other than letters, digits, ".", "_" and "-"'
-  if (/\.git$/i.test(name)) return 'its name would end in .git'
-  return undefined
-}
-
 /** Names are one without regard to case: who comes first in order has it. */
 export interface TakenNames {
   refusal(name: string): string | undefined

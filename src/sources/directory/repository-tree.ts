@@ -1,6 +1,7 @@
 import type { Dirent } from 'node:fs'
 import { lstat, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { nameRefusal } from '../../ground/names.ts'
 import { type RefusedEntry, type RepositoryName, Unreadable } from '../source.ts'
 import {
   type Directory,
@@ -8,7 +9,7 @@ import {
   type ReadDirectory,
   readDirectory,
 } from './directory.ts'
-import { isWikiName, nameRefusal, type TakenNames, takenNames } from './repository-names.ts'
+import { isWikiName, type TakenNames, takenNames } from './repository-names.ts'
 
 export interface RepositoryPlace extends RepositoryName {
   dir: string

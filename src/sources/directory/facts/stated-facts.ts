@@ -1,6 +1,6 @@
+import { isFullName, isName } from '../../../ground/names.ts'
 import type { Collaborator, Permission, SourceFacts } from '../../source.ts'
 import { oneLine } from '../one-line.ts'
-import { nameRefusal } from '../repository-names.ts'
 import { webPage } from './public-url.ts'
 import { everySetting, flag, type Settings, setting } from './repository-settings.ts'
 
@@ -66,9 +66,8 @@ function topics(values: readonly string[]): string[] {
 }
 
 function fullName(value: string | undefined): string | null {
-  const [owner = '', name = '', ...more] = value?.trim().split('/') ?? []
-  const isName = more.length === 0 && !nameRefusal(owner) && !nameRefusal(name)
-  return isName ? `${owner}/${name}` : null
+  const name = value?.trim() ?? ''
+  return isFullName(name) ? name : null
 }
 
 /** `login:permission`; of two that name one person the later counts. */
@@ -76,7 +75,7 @@ function collaborators(values: readonly string[]): Collaborator[] {
   const byLogin = new Map<string, Collaborator>()
   for (const value of values) {
     const [login = '', permission = '', ...more] = value.split(':').map((part) => part.trim())
-    if (more.length > 0 || nameRefusal(login) || !PERMISSIONS.includes(permission)) continue
+    if (more.length > 0 || !isName(login) || !PERMISSIONS.includes(permission)) continue
     byLogin.set(login.toLowerCase(), { login, permission: permission as Permission })
   }
   return [...byLogin.values()]

@@ -1,0 +1,41 @@
+import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { exportStory } from '../support/export-story.ts'
+import { desk } from '../support/without-server.ts'
+
+/** What `NAME.git` and `NAME.wiki.git` leave of a file name's 255 bytes. */
+const LONGEST = 'n'.repeat(251)
+const LONGEST_WITH_WIKI = 'w'.repeat(246)
+const LONGEST_OWNER = 'o'.repeat(251)
+const NAMES = [`alice/${LONGEST}`, `${LONGEST_OWNER}/${LONGEST_WITH_WIKI}`]
+
+test('what is listed under the longest names is started, unlocked, exported and restored by them', async (t) => {
+  const story = await exportStory(t, {
+    async repositories(host) {
+      const config = { 'godwit.collaborator': 'alice:admin' }
+      await host.repository(NAMES[0]!, { files: { a: '1' } })
+      await host.repository(NAMES[1]!, { files: { a: '2' }, wiki: { 'Home.md': '#' }, config })
+    },
+  })
+  const listed = (await (await story.call('/user/repos')).json()) as { full_name: string }[]
+  assert.deepEqual(listed.map(({ full_name }) => full_name).sort(), NAMES.toSorted())
+
+  const ended = await story.migrate(NAMES, { lock_repositories: true })
+  assert.equal(ended.state, 'exported')
+  for (const name of NAMES) {
+    const path = `/user/migrations/${ended.id}/repos/${encodeURIComponent(name)}/lock`
+    assert.equal((await story.call(path, { method: 'DELETE' })).status, 204)
+    await story.host.push(name, { b: 'unlocked' })
+  }
+
+  const archive = await story.download(ended.id)
+  const { folder, godwit } = await desk(t)
+  const verified = await godwit(['verify', archive])
+  assert.equal(verified.code, 0, verified.said)
+  const restored = await godwit(['restore', archive, '--into', join(folder, 'host')])
+  assert.equal(restored.code, 0, restored.said)
+  for (const name of [...NAMES, `${NAMES[1]}.wiki`])
+    assert.ok(existsSync(join(folder, 'host', `${name}.git`, 'HEAD')), name)
+})

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
-import { connect, type Db } from '../src/db/connect.ts'
+import { connect } from '../src/db/connect.ts'
+import type { Db } from '../src/db/database.ts'
 import { type Seeded, seedDatabase } from './seed.ts'
 
 /** So many of the ids, evenly over all of them, are whole and can be read. */

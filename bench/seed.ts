@@ -1,6 +1,7 @@
 import { ensureAccount } from '../src/accounts/account-store.ts'
 import { addToken } from '../src/accounts/token-store.ts'
-import { connect, type Db } from '../src/db/connect.ts'
+import { connect } from '../src/db/connect.ts'
+import type { Db } from '../src/db/database.ts'
 import { upgradeSchema } from '../src/db/upgrade.ts'
 import { ORDINARY } from '../src/migrations/migration.ts'
 import { insertMigration } from '../src/migrations/migration-store.ts'

@@ -1,5 +1,5 @@
 import { ID } from './column-types.ts'
-import type { SchemaStep } from './steps.ts'
+import type { SchemaStep } from './step.ts'
 
 export const migrations: SchemaStep = {
   name: 'migrations',

@@ -1,4 +1,4 @@
-import type { SchemaStep } from './steps.ts'
+import type { SchemaStep } from './step.ts'
 
 export const exports: SchemaStep = {
   name: 'exports',

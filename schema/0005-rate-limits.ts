@@ -1,4 +1,4 @@
-import type { SchemaStep } from './steps.ts'
+import type { SchemaStep } from './step.ts'
 
 /** As rate-limiter-flexible has it, which reads and writes it by itself; only processes that share a database use it. */
 export const rateLimits: SchemaStep = {

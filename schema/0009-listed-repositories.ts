@@ -1,4 +1,4 @@
-import type { Engine, SchemaStep } from './steps.ts'
+import type { Engine, SchemaStep } from './step.ts'
 
 const FACT: Record<Engine, (name: string) => string> = {
   sqlite: (name) => `cast(json_extract(facts, '$.${name}') as integer)`,

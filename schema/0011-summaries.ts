@@ -1,4 +1,4 @@
-import type { SchemaStep } from './steps.ts'
+import type { SchemaStep } from './step.ts'
 
 /** What an archive is longer than its segments by: header, closing block and trailer. */
 const AROUND_SEGMENTS = 1047

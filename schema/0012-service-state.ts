@@ -1,4 +1,4 @@
-import type { SchemaStep } from './steps.ts'
+import type { SchemaStep } from './step.ts'
 
 /** What an operator looks at: who works, how much was done when, and the way to it without reading every row. */
 export const serviceState: SchemaStep = {

@@ -1,4 +1,4 @@
-import type { Engine, SchemaStep } from './steps.ts'
+import type { Engine, SchemaStep } from './step.ts'
 
 const TRIGGERS: Record<Engine, string[]> = {
   sqlite: [

@@ -1,4 +1,4 @@
-import type { SchemaStep } from './steps.ts'
+import type { SchemaStep } from './step.ts'
 
 /** How many migrations an account has, counted as they start: counting rows would cost more with every one of them. */
 export const migrationCounts: SchemaStep = {

@@ -1,4 +1,4 @@
-import type { Engine } from './steps.ts'
+import type { Engine } from './step.ts'
 
 /** A key that is never given out twice, not even after a deletion. */
 export const ID: Record<Engine, string> = {

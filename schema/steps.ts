@@ -13,14 +13,7 @@ import { serviceState } from './0012-service-state.ts'
 import { storedSegments } from './0013-stored-segments.ts'
 import { passingCounts } from './0014-passing-counts.ts'
 import { migrationCounts } from './0015-migration-counts.ts'
-
-export type Engine = 'sqlite' | 'postgres'
-
-/** One forward-only change of the schema. What has been released is never edited: a mistake is mended by a new step. */
-export interface SchemaStep {
-  name: string
-  statements(engine: Engine): string[]
-}
+import type { SchemaStep } from './step.ts'
 
 export const steps: readonly SchemaStep[] = [
   accountsAndCatalogue,

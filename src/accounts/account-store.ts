@@ -1,4 +1,4 @@
-import type { Db } from '../db/connect.ts'
+import type { Db } from '../db/database.ts'
 import type { AccountsTable, Row } from '../db/tables.ts'
 import { type Account, type AccountType, keyOf } from './account.ts'
 

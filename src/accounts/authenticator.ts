@@ -1,4 +1,4 @@
-import type { Db } from '../db/connect.ts'
+import type { Db } from '../db/database.ts'
 import { type Soon, soon } from '../db/soon.ts'
 import type { Viewer } from './account.ts'
 import { digestOf, looksLikeToken } from './token.ts'

@@ -1,4 +1,4 @@
-import type { Db } from '../db/connect.ts'
+import type { Db } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
 import { type Soon, soon } from '../db/soon.ts'
 import type { Account, Viewer } from './account.ts'

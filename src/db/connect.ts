@@ -1,22 +1,11 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { Kysely } from 'kysely'
-import type { Pool } from 'pg'
 import { hasCode } from '../ground/errno.ts'
+import type { Database } from './database.ts'
 import { rememberWhileUnchanged } from './prepared.ts'
 import { sqliteDialect } from './sqlite-dialect.ts'
 import type { Tables } from './tables.ts'
-
-export type Db = Kysely<Tables>
-type Engine = 'sqlite' | 'postgres'
-
-export interface Database {
-  db: Db
-  engine: Engine
-  /** Of PostgreSQL, for parts that bring SQL of their own. */
-  pool?: Pool
-  close(): Promise<void>
-}
 
 export interface DatabaseOptions {
   /** Where the embedded database lives when there is no `databaseUrl`. */

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { Kysely, PostgresDialect } from 'kysely'
 import pg from 'pg'
-import type { Database } from './connect.ts'
+import type { Database } from './database.ts'
 import { prepareWith } from './prepared.ts'
 import type { Tables } from './tables.ts'
 

@@ -1,5 +1,5 @@
 import type { Compilable, CompiledQuery } from 'kysely'
-import type { Db } from './connect.ts'
+import type { Db } from './database.ts'
 import type { Soon } from './soon.ts'
 
 /** Stands in for a value that every run brings anew. */

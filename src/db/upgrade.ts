@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { steps } from '../../schema/steps.ts'
-import type { Database, Db } from './connect.ts'
+import type { Database, Db } from './database.ts'
 
 /** Any number that nobody else on the same PostgreSQL is likely to lock. */
 const UPGRADE_LOCK = 0x676f64776974

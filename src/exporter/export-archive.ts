@@ -11,7 +11,7 @@ import {
   nameSegments,
 } from '../migrations/segment-store.ts'
 import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
-import { Unreadable } from '../sources/source.ts'
+import { Unreadable } from '../sources/unreadable.ts'
 import { failureOf, withName } from './seal-archive.ts'
 import type { SegmentMaker } from './segment-maker.ts'
 import { type MetadataWriterParts, writeMetadata } from './write-metadata.ts'

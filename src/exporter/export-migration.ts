@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { BlobStore } from '../blobs/blob-store.ts'
-import type { Db } from '../db/connect.ts'
+import type { Db } from '../db/database.ts'
 import {
   BEGIN_EXPORT,
   batchOf,
@@ -30,7 +30,8 @@ import {
 import { unfinishedStates } from '../migrations/states.ts'
 import { type Handlers, Hopeless, type Job, type Queue, type Run } from '../queue/queue.ts'
 import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
-import { type RepositoryName, type Source, Unreadable } from '../sources/source.ts'
+import type { RepositoryName, Source } from '../sources/source.ts'
+import { Unreadable } from '../sources/unreadable.ts'
 import { findUnchanged } from './find-unchanged.ts'
 import { type SealParts, sealArchive } from './seal-archive.ts'
 import type { SegmentMaker } from './segment-maker.ts'

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { composeArchive } from '../archive/compose-archive.ts'
 import { type ArchivePlan, planArchive } from '../archive/plan-archive.ts'
 import { isComposing } from '../blobs/blob-store.ts'
-import type { Db } from '../db/connect.ts'
+import type { Db } from '../db/database.ts'
 import { insertArchive } from '../migrations/archive-store.ts'
 import {
   type ExportedRepository,

@@ -1,7 +1,7 @@
 import type { MessagePort } from 'node:worker_threads'
 import { BlobsAway } from '../blobs/blob-store.ts'
 import type { BlobOperation } from '../blobs/watch-errors.ts'
-import { Unreadable } from '../sources/source.ts'
+import { Unreadable } from '../sources/unreadable.ts'
 import type { SegmentMaker } from './segment-maker.ts'
 
 /** What the two sides of a segment thread say to each other. */

@@ -1,5 +1,5 @@
 import type { BlobStore } from '../blobs/blob-store.ts'
-import type { Db } from '../db/connect.ts'
+import type { Db } from '../db/database.ts'
 import { archiveKeysAmong, expiredArchives } from '../migrations/archive-store.ts'
 import { removeArchive } from '../migrations/delete-archive.ts'
 import {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { writeSegment } from '../archive/write-segment.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
-import type { Db } from '../db/connect.ts'
+import type { Db } from '../db/database.ts'
 import { type SegmentRecord, segmentsByKey } from '../migrations/segment-store.ts'
 import type { Addresses } from '../repositories/addresses.ts'
 import { type MetadataParts, metadataEntries } from './metadata-entries.ts'

@@ -3,7 +3,7 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import type { Logger } from 'pino'
 import type { Viewer } from '../accounts/account.ts'
 import type { Authenticator } from '../accounts/authenticator.ts'
-import type { Db } from '../db/connect.ts'
+import type { Db } from '../db/database.ts'
 import { type Soon, soon } from '../db/soon.ts'
 import { LONGEST_NAME } from '../ground/names.ts'
 import type { PreflightParts } from '../migrations/preflight.ts'

@@ -1,4 +1,4 @@
-import type { Db } from '../db/connect.ts'
+import type { Db } from '../db/database.ts'
 import { batchesOf } from '../ground/batches.ts'
 import type { Migration } from './migration.ts'
 import { type SegmentRecord, segmentOf } from './segment-store.ts'

@@ -1,4 +1,4 @@
-import type { Db } from '../db/connect.ts'
+import type { Db } from '../db/database.ts'
 
 /** Adds to what all processes have counted, by operation. */
 export async function addBlobErrors(db: Db, counts: ReadonlyMap<string, number>): Promise<void> {

@@ -1,4 +1,5 @@
-import { type Db, isDeadlock } from '../db/connect.ts'
+import { isDeadlock } from '../db/connect.ts'
+import type { Db } from '../db/database.ts'
 import type { Queue } from '../queue/queue.ts'
 import { batchOf } from './export-jobs.ts'
 import { moveMigration } from './export-store.ts'

@@ -1,6 +1,6 @@
 import type { Viewer } from '../accounts/account.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
-import type { Db } from '../db/connect.ts'
+import type { Db } from '../db/database.ts'
 import { dropArchive } from './archive-store.ts'
 import { findMigration } from './migration-store.ts'
 import { NotFound } from './refusals.ts'

@@ -1,5 +1,5 @@
 import type { Account } from '../accounts/account.ts'
-import type { Db } from '../db/connect.ts'
+import type { Db } from '../db/database.ts'
 import type { RepositoryFacts } from '../repositories/facts.ts'
 import type { Migration } from './migration.ts'
 import { migrationOf } from './migration-store.ts'

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Viewer } from '../accounts/account.ts'
 import { keyOf } from '../accounts/account.ts'
-import type { Db } from '../db/connect.ts'
+import type { Db } from '../db/database.ts'
 import type { Queue } from '../queue/queue.ts'
 import { keyOfName } from '../repositories/repository-store.ts'
 import type { Source } from '../sources/source.ts'

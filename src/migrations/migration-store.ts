@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { Account, Viewer } from '../accounts/account.ts'
-import type { Db } from '../db/connect.ts'
+import type { Db } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
 import type { Soon } from '../db/soon.ts'
 import type { MigrationsTable, Row } from '../db/tables.ts'

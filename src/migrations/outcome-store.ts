@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { Db } from '../db/connect.ts'
+import type { Db } from '../db/database.ts'
 import type { ExportTask } from './export-store.ts'
 import type { Migration } from './migration.ts'
 import { tally } from './tally-store.ts'

@@ -1,7 +1,7 @@
 import type { Viewer } from '../accounts/account.ts'
 import { inLanes } from '../ground/lanes.ts'
 import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
-import { Unreadable } from '../sources/source.ts'
+import { Unreadable } from '../sources/unreadable.ts'
 import { recentRate } from './outcome-store.ts'
 import { findSegment } from './segment-store.ts'
 import { type StartParts, type StartRequest, snapshotOf } from './start-migration.ts'

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { Db } from '../db/connect.ts'
+import type { Db } from '../db/database.ts'
 
 /** The key that signs download links. It lives in the database, so that any process can check any link. */
 export async function linkKey(db: Db): Promise<Buffer> {

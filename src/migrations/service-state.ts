@@ -1,4 +1,4 @@
-import type { Db } from '../db/connect.ts'
+import type { Db } from '../db/database.ts'
 import type { Backlog, Queue } from '../queue/queue.ts'
 import { listWorkers, type WorkerRecord } from '../queue/worker-store.ts'
 import { countAllHeldLocks, type HeldLock, newestLocks } from './lock-store.ts'

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { keyOf, type Viewer } from '../accounts/account.ts'
-import type { Db } from '../db/connect.ts'
+import type { Db } from '../db/database.ts'
 import { isName } from '../ground/names.ts'
 import type { Queue } from '../queue/queue.ts'
 import { mayAdminister, type RepositoryFacts } from '../repositories/facts.ts'

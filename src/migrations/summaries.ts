@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { Viewer } from '../accounts/account.ts'
-import type { Db } from '../db/connect.ts'
+import type { Db } from '../db/database.ts'
 import type { MigrationsTable, Row } from '../db/tables.ts'
 import { countHeldLocks } from './lock-store.ts'
 import type { Migration } from './migration.ts'

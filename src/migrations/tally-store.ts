@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { Db } from '../db/connect.ts'
+import type { Db } from '../db/database.ts'
 import { unfinishedLiterals } from './migration-store.ts'
 import { unfinishedStates } from './states.ts'
 

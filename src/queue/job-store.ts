@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Db } from '../db/connect.ts'
+import type { Db } from '../db/database.ts'
 import { batchesOf } from '../ground/batches.ts'
 import type { Backlog } from './queue.ts'
 import type { HeldJob } from './worker.ts'

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { fromKysely, type PgBoss } from 'pg-boss'
-import type { Db } from '../db/connect.ts'
+import type { Db } from '../db/database.ts'
 import type { Backlog } from './queue.ts'
 import type { HeldJob, JobStore } from './worker.ts'
 

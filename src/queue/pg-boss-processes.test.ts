@@ -4,7 +4,7 @@ import { EventEmitter, once } from 'node:events'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import type { Db } from '../db/connect.ts'
+import type { Db } from '../db/database.ts'
 import { bounded, firstFallsSilent, openQueue } from './pg-boss-test-scene.ts'
 
 const WORKER = new URL('./pg-boss-test-process.ts', import.meta.url)

@@ -1,5 +1,5 @@
 import { PgBoss } from 'pg-boss'
-import type { Db } from '../db/connect.ts'
+import type { Db } from '../db/database.ts'
 import {
   CHANNEL,
   countJobs,

@@ -1,4 +1,4 @@
-import type { Db } from '../db/connect.ts'
+import type { Db } from '../db/database.ts'
 
 /** A piece of work to be done at least once, by whoever gets to it. The payload is plain JSON. */
 export interface Job {

@@ -1,4 +1,4 @@
-import type { Db } from '../db/connect.ts'
+import type { Db } from '../db/database.ts'
 import type { Row, WorkersTable } from '../db/tables.ts'
 
 /** A process of the service, as it last told of itself. */

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Db } from '../db/connect.ts'
+import type { Db } from '../db/database.ts'
 import {
   type Handler,
   type Handlers,

@@ -3,7 +3,7 @@ import { type TestContext, test } from 'node:test'
 import { onEachEngine, openDatabase } from '../../test/support/databases.ts'
 import type { Viewer } from '../accounts/account.ts'
 import { ensureAccount, setAccount } from '../accounts/account-store.ts'
-import type { Db } from '../db/connect.ts'
+import type { Db } from '../db/database.ts'
 import type { SourceFacts } from '../sources/source.ts'
 import {
   affiliations,

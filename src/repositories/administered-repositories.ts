@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { type AccountType, keyOf, type Viewer } from '../accounts/account.ts'
-import type { Db } from '../db/connect.ts'
+import type { Db } from '../db/database.ts'
 import { type CatalogueEntry, findById } from './repository-store.ts'
 
 export const affiliations = ['owner', 'collaborator', 'organization_member'] as const

@@ -1,5 +1,5 @@
 import { keyOf, type Viewer } from '../accounts/account.ts'
-import type { Db } from '../db/connect.ts'
+import type { Db } from '../db/database.ts'
 import { mayRead, permissionsOf, type RepositoryFacts, type Role } from './facts.ts'
 import {
   type CatalogueEntry,

@@ -1,6 +1,6 @@
 import { type Account, keyOf, type Viewer } from '../accounts/account.ts'
 import { accountOf } from '../accounts/account-store.ts'
-import type { Db } from '../db/connect.ts'
+import type { Db } from '../db/database.ts'
 
 /** The organizations in which the viewer administers a repository. */
 export async function administeredOrganizations(db: Db, { account }: Viewer): Promise<Account[]> {

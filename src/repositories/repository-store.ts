@@ -1,6 +1,6 @@
 import { type Account, keyOf, type Viewer } from '../accounts/account.ts'
 import { accountOf } from '../accounts/account-store.ts'
-import type { Db } from '../db/connect.ts'
+import type { Db } from '../db/database.ts'
 import { batchesOf } from '../ground/batches.ts'
 import type { SourceFacts } from '../sources/source.ts'
 import type { Role } from './facts.ts'

@@ -1,13 +1,9 @@
 import { keyOf } from '../accounts/account.ts'
 import { ensureAccount } from '../accounts/account-store.ts'
-import type { Db } from '../db/connect.ts'
+import type { Db } from '../db/database.ts'
 import { inLanes } from '../ground/lanes.ts'
-import {
-  type FoundRepository,
-  type RefusedEntry,
-  type Source,
-  Unreadable,
-} from '../sources/source.ts'
+import type { FoundRepository, RefusedEntry, Source } from '../sources/source.ts'
+import { Unreadable } from '../sources/unreadable.ts'
 import { factsOfUnreadable } from './facts.ts'
 import {
   type CatalogueEntry,

@@ -1,5 +1,5 @@
 import type { BlobOperation } from '../blobs/watch-errors.ts'
-import type { Db } from '../db/connect.ts'
+import type { Db } from '../db/database.ts'
 import { addBlobErrors } from '../migrations/blob-error-store.ts'
 import type { Log } from './log.ts'
 import { repeatedly } from './repeatedly.ts'

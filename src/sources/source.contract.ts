@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { tmpdir } from 'node:os'
 import { afterEach, beforeEach, describe, test } from 'node:test'
-import { type FoundRepository, type Listed, type Source, Unreadable } from './source.ts'
+import type { FoundRepository, Listed, Source } from './source.ts'
+import { Unreadable } from './unreadable.ts'
 
 type Files = Readonly<Record<string, string>>
 

@@ -72,11 +72,6 @@ export interface SourceFacts {
 /** Facts that are dear to derive and need not be derived again: those of the same head commit, and the birthday. */
 export type KnownFacts = Pick<SourceFacts, 'headCommit' | 'language' | 'license' | 'createdAt'>
 
-/** The repository is there and cannot be read; `message` is fit for a user to see. */
-export class Unreadable extends Error {
-  override name = 'Unreadable'
-}
-
 /** Where repositories come from. One contract suite runs on every implementation. */
 export interface Source {
   /** In a fixed order; rejects, rather than ending early, when the source as a whole cannot be read. */

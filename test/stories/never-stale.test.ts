@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { connect, type Db } from '../../src/db/connect.ts'
+import { connect } from '../../src/db/connect.ts'
+import type { Db } from '../../src/db/database.ts'
 import { startCluster } from '../support/cluster.ts'
 import { manyRepositories, post } from '../support/cluster-story.ts'
 import { gitHost } from '../support/git-host.ts'

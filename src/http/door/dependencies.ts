@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import type { Logger } from 'pino'
 import type { BlobStore } from '../../blobs/blob-store.ts'
-import type { Db } from '../../db/connect.ts'
+import type { Db } from '../../db/database.ts'
 
 export interface DependencyParts {
   db: Db

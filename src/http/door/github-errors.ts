@@ -1,7 +1,7 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { type Fault, Invalid, NotFound } from '../../migrations/refusals.ts'
-import { Unreadable } from '../../sources/source.ts'
+import { Unreadable } from '../../sources/unreadable.ts'
 import { isPassing } from './passing-trouble.ts'
 import { Refused } from './refusals.ts'
 

@@ -1,5 +1,5 @@
 import { Gauge, type Registry } from 'prom-client'
-import type { Db } from '../../db/connect.ts'
+import type { Db } from '../../db/database.ts'
 import { readBlobErrors } from '../../migrations/blob-error-store.ts'
 import { countUnfinishedByState, readTallies } from '../../migrations/tally-store.ts'
 import type { Queue } from '../../queue/queue.ts'

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import type { Db } from '../../db/connect.ts'
+import type { Db } from '../../db/database.ts'
 import type { Migration } from '../../migrations/migration.ts'
 import { findMigration } from '../../migrations/migration-store.ts'
 import { NotFound } from '../../migrations/refusals.ts'

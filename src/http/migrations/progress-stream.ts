@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { Logger } from 'pino'
-import type { Db } from '../../db/connect.ts'
+import type { Db } from '../../db/database.ts'
 import type { Migration } from '../../migrations/migration.ts'
 import { type Progress, progressOf } from '../../migrations/progress.ts'
 import { unfinishedStates } from '../../migrations/states.ts'

@@ -1,6 +1,6 @@
 import type { Dirent } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
-import { reasonOf } from './unreadable.ts'
+import { reasonOf } from './why-unreadable.ts'
 
 /** What a directory held when it was read, sorted by name. */
 export class Directory {

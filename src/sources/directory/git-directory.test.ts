@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, test } from 'node:test'
 import { type GitHost, gitHost } from '../../../test/support/git-host.ts'
 import { sourceContract } from '../source.contract.ts'
-import { type Source, Unreadable } from '../source.ts'
+import type { Source } from '../source.ts'
+import { Unreadable } from '../unreadable.ts'
 import { gitDirectory } from './git-directory.ts'
 
 sourceContract('a git directory', async () => {

@@ -1,13 +1,8 @@
 import { lstat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import type { Git } from '../../git/git.ts'
-import {
-  type FoundRepository,
-  type Listed,
-  type RepositoryName,
-  type Source,
-  Unreadable,
-} from '../source.ts'
+import type { FoundRepository, Listed, RepositoryName, Source } from '../source.ts'
+import { Unreadable } from '../unreadable.ts'
 import { rememberingReader } from './directory.ts'
 import { readFacts } from './facts/repository-facts.ts'
 import { stampOf } from './facts/repository-stamp.ts'
@@ -16,7 +11,7 @@ import { isRepository, placeOf, type RepositoryPlace, repositoriesIn } from './r
 import { examine } from './snapshot/examine.ts'
 import { takeSnapshot } from './snapshot/snapshot.ts'
 import { verify } from './snapshot/verify-objects.ts'
-import { asUnreadable, reasonOf } from './unreadable.ts'
+import { asUnreadable, reasonOf } from './why-unreadable.ts'
 
 export interface GitDirectoryOptions {
   /** A directory of bare repositories at OWNER/NAME.git, their wikis beside them at OWNER/NAME.wiki.git. */

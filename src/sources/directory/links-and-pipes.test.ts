@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { appendFile, mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { after, describe, test } from 'node:test'
-import { Unreadable } from '../source.ts'
+import { Unreadable } from '../unreadable.ts'
 import { factsScene } from './facts/facts-test-scene.ts'
 import { gitDirectory } from './git-directory.ts'
 

@@ -2,7 +2,8 @@ import type { Dirent } from 'node:fs'
 import { lstat, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { nameRefusal } from '../../ground/names.ts'
-import { type RefusedEntry, type RepositoryName, Unreadable } from '../source.ts'
+import type { RefusedEntry, RepositoryName } from '../source.ts'
+import { Unreadable } from '../unreadable.ts'
 import {
   type Directory,
   isNamedAsRepository,

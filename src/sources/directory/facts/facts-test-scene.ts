@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import licenses from 'spdx-license-list/full.js'
 import { gitHost } from '../../../../test/support/git-host.ts'
 import type { Git } from '../../../git/git.ts'
-import { type KnownFacts, type SourceFacts, Unreadable } from '../../source.ts'
+import type { KnownFacts, SourceFacts } from '../../source.ts'
+import { Unreadable } from '../../unreadable.ts'
 import { gitDirectory } from '../git-directory.ts'
 
 export const MIT = licenses.MIT!.licenseText.replace('<year> <copyright holders>', '2024 Ada')

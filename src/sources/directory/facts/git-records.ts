@@ -1,5 +1,5 @@
 import type { Git, GitCall } from '../../../git/git.ts'
-import { Unreadable } from '../../source.ts'
+import { Unreadable } from '../../unreadable.ts'
 
 const LONGEST_RECORD = 1024 * 1024
 

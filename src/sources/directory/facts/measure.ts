@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { Unreadable } from '../../source.ts'
+import { Unreadable } from '../../unreadable.ts'
 import { COMMON_DIR, OF_ANOTHER } from '../snapshot/examine-kind.ts'
 import { type Seen, statsBelow, statsOf } from '../stats-below.ts'
 

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Git, GitCall } from '../../../git/git.ts'
 import { GitFailed } from '../../../git/git-end.ts'
 import { hasCode } from '../../../ground/errno.ts'
-import { Unreadable } from '../../source.ts'
+import { Unreadable } from '../../unreadable.ts'
 import { readSmallFile } from '../own-file.ts'
 import { gitRecords } from './git-records.ts'
 

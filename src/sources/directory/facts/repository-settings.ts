@@ -2,7 +2,7 @@ import { lstat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Git } from '../../../git/git.ts'
 import { hasCode } from '../../../ground/errno.ts'
-import { Unreadable } from '../../source.ts'
+import { Unreadable } from '../../unreadable.ts'
 
 /** The repository's own config: each key, as git spells it in lower case, with its values in order. */
 export type Settings = ReadonlyMap<string, readonly Value[]>

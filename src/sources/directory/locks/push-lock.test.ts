@@ -19,7 +19,7 @@ import { afterEach, beforeEach, describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type GitHost, gitHost } from '../../../../test/support/git-host.ts'
 import type { Git } from '../../../git/git.ts'
-import { Unreadable } from '../../source.ts'
+import { Unreadable } from '../../unreadable.ts'
 import { isPushLocked, lockPushes, unlockPushes } from './push-lock.ts'
 
 describe('a lock against pushes', () => {

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import type { Git } from '../../../git/git.ts'
 import { GitFailed } from '../../../git/git-end.ts'
 import { hasCode } from '../../../ground/errno.ts'
-import { Unreadable } from '../../source.ts'
+import { Unreadable } from '../../unreadable.ts'
 import { editConfig } from './edit-config.ts'
 
 /**

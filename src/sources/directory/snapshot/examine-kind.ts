@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import type { Git } from '../../../git/git.ts'
 import { PATIENCE_WITH_INCLUDES_MS } from '../facts/repository-settings.ts'
 import { lstat } from '../prompt-files.ts'
-import type { BareRepository, ObjectFormat } from './examine.ts'
+import type { BareRepository, ObjectFormat } from './bare-repository.ts'
 import { readText } from './examine-text.ts'
 import { Refused } from './snapshot-troubles.ts'
 

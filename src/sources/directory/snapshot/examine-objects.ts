@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { hasCode } from '../../../ground/errno.ts'
 import { entriesIn, lstat, statWithPlace } from '../prompt-files.ts'
-import type { BareRepository } from './examine.ts'
+import type { BareRepository } from './bare-repository.ts'
 import { Moved, Refused } from './snapshot-troubles.ts'
 
 /** A file whose name tells its content: a pack, its index, a loose object, an LFS object. */

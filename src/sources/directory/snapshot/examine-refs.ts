@@ -1,6 +1,6 @@
 import { hasCode } from '../../../ground/errno.ts'
 import { byteEntriesIn, linkTarget } from '../prompt-files.ts'
-import type { BareRepository } from './examine.ts'
+import type { BareRepository } from './bare-repository.ts'
 import { readText } from './examine-text.ts'
 import { Damaged, Refused } from './snapshot-troubles.ts'
 

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Git } from '../../../git/git.ts'
-import { Unreadable } from '../../source.ts'
+import { Unreadable } from '../../unreadable.ts'
+import type { BareRepository } from './bare-repository.ts'
 import {
   hasAlternates,
   readObjectFormat,
@@ -23,15 +24,6 @@ export interface RepositoryPlace {
   wikiDir?: string | undefined
   /** `Owner/Name`, as it is to be written in the archive. */
   fullName: string
-}
-
-export type ObjectFormat = 'sha1' | 'sha256'
-
-export interface BareRepository {
-  dir: string
-  /** How it is called in a message to its user. */
-  name: string
-  objectFormat: ObjectFormat
 }
 
 /** One bare repository as it was found at one moment. */

@@ -1,6 +1,6 @@
 import { GitFailed } from '../../../git/git-end.ts'
-import { Unreadable } from '../../source.ts'
-import { asUnreadable } from '../unreadable.ts'
+import { Unreadable } from '../../unreadable.ts'
+import { asUnreadable } from '../why-unreadable.ts'
 
 /** A kind of repository that cannot be carried whole, such as a shallow one. Trying again will not help. */
 export class Refused extends Unreadable {

@@ -5,7 +5,7 @@ import { chmod, readdir, rm, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { createGit } from '../../git/git.ts'
-import { Unreadable } from '../source.ts'
+import { Unreadable } from '../unreadable.ts'
 import { factsScene, MIT } from './facts/facts-test-scene.ts'
 
 const { host, fresh, factsOf, unreadable } = await factsScene()

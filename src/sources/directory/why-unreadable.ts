@@ -1,6 +1,6 @@
 import { GitFailed } from '../../git/git-end.ts'
 import { codeOf } from '../../ground/errno.ts'
-import { Unreadable } from '../source.ts'
+import { Unreadable } from '../unreadable.ts'
 
 const IN_WORDS: Readonly<Record<string, string>> = {
   ENOENT: 'it is no longer there',

@@ -1,0 +1,4 @@
+/** The repository is there and cannot be read; `message` is fit for a user to see. */
+export class Unreadable extends Error {
+  override name = 'Unreadable'
+}

@@ -1,6 +1,6 @@
 import type { SchemaStep } from './step.ts'
 
-/** As rate-limiter-flexible has it, which reads and writes it by itself; only processes that share a database use it. */
+/** Only processes that share a database use it. */
 export const rateLimits: SchemaStep = {
   name: 'rate limits',
   statements: () => [

@@ -1,6 +1,5 @@
 import type { Db } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
-import { type Soon, soon } from '../db/soon.ts'
 import type { Account, Viewer } from './account.ts'
 import { accountOf } from './account-store.ts'
 import { createToken, digestOf } from './token.ts'
@@ -53,10 +52,9 @@ const holderOf = prepared(
     },
 )
 
-export function findViewer(db: Db, digest: string, now: number): Soon<Viewer | undefined> {
-  return soon(holderOf(db, { digest }), (holder) =>
-    holder && holder.expiresAt > now ? holder.viewer : undefined,
-  )
+export async function findViewer(db: Db, digest: string, now: number): Promise<Viewer | undefined> {
+  const holder = await holderOf(db, { digest })
+  return holder && holder.expiresAt > now ? holder.viewer : undefined
 }
 
 export async function listTokens(db: Db): Promise<TokenRecord[]> {

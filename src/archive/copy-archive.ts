@@ -4,6 +4,9 @@ import { piecesOf } from './read-archive.ts'
 
 const LEAST_BYTES = 64 * 1024
 const MOST_BYTES = 1024 * 1024
+/** More than the buffers of both systems hold: whoever took this much really takes it. */
+const PROVEN_BYTES = 16 * 1024 * 1024
+const SLOW_MS = 1000
 
 /** Resolves when the bytes are no longer needed. */
 export type Write = (bytes: Uint8Array) => Promise<void>
@@ -11,7 +14,8 @@ export type Write = (bytes: Uint8Array) => Promise<void>
 /**
  * The bytes of a range of the archive, by way of two buffers that are used in turns: one is read into while the other is
  * written. Memory that is made anew for every read costs more than the reading itself. Whoever takes bytes faster than they
- * are read gets more of them at a time; whoever is slow, of whom there may be many, costs little memory.
+ * are read gets more of them at a time; whoever is slow, of whom there may be many, costs little memory, and is seen to take
+ * something whenever a small piece is gone.
  */
 export async function copyArchive(
   plan: ArchivePlan,
@@ -23,13 +27,17 @@ export async function copyArchive(
   let size = LEAST_BYTES
   let written: Promise<void> = Promise.resolve()
   let isTaken = false
+  let taken = 0
   function nextBuffer(): Buffer {
     if (buffers[0]!.length < size) buffers[0] = Buffer.allocUnsafeSlow(size)
-    return buffers[0]!
+    return buffers[0]!.subarray(0, size)
   }
   async function writeNext(bytes: Uint8Array): Promise<void> {
-    if (isTaken) size = Math.min(2 * size, MOST_BYTES)
+    if (isTaken && taken > PROVEN_BYTES) size = Math.min(2 * size, MOST_BYTES)
+    const since = performance.now()
     await written
+    if (performance.now() - since > SLOW_MS) size = LEAST_BYTES
+    taken += bytes.length
     isTaken = false
     written = write(bytes).then(() => {
       isTaken = true

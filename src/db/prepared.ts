@@ -1,6 +1,5 @@
 import type { Compilable, CompiledQuery } from 'kysely'
 import type { Db } from './database.ts'
-import type { Soon } from './soon.ts'
 
 /** Stands in for a value that every run brings anew. */
 class Hole {
@@ -21,9 +20,9 @@ const MOST_REMEMBERED = 10_000
 export function prepared<Values extends object, Row, Answer>(
   build: (db: Db, holes: Values) => Compilable<Row>,
   read: (rows: Row[]) => Answer,
-): (db: Db, values: Values) => Soon<Answer> {
+): (db: Db, values: Values) => Promise<Answer> {
   const holes = new Proxy({}, { get: (_, name) => new Hole(String(name)) }) as Values
-  const questions = new WeakMap<Db, (values: Values) => Soon<Answer>>()
+  const questions = new WeakMap<Db, (values: Values) => Promise<Answer>>()
 
   function questionOf(db: Db) {
     const query = build(db, holes).compile()
@@ -87,10 +86,10 @@ export function rememberWhileUnchanged(db: Db, changes: ChangeCounter): void {
 function whileUnchanged<Answer>(
   changes: ChangeCounter,
   ask: (parameters: unknown[]) => Promise<Answer>,
-): (parameters: unknown[]) => Soon<Answer> {
+): (parameters: unknown[]) => Promise<Answer> {
   const remembered = new Map<string, Answer>()
   let rememberedAt = Number.NaN
-  return (parameters) => {
+  return async (parameters) => {
     const now = changes()
     if (now !== rememberedAt || remembered.size > MOST_REMEMBERED) {
       remembered.clear()
@@ -99,11 +98,10 @@ function whileUnchanged<Answer>(
     const key = parameters.join('\n')
     const known = remembered.get(key)
     if (known !== undefined) return known
-    return ask(parameters).then((answer) => {
-      // What was written while it was read may be missing in it.
-      if (changes() === now && rememberedAt === now) remembered.set(key, answer)
-      return answer
-    })
+    const answer = await ask(parameters)
+    // What was written while it was read may be missing in it.
+    if (changes() === now && rememberedAt === now) remembered.set(key, answer)
+    return answer
   }
 }
 

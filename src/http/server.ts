@@ -1,30 +1,20 @@
 import { randomUUID } from 'node:crypto'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
-import type { Logger } from 'pino'
 import type { Viewer } from '../accounts/account.ts'
-import type { Authenticator } from '../accounts/authenticator.ts'
-import type { Db } from '../db/database.ts'
-import { type Soon, soon } from '../db/soon.ts'
 import { LONGEST_NAME } from '../ground/names.ts'
-import type { PreflightParts } from '../migrations/preflight.ts'
 import { NotFound } from '../migrations/refusals.ts'
 import { describeApi } from './description/api-docs.ts'
-import { type AdmissionOptions, createAdmission } from './door/admission.ts'
-import type { Answered, NoteAnswered } from './door/answered.ts'
+import { createAdmission } from './door/admission.ts'
+import type { Answered } from './door/answered.ts'
 import { authenticate } from './door/authenticate.ts'
-import { type DependencyParts, dependencies } from './door/dependencies.ts'
+import { dependencies } from './door/dependencies.ts'
 import { errorHandler } from './door/github-errors.ts'
 import { keepAnswers } from './door/json-answer.ts'
 import { malformedRequests } from './door/malformed-requests.ts'
 import { manners } from './door/manners.ts'
-import { type MediaTypeOptions, mediaTypes } from './door/media-type.ts'
+import { mediaTypes } from './door/media-type.ts'
 import { metrics } from './door/metrics.ts'
-import {
-  createRateLimit,
-  type RateLimit,
-  type RateLimitOptions,
-  rateLimitStatus,
-} from './door/rate-limit.ts'
+import { createRateLimit, type RateLimit, rateLimitStatus } from './door/rate-limit.ts'
 import {
   badCredentials,
   bodyIsNoObject,
@@ -32,39 +22,18 @@ import {
   tooManyFailures,
   unparsableBody,
 } from './door/refusals.ts'
-import { repeatedRequests } from './door/repeated-requests.ts'
 import { requestLog } from './door/request-log.ts'
-import { archiveDownload, type DownloadParts } from './migrations/archive-download.ts'
-import type { Rendering } from './migrations/github-json.ts'
+import { archiveDownload } from './migrations/archive-download.ts'
 import { migrationSteering } from './migrations/migration-steering.ts'
 import { migrationSummaries } from './migrations/migration-summaries.ts'
 import { progressStreams } from './migrations/progress-stream.ts'
 import { userMigrations } from './migrations/user-migrations.ts'
 import { userRepositories } from './repositories/user-repositories.ts'
+import type { ServerParts } from './server-parts.ts'
 import { adminService } from './service/admin-service.ts'
 import { currentUser } from './service/current-user.ts'
 import { dashboard } from './service/dashboard.ts'
-import type { Dashboard } from './service/dashboard-files.ts'
 import { health } from './service/health.ts'
-
-export interface ServerParts
-  extends PreflightParts,
-    Omit<DownloadParts, 'admission'>,
-    DependencyParts {
-  db: Db
-  now: () => number
-  authenticator: Authenticator
-  log: Logger
-  rendering: Rendering
-  mediaType: MediaTypeOptions
-  rateLimit: RateLimitOptions
-  admission: AdmissionOptions
-  /** Addresses or networks whose `x-forwarded-for` is believed. */
-  trustedProxies: string[]
-  version: string
-  /** Undefined where it was not built. */
-  dashboard: Dashboard | undefined
-}
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -85,15 +54,9 @@ export function createServer(parts: ServerParts): FastifyInstance {
   const admission = createAdmission(parts.admission, documentation)
   const manner = manners(parts.mediaType.vendor)
   const limit = createRateLimit(parts.rateLimit, parts.now)
-  const { requestIdHeader } = manner
-  const note: NoteAnswered = (answered) => {
-    logged(answered)
-    counted(answered)
-  }
-  const repeated = repeatedRequests({ ...parts, limit, note, requestIdHeader })
   const malformed = malformedRequests(documentation)
   const app = Fastify({
-    serverFactory: (listener) => admission.server(repeated.before(listener)),
+    serverFactory: admission.server,
     genReqId: () => randomUUID(),
     bodyLimit: MOST_BODY_BYTES,
     // A repository is named in a path as `owner%2Fname`.
@@ -108,11 +71,8 @@ export function createServer(parts: ServerParts): FastifyInstance {
   const onError = errorHandler(documentation, parts.log)
 
   const streams = progressStreams(parts)
-  const keepingAnswers = keepAnswers(repeated)
-  app.addHook('preClose', async () => {
-    streams.stop()
-    repeated.stop()
-  })
+  const keepingAnswers = keepAnswers()
+  app.addHook('preClose', async () => streams.stop())
 
   malformed.watch(app.server)
   app.decorateRequest('viewer', null)
@@ -127,7 +87,9 @@ export function createServer(parts: ServerParts): FastifyInstance {
   const logged = requestLog(parts.log)
   const counted = metrics(app, { ...parts, shed: admission.shed }, needed)
   app.addHook('onResponse', (request, reply, done) => {
-    note(answeredBy(request, reply))
+    const answered = answeredBy(request, reply)
+    logged(answered)
+    counted(answered)
     done()
   })
   health(app, needed)
@@ -165,37 +127,27 @@ function speakTheWire(
   const mediaTypeHeader = `x-${mediaType.vendor}-media-type`
   const types = mediaTypes(mediaType)
 
-  function identify(request: FastifyRequest): Soon<Viewer> {
-    if (limit.isGuessing(request.ip)) throw tooManyFailures()
-    const { authorization } = request.headers
+  async function identify({ ip, headers: { authorization } }: FastifyRequest): Promise<Viewer> {
+    if (limit.isGuessing(ip)) throw tooManyFailures()
     if (!authorization) throw requiresAuthentication()
-    return soon(authenticate(authenticator, authorization), (viewer) => {
-      if (viewer) return viewer
-      limit.countFailure(request)
-      throw badCredentials()
-    })
+    const viewer = await authenticate(authenticator, authorization)
+    if (viewer) return viewer
+    limit.countFailure(ip)
+    throw badCredentials()
   }
 
-  function admit(viewer: Viewer, request: FastifyRequest, reply: FastifyReply): Soon<void> {
+  api.addHook('onRequest', async (request, reply) => {
+    greet(request, reply)
+    const viewer = await identify(request)
     request.viewer = viewer
     reply.header('x-oauth-scopes', 'repo').header('x-accepted-oauth-scopes', '')
     const { config } = request.routeOptions
-    return soon(config.uncounted ? undefined : limit.count(viewer, reply), () => {
-      const chosen = types.choose(request.headers.accept, config)
-      reply.header(mediaTypeHeader, chosen)
-    })
-  }
-
-  api.addHook('onRequest', (request, reply, done) => {
-    greet(request, reply)
-    goOn(
-      soon(identify(request), (viewer) => admit(viewer, request, reply)),
-      done,
-    )
+    if (!config.uncounted) await limit.count(viewer, reply)
+    reply.header(mediaTypeHeader, types.choose(request.headers.accept, config))
   })
   api.addHook('onSend', (request, reply, _payload, done) => {
     if (reply.statusCode !== 304 || !request.viewer) return done()
-    goOn(limit.giveBack(request.viewer, reply), done)
+    limit.giveBack(request.viewer, reply).then(() => done(), done)
   })
 }
 
@@ -210,12 +162,6 @@ function answeredBy(request: FastifyRequest, reply: FastifyReply): Answered {
     login: request.viewer?.account.login,
     ip: request.ip,
   }
-}
-
-/** Hooks that call back cost nothing where there is nothing to wait for; those that are async always cost a turn. */
-function goOn(ready: Soon<void>, done: (error?: Error) => void): void {
-  if (ready instanceof Promise) ready.then(() => done(), done)
-  else done()
 }
 
 /** Bodies are JSON whatever their content-type says: `curl -d` calls everything a form. */

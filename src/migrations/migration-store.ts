@@ -2,7 +2,6 @@ import { sql } from 'kysely'
 import type { Account, Viewer } from '../accounts/account.ts'
 import type { Db } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
-import type { Soon } from '../db/soon.ts'
 import type { MigrationsTable, Row } from '../db/tables.ts'
 import { batchesOf } from '../ground/batches.ts'
 import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
@@ -87,23 +86,8 @@ export function findMigration(
   db: Db,
   { account }: Viewer,
   id: number,
-): Soon<Migration | undefined> {
+): Promise<Migration | undefined> {
   return ownMigration(db, { id, ownerId: account.id })
-}
-
-const ownVersion = prepared(
-  (db, { id, ownerId }: { id: number; ownerId: number }) =>
-    db
-      .selectFrom('migrations')
-      .select('version')
-      .where('id', '=', id)
-      .where('owner_id', '=', ownerId),
-  ([row]) => row?.version,
-)
-
-/** All that is to be known of a migration in order to know whether it has changed. */
-export function findVersion(db: Db, { account }: Viewer, id: number): Soon<number | undefined> {
-  return ownVersion(db, { id, ownerId: account.id })
 }
 
 export interface Page {

@@ -5,7 +5,6 @@ import {
   type Server,
   type ServerResponse,
 } from 'node:http'
-import type { Socket } from 'node:net'
 import { busy } from './refusals.ts'
 
 export interface AdmissionOptions {
@@ -86,24 +85,21 @@ export function createAdmission(options: AdmissionOptions, documentation: string
 }
 
 /**
- * Slow is not stalled: any byte taken counts, and nothing need be taken where nothing waits. What the client sends does
+ * Slow is not stalled: any piece taken counts, and nothing need be taken where nothing waits. What the client sends does
  * not count, though the socket's own timeout would take it for a sign of life.
  */
 function cutWhenStalled(response: ServerResponse, patienceMs: number): () => void {
-  const socket = response.socket as Outgoing
+  const socket = response.socket!
   let last = ''
   const watch = setInterval(() => {
-    const { bytesWritten, writableLength, _handle } = socket
-    const now = `${bytesWritten} ${writableLength} ${_handle?.writeQueueSize}`
+    const { bytesWritten, writableLength } = socket
+    const now = `${bytesWritten} ${writableLength}`
     if (writableLength > 0 && now === last) response.destroy()
     last = now
   }, patienceMs)
   watch.unref()
   return () => clearInterval(watch)
 }
-
-/** A chunk that is sent only in part shows in the handle alone. */
-type Outgoing = Socket & { _handle?: { writeQueueSize: number } | null }
 
 function refusalAsBytes(documentation: string) {
   const { status, message } = busy()

@@ -1,11 +1,8 @@
 import { hash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { soon } from '../../db/soon.ts'
-import type { Migration } from '../../migrations/migration.ts'
 import type { Text } from '../migrations/migration-text.ts'
 import { keepBytes } from './kept-bytes.ts'
-import type { RepeatedRequests } from './repeated-requests.ts'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
 const MOST_KEPT_BYTES = 32 * 1024 * 1024
@@ -35,8 +32,6 @@ export async function answerText(
 }
 
 interface KnownAnswer extends Rendered {
-  /** The one migration that it tells of, where it is one: the answer holds while that has the same version. */
-  migration?: Migration
   /** All that the body depends on beside the address: the same again means the same bytes again. */
   madeFrom: MadeFrom
 }
@@ -45,30 +40,22 @@ export type KeepingAnswer = (
   request: FastifyRequest,
   reply: FastifyReply,
   known: KnownAnswer,
-) => FastifyReply | Promise<FastifyReply>
+) => Promise<FastifyReply>
 
 /**
  * Answers that are rendered once and sent again while they hold. What makes the validator makes the key too, and it is read
  * from the database at every request: so there is nothing that could be stale.
  */
-export function keepAnswers({ remember }: RepeatedRequests): (place: string) => KeepingAnswer {
+export function keepAnswers(): (place: string) => KeepingAnswer {
   const kept = keepBytes(MOST_KEPT_BYTES)
-  return (place) => (request, reply, known) => {
-    const { madeFrom, migration, repositoryCount, text } = known
+  return (place) => async (request, reply, known) => {
+    const { madeFrom, repositoryCount, text } = known
     const etag = validatorOf(madeFrom)
     reply.header('etag', etag)
-    if (matches(request.headers['if-none-match'], etag)) {
-      reply.code(304)
-      if (migration) remember(reply, migration)
-      return reply.send()
-    }
+    if (matches(request.headers['if-none-match'], etag)) return notModified(reply)
     if (repositoryCount > MOST_REPOSITORIES_HELD) return answerText(reply, known)
     reply.header('content-type', JSON_TYPE)
-    const bytes = kept.getOrMake(`${place} ${etag}`, () => wholeOf(text()))
-    return soon(bytes, (made) => {
-      if (migration) remember(reply, migration, made)
-      return reply.send(made)
-    })
+    return reply.send(await kept.getOrMake(`${place} ${etag}`, () => wholeOf(text())))
   }
 }
 

@@ -14,7 +14,7 @@ import { viewerOf } from '../door/authenticate.ts'
 import type { KeepingAnswer } from '../door/json-answer.ts'
 import { tellPages } from '../door/page-headers.ts'
 import { pagingOf } from '../door/paging.ts'
-import type { ServerParts } from '../server.ts'
+import type { ServerParts } from '../server-parts.ts'
 import { archiveAddress } from './archive-address.ts'
 import { migrationsText, migrationText, repositoriesText } from './migration-text.ts'
 import { type ById, namedMigration } from './named-migration.ts'
@@ -71,7 +71,6 @@ export function userMigrations(app: FastifyInstance, parts: OperationParts): voi
       const isBrief = excludesRepositories(request.query)
       const { id, version, repositoryCount } = migration
       return keepingAnswer(request, reply, {
-        migration,
         madeFrom: [edition, 'migration', id, version, isBrief],
         repositoryCount: isBrief ? 0 : repositoryCount,
         text: () =>
@@ -90,7 +89,6 @@ export function userMigrations(app: FastifyInstance, parts: OperationParts): voi
       const paging = pagingOf(request.query)
       tellPages(request, reply, { prefix, addresses, paging, total: migration.repositoryCount })
       return keepingAnswer(request, reply, {
-        migration,
         // The snapshot never changes, so neither does any page of it.
         madeFrom: [edition, 'repositories', migration.id, paging.page, paging.perPage],
         repositoryCount: paging.perPage,

@@ -10,7 +10,7 @@ import { answer, isKnown, notModified } from '../door/json-answer.ts'
 import { tellPages } from '../door/page-headers.ts'
 import { pagingOf } from '../door/paging.ts'
 import { extendedRepositoryJson } from '../migrations/github-json.ts'
-import type { ServerParts } from '../server.ts'
+import type { ServerParts } from '../server-parts.ts'
 import { repositoryQueryOf } from './repository-query.ts'
 
 /** What the caller may migrate, as the catalogue has it now. */

@@ -8,7 +8,7 @@ import { type ThroughputPeriod, throughputPeriods } from '../../migrations/throu
 import { getServiceState } from '../description/openapi-admin.ts'
 import { viewerOf } from '../door/authenticate.ts'
 import { answer, isKnown, notModified } from '../door/json-answer.ts'
-import type { ServerParts } from '../server.ts'
+import type { ServerParts } from '../server-parts.ts'
 import { type Storage, serviceStateJson } from './service-state-json.ts'
 
 /** The whole service at a glance, for its operator. To everyone else there is nothing here. */

@@ -8,7 +8,7 @@ import { viewerOf } from '../door/authenticate.ts'
 import { answer, isKnown, notModified } from '../door/json-answer.ts'
 import { utcTimestamp } from '../door/timestamps.ts'
 import { userJson } from '../migrations/github-json.ts'
-import type { ServerParts } from '../server.ts'
+import type { ServerParts } from '../server-parts.ts'
 
 /** Clients ask who they are before anything else. */
 export function currentUser(app: FastifyInstance, { db, rendering }: ServerParts): void {

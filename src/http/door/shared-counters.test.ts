@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { openDatabase } from '../../../test/support/databases.ts'
-import { countersInPostgres } from './counters.ts'
+import { countersInPostgres } from './shared-counters.ts'
 
 const HOUR = 3_600_000
 

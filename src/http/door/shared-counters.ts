@@ -1,0 +1,87 @@
+import type { Pool } from 'pg'
+import type { Count, Counters } from './counters.ts'
+
+/** One statement for any number of keys; in order, so that two processes never wait for each other crosswise. */
+const ADD = `
+  insert into rate_limits as known (key, points, expire)
+  select key, points, $4::bigint
+  from unnest($1::text[], $2::integer[]) as added (key, points)
+  order by key
+  on conflict (key) do update set
+    points = excluded.points + case when known.expire <= $3 then 0 else known.points end,
+    expire = case when known.expire <= $3 then excluded.expire else known.expire end
+  returning key, points, expire`
+
+const LOOK = 'select points, expire from rate_limits where key = $1 and expire > $2'
+
+interface Row {
+  key: string
+  points: number
+  expire: number
+}
+
+interface Waiting {
+  by: number
+  resolve(count: Count): void
+  reject(error: unknown): void
+}
+
+/**
+ * Of all processes on one PostgreSQL together. Exact, and yet a single write for all who come while the last is on its way:
+ * each is told the count that it would have found alone. There are never more rows than accounts, so none is removed.
+ */
+export function countersInPostgres(windowMs: number, now: () => number, pool: Pool): Counters {
+  const keyOf = (key: string) => `account:${key}`
+  let waiting = new Map<string, Waiting[]>()
+  let isWriting = false
+
+  async function addAll(all: Map<string, Waiting[]>): Promise<void> {
+    const keys = [...all.keys()]
+    const sums = keys.map((key) => sumOf(all.get(key)!))
+    const at = now()
+    const values = [keys, sums, at, at + windowMs]
+    const { rows } = await pool.query<Row>({ name: 'godwit-rate-limit', text: ADD, values })
+    for (const { key, points, expire } of rows) tell(all.get(key)!, points, expire)
+  }
+
+  async function writeWhileAnyWait(): Promise<void> {
+    isWriting = true
+    while (waiting.size > 0) {
+      const all = waiting
+      waiting = new Map()
+      await addAll(all).catch((error: unknown) => {
+        for (const { reject } of [...all.values()].flat()) reject(error)
+      })
+    }
+    isWriting = false
+  }
+
+  return {
+    add: (key, by) =>
+      new Promise((resolve, reject) => {
+        const line = waiting.get(keyOf(key))
+        const next = { by, resolve, reject }
+        if (line) line.push(next)
+        else waiting.set(keyOf(key), [next])
+        if (!isWriting) void writeWhileAnyWait()
+      }),
+
+    async look(key) {
+      const { rows } = await pool.query<Row>(LOOK, [keyOf(key), now()])
+      const [row] = rows
+      return row
+        ? { times: Math.max(0, row.points), endsAt: row.expire }
+        : { times: 0, endsAt: now() + windowMs }
+    },
+  }
+}
+
+const sumOf = (line: Waiting[]) => line.reduce((total, { by }) => total + by, 0)
+
+function tell(line: Waiting[], times: number, endsAt: number): void {
+  let count = times - sumOf(line)
+  for (const { by, resolve } of line) {
+    count += by
+    resolve({ times: Math.max(0, count), endsAt })
+  }
+}

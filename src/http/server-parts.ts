@@ -1,0 +1,31 @@
+import type { Logger } from 'pino'
+import type { Authenticator } from '../accounts/authenticator.ts'
+import type { Db } from '../db/database.ts'
+import type { PreflightParts } from '../migrations/preflight.ts'
+import type { AdmissionOptions } from './door/admission.ts'
+import type { DependencyParts } from './door/dependencies.ts'
+import type { MediaTypeOptions } from './door/media-type.ts'
+import type { RateLimitOptions } from './door/rate-limit.ts'
+import type { DownloadParts } from './migrations/archive-download.ts'
+import type { Rendering } from './migrations/github-json.ts'
+import type { Dashboard } from './service/dashboard-files.ts'
+
+/** All that the server and its routes are made from. */
+export interface ServerParts
+  extends PreflightParts,
+    Omit<DownloadParts, 'admission'>,
+    DependencyParts {
+  db: Db
+  now: () => number
+  authenticator: Authenticator
+  log: Logger
+  rendering: Rendering
+  mediaType: MediaTypeOptions
+  rateLimit: RateLimitOptions
+  admission: AdmissionOptions
+  /** Addresses or networks whose `x-forwarded-for` is believed. */
+  trustedProxies: string[]
+  version: string
+  /** Undefined where it was not built. */
+  dashboard: Dashboard | undefined
+}

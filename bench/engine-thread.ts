@@ -3,12 +3,12 @@ import { join } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
 import { createSegmentMaker } from '../src/exporter/make-segment.ts'
 import { answerRequests } from '../src/exporter/segment-messages.ts'
-import { type ExportPlaces, openBlobs, openSource } from '../src/service/export-places.ts'
+import { openBlobs, openSource, type Places } from '../src/service/places.ts'
 import type { Snapshot } from '../src/sources/directory/snapshot/snapshot.ts'
 import type { SnapshotEntry } from '../src/sources/directory/snapshot/snapshot-entries.ts'
 
 /** A segment thread that believes what it reads: what is left is reading, hashing and writing. */
-const places = workerData as ExportPlaces
+const places = workerData as Places
 const source = openSource(places)
 const maker = createSegmentMaker({
   source: {

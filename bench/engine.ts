@@ -4,7 +4,7 @@ import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { createSegmentThreads } from '../src/exporter/segment-threads.ts'
 import { inLanes } from '../src/ground/lanes.ts'
-import type { ExportPlaces } from '../src/service/export-places.ts'
+import type { Places } from '../src/service/places.ts'
 import type { RepositoryName } from '../src/sources/source.ts'
 
 /** Makes the segments of all repositories and nothing else: no service, no database, no proof of connectivity. */
@@ -13,7 +13,7 @@ export async function makeSegments(
   repositories: readonly RepositoryName[],
   data: string,
 ): Promise<void> {
-  const places: ExportPlaces = {
+  const places: Places = {
     root,
     git: {
       program: 'git',

@@ -7,15 +7,9 @@ import {
   setAccount,
 } from '../accounts/account-store.ts'
 import { nameRefusal } from '../ground/names.ts'
-import { withDatabase } from '../service/parts.ts'
-import {
-  addCommand,
-  configOf,
-  Misuse,
-  printTable,
-  UserMistake,
-  withExamples,
-} from './command-line.ts'
+import { withDatabase } from '../service/open-database.ts'
+import { Misuse, UserMistake } from '../user-mistake.ts'
+import { addCommand, configOf, printTable, withExamples } from './command-line.ts'
 
 export function accountCommands(program: Command, about: string): void {
   const account = program.command('account').description(about)

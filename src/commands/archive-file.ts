@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
-import { UserMistake } from './command-line.ts'
+import { UserMistake } from '../user-mistake.ts'
 
 /** Opened when first read, so that a file that cannot be is the reader's failure. */
 export async function* archiveFile(file: string): AsyncGenerator<Uint8Array> {

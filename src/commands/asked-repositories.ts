@@ -8,7 +8,7 @@ import {
 } from '../repositories/repository-store.ts'
 import { refreshRepositories, type SyncParts } from '../repositories/sync.ts'
 import type { RefusedEntry, RepositoryName, Source } from '../sources/source.ts'
-import { Misuse, UserMistake } from './command-line.ts'
+import { Misuse, UserMistake } from '../user-mistake.ts'
 
 export interface Asked {
   entries: CatalogueEntry[]

@@ -1,18 +1,6 @@
 import { type Command, Option } from 'commander'
 import { type Config, flagOf, optionNames, optionOf, readConfig, variableOf } from '../config.ts'
-import { EXIT } from './exit-codes.ts'
 import { paint } from './paint.ts'
-
-/** What the person at the keyboard can do something about: said in a line, without a stack. */
-export class UserMistake extends Error {
-  override name = 'UserMistake'
-  readonly exitCode: number = EXIT.failed
-}
-
-/** Asked for in a way that cannot be; nothing was done. */
-export class Misuse extends UserMistake {
-  override readonly exitCode: number = EXIT.misused
-}
 
 /** Adds a command that takes, like every other, all the settings. */
 export function addCommand(parent: Command, nameAndArguments: string, about: string): Command {

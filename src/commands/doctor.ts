@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
+import { EXIT } from '../exit-codes.ts'
 import { addCommand, configOf, print, withExamples } from './command-line.ts'
 import type { Finding } from './doctor/finding.ts'
-import { EXIT } from './exit-codes.ts'
 import { paint } from './paint.ts'
 
 export function doctorCommand(program: Command, about: string): void {

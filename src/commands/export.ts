@@ -10,10 +10,11 @@ import { ExportFailed, exportArchive, type RepositoryEnd } from '../exporter/exp
 import { addressesFrom } from '../repositories/addresses.ts'
 import type { RepositoryFacts } from '../repositories/facts.ts'
 import { factsForViewer } from '../repositories/facts-for-viewer.ts'
-import { openWorkshop, type Workshop } from '../service/export-workshop.ts'
+import { type LocalExport, openLocalExport } from '../service/local-export.ts'
 import { VERSION } from '../service/version.ts'
+import { Misuse, UserMistake } from '../user-mistake.ts'
 import { askedRepositories } from './asked-repositories.ts'
-import { addCommand, configOf, Misuse, UserMistake, withExamples } from './command-line.ts'
+import { addCommand, configOf, withExamples } from './command-line.ts'
 import { exportProgress } from './export-progress.ts'
 import { type ExportReport, exportReport } from './export-report.ts'
 import { untilStopped } from './until-stopped.ts'
@@ -56,14 +57,14 @@ async function runExport(
   if (output) await refuseTaken(output, options.force ?? false)
   else if (process.stdout.isTTY)
     throw new Misuse('an archive is nothing for a terminal: --output FILE')
-  await using workshop = await openWorkshop(config, output ? dirname(output) : tmpdir())
-  const repositories = await chosen(workshop, names, options)
+  await using parts = await openLocalExport(config, output ? dirname(output) : tmpdir())
+  const repositories = await chosen(parts, names, options)
 
   using progress = exportProgress(process.stderr, repositories)
   const startedAt = performance.now()
   const ends: RepositoryEnd[] = []
   await using archive = await exportArchive(
-    { ...workshop, addresses: addressesFrom(config), generator: `godwit ${VERSION}` },
+    { ...parts, addresses: addressesFrom(config), generator: `godwit ${VERSION}` },
     {
       owner: repositories[0]!.owner,
       repositories,
@@ -78,7 +79,7 @@ async function runExport(
   ).catch((error: unknown) => {
     throw error instanceof ExportFailed ? cannotCarry(error.message, options) : error
   })
-  const bytes = counted(archive.plan, workshop.blobs, progress.writing, signal)
+  const bytes = counted(archive.plan, parts.blobs, progress.writing, signal)
   if (output) await writeWholeFile(output, bytes, { force: options.force ?? false, signal })
   else await pipeline(bytes, process.stdout, { signal, end: false })
   const seconds = (performance.now() - startedAt) / 1000
@@ -94,18 +95,18 @@ async function writeReport(file: string, report: ExportReport, signal: AbortSign
 
 /** An operator may export whatever is there; what cannot even be looked at is told like what cannot be carried. */
 async function chosen(
-  workshop: Workshop,
+  parts: LocalExport,
   names: string[],
   options: ExportOptions,
 ): Promise<RepositoryFacts[]> {
-  const { entries, refused } = await askedRepositories(workshop, names)
+  const { entries, refused } = await askedRepositories(parts, names)
   const reasons = refused.map(({ path, reason }) => `${path}: ${reason}`)
   if (reasons.length > 0 && (!options.allowPartial || entries.length === 0))
     throw cannotCarry(reasons.join('\n'), options)
   for (const reason of reasons) process.stderr.write(`left out: ${reason}\n`)
   const [first] = entries
   if (!first) throw new UserMistake('the repositories went away while they were read')
-  return factsForViewer(workshop.db, { account: first.owner, tokenId: 0 }, entries)
+  return factsForViewer(parts.db, { account: first.owner, tokenId: 0 }, entries)
 }
 
 function cannotCarry(reasons: string, { allowPartial }: ExportOptions): UserMistake {

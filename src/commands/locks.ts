@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { heldLocks } from '../migrations/lock-store.ts'
-import { withDatabase } from '../service/parts.ts'
+import { withDatabase } from '../service/open-database.ts'
 import { addCommand, configOf, minute, printTable, withExamples } from './command-line.ts'
 
 export function locksCommand(program: Command, about: string): void {

@@ -1,7 +1,8 @@
 import type { Command } from 'commander'
 import { type MigrationJson, type StartFlag, type StartJson, startFlags } from '../client/wire.ts'
+import { Misuse, UserMistake } from '../user-mistake.ts'
 import { addClientCommand, type Talk, talking, tell } from './client-command.ts'
-import { Misuse, note, UserMistake, withExamples } from './command-line.ts'
+import { note, withExamples } from './command-line.ts'
 import { forecastInWords, forecastRows } from './migration-in-words.ts'
 import { watchToTheEnd } from './migration-watch.ts'
 

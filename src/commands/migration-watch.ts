@@ -1,8 +1,9 @@
 import type { Command } from 'commander'
 import type { EndJson, RepositoryProgressJson, TotalsJson } from '../client/wire.ts'
 import { inUnits } from '../migrations/report.ts'
+import { UserMistake } from '../user-mistake.ts'
 import { addClientCommand, migrationId, printJson, type Talk, talking } from './client-command.ts'
-import { UserMistake, withExamples } from './command-line.ts'
+import { withExamples } from './command-line.ts'
 import { paintState } from './paint.ts'
 import { progressLine } from './progress-line.ts'
 

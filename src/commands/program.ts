@@ -1,7 +1,7 @@
 import { Command } from 'commander'
+import { exitCodes } from '../exit-codes.ts'
 import { VERSION } from '../service/version.ts'
 import { withExamples } from './command-line.ts'
-import { exitCodes } from './exit-codes.ts'
 import { paint } from './paint.ts'
 
 /** Adds a command to the program. */

@@ -1,8 +1,9 @@
 import { CommanderError } from 'commander'
 import { ConfigMistakes } from '../config.ts'
+import { EXIT } from '../exit-codes.ts'
 import { hasCode } from '../ground/errno.ts'
-import { note, UserMistake } from './command-line.ts'
-import { EXIT } from './exit-codes.ts'
+import { UserMistake } from '../user-mistake.ts'
+import { note } from './command-line.ts'
 
 /** Says what went wrong, in as few words as the person needs, and how that counts. */
 export function reportFailure(error: unknown): number {

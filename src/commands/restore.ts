@@ -5,8 +5,9 @@ import type { Command } from 'commander'
 import type { Config } from '../config.ts'
 import { createGit } from '../git/git.ts'
 import { restoreArchive } from '../importer/restore-archive.ts'
+import { Misuse, UserMistake } from '../user-mistake.ts'
 import { archiveFile } from './archive-file.ts'
-import { addCommand, configOf, Misuse, print, UserMistake, withExamples } from './command-line.ts'
+import { addCommand, configOf, print, withExamples } from './command-line.ts'
 import { untilStopped } from './until-stopped.ts'
 
 interface RestoreOptions {

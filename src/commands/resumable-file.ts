@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { type FileHandle, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import type { Target } from '../client/download-archive.ts'
-import { UserMistake } from './command-line.ts'
+import { UserMistake } from '../user-mistake.ts'
 import { moveIntoPlace } from './whole-file.ts'
 
 export interface ResumableFile extends Target, AsyncDisposable {

@@ -6,9 +6,9 @@ import { setAccount } from '../accounts/account-store.ts'
 import { addToken } from '../accounts/token-store.ts'
 import type { Config } from '../config.ts'
 import { createGit } from '../git/git.ts'
-import { exportPlaces } from '../service/export-places.ts'
 import type { Log } from '../service/log.ts'
-import { withDatabase } from '../service/parts.ts'
+import { withDatabase } from '../service/open-database.ts'
+import { placesOf } from '../service/places.ts'
 import { type Service, startService } from '../service/service.ts'
 import { ensureSampleHost, SAMPLE_LOGIN, SAMPLE_NAMES } from './sample-host.ts'
 
@@ -19,7 +19,7 @@ import { ensureSampleHost, SAMPLE_LOGIN, SAMPLE_NAMES } from './sample-host.ts'
 export async function startSample(given: Config, log: Log): Promise<Service> {
   const data = join(given.data, 'sample')
   await mkdir(data, { recursive: true, mode: 0o700 })
-  const git = createGit(exportPlaces({ ...given, data }, '').git)
+  const git = createGit(placesOf({ ...given, data }, '').git)
   const repositories = await ensureSampleHost(data, git)
   const config: Config = { ...given, data, repositories }
   const token = await ensureToken(config)

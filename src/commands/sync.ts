@@ -1,8 +1,9 @@
 import type { Command } from 'commander'
 import { createGit } from '../git/git.ts'
 import { type SyncReport, syncCatalogue } from '../repositories/sync.ts'
-import { exportPlaces, openSource } from '../service/export-places.ts'
-import { requireGit, requireRepositories, withDatabase } from '../service/parts.ts'
+import { withDatabase } from '../service/open-database.ts'
+import { openSource, placesOf } from '../service/places.ts'
+import { requireGit, requireRepositories } from '../service/requirements.ts'
 import { addCommand, configOf, print, withExamples } from './command-line.ts'
 
 export function syncCommand(program: Command, about: string): void {
@@ -10,7 +11,7 @@ export function syncCommand(program: Command, about: string): void {
   withExamples(command, 'godwit sync --repositories /srv/git')
   command.action(async (_options, command: Command) => {
     const config = configOf(command)
-    const places = exportPlaces(config, requireRepositories(config))
+    const places = placesOf(config, requireRepositories(config))
     await requireGit(config, createGit(places.git))
     const source = openSource(places)
     const report = await withDatabase(config, ({ db }) =>

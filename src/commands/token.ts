@@ -2,16 +2,9 @@ import { type Command, InvalidArgumentError } from 'commander'
 import { findAccount } from '../accounts/account-store.ts'
 import { addToken, listTokens, revokeToken, type TokenRecord } from '../accounts/token-store.ts'
 import { duration } from '../config-values.ts'
-import { withDatabase } from '../service/parts.ts'
-import {
-  addCommand,
-  configOf,
-  minute,
-  print,
-  printTable,
-  UserMistake,
-  withExamples,
-} from './command-line.ts'
+import { withDatabase } from '../service/open-database.ts'
+import { UserMistake } from '../user-mistake.ts'
+import { addCommand, configOf, minute, print, printTable, withExamples } from './command-line.ts'
 
 export function tokenCommands(program: Command, about: string): void {
   const token = program.command('token').description(about)

@@ -1,4 +1,4 @@
-import { UserMistake } from './command-line.ts'
+import { UserMistake } from '../user-mistake.ts'
 import { exitCodeOf, type StopSignal, untilStopSignal } from './stop-signal.ts'
 
 class Stopped extends UserMistake {

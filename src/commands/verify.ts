@@ -5,8 +5,9 @@ import type { Command } from 'commander'
 import type { Config } from '../config.ts'
 import { createGit } from '../git/git.ts'
 import { verifyArchive } from '../importer/verify-archive.ts'
+import { UserMistake } from '../user-mistake.ts'
 import { archiveFile } from './archive-file.ts'
-import { addCommand, configOf, print, UserMistake, withExamples } from './command-line.ts'
+import { addCommand, configOf, print, withExamples } from './command-line.ts'
 import { untilStopped } from './until-stopped.ts'
 
 export function verifyCommand(program: Command, about: string): void {

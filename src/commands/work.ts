@@ -1,7 +1,8 @@
 import type { Command } from 'commander'
 import { openLog } from '../service/log.ts'
-import { requireRepositories } from '../service/parts.ts'
-import { addCommand, configOf, Misuse, print, withExamples } from './command-line.ts'
+import { requireRepositories } from '../service/requirements.ts'
+import { Misuse } from '../user-mistake.ts'
+import { addCommand, configOf, print, withExamples } from './command-line.ts'
 import { untilStopSignal } from './stop-signal.ts'
 
 export function workCommand(program: Command, about: string): void {
@@ -19,12 +20,12 @@ export function workCommand(program: Command, about: string): void {
     const logging = openLog(config.logLevel)
     const stopped = untilStopSignal()
     await using stack = new AsyncDisposableStack()
-    const { layFoundation } = await import('../service/foundation.ts')
-    const { startExporter } = await import('../service/run-exporter.ts')
+    const { openProcessParts } = await import('../service/process-parts.ts')
+    const { startExporter } = await import('../service/start-exporter.ts')
     const { keepHeartbeat } = await import('../service/heartbeat.ts')
-    const foundation = await layFoundation(config, logging, stack)
-    stack.defer(await startExporter(config, foundation))
-    keepHeartbeat(foundation, { role: 'worker', concurrency: config.concurrency }, stack)
+    const parts = await openProcessParts(config, logging, stack)
+    stack.defer(await startExporter(config, parts))
+    keepHeartbeat(parts, { role: 'worker', concurrency: config.concurrency }, stack)
     print('Godwit is working')
     await stopped
     await stack.disposeAsync()

@@ -1,5 +1,5 @@
-import { UserMistake } from '../commands/command-line.ts'
-import { EXIT } from '../commands/exit-codes.ts'
+import { EXIT } from '../exit-codes.ts'
+import { UserMistake } from '../user-mistake.ts'
 
 class DatabaseUnreachable extends UserMistake {
   override readonly exitCode: number = EXIT.unreachable

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { noteWorker, removeWorker } from '../queue/worker-store.ts'
-import type { Foundation } from './foundation.ts'
+import type { ProcessParts } from './process-parts.ts'
 import { repeatedly } from './repeatedly.ts'
 import { VERSION } from './version.ts'
 
@@ -9,7 +9,7 @@ const EVERY_MS = 10_000
 
 /** Tells the others, by the database, that this process lives; the stack takes it back. */
 export function keepHeartbeat(
-  { db, queue, now, log }: Foundation,
+  { db, queue, now, log }: ProcessParts,
   { role, concurrency }: { role: 'all' | 'api' | 'worker'; concurrency: number },
   stack: AsyncDisposableStack,
 ): void {

@@ -2,10 +2,10 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { watchErrors } from '../blobs/watch-errors.ts'
 import { createSegmentMaker } from '../exporter/make-segment.ts'
 import { answerRequests, type Notice } from '../exporter/segment-messages.ts'
-import { type ExportPlaces, openBlobs, openSource } from './export-places.ts'
+import { openBlobs, openSource, type Places } from './places.ts'
 
 /** What a segment thread runs: parts of its own, built from the same settings. */
-const places = workerData as ExportPlaces
+const places = workerData as Places
 const { scratch: scratchDirectory } = places
 const maker = createSegmentMaker({
   source: openSource(places),

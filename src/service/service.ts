@@ -3,7 +3,6 @@ import { existsSync, readFileSync } from 'node:fs'
 import { statfs } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { createAuthenticator } from '../accounts/authenticator.ts'
-import { Misuse, UserMistake } from '../commands/command-line.ts'
 import type { Config } from '../config.ts'
 import type { Listen } from '../config-values.ts'
 import type { Db } from '../db/database.ts'
@@ -12,12 +11,13 @@ import { archiveLinks } from '../http/migrations/archive-link.ts'
 import { createServer } from '../http/server.ts'
 import { readDashboard } from '../http/service/dashboard-files.ts'
 import { linkKey } from '../migrations/secret-store.ts'
-import { layFoundation } from './foundation.ts'
+import { Misuse, UserMistake } from '../user-mistake.ts'
 import { keepHeartbeat } from './heartbeat.ts'
 import type { Log } from './log.ts'
-import { requireRepositories } from './parts.ts'
+import { openProcessParts } from './process-parts.ts'
 import { repeatedly } from './repeatedly.ts'
-import { startExporter } from './run-exporter.ts'
+import { requireRepositories } from './requirements.ts'
+import { startExporter } from './start-exporter.ts'
 import { VERSION } from './version.ts'
 
 /** Beside the source, or beside what was compiled from it. */
@@ -35,13 +35,13 @@ export interface Service {
 export async function startService(config: Config, logging: Log): Promise<Service> {
   checkRole(config)
   await using stack = new AsyncDisposableStack()
-  const foundation = await layFoundation(config, logging, stack)
-  if (config.role === 'all') stack.defer(await startExporter(config, foundation))
+  const parts = await openProcessParts(config, logging, stack)
+  if (config.role === 'all') stack.defer(await startExporter(config, parts))
 
-  const { db, pool, addresses } = foundation
+  const { db, pool, addresses } = parts
   const { baseUrl, webUrl, cloneUrl, sshUrl, timeZone } = config
   const app = createServer({
-    ...foundation,
+    ...parts,
     authenticator: keepTokens(stack, db, logging),
     links: archiveLinks(baseUrl, await linkKey(db)),
     mostUnfinished: config.unfinishedMigrations,
@@ -69,7 +69,7 @@ export async function startService(config: Config, logging: Log): Promise<Servic
     throw explainedListening(error, config.listen)
   })
   const concurrency = config.role === 'all' ? config.concurrency : 0
-  keepHeartbeat(foundation, { role: config.role, concurrency }, stack)
+  keepHeartbeat(parts, { role: config.role, concurrency }, stack)
 
   const started = stack.move()
   return { address, stop: () => started.disposeAsync() }

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { buffer } from 'node:stream/consumers'
 import { type BlobStore, type Composing, isComposing } from '../../blobs/blob-store.ts'
 import type { Config } from '../../config.ts'
-import { exportPlaces, openBlobs } from '../../service/export-places.ts'
+import { openBlobs, placesOf } from '../../service/places.ts'
 import { judgeClock } from './check-database.ts'
 import { broken, type Finding, fine, wordsOf } from './finding.ts'
 
@@ -17,7 +17,7 @@ export async function* checkBucket(config: Config): AsyncGenerator<Finding> {
   const key = `doctor-${randomBytes(8).toString('hex')}`
   let put = false
   try {
-    const blobs = await openBlobs(exportPlaces(config, ''))
+    const blobs = await openBlobs(placesOf(config, ''))
     try {
       await blobs.put(key, [Buffer.from(PROBE)])
       put = true

@@ -3,27 +3,26 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Config } from '../../config.ts'
 import { createGit } from '../../git/git.ts'
+import { lookForGit } from '../../git/installed-git.ts'
 import { checkAddresses } from './check-addresses.ts'
 import { checkBucket } from './check-bucket.ts'
 import { checkData } from './check-data.ts'
 import { checkDatabase } from './check-database.ts'
-import { checkGit } from './check-git.ts'
 import { checkMachine } from './check-machine.ts'
 import { checkRepositories } from './check-repositories.ts'
-import { broken, type Finding, wordsOf } from './finding.ts'
+import { broken, type Finding, fine, wordsOf } from './finding.ts'
 
 /** All that can be found, whatever is broken on the way; nothing that stays is changed. */
 export async function* everyCheck(config: Config): AsyncGenerator<Finding> {
   const home = await mkdtemp(join(tmpdir(), 'godwit-doctor-'))
   try {
-    const git = createGit({ program: config.git, searchPath: config.searchPath, home })
+    const place = { program: config.git, searchPath: config.searchPath }
+    const git = createGit({ ...place, home })
     yield* guarded('machine', checkMachine())
-    const gitFinding = await checkGit(config, git)
-    yield gitFinding
+    const { found, advice } = await lookForGit(place, git)
+    yield advice === undefined ? fine('git', found) : broken('git', found, advice)
     yield* guarded('data', checkData(config))
-    if (gitFinding.state === 'fine') {
-      yield* guarded('repositories', checkRepositories(config, git))
-    }
+    if (advice === undefined) yield* guarded('repositories', checkRepositories(config, git))
     yield* guarded('database', checkDatabase(config))
     yield* guarded('bucket', checkBucket(config))
     yield* guarded('addresses', checkAddresses(config))

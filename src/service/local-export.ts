@@ -9,11 +9,12 @@ import type { SegmentMaker } from '../exporter/segment-maker.ts'
 import { createSegmentThreads } from '../exporter/segment-threads.ts'
 import { sweep, sweepOrphans } from '../exporter/sweep.ts'
 import type { Source } from '../sources/source.ts'
-import { exportPlaces, openBlobs, openSource } from './export-places.ts'
-import { openDatabase, requireRepositories } from './parts.ts'
+import { openDatabase } from './open-database.ts'
+import { openBlobs, openSource, placesOf } from './places.ts'
+import { requireRepositories } from './requirements.ts'
 import { SEGMENT_THREAD } from './segment-thread-address.ts'
 
-export interface Workshop extends AsyncDisposable {
+export interface LocalExport extends AsyncDisposable {
   db: Db
   source: Source
   blobs: BlobStore
@@ -25,7 +26,7 @@ export interface Workshop extends AsyncDisposable {
  * What an export needs without a server. A data directory that was named is kept, a stopped server's too, so that the
  * next export finds what this one made; otherwise it is a throw-away one in `nearby`, where the room must be anyway.
  */
-export async function openWorkshop(given: Config, nearby: string): Promise<Workshop> {
+export async function openLocalExport(given: Config, nearby: string): Promise<LocalExport> {
   const root = requireRepositories(given)
   await using parts = new AsyncDisposableStack()
   const isKept = given.said.data?.from !== 'default'
@@ -37,7 +38,7 @@ export async function openWorkshop(given: Config, nearby: string): Promise<Works
   parts.defer(close)
 
   const now = Date.now
-  const places = exportPlaces({ ...given, data }, root)
+  const places = placesOf({ ...given, data }, root)
   const source = openSource(places)
   const blobs = await openBlobs(places)
   rmSync(places.scratch, { recursive: true, force: true })

@@ -4,19 +4,19 @@ import { sweepScratch } from '../exporter/scratch.ts'
 import { createSegmentThreads } from '../exporter/segment-threads.ts'
 import { sweepOrphans } from '../exporter/sweep.ts'
 import { releaseAllJobs } from '../queue/job-store.ts'
-import type { Foundation } from './foundation.ts'
-import { keepHouse, SCRATCH_TTL_MS } from './keep-house.ts'
+import { SCRATCH_TTL_MS, startHousekeeping } from './housekeeping.ts'
+import type { ProcessParts } from './process-parts.ts'
 import { SEGMENT_THREAD } from './segment-thread-address.ts'
 import { VERSION } from './version.ts'
 
 /** The exporter of this process and its housekeeping. Resolves, when it runs, to the function that stops it. */
 export async function startExporter(
   config: Config,
-  foundation: Foundation,
+  shared: ProcessParts,
 ): Promise<() => Promise<void>> {
-  const { db, queue, now, log, isAlone, places, source, onBlobError } = foundation
+  const { db, queue, now, log, isAlone, places, source, onBlobError } = shared
   if (!source) throw new Error('an exporter needs the repositories at hand')
-  const parts = { ...foundation, source }
+  const parts = { ...shared, source }
   if (isAlone) {
     await releaseAllJobs(db, now())
     await sweepOrphans(parts, 0)
@@ -40,7 +40,7 @@ export async function startExporter(
     concurrency: config.concurrency,
     onTrouble: (err, job) => log.error({ err, job }, 'a job failed'),
   })
-  const housekeeping = keepHouse(parts, config.segmentTtl)
+  const housekeeping = startHousekeeping(parts, config.segmentTtl)
   return async () => {
     await housekeeping.stop()
     await working.stop()

@@ -1,6 +1,5 @@
 import type { BlobStore } from '../blobs/blob-store.ts'
 import { type BlobOperation, watchErrors } from '../blobs/watch-errors.ts'
-import { UserMistake } from '../commands/command-line.ts'
 import type { Config } from '../config.ts'
 import { sqliteFile } from '../db/connect.ts'
 import { lockDataDirectory } from '../db/data-directory-lock.ts'
@@ -10,17 +9,18 @@ import { createGit } from '../git/git.ts'
 import { embeddedQueue } from '../queue/embedded.ts'
 import type { Queue } from '../queue/queue.ts'
 import { type Addresses, addressesFrom } from '../repositories/addresses.ts'
-import { syncCatalogue } from '../repositories/sync.ts'
 import type { Source } from '../sources/source.ts'
+import { UserMistake } from '../user-mistake.ts'
 import { countBlobErrors } from './blob-errors.ts'
-import { type ExportPlaces, exportPlaces, openBlobs, openSource } from './export-places.ts'
+import { keepCatalogue } from './keep-catalogue.ts'
 import type { Log } from './log.ts'
-import { openDatabase, requireGit } from './parts.ts'
-import { repeatedly } from './repeatedly.ts'
+import { openDatabase } from './open-database.ts'
+import { openBlobs, openSource, type Places, placesOf } from './places.ts'
+import { requireGit } from './requirements.ts'
 
 /** What every long-running process of Godwit stands on, whatever its role. */
-export interface Foundation extends Pick<Database, 'db' | 'pool'> {
-  places: ExportPlaces
+export interface ProcessParts extends Pick<Database, 'db' | 'pool'> {
+  places: Places
   /** Absent where the repositories are not at hand. */
   source: Source | undefined
   blobs: BlobStore
@@ -36,22 +36,22 @@ export interface Foundation extends Pick<Database, 'db' | 'pool'> {
   isCatalogueRead: () => boolean
 }
 
-/** Laid from the ground up; the stack takes it down in reverse. */
-export async function layFoundation(
+/** Opened one after the other; the stack closes them in reverse. */
+export async function openProcessParts(
   config: Config,
   logging: Log,
   stack: AsyncDisposableStack,
-): Promise<Foundation> {
+): Promise<ProcessParts> {
   const { log } = logging
   const isAlone = config.databaseUrl === undefined
   const { db, pool } = await openData(config, logging, stack).catch((error: unknown) => {
     throw isAlone ? asDataTrouble(error, config.data) : error
   })
   const { repositories } = config
-  const places = exportPlaces(config, repositories ?? '')
+  const places = placesOf(config, repositories ?? '')
   if (repositories !== undefined) await requireGit(config, createGit(places.git))
   const onBlobError = countBlobErrors(db, log, stack)
-  const foundation = {
+  const shared = {
     db,
     ...(pool && { pool }),
     places,
@@ -64,9 +64,9 @@ export async function layFoundation(
     log,
     isAlone,
   }
-  const catalogue = keepCatalogue(foundation, config.syncInterval)
+  const catalogue = keepCatalogue(shared, config.syncInterval)
   stack.defer(catalogue.stop)
-  return { ...foundation, isCatalogueRead: catalogue.isRead }
+  return { ...shared, isCatalogueRead: catalogue.isRead }
 }
 
 /** The database; where it is a file, nobody else's and whole. */
@@ -119,24 +119,4 @@ async function openQueue(
   await queue.start()
   stack.defer(queue.stop)
   return queue
-}
-
-const NEVER = 2 ** 31 - 1
-
-/** Reads the catalogue at once, in the background, and again at every interval. */
-function keepCatalogue(
-  { db, source, now, log }: Omit<Foundation, 'isCatalogueRead'>,
-  intervalMs: number,
-) {
-  if (!source) return { stop: async () => {}, isRead: () => true }
-  let isRead = false
-  async function sync(): Promise<void> {
-    const { broken, refused, ...counts } = await syncCatalogue({ db, source: source!, now })
-    isRead = true
-    for (const repository of broken) log.warn(repository, 'a repository cannot be read')
-    for (const entry of refused) log.warn(entry, 'not taken as a repository')
-    log.info(counts, 'catalogue in line with the repositories')
-  }
-  const { stop } = repeatedly(sync, intervalMs || NEVER, (err) => log.error({ err }, 'sync failed'))
-  return { stop, isRead: () => isRead }
 }

@@ -3,7 +3,7 @@ import { sweep, sweepOrphans } from '../exporter/sweep.ts'
 import { settleReleasedLocks } from '../migrations/locks.ts'
 import { takeTurn } from '../queue/turn-store.ts'
 import type { Source } from '../sources/source.ts'
-import type { Foundation } from './foundation.ts'
+import type { ProcessParts } from './process-parts.ts'
 import { type Repeated, repeatedly } from './repeatedly.ts'
 
 const MINUTE = 60_000
@@ -13,10 +13,10 @@ const DAY = 24 * HOUR
 /** Scratch files of a process that lives are younger. */
 export const SCRATCH_TTL_MS = 2 * DAY
 
-type House = Foundation & { source: Source }
+type House = ProcessParts & { source: Source }
 
 /** Expiry, locks and sweeping: done by one process at a time, however many there are; scratch space is each one's own. */
-export function keepHouse(parts: House, segmentTtlMs: number): Repeated {
+export function startHousekeeping(parts: House, segmentTtlMs: number): Repeated {
   const { db, isAlone, now, log, places } = parts
 
   const repeat = (name: string, everyMs: number, task: () => Promise<void>) =>

@@ -8,7 +8,7 @@ import { gitDirectory } from '../sources/directory/git-directory.ts'
 import type { Source } from '../sources/source.ts'
 
 /** Where the parts that touch disks find what they need; plain values, so that a thread can be given them. */
-export interface ExportPlaces {
+export interface Places {
   root: string
   git: GitOptions
   /** A directory, or a bucket. */
@@ -16,7 +16,7 @@ export interface ExportPlaces {
   scratch: string
 }
 
-export function exportPlaces(config: Config, root: string): ExportPlaces {
+export function placesOf(config: Config, root: string): Places {
   const { data, git, searchPath, gitPatience: patienceMs } = config
   return {
     root,
@@ -26,7 +26,7 @@ export function exportPlaces(config: Config, root: string): ExportPlaces {
   }
 }
 
-export function openSource({ root, git }: ExportPlaces): Source {
+export function openSource({ root, git }: Places): Source {
   return gitDirectory({ root, git: createGit(git) })
 }
 
@@ -36,7 +36,7 @@ function bucketOf({ s3Endpoint, s3PublicEndpoint }: Config, address: string): S3
   return { bucket, prefix, endpoint: s3Endpoint, publicEndpoint: s3PublicEndpoint }
 }
 
-export async function openBlobs({ blobs }: ExportPlaces): Promise<BlobStore> {
+export async function openBlobs({ blobs }: Places): Promise<BlobStore> {
   if (typeof blobs === 'string') return createDiskBlobStore(blobs)
   // Loaded only here: the SDK is large, and most never need it.
   const { createS3BlobStore } = await import('../blobs/s3.ts')

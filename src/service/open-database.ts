@@ -1,11 +1,7 @@
-import { statSync } from 'node:fs'
-import { Misuse, UserMistake } from '../commands/command-line.ts'
-import { checkGit } from '../commands/doctor/check-git.ts'
 import type { Config } from '../config.ts'
 import { connect, type DatabaseOptions } from '../db/connect.ts'
 import type { Database } from '../db/database.ts'
 import { upgradeSchema } from '../db/upgrade.ts'
-import type { Git } from '../git/git.ts'
 import { explainedDatabase } from './database-troubles.ts'
 
 /** The database of this configuration, brought to this binary's schema. */
@@ -34,21 +30,4 @@ export async function withDatabase<T>(
   } finally {
     await database.close()
   }
-}
-
-export function requireRepositories({ repositories }: Config): string {
-  if (repositories === undefined) {
-    throw new Misuse('say which repositories: --repositories DIR')
-  }
-  if (!statSync(repositories, { throwIfNoEntry: false })?.isDirectory())
-    throw new UserMistake(
-      `--repositories: there is no directory ${repositories}: is it spelt right, and mounted?`,
-    )
-  return repositories
-}
-
-/** Said at the start, rather than by every export. */
-export async function requireGit(config: Config, git: Git): Promise<void> {
-  const { state, found, advice } = await checkGit(config, git)
-  if (state === 'broken') throw new UserMistake(`${found}: ${advice}`)
 }

@@ -1,0 +1,23 @@
+import { statSync } from 'node:fs'
+import type { Config } from '../config.ts'
+import type { Git } from '../git/git.ts'
+import { lookForGit } from '../git/installed-git.ts'
+import { Misuse, UserMistake } from '../user-mistake.ts'
+
+export function requireRepositories({ repositories }: Config): string {
+  if (repositories === undefined) {
+    throw new Misuse('say which repositories: --repositories DIR')
+  }
+  if (!statSync(repositories, { throwIfNoEntry: false })?.isDirectory())
+    throw new UserMistake(
+      `--repositories: there is no directory ${repositories}: is it spelt right, and mounted?`,
+    )
+  return repositories
+}
+
+/** Said at the start, rather than by every export. */
+export async function requireGit(config: Config, git: Git): Promise<void> {
+  const { git: program, searchPath } = config
+  const { found, advice } = await lookForGit({ program, searchPath }, git)
+  if (advice !== undefined) throw new UserMistake(`${found}: ${advice}`)
+}

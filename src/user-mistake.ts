@@ -1,0 +1,12 @@
+import { EXIT } from './exit-codes.ts'
+
+/** What the person at the keyboard can do something about: said in a line, without a stack. */
+export class UserMistake extends Error {
+  override name = 'UserMistake'
+  readonly exitCode: number = EXIT.failed
+}
+
+/** Asked for in a way that cannot be; nothing was done. */
+export class Misuse extends UserMistake {
+  override readonly exitCode: number = EXIT.misused
+}

@@ -1,6 +1,10 @@
 import type { Db } from '../db/database.ts'
 import type { AccountsTable, Row } from '../db/tables.ts'
+import { batchesOf } from '../ground/batches.ts'
 import { type Account, type AccountType, keyOf } from './account.ts'
+
+/** Values in one query are limited by the engines. */
+const LOGINS_AT_ONCE = 500
 
 export async function listAccounts(db: Db): Promise<Account[]> {
   const rows = await db.selectFrom('accounts').selectAll().orderBy('login_key').execute()
@@ -14,6 +18,21 @@ export async function findAccount(db: Db, login: string): Promise<Account | unde
     .where('login_key', '=', keyOf(login))
     .executeTakeFirst()
   return row && accountOf(row)
+}
+
+/** How the logins of these accounts are spelled, or of all there are; asked in any letter case. */
+export async function knownSpellings(
+  db: Db,
+  logins?: readonly string[],
+): Promise<(login: string) => string | undefined> {
+  const keys = logins && [...new Set(logins.map(keyOf))]
+  const spellings = new Map<string, string>()
+  for (const some of keys ? batchesOf(keys, LOGINS_AT_ONCE) : [undefined]) {
+    const query = db.selectFrom('accounts').select(['login_key', 'login'])
+    const rows = await (some ? query.where('login_key', 'in', some) : query).execute()
+    for (const row of rows) spellings.set(row.login_key, row.login)
+  }
+  return (login) => spellings.get(keyOf(login))
 }
 
 /** Made as a plain user if it is new; an account that is there keeps everything but the spelling of its login. */

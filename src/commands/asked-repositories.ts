@@ -1,4 +1,5 @@
 import { keyOf } from '../accounts/account.ts'
+import { findAccount } from '../accounts/account-store.ts'
 import { isName } from '../ground/names.ts'
 import {
   type CatalogueEntry,
@@ -24,9 +25,10 @@ export async function askedRepositories(parts: SyncParts, asked: string[]): Prom
     const [owner = '', name, ...more] = text.split('/')
     if (more.length > 0 || !isName(owner) || (name !== undefined && !isName(name)))
       throw new Misuse(`"${text}" is neither OWNER nor OWNER/NAME`)
+    const spelling = (await findAccount(parts.db, owner))?.login ?? owner
     const those = await (name === undefined
-      ? ofOwner(parts.source, owner)
-      : byName(parts.source, { owner, name }))
+      ? ofOwner(parts.source, spelling)
+      : byName(parts.source, { owner: spelling, name }))
     for (const each of those.found) found.set(keyOfName(each), each)
     refused.push(...those.refused)
   }
@@ -48,7 +50,7 @@ async function ofOwner(source: Source, owner: string) {
   const found: RepositoryName[] = []
   const refused: RefusedEntry[] = []
   const isOwner = (name: string) => keyOf(name) === keyOf(owner)
-  for await (const listed of source.list()) {
+  for await (const listed of source.list((name) => (isOwner(name) ? owner : undefined))) {
     if ('found' in listed) {
       if (isOwner(listed.found.owner)) found.push(listed.found)
     } else if (isOwner(listed.refused.path.split('/')[0]!)) {

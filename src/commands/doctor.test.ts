@@ -165,7 +165,7 @@ describe('repositories', () => {
 
   test('that cannot be opened, taken or locked are named', async (t) => {
     await using host = await gitHost()
-    for (const name of ['alice/good', 'alice/cut', 'alice/held']) {
+    for (const name of ['alice/good', 'alice/cut', 'alice/held', 'bob/x', 'BOB/y']) {
       await host.repository(name, { files: { a: 'a' } })
     }
     await host.write(host.path('alice/cut'), 'config', '[core\nnonsense')
@@ -176,6 +176,7 @@ describe('repositories', () => {
     assertFinding(findings, 'locks', 'warning', /alice\/held \(config\.lock is there\)/)
     const texts = findings.map(({ found }) => found)
     assert.ok(texts.includes('not taken: alice/empty.git (not a bare git repository)'), `${texts}`)
+    assert.ok(texts.includes('differ only in case: bob and BOB'), `${texts}`)
     assert.deepEqual(brokenOnes(findings), [], 'trouble in some does not stop the rest')
   })
 

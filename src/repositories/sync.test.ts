@@ -98,6 +98,32 @@ onEachEngine('the catalogue', (engine) => {
     assert.deepEqual(await catalogue(parts), { 'alice/site': null })
   })
 
+  test('of owners that differ only in case, the one that has the account keeps it', async (t) => {
+    const { parts, host } = await scene(t, engine)
+    await host.repository('alice/site', { files: { a: '1' } })
+    await syncCatalogue(parts)
+    await host.repository('ALICE/secret', { files: { a: '1' } })
+    await host.repository('ALICE/site', { files: { a: 'another' } })
+    const reason = 'its name differs only in case from alice'
+    const refused = [{ path: 'ALICE', reason, twinOf: 'alice' }]
+    const second = await syncCatalogue(parts)
+    assert.deepEqual(second, { found: 1, read: 0, missing: 0, broken: [], refused })
+    assert.deepEqual(await catalogue(parts), { 'alice/site': null })
+
+    // Nor by name, in whichever case alice asks for it.
+    for (const owner of ['alice', 'ALICE'])
+      await refreshRepositories(
+        parts,
+        ['secret', 'site'].map((name) => ({ owner, name })),
+      )
+    assert.deepEqual(await catalogue(parts), { 'alice/site': null })
+
+    // What is alice's and gone is gone, and ALICE comes into nothing of it.
+    await rm(host.path('alice/site'), { recursive: true })
+    assert.equal((await syncCatalogue(parts)).missing, 1)
+    assert.deepEqual(await catalogue(parts), {})
+  })
+
   test('fails as a whole rather than forget everything when the host is not there', async (t) => {
     const { parts, host } = await scene(t, engine)
     await host.repository('alice/site', { files: { a: '1' } })

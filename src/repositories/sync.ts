@@ -1,5 +1,5 @@
 import { keyOf } from '../accounts/account.ts'
-import { ensureAccount } from '../accounts/account-store.ts'
+import { ensureAccount, knownSpellings } from '../accounts/account-store.ts'
 import type { Db } from '../db/database.ts'
 import { inLanes } from '../ground/lanes.ts'
 import type { FoundRepository, RefusedEntry, Source } from '../sources/source.ts'
@@ -52,7 +52,8 @@ export async function syncCatalogue(parts: SyncParts): Promise<SyncReport> {
     return learnt.problem
   }
 
-  await inLanes(parts.source.list(), { lanes: READ_AT_ONCE }, async (row) => {
+  const spellingOf = await knownSpellings(parts.db)
+  await inLanes(parts.source.list(spellingOf), { lanes: READ_AT_ONCE }, async (row) => {
     if ('refused' in row) {
       report.refused.push(row.refused)
       return
@@ -67,16 +68,17 @@ export async function syncCatalogue(parts: SyncParts): Promise<SyncReport> {
   })
   await writer.flush()
   for (const gone of known.values()) {
-    // What stands behind a refused entry is unknown, not gone.
-    if (report.refused.some(({ path }) => isBehind(gone, path))) continue
+    if (report.refused.some((refused) => isBehind(gone, refused))) continue
     await markMissing(parts.db, gone.id, parts.now())
     report.missing++
   }
   return report
 }
 
-function isBehind(entry: CatalogueEntry, refusedPath: string): boolean {
-  const path = keyOf(refusedPath.replace(/\.git$/, ''))
+/** What stands behind a refused entry is unknown, not gone. A twin is somebody else's. */
+function isBehind(entry: CatalogueEntry, refused: RefusedEntry): boolean {
+  if (refused.twinOf !== undefined) return false
+  const path = keyOf(refused.path.replace(/\.git$/, ''))
   return path === keyOf(entry.owner.login) || path === keyOfEntry(entry)
 }
 
@@ -88,10 +90,12 @@ export async function refreshRepositories(
   const known = new Map(
     (await findByName(parts.db, names)).map((entry) => [keyOfEntry(entry), entry]),
   )
+  const owners = names.map(({ owner }) => owner)
+  const spellingOf = await knownSpellings(parts.db, owners)
   const writer = catalogueWriter(parts)
   await inLanes(names, { lanes: READ_AT_ONCE }, async (name) => {
     const entry = known.get(keyOfName(name))
-    const found = await parts.source.find(name.owner, name.name)
+    const found = await parts.source.find(spellingOf(name.owner) ?? name.owner, name.name)
     if (found && !isUnchanged(found, entry)) {
       await writer.put(found.owner, await learn(parts, found, entry))
     } else if (!found && entry) {

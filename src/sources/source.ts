@@ -18,7 +18,12 @@ export interface FoundRepository extends RepositoryName {
 export interface RefusedEntry {
   path: string
   reason: string
+  /** The name that this one differs from only in case, where that is the reason. */
+  twinOf?: string
 }
+
+/** How an owner's name is spelled where it is known already; case is disregarded. */
+export type SpellingOf = (owner: string) => string | undefined
 
 export type Listed = { found: FoundRepository } | { refused: RefusedEntry }
 
@@ -74,9 +79,15 @@ export type KnownFacts = Pick<SourceFacts, 'headCommit' | 'language' | 'license'
 
 /** Where repositories come from. One contract suite runs on every implementation. */
 export interface Source {
-  /** In a fixed order; rejects, rather than ending early, when the source as a whole cannot be read. */
-  list(): AsyncIterable<Listed>
-  /** The same as its row in `list`, for one repository; undefined when there is none. Case is disregarded. */
+  /**
+   * In a fixed order; rejects, rather than ending early, when the source as a whole cannot be read. Of owners that differ
+   * only in case one is taken, the known spelling before the first in order, and the others are refused.
+   */
+  list(spellingOf?: SpellingOf): AsyncIterable<Listed>
+  /**
+   * The same as its row in `list`, for one repository; undefined when there is none. Case is disregarded, but of owners
+   * that differ only in case it is the one that is spelled as asked.
+   */
   find(owner: string, name: string): Promise<FoundRepository | undefined>
   /** Rejects with Unreadable. */
   facts(repository: FoundRepository, known?: KnownFacts, signal?: AbortSignal): Promise<SourceFacts>

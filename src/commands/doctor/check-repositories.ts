@@ -17,6 +17,7 @@ const MOST_NAMED = 3
 
 interface Troubles {
   refused: string[]
+  twins: string[]
   unreadable: string[]
   unlockable: string[]
 }
@@ -30,10 +31,12 @@ export async function* checkRepositories(config: Config, git: Git): AsyncGenerat
   }
   const source = gitDirectory({ root, git })
   const found: FoundRepository[] = []
-  const troubles: Troubles = { refused: [], unreadable: [], unlockable: [] }
+  const troubles: Troubles = { refused: [], twins: [], unreadable: [], unlockable: [] }
   try {
     for await (const row of source.list()) {
       if ('found' in row) found.push(row.found)
+      else if (row.refused.twinOf !== undefined)
+        troubles.twins.push(`${row.refused.path} and ${row.refused.twinOf}`)
       else troubles.refused.push(`${row.refused.path} (${row.refused.reason})`)
     }
   } catch (error) {
@@ -101,7 +104,7 @@ const isThere = (path: string): Promise<boolean> =>
   )
 
 function* judge(root: string, found: readonly FoundRepository[], troubles: Troubles) {
-  const { refused, unreadable, unlockable } = troubles
+  const { refused, twins, unreadable, unlockable } = troubles
   const owners = new Set(found.map(({ owner }) => owner)).size
   const counts = `${count(found.length, 'repository', 'repositories')} of ${count(owners, 'owner', 'owners')} in ${root}`
   if (found.length === 0) {
@@ -116,6 +119,12 @@ function* judge(root: string, found: readonly FoundRepository[], troubles: Troub
   if (refused.length > 0) {
     const advice = 'move or rename them to OWNER/NAME.git, or leave them out knowingly'
     yield warning('repositories', `not taken: ${some(refused)}`, advice)
+  }
+  if (twins.length > 0) {
+    const advice =
+      'rename one of each: names are one without regard to case, and only one of each is served, ' +
+      'the one that has the account (`godwit sync` names the others)'
+    yield warning('repositories', `differ only in case: ${some(twins)}`, advice)
   }
   if (unlockable.length > 0) {
     const advice =

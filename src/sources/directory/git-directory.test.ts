@@ -83,6 +83,13 @@ describe('the tree of a git directory', () => {
       'Alice: its name differs only in case from ALICE',
       'alice: its name differs only in case from ALICE',
     ])
+    assert.equal((await source.find('Alice', 'x'))?.owner, 'Alice')
+    assert.equal(await source.find('ALICE', 'x'), undefined)
+    const known = await Array.fromAsync(source.list(() => 'alice'))
+    assert.deepEqual(
+      known.flatMap((row) => ('found' in row ? row.found.owner : [])),
+      ['alice'],
+    )
     await rename(at('ALICE'), at('zoe'))
     await rename(at('Alice'), at('yan'))
     assert.deepEqual(await listed(), [

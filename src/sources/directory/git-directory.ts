@@ -1,7 +1,7 @@
 import { lstat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import type { Git } from '../../git/git.ts'
-import type { FoundRepository, Listed, RepositoryName, Source } from '../source.ts'
+import type { FoundRepository, Listed, RepositoryName, Source, SpellingOf } from '../source.ts'
 import { Unreadable } from '../unreadable.ts'
 import { rememberingReader } from './directory.ts'
 import { readFacts } from './facts/repository-facts.ts'
@@ -23,14 +23,14 @@ export function gitDirectory({ root, git }: GitDirectoryOptions): Source {
   const top = resolve(root)
   const read = rememberingReader()
 
-  async function* list(): AsyncGenerator<Listed, void, void> {
-    for await (const place of repositoriesIn(top)) {
+  async function* list(spellingOf?: SpellingOf): AsyncGenerator<Listed, void, void> {
+    for await (const place of repositoriesIn(top, { ...(spellingOf && { spellingOf }) })) {
       yield 'refused' in place ? place : await listed(place.repository)
     }
   }
 
   async function find(owner: string, name: string): Promise<FoundRepository | undefined> {
-    for await (const place of repositoriesIn(top, { owner, name }, read)) {
+    for await (const place of repositoriesIn(top, { only: { owner, name }, read })) {
       if ('refused' in place) continue
       const row = await listed(place.repository)
       return 'found' in row ? row.found : undefined

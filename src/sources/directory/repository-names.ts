@@ -1,16 +1,14 @@
 /** Names are one without regard to case: who comes first in order has it. */
 export interface TakenNames {
-  refusal(name: string): string | undefined
+  /** Who has it already, spelled otherwise. */
+  twinOf(name: string): string | undefined
   take(name: string): void
 }
 
 export function takenNames(): TakenNames {
   const taken = new Map<string, string>()
   return {
-    refusal(name) {
-      const first = taken.get(name.toLowerCase())
-      return first === undefined ? undefined : `its name differs only in case from ${first}`
-    },
+    twinOf: (name) => taken.get(name.toLowerCase()),
     take(name) {
       taken.set(name.toLowerCase(), name)
     },

@@ -2,7 +2,7 @@ import type { Dirent } from 'node:fs'
 import { lstat, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { nameRefusal } from '../../ground/names.ts'
-import type { RefusedEntry, RepositoryName } from '../source.ts'
+import type { RefusedEntry, RepositoryName, SpellingOf } from '../source.ts'
 import { Unreadable } from '../unreadable.ts'
 import {
   type Directory,
@@ -21,6 +21,13 @@ export interface RepositoryPlace extends RepositoryName {
 type Place = { repository: RepositoryPlace } | { refused: RefusedEntry }
 type Places = AsyncGenerator<Place, void, void>
 
+interface ListingOptions {
+  /** Where names differ only in case, the owner that is spelled so. */
+  only?: RepositoryName
+  read?: ReadDirectory
+  spellingOf?: SpellingOf
+}
+
 const A_LINK = 'a symbolic link; the directory itself must be here'
 const OUT_OF_PLACE = 'a repository must be at OWNER/NAME.git'
 const NO_REPOSITORY = 'not a bare git repository'
@@ -34,17 +41,19 @@ const DEEPEST = 3
  */
 export async function* repositoriesIn(
   root: string,
-  only?: RepositoryName,
-  read: ReadDirectory = readDirectory,
+  { only, read = readDirectory, spellingOf = () => only?.owner }: ListingOptions = {},
 ): Places {
-  const owners = takenNames()
   const top = await read(root)
   // An empty answer here would read as if every repository had been removed.
   if ('reason' in top) throw new Unreadable(`the directory of repositories: ${top.reason}`)
+  const owners = takenNames()
   for (const entry of only ? top.named(only.owner) : top.entries) {
     const { name } = entry
     if (isNamedAsRepository(entry)) yield refused(name, OUT_OF_PLACE)
     else if (entry.isDirectory()) {
+      const spelling = spellingOf(name)
+      // Whose name it is keeps it even while nothing is there: others would be given what is not theirs.
+      if (spelling !== undefined && isDirectoryIn(top, spelling)) owners.take(spelling)
       yield* inOwner(root, name, await read(join(root, name)), owners, only)
     } else if (await isLinkToDirectory(join(root, name))) yield refused(name, A_LINK)
   }
@@ -61,8 +70,10 @@ async function* inOwner(
   if (isLikeRepository(directory)) return yield refused(owner, OUT_OF_PLACE)
   if (!only) yield* outOfPlace(root, owner, directory, 1)
   if (directory.repositories.length === 0) return
-  const reason = nameRefusal(owner) ?? owners.refusal(owner)
+  const reason = nameRefusal(owner)
   if (reason !== undefined) return yield refused(owner, reason)
+  const twin = owners.twinOf(owner)
+  if (twin !== undefined && twin !== owner) return yield refusedTwin(owner, twin)
   owners.take(owner)
   yield* ofOwner(root, owner, directory, only)
 }
@@ -79,10 +90,12 @@ async function* ofOwner(
   for (const entry of wanted.filter(isNamedAsRepository)) {
     const name = nameOf(entry)
     const path = `${owner}/${entry.name}`
-    const reason =
-      nameRefusal(name) ?? names.refusal(name) ?? (await refusal(join(root, path), entry))
+    const twin = names.twinOf(name)
+    const reason = nameRefusal(name) ?? (twin ? undefined : await refusal(join(root, path), entry))
     if (reason !== undefined) {
       yield refused(path, reason)
+    } else if (twin !== undefined) {
+      yield refusedTwin(path, twin)
     } else if (!isWikiName(name, isThere)) {
       names.take(name)
       yield { repository: await placeOf(root, { owner, name }) }
@@ -149,6 +162,14 @@ function nameOf({ name }: Dirent): string {
 
 function refused(path: string, reason: string): Place {
   return { refused: { path, reason } }
+}
+
+function refusedTwin(path: string, twinOf: string): Place {
+  return { refused: { path, reason: `its name differs only in case from ${twinOf}`, twinOf } }
+}
+
+function isDirectoryIn(directory: Directory, name: string): boolean {
+  return directory.named(name).some((entry) => entry.name === name && entry.isDirectory())
 }
 
 async function isLinkToDirectory(path: string): Promise<boolean> {

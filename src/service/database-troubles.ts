@@ -1,3 +1,4 @@
+import type { Database } from '../db/database.ts'
 import { EXIT } from '../exit-codes.ts'
 import { UserMistake } from '../user-mistake.ts'
 
@@ -5,12 +6,27 @@ class DatabaseUnreachable extends UserMistake {
   override readonly exitCode: number = EXIT.unreachable
 }
 
+/** What to do about a database in another encoding: it cannot be changed, only made anew. */
+export const UTF8_REMEDY =
+  'create one with `createdb --encoding=UTF8 --template=template0 NAME`, and copy the data with pg_dump if there is any'
+
+/** Names and descriptions are text in every language: in another encoding they could not be stored. */
+export async function requireUtf8({ pool }: Database, databaseUrl: string): Promise<void> {
+  const encoding = (await pool?.query('show server_encoding'))?.rows[0].server_encoding
+  if (encoding === 'UTF8') return
+  const where = placeOf(databaseUrl)
+  throw new UserMistake(`${where} has encoding ${encoding}, not UTF8: ${UTF8_REMEDY}`)
+}
+
+// Never the whole address: there may be a password in it.
+function placeOf(databaseUrl: string): string {
+  return `the database at ${new URL(databaseUrl).host || 'this machine'} (--database-url)`
+}
+
 /** What PostgreSQL, or the way to it, refused, and what to do about it; whatever else it was as it is. */
 export function explainedDatabase(error: unknown, databaseUrl: string): unknown {
   const { code, message } = error as { code?: string; message?: string }
-  // Never the whole address: there may be a password in it.
-  const { host, pathname } = new URL(databaseUrl)
-  const where = `the database at ${host || 'this machine'} (--database-url)`
+  const where = placeOf(databaseUrl)
   const options = { cause: error }
   switch (code) {
     case 'ECONNREFUSED':
@@ -27,7 +43,7 @@ export function explainedDatabase(error: unknown, databaseUrl: string): unknown 
       return new UserMistake(`${where} does not let this user in: ${message}`, options)
     case '3D000':
       return new UserMistake(
-        `${where} has no database ${pathname.slice(1)}: createdb makes it`,
+        `${where} has no database ${new URL(databaseUrl).pathname.slice(1)}: createdb makes it`,
         options,
       )
     case '42501':

@@ -2,7 +2,7 @@ import type { Config } from '../config.ts'
 import { connect, type DatabaseOptions } from '../db/connect.ts'
 import type { Database } from '../db/database.ts'
 import { upgradeSchema } from '../db/upgrade.ts'
-import { explainedDatabase } from './database-troubles.ts'
+import { explainedDatabase, requireUtf8 } from './database-troubles.ts'
 
 /** The database of this configuration, brought to this binary's schema. */
 export async function openDatabase(
@@ -11,6 +11,7 @@ export async function openDatabase(
 ): Promise<Database> {
   const database = await connect({ dataDirectory: data, databaseUrl, ...listeners })
   try {
+    if (databaseUrl !== undefined) await requireUtf8(database, databaseUrl)
     await upgradeSchema(database)
   } catch (error) {
     await database.close()

@@ -34,6 +34,8 @@ test('every failure of a command is a line that says what failed and what to do 
   postgres.pathname = '/nowhere'
   const nobody = `postgres://u:S3kret@127.0.0.1:${await freePort()}/godwit`
 
+  const ascii = await createDatabase(undefined, 'SQL_ASCII')
+
   const serve = ['serve', ...here, '--listen', `127.0.0.1:${port}`]
   const expected: [code: number, args: string[], says: RegExp][] = [
     [2, ['serv'], /unknown command 'serv'\n\(Did you mean serve\?\)/],
@@ -54,6 +56,11 @@ test('every failure of a command is a line that says what failed and what to do 
     ],
     [1, [...serve, '--log-level', 'silent'], /--listen 127\S+: something listens there already/],
     [1, ['serve', ...here, '--data', taken], /already running on .*: stop it, or give another/],
+    [
+      1,
+      ['serve', ...here, '--database-url', ascii],
+      /has encoding SQL_ASCII, not UTF8: create one with `createdb --encoding=UTF8 --template/,
+    ],
     [1, ['account', 'list', '--data', newer], /has schema 999, .*start the newer Godwit/],
     [
       4,

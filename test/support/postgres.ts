@@ -26,6 +26,8 @@ export async function startCluster(): Promise<Cluster> {
     password,
     persistent: true,
     createPostgresUser: process.getuid?.() === 0,
+    // Whatever the environment says; without one PostgreSQL would take SQL_ASCII.
+    initdbFlags: ['--encoding=UTF8', '--locale=C'],
     postgresFlags: ['-c', 'listen_addresses=127.0.0.1', '-c', 'max_connections=200'],
     onLog: () => {},
   })
@@ -58,13 +60,16 @@ async function embeddedPostgres() {
   return EmbeddedPostgres
 }
 
-/** An empty database of its own in the running cluster, or in that one. */
-export async function createDatabase(cluster = process.env.GODWIT_TEST_POSTGRES): Promise<string> {
+/** An empty database of its own in the running cluster, or in that one; in UTF-8, as all are to be, unless told. */
+export async function createDatabase(
+  cluster = process.env.GODWIT_TEST_POSTGRES,
+  encoding = 'UTF8',
+): Promise<string> {
   if (!cluster) throw new Error('no test cluster: run the tests through `npm test`')
   const name = `t_${randomBytes(8).toString('hex')}`
   const client = new pg.Client(cluster)
   await client.connect()
-  await client.query(`create database ${name}`)
+  await client.query(`create database ${name} encoding '${encoding}' template template0`)
   await client.end()
   return cluster.replace(/\/postgres$/, `/${name}`)
 }

@@ -8,6 +8,7 @@ import {
   surveySqlite,
 } from '../../db/survey.ts'
 import { KNOWN_SCHEMA } from '../../db/upgrade.ts'
+import { UTF8_REMEDY } from '../../service/database-troubles.ts'
 import { broken, type Finding, fine, warning, wordsOf } from './finding.ts'
 
 /** What the queue on PostgreSQL asks for. */
@@ -73,7 +74,7 @@ function judgePostgres(what: string, survey: PostgresSurvey): Finding {
   if (isStandby)
     return broken('database', `${what} is a standby`, 'name the primary in --database-url')
   if (encoding !== 'UTF8')
-    return broken('database', `${what} is in ${encoding}`, 'make the database with encoding UTF8')
+    return broken('database', `${what} has encoding ${encoding}, not UTF8`, UTF8_REMEDY)
   if (!mayCreate && schema?.step !== KNOWN_SCHEMA)
     return broken(
       'database',

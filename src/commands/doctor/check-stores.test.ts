@@ -104,6 +104,13 @@ describe('PostgreSQL', () => {
     assert.doesNotMatch(JSON.stringify([refused, absent]), /mockingbird/)
   })
 
+  test('that is not in UTF-8, and what to do about it', async (t) => {
+    const url = await createDatabase(undefined, 'SQL_ASCII')
+    const findings = await onPostgres(t, url)
+    assertFinding(findings, 'database', 'broken', /has encoding SQL_ASCII, not UTF8$/)
+    assert.match(about(findings, 'database').advice!, /^create one with `createdb --encoding=UTF8 /)
+  })
+
   test('whose role may make nothing', async (t) => {
     const url = new URL(await createDatabase())
     const role = `r_${url.pathname.slice(1)}`

@@ -121,7 +121,7 @@ test('every answer of every operation is as described', async (t) => {
   await ask(200, `${path}/locks`)
   await ask(204, `${path}/repos/site/lock`, { method: 'DELETE' })
   await ask(404, `${path}/repos/site/lock`, { method: 'DELETE' })
-  assert.equal((await untilEnded(service, alice, id)).state, 'exported')
+  await untilEnded(service, alice, id, 'exported')
   await seeAll(ask, path)
   await download(ask, path)
   await steer(ask, path)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
+import { until } from '../../test/support/patience.ts'
 import type { Db } from '../db/database.ts'
 import {
   bounded,
@@ -74,7 +74,7 @@ test(
     await gaveUp.promise
     assert.equal(runs, 2)
     assert.deepEqual(told, ['its worker was lost', 'its worker was lost'])
-    while ((await queue.backlog()).length > 0) await sleep(5)
+    await until('no job is left', async () => (await queue.backlog()).length === 0)
   },
 )
 
@@ -125,10 +125,9 @@ test(
   },
 )
 
-async function untilSomeoneWaits(db: Db): Promise<void> {
-  for (;;) {
+const untilSomeoneWaits = (db: Db): Promise<unknown> =>
+  until('somebody waits for a lock', async () => {
     const { rows } = await sql`select 1 from pg_stat_activity
       where datname = current_database() and wait_event_type = 'Lock'`.execute(db)
-    if (rows.length > 0) return
-  }
-}
+    return rows.length > 0
+  })

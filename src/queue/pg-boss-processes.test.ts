@@ -2,15 +2,15 @@ import assert from 'node:assert/strict'
 import { type ChildProcess, fork } from 'node:child_process'
 import { EventEmitter, once } from 'node:events'
 import { type TestContext, test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
+import { inTime, until } from '../../test/support/patience.ts'
 import type { Db } from '../db/database.ts'
-import { bounded, firstFallsSilent, openQueue } from './pg-boss-test-scene.ts'
+import { bounded, firstFallsSilent, NEVER, openQueue } from './pg-boss-test-scene.ts'
 
 const WORKER = new URL('./pg-boss-test-process.ts', import.meta.url)
 
-async function startWorker(t: TestContext, databaseUrl: string, name: string) {
-  const child: ChildProcess = fork(WORKER, [databaseUrl, name])
+async function startWorker(t: TestContext, databaseUrl: string, name: string, lookEveryMs = 1000) {
+  const child: ChildProcess = fork(WORKER, [databaseUrl, name, String(lookEveryMs)])
   t.after(() => child.kill('SIGKILL'))
   const told = new EventEmitter()
   const log: string[] = []
@@ -21,7 +21,8 @@ async function startWorker(t: TestContext, databaseUrl: string, name: string) {
   /** Until the process has said all of this. */
   async function says(...what: string[]): Promise<void> {
     while (!what.every((line) => log.some((said) => said.startsWith(line)))) {
-      await once(told, 'news')
+      const waited = () => `${name} says ${what.join(', ')}; it said ${log.join(', ')}`
+      await inTime(waited, once(told, 'news'))
     }
   }
   await says('ready')
@@ -31,13 +32,11 @@ async function startWorker(t: TestContext, databaseUrl: string, name: string) {
 const done = (db: Db) =>
   db.selectFrom('accounts').select(['login', 'type as by']).orderBy('id').execute()
 
-async function untilDone(db: Db, count: number) {
-  for (;;) {
+const untilDone = (db: Db, count: number) =>
+  until(`${count} jobs are done`, async () => {
     const rows = await done(db)
-    if (rows.length >= count) return rows
-    await sleep(10)
-  }
-}
+    return rows.length >= count && rows
+  })
 
 test('two processes share 200 jobs, and each job is done once', bounded, async (t) => {
   const { db, databaseUrl, enqueue } = await openQueue(t)
@@ -52,7 +51,7 @@ test('two processes share 200 jobs, and each job is done once', bounded, async (
   assert.equal(new Set(rows.map(({ login }) => login)).size, 200)
   assert.deepEqual(new Set(rows.map(({ by }) => by)), new Set(['one', 'two']))
   const said = (what: string) => workers.flatMap(({ log }) => log).filter((l) => l.startsWith(what))
-  while (said('done').length < 200) await sleep(10)
+  await until('200 jobs are told to be done', () => said('done').length === 200)
   assert.equal(said('took').length, 200)
 })
 
@@ -92,7 +91,8 @@ test(
 
 test('all connections to PostgreSQL are cut, and the work goes on', bounded, async (t) => {
   const { db, databaseUrl, enqueue } = await openQueue(t)
-  const worker = await startWorker(t, databaseUrl, 'worker')
+  // It looks for work only when it hears of some.
+  const worker = await startWorker(t, databaseUrl, 'worker', NEVER)
   await enqueue(['a', 'b', 'c'])
   await worker.says('took a', 'took b')
   const admin = new pg.Client(databaseUrl)
@@ -102,13 +102,11 @@ test('all connections to PostgreSQL are cut, and the work goes on', bounded, asy
   await admin.query(`select pg_terminate_backend(pid) ${others}`)
   worker.letFinish()
   await worker.says('done a', 'done b', 'done c')
-  // Both listeners are back, the worker's and ours.
-  for (let back = 0; back < 2; await sleep(20)) {
-    const { rows } = await admin.query(`select 1 ${others} and query ilike '%listen%'`)
-    back = rows.length
+  // The first may be found by who was cut off and looks again, the second only by who is listening again.
+  for (const job of ['d', 'e']) {
+    await enqueue([job])
+    await worker.says(`done ${job}`)
   }
-  await enqueue(['d'])
-  await worker.says('done d')
-  assert.equal((await done(db)).length, 4)
+  assert.equal((await done(db)).length, 5)
   assert.equal(worker.child.exitCode, null)
 })

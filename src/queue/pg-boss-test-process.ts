@@ -5,7 +5,7 @@ import { createPgBossQueue } from './pg-boss.ts'
  * A process that works, for tests to start, kill and freeze. It tells its parent what happens: `ready`, then for each
  * job `took`, perhaps `lost`, and `done` or the name of the error. It begins to finish jobs when told to.
  */
-const [databaseUrl = '', name = ''] = process.argv.slice(2)
+const [databaseUrl = '', name = '', lookEveryMs = '1000'] = process.argv.slice(2)
 const ACCOUNT = { site_admin: 0, created_at: 0 }
 const tell = (what: string, payload?: unknown) => process.send?.({ what, payload })
 const told = new Promise((resolve) => process.once('message', resolve))
@@ -18,6 +18,7 @@ const queue = createPgBossQueue({
   onTrouble,
   superviseSeconds: 1,
   keepEveryMs: 50,
+  lookEveryMs: Number(lookEveryMs),
 })
 await queue.start()
 queue.work(

@@ -1,7 +1,7 @@
 import type { TestContext } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { databaseOptions } from '../../test/support/databases.ts'
+import { PATIENCE_MS, until } from '../../test/support/patience.ts'
 import { connect } from '../db/connect.ts'
 import type { Db } from '../db/database.ts'
 import { upgradeSchema } from '../db/upgrade.ts'
@@ -18,7 +18,7 @@ export const quick = {
 export const NEVER = 2 ** 31 - 1
 export const quietly = { onTrouble: () => {} }
 /** Who waits for what never comes fails, rather than wait on. */
-export const bounded = { timeout: 60_000 }
+export const bounded = { timeout: PATIENCE_MS }
 
 /** A started queue on a database of its own. */
 export async function openQueue(t: TestContext, settings: Partial<PgBossQueueOptions> = quick) {
@@ -44,11 +44,12 @@ export async function fallSilent(
   isActedOn: () => boolean,
   which = sql<boolean>`true`,
 ): Promise<void> {
-  while (!isActedOn()) {
+  await until('a job whose holder is silent is taken over', async () => {
+    if (isActedOn()) return true
     await sql`update godwit_queue.job set heartbeat_on = now() - interval '1 hour'
       where state = 'active' and ${which}`.execute(db)
-    await sleep(20)
-  }
+    return false
+  })
 }
 
 /** The same of the first holder alone: whoever takes the job over is heard. */

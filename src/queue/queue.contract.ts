@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
+import { until } from '../../test/support/patience.ts'
 import type { Db } from '../db/database.ts'
 import { type Handler, Hopeless, type Job, LostJob, NotNow, type Queue, type Run } from './queue.ts'
 
@@ -51,7 +52,7 @@ export function queueContract(
       assert.equal(queue.running(), 1)
       going.resolve()
       await done.promise
-      while (queue.running() > 0) await new Promise((resolve) => setTimeout(resolve, 5))
+      await until('no job runs here', () => queue.running() === 0)
     })
 
     test('the result and the end of the job are one transaction', async (t) => {
@@ -159,7 +160,7 @@ export function queueContract(
       queue.interrupt('off')
       assert.ok((await outcome.promise) instanceof LostJob)
       await enqueue({ db, queue }, 'other', 'on')
-      while (!seen.includes('other')) await new Promise((resolve) => setTimeout(resolve, 5))
+      await until('the other job has run', () => seen.includes('other'))
       assert.ok(!seen.includes('never'))
     })
 

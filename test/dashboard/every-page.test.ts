@@ -93,7 +93,7 @@ async function everyState(t: TestContext): Promise<{ story: ExportStory; scenes:
   await service.godwit('account', 'set', 'newcomer')
   const token = await service.token('alice')
   const exported = await story.migrate(['alice/atlas', 'alice/birds'], { lock_repositories: true })
-  const failed = await story.migrate(['alice/atlas', 'alice/grafted'])
+  const failed = await story.migrate(['alice/atlas', 'alice/grafted'], {}, 'failed')
   const deleted = await story.migrate(['alice/atlas'])
   await story.call(`/user/migrations/${deleted.id}/archive`, { method: 'DELETE' })
   // The last to be proven takes for ever.

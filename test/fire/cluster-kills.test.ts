@@ -36,8 +36,7 @@ test('kill -9 of API processes and workers on one database loses nothing', async
   const started = await asking
 
   assert.ok(started.length > 0)
-  for (const id of started)
-    assert.equal(await untilEnded(cluster, members.api, token, id), 'exported', `${id}`)
+  for (const id of started) await untilEnded(cluster, members.api, token, id, 'exported')
   await assertNothingHeld(cluster)
   for (const id of started) await verifyArchive(t, cluster, members.api, token, id)
   tried(t, 'kill -9 of one of several processes', kills, 'others go on; taken over')

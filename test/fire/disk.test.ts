@@ -59,7 +59,7 @@ test(
       acknowledged.started.set(id, story.states())
       await until('the disk was too small', () => failures() > before)
       story.disk.free()
-      assert.equal((await story.untilEnded(id)).state, 'exported')
+      await story.untilEnded(id, 'exported')
       for (const name of round % 2 === 0 ? ['large', 'small'] : [])
         await story.call(`/user/migrations/${id}/repos/${name}/lock`, { method: 'DELETE' })
       if (round < TIMES - 1) {
@@ -81,7 +81,7 @@ test(
     const acknowledged = nothingAcknowledged()
     const archived = await story.start(NAMES)
     acknowledged.started.set(archived, story.states())
-    assert.equal((await story.untilEnded(archived)).state, 'exported')
+    await story.untilEnded(archived, 'exported')
     let refused = 0
     let downloads = 0
     for (let round = 0; round < TIMES; round++) {

@@ -64,7 +64,7 @@ test('a git that goes away, or is killed, and comes back: everything is exported
       acknowledged.started.set(id, story.states())
       await until('an export has failed', () => failures() > before)
       await story.gitIs(REAL_GIT)
-      assert.equal((await story.untilEnded(id)).state, 'exported')
+      await story.untilEnded(id, 'exported')
     }
   }
   await assertUnharmed(story, acknowledged)
@@ -92,12 +92,12 @@ test('a git that hangs is stopped, and the repository is reported by name', asyn
     await story.gitIs(`${hangs}\n${REAL_GIT}`)
     const id = await story.start(NAMES, { lock_repositories: true })
     acknowledged.started.set(id, undefined)
-    assert.equal((await story.untilEnded(id)).state, 'failed')
+    await story.untilEnded(id, 'failed')
   }
   await story.gitIs(REAL_GIT)
   const mended = await story.start(NAMES)
   acknowledged.started.set(mended, story.states())
-  assert.equal((await story.untilEnded(mended)).state, 'exported')
+  await story.untilEnded(mended, 'exported')
   const mayFail = /^alice\/(one|two|three): git was stopped: it made no progress for 1 seconds$/
   await assertUnharmed(story, acknowledged, { mayFail })
   tried(t, 'git that hangs', TIMES * NAMES.length, 'stopped, the repository reported by name')

@@ -80,8 +80,7 @@ async function exportAgainAndAgain(
 ): Promise<number> {
   for (let round = 1; ; round++) {
     await story.host.commit(story.host.path(LARGE), { changed: `${round}` })
-    const { id, state } = await story.migrate([LARGE])
-    assert.equal(state, 'exported')
+    const { id } = await story.migrate([LARGE])
     started.set(id, { [LARGE]: refStateOf(story.host.path(LARGE)) })
     if (over.aborted) return round
     await story.call(`/user/migrations/${id}/archive`, { method: 'DELETE' })

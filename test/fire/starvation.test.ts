@@ -1,4 +1,3 @@
-import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
@@ -58,7 +57,7 @@ test(
           () => false,
         ),
       )
-      assert.equal((await story.untilEnded(id)).state, 'exported')
+      await story.untilEnded(id, 'exported')
       await story.unlock(id, names)
     }
     await assertUnharmed(story, acknowledged)
@@ -80,9 +79,8 @@ test(
       const id = await story.start(names)
       acknowledged.started.set(id, states())
       let isEnded = false
-      const ended = story.untilEnded(id).then(({ state }) => {
+      const ended = story.untilEnded(id, 'exported').finally(() => {
         isEnded = true
-        return state
       })
       for (; !isEnded; pauses++) {
         const pids = [story.service.pid(), ...childrenOf(story.service.pid())]
@@ -91,7 +89,7 @@ test(
         for (const pid of pids) signal(pid, 'SIGCONT')
         await pause(random() * 150)
       }
-      assert.equal(await ended, 'exported')
+      await ended
     }
     await assertUnharmed(story, acknowledged)
     tried(t, 'paused for a while', pauses, 'goes on where it was')
@@ -107,7 +105,7 @@ test('with little memory a large repository is exported all the same', inLongFor
   const acknowledged = nothingAcknowledged()
   const id = await story.start(['large'])
   acknowledged.started.set(id, { 'alice/large': refStateOf(story.host.path('alice/large')) })
-  assert.equal((await story.untilEnded(id)).state, 'exported')
+  await story.untilEnded(id, 'exported')
   await assertUnharmed(story, acknowledged)
   tried(t, 'heap of 48 MB, repository many times that', 1, 'exported')
 })

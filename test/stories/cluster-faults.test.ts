@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import type { Member } from '../support/cluster.ts'
+import type { Cluster, Member } from '../support/cluster.ts'
 import { type FaultStory, faultStory } from '../support/cluster-faults.ts'
-import { archiveLink, post, until, untilEnded, verifyBytes } from '../support/cluster-story.ts'
+import { archiveLink, post, untilEnded, verifyBytes } from '../support/cluster-story.ts'
+import { until } from '../support/patience.ts'
 import { createDatabase, startCluster as startPostgres } from '../support/postgres.ts'
 import { needsObjectStore, ownGateway } from '../support/radosgw.ts'
 
@@ -32,7 +33,7 @@ test(
     await killed!.kill('SIGKILL')
     stopped!.process.kill('SIGSTOP')
     await git.hurry()
-    assert.equal(await untilEnded(cluster, two!, token, first), 'exported')
+    await untilEnded(cluster, two!, token, first, 'exported')
     stopped!.process.kill('SIGCONT')
 
     // The woken one has lost its repository, and is as good a worker as any.
@@ -53,30 +54,28 @@ test(
     await git.hurry()
     await host.repository('alice/large', { files: { noise: randomBytes(9e6).toString('base64') } })
     const [one, two] = await both(story)
-    const database = new pg.Client(cluster.databaseUrl)
-    await database.connect()
-    t.after(() => database.end())
+    const [holder, watcher] = await Promise.all([dial(t, cluster), dial(t, cluster)])
 
-    await database.query('begin')
-    await database.query('select id from accounts for update')
+    await holder.query('begin')
+    await holder.query('select id from accounts for update')
     const early = story.start(one!)
     early.catch(() => {})
-    await until(async () => (await waiting(database)) > 0)
+    await until('the start waits for a lock', async () => (await waiting(watcher)) > 0)
     await one!.kill('SIGKILL')
     await assert.rejects(early)
-    await database.query('rollback')
-    await until(async () => (await waiting(database)) === 0)
+    await holder.query('rollback')
+    await until('nobody waits for a lock', async () => (await waiting(watcher)) === 0)
     const list = async () =>
       (await (await cluster.call(two!, token, '/user/migrations')).json()) as Json[]
     assert.deepEqual(await list(), [])
-    const { rows: jobs } = await database.query('select id from godwit_queue.job')
+    const { rows: jobs } = await watcher.query('select id from godwit_queue.job')
     assert.deepEqual(jobs, [])
 
     // With locks to be set, and nobody to set them, the answer waits, and the migration is there.
     const late = await cluster.api()
     const unanswered = story.start(late)
     unanswered.catch(() => {})
-    await until(async () => (await list()).length === 1)
+    await until('the start is written', async () => (await list()).length === 1)
     await late.kill('SIGKILL')
     await assert.rejects(unanswered)
     const [{ id: first }] = (await list()) as [Json]
@@ -84,7 +83,7 @@ test(
     await cluster.token('alice')
     const body = { repositories: ['large'] }
     const { id: second } = await post(cluster, two!, token, '/user/migrations', body)
-    assert.equal(await untilEnded(cluster, two!, token, second), 'exported')
+    await untilEnded(cluster, two!, token, second, 'exported')
 
     const sender = await cluster.api()
     const download = await fetch(await archiveLink(cluster, sender, token, second))
@@ -137,10 +136,9 @@ test(
         assert.match(await answers[2]!.text(), /^godwit_dependency_up{dependency="database"} 0$/m)
       }
     })
-    for (const { url } of apis) await until(async () => (await fetch(`${url}/readyz`)).ok)
-    assert.equal(await untilEnded(cluster, apis[1]!, story.token, first), 'exported')
+    for (const api of apis) await untilReady(api)
+    await untilEnded(cluster, apis[1]!, story.token, first, 'exported')
     assert.ok([...apis, ...workers].every(isAlive), cluster.log())
-    await until(async () => (await listeners(databaseUrl)) === 5)
     for (const name of names) await host.commit(host.path(name), { b: name })
     await story.assertExported(apis[0]!, [first, await story.start(apis[1]!)])
     await story.assertTidy(workers)
@@ -163,15 +161,15 @@ test(
     const away = sleep(20_000)
     const second = await story.start(apis[1]!)
     const readiness = () => fetch(`${apis[0]!.url}/readyz`)
-    await until(async () => (await readiness()).status === 503)
+    await until('the gateway is missed', async () => (await readiness()).status === 503)
     assert.deepEqual(await (await readiness()).json(), {
       status: 'unavailable',
       waiting_for: ['blobs'],
     })
     await away
     await gateway.restart()
-    await until(async () => (await readiness()).ok)
-    await until(async () =>
+    for (const api of apis) await untilReady(api)
+    await until('failed puts are counted', async () =>
       /^godwit_blob_errors{operation="put"} [1-9]/m.test(await metrics(apis[1]!)),
     )
     await story.assertExported(apis[1]!, [first, second])
@@ -181,20 +179,19 @@ test(
 
 const metrics = async ({ url }: Member) => (await fetch(`${url}/metrics`)).text()
 
-/** Statements of others that wait for a lock. */
+const untilReady = ({ url }: Member) =>
+  until(`${url} is ready again`, async () => (await fetch(`${url}/readyz`)).ok)
+
+async function dial(t: TestContext, { databaseUrl }: Cluster): Promise<pg.Client> {
+  const client = new pg.Client(databaseUrl)
+  await client.connect()
+  t.after(() => client.end())
+  return client
+}
+
+/** Statements of others that wait for a lock. Within a transaction only those who were there at its first look are seen. */
 async function waiting(database: pg.Client): Promise<number> {
   const { rows } = await database.query(`select pid from pg_stat_activity
     where datname = current_database() and wait_event_type = 'Lock'`)
-  return rows.length
-}
-
-/** pg-boss asks its listeners now and then whether they still listen. */
-async function listeners(databaseUrl: string): Promise<number> {
-  const client = new pg.Client(databaseUrl)
-  await client.connect()
-  const { rows } = await client.query(`select pid from pg_stat_activity
-    where datname = current_database() and pid <> pg_backend_pid()
-    and (query ilike 'listen %' or query like '%pg_listening_channels%')`)
-  await client.end()
   return rows.length
 }

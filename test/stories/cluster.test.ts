@@ -19,7 +19,7 @@ test('an API that sees no repositories, and workers that do', async (t) => {
   const body = { repositories: names, lock_repositories: true }
   const { id } = await post(cluster, one!, token, '/user/migrations', body)
   await assert.rejects(host.push('alice/r0', { b: '2' }), /deny updating a hidden ref/)
-  assert.equal(await untilEnded(cluster, two!, token, id), 'exported')
+  await untilEnded(cluster, two!, token, id, 'exported')
   await verifyArchive(t, cluster, two!, token, id)
   const unlocked = await cluster.call(one!, token, `/user/migrations/${id}/repos/r0/lock`, {
     method: 'DELETE',

@@ -40,7 +40,7 @@ test('an export that is asked to stop stops soon, tidily, and goes on at the nex
   const finished = blobsOf(service)
 
   await service.restart()
-  assert.equal((await untilEnded(id)).state, 'exported')
+  await untilEnded(id, 'exported')
   assert.deepEqual(
     finished.filter((key) => !blobsOf(service).includes(key)),
     [],

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { appendFile, mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import type { EndState } from '../support/ended-migration.ts'
 import { rowsOf } from '../support/export-leftovers.ts'
 import { exportStory, until } from '../support/export-story.ts'
 
@@ -27,7 +28,7 @@ async function lockStory(t: TestContext, flags: string[] = []) {
     assertLocked: (name: string) => assert.rejects(push(name), /deny updating a hidden ref/),
     async lock(...names: string[]) {
       const id = await start(names, { lock_repositories: true })
-      return { id, ended: untilEnded(id) }
+      return { id, ended: (expected: EndState) => untilEnded(id, expected) }
     },
     unlock: async (id: number, name: string) =>
       (await call(`/user/migrations/${id}/repos/${name}/lock`, { method: 'DELETE' })).status,
@@ -39,7 +40,7 @@ test('a locked repository takes no pushes and gives what it has, until it is unl
   await push('alice/site')
   const { id, ended } = await lock('site', 'blog')
   for (const name of ['alice/site', 'alice/site.wiki', 'alice/blog']) await assertLocked(name)
-  assert.equal((await ended).state, 'exported')
+  await ended('exported')
   await assertLocked('alice/site')
 
   await service.kill('SIGKILL')
@@ -66,7 +67,7 @@ test('a repository that two migrations hold opens when the last lets go', async 
   const { lock, unlock, push, assertLocked } = await lockStory(t)
   const first = await lock('site')
   const second = await lock('site', 'blog')
-  for (const { ended } of [first, second]) assert.equal((await ended).state, 'exported')
+  for (const { ended } of [first, second]) await ended('exported')
   assert.equal(await unlock(first.id, 'site'), 204)
   await assertLocked('alice/site')
   assert.equal(await unlock(first.id, 'site'), 404)
@@ -80,7 +81,7 @@ test('what the host hides from pushes for reasons of its own stays hidden', asyn
   const dir = host.path('alice/site')
   await host.git(['config', 'receive.hideRefs', 'refs/heads'], { dir })
   const { id, ended } = await lock('site')
-  await ended
+  await ended('exported')
   assert.equal(await unlock(id, 'site'), 204)
   await assertLocked('alice/site')
   assert.equal(await host.git(['config', '--get-all', 'receive.hideRefs'], { dir }), 'refs/heads')
@@ -92,7 +93,7 @@ test('a migration that fails lets go', async (t) => {
   await rm(objects, { recursive: true })
   await mkdir(objects)
   const { id, ended } = await lock('site', 'blog')
-  assert.equal((await ended).state, 'failed')
+  await ended('failed')
   await until('the failed migration let go', () => takesPushes('alice/site'))
   assert.equal(await unlock(id, 'site'), 404)
 })
@@ -105,7 +106,7 @@ test('a lock whose time is over opens by itself, also where another cannot be op
   const { id, ended } = await lock('blog', 'site')
   // Nobody looks for locks that are over until the next start, so this one still stands, however slow we are.
   await assertLocked('alice/site')
-  assert.equal((await ended).state, 'exported')
+  await ended('exported')
   await service.kill('SIGTERM')
   const valid = 'select * from repository_locks where expires_at > ?'
   await until('the locks are over', () => rowsOf(service, valid, Date.now()).length === 0)

@@ -6,6 +6,7 @@ import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { largePack } from '../support/export-sources.ts'
 import { gitHost } from '../support/git-host.ts'
+import { until } from '../support/patience.ts'
 import { type Service, startService, untilEnded } from '../support/service.ts'
 import { slowGit } from '../support/slow-git.ts'
 
@@ -36,7 +37,7 @@ test('progress, report and retry: only what was broken is exported again', async
   const alice = await service.token('alice')
   await host.loseObjects('alice/bad')
   await post(service, alice, '/user/migrations', { repositories: ['good', 'bad'] })
-  assert.equal((await untilEnded(service, alice, 1)).state, 'failed')
+  await untilEnded(service, alice, 1, 'failed')
 
   const progress = await get(service, alice, '/user/migrations/1/progress')
   assert.deepEqual(statesOf(progress), [
@@ -62,7 +63,7 @@ test('progress, report and retry: only what was broken is exported again', async
   const retried = await post(service, alice, '/user/migrations/1/retry')
   assert.equal(retried.status, 201)
   assert.equal(retried.body.id, 2)
-  assert.equal((await untilEnded(service, alice, 2)).state, 'exported')
+  await untilEnded(service, alice, 2, 'exported')
   assert.deepEqual(statesOf(await get(service, alice, '/user/migrations/2/progress')), [
     ['alice/good', 'carried', true],
     ['alice/bad', 'carried', false],
@@ -93,15 +94,15 @@ test('cancel in the middle leaves no process, no lock, no temporary file', async
   assert.deepEqual([cancelled.status, cancelled.body.state], [200, 'failed'])
   assert.equal((await post(service, alice, '/user/migrations/1/cancel')).status, 422)
   assert.equal((await get(service, alice, '/user/migrations/1/progress')).reason, 'cancelled')
-  await until(() => !isAlive(pid))
-  await until(async () => (await readdir(join(service.data, 'scratch'))).length === 0)
-  await until(async () => (await filesIn(join(service.data, 'blobs'))).length === 0)
+  await until('the git of the cancelled migration is gone', () => !isAlive(pid))
+  await untilEmpty(join(service.data, 'scratch'))
+  await untilEmpty(join(service.data, 'blobs'))
   assert.doesNotMatch(await service.godwit('locks'), /alice\/site/)
   await host.push('alice/site', { b: '2' })
 
   await git.hurry()
   await post(service, alice, '/user/migrations', { repositories: ['site'] })
-  assert.equal((await untilEnded(service, alice, 2)).state, 'exported')
+  await untilEnded(service, alice, 2, 'exported')
 })
 
 test('cancel in the middle of a pack stops the writing of it', async (t) => {
@@ -114,7 +115,7 @@ test('cancel in the middle of a pack stops the writing of it', async (t) => {
   const alice = await service.token('alice')
   await post(service, alice, '/user/migrations', { repositories: ['large'] })
   const blobs = join(service.data, 'blobs')
-  await until(async () => (await sizeOf(blobs)) > 1_000_000)
+  await until('some of the pack is written', async () => (await sizeOf(blobs)) > 1_000_000)
   // The request lies there before the process goes on, so it is heard while most of the pack is still to be written.
   process.kill(service.pid(), 'SIGSTOP')
   const cancelling = post(service, alice, '/user/migrations/1/cancel')
@@ -122,8 +123,8 @@ test('cancel in the middle of a pack stops the writing of it', async (t) => {
   t.diagnostic(`stopped with ${await sizeOf(blobs)} bytes of 200 MB written`)
   process.kill(service.pid(), 'SIGCONT')
   assert.equal((await cancelling).status, 200)
-  await until(async () => (await filesIn(blobs)).length === 0)
-  await until(async () => (await readdir(join(service.data, 'scratch'))).length === 0)
+  await untilEmpty(blobs)
+  await untilEmpty(join(service.data, 'scratch'))
 })
 
 test('a watcher sees every repository end exactly once, across a crash of the server', async (t) => {
@@ -163,12 +164,15 @@ test('a watcher sees every repository end exactly once, across a crash of the se
 
   const first = watch().catch(() => {})
   // Two at a time may both find the quick ones used up, so one of the four can be slow already.
-  await until(() => seen.length >= 3)
+  await until('the watcher was told of three repositories', () => seen.length >= 3)
   await git.hurry()
   await service.kill('SIGKILL')
   await first
   await service.restart()
-  while (!ended) await watch()
+  await until('the watcher was told of the end', async () => {
+    await watch()
+    return ended
+  })
   assert.deepEqual(ended, { state: 'exported', reason: null })
   assert.deepEqual(seen.toSorted(), names.toSorted())
   const after = await service.call(alice, '/user/migrations/1/progress', {
@@ -275,9 +279,8 @@ async function sizeOf(dir: string): Promise<number> {
   return sizes.reduce((sum, size) => sum + size, 0)
 }
 
-async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await isSo())) await sleep(20)
-}
+const untilEmpty = (dir: string): Promise<boolean> =>
+  until(`no file is left in ${dir}`, async () => (await filesIn(dir)).length === 0)
 
 function isAlive(pid: number): boolean {
   try {

@@ -25,7 +25,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
     await untilEnded(service, alice, 1)
     const asked = { repositories: ['one', 'two', 'broken'], lock_repositories: true }
     await start(service, alice, { ...asked, allow_partial: true })
-    assert.equal((await untilEnded(service, alice, 2)).state, 'exported')
+    await untilEnded(service, alice, 2, 'exported')
 
     const summary = await get('/user/migrations/2/summary')
     const { id, state, reason, repositories, allow_partial, held_locks } = summary

@@ -57,7 +57,7 @@ export async function faultStory(t: TestContext, options: FaultOptions): Promise
     },
     async assertExported(api, ids) {
       for (const id of ids) {
-        assert.equal(await untilEnded(cluster, api, token, id), 'exported', cluster.log())
+        await untilEnded(cluster, api, token, id, 'exported')
         await verifyArchive(t, cluster, api, token, id)
       }
       await openAll(story, api, ids)

@@ -4,9 +4,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import type { Cluster, Member } from './cluster.ts'
+import { type EndState, untilEnded as untilServerEnded } from './ended-migration.ts'
 import type { GitHost } from './git-host.ts'
 
 const run = promisify(execFile)
@@ -32,18 +32,19 @@ export async function post(
   return (await answer.json()) as Record<string, unknown>
 }
 
+/** As `untilEnded` of one service, by one of the API processes. */
 export async function untilEnded(
   cluster: Cluster,
   api: Member,
   token: string,
   id: unknown,
-): Promise<string> {
-  for (;;) {
-    const answer = await cluster.call(api, token, `/user/migrations/${id}?exclude=repositories`)
-    const { state } = (await answer.json()) as { state: string }
-    if (state === 'exported' || state === 'failed') return state
-    await sleep(50)
+  expected?: EndState,
+): Promise<EndState> {
+  const server = {
+    log: cluster.log,
+    call: (as: string, path: string) => cluster.call(api, as, path),
   }
+  return (await untilServerEnded(server, token, id, expected)).state
 }
 
 export async function archiveLink(
@@ -76,8 +77,4 @@ export async function verifyBytes(t: TestContext, archive: Buffer): Promise<void
   const file = join(dir, 'migration.tar.gz')
   await writeFile(file, archive)
   await run(GODWIT, ['verify', file])
-}
-
-export async function until(isSo: () => Promise<boolean>): Promise<void> {
-  while (!(await isSo())) await sleep(20)
 }

@@ -7,11 +7,11 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { ReadableStream } from 'node:stream/web'
 import type { TestContext } from 'node:test'
-import { setTimeout as pause } from 'node:timers/promises'
 import { promisify } from 'node:util'
+import { type EndedMigration, type EndState, untilEnded } from './ended-migration.ts'
 import { type GitHost, gitHost } from './git-host.ts'
 import { temporaryDirectory } from './odd-repositories.ts'
-import { type Service, type ServiceOptions, startService, untilEnded } from './service.ts'
+import { type Service, type ServiceOptions, startService } from './service.ts'
 
 const run = promisify(execFile)
 
@@ -31,11 +31,7 @@ export type StartFlags = Partial<
   >
 >
 
-interface EndedMigration {
-  id: number
-  state: string
-  archive_url?: string
-}
+type Ended = EndedMigration & { id: number }
 
 /** A git host, the service on it, and alice, who wants her repositories. */
 export interface ExportStory {
@@ -45,9 +41,10 @@ export interface ExportStory {
   call(path: string, init?: RequestInit): Promise<Response>
   /** Starts a migration and answers its id. */
   start(repositories: readonly string[], flags?: StartFlags): Promise<number>
-  untilEnded(id: number): Promise<EndedMigration>
-  /** From start to end, whichever end that is. */
-  migrate(repositories: readonly string[], flags?: StartFlags): Promise<EndedMigration>
+  /** Whichever end it takes, or the expected one: with another, the test fails and tells the migration's reasons. */
+  untilEnded(id: number, expected?: EndState): Promise<Ended>
+  /** From start to end, which is to be `exported` unless another is expected. */
+  migrate(repositories: readonly string[], flags?: StartFlags, expected?: EndState): Promise<Ended>
   /** Lets go of these, whichever of them the migration still holds. */
   unlock(id: number, names: readonly string[]): Promise<void>
   /** The signed link that the archive's address leads to. */
@@ -76,9 +73,9 @@ export async function exportStory(
     if (answer.status !== 201) assert.fail(`${await answer.text()}\n${service.log()}`)
     return ((await answer.json()) as { id: number }).id
   }
-  const ended: ExportStory['untilEnded'] = async (id) => ({
+  const ended: ExportStory['untilEnded'] = async (id, expected) => ({
     id,
-    ...(await untilEnded(service, alice, id)),
+    ...(await untilEnded(service, alice, id, expected)),
   })
 
   const link: ExportStory['link'] = async (id) => {
@@ -111,7 +108,8 @@ export async function exportStory(
     unlock,
     start,
     untilEnded: ended,
-    migrate: async (names, flags) => ended(await start(names, flags)),
+    migrate: async (names, flags, expected = 'exported') =>
+      ended(await start(names, flags), expected),
     link,
     download,
     async unpacked(id) {
@@ -122,11 +120,4 @@ export async function exportStory(
   }
 }
 
-/** For what happens soon after an answer and is not announced. Fails loudly rather than waiting for ever. */
-export async function until(what: string, isSo: () => unknown): Promise<void> {
-  const giveUpAt = Date.now() + 30_000
-  while (!(await isSo())) {
-    if (Date.now() > giveUpAt) assert.fail(`it never came about that ${what}`)
-    await pause(20)
-  }
-}
+export { until } from './patience.ts'

@@ -7,6 +7,7 @@ import { createInterface } from 'node:readline'
 import type { TestContext } from 'node:test'
 import { promisify } from 'node:util'
 import { freePort } from './free-port.ts'
+import { until } from './patience.ts'
 import { createDatabase } from './postgres.ts'
 
 const GODWIT = new URL('../../bin/godwit', import.meta.url).pathname
@@ -66,7 +67,7 @@ export async function startService(
     })
     for await (const line of createInterface(child.stdout)) {
       const address = /listening at (http:\S+)/.exec(line)?.[1]
-      if (address) return untilReady(address)
+      if (address) return untilReady(address, () => logged)
     }
     throw new Error(`the service did not start:\n${logged}`)
   }
@@ -108,20 +109,10 @@ export async function startService(
   }
 }
 
-async function untilReady(url: string): Promise<string> {
-  for (;;) {
-    const answer = await fetch(`${url}/readyz`)
-    if (answer.ok) return url
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
+async function untilReady(url: string, log: () => string): Promise<string> {
+  const what = () => `the service at ${url} is ready:\n${log()}`
+  await until(what, async () => (await fetch(`${url}/readyz`)).ok)
+  return url
 }
 
-/** Asks for the status until the migration has ended. */
-export async function untilEnded(service: Service, token: string, id: number) {
-  for (;;) {
-    const answer = await service.call(token, `/user/migrations/${id}?exclude=repositories`)
-    const migration = (await answer.json()) as { state: string; archive_url?: string }
-    if (migration.state === 'exported' || migration.state === 'failed') return migration
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
-}
+export { untilEnded } from './ended-migration.ts'

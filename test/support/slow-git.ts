@@ -1,7 +1,7 @@
 import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { until } from './patience.ts'
 
 export interface SlowGit {
   /** For `--git`. */
@@ -46,11 +46,11 @@ exec git "$@"
   return {
     program,
     async pid(howMany = 1) {
-      for (;;) {
-        const slow = await pids()
-        if (slow.length >= howMany) return slow.at(-1)!
-        await sleep(10)
-      }
+      const slow = await until(`${howMany} of git's proofs have become slow`, async () => {
+        const so = await pids()
+        return so.length >= howMany && so
+      })
+      return slow.at(-1)!
     },
     async hurry() {
       await writeFile(join(dir, 'hurry'), '')

@@ -13,6 +13,7 @@ import { serviceState } from './0012-service-state.ts'
 import { storedSegments } from './0013-stored-segments.ts'
 import { passingCounts } from './0014-passing-counts.ts'
 import { migrationCounts } from './0015-migration-counts.ts'
+import { freeBytes } from './0016-free-bytes.ts'
 import type { SchemaStep } from './step.ts'
 
 export const steps: readonly SchemaStep[] = [
@@ -31,4 +32,5 @@ export const steps: readonly SchemaStep[] = [
   storedSegments,
   passingCounts,
   migrationCounts,
+  freeBytes,
 ]

@@ -200,6 +200,8 @@ export interface WorkersTable {
   started_at: number
   /** When it last gave a sign of life. */
   seen_at: number
+  /** Where it writes what it exports; null where it does not export, or not onto a disk. */
+  free_bytes: number | null
 }
 
 interface SecretsTable {

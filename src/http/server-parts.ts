@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { Authenticator } from '../accounts/authenticator.ts'
 import type { Db } from '../db/database.ts'
-import type { PreflightParts } from '../migrations/preflight.ts'
+import type { StartParts } from '../migrations/start-migration.ts'
 import type { AdmissionOptions } from './door/admission.ts'
 import type { DependencyParts } from './door/dependencies.ts'
 import type { MediaTypeOptions } from './door/media-type.ts'
@@ -11,10 +11,7 @@ import type { Rendering } from './migrations/github-json.ts'
 import type { Dashboard } from './service/dashboard-files.ts'
 
 /** All that the server and its routes are made from. */
-export interface ServerParts
-  extends PreflightParts,
-    Omit<DownloadParts, 'admission'>,
-    DependencyParts {
+export interface ServerParts extends StartParts, Omit<DownloadParts, 'admission'>, DependencyParts {
   db: Db
   now: () => number
   authenticator: Authenticator

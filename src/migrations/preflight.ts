@@ -1,5 +1,6 @@
 import type { Viewer } from '../accounts/account.ts'
 import { inLanes } from '../ground/lanes.ts'
+import { leastFreeBytes } from '../queue/worker-store.ts'
 import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 import { recentRate } from './outcome-store.ts'
@@ -19,20 +20,17 @@ interface RepositoryForecast {
 export interface Forecast {
   repositories: RepositoryForecast[]
   bytesToWrite: number
-  freeBytes: number
+  /** Where the workers write; null where none has told. */
+  freeBytes: number | null
   /** From how fast exports went lately; null where there were none. */
   seconds: number | null
-}
-
-export interface PreflightParts extends StartParts {
-  freeBytes: () => Promise<number>
 }
 
 const LOOKED_AT_ONCE = 4
 
 /** What starting this migration would do, without doing it. Refuses what starting it would refuse. */
 export async function forecast(
-  parts: PreflightParts,
+  parts: StartParts,
   viewer: Viewer,
   { repositories, options }: StartRequest,
 ): Promise<Forecast> {
@@ -50,7 +48,7 @@ export async function forecast(
   return {
     repositories: forecasts,
     bytesToWrite,
-    freeBytes: await parts.freeBytes(),
+    freeBytes: await leastFreeBytes(parts.db, parts.now()),
     seconds: rate === null ? null : Math.ceil(bytesToWrite / rate),
   }
 }

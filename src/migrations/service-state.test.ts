@@ -173,7 +173,7 @@ onEachEngine('the state of the service', (engine) => {
     const parts = { db, queue: embeddedQueue({ db }), now: () => now }
     const about = { host: 'box', pid: 7, role: 'worker', version: '1', concurrency: 2 }
     const beat = (id: string, runningJobs = 0) =>
-      noteWorker(db, { id, ...about, runningJobs, startedAt: NOW, seenAt: now })
+      noteWorker(db, { id, ...about, runningJobs, startedAt: NOW, seenAt: now, freeBytes: null })
     const seen = async () => {
       const { workers } = await readServiceState(parts, 'hour')
       return workers.map(({ id, isAlive, runningJobs }) => [id, isAlive, runningJobs])

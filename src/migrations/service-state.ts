@@ -1,6 +1,6 @@
 import type { Db } from '../db/database.ts'
 import type { Backlog, Queue } from '../queue/queue.ts'
-import { listWorkers, type WorkerRecord } from '../queue/worker-store.ts'
+import { listWorkers, SILENT_MS, type WorkerRecord } from '../queue/worker-store.ts'
 import { countAllHeldLocks, type HeldLock, newestLocks } from './lock-store.ts'
 import { omittedFrom } from './outcome-store.ts'
 import type { MigrationState } from './states.ts'
@@ -12,8 +12,6 @@ const MOST_RUNNING = 20
 const MOST_FAILURES = 20
 const MOST_OMITTED = 5
 const MOST_LOCKS = 50
-/** Three signs of life missed, and a little more. */
-const SILENT_MS = 35_000
 
 /** The whole service at one moment, for its operator. Nothing here costs more for every migration there ever was. */
 export interface ServiceState {

@@ -13,8 +13,12 @@ export interface WorkerRecord {
   runningJobs: number
   startedAt: number
   seenAt: number
+  /** Where it writes what it exports; null where it does not export, or not onto a disk. */
+  freeBytes: number | null
 }
 
+/** Three signs of life missed, and a little more. */
+export const SILENT_MS = 35_000
 /** Long enough for someone to come and look why it is gone. */
 const FORGOTTEN_AFTER_MS = 3_600_000
 
@@ -37,6 +41,16 @@ export async function removeWorker(db: Db, id: string): Promise<void> {
   await db.deleteFrom('workers').where('id', '=', id).execute()
 }
 
+/** What the living have told of the room they have: the least, for any of them may be the one. Null where none has. */
+export async function leastFreeBytes(db: Db, now: number): Promise<number | null> {
+  const { least } = await db
+    .selectFrom('workers')
+    .select((row) => row.fn.min('free_bytes').as('least'))
+    .where('seen_at', '>', now - SILENT_MS)
+    .executeTakeFirstOrThrow()
+  return least
+}
+
 /** Whoever started first comes first. */
 export async function listWorkers(db: Db): Promise<WorkerRecord[]> {
   const rows = await db
@@ -45,14 +59,17 @@ export async function listWorkers(db: Db): Promise<WorkerRecord[]> {
     .orderBy('started_at')
     .orderBy('id')
     .execute()
-  return rows.map(({ running_jobs, started_at, seen_at, ...same }) => ({
+  return rows.map(({ running_jobs, started_at, seen_at, free_bytes, ...same }) => ({
     ...same,
     runningJobs: running_jobs,
     startedAt: started_at,
     seenAt: seen_at,
+    freeBytes: free_bytes,
   }))
 }
 
-function rowOf({ runningJobs, startedAt, seenAt, ...same }: WorkerRecord): Row<WorkersTable> {
-  return { ...same, running_jobs: runningJobs, started_at: startedAt, seen_at: seenAt }
+function rowOf(worker: WorkerRecord): Row<WorkersTable> {
+  const { runningJobs, startedAt, seenAt, freeBytes, ...same } = worker
+  const times = { started_at: startedAt, seen_at: seenAt }
+  return { ...same, ...times, running_jobs: runningJobs, free_bytes: freeBytes }
 }

@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto'
+import { statfs } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { noteWorker, removeWorker } from '../queue/worker-store.ts'
+import type { Places } from './places.ts'
 import type { ProcessParts } from './process-parts.ts'
 import { repeatedly } from './repeatedly.ts'
 import { VERSION } from './version.ts'
@@ -9,7 +11,7 @@ const EVERY_MS = 10_000
 
 /** Tells the others, by the database, that this process lives; the stack takes it back. */
 export function keepHeartbeat(
-  { db, queue, now, log }: ProcessParts,
+  { db, queue, now, log, places }: ProcessParts,
   { role, concurrency }: { role: 'all' | 'api' | 'worker'; concurrency: number },
   stack: AsyncDisposableStack,
 ): void {
@@ -19,9 +21,22 @@ export function keepHeartbeat(
   // Gone or not, nobody is kept from stopping by a database that is away.
   stack.defer(() => removeWorker(db, id).catch(() => {}))
   const beating = repeatedly(
-    () => noteWorker(db, { ...about, runningJobs: queue.running(), startedAt, seenAt: now() }),
+    async () => {
+      const freeBytes = role === 'api' ? null : await freeBytesOf(places.blobs)
+      const lately = { runningJobs: queue.running(), startedAt, seenAt: now(), freeBytes }
+      await noteWorker(db, { ...about, ...lately })
+    },
     EVERY_MS,
     (err) => log.warn({ err }, 'could not give a sign of life'),
   )
   stack.defer(beating.stop)
+}
+
+/** Unknown where it cannot be asked: a sign of life matters more. A bucket does not say. */
+async function freeBytesOf(blobs: Places['blobs']): Promise<number | null> {
+  if (typeof blobs !== 'string') return null
+  return statfs(blobs).then(
+    ({ bavail, bsize }) => bavail * bsize,
+    () => null,
+  )
 }

@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
-import { statfs } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { createAuthenticator } from '../accounts/authenticator.ts'
 import type { Config } from '../config.ts'
@@ -46,7 +45,6 @@ export async function startService(config: Config, logging: Log): Promise<Servic
     links: archiveLinks(baseUrl, await linkKey(db)),
     mostUnfinished: config.unfinishedMigrations,
     lockTtlMs: config.lockTtl,
-    freeBytes: () => freeBytes(config.data),
     rendering: {
       addresses,
       migrationTime: offsetTimestamps(timeZone),
@@ -112,11 +110,6 @@ function mostConnections(): number {
   const limits = existsSync('/proc/self/limits') ? readFileSync('/proc/self/limits', 'utf8') : ''
   const openFiles = /^Max open files +(\d+)/m.exec(limits)?.[1]
   return openFiles ? Math.min(MOST_CONNECTIONS, Math.ceil(Number(openFiles) / 2)) : MOST_CONNECTIONS
-}
-
-async function freeBytes(directory: string): Promise<number> {
-  const { bavail, bsize } = await statfs(directory)
-  return bavail * bsize
 }
 
 /** Short: it is part of every validator. */

@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict'
+import { mkdtemp, rm, statfs } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { startCluster } from '../support/cluster.ts'
 import { manyRepositories, post, untilEnded, verifyArchive } from '../support/cluster-story.ts'
@@ -10,13 +13,19 @@ test('an API that sees no repositories, and workers that do', async (t) => {
   const names = await manyRepositories(host, 6)
   const cluster = await startCluster(t, { repositories: host.root })
   const token = await cluster.token('alice')
+  // An API process whose archives are elsewhere has nothing on its own disk; not even the directory.
+  const elsewhere = await mkdtemp(join(tmpdir(), 'godwit-api-'))
   const [one, two] = await Promise.all([
-    cluster.api(),
+    cluster.api('--data', elsewhere),
     cluster.api(),
     cluster.worker(),
     cluster.worker(),
   ])
+  await rm(elsewhere, { recursive: true })
   const body = { repositories: names, lock_repositories: true }
+  const { free_bytes } = await post(cluster, one!, token, '/user/migrations/preflight', body)
+  const { bavail, bsize } = await statfs(cluster.data)
+  assert.ok(Math.abs((free_bytes as number) / (bavail * bsize) - 1) < 0.5, `${free_bytes} free`)
   const { id } = await post(cluster, one!, token, '/user/migrations', body)
   await assert.rejects(host.push('alice/r0', { b: '2' }), /deny updating a hidden ref/)
   await untilEnded(cluster, two!, token, id, 'exported')

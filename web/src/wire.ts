@@ -118,7 +118,7 @@ export interface Forecast {
     refusal: string | null
   }[]
   bytes_to_write: number
-  free_bytes: number
+  free_bytes: number | null
   estimated_seconds: number | null
 }
 

@@ -154,6 +154,7 @@ const serviceState: ServiceState = {
       startedAt: AT,
       seenAt: AT,
       isAlive: true,
+      freeBytes: 68719476736,
     },
   ],
 }

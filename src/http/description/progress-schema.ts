@@ -83,7 +83,10 @@ export const forecastSchema = recordOf<Forecast>(
       }),
     ),
     bytes_to_write: count,
-    free_bytes: { ...count, description: 'Where archives are kept.' },
+    free_bytes: {
+      ...countOrNull,
+      description: 'Where exporters keep archives; null where they have not told, or use a bucket.',
+    },
     estimated_seconds: {
       ...countOrNull,
       description: 'Null where no export has shown how fast it goes.',

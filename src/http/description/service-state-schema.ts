@@ -57,7 +57,7 @@ const storage = recordOf<State['storage']>({
   free_bytes: {
     type: ['integer', 'null'],
     minimum: 0,
-    description: 'Null where a bucket is used.',
+    description: 'Null where a bucket is used, or no exporter has told.',
   },
 })
 

@@ -5,6 +5,7 @@ import { Invalid, NotFound } from '../../migrations/refusals.ts'
 import { countSegments } from '../../migrations/segment-store.ts'
 import { readServiceState } from '../../migrations/service-state.ts'
 import { type ThroughputPeriod, throughputPeriods } from '../../migrations/throughput.ts'
+import { leastFreeBytes } from '../../queue/worker-store.ts'
 import { getServiceState } from '../description/openapi-admin.ts'
 import { viewerOf } from '../door/authenticate.ts'
 import { answer, isKnown, notModified } from '../door/json-answer.ts'
@@ -13,11 +14,15 @@ import { type Storage, serviceStateJson } from './service-state-json.ts'
 
 /** The whole service at a glance, for its operator. To everyone else there is nothing here. */
 export function adminService(app: FastifyInstance, parts: ServerParts): void {
-  const { db, blobs, freeBytes, version } = parts
+  const { db, blobs, now, version } = parts
 
   async function readStorage(): Promise<Storage> {
-    const [segments, archives] = await Promise.all([countSegments(db), countArchives(db)])
-    return { segments, archives, freeBytes: isComposing(blobs) ? null : await freeBytes() }
+    const [segments, archives, freeBytes] = await Promise.all([
+      countSegments(db),
+      countArchives(db),
+      isComposing(blobs) ? null : leastFreeBytes(db, now()),
+    ])
+    return { segments, archives, freeBytes }
   }
 
   app.get<{ Querystring: Record<string, unknown> }>(

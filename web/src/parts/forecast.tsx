@@ -51,14 +51,18 @@ function Told({ forecast, asked }: { forecast: Answer; asked: StartRequest }) {
   const refused = repositories.filter(({ refusal }) => refusal !== null)
   const reused = repositories.filter((each) => each.reused).length
   const whole = repositories.reduce((sum, each) => sum + each.bytes + each.lfs_bytes, 0)
-  const isTight = bytes_to_write > free_bytes
+  const isTight = free_bytes !== null && bytes_to_write > free_bytes
   return (
     <>
       <dl className={styles.figures}>
         <Line name="Size of it all" value={bytes(whole)} />
         <Line name="To be written" value={bytes(bytes_to_write)} />
         <Line name="Unchanged, reused" value={`${reused} of ${repositories.length}`} />
-        <Line name="Free space" value={bytes(free_bytes)} isBad={isTight} />
+        <Line
+          name="Free space"
+          value={free_bytes === null ? 'not known' : bytes(free_bytes)}
+          isBad={isTight}
+        />
         <Line name="Time it takes" value={timeOf(estimated_seconds)} />
       </dl>
       {isTight && <p className={styles.bad}>There is not enough space for it on this server.</p>}

@@ -1,0 +1,31 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { onEachEngine, openDatabase, openOldDatabase } from '../../test/support/databases.ts'
+import { leastFreeBytes, listWorkers, noteWorker, SILENT_MS } from './worker-store.ts'
+
+const NOW = 1_700_000_000_000
+const about = { host: 'box', pid: 7, version: '1', concurrency: 2, runningJobs: 0, startedAt: NOW }
+
+onEachEngine('what is free', (engine) => {
+  test('is the least that any living worker has told', async (t) => {
+    const { db } = await openDatabase(t, engine)
+    const beat = (id: string, role: string, freeBytes: number | null, seenAt = NOW) =>
+      noteWorker(db, { id, role, ...about, seenAt, freeBytes })
+    assert.equal(await leastFreeBytes(db, NOW), null, 'nobody has told')
+    await beat('a', 'api', null)
+    assert.equal(await leastFreeBytes(db, NOW), null, 'an API process cannot know')
+    await beat('b', 'worker', 9_000_000_000_000)
+    await beat('c', 'worker', 8_000_000_000_000)
+    await beat('d', 'worker', 7, NOW - SILENT_MS)
+    assert.equal(await leastFreeBytes(db, NOW), 8_000_000_000_000, 'the silent do not count')
+    assert.equal(await leastFreeBytes(db, NOW + SILENT_MS), null, 'none is heard any more')
+  })
+
+  test('is not known of a worker that an older Godwit noted', async (t) => {
+    const { db, run, upgrade } = await openOldDatabase(t, engine, 15)
+    await run(`insert into workers values ('a', 'box', 7, 'worker', '1', 2, 0, ${NOW}, ${NOW})`)
+    await upgrade()
+    assert.equal((await listWorkers(db))[0]!.freeBytes, null)
+    assert.equal(await leastFreeBytes(db, NOW), null)
+  })
+})

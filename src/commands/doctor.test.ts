@@ -34,6 +34,10 @@ test('all is well, and nothing is left behind', async (t) => {
   assertFinding(busy, 'listen', 'fine', /^a service runs at/)
   assertFinding(busy, 'database', 'fine', new RegExp(`, schema ${KNOWN_SCHEMA}$`))
 
+  assertFinding(busy, 'trusted-proxies', 'fine', /forwarded/)
+  await fetch(`${service.url}/user`, { headers: { 'x-forwarded-for': '203.0.113.7' } })
+  assertFinding(await doctor(settings), 'trusted-proxies', 'warning', /^1 requests had/)
+
   await service.kill('SIGTERM')
   const before = await contents(service.data, host.root)
   const findings = await doctor(settings)

@@ -2,12 +2,15 @@ import { randomUUID } from 'node:crypto'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Viewer } from '../accounts/account.ts'
 import { LONGEST_NAME } from '../ground/names.ts'
-import { NotFound } from '../migrations/refusals.ts'
+import { Invalid, NotFound } from '../migrations/refusals.ts'
 import { describeApi } from './description/api-docs.ts'
+import { MOST_LISTED } from './description/json-schema.ts'
 import { createAdmission } from './door/admission.ts'
 import type { Answered } from './door/answered.ts'
 import { authenticate } from './door/authenticate.ts'
 import { dependencies } from './door/dependencies.ts'
+import { failedLogins } from './door/failed-logins.ts'
+import { type Forwarding, watchForwarding } from './door/forwarding.ts'
 import { errorHandler } from './door/github-errors.ts'
 import { keepAnswers } from './door/json-answer.ts'
 import { malformedRequests } from './door/malformed-requests.ts'
@@ -15,13 +18,7 @@ import { manners } from './door/manners.ts'
 import { mediaTypes } from './door/media-type.ts'
 import { metrics } from './door/metrics.ts'
 import { createRateLimit, type RateLimit, rateLimitStatus } from './door/rate-limit.ts'
-import {
-  badCredentials,
-  bodyIsNoObject,
-  requiresAuthentication,
-  tooManyFailures,
-  unparsableBody,
-} from './door/refusals.ts'
+import { bodyIsNoObject, requiresAuthentication, unparsableBody } from './door/refusals.ts'
 import { requestLog } from './door/request-log.ts'
 import { archiveDownload } from './migrations/archive-download.ts'
 import { migrationSteering } from './migrations/migration-steering.ts'
@@ -54,6 +51,9 @@ export function createServer(parts: ServerParts): FastifyInstance {
   const admission = createAdmission(parts.admission, documentation)
   const manner = manners(parts.mediaType.vendor)
   const limit = createRateLimit(parts.rateLimit, parts.now)
+  const forwarding = watchForwarding(parts.log, parts.now)
+  const refuseCredentials = failedLogins(parts.now)
+  const door = { greet: manner.greet, limit, forwarding, refuseCredentials }
   const malformed = malformedRequests(documentation)
   const app = Fastify({
     serverFactory: admission.server,
@@ -85,7 +85,11 @@ export function createServer(parts: ServerParts): FastifyInstance {
   readJsonBodies(app)
   const needed = dependencies(parts)
   const logged = requestLog(parts.log)
-  const counted = metrics(app, { ...parts, shed: admission.shed }, needed)
+  const counted = metrics(
+    app,
+    { ...parts, shed: admission.shed, untrusted: forwarding.untrusted },
+    needed,
+  )
   app.addHook('onResponse', (request, reply, done) => {
     const answered = answeredBy(request, reply)
     logged(answered)
@@ -102,7 +106,7 @@ export function createServer(parts: ServerParts): FastifyInstance {
       async (api) => {
         const addresses = parts.rendering.addresses.under(prefix)
         const there = { ...parts, rendering: { ...parts.rendering, addresses } }
-        speakTheWire(api, there, manner, limit)
+        speakTheWire(api, there, door)
         rateLimitStatus(api, limit)
         currentUser(api, there)
         userRepositories(api, there)
@@ -117,37 +121,41 @@ export function createServer(parts: ServerParts): FastifyInstance {
   return app
 }
 
+interface Door {
+  greet: ReturnType<typeof manners>['greet']
+  limit: RateLimit
+  forwarding: Forwarding
+  refuseCredentials: (ip: string) => Promise<never>
+}
+
 /** What every operation of the API does before its own handler: who is asking, how often, and in which media type. */
 function speakTheWire(
   api: FastifyInstance,
   { authenticator, mediaType }: ServerParts,
-  { greet }: ReturnType<typeof manners>,
-  limit: RateLimit,
+  door: Door,
 ): void {
   const mediaTypeHeader = `x-${mediaType.vendor}-media-type`
   const types = mediaTypes(mediaType)
 
   async function identify({ ip, headers: { authorization } }: FastifyRequest): Promise<Viewer> {
-    if (limit.isGuessing(ip)) throw tooManyFailures()
     if (!authorization) throw requiresAuthentication()
     const viewer = await authenticate(authenticator, authorization)
-    if (viewer) return viewer
-    limit.countFailure(ip)
-    throw badCredentials()
+    return viewer ?? door.refuseCredentials(ip)
   }
 
   api.addHook('onRequest', async (request, reply) => {
-    greet(request, reply)
+    door.greet(request, reply)
+    door.forwarding.check(request)
     const viewer = await identify(request)
     request.viewer = viewer
     reply.header('x-oauth-scopes', 'repo').header('x-accepted-oauth-scopes', '')
     const { config } = request.routeOptions
-    if (!config.uncounted) await limit.count(viewer, reply)
+    if (!config.uncounted) await door.limit.count(viewer, reply)
     reply.header(mediaTypeHeader, types.choose(request.headers.accept, config))
   })
   api.addHook('onSend', (request, reply, _payload, done) => {
     if (reply.statusCode !== 304 || !request.viewer) return done()
-    limit.giveBack(request.viewer, reply).then(() => done(), done)
+    door.limit.giveBack(request.viewer, reply).then(() => done(), done)
   })
 }
 
@@ -164,6 +172,11 @@ function answeredBy(request: FastifyRequest, reply: FastifyReply): Answered {
   }
 }
 
+function listTooLong(field: string): Invalid {
+  const message = `A list may have at most ${MOST_LISTED} elements.`
+  return new Invalid([{ field, code: 'custom', message }])
+}
+
 /** Bodies are JSON whatever their content-type says: `curl -d` calls everything a form. */
 function readJsonBodies(app: FastifyInstance): void {
   app.removeAllContentTypeParsers()
@@ -177,6 +190,10 @@ function readJsonBodies(app: FastifyInstance): void {
     }
     if (typeof body !== 'object' || body === null || Array.isArray(body)) {
       return done(bodyIsNoObject())
+    }
+    // Before it is checked: every wrong element of a list would become an error of its own.
+    for (const [field, value] of Object.entries(body)) {
+      if (Array.isArray(value) && value.length > MOST_LISTED) return done(listTooLong(field))
     }
     done(null, body)
   })

@@ -1,13 +1,14 @@
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import type { Config } from '../../config.ts'
+import { UNTRUSTED_FORWARDING } from '../../http/door/forwarding.ts'
 import { broken, type Finding, fine, warning, wordsOf } from './finding.ts'
 
 const EVERYWHERE = new Set(['0.0.0.0', '[::]', '::'])
 
 export async function* checkAddresses(config: Config): AsyncGenerator<Finding> {
   yield await checkBaseUrl(config)
-  yield await checkListen(config)
+  yield* checkListen(config)
 }
 
 /** It is in every link that clients are given, so it must mean the same to them. */
@@ -45,28 +46,44 @@ function isLoopback(host: string): boolean {
 }
 
 /** Whether somebody is there already: us, which is well, or another program, which is not. */
-async function checkListen({ listen: { host, port } }: Config): Promise<Finding> {
+async function* checkListen({ listen: { host, port } }: Config): AsyncGenerator<Finding> {
   const shown = host.includes(':') ? `[${host}]` : host
   const place = `${shown}:${port}`
-  const near = EVERYWHERE.has(shown) ? 'localhost' : shown
-  const answer = await fetch(`http://${near}:${port}/healthz`, {
+  const near = `http://${EVERYWHERE.has(shown) ? 'localhost' : shown}:${port}`
+  const answer = await fetch(`${near}/healthz`, {
     signal: AbortSignal.timeout(5000),
     redirect: 'manual',
   }).catch((error: Error) => error)
   if (answer instanceof Error) {
     const { code } = (answer.cause ?? {}) as { code?: string }
-    if (code === 'ECONNREFUSED') return fine('listen', `${place} is free`)
     const found = `${place}: ${wordsOf(answer.cause ?? answer)}`
-    return warning('listen', found, 'see who listens there (ss -ltnp), or give another --listen')
+    yield code === 'ECONNREFUSED'
+      ? fine('listen', `${place} is free`)
+      : warning('listen', found, 'see who listens there (ss -ltnp), or give another --listen')
+    return
   }
   const isHealthy = await answer.json().then(
     (body) => answer.ok && (body as { status?: unknown }).status === 'ok',
     () => false,
   )
-  if (isHealthy) return fine('listen', `a service runs at ${place}`)
-  return broken(
-    'listen',
-    `${place} is taken by another program`,
-    'stop it, or give another --listen',
+  if (!isHealthy) {
+    const advice = 'stop it, or give another --listen'
+    yield broken('listen', `${place} is taken by another program`, advice)
+    return
+  }
+  yield fine('listen', `a service runs at ${place}`)
+  yield await checkForwarding(near)
+}
+
+/** Only a service that runs knows who sends it requests. */
+async function checkForwarding(service: string): Promise<Finding> {
+  const answer = await fetch(`${service}/metrics`, { signal: AbortSignal.timeout(5000) })
+  const counted = new RegExp(`^${UNTRUSTED_FORWARDING} (\\d+)$`, 'm').exec(await answer.text())
+  const times = Number(counted?.[1] ?? 0)
+  if (times === 0) return fine('trusted-proxies', 'no request was forwarded by anyone else')
+  return warning(
+    'trusted-proxies',
+    `${times} requests had x-forwarded-for from an address that is not trusted`,
+    'add your proxy to --trusted-proxies; the log names the addresses',
   )
 }

@@ -4,12 +4,15 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import { getMetrics } from '../description/openapi-service.ts'
 import type { NoteAnswered } from './answered.ts'
 import { type Dependency, inTime } from './dependencies.ts'
+import { UNTRUSTED_FORWARDING } from './forwarding.ts'
 import { type SharedMetricsParts, sharedMetrics } from './shared-metrics.ts'
 
 export interface MetricsParts extends SharedMetricsParts {
   log: Logger
   /** How many requests were turned away because there was too much to do. */
   shed: () => number
+  /** How many requests came with `x-forwarded-for` from an address that is not trusted. */
+  untrusted: () => number
 }
 
 /**
@@ -23,7 +26,8 @@ export function metrics(
 ): NoteAnswered {
   const register = new Registry()
   collectDefaultMetrics({ register })
-  countShed(register, parts.shed)
+  countLate(register, 'godwit_http_shed_total', SHED, parts.shed)
+  countLate(register, UNTRUSTED_FORWARDING, UNTRUSTED, parts.untrusted)
   tellDependencies(register, dependencies)
   const readShared = sharedMetrics(register, parts)
   app.get('/metrics', { schema: getMetrics }, async (_request, reply) => {
@@ -57,15 +61,18 @@ function countRequests(register: Registry): NoteAnswered {
   }
 }
 
-/** Turned away at the door, they reach no route. */
-function countShed(register: Registry, shed: () => number): void {
+const SHED = 'Requests answered 503 by this process because it had too much to do'
+const UNTRUSTED = 'Requests with x-forwarded-for from an address that is not a trusted proxy'
+
+/** Counted elsewhere, and read when it is asked for. */
+function countLate(register: Registry, name: string, help: string, read: () => number): void {
   new Counter({
-    name: 'godwit_http_shed_total',
-    help: 'Requests answered 503 by this process because it had too much to do',
+    name,
+    help,
     registers: [register],
     collect() {
       this.reset()
-      this.inc(shed())
+      this.inc(read())
     },
   })
 }

@@ -9,8 +9,6 @@ import { rateLimited } from './refusals.ts'
 import { countersInPostgres } from './shared-counters.ts'
 
 const HOUR = 3_600_000
-const FAILURES = 60
-const FAILURES_WITHIN = 600_000
 
 export interface RateLimitOptions {
   /** Requests an account may make in an hour; 0 for no limit. */
@@ -24,9 +22,6 @@ export interface RateLimit {
   count(viewer: Viewer, reply: FastifyReply): Promise<void>
   /** Not modified costs nothing. */
   giveBack(viewer: Viewer, reply: FastifyReply): Promise<void>
-  /** Whether the address has lately sent too many wrong credentials. */
-  isGuessing(ip: string): boolean
-  countFailure(ip: string): void
   /** Without counting. */
   show(viewer: Viewer): Promise<Record<string, unknown>>
 }
@@ -35,8 +30,6 @@ export function createRateLimit({ perHour, pool }: RateLimitOptions, now: () => 
   const accounts: Counters = pool
     ? countersInPostgres(HOUR, now, pool)
     : inPromises(countersInMemory(HOUR, now))
-  // Guessing is watched in every process by itself: what matters is that it is slow.
-  const failures = countersInMemory(FAILURES_WITHIN, now)
 
   const keyOf = (viewer: Viewer) => String(viewer.account.id)
   const describe = ({ times, endsAt }: Count) => {
@@ -66,12 +59,6 @@ export function createRateLimit({ perHour, pool }: RateLimitOptions, now: () => 
 
     async giveBack(viewer, reply) {
       if (perHour > 0) tell(reply, await accounts.add(keyOf(viewer), -1))
-    },
-
-    isGuessing: (ip) => failures.look(ip).times > FAILURES,
-
-    countFailure(ip) {
-      failures.add(ip, 1)
     },
 
     async show(viewer) {

@@ -1,0 +1,30 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { countersInMemory } from './counters.ts'
+import { badCredentials, tooManyFailures } from './refusals.ts'
+
+const MOST_FAILURES = 60
+const WITHIN_MS = 600_000
+const PAUSE_MS = 1000
+/** Those that wait are requests under way: more would keep others out. */
+const MOST_PAUSED = 50
+
+/**
+ * Refuses bad credentials. An address that has sent too many of them waits for each further refusal. Only these are refused: a
+ * good token is served wherever it comes from, since many people may share an address. Every process counts for itself.
+ */
+export function failedLogins(now: () => number): (ip: string) => Promise<never> {
+  const failures = countersInMemory(WITHIN_MS, now)
+  let paused = 0
+  return async (ip) => {
+    if (failures.look(ip).times <= MOST_FAILURES) {
+      failures.add(ip, 1)
+      throw badCredentials()
+    }
+    if (paused < MOST_PAUSED) {
+      paused++
+      await sleep(PAUSE_MS, undefined, { ref: false })
+      paused--
+    }
+    throw tooManyFailures()
+  }
+}

@@ -1,0 +1,49 @@
+import type { FastifyRequest } from 'fastify'
+import type { Logger } from 'pino'
+
+const HOUR = 3_600_000
+const MOST_ADDRESSES = 1000
+
+/** The metric that counts them; `godwit doctor` looks at it too. */
+export const UNTRUSTED_FORWARDING = 'godwit_http_untrusted_forwarding_total'
+
+export interface Forwarding {
+  /** Warns where a request names another address than its own and whoever sent it is not trusted to. */
+  check(request: FastifyRequest): void
+  /** How many such requests there were. */
+  untrusted(): number
+}
+
+/**
+ * Behind a proxy that is not trusted every caller has the proxy's address: in the log, and where bad credentials are counted.
+ * It is told once an hour for each address, since anyone can send the header.
+ */
+export function watchForwarding(log: Logger, now: () => number): Forwarding {
+  const told = new Set<string>()
+  let toldSince = now()
+  let untrusted = 0
+
+  function warnOnce(address: string): void {
+    if (now() - toldSince >= HOUR) {
+      told.clear()
+      toldSince = now()
+    }
+    if (told.has(address) || told.size >= MOST_ADDRESSES) return
+    told.add(address)
+    log.warn(
+      { address },
+      'x-forwarded-for from an address that is not trusted: if this is your proxy, add it to --trusted-proxies',
+    )
+  }
+
+  return {
+    check({ headers, ips, socket }) {
+      if (!headers['x-forwarded-for']) return
+      const isTrusted = ips !== undefined && ips.length > 1
+      if (isTrusted) return
+      untrusted++
+      warnOnce(socket.remoteAddress ?? '')
+    },
+    untrusted: () => untrusted,
+  }
+}

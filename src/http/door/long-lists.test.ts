@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { openDatabase } from '../../../test/support/databases.ts'
+import { describingServer, USUAL } from '../../../test/support/describing-server.ts'
+import { ensureAccount } from '../../accounts/account-store.ts'
+import { createAuthenticator } from '../../accounts/authenticator.ts'
+import { addToken } from '../../accounts/token-store.ts'
+
+async function starting(t: TestContext) {
+  const { db } = await openDatabase(t, 'sqlite')
+  const now = Date.now
+  const account = await ensureAccount(db, 'alice', now())
+  const token = await addToken(db, account, { name: '', expiresAt: null, now: now() })
+  const authenticator = createAuthenticator({ db, now })
+  const app = describingServer(t, USUAL, { db, now, authenticator })
+  const headers = { 'user-agent': 'test', authorization: `bearer ${token}` }
+  const start = (body: unknown) =>
+    app.inject({ method: 'POST', url: '/user/migrations', headers, payload: JSON.stringify(body) })
+  return { app, start }
+}
+
+test('a list with too many elements is refused by one fault, whatever is in it', async (t) => {
+  const { start } = await starting(t)
+  for (const field of ['repositories', 'exclude']) {
+    for (const element of [0, 'a']) {
+      const answer = await start({ repositories: ['a'], [field]: Array(10_001).fill(element) })
+      assert.equal(answer.statusCode, 422)
+      assert.deepEqual(answer.json().errors, [
+        {
+          resource: 'Migration',
+          field,
+          code: 'custom',
+          message: 'A list may have at most 10000 elements.',
+        },
+      ])
+    }
+  }
+})
+
+test('no more than the first 20 faults are told', async (t) => {
+  const { start } = await starting(t)
+  for (const [element, code] of [
+    [0, 'invalid'],
+    ['a/b/c', 'invalid'],
+    ['a', 'already_exists'],
+  ] as const) {
+    const answer = await start({ repositories: Array(10_000).fill(element) })
+    assert.equal(answer.statusCode, 422)
+    const first = code === 'already_exists' ? 1 : 0
+    assert.deepEqual(
+      answer.json().errors,
+      Array.from({ length: 20 }, (_, n) => ({
+        resource: 'Migration',
+        field: 'repositories',
+        code,
+        index: first + n,
+      })),
+    )
+  }
+})
+
+test('many huge lists at once leave health answered among them', async (t) => {
+  const { app, start } = await starting(t)
+  let refused = 0
+  const huge = Array.from({ length: 24 }, async () => {
+    const answer = await start({ repositories: Array(500_000).fill(0) })
+    assert.equal(answer.statusCode, 422)
+    assert.ok(answer.rawPayload.length < 1000)
+    refused++
+  })
+  assert.equal((await app.inject('/healthz')).statusCode, 200)
+  assert.ok(refused < 24)
+  await Promise.all(huge)
+})

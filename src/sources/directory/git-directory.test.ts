@@ -154,6 +154,34 @@ describe('the tree of a git directory', () => {
     ])
   })
 
+  test('a damaged wiki is told and makes its repository a damaged one', async () => {
+    const { signal } = new AbortController()
+    const examined = () => source.examine({ owner: 'alice', name: 'site' }, signal)
+    await host.repository('alice/site', { files: { a: 'a' }, wiki: { 'Home.md': 'Hello' } })
+    const wiki = at('alice', 'site.wiki.git')
+    for (const part of ['HEAD', 'objects', 'refs']) {
+      await rename(join(wiki, part), at(part))
+      assert.deepEqual(await listed(), [
+        'alice/site',
+        'alice/site.wiki.git: not a bare git repository',
+      ])
+      await assert.rejects(examined, {
+        name: 'Damaged',
+        message: 'alice/site.wiki: not a bare git repository',
+      })
+      await rename(at(part), join(wiki, part))
+    }
+    assert.ok((await examined()).wiki)
+    await rename(wiki, at('elsewhere'))
+    await symlink(at('elsewhere'), wiki)
+    await assert.rejects(examined, /alice\/site\.wiki: a symbolic link/)
+    await rm(wiki)
+    await writeFile(wiki, 'a file')
+    await assert.rejects(examined, /alice\/site\.wiki: not a bare git repository/)
+    await rm(wiki)
+    assert.equal((await examined()).wiki, null)
+  })
+
   test('a wiki without its repository is a repository', async () => {
     await host.repository('alice/site.wiki')
     await host.repository('bob/site.wiki')

@@ -7,9 +7,16 @@ import { rememberingReader } from './directory.ts'
 import { readFacts } from './facts/repository-facts.ts'
 import { stampOf } from './facts/repository-stamp.ts'
 import { lockPushes, unlockPushes } from './locks/push-lock.ts'
-import { isRepository, placeOf, type RepositoryPlace, repositoriesIn } from './repository-tree.ts'
+import {
+  isRepository,
+  placeOf,
+  type RepositoryPlace,
+  repositoriesIn,
+  wikiRefusal,
+} from './repository-tree.ts'
 import { examine } from './snapshot/examine.ts'
 import { takeSnapshot } from './snapshot/snapshot.ts'
+import { Damaged } from './snapshot/snapshot-troubles.ts'
 import { verify } from './snapshot/verify-objects.ts'
 import { asUnreadable, reasonOf } from './why-unreadable.ts'
 
@@ -67,6 +74,8 @@ export function gitDirectory({ root, git }: GitDirectoryOptions): Source {
       const fullName = `${owner}/${name}`
       const isThere = (await isDirectory(dirname(dir))) && (await isRepository(dir))
       if (!isThere) throw new Unreadable(`${fullName}: the repository is not there any more`)
+      const damage = wikiDir === null && (await wikiRefusal(top, repository))
+      if (damage) throw new Damaged(`${fullName}.wiki`, damage)
       return examine({ dir, fullName, ...(wikiDir !== null && { wikiDir }) }, git, signal)
     },
     snapshot: (examination, scratch, signal) => takeSnapshot(examination, scratch, git, signal),

@@ -1,6 +1,7 @@
-import type { Dirent } from 'node:fs'
+import type { Dirent, Stats } from 'node:fs'
 import { lstat, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { hasCode } from '../../ground/errno.ts'
 import { nameRefusal } from '../../ground/names.ts'
 import type { RefusedEntry, RepositoryName, SpellingOf } from '../source.ts'
 import { Unreadable } from '../unreadable.ts'
@@ -116,6 +117,19 @@ export async function placeOf(
   return { owner, name, dir, wikiDir: (await isRepository(wikiDir)) ? wikiDir : null }
 }
 
+/** Why what stands in the place of a repository's wiki cannot be taken as one; undefined where nothing, or a wiki, does. */
+export async function wikiRefusal(
+  root: string,
+  { owner, name }: RepositoryName,
+): Promise<string | undefined> {
+  const dir = join(root, owner, `${name}.wiki.git`)
+  const there = await lstat(dir).catch((error: unknown) => {
+    if (hasCode(error, 'ENOENT')) return undefined
+    throw error
+  })
+  return there && refusal(dir, there)
+}
+
 /** Repositories that lie deeper than an owner's, or whose directory is not named as one. */
 async function* outOfPlace(root: string, path: string, at: Directory, depth: number): Places {
   for (const entry of at.entries) {
@@ -135,7 +149,7 @@ async function* outOfPlace(root: string, path: string, at: Directory, depth: num
   }
 }
 
-async function refusal(dir: string, entry: Dirent): Promise<string | undefined> {
+async function refusal(dir: string, entry: Dirent | Stats): Promise<string | undefined> {
   if (entry.isSymbolicLink()) return A_LINK
   if (!entry.isDirectory()) return NO_REPOSITORY
   const directory = await readDirectory(dir)

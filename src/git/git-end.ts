@@ -46,13 +46,14 @@ interface Limits {
   timeoutMs: number
   patienceMs: number
   signal: AbortSignal | undefined
+  mustNotSay: RegExp | undefined
 }
 
 /** However it ends: by itself, aborted, or stopped by us because it takes too long or hangs. */
 export function ended(
   child: ChildProcessByStdio<Writable, Readable, Readable>,
   args: readonly string[],
-  { timeoutMs, patienceMs, signal }: Limits,
+  { timeoutMs, patienceMs, signal, mustNotSay }: Limits,
 ): Promise<void> {
   let said = ''
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
@@ -65,7 +66,7 @@ export function ended(
   function settle(exitCode: number | null, killedBy: string | null): void {
     forget()
     const message = said.slice(0, LONGEST_MESSAGE).trim()
-    if (exitCode === 0 && cause === undefined) resolve()
+    if (exitCode === 0 && cause === undefined && !mustNotSay?.test(message)) resolve()
     else reject(new GitFailed(args, { exitCode, said: message, tookTooLong, killedBy, cause }))
   }
 

@@ -14,6 +14,8 @@ export interface GitCall {
   /** More output than this is a failure, not a growing heap. */
   maxBytes?: number
   config?: Record<string, string>
+  /** What git must not say on its error output: then it has failed, although it exits with 0. */
+  mustNotSay?: RegExp
 }
 
 export interface RunningGit {
@@ -92,8 +94,8 @@ export function createGit({
       child.once('error', () => {})
       throw new Error(`git ${args[0]} could not be started: too many open files`)
     }
-    const { timeoutMs = TEN_MINUTES, signal } = call
-    const done = ended(child, args, { timeoutMs, patienceMs, signal })
+    const { timeoutMs = TEN_MINUTES, signal, mustNotSay } = call
+    const done = ended(child, args, { timeoutMs, patienceMs, signal, mustNotSay })
     // Who reads the output first looks at `done` later; until then a failure is not an unhandled one.
     done.catch(() => {})
     return { stdout: child.stdout, stdin: child.stdin, done }

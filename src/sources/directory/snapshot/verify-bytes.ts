@@ -5,6 +5,7 @@ import { open, readFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { createInflate, inflateSync } from 'node:zlib'
 import { codeOf } from '../../../ground/errno.ts'
+import { checkPack } from './check-pack.ts'
 import type { CarriedFile, ScratchRepository } from './snapshot-scratch.ts'
 import { Damaged } from './snapshot-troubles.ts'
 
@@ -34,17 +35,27 @@ export function checkedBytes(
   }
 }
 
-/** rev-list reads no packed blob: the pack's checksum, and that its index means this very pack, vouch for those. */
+/**
+ * rev-list reads no packed blob: the pack's checksum, and that its index means this very pack and every entry in it,
+ * vouch for those.
+ */
 async function* pack(repository: ScratchRepository, file: CarriedFile): AsyncGenerator<Buffer> {
-  const trailer = yield* trailed(repository, file)
-  const meant = await packChecksumInIndex(repository, file.path.replace(/pack$/, 'idx'))
-  if (!trailer.equals(meant)) throw damaged(repository, file, 'packfile does not match index')
+  await using check = await checkPack({
+    indexPath: join(repository.dir, file.path.replace(/pack$/, 'idx')),
+    size: file.size,
+    width: widthOf(repository),
+    onSmallEntry: () => {},
+  })
+  const trailer = yield* trailed(repository, file, check.take.bind(check))
+  const complaint = check.complaint(trailer)
+  if (complaint !== undefined) throw damaged(repository, file, complaint)
 }
 
 /** Packs and their indexes end with the checksum of all that goes before. */
 async function* trailed(
   repository: ScratchRepository,
   file: CarriedFile,
+  onChunk?: (chunk: Buffer) => Promise<void>,
 ): AsyncGenerator<Buffer, Buffer> {
   const hash = createHash(repository.objectFormat)
   const trailer = Buffer.alloc(widthOf(repository))
@@ -55,24 +66,12 @@ async function* trailed(
     hash.update(chunk.subarray(0, body))
     chunk.copy(trailer, Math.max(at + body - end, 0), body)
     at += chunk.length
+    await onChunk?.(chunk)
     yield chunk
   }
   if (end < 0 || !hash.digest().equals(trailer))
     throw damaged(repository, file, `${file.kind === 'pack' ? 'pack' : 'index'} checksum mismatch`)
   return trailer
-}
-
-async function packChecksumInIndex(repository: ScratchRepository, path: string): Promise<Buffer> {
-  const width = widthOf(repository)
-  const handle = await open(join(repository.dir, path))
-  try {
-    const { size } = await handle.stat()
-    const checksum = Buffer.alloc(width)
-    await handle.read(checksum, 0, width, Math.max(size - 2 * width, 0))
-    return checksum
-  } finally {
-    await handle.close()
-  }
 }
 
 /** A loose object is named by the hash of what it inflates to. Checked before it is handed on. */

@@ -1,0 +1,187 @@
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import {
+  bare,
+  commit,
+  git,
+  onlyPack,
+  packedHistory,
+  temporaryDirectory,
+} from '../../../../test/support/odd-repositories.ts'
+import { checkPack } from './check-pack.ts'
+import { packedAndLoose } from './snapshot-test-scene.ts'
+
+const FORMATS = { sha1: 20, sha256: 32 } as const
+
+/** Whoever changes an index on purpose also puts its checksum right. */
+function rewriteIndex(path: string, width: number, change: (index: Buffer) => Buffer | undefined) {
+  const whole = readFileSync(path)
+  const body = Buffer.from(whole.subarray(0, -width))
+  const changed = change(body) ?? body
+  const checksum = createHash(width === 20 ? 'sha1' : 'sha256')
+    .update(changed)
+    .digest()
+  chmodSync(path, 0o644)
+  writeFileSync(path, Buffer.concat([changed, checksum]))
+}
+
+/** Where an index of version 2 has its tables. */
+function tablesOf(index: Buffer, width: number) {
+  const count = index.readUInt32BE(8 + 255 * 4)
+  const crcs = 8 + 1024 + count * width
+  return { count, crcs, offsets: crcs + count * 4, large: crcs + count * 8 }
+}
+
+function swap(index: Buffer, a: number, b: number): void {
+  const [first, second] = [index.readUInt32BE(a), index.readUInt32BE(b)]
+  index.writeUInt32BE(second, a)
+  index.writeUInt32BE(first, b)
+}
+
+async function complaintOf(
+  pack: string,
+  width: number,
+  { stretch = 2 ** 30, step = 1000, onSmallEntry = (_: Buffer) => {} } = {},
+) {
+  const bytes = readFileSync(pack)
+  const indexPath = pack.replace(/pack$/, 'idx')
+  const size = statSync(pack).size
+  await using check = await checkPack({ indexPath, size, width, stretch, onSmallEntry })
+  // As it is read: into the same room again and again.
+  const room = Buffer.alloc(step)
+  for (let at = 0; at < size; at += step) {
+    const length = bytes.copy(room, 0, at)
+    await check.take(room.subarray(0, length))
+  }
+  return check.complaint(bytes.subarray(-width))
+}
+
+for (const [format, width] of Object.entries(FORMATS))
+  for (const version of [1, 2])
+    test(`a sound index of version ${version} agrees with its ${format} pack`, async (t) => {
+      const dir = join(temporaryDirectory(t), 'a.git')
+      bare(dir, format)
+      packedHistory(dir, 'refs/heads/main', 40)
+      git(dir, ['-c', `pack.indexVersion=${version}`, 'repack', '-adfq'])
+      const pack = onlyPack(dir)
+      for (const step of [1, 13, 1000, 1_000_000])
+        assert.equal(await complaintOf(pack, width, { step }), undefined)
+      for (const stretch of [1, 100, 5000])
+        assert.equal(await complaintOf(pack, width, { stretch }), undefined)
+      let [entries, bytes] = [0, 0]
+      const onSmallEntry = (entry: Buffer) => {
+        entries += 1
+        bytes += entry.length
+      }
+      await complaintOf(pack, width, { onSmallEntry, step: 7 })
+      const all = git(dir, ['count-objects', '-v'])
+      assert.equal(entries, Number(/in-pack: (\d+)/.exec(all)?.[1]))
+      assert.equal(bytes, statSync(pack).size - 12 - width)
+    })
+
+test('an index that lies is told, whatever it lies about', async (t) => {
+  const dir = join(temporaryDirectory(t), 'a.git')
+  bare(dir)
+  packedHistory(dir, 'refs/heads/main', 40)
+  const pack = onlyPack(dir)
+  const path = pack.replace(/pack$/, 'idx')
+  const sound = readFileSync(path)
+  const lies: [lie: (index: Buffer) => Buffer | undefined, told: RegExp][] = [
+    [
+      (index) => void swap(index, tablesOf(index, 20).offsets, tablesOf(index, 20).offsets + 4),
+      /another CRC-32 for what begins at \d+$/,
+    ],
+    [
+      (index) => void swap(index, tablesOf(index, 20).crcs, tablesOf(index, 20).crcs + 4),
+      /another CRC-32/,
+    ],
+    [
+      (index) => {
+        const { offsets } = tablesOf(index, 20)
+        index.writeUInt32BE(index.readUInt32BE(offsets + 4), offsets)
+      },
+      /wrong end|another CRC-32|no object/,
+    ],
+    [
+      (index) => void index.writeUInt32BE(0x7fffffff, tablesOf(index, 20).offsets),
+      /another CRC-32|no object|wrong end/,
+    ],
+    [
+      (index) => void index.writeUInt32BE(0x80000005, tablesOf(index, 20).offsets),
+      /names an offset that it does not have/,
+    ],
+    [(index) => index.subarray(0, 700), /too short/],
+    [(index) => Buffer.concat([index, Buffer.alloc(4)]), /size of the index/],
+    [(index) => void index.writeUInt32BE(3, 4), /unknown version/],
+  ]
+  for (const [lie, told] of lies) {
+    writeFileSync(path, sound)
+    rewriteIndex(path, 20, lie)
+    assert.match(String(await complaintOf(pack, 20)), told)
+  }
+})
+
+test('offsets in the table of large ones are read there', async (t) => {
+  const dir = join(temporaryDirectory(t), 'a.git')
+  bare(dir)
+  packedHistory(dir, 'refs/heads/main', 5)
+  const pack = onlyPack(dir)
+  rewriteIndex(pack.replace(/pack$/, 'idx'), 20, (index) => {
+    const { offsets, large } = tablesOf(index, 20)
+    const far = Buffer.alloc(8)
+    far.writeUInt32BE(index.readUInt32BE(offsets), 4)
+    index.writeUInt32BE(0x80000000, offsets)
+    return Buffer.concat([index.subarray(0, large), far, index.subarray(large)])
+  })
+  assert.equal(await complaintOf(pack, 20), undefined)
+})
+
+/** Two blobs of one size, so that nothing but their content tells them apart. */
+async function withSwappedBlobs(dir: string): Promise<void> {
+  const lines = git(dir, ['verify-pack', '-v', onlyPack(dir)]).split('\n')
+  const blobs = lines.filter((line) => /^[0-9a-f]{40} blob /.test(line)).slice(0, 2)
+  rewriteIndex(onlyPack(dir).replace(/pack$/, 'idx'), 20, (index) => {
+    const { count, offsets } = tablesOf(index, 20)
+    const places = blobs.map((line) => {
+      const oid = Buffer.from(line.slice(0, 40), 'hex')
+      for (let i = 0; i < count; i++)
+        if (index.subarray(1032 + i * 20, 1052 + i * 20).equals(oid)) return offsets + i * 4
+      throw new Error(`no ${line}`)
+    })
+    swap(index, places[0]!, places[1]!)
+    return index
+  })
+}
+
+test('an index with swapped offsets makes its repository a damaged one', async (t) => {
+  const { dir, check } = packedAndLoose(t)
+  await withSwappedBlobs(dir)
+  const { verified, bytes } = await check()
+  // Nothing that rev-list reads is wrong.
+  assert.ok(typeof verified === 'object')
+  assert.match(
+    String(bytes),
+    /^Ada\/Engine: objects\/pack\/pack-[0-9a-f]{40}\.pack: the index has another CRC-32 for what begins at \d+$/,
+  )
+})
+
+test('what is borrowed through an index that lies is damaged too', async (t) => {
+  const { root, dir, take } = packedAndLoose(t)
+  const fork = join(root, 'source/Ada/Fork.git')
+  bare(fork)
+  writeFileSync(join(fork, 'objects/info/alternates'), `${join(dir, 'objects')}\n`)
+  const tip = git(dir, ['rev-parse', 'refs/heads/main'])
+  git(fork, ['update-ref', 'refs/heads/main', tip])
+  commit(fork, 'refs/heads/own', 'its own')
+  const place = { dir: fork, fullName: 'Ada/Fork' }
+  await (await take(place)).remove()
+  await withSwappedBlobs(dir)
+  await assert.rejects(take(place), (error: Error) => {
+    assert.equal(error.name, 'Damaged')
+    assert.match(error.message, /^Ada\/Fork: bad packed object CRC for [0-9a-f]{40}/)
+    return true
+  })
+})

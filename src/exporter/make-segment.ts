@@ -1,7 +1,6 @@
 import { type SegmentEntry, writeSegment } from '../archive/write-segment.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
-import type { Verified } from '../sources/directory/snapshot/verify-objects.ts'
-import type { Source } from '../sources/source.ts'
+import type { Source, Verified } from '../sources/source.ts'
 import { contentsOf } from './segment-contents.ts'
 import type { MadeSegment, SegmentMaker } from './segment-maker.ts'
 

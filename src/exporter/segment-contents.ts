@@ -1,7 +1,6 @@
 import type { ManifestGit, ManifestRepository } from '../archive/manifest.ts'
-import type { Examination, Found } from '../sources/directory/snapshot/examine.ts'
-import { readable } from '../sources/directory/snapshot/examine-refs.ts'
-import { resolvingSymrefs } from '../sources/directory/snapshot/snapshot-scratch.ts'
+import { statedRefs } from '../sources/directory/snapshot/stated-refs.ts'
+import type { Examination, Found } from '../sources/source.ts'
 
 /** What the manifest says of a repository, apart from its segment. */
 export type SegmentContents = Omit<ManifestRepository, 'segment'>
@@ -16,14 +15,7 @@ export function contentsOf({ place, repository, wiki, bytes }: Examination): Seg
   }
 }
 
-function gitOf({ objectFormat, head, refs }: Found): ManifestGit {
-  return {
-    object_format: objectFormat,
-    head: 'oid' in head ? head.oid : readable(head.target),
-    refs: refs.flatMap((ref) => ('oid' in ref ? [{ ...ref, name: readable(ref.name) }] : [])),
-    symrefs: resolvingSymrefs(refs).map(({ name, target }) => ({
-      name: readable(name),
-      target: readable(target),
-    })),
-  }
+function gitOf(found: Found): ManifestGit {
+  const { objectFormat, ...stated } = statedRefs(found)
+  return { object_format: objectFormat, ...stated }
 }

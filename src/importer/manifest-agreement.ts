@@ -1,7 +1,6 @@
 import type { ManifestGit, ManifestRepository } from '../archive/manifest.ts'
-import type { Examination, Found } from '../sources/directory/snapshot/examine.ts'
-import { readable } from '../sources/directory/snapshot/examine-refs.ts'
-import { resolvingSymrefs } from '../sources/directory/snapshot/snapshot-scratch.ts'
+import { statedRefs } from '../sources/directory/snapshot/stated-refs.ts'
+import type { Examination, Found } from '../sources/source.ts'
 import type { Run } from './unpack-archive.ts'
 
 const MOST_TOLD = 10
@@ -36,24 +35,17 @@ export function runDisagreement({ segment }: ManifestRepository, run: Run): stri
 function gitDisagreements(said: ManifestGit, found: Found): string[] {
   if (said.object_format !== found.objectFormat)
     return [`its objects are ${found.objectFormat}, not ${said.object_format}`]
-  const head = 'oid' in found.head ? found.head.oid : readable(found.head.target)
-  const oids = found.refs.flatMap((ref): [string, string][] =>
-    'oid' in ref ? [[readable(ref.name), ref.oid]] : [],
-  )
-  const targets = resolvingSymrefs(found.refs).map(({ name, target }): [string, string] => [
-    readable(name),
-    readable(target),
-  ])
+  const { head, refs, symrefs } = statedRefs(found)
   return [
     ...(head === said.head ? [] : [`HEAD is ${head}, and the manifest says ${said.head}`]),
-    ...differences('ref', new Map(said.refs.map(({ name, oid }) => [name, oid])), new Map(oids)),
-    ...differences(
-      'symbolic ref',
-      new Map(said.symrefs.map(({ name, target }) => [name, target])),
-      new Map(targets),
-    ),
+    ...differences('ref', oidsOf(said.refs), oidsOf(refs)),
+    ...differences('symbolic ref', targetsOf(said.symrefs), targetsOf(symrefs)),
   ]
 }
+
+const oidsOf = (refs: ManifestGit['refs']) => new Map(refs.map(({ name, oid }) => [name, oid]))
+const targetsOf = (symrefs: ManifestGit['symrefs']) =>
+  new Map(symrefs.map(({ name, target }) => [name, target]))
 
 function differences(
   what: string,

@@ -1,4 +1,4 @@
-import { oneLine } from '../sources/directory/one-line.ts'
+import { oneLine } from '../ground/one-line.ts'
 import type { RepositoryRecord } from './records.ts'
 
 /**

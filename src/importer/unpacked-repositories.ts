@@ -9,11 +9,14 @@ import {
 } from '../archive/manifest.ts'
 import type { Git } from '../git/git.ts'
 import { gitDirectory } from '../sources/directory/git-directory.ts'
-import type { Snapshot } from '../sources/directory/snapshot/snapshot.ts'
-import type { FoundRepository } from '../sources/source.ts'
+import {
+  type Proven,
+  type ProvingParts,
+  proveRepository,
+} from '../sources/directory/snapshot/prove-repository.ts'
+import type { FoundRepository, Snapshot } from '../sources/source.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 import { disagreements, runDisagreement } from './manifest-agreement.ts'
-import { type Proven, type ProvingParts, proveRepository } from './prove-repository.ts'
 import type { Run, Unpacked } from './unpack-archive.ts'
 
 /** What became of one repository of the archive. */

@@ -1,3 +1,7 @@
+export type { Examination, Found } from './directory/snapshot/examine.ts'
+export type { Snapshot } from './directory/snapshot/snapshot.ts'
+export type { Verified } from './directory/snapshot/verify-objects.ts'
+
 import type { Examination } from './directory/snapshot/examine.ts'
 import type { Snapshot } from './directory/snapshot/snapshot.ts'
 import type { Verified } from './directory/snapshot/verify-objects.ts'

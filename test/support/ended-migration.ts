@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { until } from './patience.ts'
-import type { Service } from './service.ts'
 
 export type EndState = 'exported' | 'failed'
 
@@ -10,7 +9,10 @@ export interface EndedMigration {
 }
 
 /** A server that can be asked as somebody, and what its processes have logged. */
-type Asked = Pick<Service, 'call' | 'log'>
+interface Asked {
+  call(token: string, path: string): Promise<Response>
+  log(): string
+}
 
 /**
  * Asks for the status until the migration has ended. Where an end is expected and the other one came, the test fails with

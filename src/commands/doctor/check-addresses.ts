@@ -1,8 +1,10 @@
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import type { Config } from '../../config.ts'
-import { UNTRUSTED_FORWARDING } from '../../http/door/forwarding.ts'
 import { broken, type Finding, fine, warning, wordsOf } from './finding.ts'
+
+/** A name of the metrics, known here as to anybody who reads them. */
+const UNTRUSTED_FORWARDING = 'godwit_http_untrusted_forwarding_total'
 
 const EVERYWHERE = new Set(['0.0.0.0', '[::]', '::'])
 

@@ -1,6 +1,7 @@
 import { throughputPeriods } from '../../migrations/throughput.ts'
 import { text } from './json-schema.ts'
-import { json, type Operation, one, parameter, refusal } from './openapi-operation.ts'
+import { json, type Operation, one, parameter } from './openapi-operation.ts'
+import { refusal } from './openapi-refusals.ts'
 
 export const getServiceState = {
   operationId: 'admin/get-service-state',

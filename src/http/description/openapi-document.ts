@@ -1,22 +1,13 @@
 import { API_VERSIONS, DEFAULT_VERSION } from '../door/manners.ts'
 import { type MediaTypeOptions, previewTypeOf } from '../door/media-type.ts'
 import type { Rendering } from '../migrations/github-json.ts'
+import type { DescribedRoute } from './described-route.ts'
 import { headers, parameters, schemas } from './openapi-components.ts'
 import { curlOf } from './openapi-curl.ts'
 import { examplesOf } from './openapi-examples.ts'
 import { aboutPreview, introduction, TAGS } from './openapi-introduction.ts'
-import { type Answer, header, type Operation, refusal, withHeaders } from './openapi-operation.ts'
-import { linkRefusals, refusals } from './openapi-refusals.ts'
-
-/** A route of the server, with what its schema and its config say of it. */
-export interface DescribedRoute {
-  method: string
-  /** With parameters in braces. */
-  path: string
-  operation: Operation
-  previewed: boolean
-  uncounted: boolean
-}
+import { type Answer, header, type Operation, withHeaders } from './openapi-operation.ts'
+import { linkRefusals, refusal, refusals } from './openapi-refusals.ts'
 
 interface About {
   rendering: Rendering

@@ -23,7 +23,7 @@ import {
 } from '../migrations/github-json.ts'
 import { forecastJson, progressJson, reportJson } from '../migrations/progress-json.ts'
 import { archiveLinkJson, lockJson, summaryJson } from '../migrations/summary-json.ts'
-import { currentUserJson } from '../service/current-user.ts'
+import { currentUserJson } from '../service/current-user-json.ts'
 import { rootJson } from '../service/root-json.ts'
 import { serviceStateJson } from '../service/service-state-json.ts'
 

@@ -1,14 +1,7 @@
 import { startBodySchema } from '../migrations/start-request.ts'
 import { address, text } from './json-schema.ts'
-import {
-  json,
-  type Operation,
-  one,
-  parameter,
-  refusal,
-  several,
-  withHeaders,
-} from './openapi-operation.ts'
+import { json, type Operation, one, parameter, several, withHeaders } from './openapi-operation.ts'
+import { refusal } from './openapi-refusals.ts'
 
 const notFound = refusal('not-found')
 const notModified = refusal('not-modified')

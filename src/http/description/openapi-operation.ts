@@ -1,7 +1,6 @@
 import { type JsonSchema, listOf, schemaNamed, text } from './json-schema.ts'
 import type { headers, parameters, schemas } from './openapi-components.ts'
 import type { ExampleName } from './openapi-examples.ts'
-import type { RefusalName } from './openapi-refusals.ts'
 
 type HeaderName = keyof typeof headers
 type SchemaName = keyof typeof schemas
@@ -42,9 +41,6 @@ export const parameter = (name: keyof typeof parameters): Reference => ({
   $ref: `#/components/parameters/${name}`,
 })
 export const header = (name: HeaderName): Reference => ({ $ref: `#/components/headers/${name}` })
-export const refusal = (name: RefusalName): Reference => ({
-  $ref: `#/components/responses/${name}`,
-})
 const example = (name: ExampleName) => ({ [name]: { $ref: `#/components/examples/${name}` } })
 
 export const withHeaders = (...names: HeaderName[]) => ({

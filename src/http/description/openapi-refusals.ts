@@ -60,4 +60,8 @@ export const linkRefusals = {
   },
 } satisfies Record<string, Answer>
 
-export type RefusalName = keyof typeof refusals | keyof typeof linkRefusals
+type RefusalName = keyof typeof refusals | keyof typeof linkRefusals
+
+export const refusal = (name: RefusalName): { $ref: string } => ({
+  $ref: `#/components/responses/${name}`,
+})

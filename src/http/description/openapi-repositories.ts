@@ -6,7 +6,8 @@ import {
   visibilities,
 } from '../repositories/repository-query.ts'
 import { moment, text } from './json-schema.ts'
-import { json, type Operation, parameter, refusal, several } from './openapi-operation.ts'
+import { json, type Operation, parameter, several } from './openapi-operation.ts'
+import { refusal } from './openapi-refusals.ts'
 
 const inQuery = (name: string, schema: object, description: string) => ({
   name,

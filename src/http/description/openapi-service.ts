@@ -1,13 +1,6 @@
 import { listOf, recordOf, text } from './json-schema.ts'
-import {
-  alsoAs,
-  json,
-  type Operation,
-  one,
-  parameter,
-  refusal,
-  withHeaders,
-} from './openapi-operation.ts'
+import { alsoAs, json, type Operation, one, parameter, withHeaders } from './openapi-operation.ts'
+import { refusal } from './openapi-refusals.ts'
 
 export const getCurrentUser = {
   operationId: 'users/get-authenticated',

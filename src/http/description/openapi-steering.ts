@@ -1,6 +1,7 @@
 import { startBodySchema } from '../migrations/start-request.ts'
 import { text } from './json-schema.ts'
-import { alsoAs, json, type Operation, one, parameter, refusal } from './openapi-operation.ts'
+import { alsoAs, json, type Operation, one, parameter } from './openapi-operation.ts'
+import { refusal } from './openapi-refusals.ts'
 
 const notFound = refusal('not-found')
 const own = 'An extension of this server.'

@@ -1,4 +1,5 @@
-import { json, type Operation, one, parameter, refusal, several } from './openapi-operation.ts'
+import { json, type Operation, one, parameter, several } from './openapi-operation.ts'
+import { refusal } from './openapi-refusals.ts'
 
 const notFound = refusal('not-found')
 const notModified = refusal('not-modified')

@@ -1,5 +1,5 @@
 import type { FastifyInstance, RouteOptions } from 'fastify'
-import type { DescribedRoute } from './openapi-document.ts'
+import type { DescribedRoute } from './described-route.ts'
 import type { Operation } from './openapi-operation.ts'
 
 /**

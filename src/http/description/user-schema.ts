@@ -1,6 +1,6 @@
 import { accountTypes } from '../../accounts/account.ts'
 import type { userJson } from '../migrations/github-json.ts'
-import type { currentUserJson } from '../service/current-user.ts'
+import type { currentUserJson } from '../service/current-user-json.ts'
 import {
   address,
   addressOrNull,

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { hasCode } from '../../../ground/errno.ts'
-import { oneLine } from '../one-line.ts'
+import { oneLine } from '../../../ground/one-line.ts'
 import { readSmallFile } from '../own-file.ts'
 import { type Settings, setting } from './repository-settings.ts'
 

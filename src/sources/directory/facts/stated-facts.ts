@@ -1,6 +1,6 @@
 import { isFullName, isName } from '../../../ground/names.ts'
+import { oneLine } from '../../../ground/one-line.ts'
 import type { Collaborator, Permission, SourceFacts } from '../../source.ts'
-import { oneLine } from '../one-line.ts'
 import { webPage } from './public-url.ts'
 import { everySetting, flag, type Settings, setting } from './repository-settings.ts'
 

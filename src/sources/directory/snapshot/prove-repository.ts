@@ -1,12 +1,12 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Git } from '../git/git.ts'
-import { includesOthers, readSettings } from '../sources/directory/facts/repository-settings.ts'
-import { type Examination, examine, type Found } from '../sources/directory/snapshot/examine.ts'
-import type { Snapshot } from '../sources/directory/snapshot/snapshot.ts'
-import type { ScratchRepository } from '../sources/directory/snapshot/snapshot-scratch.ts'
-import { byName, Refused } from '../sources/directory/snapshot/snapshot-troubles.ts'
-import type { FoundRepository, Source } from '../sources/source.ts'
+import type { Git } from '../../../git/git.ts'
+import type { FoundRepository, Source } from '../../source.ts'
+import { includesOthers, readSettings } from '../facts/repository-settings.ts'
+import { type Examination, examine, type Found } from './examine.ts'
+import type { Snapshot } from './snapshot.ts'
+import type { ScratchRepository } from './snapshot-scratch.ts'
+import { byName, Refused } from './snapshot-troubles.ts'
 
 export interface ProvingParts {
   /** The unpacked repositories. */

@@ -1,0 +1,104 @@
+/** One room of the house: what it may use, and what of it others may use. */
+export interface Room {
+  /** Rooms, from the top down as they are listed here. */
+  uses: readonly string[]
+  /** The files that others may import; without it all are open. */
+  door?: readonly string[]
+}
+
+/**
+ * Who may import whom, types included. A room is a folder, or one file; a file belongs to the longest name that fits. What is
+ * not listed (stories, measurements) may use everything, and so may the tests that stand beside the code.
+ */
+export const ROOMS: Readonly<Record<string, Room>> = {
+  'src/main.ts': { uses: ['src/commands', 'src/ground'], door: [] },
+  'src/commands': {
+    uses: [
+      ...['src/service', 'src/client', 'src/exporter', 'src/importer', 'src/migrations'],
+      ...['src/repositories', 'src/accounts', 'src/sources', 'src/archive', 'src/blobs', 'src/db'],
+      ...['src/git', 'src', 'src/ground'],
+    ],
+    door: ['program.ts', 'report-failure.ts'],
+  },
+  'src/service': {
+    uses: [
+      ...['src/http', 'src/exporter', 'src/migrations', 'src/repositories', 'src/accounts'],
+      ...['src/queue', 'src/sources', 'src/blobs', 'src/db', 'src/git', 'src', 'src/ground'],
+    ],
+  },
+  src: { uses: ['src/ground'] },
+  'src/http': {
+    uses: [
+      ...['src/migrations', 'src/repositories', 'src/accounts', 'src/queue', 'src/sources'],
+      ...['src/archive', 'src/blobs', 'src/db', 'src/git', 'src/ground'],
+    ],
+    door: [
+      'server.ts',
+      'server-parts.ts',
+      'door/timestamps.ts',
+      'migrations/archive-link.ts',
+      'service/dashboard-files.ts',
+    ],
+  },
+  'src/exporter': {
+    uses: [
+      ...['src/migrations', 'src/repositories', 'src/accounts', 'src/queue', 'src/sources'],
+      ...['src/archive', 'src/blobs', 'src/db', 'src/ground'],
+    ],
+  },
+  'src/importer': { uses: ['src/sources', 'src/archive', 'src/blobs', 'src/git', 'src/ground'] },
+  'src/client': { uses: ['src/ground'] },
+  'src/migrations': {
+    uses: [
+      ...['src/repositories', 'src/accounts', 'src/queue', 'src/sources', 'src/blobs', 'src/db'],
+      'src/ground',
+    ],
+  },
+  'src/repositories': { uses: ['src/accounts', 'src/sources', 'src/db', 'src/ground'] },
+  'src/accounts': { uses: ['src/db', 'src/ground'] },
+  'src/queue': { uses: ['src/db', 'src/ground'] },
+  'src/sources': {
+    uses: ['src/git', 'src/ground'],
+    door: [
+      'source.ts',
+      'unreadable.ts',
+      'directory/git-directory.ts',
+      'directory/why-unreadable.ts',
+      'directory/facts/description.ts',
+      'directory/snapshot/prove-repository.ts',
+      'directory/snapshot/stated-refs.ts',
+    ],
+  },
+  'src/archive': { uses: ['src/blobs', 'src/ground'] },
+  'src/blobs': {
+    uses: ['src/ground'],
+    door: ['blob-store.ts', 'disk.ts', 's3.ts', 'watch-errors.ts'],
+  },
+  'src/db': { uses: ['schema', 'src/ground'] },
+  'src/git': { uses: ['src/ground'], door: ['git.ts', 'git-end.ts', 'installed-git.ts'] },
+  'src/ground': { uses: [] },
+  schema: { uses: [], door: ['step.ts', 'steps.ts'] },
+  'web/src': { uses: [] },
+  'test/wire': { uses: ['test'] },
+}
+
+const STORES = ['src/db', 'src/accounts', 'src/repositories', 'src/migrations', 'src/queue']
+
+/** Packages and modules of Node that are for some rooms alone. What is not listed is for all. */
+export const PACKAGES: Readonly<Record<string, readonly string[]>> = {
+  fastify: ['src/http'],
+  'prom-client': ['src/http'],
+  '@octokit/openapi-types': ['src/http'],
+  pino: ['src/http', 'src/service'],
+  commander: ['src/commands'],
+  kysely: [...STORES, 'src/http', 'schema'],
+  pg: ['src/db', 'src/http'],
+  'pg-boss': ['src/queue'],
+  '@aws-sdk': ['src/blobs'],
+  '@octokit/core': ['src/client', 'web/src'],
+  '@octokit/plugin-paginate-rest': ['src/client', 'web/src'],
+  'linguist-languages': ['src/sources'],
+  'spdx-license-list': ['src/sources', 'src/http', 'src/commands'],
+  'node:child_process': ['src/git', 'test/wire'],
+  'node:sqlite': ['src/db', 'src/commands'],
+}

@@ -4,7 +4,7 @@ import type { TestContext } from 'node:test'
 /** Where `npm run test:fire` gathers what was tried; its being there is what makes the forms long. */
 const tally = process.env.GODWIT_TEST_FIRE
 
-/** Every test of test/fire has two forms: a short one for `npm test`, a long one for `npm run test:fire`. */
+/** Every test of test/fire has two forms: a short one for `npm run test:long`, a long one for `npm run test:fire`. */
 export const inForm = <T>(forms: { short: T; long: T }): T =>
   tally === undefined ? forms.short : forms.long
 

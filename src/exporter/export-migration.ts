@@ -30,6 +30,7 @@ import {
 import { unfinishedStates } from '../migrations/states.ts'
 import { type Handlers, Hopeless, type Job, type Queue, type Run } from '../queue/queue.ts'
 import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
+import { readableAmong } from '../repositories/readable-repositories.ts'
 import type { RepositoryName, Source } from '../sources/source.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 import { findUnchanged } from './find-unchanged.ts'
@@ -82,7 +83,11 @@ async function beginExport(parts: ExportParts, { migrationId }: MigrationJob, ru
   })
   const { excludeGitData } = migration.options
   const repositories = excludeGitData ? [] : await exportedRepositories(db, migration)
-  const unchanged = await findUnchanged(parts, repositories, run.signal)
+  const ids = repositories.map(({ facts }) => facts.id)
+  const readable = await readableAmong(db, migration.owner.id, ids)
+  // What may not be read any more gets a job like any other, which tells so.
+  const mayBeReused = repositories.filter(({ facts }) => readable.has(facts.id))
+  const unchanged = await findUnchanged(parts, mayBeReused, run.signal)
   await run.finish(async (tx) => {
     await moveMigration(tx, migrationId, 'exporting', { now: now() })
     // The sweep may have been here since.
@@ -103,8 +108,12 @@ async function beginExport(parts: ExportParts, { migrationId }: MigrationJob, ru
   })
 }
 
+const NO_LONGER_READABLE = 'the account that started the migration may no longer read it'
+
 async function exportRepository(parts: ExportParts, task: ExportTask, run: Run): Promise<void> {
-  const facts = await repositoryToExport(parts.db, task)
+  const { facts, mayBeRead } = await repositoryToExport(parts.db, task)
+  if (!mayBeRead)
+    return run.finish((tx) => endRepository(parts, tx, task, { reason: NO_LONGER_READABLE }))
   const repository = { owner: facts.owner.login, name: facts.name }
   try {
     const startedAt = parts.now()

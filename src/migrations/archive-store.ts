@@ -1,5 +1,6 @@
 import type { Db } from '../db/database.ts'
 import { batchesOf } from '../ground/batches.ts'
+import { readableBy } from '../repositories/readable-repositories.ts'
 import type { Migration } from './migration.ts'
 import { type SegmentRecord, segmentOf } from './segment-store.ts'
 
@@ -29,6 +30,26 @@ export async function archiveSegments(
     .orderBy('position')
     .execute()
   return rows.map(segmentOf)
+}
+
+/** The first few repositories that the archive holds and the migration's owner may no longer read. */
+export async function noLongerReadable(
+  db: Db,
+  { id, owner }: Pick<Migration, 'id' | 'owner'>,
+  atMost: number,
+): Promise<string[]> {
+  const rows = await db
+    .selectFrom('migration_repositories')
+    .select('full_name')
+    .where('migration_id', '=', id)
+    .where('segment_key', 'is not', null)
+    .where(({ not, exists, ref }) =>
+      not(exists(readableBy(db, owner.id).where('repositories.id', '=', ref('repository_id')))),
+    )
+    .orderBy('position')
+    .limit(atMost)
+    .execute()
+  return rows.map(({ full_name }) => full_name)
 }
 
 /** Who holds a signed link needs no account: the link says all. */

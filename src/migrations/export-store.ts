@@ -1,6 +1,7 @@
 import type { Account } from '../accounts/account.ts'
 import type { Db } from '../db/database.ts'
 import type { RepositoryFacts } from '../repositories/facts.ts'
+import { readableBy } from '../repositories/readable-repositories.ts'
 import type { Migration } from './migration.ts'
 import { migrationOf } from './migration-store.ts'
 import { IllegalMove, type MigrationState, statesBefore } from './states.ts'
@@ -33,14 +34,21 @@ export async function migrationToExport(db: Db, id: number): Promise<Migration> 
 export async function repositoryToExport(
   db: Db,
   { migrationId, position }: ExportTask,
-): Promise<RepositoryFacts> {
-  const { facts } = await db
+): Promise<{ facts: RepositoryFacts; mayBeRead: boolean }> {
+  const { facts, readable } = await db
     .selectFrom('migration_repositories')
-    .select('facts')
+    .innerJoin('migrations', 'migrations.id', 'migration_id')
+    .select((of) => [
+      'facts',
+      // Asked now, not when the migration was started.
+      readableBy(db, of.ref('migrations.owner_id'))
+        .where('repositories.id', '=', of.ref('repository_id'))
+        .as('readable'),
+    ])
     .where('migration_id', '=', migrationId)
     .where('position', '=', position)
     .executeTakeFirstOrThrow()
-  return JSON.parse(facts) as RepositoryFacts
+  return { facts: JSON.parse(facts) as RepositoryFacts, mayBeRead: readable !== null }
 }
 
 interface NewArchive {

@@ -207,4 +207,28 @@ describe('what is another’s is not there', () => {
     const unsigned = await fetch(`${link.origin}${link.pathname}`, token)
     assert.equal(unsigned.status, 403)
   })
+
+  test('an archive that holds what its owner may no longer read has no link any more', async () => {
+    const shared = await host.repository('alice/shared', {
+      files: { a: '1' },
+      config: { 'godwit.collaborator': 'bob:admin' },
+    })
+    await service.godwit('sync', '--repositories', host.root)
+    const { id } = await start('bob', ['alice/shared', 'diary'])
+    await untilEnded(service, tokens.bob, id)
+    const paths = [`/user/migrations/${id}/archive`, `/user/migrations/${id}/archive/link`]
+    assert.deepEqual(
+      await Promise.all(paths.map(async (path) => (await ask('bob', path)).status)),
+      [302, 200],
+    )
+    await host.git(['config', '--unset-all', 'godwit.collaborator'], { dir: shared })
+    await service.godwit('sync', '--repositories', host.root)
+    for (const path of paths) {
+      const { status, body } = await ask('bob', path)
+      assert.equal(status, 403)
+      const message =
+        'You may no longer read what this archive holds: alice/shared. Start a migration without it.'
+      assert.equal((JSON.parse(body) as { message: string }).message, message)
+    }
+  })
 })

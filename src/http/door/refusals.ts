@@ -27,6 +27,11 @@ export const unacceptable = (accept: string) =>
   new Refused(415, `Unsupported 'Accept' header: '${accept}'. Must accept 'application/json'.`)
 export const invalidLink = () =>
   new Refused(403, 'This link is not valid, or not any more. Ask for the archive again.')
+export const accessLost = (names: readonly string[]) =>
+  new Refused(
+    403,
+    `You may no longer read what this archive holds: ${names.join(', ')}. Start a migration without it.`,
+  )
 export const userAgentMissing = () =>
   new Refused(
     403,

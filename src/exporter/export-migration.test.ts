@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { temporaryFolder } from '../../test/support/archive-samples.ts'
+import { onEachEngine, openDatabase } from '../../test/support/databases.ts'
+import { until } from '../../test/support/export-story.ts'
+import { gitHost } from '../../test/support/git-host.ts'
+import { ensureAccount } from '../accounts/account-store.ts'
+import { createDiskBlobStore } from '../blobs/disk.ts'
+import { noLongerReadable } from '../migrations/archive-store.ts'
+import { migrationToExport } from '../migrations/export-store.ts'
+import { ORDINARY } from '../migrations/migration.ts'
+import { omittedFrom } from '../migrations/outcome-store.ts'
+import { startMigration } from '../migrations/start-migration.ts'
+import { embeddedQueue } from '../queue/embedded.ts'
+import { addressesFrom } from '../repositories/addresses.ts'
+import { syncCatalogue } from '../repositories/sync.ts'
+import { gitDirectory } from '../sources/directory/git-directory.ts'
+import { exportHandlers } from './export-migration.ts'
+import { createSegmentMaker } from './make-segment.ts'
+
+const URL_BASE = 'http://localhost'
+
+/** A host where bob administers a private and a public repository of alice's, and all that exports his migrations. */
+async function scene(t: TestContext, engine: 'sqlite' | 'postgres') {
+  const { db } = await openDatabase(t, engine)
+  const host = await gitHost()
+  t.after(host.remove)
+  const config = { 'godwit.collaborator': 'bob:admin' }
+  await host.repository('alice/secret', { files: { a: '1' }, config })
+  await host.repository('alice/open', { files: { a: '1' }, config, public: true })
+  const folder = await temporaryFolder(t)
+  const source = gitDirectory({ root: host.root, git: host.locked })
+  const blobs = createDiskBlobStore(join(folder, 'blobs'))
+  const queue = embeddedQueue({ db })
+  const parts = { db, source, now: Date.now, blobs, queue }
+  const handlers = exportHandlers({
+    ...parts,
+    segments: createSegmentMaker({ source, blobs, scratchDirectory: folder }),
+    addresses: addressesFrom({
+      baseUrl: URL_BASE,
+      webUrl: URL_BASE,
+      cloneUrl: URL_BASE,
+      sshUrl: '',
+    }),
+    generator: 'godwit test',
+    archiveTtlMs: 60_000,
+    isComposed: false,
+  })
+  await syncCatalogue(parts)
+  const stateOf = async (id: number) => (await migrationToExport(db, id)).state
+  const bob = { account: await ensureAccount(db, 'bob', 0), tokenId: 1 }
+  return {
+    db,
+    async start() {
+      const repositories = ['alice/secret', 'alice/open']
+      const options = { ...ORDINARY, allowPartial: true }
+      const order = { mostUnfinished: 9, lockTtlMs: 60_000 }
+      return (await startMigration({ ...parts, ...order }, bob, { repositories, options })).id
+    },
+    async untilExported(id: number) {
+      const working = queue.work(handlers, {
+        concurrency: 1,
+        onTrouble: (error) => assert.fail(`${error}`),
+      })
+      queue.wake()
+      await until('the migration is exported', async () => (await stateOf(id)) === 'exported')
+      await working.stop()
+      return migrationToExport(db, id)
+    },
+    /** The operator takes bob off the list of collaborators. */
+    async dismissBob() {
+      for (const name of ['alice/secret', 'alice/open'])
+        await host.git(['config', '--unset-all', 'godwit.collaborator'], { dir: host.path(name) })
+      await syncCatalogue(parts)
+    },
+  }
+}
+
+onEachEngine('what the owner of a migration may no longer read', (engine) => {
+  const REASON = 'the account that started the migration may no longer read it'
+
+  for (const [how, isExportedBefore] of [
+    ['exported', false],
+    ['reused', true],
+  ] as const)
+    test(`is skipped with that reason where it would be ${how}`, async (t) => {
+      const { db, start, untilExported, dismissBob } = await scene(t, engine)
+      if (isExportedBefore) await untilExported(await start())
+      const waiting = await start()
+      await dismissBob()
+      await untilExported(waiting)
+      const skipped = [{ fullName: 'alice/secret', reason: REASON }]
+      assert.deepEqual(await omittedFrom(db, { id: waiting }, 9), skipped)
+    })
+
+  test('has no link any more where an archive holds it', async (t) => {
+    const { db, start, untilExported, dismissBob } = await scene(t, engine)
+    const migration = await untilExported(await start())
+    assert.deepEqual(await noLongerReadable(db, migration, 3), [])
+    await dismissBob()
+    assert.deepEqual(await noLongerReadable(db, migration, 3), ['alice/secret'])
+  })
+})

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { temporaryDirectory } from '../../test/support/odd-repositories.ts'
+import { until } from '../../test/support/patience.ts'
 import { writeLines } from './line-writer.ts'
 
 const { O_RDONLY, O_WRONLY, O_NONBLOCK } = constants
@@ -49,11 +50,7 @@ test('every line comes out once and in order, however they are gathered', async 
 test('a line that stays alone is written soon, without being asked for', async (t) => {
   const { reading, writing } = pipe(t)
   writeLines(writing).write('alone\n')
-  let taken = ''
-  while (taken === '') {
-    await sleep(5)
-    taken = take(reading)
-  }
+  const taken = await until('the line is written', () => take(reading))
   assert.equal(taken, 'alone\n')
   closeSync(reading)
 })
@@ -67,10 +64,10 @@ test('a reader that pauses gets the rest when it goes on', async (t) => {
     expected += lineOf(index)
   }
   let taken = ''
-  while (taken.length < expected.length) {
-    await sleep(1)
+  await until('the rest is written', () => {
     taken += take(reading)
-  }
+    return taken.length >= expected.length
+  })
   assert.equal(taken, expected)
   closeSync(reading)
 })
@@ -97,10 +94,10 @@ test('what a stalled reader costs is bounded, and told when it goes on', async (
   const long = `${'x'.repeat(1024 * 1024)}\n`
   for (let index = 0; index < 30; index++) lines.write(long)
   let taken = ''
-  while (!/lines were lost/.test(taken)) {
-    await sleep(1)
+  await until('it is told that lines were lost', () => {
     taken = taken.slice(-200) + take(reading)
-  }
+    return /lines were lost/.test(taken)
+  })
   assert.match(taken, /{"level":40,"msg":"1\d lines were lost: nobody took them"}/)
   closeSync(reading)
 })

@@ -23,12 +23,12 @@ import { boobyTraps } from '../support/booby-traps.ts'
 import { inForm, seed, tried } from '../support/fire.ts'
 import { gitHost } from '../support/git-host.ts'
 import { git as plainGit, temporaryDirectory } from '../support/odd-repositories.ts'
+import { PATIENCE_MS } from '../support/patience.ts'
 import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 import { changed, desk, editing, entriesIn, type PlainEntry } from '../support/without-server.ts'
 
 const CHANGES = inForm({ short: 60, long: 1500 })
 const AT_ONCE = 4
-const LONGEST_MS = 120_000
 const SITE = 'repositories/alice/site.git'
 
 const t = forTheWholeFile()
@@ -76,7 +76,7 @@ async function verdictOf(
   const directory = mkdtempSync(join(folder, 'verify-'))
   try {
     let verdict: Verdict = 'whole'
-    const signal = AbortSignal.timeout(LONGEST_MS)
+    const signal = AbortSignal.timeout(PATIENCE_MS)
     for await (const finding of verifyArchive({ git, directory }, bytes, signal))
       if ('fault' in finding) verdict = 'faults'
     return verdict
@@ -91,7 +91,7 @@ async function verdictOf(
 /** Whatever becomes of it: each repository is there whole, or not at all. */
 async function restoredWell(bytes: Buffer): Promise<void> {
   const into = mkdtempSync(join(folder, 'restore-'))
-  const signal = AbortSignal.timeout(LONGEST_MS)
+  const signal = AbortSignal.timeout(PATIENCE_MS)
   try {
     for await (const _ of restoreArchive({ git, open: () => [bytes], into }, signal));
   } catch (error) {
@@ -300,7 +300,7 @@ test('no program that an archive brings runs', async (t) => {
   assert.equal(await verdictOf([readFileSync(file)]), 'whole')
   const into = join(temporaryDirectory(t), 'into')
   const parts = { git, open: () => [readFileSync(file)], into }
-  for await (const { faults } of restoreArchive(parts, AbortSignal.timeout(LONGEST_MS)))
+  for await (const { faults } of restoreArchive(parts, AbortSignal.timeout(PATIENCE_MS)))
     assert.deepEqual(faults, [])
   assert.deepEqual(traps.sprung(), [])
   assert.ok(!existsSync(join(into, 'alice/site.git/hooks')))

@@ -6,6 +6,7 @@ import { type Cluster, type Member, startCluster } from '../support/cluster.ts'
 import { manyRepositories, post, untilEnded, verifyArchive } from '../support/cluster-story.ts'
 import { inForm, seed, tried } from '../support/fire.ts'
 import { type GitHost, gitHost } from '../support/git-host.ts'
+import { until } from '../support/patience.ts'
 import { randomNumbers } from '../support/random-numbers.ts'
 
 const FOR_MS = inForm({ short: 4000, long: 240_000 })
@@ -44,9 +45,9 @@ test('kill -9 of API processes and workers on one database loses nothing', async
 
 async function killAgainAndAgain(cluster: Cluster, members: Record<string, Member>) {
   const random = randomNumbers(seed)
-  const until = performance.now() + FOR_MS
+  const over = performance.now() + FOR_MS
   let kills = 0
-  for (; performance.now() < until; kills++) {
+  for (; performance.now() < over; kills++) {
     await pause(random() * LONGEST_LIFE_MS)
     const [name, victim] = Object.entries(members)[Math.floor(random() * 3)]!
     await victim.kill('SIGKILL')
@@ -89,7 +90,7 @@ async function assertNothingHeld({ databaseUrl }: Cluster): Promise<void> {
   try {
     // Whatever was started without an answer has to end as well.
     const unfinished = `select count(*) from migrations where state in ('pending', 'exporting')`
-    while ((await count(unfinished)) > 0) await pause(100)
+    await until('every migration has ended', async () => (await count(unfinished)) === 0)
     const stray = `select count(*) from repository_locks join migrations on migrations.id = migration_id
       where state <> 'exported' or released_at is not null`
     assert.equal(await count(stray), 0)

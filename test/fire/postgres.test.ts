@@ -5,10 +5,10 @@ import { startCluster } from '../support/cluster.ts'
 import { manyRepositories } from '../support/cluster-story.ts'
 import { inForm, tried } from '../support/fire.ts'
 import { gitHost } from '../support/git-host.ts'
+import { until } from '../support/patience.ts'
 import { createDatabase, startCluster as startPostgres } from '../support/postgres.ts'
 
 const RESTARTS = inForm({ short: 2, long: 20 })
-const LONGEST_WAIT_MS = 60_000
 
 test('PostgreSQL is restarted under load: what cannot be answered is asked for later', async (t) => {
   const postgres = await startPostgres()
@@ -56,20 +56,16 @@ test('PostgreSQL is restarted under load: what cannot be answered is asked for l
   }
   const asking = requests.flatMap((request) => [keepAsking(request), keepAsking(request)])
 
-  async function untilSeen(what: string, isSo: () => boolean): Promise<void> {
-    const end = performance.now() + LONGEST_WAIT_MS
-    for (; !isSo(); await pause(20)) if (performance.now() > end) assert.fail(`waited for ${what}`)
-  }
   const answered = () => (seen.get(200) ?? 0) + (seen.get(201) ?? 0)
   for (let n = 0; n < RESTARTS; n++) {
     const [good, later] = [answered(), seen.get(503) ?? 0]
-    await untilSeen('answers of a service whose database is there', () => answered() > good + 200)
+    await until('a service whose database is there answers', () => answered() > good + 200)
     await postgres.restart(() =>
-      untilSeen('a 503 while PostgreSQL is away', () => (seen.get(503) ?? 0) > later),
+      until('a 503 is seen while PostgreSQL is away', () => (seen.get(503) ?? 0) > later),
     )
   }
   const good = answered()
-  await untilSeen('answers after the last restart', () => answered() > good + 20)
+  await until('there are answers after the last restart', () => answered() > good + 20)
   load.abort()
   await Promise.all(asking)
   assert.deepEqual([...wrong], [], cluster.log().slice(-20_000))

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import http from 'node:http'
 import { describe, test } from 'node:test'
-import { setTimeout as pause } from 'node:timers/promises'
 import fc from 'fast-check'
 import { inForm, seed, tried } from '../support/fire.ts'
 import { gitHost } from '../support/git-host.ts'
 import { type HostileRequest, hostileRequests } from '../support/hostile-requests.ts'
 import type { Description } from '../support/openapi-validator.ts'
+import { PATIENCE_MS, until } from '../support/patience.ts'
 import { type Service, startService, untilEnded } from '../support/service.ts'
 import { type StateWatch, watchState } from '../support/state-digest.ts'
 
@@ -14,7 +14,6 @@ const REQUESTS = {
   sqlite: inForm({ short: 1500, long: 14_000 }),
   postgres: inForm({ short: 500, long: 6000 }),
 }
-const LONGEST_ANSWER_MS = 30_000
 
 interface Answer {
   status: number
@@ -95,10 +94,7 @@ async function inhabited(service: Service) {
 }
 
 async function quietDigest(state: StateWatch): ReturnType<StateWatch['digest']> {
-  for (let waited = 0; !(await state.isQuiet()); waited += 10) {
-    assert.ok(waited < LONGEST_ANSWER_MS, 'it never came to rest')
-    await pause(10)
-  }
+  await until('the service has come to rest', () => state.isQuiet())
   return state.digest()
 }
 
@@ -129,7 +125,7 @@ function send(
       answer.on('end', done).on('error', reject)
     },
   )
-  asked.setTimeout(LONGEST_ANSWER_MS, () => asked.destroy(new Error('no answer in time')))
+  asked.setTimeout(PATIENCE_MS, () => asked.destroy(new Error('no answer in time')))
   // A connection may be given up between two requests; whoever meets that asks again.
   asked.on('error', (error) =>
     asked.reusedSocket ? resolve(send(service, undefined, request)) : reject(error),

@@ -7,8 +7,11 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { largePack } from '../support/export-sources.ts'
 import { exportStory, until } from '../support/export-story.ts'
 import { inForm, tried } from '../support/fire.ts'
+import { inTime } from '../support/patience.ts'
 
 const CLIENTS = inForm({ short: 20, long: 200 })
+/** Far more than a busy machine makes anyone wait who is not slow on purpose. */
+const PATIENCE = ['--client-patience', '10s']
 
 async function storyOf(t: TestContext, flags: string[], megabytes = 1) {
   const story = await exportStory(t, {
@@ -29,7 +32,7 @@ async function storyOf(t: TestContext, flags: string[], megabytes = 1) {
 }
 
 test('who sends a request drop by drop is cut off, and nobody else notices', async (t) => {
-  const { call, dial } = await storyOf(t, ['--client-patience', '2s'])
+  const { call, dial } = await storyOf(t, PATIENCE)
   const starts = [
     'GET /user/migrations HTTP/1.1\r\n',
     'POST /user/migrations HTTP/1.1\r\nhost: x\r\ncontent-length: 1000\r\n\r\n{',
@@ -42,7 +45,8 @@ test('who sends a request drop by drop is cut off, and nobody else notices', asy
   t.after(() => clearInterval(dripping))
   const ends = sockets.map((socket) => untilClosed(socket))
   let isOver = false
-  const over = Promise.all(ends).then(() => {
+  const all = 'who sends drop by drop is cut off'
+  const over = inTime(all, Promise.all(ends)).finally(() => {
     isOver = true
   })
   let others = 0
@@ -53,20 +57,22 @@ test('who sends a request drop by drop is cut off, and nobody else notices', asy
 })
 
 test('a download that nobody takes is cut off, and a slow one is not', async (t) => {
-  const story = await storyOf(t, ['--client-patience', '2s'], 40)
+  const story = await storyOf(t, PATIENCE, 40)
   const { id } = await story.migrate(['large'])
   const link = await story.link(id)
   const stalled = await Promise.all(Array.from({ length: CLIENTS }, () => begin(t, link)))
   const slow = await begin(t, link)
   let taken = 0
+  let areCutOff = false
   const slowly = (async () => {
     for await (const chunk of slow) {
       taken += (chunk as Buffer).length
-      await pause(2)
+      if (!areCutOff) await pause(20)
     }
   })()
-  // It is paused: it sees its end only when it looks.
+  // They are paused: they see their end only when they look.
   await Promise.all(stalled.map(({ socket }) => untilBroken(socket)))
+  areCutOff = true
   await slowly
   assert.equal(taken, Number(slow.headers['content-length']))
   assert.equal((await story.call('/user/migrations')).status, 200)
@@ -74,7 +80,7 @@ test('a download that nobody takes is cut off, and a slow one is not', async (t)
 })
 
 test('more downloads than it serves at a time are asked to come back', async (t) => {
-  const story = await storyOf(t, ['--most-streams', '3', '--client-patience', '30s'], 40)
+  const story = await storyOf(t, ['--most-streams', '3', '--client-patience', '10m'], 40)
   const { id } = await story.migrate(['large'])
   const link = await story.link(id)
   const served = await Promise.all(Array.from({ length: 3 }, () => begin(t, link)))
@@ -129,8 +135,8 @@ async function untilClosed(socket: Socket): Promise<void> {
 
 /** Reads nothing, so that only a reset tells it that the other side is gone. */
 async function untilBroken(socket: Socket): Promise<void> {
-  while (!socket.destroyed) {
-    await pause(50)
-    if (!socket.writableEnded) socket.write('x')
-  }
+  await until('who takes nothing is cut off', () => {
+    if (!socket.destroyed && !socket.writableEnded) socket.write('x')
+    return socket.destroyed
+  })
 }

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { clientDesk } from '../support/client-desk.ts'
 import { type GitHost, gitHost } from '../support/git-host.ts'
+import { until } from '../support/patience.ts'
 import { type Service, startService } from '../support/service.ts'
 import { slowGit } from '../support/slow-git.ts'
 
@@ -132,12 +133,14 @@ test('a server that is killed and started again is watched to the end', async (t
   watching.stderr.on('data', (text: string) => {
     said += text
   })
-  const until = async (what: RegExp) => {
-    while (!what.test(said)) await new Promise((resolve) => setTimeout(resolve, 20))
-  }
-  await until(/migration 1 is exporting/)
+  const says = (what: RegExp) =>
+    until(
+      () => `the watch says ${what}; it said ${said}`,
+      () => what.test(said),
+    )
+  await says(/migration 1 is exporting/)
   await service.kill('SIGKILL')
-  await until(/trying again/)
+  await says(/trying again/)
   assert.equal((await godwit(['migration', 'show', '1'])).code, 4)
   await git.hurry()
   await service.restart()

@@ -6,6 +6,7 @@ import { test } from 'node:test'
 import { freePort } from '../support/free-port.ts'
 import { gitHost } from '../support/git-host.ts'
 import { temporaryDirectory } from '../support/odd-repositories.ts'
+import { inTime } from '../support/patience.ts'
 
 const GODWIT = new URL('../../bin/godwit', import.meta.url).pathname
 const REQUESTS = 200
@@ -22,6 +23,6 @@ test('a service whose log nobody reads any more goes on serving, and stops when 
     assert.equal((await fetch(`${url}/healthz`)).status, 200)
   }
   child.kill('SIGTERM')
-  const [code, signal] = await once(child, 'exit')
+  const [code, signal] = await inTime('the service has ended', once(child, 'exit'))
   assert.deepEqual([code, signal], [0, null])
 })

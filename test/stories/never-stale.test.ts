@@ -3,7 +3,11 @@ import { test } from 'node:test'
 import { connect } from '../../src/db/connect.ts'
 import type { Db } from '../../src/db/database.ts'
 import { startCluster } from '../support/cluster.ts'
-import { manyRepositories, post } from '../support/cluster-story.ts'
+import {
+  manyRepositories,
+  post,
+  untilEnded as untilClusterEnded,
+} from '../support/cluster-story.ts'
 import { gitHost } from '../support/git-host.ts'
 import { startService, untilEnded } from '../support/service.ts'
 
@@ -43,7 +47,7 @@ test('two processes on one PostgreSQL show every change, whoever made it', async
   )
   await cluster.worker()
   const { id } = await post(cluster, apis[0]!, token, '/user/migrations', { repositories })
-  while ((await jsonOf(await asks[1]!(`/user/migrations/${id}`))).state !== 'exported');
+  await untilClusterEnded(cluster, apis[1]!, token, id, 'exported')
 
   const database = await connect({ dataDirectory: '', databaseUrl: cluster.databaseUrl })
   t.after(database.close)

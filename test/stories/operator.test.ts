@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { gitHost } from '../support/git-host.ts'
+import { until } from '../support/patience.ts'
 import { type Service, startService, untilEnded } from '../support/service.ts'
 
 type Json = Record<string, unknown>
@@ -77,11 +77,10 @@ for (const engine of ['sqlite', 'postgres'] as const) {
 
 /** A process tells of itself a moment after it listens. */
 async function untilSeen(service: Service, keeper: string): Promise<State> {
-  for (;;) {
+  return until('a process tells of itself', async () => {
     const state = (await (await service.call(keeper, SERVICE)).json()) as State
-    if (state.workers.length > 0) return state
-    await sleep(20)
-  }
+    return state.workers.length > 0 && state
+  })
 }
 
 async function isHidden(service: Service, tokens: string[]): Promise<void> {

@@ -7,6 +7,7 @@ import { createInterface } from 'node:readline'
 import type { TestContext } from 'node:test'
 import { promisify } from 'node:util'
 import { freePort } from './free-port.ts'
+import { inTime } from './patience.ts'
 import { createDatabase } from './postgres.ts'
 import { PREVIEW } from './service.ts'
 
@@ -99,5 +100,5 @@ async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return
   const ended = once(child, 'exit')
   child.kill(signal)
-  await ended
+  await inTime(`process ${child.pid} ends after ${signal}`, ended)
 }

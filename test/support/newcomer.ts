@@ -5,6 +5,7 @@ import { delimiter, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
 import { freePort } from './free-port.ts'
+import { inTime } from './patience.ts'
 
 const ROOT = new URL('../..', import.meta.url).pathname
 export const OUR_PROGRAMS = join(ROOT, 'node_modules/.bin')
@@ -88,7 +89,7 @@ export async function startSample(
       commands,
       async stop() {
         signal('SIGINT')
-        await once(child, 'exit')
+        await inTime(`${command} ends after Ctrl-C`, once(child, 'exit'))
       },
     }
   }

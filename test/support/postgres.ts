@@ -8,7 +8,7 @@ import { freePort } from './free-port.ts'
 export interface Cluster {
   url: string
   /** As an operator restarts it: every connection is cut, and there are none for as long as `whileDown` takes. */
-  restart(whileDown: () => Promise<void>): Promise<void>
+  restart(whileDown: () => Promise<unknown>): Promise<void>
   stop(): Promise<void>
 }
 

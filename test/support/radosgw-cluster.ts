@@ -5,9 +5,9 @@ import { mkdirSync, openSync } from 'node:fs'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { freePort } from './free-port.ts'
+import { PATIENCE_MS, until } from './patience.ts'
 
 const run = promisify(execFile)
 
@@ -66,12 +66,12 @@ export async function startGateway(
     `--admin-socket=${join(directory, `rgw-${port}.asok`)}`,
     `--pid-file=${join(directory, `rgw-${port}.pid`)}`,
   ])
-  while (!(await answers(endpoint))) {
+  await until(`the object gateway answers at ${endpoint}`, async () => {
     if (gateway.child.exitCode !== null) {
       throw new Error(await readFile(join(directory, `rgw-${port}.out`), 'utf8'))
     }
-    await pause(50)
-  }
+    return answers(endpoint)
+  })
   return { endpoint, kill: gateway.kill }
 }
 
@@ -108,7 +108,7 @@ const environment = (directory: string) => ({
 })
 
 async function ceph(directory: string, program: string, ...args: string[]): Promise<string> {
-  const { stdout } = await run(program, args, { env: environment(directory), timeout: 60_000 })
+  const { stdout } = await run(program, args, { env: environment(directory), timeout: PATIENCE_MS })
   return stdout
 }
 

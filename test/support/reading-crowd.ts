@@ -20,7 +20,7 @@ export interface CrowdReport {
   latencies: number[]
 }
 
-/** So many clients, each on a connection of its own, that read what they like until they are told to stop. */
+/** So many clients, each on a connection of its own, that read what they like, once at least, until they are told to stop. */
 export async function readingCrowd(options: CrowdOptions): Promise<CrowdReport> {
   const { connections, perSecond, paths, random, signal } = options
   const report: CrowdReport = { answers: new Map(), latencies: [] }
@@ -29,14 +29,14 @@ export async function readingCrowd(options: CrowdOptions): Promise<CrowdReport> 
   async function client(): Promise<void> {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
     await pause((random() * 1000) / perSecond)
-    while (!signal.aborted) {
+    do {
       const path = paths[Math.floor(random() * paths.length)]!
       const began = performance.now()
       count(await read(options, agent, path).catch((error: Error) => error.message))
       const took = performance.now() - began
       if (path === paths[0]) report.latencies.push(took)
       await pause(Math.max(0, 1000 / perSecond - took))
-    }
+    } while (!signal.aborted)
     agent.destroy()
   }
 

@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline'
 import type { TestContext } from 'node:test'
 import { promisify } from 'node:util'
 import { freePort } from './free-port.ts'
-import { until } from './patience.ts'
+import { inTime, until } from './patience.ts'
 import { createDatabase } from './postgres.ts'
 
 const GODWIT = new URL('../../bin/godwit', import.meta.url).pathname
@@ -40,7 +40,8 @@ export interface Service {
   call(token: string, path: string, init?: RequestInit): Promise<Response>
   /** Of the process that runs now, or ran last. */
   pid(): number
-  kill(signal: NodeJS.Signals): Promise<void>
+  /** How it ended: its code, or null where the signal did it. */
+  kill(signal: NodeJS.Signals): Promise<number | null>
   /** Starts it again, on the same data and the same port. */
   restart(): Promise<void>
 }
@@ -72,10 +73,13 @@ export async function startService(
     throw new Error(`the service did not start:\n${logged}`)
   }
 
-  async function kill(signal: NodeJS.Signals): Promise<void> {
-    if (!running || running.exitCode !== null || running.signalCode !== null) return
-    running.kill(signal)
-    await once(running, 'exit')
+  async function kill(signal: NodeJS.Signals): Promise<number | null> {
+    if (!running) return null
+    if (running.exitCode === null && running.signalCode === null) {
+      running.kill(signal)
+      await inTime(() => `the service ends after ${signal}:\n${logged}`, once(running, 'exit'))
+    }
+    return running.exitCode
   }
 
   const godwit = async (...args: string[]) => {

@@ -14,6 +14,7 @@ import { storedSegments } from './0013-stored-segments.ts'
 import { passingCounts } from './0014-passing-counts.ts'
 import { migrationCounts } from './0015-migration-counts.ts'
 import { freeBytes } from './0016-free-bytes.ts'
+import { warnings } from './0016-warnings.ts'
 import type { SchemaStep } from './step.ts'
 
 export const steps: readonly SchemaStep[] = [
@@ -33,4 +34,5 @@ export const steps: readonly SchemaStep[] = [
   passingCounts,
   migrationCounts,
   freeBytes,
+  warnings,
 ]

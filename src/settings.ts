@@ -188,6 +188,12 @@ export const options = {
     read: nonEmpty,
     fallback: 'git',
   },
+  lfsDirectory: {
+    argument: 'DIR',
+    about:
+      'where LFS objects are that are not in the repositories, as ab/cd/OID or ab/cd/REST-OF-OID',
+    read: path,
+  },
   gitPatience: {
     argument: 'DURATION',
     about: 'after how long a git that does nothing at all is stopped, and its repository reported',

@@ -47,6 +47,8 @@ export interface ForecastJson {
     bytes: number
     reused: boolean
     refusal: string | null
+    /** Absent from an older server's answer. */
+    warning?: string | null
   }[]
   bytes_to_write: number
   free_bytes: number | null
@@ -60,6 +62,7 @@ export interface RepositoryProgressJson {
   bytes_done: number
   reused: boolean
   reason: string | null
+  warning?: string | null
 }
 
 export interface TotalsJson {

@@ -24,7 +24,8 @@ export function exportProgress(
     ended(end) {
       done += weight(end.facts)
       count += 1
-      if (!to.isTTY || end.outcome === 'omitted') line.say(endInWords(end))
+      const isTold = end.outcome === 'omitted' || end.warning !== null
+      if (!to.isTTY || isTold) line.say(endInWords(end))
       line.show(done / total, `${count}/${repositories.length} ${fullNameOf(end.facts)}`)
     },
     writing: (bytes) => line.show(undefined, `writing ${inUnits(bytes)}`),

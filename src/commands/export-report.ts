@@ -30,6 +30,7 @@ export function exportReport(
         full_name: fullNameOf(end.facts),
         outcome: end.outcome,
         reason: end.outcome === 'omitted' ? end.reason : null,
+        warning: end.outcome === 'omitted' ? null : end.warning,
       })),
     }),
     text: () =>

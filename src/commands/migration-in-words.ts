@@ -58,10 +58,12 @@ function archiveInWords(state: string, id: number, address: string | undefined):
 export function forecastRows({ repositories }: ForecastJson): Row[] {
   return [
     ['REPOSITORY', 'SIZE', 'WOULD BE'],
-    ...repositories.map(({ full_name, bytes, reused, refusal }) => [
+    ...repositories.map(({ full_name, bytes, reused, refusal, warning }) => [
       full_name,
       inUnits(bytes),
-      refusal ? `refused: ${refusal}` : reused ? 'reused' : 'exported',
+      refusal
+        ? `refused: ${refusal}`
+        : `${reused ? 'reused' : 'exported'}${warning ? `; warning: ${warning}` : ''}`,
     ]),
   ]
 }

@@ -119,6 +119,8 @@ interface MigrationRepositoriesTable {
   segment_key: string | null
   /** Why it was omitted. */
   reason: string | null
+  /** What is told of it though it was exported. */
+  warning: string | null
   finished_at: number | null
   started_at: number | null
   bytes_expected: number | null
@@ -142,6 +144,8 @@ export interface SegmentsTable {
   contents: string | null
   /** What the next snapshot of the same repository need not prove again. */
   verified: string | null
+  /** What is told of the repository though it is exported. */
+  warning: string | null
   created_at: number
   /** When an export last took it into use, or an archive last let go of it. */
   named_at: number

@@ -9,6 +9,7 @@ import {
   insertSegment,
   lastVerified,
   nameSegments,
+  warningOf,
 } from '../migrations/segment-store.ts'
 import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
 import { Unreadable } from '../sources/unreadable.ts'
@@ -31,7 +32,7 @@ export interface ArchiveOrder {
 }
 
 export type RepositoryEnd = { facts: RepositoryFacts } & (
-  | { outcome: 'exported' | 'unchanged' }
+  | { outcome: 'exported' | 'unchanged'; warning: string | null }
   | { outcome: 'omitted'; reason: string }
 )
 
@@ -82,7 +83,7 @@ async function carryAll(
 }
 
 type Carried =
-  | { outcome: 'exported' | 'unchanged'; segmentKey: string }
+  | { outcome: 'exported' | 'unchanged'; segmentKey: string; warning: string | null }
   | { outcome: 'omitted'; segmentKey: null; reason: string }
 
 async function carry(
@@ -96,8 +97,9 @@ async function carry(
     const { fingerprint } = await segments.look(repository, signal)
     const known = await findSegment(db, fingerprint)
     if (known !== undefined && (await nameSegments(db, [known], now())).has(known))
-      return { outcome: 'unchanged', segmentKey: known }
-    return { outcome: 'exported', segmentKey: await makeSegment(parts, facts, signal) }
+      return { outcome: 'unchanged', segmentKey: known, warning: await warningOf(db, known) }
+    const segmentKey = await makeSegment(parts, facts, signal)
+    return { outcome: 'exported', segmentKey, warning: await warningOf(db, segmentKey) }
   } catch (error) {
     if (!(error instanceof Unreadable)) throw error
     return { outcome: 'omitted', segmentKey: null, reason: error.message }
@@ -126,7 +128,6 @@ async function makeSegment(
 
 export function endInWords({ facts, ...end }: RepositoryEnd): string {
   const name = fullNameOf(facts)
-  return end.outcome === 'omitted'
-    ? `left out: ${withName(name, end.reason)}`
-    : `${name}: ${end.outcome}`
+  if (end.outcome === 'omitted') return `left out: ${withName(name, end.reason)}`
+  return `${name}: ${end.outcome}${end.warning === null ? '' : `; warning: ${end.warning}`}`
 }

@@ -33,6 +33,7 @@ export function createSegmentMaker({ source, blobs, scratchDirectory }: MakerPar
             blobs.put(key, counted(bytes, onBytes), { signal: either }),
           ),
         ])
+        const warning = await snapshot.warning()
         const taken = snapshot.examination
         return {
           key,
@@ -40,6 +41,7 @@ export function createSegmentMaker({ source, blobs, scratchDirectory }: MakerPar
           fingerprint: taken.fingerprint,
           contents: JSON.stringify(contentsOf(taken)),
           verified: JSON.stringify(verified),
+          warning,
         }
       } catch (error) {
         // Where this fails as well, the sweep comes by.

@@ -6,6 +6,7 @@ export interface MadeSegment extends SegmentRecord {
   fingerprint: string
   contents: string
   verified: string
+  warning: string | null
 }
 
 /** What a segment would hold now. */

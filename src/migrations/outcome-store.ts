@@ -114,6 +114,7 @@ function carriedColumns({ segmentKey, reused, bytes, startedAt }: Carried) {
   return {
     outcome: 'carried',
     segment_key: segmentKey,
+    warning: sql<string | null>`(select warning from segments where key = ${segmentKey})`,
     reused: Number(reused),
     bytes_expected: bytes,
     bytes_done: bytes,

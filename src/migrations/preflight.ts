@@ -4,7 +4,7 @@ import { leastFreeBytes } from '../queue/worker-store.ts'
 import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 import { recentRate } from './outcome-store.ts'
-import { findSegment } from './segment-store.ts'
+import { findSegment, warningOf } from './segment-store.ts'
 import { type StartParts, type StartRequest, snapshotOf } from './start-migration.ts'
 
 interface RepositoryForecast {
@@ -15,6 +15,8 @@ interface RepositoryForecast {
   reused: boolean
   /** Why it would be omitted. */
   refusal: string | null
+  /** What would be told of it though it can be exported. */
+  warning: string | null
 }
 
 export interface Forecast {
@@ -54,7 +56,14 @@ export async function forecast(
 }
 
 function nothingToCarry(facts: RepositoryFacts): RepositoryForecast {
-  return { fullName: fullNameOf(facts), bytes: 0, lfsBytes: 0, reused: false, refusal: null }
+  return {
+    fullName: fullNameOf(facts),
+    bytes: 0,
+    lfsBytes: 0,
+    reused: false,
+    refusal: null,
+    warning: null,
+  }
 }
 
 async function lookAt(
@@ -66,10 +75,15 @@ async function lookAt(
   const found = await source?.find(facts.owner.login, facts.name)
   if (!source || !found) return unknown
   try {
-    const { bytes, fingerprint, repository } = await source.examine(found, signal)
+    const examination = await source.examine(found, signal)
+    const { bytes, fingerprint, repository } = examination
     const lfsBytes = repository.lfsObjects.reduce((sum, { size }) => sum + size, 0)
-    const reused = (await findSegment(db, fingerprint)) !== undefined
-    return { ...unknown, bytes, lfsBytes, reused }
+    const segmentKey = await findSegment(db, fingerprint)
+    const warning =
+      segmentKey === undefined
+        ? await source.warning(examination, signal)
+        : await warningOf(db, segmentKey)
+    return { ...unknown, bytes, lfsBytes, reused: segmentKey !== undefined, warning }
   } catch (error) {
     if (!(error instanceof Unreadable)) throw error
     return { ...unknown, refusal: error.message }

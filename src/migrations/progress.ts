@@ -13,6 +13,8 @@ export interface RepositoryProgress {
   bytesExpected: number | null
   reused: boolean
   reason: string | null
+  /** What is told of it though it was exported. */
+  warning: string | null
   startedAt: number | null
   finishedAt: number | null
   /** The how-many-eth to come to an end. */
@@ -35,7 +37,7 @@ export async function progressOf(db: Db, { id }: Pick<Migration, 'id'>): Promise
     .executeTakeFirstOrThrow()
   const rows = await db
     .selectFrom('migration_repositories')
-    .select(['full_name', 'outcome', 'reason', 'reused', 'bytes_done', 'bytes_expected'])
+    .select(['full_name', 'outcome', 'reason', 'warning', 'reused', 'bytes_done', 'bytes_expected'])
     .select(['started_at', 'finished_at', 'finished_order'])
     .where('migration_id', '=', id)
     .orderBy('position')
@@ -53,6 +55,7 @@ export async function progressOf(db: Db, { id }: Pick<Migration, 'id'>): Promise
       bytesExpected: row.bytes_expected,
       reused: row.reused === 1,
       reason: row.reason,
+      warning: row.warning,
       startedAt: row.started_at,
       finishedAt: row.finished_at,
       order: row.finished_order,

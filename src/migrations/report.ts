@@ -29,10 +29,11 @@ export function describeReport({ migration, progress, totals, seconds }: Report)
 }
 
 function describeRepository(repository: RepositoryProgress): string {
-  const { fullName, state, reused, bytesDone, reason } = repository
+  const { fullName, state, reused, bytesDone, reason, warning } = repository
   if (state === 'omitted') return `omitted  ${fullName}: ${reason}`
   const how = state === 'carried' && reused ? 'reused' : state
-  return `${how.padEnd(8)} ${fullName}, ${inUnits(bytesDone)}`
+  const told = warning === null ? '' : `; warning: ${warning}`
+  return `${how.padEnd(8)} ${fullName}, ${inUnits(bytesDone)}${told}`
 }
 
 export function inUnits(bytes: number): string {

@@ -20,6 +20,8 @@ export interface RepositorySegment extends SegmentRecord {
   repositoryId: number
   contents: string
   verified: string
+  /** What is told of the repository though it is exported; null where there is nothing. */
+  warning: string | null
 }
 
 export async function findSegment(db: Db, fingerprint: string): Promise<string | undefined> {
@@ -29,6 +31,16 @@ export async function findSegment(db: Db, fingerprint: string): Promise<string |
     .where('fingerprint', '=', fingerprint)
     .executeTakeFirst()
   return row?.key
+}
+
+/** What is told of the repository that this segment was made of. */
+export async function warningOf(db: Db, key: string): Promise<string | null> {
+  const row = await db
+    .selectFrom('segments')
+    .select('warning')
+    .where('key', '=', key)
+    .executeTakeFirst()
+  return row?.warning ?? null
 }
 
 /** The keys of those that there are, by their fingerprints. */
@@ -105,6 +117,7 @@ export async function insertMetadataSegment(
       repository_id: null,
       contents: null,
       verified: null,
+      warning: null,
     })
     .execute()
 }
@@ -208,8 +221,9 @@ function columnsOf(segment: SegmentRecord, now: number) {
   }
 }
 
-function contentColumns({ fingerprint, repositoryId, contents, verified }: RepositorySegment) {
-  return { fingerprint, repository_id: repositoryId, contents, verified }
+function contentColumns(segment: RepositorySegment) {
+  const { fingerprint, repositoryId, contents, verified, warning } = segment
+  return { fingerprint, repository_id: repositoryId, contents, verified, warning }
 }
 
 export function segmentOf(row: Row<SegmentsTable>): SegmentRecord {

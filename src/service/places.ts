@@ -11,6 +11,7 @@ import type { Source } from '../sources/source.ts'
 export interface Places {
   root: string
   git: GitOptions
+  lfsDirectory?: string | undefined
   /** A directory, or a bucket. */
   blobs: string | S3Options
   scratch: string
@@ -21,13 +22,14 @@ export function placesOf(config: Config, root: string): Places {
   return {
     root,
     git: { program: git, searchPath, home: join(data, 'git-home'), patienceMs },
+    lfsDirectory: config.lfsDirectory,
     blobs: config.blobs === undefined ? join(data, 'blobs') : bucketOf(config, config.blobs),
     scratch: join(data, 'scratch'),
   }
 }
 
-export function openSource({ root, git }: Places): Source {
-  return gitDirectory({ root, git: createGit(git) })
+export function openSource({ root, git, lfsDirectory }: Places): Source {
+  return gitDirectory({ root, git: createGit(git), lfsDirectory })
 }
 
 function bucketOf({ s3Endpoint, s3PublicEndpoint }: Config, address: string): S3Options {

@@ -97,6 +97,8 @@ export interface Source {
   facts(repository: FoundRepository, known?: KnownFacts, signal?: AbortSignal): Promise<SourceFacts>
   /** A cheap look at what a snapshot would hold. Rejects with Unreadable, as do the next two. */
   examine(repository: RepositoryName, signal: AbortSignal): Promise<Examination>
+  /** What would be told of it though it can be exported; null where there is nothing. Dearer than `examine`. */
+  warning(examination: Examination, signal: AbortSignal): Promise<string | null>
   /** The repository at one moment, apart from the source, in a directory below `scratchDirectory`. */
   snapshot(
     examination: Examination,

@@ -87,6 +87,7 @@ export interface RepositoryProgress {
   bytes_expected: number | null
   reused: boolean
   reason: string | null
+  warning: string | null
 }
 
 export interface Progress {
@@ -116,6 +117,7 @@ export interface Forecast {
     lfs_bytes: number
     reused: boolean
     refusal: string | null
+    warning: string | null
   }[]
   bytes_to_write: number
   free_bytes: number | null

@@ -79,6 +79,7 @@ const progress: Progress = {
       bytesExpected: 1105920,
       reused: false,
       reason: null,
+      warning: null,
       startedAt: AT,
       finishedAt: null,
       order: null,
@@ -109,7 +110,14 @@ const link = {
 }
 const forecast: Forecast = {
   repositories: [
-    { fullName: 'alice/atlas', bytes: 1105920, lfsBytes: 0, reused: false, refusal: null },
+    {
+      fullName: 'alice/atlas',
+      bytes: 1105920,
+      lfsBytes: 0,
+      reused: false,
+      refusal: null,
+      warning: null,
+    },
   ],
   bytesToWrite: 1105920,
   freeBytes: 68719476736,

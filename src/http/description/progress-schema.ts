@@ -41,6 +41,11 @@ export const repositoryProgressSchema = recordOf<ReturnType<typeof repositoryPro
     bytes_expected: { ...countOrNull, description: 'Null until it was looked at.' },
     reused: { ...flag, description: 'Exported before and unchanged since.' },
     reason: { ...textOrNull, description: 'Why it was omitted.' },
+    warning: {
+      ...textOrNull,
+      description:
+        'What is to be known of it though it was exported, such as LFS objects that are missing.',
+    },
     started_at: momentOrNull,
     finished_at: momentOrNull,
   },
@@ -80,6 +85,10 @@ export const forecastSchema = recordOf<Forecast>(
         ...all(['bytes', 'lfs_bytes'], count),
         reused: { ...flag, description: 'Exported before and unchanged since: costs a look-up.' },
         refusal: { ...textOrNull, description: 'Why it would be omitted.' },
+        warning: {
+          ...textOrNull,
+          description: 'What is to be known of it though it can be exported.',
+        },
       }),
     ),
     bytes_to_write: count,

@@ -13,6 +13,7 @@ export function repositoryProgressJson(repository: RepositoryProgress) {
     bytes_expected: repository.bytesExpected,
     reused: repository.reused,
     reason: repository.reason,
+    warning: repository.warning,
     started_at: timeOrNull(repository.startedAt),
     finished_at: timeOrNull(repository.finishedAt),
   }
@@ -62,6 +63,7 @@ export function forecastJson({ repositories, bytesToWrite, freeBytes, seconds }:
       lfs_bytes: repository.lfsBytes,
       reused: repository.reused,
       refusal: repository.refusal,
+      warning: repository.warning,
     })),
     bytes_to_write: bytesToWrite,
     free_bytes: freeBytes,

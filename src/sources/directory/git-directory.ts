@@ -16,8 +16,10 @@ import {
   wikiRefusal,
 } from './repository-tree.ts'
 import { examine } from './snapshot/examine.ts'
+import { SharedLfs } from './snapshot/lfs-shared.ts'
 import { takeSnapshot } from './snapshot/snapshot.ts'
 import { Damaged } from './snapshot/snapshot-troubles.ts'
+import { warningOfExamination } from './snapshot/snapshot-warning.ts'
 import { verify } from './snapshot/verify-objects.ts'
 import { asUnreadable, reasonOf } from './why-unreadable.ts'
 
@@ -25,11 +27,14 @@ export interface GitDirectoryOptions {
   /** A directory of bare repositories at OWNER/NAME.git, their wikis beside them at OWNER/NAME.wiki.git. */
   root: string
   git: Git
+  /** Where LFS objects lie that are not in the repositories: `ab/cd/OID`, or `ab/cd/` and the rest of it. */
+  lfsDirectory?: string | undefined
 }
 
-export function gitDirectory({ root, git }: GitDirectoryOptions): Source {
+export function gitDirectory({ root, git, lfsDirectory }: GitDirectoryOptions): Source {
   const top = resolve(root)
   const read = rememberingReader()
+  const sharedLfs = lfsDirectory === undefined ? undefined : new SharedLfs(lfsDirectory)
 
   async function* list(spellingOf?: SpellingOf): AsyncGenerator<Listed, void, void> {
     for await (const place of repositoriesIn(top, { ...(spellingOf && { spellingOf }) })) {
@@ -97,8 +102,9 @@ export function gitDirectory({ root, git }: GitDirectoryOptions): Source {
       if (!isThere) throw new Unreadable(`${fullName}: the repository is not there any more`)
       const damage = wikiDir === null && (await wikiRefusal(top, repository))
       if (damage) throw new Damaged(`${fullName}.wiki`, damage)
-      return examine({ dir, fullName, ...(wikiDir !== null && { wikiDir }) }, git, signal)
+      return examine({ dir, fullName, wikiDir: wikiDir ?? undefined, sharedLfs }, git, signal)
     },
+    warning: (examination, signal) => warningOfExamination(examination, { git, signal }),
     snapshot: (examination, scratch, signal) => takeSnapshot(examination, scratch, git, signal),
     verify: (snapshot, last, signal) => verify(snapshot, git, signal, last),
     checkLock,

@@ -35,7 +35,7 @@ interface RepositoryRowProps {
 }
 
 export function RepositoryRow({ repository, lock, onUnlock }: RepositoryRowProps) {
-  const { full_name, state, reason, reused } = repository
+  const { full_name, state, reason, warning, reused } = repository
   const { word, icon: Icon, tone } = LOOKS[state]
   return (
     <li className={styles.row} data-state={state}>
@@ -57,7 +57,7 @@ export function RepositoryRow({ repository, lock, onUnlock }: RepositoryRowProps
         <Bar label={`${full_name}: ${word}`} percent={donePercent(repository)} tone={tone} />
       </div>
       <span className={styles.size}>{sizeOf(repository)}</span>
-      {reason && <p className={styles.reason}>{reason}</p>}
+      {(reason ?? warning) && <p className={styles.reason}>{reason ?? warning}</p>}
     </li>
   )
 }

@@ -16,21 +16,30 @@ const HARMLESS = new Set([
   'worktreeconfig',
 ])
 
+/** What the repository's own config says of how it is to be read. */
+export interface StatedFormat {
+  objectFormat: ObjectFormat
+  /** Where its LFS objects are, if not in `lfs`. */
+  lfsStorage: string | undefined
+}
+
 /**
- * What the repository's own config says of its format. The file is read by name, so that git neither opens the
+ * The file is read by name, so that git neither opens the
  * repository nor heeds anything else in it. Throws Refused where the objects cannot all be there, or not be found.
  */
-export async function readObjectFormat(
+export async function readFormat(
   at: { dir: string; name: string },
   git: Git,
   signal: AbortSignal,
-): Promise<ObjectFormat> {
-  let format: ObjectFormat = 'sha1'
+): Promise<StatedFormat> {
+  const format: StatedFormat = { objectFormat: 'sha1', lfsStorage: undefined }
   for (const [key, value] of await settings(at, git, signal)) {
     const extension = /^extensions\.(.+)$/.exec(key)?.[1]
     if (extension === 'partialclone' || isPromisor(key, value))
       throw new Refused(at.name, 'a partial clone, which lacks objects by design')
-    if (extension === 'objectformat' && (value === 'sha1' || value === 'sha256')) format = value
+    if (key === 'lfs.storage') format.lfsStorage = value
+    if (extension === 'objectformat' && (value === 'sha1' || value === 'sha256'))
+      format.objectFormat = value
     else if (extension === 'refstorage' && value === 'files') continue
     else if (extension !== undefined && !HARMLESS.has(extension))
       throw new Refused(at.name, `extensions.${extension} = ${value} is not supported`)
@@ -80,7 +89,7 @@ async function settings(
   })
 }
 
-const TELLS_OF_FORMAT = /extensions|include|promisor|partialclonefilter/i
+const TELLS_OF_FORMAT = /extensions|include|promisor|partialclonefilter|lfs/i
 const PLAIN_LINE = /^\s*(\[[a-z0-9.-]+( "[^"\\]*")?\]|[a-z][a-z0-9-]*\s*=[^"\\]*|[#;].*)?$/i
 
 /** Most configs: it takes longer to start git and ask what they mean than to examine all the rest. */

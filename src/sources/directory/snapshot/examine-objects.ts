@@ -39,31 +39,7 @@ export async function isBehindLinks(
   return (await entriesIn(objects)).some((entry) => entry.isSymbolicLink())
 }
 
-/** What is behind a link may be another's, and nothing tells which of these a repository may have. */
-export async function listLfsObjects(repository: BareRepository): Promise<ObjectFile[]> {
-  const refuseLink = (path: string): never => {
-    throw new Refused(repository.name, `${path} is a symbolic link`)
-  }
-  for (const folder of ['lfs', 'lfs/objects'])
-    if (await isLink(join(repository.dir, folder))) refuseLink(folder)
-  const paths: string[] = []
-  for (const first of await named(repository, 'lfs/objects', HEX_PAIR, refuseLink))
-    for (const second of await named(repository, first, HEX_PAIR, refuseLink))
-      paths.push(...(await named(repository, second, /^[0-9a-f]{64}$/, refuseLink)))
-  return withSizes(repository, paths.filter(isWhereLfsLooks))
-}
-
-async function isLink(path: string): Promise<boolean> {
-  return (await lstat(path).catch(() => undefined))?.isSymbolicLink() ?? false
-}
-
 const HEX_PAIR = /^[0-9a-f]{2}$/
-
-/** `lfs/objects/aa/bb/aabb…` */
-function isWhereLfsLooks(path: string): boolean {
-  const [, , first, second, oid] = path.split('/')
-  return oid?.startsWith(`${first}${second}`) ?? false
-}
 
 /** Quarantined pushes (`incoming-*`, `tmp_objdir-*`) and half-written `tmp_*` files have other names. */
 async function looseObjects(repository: BareRepository): Promise<string[]> {
@@ -93,12 +69,10 @@ async function named(
   repository: BareRepository,
   folder: string,
   pattern: RegExp,
-  onLink: (path: string) => void = () => {},
 ): Promise<string[]> {
   try {
     const entries = await entriesIn(join(repository.dir, folder))
     const wanted = entries.filter(({ name }) => pattern.test(name))
-    for (const entry of wanted) if (entry.isSymbolicLink()) onLink(`${folder}/${entry.name}`)
     return wanted.map(({ name }) => `${folder}/${name}`).sort()
   } catch (error) {
     if (hasCode(error, 'ENOENT', 'ENOTDIR')) return []

@@ -36,6 +36,14 @@ export function tipsOf({ head, refs }: Refs): string[] {
   return [...new Set(oids)].sort()
 }
 
+/** Of every branch and tag, once. */
+export function headsOf({ refs }: Refs): string[] {
+  const heads = refs.flatMap((ref) =>
+    'oid' in ref && /^refs\/(heads|tags)\//.test(ref.name) ? [ref.oid] : [],
+  )
+  return [...new Set(heads)].sort()
+}
+
 export function readable(name: string): string {
   return Buffer.from(name, 'latin1').toString('utf8')
 }

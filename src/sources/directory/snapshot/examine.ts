@@ -2,20 +2,13 @@ import { createHash } from 'node:crypto'
 import type { Git } from '../../../git/git.ts'
 import { Unreadable } from '../../unreadable.ts'
 import type { BareRepository } from './bare-repository.ts'
-import {
-  hasAlternates,
-  readObjectFormat,
-  refuseCutHistory,
-  refuseOtherPlaces,
-} from './examine-kind.ts'
-import {
-  isBehindLinks,
-  listLfsObjects,
-  listObjectFiles,
-  type ObjectFile,
-} from './examine-objects.ts'
-import { type Refs, readRefs } from './examine-refs.ts'
+import { hasAlternates, readFormat, refuseCutHistory, refuseOtherPlaces } from './examine-kind.ts'
+import { isBehindLinks, listObjectFiles, type ObjectFile } from './examine-objects.ts'
+import { headsOf, type Refs, readRefs } from './examine-refs.ts'
 import { readText } from './examine-text.ts'
+import { lfsPath, listLfsObjects } from './lfs-objects.ts'
+import type { LfsPointer } from './lfs-pointers.ts'
+import type { SharedLfs } from './lfs-shared.ts'
 import { byName, Moved } from './snapshot-troubles.ts'
 
 export interface RepositoryPlace {
@@ -24,6 +17,8 @@ export interface RepositoryPlace {
   wikiDir?: string | undefined
   /** `Owner/Name`, as it is to be written in the archive. */
   fullName: string
+  /** Where LFS objects are looked for that the repository does not have itself. */
+  sharedLfs?: SharedLfs | undefined
 }
 
 /** One bare repository as it was found at one moment. */
@@ -33,6 +28,8 @@ export interface Found extends BareRepository, Refs {
   borrows: boolean
   objectFiles: ObjectFile[]
   lfsObjects: ObjectFile[]
+  /** In the trees of its branches and tags; null where they were not looked for. */
+  lfsPointers: LfsPointer[] | null
 }
 
 export interface Examination {
@@ -45,8 +42,8 @@ export interface Examination {
   fingerprint: string
 }
 
-/** Raise it when a snapshot of the same repository would come out with other bytes. */
-const SNAPSHOT_FORMAT = 1
+/** Raise it when a snapshot of the same repository would come out with other bytes, or is proven or warned of in more. */
+const SNAPSHOT_FORMAT = 2
 
 const MOST_LOOKS = 10
 
@@ -56,12 +53,11 @@ export async function examine(
   git: Git,
   signal: AbortSignal,
 ): Promise<Examination> {
-  const { dir, wikiDir, fullName } = place
-  const repository = await find({ dir, name: fullName }, git, signal)
+  const { dir, wikiDir, fullName, sharedLfs } = place
+  const parts = { git, sharedLfs, signal }
+  const repository = await find({ dir, name: fullName }, parts)
   const wiki =
-    wikiDir === undefined
-      ? null
-      : await find({ dir: wikiDir, name: `${fullName}.wiki` }, git, signal)
+    wikiDir === undefined ? null : await find({ dir: wikiDir, name: `${fullName}.wiki` }, parts)
   const files = [repository, wiki].flatMap((found) =>
     found ? [...found.objectFiles, ...found.lfsObjects] : [],
   )
@@ -69,16 +65,20 @@ export async function examine(
   return { place, repository, wiki, bytes, fingerprint: fingerprint(fullName, repository, wiki) }
 }
 
-async function find(
-  at: { dir: string; name: string },
-  git: Git,
-  signal: AbortSignal,
-): Promise<Found> {
+interface LookParts {
+  git: Git
+  sharedLfs: SharedLfs | undefined
+  signal: AbortSignal
+}
+
+async function find(at: { dir: string; name: string }, parts: LookParts): Promise<Found> {
+  const { git, signal } = parts
   try {
-    const repository = { ...at, objectFormat: await readObjectFormat(at, git, signal) }
+    const { objectFormat, lfsStorage } = await readFormat(at, git, signal)
+    const repository = { ...at, objectFormat }
     await refuseOtherPlaces(repository)
     await refuseCutHistory(repository)
-    return await lookUntilStill(repository, signal)
+    return await lookUntilStill(repository, lfsStorage, parts)
   } catch (error) {
     signal.throwIfAborted()
     throw byName(at.name, error, at.dir)
@@ -89,14 +89,19 @@ async function find(
  * Refs are read before objects, so all they name is there to be listed, and again after, so that a push of several
  * refs is seen whole. Where pushes never pause, the last look stands: each of its refs was true when it was read.
  */
-async function lookUntilStill(repository: BareRepository, signal: AbortSignal): Promise<Found> {
+async function lookUntilStill(
+  repository: BareRepository,
+  lfsStorage: string | undefined,
+  parts: LookParts,
+): Promise<Found> {
   for (let looks = 1; ; looks++) {
-    signal.throwIfAborted()
+    parts.signal.throwIfAborted()
     try {
       const refs = await readRefs(repository)
-      const rest = await lookAtFiles(repository)
+      const files = await lookAtFiles(repository)
+      const lfs = await lookAtLfs({ ...repository, ...refs }, lfsStorage, parts)
       const still = JSON.stringify(refs) === JSON.stringify(await readRefs(repository))
-      if (still || looks === MOST_LOOKS) return { ...repository, ...refs, ...rest }
+      if (still || looks === MOST_LOOKS) return { ...repository, ...refs, ...files, ...lfs }
     } catch (error) {
       if (!(error instanceof Moved)) throw error
       if (looks === MOST_LOOKS) throw keepsChanging(repository.name, error)
@@ -110,8 +115,28 @@ async function lookAtFiles(repository: BareRepository) {
     description: (await readText(repository, 'description')) ?? '',
     borrows: (await hasAlternates(repository)) || (await isBehindLinks(repository, objectFiles)),
     objectFiles,
-    lfsObjects: await listLfsObjects(repository),
   }
+}
+
+async function lookAtLfs(
+  repository: BareRepository & Refs,
+  storage: string | undefined,
+  { git, sharedLfs, signal }: LookParts,
+): Promise<Pick<Found, 'lfsObjects' | 'lfsPointers'>> {
+  const own = await listLfsObjects(repository, storage)
+  if (!sharedLfs) return { lfsObjects: own, lfsPointers: null }
+  const pointers = await sharedLfs
+    .pointersOf(repository, headsOf(repository), git, signal)
+    .catch(async (error: unknown) => {
+      signal.throwIfAborted()
+      // A head that was deleted since may have taken its objects along; that is no damage.
+      const now = headsOf(await readRefs(repository))
+      throw now.join() === headsOf(repository).join() ? error : new Moved('refs changed')
+    })
+  const has = new Set(own.map(({ path }) => path))
+  const wanted = pointers.filter(({ oid }) => !has.has(lfsPath(oid)))
+  const shared = await sharedLfs.objectsOf(repository, storage, wanted)
+  return { lfsObjects: [...own, ...shared], lfsPointers: pointers }
 }
 
 export function keepsChanging(name: string, cause: unknown): Unreadable {

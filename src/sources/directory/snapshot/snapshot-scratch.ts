@@ -7,6 +7,7 @@ import { inLanes } from '../../../ground/lanes.ts'
 import type { Found } from './examine.ts'
 import type { ObjectFile } from './examine-objects.ts'
 import { type Ref, readable, tipsOf } from './examine-refs.ts'
+import { PointerWatch } from './lfs-pointers.ts'
 import { packBorrowed } from './pack-borrowed.ts'
 import { byName, Moved, Refused } from './snapshot-troubles.ts'
 
@@ -23,6 +24,8 @@ export interface ScratchRepository {
   /** Relative to `dir`, parents first. */
   directories: string[]
   files: CarriedFile[]
+  /** Looks at what is read of `files`. */
+  pointerWatch: PointerWatch
 }
 
 export type CarriedFile = TextFile | { path: string; size: number; kind: ObjectKind }
@@ -62,6 +65,7 @@ export async function makeScratch(
     name: found.name,
     objectFormat: found.objectFormat,
     tips: tipsOf(found),
+    pointerWatch: new PointerWatch(),
     directories: parentsOf([...texts, ...linked].map(({ path }) => path)),
     files: [
       ...texts,

@@ -5,6 +5,7 @@ import { type Examination, examine, keepsChanging } from './examine.ts'
 import { entriesOf, type SnapshotEntry } from './snapshot-entries.ts'
 import { type Link, makeScratch, type ScratchRepository } from './snapshot-scratch.ts'
 import { Moved } from './snapshot-troubles.ts'
+import { warningOfSnapshot } from './snapshot-warning.ts'
 
 /** A repository and its wiki as they were at one moment, apart from the source and unchanging. */
 export interface Snapshot {
@@ -17,6 +18,8 @@ export interface Snapshot {
    * checks it: the stream rejects with Damaged where the bytes are not those of the object.
    */
   entries(): AsyncIterable<SnapshotEntry>
+  /** What is to be told of it though it is whole, once all entries were read: LFS objects that are missing. */
+  warning(): Promise<string | null>
   remove(): Promise<void>
 }
 
@@ -55,7 +58,9 @@ async function takeUntilWhole(
       const repository = await makeScratch(found, join(attempt, 'repository.git'), parts)
       const wiki = foundWiki && (await makeScratch(foundWiki, join(attempt, 'wiki.git'), parts))
       const entries = () => entriesOf(place.fullName, repository, wiki)
-      return { examination, repository, wiki, entries }
+      const warning = () => warningOfSnapshot(taken, parts)
+      const taken = { examination, repository, wiki, entries, warning }
+      return taken
     } catch (error) {
       if (!(error instanceof Moved)) throw error
       if (tries === MOST_TRIES) throw keepsChanging(asked.place.fullName, error)

@@ -44,7 +44,7 @@ async function* pack(repository: ScratchRepository, file: CarriedFile): AsyncGen
     indexPath: join(repository.dir, file.path.replace(/pack$/, 'idx')),
     size: file.size,
     width: widthOf(repository),
-    onSmallEntry: () => {},
+    onSmallEntry: (entry) => repository.pointerWatch.packed(entry),
   })
   const trailer = yield* trailed(repository, file, check.take.bind(check))
   const complaint = check.complaint(trailer)
@@ -78,13 +78,14 @@ async function* trailed(
 async function* loose(repository: ScratchRepository, file: CarriedFile): AsyncGenerator<Buffer> {
   const small = file.size <= INFLATED_AT_ONCE ? await readWhole(repository, file) : undefined
   const hash = createHash(repository.objectFormat)
-  const used = await (small ? inflate(small, hash) : inflateFile(repository, file, hash)).catch(
-    (error) => {
-      if (!codeOf(error)?.startsWith('Z_')) throw error
-      const empty = file.size === 0
-      throw damaged(repository, file, empty ? 'object file is empty' : 'inflate error', error)
-    },
-  )
+  const used = await (small
+    ? inflate(repository, small, hash)
+    : inflateFile(repository, file, hash)
+  ).catch((error) => {
+    if (!codeOf(error)?.startsWith('Z_')) throw error
+    const empty = file.size === 0
+    throw damaged(repository, file, empty ? 'object file is empty' : 'inflate error', error)
+  })
   const oid = file.path.split('/').slice(-2).join('')
   if (hash.digest('hex') !== oid) throw damaged(repository, file, 'hash mismatch')
   if (used !== file.size) throw damaged(repository, file, 'garbage at end of loose object')
@@ -93,9 +94,14 @@ async function* loose(repository: ScratchRepository, file: CarriedFile): AsyncGe
 }
 
 /** Answers how many of the bytes made up the object. */
-async function inflate(bytes: Buffer, hash: Hash): Promise<number> {
+async function inflate(
+  { pointerWatch }: ScratchRepository,
+  bytes: Buffer,
+  hash: Hash,
+): Promise<number> {
   const { buffer, engine } = inflateSync(bytes, { info: true }) as unknown as Inflated
   hash.update(buffer)
+  pointerWatch.loose(buffer)
   return engine.bytesWritten
 }
 

@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { gitHost } from '../support/git-host.ts'
+import { startService, untilEnded } from '../support/service.ts'
+import { desk, entriesIn } from '../support/without-server.ts'
+
+type Json = Record<string, unknown>
+
+const CONTENT = 'a large file'
+const OID = createHash('sha256').update(CONTENT).digest('hex')
+const POINTER = `version https://git-lfs.github.com/spec/v1\noid sha256:${OID}\nsize ${CONTENT.length}\n`
+const WARNING = `1 LFS object is missing: ${OID}`
+
+test('missing LFS objects are told in preflight, progress and report, again when reused', async (t) => {
+  await using host = await gitHost()
+  await host.repository('alice/large', { files: { 'a.bin': POINTER } })
+  await host.repository('alice/plain', { files: { 'a.txt': 'a' } })
+  const service = await startService(t, { repositories: host.root })
+  const alice = await service.token('alice')
+  const ask = async (path: string, body?: Json) => {
+    const init = body ? { method: 'POST', body: JSON.stringify(body) } : {}
+    return (await (await service.call(alice, path, init)).json()) as Json
+  }
+  const warnings = ({ repositories }: Json) =>
+    (repositories as Json[]).map(({ full_name, warning }) => [full_name, warning])
+  const told = [
+    ['alice/large', WARNING],
+    ['alice/plain', null],
+  ]
+  const asked = { repositories: ['large', 'plain'] }
+  for (const id of [1, 2]) {
+    assert.deepEqual(warnings(await ask('/user/migrations/preflight', asked)), told)
+    await ask('/user/migrations', asked)
+    await untilEnded(service, alice, id)
+    assert.deepEqual(warnings(await ask(`/user/migrations/${id}/progress`)), told)
+    assert.deepEqual(warnings(await ask(`/user/migrations/${id}/report`)), told)
+  }
+  const headers = { accept: 'text/plain' }
+  const report = await service.call(alice, '/user/migrations/2/report', { headers })
+  assert.match(await report.text(), new RegExp(`reused +alice/large, .*; warning: ${WARNING}\n`))
+})
+
+test('export warns of them, and carries those of --lfs-directory', async (t) => {
+  await using host = await gitHost()
+  await host.repository('alice/large', { files: { 'a.bin': POINTER } })
+  const { godwit, folder } = await desk(t)
+  const exportTo = (file: string, ...more: string[]) => {
+    const settings = ['--repositories', host.root, '--output', file, '--report', 'report.json']
+    return godwit(['export', 'alice', ...settings, ...more])
+  }
+  const warned = await exportTo('a.tar.gz')
+  assert.equal(warned.code, 0, warned.said)
+  assert.ok(warned.said.includes(`alice/large: exported; warning: ${WARNING}`), warned.said)
+  const report = JSON.parse(await readFile(join(folder, 'report.json'), 'utf8')) as Json
+  assert.equal((report.repositories as Json[])[0]!.warning, WARNING)
+
+  const shared = join(folder, 'lfs')
+  await mkdir(join(shared, OID.slice(0, 2), OID.slice(2, 4)), { recursive: true })
+  await writeFile(join(shared, OID.slice(0, 2), OID.slice(2, 4), OID.slice(4)), CONTENT)
+  const whole = await exportTo('b.tar.gz', '--lfs-directory', shared)
+  assert.equal(whole.code, 0, whole.said)
+  assert.ok(!whole.said.includes('warning'), whole.said)
+  const path = `repositories/alice/large.git/lfs/objects/${OID.slice(0, 2)}/${OID.slice(2, 4)}/${OID}`
+  assert.ok((await entriesIn(join(folder, 'b.tar.gz'))).some((entry) => entry.path === path))
+  const verified = await godwit(['verify', 'b.tar.gz'])
+  assert.equal(verified.code, 0, verified.said)
+})

@@ -3,9 +3,6 @@ import { createServer } from 'node:http'
 
 /** One answer, exactly as another server gave it. */
 export interface Recorded {
-  path: string
-  /** Given to those who send `if-none-match`. */
-  isConditional: boolean
   status: number
   headers: [name: string, value: string][]
   /** Base64. */
@@ -13,27 +10,24 @@ export interface Recorded {
 }
 
 /**
- * The limit: node:http that does nothing but send what it was told to send. Reads the answers from standard input, and
- * prints its address.
+ * The limit: node:http that does nothing but send what it was told to send, one answer after the other, whatever it is asked.
+ * Reads the answers from standard input, and prints its address.
  */
 const chunks: Buffer[] = []
 for await (const chunk of process.stdin) chunks.push(chunk)
-const answers = new Map(
-  (JSON.parse(Buffer.concat(chunks).toString()) as Recorded[]).map((recorded) => [
-    keyOf(recorded.path, recorded.isConditional),
-    { ...recorded, headers: recorded.headers.flat(), body: Buffer.from(recorded.body, 'base64') },
-  ]),
-)
+const answers = (JSON.parse(Buffer.concat(chunks).toString()) as Recorded[]).map((recorded) => ({
+  status: recorded.status,
+  headers: recorded.headers.flat(),
+  body: Buffer.from(recorded.body, 'base64'),
+}))
 
-const server = createServer((request, response) => {
-  const answer = answers.get(keyOf(request.url!, 'if-none-match' in request.headers))!
-  response.writeHead(answer.status, answer.headers)
-  response.end(answer.body)
+let at = 0
+const server = createServer((_request, response) => {
+  at = (at + 1) % answers.length
+  const { status, headers, body } = answers[at]!
+  response.writeHead(status, headers)
+  response.end(body)
 })
 server.listen(0, '127.0.0.1')
 await once(server, 'listening')
 console.log(`listening at http://127.0.0.1:${(server.address() as { port: number }).port}`)
-
-function keyOf(path: string, isConditional: boolean): string {
-  return `${isConditional} ${path}`
-}

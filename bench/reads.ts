@@ -1,98 +1,110 @@
-import { mkdir, open, writeFile } from 'node:fs/promises'
+import { mkdir, open } from 'node:fs/promises'
 import { join } from 'node:path'
-import { freePort } from '../test/support/free-port.ts'
-import { PREVIEW } from '../test/support/service.ts'
+import { createDatabase, startCluster } from '../test/support/postgres.ts'
 import type { Recorded } from './bare-server.ts'
 import { SERVER } from './cores.ts'
-import { OWNER } from './corpus.ts'
-import { LOAD_TOOL, requestsPerSecond } from './load.ts'
+import { askAsCrowd, CONNECTIONS, type CrowdRead, HEADERS, readsOf } from './crowd.ts'
+import { seedCrowd } from './crowd-seed.ts'
 import { inEmptyDirectory, inTurns, median, spread } from './measure.ts'
 import { barPlot } from './plot.ts'
+import { startPrism } from './prism.ts'
 import { type Server, startServer } from './process.ts'
 import { record } from './recorded-answers.ts'
 import { atLeast, round, type Section } from './section.ts'
-import { seedDatabase } from './seed.ts'
 import { startService } from './service.ts'
 
 const BARE_SERVER = new URL('bare-server.ts', import.meta.url).pathname
-const PRISM = new URL('peers/node_modules/.bin/prism', import.meta.url).pathname
 const SECONDS = 2
 const WARM_UP_SECONDS = 3
+const RECORDED = 40
 const OF_PRISM = 15
+const OF_SQLITE = 0.4
 
-interface Read {
-  name: string
-  path: string
-  headers: Record<string, string>
-  /** Where the mock has it: its paths know no query. */
-  mockedAt: string
-  /** What share of the limit is aimed at. */
-  aim: number
-}
-
-const SERVERS = ['limit', 'prism', 'godwit'] as const
+const SERVERS = ['limit', 'prism', 'sqlite', 'postgres'] as const
 type Rates = Record<(typeof SERVERS)[number], number[]>
 
-/** The reads that clients poll, with everything in play that an operator would have in play. */
+/** The reads that clients poll, by a crowd: every one with a token and a migration of their own. */
 export async function benchReads({ rounds }: { rounds: number }): Promise<Section> {
-  return inEmptyDirectory(async (place) => {
-    const { migrations, token } = await seedDatabase(join(place, 'data'), [1, 30, 1000])
-    await mkdir(join(place, 'repositories'))
-    await using log = await open(join(place, 'log'), 'w')
-    const godwit = await startService(
-      {
-        repositories: join(place, 'repositories'),
-        data: join(place, 'data'),
-        login: OWNER,
-        under: SERVER,
-        log,
-      },
-      '--rate-limit',
-      '1000000000',
-    )
-    try {
-      const reads = await readsOf(godwit.url, token, migrations)
-      const answers = await Promise.all(
-        reads.map(({ path, headers }) => record(godwit.url + path, headers)),
-      )
-      await using limit = await bareServer(answers)
-      await using prism = await startPrism(godwit.url, reads, answers, place)
-      const urls = { limit: limit.url, prism: prism.url, godwit: godwit.url }
-      return report(reads, await measure(reads, urls, rounds), rounds)
-    } finally {
-      await godwit.stop()
+  const cluster = await startCluster()
+  try {
+    const databaseUrl = await createDatabase(cluster.url)
+    const rates = new Map<string, Rates>()
+    let reads: CrowdRead[] = []
+    for (let turn = 1; turn <= rounds; turn++) {
+      // Anew each round: what was never asked for is so only once.
+      const seeded = turn === 1 ? databaseUrl : await createDatabase(cluster.url)
+      reads = await inEmptyDirectory((place) => measureOnce(place, seeded, rates))
+      console.error(`round ${turn}`, Object.fromEntries(rates))
     }
-  })
+    return report(reads, rates, rounds)
+  } finally {
+    await cluster.stop()
+  }
 }
 
-async function readsOf(
-  url: string,
-  token: string,
-  migrations: Map<number, number>,
-): Promise<Read[]> {
-  const headers = {
-    accept: PREVIEW,
-    authorization: `Bearer ${token}`,
-    'user-agent': 'bench',
+async function measureOnce(
+  place: string,
+  databaseUrl: string,
+  rates: Map<string, Rates>,
+): Promise<CrowdRead[]> {
+  await using sqlite = await startGodwit(join(place, 'sqlite'), undefined)
+  await using postgres = await startGodwit(join(place, 'postgres'), databaseUrl)
+  const godwits = { sqlite, postgres }
+  const reads = sqlite.reads
+  for (const [at, read] of reads.entries()) {
+    const samples = await Promise.all(
+      read.asked
+        .slice(0, RECORDED)
+        .map(({ path, authorization }) => record(sqlite.url + path, { ...HEADERS, authorization })),
+    )
+    await using limit = await bareServer(samples)
+    await using prism = await startPrism(sqlite.url, read.asked[0]!.path, samples[0]!, place)
+    const found = rates.get(read.name) ?? { limit: [], prism: [], sqlite: [], postgres: [] }
+    rates.set(read.name, found)
+    await inTurns(1, SERVERS, async (server) => {
+      found[server].push(await rateOf(server, at))
+    })
+
+    async function rateOf(server: keyof Rates, at: number): Promise<number> {
+      if (server === 'sqlite' || server === 'postgres') {
+        const { url, reads } = godwits[server]
+        const { asked, isOnce } = reads[at]!
+        if (isOnce) return askAsCrowd({ url, asked: asked.slice(RECORDED) })
+        await askAsCrowd({ url, asked, seconds: WARM_UP_SECONDS })
+        return askAsCrowd({ url, asked, seconds: SECONDS })
+      }
+      // It knows neither the preview nor any query.
+      const isPrism = server === 'prism'
+      const { url } = isPrism ? prism : limit
+      const asked = isPrism ? [{ path: '/mocked', authorization: 'bearer x' }] : read.asked
+      const headers = isPrism ? { ...HEADERS, accept: 'application/json' } : HEADERS
+      await askAsCrowd({ url, asked, seconds: WARM_UP_SECONDS, headers })
+      return askAsCrowd({ url, asked, seconds: SECONDS, headers })
+    }
   }
-  const status = (size: number) => `/user/migrations/${migrations.get(size)}`
-  const read = (name: string, path: string, aim: number): Read => {
-    const mockedAt = `/${name.replaceAll(/\W+/g, '-')}`
-    return { name, path, mockedAt, headers, aim }
-  }
-  const { etag } = await record(url + status(30), headers)
-  return [
-    read('status, 1 repository', status(1), 0.4),
-    read('status, 30 repositories', status(30), 0.5),
-    read('status, 1,000 repositories', status(1000), 0.5),
-    read('status, exclude=repositories', `${status(1000)}?exclude=repositories`, 0.4),
-    read('list, page of 30', `${status(1000)}/repositories`, 0.5),
-    read('list, page of 100', `${status(1000)}/repositories?per_page=100`, 0.5),
-    {
-      ...read('304 Not Modified', status(30), 0.4),
-      headers: { ...headers, 'if-none-match': etag },
+  return reads
+}
+
+/** With everything in play that an operator would have in play. */
+async function startGodwit(data: string, databaseUrl: string | undefined) {
+  await mkdir(join(data, 'repositories'), { recursive: true })
+  const crowd = await seedCrowd({ dataDirectory: data, databaseUrl })
+  const log = await open(join(data, 'log'), 'w')
+  const repositories = join(data, 'repositories')
+  const { url, pid, stop } = await startService(
+    { repositories, data, login: 'account-0', under: SERVER, log },
+    ...['--rate-limit', '1000000000'],
+    ...(databaseUrl === undefined ? [] : ['--database-url', databaseUrl]),
+  )
+  return {
+    url,
+    pid,
+    reads: readsOf(crowd),
+    async [Symbol.asyncDispose]() {
+      await stop()
+      await log.close()
     },
-  ]
+  }
 }
 
 async function bareServer(answers: readonly Recorded[]): Promise<Server> {
@@ -100,97 +112,56 @@ async function bareServer(answers: readonly Recorded[]): Promise<Server> {
   return startServer([...SERVER, ...node], { input: JSON.stringify(answers) })
 }
 
-async function startPrism(
-  url: string,
-  reads: readonly Read[],
-  answers: readonly Recorded[],
-  place: string,
-): Promise<Server> {
-  const described = (await (await fetch(`${url}/openapi.json`)).json()) as Description
-  const paths = reads.map((read, at) => mocked(described, read, answers[at]!))
-  const description = join(place, 'openapi.json')
-  await writeFile(description, JSON.stringify({ ...described, paths: Object.fromEntries(paths) }))
-  const port = String(await freePort())
-  const mock = [PRISM, 'mock', '--host', '127.0.0.1', '--port', port, description]
-  return startServer([...SERVER, process.execPath, ...mock])
-}
-
-interface Description {
-  paths: Record<string, { get: { parameters: unknown; responses: Record<string, unknown> } }>
-}
-
-/** The operation as Godwit describes it, with the very body that Godwit gives as its example, at a path of its own. */
-function mocked(described: Description, { path, mockedAt }: Read, { body }: Recorded) {
-  const isList = path.includes('/repositories')
-  const { parameters: _, ...operation } =
-    described.paths[`/user/migrations/{migration_id}${isList ? '/repositories' : ''}`]!.get
-  const found = operation.responses['200'] as {
-    content: { 'application/json': { schema: object } }
-  }
-  const { schema } = found.content['application/json']
-  const example = body === '' ? {} : JSON.parse(Buffer.from(body, 'base64').toString())
-  const given = { ...found, content: { 'application/json': { schema, example } } }
-  return [mockedAt, { get: { ...operation, responses: { 200: given } } }] as const
-}
-
-async function measure(
-  reads: readonly Read[],
-  urls: Record<keyof Rates, string>,
-  rounds: number,
-): Promise<Map<Read, Rates>> {
-  const rates = new Map(reads.map((read) => [read, { limit: [], prism: [], godwit: [] } as Rates]))
-  const ask = ({ path, mockedAt, headers }: Read, server: keyof Rates, seconds: number) => {
-    if (server !== 'prism') return requestsPerSecond({ url: urls[server] + path, headers, seconds })
-    // It knows neither validators nor the preview.
-    const { 'if-none-match': _, ...others } = headers
-    const sent = { ...others, accept: 'application/json' }
-    return requestsPerSecond({ url: urls.prism + mockedAt, headers: sent, seconds })
-  }
-  for (const server of SERVERS) await ask(reads[0]!, server, WARM_UP_SECONDS)
-  for (const read of reads) for (const server of SERVERS) await ask(read, server, 1)
-  await inTurns(rounds, reads, (read, round) =>
-    inTurns(1, round % 2 === 1 ? SERVERS : SERVERS.toReversed(), async (server) => {
-      rates.get(read)![server].push(await ask(read, server, SECONDS))
-    }),
-  )
-  return rates
-}
-
-function report(reads: readonly Read[], rates: Map<Read, Rates>, rounds: number): Section {
-  const middles = reads.map((read) => {
-    const { limit, prism, godwit } = rates.get(read)!
-    const [atLimit, byPrism, byGodwit] = [median(limit), median(prism), median(godwit)]
-    const whole = (value: number) => value.toFixed(0)
-    const row = [
-      read.name,
-      whole(byPrism),
-      whole(atLimit),
-      whole(byGodwit),
-      spread(godwit, whole),
-      `${round(byGodwit / byPrism)} ×`,
-      `${round(byGodwit / atLimit)} ×`,
-    ]
-    return { read, atLimit, byPrism, byGodwit, row }
+function report(reads: readonly CrowdRead[], rates: Map<string, Rates>, rounds: number): Section {
+  const whole = (value: number) => value.toFixed(0)
+  const middles = reads.map(({ name, aim }) => {
+    const all = rates.get(name)!
+    const [limit, prism, sqlite, postgres] = SERVERS.map((server) => median(all[server]))
+    return { name, aim, all, limit: limit!, prism: prism!, sqlite: sqlite!, postgres: postgres! }
   })
-  const leastOfPrism = Math.min(...middles.map(({ byGodwit, byPrism }) => byGodwit / byPrism))
+  const leastOfPrism = Math.min(...middles.map(({ sqlite, prism }) => sqlite / prism))
   return {
-    title: 'Reads',
+    title: 'Reads by a crowd',
     notes: [
-      `answers a second to 16 clients that never pause, by ${LOAD_TOOL}; medians of ${rounds} rounds of ${SECONDS} s after a warm-up`,
-      'every server on one core, whoever asks on another',
-      'Godwit with authentication, rate limiting, a line of log for every request, and its database (SQLite)',
+      `answers a second to ${CONNECTIONS} clients that never pause, each request with another account’s token and for another migration, in an order that never repeats; medians of ${rounds} rounds of ${SECONDS} s after a warm-up`,
+      '40 accounts with 60 repositories each, 2,000 migrations of 10 of these and 2,000 of 30; the last row asks once for each of 460 migrations whose repositories nobody had asked for before',
+      'every server on one core, whoever asks on another; PostgreSQL wherever there is room',
+      'Godwit with authentication, rate limiting, a line of log for every request, and its database',
       'the limit: a bare `node:http` that sends the very same bytes and headers and does nothing else (`bench/bare-server.ts`)',
-      'the peer: `prism mock` of the same operations, from Godwit’s own description with the same bodies as examples; it knows no 304 and gives an empty object instead',
+      'the peer: `prism mock` of the same operation, from Godwit’s own description with the same body as example',
     ],
     tables: [
       {
-        head: ['', 'Prism', 'limit', 'Godwit', 'least – most', 'of Prism', 'of the limit'],
-        rows: middles.map(({ row }) => row),
+        head: [
+          '',
+          'Prism',
+          'limit',
+          'SQLite',
+          'least – most',
+          'of Prism',
+          'of the limit',
+          'PostgreSQL',
+          'of SQLite',
+        ],
+        rows: middles.map(({ name, all, limit, prism, sqlite, postgres }) => [
+          name,
+          whole(prism),
+          whole(limit),
+          whole(sqlite),
+          spread(all.sqlite, whole),
+          `${round(sqlite / prism)} ×`,
+          `${round(sqlite / limit)} ×`,
+          whole(postgres),
+          `${round(postgres / sqlite)} ×`,
+        ]),
       },
     ],
     targets: [
-      ...middles.map(({ read, byGodwit, atLimit }) =>
-        atLeast(`${read.name}, of the limit`, byGodwit / atLimit, read.aim),
+      ...middles.map(({ name, aim, sqlite, limit }) =>
+        atLeast(`${name}, of the limit`, sqlite / limit, aim),
+      ),
+      ...middles.map(({ name, sqlite, postgres }) =>
+        atLeast(`${name}, PostgreSQL of SQLite`, postgres / sqlite, OF_SQLITE),
       ),
       atLeast('every read, of Prism', leastOfPrism, OF_PRISM),
     ],
@@ -199,14 +170,15 @@ function report(reads: readonly Read[], rates: Map<Read, Rates>, rounds: number)
         file: 'reads.svg',
         alt: 'Answers a second: Godwit, a bare server that sends the same bytes, and Prism',
         svg: barPlot({
-          title: 'Reads: answers a second on one core',
+          title: 'Reads by a crowd: answers a second on one core',
           unit: '/s',
-          groups: middles.map(({ read, atLimit, byPrism, byGodwit }) => ({
-            name: read.name,
+          groups: middles.map(({ name, limit, prism, sqlite, postgres }) => ({
+            name,
             bars: [
-              { name: 'bare node:http (the limit)', value: atLimit, series: 1 },
-              { name: 'Godwit', value: byGodwit, series: 0 },
-              { name: 'Prism', value: byPrism, series: 2 },
+              { name: 'bare node:http (the limit)', value: limit, series: 1 },
+              { name: 'Godwit', value: sqlite, series: 0 },
+              { name: 'Godwit, PostgreSQL', value: postgres, series: 3 },
+              { name: 'Prism', value: prism, series: 2 },
             ],
           })),
         }),

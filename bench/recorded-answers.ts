@@ -6,10 +6,7 @@ import type { Recorded } from './bare-server.ts'
 const OWN = /^(date|connection|keep-alive)$/i
 
 /** One answer to the letter: its headers as they were written, and all its bytes. */
-export async function record(
-  url: string,
-  headers: Record<string, string>,
-): Promise<Recorded & { etag: string }> {
+export async function record(url: string, headers: Record<string, string>): Promise<Recorded> {
   const answer = await new Promise<IncomingMessage>((resolve, reject) => {
     get(url, { headers, agent: false }, resolve).once('error', reject)
   })
@@ -18,13 +15,9 @@ export async function record(
     answer.rawHeaders[2 * at]!,
     answer.rawHeaders[2 * at + 1]!,
   ]) as [string, string][]
-  const { pathname, search } = new URL(url)
   return {
-    path: pathname + search,
-    isConditional: 'if-none-match' in headers,
     status: answer.statusCode!,
     headers: pairs.filter(([name]) => !OWN.test(name)),
     body: body.toString('base64'),
-    etag: answer.headers.etag ?? '',
   }
 }

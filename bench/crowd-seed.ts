@@ -1,0 +1,74 @@
+import { ensureAccount } from '../src/accounts/account-store.ts'
+import { addToken } from '../src/accounts/token-store.ts'
+import { connect } from '../src/db/connect.ts'
+import type { Db } from '../src/db/database.ts'
+import { upgradeSchema } from '../src/db/upgrade.ts'
+import { ORDINARY } from '../src/migrations/migration.ts'
+import { insertMigration } from '../src/migrations/migration-store.ts'
+import type { RepositoryFacts } from '../src/repositories/facts.ts'
+import { repositoryFacts } from '../test/support/facts.ts'
+import { randomNumbers } from '../test/support/random-numbers.ts'
+
+const ACCOUNTS = 40
+const MIGRATIONS = 2000
+const OWN_REPOSITORIES = 60
+const NEVER_RENDERED = 500
+
+export interface SeededMigration {
+  id: number
+  authorization: string
+}
+
+/** Migrations of accounts that migrate the repositories they have again and again, some at a time. */
+export interface Crowd {
+  /** 2,000 of 10 repositories each. */
+  ofTen: SeededMigration[]
+  /** 2,000 of 30. */
+  ofThirty: SeededMigration[]
+  /** Of 10 repositories that no other migration has. */
+  cold: SeededMigration[]
+}
+
+export async function seedCrowd(at: { dataDirectory: string; databaseUrl: string | undefined }) {
+  const database = await connect(at)
+  try {
+    await upgradeSchema(database)
+    return await database.db.transaction().execute(seed)
+  } finally {
+    await database.close()
+  }
+}
+
+async function seed(tx: Db): Promise<Crowd> {
+  const now = Date.now()
+  const numbers = randomNumbers(2)
+  const crowd: Crowd = { ofTen: [], ofThirty: [], cold: [] }
+  let id = 0
+  for (let n = 0; n < ACCOUNTS; n++) {
+    const owner = await ensureAccount(tx, `account-${n}`, now)
+    const authorization = `bearer ${await addToken(tx, owner, { name: 'bench', expiresAt: null, now })}`
+    const fresh = () => repositoryFacts({ id: ++id, name: `repository-${id}`, owner })
+    const own = Array.from({ length: OWN_REPOSITORIES }, fresh)
+    const add = async (to: SeededMigration[], repositories: RepositoryFacts[]) => {
+      const options = { ...ORDINARY }
+      const asked = { guid: crypto.randomUUID(), owner, options, organizations: null, now }
+      const { id: migrationId } = await insertMigration(tx, { ...asked, repositories })
+      to.push({ id: migrationId, authorization })
+    }
+    const some = (count: number) =>
+      own
+        .map((facts) => ({ facts, at: numbers() }))
+        .sort((a, b) => a.at - b.at)
+        .slice(0, count)
+        .map(({ facts }) => facts)
+    for (let m = 0; m < MIGRATIONS / ACCOUNTS; m++) {
+      await add(crowd.ofTen, some(10))
+      await add(crowd.ofThirty, some(30))
+    }
+    for (let m = 0; m < NEVER_RENDERED / ACCOUNTS; m++) {
+      await add(crowd.cold, Array.from({ length: 10 }, fresh))
+    }
+  }
+  await tx.updateTable('migrations').set({ state: 'exported', remaining: 0, version: 2 }).execute()
+  return crowd
+}

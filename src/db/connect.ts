@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { Kysely } from 'kysely'
 import { hasCode } from '../ground/errno.ts'
 import type { Database } from './database.ts'
-import { rememberWhileUnchanged } from './prepared.ts'
+import { prepareWith, rememberWhileUnchanged } from './prepared.ts'
 import { sqliteDialect } from './sqlite-dialect.ts'
 import type { Tables } from './tables.ts'
 
@@ -32,6 +32,10 @@ function connectSqlite({ dataDirectory, onDamage }: DatabaseOptions): Database {
   const dialect = sqliteDialect(sqliteFile(dataDirectory), onDamage)
   const db = new Kysely<Tables>({ dialect })
   rememberWhileUnchanged(db, dialect.changes)
+  prepareWith(db, (query) => async (parameters) => {
+    const asked = { ...query, parameters }
+    return (await (dialect.read(asked) ?? db.executeQuery(asked))).rows
+  })
   return { db, engine: 'sqlite', close: () => db.destroy() }
 }
 

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { Kysely, PostgresDialect } from 'kysely'
 import pg from 'pg'
 import type { Database } from './database.ts'
-import { prepareWith } from './prepared.ts'
+import { prepareManyWith } from './prepared.ts'
 import type { Tables } from './tables.ts'
 
 export function connectPostgres(url: string, onIdleError?: (error: Error) => void): Database {
@@ -19,12 +19,35 @@ export function connectPostgres(url: string, onIdleError?: (error: Error) => voi
   // One that breaks within a transaction fails its next query; unheard, it would end the process before that.
   pool.on('connect', (client) => client.on('error', () => {}))
   const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })
-  prepareWith(db, (query) => {
-    // Parsed and planned once a connection: for a row found by its key, that costs more than finding it.
-    const statement = { name: `godwit-${hash('sha256', query.sql).slice(0, 16)}`, text: query.sql }
-    return async (values) => (await pool.query({ ...statement, values })).rows
-  })
+  prepareManyWith(db, (query) => askMany(pool, query.sql))
   return { db, engine: 'postgres', pool, close: () => db.destroy() }
+}
+
+/**
+ * One statement for any number of askers, parsed and planned once a connection: for a row found by its key, that costs more
+ * than finding it. Each parameter becomes a column of what is asked for.
+ */
+function askMany(pool: pg.Pool, sql: string): (all: unknown[][]) => Promise<unknown[][]> {
+  let statement: { name: string; text: string } | undefined
+  return async (all) => {
+    statement ??= statementFor(sql, all[0]!)
+    const values = all[0]!.map((_, column) => all.map((parameters) => parameters[column]))
+    const { rows } = await pool.query<{ asker: number }>({ ...statement, values })
+    const answers: unknown[][] = all.map(() => [])
+    for (const row of rows) answers[row.asker - 1]!.push(row)
+    return answers
+  }
+}
+
+function statementFor(sql: string, parameters: readonly unknown[]) {
+  const arrays = parameters.map(
+    (value, at) => `$${at + 1}::${typeof value === 'number' ? 'bigint' : 'text'}[]`,
+  )
+  const columns = parameters.map((_, at) => `v${at + 1}`)
+  const question = sql.replaceAll(/\$(\d+)/g, 'asked.v$1')
+  const text = `select asked.asker, found.* from unnest(${arrays.join(', ')})
+    with ordinality as asked (${[...columns, 'asker'].join(', ')}) cross join lateral (${question}) as found`
+  return { name: `godwit-${hash('sha256', text).slice(0, 16)}`, text }
 }
 
 /** int8 and numeric come as strings by default; ours are ids, counts and milliseconds, all far below 2^53. */

@@ -14,8 +14,8 @@ const MOST_REMEMBERED = 10_000
 /**
  * A question that every request asks. Its query is built and compiled once: doing so each time costs several times what
  * the engine needs to answer. Where the engine can say whether anything at all has been written since, by whomever, an
- * answer is taken again for as long as nothing has, so it is never older than the last commit. Elsewhere those who ask the
- * same while the engine is busy with it are answered together. Answers are shared: whoever gets one must not change it.
+ * answer is taken again for as long as nothing has, so it is never older than the last commit. Elsewhere those who ask
+ * in the same moment are answered together. Answers are shared: whoever gets one must not change it.
  */
 export function prepared<Values extends object, Row, Answer>(
   build: (db: Db, holes: Values) => Compilable<Row>,
@@ -26,12 +26,20 @@ export function prepared<Values extends object, Row, Answer>(
 
   function questionOf(db: Db) {
     const query = build(db, holes).compile()
-    const prepare = preparers.get(db) ?? inTurn(db)
-    const rowsOf = prepare(query)
+    const answer = answering(db, query)
+    return (values: Values) => answer(parametersOf(query, values))
+  }
+
+  function answering(db: Db, query: CompiledQuery): (parameters: unknown[]) => Promise<Answer> {
+    const prepareMany = preparersOfMany.get(db)
+    if (prepareMany) {
+      const rowsOfAll = prepareMany(query)
+      return together(async (all) => (await rowsOfAll(all)).map((rows) => read(rows as Row[])))
+    }
+    const rowsOf = preparers.get(db)?.(query) ?? inTurn(db, query)
     const ask = async (parameters: unknown[]) => read((await rowsOf(parameters)) as Row[])
     const changes = countersOfChanges.get(db)
-    const answer = changes ? whileUnchanged(changes, ask) : together(ask)
-    return (values: Values) => answer(parametersOf(query, values))
+    return changes ? whileUnchanged(changes, ask) : ask
   }
 
   return (db, values) => {
@@ -50,17 +58,23 @@ function parametersOf(query: CompiledQuery, values: object): unknown[] {
 type RowsOf = (parameters: unknown[]) => Promise<unknown[]>
 /** How an engine is asked the same query again and again. */
 type Prepare = (query: CompiledQuery) => RowsOf
+/** The same with many sets of parameters at once; rows for each of them, in turn. */
+type PrepareMany = (query: CompiledQuery) => (all: unknown[][]) => Promise<unknown[][]>
 
 const preparers = new WeakMap<Db, Prepare>()
+const preparersOfMany = new WeakMap<Db, PrepareMany>()
 
-/** For an engine that keeps the plan of a query. */
 export function prepareWith(db: Db, prepare: Prepare): void {
   preparers.set(db, prepare)
 }
 
+/** For an engine that every question is a round trip to. */
+export function prepareManyWith(db: Db, prepareMany: PrepareMany): void {
+  preparersOfMany.set(db, prepareMany)
+}
+
 const inTurn =
-  (db: Db): Prepare =>
-  (query) =>
+  (db: Db, query: CompiledQuery): RowsOf =>
   async (parameters) =>
     (await db.executeQuery({ ...query, parameters })).rows
 
@@ -105,34 +119,59 @@ function whileUnchanged<Answer>(
   }
 }
 
+/** At a time, for one question: one that hangs must not hold up the others. */
+const MOST_UNDER_WAY = 3
+
+interface Waiting<Answer> extends PromiseWithResolvers<Answer> {
+  parameters: unknown[]
+}
+
 /**
- * Who comes while the same is being asked waits for the next answer, not for this one: that is asked after they came, and
- * so holds everything that was committed by then.
+ * One query for all who ask in the same moment, or while others are being asked. Nobody joins a query that is under way: theirs
+ * is asked after they came, and so holds everything that was committed by then.
  */
 function together<Answer>(
-  ask: (parameters: unknown[]) => Promise<Answer>,
+  ask: (all: unknown[][]) => Promise<Answer[]>,
 ): (parameters: unknown[]) => Promise<Answer> {
-  interface Asked {
-    ended: Promise<void>
-    next?: Promise<Answer>
-  }
-  const underWay = new Map<string, Asked>()
+  let waiting = new Map<string, Waiting<Answer>>()
+  let isDue = false
+  let underWay = 0
 
-  function begin(key: string, parameters: unknown[]): Promise<Answer> {
-    const answer = ask(parameters)
-    const end = () => {
-      if (!asked.next) underWay.delete(key)
-    }
-    const asked: Asked = { ended: answer.then(end, end) }
-    underWay.set(key, asked)
-    return answer
+  function askSoon(): void {
+    if (isDue || underWay >= MOST_UNDER_WAY || waiting.size === 0) return
+    isDue = true
+    // When all that came with it has been read.
+    setImmediate(askAll)
+  }
+
+  function askAll(): void {
+    isDue = false
+    underWay++
+    const all = [...waiting.values()]
+    waiting = new Map()
+    ask(all.map(({ parameters }) => parameters))
+      .then(
+        (answers) => {
+          for (const [at, { resolve }] of all.entries()) resolve(answers[at]!)
+        },
+        (error: unknown) => {
+          for (const { reject } of all) reject(error)
+        },
+      )
+      .finally(() => {
+        underWay--
+        askSoon()
+      })
   }
 
   return (parameters) => {
     const key = parameters.join('\n')
-    const asked = underWay.get(key)
-    if (!asked) return begin(key, parameters)
-    asked.next ??= asked.ended.then(() => begin(key, parameters))
-    return asked.next
+    let mine = waiting.get(key)
+    if (!mine) {
+      mine = { ...Promise.withResolvers<Answer>(), parameters }
+      waiting.set(key, mine)
+      askSoon()
+    }
+    return mine.promise
   }
 }

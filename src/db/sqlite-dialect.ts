@@ -19,14 +19,17 @@ const STATEMENTS_KEPT = 400
 
 type OnDamage = (damage: DatabaseDamaged) => void
 
+interface SqliteDialect extends Dialect {
+  changes: ChangeCounter
+  /** Past all that Kysely does for a query beside running it; undefined before the first of its own. */
+  read(query: CompiledQuery): Promise<QueryResult<unknown>> | undefined
+}
+
 /**
  * Kysely on Node's own SQLite. Two handles on one file: every write and every transaction goes through the first, one
  * after the other; plain reads go through the second and so never wait behind an open transaction.
  */
-export function sqliteDialect(
-  path: string,
-  onDamage?: OnDamage,
-): Dialect & { changes: ChangeCounter } {
+export function sqliteDialect(path: string, onDamage?: OnDamage): SqliteDialect {
   const driver = new SqliteDriver(path, onDamage)
   return {
     createAdapter: () => new Adapter(),
@@ -34,6 +37,7 @@ export function sqliteDialect(
     createIntrospector: (db) => new SqliteIntrospector(db),
     createQueryCompiler: () => new SqliteQueryCompiler(),
     changes: () => driver.changes(),
+    read: (query) => driver.read(query),
   }
 }
 
@@ -66,6 +70,10 @@ class SqliteDriver implements Driver {
   /** As the reader sees them: what it has read at one count is still so while the count is the same. */
   changes(): number {
     return this.#reader?.dataVersion() ?? Number.NaN
+  }
+
+  read(query: CompiledQuery): Promise<QueryResult<unknown>> | undefined {
+    return this.#reader?.execute(query)
   }
 
   async acquireConnection(): Promise<SqliteConnection> {

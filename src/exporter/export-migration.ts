@@ -18,7 +18,7 @@ import {
   repositoryToExport,
 } from '../migrations/export-store.ts'
 import { releaseLocks } from '../migrations/lock-store.ts'
-import { settleLock, settleLocks, settleLocksOf } from '../migrations/locks.ts'
+import { settleLock, settleLocksOf, settleReleasedLocks } from '../migrations/locks.ts'
 import { noteOutcome, noteProgress, noteReused, type Outcome } from '../migrations/outcome-store.ts'
 import {
   disownSegments,
@@ -49,10 +49,8 @@ export interface ExportParts extends SealParts {
 
 /** From pending to exported, in three kinds of job: begin, one for each repository, and seal. */
 export function exportHandlers(parts: ExportParts): Handlers {
-  const failMigration = async (tx: Db, job: Job, reason: string) => {
-    // Its locks are let go of by housekeeping: this is still within a transaction.
-    await endAsFailed(parts, tx, (job.payload as MigrationJob).migrationId, reason)
-  }
+  const failMigration = (tx: Db, job: Job, reason: string) =>
+    endAsFailed(parts, tx, (job.payload as MigrationJob).migrationId, reason)
   return {
     [BEGIN_EXPORT]: {
       run: (job, run) => beginExport(parts, job.payload as MigrationJob, run),
@@ -212,12 +210,12 @@ async function seal(parts: ExportParts, { migrationId }: MigrationJob, run: Run)
     await migrationToExport(parts.db, migrationId),
     run.signal,
   )
-  const released = await run.finish(async (tx) => {
-    if (!('reason' in sealed)) return sealed.record(tx).then(() => [])
+  await run.finish(async (tx) => {
+    if (!('reason' in sealed)) return sealed.record(tx)
     await disownSegments(tx, sealed.lost ?? [])
-    return endAsFailed(parts, tx, migrationId, sealed.reason)
+    await endAsFailed(parts, tx, migrationId, sealed.reason)
   })
-  await settleLocks(parts, released)
+  if ('reason' in sealed) await settleReleasedLocks(parts)
 }
 
 async function endAsFailed(
@@ -225,10 +223,10 @@ async function endAsFailed(
   tx: Db,
   migrationId: number,
   reason: string,
-): Promise<number[]> {
+): Promise<void> {
   const { state } = await migrationToExport(tx, migrationId)
   // Ended meanwhile, by a cancel: there is nothing left to end.
-  if (!unfinishedStates.includes(state)) return []
+  if (!unfinishedStates.includes(state)) return
   await moveMigration(tx, migrationId, 'failed', { now: now(), reason })
-  return releaseLocks(tx, migrationId, now())
+  await releaseLocks(tx, migrationId, now())
 }

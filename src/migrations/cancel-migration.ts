@@ -2,9 +2,9 @@ import { isDeadlock } from '../db/connect.ts'
 import type { Db } from '../db/database.ts'
 import type { Queue } from '../queue/queue.ts'
 import { batchOf } from './export-jobs.ts'
-import { migrationToExport, moveMigration } from './export-store.ts'
+import { moveMigration } from './export-store.ts'
 import { releaseLocks } from './lock-store.ts'
-import { type LockParts, settleForAMoment } from './locks.ts'
+import { type LockParts, settleReleasedLocks } from './locks.ts'
 import type { Migration } from './migration.ts'
 import { Invalid } from './refusals.ts'
 import { IllegalMove } from './states.ts'
@@ -15,32 +15,27 @@ export interface CancelParts extends LockParts {
 }
 
 /** Ends the migration as failed; what is under way is stopped and cannot write any more. Finished segments stay. */
-export async function cancelMigration(
-  parts: CancelParts,
-  { id }: Migration,
-  onCommitted: () => void = () => {},
-): Promise<Migration> {
+export async function cancelMigration(parts: CancelParts, { id }: Migration): Promise<void> {
   const { queue } = parts
-  const { migration, released } = await callOff(parts, id).catch((error: unknown) => {
+  try {
+    await callOff(parts, id)
+  } catch (error) {
     if (!(error instanceof IllegalMove)) throw error
     throw new Invalid([{ code: 'unprocessable', message: 'The migration has already ended.' }])
-  })
-  onCommitted()
+  }
   queue.interrupt(batchOf(id))
-  await settleForAMoment(parts, released)
-  return migration
+  await settleReleasedLocks(parts)
 }
 
 const MOST_TRIES = 5
 
-async function callOff({ db, queue, now }: CancelParts, id: number) {
+async function callOff({ db, queue, now }: CancelParts, id: number): Promise<void> {
   for (let tries = 1; ; tries++) {
     try {
       return await db.transaction().execute(async (tx) => {
         await moveMigration(tx, id, 'failed', { now: now(), reason: 'cancelled' })
         await queue.cancel(tx, batchOf(id))
-        const released = await releaseLocks(tx, id, now())
-        return { migration: await migrationToExport(tx, id), released }
+        await releaseLocks(tx, id, now())
       })
     } catch (error) {
       // A job that ends just now takes the same rows in the other order; whoever loses tries again.

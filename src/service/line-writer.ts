@@ -10,7 +10,7 @@ export interface LineWriter {
   writeLast(): void
 }
 
-const GATHERED_CHARACTERS = 8192
+const GATHERED_CHARACTERS = 64 * 1024
 const GATHERED_MS = 100
 const MOST_WAITING_CHARACTERS = 16 * 1024 * 1024
 const PAUSE_MS = 20

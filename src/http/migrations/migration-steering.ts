@@ -70,10 +70,9 @@ export function migrationSteering(app: FastifyInstance, parts: SteeringParts): v
     { schema: operations.cancelMigration },
     async (request, reply) => {
       const migration = await namedMigration(db, request)
-      const cancelled = await cancelMigration(parts, migration, () =>
-        audit(log, request, 'migration.cancel', migration),
-      )
-      return answer(reply, migrationJson(cancelled, [], rendering))
+      await cancelMigration(parts, migration)
+      audit(log, request, 'migration.cancel', migration)
+      return answer(reply, migrationJson(await namedMigration(db, request), [], rendering))
     },
   )
 
@@ -82,9 +81,8 @@ export function migrationSteering(app: FastifyInstance, parts: SteeringParts): v
     { schema: operations.retryMigration },
     async (request, reply) => {
       const migration = await namedMigration(db, request)
-      const retried = await retryMigration(parts, viewerOf(request), migration, (started) =>
-        audit(log, request, 'migration.retry', started),
-      )
+      const retried = await retryMigration(parts, viewerOf(request), migration)
+      audit(log, request, 'migration.retry', retried)
       return answerStarted(reply, retried, retried.repositories, rendering)
     },
   )

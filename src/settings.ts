@@ -146,6 +146,12 @@ export const options = {
     read: wholeNumber(1, 1_000_000),
     fallback: '2000',
   },
+  maxStreamsPerAccount: {
+    argument: 'N',
+    about: 'how many of these one account may have at a time; more are answered 429',
+    read: wholeNumber(1, 1_000_000),
+    otherwise: 'a tenth of them',
+  },
   clientPatience: {
     argument: 'DURATION',
     about: 'how long a client may take to send a request, or to take the next bytes of a stream',

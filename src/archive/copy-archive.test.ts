@@ -10,6 +10,7 @@ import {
   storeSegments,
   temporaryFolder,
 } from '../../test/support/archive-samples.ts'
+import { BlobMissing } from '../blobs/blob-store.ts'
 import { createDiskBlobStore } from '../blobs/disk.ts'
 import { copyArchive } from './copy-archive.ts'
 import { planArchive } from './plan-archive.ts'
@@ -23,21 +24,27 @@ async function scene(t: TestContext) {
   return { root, blobs, segments, plan: planArchive(segments) }
 }
 
-test('what is copied is what is read, whole and in ranges', async (t) => {
+const { signal } = new AbortController()
+
+test('what is copied is what is read, whole and in ranges, from files and from streams', async (t) => {
   const { blobs, plan } = await scene(t)
+  const { openFile: _, ...streaming } = blobs
   const whole = await collect(readArchive(plan, blobs))
-  for (const [start, end] of [
-    [0, plan.length],
-    [5, 20],
-    [262_143, 262_145],
-    [899_000, plan.length],
-    [7, 7],
-  ] as const) {
+  for (const [start, end, store] of [blobs, streaming].flatMap((each) => [
+    [0, plan.length, each] as const,
+    [0, 5, each] as const,
+    [5, 20, each] as const,
+    [262_143, 262_145, each] as const,
+    [899_000, plan.length, each] as const,
+    [plan.length - 5, plan.length, each] as const,
+    [7, 7, each] as const,
+  ])) {
     const copied: Buffer[] = []
-    await copyArchive(plan, blobs, { start, end }, async (bytes) => {
+    const write = async (bytes: Uint8Array) => {
       await turn()
       copied.push(Buffer.from(bytes))
-    })
+    }
+    await copyArchive(plan, store, { range: { start, end }, begin: () => write, signal })
     assert.ok(Buffer.concat(copied).equals(whole.subarray(start, end)), `${start} to ${end}`)
   }
 })
@@ -46,13 +53,36 @@ test('a blob that falls short and a reader who leaves both end it', async (t) =>
   const { root, blobs, segments, plan } = await scene(t)
   const range = { start: 0, end: plan.length }
   const leaving = () => Promise.reject(new Error('gone'))
-  await assert.rejects(copyArchive(plan, blobs, range, leaving), /gone/)
+  await assert.rejects(copyArchive(plan, blobs, { range, begin: () => leaving, signal }), /gone/)
   const { key } = segments[0]!
   await truncate(join(root, key.slice(0, 2), key), 500_000)
   let copied = 0
   const counting = async (bytes: Uint8Array) => {
     copied += bytes.length
   }
-  await assert.rejects(copyArchive(plan, blobs, range, counting), /ends at 500000/)
+  await assert.rejects(
+    copyArchive(plan, blobs, { range, begin: () => counting, signal }),
+    /ends at 500000/,
+  )
   assert.ok(copied <= 500_010)
 })
+
+for (const kind of ['files', 'streams']) {
+  test(`nothing is begun before the first bytes of the first segment are there: ${kind}`, async (t) => {
+    const { root, blobs, segments, plan } = await scene(t)
+    const { openFile: _, ...streaming } = blobs
+    const store = kind === 'files' ? blobs : streaming
+    const range = { start: 0, end: plan.length }
+    let isBegun = false
+    const begin = () => {
+      isBegun = true
+      return async () => {}
+    }
+    const { key } = segments[0]!
+    await truncate(join(root, key.slice(0, 2), key), 0)
+    await assert.rejects(copyArchive(plan, store, { range, begin, signal }))
+    await blobs.delete(key)
+    await assert.rejects(copyArchive(plan, store, { range, begin, signal }), BlobMissing)
+    assert.equal(isBegun, false)
+  })
+}

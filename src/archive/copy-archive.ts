@@ -1,65 +1,127 @@
-import type { BlobFile, ByteRange, OnDisk } from '../blobs/blob-store.ts'
-import type { ArchivePlan } from './plan-archive.ts'
-import { piecesOf } from './read-archive.ts'
+import {
+  type BlobFile,
+  type BlobStore,
+  type ByteRange,
+  isOnDisk,
+  type OnDisk,
+} from '../blobs/blob-store.ts'
+import { ARCHIVE_HEAD, type ArchivePlan } from './plan-archive.ts'
+import { piecesOf, readArchive } from './read-archive.ts'
 
 const LEAST_BYTES = 64 * 1024
 const MOST_BYTES = 1024 * 1024
-/** More than the buffers of both systems hold: whoever took this much really takes it. */
-const PROVEN_BYTES = 16 * 1024 * 1024
-const SLOW_MS = 1000
 
 /** Resolves when the bytes are no longer needed. */
 export type Write = (bytes: Uint8Array) => Promise<void>
 
-/**
- * The bytes of a range of the archive, by way of two buffers that are used in turns: one is read into while the other is
- * written. Memory that is made anew for every read costs more than the reading itself. Whoever takes bytes faster than they
- * are read gets more of them at a time; whoever is slow, of whom there may be many, costs little memory, and is seen to take
- * something whenever a small piece is gone.
- */
+export interface Copying {
+  range: ByteRange
+  /**
+   * Asked for once, when the first bytes of the first blob are at hand: before that nothing is written, so that a store
+   * which has lost the archive is noticed while it can still be told.
+   */
+  begin: () => Write
+  /** Ends the reading of a store that does not answer. */
+  signal: AbortSignal
+}
+
+/** The bytes of a range of the archive, from wherever they are. */
 export async function copyArchive(
   plan: ArchivePlan,
+  blobs: BlobStore,
+  copying: Copying,
+): Promise<void> {
+  if (isOnDisk(blobs)) await copyFiles(plan, blobs, copying)
+  else await copyStreams(plan, blobs, copying)
+}
+
+/**
+ * By way of two buffers that are used in turns: one is read into while the other is written. Memory that is made anew for
+ * every read costs more than the reading itself. Whoever takes bytes faster than they are read gets more of them at a time;
+ * whoever is slow, of whom there may be many, costs little memory.
+ */
+async function copyFiles(
+  plan: ArchivePlan,
   blobs: OnDisk,
-  range: ByteRange,
-  write: Write,
+  { range, begin }: Copying,
 ): Promise<void> {
   const buffers = [Buffer.allocUnsafeSlow(LEAST_BYTES), Buffer.allocUnsafeSlow(LEAST_BYTES)]
+  const writer = oneAhead(begin)
   let size = LEAST_BYTES
-  let written: Promise<void> = Promise.resolve()
-  let isTaken = false
-  let taken = 0
   function nextBuffer(): Buffer {
     if (buffers[0]!.length < size) buffers[0] = Buffer.allocUnsafeSlow(size)
-    return buffers[0]!.subarray(0, size)
-  }
-  async function writeNext(bytes: Uint8Array): Promise<void> {
-    if (isTaken && taken > PROVEN_BYTES) size = Math.min(2 * size, MOST_BYTES)
-    const since = performance.now()
-    await written
-    if (performance.now() - since > SLOW_MS) size = LEAST_BYTES
-    taken += bytes.length
-    isTaken = false
-    written = write(bytes).then(() => {
-      isTaken = true
-    })
-    // Told by whoever waits for it next.
-    written.catch(() => {})
-    buffers.reverse()
+    return buffers[0]!
   }
   for (const piece of piecesOf(plan, range)) {
-    if ('bytes' in piece) await writeNext(piece.bytes)
+    if ('bytes' in piece) await writer.writeComputed(piece.bytes)
     else {
       await using file = await blobs.openFile(piece.key)
       for (let at = piece.range.start; at < piece.range.end; ) {
         const bytes = await readSome(file, nextBuffer(), { start: at, end: piece.range.end })
         // A blob that falls short must break the download: what follows would land at the wrong place.
         if (bytes.length === 0) throw new Error(`blob ${piece.key} ends at ${at}`)
-        await writeNext(bytes)
+        if (writer.isTaken()) size = Math.min(2 * size, MOST_BYTES)
+        await writer.write(bytes)
+        buffers.reverse()
         at += bytes.length
       }
     }
   }
-  await written
+  await writer.end()
+}
+
+async function copyStreams(
+  plan: ArchivePlan,
+  blobs: BlobStore,
+  { range, begin, signal }: Copying,
+): Promise<void> {
+  const writer = oneAhead(begin)
+  let at = range.start
+  for await (const bytes of readArchive(plan, blobs, range, { signal })) {
+    const isHead = at < ARCHIVE_HEAD.length
+    at += bytes.length
+    await (isHead ? writer.writeComputed(bytes) : writer.write(bytes))
+  }
+  await writer.end()
+}
+
+/** Writes one run of bytes while the next is fetched. What is computed waits until the first of a blob is there. */
+function oneAhead(begin: () => Write) {
+  const waiting: Uint8Array[] = []
+  let to: Write | undefined
+  let written: Promise<void> = Promise.resolve()
+  let isTaken = false
+
+  async function start(): Promise<void> {
+    to = begin()
+    for (const each of waiting) await write(each)
+  }
+
+  async function write(bytes: Uint8Array): Promise<void> {
+    if (!to) await start()
+    await written
+    isTaken = false
+    written = to!(bytes).then(() => {
+      isTaken = true
+    })
+    // Told by whoever waits for it next.
+    written.catch(() => {})
+  }
+
+  return {
+    write,
+    async writeComputed(bytes: Uint8Array): Promise<void> {
+      if (to) await write(bytes)
+      else waiting.push(bytes)
+    },
+    /** Whether all that was written has been taken. */
+    isTaken: () => isTaken,
+    async end(): Promise<void> {
+      // Nothing of a blob was asked for.
+      if (!to) await start()
+      await written
+    },
+  }
 }
 
 async function readSome(file: BlobFile, into: Buffer, { start, end }: ByteRange): Promise<Buffer> {

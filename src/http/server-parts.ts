@@ -11,7 +11,10 @@ import type { Rendering } from './migrations/github-json.ts'
 import type { Dashboard } from './service/dashboard-files.ts'
 
 /** All that the server and its routes are made from. */
-export interface ServerParts extends StartParts, Omit<DownloadParts, 'admission'>, DependencyParts {
+export interface ServerParts
+  extends StartParts,
+    Omit<DownloadParts, 'admission' | 'downloads'>,
+    DependencyParts {
   db: Db
   now: () => number
   authenticator: Authenticator

@@ -9,6 +9,7 @@ import { createAdmission } from './door/admission.ts'
 import type { Answered } from './door/answered.ts'
 import { authenticate } from './door/authenticate.ts'
 import { dependencies } from './door/dependencies.ts'
+import { countDownloads } from './door/download-outcomes.ts'
 import { failedLogins } from './door/failed-logins.ts'
 import { type Forwarding, watchForwarding } from './door/forwarding.ts'
 import { errorHandler } from './door/github-errors.ts'
@@ -85,9 +86,10 @@ export function createServer(parts: ServerParts): FastifyInstance {
   readJsonBodies(app)
   const needed = dependencies(parts)
   const logged = requestLog(parts.log)
+  const downloads = countDownloads()
   const counted = metrics(
     app,
-    { ...parts, shed: admission.shed, untrusted: forwarding.untrusted },
+    { ...parts, downloads, shed: admission.shed, untrusted: forwarding.untrusted },
     needed,
   )
   app.addHook('onResponse', (request, reply, done) => {
@@ -97,7 +99,7 @@ export function createServer(parts: ServerParts): FastifyInstance {
     done()
   })
   health(app, needed)
-  archiveDownload(app, { ...parts, admission })
+  archiveDownload(app, { ...parts, admission, downloads })
   dashboard(app, parts)
   manner.answerPreflights(app)
   // Twice: some clients put the prefix before every path of a host that is not the vendor's own.

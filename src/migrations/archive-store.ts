@@ -52,16 +52,17 @@ export async function noLongerReadable(
   return rows.map(({ full_name }) => full_name)
 }
 
-/** Who holds a signed link needs no account: the link says all. */
+/** Who holds a signed link needs no account: the link says all. Past its time an archive is gone, swept or not. */
 export async function findArchive(
   db: Db,
   guid: string,
-): Promise<Pick<Migration, 'id' | 'guid' | 'version'> | undefined> {
+  now: number,
+): Promise<{ id: number; ownerId: number } | undefined> {
   return db
     .selectFrom('migrations')
-    .select(['id', 'guid', 'version'])
+    .select(['id', 'owner_id as ownerId'])
     .where('guid', '=', guid)
-    .where('archive_expires_at', 'is not', null)
+    .where('archive_expires_at', '>', now)
     .executeTakeFirst()
 }
 

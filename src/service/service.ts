@@ -56,6 +56,7 @@ export async function startService(config: Config, logging: Log): Promise<Servic
       mostConnections: mostConnections(),
       mostRequests: config.mostRequests,
       mostStreams: config.mostStreams,
+      mostStreamsPerAccount: config.maxStreamsPerAccount ?? Math.ceil(config.mostStreams / 10),
       patienceMs: config.clientPatience,
     },
     trustedProxies: config.trustedProxies ?? [],

@@ -80,7 +80,8 @@ test('a download that nobody takes is cut off, and a slow one is not', async (t)
 })
 
 test('more downloads than it serves at a time are asked to come back', async (t) => {
-  const story = await storyOf(t, ['--most-streams', '3', '--client-patience', '10m'], 40)
+  const flags = ['--most-streams', '3', '--max-streams-per-account', '3']
+  const story = await storyOf(t, [...flags, '--client-patience', '10m'], 40)
   const { id } = await story.migrate(['large'])
   const link = await story.link(id)
   const served = await Promise.all(Array.from({ length: 3 }, () => begin(t, link)))

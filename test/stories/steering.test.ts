@@ -190,7 +190,10 @@ test('a thousand watchers are all told, by one reading of the database for all',
   t.after(git.remove)
   const service = await startService(t, {
     repositories: host.root,
-    flags: ['--git', git.program, '--concurrency', '1', '--rate-limit', '0'],
+    flags: [
+      ...['--git', git.program, '--concurrency', '1', '--rate-limit', '0'],
+      ...['--max-streams-per-account', '1000'],
+    ],
   })
   const alice = await service.token('alice')
   await post(service, alice, '/user/migrations', { repositories: names })

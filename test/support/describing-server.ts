@@ -35,7 +35,13 @@ export function describingServer(
     log: pino({ level: 'silent' }),
     rateLimit: { perHour: 0, pool: undefined },
     trustedProxies: [],
-    admission: { mostConnections: 10, mostRequests: 10, mostStreams: 10, patienceMs: 60_000 },
+    admission: {
+      mostConnections: 10,
+      mostRequests: 10,
+      mostStreams: 10,
+      mostStreamsPerAccount: 10,
+      patienceMs: 60_000,
+    },
     ...more,
   }
   const app = createServer(parts as ServerParts)

@@ -13,6 +13,8 @@ import {
   type Refused,
   rateLimited,
   requiresAuthentication,
+  tooManyStreams,
+  unavailable,
   unparsableBody,
 } from '../door/refusals.ts'
 import {
@@ -223,6 +225,8 @@ function valuesOf(rendering: Rendering) {
     'invalid-query': refused(422, 'Validation Failed', {
       errors: [{ resource: 'Repository', field: 'sort', code: 'invalid' }],
     }),
+    'too-many-streams': refusal(tooManyStreams()),
+    unavailable: refusal(unavailable()),
     'server-error': refused(500, 'Server Error'),
   }
 }

@@ -18,6 +18,11 @@ export const refusals = {
     'The rate limit is used up (with `retry-after`), too many wrong tokens came from this address, or the request says no `user-agent`.',
     { schema: one('error'), example: 'forbidden', headers: ['retry-after'] },
   ),
+  'too-many-streams': json('This account has too many downloads and event streams open.', {
+    schema: one('error'),
+    example: 'too-many-streams',
+    headers: ['retry-after'],
+  }),
   'not-found': json(
     "There is none, or it is not the caller's to know of: the two are never told apart.",
     { schema: one('error'), example: 'not-found' },
@@ -53,6 +58,11 @@ export const linkRefusals = {
   'link-gone': json('The archive was deleted, or its time is over.', {
     schema: one('error'),
     example: 'not-found',
+  }),
+  'archive-unreadable': json('The archive cannot be read at the moment.', {
+    schema: one('error'),
+    example: 'unavailable',
+    headers: ['retry-after'],
   }),
   'range-outside': {
     description: 'The range lies outside of the archive.',

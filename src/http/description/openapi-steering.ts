@@ -33,6 +33,7 @@ export const getProgress = {
     204: { description: 'The stream has told everything already.' },
     304: refusal('not-modified'),
     404: notFound,
+    429: refusal('too-many-streams'),
   },
 } satisfies Operation
 

@@ -5,7 +5,7 @@ import {
   type Server,
   type ServerResponse,
 } from 'node:http'
-import { busy } from './refusals.ts'
+import { busy, tooManyStreams } from './refusals.ts'
 
 export interface AdmissionOptions {
   /** Connections at a time; more are not taken. */
@@ -14,6 +14,8 @@ export interface AdmissionOptions {
   mostRequests: number
   /** Downloads and event streams at a time. */
   mostStreams: number
+  /** Of these, how many for one account. */
+  mostStreamsPerAccount: number
   /** How long a client may take to send a request, or to take any of the next bytes of a stream. */
   patienceMs: number
 }
@@ -22,7 +24,7 @@ export interface Admission {
   /** The server that fastify listens with. */
   server(listener: RequestListener): Server
   /** Lets a response go on for as long as its client takes what there is to take, or refuses it. */
-  stream(response: ServerResponse): void
+  stream(response: ServerResponse, accountId: number): void
   /** How many requests were answered 503. */
   shed(): number
 }
@@ -35,7 +37,8 @@ const NEVER_SHED = new Set(['/healthz', '/readyz', '/metrics'])
  * This stands before fastify: hooks would cost every request many times as much.
  */
 export function createAdmission(options: AdmissionOptions, documentation: string): Admission {
-  const { mostConnections, mostRequests, mostStreams, patienceMs } = options
+  const { mostConnections, mostRequests, mostStreams, mostStreamsPerAccount, patienceMs } = options
+  const streamsOf = new Map<number, number>()
   const refusal = refusalAsBytes(documentation)
   let requests = 0
   let streams = 0
@@ -67,15 +70,21 @@ export function createAdmission(options: AdmissionOptions, documentation: string
       return server
     },
 
-    stream(response) {
+    stream(response, accountId) {
+      const own = streamsOf.get(accountId) ?? 0
+      if (own >= mostStreamsPerAccount) throw tooManyStreams()
       if (streams >= mostStreams) {
         shed++
         throw busy()
       }
       streams++
+      streamsOf.set(accountId, own + 1)
       const stopWatching = cutWhenStalled(response, patienceMs)
       response.once('close', () => {
         streams--
+        const left = streamsOf.get(accountId)! - 1
+        if (left > 0) streamsOf.set(accountId, left)
+        else streamsOf.delete(accountId)
         stopWatching()
       })
     },

@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import { type Fault, Invalid, NotFound } from '../../migrations/refusals.ts'
 import { Unreadable } from '../../sources/unreadable.ts'
 import { isPassing } from './passing-trouble.ts'
-import { Refused } from './refusals.ts'
+import { Refused, unavailable } from './refusals.ts'
 
 interface ErrorBody {
   message: string
@@ -13,7 +13,6 @@ interface ErrorBody {
 const RETRY_AFTER_SECONDS = 10
 /** More would help nobody, and make a large answer of a small request. */
 const MOST_FAULTS = 20
-const UNAVAILABLE = 'This server cannot do that at the moment. Please try again later.'
 
 /** Every refusal, whoever made it, becomes the wire's own shape here and nowhere else. */
 export function errorHandler(documentation: string, log: Logger) {
@@ -21,7 +20,7 @@ export function errorHandler(documentation: string, log: Logger) {
     const { status, body } = answerTo(error)
     const isOurs = status >= 500 && !(error instanceof Refused)
     if (isOurs) log.error({ err: error, id: request.id }, 'request failed')
-    if (status === 503) reply.header('retry-after', RETRY_AFTER_SECONDS)
+    if (status === 503 || status === 429) reply.header('retry-after', RETRY_AFTER_SECONDS)
     reply
       .code(status)
       .header('content-type', 'application/json; charset=utf-8')
@@ -41,7 +40,7 @@ function answerTo(error: FastifyError): { status: number; body: ErrorBody } {
   if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
     return { status: 413, body: { message: 'The request body is too large: 1 MiB at most' } }
   }
-  if (isPassing(error)) return { status: 503, body: { message: UNAVAILABLE } }
+  if (isPassing(error)) return { status: 503, body: { message: unavailable().message } }
   const status = error.statusCode ?? 500
   return status < 500
     ? { status, body: { message: error.message } }

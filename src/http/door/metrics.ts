@@ -4,6 +4,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import { getMetrics } from '../description/openapi-service.ts'
 import type { NoteAnswered } from './answered.ts'
 import { type Dependency, inTime } from './dependencies.ts'
+import { type DownloadCounts, downloadOutcomes } from './download-outcomes.ts'
 import { UNTRUSTED_FORWARDING } from './forwarding.ts'
 import { type SharedMetricsParts, sharedMetrics } from './shared-metrics.ts'
 
@@ -13,6 +14,7 @@ export interface MetricsParts extends SharedMetricsParts {
   shed: () => number
   /** How many requests came with `x-forwarded-for` from an address that is not trusted. */
   untrusted: () => number
+  downloads: DownloadCounts
 }
 
 /**
@@ -28,6 +30,7 @@ export function metrics(
   collectDefaultMetrics({ register })
   countLate(register, 'godwit_http_shed_total', SHED, parts.shed)
   countLate(register, UNTRUSTED_FORWARDING, UNTRUSTED, parts.untrusted)
+  tellDownloads(register, parts.downloads)
   tellDependencies(register, dependencies)
   const readShared = sharedMetrics(register, parts)
   app.get('/metrics', { schema: getMetrics }, async (_request, reply) => {
@@ -73,6 +76,20 @@ function countLate(register: Registry, name: string, help: string, read: () => n
     collect() {
       this.reset()
       this.inc(read())
+    },
+  })
+}
+
+/** Those that a bucket gives by itself are none of ours. */
+function tellDownloads(register: Registry, downloads: DownloadCounts): void {
+  new Counter({
+    name: 'godwit_downloads_total',
+    help: 'Downloads of archives through this process, by how they ended',
+    labelNames: ['outcome'],
+    registers: [register],
+    collect() {
+      this.reset()
+      for (const outcome of downloadOutcomes) this.inc({ outcome }, downloads.of(outcome))
     },
   })
 }

@@ -46,5 +46,13 @@ export const rateLimited = ({ id }: Account) =>
   new Refused(403, `API rate limit exceeded for user ID ${id}.`)
 export const tooManyFailures = () =>
   new Refused(403, 'Maximum number of login attempts exceeded. Please try again later.')
+export const tooManyStreams = () =>
+  new Refused(
+    429,
+    'You have exceeded a secondary rate limit: too many downloads and event streams of this account are open. ' +
+      'Please try again later.',
+  )
+export const unavailable = () =>
+  new Refused(503, 'This server cannot do that at the moment. Please try again later.')
 export const busy = () =>
   new Refused(503, 'This server has too much to do at the moment. Please try again soon.')

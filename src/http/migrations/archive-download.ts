@@ -1,17 +1,19 @@
 import { Readable } from 'node:stream'
-import type { FastifyInstance, FastifyReply } from 'fastify'
-import { copyArchive, type Write } from '../../archive/copy-archive.ts'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Logger } from 'pino'
+import { copyArchive } from '../../archive/copy-archive.ts'
 import { type ArchivePlan, planArchive } from '../../archive/plan-archive.ts'
-import { readArchive } from '../../archive/read-archive.ts'
-import { type BlobStore, isOnDisk } from '../../blobs/blob-store.ts'
+import type { BlobStore, ByteRange } from '../../blobs/blob-store.ts'
 import type { Db } from '../../db/database.ts'
 import { archiveSegments, findArchive } from '../../migrations/archive-store.ts'
 import { NotFound } from '../../migrations/refusals.ts'
 import { downloadArchive as operation } from '../description/openapi-migrations.ts'
 import type { Admission } from '../door/admission.ts'
-import { invalidLink } from '../door/refusals.ts'
+import type { DownloadCounts } from '../door/download-outcomes.ts'
+import { invalidLink, unavailable } from '../door/refusals.ts'
 import type { ArchiveLinks } from './archive-link.ts'
 import { byteRange } from './byte-range.ts'
+import { ClientGone, downloadTo } from './download-to.ts'
 
 export const ARCHIVE_TYPE = 'application/x-gzip'
 
@@ -20,6 +22,8 @@ export interface DownloadParts {
   blobs: BlobStore
   links: ArchiveLinks
   admission: Admission
+  downloads: DownloadCounts
+  log: Logger
   now: () => number
 }
 
@@ -30,58 +34,90 @@ interface Download {
 
 /** A signed link → the archive's bytes, straight from its segments. The link is the credential: no token is asked. */
 export function archiveDownload(app: FastifyInstance, parts: DownloadParts): void {
-  const { db, blobs, links, admission, now } = parts
+  const { db, links, admission, now } = parts
 
   app.get<Download>('/archives/:guid.tar.gz', { schema: operation }, async (request, reply) => {
     const { guid } = request.params
     if (!links.isValid(guid, request.query, now())) throw invalidLink()
-    const archive = await findArchive(db, guid)
+    const archive = await findArchive(db, guid, now())
     if (!archive) throw new NotFound()
     const plan = planArchive(await archiveSegments(db, archive))
-    describe(reply, plan, guid)
 
     const { range: asked, 'if-range': ifRange } = request.headers
     const range = ifRange && ifRange !== plan.etag ? undefined : byteRange(asked, plan.length)
     if (range === null) {
-      return reply.code(416).header('content-range', `bytes */${plan.length}`).send()
+      return describe(reply, plan, guid)
+        .code(416)
+        .header('content-range', `bytes */${plan.length}`)
+        .send()
     }
-    const { start, end } = range ?? { start: 0, end: plan.length }
-    if (range) reply.code(206).header('content-range', `bytes ${start}-${end - 1}/${plan.length}`)
-    reply.header('content-length', end - start)
     // Sent nothing at all, fastify would announce a length of 0.
-    if (request.method === 'HEAD') return reply.send(Readable.from([]))
-    admission.stream(reply.raw)
-    if (isOnDisk(blobs)) {
-      const write = openStream(reply)
-      await copyArchive(plan, blobs, { start, end }, write).then(
-        () => reply.raw.end(),
-        // The headers are out: only a connection that breaks can still tell that this is not all.
-        (error: Error) => reply.raw.destroy(error),
-      )
-      return reply
+    if (request.method === 'HEAD') {
+      return promise(reply, plan, guid, range).send(Readable.from([]))
     }
-    const stream = Readable.from(readArchive(plan, blobs, { start, end }), { objectMode: false })
-    return reply.send(stream)
+    admission.stream(reply.raw, archive.ownerId)
+    const begin = () => promise(reply, plan, guid, range)
+    await send(parts, request, reply, { guid, plan, range, begin })
+    return reply
   })
 }
 
-/** From here on the answer is written by hand, with the headers that were set so far. */
-function openStream(reply: FastifyReply): Write {
-  const { raw } = reply
-  reply.hijack()
-  raw.writeHead(reply.statusCode, reply.getHeaders() as Record<string, string>)
-  const closed = Promise.withResolvers<void>()
-  closed.promise.catch(() => {})
-  raw.once('close', () => closed.reject(new Error('the client is gone')))
-  return (bytes) => {
-    const taken = Promise.withResolvers<void>()
-    raw.write(bytes, (error) => (error ? taken.reject(error) : taken.resolve()))
-    return Promise.race([taken.promise, closed.promise])
+interface Sending {
+  guid: string
+  plan: ArchivePlan
+  range: ByteRange | undefined
+  /** Sets the headers of the answer. */
+  begin: () => FastifyReply
+}
+
+/** However it ends, that is counted; and told, unless all of it was sent. */
+async function send(
+  { blobs, downloads, log }: DownloadParts,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { guid, plan, range = { start: 0, end: plan.length }, begin }: Sending,
+): Promise<void> {
+  const client = downloadTo(reply.raw)
+  const about = () => ({
+    id: request.id,
+    from: request.ip,
+    guid,
+    sent: client.sent(),
+    of: range.end - range.start,
+  })
+  try {
+    await copyArchive(plan, blobs, {
+      range,
+      begin: () => client.begin(begin()),
+      signal: client.signal,
+    })
+    reply.raw.end()
+    downloads.add('whole')
+  } catch (err) {
+    const isGone = client.signal.aborted || err instanceof ClientGone
+    downloads.add(isGone ? 'ended_by_client' : 'failed_at_source')
+    if (isGone) log.info(about(), 'a download was ended by its client')
+    else log.error({ err, ...about() }, 'an archive cannot be read')
+    if (!reply.sent) throw unavailable()
+    // The headers are out: only a connection that breaks can still tell that this is not all.
+    reply.raw.destroy()
   }
 }
 
-function describe(reply: FastifyReply, { etag }: ArchivePlan, guid: string): void {
-  reply.headers({
+/** The headers that say what follows. */
+function promise(
+  reply: FastifyReply,
+  plan: ArchivePlan,
+  guid: string,
+  range: ByteRange | undefined,
+): FastifyReply {
+  const { start, end } = range ?? { start: 0, end: plan.length }
+  if (range) reply.code(206).header('content-range', `bytes ${start}-${end - 1}/${plan.length}`)
+  return describe(reply, plan, guid).header('content-length', end - start)
+}
+
+function describe(reply: FastifyReply, { etag }: ArchivePlan, guid: string): FastifyReply {
+  return reply.headers({
     'content-type': ARCHIVE_TYPE,
     'content-disposition': `attachment; filename=${guid}.tar.gz`,
     'accept-ranges': 'bytes',

@@ -41,8 +41,9 @@ export function migrationSteering(app: FastifyInstance, parts: SteeringParts): v
         if (seen >= endId({ repositories: Array(migration.repositoryCount) })) {
           return reply.code(204).send()
         }
-        admission.stream(reply.raw)
-        return streams.listen(migration, openStream(reply), seen)
+        const viewer = viewerOf(request)
+        admission.stream(reply.raw, viewer.account.id)
+        return streams.listen(migration, viewer, openStream(reply), seen)
       }
       const body = progressJson(await progressOf(db, migration), now())
       if (isKnown(request, reply, [JSON.stringify(body)])) return notModified(reply)

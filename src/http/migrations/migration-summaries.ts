@@ -67,7 +67,6 @@ export function migrationSummaries(app: FastifyInstance, parts: ServerParts): vo
     { schema: operations.getArchiveLink },
     async (request, reply) => {
       const summary = await namedSummary(request)
-      if (!summary.archive) throw new NotFound()
       const link = await archiveAddress(parts, summary)
       return answer(reply.header('cache-control', 'no-store'), archiveLinkJson(summary, link))
     },

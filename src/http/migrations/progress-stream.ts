@@ -1,15 +1,19 @@
 import type { ServerResponse } from 'node:http'
 import type { Logger } from 'pino'
+import type { Viewer } from '../../accounts/account.ts'
 import type { Db } from '../../db/database.ts'
 import type { Migration } from '../../migrations/migration.ts'
 import { type Progress, progressOf } from '../../migrations/progress.ts'
 import { unfinishedStates } from '../../migrations/states.ts'
+import { type Following, permittedFollowings } from '../../migrations/stream-permission.ts'
 import { repositoryProgressJson, totalsJson } from './progress-json.ts'
 
 const LOOK_EVERY_MS = 400
 const HEARTBEAT_MS = 15_000
+/** Whoever may no longer listen is cut off within five seconds. */
+const ASK_EVERY_MS = 2000
 
-interface Listener {
+interface Listener extends Following {
   to: ServerResponse
   /** The last ending it has been told of. */
   seen: number
@@ -19,13 +23,14 @@ interface Listener {
 
 export interface ProgressStreams {
   /** Tells of every repository that ends after the `seen`-th, of the totals when they change, and of the end. */
-  listen(migration: Migration, to: ServerResponse, seen: number): void
+  listen(migration: Migration, viewer: Viewer, to: ServerResponse, seen: number): void
   stop(): void
 }
 
 /**
  * Server-sent events. However many listen to a migration, it is read once for all of them; a listener that cannot keep up
- * is skipped until it can, and then told what it has missed.
+ * is skipped until it can, and then told what it has missed. A stream ends soon after the token that it was opened with,
+ * or the permission: that is asked for all streams together.
  */
 export function progressStreams(parts: {
   db: Db
@@ -36,6 +41,7 @@ export function progressStreams(parts: {
   const watched = new Map<number, Set<Listener>>()
   const looking = setInterval(() => void lookAtAll(), LOOK_EVERY_MS).unref()
   const beating = setInterval(heartbeat, HEARTBEAT_MS).unref()
+  const asking = setInterval(() => void endForbidden(), ASK_EVERY_MS).unref()
 
   async function lookAtAll(): Promise<void> {
     for (const id of watched.keys()) await look(id)
@@ -47,6 +53,17 @@ export function progressStreams(parts: {
       for (const listener of watched.get(id) ?? []) tell(listener, progress, now())
     } catch (err) {
       log.warn({ err, migration: id }, 'could not read the progress')
+    }
+  }
+
+  async function endForbidden(): Promise<void> {
+    const listeners = [...watched.values()].flatMap((each) => [...each])
+    if (listeners.length === 0) return
+    try {
+      const permitted = await permittedFollowings(db, listeners, now())
+      for (const listener of listeners) if (!permitted.has(listener)) listener.to.end()
+    } catch (err) {
+      log.warn({ err }, 'could not ask who may follow a migration')
     }
   }
 
@@ -63,8 +80,8 @@ export function progressStreams(parts: {
   }
 
   return {
-    listen({ id }, to, seen) {
-      const listener: Listener = { to, seen, totals: '' }
+    listen({ id }, { tokenId }, to, seen) {
+      const listener: Listener = { tokenId, migrationId: id, to, seen, totals: '' }
       const listeners = watched.get(id) ?? new Set()
       watched.set(id, listeners.add(listener))
       to.on('close', () => forget(id, listener))
@@ -73,6 +90,7 @@ export function progressStreams(parts: {
     stop() {
       clearInterval(looking)
       clearInterval(beating)
+      clearInterval(asking)
       for (const listeners of watched.values()) for (const { to } of listeners) to.end()
     },
   }

@@ -6,7 +6,6 @@ import {
   listMigrations,
   repositoriesOf,
 } from '../../migrations/migration-store.ts'
-import { NotFound } from '../../migrations/refusals.ts'
 import { startMigration } from '../../migrations/start-migration.ts'
 import * as operations from '../description/openapi-migrations.ts'
 import { audit } from '../door/audit.ts'
@@ -102,7 +101,6 @@ export function userMigrations(app: FastifyInstance, parts: OperationParts): voi
     { config: PREVIEWED, schema: operations.getArchive },
     async (request, reply) => {
       const migration = await namedMigration(db, request)
-      if (migration.archiveExpiresAt === null) throw new NotFound()
       const { url } = await archiveAddress(parts, migration)
       // Some clients read the link from the body.
       return reply.code(302).header('location', url).type('text/plain; charset=utf-8').send(url)

@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { onEachEngine, openDatabase } from '../../test/support/databases.ts'
+import { ensureAccount } from '../accounts/account-store.ts'
+import { addToken, revokeToken } from '../accounts/token-store.ts'
+import { insertMigration } from './migration-store.ts'
+import { permittedFollowings } from './stream-permission.ts'
+
+const NOW = 1_700_000_000_000
+
+onEachEngine('who may go on following a migration', (engine) => {
+  test('is whoever may begin to', async (t) => {
+    const { db } = await openDatabase(t, engine)
+    const alice = await ensureAccount(db, 'alice', NOW)
+    const bob = await ensureAccount(db, 'bob', NOW)
+    const about = { options: {} as never, repositories: [], organizations: null, now: NOW }
+    for (const owner of [alice, bob])
+      await insertMigration(db, { guid: owner.login, owner, ...about })
+    for (const [owner, expiresAt] of [
+      [alice, null],
+      [alice, NOW + 10],
+      [alice, null],
+      [bob, null],
+    ] as const)
+      await addToken(db, owner, { name: '', expiresAt, now: NOW })
+    await revokeToken(db, 3, NOW)
+
+    const followings = [1, 2, 3, 4].flatMap((tokenId) =>
+      [1, 2].map((migrationId) => ({ tokenId, migrationId })),
+    )
+    const permitted = async (at: number) =>
+      [...(await permittedFollowings(db, followings, at))].map(Object.values)
+    const [first, second, bobs] = [
+      [1, 1],
+      [2, 1],
+      [4, 2],
+    ]
+    assert.deepEqual(await permitted(NOW + 9), [first, second, bobs])
+    assert.deepEqual(await permitted(NOW + 10), [first, bobs])
+    await db.deleteFrom('tokens').where('account_id', '=', bob.id).execute()
+    assert.deepEqual(await permitted(NOW + 10), [first])
+    assert.deepEqual(await permittedFollowings(db, [], NOW), new Set())
+    const many = Array.from({ length: 1200 }, () => ({ tokenId: 1, migrationId: 1 }))
+    assert.equal((await permittedFollowings(db, many, NOW)).size, 1200)
+  })
+})

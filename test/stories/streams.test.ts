@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
+import pg from 'pg'
+import { startCluster } from '../support/cluster.ts'
+import { manyRepositories, post } from '../support/cluster-story.ts'
+import { gitHost } from '../support/git-host.ts'
+
+/** What is promised, and what a machine that is busy with other tests may add. */
+const LONGEST_MS = 5000 + 15_000
+
+test('a stream ends with its token, and one account has its share of streams', async (t) => {
+  const host = await gitHost()
+  t.after(host.remove)
+  await manyRepositories(host, 1)
+  await host.repository('bob/site', { files: { a: '1' } })
+  const flags = ['--max-streams-per-account', '3']
+  const cluster = await startCluster(t, { repositories: host.root, flags })
+  const [alice, second, third, bob] = [
+    await cluster.token('alice'),
+    await cluster.token('alice'),
+    await cluster.token('alice'),
+    await cluster.token('bob'),
+  ]
+  // Without a worker no migration ever ends.
+  const api = await cluster.api()
+  for (const [token, name] of [
+    [alice, 'alice/r0'],
+    [bob, 'bob/site'],
+  ] as const)
+    await post(cluster, api, token, '/user/migrations', { repositories: [name] })
+
+  const listen = (token: string, id: number) =>
+    cluster.call(api, token, `/user/migrations/${id}/progress`, {
+      headers: { accept: 'text/event-stream' },
+    })
+  const follow = async (token: string, id: number) => {
+    const answer = await listen(token, id)
+    assert.equal(answer.status, 200)
+    const following = { hasEnded: false }
+    void answer.text().then(
+      () => Object.assign(following, { hasEnded: true }),
+      () => {},
+    )
+    return following
+  }
+  const streams = [await follow(alice, 1), await follow(second, 1), await follow(third, 1)]
+  const others = await follow(bob, 2)
+  const refused = await listen(alice, 1)
+  assert.equal(refused.status, 429)
+  assert.ok(Number(refused.headers.get('retry-after')) > 0)
+  assert.match(((await refused.json()) as { message: string }).message, /secondary rate limit/)
+  assert.equal((await cluster.call(api, alice, '/user/migrations')).status, 200)
+
+  const database = new pg.Client(cluster.databaseUrl)
+  await database.connect()
+  t.after(() => database.end())
+  async function assertEnds(index: number, because: string): Promise<void> {
+    const since = performance.now()
+    while (!streams[index]!.hasEnded) {
+      const waited = performance.now() - since
+      assert.ok(waited < LONGEST_MS, `a stream goes on though ${because}`)
+      await pause(50)
+    }
+    assert.deepEqual(
+      [...streams, others].map(({ hasEnded }) => hasEnded),
+      [index >= 0, index >= 1, index >= 2, false],
+    )
+  }
+  await database.query('update tokens set revoked_at = 1 where id = 1')
+  await assertEnds(0, 'its token is revoked')
+  await database.query('update tokens set expires_at = $1 where id = 2', [Date.now()])
+  await assertEnds(1, 'its token has expired')
+  await database.query(
+    "update migrations set owner_id = (select id from accounts where login = 'bob') where id = 1",
+  )
+  await assertEnds(2, 'the migration is no longer of its account')
+  assert.equal((await listen(third, 1)).status, 404, 'as a new one would be')
+})

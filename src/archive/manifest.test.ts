@@ -7,7 +7,7 @@ const SHA256 = 'b'.repeat(64)
 
 function sample() {
   return {
-    format: 1,
+    format: 2,
     generator: 'godwit 0.1.0',
     migration_guid: '0b989ba4-242f-11e5-81e1-c7b6966d2516',
     created_at: '2024-02-29T12:34:56Z',
@@ -25,11 +25,17 @@ function sample() {
       },
     ],
     omitted: [{ full_name: 'octocat/broken', reason: 'objects are missing' }],
+    metadata: {
+      segment: { sha256: SHA256, length: 900, plain_length: 2048, crc32: 0 },
+      files: [{ path: 'schema.json', size: 26, sha256: SHA256 }],
+    },
   } satisfies Manifest
 }
 
 test('a manifest is read back as it was written', () => {
   assert.deepEqual(parseManifest(JSON.stringify(sample(), null, 2)), sample())
+  const { metadata: _, ...first } = { ...sample(), format: 1 as const }
+  assert.deepEqual(parseManifest(JSON.stringify(first)), first)
   const bare = { ...sample(), repositories: [], omitted: [] }
   assert.deepEqual(parseManifest(JSON.stringify(bare)), bare)
   const withoutWiki = sample().repositories.map((repository) => ({ ...repository, wiki: null }))
@@ -50,7 +56,15 @@ describe('refused, with where and why', () => {
   }
 
   for (const [path, value, message] of [
-    ['format', 2, 'format is not 1: 2'],
+    ['format', 3, 'format is not 1 or 2: 3'],
+    ['format', 1, 'metadata is not a known field: { segment: [Object], files: [Array] }'],
+    ['metadata', undefined, 'metadata is not an object: undefined'],
+    ['metadata.files.0.path', '../x', "metadata.files[0].path is not a path: '../x'"],
+    [
+      'metadata.files.0.path',
+      'godwit-manifest.json',
+      "metadata.files[0].path is not a path: 'godwit-manifest.json'",
+    ],
     ['generator', '', "generator is not a text: ''"],
     ['migration_guid', undefined, 'migration_guid is not a text: undefined'],
     ['created_at', '2024-02-29', "created_at is not a time in UTC: '2024-02-29'"],

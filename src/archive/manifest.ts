@@ -1,13 +1,15 @@
 import { isFullName } from '../ground/names.ts'
+import { unsafePath } from './entry-path.ts'
 import { count, distinct, list, object, oneOf, orNull, type Shape, text } from './json-shape.ts'
 import { parseJson } from './parse-json.ts'
 
-/** The entry of an archive that says what is in it. It is written last. */
+/** The entry of an archive that says what is in it. It is the last. */
 export const MANIFEST_PATH = 'godwit-manifest.json'
 
 /** The keys are those of the file. */
 export interface Manifest {
-  format: 1
+  /** 1 has no `metadata`. */
+  format: 1 | 2
   /** The program that wrote it and its version, such as `godwit 0.1.0`. */
   generator: string
   migration_guid: string
@@ -15,13 +17,27 @@ export interface Manifest {
   created_at: string
   repositories: ManifestRepository[]
   omitted: { full_name: string; reason: string }[]
+  metadata?: ManifestMetadata
+}
+
+/** What is in no repository, but for the manifest itself. */
+export interface ManifestMetadata {
+  segment: ManifestSegment
+  files: { path: string; size: number; sha256: string }[]
+}
+
+export interface ManifestSegment {
+  sha256: string
+  length: number
+  plain_length: number
+  crc32: number
 }
 
 export interface ManifestRepository extends ManifestGit {
   full_name: string
   /** The bytes of its files. */
   size: number
-  segment: { sha256: string; length: number; plain_length: number; crc32: number }
+  segment: ManifestSegment
   wiki: ManifestGit | null
   lfs: { oid: string; size: number }[]
 }
@@ -90,15 +106,17 @@ function byFormat<T extends ManifestGit>(
 
 const wiki = byFormat((format) => object<ManifestGit>(gitFields(format)))
 
+const segment = object<ManifestSegment>({
+  sha256,
+  length: count(),
+  plain_length: count(),
+  crc32: count(2 ** 32 - 1),
+})
+
 const repositoryFields = {
   full_name: fullName,
   size: count(),
-  segment: object<ManifestRepository['segment']>({
-    sha256,
-    length: count(),
-    plain_length: count(),
-    crc32: count(2 ** 32 - 1),
-  }),
+  segment,
   wiki: orNull(wiki),
   lfs: distinct(
     list(object<ManifestRepository['lfs'][number]>({ oid: sha256, size: count() })),
@@ -110,11 +128,27 @@ const repository = byFormat((format) =>
   object<ManifestRepository>({ ...repositoryFields, ...gitFields(format) }),
 )
 
-const manifest = object<Manifest>({
-  format: oneOf(1),
+const path = text('a path', (value) => unsafePath(value) === undefined && value !== MANIFEST_PATH)
+
+const metadata = object<ManifestMetadata>({
+  segment,
+  files: distinct(
+    list(object<ManifestMetadata['files'][number]>({ path, size: count(), sha256 })),
+    (file) => file.path,
+  ),
+})
+
+const manifestFields = {
+  format: oneOf(1, 2),
   generator: words,
   migration_guid: words,
   created_at: time,
   repositories: distinct(list(repository), ({ full_name }) => full_name.toLowerCase()),
   omitted: list(object<Manifest['omitted'][number]>({ full_name: fullName, reason: words })),
-})
+}
+
+const ofFormat1 = object<Omit<Manifest, 'metadata'>>(manifestFields)
+const ofFormat2 = object<Required<Manifest>>({ ...manifestFields, metadata })
+
+const manifest: Shape<Manifest> = (value, at) =>
+  (value as Partial<Manifest> | null)?.format === 1 ? ofFormat1(value, at) : ofFormat2(value, at)

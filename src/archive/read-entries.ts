@@ -1,5 +1,6 @@
 import { pipeline } from 'node:stream/promises'
-import { createGunzip } from 'node:zlib'
+import { setImmediate as turn } from 'node:timers/promises'
+import { createGunzip, type Gunzip } from 'node:zlib'
 import type { Bytes } from '../blobs/blob-store.ts'
 import { ArchiveDamaged, PlainBytes } from './plain-bytes.ts'
 import {
@@ -25,7 +26,7 @@ export async function* readEntries(
   { signal }: { signal?: AbortSignal | undefined } = {},
 ): AsyncGenerator<ArchiveEntry> {
   const gunzip = createGunzip({ chunkSize: 256 * 1024, rejectGarbageAfterEnd: true })
-  const fed = pipeline(archive, gunzip, { signal })
+  const fed = pipeline(trailerLast(archive, gunzip), gunzip, { signal })
   fed.catch(() => {}) // whoever reads gunzip hears of it first; it is awaited below
   const tar = new PlainBytes(gunzip)
   try {
@@ -41,6 +42,26 @@ export async function* readEntries(
     gunzip.destroy()
     await fed.catch(() => {})
   }
+}
+
+/** Of gzip: CRC and length. */
+const TRAILER_LENGTH = 8
+
+/**
+ * Holds the trailer back until all before it was read: whoever finds a wrong CRC throws away what nobody has taken yet, and
+ * with it the manifest, which says whose bytes are wrong.
+ */
+async function* trailerLast(archive: Bytes, gunzip: Gunzip): AsyncGenerator<Uint8Array> {
+  let held = Buffer.alloc(0)
+  for await (const chunk of archive) {
+    const bytes = held.length > 0 ? Buffer.concat([held, chunk]) : Buffer.from(chunk)
+    const end = Math.max(0, bytes.length - TRAILER_LENGTH)
+    held = Buffer.from(bytes.subarray(end))
+    if (end > 0) yield bytes.subarray(0, end)
+  }
+  const isTaken = () => gunzip.writableLength === 0 && gunzip.readableLength === 0
+  while (!isTaken() && !gunzip.destroyed) await turn()
+  yield held
 }
 
 /** Undefined where the end of the tar is marked. */

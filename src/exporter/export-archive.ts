@@ -58,10 +58,12 @@ export async function exportArchive(
   const reason = failureOf(migration, repositories)
   if (reason) throw new ExportFailed(reason)
   const covered = { migration, repositories, organizations: [] }
-  const { metadata, ...carried } = await writeMetadata(parts, covered, signal)
+  const { all, own } = await writeMetadata(parts, covered, signal)
   return {
-    plan: planArchive([metadata, ...carried.repositories]),
-    [Symbol.asyncDispose]: () => parts.blobs.delete(metadata.key),
+    plan: planArchive(all),
+    async [Symbol.asyncDispose]() {
+      for (const { key } of own) await parts.blobs.delete(key)
+    },
   }
 }
 

@@ -1,5 +1,12 @@
+import { hash } from 'node:crypto'
 import type { Account } from '../accounts/account.ts'
-import { MANIFEST_PATH, type Manifest } from '../archive/manifest.ts'
+import {
+  MANIFEST_PATH,
+  type Manifest,
+  type ManifestMetadata,
+  type ManifestRepository,
+  type ManifestSegment,
+} from '../archive/manifest.ts'
 import type { SegmentEntry } from '../archive/write-segment.ts'
 import { batchesOf } from '../ground/batches.ts'
 import type { ExportedRepository } from '../migrations/export-store.ts'
@@ -30,14 +37,19 @@ export interface MetadataParts {
 const SCHEMA = { version: '1.0.1' }
 const RECORDS_IN_A_FILE = 100
 
-/** All of the archive that is in no repository, as the flags of the migration will have it. */
-export function metadataEntries(parts: MetadataParts): SegmentEntry[] {
+/** Entries, and what the manifest says of those that are files. */
+export interface Metadata {
+  entries: SegmentEntry[]
+  files: ManifestMetadata['files']
+}
+
+/** All of the archive that is in no repository, as the flags of the migration will have it, but for the manifest. */
+export function metadataEntries(parts: MetadataParts): Metadata {
   const { migration, addresses, createdAt } = parts
   const { excludeMetadata, orgMetadataOnly, excludeGitData } = migration.options
   const asked = parts.repositories.filter(({ reason }) => reason === null)
   const facts = asked.map((repository) => repository.facts).sort((a, b) => a.id - b.id)
   const hasWiki = wikisOf(parts)
-  const manifest = manifestOf(parts)
 
   const users = peopleIn(migration.owner, facts).map((person) => userRecord(person, addresses))
   const organizations = [...parts.organizations, ...organizationsIn(facts)]
@@ -61,16 +73,28 @@ export function metadataEntries(parts: MetadataParts): SegmentEntry[] {
         ),
       ),
     ),
-    [MANIFEST_PATH, manifest],
   ]
-  return [
-    ...files.map(([path, value]) => jsonEntry(path, value, createdAt)),
-    ...foldersOf(manifest).map((path) => directoryEntry(path, createdAt)),
-  ]
+  const written = files.map(([path, value]) => ({ path, bytes: jsonBytes(value) }))
+  return {
+    entries: [
+      ...written.map(({ path, bytes }) => fileEntry(path, bytes, createdAt)),
+      ...foldersOf(segmentsIn(parts)).map((path) => directoryEntry(path, createdAt)),
+    ],
+    files: written.map(({ path, bytes }) => ({
+      path,
+      size: bytes.length,
+      sha256: hash('sha256', bytes, 'hex'),
+    })),
+  }
+}
+
+/** The last entry of all: it names what comes before it. */
+export function manifestEntry(parts: MetadataParts, metadata: ManifestMetadata): SegmentEntry {
+  return fileEntry(MANIFEST_PATH, jsonBytes(manifestOf(parts, metadata)), parts.createdAt)
 }
 
 /** A repository's segment begins with its own folder; those above are shared, and no path may come twice. */
-function foldersOf({ repositories }: Manifest): string[] {
+function foldersOf(repositories: readonly ManifestRepository[]): string[] {
   const owners = new Set(repositories.map(({ full_name }) => full_name.split('/')[0]))
   return owners.size === 0
     ? []
@@ -85,28 +109,32 @@ function recordFiles(plural: string, records: readonly unknown[]): [string, unkn
   ])
 }
 
-function manifestOf(parts: MetadataParts): Manifest {
-  const { migration, repositories, segments, generator, createdAt } = parts
+function manifestOf(parts: MetadataParts, metadata: ManifestMetadata): Manifest {
+  const { migration, repositories, generator, createdAt } = parts
   return {
-    format: 1,
+    format: 2,
     generator,
     migration_guid: migration.guid,
     created_at: new Date(createdAt).toISOString(),
-    repositories: repositories.flatMap(({ segmentKey }) => {
-      const segment = segmentKey === null ? undefined : segments.get(segmentKey)
-      if (!segment?.contents) return []
-      const { sha256, length, plainLength, crc32 } = segment
-      return [
-        {
-          ...(JSON.parse(segment.contents) as SegmentContents),
-          segment: { sha256, length, plain_length: plainLength, crc32 },
-        },
-      ]
-    }),
+    repositories: segmentsIn(parts),
     omitted: repositories.flatMap(({ facts, reason }) =>
       reason === null ? [] : [{ full_name: fullNameOf(facts), reason }],
     ),
+    metadata,
   }
+}
+
+function segmentsIn({ repositories, segments }: MetadataParts): ManifestRepository[] {
+  return repositories.flatMap(({ segmentKey }) => {
+    const segment = segmentKey === null ? undefined : segments.get(segmentKey)
+    if (!segment?.contents) return []
+    const contents = JSON.parse(segment.contents) as SegmentContents
+    return [{ ...contents, segment: digestsOf(segment) }]
+  })
+}
+
+export function digestsOf({ sha256, length, plainLength, crc32 }: SegmentRecord): ManifestSegment {
+  return { sha256, length, plain_length: plainLength, crc32 }
 }
 
 function wikisOf({ segments }: MetadataParts): (fullName: string) => boolean {
@@ -122,7 +150,10 @@ function directoryEntry(path: string, modifiedAt: number): SegmentEntry {
   return { kind: 'directory', path, modifiedAt }
 }
 
-function jsonEntry(path: string, value: unknown, modifiedAt: number): SegmentEntry {
-  const bytes = Buffer.from(`${JSON.stringify(value, null, 2)}\n`)
+function jsonBytes(value: unknown): Buffer {
+  return Buffer.from(`${JSON.stringify(value, null, 2)}\n`)
+}
+
+function fileEntry(path: string, bytes: Buffer, modifiedAt: number): SegmentEntry {
   return { kind: 'file', path, size: bytes.length, modifiedAt, packed: false, open: () => [bytes] }
 }

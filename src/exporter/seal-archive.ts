@@ -27,7 +27,7 @@ export type Sealed = { record(tx: Db): Promise<void> } | { reason: string; lost?
 
 /**
  * All repositories have come to an end: either the migration failed, or the metadata is written and the archive is the
- * list of its segment and theirs.
+ * list of its segments and theirs.
  */
 export async function sealArchive(
   parts: SealParts,
@@ -43,16 +43,15 @@ export async function sealArchive(
   const archive = await writeMetadata(parts, { migration, repositories, organizations }, signal)
   const lost = await lostSegments(parts.blobs, archive.repositories, signal)
   if (lost.length > 0) return endAsLost(parts, archive, repositories, lost)
-  const segments = [archive.metadata, ...archive.repositories]
-  const plan = planArchive(segments)
+  const plan = planArchive(archive.all)
   const composed = await composeWhole(parts, plan, signal)
   return {
     async record(tx) {
-      await insertMetadataSegment(tx, archive.metadata, now())
+      for (const segment of archive.own) await insertMetadataSegment(tx, segment, now())
       await insertArchive(
         tx,
         migration,
-        segments.map(({ key }) => key),
+        archive.all.map(({ key }) => key),
       )
       const expiresAt = now() + archiveTtlMs
       await moveMigration(tx, migration.id, 'exported', {
@@ -65,11 +64,11 @@ export async function sealArchive(
 
 async function endAsLost(
   { blobs }: SealParts,
-  { metadata }: ArchiveSegments,
+  { own }: ArchiveSegments,
   repositories: readonly ExportedRepository[],
   segments: readonly SegmentRecord[],
 ): Promise<Sealed> {
-  await blobs.delete(metadata.key)
+  for (const { key } of own) await blobs.delete(key)
   const lost = segments.map(({ key }) => key)
   const names = repositories
     .filter(({ segmentKey }) => segmentKey !== null && lost.includes(segmentKey))

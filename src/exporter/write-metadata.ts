@@ -1,10 +1,15 @@
 import { randomUUID } from 'node:crypto'
-import { writeSegment } from '../archive/write-segment.ts'
+import { type SegmentEntry, writeSegment } from '../archive/write-segment.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
 import type { Db } from '../db/database.ts'
 import { type SegmentRecord, segmentsByKey } from '../migrations/segment-store.ts'
 import type { Addresses } from '../repositories/addresses.ts'
-import { type MetadataParts, metadataEntries } from './metadata-entries.ts'
+import {
+  digestsOf,
+  type MetadataParts,
+  manifestEntry,
+  metadataEntries,
+} from './metadata-entries.ts'
 
 export interface MetadataWriterParts {
   db: Db
@@ -20,9 +25,11 @@ export type Covered = Pick<MetadataParts, 'migration' | 'repositories' | 'organi
 
 /** All that an archive is made of. */
 export interface ArchiveSegments {
-  /** Comes first. Written just now, and no row names it yet. */
-  metadata: SegmentRecord
+  /** In the order of the archive. */
+  all: SegmentRecord[]
   repositories: SegmentRecord[]
+  /** What this archive alone needs: its metadata and its manifest. Written just now, and no row names them yet. */
+  own: SegmentRecord[]
 }
 
 export async function writeMetadata(
@@ -32,8 +39,15 @@ export async function writeMetadata(
 ): Promise<ArchiveSegments> {
   const keys = covered.repositories.flatMap(({ segmentKey }) => segmentKey ?? [])
   const segments = await segmentsByKey(db, keys)
-  const entries = metadataEntries({ ...covered, segments, addresses, generator, createdAt: now() })
-  const key = randomUUID()
-  const written = await writeSegment(entries, (bytes) => blobs.put(key, bytes, { signal }))
-  return { metadata: { key, ...written }, repositories: keys.map((each) => segments.get(each)!) }
+  const parts = { ...covered, segments, addresses, generator, createdAt: now() }
+  const write = async (entries: SegmentEntry[]): Promise<SegmentRecord> => {
+    const key = randomUUID()
+    return { key, ...(await writeSegment(entries, (bytes) => blobs.put(key, bytes, { signal }))) }
+  }
+  const { entries, files } = metadataEntries(parts)
+  const metadata = await write(entries)
+  const manifest = await write([manifestEntry(parts, { segment: digestsOf(metadata), files })])
+  const repositories = keys.map((each) => segments.get(each)!)
+  const own = [metadata, manifest]
+  return { all: [metadata, ...repositories, manifest], repositories, own }
 }

@@ -1,9 +1,11 @@
 import { type Dirent, existsSync } from 'node:fs'
 import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import type { Manifest } from '../archive/manifest.ts'
 import type { Bytes } from '../blobs/blob-store.ts'
 import type { Git } from '../git/git.ts'
 import { hasCode } from '../ground/errno.ts'
+import { metadataDisagreements } from './metadata-agreement.ts'
 import { describeRepository, placeRepository, removeIfEmpty } from './place-repository.ts'
 import { readRecords } from './records.ts'
 import { ArchiveRefused, roomIn, safeEntries } from './safe-entries.ts'
@@ -38,6 +40,7 @@ export async function* restoreArchive(
     const unpacked = await unpackArchive(open(), join(workplace, 'unpacked'), signal)
     if (unpacked.damage) throw unpacked.damage
     const manifest = await readManifest(unpacked.root)
+    if (manifest) await refuseEdited(unpacked.root, manifest)
     const records = await readRecords(unpacked.root)
     for await (const judged of judgeRepositories(
       unpacked,
@@ -56,6 +59,13 @@ export async function* restoreArchive(
     await rm(workplace, { recursive: true, force: true })
     if (isNew) await removeIfEmpty(into)
   }
+}
+
+/** Who may read a repository, and who may do what there, is written in the metadata. */
+async function refuseEdited(root: string, manifest: Manifest): Promise<void> {
+  const [first, ...more] = (await metadataDisagreements(root, manifest)) ?? []
+  if (first === undefined) return
+  throw new ArchiveRefused(more.length > 0 ? `${first}; and ${more.length} more like it` : first)
 }
 
 /** `OWNER/NAME.git` for each, once the whole archive was read and found harmless. */

@@ -1,21 +1,21 @@
 import { createHash } from 'node:crypto'
 import { type FileHandle, open, stat } from 'node:fs/promises'
-import type { Manifest, ManifestRepository } from '../archive/manifest.ts'
+import type { Manifest } from '../archive/manifest.ts'
 import { ARCHIVE_HEAD, ARCHIVE_TAIL_LENGTH, CLOSING_BLOCK } from '../archive/plan-archive.ts'
 
 export type Compared =
-  /** By full name, of the repositories whose stored bytes are not those that the manifest names. */
+  /** The repositories, by full name, and the metadata, whose stored bytes are not those that the manifest names. */
   { differing: string[] } | { incomparable: string }
 
 const CHUNK = 1024 * 1024
 
 /**
- * Whether the deflated bytes of each repository are, by length and SHA-256, those that it was exported as. The manifest
- * is in the one segment whose length nobody can know when it is written, so the segments are found from the end.
+ * Whether the deflated bytes of each segment are, by length and SHA-256, those that it was exported as. The manifest's own
+ * is the one whose length nobody can know when it is written. It is the last of all, and in format 1 it was the first.
  */
 export async function compareSegments(
   file: string,
-  { repositories }: Manifest,
+  { repositories, metadata }: Manifest,
   signal: AbortSignal,
 ): Promise<Compared> {
   // Asked before it is opened: opening a pipe would wait for another writer.
@@ -25,20 +25,20 @@ export async function compareSegments(
   if (!(await isAsWritten(archive, kind.size)))
     return { incomparable: 'it was packed again since it was exported' }
 
-  const lengths = repositories.reduce((sum, { segment }) => sum + segment.length, 0)
-  let start = kind.size - ARCHIVE_TAIL_LENGTH - lengths
-  if (start < ARCHIVE_HEAD.length) return { differing: repositories.map(fullName) }
+  const named = repositories.map(({ full_name, segment }) => ({ name: full_name, ...segment }))
+  const segments = metadata ? [{ name: 'the metadata', ...metadata.segment }, ...named] : named
+  const lengths = segments.reduce((sum, { length }) => sum + length, 0)
+  const end = kind.size - ARCHIVE_TAIL_LENGTH
+  let start = metadata ? ARCHIVE_HEAD.length : end - lengths
+  if (start < ARCHIVE_HEAD.length || start + lengths > end)
+    return { differing: segments.map(({ name }) => name) }
   const differing: string[] = []
-  for (const repository of repositories) {
-    const { length, sha256 } = repository.segment
-    if ((await digestOf(archive, start, length, signal)) !== sha256)
-      differing.push(fullName(repository))
+  for (const { name, length, sha256 } of segments) {
+    if ((await digestOf(archive, start, length, signal)) !== sha256) differing.push(name)
     start += length
   }
   return { differing }
 }
-
-const fullName = (repository: ManifestRepository): string => repository.full_name
 
 /** Any other program that writes gzip ends it otherwise than with one stored block of zeros. */
 async function isAsWritten(archive: FileHandle, size: number): Promise<boolean> {

@@ -58,7 +58,8 @@ export async function* judgeRepositories(
       continue
     }
     const run = runs.get(fullName)
-    if (damage && expected && isCutOff(expected, run)) {
+    const isLast = !manifest && fullName === [...runs.keys()].at(-1)
+    if (damage && (isLast || (expected && isCutOff(expected, run)))) {
       yield { fullName, faults: [LOST] }
       continue
     }

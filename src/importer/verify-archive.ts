@@ -8,6 +8,7 @@ import { parseJson } from '../archive/parse-json.ts'
 import type { Bytes } from '../blobs/blob-store.ts'
 import type { Git } from '../git/git.ts'
 import { hasCode } from '../ground/errno.ts'
+import { metadataDisagreements } from './metadata-agreement.ts'
 import { brokenLinks } from './record-links.ts'
 import { RECORD_FILE, readRecords } from './records.ts'
 import { compareSegments } from './segment-digests.ts'
@@ -36,10 +37,11 @@ export async function* verifyArchive(
   if (unpacked.damage) yield { fault: unpacked.damage.message }
 
   const { root } = unpacked
-  const { manifest, findings } = await manifestFindings(root)
+  const { manifest, findings } = await manifestFindings(unpacked)
   yield* findings
   for (const fault of await strangers(root, manifest)) yield { fault }
   for (const fault of await schemaFaults(root)) yield { fault }
+  if (manifest) yield* metadataFindings(root, manifest)
   yield* recordFindings(unpacked)
   for await (const judged of judgeRepositories(unpacked, manifest, { git, scratch }, signal)) {
     const { fullName } = judged
@@ -52,18 +54,28 @@ export async function* verifyArchive(
     yield { note: `${full_name} was left out when the archive was made: ${reason}` }
 }
 
-async function manifestFindings(
-  root: string,
-): Promise<{ manifest: Manifest | undefined; findings: Finding[] }> {
+async function manifestFindings({
+  root,
+  damage,
+}: Unpacked): Promise<{ manifest: Manifest | undefined; findings: Finding[] }> {
   try {
     const manifest = await readManifest(root)
     if (manifest) return { manifest, findings: [] }
+    // It is the last entry, and the archive cannot be read so far.
+    if (damage) return { manifest, findings: [] }
     const note = `there is no ${MANIFEST_PATH}: what Godwit did not make cannot be compared with what it should hold`
     return { manifest, findings: [{ note }] }
   } catch (error) {
     if (!(error instanceof ManifestInvalid)) throw error
     return { manifest: undefined, findings: [{ fault: error.message }] }
   }
+}
+
+async function* metadataFindings(root: string, manifest: Manifest): AsyncGenerator<Finding> {
+  const faults = await metadataDisagreements(root, manifest)
+  for (const fault of faults ?? []) yield { fault }
+  if (!faults)
+    yield { note: 'the metadata was not compared: older manifests have no digests of it' }
 }
 
 async function* digestFindings(

@@ -5,7 +5,13 @@ import { join } from 'node:path'
 import { before, test } from 'node:test'
 import { gitHost } from '../support/git-host.ts'
 import { git, temporaryDirectory } from '../support/odd-repositories.ts'
-import { changed, desk, type ForgedEntry, type PlainEntry } from '../support/without-server.ts'
+import {
+  changed,
+  desk,
+  editing,
+  type ForgedEntry,
+  type PlainEntry,
+} from '../support/without-server.ts'
 
 const SITE = 'repositories/alice/site.git'
 
@@ -153,4 +159,17 @@ test('a repository that points at another is not restored, and what it points at
   assert.equal(code, 1, said)
   assert.match(said, /^not restored: alice\/site: it is a worktree of another repository/m)
   assert.deepEqual(readdirSync(join(folder, 'back/alice')), ['notes.git'])
+})
+
+test('metadata that was edited is not applied: the archive is refused, and nothing is written', async (t) => {
+  const { folder, godwit } = await desk(t)
+  const edited = join(folder, 'edited.tar.gz')
+  const open = editing<{ private: boolean }[]>('repositories_000001.json', (all) => {
+    for (const each of all) each.private = false
+  })
+  await changed(archive, edited, open)
+  const { code, said } = await godwit(['restore', edited, '--into', join(folder, 'host')])
+  assert.equal(code, 1, said)
+  assert.match(said, /refused: repositories_000001\.json: is not the file that was exported/)
+  assert.ok(!existsSync(join(folder, 'host')))
 })

@@ -212,11 +212,43 @@ const FAULTS: Fault[] = [
   [
     'a manifest that is none',
     manifest((value) => {
-      value.format = 2 as 1
+      value.format = 3 as 2
     }),
-    /godwit-manifest\.json: format is not 1: 2/,
+    /godwit-manifest\.json: format is not 1 or 2: 3/,
+  ],
+  [
+    'metadata that was edited',
+    records((site) => {
+      site.private = !site.private
+    }),
+    /repositories_000001\.json: is not the file that was exported \(SHA-256\)/,
+  ],
+  [
+    'metadata that was added',
+    entries((all) => [...all, { ...aFile('users_000002.json'), content: Buffer.from('[]') }]),
+    /users_000002\.json: is in the archive and not in the manifest/,
+  ],
+  [
+    'metadata that was removed',
+    entries((all) => all.filter(({ path }) => path !== 'users_000001.json')),
+    /users_000001\.json: is missing/,
   ],
 ]
+
+test('an archive of an older version is verified but for its metadata, and that is said', async (t) => {
+  const { folder, godwit } = await desk(t)
+  const file = join(folder, 'older.tar.gz')
+  await manifest((value) => {
+    value.format = 1
+    delete value.metadata
+  })(file)
+  const { code, said } = await godwit(['verify', file])
+  assert.equal(code, 0, said)
+  assert.match(
+    said,
+    /^note: the metadata was not compared: older manifests have no digests of it$/m,
+  )
+})
 
 test('every fault is named, and nothing is left behind', { concurrency: 2 }, async (t) => {
   const table = await desk(t)

@@ -8,9 +8,10 @@ export interface TreeFacts {
   license: string | null
 }
 
-interface LicenseFile {
+export interface TreeFile {
   oid: string
   path: string
+  size: number
 }
 
 /** In this order: a project under the LGPL has the GPL in COPYING, and its own terms in COPYING.LESSER. */
@@ -24,33 +25,52 @@ const MOST_FILES = 250_000
 const MOST_LICENSE_FILES = 4
 const LARGEST_LICENSE = 128 * 1024
 
-/** What the files of a commit are mostly written in and what its licence file says: two processes. */
-export async function readTree(git: Git, commit: string, call: GitCall): Promise<TreeFacts> {
+/** Texts of blobs, in the order of their names; a missing one is left out. */
+type ReadTexts = (oids: string[]) => Promise<Iterable<string>>
+
+/** What the files of a commit are mostly written in, and what its licence file says. */
+export async function factsOfTree(
+  files: Iterable<TreeFile> | AsyncIterable<TreeFile>,
+  readTexts: ReadTexts,
+): Promise<TreeFacts> {
   const tally = await languageTally()
-  const licenses: LicenseFile[] = []
+  const licenses: TreeFile[] = []
+  let count = 0
+  for await (const file of files) {
+    if (++count > MOST_FILES) break
+    tally.add(file.path, file.size)
+    if (licenseRank(file.path) !== -1 && file.size <= LARGEST_LICENSE) licenses.push(file)
+  }
+  return { language: tally.main(), license: await readLicense(licenses, readTexts) }
+}
+
+/** The same by two processes, however large the tree. */
+export function readTree(git: Git, commit: string, call: GitCall): Promise<TreeFacts> {
+  return factsOfTree(listFiles(git, commit, call), async (oids) => {
+    const input = oids.map((oid) => `${oid}\n`).join('')
+    return blobs(await git.run(['cat-file', '--batch'], { ...call, input }))
+  })
+}
+
+async function* listFiles(git: Git, commit: string, call: GitCall): AsyncGenerator<TreeFile> {
   const args = ['ls-tree', '-r', '-l', '-z', '--full-tree', commit]
-  let files = 0
   for await (const record of gitRecords(git, args, '\0', call)) {
-    if (++files > MOST_FILES) break
     const [, oid, size, path] = /^100\d{3} blob (\w+) +(\d+)\t(.*)$/s.exec(record) ?? []
     if (oid === undefined || path === undefined) continue // a link, a submodule, a blob of unknown size
-    tally.add(path, Number(size))
-    if (licenseRank(path) !== -1 && Number(size) <= LARGEST_LICENSE) licenses.push({ oid, path })
+    yield { oid, path, size: Number(size) }
   }
-  return { language: tally.main(), license: await readLicense(git, licenses, call) }
 }
 
 function licenseRank(path: string): number {
   return path.includes('/') ? -1 : LICENSE_FILES.findIndex((pattern) => pattern.test(path))
 }
 
-async function readLicense(git: Git, files: LicenseFile[], call: GitCall): Promise<string | null> {
+async function readLicense(files: TreeFile[], readTexts: ReadTexts): Promise<string | null> {
   if (files.length === 0) return null
   const best = files
     .sort((a, b) => licenseRank(a.path) - licenseRank(b.path))
     .slice(0, MOST_LICENSE_FILES)
-  const input = best.map(({ oid }) => `${oid}\n`).join('')
-  for (const text of blobs(await git.run(['cat-file', '--batch'], { ...call, input }))) {
+  for (const text of await readTexts(best.map(({ oid }) => oid))) {
     const license = await recogniseLicense(text)
     if (license !== null) return license
   }

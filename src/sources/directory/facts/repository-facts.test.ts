@@ -180,13 +180,24 @@ test('commits from impossible times do not make impossible dates', async () => {
   assert.equal(new Date(facts.pushedAt).toISOString().length, 24)
 })
 
-test('five git processes at most, two for what is known', async () => {
+test('one git process for an ordinary repository, none for an empty one', async () => {
   const dir = await host.repository(fresh(), { files: { 'a.py': 'a', LICENSE: MIT } })
   const counted = countingGit(host.locked)
   const facts = await factsOf(dir, undefined, counted.git)
-  assert.equal(counted.started(), 5)
+  assert.deepEqual([facts.language, facts.license], ['Python', 'MIT'])
+  assert.equal(counted.started(), 1)
   await factsOf(dir, facts, counted.git)
-  assert.equal(counted.started(), 7)
+  assert.equal(counted.started(), 2)
+  await factsOf(await host.repository(fresh()), undefined, counted.git)
+  assert.equal(counted.started(), 2)
+})
+
+test('what an operator states later leaves the other fact to the tree', async () => {
+  const dir = await host.repository(fresh(), { files: { 'a.py': 'a', LICENSE: MIT } })
+  const known = await factsOf(dir)
+  await host.git(['config', '--file', join(dir, 'config'), 'godwit.license', 'ISC'])
+  const facts = await factsOf(dir, known)
+  assert.deepEqual([facts.language, facts.license, facts.headCommit], ['Python', 'ISC', null])
 })
 
 test('the owner of the directory may be another user', async (t) => {

@@ -1,15 +1,15 @@
 import { lstat } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Git, GitCall } from '../../../git/git.ts'
+import type { Git } from '../../../git/git.ts'
 import type { KnownFacts, SourceFacts } from '../../source.ts'
 import { Unreadable } from '../../unreadable.ts'
 import type { RepositoryPlace } from '../repository-tree.ts'
 import { statsOf } from '../stats-below.ts'
 import { readDescription } from './description.ts'
-import { readTree } from './head-tree.ts'
+import { lookAtOnce } from './look-at-once.ts'
+import { type Look, lookByCommands } from './look-by-commands.ts'
 import { measureOwnFiles } from './measure.ts'
 import { publicUrl, webPage } from './public-url.ts'
-import { oldestRoot, readRefs } from './repository-refs.ts'
 import {
   flag,
   includesOthers,
@@ -38,7 +38,7 @@ const NOBODY_SAID = {
   deleteBranchOnMerge: false,
 }
 
-/** Five git processes at most: config, refs, history, tree, licence; two when head and birthday are known. */
+/** One git process for an ordinary repository, none for an empty one; where anything is unusual, one for each question. */
 export async function readFacts(
   git: Git,
   { dir, wikiDir }: RepositoryPlace,
@@ -52,9 +52,17 @@ export async function readFacts(
   const settings = await readSettings(git, dir, signal)
   if (includesOthers(settings)) await tryIncludes(git, dir, signal)
   const stated = statedFacts(settings)
-  const refs = await readRefs(git, call)
+  const wanted = {
+    birthday: known === undefined,
+    // Where one of the two was stated, what is known may be what was stated.
+    isTreeWanted: (head: string) =>
+      !isTold(stated) && (isHalfTold(stated) || known?.headCommit !== head),
+  }
+  const looked =
+    (await lookAtOnce(git, call, settings, wanted)) ?? (await lookByCommands(git, call, wanted))
+  const { refs } = looked
   const birth = Math.floor(directory.birthtimeMs || directory.mtimeMs)
-  const createdAt = known?.createdAt ?? (await oldestRoot(git, call)) ?? birth
+  const createdAt = known?.createdAt ?? looked.oldest ?? birth
   const pushedAt = refs.newest ?? createdAt
   const files = await statsOf(FACT_FILES.map((name) => join(dir, name)))
 
@@ -67,7 +75,7 @@ export async function readFacts(
     createdAt,
     pushedAt,
     updatedAt: Math.max(pushedAt, ...files.map(({ stats }) => Number(stats.mtimeMs))),
-    ...(await treeFacts(git, refs.headCommit, stated, call, known)),
+    ...treeFacts(looked, stated, known),
     ...NOBODY_SAID,
     hasWiki: wikiDir !== null,
     mirrorOf: mirrorOf(settings),
@@ -75,20 +83,20 @@ export async function readFacts(
   }
 }
 
-async function treeFacts(
-  git: Git,
-  head: string | null,
+/** Both facts that a tree tells were stated: no need to read it. */
+const isTold = ({ language, license }: StatedFacts): boolean => Boolean(language && license)
+const isHalfTold = ({ language, license }: StatedFacts): boolean => Boolean(language || license)
+
+function treeFacts(
+  { refs, tree }: Look,
   stated: StatedFacts,
-  call: GitCall,
   known?: KnownFacts,
-): Promise<Pick<SourceFacts, 'headCommit' | 'language' | 'license'>> {
+): Pick<SourceFacts, 'headCommit' | 'language' | 'license'> {
   const nothing = { headCommit: null, language: null, license: null }
-  if (head === null || (stated.language && stated.license)) return nothing
-  if (stated.language || stated.license) return { ...nothing, ...(await readTree(git, head, call)) }
-  if (known?.headCommit === head) {
-    return { headCommit: head, language: known.language, license: known.license }
-  }
-  return { headCommit: head, ...(await readTree(git, head, call)) }
+  if (refs.headCommit === null || isTold(stated)) return nothing
+  if (isHalfTold(stated)) return { ...nothing, ...tree }
+  const { language, license } = tree ?? known ?? nothing
+  return { headCommit: refs.headCommit, language, license }
 }
 
 /** A remote that is fetched from as a mirror; one that is only pushed to is a mirror of this repository instead. */

@@ -7,7 +7,8 @@ import { Unreadable } from '../../unreadable.ts'
 import { readSmallFile } from '../own-file.ts'
 import { gitRecords } from './git-records.ts'
 
-export interface Refs {
+/** What the refs of a repository tell of it. */
+export interface RefFacts {
   defaultBranch: string
   /** Null while the branch that HEAD names is unborn. */
   headCommit: string | null
@@ -15,23 +16,43 @@ export interface Refs {
   newest: number | null
 }
 
-type RepositoryCall = GitCall & { dir: string }
-type Head = { ref: string } | { commit: string }
+export type RepositoryCall = GitCall & { dir: string }
+export type Head = { ref: string } | { commit: string }
 
 const BRANCHES = 'refs/heads/'
 const YEAR_9999 = Date.UTC(9999, 0)
 
+interface NamedObject {
+  ref: string
+  oid: string
+  /** When it was made; null where it does not tell. */
+  time: number | null
+}
+
 /** One pass over all refs; as git must open what each points at, a missing object comes to light here. */
-export async function readRefs(git: Git, call: RepositoryCall): Promise<Refs> {
+export async function listRefs(git: Git, call: RepositoryCall): Promise<RefFacts> {
   const head = await readHead(git, call)
+  return sumUp(head, listed(git, call))
+}
+
+async function* listed(git: Git, call: RepositoryCall): AsyncGenerator<NamedObject> {
+  const format = '--format=%(objectname) %(creatordate:unix) %(refname)'
+  for await (const line of gitRecords(git, ['for-each-ref', format], '\n', call)) {
+    const [oid = '', seconds = '', ref = ''] = line.split(' ')
+    yield { oid, time: moment(seconds), ref }
+  }
+}
+
+/** In the order of their names. */
+export async function sumUp(
+  head: Head,
+  named: Iterable<NamedObject> | AsyncIterable<NamedObject>,
+): Promise<RefFacts> {
   let headCommit = 'commit' in head ? head.commit : null
   let branch = 'ref' in head ? head.ref : 'HEAD'
   let bestRank = Number.POSITIVE_INFINITY
   let newest: number | null = null
-  const format = '--format=%(objectname) %(creatordate:unix) %(refname)'
-  for await (const line of gitRecords(git, ['for-each-ref', format], '\n', call)) {
-    const [oid = '', seconds = '', ref = ''] = line.split(' ')
-    const time = moment(seconds)
+  for await (const { ref, oid, time } of named) {
     if (time !== null && time > (newest ?? 0)) newest = time
     if ('ref' in head) {
       if (ref === head.ref) headCommit = oid
@@ -55,8 +76,7 @@ export async function oldestRoot(git: Git, call: RepositoryCall): Promise<number
   let oldest: number | null = null
   const args = ['rev-list', '--all', '--max-parents=0', '--timestamp']
   for await (const line of gitRecords(git, args, '\n', call)) {
-    const time = moment(line.split(' ')[0]!)
-    if (time !== null && time < (oldest ?? YEAR_9999)) oldest = time
+    oldest = earlier(oldest, moment(line.split(' ')[0]!))
   }
   return oldest
 }
@@ -84,8 +104,13 @@ async function headInTables(git: Git, call: RepositoryCall): Promise<Head> {
   }
 }
 
+/** Of several moments, the first. */
+export function earlier(a: number | null, b: number | null): number | null {
+  return a === null ? b : b === null ? a : Math.min(a, b)
+}
+
 /** Git's seconds in milliseconds; nothing and the epoch itself, which stand for a lost date, are none. */
-function moment(seconds: string): number | null {
+export function moment(seconds: string): number | null {
   const time = Number(seconds) * 1000
   return time > 0 ? Math.min(time, YEAR_9999) : null
 }

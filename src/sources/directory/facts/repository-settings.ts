@@ -1,8 +1,10 @@
-import { lstat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Git } from '../../../git/git.ts'
 import { hasCode } from '../../../ground/errno.ts'
 import { Unreadable } from '../../unreadable.ts'
+import { readOwnFile } from '../own-file.ts'
+import { lstat } from '../prompt-files.ts'
+import { plainSettings } from './plain-config.ts'
 
 /** The repository's own config: each key, as git spells it in lower case, with its values in order. */
 export type Settings = ReadonlyMap<string, readonly Value[]>
@@ -11,11 +13,32 @@ export type Settings = ReadonlyMap<string, readonly Value[]>
 type Value = string | null
 
 const LARGEST_CONFIG = 4 * 1024 * 1024
+const LARGEST_PLAIN = 64 * 1024
 
 /** Includes are not followed: they may lead anywhere, and a change behind one would go unnoticed. */
 export async function readSettings(git: Git, dir: string, signal?: AbortSignal): Promise<Settings> {
+  const file = join(dir, 'config')
+  const there = await lstat(file).catch((error: unknown) => {
+    if (!hasCode(error, 'ENOENT')) throw error
+  })
+  // Without a config it has git's defaults. A pipe would hold git for ever, and a link could show what is another's.
+  if (!there) return new Map()
+  if (!there.isFile()) throw new Unreadable('its config is not a file of its own')
+  return (await readPlain(file, there.size)) ?? (await readByGit(git, file, signal))
+}
+
+async function readPlain(file: string, size: number): Promise<Settings | undefined> {
+  if (size > LARGEST_PLAIN) return undefined
+  return plainSettings((await readOwnFile(Buffer.from(file), LARGEST_PLAIN)).toString())
+}
+
+async function readByGit(git: Git, file: string, signal?: AbortSignal): Promise<Settings> {
+  const listed = await git.text(['config', '--file', file, '--no-includes', '-z', '--list'], {
+    maxBytes: LARGEST_CONFIG,
+    ...(signal && { signal }),
+  })
   const settings = new Map<string, Value[]>()
-  for (const setting of (await listed(git, dir, signal)).split('\0').slice(0, -1)) {
+  for (const setting of listed.split('\0').slice(0, -1)) {
     const end = setting.indexOf('\n')
     const key = end === -1 ? setting : setting.slice(0, end)
     const values = settings.get(key) ?? []
@@ -23,20 +46,6 @@ export async function readSettings(git: Git, dir: string, signal?: AbortSignal):
     settings.set(key, values)
   }
   return settings
-}
-
-async function listed(git: Git, dir: string, signal?: AbortSignal): Promise<string> {
-  const file = join(dir, 'config')
-  const there = await lstat(file).catch((error: unknown) => {
-    if (!hasCode(error, 'ENOENT')) throw error
-  })
-  // Without a config it has git's defaults. A pipe would hold git for ever, and a link could show what is another's.
-  if (!there) return ''
-  if (!there.isFile()) throw new Unreadable('its config is not a file of its own')
-  return git.text(['config', '--file', file, '--no-includes', '-z', '--list'], {
-    maxBytes: LARGEST_CONFIG,
-    ...(signal && { signal }),
-  })
 }
 
 export function includesOthers(settings: Settings): boolean {

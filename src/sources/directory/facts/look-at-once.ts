@@ -1,0 +1,174 @@
+import { join } from 'node:path'
+import type { Git } from '../../../git/git.ts'
+import { GitFailed } from '../../../git/git-end.ts'
+import { codeOf } from '../../../ground/errno.ts'
+import { Unreadable } from '../../unreadable.ts'
+import { lstat } from '../prompt-files.ts'
+import { type Ref, readable, readRefs } from '../snapshot/examine-refs.ts'
+import { factsOfTree, type TreeFacts } from './head-tree.ts'
+import type { Look, Wanted } from './look-by-commands.ts'
+import { type ObjectReader, Odd, openObjects, type WholeObject } from './object-reader.ts'
+import { type Commit, parseCommit, parseTag } from './parse-objects.ts'
+import {
+  earlier,
+  type Head,
+  moment,
+  oldestRoot,
+  type RepositoryCall,
+  sumUp,
+} from './repository-refs.ts'
+import type { Settings } from './repository-settings.ts'
+import { filesOfTree } from './tree-files.ts'
+
+/** More than these are for git to list, whose memory does not grow with them. */
+const MOST_TIPS = 10_000
+const LARGEST_PACKED_REFS = 1024 * 1024
+/** A longer history is walked faster by a git of its own. */
+const MOST_COMMITS = 1000
+/** As far as git follows. */
+const MOST_STEPS = 5
+
+/**
+ * The same as by commands, with one git process or, where there is nothing to read, none: to start one costs more than all that
+ * a small repository asks of it. Undefined where anything is out of the ordinary.
+ */
+export async function lookAtOnce(
+  git: Git,
+  call: RepositoryCall,
+  settings: Settings,
+  wanted: Wanted,
+): Promise<Look | undefined> {
+  try {
+    return await look(git, call, settings, wanted)
+  } catch (error) {
+    call.signal?.throwIfAborted()
+    const isOdd = error instanceof Odd || error instanceof GitFailed || error instanceof Unreadable
+    if (isOdd || codeOf(error) !== undefined) return undefined
+    throw error
+  }
+}
+
+async function look(
+  git: Git,
+  call: RepositoryCall,
+  settings: Settings,
+  wanted: Wanted,
+): Promise<Look> {
+  await refuseUnusual(call.dir, settings)
+  const { head, refs } = await readRefs({
+    dir: call.dir,
+    name: '',
+    objectFormat: isSha256(settings) ? 'sha256' : 'sha1',
+  })
+  const named = resolved(refs)
+  const at: Head = 'oid' in head ? { commit: head.oid } : { ref: readable(head.target) }
+  const tips = [...new Set([...named.map(({ oid }) => oid), ...('oid' in head ? [head.oid] : [])])]
+  if (tips.length === 0) return { refs: await sumUp(at, []), oldest: null, tree: null }
+  if (tips.length > MOST_TIPS) throw new Odd('very many refs')
+
+  await using objects = openObjects(git, call)
+  const read = await readAll(objects, tips)
+  const isDated = named.map(({ ref, oid }) => ({ ref, oid, time: timeOf(read.get(oid)!) }))
+  const refFacts = await sumUp(at, isDated)
+  const commit = refFacts.headCommit
+  const tree = commit !== null && wanted.isTreeWanted(commit) ? read.get(commit)! : undefined
+  return {
+    refs: refFacts,
+    oldest: wanted.birthday
+      ? ((await walk(objects, [...read.values()])) ?? (await oldestRoot(git, call)))
+      : null,
+    tree: tree ? await treeFacts(objects, parseCommit(tree), settings) : null,
+  }
+}
+
+/** Where git would read refs or history in another way than from plain files, or refuse to. */
+async function refuseUnusual(dir: string, settings: Settings): Promise<void> {
+  for (const [key, values] of settings) {
+    if (key.startsWith('extensions.') && key !== 'extensions.objectformat') throw new Odd(key)
+    if (key === 'core.repositoryformatversion' && !/^[01]$/.test(values.at(-1) ?? ''))
+      throw new Odd(key)
+  }
+  const isThere = (name: string) => lstat(join(dir, name)).catch(() => undefined)
+  if (await isThere('shallow')) throw new Odd('a shallow clone')
+  const packed = await isThere('packed-refs')
+  if (packed && packed.size > LARGEST_PACKED_REFS) throw new Odd('very many refs')
+}
+
+const isSha256 = (settings: Settings): boolean =>
+  settings.get('extensions.objectformat')?.at(-1) === 'sha256'
+
+/** Every ref with the object it names in the end; what leads nowhere git does not list either. */
+function resolved(refs: readonly Ref[]): { ref: string; oid: string }[] {
+  const byName = new Map(refs.map((ref) => [ref.name, ref]))
+  const follow = (ref: Ref | undefined, steps: number): string | undefined => {
+    if (ref === undefined || 'oid' in ref) return ref?.oid
+    return steps === 0 ? undefined : follow(byName.get(ref.target), steps - 1)
+  }
+  return refs.flatMap((ref) => {
+    const oid = follow(ref, MOST_STEPS)
+    return oid === undefined ? [] : [{ ref: readable(ref.name), oid }]
+  })
+}
+
+async function readAll(
+  objects: ObjectReader,
+  oids: readonly string[],
+): Promise<Map<string, WholeObject>> {
+  const read = await objects.read(oids)
+  return new Map(
+    read.map((object, index) => {
+      if (!object) throw new Odd('a missing object')
+      return [oids[index]!, object]
+    }),
+  )
+}
+
+/** When a commit was made, or a tag; nothing else tells. */
+function timeOf(object: WholeObject): number | null {
+  if (object.type === 'commit') return moment(parseCommit(object).committed)
+  return object.type === 'tag' ? moment(parseTag(object).tagged) : null
+}
+
+/** When the oldest commit without parents was made; undefined where history is long. */
+async function walk(
+  objects: ObjectReader,
+  tips: readonly WholeObject[],
+): Promise<number | null | undefined> {
+  let oldest: number | null = null
+  const seen = new Set<string>()
+  let reached = tips
+  while (reached.length > 0) {
+    const next = new Set<string>()
+    for (const object of reached) {
+      for (const oid of leadsTo(object)) if (!seen.has(oid)) next.add(oid)
+      const root = object.type === 'commit' ? rootOf(parseCommit(object)) : null
+      oldest = earlier(oldest, root)
+    }
+    for (const oid of next) seen.add(oid)
+    if (seen.size > MOST_COMMITS) return undefined
+    reached = next.size === 0 ? [] : [...(await readAll(objects, [...next])).values()]
+  }
+  return oldest
+}
+
+function leadsTo(object: WholeObject): string[] {
+  if (object.type === 'commit') return parseCommit(object).parents
+  if (object.type !== 'tag') return []
+  const { object: oid, type } = parseTag(object)
+  return type === 'commit' || type === 'tag' ? [oid] : []
+}
+
+const rootOf = ({ parents, committed }: Commit): number | null =>
+  parents.length === 0 ? moment(committed) : null
+
+async function treeFacts(
+  objects: ObjectReader,
+  { tree }: Commit,
+  settings: Settings,
+): Promise<TreeFacts> {
+  const files = await filesOfTree(objects, tree, isSha256(settings) ? 32 : 20)
+  return factsOfTree(files, async (oids) => {
+    const read = await objects.read(oids)
+    return read.filter((blob) => blob !== undefined).map(({ bytes }) => bytes.toString())
+  })
+}

@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { gitHost } from '../../../../test/support/git-host.ts'
+import { plainSettings } from './plain-config.ts'
+
+const host = await gitHost()
+after(() => host.remove())
+
+/** As git lists them, in its own words and order; undefined where it refuses. */
+async function byGit(text: string): Promise<string | undefined> {
+  const file = join(host.root, 'config')
+  await writeFile(file, text)
+  const args = ['config', '--file', file, '--no-includes', '-z', '--list']
+  return host.locked.text(args).catch(() => undefined)
+}
+
+const listed = (settings: ReadonlyMap<string, string[]>): string[] =>
+  [...settings].flatMap(([key, values]) => values.map((value) => `${key}\n${value}`))
+
+test('plain lines mean what they mean to git', async () => {
+  for (const text of [
+    '',
+    '[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n',
+    '[core]\nbare=true',
+    '; a comment\n[Core] \n  # another\n\tBare =   TRUE  \n\n',
+    '[remote "Origin"]\n\turl = https://user@example.com/a?b=c&d=[e]\n\tfetch = +refs/*:refs/*\n',
+    '[remote "with space/ünïcode"]\n\tmirror = true\n',
+    '[section.Sub]\n\tkey-1 = one  two\n\tempty =\n',
+    '[gitweb]\n\tdescription = Größe zählt 🦆, und mehr\n\tOwner = Ada\n\towner = Bob\n',
+    '[include]\n\tpath = /etc/passwd\n',
+  ]) {
+    const settings = plainSettings(text)
+    assert.ok(settings, text)
+    const said = (await byGit(text))!.split('\0').slice(0, -1)
+    assert.deepEqual(listed(settings).sort(), said.sort(), text)
+  }
+})
+
+test('whatever else there is, is left to git', () => {
+  for (const text of [
+    'bare = true\n',
+    '[core]\n\tbare\n',
+    '[core] bare = true\n',
+    '[core]\n\tname = "quoted"\n',
+    '[core]\n\tname = a # remark\n',
+    '[core]\n\tname = a ; remark\n',
+    '[core]\n\tname = a\\\n\tb\n',
+    '[core]\n\tname = a\tb\n',
+    '[core]\r\n\tbare = true\r\n',
+    '[remote "a\\"b"]\n\turl = x\n',
+    '\ufeff[core]\n\tbare = true\n',
+    '[core]\n\tname = a\0b\n',
+    '[core]\n\u00a0bare = true\n',
+    '[core]\n\t1 = true\n',
+    '[co re]\n',
+    '[core\n',
+  ])
+    assert.equal(plainSettings(text), undefined, JSON.stringify(text))
+})

@@ -1,0 +1,65 @@
+import type { TreeFile } from './head-tree.ts'
+import { type ObjectReader, Odd } from './object-reader.ts'
+import { parseTree, type TreeEntry } from './parse-objects.ts'
+
+/** More than these are for git to list, whose memory does not grow with them. */
+const MOST_TREES = 5000
+const MOST_FILES = 50_000
+
+/** The files of a tree and of all below it, in the order in which git lists them, with their sizes. */
+export async function filesOfTree(
+  objects: ObjectReader,
+  root: string,
+  oidBytes: number,
+): Promise<TreeFile[]> {
+  const trees = await readTrees(objects, root, oidBytes)
+  const files: Omit<TreeFile, 'size'>[] = []
+  let visited = 0
+
+  /** A tree that stands in many places is read once and listed in each. */
+  function list(tree: string, path: string): void {
+    if (++visited > MOST_FILES) throw new Odd('very many directories')
+    for (const { kind, oid, name } of trees.get(tree)!) {
+      if (kind === 'tree') list(oid, `${path}${name}/`)
+      else if (kind === 'file') files.push({ oid, path: path + name })
+      if (files.length > MOST_FILES) throw new Odd('very many files')
+    }
+  }
+  list(root, '')
+  return withSizes(objects, files)
+}
+
+async function readTrees(
+  objects: ObjectReader,
+  root: string,
+  oidBytes: number,
+): Promise<Map<string, TreeEntry[]>> {
+  const trees = new Map<string, TreeEntry[]>()
+  for (let next = new Set([root]); next.size > 0; ) {
+    if (trees.size + next.size > MOST_TREES) throw new Odd('very many directories')
+    const oids = [...next]
+    next = new Set()
+    for (const [index, object] of (await objects.read(oids)).entries()) {
+      if (!object) throw new Odd('a missing tree')
+      trees.set(oids[index]!, parseTree(object, oidBytes))
+    }
+    for (const oid of oids)
+      for (const entry of trees.get(oid)!)
+        if (entry.kind === 'tree' && !trees.has(entry.oid)) next.add(entry.oid)
+  }
+  return trees
+}
+
+async function withSizes(
+  objects: ObjectReader,
+  files: readonly Omit<TreeFile, 'size'>[],
+): Promise<TreeFile[]> {
+  const oids = [...new Set(files.map(({ oid }) => oid))]
+  const infos = oids.length === 0 ? [] : await objects.info(oids)
+  const sizes = new Map(oids.map((oid, index) => [oid, infos[index]]))
+  return files.flatMap((file) => {
+    const info = sizes.get(file.oid)
+    // What is missing has no size, and then git does not say one either.
+    return info ? [{ ...file, size: info.size }] : []
+  })
+}

@@ -14,6 +14,7 @@ import { benchMemory } from './memory.ts'
 import { benchReads } from './reads.ts'
 import { replaceSection } from './report.ts'
 import { type Section, sectionText } from './section.ts'
+import { benchSync } from './sync.ts'
 
 const { values } = parseArgs({
   options: {
@@ -36,6 +37,7 @@ const SECTIONS: Record<string, () => Promise<Section | undefined>> = {
   exports: async () => benchExports(await corpus(), { rounds }),
   downloads: async () => benchDownloads(await corpus(), { rounds }),
   growth: () => benchGrowth({ rounds, most: Number(values.most) }),
+  sync: () => benchSync({ rounds }),
   memory: () => benchMemory({ rounds }),
   cluster: () => benchCluster({ rounds }),
   dashboard: () => benchDashboard({ rounds }),

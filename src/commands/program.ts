@@ -24,7 +24,7 @@ const groups: Record<string, Record<string, Entry>> = {
       load: async () => (await import('./work.ts')).workCommand,
     },
     sync: {
-      about: 'brings the catalogue in line with the repositories on disk',
+      about: 'brings the catalogue synchronized on disk',
       load: async () => (await import('./sync.ts')).syncCommand,
     },
     account: {

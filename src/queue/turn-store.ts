@@ -25,3 +25,28 @@ export async function takeTurn(db: Db, { name, everyMs, now }: Turn): Promise<bo
     .executeTakeFirst()
   return numInsertedOrUpdatedRows === 1n
 }
+
+/** What failed is tried again soon, by whoever asks next. */
+export async function giveTurnBack(db: Db, name: string): Promise<void> {
+  await db.deleteFrom('turns').where('name', '=', name).execute()
+}
+
+const endOf = (name: string): string => `${name}: last end`
+
+export async function noteTurnEnd(db: Db, name: string, now: number): Promise<void> {
+  await db
+    .insertInto('turns')
+    .values({ name: endOf(name), next_at: now })
+    .onConflict((known) => known.column('name').doUpdateSet({ next_at: now }))
+    .execute()
+}
+
+/** Whether somebody has come to the end of a turn since then. */
+export async function hasTurnEnded(db: Db, name: string, since: number): Promise<boolean> {
+  const row = await db
+    .selectFrom('turns')
+    .select('next_at')
+    .where('name', '=', endOf(name))
+    .executeTakeFirst()
+  return row !== undefined && row.next_at >= since
+}

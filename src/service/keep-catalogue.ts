@@ -1,3 +1,4 @@
+import { giveTurnBack, hasTurnEnded, noteTurnEnd, takeTurn } from '../queue/turn-store.ts'
 import { type SyncParts, syncCatalogue } from '../repositories/sync.ts'
 import type { Source } from '../sources/source.ts'
 import type { Log } from './log.ts'
@@ -6,21 +7,58 @@ import { repeatedly } from './repeatedly.ts'
 interface CatalogueParts extends Omit<SyncParts, 'source'> {
   source: Source | undefined
   log: Log['log']
+  isAlone: boolean
 }
 
+const NAME = 'synchronizing the catalogue'
 const NEVER = 2 ** 31 - 1
+/** Processes that start together and synchronize only then share one turn. */
+const TOGETHER_MS = 60_000
+const WATCHED_EVERY_MS = 1000
 
-/** Reads the catalogue at once, in the background, and again at every interval. */
-export function keepCatalogue({ db, source, now, log }: CatalogueParts, intervalMs: number) {
+/**
+ * Synchronizes the catalogue at once, in the background, and again at every interval. Of several processes one does it, and
+ * the others wait for its end.
+ */
+export function keepCatalogue(parts: CatalogueParts, intervalMs: number) {
+  const { db, source, now, log, isAlone } = parts
   if (!source) return { stop: async () => {}, isRead: () => true }
+  const everyMs = intervalMs || TOGETHER_MS
+  const since = now() - everyMs
   let isRead = false
+
   async function sync(): Promise<void> {
     const { broken, refused, ...counts } = await syncCatalogue({ db, source: source!, now })
     isRead = true
     for (const repository of broken) log.warn(repository, 'a repository cannot be read')
     for (const entry of refused) log.warn(entry, 'not taken as a repository')
-    log.info(counts, 'catalogue in line with the repositories')
+    log.info(counts, 'catalogue synchronized')
   }
-  const { stop } = repeatedly(sync, intervalMs || NEVER, (err) => log.error({ err }, 'sync failed'))
-  return { stop, isRead: () => isRead }
+
+  async function syncInTurn(): Promise<void> {
+    if (!(await takeTurn(db, { name: NAME, everyMs, now: now() }))) return
+    try {
+      await sync()
+    } catch (error) {
+      await giveTurnBack(db, NAME)
+      throw error
+    }
+    await noteTurnEnd(db, NAME, now())
+  }
+
+  async function watchOthers(): Promise<void> {
+    isRead ||= await hasTurnEnded(db, NAME, since)
+  }
+
+  const repeat = (task: () => Promise<void>, ms: number) =>
+    repeatedly(task, ms, (err) => log.error({ err }, 'synchronizing the catalogue failed'))
+  const tasks = isAlone
+    ? [repeat(sync, intervalMs || NEVER)]
+    : [repeat(syncInTurn, intervalMs || NEVER), repeat(watchOthers, WATCHED_EVERY_MS)]
+  return {
+    isRead: () => isRead,
+    async stop() {
+      await Promise.all(tasks.map((task) => task.stop()))
+    },
+  }
 }

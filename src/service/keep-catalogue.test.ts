@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict'
+import { rename } from 'node:fs/promises'
+import { type TestContext, test } from 'node:test'
+import { onEachEngine, openDatabase } from '../../test/support/databases.ts'
+import { gitHost } from '../../test/support/git-host.ts'
+import { until } from '../../test/support/patience.ts'
+import { listCatalogue } from '../repositories/repository-store.ts'
+import { gitDirectory } from '../sources/directory/git-directory.ts'
+import type { Source } from '../sources/source.ts'
+import { keepCatalogue } from './keep-catalogue.ts'
+import type { Log } from './log.ts'
+
+const HOUR = 3_600_000
+
+onEachEngine('the catalogue of several processes', (engine) => {
+  /** Starts keepers of one catalogue, each with what a process of its own would have. */
+  async function scene(t: TestContext) {
+    const { db } = await openDatabase(t, engine)
+    const host = await gitHost()
+    t.after(host.remove)
+    await host.repository('alice/site', { files: { a: '1' } })
+    const lists = { count: 0 }
+    const failures: unknown[] = []
+    const log = {
+      info() {},
+      warn() {},
+      error: (said: unknown) => failures.push(said),
+    } as unknown as Log['log']
+    const source = gitDirectory({ root: host.root, git: host.locked })
+    const counted: Source = {
+      ...source,
+      list() {
+        lists.count++
+        return source.list()
+      },
+    }
+    function keep(isAlone: boolean) {
+      const keeper = keepCatalogue({ db, source: counted, now: Date.now, log, isAlone }, HOUR)
+      t.after(keeper.stop)
+      return keeper
+    }
+    return { db, host, lists, failures, keep }
+  }
+
+  test('one of them synchronizes, and all know when it has been done', async (t) => {
+    const { db, lists, keep } = await scene(t)
+    const keepers = [keep(false), keep(false), keep(false)]
+    await until('all know of the catalogue', () => keepers.every(({ isRead }) => isRead()))
+    assert.equal(lists.count, 1)
+    assert.equal((await listCatalogue(db)).length, 1)
+    const later = keep(false)
+    await until('one that comes later knows it too', () => later.isRead())
+    assert.equal(lists.count, 1)
+  })
+
+  test('one that is alone always synchronizes when it starts', async (t) => {
+    const { lists, keep } = await scene(t)
+    for (const expected of [1, 2]) {
+      const keeper = keep(true)
+      await until('it has been read', () => keeper.isRead())
+      assert.equal(lists.count, expected)
+      await keeper.stop()
+    }
+  })
+
+  test('a turn that failed is not the only one', async (t) => {
+    const { host, failures, keep } = await scene(t)
+    await rename(host.root, `${host.root}-away`)
+    const first = keep(false)
+    await until('the first has failed', () => failures.length > 0)
+    await first.stop()
+    await rename(`${host.root}-away`, host.root)
+    const second = keep(false)
+    await until('the second has read it', () => second.isRead())
+  })
+})

@@ -30,7 +30,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   'src/http': {
     uses: [
       ...['src/migrations', 'src/repositories', 'src/accounts', 'src/queue', 'src/sources'],
-      ...['src/archive', 'src/blobs', 'src/db', 'src/git', 'src/ground'],
+      ...['src/archive', 'src/blobs', 'src/db', 'src/git', 'src/wire', 'src/ground'],
     ],
     door: [
       'server.ts',
@@ -47,7 +47,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     ],
   },
   'src/importer': { uses: ['src/sources', 'src/archive', 'src/blobs', 'src/git', 'src/ground'] },
-  'src/client': { uses: ['src/ground'] },
+  'src/client': { uses: ['src/wire', 'src/ground'] },
   'src/migrations': {
     uses: [
       ...['src/repositories', 'src/accounts', 'src/queue', 'src/sources', 'src/blobs', 'src/db'],
@@ -76,9 +76,10 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   },
   'src/db': { uses: ['schema', 'src/ground'] },
   'src/git': { uses: ['src/ground'], door: ['git.ts', 'git-end.ts', 'installed-git.ts'] },
+  'src/wire': { uses: [] },
   'src/ground': { uses: [] },
   schema: { uses: [], door: ['step.ts', 'steps.ts'] },
-  'web/src': { uses: [] },
+  'web/src': { uses: ['src/wire'] },
   'test/wire': { uses: ['test'] },
 }
 

@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import react from '@vitejs/plugin-react'
 import { defineConfig } from 'vite'
 import { compressedVariants } from './compressed-variants.ts'
@@ -14,8 +15,11 @@ export default defineConfig({
     // A data: address would need a hole in the content security policy.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
-    chunkSizeWarningLimit: 700,
-    rolldownOptions: { checks: { moduleLevelDirective: false, pluginTimings: false } },
+    chunkSizeWarningLimit: 1800,
+    rolldownOptions: {
+      input: ['index.html', 'docs.html'].map((page) => join(import.meta.dirname, page)),
+      checks: { moduleLevelDirective: false, pluginTimings: false },
+    },
   },
   server: {
     proxy: {

@@ -1,26 +1,19 @@
-/** Of what servers of this API answer, the parts that are read here. Whatever else they say is handed on as it came. */
+import type * as wire from '../wire/types.ts'
 
-export interface MigrationJson {
-  id: number
-  guid: string
-  /** `pending`, `exporting`, `exported` or `failed`. */
-  state: string
-  lock_repositories: boolean
-  repositories: RepositoryJson[]
-  created_at: string
-  updated_at: string
-  /** There while the archive is. */
-  archive_url?: string
-}
+/**
+ * Of what servers of this API answer, the parts that are read here: those that every server sends, and those that Godwit adds.
+ * Whatever else they say is handed on as it came.
+ */
+export type MigrationJson = Pick<
+  wire.Migration,
+  'id' | 'guid' | 'lock_repositories' | 'created_at' | 'updated_at' | 'archive_url'
+> & { state: string; repositories: RepositoryJson[] }
 
-export interface RepositoryJson {
-  full_name: string
-  private: boolean
-  size?: number
-  default_branch?: string
-  pushed_at?: string | null
-  permissions?: { admin?: boolean }
-}
+export type RepositoryJson = Pick<wire.ExtendedRepository, 'full_name' | 'private'> &
+  Partial<Pick<wire.ExtendedRepository, 'size' | 'default_branch'>> & {
+    pushed_at?: string | null
+    permissions?: { admin?: boolean }
+  }
 
 /** What may be said when a migration is started. `allow_partial` is Godwit's own. */
 export const startFlags = {
@@ -36,51 +29,11 @@ export const startFlags = {
 
 export type StartFlag = keyof typeof startFlags
 
-export interface StartJson extends Partial<Record<StartFlag, boolean>> {
-  repositories: string[]
-}
-
-/** Godwit's own: what starting a migration would do. */
-export interface ForecastJson {
-  repositories: {
-    full_name: string
-    bytes: number
-    reused: boolean
-    refusal: string | null
-    /** Absent from an older server's answer. */
-    warning?: string | null
-  }[]
-  bytes_to_write: number
-  free_bytes: number | null
-  estimated_seconds: number | null
-}
-
-/** Godwit's own, from here on: how an export gets on. */
-export interface RepositoryProgressJson {
-  full_name: string
-  state: string
-  bytes_done: number
-  reused: boolean
-  reason: string | null
-  warning?: string | null
-}
-
-export interface TotalsJson {
-  repositories: number
-  carried: number
-  reused: number
-  omitted: number
-  remaining: number
-  bytes_done: number
-  bytes_expected: number
-  bytes_per_second: number | null
-  seconds_left: number | null
-}
-
-export interface EndJson {
-  state: string
-  reason: string | null
-}
+export type StartJson = wire.StartRequest
+export type ForecastJson = wire.Forecast
+export type RepositoryProgressJson = wire.RepositoryProgress
+export type TotalsJson = wire.Progress['totals']
+export type EndJson = Pick<wire.Progress, 'reason'> & { state: string }
 
 export const hasEnded = ({ state }: { state: string }): boolean =>
   state === 'exported' || state === 'failed'

@@ -58,7 +58,7 @@ function endInWords({ full_name, state, reused, bytes_done, reason }: Repository
 function drawn(totals: TotalsJson): [part: number, text: string] {
   const { repositories, remaining, bytes_done, bytes_expected } = totals
   const ended = repositories - remaining
-  const part = bytes_expected > 0 ? bytes_done / bytes_expected : ended / Math.max(repositories, 1)
+  const part = bytes_expected ? bytes_done / bytes_expected : ended / Math.max(repositories, 1)
   const rate = totals.bytes_per_second ? `, ${inUnits(totals.bytes_per_second)}/s` : ''
   const left = totals.seconds_left === null ? '' : `, ${Math.ceil(totals.seconds_left)} s left`
   return [part, `${ended}/${repositories} repositories, ${inUnits(bytes_done)}${rate}${left}`]

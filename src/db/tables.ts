@@ -197,7 +197,7 @@ export interface WorkersTable {
   id: string
   host: string
   pid: number
-  role: string
+  role: 'all' | 'api' | 'worker'
   version: string
   concurrency: number
   running_jobs: number

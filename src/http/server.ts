@@ -3,10 +3,11 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import type { Viewer } from '../accounts/account.ts'
 import { LONGEST_NAME } from '../ground/names.ts'
 import { Invalid, NotFound } from '../migrations/refusals.ts'
-import { describeApi } from './description/api-docs.ts'
+import { describeApi } from './description/describe-api.ts'
 import { MOST_LISTED } from './description/json-schema.ts'
 import { createAdmission } from './door/admission.ts'
 import type { Answered } from './door/answered.ts'
+
 import { authenticate } from './door/authenticate.ts'
 import { dependencies } from './door/dependencies.ts'
 import { countDownloads } from './door/download-outcomes.ts'

@@ -172,7 +172,7 @@ onEachEngine('the state of the service', (engine) => {
     const { db } = await openDatabase(t, engine)
     let now = NOW
     const parts = { db, queue: embeddedQueue({ db }), now: () => now }
-    const about = { host: 'box', pid: 7, role: 'worker', version: '1', concurrency: 2 }
+    const about = { host: 'box', pid: 7, role: 'worker' as const, version: '1', concurrency: 2 }
     const beat = (id: string, runningJobs = 0) =>
       noteWorker(db, { id, ...about, runningJobs, startedAt: NOW, seenAt: now, freeBytes: null })
     const seen = async () => {

@@ -9,7 +9,7 @@ const about = { host: 'box', pid: 7, version: '1', concurrency: 2, runningJobs: 
 onEachEngine('what is free', (engine) => {
   test('is the least that any living worker has told', async (t) => {
     const { db } = await openDatabase(t, engine)
-    const beat = (id: string, role: string, freeBytes: number | null, seenAt = NOW) =>
+    const beat = (id: string, role: 'api' | 'worker', freeBytes: number | null, seenAt = NOW) =>
       noteWorker(db, { id, role, ...about, seenAt, freeBytes })
     assert.equal(await leastFreeBytes(db, NOW), null, 'nobody has told')
     await beat('a', 'api', null)

@@ -6,7 +6,7 @@ export interface WorkerRecord {
   id: string
   host: string
   pid: number
-  role: string
+  role: WorkersTable['role']
   version: string
   /** How many jobs it runs at once; none where it only answers requests. */
   concurrency: number

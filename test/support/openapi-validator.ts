@@ -41,6 +41,20 @@ function createAjv(): Ajv {
   return ajv
 }
 
+/** With the schemas themselves where they are only referred to. */
+function named(
+  { content }: NonNullable<DescribedOperation['requestBody']>,
+  { components }: Description,
+): NonNullable<DescribedOperation['requestBody']> {
+  const schemaOf = (schema: { $ref?: string }) =>
+    schema.$ref === undefined ? schema : components.schemas[schema.$ref.split('/').at(-1)!]
+  const types = Object.entries(content).map(([type, { schema }]) => [
+    type,
+    { schema: schemaOf(schema as { $ref?: string }) },
+  ])
+  return { content: Object.fromEntries(types) }
+}
+
 /** Looks things up in a description, and holds values against it. Fields that it does not name are faults here. */
 export function openApiValidator(document: Description) {
   const ajv = createAjv()
@@ -51,7 +65,12 @@ export function openApiValidator(document: Description) {
   return {
     operations: Object.entries(document.paths).flatMap(([path, methods]) =>
       Object.entries(methods).map(
-        ([method, described]): Operation => ({ ...described, method: method.toUpperCase(), path }),
+        ([method, described]): Operation => ({
+          ...described,
+          ...(described.requestBody && { requestBody: named(described.requestBody, document) }),
+          method: method.toUpperCase(),
+          path,
+        }),
       ),
     ),
 

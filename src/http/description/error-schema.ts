@@ -23,7 +23,7 @@ export const validationErrorSchema = recordOf(
   {
     ...errorSchema.properties,
     errors: listOf(
-      recordOf<Required<Fault>>(
+      recordOf(
         {
           resource: { ...text, enum: ['Migration', 'Repository', 'Service'] },
           field: { ...text, description: 'Which field of the request.' },

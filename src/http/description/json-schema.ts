@@ -37,14 +37,14 @@ export function all<Field extends string>(
 }
 
 /**
- * A record with exactly the fields of `Rendered`, the type of what is sent, each of them always there but those told. Open
- * to more fields, so that a client made from it outlives the next version; our own tests close it.
+ * A record, each of whose fields is always there but those told. The type of what is sent follows from it
+ * (`src/wire/types.ts`). Open to more fields, so that a client made from it outlives the next version; our own tests close it.
  */
-export function recordOf<Rendered extends object = Record<string, unknown>>(
-  properties: Record<keyof Rendered & string, JsonSchema>,
-  { description, sometimes = [] }: { description?: string; sometimes?: (keyof Rendered)[] } = {},
-): RecordSchema<keyof Rendered & string> {
-  const fields = Object.keys(properties) as (keyof Rendered & string)[]
+export function recordOf<Field extends string>(
+  properties: Record<Field, JsonSchema>,
+  { description, sometimes = [] }: { description?: string; sometimes?: NoInfer<Field>[] } = {},
+): RecordSchema<Field> {
+  const fields = Object.keys(properties) as Field[]
   return {
     type: 'object',
     ...(description !== undefined && { description }),

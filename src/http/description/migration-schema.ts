@@ -1,5 +1,4 @@
 import type { MigrationState } from '../../migrations/states.ts'
-import type { migrationJson } from '../migrations/github-json.ts'
 import {
   address,
   all,
@@ -20,7 +19,7 @@ export const migrationStates = [
 ] satisfies MigrationState[]
 const zoned = { ...moment, description: "With the numeric offset of the server's time zone." }
 
-export const migrationSchema = recordOf<ReturnType<typeof migrationJson>>(
+export const migrationSchema = recordOf(
   {
     id: integer,
     node_id: { ...text, description: 'Opaque.' },

@@ -1,3 +1,4 @@
+import { startBodySchema } from '../migrations/start-request.ts'
 import { errorSchema, validationErrorSchema } from './error-schema.ts'
 import { address, count, integer, listOf, text } from './json-schema.ts'
 import { migrationSchema } from './migration-schema.ts'
@@ -16,6 +17,7 @@ import { currentUserSchema, userSchema } from './user-schema.ts'
 
 /** What operations refer to by name, so that each thing is said once. */
 export const schemas = {
+  'start-request': startBodySchema,
   migration: migrationSchema,
   repository: repositorySchema,
   'extended-repository': extendedRepositorySchema,

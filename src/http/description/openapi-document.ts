@@ -2,6 +2,7 @@ import { API_VERSIONS, DEFAULT_VERSION } from '../door/manners.ts'
 import { type MediaTypeOptions, previewTypeOf } from '../door/media-type.ts'
 import type { Rendering } from '../migrations/github-json.ts'
 import type { DescribedRoute } from './described-route.ts'
+import { type JsonSchema, schemaNamed } from './json-schema.ts'
 import { headers, parameters, schemas } from './openapi-components.ts'
 import { curlOf } from './openapi-curl.ts'
 import { examplesOf } from './openapi-examples.ts'
@@ -14,8 +15,7 @@ interface About {
   mediaType: MediaTypeOptions
 }
 
-export type OpenApiDocument = ReturnType<typeof openApiDocument>
-export type OperationObject = ReturnType<typeof operationObject>
+type OperationObject = ReturnType<typeof operationObject>
 
 /** The whole description, as OpenAPI 3.1 has it. */
 export function openApiDocument(routes: readonly DescribedRoute[], about: About) {
@@ -68,10 +68,16 @@ function operationObject(route: DescribedRoute, { rendering, mediaType }: About)
       'x-preview': { mediaType: previewTypeOf(vendor), required: preview === 'required' },
     }),
     ...(body && {
-      requestBody: { required: true, content: { 'application/json': { schema: body } } },
+      requestBody: { required: true, content: { 'application/json': { schema: byName(body) } } },
     }),
     'x-codeSamples': [{ lang: 'Shell', label: 'curl', source: curlOf(route, api, vendor) }],
   }
+}
+
+/** A body that several operations take is told once. */
+function byName(body: JsonSchema): JsonSchema {
+  const known = Object.entries<JsonSchema>(schemas).find(([, schema]) => schema === body)
+  return known ? schemaNamed(known[0]) : body
 }
 
 /** Adds what every operation of the API shares, whatever it does. */

@@ -1,11 +1,4 @@
 import type { RepositoryState } from '../../migrations/progress.ts'
-import type {
-  forecastJson,
-  progressJson,
-  reportJson,
-  repositoryProgressJson,
-  totalsJson,
-} from '../migrations/progress-json.ts'
 import {
   all,
   count,
@@ -23,7 +16,7 @@ import { migrationStates } from './migration-schema.ts'
 const countOrNull = { type: ['integer', 'null'], minimum: 0 }
 const repositoryStates = ['waiting', 'exporting', 'carried', 'omitted'] satisfies RepositoryState[]
 
-const totals = recordOf<ReturnType<typeof totalsJson>>({
+const totals = recordOf({
   ...all(['repositories', 'carried', 'reused', 'omitted', 'remaining', 'bytes_done'], count),
   bytes_expected: { ...countOrNull, description: 'Null until every repository was looked at.' },
   bytes_per_second: {
@@ -33,7 +26,7 @@ const totals = recordOf<ReturnType<typeof totalsJson>>({
   seconds_left: { ...countOrNull, description: 'Null while there is nothing to reckon from.' },
 })
 
-export const repositoryProgressSchema = recordOf<ReturnType<typeof repositoryProgressJson>>(
+export const repositoryProgressSchema = recordOf(
   {
     full_name: text,
     state: { ...text, enum: repositoryStates },
@@ -52,7 +45,7 @@ export const repositoryProgressSchema = recordOf<ReturnType<typeof repositoryPro
   { description: 'How far one repository of a migration has come.' },
 )
 
-export const progressSchema = recordOf<ReturnType<typeof progressJson>>(
+export const progressSchema = recordOf(
   {
     state: { ...text, enum: migrationStates },
     reason: { ...textOrNull, description: 'Why it failed.' },
@@ -64,7 +57,7 @@ export const progressSchema = recordOf<ReturnType<typeof progressJson>>(
   { description: 'How far a migration has come.' },
 )
 
-export const reportSchema = recordOf<ReturnType<typeof reportJson>>(
+export const reportSchema = recordOf(
   {
     id: integer,
     guid: { ...text, format: 'uuid' },
@@ -75,12 +68,10 @@ export const reportSchema = recordOf<ReturnType<typeof reportJson>>(
   { description: 'What became of a migration.' },
 )
 
-type Forecast = ReturnType<typeof forecastJson>
-
-export const forecastSchema = recordOf<Forecast>(
+export const forecastSchema = recordOf(
   {
     repositories: listOf(
-      recordOf<Forecast['repositories'][number]>({
+      recordOf({
         full_name: text,
         ...all(['bytes', 'lfs_bytes'], count),
         reused: { ...flag, description: 'Exported before and unchanged since: costs a look-up.' },

@@ -1,5 +1,3 @@
-import type { extendedRepositoryJson, plainRepositoryJson } from '../migrations/github-json.ts'
-import type { licenseJson } from '../repositories/license-json.ts'
 import {
   address,
   addressOrNull,
@@ -17,7 +15,7 @@ import {
 } from './json-schema.ts'
 import { repositoryAddressesSchema } from './repository-addresses-schema.ts'
 
-export const licenseSchema = recordOf<ReturnType<typeof licenseJson>>(
+export const licenseSchema = recordOf(
   {
     ...all(['key', 'name', 'spdx_id', 'node_id'], text),
     ...all(['url', 'html_url'], address),
@@ -27,7 +25,7 @@ export const licenseSchema = recordOf<ReturnType<typeof licenseJson>>(
 
 const notKept = { ...count, description: 'Always 0: a git host keeps no such thing.' }
 
-export const repositorySchema = recordOf<ReturnType<typeof plainRepositoryJson>>(
+export const repositorySchema = recordOf(
   {
     id: integer,
     node_id: { ...text, description: 'Opaque.' },
@@ -59,7 +57,7 @@ export const repositorySchema = recordOf<ReturnType<typeof plainRepositoryJson>>
   { description: 'A repository as it was when the migration started.' },
 )
 
-export const extendedRepositorySchema = recordOf<ReturnType<typeof extendedRepositoryJson>>(
+export const extendedRepositorySchema = recordOf(
   {
     ...repositorySchema.properties,
     ...all(['allow_rebase_merge', 'allow_squash_merge', 'allow_merge_commit'], flag),

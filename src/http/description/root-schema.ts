@@ -1,9 +1,8 @@
-import type { rootJson } from '../service/root-json.ts'
 import { address, addressTemplate, all, recordOf, text } from './json-schema.ts'
 
 const own = 'An extension of this server.'
 
-export const rootSchema = recordOf<ReturnType<typeof rootJson>>(
+export const rootSchema = recordOf(
   {
     ...all(
       [

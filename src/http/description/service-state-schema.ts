@@ -1,5 +1,4 @@
 import { throughputPeriods } from '../../migrations/throughput.ts'
-import type { serviceStateJson } from '../service/service-state-json.ts'
 import {
   all,
   count,
@@ -15,12 +14,9 @@ import {
 import { migrationStates } from './migration-schema.ts'
 import { lockSchema, repositoryCountsSchema } from './summary-schema.ts'
 
-type State = ReturnType<typeof serviceStateJson>
-type Each<Name extends keyof State> = State[Name] extends (infer One extends object)[] ? One : never
-
 const migration = { id: integer, guid: { ...text, format: 'uuid' }, login: text }
 
-const running = recordOf<Each<'running'>>({
+const running = recordOf({
   ...migration,
   state: { ...text, enum: migrationStates },
   created_at: moment,
@@ -29,15 +25,13 @@ const running = recordOf<Each<'running'>>({
   bytes_done: count,
 })
 
-const queue = recordOf<State['queue']>({
+const queue = recordOf({
   jobs: count,
   oldest_at: { ...momentOrNull, description: 'Null where nothing waits.' },
-  kinds: listOf(
-    recordOf<State['queue']['kinds'][number]>({ kind: text, jobs: count, oldest_at: moment }),
-  ),
+  kinds: listOf(recordOf({ kind: text, jobs: count, oldest_at: moment })),
 })
 
-const bucket = recordOf<State['throughput']['buckets'][number]>({
+const bucket = recordOf({
   start: moment,
   repositories: { ...count, description: 'Carried, with those that were reused.' },
   ...all(['reused', 'omitted', 'migrations_exported', 'migrations_failed'], count),
@@ -45,13 +39,13 @@ const bucket = recordOf<State['throughput']['buckets'][number]>({
   bytes_reused: count,
 })
 
-const throughput = recordOf<State['throughput']>({
+const throughput = recordOf({
   period: { ...text, enum: [...throughputPeriods] },
   bucket_seconds: count,
   buckets: { ...listOf(bucket), description: 'The oldest first; the last is still filling.' },
 })
 
-const storage = recordOf<State['storage']>({
+const storage = recordOf({
   ...all(['segments', 'segment_bytes', 'archives'], count),
   archive_bytes: { ...count, description: 'Most of them are those of segments.' },
   free_bytes: {
@@ -61,10 +55,10 @@ const storage = recordOf<State['storage']>({
   },
 })
 
-const locks = recordOf<State['locks']>({
+const locks = recordOf({
   held: count,
   newest: listOf(
-    recordOf<State['locks']['newest'][number]>({
+    recordOf({
       ...lockSchema.properties,
       migration_id: integer,
       login: { ...text, description: 'Whose migration it is.' },
@@ -72,19 +66,17 @@ const locks = recordOf<State['locks']>({
   ),
 })
 
-const failure = recordOf<Each<'failures'>>({
+const failure = recordOf({
   ...migration,
   ended_at: momentOrNull,
   reason: textOrNull,
   repositories: {
-    ...listOf(
-      recordOf<Each<'failures'>['repositories'][number]>({ full_name: text, reason: text }),
-    ),
+    ...listOf(recordOf({ full_name: text, reason: text })),
     description: 'The first of those that could not be carried.',
   },
 })
 
-const worker = recordOf<Each<'workers'>>({
+const worker = recordOf({
   id: { ...text, format: 'uuid' },
   ...all(['host', 'version'], text),
   pid: integer,
@@ -96,11 +88,11 @@ const worker = recordOf<Each<'workers'>>({
   alive: flag,
 })
 
-export const serviceStateSchema = recordOf<State>(
+export const serviceStateSchema = recordOf(
   {
     observed_at: moment,
     version: { ...text, description: 'Of the process that answers.' },
-    migrations: recordOf<State['migrations']>(all(migrationStates, count), {
+    migrations: recordOf(all(migrationStates, count), {
       description: 'How many are, or have ended, in each state.',
     }),
     running: { ...listOf(running), description: 'The oldest of those that have not ended.' },

@@ -1,4 +1,3 @@
-import type { archiveLinkJson, lockJson, summaryJson } from '../migrations/summary-json.ts'
 import {
   address,
   all,
@@ -14,15 +13,13 @@ import {
 } from './json-schema.ts'
 import { migrationStates } from './migration-schema.ts'
 
-type Summary = ReturnType<typeof summaryJson>
-
-export const repositoryCountsSchema = recordOf<Summary['repositories']>({
+export const repositoryCountsSchema = recordOf({
   ...all(['total', 'omitted', 'remaining'], count),
   carried: { ...count, description: 'With those that were reused.' },
   reused: { ...count, description: 'Exported before and unchanged since.' },
 })
 
-export const summarySchema = recordOf<Summary>(
+export const summarySchema = recordOf(
   {
     id: integer,
     guid: { ...text, format: 'uuid' },
@@ -39,7 +36,7 @@ export const summarySchema = recordOf<Summary>(
     repositories: repositoryCountsSchema,
     bytes_done: { ...count, description: 'Of the repositories that were carried.' },
     archive: {
-      ...orNull(recordOf<NonNullable<Summary['archive']>>({ bytes: count, expires_at: moment })),
+      ...orNull(recordOf({ bytes: count, expires_at: moment })),
       description: 'Null while, or where, there is none to download.',
     },
     held_locks: { ...count, description: 'How many repositories it keeps locked.' },
@@ -47,7 +44,7 @@ export const summarySchema = recordOf<Summary>(
   { description: 'A migration and what has become of it, without its repositories.' },
 )
 
-export const lockSchema = recordOf<ReturnType<typeof lockJson>>(
+export const lockSchema = recordOf(
   {
     full_name: text,
     locked_at: moment,
@@ -56,7 +53,7 @@ export const lockSchema = recordOf<ReturnType<typeof lockJson>>(
   { description: 'A repository that refuses pushes.' },
 )
 
-export const archiveLinkSchema = recordOf<ReturnType<typeof archiveLinkJson>>(
+export const archiveLinkSchema = recordOf(
   {
     url: { ...address, description: 'A credential: whoever has it may download.' },
     name: { ...text, description: 'Of the file.' },

@@ -1,6 +1,4 @@
 import { accountTypes } from '../../accounts/account.ts'
-import type { userJson } from '../migrations/github-json.ts'
-import type { currentUserJson } from '../service/current-user-json.ts'
 import {
   address,
   addressOrNull,
@@ -15,7 +13,7 @@ import {
   textOrNull,
 } from './json-schema.ts'
 
-export const userSchema = recordOf<ReturnType<typeof userJson>>(
+export const userSchema = recordOf(
   {
     login: {
       ...text,
@@ -42,7 +40,7 @@ export const userSchema = recordOf<ReturnType<typeof userJson>>(
   { description: 'A person or an organization.' },
 )
 
-export const currentUserSchema = recordOf<ReturnType<typeof currentUserJson>>(
+export const currentUserSchema = recordOf(
   {
     ...userSchema.properties,
     ...all(['name', 'company', 'location', 'email', 'bio'], textOrNull),

@@ -3,6 +3,7 @@ import type { Account } from '../../accounts/account.ts'
 import type { Migration } from '../../migrations/migration.ts'
 import type { Addresses } from '../../repositories/addresses.ts'
 import { fullNameOf, type RepositoryFacts } from '../../repositories/facts.ts'
+import type * as wire from '../../wire/types.ts'
 import { nodeId } from '../door/node-id.ts'
 import { utcTimestamp } from '../door/timestamps.ts'
 import { licenseJson } from '../repositories/license-json.ts'
@@ -39,7 +40,7 @@ export function userJson(account: Account, addresses: Addresses) {
     received_events_url: `${url}/received_events`,
     type: account.type,
     site_admin: account.siteAdmin,
-  } satisfies Schemas['simple-user']
+  } satisfies Schemas['simple-user'] & wire.User
 }
 
 /** As the list of a migration's repositories has it: plain, but its template extended. */
@@ -47,7 +48,7 @@ export function plainRepositoryJson(facts: RepositoryFacts, addresses: Addresses
   return {
     ...commonJson(facts, addresses),
     template_repository: templateJson(facts, addresses),
-  } satisfies Schemas['minimal-repository'] & WithTemplate
+  } satisfies Schemas['minimal-repository'] & WithTemplate & wire.Repository
 }
 
 /** As a migration's own record has it. */
@@ -55,7 +56,7 @@ export function extendedRepositoryJson(facts: RepositoryFacts, addresses: Addres
   return {
     ...extendedJson(facts, addresses),
     template_repository: templateJson(facts, addresses),
-  } satisfies Schemas['repository'] & WithTemplate
+  } satisfies Schemas['repository'] & WithTemplate & wire.ExtendedRepository
 }
 
 /** Part of this API's records, though the newest published description has dropped it. */
@@ -114,7 +115,7 @@ function commonJson(facts: RepositoryFacts, addresses: Addresses) {
     has_downloads: facts.hasDownloads,
     archived: facts.archived,
     disabled: facts.disabled,
-    visibility: facts.private ? 'private' : 'public',
+    visibility: facts.private ? ('private' as const) : ('public' as const),
     pushed_at: utcTimestamp(facts.pushedAt),
     created_at: utcTimestamp(facts.createdAt),
     updated_at: utcTimestamp(facts.updatedAt),
@@ -147,5 +148,5 @@ export function migrationJson(
     created_at: migrationTime(migration.createdAt),
     updated_at: migrationTime(migration.updatedAt),
     ...(migration.archiveExpiresAt !== null && { archive_url: `${url}/archive` }),
-  } satisfies Schemas['migration']
+  } satisfies Schemas['migration'] & wire.Migration
 }

@@ -1,11 +1,12 @@
 import type { Forecast } from '../../migrations/preflight.ts'
 import { type Progress, type RepositoryProgress, totalsOf } from '../../migrations/progress.ts'
 import type { Report } from '../../migrations/report.ts'
+import type * as wire from '../../wire/types.ts'
 import { timeOrNull } from '../door/timestamps.ts'
 
 /** Answers of our own, which no other server of this API has; snake_case like the rest of the wire. */
 
-export function repositoryProgressJson(repository: RepositoryProgress) {
+export function repositoryProgressJson(repository: RepositoryProgress): wire.RepositoryProgress {
   return {
     full_name: repository.fullName,
     state: repository.state,
@@ -19,7 +20,7 @@ export function repositoryProgressJson(repository: RepositoryProgress) {
   }
 }
 
-export function totalsJson(progress: Progress, now: number) {
+export function totalsJson(progress: Progress, now: number): wire.Progress['totals'] {
   const totals = totalsOf(progress, now)
   return {
     repositories: totals.repositories,
@@ -34,7 +35,7 @@ export function totalsJson(progress: Progress, now: number) {
   }
 }
 
-export function progressJson(progress: Progress, now: number) {
+export function progressJson(progress: Progress, now: number): wire.Progress {
   return {
     state: progress.state,
     reason: progress.reason,
@@ -45,7 +46,7 @@ export function progressJson(progress: Progress, now: number) {
   }
 }
 
-export function reportJson({ migration, progress, seconds }: Report, now: number) {
+export function reportJson({ migration, progress, seconds }: Report, now: number): wire.Report {
   return {
     id: migration.id,
     guid: migration.guid,
@@ -55,7 +56,12 @@ export function reportJson({ migration, progress, seconds }: Report, now: number
   }
 }
 
-export function forecastJson({ repositories, bytesToWrite, freeBytes, seconds }: Forecast) {
+export function forecastJson({
+  repositories,
+  bytesToWrite,
+  freeBytes,
+  seconds,
+}: Forecast): wire.Forecast {
   return {
     repositories: repositories.map((repository) => ({
       full_name: repository.fullName,

@@ -1,9 +1,10 @@
 import type { HeldLock } from '../../migrations/lock-store.ts'
 import type { Summary } from '../../migrations/summaries.ts'
+import type * as wire from '../../wire/types.ts'
 import { timeOrNull, utcTimestamp } from '../door/timestamps.ts'
 
 /** Ours, like progress: small enough for a page that shows many. */
-export function summaryJson(summary: Summary) {
+export function summaryJson(summary: Summary): wire.Summary {
   const { options, archive } = summary
   return {
     id: summary.id,
@@ -25,12 +26,12 @@ export function summaryJson(summary: Summary) {
   }
 }
 
-export function repositoryCountsJson({ repositories }: Summary) {
+export function repositoryCountsJson({ repositories }: Summary): wire.Summary['repositories'] {
   const { total, carried, reused, omitted, remaining } = repositories
   return { total, carried, reused, omitted, remaining }
 }
 
-export function lockJson({ owner, name, lockedAt, expiresAt }: HeldLock) {
+export function lockJson({ owner, name, lockedAt, expiresAt }: HeldLock): wire.Lock {
   return {
     full_name: `${owner}/${name}`,
     locked_at: utcTimestamp(lockedAt),
@@ -43,7 +44,10 @@ export interface ArchiveLink {
   expiresAt: number
 }
 
-export function archiveLinkJson({ guid, archive }: Summary, { url, expiresAt }: ArchiveLink) {
+export function archiveLinkJson(
+  { guid, archive }: Summary,
+  { url, expiresAt }: ArchiveLink,
+): wire.ArchiveLink {
   return {
     url,
     name: `${guid}.tar.gz`,

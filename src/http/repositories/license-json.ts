@@ -1,6 +1,7 @@
 import type { components } from '@octokit/openapi-types'
 import licenses from 'spdx-license-list'
 import type { Addresses } from '../../repositories/addresses.ts'
+import type * as wire from '../../wire/types.ts'
 import { nodeId } from '../door/node-id.ts'
 
 export function licenseJson(spdxId: string, addresses: Addresses) {
@@ -13,5 +14,5 @@ export function licenseJson(spdxId: string, addresses: Addresses) {
     spdx_id: spdxId,
     node_id: nodeId('License', key),
     html_url: `https://spdx.org/licenses/${spdxId}.html`,
-  } satisfies components['schemas']['nullable-license-simple']
+  } satisfies components['schemas']['nullable-license-simple'] & wire.License
 }

@@ -1,6 +1,7 @@
 import type { components } from '@octokit/openapi-types'
 import type { Account } from '../../accounts/account.ts'
 import type { Addresses } from '../../repositories/addresses.ts'
+import type * as wire from '../../wire/types.ts'
 import { utcTimestamp } from '../door/timestamps.ts'
 import { userJson } from '../migrations/github-json.ts'
 
@@ -22,5 +23,5 @@ export function currentUserJson(account: Account, publicCount: number, addresses
     following: 0,
     created_at: since,
     updated_at: since,
-  } satisfies components['schemas']['public-user']
+  } satisfies components['schemas']['public-user'] & wire.CurrentUser
 }

@@ -30,6 +30,8 @@ export interface DashboardFile {
 
 export interface Dashboard {
   page: DashboardFile
+  /** The description of the API, for people. */
+  docs: DashboardFile
   /** By path below the root, `assets/index-4f1c.js`. */
   files: ReadonlyMap<string, DashboardFile>
 }
@@ -44,8 +46,10 @@ export async function readDashboard(directory: string): Promise<Dashboard | unde
     ...(await readFilesOf(join(directory, 'assets'), 'assets/')),
   ])
   const page = files.get('index.html')
+  const docs = files.get('docs.html')
   files.delete('index.html')
-  return page && { page, files }
+  files.delete('docs.html')
+  return page && docs && { page, docs, files }
 }
 
 async function readFilesOf(

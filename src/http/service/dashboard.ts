@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { getRoot } from '../description/openapi-service.ts'
+import { getDocs, getRoot } from '../description/openapi-service.ts'
 import { answer, isKnown, notModified } from '../door/json-answer.ts'
 import { acceptedTypes, type MediaTypeOptions } from '../door/media-type.ts'
 import type { Rendering } from '../migrations/github-json.ts'
@@ -13,16 +13,20 @@ interface DashboardParts {
   dashboard: Dashboard | undefined
 }
 
-/** What stands at the root: a page for people, and for programs the addresses of the API. Neither asks for a token. */
+/** The pages for people, and for programs the addresses of the API. None asks for a token. */
 export function dashboard(app: FastifyInstance, parts: DashboardParts): void {
   const { rendering, mediaType, dashboard: built } = parts
   const guards = pageGuards(rendering.addresses.api)
-  const page = built?.page ?? notBuilt(rendering.addresses.documentation)
+  const { page, docs } = built ?? notBuilt(rendering.addresses.api)
 
   app.get('/', { schema: getRoot }, async (request, reply) => {
     if (!prefersPage(request.headers.accept)) return sendRoot(request, reply, parts)
     reply.headers({ ...guards, vary: 'accept, accept-encoding' })
     return sendFile(request, reply, page)
+  })
+  app.get('/docs', { schema: getDocs }, async (request, reply) => {
+    reply.headers({ ...guards, vary: 'accept-encoding' })
+    return sendFile(request, reply, docs)
   })
   const addresses = rendering.addresses.under('/api/v3')
   for (const path of ['/api/v3', '/api/v3/']) {
@@ -115,22 +119,23 @@ function pageGuards(api: string) {
   }
 }
 
-function notBuilt(documentation: string): DashboardFile {
+function notBuilt(api: string): Pick<Dashboard, 'page' | 'docs'> {
   const text = `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <title>Godwit</title>
 <h1>Godwit</h1>
-<p>The service runs; its dashboard is not built. In the directory of its source, <code>npm run build</code> builds it,
+<p>The service runs; its pages are not built. In the directory of its source, <code>npm run build</code> builds them,
 for the next start.</p>
-<p>The API is described at <a href="${documentation}">${documentation}</a>.</p>
+<p>The API is described, for programs, at <a href="${api}/openapi.json">${api}/openapi.json</a>.</p>
 </html>
 `
-  return {
+  const page = {
     type: 'text/html; charset=utf-8',
     bytes: Buffer.from(text),
     encoded: {},
     digest: text,
     isImmutable: false,
   }
+  return { page, docs: page }
 }

@@ -1,5 +1,6 @@
 import type { components } from '@octokit/openapi-types'
 import type { Addresses } from '../../repositories/addresses.ts'
+import type * as wire from '../../wire/types.ts'
 import { previewTypeOf } from '../door/media-type.ts'
 
 /** Where everything is. Much of it leads nowhere on a git host, like the addresses in a repository's record. */
@@ -44,5 +45,5 @@ export function rootJson(addresses: Addresses, vendor: string) {
     user_migration_url: `${api}/user/migrations/{migration_id}`,
     documentation_url: addresses.documentation,
     media_type: previewTypeOf(vendor),
-  } satisfies components['schemas']['root'] & Record<string, string>
+  } satisfies components['schemas']['root'] & wire.Root
 }

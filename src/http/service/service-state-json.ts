@@ -1,5 +1,6 @@
 import type { ServiceState } from '../../migrations/service-state.ts'
 import type { ThroughputBucket } from '../../migrations/throughput.ts'
+import type * as wire from '../../wire/types.ts'
 import { timeOrNull, utcTimestamp } from '../door/timestamps.ts'
 import { lockJson, repositoryCountsJson } from '../migrations/summary-json.ts'
 
@@ -10,7 +11,11 @@ export interface Storage {
   freeBytes: number | null
 }
 
-export function serviceStateJson(state: ServiceState, storage: Storage, version: string) {
+export function serviceStateJson(
+  state: ServiceState,
+  storage: Storage,
+  version: string,
+): wire.ServiceState {
   const { backlog, throughput } = state
   return {
     observed_at: utcTimestamp(state.observedAt),

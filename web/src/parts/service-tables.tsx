@@ -47,7 +47,7 @@ export function Failures({ failures }: Pick<ServiceState, 'failures'>) {
         cells: [
           number(each.id),
           each.login,
-          <Moment key="ended" at={each.ended_at} />,
+          each.ended_at && <Moment key="ended" at={each.ended_at} />,
           <div key="reason" className={styles.reason}>
             {each.repositories.length === 0 && each.reason}
             {each.repositories.map(({ full_name, reason }) => (

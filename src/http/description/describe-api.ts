@@ -1,0 +1,31 @@
+import type { FastifyInstance } from 'fastify'
+import { isKnown, notModified } from '../door/json-answer.ts'
+import type { MediaTypeOptions } from '../door/media-type.ts'
+import type { Rendering } from '../migrations/github-json.ts'
+import { collectRoutes } from './openapi.ts'
+import { openApiDocument } from './openapi-document.ts'
+import { getDescription } from './openapi-service.ts'
+
+interface DescriptionParts {
+  rendering: Rendering
+  mediaType: MediaTypeOptions
+}
+
+/** The API's own description. Called before any route is added, to see them all. */
+export function describeApi(app: FastifyInstance, parts: DescriptionParts): void {
+  const routes = collectRoutes(app)
+  let description = ''
+  app.addHook('onReady', async () => {
+    description = JSON.stringify(openApiDocument(routes, parts))
+  })
+
+  app.get('/openapi.json', { schema: getDescription }, async (request, reply) => {
+    reply.headers({
+      'access-control-allow-origin': '*',
+      'cache-control': 'no-cache',
+      'x-content-type-options': 'nosniff',
+    })
+    if (isKnown(request, reply, [description])) return notModified(reply)
+    return reply.type('application/json; charset=utf-8').send(description)
+  })
+}

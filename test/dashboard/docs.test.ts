@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { needsChromium, visit } from '../support/browser.ts'
+import { keepScreenshot } from '../support/dashboard.ts'
+import { gitHost } from '../support/git-host.ts'
+import { startService } from '../support/service.ts'
+
+interface Description {
+  paths: Record<string, Record<string, { operationId: string; summary: string }>>
+}
+
+test(
+  'the API is described on a page: every operation, search, examples, and trying it out',
+  needsChromium,
+  async (t) => {
+    const host = await gitHost()
+    t.after(host.remove)
+    await host.repository('alice/atlas', { files: { a: '1' } })
+    const service = await startService(t, { repositories: host.root })
+    const token = await service.token('alice')
+    const { paths } = (await (await fetch(`${service.url}/openapi.json`)).json()) as Description
+    const operations = Object.values(paths).flatMap((methods) => Object.values(methods))
+
+    const page = await visit(t, `${service.url}/docs`)
+    const shown = page.locator('.opblock')
+    await page.getByText('Get a migration and its state').waitFor()
+    assert.equal(await shown.count(), operations.length)
+    await keepScreenshot(page, 'docs-1280')
+
+    await page.getByLabel('Search').fill('post preflight')
+    await page.waitForFunction("document.querySelectorAll('.opblock').length === 1")
+    await page.getByText('/user/migrations/preflight').waitFor()
+
+    // Whoever is signed in here can try an operation out; the preview is asked for where it must be.
+    await page.getByLabel('Search').fill('list caller migrations')
+    await page.getByRole('button', { name: 'Authorize' }).click()
+    await page.locator('.auth-container input').fill(token)
+    await page
+      .locator('.auth-btn-wrapper')
+      .getByRole('button', { name: /^Apply/ })
+      .click()
+    await page
+      .locator('.auth-btn-wrapper')
+      .getByRole('button', { name: /^Close/ })
+      .click()
+    await page.locator('.opblock-summary-control').first().click()
+    await page
+      .locator('.curl-example pre')
+      .getByText('--header "authorization: bearer $TOKEN"')
+      .waitFor()
+    await page.getByRole('button', { name: 'Try it out' }).click()
+    await page.getByRole('button', { name: 'Execute' }).click()
+    await page.locator('.live-responses-table .response-col_status', { hasText: '200' }).waitFor()
+
+    await page.setViewportSize({ width: 390, height: 800 })
+    await keepScreenshot(page, 'docs-390')
+    const overhang = (await page.evaluate(
+      'document.documentElement.scrollWidth - document.documentElement.clientWidth',
+    )) as number
+    assert.ok(overhang <= 0, `${overhang} pixels are cut off at 390`)
+  },
+)

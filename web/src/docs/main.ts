@@ -1,0 +1,32 @@
+import swaggerUi from 'swagger-ui-dist/swagger-ui-es-bundle.js'
+import 'swagger-ui-dist/swagger-ui.css'
+import './docs.css'
+import { withCurlExample } from './curl-example.ts'
+import { readDescription, requiredMediaType } from './description.ts'
+import { searchOperations } from './search-operations.ts'
+
+const description = await readDescription()
+const mediaType = requiredMediaType(description)
+
+const ui = swaggerUi({
+  domNode: document.querySelector('#description'),
+  spec: description,
+  deepLinking: true,
+  defaultModelsExpandDepth: 0,
+  docExpansion: 'list',
+  // Nothing is sent to anyone but this server.
+  validatorUrl: null,
+  plugins: [
+    {
+      fn: { opsFilter: searchOperations },
+      wrapComponents: { responses: withCurlExample(description) },
+    },
+  ],
+  requestInterceptor(request: { headers: Record<string, string> }) {
+    if (mediaType) request.headers.Accept = mediaType
+    return request
+  },
+})
+
+const search = document.querySelector<HTMLInputElement>('#search')!
+search.addEventListener('input', () => ui.layoutActions.updateFilter(search.value.trim()))

@@ -8,11 +8,12 @@ import { DAMAGED_REPOSITORIES } from '../support/export-damage.ts'
 import { type ExportStory, exportStory } from '../support/export-story.ts'
 import { slowGit } from '../support/slow-git.ts'
 
+/** What axe has to say depends on the colors and on what is shown, so it is asked once of each, not of each with each. */
 const LOOKS = [
-  { colors: 'light', width: 1280, height: 860 },
-  { colors: 'dark', width: 1280, height: 860 },
-  { colors: 'dark', width: 360, height: 740 },
-  { colors: 'light', width: 360, height: 740 },
+  { colors: 'light', width: 1280, height: 860, axe: true },
+  { colors: 'dark', width: 1280, height: 860, axe: false },
+  { colors: 'dark', width: 360, height: 740, axe: true },
+  { colors: 'light', width: 360, height: 740, axe: false },
 ] as const
 
 interface Scene {
@@ -44,12 +45,12 @@ async function lookAt(t: TestContext, url: string, scene: Scene): Promise<void> 
   })
   await ready(page)
   await page.evaluate(axe.source)
-  for (const { colors, width, height } of LOOKS) {
+  for (const { colors, width, height, axe: isAsked } of LOOKS) {
     await page.emulateMedia({ colorScheme: colors })
     await page.setViewportSize({ width, height })
     await page.evaluate(SETTLE_COLORS)
     await keepScreenshot(page, `${name}-${colors}-${width}`)
-    assert.deepEqual(await complaints(page), [], `${colors}, ${width} pixels wide`)
+    if (isAsked) assert.deepEqual(await complaints(page), [], `${colors}, ${width} pixels wide`)
     const overhang = (await page.evaluate(OVERHANG)) as number
     assert.ok(overhang <= 0, `${overhang} pixels are cut off at ${width}`)
   }

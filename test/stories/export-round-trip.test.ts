@@ -45,9 +45,9 @@ test('repositories of every odd kind come out of one archive as they went in', a
     })
 })
 
-test('a pack of 300 MB that nothing compresses comes out whole', async (t) => {
+test('a pack of 30 MB that nothing compresses comes out whole', async (t) => {
   const { host, migrate, unpacked } = await exportStory(t, {
-    repositories: (host) => largePack(host.path('alice/large'), 300),
+    repositories: (host) => largePack(host.path('alice/large'), 30),
   })
   const { id } = await migrate(['large'])
   assertCarried(await unpacked(id), { 'alice/large': refStateOf(host.path('alice/large')) })

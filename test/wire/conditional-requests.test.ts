@@ -7,8 +7,8 @@ const KEPT = ['etag', 'cache-control', 'vary', 'link'] as const
 const OWN_TO_EACH_ANSWER = /^(date|x-github-request-id|x-ratelimit-.*)$/
 
 describe('conditional requests', () => {
-  test('an answer that the client has is not sent again', async (t) => {
-    const server = await serverUnderTest(t)
+  test('an answer that the client has is not sent again', async () => {
+    const server = await serverUnderTest()
     const id = await exported(server)
     for (const path of [
       '/user',
@@ -34,8 +34,8 @@ describe('conditional requests', () => {
     }
   })
 
-  test('a client that waits for a change is told of it', async (t) => {
-    const server = await serverUnderTest(t)
+  test('a client that waits for a change is told of it', async () => {
+    const server = await serverUnderTest()
     const id = await exported(server)
     const paths = [`/user/migrations/${id}`, '/user/migrations?per_page=100']
     const before = await Promise.all(paths.map((path) => server.ask('GET', path)))
@@ -48,8 +48,8 @@ describe('conditional requests', () => {
     }
   })
 
-  test('what is asked in another way has another validator', async (t) => {
-    const server = await serverUnderTest(t)
+  test('what is asked in another way has another validator', async () => {
+    const server = await serverUnderTest()
     const path = `/user/migrations/${await exported(server)}`
     const asked = ['', '?exclude=repositories', '/repositories?per_page=1', '/repositories?page=2']
     const answers = asked.map((how) => server.ask('GET', `${path}${how}`))
@@ -57,8 +57,8 @@ describe('conditional requests', () => {
     assert.equal(new Set(etags).size, asked.length)
   })
 
-  test('not modified costs nothing, and HEAD as much as GET', ownServer, async (t) => {
-    const server = await serverUnderTest(t)
+  test('not modified costs nothing, and HEAD as much as GET', ownServer, async () => {
+    const server = await serverUnderTest()
     const { headers } = await server.ask('GET', '/user/migrations')
     const left = Number(headers['x-ratelimit-remaining'])
     const known = { headers: { 'if-none-match': headers.etag! } }
@@ -70,8 +70,8 @@ describe('conditional requests', () => {
     assert.equal(await remaining('GET'), left - 2)
   })
 
-  test('HEAD is GET without the body', async (t) => {
-    const server = await serverUnderTest(t)
+  test('HEAD is GET without the body', async () => {
+    const server = await serverUnderTest()
     const path = `/user/migrations/${await exported(server)}`
     for (const at of ['/user', path, `${path}/repositories?per_page=1`, '/user/migrations/0']) {
       const [head, get] = [await server.ask('HEAD', at), await server.ask('GET', at)]

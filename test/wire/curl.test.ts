@@ -10,12 +10,12 @@ import { wholeLife } from './whole-life.ts'
 
 describe('curl', needsCurl(), () => {
   test('lives the whole life', async (t) => {
-    const server = await serverUnderTest(t)
+    const server = await serverUnderTest()
     await wholeLife(t, server, curlClient(server))
   })
 
   test('goes on with a download that broke off', async (t) => {
-    const server = await serverUnderTest(t)
+    const server = await serverUnderTest()
     const { headers } = await server.ask(
       'GET',
       `/user/migrations/${await exported(server)}/archive`,

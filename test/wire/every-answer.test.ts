@@ -5,8 +5,8 @@ import { send } from './http-request.ts'
 import { type ServerUnderTest, serverUnderTest } from './server-under-test.ts'
 
 describe('every answer', () => {
-  test('carries the headers that clients look at', async (t) => {
-    const server = await serverUnderTest(t)
+  test('carries the headers that clients look at', async () => {
+    const server = await serverUnderTest()
     const id = await exported(server)
     const requestIds = new Set<unknown>()
     for (const path of ['', `/${id}`, `/${id}/repositories`]) {
@@ -24,8 +24,8 @@ describe('every answer', () => {
     assert.equal(requestIds.size, 3)
   })
 
-  test('is of the version that was asked for', async (t) => {
-    const { ask } = await serverUnderTest(t)
+  test('is of the version that was asked for', async () => {
+    const { ask } = await serverUnderTest()
     const versioned = (version?: string) =>
       ask('GET', '/user/migrations', { headers: { 'x-github-api-version': version } })
     for (const sent of [undefined, '2022-11-28']) {
@@ -39,8 +39,8 @@ describe('every answer', () => {
     for (const unknown of ['2022-11-29', 'v3']) assert.equal((await versioned(unknown)).status, 400)
   })
 
-  test('is a refusal to those who do not say what they are', async (t) => {
-    const { ask } = await serverUnderTest(t)
+  test('is a refusal to those who do not say what they are', async () => {
+    const { ask } = await serverUnderTest()
     for (const path of ['/user', '/user/migrations', '/user/migrations/0', '/rate_limit']) {
       for (const agent of [undefined, '']) {
         const { status, body } = await ask('GET', path, { headers: { 'user-agent': agent } })
@@ -53,8 +53,8 @@ describe('every answer', () => {
     }
   })
 
-  test('may be read by a page in a browser', async (t) => {
-    const server = await serverUnderTest(t)
+  test('may be read by a page in a browser', async () => {
+    const server = await serverUnderTest()
     const origin = 'https://pages.example.com'
     for (const path of ['/user', '/user/migrations', '/user/migrations/1/archive', '/nothing']) {
       // A browser asks before it sends a token: with no credentials at all.
@@ -87,8 +87,8 @@ describe('every answer', () => {
 })
 
 describe('other ways to the same', () => {
-  test('everything is under /api/v3 too', async (t) => {
-    const server = await serverUnderTest(t)
+  test('everything is under /api/v3 too', async () => {
+    const server = await serverUnderTest()
     const id = await exported(server)
     for (const path of [
       '/user',
@@ -105,8 +105,8 @@ describe('other ways to the same', () => {
     assert.equal((await server.ask('GET', '/api/v3/nothing')).status, 404)
   })
 
-  test('a migration’s repositories are where clients of some years ago look for them', async (t) => {
-    const server = await serverUnderTest(t)
+  test('a migration’s repositories are where clients of some years ago look for them', async () => {
+    const server = await serverUnderTest()
     const id = await exported(server)
     for (const query of ['', '?per_page=1', '?per_page=1&page=2']) {
       const [now, then] = [
@@ -120,8 +120,8 @@ describe('other ways to the same', () => {
     assert.equal((await server.ask('GET', '/user/0/repositories')).status, 404)
   })
 
-  test('the API describes itself', async (t) => {
-    const server = await serverUnderTest(t)
+  test('the API describes itself', async () => {
+    const server = await serverUnderTest()
     const anyone = { headers: { 'user-agent': 'godwit-wire-tests' } }
     const { status, headers, body } = await send('GET', `${server.url}/openapi.json`, anyone)
     assert.equal(status, 200)

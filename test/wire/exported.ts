@@ -1,4 +1,4 @@
-import { setTimeout as pause } from 'node:timers/promises'
+import { until } from '../support/patience.ts'
 import type { ServerUnderTest } from './server-under-test.ts'
 
 /** Starts a migration of all repositories, waits until it is exported, and returns its id. */
@@ -8,11 +8,11 @@ export async function exported(
 ): Promise<number> {
   const started = await ask('POST', '/user/migrations', { body: { repositories, ...more } })
   const { id } = JSON.parse(started.body) as { id: number }
-  for (;;) {
+  await until(`migration ${id} is exported`, async () => {
     const { body } = await ask('GET', `/user/migrations/${id}?exclude=repositories`)
     const { state } = JSON.parse(body) as { state: string }
-    if (state === 'exported') return id
     if (state === 'failed') throw new Error(`migration ${id} failed`)
-    await pause(50)
-  }
+    return state === 'exported'
+  })
+  return id
 }

@@ -38,9 +38,9 @@ const UNDESCRIBED = [
 const NEVER_GIVEN = [START, ARCHIVE, DELETE, UNLOCK].map((operation) => `${operation} 304`)
 
 describe('GitHub’s description of its API', needsDescription(), () => {
-  test('has every answer of every operation', async (t) => {
+  test('has every answer of every operation', async () => {
     const description = await readDescription()
-    const server = await serverUnderTest(t)
+    const server = await serverUnderTest()
     const complaints: string[] = []
     const given = new Set<string>()
     for (const asked of await everything(server)) {
@@ -58,9 +58,9 @@ describe('GitHub’s description of its API', needsDescription(), () => {
     assert.deepEqual([...described.difference(given)].sort(), NEVER_GIVEN.toSorted())
   })
 
-  test('has what is asked beside the migrations', async (t) => {
+  test('has what is asked beside the migrations', async () => {
     const description = await readDescription()
-    const server = await serverUnderTest(t)
+    const server = await serverUnderTest()
     for (const path of ['/', '/user', '/rate_limit']) {
       const answer = await server.ask('GET', path)
       assert.equal(answer.status, 200)

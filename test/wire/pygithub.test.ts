@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { needsPyGithub, pyGithubClient } from './pygithub-client.ts'
-import { ownServer, serverUnderTest } from './server-under-test.ts'
+import { newServer, ownServer, serverUnderTest } from './server-under-test.ts'
 import { wholeLife } from './whole-life.ts'
 
 describe('PyGithub', needsPyGithub(), () => {
   test('lives the whole life', async (t) => {
-    const server = await serverUnderTest(t)
+    const server = await serverUnderTest()
     const client = await pyGithubClient(t, server)
     const { body } = await server.ask('GET', '/user')
     assert.equal(await client.login(), JSON.parse(body).login)
@@ -14,13 +14,13 @@ describe('PyGithub', needsPyGithub(), () => {
   })
 
   test('lives the whole life under /api/v3, as on a host that is not the vendor’s own', async (t) => {
-    const server = await serverUnderTest(t)
+    const server = await serverUnderTest()
     const client = await pyGithubClient(t, { ...server, url: `${server.url}/api/v3` })
     await wholeLife(t, server, client)
   })
 
   test('reads a time with an offset as it is meant', ownServer, async (t) => {
-    const server = await serverUnderTest(t, '--time-zone', 'Asia/Kolkata')
+    const server = await newServer(t, '--time-zone', 'Asia/Kolkata')
     const client = await pyGithubClient(t, server)
     const { id, created_at } = await client.start(server.repositories, { lock: false })
     const { body } = await server.ask('GET', `/user/migrations/${id}`)
@@ -30,7 +30,7 @@ describe('PyGithub', needsPyGithub(), () => {
   })
 
   test('understands when too much was asked', ownServer, async (t) => {
-    const client = await pyGithubClient(t, await serverUnderTest(t, '--rate-limit', '2'))
+    const client = await pyGithubClient(t, await newServer(t, '--rate-limit', '2'))
     assert.deepEqual(await client.rateLimit(), { limit: 2, remaining: 2 })
     await client.login()
     await client.login()

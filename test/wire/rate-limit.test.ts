@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Answer } from './http-request.ts'
-import { ownServer, serverUnderTest } from './server-under-test.ts'
+import { newServer, ownServer, serverUnderTest } from './server-under-test.ts'
 
 describe('the rate limit', ownServer, () => {
   test('is told in every answer, and free to ask for', async (t) => {
-    const { ask } = await serverUnderTest(t)
+    const { ask } = await newServer(t)
     const first = rateOf(await ask('GET', '/user/migrations'))
     assert.deepEqual(
       { ...first, reset: 0 },
@@ -25,7 +25,7 @@ describe('the rate limit', ownServer, () => {
   })
 
   test('refuses what is too much, until it is reset', async (t) => {
-    const { ask } = await serverUnderTest(t, '--rate-limit', '2')
+    const { ask } = await newServer(t, '--rate-limit', '2')
     await ask('GET', '/user')
     assert.equal(rateOf(await ask('GET', '/user')).remaining, 0)
     for (const [method, path] of [
@@ -42,8 +42,8 @@ describe('the rate limit', ownServer, () => {
     assert.equal(JSON.parse((await ask('GET', '/rate_limit')).body).rate.remaining, 0)
   })
 
-  test('says nothing to someone who is not known', async (t) => {
-    const { ask } = await serverUnderTest(t)
+  test('says nothing to someone who is not known', async () => {
+    const { ask } = await serverUnderTest()
     for (const authorization of [undefined, 'bearer nonsense']) {
       const { status, headers } = await ask('GET', '/user', { headers: { authorization } })
       assert.equal(status, 401)

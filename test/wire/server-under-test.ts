@@ -1,5 +1,6 @@
 import type { TestContext } from 'node:test'
 import { PREVIEW, startService } from '../support/service.ts'
+import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 import { makeRepositories } from './git-repositories.ts'
 import { type Answer, type Headers, send } from './http-request.ts'
 
@@ -25,12 +26,24 @@ const given = process.env.GODWIT_WIRE_URL?.replace(/\/+$/, '')
 /** For a test that needs flags of its own, or nobody else asking at the same time. */
 export const ownServer = { skip: given !== undefined && 'needs a server of its own' }
 
-/** The server at `GODWIT_WIRE_URL`, or one that is started for this test. */
-export async function serverUnderTest(
-  t: TestContext,
+const wholeFile = forTheWholeFile()
+let shared: Promise<ServerUnderTest> | undefined
+
+/** The server at `GODWIT_WIRE_URL`, or one that is started for all tests of a file that have no needs of their own. */
+export function serverUnderTest(): Promise<ServerUnderTest> {
+  shared ??= given === undefined ? startServer(wholeFile) : givenServer(given)
+  return shared
+}
+
+/** For tests that are marked with `ownServer`. */
+export function newServer(t: TestContext, ...flags: string[]): Promise<ServerUnderTest> {
+  return startServer(t, ...flags)
+}
+
+async function startServer(
+  t: Pick<TestContext, 'after'>,
   ...flags: string[]
 ): Promise<ServerUnderTest> {
-  if (given !== undefined) return givenServer(given)
   const host = await makeRepositories(HOST)
   // Registered last, so that nobody writes to the repositories any more when they are removed.
   const service = await startService(t, { repositories: host.root, flags }).finally(() =>

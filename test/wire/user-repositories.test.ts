@@ -10,15 +10,15 @@ type Named = { full_name: string }
 const LIST = '/user/repos'
 
 describe('the repositories to choose from', () => {
-  test('are found by Octokit’s pager', needsOctokit(22), async (t) => {
-    const server = await serverUnderTest(t)
+  test('are found by Octokit’s pager', needsOctokit(22), async () => {
+    const server = await serverUnderTest()
     const pages = await octokitRepositories(22, server, 1)
     assert.ok(pages.every((names) => names.length === 1))
     assertHas(pages.flat(), server)
   })
 
   test('are found by PyGithub, sorted as it asks', needsPyGithub(), async (t) => {
-    const server = await serverUnderTest(t)
+    const server = await serverUnderTest()
     const client = await pyGithubClient(t, server)
     assertHas(await client.userRepositories({}), server)
     const backwards = await client.userRepositories({ sort: 'full_name', direction: 'desc' })
@@ -31,9 +31,9 @@ describe('the repositories to choose from', () => {
   test(
     'are records as GitHub describes them, and so are refusals',
     needsDescription(),
-    async (t) => {
+    async () => {
       const { complaint } = await readDescription()
-      const server = await serverUnderTest(t)
+      const server = await serverUnderTest()
       const { headers } = await server.ask('GET', LIST)
       const accept = 'application/vnd.github+json'
       for (const [query, status, more] of [
@@ -56,8 +56,8 @@ describe('the repositories to choose from', () => {
     },
   )
 
-  test('can be searched by part of a name, and counted', async (t) => {
-    const server = await serverUnderTest(t)
+  test('can be searched by part of a name, and counted', async () => {
+    const server = await serverUnderTest()
     const wanted = server.repositories[0]!
     const found = await server.ask('GET', `${LIST}?q=${encodeURIComponent(wanted.toUpperCase())}`)
     assert.deepEqual(namesOf(found.body), [wanted])

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import { setTimeout as pause } from 'node:timers/promises'
+import { until } from '../support/patience.ts'
 import { checkArchive } from './check-archive.ts'
 import type { ServerUnderTest } from './server-under-test.ts'
 
@@ -68,11 +68,10 @@ async function ours(client: Client, ids: number[]): Promise<number[]> {
 }
 
 async function untilEnded(client: Client, id: number): Promise<Migration> {
-  for (;;) {
+  return until(`migration ${id} has ended`, async () => {
     const migration = await client.status(id)
-    if (migration.state === 'exported' || migration.state === 'failed') return migration
-    await pause(50)
-  }
+    return (migration.state === 'exported' || migration.state === 'failed') && migration
+  })
 }
 
 async function eachOnItsPage(client: Client, id: number): Promise<string[]> {

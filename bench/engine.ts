@@ -30,7 +30,10 @@ export async function makeSegments(
   const { signal } = new AbortController()
   await inLanes(repositories, { lanes: count, signal }, (repository, stop) =>
     threads
-      .make({ repository, key: randomUUID(), lastVerified: undefined }, stop)
+      .make({ repository, key: randomUUID(), lastVerified: undefined }, stop, {
+        isNeeded: async () => true,
+        onBytes() {},
+      })
       .then(() => undefined),
   )
   await threads.stop()

@@ -4,15 +4,10 @@ import { type ArchivePlan, planArchive } from '../archive/plan-archive.ts'
 import { inLanes } from '../ground/lanes.ts'
 import type { ExportedRepository } from '../migrations/export-store.ts'
 import { ORDINARY } from '../migrations/migration.ts'
-import {
-  findSegment,
-  insertSegment,
-  lastVerified,
-  nameSegments,
-  warningOf,
-} from '../migrations/segment-store.ts'
+import { warningOf } from '../migrations/segment-store.ts'
 import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
 import { Unreadable } from '../sources/unreadable.ts'
+import { obtainSegment } from './obtain-segment.ts'
 import { failureOf, withName } from './seal-archive.ts'
 import type { SegmentMaker } from './segment-maker.ts'
 import { type MetadataWriterParts, writeMetadata } from './write-metadata.ts'
@@ -93,39 +88,25 @@ async function carry(
   facts: RepositoryFacts,
   signal: AbortSignal,
 ): Promise<Carried> {
-  const { db, segments, now } = parts
-  const repository = { owner: facts.owner.login, name: facts.name }
+  const { db } = parts
   try {
-    const { fingerprint } = await segments.look(repository, signal)
-    const known = await findSegment(db, fingerprint)
-    if (known !== undefined && (await nameSegments(db, [known], now())).has(known))
-      return { outcome: 'unchanged', segmentKey: known, warning: await warningOf(db, known) }
-    const segmentKey = await makeSegment(parts, facts, signal)
-    return { outcome: 'exported', segmentKey, warning: await warningOf(db, segmentKey) }
+    return await obtainSegment<Carried>(
+      parts,
+      {
+        facts,
+        transact: (work) => db.transaction().execute(work),
+        onEnd: async (tx, { segmentKey, reused }) => ({
+          outcome: reused ? 'unchanged' : 'exported',
+          segmentKey,
+          warning: await warningOf(tx, segmentKey),
+        }),
+      },
+      signal,
+    )
   } catch (error) {
     if (!(error instanceof Unreadable)) throw error
     return { outcome: 'omitted', segmentKey: null, reason: error.message }
   }
-}
-
-/** Segment first, then the row that names it. */
-async function makeSegment(
-  { db, blobs, segments, now }: ArchiveParts,
-  facts: RepositoryFacts,
-  signal: AbortSignal,
-): Promise<string> {
-  const made = await segments.make(
-    {
-      repository: { owner: facts.owner.login, name: facts.name },
-      key: randomUUID(),
-      lastVerified: await lastVerified(db, facts.id),
-    },
-    signal,
-  )
-  const segment = { ...made, repositoryId: facts.id }
-  const key = await db.transaction().execute((tx) => insertSegment(tx, segment, now()))
-  if (key !== made.key) await blobs.delete(made.key)
-  return key
 }
 
 export function endInWords({ facts, ...end }: RepositoryEnd): string {

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import type { BlobStore } from '../blobs/blob-store.ts'
 import type { Db } from '../db/database.ts'
 import {
@@ -20,20 +19,15 @@ import {
 import { releaseLocks } from '../migrations/lock-store.ts'
 import { settleLock, settleLocksOf, settleReleasedLocks } from '../migrations/locks.ts'
 import { noteOutcome, noteProgress, noteReused, type Outcome } from '../migrations/outcome-store.ts'
-import {
-  disownSegments,
-  findSegment,
-  insertSegment,
-  lastVerified,
-  nameSegments,
-} from '../migrations/segment-store.ts'
+import { disownSegments, nameSegments } from '../migrations/segment-store.ts'
 import { unfinishedStates } from '../migrations/states.ts'
 import { type Handlers, Hopeless, type Job, type Queue, type Run } from '../queue/queue.ts'
-import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
+import { fullNameOf } from '../repositories/facts.ts'
 import { readableAmong } from '../repositories/readable-repositories.ts'
-import type { RepositoryName, Source } from '../sources/source.ts'
+import type { Source } from '../sources/source.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 import { findUnchanged } from './find-unchanged.ts'
+import { obtainSegment } from './obtain-segment.ts'
 import { type SealParts, sealArchive } from './seal-archive.ts'
 import type { SegmentMaker } from './segment-maker.ts'
 import { waitForBlobs } from './wait-for-blobs.ts'
@@ -114,13 +108,18 @@ async function exportRepository(parts: ExportParts, task: ExportTask, run: Run):
   const { facts, mayBeRead } = await repositoryToExport(parts.db, task)
   if (!mayBeRead)
     return run.finish((tx) => endRepository(parts, tx, task, { reason: NO_LONGER_READABLE }))
-  const repository = { owner: facts.owner.login, name: facts.name }
+  const startedAt = parts.now()
   try {
-    const startedAt = parts.now()
-    const { fingerprint, bytes } = await parts.segments.look(repository, run.signal)
-    const work: Work = { task, facts, repository, bytes, startedAt }
-    const isReused = await reuseSegment(parts, work, fingerprint, run)
-    if (!isReused) await carryRepository(parts, work, run)
+    await obtainSegment<void>(
+      parts,
+      {
+        facts,
+        transact: run.finish.bind(run),
+        onEnd: (tx, obtained) => endRepository(parts, tx, task, { ...obtained, startedAt }),
+        onMake: ({ bytes }) => progressNotes(parts, task, { bytes, startedAt }),
+      },
+      run.signal,
+    )
   } catch (error) {
     if (!(error instanceof Unreadable)) throw error
     // Whoever shows the reason shows the repository's name beside it.
@@ -129,53 +128,14 @@ async function exportRepository(parts: ExportParts, task: ExportTask, run: Run):
   }
 }
 
-/** One repository, looked at. */
-interface Work {
-  task: ExportTask
-  facts: RepositoryFacts
-  repository: RepositoryName
-  bytes: number
-  startedAt: number
-}
-
-/** An unchanged repository costs this look-up. */
-async function reuseSegment(
-  parts: ExportParts,
-  { task, bytes, startedAt }: Work,
-  fingerprint: string,
-  run: Run,
-): Promise<boolean> {
-  const segmentKey = await findSegment(parts.db, fingerprint)
-  if (!segmentKey) return false
-  return run.finish(async (tx) => {
-    // The sweep may have been here since.
-    const named = await nameSegments(tx, [segmentKey], parts.now())
-    if (!named.has(segmentKey)) throw new Error('the segment was swept')
-    await endRepository(parts, tx, task, { segmentKey, reused: true, bytes, startedAt })
-    return true
-  })
-}
-
-/** Segment first, then the row that names it. */
-async function carryRepository(parts: ExportParts, work: Work, run: Run): Promise<void> {
-  const { task, facts, repository, bytes, startedAt } = work
-  const made = await parts.segments.make(
-    { repository, key: randomUUID(), lastVerified: await lastVerified(parts.db, facts.id) },
-    run.signal,
-    await progressNotes(parts, work),
-  )
-  const segmentKey = await run.finish(async (tx) => {
-    const key = await insertSegment(tx, { ...made, repositoryId: facts.id }, parts.now())
-    await endRepository(parts, tx, task, { segmentKey: key, reused: false, bytes, startedAt })
-    return key
-  })
-  if (segmentKey !== made.key) await parts.blobs.delete(made.key)
-}
-
 const NOTED_EVERY_MS = 500
 
 /** Notes the expected bytes at once and those done now and then; what comes while a note is written is left out. */
-async function progressNotes({ db }: ExportParts, { task, bytes, startedAt }: Work) {
+async function progressNotes(
+  { db }: ExportParts,
+  task: ExportTask,
+  { bytes, startedAt }: { bytes: number; startedAt: number },
+) {
   const note = (bytesDone: number) =>
     noteProgress(db, task, { startedAt, bytesExpected: bytes, bytesDone })
   await note(0)

@@ -2,7 +2,7 @@ import { type SegmentEntry, writeSegment } from '../archive/write-segment.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
 import type { Source, Verified } from '../sources/source.ts'
 import { contentsOf } from './segment-contents.ts'
-import type { MadeSegment, SegmentMaker } from './segment-maker.ts'
+import type { SegmentMaker } from './segment-maker.ts'
 
 export interface MakerParts {
   source: Source
@@ -18,8 +18,10 @@ export function createSegmentMaker({ source, blobs, scratchDirectory }: MakerPar
       return { fingerprint, bytes }
     },
 
-    async make({ repository, key, lastVerified }, signal, onBytes): Promise<MadeSegment> {
+    async make({ repository, key, lastVerified }, signal, { isNeeded, onBytes }) {
       const examination = await source.examine(repository, signal)
+      const { fingerprint, bytes } = examination
+      if (!(await isNeeded({ fingerprint, bytes }))) return undefined
       const snapshot = await source.snapshot(examination, scratchDirectory, signal)
       await using _ = { [Symbol.asyncDispose]: snapshot.remove }
       // Proving and writing go side by side, on a core each; the first to fail stops the other.
@@ -56,7 +58,7 @@ const TOLD_EVERY_BYTES = 4 * 1024 * 1024
 
 async function* counted(
   bytes: AsyncIterable<Uint8Array>,
-  onBytes: ((bytes: number) => void) | undefined,
+  onBytes: (bytes: number) => void,
 ): AsyncGenerator<Uint8Array> {
   let written = 0
   let told = 0
@@ -65,7 +67,7 @@ async function* counted(
     written += chunk.length
     if (written - told < TOLD_EVERY_BYTES) continue
     told = written
-    onBytes?.(written)
+    onBytes(written)
   }
 }
 

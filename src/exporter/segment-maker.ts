@@ -19,12 +19,18 @@ export interface Look {
 export interface SegmentMaker {
   /** Cheap, and writes nothing. */
   look(repository: RepositoryName, signal: AbortSignal): Promise<Look>
-  /** `onBytes` is told now and then how many bytes of the segment are written. */
+  /** Looks first, and makes what is needed: undefined where it was not. */
   make(
     order: SegmentOrder,
     signal: AbortSignal,
-    onBytes?: (bytes: number) => void,
-  ): Promise<MadeSegment>
+    watch: SegmentWatch,
+  ): Promise<MadeSegment | undefined>
+}
+
+export interface SegmentWatch {
+  isNeeded(look: Look): Promise<boolean>
+  /** Told now and then how many bytes of the segment are written. */
+  onBytes(written: number): void
 }
 
 interface SegmentOrder {

@@ -2,12 +2,13 @@ import type { MessagePort } from 'node:worker_threads'
 import { BlobsAway } from '../blobs/blob-store.ts'
 import type { BlobOperation } from '../blobs/watch-errors.ts'
 import { Unreadable } from '../sources/unreadable.ts'
-import type { SegmentMaker } from './segment-maker.ts'
+import type { Look, SegmentMaker, SegmentWatch } from './segment-maker.ts'
 
 /** What the two sides of a segment thread say to each other. */
 export type Request =
   | { id: number; call: 'look'; argument: Parameters<SegmentMaker['look']>[0] }
   | { id: number; call: 'make'; argument: Parameters<SegmentMaker['make']>[0] }
+  | { id: number; call: 'decide'; isNeeded: boolean }
   | { id: number; call: 'abort' }
 
 /** Said by a thread unasked. */
@@ -17,6 +18,7 @@ export interface Notice {
 
 export type Answer =
   | { id: number; bytes: number }
+  | { id: number; look: Look }
   | { id: number; value: unknown }
   | { id: number; unreadable: string }
   | { id: number; blobsAway: string }
@@ -25,18 +27,30 @@ export type Answer =
 /** The thread's side: does what it is asked, each request abortable. */
 export function answerRequests(port: MessagePort, maker: SegmentMaker): void {
   const underWay = new Map<number, AbortController>()
+  const undecided = new Map<number, (isNeeded: boolean) => void>()
   port.on('message', async (request: Request) => {
     const { id } = request
     if (request.call === 'abort') return underWay.get(id)?.abort()
+    if (request.call === 'decide') return undecided.get(id)?.(request.isNeeded)
     const stopping = new AbortController()
     underWay.set(id, stopping)
     const { signal } = stopping
     const value =
       request.call === 'make'
-        ? maker.make(request.argument, signal, (bytes) => port.postMessage({ id, bytes }))
+        ? maker.make(request.argument, signal, {
+            isNeeded(look) {
+              const { promise, resolve, reject } = Promise.withResolvers<boolean>()
+              undecided.set(id, resolve)
+              signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+              port.postMessage({ id, look } satisfies Answer)
+              return promise
+            },
+            onBytes: (bytes) => port.postMessage({ id, bytes } satisfies Answer),
+          })
         : maker.look(request.argument, signal)
     port.postMessage(await value.then((made): Answer => ({ id, value: made }), asAnswer(id)))
     underWay.delete(id)
+    undecided.delete(id)
   })
 }
 
@@ -53,13 +67,24 @@ function asAnswer(id: number): (error: unknown) => Answer {
 export interface Asked {
   resolve(value: unknown): void
   reject(error: Error): void
-  onBytes: ((bytes: number) => void) | undefined
+  watch: SegmentWatch | undefined
+  /** Tells the thread whether to go on. */
+  decide(isNeeded: boolean): void
+  abort(): void
 }
 
 /** The other side: true when that was the last word. */
-export function settle(answer: Answer, { resolve, reject, onBytes }: Asked): boolean {
+export function settle(answer: Answer, asked: Asked): boolean {
+  const { resolve, reject, watch } = asked
   if ('bytes' in answer) {
-    onBytes?.(answer.bytes)
+    watch?.onBytes(answer.bytes)
+    return false
+  }
+  if ('look' in answer) {
+    watch?.isNeeded(answer.look).then(asked.decide, (error: Error) => {
+      reject(error)
+      asked.abort()
+    })
     return false
   }
   if ('value' in answer) resolve(answer.value)

@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import type { BlobOperation } from '../blobs/watch-errors.ts'
-import type { SegmentMaker } from './segment-maker.ts'
+import type { SegmentMaker, SegmentWatch } from './segment-maker.ts'
 import { type Answer, type Asked, type Notice, type Request, settle } from './segment-messages.ts'
 
 export interface SegmentThreads extends SegmentMaker {
@@ -24,8 +24,8 @@ export function createSegmentThreads(options: ThreadOptions): SegmentThreads {
   return {
     look: (repository, signal) =>
       idlest().ask('look', repository, signal) as ReturnType<SegmentMaker['look']>,
-    make: (order, signal, onBytes) =>
-      idlest().ask('make', order, signal, onBytes) as ReturnType<SegmentMaker['make']>,
+    make: (order, signal, watch) =>
+      idlest().ask('make', order, signal, watch) as ReturnType<SegmentMaker['make']>,
     async stop() {
       await Promise.all(threads.map((thread) => thread.stop()))
     },
@@ -69,15 +69,17 @@ function segmentThread({ module, workerData, onBlobError }: ThreadOptions) {
       call: 'look' | 'make',
       argument: unknown,
       signal: AbortSignal,
-      onBytes?: (bytes: number) => void,
+      watch?: SegmentWatch,
     ): Promise<unknown> {
       signal.throwIfAborted()
       worker ??= start()
       const to = worker
       const id = ++lastId
       const asked = Promise.withResolvers<unknown>()
-      waiting.set(id, { ...asked, onBytes })
-      const abort = () => to.postMessage({ id, call: 'abort' } satisfies Request)
+      const tell = (request: Request) => to.postMessage(request)
+      const abort = () => tell({ id, call: 'abort' })
+      const decide = (isNeeded: boolean) => tell({ id, call: 'decide', isNeeded })
+      waiting.set(id, { ...asked, watch, decide, abort })
       signal.addEventListener('abort', abort, { once: true })
       to.postMessage({ id, call, argument })
       return asked.promise.finally(() => signal.removeEventListener('abort', abort))

@@ -1,0 +1,82 @@
+import { randomUUID } from 'node:crypto'
+import type { BlobStore } from '../blobs/blob-store.ts'
+import type { Db } from '../db/database.ts'
+import {
+  findSegment,
+  insertSegment,
+  lastVerified,
+  nameSegments,
+} from '../migrations/segment-store.ts'
+import type { RepositoryFacts } from '../repositories/facts.ts'
+import type { Look, SegmentMaker } from './segment-maker.ts'
+
+export interface ObtainParts {
+  db: Db
+  blobs: BlobStore
+  segments: SegmentMaker
+  now: () => number
+}
+
+export interface Obtained {
+  segmentKey: string
+  /** Exported before and unchanged since. */
+  reused: boolean
+  bytes: number
+}
+
+export interface ObtainOrder<T> {
+  facts: RepositoryFacts
+  /** Runs what it is given in a transaction. */
+  transact(work: (tx: Db) => Promise<T>): Promise<T>
+  /** Notes the end in the same transaction that takes the segment into use. */
+  onEnd(tx: Db, obtained: Obtained): Promise<T>
+  /** A segment is to be made; answers whom to tell how many of its bytes are written. */
+  onMake?(look: Look): Promise<(written: number) => void>
+}
+
+/**
+ * The segment of a repository as it is now: the one that is there, or else a new one. The repository is looked at once. The
+ * segment comes first, then the row that names it.
+ */
+export async function obtainSegment<T>(
+  parts: ObtainParts,
+  order: ObtainOrder<T>,
+  signal: AbortSignal,
+): Promise<T> {
+  const { db, blobs, segments, now } = parts
+  const { facts, transact, onEnd } = order
+  let [bytes, known]: [number, string | undefined] = [0, undefined]
+  let onBytes: ((written: number) => void) | undefined
+  const made = await segments.make(
+    {
+      repository: { owner: facts.owner.login, name: facts.name },
+      key: randomUUID(),
+      lastVerified: await lastVerified(db, facts.id),
+    },
+    signal,
+    {
+      async isNeeded(look) {
+        bytes = look.bytes
+        known = await findSegment(db, look.fingerprint)
+        if (known !== undefined) return false
+        onBytes = await order.onMake?.(look)
+        return true
+      },
+      onBytes: (written) => onBytes?.(written),
+    },
+  )
+  if (made === undefined)
+    return transact(async (tx) => {
+      // The sweep may have been here since.
+      if (!(await nameSegments(tx, [known!], now())).has(known!))
+        throw new Error('the segment was swept')
+      return onEnd(tx, { segmentKey: known!, reused: true, bytes })
+    })
+  let segmentKey = made.key
+  const ended = await transact(async (tx) => {
+    segmentKey = await insertSegment(tx, { ...made, repositoryId: facts.id }, now())
+    return onEnd(tx, { segmentKey, reused: false, bytes })
+  })
+  if (segmentKey !== made.key) await blobs.delete(made.key)
+  return ended
+}

@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { MessageChannel } from 'node:worker_threads'
+import { Unreadable } from '../sources/unreadable.ts'
+import type { MadeSegment, SegmentMaker, SegmentWatch } from './segment-maker.ts'
+import { type Answer, answerRequests, type Request, settle } from './segment-messages.ts'
+
+const ORDER = { repository: { owner: 'alice', name: 'site' }, key: 'k', lastVerified: undefined }
+const LOOK = { fingerprint: 'f', bytes: 9 }
+
+/** Both sides of a thread without the thread. */
+function scene(t: TestContext, make: SegmentMaker['make']) {
+  const { port1, port2 } = new MessageChannel()
+  t.after(() => port1.close())
+  const maker: SegmentMaker = { look: async () => LOOK, make }
+  answerRequests(port2, maker)
+  return (watch: SegmentWatch) => {
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>()
+    const tell = (request: Request) => port1.postMessage(request)
+    const asked = {
+      resolve,
+      reject,
+      watch,
+      decide: (isNeeded: boolean) => tell({ id: 1, call: 'decide', isNeeded }),
+      abort: () => tell({ id: 1, call: 'abort' }),
+    }
+    port1.on('message', (answer: Answer) => settle(answer, asked))
+    tell({ id: 1, call: 'make', argument: ORDER })
+    return { promise, abort: asked.abort }
+  }
+}
+
+const makeIfNeeded: SegmentMaker['make'] = async (_order, _signal, { isNeeded, onBytes }) => {
+  if (!(await isNeeded(LOOK))) return undefined
+  onBytes(4)
+  return { fingerprint: 'f' } as MadeSegment
+}
+
+test('a thread asks whether a segment is needed, and makes it or not', async (t) => {
+  const ask = scene(t, makeIfNeeded)
+  const written: number[] = []
+  const onBytes = (bytes: number) => void written.push(bytes)
+  assert.deepEqual(await ask({ isNeeded: async () => true, onBytes }).promise, { fingerprint: 'f' })
+  assert.deepEqual(written, [4])
+  const again = scene(t, makeIfNeeded)
+  const isNeeded = async (look: typeof LOOK) => look.fingerprint !== 'f'
+  assert.equal(await again({ isNeeded, onBytes }).promise, undefined)
+})
+
+test('where it cannot be decided, that is the failure, and the thread stops', async (t) => {
+  const { promise: stopped, resolve: stop } = Promise.withResolvers<void>()
+  const ask = scene(t, async (order, signal, watch) => {
+    signal.addEventListener('abort', () => stop())
+    return makeIfNeeded(order, signal, watch)
+  })
+  const away = new Error('the database is away')
+  const watch = { isNeeded: () => Promise.reject(away), onBytes() {} }
+  await assert.rejects(ask(watch).promise, away)
+  await stopped
+})
+
+test('what is called off before it was decided ends', async (t) => {
+  const ask = scene(t, makeIfNeeded)
+  const asked = Promise.withResolvers<void>()
+  const isNeeded = () => {
+    asked.resolve()
+    return new Promise<boolean>(() => {})
+  }
+  const { promise, abort } = ask({ isNeeded, onBytes() {} })
+  await asked.promise
+  abort()
+  await assert.rejects(promise, /abort/)
+})
+
+test('an unreadable repository is that on the other side too', async (t) => {
+  const ask = scene(t, () => Promise.reject(new Unreadable('alice/site: HEAD is missing')))
+  await assert.rejects(ask({ isNeeded: async () => true, onBytes() {} }).promise, Unreadable)
+})

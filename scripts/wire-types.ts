@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { readFile, writeFile } from 'node:fs/promises'
 import { compile } from 'json-schema-to-typescript'
-import { schemas } from '../src/http/description/openapi-components.ts'
+import { schemas } from '../src/http/description/components.ts'
 
 /**
  * `node scripts/wire-types.ts`: writes the types of the wire anew, from the schemas of our own /openapi.json. With --check it

@@ -2,9 +2,9 @@ import type { FastifyInstance } from 'fastify'
 import { isKnown, notModified } from '../door/json-answer.ts'
 import type { MediaTypeOptions } from '../door/media-type.ts'
 import type { Rendering } from '../migrations/github-json.ts'
-import { collectRoutes } from './openapi.ts'
-import { openApiDocument } from './openapi-document.ts'
-import { getDescription } from './openapi-service.ts'
+import { getDescription } from '../service/service-operations.ts'
+import { collectRoutes } from './collect-routes.ts'
+import { openApiDocument } from './document.ts'
 
 interface DescriptionParts {
   rendering: Rendering

@@ -1,4 +1,4 @@
-import type { Operation } from './openapi-operation.ts'
+import type { Operation } from './operation.ts'
 
 /** A route of the server, with what its schema and its config say of it. */
 export interface DescribedRoute {

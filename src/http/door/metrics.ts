@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-import { getMetrics } from '../description/openapi-service.ts'
+import { getMetrics } from '../service/service-operations.ts'
 import type { NoteAnswered } from './answered.ts'
 import { type Dependency, inTime } from './dependencies.ts'
 import { type DownloadCounts, downloadOutcomes } from './download-outcomes.ts'

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { Pool } from 'pg'
 import type { Viewer } from '../../accounts/account.ts'
-import { getRateLimit } from '../description/openapi-service.ts'
+import { getRateLimit } from '../service/service-operations.ts'
 import { viewerOf } from './authenticate.ts'
 import { type Count, type Counters, countersInMemory } from './counters.ts'
 import { answer } from './json-answer.ts'

@@ -7,7 +7,6 @@ import {
   repositoriesOf,
 } from '../../migrations/migration-store.ts'
 import { startMigration } from '../../migrations/start-migration.ts'
-import * as operations from '../description/openapi-migrations.ts'
 import { audit } from '../door/audit.ts'
 import { viewerOf } from '../door/authenticate.ts'
 import type { KeepingAnswer } from '../door/json-answer.ts'
@@ -19,6 +18,7 @@ import { migrationsText, migrationText, repositoriesText } from './migration-tex
 import { type ById, namedMigration } from './named-migration.ts'
 import { type StartBody, startRequestOf } from './start-request.ts'
 import { answerStarted } from './started-answer.ts'
+import * as operations from './user-migrations-operations.ts'
 
 type Query = Record<string, unknown>
 const PREVIEWED = { previewed: true }

@@ -4,7 +4,6 @@ import {
   listAdministered,
 } from '../../repositories/administered-repositories.ts'
 import { factsForViewer } from '../../repositories/facts-for-viewer.ts'
-import { listUserRepositories } from '../description/openapi-repositories.ts'
 import { viewerOf } from '../door/authenticate.ts'
 import { answer, isKnown, notModified } from '../door/json-answer.ts'
 import { tellPages } from '../door/page-headers.ts'
@@ -12,6 +11,7 @@ import { pagingOf } from '../door/paging.ts'
 import { extendedRepositoryJson } from '../migrations/github-json.ts'
 import type { ServerParts } from '../server-parts.ts'
 import { repositoryQueryOf } from './repository-query.ts'
+import { listUserRepositories } from './user-repositories-operations.ts'
 
 /** What the caller may migrate, as the catalogue has it now. */
 export function userRepositories(app: FastifyInstance, { db, rendering }: ServerParts): void {

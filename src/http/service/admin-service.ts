@@ -6,10 +6,10 @@ import { countSegments } from '../../migrations/segment-store.ts'
 import { readServiceState } from '../../migrations/service-state.ts'
 import { type ThroughputPeriod, throughputPeriods } from '../../migrations/throughput.ts'
 import { leastFreeBytes } from '../../queue/worker-store.ts'
-import { getServiceState } from '../description/openapi-admin.ts'
 import { viewerOf } from '../door/authenticate.ts'
 import { answer, isKnown, notModified } from '../door/json-answer.ts'
 import type { ServerParts } from '../server-parts.ts'
+import { getServiceState } from './admin-service-operations.ts'
 import { type Storage, serviceStateJson } from './service-state-json.ts'
 
 /** The whole service at a glance, for its operator. To everyone else there is nothing here. */

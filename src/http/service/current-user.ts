@@ -1,10 +1,10 @@
 import type { FastifyInstance } from 'fastify'
 import { countPublic } from '../../repositories/repository-store.ts'
-import { getCurrentUser } from '../description/openapi-service.ts'
 import { viewerOf } from '../door/authenticate.ts'
 import { answer, isKnown, notModified } from '../door/json-answer.ts'
 import type { ServerParts } from '../server-parts.ts'
 import { currentUserJson } from './current-user-json.ts'
+import { getCurrentUser } from './service-operations.ts'
 
 /** Clients ask who they are before anything else. */
 export function currentUser(app: FastifyInstance, { db, rendering }: ServerParts): void {

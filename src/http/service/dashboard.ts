@@ -1,10 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { getDocs, getRoot } from '../description/openapi-service.ts'
 import { answer, isKnown, notModified } from '../door/json-answer.ts'
 import { acceptedTypes, type MediaTypeOptions } from '../door/media-type.ts'
 import type { Rendering } from '../migrations/github-json.ts'
 import type { Dashboard, DashboardFile, Encoding } from './dashboard-files.ts'
 import { rootJson } from './root-json.ts'
+import { getDocs, getRoot } from './service-operations.ts'
 
 interface DashboardParts {
   rendering: Rendering

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
-import { getHealth, getReadiness } from '../description/openapi-service.ts'
 import type { Dependency } from '../door/dependencies.ts'
+import { getHealth, getReadiness } from './service-operations.ts'
 
 /** For load balancers: alive at all, and able to do its work. */
 export function health(app: FastifyInstance, dependencies: readonly Dependency[]): void {

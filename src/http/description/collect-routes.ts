@@ -1,6 +1,6 @@
 import type { FastifyInstance, RouteOptions } from 'fastify'
 import type { DescribedRoute } from './described-route.ts'
-import type { Operation } from './openapi-operation.ts'
+import type { Operation } from './operation.ts'
 
 /**
  * Keeps every route that is added from now on and says what it does. What stands under a prefix is a twin of what stands

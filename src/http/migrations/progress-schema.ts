@@ -10,7 +10,7 @@ import {
   schemaNamed,
   text,
   textOrNull,
-} from './json-schema.ts'
+} from '../description/json-schema.ts'
 import { migrationStates } from './migration-schema.ts'
 
 const countOrNull = { type: ['integer', 'null'], minimum: 0 }

@@ -11,7 +11,7 @@ import {
   recordOf,
   text,
   textOrNull,
-} from './json-schema.ts'
+} from '../description/json-schema.ts'
 
 export const userSchema = recordOf(
   {

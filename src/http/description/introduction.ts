@@ -1,6 +1,6 @@
 import { API_VERSIONS, DEFAULT_VERSION } from '../door/manners.ts'
 import { type MediaTypeOptions, previewTypeOf } from '../door/media-type.ts'
-import type { Tag } from './openapi-operation.ts'
+import type { Tag } from './operation.ts'
 
 export const TAGS: { name: Tag; description: string }[] = [
   { name: 'Migrations', description: 'Start one, follow it, and see what it covers.' },

@@ -12,7 +12,7 @@ import {
   schemaNamed,
   text,
   textOrNull,
-} from './json-schema.ts'
+} from '../description/json-schema.ts'
 import { repositoryAddressesSchema } from './repository-addresses-schema.ts'
 
 export const licenseSchema = recordOf(

@@ -1,14 +1,14 @@
 import { API_VERSIONS, DEFAULT_VERSION } from '../door/manners.ts'
 import { type MediaTypeOptions, previewTypeOf } from '../door/media-type.ts'
 import type { Rendering } from '../migrations/github-json.ts'
+import { headers, parameters, schemas } from './components.ts'
+import { curlOf } from './curl-example.ts'
 import type { DescribedRoute } from './described-route.ts'
+import { examplesOf } from './examples.ts'
+import { aboutPreview, introduction, TAGS } from './introduction.ts'
 import { type JsonSchema, schemaNamed } from './json-schema.ts'
-import { headers, parameters, schemas } from './openapi-components.ts'
-import { curlOf } from './openapi-curl.ts'
-import { examplesOf } from './openapi-examples.ts'
-import { aboutPreview, introduction, TAGS } from './openapi-introduction.ts'
-import { type Answer, header, type Operation, withHeaders } from './openapi-operation.ts'
-import { linkRefusals, refusal, refusals } from './openapi-refusals.ts'
+import { type Answer, header, type Operation, withHeaders } from './operation.ts'
+import { linkRefusals, refusal, refusals } from './refusals.ts'
 
 interface About {
   rendering: Rendering

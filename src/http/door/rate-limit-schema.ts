@@ -1,4 +1,4 @@
-import { count, recordOf, text } from './json-schema.ts'
+import { count, recordOf, text } from '../description/json-schema.ts'
 
 const rate = recordOf({
   limit: { ...count, description: 'Requests in an hour; 0 where there is no limit.' },

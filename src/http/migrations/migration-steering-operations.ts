@@ -1,7 +1,7 @@
-import { startBodySchema } from '../migrations/start-request.ts'
-import { text } from './json-schema.ts'
-import { alsoAs, json, type Operation, one, parameter } from './openapi-operation.ts'
-import { refusal } from './openapi-refusals.ts'
+import { text } from '../description/json-schema.ts'
+import { alsoAs, json, type Operation, one, parameter } from '../description/operation.ts'
+import { refusal } from '../description/refusals.ts'
+import { startBodySchema } from './start-request.ts'
 
 const notFound = refusal('not-found')
 const own = 'An extension of this server.'

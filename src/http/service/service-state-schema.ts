@@ -10,9 +10,9 @@ import {
   recordOf,
   text,
   textOrNull,
-} from './json-schema.ts'
-import { migrationStates } from './migration-schema.ts'
-import { lockSchema, repositoryCountsSchema } from './summary-schema.ts'
+} from '../description/json-schema.ts'
+import { migrationStates } from '../migrations/migration-schema.ts'
+import { lockSchema, repositoryCountsSchema } from '../migrations/summary-schema.ts'
 
 const migration = { id: integer, guid: { ...text, format: 'uuid' }, login: text }
 

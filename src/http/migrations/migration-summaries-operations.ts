@@ -1,5 +1,5 @@
-import { json, type Operation, one, parameter, several } from './openapi-operation.ts'
-import { refusal } from './openapi-refusals.ts'
+import { json, type Operation, one, parameter, several } from '../description/operation.ts'
+import { refusal } from '../description/refusals.ts'
 
 const notFound = refusal('not-found')
 const notModified = refusal('not-modified')

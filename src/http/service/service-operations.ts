@@ -1,6 +1,13 @@
-import { listOf, recordOf, text } from './json-schema.ts'
-import { alsoAs, json, type Operation, one, parameter, withHeaders } from './openapi-operation.ts'
-import { refusal } from './openapi-refusals.ts'
+import { listOf, recordOf, text } from '../description/json-schema.ts'
+import {
+  alsoAs,
+  json,
+  type Operation,
+  one,
+  parameter,
+  withHeaders,
+} from '../description/operation.ts'
+import { refusal } from '../description/refusals.ts'
 
 export const getCurrentUser = {
   operationId: 'users/get-authenticated',

@@ -1,13 +1,8 @@
 import { affiliations } from '../../repositories/administered-repositories.ts'
-import {
-  directions,
-  repositoryTypes,
-  sorts,
-  visibilities,
-} from '../repositories/repository-query.ts'
-import { moment, text } from './json-schema.ts'
-import { json, type Operation, parameter, several } from './openapi-operation.ts'
-import { refusal } from './openapi-refusals.ts'
+import { moment, text } from '../description/json-schema.ts'
+import { json, type Operation, parameter, several } from '../description/operation.ts'
+import { refusal } from '../description/refusals.ts'
+import { directions, repositoryTypes, sorts, visibilities } from './repository-query.ts'
 
 const inQuery = (name: string, schema: object, description: string) => ({
   name,

@@ -9,7 +9,7 @@ import {
   recordOf,
   schemaNamed,
   text,
-} from './json-schema.ts'
+} from '../description/json-schema.ts'
 
 export const migrationStates = [
   'pending',

@@ -1,6 +1,6 @@
+import type { headers, parameters, schemas } from './components.ts'
+import type { ExampleName } from './examples.ts'
 import { type JsonSchema, listOf, schemaNamed, text } from './json-schema.ts'
-import type { headers, parameters, schemas } from './openapi-components.ts'
-import type { ExampleName } from './openapi-examples.ts'
 
 type HeaderName = keyof typeof headers
 type SchemaName = keyof typeof schemas

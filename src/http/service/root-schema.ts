@@ -1,4 +1,4 @@
-import { address, addressTemplate, all, recordOf, text } from './json-schema.ts'
+import { address, addressTemplate, all, recordOf, text } from '../description/json-schema.ts'
 
 const own = 'An extension of this server.'
 

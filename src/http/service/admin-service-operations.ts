@@ -1,7 +1,7 @@
 import { throughputPeriods } from '../../migrations/throughput.ts'
-import { text } from './json-schema.ts'
-import { json, type Operation, one, parameter } from './openapi-operation.ts'
-import { refusal } from './openapi-refusals.ts'
+import { text } from '../description/json-schema.ts'
+import { json, type Operation, one, parameter } from '../description/operation.ts'
+import { refusal } from '../description/refusals.ts'
 
 export const getServiceState = {
   operationId: 'admin/get-service-state',

@@ -1,7 +1,14 @@
-import { startBodySchema } from '../migrations/start-request.ts'
-import { address, text } from './json-schema.ts'
-import { json, type Operation, one, parameter, several, withHeaders } from './openapi-operation.ts'
-import { refusal } from './openapi-refusals.ts'
+import { address, text } from '../description/json-schema.ts'
+import {
+  json,
+  type Operation,
+  one,
+  parameter,
+  several,
+  withHeaders,
+} from '../description/operation.ts'
+import { refusal } from '../description/refusals.ts'
+import { startBodySchema } from './start-request.ts'
 
 const notFound = refusal('not-found')
 const notModified = refusal('not-modified')

@@ -1,5 +1,5 @@
-import type { repositoryAddressesJson } from '../repositories/repository-addresses-json.ts'
-import { address, addressTemplate, type JsonSchema, text } from './json-schema.ts'
+import { address, addressTemplate, type JsonSchema, text } from '../description/json-schema.ts'
+import type { repositoryAddressesJson } from './repository-addresses-json.ts'
 
 /** Which of a repository's addresses can be followed as they are, and which are templates. */
 export const repositoryAddressesSchema: Record<

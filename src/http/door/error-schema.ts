@@ -1,5 +1,5 @@
 import type { Fault } from '../../migrations/refusals.ts'
-import { address, count, listOf, recordOf, text } from './json-schema.ts'
+import { address, count, listOf, recordOf, text } from '../description/json-schema.ts'
 
 const codes = [
   'missing',

@@ -1,19 +1,23 @@
-import { startBodySchema } from '../migrations/start-request.ts'
-import { errorSchema, validationErrorSchema } from './error-schema.ts'
-import { address, count, integer, listOf, text } from './json-schema.ts'
-import { migrationSchema } from './migration-schema.ts'
+import { errorSchema, validationErrorSchema } from '../door/error-schema.ts'
+import { rateLimitSchema } from '../door/rate-limit-schema.ts'
+import { migrationSchema } from '../migrations/migration-schema.ts'
 import {
   forecastSchema,
   progressSchema,
   reportSchema,
   repositoryProgressSchema,
-} from './progress-schema.ts'
-import { rateLimitSchema } from './rate-limit-schema.ts'
-import { extendedRepositorySchema, licenseSchema, repositorySchema } from './repository-schema.ts'
-import { rootSchema } from './root-schema.ts'
-import { serviceStateSchema } from './service-state-schema.ts'
-import { archiveLinkSchema, lockSchema, summarySchema } from './summary-schema.ts'
-import { currentUserSchema, userSchema } from './user-schema.ts'
+} from '../migrations/progress-schema.ts'
+import { startBodySchema } from '../migrations/start-request.ts'
+import { archiveLinkSchema, lockSchema, summarySchema } from '../migrations/summary-schema.ts'
+import {
+  extendedRepositorySchema,
+  licenseSchema,
+  repositorySchema,
+} from '../repositories/repository-schema.ts'
+import { rootSchema } from '../service/root-schema.ts'
+import { serviceStateSchema } from '../service/service-state-schema.ts'
+import { currentUserSchema, userSchema } from '../service/user-schema.ts'
+import { address, count, integer, listOf, text } from './json-schema.ts'
 
 /** What operations refer to by name, so that each thing is said once. */
 export const schemas = {

@@ -1,4 +1,4 @@
-import { type Answer, json, one, withHeaders } from './openapi-operation.ts'
+import { type Answer, json, one, withHeaders } from './operation.ts'
 
 /** By any operation of the API. */
 export const refusals = {

@@ -10,7 +10,7 @@ import {
   recordOf,
   text,
   textOrNull,
-} from './json-schema.ts'
+} from '../description/json-schema.ts'
 import { migrationStates } from './migration-schema.ts'
 
 export const repositoryCountsSchema = recordOf({

@@ -1,7 +1,7 @@
 import type { ManifestGit, ManifestRepository } from '../archive/manifest.ts'
 import { statedRefs } from '../sources/directory/snapshot/stated-refs.ts'
 import type { Examination, Found } from '../sources/source.ts'
-import type { Run } from './unpack-archive.ts'
+import type { SegmentRun } from './unpack-archive.ts'
 
 const MOST_TOLD = 10
 
@@ -26,7 +26,7 @@ export function disagreements(
 }
 
 /** Whether the entries of the repository are, byte for byte, those that its segment was made of. */
-export function runDisagreement({ segment }: ManifestRepository, run: Run): string[] {
+export function runDisagreement({ segment }: ManifestRepository, run: SegmentRun): string[] {
   if (run.plainLength !== segment.plain_length)
     return [`it has ${run.plainLength} bytes of tar, not ${segment.plain_length}`]
   return run.crc32 === segment.crc32 ? [] : ['its bytes are not those it was exported with (CRC)']

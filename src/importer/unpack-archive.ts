@@ -8,7 +8,7 @@ import type { Bytes } from '../blobs/blob-store.ts'
 import { roomIn, safeEntries } from './safe-entries.ts'
 
 /** The tar bytes of one repository and its wiki: what the manifest's segment was made of. */
-export interface Run {
+export interface SegmentRun {
   plainLength: number
   crc32: number
 }
@@ -16,7 +16,7 @@ export interface Run {
 export interface Unpacked {
   root: string
   /** By full name. */
-  runs: ReadonlyMap<string, Run>
+  runs: ReadonlyMap<string, SegmentRun>
   /** Set where the archive could not be read to its end, or is not what its checksum says. */
   damage: ArchiveDamaged | undefined
 }
@@ -31,7 +31,7 @@ export async function unpackArchive(
   signal: AbortSignal,
 ): Promise<Unpacked> {
   await mkdir(root)
-  const runs = new Map<string, Run>()
+  const runs = new Map<string, SegmentRun>()
   let current = ''
   try {
     for await (const entry of safeEntries(archive, await roomIn(root), signal)) {
@@ -58,7 +58,7 @@ function repositoryOf(path: string, current: string): string {
   return name === `${current}.wiki` ? current : name
 }
 
-async function write(root: string, entry: ArchiveEntry, run: Run): Promise<void> {
+async function write(root: string, entry: ArchiveEntry, run: SegmentRun): Promise<void> {
   const path = join(root, entry.path)
   // Written anew from what was understood of it: nothing else in a header has a meaning here.
   add(run, tarHeader(entry))
@@ -71,14 +71,17 @@ async function write(root: string, entry: ArchiveEntry, run: Run): Promise<void>
   add(run, tarPadding(entry.size))
 }
 
-async function* tallied(content: AsyncIterable<Uint8Array>, run: Run): AsyncGenerator<Uint8Array> {
+async function* tallied(
+  content: AsyncIterable<Uint8Array>,
+  run: SegmentRun,
+): AsyncGenerator<Uint8Array> {
   for await (const bytes of content) {
     add(run, bytes)
     yield bytes
   }
 }
 
-function add(run: Run, bytes: Uint8Array): void {
+function add(run: SegmentRun, bytes: Uint8Array): void {
   run.crc32 = crc32(bytes, run.crc32)
   run.plainLength += bytes.length
 }

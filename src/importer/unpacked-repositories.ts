@@ -17,7 +17,7 @@ import {
 import type { FoundRepository, Snapshot } from '../sources/source.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 import { disagreements, runDisagreement } from './manifest-agreement.ts'
-import type { Run, Unpacked } from './unpack-archive.ts'
+import type { SegmentRun, Unpacked } from './unpack-archive.ts'
 
 /** What became of one repository of the archive. */
 export type Judged = { fullName: string } & (
@@ -72,7 +72,7 @@ export async function* judgeRepositories(
 const MISSING = 'the manifest names it, and it is not in the archive'
 const LOST = 'it cannot be read to its end, because the archive cannot'
 
-function isCutOff({ segment }: ManifestRepository, run: Run | undefined): boolean {
+function isCutOff({ segment }: ManifestRepository, run: SegmentRun | undefined): boolean {
   return (run?.plainLength ?? 0) < segment.plain_length
 }
 

@@ -1,5 +1,5 @@
 import type { Db } from '../db/database.ts'
-import type { RepositoryName } from '../repositories/repository-store.ts'
+import type { RepositoryName } from '../sources/source.ts'
 
 export interface HeldLock extends RepositoryName {
   repositoryId: number

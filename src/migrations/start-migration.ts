@@ -11,11 +11,10 @@ import {
   findByName,
   keyOfEntry,
   keyOfName,
-  type RepositoryName,
   rolesOf,
 } from '../repositories/repository-store.ts'
 import { refreshRepositories } from '../repositories/sync.ts'
-import type { Source } from '../sources/source.ts'
+import type { RepositoryName, Source } from '../sources/source.ts'
 import { BEGIN_EXPORT, batchOf } from './export-jobs.ts'
 import { insertLocks } from './lock-store.ts'
 import { settleLocksOf, untilBegun } from './locks.ts'

@@ -1,5 +1,6 @@
 import { keyOf, type Viewer } from '../accounts/account.ts'
 import type { Db } from '../db/database.ts'
+import type { RepositoryName } from '../sources/source.ts'
 import { mayRead, permissionsOf, type RepositoryFacts, type Role } from './facts.ts'
 import {
   type CatalogueEntry,
@@ -7,7 +8,6 @@ import {
   findByName,
   keyOfEntry,
   keyOfName,
-  type RepositoryName,
   rolesOf,
 } from './repository-store.ts'
 

@@ -2,7 +2,7 @@ import { type Account, keyOf, type Viewer } from '../accounts/account.ts'
 import { accountOf } from '../accounts/account-store.ts'
 import type { Db } from '../db/database.ts'
 import { batchesOf } from '../ground/batches.ts'
-import type { SourceFacts } from '../sources/source.ts'
+import type { RepositoryName, SourceFacts } from '../sources/source.ts'
 import type { Role } from './facts.ts'
 
 /** One row of the catalogue. */
@@ -13,11 +13,6 @@ export interface CatalogueEntry {
   stamp: string
   facts: SourceFacts
   problem: string | null
-}
-
-export interface RepositoryName {
-  owner: string
-  name: string
 }
 
 export const keyOfName = ({ owner, name }: RepositoryName): string => keyOf(`${owner}/${name}`)

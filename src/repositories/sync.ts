@@ -2,7 +2,7 @@ import { keyOf } from '../accounts/account.ts'
 import { ensureAccount, knownSpellings } from '../accounts/account-store.ts'
 import type { Db } from '../db/database.ts'
 import { inLanes } from '../ground/lanes.ts'
-import type { FoundRepository, RefusedEntry, Source } from '../sources/source.ts'
+import type { FoundRepository, RefusedEntry, RepositoryName, Source } from '../sources/source.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 import { factsOfUnreadable } from './facts.ts'
 import {
@@ -14,7 +14,6 @@ import {
   listCatalogue,
   markMissing,
   putRepository,
-  type RepositoryName,
 } from './repository-store.ts'
 
 export interface SyncParts {

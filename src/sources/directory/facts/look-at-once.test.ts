@@ -5,7 +5,7 @@ import { after, test } from 'node:test'
 import type { Git } from '../../../git/git.ts'
 import { factsScene, MIT } from './facts-test-scene.ts'
 import { lookAtOnce } from './look-at-once.ts'
-import { type Look, lookByCommands } from './look-by-commands.ts'
+import { type GitFacts, lookByCommands } from './look-by-commands.ts'
 import { readSettings } from './repository-settings.ts'
 
 const { host, fresh } = await factsScene()
@@ -13,12 +13,12 @@ after(() => host.remove())
 
 const EVERYTHING = { birthday: true, isTreeWanted: () => true }
 
-async function quickly(dir: string, git: Git = host.locked): Promise<Look | undefined> {
+async function quickly(dir: string, git: Git = host.locked): Promise<GitFacts | undefined> {
   return lookAtOnce(git, { dir }, await readSettings(git, dir), EVERYTHING)
 }
 
 /** That the quick way was taken, and that it tells what commands tell. */
-async function alike(dir: string): Promise<Look> {
+async function alike(dir: string): Promise<GitFacts> {
   const looked = await quickly(dir)
   assert.ok(looked, 'the quick way was not taken')
   assert.deepEqual(looked, await lookByCommands(host.locked, { dir }, EVERYTHING))

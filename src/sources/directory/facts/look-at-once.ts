@@ -6,9 +6,9 @@ import { Unreadable } from '../../unreadable.ts'
 import { lstat } from '../prompt-files.ts'
 import { type Ref, readable, readRefs } from '../snapshot/examine-refs.ts'
 import { factsOfTree, type TreeFacts } from './head-tree.ts'
-import type { Look, Wanted } from './look-by-commands.ts'
+import type { GitFacts, Wanted } from './look-by-commands.ts'
 import { type ObjectReader, Odd, openObjects, type WholeObject } from './object-reader.ts'
-import { type Commit, parseCommit, parseTag } from './parse-objects.ts'
+import { type CommitObject, parseCommit, parseTag } from './parse-objects.ts'
 import {
   earlier,
   type Head,
@@ -37,7 +37,7 @@ export async function lookAtOnce(
   call: RepositoryCall,
   settings: Settings,
   wanted: Wanted,
-): Promise<Look | undefined> {
+): Promise<GitFacts | undefined> {
   try {
     return await look(git, call, settings, wanted)
   } catch (error) {
@@ -53,7 +53,7 @@ async function look(
   call: RepositoryCall,
   settings: Settings,
   wanted: Wanted,
-): Promise<Look> {
+): Promise<GitFacts> {
   await refuseUnusual(call.dir, settings)
   const { head, refs } = await readRefs({
     dir: call.dir,
@@ -158,12 +158,12 @@ function leadsTo(object: WholeObject): string[] {
   return type === 'commit' || type === 'tag' ? [oid] : []
 }
 
-const rootOf = ({ parents, committed }: Commit): number | null =>
+const rootOf = ({ parents, committed }: CommitObject): number | null =>
   parents.length === 0 ? moment(committed) : null
 
 async function treeFacts(
   objects: ObjectReader,
-  { tree }: Commit,
+  { tree }: CommitObject,
   settings: Settings,
 ): Promise<TreeFacts> {
   const files = await filesOfTree(objects, tree, isSha256(settings) ? 32 : 20)

@@ -10,7 +10,7 @@ export interface Wanted {
 }
 
 /** What refs, history and the tree of a repository tell. */
-export interface Look {
+export interface GitFacts {
   refs: RefFacts
   /** Null where it was not wanted or nothing tells. */
   oldest: number | null
@@ -22,7 +22,7 @@ export async function lookByCommands(
   git: Git,
   call: RepositoryCall,
   wanted: Wanted,
-): Promise<Look> {
+): Promise<GitFacts> {
   const refs = await listRefs(git, call)
   const oldest = wanted.birthday ? await oldestRoot(git, call) : null
   const head = refs.headCommit

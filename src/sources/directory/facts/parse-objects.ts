@@ -1,13 +1,13 @@
 import { Odd, type WholeObject } from './object-reader.ts'
 
-export interface Commit {
+export interface CommitObject {
   tree: string
   parents: string[]
   /** Seconds since 1970, as they are written. */
   committed: string
 }
 
-export interface Tag {
+export interface TagObject {
   object: string
   type: string
   /** Empty where nobody signed as its maker. */
@@ -23,7 +23,7 @@ export interface TreeEntry {
 /** Twelve digits are some thirty thousand years; what git makes of more, git may say. */
 const WHEN = String.raw`[^\n]*> (\d{1,12}) [+-]\d{4}$`
 
-export function parseCommit({ type, bytes }: WholeObject): Commit {
+export function parseCommit({ type, bytes }: WholeObject): CommitObject {
   const head = headOf(bytes)
   const [, tree] = /^tree ([0-9a-f]+)$/m.exec(head) ?? []
   const [, committed] = new RegExp(`^committer ${WHEN}`, 'm').exec(head) ?? []
@@ -35,7 +35,7 @@ export function parseCommit({ type, bytes }: WholeObject): Commit {
   }
 }
 
-export function parseTag({ type: is, bytes }: WholeObject): Tag {
+export function parseTag({ type: is, bytes }: WholeObject): TagObject {
   const head = headOf(bytes)
   const [, object, type] = /^object ([0-9a-f]+)\ntype (\w+)$/m.exec(head) ?? []
   const hasTagger = /^tagger /m.test(head)

@@ -7,7 +7,7 @@ import type { RepositoryPlace } from '../repository-tree.ts'
 import { statsOf } from '../stats-below.ts'
 import { readDescription } from './description.ts'
 import { lookAtOnce } from './look-at-once.ts'
-import { type Look, lookByCommands } from './look-by-commands.ts'
+import { type GitFacts, lookByCommands } from './look-by-commands.ts'
 import { measureOwnFiles } from './measure.ts'
 import { publicUrl, webPage } from './public-url.ts'
 import {
@@ -88,7 +88,7 @@ const isTold = ({ language, license }: StatedFacts): boolean => Boolean(language
 const isHalfTold = ({ language, license }: StatedFacts): boolean => Boolean(language || license)
 
 function treeFacts(
-  { refs, tree }: Look,
+  { refs, tree }: GitFacts,
   stated: StatedFacts,
   known?: KnownFacts,
 ): Pick<SourceFacts, 'headCommit' | 'language' | 'license'> {

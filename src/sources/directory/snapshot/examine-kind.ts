@@ -4,7 +4,7 @@ import { PATIENCE_WITH_INCLUDES_MS } from '../facts/repository-settings.ts'
 import { lstat } from '../prompt-files.ts'
 import type { BareRepository, ObjectFormat } from './bare-repository.ts'
 import { readText } from './examine-text.ts'
-import { Refused } from './snapshot-troubles.ts'
+import { Unsupported } from './snapshot-troubles.ts'
 
 /** Extensions that change nothing in how refs and objects are read from files. */
 const HARMLESS = new Set([
@@ -25,7 +25,7 @@ export interface StatedFormat {
 
 /**
  * The file is read by name, so that git neither opens the
- * repository nor heeds anything else in it. Throws Refused where the objects cannot all be there, or not be found.
+ * repository nor heeds anything else in it. Throws Unsupported where the objects cannot all be there, or not be found.
  */
 export async function readFormat(
   at: { dir: string; name: string },
@@ -36,33 +36,34 @@ export async function readFormat(
   for (const [key, value] of await settings(at, git, signal)) {
     const extension = /^extensions\.(.+)$/.exec(key)?.[1]
     if (extension === 'partialclone' || isPromisor(key, value))
-      throw new Refused(at.name, 'a partial clone, which lacks objects by design')
+      throw new Unsupported(at.name, 'a partial clone, which lacks objects by design')
     if (key === 'lfs.storage') format.lfsStorage = value
     if (extension === 'objectformat' && (value === 'sha1' || value === 'sha256'))
       format.objectFormat = value
     else if (extension === 'refstorage' && value === 'files') continue
     else if (extension !== undefined && !HARMLESS.has(extension))
-      throw new Refused(at.name, `extensions.${extension} = ${value} is not supported`)
+      throw new Unsupported(at.name, `extensions.${extension} = ${value} is not supported`)
     if (key === 'core.repositoryformatversion' && Number(value) > 1)
-      throw new Refused(at.name, `repository format version ${value} is not supported`)
+      throw new Unsupported(at.name, `repository format version ${value} is not supported`)
   }
   return format
 }
 
-/** Throws Refused where history is cut off on purpose. */
+/** Throws Unsupported where history is cut off on purpose. */
 export async function refuseCutHistory(repository: BareRepository): Promise<void> {
   const { name } = repository
   if (await saysAnything(repository, 'shallow'))
-    throw new Refused(name, 'a shallow clone, which lacks history by design')
+    throw new Unsupported(name, 'a shallow clone, which lacks history by design')
   if (await saysAnything(repository, 'info/grafts'))
-    throw new Refused(name, 'has grafts (info/grafts), which hide history')
+    throw new Unsupported(name, 'has grafts (info/grafts), which hide history')
 }
 
-/** Throws Refused where its refs, or git itself, would be read from another repository. */
+/** Throws Unsupported where its refs, or git itself, would be read from another repository. */
 export async function refuseOtherPlaces({ dir, name }: BareRepository): Promise<void> {
   const refs = await lstat(join(dir, 'refs'))
-  if (!refs.isDirectory()) throw new Refused(name, 'refs is not a directory of its own')
-  if (await lstat(join(dir, COMMON_DIR)).catch(() => undefined)) throw new Refused(name, OF_ANOTHER)
+  if (!refs.isDirectory()) throw new Unsupported(name, 'refs is not a directory of its own')
+  if (await lstat(join(dir, COMMON_DIR)).catch(() => undefined))
+    throw new Unsupported(name, OF_ANOTHER)
 }
 
 /** With such a file git takes config, refs and objects from wherever it says. */

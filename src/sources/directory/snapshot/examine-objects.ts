@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { hasCode } from '../../../ground/errno.ts'
 import { entriesIn, lstat, statWithPlace } from '../prompt-files.ts'
 import type { BareRepository } from './bare-repository.ts'
-import { Moved, Refused } from './snapshot-troubles.ts'
+import { Moved, Unsupported } from './snapshot-troubles.ts'
 
 /** A file whose name tells its content: a pack, its index, a loose object, an LFS object. */
 export interface ObjectFile {
@@ -57,7 +57,7 @@ async function packFiles(repository: BareRepository): Promise<string[]> {
   )
   for (const path of present)
     if (path.endsWith('.promisor'))
-      throw new Refused(repository.name, 'a partial clone, which lacks objects by design')
+      throw new Unsupported(repository.name, 'a partial clone, which lacks objects by design')
   const packs = [...present].filter((path) => path.endsWith('.pack'))
   return packs.flatMap((pack) => {
     const index = pack.replace(/pack$/, 'idx')
@@ -87,7 +87,7 @@ async function withSizes(repository: BareRepository, paths: string[]): Promise<O
     try {
       // A link to a symbolic link would lead nowhere from the scratch repository.
       const { place: from, stats } = await statWithPlace(here)
-      if (!stats.isFile()) throw new Refused(repository.name, `${path} is not a file`)
+      if (!stats.isFile()) throw new Unsupported(repository.name, `${path} is not a file`)
       files.push({ path, size: stats.size, from })
     } catch (error) {
       if (hasCode(error, 'ENOENT')) throw new Moved(`${path} went away`, { cause: error })

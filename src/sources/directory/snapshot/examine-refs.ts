@@ -2,7 +2,7 @@ import { hasCode } from '../../../ground/errno.ts'
 import { byteEntriesIn, linkTarget } from '../prompt-files.ts'
 import type { BareRepository } from './bare-repository.ts'
 import { readText } from './examine-text.ts'
-import { Damaged, Refused } from './snapshot-troubles.ts'
+import { Damaged, Unsupported } from './snapshot-troubles.ts'
 
 type Pointer = { oid: string } | { target: string }
 
@@ -115,7 +115,10 @@ async function symbolicLink(repository: BareRepository, name: string): Promise<s
     if (hasCode(error, 'EINVAL')) return undefined
     throw error
   }
-  throw new Refused(repository.name, `${readable(name)} is a symbolic link to a place outside refs`)
+  throw new Unsupported(
+    repository.name,
+    `${readable(name)} is a symbolic link to a place outside refs`,
+  )
 }
 
 /** A ref or folder that went away while we read was deleted, packed, or made way for another. */

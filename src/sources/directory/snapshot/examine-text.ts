@@ -1,6 +1,6 @@
 import { codeOf } from '../../../ground/errno.ts'
 import { readOwnFile } from '../own-file.ts'
-import { Refused } from './snapshot-troubles.ts'
+import { Unsupported } from './snapshot-troubles.ts'
 
 /** packed-refs of some million refs, which take a gigabyte and a half of memory; everything else is far smaller. */
 const LARGEST_TEXT = 64 * 1024 * 1024
@@ -21,8 +21,8 @@ export async function readText(at: At, path: string): Promise<string | undefined
   } catch (error) {
     const code = codeOf(error)
     if (code === 'ENOENT') return undefined
-    if (code === 'ELOOP') throw new Refused(at.name, `${path} is not a file of its own`, error)
-    if (code === 'EFBIG') throw new Refused(at.name, `${path} is absurdly large`, error)
+    if (code === 'ELOOP') throw new Unsupported(at.name, `${path} is not a file of its own`, error)
+    if (code === 'EFBIG') throw new Unsupported(at.name, `${path} is absurdly large`, error)
     throw error
   }
 }

@@ -11,7 +11,7 @@ import {
   git as plainGit,
 } from '../../../../test/support/odd-repositories.ts'
 import { scene } from './snapshot-test-scene.ts'
-import { Damaged, Refused } from './snapshot-troubles.ts'
+import { Damaged, Unsupported } from './snapshot-troubles.ts'
 
 /** One commit on main. */
 function sceneWithCommit(t: TestContext) {
@@ -126,7 +126,7 @@ for (const [kind, [change, reason]] of Object.entries(REFUSED))
     const { dir, oid, look, root } = sceneWithCommit(t)
     await change(dir, oid)
     await assert.rejects(look(), (error: Error) => {
-      assert.ok(error instanceof Refused)
+      assert.ok(error instanceof Unsupported)
       assert.match(error.message, reason)
       assert.match(error.message, /^Ada\/Engine: /)
       assert.ok(!error.message.includes(root))
@@ -149,7 +149,7 @@ test('a program named in the config of a promisor source never runs', async (t) 
     plainGit(dir, ['config', key, value])
   await rm(join(dir, 'objects'), { recursive: true })
   await mkdir(join(dir, 'objects'))
-  await assert.rejects(look(), Refused)
+  await assert.rejects(look(), Unsupported)
   assert.ok(!existsSync(join(root, 'ran')))
   // The same source makes plain git run it, so the absence above means something.
   assert.throws(() => plainGit(dir, ['rev-list', '--objects', '--all']))

@@ -11,7 +11,7 @@ import type { LfsPointer } from './lfs-pointers.ts'
 import type { SharedLfs } from './lfs-shared.ts'
 import { byName, Moved } from './snapshot-troubles.ts'
 
-export interface RepositoryPlace {
+export interface ExaminedPlace {
   dir: string
   /** The bare repository of its wiki, where there is one. */
   wikiDir?: string | undefined
@@ -33,7 +33,7 @@ export interface Found extends BareRepository, Refs {
 }
 
 export interface Examination {
-  place: RepositoryPlace
+  place: ExaminedPlace
   repository: Found
   wiki: Found | null
   /** Of the repository's own objects and LFS objects; what it borrows is not counted. */
@@ -47,9 +47,9 @@ const SNAPSHOT_FORMAT = 2
 
 const MOST_LOOKS = 10
 
-/** A cheap look, safe beside pushes and repacks. Throws Refused, Damaged, or else Unreadable, each fit for a user. */
+/** A cheap look, safe beside pushes and repacks. Throws Unsupported, Damaged, or else Unreadable, each fit for a user. */
 export async function examine(
-  place: RepositoryPlace,
+  place: ExaminedPlace,
   git: Git,
   signal: AbortSignal,
 ): Promise<Examination> {

@@ -2,7 +2,7 @@ import { isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { hasCode } from '../../../ground/errno.ts'
 import { entriesIn, lstat } from '../prompt-files.ts'
 import type { ObjectFile } from './examine-objects.ts'
-import { Moved, Refused } from './snapshot-troubles.ts'
+import { Moved, Unsupported } from './snapshot-troubles.ts'
 
 interface At {
   dir: string
@@ -67,12 +67,12 @@ async function fileAt(at: At, path: string, oid: string): Promise<ObjectFile> {
   const stats = await ifThere(lstat(from))
   if (!stats) throw new Moved(`${path} went away`)
   if (stats.isSymbolicLink()) refuseLink(at, path)
-  if (!stats.isFile()) throw new Refused(at.name, `${path} is not a file`)
+  if (!stats.isFile()) throw new Unsupported(at.name, `${path} is not a file`)
   return { path: lfsPath(oid), size: stats.size, from }
 }
 
 function refuseLink({ name }: At, path: string): never {
-  throw new Refused(name, `${path} is a symbolic link`)
+  throw new Unsupported(name, `${path} is a symbolic link`)
 }
 
 export async function ifThere<T>(looked: Promise<T>): Promise<T | undefined> {

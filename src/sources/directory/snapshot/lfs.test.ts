@@ -5,7 +5,7 @@ import { mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { bare, commit, git } from '../../../../test/support/odd-repositories.ts'
-import type { RepositoryPlace } from './examine.ts'
+import type { ExaminedPlace } from './examine.ts'
 import { parsePointer } from './lfs-pointers.ts'
 import { SharedLfs } from './lfs-shared.ts'
 import { scene, signal } from './snapshot-test-scene.ts'
@@ -30,7 +30,7 @@ function lfsScene(t: TestContext, format = 'sha1') {
   bare(here.dir, format)
 
   /** As an export tells it, and as a preflight does: they never differ. */
-  async function warning(change?: Partial<RepositoryPlace>): Promise<string | null> {
+  async function warning(change?: Partial<ExaminedPlace>): Promise<string | null> {
     const snapshot = await here.take(change)
     try {
       for await (const entry of snapshot.entries()) for await (const _ of entry.open());
@@ -122,7 +122,7 @@ test('lfs.storage is followed within the repository and nowhere else', async (t)
   }
   git(dir, ['config', 'lfs.storage', 'large/files'])
   await symlink(join(root, 'elsewhere'), join(dir, 'large/files'))
-  await assert.rejects(warning, /^Refused: Ada\/Engine: large\/files is a symbolic link$/)
+  await assert.rejects(warning, /^Unsupported: Ada\/Engine: large\/files is a symbolic link$/)
 })
 
 test('what is not in the repository is taken from the shared directory, in either layout', async (t) => {

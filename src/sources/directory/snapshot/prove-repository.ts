@@ -6,7 +6,7 @@ import { includesOthers, readSettings } from '../facts/repository-settings.ts'
 import { type Examination, examine, type Found } from './examine.ts'
 import type { Snapshot } from './snapshot.ts'
 import type { ScratchRepository } from './snapshot-scratch.ts'
-import { byName, Refused } from './snapshot-troubles.ts'
+import { byName, Unsupported } from './snapshot-troubles.ts'
 
 export interface ProvingParts {
   /** The unpacked repositories. */
@@ -65,14 +65,14 @@ async function refuseIncludes(
     signal.throwIfAborted()
     throw byName(name, error, dir)
   })
-  if (includesOthers(settings)) throw new Refused(name, 'its config includes other files')
+  if (includesOthers(settings)) throw new Unsupported(name, 'its config includes other files')
 }
 
 /** Whose objects those would be, nobody can say. */
 function refuseBorrowing({ repository, wiki }: Examination): void {
   for (const part of [repository, wiki] satisfies (Found | null)[])
     if (part?.borrows)
-      throw new Refused(part.name, 'it borrows objects from elsewhere (alternates)')
+      throw new Unsupported(part.name, 'it borrows objects from elsewhere (alternates)')
 }
 
 /** A pack's checksum says that nothing was lost on the way; only hashing proves that no index names one object another. */

@@ -9,7 +9,7 @@ import type { ObjectFile } from './examine-objects.ts'
 import { type Ref, readable, tipsOf } from './examine-refs.ts'
 import { PointerWatch } from './lfs-pointers.ts'
 import { packBorrowed } from './pack-borrowed.ts'
-import { byName, Moved, Refused } from './snapshot-troubles.ts'
+import { byName, Moved, Unsupported } from './snapshot-troubles.ts'
 
 export type Link = (from: string, to: string) => Promise<void>
 
@@ -136,7 +136,7 @@ const MOST_STEPS = 5
 function pathOf(found: Found, name: string): string {
   const path = readable(name)
   if (Buffer.from(path).equals(Buffer.from(name, 'latin1'))) return path
-  throw new Refused(found.name, `the name of the symbolic ref ${path} is not UTF-8`)
+  throw new Unsupported(found.name, `the name of the symbolic ref ${path} is not UTF-8`)
 }
 
 const ALWAYS_THERE = ['info', 'objects', 'objects/info', 'objects/pack', 'refs/heads', 'refs/tags']

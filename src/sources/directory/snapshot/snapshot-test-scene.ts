@@ -10,7 +10,7 @@ import {
   temporaryDirectory,
 } from '../../../../test/support/odd-repositories.ts'
 import { createGit, type Git } from '../../../git/git.ts'
-import { examine, type RepositoryPlace } from './examine.ts'
+import { type ExaminedPlace, examine } from './examine.ts'
 import { type Snapshot, takeSnapshot } from './snapshot.ts'
 import { Damaged } from './snapshot-troubles.ts'
 import { type Verified, verify } from './verify-objects.ts'
@@ -24,14 +24,14 @@ export function scene(t: TestContext) {
   const git = createGit({ program: 'git', searchPath, home: join(root, 'home') })
   const dir = join(root, 'source/Ada/Engine.git')
 
-  const look = (change: Partial<RepositoryPlace> = {}) =>
+  const look = (change: Partial<ExaminedPlace> = {}) =>
     examine({ dir, fullName: 'Ada/Engine', ...change }, git, signal)
 
-  const take = async (change?: Partial<RepositoryPlace>) =>
+  const take = async (change?: Partial<ExaminedPlace>) =>
     takeSnapshot(await look(change), root, git, signal)
 
   /** Takes, verifies and writes out; answers where the repositories of Ada are now. */
-  async function carry(change?: Partial<RepositoryPlace>, to = join(root, 'out')) {
+  async function carry(change?: Partial<ExaminedPlace>, to = join(root, 'out')) {
     const snapshot = await take(change)
     await verify(snapshot, git, signal)
     await writeEntries(snapshot, to)
@@ -70,7 +70,7 @@ export function packedAndLoose(t: TestContext) {
   return here
 }
 
-interface CheckOptions extends Partial<RepositoryPlace> {
+interface CheckOptions extends Partial<ExaminedPlace> {
   last?: Verified
   runner?: Git
 }

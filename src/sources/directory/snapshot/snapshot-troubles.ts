@@ -3,8 +3,8 @@ import { Unreadable } from '../../unreadable.ts'
 import { asUnreadable } from '../why-unreadable.ts'
 
 /** A kind of repository that cannot be carried whole, such as a shallow one. Trying again will not help. */
-export class Refused extends Unreadable {
-  override name = 'Refused'
+export class Unsupported extends Unreadable {
+  override name = 'Unsupported'
 
   constructor(repository: string, reason: string, cause?: unknown) {
     super(`${repository}: ${reason}`, { cause })

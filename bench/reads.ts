@@ -76,7 +76,7 @@ async function measureOnce(
       // It knows neither the preview nor any query.
       const isPrism = server === 'prism'
       const { url } = isPrism ? prism : limit
-      const asked = isPrism ? [{ path: '/mocked', authorization: 'bearer x' }] : read.asked
+      const asked = isPrism ? [{ path: '/mocked', authorization: 'Bearer x' }] : read.asked
       const headers = isPrism ? { ...HEADERS, accept: 'application/json' } : HEADERS
       await askAsCrowd({ url, asked, seconds: WARM_UP_SECONDS, headers })
       return askAsCrowd({ url, asked, seconds: SECONDS, headers })
@@ -92,9 +92,8 @@ async function startGodwit(data: string, databaseUrl: string | undefined) {
   const log = await open(join(data, 'log'), 'w')
   const repositories = join(data, 'repositories')
   const { url, pid, stop } = await startService(
-    { repositories, data, login: 'account-0', under: SERVER, log },
+    { repositories, data, login: 'account-0', databaseUrl, under: SERVER, log },
     ...['--rate-limit', '1000000000'],
-    ...(databaseUrl === undefined ? [] : ['--database-url', databaseUrl]),
   )
   return {
     url,

@@ -25,6 +25,8 @@ export interface ServiceOptions {
   repositories: string
   data: string
   login: string
+  /** Of PostgreSQL, where it is not to be the embedded database. */
+  databaseUrl?: string | undefined
   /** What to put before the command, such as the core it is bound to. */
   under?: readonly string[]
   /** Where its log goes; only errors are told, on standard error, where there is none. */
@@ -32,11 +34,12 @@ export interface ServiceOptions {
 }
 
 export async function startService(
-  { repositories, data, login, under = [], log }: ServiceOptions,
+  { repositories, data, login, databaseUrl, under = [], log }: ServiceOptions,
   ...flags: string[]
 ): Promise<RunningService> {
   await mkdir(data, { recursive: true })
-  const settings = ['--data', data, '--repositories', repositories]
+  const database = databaseUrl === undefined ? [] : ['--database-url', databaseUrl]
+  const settings = ['--data', data, '--repositories', repositories, ...database]
   const listen = `127.0.0.1:${await freePort()}`
   const level = log ? 'info' : 'error'
   const args = ['serve', ...settings, '--listen', listen, '--log-level', level, ...flags]

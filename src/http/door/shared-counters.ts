@@ -1,11 +1,15 @@
 import type { Pool } from 'pg'
 import type { Count, Counters } from './counters.ts'
 
-/** One statement for any number of keys; in order, so that two processes never wait for each other crosswise. */
+/**
+ * One statement for any number of keys; in order, so that two processes never wait for each other crosswise. Nobody waits for
+ * the disk: a PostgreSQL that crashes may forget the counts of its last moment.
+ */
 const ADD = `
   insert into rate_limits as known (key, points, expire)
   select key, points, $4::bigint
-  from unnest($1::text[], $2::integer[]) as added (key, points)
+  from unnest($1::text[], $2::integer[]) as added (key, points),
+    (select set_config('synchronous_commit', 'off', true)) as unhurried
   order by key
   on conflict (key) do update set
     points = excluded.points + case when known.expire <= $3 then 0 else known.points end,

@@ -14,6 +14,7 @@ import {
   type Terminal,
 } from '../support/newcomer.ts'
 import { temporaryDirectory } from '../support/odd-repositories.ts'
+import { until } from '../support/patience.ts'
 
 const run = promisify(execFile)
 const ROOT = new URL('../..', import.meta.url).pathname
@@ -117,7 +118,11 @@ async function wholeMigration(
 
   const [status = '', , , download = ''] = sample.commands
   const another = (command: string) => command.replace(/(\/user\/migrations\/)\d+/, `$1${id}`)
-  while (JSON.parse(await paste(desk, another(status))).state !== 'exported');
+  await until('the pasted start is exported', async () => {
+    const { state } = JSON.parse(await paste(desk, another(status)))
+    assert.notEqual(state, 'failed')
+    return state === 'exported'
+  })
   await paste(desk, another(download))
   assert.match(await paste(desk, 'godwit verify migration.tar.gz'), /is whole: 2 repositories/)
   const page = await fetch(sample.url, { headers: { accept: 'text/html' } })

@@ -9,6 +9,7 @@ import { freePort } from '../support/free-port.ts'
 import { gitHost } from '../support/git-host.ts'
 import { type HaltingProxy, haltingProxy } from '../support/halting-proxy.ts'
 import { incompressible } from '../support/odd-repositories.ts'
+import { until } from '../support/patience.ts'
 import { startService, untilEnded } from '../support/service.ts'
 
 const MIB = 1024 * 1024
@@ -67,7 +68,7 @@ test('one that is killed in the middle is taken up by the next', async (t) => {
   proxy.interrupt(2 * MIB, 'stall')
   const first = start(['migration', 'download', '1'])
   const part = `${file}.part`
-  while (!existsSync(part) || statSync(part).size < MIB) await new Promise(setImmediate)
+  await until('some of it is there', () => existsSync(part) && statSync(part).size >= MIB)
   first.kill('SIGKILL')
   await first.ended
   assert.ok(!existsSync(file))

@@ -39,7 +39,11 @@ test('a repository that lacks anything is refused by name, and the good ones are
   const second = await migrate(GOOD)
   assertCarried(await unpacked(second.id), sources)
   assert.deepEqual(repositorySegments(service), kept)
-  assert.equal(blobsOf(service).length, kept.length + 1, 'only its own metadata is new')
+  assert.equal(
+    blobsOf(service).length,
+    kept.length + 2,
+    'only its own metadata and manifest are new',
+  )
 
   const third = await migrate([...DAMAGED, ...GOOD], { allow_partial: true })
   const { omitted } = assertCarried(await unpacked(third.id), sources)

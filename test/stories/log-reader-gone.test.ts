@@ -17,7 +17,7 @@ test('a service whose log nobody reads any more goes on serving, and stops when 
   const where = ['--repositories', host.root, '--data', temporaryDirectory(t)]
   const child = spawn(GODWIT, ['serve', ...where, '--listen', url.slice('http://'.length)])
   t.after(() => child.kill('SIGKILL'))
-  await once(createInterface(child.stdout), 'line')
+  await inTime('the service says a line', once(createInterface(child.stdout), 'line'))
   child.stderr.destroy()
   for (let request = 0; request < REQUESTS; request++) {
     assert.equal((await fetch(`${url}/healthz`)).status, 200)

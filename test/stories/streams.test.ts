@@ -1,13 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
 import { startCluster } from '../support/cluster.ts'
 import { manyRepositories, post } from '../support/cluster-story.ts'
 import { gitHost } from '../support/git-host.ts'
-
-/** What is promised, and what a machine that is busy with other tests may add. */
-const LONGEST_MS = 5000 + 15_000
+import { until } from '../support/patience.ts'
 
 test('a stream ends with its token, and one account has its share of streams', async (t) => {
   const host = await gitHost()
@@ -56,12 +53,7 @@ test('a stream ends with its token, and one account has its share of streams', a
   await database.connect()
   t.after(() => database.end())
   async function assertEnds(index: number, because: string): Promise<void> {
-    const since = performance.now()
-    while (!streams[index]!.hasEnded) {
-      const waited = performance.now() - since
-      assert.ok(waited < LONGEST_MS, `a stream goes on though ${because}`)
-      await pause(50)
-    }
+    await until(`a stream ends, because ${because}`, () => streams[index]!.hasEnded)
     assert.deepEqual(
       [...streams, others].map(({ hasEnded }) => hasEnded),
       [index >= 0, index >= 1, index >= 2, false],

@@ -4,6 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
 import type { TestContext } from 'node:test'
 import { promisify } from 'node:util'
 import { freePort } from './free-port.ts'
@@ -61,9 +62,8 @@ export async function startCluster(
     })
     const member: Member = { process: child, url, kill: (signal) => end(child, signal) }
     members.push(member)
-    for await (const line of createInterface(child.stdout)) {
-      if (line.startsWith('Godwit is')) return member
-    }
+    const what = () => `${args[0]} has started:\n${logged}`
+    if (await inTime(what, saysThatItRuns(child.stdout))) return member
     throw new Error(`${args[0]} did not start:\n${logged}`)
   }
 
@@ -94,6 +94,13 @@ export async function startCluster(
         headers: { accept: PREVIEW, authorization: `bearer ${token}`, ...init.headers },
       }),
   }
+}
+
+async function saysThatItRuns(output: Readable): Promise<boolean> {
+  for await (const line of createInterface(output)) {
+    if (line.startsWith('Godwit is')) return true
+  }
+  return false
 }
 
 async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {

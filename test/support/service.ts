@@ -4,6 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
 import type { TestContext } from 'node:test'
 import { promisify } from 'node:util'
 import { freePort } from './free-port.ts'
@@ -66,11 +67,10 @@ export async function startService(
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
       logged += text
     })
-    for await (const line of createInterface(child.stdout)) {
-      const address = /listening at (http:\S+)/.exec(line)?.[1]
-      if (address) return untilReady(address, () => logged)
-    }
-    throw new Error(`the service did not start:\n${logged}`)
+    const what = () => `the service listens:\n${logged}`
+    const address = await inTime(what, addressSaid(child.stdout))
+    if (address === undefined) throw new Error(`the service did not start:\n${logged}`)
+    return untilReady(address, () => logged)
   }
 
   async function kill(signal: NodeJS.Signals): Promise<number | null> {
@@ -111,6 +111,14 @@ export async function startService(
       await start()
     },
   }
+}
+
+async function addressSaid(output: Readable): Promise<string | undefined> {
+  for await (const line of createInterface(output)) {
+    const address = /listening at (http:\S+)/.exec(line)?.[1]
+    if (address) return address
+  }
+  return undefined
 }
 
 async function untilReady(url: string, log: () => string): Promise<string> {

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import { mkdirSync } from 'node:fs'
 import { type FileHandle, link, mkdir, open, opendir, readdir, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { addAbortSignal, Readable } from 'node:stream'
 import { hasCode } from '../ground/errno.ts'
+import { makeDirectory } from '../ground/make-directory.ts'
 import {
   assertBlobKey,
   assertRange,
@@ -26,7 +26,7 @@ const READ_AHEAD = 256 * 1024
  */
 export function createDiskBlobStore(root: string): BlobStore & OnDisk {
   const unfinished = join(root, 'tmp')
-  mkdirSync(unfinished, { recursive: true, mode: 0o700 })
+  makeDirectory(unfinished, 0o700)
 
   function fileOf(key: string): string {
     assertBlobKey(key)

@@ -66,6 +66,7 @@ const WHY: Record<string, string> = {
   EPERM: 'this user may not do that',
   EROFS: 'it is on a disk that can only be read',
   ENOSPC: 'no room is left on its disk',
+  EEXIST: 'it is there, and is no directory',
   ENOTDIR: 'a part of this path is no directory',
 }
 

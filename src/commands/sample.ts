@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto'
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { setAccount } from '../accounts/account-store.ts'
 import { addToken } from '../accounts/token-store.ts'
 import type { Config } from '../config.ts'
 import { createGit } from '../git/git.ts'
+import { makeDirectory } from '../ground/make-directory.ts'
 import type { Log } from '../service/log.ts'
 import { withDatabase } from '../service/open-database.ts'
 import { placesOf } from '../service/places.ts'
@@ -18,7 +19,7 @@ import { ensureSampleHost, SAMPLE_LOGIN, SAMPLE_NAMES } from './sample-host.ts'
  */
 export async function startSample(given: Config, log: Log): Promise<Service> {
   const data = join(given.data, 'sample')
-  await mkdir(data, { recursive: true, mode: 0o700 })
+  makeDirectory(data, 0o700)
   const git = createGit(placesOf({ ...given, data }, '').git)
   const repositories = await ensureSampleHost(data, git)
   const config: Config = { ...given, data, repositories }

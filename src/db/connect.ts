@@ -1,7 +1,7 @@
-import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { Kysely } from 'kysely'
 import { hasCode } from '../ground/errno.ts'
+import { makeDirectory } from '../ground/make-directory.ts'
 import type { Database } from './database.ts'
 import { prepareWith, rememberWhileUnchanged } from './prepared.ts'
 import { sqliteDialect } from './sqlite-dialect.ts'
@@ -28,7 +28,7 @@ export async function connect(options: DatabaseOptions): Promise<Database> {
 export const sqliteFile = (dataDirectory: string): string => join(dataDirectory, 'godwit.sqlite')
 
 function connectSqlite({ dataDirectory, onDamage }: DatabaseOptions): Database {
-  mkdirSync(dataDirectory, { recursive: true, mode: 0o700 })
+  makeDirectory(dataDirectory, 0o700)
   const dialect = sqliteDialect(sqliteFile(dataDirectory), onDamage)
   const db = new Kysely<Tables>({ dialect })
   rememberWhileUnchanged(db, dialect.changes)

@@ -1,6 +1,6 @@
-import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { makeDirectory } from '../ground/make-directory.ts'
 
 export class DataDirectoryInUse extends Error {
   override name = 'DataDirectoryInUse'
@@ -19,7 +19,7 @@ const held = new Set<DatabaseSync>()
  * kernel releases however the process ends. Returns the function that lets go.
  */
 export function lockDataDirectory(dataDirectory: string): () => void {
-  mkdirSync(dataDirectory, { recursive: true, mode: 0o700 })
+  makeDirectory(dataDirectory, 0o700)
   const lock = new DatabaseSync(join(dataDirectory, 'server.lock'), { timeout: 0 })
   try {
     lock.exec('begin exclusive')

@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { mkdirSync, renameSync, writeFileSync } from 'node:fs'
+import { renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
+import { makeDirectory } from '../ground/make-directory.ts'
 import { ended, GitFailed } from './git-end.ts'
 
 export interface GitCall {
@@ -138,7 +139,7 @@ export function createGit({
  * of their own; all versions since 2.30 find this file through HOME.
  */
 function writeHome(home: string): void {
-  mkdirSync(home, { recursive: true, mode: 0o700 })
+  makeDirectory(home, 0o700)
   // Threads of one process come here at the same time.
   const mine = join(home, `.gitconfig.${randomUUID()}`)
   writeFileSync(mine, '[safe]\n\tdirectory = *\n')

@@ -1,10 +1,11 @@
 import { type Dirent, existsSync } from 'node:fs'
-import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Manifest } from '../archive/manifest.ts'
 import type { Bytes } from '../blobs/blob-store.ts'
 import type { Git } from '../git/git.ts'
 import { hasCode } from '../ground/errno.ts'
+import { makeDirectory } from '../ground/make-directory.ts'
 import { metadataDisagreements } from './metadata-agreement.ts'
 import { describeRepository, placeRepository, removeIfEmpty } from './place-repository.ts'
 import { readRecords } from './records.ts'
@@ -33,7 +34,7 @@ export async function* restoreArchive(
   const folders = await repositoryFolders(open(), into, signal)
   await refuseTaken(into, folders)
   const isNew = !existsSync(into)
-  await mkdir(into, { recursive: true })
+  makeDirectory(into)
   // On the same file system, where moving is one step; no git host takes it for an owner.
   const workplace = await mkdtemp(join(into, '.godwit-restore-'))
   try {

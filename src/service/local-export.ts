@@ -1,4 +1,4 @@
-import { mkdirSync, rmSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { BlobStore } from '../blobs/blob-store.ts'
@@ -8,6 +8,7 @@ import type { Db } from '../db/database.ts'
 import type { SegmentMaker } from '../exporter/segment-maker.ts'
 import { createSegmentThreads } from '../exporter/segment-threads.ts'
 import { sweep, sweepOrphans } from '../exporter/sweep.ts'
+import { makeDirectory } from '../ground/make-directory.ts'
 import type { Source } from '../sources/source.ts'
 import { openDatabase } from './open-database.ts'
 import { openBlobs, openSource, placesOf } from './places.ts'
@@ -42,7 +43,7 @@ export async function openLocalExport(given: Config, nearby: string): Promise<Lo
   const source = openSource(places)
   const blobs = await openBlobs(places)
   rmSync(places.scratch, { recursive: true, force: true })
-  mkdirSync(places.scratch, { recursive: true, mode: 0o700 })
+  makeDirectory(places.scratch, 0o700)
   parts.defer(() => rm(places.scratch, { recursive: true, force: true }))
   if (isKept) {
     await sweepOrphans({ db, blobs, now }, 0)

@@ -76,6 +76,11 @@ export async function listTokens(db: Db): Promise<TokenRecord[]> {
   }))
 }
 
+/** As if it had never been made. */
+export async function removeToken(db: Db, token: string): Promise<void> {
+  await db.deleteFrom('tokens').where('digest', '=', digestOf(token)).execute()
+}
+
 /** False when there is no such token, or it was revoked before. */
 export async function revokeToken(db: Db, id: number, now: number): Promise<boolean> {
   const { numUpdatedRows } = await db

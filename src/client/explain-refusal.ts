@@ -58,7 +58,8 @@ function refusal(request: Request, status: number, data: unknown, headers: Heade
 /** Whatever is no JSON of this API is a page of something else. */
 function said(data: unknown): string {
   const message = (data as { message?: unknown } | null)?.message
-  return typeof message === 'string' ? message.replace(/\.$/, '') : 'no message of this API'
+  if (typeof message !== 'string') return 'no message of this API'
+  return message.replace(/\s+/g, ' ').replace(/\.$/, '')
 }
 
 interface Complaint {
@@ -72,14 +73,23 @@ function complaints(data: unknown, repositories: readonly string[]): string {
   const { errors } = data as { errors?: unknown }
   if (!Array.isArray(errors)) return ''
   return errors
-    .map((error: Complaint | string) => {
-      if (typeof error === 'string') return `\n  ${error}`
-      const { field, code, index, message } = error
+    .map((error: unknown) => {
+      if (typeof error === 'string') return `\n  ${error.replace(/\s+/g, ' ')}`
+      const { field, code, index, message } = complaintOf(error)
       const named = field === 'repositories' && index !== undefined && repositories[index]
       const what = named || [field, index].filter((each) => each !== undefined).join(' ')
       return `\n  ${[what, message ?? meaning(code, Boolean(named))].filter(Boolean).join(': ')}`
     })
     .join('')
+}
+
+/** What is no text or number there says nothing. */
+function complaintOf(error: unknown): Complaint {
+  const said = Object.entries(typeof error === 'object' && error !== null ? error : {})
+  const plain = said.filter(
+    ([name, value]) => typeof value === (name === 'index' ? 'number' : 'string'),
+  )
+  return Object.fromEntries(plain)
 }
 
 function meaning(code: string | undefined, isRepository: boolean): string {

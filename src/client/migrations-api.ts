@@ -1,9 +1,18 @@
 import { Octokit } from '@octokit/core'
 import { paginateRest } from '@octokit/plugin-paginate-rest'
+import {
+  anyRecord,
+  forecastShape,
+  listOf,
+  migrationShape,
+  repositoryShape,
+  type Shape,
+  statusShape,
+} from './check-shape.ts'
 import { explained, type Request } from './explain-refusal.ts'
 import { requestSender } from './send-request.ts'
 import type { Manners, Server } from './server.ts'
-import { ServerFailed, ServerRefused } from './troubles.ts'
+import { notThisApi, ServerFailed, ServerRefused } from './troubles.ts'
 import type { ForecastJson, MigrationJson, RepositoryJson, StartJson } from './wire.ts'
 
 const MOST_PER_PAGE = 100
@@ -27,26 +36,40 @@ export function migrationsApi(server: Server, manners: Manners) {
     }
   }
 
-  function call<T>(route: string, parameters: Sent, explaining: Explaining): Promise<T> {
+  function call<T>(
+    route: string,
+    parameters: Sent,
+    explaining: Explaining,
+    shape: Shape<T>,
+  ): Promise<T> {
     return attempt(explaining, async () => {
       const { data } = await octokit.request(route, parameters)
-      return asJson<T>(data)
+      return asShape(data, shape)
     })
   }
 
-  function all<T>(route: string, parameters: Sent, explaining: Explaining): Promise<T[]> {
+  function all<T>(
+    route: string,
+    parameters: Sent,
+    explaining: Explaining,
+    shape: Shape<T>,
+  ): Promise<T[]> {
     return attempt(explaining, async () => {
       const pages = octokit.paginate.iterator(route, { per_page: MOST_PER_PAGE, ...parameters })
       const found: T[] = []
-      for await (const { data } of pages) found.push(...asJson<T[]>(data))
+      try {
+        for await (const { data } of pages) found.push(...asShape(data, listOf(shape)))
+      } catch (error) {
+        // Octokit looks into an answer before we can.
+        throw error instanceof TypeError && !error.cause ? notThisApi(url) : error
+      }
       return found
     })
   }
 
-  /** What came is no JSON where this API has JSON. */
-  function asJson<T>(data: unknown): T {
-    if (typeof data === 'object' && data !== null) return data as T
-    throw new ServerRefused(200, `what answers at ${url} is no server of this API; is --url right?`)
+  function asShape<T>(data: unknown, shape: Shape<T>): T {
+    if (shape(data)) return data
+    throw notThisApi(url)
   }
 
   const ofMigration = (id: number): Explaining => ({
@@ -69,6 +92,7 @@ export function migrationsApi(server: Server, manners: Manners) {
         'POST /user/migrations',
         { ...body },
         { ...ofApi, repositories: body.repositories },
+        statusShape,
       ),
     /** Godwit's own. */
     preflight: (body: StartJson) =>
@@ -79,15 +103,22 @@ export function migrationsApi(server: Server, manners: Manners) {
           missing: `${url} has no preflight: that is Godwit's own`,
           repositories: body.repositories,
         },
+        forecastShape,
       ),
-    list: () => all<MigrationJson>('GET /user/migrations', {}, ofApi),
+    list: () => all<MigrationJson>('GET /user/migrations', {}, ofApi, migrationShape),
     show: (id: number) =>
-      call<MigrationJson>('GET /user/migrations/{migration_id}', one(id), ofMigration(id)),
+      call<MigrationJson>(
+        'GET /user/migrations/{migration_id}',
+        one(id),
+        ofMigration(id),
+        migrationShape,
+      ),
     repositories: (id: number) =>
       all<RepositoryJson>(
         'GET /user/migrations/{migration_id}/repositories',
         one(id),
         ofMigration(id),
+        repositoryShape,
       ),
     /** The caller's own, where the server lists them. */
     ownRepositories: () =>
@@ -95,6 +126,7 @@ export function migrationsApi(server: Server, manners: Manners) {
         'GET /user/repos',
         {},
         { missing: `${url} does not list your repositories: name them instead of --all` },
+        repositoryShape,
       ),
 
     /** The state alone, or undefined where nothing has changed since. */
@@ -108,7 +140,7 @@ export function migrationsApi(server: Server, manners: Manners) {
             if (error.status !== 304) throw error
           })
         if (!answer) return undefined
-        return { migration: asJson<MigrationJson>(answer.data), etag: answer.headers.etag }
+        return { migration: asShape(answer.data, statusShape), etag: answer.headers.etag }
       }),
 
     deleteArchive: (id: number) =>
@@ -131,7 +163,9 @@ export function migrationsApi(server: Server, manners: Manners) {
         await (data as unknown as ReadableStream | null)?.cancel()
         if (headers.location === undefined || status < 300)
           throw new ServerRefused(status, `${url} names no place to download the archive from`)
-        return new URL(headers.location, url)
+        const place = URL.parse(headers.location, url)
+        if (!place) throw notThisApi(url)
+        return place
       }),
 
     /** Godwit's own, as are those that follow. */
@@ -140,18 +174,21 @@ export function migrationsApi(server: Server, manners: Manners) {
         'POST /user/migrations/{migration_id}/cancel',
         one(id),
         ofGodwit('cancelling', id),
+        statusShape,
       ),
     retry: (id: number) =>
       call<MigrationJson>(
         'POST /user/migrations/{migration_id}/retry',
         one(id),
         ofGodwit('retries', id),
+        statusShape,
       ),
     report: (id: number) =>
       call<Record<string, unknown>>(
         'GET /user/migrations/{migration_id}/report',
         one(id),
         ofGodwit('reports', id),
+        anyRecord,
       ),
     /** The same for people. */
     reportText: (id: number) =>

@@ -9,6 +9,10 @@ export class ServerRefused extends Error {
   }
 }
 
+/** Whatever answers there says what no server of this API would. */
+export const notThisApi = (url: string) =>
+  new ServerRefused(200, `what answers at ${url} is no server of this API; is --url right?`)
+
 /** No answer, or none that helps: another time it may be otherwise. */
 export class ServerUnreachable extends Error {
   override name = 'ServerUnreachable'

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { endShape, repositoryProgressShape, type Shape, totalsShape } from './check-shape.ts'
 import { readEvents } from './event-stream.ts'
 import type { MigrationsApi } from './migrations-api.ts'
-import { passing, ServerUnreachable } from './troubles.ts'
+import { notThisApi, passing, ServerUnreachable } from './troubles.ts'
 import { type EndJson, hasEnded, type RepositoryProgressJson, type TotalsJson } from './wire.ts'
 
 /** What is seen of a migration while it runs; the last is always its end. */
@@ -72,14 +73,23 @@ async function* listen(
     }
     for await (const { name, data, id: order } of readEvents(heard())) {
       listener.after = order ?? listener.after
-      const value = JSON.parse(data)
-      if (name === 'repository') yield { repository: value }
-      if (name === 'progress') yield { totals: value }
-      if (name === 'end') yield { end: value }
+      if (name === 'repository') yield { repository: read(data, repositoryProgressShape) }
+      if (name === 'progress') yield { totals: read(data, totalsShape) }
+      if (name === 'end') yield { end: read(data, endShape) }
     }
     throw new ServerUnreachable(api.server.url, new Error('the stream of events ended'))
   } finally {
     clearTimeout(alarm)
+  }
+
+  function read<T>(data: string, shape: Shape<T>): T {
+    try {
+      const value: unknown = JSON.parse(data)
+      if (shape(value)) return value
+    } catch {
+      // Not even JSON.
+    }
+    throw notThisApi(api.server.url)
   }
 }
 

@@ -1,8 +1,9 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import type { MigrationsApi } from '../client/migrations-api.ts'
 import { type ClientConfig, type ClientFlags, readClientConfig } from '../client-config.ts'
+import { harmlessJson } from '../ground/terminal-text.ts'
 import { VERSION } from '../service/version.ts'
-import { addSetting, note, print, printTable } from './command-line.ts'
+import { addSetting, note, print, printPainted, printTable } from './command-line.ts'
 import { untilStopped } from './until-stopped.ts'
 
 /** A server, and how what it says is to be told. */
@@ -65,7 +66,7 @@ export function printJson(value: unknown): void {
     if (key === 'temp_clone_token') return undefined
     return typeof each === 'bigint' ? String(each) : each
   }
-  print(JSON.stringify(value, shown, 2))
+  print(harmlessJson(value, shown))
 }
 
 /** As JSON where that was asked for, and otherwise for people. */
@@ -75,6 +76,6 @@ export function tell(
   inWords: string | readonly (readonly string[])[],
 ): void {
   if (isJson) printJson(value)
-  else if (typeof inWords === 'string') print(inWords)
+  else if (typeof inWords === 'string') printPainted(inWords)
   else printTable(inWords)
 }

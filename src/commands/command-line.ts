@@ -1,5 +1,7 @@
 import { type Command, Option } from 'commander'
 import { type Config, flagOf, optionNames, optionOf, readConfig, variableOf } from '../config.ts'
+import { hasCode } from '../ground/errno.ts'
+import { harmless, harmlessLines } from '../ground/terminal-text.ts'
 import { paint } from './paint.ts'
 
 /** Adds a command that takes, like every other, all the settings. */
@@ -26,24 +28,59 @@ export function configOf(command: Command): Config {
   return readConfig(command.opts(), process.env)
 }
 
+/** Why what was printed could not be written. */
+let failure: Error | undefined
+
+/**
+ * Whoever reads may have seen enough (`| head`): the work goes on, and its end still counts. What cannot be written for
+ * another reason, a full disk say, is told at the end, when all has been cleaned up.
+ */
+export function watchOutput(): void {
+  process.stdout.on('error', (error) => {
+    if (!hasCode(error, 'EPIPE')) failure ??= error
+  })
+  // Nobody is left to be told.
+  process.stderr.on('error', () => {})
+}
+
+/** Resolves once all that was printed is out, or to why it is not. */
+export async function outputFailure(): Promise<Error | undefined> {
+  if (!process.stdout.destroyed) await new Promise((resolve) => process.stdout.write('', resolve))
+  return failure
+}
+
+/** Data on standard output; nothing of it can steer the terminal. */
 export function print(text: string): void {
+  printPainted(harmlessLines(text))
+}
+
+/** Text whose parts were made harmless before they were painted. */
+export function printPainted(text: string): void {
   process.stdout.write(`${text}\n`)
+}
+
+/** Resolves when the text is out; rejects where it is not, whatever the reason. */
+export function printForSure(text: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    process.stdout.write(`${harmlessLines(text)}\n`, (error) => (error ? reject(error) : resolve()))
+  })
 }
 
 /** For people, beside the data. */
 export function note(text: string): void {
-  process.stderr.write(`${text}\n`)
+  process.stderr.write(`${harmlessLines(text)}\n`)
 }
 
 /** Columns as wide as their widest cell; the first row is their titles. */
-export function printTable(rows: readonly (readonly string[])[]): void {
+export function printTable(given: readonly (readonly string[])[]): void {
+  const rows = given.map((row) => row.map(harmless))
   const widths = rows.reduce<number[]>(
     (widest, row) => row.map((cell, i) => Math.max(widest[i] ?? 0, cell.length)),
     [],
   )
   for (const [n, row] of rows.entries()) {
     const line = row.map((cell, i) => cell.padEnd(widths[i]!)).join('  ')
-    print(n === 0 ? paint('bold', line.trimEnd()) : line.trimEnd())
+    printPainted(n === 0 ? paint('bold', line.trimEnd()) : line.trimEnd())
   }
 }
 

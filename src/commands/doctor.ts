@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { EXIT } from '../exit-codes.ts'
-import { addCommand, configOf, print, withExamples } from './command-line.ts'
+import { harmless, harmlessJson } from '../ground/terminal-text.ts'
+import { addCommand, configOf, print, printPainted, withExamples } from './command-line.ts'
 import type { Finding } from './doctor/finding.ts'
 import { paint } from './paint.ts'
 
@@ -19,14 +20,14 @@ export function doctorCommand(program: Command, about: string): void {
       const findings: Finding[] = []
       for await (const finding of everyCheck(configOf(command))) {
         findings.push(finding)
-        if (!json) print(asText(finding))
+        if (!json) printPainted(asText(finding))
       }
       const count = (state: Finding['state']) =>
         findings.filter((finding) => finding.state === state).length
       const [warnings, faults] = [count('warning'), count('broken')]
       print(
         json
-          ? JSON.stringify({ broken: faults, warnings, checks: findings }, null, 2)
+          ? harmlessJson({ broken: faults, warnings, checks: findings })
           : `\n${faults} broken, ${warnings} to look at, ${count('fine')} fine`,
       )
       if (faults > 0) process.exitCode = EXIT.failed
@@ -38,6 +39,6 @@ const WIDTH = 'clock of database'.length
 
 function asText({ check, state, found, advice }: Finding): string {
   const [colour, mark] = MARKS[state]
-  const line = `${paint(colour, mark)} ${check.padEnd(WIDTH)}  ${found}`
-  return advice === undefined ? line : `${line}\n  ${' '.repeat(WIDTH)}  → ${advice}`
+  const line = `${paint(colour, mark)} ${check.padEnd(WIDTH)}  ${harmless(found)}`
+  return advice === undefined ? line : `${line}\n  ${' '.repeat(WIDTH)}  → ${harmless(advice)}`
 }

@@ -7,6 +7,7 @@ import { readArchive } from '../archive/read-archive.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
 import type { Config } from '../config.ts'
 import { ExportFailed, exportArchive, type RepositoryEnd } from '../exporter/export-archive.ts'
+import { harmless } from '../ground/terminal-text.ts'
 import { addressesFrom } from '../repositories/addresses.ts'
 import type { RepositoryFacts } from '../repositories/facts.ts'
 import { factsForViewer } from '../repositories/facts-for-viewer.ts'
@@ -14,7 +15,7 @@ import { type LocalExport, openLocalExport } from '../service/local-export.ts'
 import { VERSION } from '../service/version.ts'
 import { Misuse, UserMistake } from '../user-mistake.ts'
 import { askedRepositories } from './asked-repositories.ts'
-import { addCommand, configOf, withExamples } from './command-line.ts'
+import { addCommand, configOf, note, withExamples } from './command-line.ts'
 import { exportProgress } from './export-progress.ts'
 import { type ExportReport, exportReport } from './export-report.ts'
 import { untilStopped } from './until-stopped.ts'
@@ -103,7 +104,7 @@ async function chosen(
   const reasons = refused.map(({ path, reason }) => `${path}: ${reason}`)
   if (reasons.length > 0 && (!options.allowPartial || entries.length === 0))
     throw cannotCarry(reasons.join('\n'), options)
-  for (const reason of reasons) process.stderr.write(`left out: ${reason}\n`)
+  for (const reason of reasons) note(`left out: ${harmless(reason)}`)
   const [first] = entries
   if (!first) throw new UserMistake('the repositories went away while they were read')
   return factsForViewer(parts.db, { account: first.owner, tokenId: 0 }, entries)

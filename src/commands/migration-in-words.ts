@@ -1,5 +1,6 @@
 import type { ForecastJson, MigrationJson, RepositoryJson } from '../client/wire.ts'
 import { startFlags } from '../client/wire.ts'
+import { harmless } from '../ground/terminal-text.ts'
 import { inUnits } from '../migrations/report.ts'
 import { paintState } from './paint.ts'
 
@@ -40,13 +41,13 @@ export function describeMigration(migration: MigrationJson): string {
   return [
     `Migration ${id} is ${paintState(state)}.`,
     '',
-    `guid          ${guid}`,
-    `created       ${created_at}`,
-    `updated       ${updated_at}`,
+    `guid          ${harmless(guid)}`,
+    `created       ${harmless(created_at)}`,
+    `updated       ${harmless(updated_at)}`,
     ...(flags.length > 0 ? [`options       ${flags.join(', ').replaceAll('_', ' ')}`] : []),
     `archive       ${archiveInWords(state, id, archive_url)}`,
     `repositories  ${repositories.length}`,
-    ...repositories.map(({ full_name }) => `  ${full_name}`),
+    ...repositories.map(({ full_name }) => `  ${harmless(full_name)}`),
   ].join('\n')
 }
 

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { type MigrationJson, type StartFlag, type StartJson, startFlags } from '../client/wire.ts'
+import { harmless } from '../ground/terminal-text.ts'
 import { Misuse, UserMistake } from '../user-mistake.ts'
 import { addClientCommand, type Talk, talking, tell } from './client-command.ts'
 import { note, withExamples } from './command-line.ts'
@@ -80,6 +81,6 @@ async function forecast(talk: Talk, body: StartJson): Promise<void> {
   const refused = found.repositories.filter(({ refusal }) => refusal !== null)
   if (refused.length > 0 && !body.allow_partial)
     throw new UserMistake(
-      `it would fail for ${refused.map(({ full_name }) => full_name).join(', ')}; --allow-partial leaves out what cannot be carried`,
+      `it would fail for ${refused.map(({ full_name }) => harmless(full_name)).join(', ')}; --allow-partial leaves out what cannot be carried`,
     )
 }

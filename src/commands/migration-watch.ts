@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import type { EndJson, RepositoryProgressJson, TotalsJson } from '../client/wire.ts'
+import { harmless } from '../ground/terminal-text.ts'
 import { inUnits } from '../migrations/report.ts'
 import { UserMistake } from '../user-mistake.ts'
 import { addClientCommand, migrationId, printJson, type Talk, talking } from './client-command.ts'
@@ -27,7 +28,7 @@ export async function watchToTheEnd(talk: Talk, id: number): Promise<void> {
   if (isJson) printJson(await api.show(id))
   if (end.state !== 'exported')
     throw new UserMistake(
-      `migration ${id} is ${end.state}${end.reason ? `: ${end.reason}` : ''}; \`godwit migration report ${id}\` tells why, where the server has reports`,
+      `migration ${id} is ${harmless(end.state)}${end.reason ? `: ${harmless(end.reason)}` : ''}; \`godwit migration report ${id}\` tells why, where the server has reports`,
     )
 }
 
@@ -38,10 +39,10 @@ async function watch({ api }: Talk, id: number, signal: AbortSignal): Promise<En
   const onTrouble = (error: Error) => line.say(`${error.message}; trying again`)
   let state = ''
   for await (const seen of watchMigration(api, id, { signal, onTrouble })) {
-    if ('repository' in seen) line.say(endInWords(seen.repository))
+    if ('repository' in seen) line.sayPainted(endInWords(seen.repository))
     if ('totals' in seen) line.show(...drawn(seen.totals))
     const now = 'end' in seen ? seen.end.state : 'state' in seen ? seen.state : state
-    if (now !== state) line.say(`migration ${id} is ${paintState(now, process.stderr)}`)
+    if (now !== state) line.sayPainted(`migration ${id} is ${paintState(now, process.stderr)}`)
     else if ('state' in seen) line.show(undefined, `${state} for ${elapsed(since)}`)
     state = now
     if ('end' in seen) return seen.end
@@ -51,8 +52,8 @@ async function watch({ api }: Talk, id: number, signal: AbortSignal): Promise<En
 
 function endInWords({ full_name, state, reused, bytes_done, reason }: RepositoryProgressJson) {
   const how = paintState(state, process.stderr)
-  if (reason !== null) return `${how}: ${full_name}: ${reason}`
-  return `${how}: ${full_name}, ${inUnits(bytes_done)}${reused ? ', unchanged' : ''}`
+  if (reason) return `${how}: ${harmless(full_name)}: ${harmless(reason)}`
+  return `${how}: ${harmless(full_name)}, ${inUnits(bytes_done)}${reused ? ', unchanged' : ''}`
 }
 
 function drawn(totals: TotalsJson): [part: number, text: string] {

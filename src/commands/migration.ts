@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import type { MigrationJson } from '../client/wire.ts'
+import { harmless } from '../ground/terminal-text.ts'
 import { Misuse } from '../user-mistake.ts'
 import { addClientCommand, migrationId, printJson, talking, tell } from './client-command.ts'
 import { print, withExamples } from './command-line.ts'
@@ -87,7 +88,7 @@ function unlockCommand(migration: Command): void {
       const unlocked = asked.map((name) => lockName(covered, id, name))
       for (const { fullName, onWire } of unlocked) {
         await talk.api.unlock(id, onWire)
-        if (!talk.isJson) print(`unlocked: ${fullName}`)
+        if (!talk.isJson) print(`unlocked: ${harmless(fullName)}`)
       }
       if (talk.isJson) printJson({ id, unlocked: unlocked.map(({ fullName }) => fullName) })
     }),
@@ -108,7 +109,9 @@ function lockName(covered: string[], id: number, asked: string) {
       `migration ${id} does not cover ${asked}: \`godwit migration repositories ${id}\` shows what it does; nothing was unlocked`,
     )
   if (found.length > 1)
-    throw new Misuse(`${asked} could be ${found.join(' or ')}: say which; nothing was unlocked`)
+    throw new Misuse(
+      `${asked} could be ${found.map(harmless).join(' or ')}: say which; nothing was unlocked`,
+    )
   const name = nameOf(fullName)
   const isOnly = covered.filter((each) => nameOf(each).toLowerCase() === name.toLowerCase()).length
   return { fullName, onWire: isOnly === 1 ? name : fullName }

@@ -1,4 +1,5 @@
 import { styleText } from 'node:util'
+import { harmless } from '../ground/terminal-text.ts'
 
 type Style = Parameters<typeof styleText>[0]
 
@@ -18,4 +19,4 @@ const OF_STATE: Record<string, Style> = {
 }
 
 export const paintState = (state: string, stream?: NodeJS.WriteStream): string =>
-  state in OF_STATE ? paint(OF_STATE[state]!, state, stream) : state
+  Object.hasOwn(OF_STATE, state) ? paint(OF_STATE[state]!, state, stream) : harmless(state)

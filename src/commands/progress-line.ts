@@ -1,3 +1,4 @@
+import { harmless, harmlessLines } from '../ground/terminal-text.ts'
 import { paint } from './paint.ts'
 
 /** The last line of a terminal, drawn again and again. Disposing leaves the terminal as it was. */
@@ -6,11 +7,14 @@ export interface ProgressLine extends Disposable {
   show(part: number | undefined, text: string): void
   /** A line that stays. */
   say(text: string): void
+  /** The same of parts that were made harmless before they were painted. */
+  sayPainted(text: string): void
 }
 
 export function progressLine(to: NodeJS.WriteStream): ProgressLine {
-  const say = (text: string) => to.write(`${text}\n`)
-  if (!to.isTTY) return { show() {}, say, [Symbol.dispose]() {} }
+  const say = (text: string) => to.write(`${harmlessLines(text)}\n`)
+  const sayPainted = (text: string) => to.write(`${text}\n`)
+  if (!to.isTTY) return { show() {}, say, sayPainted, [Symbol.dispose]() {} }
 
   const clear = () => to.write('\r\x1b[K')
   return {
@@ -19,11 +23,15 @@ export function progressLine(to: NodeJS.WriteStream): ProgressLine {
       // A terminal that does not know its width says 0.
       const room = (to.columns || 80) - 1 - (part === undefined ? 0 : WIDTH + 3)
       clear()
-      to.write(drawn + text.slice(0, Math.max(0, room)))
+      to.write(drawn + harmless(text).slice(0, Math.max(0, room)))
     },
     say(text) {
       clear()
       say(text)
+    },
+    sayPainted(text) {
+      clear()
+      sayPainted(text)
     },
     [Symbol.dispose]: clear,
   }

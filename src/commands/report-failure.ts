@@ -3,10 +3,24 @@ import { ConfigMistakes } from '../config.ts'
 import { EXIT } from '../exit-codes.ts'
 import { hasCode } from '../ground/errno.ts'
 import { UserMistake } from '../user-mistake.ts'
-import { note } from './command-line.ts'
+import { note, outputFailure, watchOutput } from './command-line.ts'
+
+/** Runs a command. What went wrong is told in one line, be it the output alone, and counts as the process's end. */
+export async function runToTheEnd(command: () => Promise<void>): Promise<void> {
+  watchOutput()
+  let isTold = false
+  try {
+    await command()
+  } catch (error) {
+    process.exitCode = reportFailure(error)
+    isTold = process.exitCode !== EXIT.done
+  }
+  const failure = await outputFailure()
+  if (failure && !isTold) process.exitCode = reportFailure(failure)
+}
 
 /** Says what went wrong, in as few words as the person needs, and how that counts. */
-export function reportFailure(error: unknown): number {
+function reportFailure(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.misused
   const { lines, exitCode } = failureOf(error)
   for (const line of lines) note(`godwit: ${line}`)

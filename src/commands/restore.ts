@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path'
 import type { Command } from 'commander'
 import type { Config } from '../config.ts'
 import { createGit } from '../git/git.ts'
+import { harmless } from '../ground/terminal-text.ts'
 import { restoreArchive } from '../importer/restore-archive.ts'
 import { Misuse, UserMistake } from '../user-mistake.ts'
 import { archiveFile } from './archive-file.ts'
@@ -38,9 +39,9 @@ async function runRestore(
     const open = () => archiveFile(file)
     let failed = 0
     for await (const { fullName, faults } of restoreArchive({ git, open, into }, signal)) {
-      if (faults.length === 0) print(`restored: ${fullName}`)
+      if (faults.length === 0) print(`restored: ${harmless(fullName)}`)
       else failed += 1
-      for (const fault of faults) print(`not restored: ${fullName}: ${fault}`)
+      for (const fault of faults) print(`not restored: ${harmless(fullName)}: ${harmless(fault)}`)
     }
     if (failed > 0)
       throw new UserMistake(

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import type { Config } from '../config.ts'
 import { type Log, openLog } from '../service/log.ts'
 import type { Service } from '../service/service.ts'
-import { addCommand, configOf, print, withExamples } from './command-line.ts'
+import { addCommand, configOf, outputFailure, print, withExamples } from './command-line.ts'
 import { untilStopSignal } from './stop-signal.ts'
 
 export function serveCommand(program: Command, about: string): void {
@@ -20,7 +20,8 @@ export function serveCommand(program: Command, about: string): void {
     const service = await start(config, logging)
     print(`Godwit is listening at ${service.address}`)
     if (service.notice) print(service.notice)
-    await stopped
+    const unseen = await Promise.race([outputFailure(), stopped.then(() => undefined)])
+    if (!unseen) await stopped
     await service.stop()
     await logging.close()
   })

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { createGit } from '../git/git.ts'
+import { harmless } from '../ground/terminal-text.ts'
 import { type SyncReport, syncCatalogue } from '../repositories/sync.ts'
 import { withDatabase } from '../service/open-database.ts'
 import { openSource, placesOf } from '../service/places.ts'
@@ -24,7 +25,7 @@ export function syncCommand(program: Command, about: string): void {
 function describe({ found, read, missing, broken, refused }: SyncReport): string {
   return [
     `${found} repositories, ${read} new or changed, ${missing} gone`,
-    ...broken.map(({ fullName, reason }) => `broken: ${fullName}: ${reason}`),
-    ...refused.map(({ path, reason }) => `refused: ${path}: ${reason}`),
+    ...broken.map(({ fullName, reason }) => `broken: ${harmless(fullName)}: ${harmless(reason)}`),
+    ...refused.map(({ path, reason }) => `refused: ${harmless(path)}: ${harmless(reason)}`),
   ].join('\n')
 }

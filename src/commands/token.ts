@@ -1,10 +1,23 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import { findAccount } from '../accounts/account-store.ts'
-import { addToken, listTokens, revokeToken, type TokenRecord } from '../accounts/token-store.ts'
+import {
+  addToken,
+  listTokens,
+  removeToken,
+  revokeToken,
+  type TokenRecord,
+} from '../accounts/token-store.ts'
 import { duration } from '../config-values.ts'
 import { withDatabase } from '../service/open-database.ts'
 import { UserMistake } from '../user-mistake.ts'
-import { addCommand, configOf, minute, print, printTable, withExamples } from './command-line.ts'
+import {
+  addCommand,
+  configOf,
+  minute,
+  printForSure,
+  printTable,
+  withExamples,
+} from './command-line.ts'
 
 export function tokenCommands(program: Command, about: string): void {
   const token = program.command('token').description(about)
@@ -21,14 +34,18 @@ export function tokenCommands(program: Command, about: string): void {
     .option('--expires <duration>', 'how long it is valid, such as 90d; 0 for ever', lifetime, 0)
     .action(async (login: string, options: AddOptions, command: Command) => {
       const now = Date.now()
-      const made = await withDatabase(configOf(command), async ({ db }) => {
+      await withDatabase(configOf(command), async ({ db }) => {
         const account = await findAccount(db, login)
         if (!account) throw new UserMistake(unknownAccount(login))
         if (account.type !== 'User') throw new UserMistake(`${account.login} is no person: ${ASK}`)
         const expiresAt = options.expires === 0 ? null : now + options.expires
-        return addToken(db, account, { name: options.name, expiresAt, now })
+        const made = await addToken(db, account, { name: options.name, expiresAt, now })
+        // One that nobody has seen is of no use to anybody, and must not stay.
+        await printForSure(made).catch(async (error: unknown) => {
+          await removeToken(db, made)
+          throw error
+        })
       })
-      print(made)
     })
 
   const list = addCommand(token, 'list', 'all tokens, without their secrets')

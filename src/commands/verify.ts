@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import type { Command } from 'commander'
 import type { Config } from '../config.ts'
 import { createGit } from '../git/git.ts'
+import { harmless } from '../ground/terminal-text.ts'
 import { verifyArchive } from '../importer/verify-archive.ts'
 import { UserMistake } from '../user-mistake.ts'
 import { archiveFile } from './archive-file.ts'
@@ -32,12 +33,12 @@ export async function verifyFile(
     for await (const finding of verifyArchive(parts, archiveFile(file), signal)) {
       if ('fault' in finding) {
         faults += 1
-        say(`fault: ${finding.fault}`)
+        say(`fault: ${harmless(finding.fault)}`)
       } else if ('note' in finding) {
-        say(`note: ${finding.note}`)
+        say(`note: ${harmless(finding.note)}`)
       } else {
         whole += 1
-        say(`whole: ${finding.whole}`)
+        say(`whole: ${harmless(finding.whole)}`)
       }
     }
     if (faults > 0)

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { openLog } from '../service/log.ts'
 import { requireRepositories } from '../service/requirements.ts'
 import { Misuse } from '../user-mistake.ts'
-import { addCommand, configOf, print, withExamples } from './command-line.ts'
+import { addCommand, configOf, outputFailure, print, withExamples } from './command-line.ts'
 import { untilStopSignal } from './stop-signal.ts'
 
 export function workCommand(program: Command, about: string): void {
@@ -27,7 +27,8 @@ export function workCommand(program: Command, about: string): void {
     stack.defer(await startExporter(config, parts))
     keepHeartbeat(parts, { role: 'worker', concurrency: config.concurrency }, stack)
     print('Godwit is working')
-    await stopped
+    const unseen = await Promise.race([outputFailure(), stopped.then(() => undefined)])
+    if (!unseen) await stopped
     await stack.disposeAsync()
     await logging.close()
   })

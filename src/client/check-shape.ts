@@ -1,0 +1,88 @@
+import type {
+  EndJson,
+  ForecastJson,
+  MigrationJson,
+  RepositoryJson,
+  RepositoryProgressJson,
+  TotalsJson,
+} from './wire.ts'
+
+/** Whether an answer has what is read of it here; a server may say more. */
+export type Shape<T> = (value: unknown) => value is T
+
+type Field = (value: unknown) => boolean
+
+const text: Field = (value) => typeof value === 'string'
+const number: Field = (value) => typeof value === 'number'
+const orNothing =
+  (field: Field): Field =>
+  (value) =>
+    value === undefined || value === null || field(value)
+
+function record<T>(fields: Partial<Record<keyof T, Field>>): Shape<T> {
+  return (value): value is T =>
+    typeof value === 'object' &&
+    value !== null &&
+    Object.entries<Field | undefined>(fields).every(([name, field]) =>
+      field!((value as Record<string, unknown>)[name]),
+    )
+}
+
+export const listOf =
+  <T>(shape: Shape<T>): Shape<T[]> =>
+  (value): value is T[] =>
+    Array.isArray(value) && value.every(shape)
+
+export const anyRecord = record<Record<string, unknown>>({})
+
+export const repositoryShape = record<RepositoryJson>({
+  full_name: text,
+  size: orNothing(number),
+  default_branch: orNothing(text),
+  pushed_at: orNothing(text),
+  permissions: orNothing(anyRecord),
+})
+
+/** What every answer about a migration has. */
+export const statusShape = record<MigrationJson>({ id: number, state: text })
+
+export const migrationShape = record<MigrationJson>({
+  id: number,
+  state: text,
+  guid: text,
+  created_at: text,
+  updated_at: text,
+  archive_url: orNothing(text),
+  repositories: listOf(repositoryShape),
+})
+
+export const forecastShape = record<ForecastJson>({
+  repositories: listOf(
+    record<ForecastJson['repositories'][number]>({
+      full_name: text,
+      bytes: number,
+      refusal: orNothing(text),
+    }),
+  ),
+  bytes_to_write: number,
+  free_bytes: orNothing(number),
+  estimated_seconds: orNothing(number),
+})
+
+export const repositoryProgressShape = record<RepositoryProgressJson>({
+  full_name: text,
+  state: text,
+  bytes_done: number,
+  reason: orNothing(text),
+})
+
+export const totalsShape = record<TotalsJson>({
+  repositories: number,
+  remaining: number,
+  bytes_done: number,
+  bytes_expected: orNothing(number),
+  bytes_per_second: orNothing(number),
+  seconds_left: orNothing(number),
+})
+
+export const endShape = record<EndJson>({ state: text, reason: orNothing(text) })

@@ -1,0 +1,166 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { mkdir, readdir } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { type TestContext, test } from 'node:test'
+import { freePort } from '../support/free-port.ts'
+import { gitHost } from '../support/git-host.ts'
+import { temporaryDirectory } from '../support/odd-repositories.ts'
+
+const GODWIT = new URL('../../bin/godwit', import.meta.url).pathname
+const EVIL = 'evil\x1b]0;x\x07\u009b31m\u202e\r\ngodwit: all is well'
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+const UNSAFE = /[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/
+
+interface Ended {
+  code: number
+  stdout: string
+  stderr: string
+}
+
+function run(args: string[], env: Record<string, string> = {}, to = ''): Promise<Ended> {
+  const shell = ['-c', `exec "$@" ${to}`, 'sh', GODWIT, ...args]
+  return new Promise((resolve) => {
+    const options = { env: { ...process.env, ...env }, timeout: 120_000 }
+    execFile('sh', shell, options, (error, stdout, stderr) => {
+      resolve({ code: error ? Number(error.code ?? -1) : 0, stdout, stderr })
+    })
+  })
+}
+
+function assertShown({ stdout, stderr }: Ended, command: string): void {
+  assert.doesNotMatch(stdout + stderr, UNSAFE, command)
+  assert.doesNotMatch(stderr, /^\s+at /m, `${command}: ${stderr}`)
+  assert.doesNotMatch(stdout + stderr, /^godwit: all is well/m, command)
+}
+
+test('no name on the disk can steer a terminal', async (t) => {
+  const host = await gitHost()
+  t.after(host.remove)
+  await host.repository('alice/site', { files: { a: '1' } })
+  await mkdir(join(host.root, 'alice', `${EVIL}.git`))
+  await mkdir(join(host.root, EVIL))
+  const settings = ['--repositories', host.root, '--data', join(temporaryDirectory(t), 'data')]
+  for (const command of [
+    ['sync'],
+    ['doctor'],
+    ['doctor', '--json'],
+    ['export', 'alice', '--output', '/dev/null/x'],
+  ])
+    assertShown(await run([...command, ...settings]), command.join(' '))
+})
+
+/** Answers whatever is asked with the same. */
+async function serverOf(t: TestContext, answer: (path: string) => unknown): Promise<string> {
+  const server = createServer((request, response) => {
+    const body = answer(request.url!)
+    const isText = typeof body === 'string'
+    response.writeHead(200, { 'content-type': isText ? 'text/event-stream' : 'application/json' })
+    response.end(isText ? body : JSON.stringify(body))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.after(() => server.close())
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+const CALLS = [
+  ['list'],
+  ['show', '1'],
+  ['repositories', '1'],
+  ['report', '1'],
+  ['start', 'a/b'],
+  ['start', 'a/b', '--preflight'],
+  ['watch', '1'],
+  ['retry', '1'],
+]
+
+test('nothing that a server says can steer a terminal', async (t) => {
+  const repository = { full_name: EVIL, private: true, size: 1, default_branch: EVIL }
+  const times = { created_at: EVIL, updated_at: EVIL, pushed_at: EVIL }
+  const migration = { id: 1, guid: EVIL, state: EVIL, ...times, repositories: [repository] }
+  const progress = { full_name: EVIL, state: EVIL, bytes_done: 1, reason: EVIL }
+  const events = `event: repository\ndata: ${JSON.stringify(progress)}\n\nevent: end\ndata: ${JSON.stringify({ state: EVIL, reason: EVIL })}\n\n`
+  const forecast = {
+    repositories: [{ full_name: EVIL, bytes: 1, reused: false, refusal: EVIL }],
+    ...{ bytes_to_write: 1, free_bytes: null, estimated_seconds: null },
+  }
+  const url = await serverOf(t, (path) => {
+    if (path.endsWith('/progress')) return events
+    if (path.endsWith('/preflight')) return forecast
+    if (path.endsWith('/repositories?per_page=100')) return [repository]
+    return path.includes('migrations?') ? [migration] : migration
+  })
+  const env = { GODWIT_URL: url, GODWIT_TOKEN: 'x' }
+  for (const call of CALLS) {
+    const ended = await run(['migration', ...call], env)
+    assertShown(ended, call.join(' '))
+    assertShown(await run(['migration', ...call, '--json'], env), `${call.join(' ')} --json`)
+  }
+})
+
+test('an answer of the wrong shape is one line', async (t) => {
+  for (const answer of [7, [null], { id: 'x', state: 1, repositories: 7 }, ': x\n\n']) {
+    const url = await serverOf(t, () => answer)
+    for (const call of CALLS) {
+      const ended = await run(['migration', ...call], { GODWIT_URL: url, GODWIT_TOKEN: 'x' })
+      const told = `${JSON.stringify(answer)} for ${call.join(' ')}: ${ended.stdout}${ended.stderr}`
+      // A report for people is text, whatever it says.
+      if (call[0] === 'report') assertShown(ended, told)
+      else {
+        assert.equal(ended.code, 3, told)
+        assert.match(ended.stderr, /^godwit: [^\n]+\n$/, told)
+      }
+    }
+  }
+})
+
+test('what cannot be written is one line, and leaves nothing behind', async (t) => {
+  const host = await gitHost()
+  t.after(host.remove)
+  await host.repository('alice/site', { files: { a: '1' } })
+  const folder = temporaryDirectory(t)
+  const [data, scratch, archive] = ['data', 'scratch', 'a.tar.gz'].map((name) => join(folder, name))
+  await mkdir(scratch!)
+  const settings = ['--repositories', host.root, '--data', data!]
+  for (const command of [
+    ['sync'],
+    ['token', 'add', 'alice'],
+    ['export', 'alice', '--output', archive!],
+  ])
+    assert.equal((await run([...command, ...settings])).code, 0, command.join(' '))
+  const env = { TMPDIR: scratch! }
+  for (const command of [
+    ['--help'],
+    ['config'],
+    ['account', 'list'],
+    ['account', 'show', 'alice'],
+    ['account', 'set', 'alice'],
+    ['token', 'add', 'alice'],
+    ['token', 'list'],
+    ['locks'],
+    ['sync'],
+    ['doctor'],
+    ['doctor', '--json'],
+    ['verify', archive!],
+    ['restore', archive!, '--into', join(folder, 'restored')],
+    ['serve', '--log-level', 'silent', '--listen', `127.0.0.1:${await freePort()}`],
+  ]) {
+    const given = command[0] === '--help' ? command : [...command, ...settings]
+    const { code, stderr } = await run(given, env, '> /dev/full')
+    const told = `${command.join(' ')}: ${stderr}`
+    assert.equal(code, 1, told)
+    assert.match(stderr, /^godwit: [^\n]+\n$/, told)
+  }
+  const piped = await run(['export', 'alice', '--output', '-', ...settings], env, '> /dev/full')
+  assert.equal(piped.code, 1)
+  assert.match(piped.stderr, /\ngodwit: [^\n]+\n$/)
+  assertShown(piped, 'export')
+  assert.deepEqual(await readdir(scratch!), [])
+  using database = new DatabaseSync(join(data!, 'godwit.sqlite'))
+  assert.equal(database.prepare('select count(*) as n from tokens').get()!.n, 1)
+  const silent = await run(['account', 'show', 'nobody', ...settings], env, '2> /dev/full')
+  assert.equal(silent.code, 1)
+})

@@ -17,7 +17,7 @@ import {
   repositoryToExport,
 } from '../migrations/export-store.ts'
 import { releaseLocks } from '../migrations/lock-store.ts'
-import { settleLock, settleLocksOf, settleReleasedLocks } from '../migrations/locks.ts'
+import { settleLock, settleLocks, settleLocksOf } from '../migrations/locks.ts'
 import { noteOutcome, noteProgress, noteReused, type Outcome } from '../migrations/outcome-store.ts'
 import { disownSegments, nameSegments } from '../migrations/segment-store.ts'
 import { unfinishedStates } from '../migrations/states.ts'
@@ -43,8 +43,10 @@ export interface ExportParts extends SealParts {
 
 /** From pending to exported, in three kinds of job: begin, one for each repository, and seal. */
 export function exportHandlers(parts: ExportParts): Handlers {
-  const failMigration = (tx: Db, job: Job, reason: string) =>
-    endAsFailed(parts, tx, (job.payload as MigrationJob).migrationId, reason)
+  const failMigration = async (tx: Db, job: Job, reason: string) => {
+    // Its locks are let go of by housekeeping: this is still within a transaction.
+    await endAsFailed(parts, tx, (job.payload as MigrationJob).migrationId, reason)
+  }
   return {
     [BEGIN_EXPORT]: {
       run: (job, run) => beginExport(parts, job.payload as MigrationJob, run),
@@ -170,12 +172,12 @@ async function seal(parts: ExportParts, { migrationId }: MigrationJob, run: Run)
     await migrationToExport(parts.db, migrationId),
     run.signal,
   )
-  await run.finish(async (tx) => {
-    if (!('reason' in sealed)) return sealed.record(tx)
+  const released = await run.finish(async (tx) => {
+    if (!('reason' in sealed)) return sealed.record(tx).then(() => [])
     await disownSegments(tx, sealed.lost ?? [])
-    await endAsFailed(parts, tx, migrationId, sealed.reason)
+    return endAsFailed(parts, tx, migrationId, sealed.reason)
   })
-  if ('reason' in sealed) await settleReleasedLocks(parts)
+  await settleLocks(parts, released)
 }
 
 async function endAsFailed(
@@ -183,10 +185,10 @@ async function endAsFailed(
   tx: Db,
   migrationId: number,
   reason: string,
-): Promise<void> {
+): Promise<number[]> {
   const { state } = await migrationToExport(tx, migrationId)
   // Ended meanwhile, by a cancel: there is nothing left to end.
-  if (!unfinishedStates.includes(state)) return
+  if (!unfinishedStates.includes(state)) return []
   await moveMigration(tx, migrationId, 'failed', { now: now(), reason })
-  await releaseLocks(tx, migrationId, now())
+  return releaseLocks(tx, migrationId, now())
 }

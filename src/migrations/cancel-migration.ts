@@ -2,9 +2,9 @@ import { isDeadlock } from '../db/connect.ts'
 import type { Db } from '../db/database.ts'
 import type { Queue } from '../queue/queue.ts'
 import { batchOf } from './export-jobs.ts'
-import { moveMigration } from './export-store.ts'
+import { migrationToExport, moveMigration } from './export-store.ts'
 import { releaseLocks } from './lock-store.ts'
-import { type LockParts, settleReleasedLocks } from './locks.ts'
+import { type LockParts, settleForAMoment } from './locks.ts'
 import type { Migration } from './migration.ts'
 import { Invalid } from './refusals.ts'
 import { IllegalMove } from './states.ts'
@@ -15,27 +15,32 @@ export interface CancelParts extends LockParts {
 }
 
 /** Ends the migration as failed; what is under way is stopped and cannot write any more. Finished segments stay. */
-export async function cancelMigration(parts: CancelParts, { id }: Migration): Promise<void> {
+export async function cancelMigration(
+  parts: CancelParts,
+  { id }: Migration,
+  onCommitted: () => void = () => {},
+): Promise<Migration> {
   const { queue } = parts
-  try {
-    await callOff(parts, id)
-  } catch (error) {
+  const { migration, released } = await callOff(parts, id).catch((error: unknown) => {
     if (!(error instanceof IllegalMove)) throw error
     throw new Invalid([{ code: 'unprocessable', message: 'The migration has already ended.' }])
-  }
+  })
+  onCommitted()
   queue.interrupt(batchOf(id))
-  await settleReleasedLocks(parts)
+  await settleForAMoment(parts, released)
+  return migration
 }
 
 const MOST_TRIES = 5
 
-async function callOff({ db, queue, now }: CancelParts, id: number): Promise<void> {
+async function callOff({ db, queue, now }: CancelParts, id: number) {
   for (let tries = 1; ; tries++) {
     try {
       return await db.transaction().execute(async (tx) => {
         await moveMigration(tx, id, 'failed', { now: now(), reason: 'cancelled' })
         await queue.cancel(tx, batchOf(id))
-        await releaseLocks(tx, id, now())
+        const released = await releaseLocks(tx, id, now())
+        return { migration: await migrationToExport(tx, id), released }
       })
     } catch (error) {
       // A job that ends just now takes the same rows in the other order; whoever loses tries again.

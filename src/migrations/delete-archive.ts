@@ -1,6 +1,7 @@
 import type { Viewer } from '../accounts/account.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
 import type { Db } from '../db/database.ts'
+import { waitAtMost } from '../ground/wait-at-most.ts'
 import { dropArchive } from './archive-store.ts'
 import { findMigration } from './migration-store.ts'
 import { NotFound } from './refusals.ts'
@@ -11,22 +12,33 @@ export interface DeleteParts {
   now: () => number
 }
 
+/** How long the answer waits for bytes that nothing leads to any more. */
+const A_MOMENT_MS = 1000
+
 /** The record stays in list and status; the archive is not there any more. */
 export async function deleteArchive(
   parts: DeleteParts,
   viewer: Viewer,
   migrationId: number,
+  onCommitted: () => void = () => {},
 ): Promise<void> {
   const migration = await findMigration(parts.db, viewer, migrationId)
-  if (!migration || !(await removeArchive(parts, migration.id))) throw new NotFound()
+  const keys = migration && (await dropRows(parts, migration.id))
+  if (!keys) throw new NotFound()
+  onCommitted()
+  // The archive is gone, whatever the store says: what it keeps is an orphan, and is swept.
+  await waitAtMost(A_MOMENT_MS, deleteBytes(parts, keys))
 }
 
-/** Row first, bytes last: bytes that are left over by a crash are swept. False when there was no archive. */
-export async function removeArchive(
-  { db, blobs, now }: DeleteParts,
-  migrationId: number,
-): Promise<boolean> {
-  const keys = await db.transaction().execute((tx) => dropArchive(tx, migrationId, now()))
-  for (const key of keys ?? []) await blobs.delete(key)
-  return keys !== undefined
+/** Row first, bytes last: bytes that are left over by a crash are swept. */
+export async function removeArchive(parts: DeleteParts, migrationId: number): Promise<void> {
+  await deleteBytes(parts, (await dropRows(parts, migrationId)) ?? [])
+}
+
+/** Undefined when there was no archive. */
+const dropRows = ({ db, now }: DeleteParts, migrationId: number): Promise<string[] | undefined> =>
+  db.transaction().execute((tx) => dropArchive(tx, migrationId, now()))
+
+async function deleteBytes({ blobs }: DeleteParts, keys: readonly string[]): Promise<void> {
+  for (const key of keys) await blobs.delete(key)
 }

@@ -137,18 +137,18 @@ export async function repositoriesToSettle(db: Db): Promise<number[]> {
   return rows.map((row) => row.repository_id)
 }
 
-interface WantedLock extends RepositoryName {
-  isHeld: boolean
-}
-
-/** What should stand at the source now. */
-export async function wantedLock(db: Db, repositoryId: number): Promise<WantedLock> {
+export async function repositoryOfLock(db: Db, repositoryId: number): Promise<RepositoryName> {
   const { name, login } = await db
     .selectFrom('repositories')
     .innerJoin('accounts', 'accounts.id', 'owner_id')
     .select(['repositories.name', 'accounts.login'])
     .where('repositories.id', '=', repositoryId)
     .executeTakeFirstOrThrow()
+  return { owner: login, name }
+}
+
+/** Whether the repository should refuse pushes now. */
+export async function isLockHeld(db: Db, repositoryId: number): Promise<boolean> {
   const held = await db
     .selectFrom('repository_locks')
     .select('migration_id')
@@ -156,7 +156,7 @@ export async function wantedLock(db: Db, repositoryId: number): Promise<WantedLo
     .where('released_at', 'is', null)
     .limit(1)
     .executeTakeFirst()
-  return { owner: login, name, isHeld: held !== undefined }
+  return held !== undefined
 }
 
 /** Of which migrations the repository's locks are let go of and not yet forgotten. */

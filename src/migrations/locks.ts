@@ -2,22 +2,27 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Viewer } from '../accounts/account.ts'
 import { keyOf } from '../accounts/account.ts'
 import type { Db } from '../db/database.ts'
+import { inLanes } from '../ground/lanes.ts'
+import { waitAtMost } from '../ground/wait-at-most.ts'
 import type { Queue } from '../queue/queue.ts'
+import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
 import { keyOfName } from '../repositories/repository-store.ts'
 import type { Source } from '../sources/source.ts'
+import { Unreadable } from '../sources/unreadable.ts'
 import { SETTLE_LOCK } from './export-jobs.ts'
 import { migrationToExport } from './export-store.ts'
 import {
   forgetLocks,
   heldLocks,
+  isLockHeld,
   releasedLocks,
   releaseExpiredLocks,
   releaseLocks,
   repositoriesToSettle,
-  wantedLock,
+  repositoryOfLock,
 } from './lock-store.ts'
 import { findMigration } from './migration-store.ts'
-import { NotFound } from './refusals.ts'
+import { type Fault, Invalid, NotFound } from './refusals.ts'
 
 export interface LockParts {
   db: Db
@@ -26,28 +31,37 @@ export interface LockParts {
   now: () => number
 }
 
-/** How long a caller waits for a worker to do what cannot be done here; the worker does it all the same. */
+type SourceParts = Pick<LockParts, 'db' | 'now'> & { source: Source }
+
+/** How long a caller waits for what is written down already, and will be done whether or not anyone waits. */
 const LONGEST_WAIT_MS = 10_000
+const A_MOMENT_MS = 1000
 const LOOK_EVERY_MS = 50
+/** Git is waited for, not computed by us. */
+const SETTLED_AT_ONCE = 4
 
 /**
  * Makes the source agree with the rows: locked while any migration holds the repository, open when the last has let go.
  * Where the source is not at hand, whoever has it is asked to, and waited for.
  */
-export async function settleLock(parts: LockParts, repositoryId: number): Promise<void> {
-  const { db, source } = parts
-  if (!source) return askWorker(parts, repositoryId)
+export function settleLock(parts: LockParts, repositoryId: number): Promise<void> {
+  const { source } = parts
+  return source ? settleHere({ ...parts, source }, repositoryId) : askWorker(parts, repositoryId)
+}
+
+/** A lock is forgotten only after it was seen to be gone: of a repository that is away, it stays written down. */
+async function settleHere({ db, source }: SourceParts, repositoryId: number): Promise<void> {
   // Which, not since when: the clock may be put back between the release and now, or be another machine's.
   const released = await releasedLocks(db, repositoryId)
-  let { isHeld, ...name } = await wantedLock(db, repositoryId)
-  for (;;) {
-    const repository = await source.find(name.owner, name.name)
-    if (repository) await (isHeld ? source.lock(repository) : source.unlock(repository))
-    // Others may settle the same repository: whoever looks last after acting finds it as it should be.
-    const { isHeld: isHeldNow } = await wantedLock(db, repositoryId)
-    if (isHeldNow === isHeld) break
-    isHeld = isHeldNow
-  }
+  const { owner, name } = await repositoryOfLock(db, repositoryId)
+  const repository = await source.find(owner, name)
+  if (!repository) return
+  await source
+    .settleLock(repository, () => isLockHeld(db, repositoryId))
+    .catch((error: unknown) => {
+      if (!(error instanceof Unreadable)) throw error
+      throw new Unreadable(`${owner}/${name}: ${error.message}`, { cause: error })
+    })
   await forgetLocks(db, repositoryId, released)
 }
 
@@ -62,8 +76,35 @@ async function askWorker({ db, queue }: LockParts, repositoryId: number): Promis
   }
 }
 
-/** Until a worker has begun the migration, and so has locked what it locks; or for as long as anyone would wait. */
-export async function untilBegun(db: Db, migrationId: number): Promise<void> {
+/** Before anything is written down: a lock that could not hold is refused by name. Elsewhere the export finds out. */
+export async function refuseUnlockable(
+  source: Source | undefined,
+  repositories: readonly RepositoryFacts[],
+): Promise<void> {
+  if (!source) return
+  const faults: Fault[] = []
+  await inLanes(repositories.entries(), { lanes: SETTLED_AT_ONCE }, async ([index, facts]) => {
+    await source.checkLock({ owner: facts.owner.login, name: facts.name }).catch((error) => {
+      if (!(error instanceof Unreadable)) throw error
+      const message = `${fullNameOf(facts)} cannot be locked: ${error.message}`
+      faults.push({ field: 'repositories', code: 'unprocessable', index, message })
+    })
+  })
+  if (faults.length > 0) throw new Invalid(faults.toSorted((a, b) => a.index! - b.index!))
+}
+
+/**
+ * Applies what a migration has locked, after its start was written down; waits until a worker has, where the source is not
+ * at hand. The export locks before it reads, and fails where it cannot: here it is only made sooner.
+ */
+export async function lockEarly(parts: LockParts, migrationId: number): Promise<void> {
+  const locking = parts.source
+    ? settleLocksOf(parts, migrationId)
+    : untilBegun(parts.db, migrationId)
+  await waitAtMost(LONGEST_WAIT_MS, locking)
+}
+
+async function untilBegun(db: Db, migrationId: number): Promise<void> {
   for (let waited = 0; waited < LONGEST_WAIT_MS; waited += LOOK_EVERY_MS) {
     if ((await migrationToExport(db, migrationId)).state !== 'pending') return
     await sleep(LOOK_EVERY_MS)
@@ -72,20 +113,43 @@ export async function untilBegun(db: Db, migrationId: number): Promise<void> {
 
 /** Applies what a migration has locked; called before anything of it is read. */
 export async function settleLocksOf(parts: LockParts, migrationId: number): Promise<void> {
-  for (const { repositoryId } of await heldLocks(parts.db, migrationId)) {
-    await settleLock(parts, repositoryId)
-  }
+  const held = await heldLocks(parts.db, migrationId)
+  await settleLocks(
+    parts,
+    held.map(({ repositoryId }) => repositoryId),
+  )
+}
+
+/** After a release that is written down; whatever takes longer, or fails, is housekeeping's to finish. */
+export function settleForAMoment(parts: LockParts, repositoryIds: readonly number[]) {
+  return waitAtMost(A_MOMENT_MS, settleLocks(parts, repositoryIds))
 }
 
 /** Ends locks whose time is over, and finishes whatever release was interrupted. */
-export async function settleReleasedLocks(parts: LockParts): Promise<void> {
+export async function settleReleasedLocks(parts: SourceParts): Promise<void> {
   await releaseExpiredLocks(parts.db, parts.now())
+  await settleEach(await repositoriesToSettle(parts.db), (id) => settleHere(parts, id))
+}
+
+/** All of them, whichever of them fails. */
+export function settleLocks(parts: LockParts, repositoryIds: readonly number[]): Promise<void> {
+  return settleEach(repositoryIds, (id) => settleLock(parts, id))
+}
+
+async function settleEach(
+  repositoryIds: readonly number[],
+  settle: (repositoryId: number) => Promise<void>,
+): Promise<void> {
   const troubles: unknown[] = []
-  for (const repositoryId of await repositoriesToSettle(parts.db)) {
+  await inLanes(repositoryIds, { lanes: SETTLED_AT_ONCE }, async (id) => {
     // One that cannot be opened must not keep the others shut.
-    await settleLock(parts, repositoryId).catch((error: unknown) => troubles.push(error))
+    await settle(id).catch((error: unknown) => troubles.push(error))
+  })
+  if (troubles.length === 0) return
+  if (troubles.every((error) => error instanceof Unreadable)) {
+    throw new Unreadable(troubles.map(({ message }) => message).join('; '))
   }
-  if (troubles.length > 0) throw new AggregateError(troubles, 'not every lock could be opened')
+  throw new AggregateError(troubles, 'not every lock could be settled')
 }
 
 /** `repoName` is a name, or owner and name. A repository that this migration does not hold is not there to unlock. */
@@ -94,6 +158,7 @@ export async function unlockRepository(
   viewer: Viewer,
   migrationId: number,
   repoName: string,
+  onCommitted: () => void = () => {},
 ): Promise<void> {
   if (!(await findMigration(parts.db, viewer, migrationId))) throw new NotFound()
   const wanted = keyOf(repoName)
@@ -103,5 +168,6 @@ export async function unlockRepository(
   if (!lock) throw new NotFound()
   const released = await releaseLocks(parts.db, migrationId, parts.now(), lock.repositoryId)
   if (released.length === 0) throw new NotFound()
-  await settleLock(parts, lock.repositoryId)
+  onCommitted()
+  await waitAtMost(LONGEST_WAIT_MS, settleLock(parts, lock.repositoryId))
 }

@@ -11,13 +11,12 @@ export async function retryMigration(
   parts: StartParts,
   viewer: Viewer,
   migration: Migration,
+  onCommitted?: (started: Migration) => void,
 ): Promise<MigrationWithRepositories> {
   if (unfinishedStates.includes(migration.state)) {
     throw new Invalid([{ code: 'unprocessable', message: 'The migration has not ended yet.' }])
   }
   const repositories = (await Array.fromAsync(repositoriesOf(parts.db, migration))).flat()
-  return startMigration(parts, viewer, {
-    repositories: repositories.map(fullNameOf),
-    options: migration.options,
-  })
+  const asked = { repositories: repositories.map(fullNameOf), options: migration.options }
+  return startMigration(parts, viewer, asked, onCommitted)
 }

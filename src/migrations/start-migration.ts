@@ -17,7 +17,7 @@ import { refreshRepositories } from '../repositories/sync.ts'
 import type { RepositoryName, Source } from '../sources/source.ts'
 import { BEGIN_EXPORT, batchOf } from './export-jobs.ts'
 import { insertLocks } from './lock-store.ts'
-import { settleLocksOf, untilBegun } from './locks.ts'
+import { lockEarly, refuseUnlockable } from './locks.ts'
 import type { Migration, MigrationOptions, MigrationWithRepositories } from './migration.ts'
 import { countUnfinished, insertMigration, lockAccount } from './migration-store.ts'
 import { type Fault, Invalid } from './refusals.ts'
@@ -46,10 +46,12 @@ export async function startMigration(
   parts: StartParts,
   viewer: Viewer,
   { repositories, options }: StartRequest,
+  onCommitted: (started: Migration) => void = () => {},
 ): Promise<MigrationWithRepositories> {
   const { db, queue, now } = parts
   const { orgMetadataOnly, lockRepositories } = options
   const snapshot = orgMetadataOnly ? [] : await snapshotOf(parts, viewer, repositories)
+  if (lockRepositories) await refuseUnlockable(parts.source, snapshot)
   const organizations = orgMetadataOnly ? await administeredOrganizations(db, viewer) : null
   const migration = await db.transaction().execute(async (tx) => {
     await lockAccount(tx, viewer.account)
@@ -76,15 +78,10 @@ export async function startMigration(
     await queue.enqueue(tx, BEGIN_EXPORT, [{ migrationId: started.id }], batchOf(started.id))
     return started
   })
+  onCommitted(migration)
   queue.wake()
-  if (lockRepositories) await lockSoon(parts, migration)
+  if (lockRepositories) await lockEarly(parts, migration.id)
   return { ...migration, repositories: snapshot }
-}
-
-/** The export locks before it reads, and fails where it cannot: here it is only made sooner, or waited for a while. */
-async function lockSoon(parts: StartParts, { id }: Migration): Promise<void> {
-  if (parts.source) await settleLocksOf(parts, id).catch(() => {})
-  else await untilBegun(parts.db, id)
 }
 
 const tooManyUnfinished = (most: number): string =>

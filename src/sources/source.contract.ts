@@ -138,7 +138,7 @@ export function sourceContract(name: string, make: () => Promise<SourceUnderTest
       const site = await found('alice/site')
       await host.destroy('alice/site')
       await assert.rejects(source.facts(site), Unreadable)
-      await assert.rejects(source.lock(site), Unreadable)
+      await assert.rejects(source.settleLock(site, locked), Unreadable)
       assert.equal(await source.find('alice', 'site'), undefined)
       assert.deepEqual(await Array.fromAsync(source.list()), [])
     })
@@ -153,23 +153,24 @@ export function sourceContract(name: string, make: () => Promise<SourceUnderTest
     test('a lock refuses pushes until it is taken off, however often it was put on', async () => {
       await host.add('alice/site', { files: { 'a.txt': 'a' }, wiki: { 'Home.md': 'Hello' } })
       const site = await found('alice/site')
-      await source.lock(site)
-      await source.lock(site)
+      await source.checkLock(site)
+      await source.settleLock(site, locked)
+      await source.settleLock(site, locked)
       await assert.rejects(host.push('alice/site', { 'a.txt': 'b' }))
       await assert.rejects(host.push('alice/site.wiki', { 'Home.md': 'Bye' }))
       assert.ok(await source.facts(await found('alice/site')))
-      await source.unlock(site)
+      await source.settleLock(site, open)
       await host.push('alice/site', { 'a.txt': 'b' })
       await host.push('alice/site.wiki', { 'Home.md': 'Bye' })
     })
 
-    test('unlocking what is open, or gone, changes nothing', async () => {
+    test('unlocking what is open changes nothing, and of what is gone it is not known', async () => {
       await host.add('alice/site', { files: { 'a.txt': 'a' } })
       const site = await found('alice/site')
-      await source.unlock(site)
+      await source.settleLock(site, open)
       await host.push('alice/site', { 'a.txt': 'b' })
       await host.destroy('alice/site')
-      await source.unlock(site)
+      await assert.rejects(source.settleLock(site, open), Unreadable)
     })
 
     async function found(fullName: string): Promise<FoundRepository> {
@@ -180,6 +181,9 @@ export function sourceContract(name: string, make: () => Promise<SourceUnderTest
     }
   })
 }
+
+const locked = async () => true
+const open = async () => false
 
 function fullName(row: Listed): string {
   assert.ok('found' in row, JSON.stringify(row))

@@ -107,11 +107,12 @@ export interface Source {
   ): Promise<Snapshot>
   /** Proves that every object is there; `last` is what the previous snapshot of the same repository has proven. */
   verify(snapshot: Snapshot, last: Verified | undefined, signal: AbortSignal): Promise<Verified>
+  /** Rejects with Unreadable where a lock could not keep pushes out; changes nothing. */
+  checkLock(repository: RepositoryName): Promise<void>
   /**
-   * Refuses pushes to the repository and its wiki until `unlock`; locking twice is locking once. Who holds a lock is the
-   * caller's to count. Rejects with Unreadable, and may then have locked a part: let go of it like any other lock.
+   * Refuses pushes to the repository and its wiki, or lets them in again, as `isWanted` says; it is asked while nobody else can
+   * change that, and who holds a lock is the caller's to count. Rejects with Unreadable, also where the repository is not
+   * there, and may then have settled a part.
    */
-  lock(repository: RepositoryName): Promise<void>
-  /** Lets pushes in again; a repository that is open, or gone, is left as it is. */
-  unlock(repository: RepositoryName): Promise<void>
+  settleLock(repository: RepositoryName, isWanted: () => Promise<boolean>): Promise<void>
 }

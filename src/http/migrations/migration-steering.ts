@@ -71,9 +71,10 @@ export function migrationSteering(app: FastifyInstance, parts: SteeringParts): v
     { schema: operations.cancelMigration },
     async (request, reply) => {
       const migration = await namedMigration(db, request)
-      await cancelMigration(parts, migration)
-      audit(log, request, 'migration.cancel', migration)
-      return answer(reply, migrationJson(await namedMigration(db, request), [], rendering))
+      const cancelled = await cancelMigration(parts, migration, () =>
+        audit(log, request, 'migration.cancel', migration),
+      )
+      return answer(reply, migrationJson(cancelled, [], rendering))
     },
   )
 
@@ -82,8 +83,9 @@ export function migrationSteering(app: FastifyInstance, parts: SteeringParts): v
     { schema: operations.retryMigration },
     async (request, reply) => {
       const migration = await namedMigration(db, request)
-      const retried = await retryMigration(parts, viewerOf(request), migration)
-      audit(log, request, 'migration.retry', retried)
+      const retried = await retryMigration(parts, viewerOf(request), migration, (started) =>
+        audit(log, request, 'migration.retry', started),
+      )
       return answerStarted(reply, retried, retried.repositories, rendering)
     },
   )

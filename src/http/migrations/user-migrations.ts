@@ -37,8 +37,10 @@ export function userMigrations(app: FastifyInstance, parts: OperationParts): voi
     '/user/migrations',
     { schema: operations.startMigration },
     async (request, reply) => {
-      const started = await startMigration(parts, viewerOf(request), startRequestOf(request.body))
-      audit(log, request, 'migration.start', started)
+      const asked = startRequestOf(request.body)
+      const started = await startMigration(parts, viewerOf(request), asked, (migration) =>
+        audit(log, request, 'migration.start', migration),
+      )
       const shown = request.body.exclude?.includes('repositories') ? [] : started.repositories
       return answerStarted(reply, started, shown, rendering)
     },
@@ -112,8 +114,9 @@ export function userMigrations(app: FastifyInstance, parts: OperationParts): voi
     { config: PREVIEWED, schema: operations.deleteArchive },
     async (request, reply) => {
       const migration = await namedMigration(db, request)
-      await deleteArchive(parts, viewerOf(request), migration.id)
-      audit(log, request, 'migration.delete_archive', migration)
+      await deleteArchive(parts, viewerOf(request), migration.id, () =>
+        audit(log, request, 'migration.delete_archive', migration),
+      )
       return reply.code(204).send()
     },
   )
@@ -123,8 +126,10 @@ export function userMigrations(app: FastifyInstance, parts: OperationParts): voi
     { config: PREVIEWED, schema: operations.unlockRepository },
     async (request, reply) => {
       const migration = await namedMigration(db, request)
-      await unlockRepository(parts, viewerOf(request), migration.id, request.params.repo_name)
-      audit(log, request, 'migration.unlock_repository', migration)
+      const { repo_name } = request.params
+      await unlockRepository(parts, viewerOf(request), migration.id, repo_name, () =>
+        audit(log, request, 'migration.unlock_repository', migration),
+      )
       return reply.code(204).send()
     },
   )

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { chmod, mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, test } from 'node:test'
 import { type GitHost, gitHost } from '../../../test/support/git-host.ts'
@@ -152,6 +152,23 @@ describe('the tree of a git directory', () => {
       `carol/unnamed: ${place}`,
       `top.git: ${place}`,
     ])
+  })
+
+  test('a damaged wiki hinders no lock, and loses the one it had', async () => {
+    const site = { owner: 'alice', name: 'site' }
+    await host.repository('alice/site', { files: { a: 'a' }, wiki: { 'Home.md': 'Hello' } })
+    const config = at('alice', 'site.wiki.git', 'config')
+    const before = await readFile(config, 'utf8')
+    await source.settleLock(site, async () => true)
+    assert.notEqual(await readFile(config, 'utf8'), before)
+    await rm(at('alice', 'site.wiki.git', 'HEAD'))
+    await source.checkLock(site)
+    await source.settleLock(site, async () => true)
+    assert.equal(await readFile(config, 'utf8'), before)
+    await rm(config)
+    await source.settleLock(site, async () => true)
+    await source.settleLock(site, async () => false)
+    await host.push('alice/site', { a: 'b' })
   })
 
   test('a damaged wiki is told and makes its repository a damaged one', async () => {

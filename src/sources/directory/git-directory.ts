@@ -1,12 +1,13 @@
 import { lstat } from 'node:fs/promises'
-import { dirname, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import type { Git } from '../../git/git.ts'
+import { hasCode } from '../../ground/errno.ts'
 import type { FoundRepository, Listed, RepositoryName, Source, SpellingOf } from '../source.ts'
 import { Unreadable } from '../unreadable.ts'
 import { rememberingReader } from './directory.ts'
 import { readFacts } from './facts/repository-facts.ts'
 import { stampOf } from './facts/repository-stamp.ts'
-import { lockPushes, unlockPushes } from './locks/push-lock.ts'
+import { settlePushLock, whyNoLock } from './locks/push-lock.ts'
 import {
   isRepository,
   placeOf,
@@ -50,15 +51,35 @@ export function gitDirectory({ root, git, lfsDirectory }: GitDirectoryOptions): 
     return undefined
   }
 
-  async function forEachPart(
-    repository: RepositoryName,
-    act: (dir: string) => Promise<void>,
-  ): Promise<void> {
+  async function checkLock(repository: RepositoryName): Promise<void> {
     const { dir, wikiDir } = await placeOf(top, repository)
     for (const part of wikiDir === null ? [dir] : [dir, wikiDir]) {
-      await act(part).catch((error: unknown) => {
+      const why = await whyNoLock(git, part).catch((error: unknown) => {
         throw asUnreadable(error, part)
       })
+      if (why !== undefined) throw new Unreadable(why)
+    }
+  }
+
+  async function settleLock(
+    repository: RepositoryName,
+    isWanted: () => Promise<boolean>,
+  ): Promise<void> {
+    const { dir } = await placeOf(top, repository)
+    await settlePart(dir, isWanted)
+    const wiki = dir.replace(/\.git$/, '.wiki.git')
+    if (!(await hasConfig(wiki))) return
+    // A wiki that is none takes no pushes; a lock that it had before it was damaged is taken off all the same.
+    await settlePart(wiki, async () => (await isRepository(wiki)) && (await isWanted()))
+  }
+
+  async function settlePart(dir: string, isWanted: () => Promise<boolean>): Promise<void> {
+    try {
+      await settlePushLock(git, dir, isWanted)
+    } catch (error) {
+      // What has no config has no lock; but what is not there may come back with both.
+      const isOpen = hasCode(error, 'ENOENT') && (await isRepository(dir)) && !(await isWanted())
+      if (!isOpen) throw asUnreadable(error, dir)
     }
   }
 
@@ -86,8 +107,8 @@ export function gitDirectory({ root, git, lfsDirectory }: GitDirectoryOptions): 
     warning: (examination, signal) => warningOfExamination(examination, { git, signal }),
     snapshot: (examination, scratch, signal) => takeSnapshot(examination, scratch, git, signal),
     verify: (snapshot, last, signal) => verify(snapshot, git, signal, last),
-    lock: (repository) => forEachPart(repository, (dir) => lockPushes(git, dir)),
-    unlock: (repository) => forEachPart(repository, (dir) => unlockPushes(git, dir)),
+    checkLock,
+    settleLock,
   }
 }
 
@@ -104,4 +125,12 @@ async function listed(place: RepositoryPlace): Promise<Listed> {
 
 async function isDirectory(path: string): Promise<boolean> {
   return (await lstat(path).catch(() => undefined))?.isDirectory() ?? false
+}
+
+async function hasConfig(dir: string): Promise<boolean> {
+  if (!(await isDirectory(dir))) return false
+  return lstat(join(dir, 'config')).then(
+    () => true,
+    (error: unknown) => !hasCode(error, 'ENOENT'),
+  )
 }

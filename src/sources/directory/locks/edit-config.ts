@@ -1,98 +1,147 @@
 import { randomUUID } from 'node:crypto'
-import { type BigIntStats, constants } from 'node:fs'
-import { chown, copyFile, link, lstat, open, readdir, rename, rm } from 'node:fs/promises'
+import type { BigIntStats } from 'node:fs'
+import { constants, link, lstat, open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Git } from '../../../git/git.ts'
 import { hasCode } from '../../../ground/errno.ts'
 import { Unreadable } from '../../unreadable.ts'
+import { draftName, lstatIfThere, removeAbandoned, signName } from './abandoned-edits.ts'
+import { holdSign } from './sign-of-life.ts'
 
-const DRAFT = 'config.godwit-'
 const FIRST_WAIT_MS = 10
-const LONGEST_WAIT_MS = 10_000
-/** An edit takes milliseconds: what is older was left by one that was killed. */
-const ABANDONED_AFTER_MS = 2000
+const LONGEST_WAIT_MS = 250
+const PATIENCE_MS = 10_000
+/** Others cannot edit the config meanwhile. */
+const LONGEST_HOLD_MS = 2000
+const LARGEST_CONFIG = 16 * 1024 * 1024
+
+export interface ConfigEdit {
+  /** What the config is to become, proven; undefined where it is so already. */
+  change(config: Buffer): Promise<Buffer | undefined>
+  /** Asked while nobody else can change the config: where it says no, the config stays as it is. */
+  isStillRight(): Promise<boolean>
+}
 
 /**
- * Changes a repository's config by `git config` and these arguments. Git would hold `config.lock` while it works and leave
- * it there if it is killed, and then nobody could edit the config any more. So git works on a draft of ours, and the lock
- * is taken only by the finished draft, on its way into place: one that is left is known by being a draft as well.
+ * Replaces a repository's config, in turn with git and with every other Godwit that reaches the directory: see
+ * docs/decisions/0008. False where the edit is not right any more.
  */
-export async function editConfig(git: Git, dir: string, change: readonly string[]): Promise<void> {
-  await removeAbandoned(dir)
-  for (let wait = FIRST_WAIT_MS, waited = 0; ; waited += wait, wait *= 2) {
-    if (await tryToEdit(git, dir, change)) return
-    if (waited + wait > LONGEST_WAIT_MS)
-      throw new Unreadable('it cannot be locked or unlocked: config.lock is held by another')
-    await pause(wait)
+export async function editConfig(
+  dir: string,
+  edit: ConfigEdit,
+  patienceMs = PATIENCE_MS,
+): Promise<boolean> {
+  const giveUpAt = performance.now() + patienceMs
+  for (let wait = FIRST_WAIT_MS; ; wait = Math.min(2 * wait, LONGEST_WAIT_MS)) {
     await removeAbandoned(dir)
+    const isRight = await tryToEdit(dir, edit)
+    if (isRight !== undefined) return isRight
+    if (performance.now() > giveUpAt) {
+      throw new Unreadable('its config cannot be changed: config.lock is held by another')
+    }
+    await pause(wait * (0.5 + Math.random()))
   }
 }
 
-/** Whether it was done; not where another holds the config, or changed it meanwhile. */
-async function tryToEdit(git: Git, dir: string, change: readonly string[]): Promise<boolean> {
-  const config = join(dir, 'config')
-  const lock = join(dir, 'config.lock')
-  const draft = join(dir, `${DRAFT}${randomUUID()}`)
-  const before = await lstat(config, { bigint: true })
-  // Git would follow a link and write to whatever it leads to.
-  if (!before.isFile()) throw new Unreadable('its config is not a file of its own')
+/** Undefined where another holds the config, or changed it meanwhile. */
+async function tryToEdit(dir: string, edit: ConfigEdit): Promise<boolean | undefined> {
+  // Whoever holds it may be about to change what we would take for settled.
+  if (await lstatIfThere(join(dir, 'config.lock'))) return undefined
+  const before = await readConfig(dir)
+  const after = await edit.change(before.bytes)
+  if (!after) return true
+  const id = randomUUID()
+  await using sign = await holdSign(join(dir, signName(id)))
+  if (!sign) return undefined
+  const draft = join(dir, draftName(id))
   try {
-    await copyFile(config, draft, constants.COPYFILE_EXCL)
-    await git.run(['config', '--file', draft, ...change])
-    await settle(draft, before)
-    if (!(await linkUnlessHeld(draft, lock))) return false
-    if (!isSame(await lstat(config, { bigint: true }), before)) {
-      await rm(lock)
-      return false
-    }
-    await rename(lock, config)
-    return true
+    await writeDraft(draft, after, before.stats)
+    return await putInPlace(dir, draft, before, edit)
   } finally {
-    for (const ours of [draft, `${draft}.lock`]) await rm(ours, { force: true })
+    await rm(draft, { force: true })
   }
 }
+
+interface Config {
+  bytes: Buffer
+  stats: BigIntStats
+}
+
+async function readConfig(dir: string): Promise<Config> {
+  const path = join(dir, 'config')
+  // A link could lead to anybody's file, and a pipe would be waited for.
+  const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
+  await using file = await open(path, flags).catch((error: unknown) => {
+    throw hasCode(error, 'ELOOP') ? notOwn() : error
+  })
+  const stats = await file.stat({ bigint: true })
+  if (!stats.isFile()) throw notOwn()
+  if (stats.size > LARGEST_CONFIG) throw new Unreadable('its config is too large')
+  return { bytes: await file.readFile(), stats }
+}
+
+const notOwn = () => new Unreadable('its config is not a file of its own')
 
 /** On disk for certain, and as before the host's own: under root its user could be shut out of its config. */
-async function settle(draft: string, { uid, gid }: BigIntStats): Promise<void> {
-  await using file = await open(draft)
+async function writeDraft(path: string, bytes: Buffer, { uid, gid, mode }: BigIntStats) {
+  await using file = await open(path, 'wx', 0o600)
+  await file.writeFile(bytes)
   const now = await file.stat({ bigint: true })
-  if (now.uid !== uid || now.gid !== gid) await chown(draft, Number(uid), Number(gid))
+  if (now.uid !== uid || now.gid !== gid) await file.chown(Number(uid), Number(gid))
+  await file.chmod(Number(mode & 0o7777n))
   await file.sync()
 }
+
+/** As git does it: `config.lock` can be made by one alone, and becomes the config by being renamed. */
+async function putInPlace(
+  dir: string,
+  draft: string,
+  before: Config,
+  edit: ConfigEdit,
+): Promise<boolean | undefined> {
+  const lock = join(dir, 'config.lock')
+  if (!(await linkUnlessHeld(draft, lock))) return undefined
+  try {
+    if (!(await answerOf(edit))) return false
+    if (!isSame(before, await readConfig(dir)) || !(await isOwn(lock, draft))) return undefined
+    await rename(lock, join(dir, 'config'))
+  } finally {
+    // Unless it has become the config it is ours, and nobody else's to remove while our sign of life is held.
+    if (await isOwn(lock, draft)) await rm(lock, { force: true })
+  }
+  await using folder = await open(dir)
+  await folder.sync()
+  return true
+}
+
+async function answerOf(edit: ConfigEdit): Promise<boolean> {
+  const enough = new AbortController()
+  try {
+    return await Promise.race([
+      edit.isStillRight(),
+      pause(LONGEST_HOLD_MS, undefined, { signal: enough.signal }).then(() => {
+        throw new Error('whether a lock is wanted could not be asked in time')
+      }),
+    ])
+  } finally {
+    enough.abort()
+  }
+}
+
+const isSame = (a: Config, b: Config): boolean =>
+  a.stats.ino === b.stats.ino && a.stats.ctimeNs === b.stats.ctimeNs && a.bytes.equals(b.bytes)
 
 async function linkUnlessHeld(draft: string, lock: string): Promise<boolean> {
   try {
     await link(draft, lock)
     return true
   } catch (error) {
-    // A draft that is gone was taken for abandoned.
-    if (hasCode(error, 'EEXIST', 'ENOENT')) return false
+    if (hasCode(error, 'EEXIST')) return false
     throw error
   }
 }
 
-const isSame = (a: BigIntStats, b: BigIntStats): boolean =>
-  a.ino === b.ino && a.size === b.size && a.mtimeNs === b.mtimeNs
-
-/** Drafts that were left, and the lock if one of them took it. */
-async function removeAbandoned(dir: string): Promise<void> {
-  const names = (await readdir(dir)).filter((name) => name.startsWith(DRAFT))
-  if (names.length === 0) return
-  const lock = join(dir, 'config.lock')
+async function isOwn(lock: string, draft: string): Promise<boolean> {
   const held = await lstatIfThere(lock)
-  for (const name of names) {
-    const draft = join(dir, name)
-    const found = await lstatIfThere(draft)
-    if (!found || found.ctimeMs > Date.now() - ABANDONED_AFTER_MS) continue
-    if (found.ino === held?.ino) await rm(lock, { force: true })
-    await rm(draft, { force: true })
-  }
-}
-
-async function lstatIfThere(path: string) {
-  return lstat(path).catch((error: unknown) => {
-    if (hasCode(error, 'ENOENT')) return undefined
-    throw error
-  })
+  return held !== undefined && held.ino === (await lstat(draft)).ino
 }

@@ -1,17 +1,6 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
-import {
-  chmod,
-  chown,
-  link,
-  readdir,
-  readFile,
-  rename,
-  rm,
-  stat,
-  symlink,
-  writeFile,
-} from 'node:fs/promises'
+import { chmod, chown, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -20,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type GitHost, gitHost } from '../../../../test/support/git-host.ts'
 import type { Git } from '../../../git/git.ts'
 import { Unreadable } from '../../unreadable.ts'
-import { isPushLocked, lockPushes, unlockPushes } from './push-lock.ts'
+import { isPushLocked, settlePushLock, whyNoLock } from './push-lock.ts'
 
 describe('a lock against pushes', () => {
   let host: GitHost
@@ -32,8 +21,8 @@ describe('a lock against pushes', () => {
   })
   afterEach(() => host.remove())
 
-  const lock = () => lockPushes(host.locked, dir)
-  const unlock = () => unlockPushes(host.locked, dir)
+  const lock = () => settlePushLock(host.locked, dir, async () => true)
+  const unlock = () => settlePushLock(host.locked, dir, async () => false)
   const isLocked = () => isPushLocked(host.locked, dir)
   const config = () => readFile(join(dir, 'config'), 'utf8')
   const hidden = () => host.git(['config', '--get-all', 'receive.hideRefs'], { dir })
@@ -92,15 +81,71 @@ describe('a lock against pushes', () => {
     assert.equal(await isLocked(), false)
   })
 
-  test('a config that opens refs again cannot be locked, and says so', async () => {
+  test('is the last word of a config that opens refs again, or includes one that does', async () => {
+    await host.write(dir, 'open.inc', '[receive]\n\thideRefs = !refs/heads/main\n')
     await writeFile(
       join(dir, 'config'),
-      `${await config()}[receive]\n\tfsckObjects = true\n[transfer]\n\thideRefs = !refs/heads/main\n`,
+      `${await config()}[receive]\n\tfsckObjects = true\n[transfer]\n\thideRefs = !refs/heads/main\n[include]\n\tpath = open.inc\n`,
     )
-    await assert.rejects(lock(), Unreadable)
+    const before = await config()
+    await lock()
+    assert.equal(await isLocked(), true)
+    await refusesPushes(dir)
+    await unlock()
+    assert.equal(await config(), before)
+  })
+
+  test('that something reopens afterwards is no lock, and is put behind it again', async () => {
+    await lock()
+    await host.write(dir, 'open.inc', '[receive]\n\thideRefs = !refs/heads/main\n')
+    await writeFile(join(dir, 'config'), `${await config()}[include]\n\tpath = open.inc\n`)
+    assert.equal(await isLocked(), false)
+    await lock()
+    assert.equal(await isLocked(), true)
+    await refusesPushes(dir)
+  })
+
+  test('that a worktree config reopens cannot hold, and says so before and after', async () => {
+    await host.git(['config', 'extensions.worktreeConfig', 'true'], { dir })
+    assert.equal(await whyNoLock(host.locked, dir), undefined)
+    await host.write(dir, 'config.worktree', '[receive]\n\thideRefs = !refs/\n')
+    assert.match((await whyNoLock(host.locked, dir)) ?? '', /config\.worktree opens refs again/)
+    await assert.rejects(lock(), /opens refs again/)
     assert.equal(await isLocked(), false)
     await unlock()
     await host.push('alice/site', { 'a.txt': 'b' })
+  })
+
+  test('that is let go of between its edit and the look at it is no failure', async () => {
+    let isWanted = true
+    const git: Git = {
+      ...host.locked,
+      async run(args, call) {
+        if (isWanted && args.includes('--get-regexp')) {
+          isWanted = false
+          await unlock()
+        }
+        return host.locked.run(args, call)
+      },
+    }
+    await settlePushLock(git, dir, async () => isWanted)
+    assert.equal(await isLocked(), false)
+  })
+
+  test('that another takes off by mistake is put on again', async () => {
+    let isTaken = false
+    const git: Git = {
+      ...host.locked,
+      async run(args, call) {
+        if (!isTaken && args.includes('--get-regexp')) {
+          isTaken = true
+          await unlock()
+        }
+        return host.locked.run(args, call)
+      },
+    }
+    await settlePushLock(git, dir, async () => true)
+    assert.equal(await isLocked(), true)
   })
 
   test('waits while another edits the config, and keeps the edit', async () => {
@@ -125,22 +170,9 @@ describe('a lock against pushes', () => {
         return done
       },
     }
-    await lockPushes(git, dir)
+    await settlePushLock(git, dir, async () => true)
     assert.equal(await isLocked(), true)
     assert.equal(await host.git(['config', 'godwit.archived'], { dir }), 'true')
-  })
-
-  test('what an edit that was killed has left is no hindrance, and goes', async () => {
-    const draft = join(dir, 'config.godwit-left')
-    await writeFile(draft, 'half of a con')
-    await link(draft, join(dir, 'config.lock'))
-    await writeFile(`${draft}.lock`, '')
-    await lock()
-    assert.equal(await isLocked(), true)
-    assert.deepEqual(
-      (await readdir(dir)).filter((name) => name.startsWith('config')),
-      ['config'],
-    )
   })
 
   test('many at once end as one', async () => {

@@ -1,46 +1,109 @@
+import { access, constants, lstat } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Git } from '../../../git/git.ts'
+import type { Git, GitCall } from '../../../git/git.ts'
 import { GitFailed } from '../../../git/git-end.ts'
-import { hasCode } from '../../../ground/errno.ts'
+import { codeOf } from '../../../ground/errno.ts'
 import { Unreadable } from '../../unreadable.ts'
 import { editConfig } from './edit-config.ts'
+import { OUR_SETTING, withLock, withoutLock } from './push-lock-text.ts'
+
+const SETTINGS_THAT_HIDE = '^(receive|transfer)\\.hiderefs$'
+const REOPENS = /^\^?!/
+/** Each time another has changed it back meanwhile. */
+const MOST_TRIES = 20
 
 /**
- * Git trims the slash, so the value hides every ref from pushes; that it is spelt with one marks it as ours, to be told
- * from what the host hides for reasons of its own.
+ * Locked, receive-pack refuses every push; fetches go on, and a push that is under way may still land. `isWanted` is asked
+ * while nobody else can change the config, so that whoever acts last acts on what is so.
  */
-const OURS = 'refs/'
-const EXACTLY_OURS = '^refs/$'
-const KEY = 'receive.hideRefs'
-
-const NOTHING_TO_UNSET = 5
-
-/** From here on receive-pack refuses every push; fetches go on, and a push that is under way may still land. */
-export async function lockPushes(git: Git, dir: string): Promise<void> {
-  await editConfig(git, dir, ['--replace-all', KEY, OURS, EXACTLY_OURS])
-  if (await isPushLocked(git, dir)) return
-  throw new Unreadable('it cannot be locked: its config opens refs again that the lock closes')
-}
-
-/** A repository that is not locked, or is gone, needs no unlocking. */
-export async function unlockPushes(git: Git, dir: string): Promise<void> {
-  try {
-    await editConfig(git, dir, ['--unset-all', KEY, EXACTLY_OURS])
-  } catch (error) {
-    if (error instanceof GitFailed && error.exitCode === NOTHING_TO_UNSET) return
-    if (!hasCode(error, 'ENOENT')) throw error
+export async function settlePushLock(
+  git: Git,
+  dir: string,
+  isWanted: () => Promise<boolean>,
+): Promise<void> {
+  for (let tries = 0; tries < MOST_TRIES; tries++) {
+    const wanted = await isWanted()
+    const isDone = await editConfig(dir, {
+      change: (config) => provenChange(git, config, wanted),
+      isStillRight: async () => (await isWanted()) === wanted,
+    })
+    if (!isDone) continue
+    if (!wanted) return
+    const seen = await asReceivePackSees(git, dir)
+    if (seen === 'locked') return
+    // Let go of by the last who held it, between the edit and the look.
+    if (!(await isWanted()) || seen === 'open') continue
+    throw new Unreadable('its config opens refs again that the lock closes')
   }
+  throw new Unreadable(
+    'its config is changed by others all the time, or is not the one that git reads',
+  )
 }
 
 /** Whether our value is there and no later one takes refs out of it again, as `!refs/heads/open` would. */
 export async function isPushLocked(git: Git, dir: string): Promise<boolean> {
-  const pattern = '^(receive|transfer)\\.hiderefs$'
-  const args = ['config', '--file', join(dir, 'config'), '--no-includes', '-z', '--get-regexp']
-  const listed = await git.text([...args, pattern]).catch((error: unknown) => {
-    if (error instanceof GitFailed && error.exitCode === 1) return ''
+  return (await asReceivePackSees(git, dir)) === 'locked'
+}
+
+/** With what the config includes, and with the settings of a worktree. */
+async function asReceivePackSees(git: Git, dir: string): Promise<'locked' | 'reopened' | 'open'> {
+  const settings = await listed(git, ['--get-regexp', SETTINGS_THAT_HIDE], { dir })
+  const ours = settings.lastIndexOf(OUR_SETTING)
+  if (ours === -1) return 'open'
+  return settings.slice(ours).some((setting) => REOPENS.test(hiddenBy(setting)))
+    ? 'reopened'
+    : 'locked'
+}
+
+/** Why a lock could not hold; undefined where nothing is known that would be in its way. */
+export async function whyNoLock(git: Git, dir: string): Promise<string | undefined> {
+  const config = await lstat(join(dir, 'config')).catch(() => undefined)
+  if (!config?.isFile()) return 'its config is not a file of its own'
+  try {
+    await access(dir, constants.W_OK)
+  } catch (error) {
+    return `its directory cannot be written to (${codeOf(error)})`
+  }
+  // A lock is the last word of the config; only what is read after the config could take it back.
+  const args = ['--show-scope', '--get-regexp', SETTINGS_THAT_HIDE]
+  const told = await listed(git, args, { dir })
+  const reopens = told.some(
+    (setting, i) => told[i - 1] === 'worktree' && REOPENS.test(hiddenBy(setting)),
+  )
+  return reopens ? 'its config.worktree opens refs again that a lock closes' : undefined
+}
+
+const hiddenBy = (setting: string): string => setting.slice(setting.indexOf('\n') + 1)
+
+/** All that the config held is in its place, but for our value: git itself is asked, of the bytes and not of a file. */
+async function provenChange(
+  git: Git,
+  config: Buffer,
+  wanted: boolean,
+): Promise<Buffer | undefined> {
+  const text = config.toString('latin1')
+  const changed = wanted ? withLock(text) : withoutLock(text)
+  // What is locked already is looked at afterwards in any case.
+  if (changed === text && (wanted || !/hiderefs/i.test(text))) return undefined
+  const after = Buffer.from(changed, 'latin1')
+  const [had, has] = await Promise.all([settingsIn(git, config), settingsIn(git, after)])
+  const others = had.filter((setting) => setting !== OUR_SETTING)
+  const expected = wanted ? [...others, OUR_SETTING] : others
+  if (has.length !== expected.length || has.some((setting, i) => setting !== expected[i])) {
+    throw new Unreadable('its config cannot be changed without changing more than the lock')
+  }
+  return changed === text ? undefined : after
+}
+
+const settingsIn = (git: Git, config: Buffer): Promise<string[]> =>
+  listed(git, ['--file', '-', '--no-includes', '--list'], { input: config })
+
+const NONE = 1
+
+async function listed(git: Git, args: readonly string[], call: GitCall): Promise<string[]> {
+  const output = await git.run(['config', '-z', ...args], call).catch((error: unknown) => {
+    if (error instanceof GitFailed && error.exitCode === NONE) return Buffer.alloc(0)
     throw error
   })
-  const settings = listed.split('\0')
-  const ours = settings.lastIndexOf(`receive.hiderefs\n${OURS}`)
-  return ours !== -1 && !settings.slice(ours).some((setting) => /\n\^?!/.test(setting))
+  return output.toString('latin1').split('\0').slice(0, -1)
 }

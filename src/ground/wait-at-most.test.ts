@@ -1,0 +1,21 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { waitAtMost } from './wait-at-most.ts'
+
+const A_DAY = 86_400_000
+
+test('work that ends is waited for, however it ends', async () => {
+  let isDone = false
+  const work = new Promise((resolve) => setImmediate(resolve)).then(() => {
+    isDone = true
+  })
+  await waitAtMost(A_DAY, work)
+  assert.ok(isDone)
+  await waitAtMost(A_DAY, Promise.reject(new Error('broken')))
+})
+
+test('work that does not end is not waited for, and may still fail', async () => {
+  const { promise, reject } = Promise.withResolvers<void>()
+  await waitAtMost(1, promise)
+  reject(new Error('broken'))
+})

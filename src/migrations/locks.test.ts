@@ -1,0 +1,222 @@
+import assert from 'node:assert/strict'
+import { readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { onEachEngine, openDatabase } from '../../test/support/databases.ts'
+import { until } from '../../test/support/export-story.ts'
+import { type GitHost, gitHost } from '../../test/support/git-host.ts'
+import type { Viewer } from '../accounts/account.ts'
+import { ensureAccount } from '../accounts/account-store.ts'
+import type { BlobStore } from '../blobs/blob-store.ts'
+import type { Git } from '../git/git.ts'
+import { embeddedQueue } from '../queue/embedded.ts'
+import { gitDirectory } from '../sources/directory/git-directory.ts'
+import { cancelMigration } from './cancel-migration.ts'
+import { deleteArchive } from './delete-archive.ts'
+import { moveMigration } from './export-store.ts'
+import { settleLocksOf, settleReleasedLocks, unlockRepository } from './locks.ts'
+import { ORDINARY } from './migration.ts'
+import { Invalid } from './refusals.ts'
+import { type StartParts, startMigration } from './start-migration.ts'
+
+const OPTIONS = { ...ORDINARY, lockRepositories: true }
+
+async function scene(t: TestContext, engine: 'sqlite' | 'postgres') {
+  const { db } = await openDatabase(t, engine)
+  const host = await gitHost()
+  t.after(host.remove)
+  for (const name of ['alice/site', 'bob/site']) {
+    await host.repository(name, { files: { a: '1' }, wiki: { 'Home.md': '1' } })
+  }
+  const source = gitDirectory({ root: host.root, git: host.locked })
+  const parts = {
+    db,
+    queue: embeddedQueue({ db }),
+    source,
+    now: Date.now,
+    mostUnfinished: 100,
+    lockTtlMs: 60_000,
+  } satisfies StartParts
+  const viewer = async (login: string): Promise<Viewer> => ({
+    account: await ensureAccount(db, login, 0),
+    tokenId: 1,
+  })
+  const start = async (login: string, with_: Partial<StartParts> = {}) =>
+    startMigration({ ...parts, ...with_ }, await viewer(login), {
+      repositories: ['site'],
+      options: OPTIONS,
+    })
+  const rows = () => db.selectFrom('repository_locks').selectAll().execute()
+  return { db, host, parts, viewer, start, rows }
+}
+
+const isLocked = async (host: GitHost, name: string) =>
+  (await readFile(join(host.path(name), 'config'), 'utf8')).includes('hideRefs = refs/')
+
+/** Git that lets something happen before it reads what receive-pack would see, once. */
+function interrupted(git: Git, happening: () => Promise<void>): Git {
+  let isOver = false
+  return {
+    ...git,
+    async run(args, call) {
+      if (!isOver && args.includes('--get-regexp')) {
+        isOver = true
+        await happening()
+      }
+      return git.run(args, call)
+    },
+  }
+}
+
+onEachEngine('locks', (engine) => {
+  test('one that is let go of while it is applied is not applied, and is no failure', async (t) => {
+    const { host, parts, viewer, start, rows } = await scene(t, engine)
+    const alice = await viewer('alice')
+    const { id } = await start('alice')
+    const git = interrupted(host.locked, () => unlockRepository(parts, alice, id, 'site'))
+    await settleLocksOf({ ...parts, source: gitDirectory({ root: host.root, git }) }, id)
+    for (const name of ['alice/site', 'alice/site.wiki']) {
+      assert.equal(await isLocked(host, name), false, name)
+    }
+    assert.deepEqual(await rows(), [])
+  })
+
+  test('one that another migration still holds stays, whoever lets go of an older one', async (t) => {
+    const { host, parts, viewer, start, rows } = await scene(t, engine)
+    const alice = await viewer('alice')
+    const first = await start('alice')
+    // The second begins after it was asked whether the first's release leaves a lock, and before that is acted on.
+    let second = 0
+    const git: Git = {
+      ...host.locked,
+      async run(args, call) {
+        if (second === 0 && args.includes('--list')) {
+          second = -1
+          second = (await start('alice')).id
+        }
+        return host.locked.run(args, call)
+      },
+    }
+    const late = { ...parts, source: gitDirectory({ root: host.root, git }) }
+    await unlockRepository(late, alice, first.id, 'site')
+    assert.ok(second > first.id)
+    assert.deepEqual(
+      (await rows()).map((row) => row.migration_id),
+      [second],
+    )
+    await host.push('bob/site', { a: '2' })
+    for (const name of ['alice/site', 'alice/site.wiki']) {
+      await assert.rejects(host.push(name, { a: '2' }), /hidden ref/)
+    }
+  })
+
+  test('one of a repository that is away is written down until it was seen to be gone', async (t) => {
+    const { host, parts, viewer, start, rows } = await scene(t, engine)
+    const [here, away] = [join(host.root, 'alice'), join(host.root, '../away')]
+    const { id } = await start('alice')
+    await rename(here, away)
+    await unlockRepository(parts, await viewer('alice'), id, 'site')
+    await settleReleasedLocks(parts)
+    assert.equal((await rows()).length, 1)
+    await rename(away, here)
+    assert.equal(await isLocked(host, 'alice/site'), true)
+    await settleReleasedLocks(parts)
+    assert.deepEqual(await rows(), [])
+    await host.push('alice/site', { a: '2' })
+    await host.push('alice/site.wiki', { 'Home.md': '2' })
+  })
+
+  test('one that ends while its repository cannot be read goes when it can', async (t) => {
+    const { host, parts, start, rows } = await scene(t, engine)
+    await start('alice', { lockTtlMs: -1 })
+    const config = join(host.path('alice/site'), 'config')
+    await rename(config, `${config}.away`)
+    await writeFile(config, '[unfinished hideRefs')
+    await assert.rejects(settleReleasedLocks(parts), /^Unreadable: alice\/site: bad config/)
+    assert.equal((await rows()).length, 1)
+    await rename(`${config}.away`, config)
+    await settleReleasedLocks(parts)
+    assert.deepEqual(await rows(), [])
+    assert.equal(await isLocked(host, 'alice/site'), false)
+  })
+
+  test('one that cannot hold refuses the start, by name, and writes nothing', async (t) => {
+    const { db, host, start } = await scene(t, engine)
+    const dir = host.path('alice/site')
+    await host.git(['config', 'extensions.worktreeConfig', 'true'], { dir })
+    await host.write(dir, 'config.worktree', '[receive]\n\thideRefs = !refs/\n')
+    await assert.rejects(start('alice'), (error) => {
+      assert.ok(error instanceof Invalid)
+      const message =
+        'alice/site cannot be locked: its config.worktree opens refs again that a lock closes'
+      const fault = { field: 'repositories', code: 'unprocessable', index: 0, message }
+      assert.deepEqual(error.faults, [fault])
+      return true
+    })
+    assert.deepEqual(await db.selectFrom('migrations').select('id').execute(), [])
+    assert.equal(await isLocked(host, 'alice/site'), false)
+  })
+
+  test("a cancel is not hindered by anyone's stuck repository, its own included", async (t) => {
+    const { host, parts, start, rows } = await scene(t, engine)
+    const mine = await start('alice')
+    const theirs = await start('bob')
+    const stuck = join(host.path('alice/site'), 'config.lock')
+    await writeFile(stuck, '')
+    const told: string[] = []
+    const cancel = (migration: typeof mine, who: string) =>
+      cancelMigration(parts, migration, () => told.push(who))
+    assert.equal((await cancel(mine, 'alice')).state, 'failed')
+    assert.equal((await cancel(theirs, 'bob')).state, 'failed')
+    assert.deepEqual(told, ['alice', 'bob'])
+    await until('what is not stuck was opened', async () => !(await isLocked(host, 'bob/site')))
+    await until('only the stuck one is left', async () => (await rows()).length === 1)
+    assert.equal(await isLocked(host, 'alice/site'), true)
+    await rm(stuck)
+    await settleReleasedLocks(parts)
+    assert.deepEqual(await rows(), [])
+    assert.equal(await isLocked(host, 'alice/site'), false)
+  })
+
+  test('what is committed is told as done, whatever becomes of the database and the store', async (t) => {
+    const { db, parts, viewer, start } = await scene(t, engine)
+    const alice = await viewer('alice')
+    const archived = await start('alice')
+    await moveMigration(db, archived.id, 'exporting', { now: 1 })
+    const archive = { bytes: 1, expiresAt: Date.now() + 60_000, key: 'archive' }
+    await moveMigration(db, archived.id, 'exported', { now: 2, archive })
+    const told: string[] = []
+    const blobs = {
+      async delete() {
+        throw Object.assign(new Error('the bucket is away'), { code: 'ECONNREFUSED' })
+      },
+    } as unknown as BlobStore
+    await deleteArchive({ ...parts, blobs }, alice, archived.id, () => told.push('deleted'))
+
+    const { id } = await start('alice')
+    const dying = dyingAfterCommit(parts)
+    assert.ok((await startAt(dying, alice)).id > id)
+    assert.deepEqual(told, ['deleted', 'started'])
+
+    function startAt(those: StartParts, who: Viewer) {
+      const asked = { repositories: ['site'], options: OPTIONS }
+      return startMigration(those, who, asked, () => told.push('started'))
+    }
+  })
+})
+
+/** Whose database goes away with the commit, while a worker elsewhere is waited for. */
+function dyingAfterCommit(parts: StartParts): StartParts {
+  let isAway = false
+  const db = new Proxy(parts.db, {
+    get(target, name) {
+      if (isAway && name === 'selectFrom') throw new Error('Connection terminated unexpectedly')
+      const value = Reflect.get(target, name) as unknown
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
+  const wake = () => {
+    isAway = true
+  }
+  return { ...parts, db, source: undefined, queue: { ...parts.queue, wake } }
+}

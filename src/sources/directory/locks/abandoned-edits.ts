@@ -1,0 +1,65 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { lstat, readdir, rm } from 'node:fs/promises'
+import { hostname } from 'node:os'
+import { join } from 'node:path'
+import { hasCode } from '../../../ground/errno.ts'
+import { holdSign } from './sign-of-life.ts'
+
+/** `config.godwit-MACHINE-UUID` is a draft, with `.alive` whoever made it; former versions named no machine. */
+const OURS = /^config\.godwit-(?:([0-9a-f]{8})-)?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\b/
+
+/** Changes whenever the machine starts, and is the same in all of its containers. */
+const MACHINE = machine()
+
+/**
+ * For file systems that do not tell one machine's locks to the other (NFS mounted with `nolock`), and for former versions,
+ * which gave no sign of life: what they left is left alone for longer than any edit can take.
+ */
+const LEFT_ALONE_MS = 600_000
+
+export const draftName = (id: string): string => `config.godwit-${MACHINE}-${id}`
+export const signName = (id: string): string => `${draftName(id)}.alive`
+
+/** What edits have left that were killed: drafts, and `config.lock` if one of them had taken it. */
+export async function removeAbandoned(dir: string): Promise<void> {
+  const edits = Map.groupBy(await readdir(dir), (name) => OURS.exec(name)?.[0])
+  for (const [edit, names] of edits) {
+    if (edit === undefined) continue
+    const isOfThisMachine = OURS.exec(edit)![1] === MACHINE
+    if (isOfThisMachine || (await areOld(dir, names))) await removeIfDead(dir, edit, names)
+  }
+}
+
+/**
+ * Only whoever made an edit, or holds its sign of life after the maker's death, removes what is of it. So what is looked at
+ * here cannot become another's before it is removed.
+ */
+async function removeIfDead(dir: string, edit: string, names: readonly string[]): Promise<void> {
+  const signName = `${edit}.alive`
+  await using sign = await holdSign(join(dir, signName))
+  if (!sign) return
+  const draft = await lstatIfThere(join(dir, edit))
+  const lock = join(dir, 'config.lock')
+  const held = await lstatIfThere(lock)
+  // Git makes its own file, so one that is a draft of ours too was put there by us.
+  if (draft && held?.ino === draft.ino) await rm(lock, { force: true })
+  for (const name of names) if (name !== signName) await rm(join(dir, name), { force: true })
+}
+
+async function areOld(dir: string, names: readonly string[]): Promise<boolean> {
+  const seen = await Promise.all(names.map((name) => lstatIfThere(join(dir, name))))
+  return seen.every((stats) => !stats || stats.ctimeMs < Date.now() - LEFT_ALONE_MS)
+}
+
+export async function lstatIfThere(path: string) {
+  return lstat(path).catch((error: unknown) => {
+    if (hasCode(error, 'ENOENT')) return undefined
+    throw error
+  })
+}
+
+function machine(): string {
+  const file = '/proc/sys/kernel/random/boot_id'
+  const id = existsSync(file) ? readFileSync(file, 'utf8') : Buffer.from(hostname()).toString('hex')
+  return id.slice(0, 8).padEnd(8, '0')
+}

@@ -1,0 +1,205 @@
+import assert from 'node:assert/strict'
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { link, lstat, readdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, test } from 'node:test'
+import { promisify } from 'node:util'
+import { until } from '../../../../test/support/export-story.ts'
+import { type GitHost, gitHost } from '../../../../test/support/git-host.ts'
+import type { Git } from '../../../git/git.ts'
+import { editConfig } from './edit-config.ts'
+import { settlePushLock } from './push-lock.ts'
+
+const PROCESS = new URL('dying-edit-test-process.ts', import.meta.url).pathname
+const HELD = /config\.lock is held by another/
+const run = promisify(execFile)
+
+const HOSTS_OWN = {
+  'remote.origin.url': 'ssh://elsewhere/site',
+  'receive.denyDeletes': 'true',
+  'receive.hideRefs': ['refs/pull', 'refs'],
+  'transfer.hideRefs': '!refs/pull/open',
+}
+
+describe('a config that is edited', () => {
+  let host: GitHost
+  let dir: string
+  let before: Buffer
+
+  beforeEach(async () => {
+    host = await gitHost()
+    dir = await host.repository('alice/site', { files: { a: 'a' }, config: HOSTS_OWN })
+    before = await config()
+  })
+  afterEach(() => host.remove())
+
+  const config = () => readFile(join(dir, 'config'))
+  const settle = (isLocked: boolean, git = host.locked) =>
+    settlePushLock(git, dir, async () => isLocked)
+  const tryBriefly = () =>
+    editConfig(dir, { change: async () => Buffer.of(), isStillRight: async () => true }, 200)
+  const leftovers = async () =>
+    (await readdir(dir)).filter((name) => name.startsWith('config') && name !== 'config')
+
+  /** How many there are; undefined where it was killed before the one that is named. */
+  async function stepsOfLocking(killedBefore: number): Promise<number | undefined> {
+    const home = join(host.root, '../dying-home')
+    const ended = run(process.execPath, [PROCESS, dir, home, String(killedBefore)])
+    return ended.then(
+      ({ stdout }) => Number(stdout),
+      (error) => {
+        assert.equal(error.signal, 'SIGKILL', error.stderr)
+        return undefined
+      },
+    )
+  }
+
+  test('is whole and can be edited, wherever a process is killed that edits it', async () => {
+    await settle(true)
+    const locked = await config()
+    for (let step = 1, steps: number | undefined; steps === undefined; step++) {
+      await settle(false)
+      steps = await stepsOfLocking(step)
+      const after = await config()
+      assert.ok(after.equals(before) || after.equals(locked), `step ${step}: ${after}`)
+      await settle(true)
+      assert.deepEqual(await config(), locked, `step ${step}`)
+      assert.deepEqual(await leftovers(), [], `step ${step}`)
+      if (steps !== undefined) assert.ok(steps > 10, `${steps} steps`)
+    }
+  })
+
+  test('is not changed by another while git is slow, however slow', async () => {
+    const slow = Promise.withResolvers<void>()
+    let isSlow = false
+    const git: Git = {
+      ...host.locked,
+      async run(args, call) {
+        if (!isSlow) {
+          isSlow = true
+          await slow.promise
+        }
+        return host.locked.run(args, call)
+      },
+    }
+    const late = settle(true, git)
+    await until('git is slow', () => isSlow)
+    assert.deepEqual(await leftovers(), [], 'nothing is held while git works')
+    await settle(true)
+    await host.git(['config', 'host.changed', 'meanwhile'], { dir })
+    slow.resolve()
+    await late
+    await settle(false)
+    await host.git(['config', '--remove-section', 'host'], { dir })
+    assert.deepEqual(await config(), before)
+  })
+
+  test('is held by a stopped process for as long as it is stopped, and by a killed one no longer', async () => {
+    const stopped = spawn(process.execPath, ['--input-type=module', '-e', STOPPED(dir)], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    await once(stopped.stdout, 'data')
+    assert.equal((await leftovers()).length, 3)
+    await assert.rejects(tryBriefly(), HELD)
+    assert.equal((await leftovers()).length, 3, 'what it holds is not touched')
+    stopped.kill('SIGKILL')
+    await once(stopped, 'exit')
+    await settle(true)
+    await settle(false)
+    assert.deepEqual(await config(), before)
+    assert.deepEqual(await leftovers(), [])
+  })
+
+  test('is left to git while git holds it, also where an edit of ours was killed', async () => {
+    await writeFile(join(dir, 'config.lock'), 'of git', { flag: 'wx' })
+    const dead = join(dir, `config.godwit-00000000-${crypto.randomUUID()}`)
+    await writeFile(dead, 'half of a con')
+    await assert.rejects(tryBriefly(), HELD)
+    assert.equal(await readFile(join(dir, 'config.lock'), 'utf8'), 'of git')
+    assert.deepEqual(await config(), before)
+  })
+
+  test("is left to another machine's edit for a while, since its death may not be known here", async () => {
+    const draft = join(dir, `config.godwit-00000000-${crypto.randomUUID()}`)
+    await writeFile(draft, 'half of a con')
+    await link(draft, join(dir, 'config.lock'))
+    await assert.rejects(tryBriefly(), HELD)
+    assert.equal((await leftovers()).length, 2)
+  })
+
+  test('stays as it is where the edit is not wanted any more when its turn has come', async () => {
+    const isDone = await editConfig(dir, {
+      change: async () => Buffer.from('[core]'),
+      isStillRight: async () => {
+        assert.ok(await lstat(join(dir, 'config.lock')), 'asked while nobody else can edit')
+        return false
+      },
+    })
+    assert.equal(isDone, false)
+    assert.deepEqual(await config(), before)
+    assert.deepEqual(await leftovers(), [])
+  })
+
+  test('is read again where it was changed by a hand that takes no lock', async () => {
+    let asked = 0
+    await editConfig(dir, {
+      change: async (text) => Buffer.concat([text, Buffer.from('[ours]\n')]),
+      async isStillRight() {
+        asked += 1
+        if (asked === 1) await writeFile(join(dir, 'config'), '[theirs]\n')
+        return true
+      },
+    })
+    assert.equal(String(await config()), '[theirs]\n[ours]\n')
+    assert.deepEqual(await leftovers(), [])
+  })
+
+  test('keeps its bytes, whatever they are', async () => {
+    for (const text of [
+      '',
+      '[core]\n\tbare = true',
+      '[core]\r\n\tbare = true\r\n# no more',
+      '[receive]\n',
+      '[receive]\n\t# of the host\n[receive]\n\tdenyDeletes = true ; why\n\n\n',
+      '[user]\n\tname = J\xf6rg\n[transfer]\n\thideRefs = !refs/heads/main\n',
+    ]) {
+      const bytes = Buffer.from(`[core]\n\trepositoryformatversion = 0\n${text}`, 'latin1')
+      await writeFile(join(dir, 'config'), bytes)
+      await settle(true)
+      await assert.rejects(host.push('alice/site', { a: 'b' }), /hidden ref/)
+      await settle(false)
+      assert.deepEqual(await config(), bytes)
+    }
+  })
+
+  test('keeps what the host has put behind the lock, or into its section', async () => {
+    await settle(true)
+    await host.git(['config', 'receive.maxInputSize', '1'], { dir })
+    await host.git(['config', 'later.key', 'x'], { dir })
+    await settle(false)
+    await host.git(['config', '--unset', 'receive.maxInputSize'], { dir })
+    await host.git(['config', '--remove-section', 'later'], { dir })
+    assert.deepEqual(await config(), before)
+  })
+
+  test('is not touched where the lock cannot be put on by itself', async () => {
+    await writeFile(join(dir, 'config'), `${before}[last]\n\tkey = goes on \\\n`)
+    await assert.rejects(settle(true), /without changing more than the lock/)
+    assert.equal(String(await config()), `${before}[last]\n\tkey = goes on \\\n`)
+  })
+})
+
+/** Takes the config and then does nothing more. */
+const STOPPED = (dir: string) => `
+  const { editConfig } = await import(${JSON.stringify(new URL('edit-config.ts', import.meta.url).href)})
+  await editConfig(${JSON.stringify(dir)}, {
+    change: async (config) => Buffer.concat([config, Buffer.from('[stopped]\\n')]),
+    async isStillRight() {
+      process.stdout.write('held')
+      await new Promise((resolve) => setImmediate(() => setTimeout(resolve, 0)))
+      process.kill(process.pid, 'SIGSTOP')
+      return true
+    },
+  })
+`

@@ -3,7 +3,7 @@ import { connect } from '../src/db/connect.ts'
 import type { Db } from '../src/db/database.ts'
 import { type Seeded, seedDatabase } from './seed.ts'
 
-/** So many of the ids, evenly over all of them, are whole and can be read. */
+/** So many of the ids, evenly over all of them, are read. */
 const READABLE = 300
 
 export interface Filled extends Seeded {
@@ -11,8 +11,7 @@ export interface Filled extends Seeded {
 }
 
 /**
- * A database with very many ended migrations of one account. They are copies of one, made by the engine itself; only those
- * that will be read have the facts of their repository, so that it takes seconds and not minutes.
+ * A database with very many ended migrations of one account. They are copies of one, made by the engine itself.
  */
 export async function fillDatabase(data: string, count: number): Promise<Filled> {
   const seeded = await seedDatabase(data, [1])
@@ -37,18 +36,12 @@ async function copyMigrations(tx: Db, template: number, copies: number): Promise
     insert into migrations (id, guid, ${await othersOf(tx, 'migrations', ['id', 'guid'])})
     select n, lower(hex(randomblob(16))), ${await othersOf(tx, 'migrations', ['id', 'guid'])}
     from numbers, migrations where id = ${template}`.execute(tx)
-  const others = await othersOf(tx, 'migration_repositories', ['migration_id', 'facts'])
   await sql`
     with ${numbers}
-    insert into migration_repositories (migration_id, facts, ${others})
-    select n, '{}', ${others} from numbers, migration_repositories
+    insert into snapshots (migration_id, part, facts_ids)
+    select n, part, facts_ids from numbers, snapshots
     where migration_id = ${template}`.execute(tx)
   const step = Math.max(1, Math.floor(copies / READABLE))
-  // The newest page is read as a list, and the others one by one.
-  await sql`
-    update migration_repositories set facts =
-      (select facts from migration_repositories where migration_id = ${template})
-    where migration_id > ${last - 100} or (migration_id - ${first}) % ${step} = 0`.execute(tx)
   await sql`update accounts set migration_count = migration_count + ${copies}`.execute(tx)
   const most = Math.min(READABLE, copies)
   return Array.from({ length: most }, (_, at) => first + at * step)

@@ -15,6 +15,7 @@ import { passingCounts } from './0014-passing-counts.ts'
 import { migrationCounts } from './0015-migration-counts.ts'
 import { freeBytes } from './0016-free-bytes.ts'
 import { warnings } from './0016-warnings.ts'
+import { factsKeptOnce } from './0018-facts-kept-once.ts'
 import type { SchemaStep } from './step.ts'
 
 export const steps: readonly SchemaStep[] = [
@@ -35,4 +36,5 @@ export const steps: readonly SchemaStep[] = [
   migrationCounts,
   freeBytes,
   warnings,
+  factsKeptOnce,
 ]

@@ -10,10 +10,12 @@ export interface Tables {
   repositories: RepositoriesTable
   collaborators: CollaboratorsTable
   migrations: MigrationsTable
-  migration_repositories: MigrationRepositoriesTable
+  facts: FactsTable
+  snapshots: SnapshotsTable
+  repository_exports: RepositoryExportsTable
+  reused_repositories: ReusedRepositoriesTable
   jobs: JobsTable
   segments: SegmentsTable
-  archive_segments: ArchiveSegmentsTable
   repository_locks: RepositoryLocksTable
   secrets: SecretsTable
   tallies: TalliesTable
@@ -106,14 +108,37 @@ export interface MigrationsTable {
   omitted_count: Generated<number>
   /** Set while there is an archive. */
   archive_bytes: number | null
+  /** The segment of the archive's metadata, while there is an archive. */
+  metadata_key: string | null
+  /** That of its manifest; archives of some time ago have it in the metadata. */
+  manifest_key: string | null
 }
 
-interface MigrationRepositoriesTable {
-  migration_id: number
-  position: number
+/** What was known of a repository, as one viewer saw it; kept once, however many snapshots hold it. */
+interface FactsTable {
+  id: Generated<number>
+  /** Of `facts`: SHA-256, base64url. */
+  digest: string
   repository_id: number
   full_name: string
   facts: string
+  /** When a migration last came to refer to it, to within a day. */
+  named_at: number
+}
+
+/** Never changed once it is written. */
+interface SnapshotsTable {
+  migration_id: number
+  /** The how-many-eth list of so many references. */
+  part: number
+  /** A JSON list, in the order the caller named the repositories. */
+  facts_ids: string
+}
+
+/** A repository of a migration that is exported by a job of its own; there is no row before that has begun. */
+interface RepositoryExportsTable {
+  migration_id: number
+  position: number
   /** `carried` or `omitted`, once it has come to an end. */
   outcome: string | null
   segment_key: string | null
@@ -121,13 +146,23 @@ interface MigrationRepositoriesTable {
   reason: string | null
   /** What is told of it though it was exported. */
   warning: string | null
-  finished_at: number | null
   started_at: number | null
-  bytes_expected: number | null
-  bytes_done: Generated<number>
-  reused: Generated<number>
+  finished_at: number | null
   /** The how-many-eth of its migration to come to an end. */
   finished_order: number | null
+  bytes_expected: number | null
+  bytes_done: number
+  reused: number
+}
+
+/** Repositories of a migration that were found unchanged together. */
+interface ReusedRepositoriesTable {
+  migration_id: number
+  /** The how-many-eth of its migration to come to an end the first of them was. */
+  first_order: number
+  finished_at: number
+  /** A JSON list of `[position, segment key, bytes, how long before finished_at it was begun]`, and a warning where there is one. */
+  repositories: string
 }
 
 export interface SegmentsTable {
@@ -155,12 +190,6 @@ export interface SegmentsTable {
 interface StoredSegmentsTable {
   count: number
   bytes: number
-}
-
-interface ArchiveSegmentsTable {
-  migration_id: number
-  position: number
-  segment_key: string
 }
 
 interface RepositoryLocksTable {

@@ -1,4 +1,5 @@
-import { sql } from 'kysely'
+import { type Kysely, sql } from 'kysely'
+import type { Engine, SchemaStep } from '../../schema/step.ts'
 import { steps } from '../../schema/steps.ts'
 import type { Database, Db } from './database.ts'
 
@@ -30,11 +31,21 @@ export async function upgradeSchema({ db, engine }: Database): Promise<void> {
     if (applied > KNOWN_SCHEMA) throw new SchemaTooNew(applied)
     for (const [index, step] of steps.entries()) {
       if (index < applied) continue
-      for (const statement of step.statements(engine)) await sql.raw(statement).execute(tx)
+      await applyStep(tx, engine, step)
       await sql`insert into godwit_schema (step, name, applied_at)
         values (${index + 1}, ${step.name}, ${Date.now()})`.execute(tx)
     }
   })
+}
+
+/** The caller brings the transaction. */
+export async function applyStep(
+  tx: Db,
+  engine: Engine,
+  { statements, carryOver }: SchemaStep,
+): Promise<void> {
+  for (const statement of statements(engine)) await sql.raw(statement).execute(tx)
+  await carryOver?.(tx as unknown as Kysely<unknown>)
 }
 
 async function appliedSteps(db: Db): Promise<number> {

@@ -53,11 +53,11 @@ export async function exportArchive(
   const reason = failureOf(migration, repositories)
   if (reason) throw new ExportFailed(reason)
   const covered = { migration, repositories, organizations: [] }
-  const { all, own } = await writeMetadata(parts, covered, signal)
+  const { all, metadata, manifest } = await writeMetadata(parts, covered, signal)
   return {
     plan: planArchive(all),
     async [Symbol.asyncDispose]() {
-      for (const { key } of own) await parts.blobs.delete(key)
+      for (const { key } of [metadata, manifest]) await parts.blobs.delete(key)
     },
   }
 }

@@ -3,7 +3,6 @@ import { composeArchive } from '../archive/compose-archive.ts'
 import { type ArchivePlan, planArchive } from '../archive/plan-archive.ts'
 import { isComposing } from '../blobs/blob-store.ts'
 import type { Db } from '../db/database.ts'
-import { insertArchive } from '../migrations/archive-store.ts'
 import {
   type ExportedRepository,
   exportedRepositories,
@@ -47,16 +46,19 @@ export async function sealArchive(
   const composed = await composeWhole(parts, plan, signal)
   return {
     async record(tx) {
-      for (const segment of archive.own) await insertMetadataSegment(tx, segment, now())
-      await insertArchive(
-        tx,
-        migration,
-        archive.all.map(({ key }) => key),
-      )
+      for (const segment of [archive.metadata, archive.manifest]) {
+        await insertMetadataSegment(tx, segment, now())
+      }
       const expiresAt = now() + archiveTtlMs
       await moveMigration(tx, migration.id, 'exported', {
         now: now(),
-        archive: { bytes: plan.length, expiresAt, ...composed },
+        archive: {
+          bytes: plan.length,
+          expiresAt,
+          metadataKey: archive.metadata.key,
+          manifestKey: archive.manifest.key,
+          ...composed,
+        },
       })
     },
   }
@@ -64,11 +66,11 @@ export async function sealArchive(
 
 async function endAsLost(
   { blobs }: SealParts,
-  { own }: ArchiveSegments,
+  { metadata, manifest }: ArchiveSegments,
   repositories: readonly ExportedRepository[],
   segments: readonly SegmentRecord[],
 ): Promise<Sealed> {
-  for (const { key } of own) await blobs.delete(key)
+  for (const { key } of [metadata, manifest]) await blobs.delete(key)
   const lost = segments.map(({ key }) => key)
   const names = repositories
     .filter(({ segmentKey }) => segmentKey !== null && lost.includes(segmentKey))

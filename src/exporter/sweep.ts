@@ -2,11 +2,8 @@ import type { BlobStore } from '../blobs/blob-store.ts'
 import type { Db } from '../db/database.ts'
 import { archiveKeysAmong, expiredArchives } from '../migrations/archive-store.ts'
 import { removeArchive } from '../migrations/delete-archive.ts'
-import {
-  deleteUnnamedSegment,
-  segmentsByKey,
-  unnamedSegments,
-} from '../migrations/segment-store.ts'
+import { segmentsByKey } from '../migrations/segment-store.ts'
+import { deleteUnusedSegment, unusedSegments } from '../migrations/segment-sweep.ts'
 import { forgetOldTallies } from '../migrations/tally-store.ts'
 
 export interface SweepParts {
@@ -16,7 +13,7 @@ export interface SweepParts {
   segmentTtlMs: number
 }
 
-/** Ends archives whose time is over and removes segments that nobody has named for long, row first, bytes last. */
+/** Ends archives whose time is over and removes segments that nobody has used for long, row first, bytes last. */
 export async function sweep(parts: SweepParts): Promise<void> {
   const { db, blobs, now, segmentTtlMs } = parts
   for (const migrationId of await expiredArchives(db, now())) {
@@ -24,8 +21,8 @@ export async function sweep(parts: SweepParts): Promise<void> {
   }
   await forgetOldTallies(db, now())
   const since = now() - segmentTtlMs
-  for (const key of await unnamedSegments(db, since)) {
-    if (await deleteUnnamedSegment(db, key, since)) await blobs.delete(key)
+  for (const segment of await unusedSegments(db, since)) {
+    if (await deleteUnusedSegment(db, segment)) await blobs.delete(segment.key)
   }
 }
 

@@ -27,9 +27,10 @@ export type Covered = Pick<MetadataParts, 'migration' | 'repositories' | 'organi
 export interface ArchiveSegments {
   /** In the order of the archive. */
   all: SegmentRecord[]
+  /** These two are this archive's alone. Written just now, and no row names them yet. */
+  metadata: SegmentRecord
+  manifest: SegmentRecord
   repositories: SegmentRecord[]
-  /** What this archive alone needs: its metadata and its manifest. Written just now, and no row names them yet. */
-  own: SegmentRecord[]
 }
 
 export async function writeMetadata(
@@ -48,6 +49,5 @@ export async function writeMetadata(
   const metadata = await write(entries)
   const manifest = await write([manifestEntry(parts, { segment: digestsOf(metadata), files })])
   const repositories = keys.map((each) => segments.get(each)!)
-  const own = [metadata, manifest]
-  return { all: [metadata, ...repositories, manifest], repositories, own }
+  return { all: [metadata, ...repositories, manifest], metadata, manifest, repositories }
 }

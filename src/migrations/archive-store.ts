@@ -1,55 +1,48 @@
 import type { Db } from '../db/database.ts'
 import { batchesOf } from '../ground/batches.ts'
-import { readableBy } from '../repositories/readable-repositories.ts'
+import { readableAmong } from '../repositories/readable-repositories.ts'
 import type { Migration } from './migration.ts'
-import { type SegmentRecord, segmentOf } from './segment-store.ts'
+import { outcomesOf } from './outcomes.ts'
+import { type SegmentRecord, segmentsByKey } from './segment-store.ts'
+import { namedRepositoriesOf } from './snapshot-store.ts'
 
 const ROWS_AT_ONCE = 500
 
-/** The archive of a migration is a list of segments, in order; the caller brings the transaction. */
-export async function insertArchive(
-  tx: Db,
-  { id }: Migration,
-  keys: readonly string[],
-): Promise<void> {
-  const rows = keys.map((segment_key, position) => ({ migration_id: id, position, segment_key }))
-  for (const batch of batchesOf(rows, ROWS_AT_ONCE)) {
-    await tx.insertInto('archive_segments').values(batch).execute()
-  }
-}
-
+/** An archive is a list of segments: its metadata, those of its migration's repositories in order, its manifest. */
 export async function archiveSegments(
   db: Db,
   { id }: Pick<Migration, 'id'>,
 ): Promise<SegmentRecord[]> {
-  const rows = await db
-    .selectFrom('archive_segments')
-    .innerJoin('segments', 'segments.key', 'segment_key')
-    .selectAll('segments')
-    .where('migration_id', '=', id)
-    .orderBy('position')
-    .execute()
-  return rows.map(segmentOf)
+  const { metadata_key, manifest_key } = await db
+    .selectFrom('migrations')
+    .select(['metadata_key', 'manifest_key'])
+    .where('id', '=', id)
+    .executeTakeFirstOrThrow()
+  if (metadata_key === null) return []
+  const keys = [metadata_key, ...(await repositorySegments(db, id)), manifest_key ?? []].flat()
+  const segments = await segmentsByKey(db, keys)
+  return keys.map((key) => segments.get(key)!)
+}
+
+async function repositorySegments(db: Db, id: number): Promise<string[]> {
+  const outcomes = [...(await outcomesOf(db, { id }))].sort(([a], [b]) => a - b)
+  return outcomes.flatMap(([, { segmentKey }]) => segmentKey ?? [])
 }
 
 /** The first few repositories that the archive holds and the migration's owner may no longer read. */
 export async function noLongerReadable(
   db: Db,
-  { id, owner }: Pick<Migration, 'id' | 'owner'>,
+  { id, owner, repositoryCount }: Pick<Migration, 'id' | 'owner' | 'repositoryCount'>,
   atMost: number,
 ): Promise<string[]> {
-  const rows = await db
-    .selectFrom('migration_repositories')
-    .select('full_name')
-    .where('migration_id', '=', id)
-    .where('segment_key', 'is not', null)
-    .where(({ not, exists, ref }) =>
-      not(exists(readableBy(db, owner.id).where('repositories.id', '=', ref('repository_id')))),
-    )
-    .orderBy('position')
-    .limit(atMost)
-    .execute()
-  return rows.map(({ full_name }) => full_name)
+  const outcomes = await outcomesOf(db, { id })
+  const exported = (await namedRepositoriesOf(db, { id, repositoryCount })).filter(
+    (_, position) => outcomes.get(position)?.segmentKey,
+  )
+  const ids = exported.map(({ repositoryId }) => repositoryId)
+  const readable = await readableAmong(db, owner.id, ids)
+  const lost = exported.filter(({ repositoryId }) => !readable.has(repositoryId))
+  return lost.slice(0, atMost).map(({ fullName }) => fullName)
 }
 
 /** Who holds a signed link needs no account: the link says all. Past its time an archive is gone, swept or not. */
@@ -82,7 +75,7 @@ export async function expiredArchives(db: Db, now: number): Promise<number[]> {
 export async function dropArchive(tx: Db, id: number, now: number): Promise<string[] | undefined> {
   const archived = await tx
     .selectFrom('migrations')
-    .select('archive_key')
+    .select(['archive_key', 'metadata_key', 'manifest_key'])
     .where('id', '=', id)
     .where('archive_expires_at', 'is not', null)
     .executeTakeFirst()
@@ -92,6 +85,8 @@ export async function dropArchive(tx: Db, id: number, now: number): Promise<stri
       archive_expires_at: null,
       archive_bytes: null,
       archive_key: null,
+      metadata_key: null,
+      manifest_key: null,
       version: row('version', '+', 1),
       updated_at: now,
     }))
@@ -99,23 +94,12 @@ export async function dropArchive(tx: Db, id: number, now: number): Promise<stri
     .where('archive_expires_at', 'is not', null)
     .executeTakeFirst()
   if (!archived || numUpdatedRows === 0n) return undefined
-  const dropped = await tx
-    .deleteFrom('archive_segments')
-    .where('migration_id', '=', id)
-    .returning('segment_key')
-    .execute()
-  const keys = dropped.map((row) => row.segment_key)
-  const own = archived.archive_key === null ? [] : [archived.archive_key]
-  for (const some of batchesOf(keys, ROWS_AT_ONCE)) {
+  for (const some of batchesOf(await repositorySegments(tx, id), ROWS_AT_ONCE)) {
     await tx.updateTable('segments').set({ named_at: now }).where('key', 'in', some).execute()
-    const metadata = await tx
-      .deleteFrom('segments')
-      .where('key', 'in', some)
-      .where('fingerprint', 'is', null)
-      .returning('key')
-      .execute()
-    own.push(...metadata.map(({ key }) => key))
   }
+  const { archive_key, metadata_key, manifest_key } = archived
+  const own = [archive_key, metadata_key, manifest_key].filter((key) => key !== null)
+  await tx.deleteFrom('segments').where('key', 'in', own).where('fingerprint', 'is', null).execute()
   return own
 }
 

@@ -1,9 +1,11 @@
 import type { Account } from '../accounts/account.ts'
 import type { Db } from '../db/database.ts'
 import type { RepositoryFacts } from '../repositories/facts.ts'
-import { readableBy } from '../repositories/readable-repositories.ts'
+import { readableAmong } from '../repositories/readable-repositories.ts'
 import type { Migration } from './migration.ts'
 import { migrationOf } from './migration-store.ts'
+import { outcomesOf } from './outcomes.ts'
+import { repositoriesOf, repositoryAt } from './snapshot-store.ts'
 import { IllegalMove, type MigrationState, statesBefore } from './states.ts'
 import { tally } from './tally-store.ts'
 
@@ -31,29 +33,27 @@ export async function migrationToExport(db: Db, id: number): Promise<Migration> 
   return migrationOf(row)
 }
 
+/** With whether the migration's owner may read it: asked now, not when the migration was started. */
 export async function repositoryToExport(
   db: Db,
   { migrationId, position }: ExportTask,
 ): Promise<{ facts: RepositoryFacts; mayBeRead: boolean }> {
-  const { facts, readable } = await db
-    .selectFrom('migration_repositories')
-    .innerJoin('migrations', 'migrations.id', 'migration_id')
-    .select((of) => [
-      'facts',
-      // Asked now, not when the migration was started.
-      readableBy(db, of.ref('migrations.owner_id'))
-        .where('repositories.id', '=', of.ref('repository_id'))
-        .as('readable'),
-    ])
-    .where('migration_id', '=', migrationId)
-    .where('position', '=', position)
+  const facts = await repositoryAt(db, migrationId, position)
+  const { owner_id } = await db
+    .selectFrom('migrations')
+    .select('owner_id')
+    .where('id', '=', migrationId)
     .executeTakeFirstOrThrow()
-  return { facts: JSON.parse(facts) as RepositoryFacts, mayBeRead: readable !== null }
+  const readable = await readableAmong(db, owner_id, [facts.id])
+  return { facts, mayBeRead: readable.has(facts.id) }
 }
 
 interface NewArchive {
   bytes: number
   expiresAt: number
+  /** Of its own segments. */
+  metadataKey: string
+  manifestKey: string
   /** Where the store holds it whole. */
   key?: string
 }
@@ -76,6 +76,8 @@ export async function moveMigration(
       archive_expires_at: change.archive?.expiresAt ?? null,
       archive_bytes: change.archive?.bytes ?? null,
       archive_key: change.archive?.key ?? null,
+      metadata_key: change.archive?.metadataKey ?? null,
+      manifest_key: change.archive?.manifestKey ?? null,
     }))
     .where('id', '=', id)
     .where('state', 'in', statesBefore(to))
@@ -84,21 +86,18 @@ export async function moveMigration(
   if (to === 'exported' || to === 'failed') await tally(tx, `migrations ${to}`, { now: change.now })
 }
 
+/** The migration's repositories in order, with what has become of each so far. */
 export async function exportedRepositories(
   db: Db,
-  { id }: Migration,
+  migration: Migration,
 ): Promise<ExportedRepository[]> {
-  const rows = await db
-    .selectFrom('migration_repositories')
-    .select(['position', 'facts', 'segment_key', 'reason'])
-    .where('migration_id', '=', id)
-    .orderBy('position')
-    .execute()
-  return rows.map((row) => ({
-    position: row.position,
-    facts: JSON.parse(row.facts) as RepositoryFacts,
-    segmentKey: row.segment_key,
-    reason: row.reason,
+  const outcomes = await outcomesOf(db, migration)
+  const repositories = await repositoriesOf(db, migration)
+  return repositories.map((facts, position) => ({
+    position,
+    facts,
+    segmentKey: outcomes.get(position)?.segmentKey ?? null,
+    reason: outcomes.get(position)?.reason ?? null,
   }))
 }
 

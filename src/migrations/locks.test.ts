@@ -183,7 +183,13 @@ onEachEngine('locks', (engine) => {
     const alice = await viewer('alice')
     const archived = await start('alice')
     await moveMigration(db, archived.id, 'exporting', { now: 1 })
-    const archive = { bytes: 1, expiresAt: Date.now() + 60_000, key: 'archive' }
+    const archive = {
+      bytes: 1,
+      expiresAt: Date.now() + 60_000,
+      metadataKey: 'm',
+      manifestKey: 'n',
+      key: 'archive',
+    }
     await moveMigration(db, archived.id, 'exported', { now: 2, archive })
     const told: string[] = []
     const blobs = {

@@ -3,17 +3,13 @@ import type { Account, Viewer } from '../accounts/account.ts'
 import type { Db } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
 import type { MigrationsTable, Row } from '../db/tables.ts'
-import { batchesOf } from '../ground/batches.ts'
-import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
+import type { RepositoryFacts } from '../repositories/facts.ts'
 import type { Migration, MigrationOptions } from './migration.ts'
+import { insertSnapshot, type Page } from './snapshot-store.ts'
 import { type MigrationState, unfinishedStates } from './states.ts'
 
 /** Written out, because SQLite uses an index of some rows only where it can see that they are those. */
 export const unfinishedLiterals = unfinishedStates.map((state) => sql.lit(state))
-
-/** Rows in one insert: the engines limit how many values a statement takes. */
-const ROWS_AT_ONCE = 500
-const READ_AT_ONCE = 20
 
 export interface NewMigration {
   guid: string
@@ -43,6 +39,8 @@ export async function insertMigration(tx: Db, migration: NewMigration): Promise<
       archive_expires_at: null,
       archive_key: null,
       archive_bytes: null,
+      metadata_key: null,
+      manifest_key: null,
       started_at: null,
       ended_at: null,
       version: 1,
@@ -56,23 +54,7 @@ export async function insertMigration(tx: Db, migration: NewMigration): Promise<
     .set((account) => ({ migration_count: account('migration_count', '+', 1) }))
     .where('id', '=', owner.id)
     .execute()
-  const rows = repositories.map((facts, position) => ({
-    migration_id: row.id,
-    position,
-    repository_id: facts.id,
-    full_name: fullNameOf(facts),
-    facts: JSON.stringify(facts),
-    outcome: null,
-    segment_key: null,
-    reason: null,
-    finished_at: null,
-    started_at: null,
-    bytes_expected: null,
-    finished_order: null,
-  }))
-  for (const batch of batchesOf(rows, ROWS_AT_ONCE)) {
-    await tx.insertInto('migration_repositories').values(batch).execute()
-  }
+  await insertSnapshot(tx, row.id, repositories, now)
   return migrationOf(row)
 }
 
@@ -88,11 +70,6 @@ export function findMigration(
   id: number,
 ): Promise<Migration | undefined> {
   return ownMigration(db, { id, ownerId: account.id })
-}
-
-export interface Page {
-  offset: number
-  limit: number
 }
 
 /** Newest first. */
@@ -129,26 +106,6 @@ export async function countUnfinished(db: Db, account: Account): Promise<number>
     .where('state', 'in', unfinishedLiterals)
     .executeTakeFirstOrThrow()
   return total
-}
-
-/** The snapshot, in the order the caller named the repositories: some at a time, so that none is too large. */
-export async function* repositoriesOf(
-  db: Db,
-  { id, repositoryCount }: Migration,
-  { offset, limit }: Page = { offset: 0, limit: repositoryCount },
-): AsyncGenerator<RepositoryFacts[]> {
-  const end = Math.min(offset + limit, repositoryCount)
-  for (let from = offset; from < end; from += READ_AT_ONCE) {
-    const rows = await db
-      .selectFrom('migration_repositories')
-      .select('facts')
-      .where('migration_id', '=', id)
-      .where('position', '>=', from)
-      .where('position', '<', Math.min(from + READ_AT_ONCE, end))
-      .orderBy('position')
-      .execute()
-    yield rows.map(({ facts }) => JSON.parse(facts) as RepositoryFacts)
-  }
 }
 
 /** Serializes those who start migrations for one account, on both engines: a write lock on the account's row. */

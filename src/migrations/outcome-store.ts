@@ -1,7 +1,10 @@
 import { sql } from 'kysely'
 import type { Db } from '../db/database.ts'
+import { batchesOf } from '../ground/batches.ts'
 import type { ExportTask } from './export-store.ts'
 import type { Migration } from './migration.ts'
+import type { Reused } from './outcomes.ts'
+import { fullNameAt } from './snapshot-store.ts'
 import { tally } from './tally-store.ts'
 
 export interface Carried {
@@ -19,17 +22,34 @@ export async function noteProgress(
   { migrationId, position }: ExportTask,
   progress: { startedAt: number; bytesExpected: number; bytesDone: number },
 ): Promise<void> {
+  const columns = {
+    started_at: progress.startedAt,
+    bytes_expected: progress.bytesExpected,
+    bytes_done: progress.bytesDone,
+  }
   await db
-    .updateTable('migration_repositories')
-    .set({
-      started_at: progress.startedAt,
-      bytes_expected: progress.bytesExpected,
-      bytes_done: progress.bytesDone,
-    })
-    .where('migration_id', '=', migrationId)
-    .where('position', '=', position)
-    .where('outcome', 'is', null)
+    .insertInto('repository_exports')
+    .values({ ...NOT_ENDED, migration_id: migrationId, position, ...columns })
+    .onConflict((conflict) =>
+      conflict
+        .columns(['migration_id', 'position'])
+        .doUpdateSet(columns)
+        .where('repository_exports.outcome', 'is', null),
+    )
     .execute()
+}
+
+const NOT_ENDED = {
+  outcome: null,
+  segment_key: null,
+  reason: null,
+  warning: null,
+  started_at: null,
+  finished_at: null,
+  finished_order: null,
+  bytes_expected: null,
+  bytes_done: 0,
+  reused: 0,
 }
 
 /** Returns how many repositories of the migration are still on their way. */
@@ -55,6 +75,9 @@ export async function noteOutcome(
   return remaining
 }
 
+/** So that no row is too large. */
+const REUSED_IN_A_ROW = 500
+
 /** The same for many at once that cost nothing but the look. */
 export async function noteReused(
   tx: Db,
@@ -66,11 +89,40 @@ export async function noteReused(
   const bytes = reused.values().reduce((sum, carried) => sum + carried.bytes, 0)
   const counts = { ended: reused.size, reused: reused.size, omitted: 0, bytes }
   const { finished } = await countDown(tx, migrationId, counts)
-  let order = finished - reused.size
-  for (const [position, carried] of reused) {
-    await endRow(tx, { migrationId, position }, carried, { now, order: ++order })
+  let order = finished - reused.size + 1
+  for (const some of batchesOf([...reused], REUSED_IN_A_ROW)) {
+    const warnings = await warningsOf(
+      tx,
+      some.map(([, { segmentKey }]) => segmentKey),
+    )
+    const list = some.map(([position, { segmentKey, bytes: each, startedAt }]): Reused => {
+      const warning = warnings.get(segmentKey)
+      const told: [number, string, number, number] = [position, segmentKey, each, now - startedAt]
+      return warning === undefined ? told : [...told, warning]
+    })
+    await tx
+      .insertInto('reused_repositories')
+      .values({
+        migration_id: migrationId,
+        first_order: order,
+        finished_at: now,
+        repositories: JSON.stringify(list),
+      })
+      .execute()
+    order += some.length
   }
   await tally(tx, 'repositories reused', { now, bytes, count: reused.size })
+}
+
+/** Of those that have one, by their keys. */
+async function warningsOf(tx: Db, keys: readonly string[]): Promise<Map<string, string>> {
+  const rows = await tx
+    .selectFrom('segments')
+    .select(['key', 'warning'])
+    .where('key', 'in', keys)
+    .where('warning', 'is not', null)
+    .execute()
+  return new Map(rows.map(({ key, warning }) => [key, warning!]))
 }
 
 async function countDown(
@@ -98,15 +150,15 @@ async function endRow(
   outcome: Outcome,
   { now, order }: { now: number; order: number },
 ): Promise<void> {
+  const columns = {
+    ...('segmentKey' in outcome ? carriedColumns(outcome) : omittedColumns(outcome)),
+    finished_at: now,
+    finished_order: order,
+  }
   await tx
-    .updateTable('migration_repositories')
-    .set({
-      ...('segmentKey' in outcome ? carriedColumns(outcome) : omittedColumns(outcome)),
-      finished_at: now,
-      finished_order: order,
-    })
-    .where('migration_id', '=', migrationId)
-    .where('position', '=', position)
+    .insertInto('repository_exports')
+    .values({ ...NOT_ENDED, migration_id: migrationId, position, ...columns })
+    .onConflict((conflict) => conflict.columns(['migration_id', 'position']).doUpdateSet(columns))
     .execute()
 }
 
@@ -133,14 +185,19 @@ export async function omittedFrom(
   atMost: number,
 ): Promise<{ fullName: string; reason: string }[]> {
   const rows = await db
-    .selectFrom('migration_repositories')
-    .select(['full_name', 'reason'])
+    .selectFrom('repository_exports')
+    .select(['position', 'reason'])
     .where('migration_id', '=', id)
     .where('outcome', '=', sql.lit('omitted'))
     .orderBy('position')
     .limit(atMost)
     .execute()
-  return rows.map((row) => ({ fullName: row.full_name, reason: row.reason ?? '' }))
+  return Promise.all(
+    rows.map(async ({ position, reason }) => ({
+      fullName: await fullNameAt(db, id, position),
+      reason: reason ?? '',
+    })),
+  )
 }
 
 const RECENT = 50
@@ -148,7 +205,7 @@ const RECENT = 50
 /** Bytes in a second that the latest exports of single repositories were carried with; null where there were none. */
 export async function recentRate(db: Db): Promise<number | null> {
   const rows = await db
-    .selectFrom('migration_repositories')
+    .selectFrom('repository_exports')
     .select(['bytes_done', 'started_at', 'finished_at'])
     .where('outcome', '=', 'carried')
     .where('reused', '=', 0)

@@ -1,5 +1,7 @@
 import type { Db } from '../db/database.ts'
 import type { Migration } from './migration.ts'
+import { outcomesOf, type RepositoryOutcome } from './outcomes.ts'
+import { fullNamesOf } from './snapshot-store.ts'
 import type { MigrationState } from './states.ts'
 
 export type RepositoryState = 'waiting' | 'exporting' | 'carried' | 'omitted'
@@ -32,35 +34,39 @@ export interface Progress {
 export async function progressOf(db: Db, { id }: Pick<Migration, 'id'>): Promise<Progress> {
   const migration = await db
     .selectFrom('migrations')
-    .select(['state', 'reason', 'started_at', 'ended_at'])
+    .select(['state', 'reason', 'started_at', 'ended_at', 'repository_count'])
     .where('id', '=', id)
     .executeTakeFirstOrThrow()
-  const rows = await db
-    .selectFrom('migration_repositories')
-    .select(['full_name', 'outcome', 'reason', 'warning', 'reused', 'bytes_done', 'bytes_expected'])
-    .select(['started_at', 'finished_at', 'finished_order'])
-    .where('migration_id', '=', id)
-    .orderBy('position')
-    .execute()
+  const outcomes = await outcomesOf(db, { id })
+  const names = await fullNamesOf(db, { id, repositoryCount: migration.repository_count })
   return {
     state: migration.state as MigrationState,
     reason: migration.reason,
     startedAt: migration.started_at,
     endedAt: migration.ended_at,
-    repositories: rows.map((row) => ({
-      fullName: row.full_name,
-      state: (row.outcome ??
-        (row.started_at === null ? 'waiting' : 'exporting')) as RepositoryState,
-      bytesDone: row.bytes_done,
-      bytesExpected: row.bytes_expected,
-      reused: row.reused === 1,
-      reason: row.reason,
-      warning: row.warning,
-      startedAt: row.started_at,
-      finishedAt: row.finished_at,
-      order: row.finished_order,
+    repositories: names.map((fullName, position) => ({
+      fullName,
+      ...progressBy(outcomes.get(position)),
     })),
   }
+}
+
+const WAITING: Omit<RepositoryProgress, 'fullName'> = {
+  state: 'waiting',
+  bytesDone: 0,
+  bytesExpected: null,
+  reused: false,
+  reason: null,
+  warning: null,
+  startedAt: null,
+  finishedAt: null,
+  order: null,
+}
+
+function progressBy(outcome: RepositoryOutcome | undefined): Omit<RepositoryProgress, 'fullName'> {
+  if (!outcome) return WAITING
+  const { segmentKey: _, outcome: ended, ...rest } = outcome
+  return { ...rest, state: ended ?? (rest.startedAt === null ? 'waiting' : 'exporting') }
 }
 
 export interface Totals {

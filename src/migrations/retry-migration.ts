@@ -1,8 +1,7 @@
 import type { Viewer } from '../accounts/account.ts'
-import { fullNameOf } from '../repositories/facts.ts'
 import type { Migration, MigrationWithRepositories } from './migration.ts'
-import { repositoriesOf } from './migration-store.ts'
 import { Invalid } from './refusals.ts'
+import { fullNamesOf } from './snapshot-store.ts'
 import { type StartParts, startMigration } from './start-migration.ts'
 import { unfinishedStates } from './states.ts'
 
@@ -16,7 +15,7 @@ export async function retryMigration(
   if (unfinishedStates.includes(migration.state)) {
     throw new Invalid([{ code: 'unprocessable', message: 'The migration has not ended yet.' }])
   }
-  const repositories = (await Array.fromAsync(repositoriesOf(parts.db, migration))).flat()
-  const asked = { repositories: repositories.map(fullNameOf), options: migration.options }
+  const repositories = await fullNamesOf(parts.db, migration)
+  const asked = { repositories, options: migration.options }
   return startMigration(parts, viewer, asked, onCommitted)
 }

@@ -96,12 +96,13 @@ export async function insertSegment(
   segment: RepositorySegment,
   now: number,
 ): Promise<string> {
-  await tx
+  const { key } = await tx
     .insertInto('segments')
     .values({ ...columnsOf(segment, now), ...contentColumns(segment) })
-    .onConflict((conflict) => conflict.column('fingerprint').doNothing())
-    .execute()
-  return (await findSegment(tx, segment.fingerprint)) ?? segment.key
+    .onConflict((conflict) => conflict.column('fingerprint').doUpdateSet({ named_at: now }))
+    .returning('key')
+    .executeTakeFirstOrThrow()
+  return key
 }
 
 export async function insertMetadataSegment(
@@ -161,52 +162,9 @@ export async function segmentsByKey(
   return found
 }
 
-/** Those whom no archive and no unfinished migration has named since then. */
-export async function unnamedSegments(db: Db, since: number): Promise<string[]> {
-  const rows = await unnamed(db, since).select('segments.key').execute()
-  return rows.map(({ key }) => key)
-}
-
-/** False when it has come into use, or is gone, meanwhile. */
-export async function deleteUnnamedSegment(db: Db, key: string, since: number): Promise<boolean> {
-  const { numDeletedRows } = await db
-    .deleteFrom('segments')
-    .where('key', '=', key)
-    .where('key', 'in', unnamed(db, since).select('segments.key').where('segments.key', '=', key))
-    .where('named_at', '<=', since)
-    .executeTakeFirst()
-  return numDeletedRows === 1n
-}
-
 /** How many there are, and how many bytes of the store they take. */
 export async function countSegments(db: Db): Promise<{ count: number; bytes: number }> {
   return db.selectFrom('stored_segments').selectAll().executeTakeFirstOrThrow()
-}
-
-function unnamed(db: Db, since: number) {
-  return db
-    .selectFrom('segments')
-    .where('named_at', '<=', since)
-    .where(({ not, exists, selectFrom }) =>
-      not(
-        exists(
-          selectFrom('archive_segments')
-            .select('segment_key')
-            .whereRef('segment_key', '=', 'segments.key'),
-        ),
-      ),
-    )
-    .where(({ not, exists, selectFrom }) =>
-      not(
-        exists(
-          selectFrom('migration_repositories')
-            .innerJoin('migrations', 'migrations.id', 'migration_id')
-            .select('segment_key')
-            .whereRef('segment_key', '=', 'segments.key')
-            .where('state', 'in', ['pending', 'exporting']),
-        ),
-      ),
-    )
 }
 
 function columnsOf(segment: SegmentRecord, now: number) {
@@ -226,7 +184,7 @@ function contentColumns(segment: RepositorySegment) {
   return { fingerprint, repository_id: repositoryId, contents, verified, warning }
 }
 
-export function segmentOf(row: Row<SegmentsTable>): SegmentRecord {
+function segmentOf(row: Row<SegmentsTable>): SegmentRecord {
   return {
     key: row.key,
     length: row.length,

@@ -10,8 +10,9 @@ import { syncCatalogue } from '../repositories/sync.ts'
 import { gitDirectory } from '../sources/directory/git-directory.ts'
 import { organizationsOf } from './export-store.ts'
 import { ORDINARY } from './migration.ts'
-import { findMigration, repositoriesOf } from './migration-store.ts'
+import { findMigration } from './migration-store.ts'
 import { Invalid } from './refusals.ts'
+import { repositoriesOf } from './snapshot-store.ts'
 import { type StartParts, startMigration } from './start-migration.ts'
 
 async function scene(t: TestContext, engine: 'sqlite' | 'postgres') {
@@ -67,7 +68,8 @@ onEachEngine('starting a migration', (engine) => {
     const failing = { ...parts, queue: { ...parts.queue, enqueue } }
     await assert.rejects(start(failing, await viewer(db, 'alice'), 'site'), /no room/)
     assert.deepEqual(await db.selectFrom('migrations').selectAll().execute(), [])
-    assert.deepEqual(await db.selectFrom('migration_repositories').selectAll().execute(), [])
+    assert.deepEqual(await db.selectFrom('snapshots').selectAll().execute(), [])
+    assert.deepEqual(await db.selectFrom('facts').selectAll().execute(), [])
   })
 
   test('reads the facts afresh, once, and keeps them', async (t) => {
@@ -80,7 +82,7 @@ onEachEngine('starting a migration', (engine) => {
     await host.git(['config', 'godwit.description', 'Too late'], { dir })
     await sync(parts)
     const migration = (await findMigration(db, alice, id))!
-    const [[facts] = []] = await Array.fromAsync(repositoriesOf(db, migration))
+    const [facts] = await repositoriesOf(db, migration)
     assert.equal(facts?.description, 'Newer than the catalogue')
   })
 

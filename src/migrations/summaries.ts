@@ -4,7 +4,8 @@ import type { Db } from '../db/database.ts'
 import type { MigrationsTable, Row } from '../db/tables.ts'
 import { countHeldLocks } from './lock-store.ts'
 import type { Migration } from './migration.ts'
-import { migrationOf, type Page, unfinishedLiterals } from './migration-store.ts'
+import { migrationOf, unfinishedLiterals } from './migration-store.ts'
+import type { Page } from './snapshot-store.ts'
 
 /** A migration and what has become of it so far, without its repositories: all of it stands in one row. */
 export interface Summary extends Migration {

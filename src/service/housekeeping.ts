@@ -1,6 +1,7 @@
 import { sweepScratch } from '../exporter/scratch.ts'
 import { sweep, sweepOrphans } from '../exporter/sweep.ts'
 import { settleReleasedLocks } from '../migrations/locks.ts'
+import { sweepFacts } from '../migrations/snapshot-store.ts'
 import { takeTurn } from '../queue/turn-store.ts'
 import type { Source } from '../sources/source.ts'
 import type { ProcessParts } from './process-parts.ts'
@@ -33,6 +34,7 @@ export function startHousekeeping(parts: House, segmentTtlMs: number): Repeated 
   const tasks = [
     inTurn('settling locks', MINUTE, () => settleReleasedLocks(parts)),
     inTurn('sweeping', MINUTE, () => sweep({ ...parts, segmentTtlMs })),
+    inTurn('sweeping facts', DAY, async () => void (await sweepFacts(db, now()))),
     inTurn('sweeping orphans', HOUR, () => sweepOrphans(parts, DAY)),
     repeat('sweeping scratch', HOUR, () => sweepScratch(places.scratch, SCRATCH_TTL_MS)),
   ]

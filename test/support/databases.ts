@@ -6,7 +6,7 @@ import { sql } from 'kysely'
 import { steps } from '../../schema/steps.ts'
 import { connect } from '../../src/db/connect.ts'
 import type { Database } from '../../src/db/database.ts'
-import { upgradeSchema } from '../../src/db/upgrade.ts'
+import { applyStep, upgradeSchema } from '../../src/db/upgrade.ts'
 import { createDatabase } from './postgres.ts'
 
 const engines = ['sqlite', 'postgres'] as const
@@ -35,8 +35,8 @@ export async function openOldDatabase(t: TestContext, engine: Engine, step: numb
   t.after(() => database.close())
   const run = (statement: string) => sql.raw(statement).execute(database.db)
   await run('create table godwit_schema (step integer, name text, applied_at bigint)')
-  for (const [index, { statements }] of steps.slice(0, step).entries()) {
-    for (const statement of statements(engine)) await run(statement)
+  for (const [index, each] of steps.slice(0, step).entries()) {
+    await applyStep(database.db, engine, each)
     await run(`insert into godwit_schema values (${index + 1}, 'old', 0)`)
   }
   return { ...database, run, upgrade: () => upgradeSchema(database) }

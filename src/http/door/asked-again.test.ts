@@ -98,7 +98,7 @@ onEachEngine('a request that is asked again word for word', (engine) => {
         .execute()
       assert.equal(JSON.parse((await ask()).body).state, state)
     }
-    await db.deleteFrom('migration_repositories').execute()
+    await db.deleteFrom('snapshots').execute()
     await db.deleteFrom('migrations').execute()
     assert.equal((await ask()).status, 404)
   })

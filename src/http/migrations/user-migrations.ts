@@ -1,11 +1,8 @@
 import type { FastifyInstance } from 'fastify'
 import { deleteArchive } from '../../migrations/delete-archive.ts'
 import { unlockRepository } from '../../migrations/locks.ts'
-import {
-  countMigrations,
-  listMigrations,
-  repositoriesOf,
-} from '../../migrations/migration-store.ts'
+import { countMigrations, listMigrations } from '../../migrations/migration-store.ts'
+import { repositoryBatches } from '../../migrations/snapshot-store.ts'
 import { startMigration } from '../../migrations/start-migration.ts'
 import { audit } from '../door/audit.ts'
 import { viewerOf } from '../door/authenticate.ts'
@@ -59,7 +56,7 @@ export function userMigrations(app: FastifyInstance, parts: OperationParts): voi
       return keepingAnswer(request, reply, {
         madeFrom: [edition, 'migrations', total, ...versions],
         repositoryCount: migrations.reduce((sum, each) => sum + each.repositoryCount, 0),
-        text: () => migrationsText(migrations, (each) => repositoriesOf(db, each), rendering),
+        text: () => migrationsText(migrations, (each) => repositoryBatches(db, each), rendering),
       })
     },
   )
@@ -75,7 +72,7 @@ export function userMigrations(app: FastifyInstance, parts: OperationParts): voi
         madeFrom: [edition, 'migration', id, version, isBrief],
         repositoryCount: isBrief ? 0 : repositoryCount,
         text: () =>
-          migrationText(migration, isBrief ? [] : repositoriesOf(db, migration), rendering),
+          migrationText(migration, isBrief ? [] : repositoryBatches(db, migration), rendering),
       })
     },
   )
@@ -93,7 +90,7 @@ export function userMigrations(app: FastifyInstance, parts: OperationParts): voi
         // The snapshot never changes, so neither does any page of it.
         madeFrom: [edition, 'repositories', migration.id, paging.page, paging.perPage],
         repositoryCount: paging.perPage,
-        text: () => repositoriesText(repositoriesOf(db, migration, paging), addresses),
+        text: () => repositoriesText(repositoryBatches(db, migration, paging), addresses),
       })
     })
   }

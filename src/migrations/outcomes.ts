@@ -1,0 +1,86 @@
+import type { Db } from '../db/database.ts'
+import type { Row, Tables } from '../db/tables.ts'
+import type { Migration } from './migration.ts'
+
+/** What has become of one repository of a migration so far. */
+export interface RepositoryOutcome {
+  outcome: 'carried' | 'omitted' | null
+  segmentKey: string | null
+  /** Why it was omitted. */
+  reason: string | null
+  /** What is told of it though it was exported. */
+  warning: string | null
+  startedAt: number | null
+  finishedAt: number | null
+  /** The how-many-eth to come to an end. */
+  order: number | null
+  bytesExpected: number | null
+  bytesDone: number
+  reused: boolean
+}
+
+/** By position. Those that nobody has looked at yet are not in it. */
+export async function outcomesOf(
+  db: Db,
+  { id }: Pick<Migration, 'id'>,
+): Promise<Map<number, RepositoryOutcome>> {
+  const outcomes = new Map<number, RepositoryOutcome>()
+  const together = await db
+    .selectFrom('reused_repositories')
+    .selectAll()
+    .where('migration_id', '=', id)
+    .execute()
+  for (const row of together) {
+    for (const [position, outcome] of reusedIn(row)) outcomes.set(position, outcome)
+  }
+  const single = await db
+    .selectFrom('repository_exports')
+    .selectAll()
+    .where('migration_id', '=', id)
+    .execute()
+  for (const row of single) outcomes.set(row.position, outcomeOf(row))
+  return outcomes
+}
+
+/** As `reused_repositories` has one of them. */
+export type Reused = [
+  position: number,
+  segmentKey: string,
+  bytes: number,
+  tookMs: number,
+  warning?: string,
+]
+
+function reusedIn(row: Row<Tables['reused_repositories']>): [number, RepositoryOutcome][] {
+  const reused = JSON.parse(row.repositories) as Reused[]
+  return reused.map(([position, segmentKey, bytes, tookMs, warning], at) => [
+    position,
+    {
+      outcome: 'carried',
+      segmentKey,
+      reason: null,
+      warning: warning ?? null,
+      startedAt: row.finished_at - tookMs,
+      finishedAt: row.finished_at,
+      order: row.first_order + at,
+      bytesExpected: bytes,
+      bytesDone: bytes,
+      reused: true,
+    },
+  ])
+}
+
+function outcomeOf(row: Row<Tables['repository_exports']>): RepositoryOutcome {
+  return {
+    outcome: row.outcome as RepositoryOutcome['outcome'],
+    segmentKey: row.segment_key,
+    reason: row.reason,
+    warning: row.warning,
+    startedAt: row.started_at,
+    finishedAt: row.finished_at,
+    order: row.finished_order,
+    bytesExpected: row.bytes_expected,
+    bytesDone: row.bytes_done,
+    reused: row.reused === 1,
+  }
+}

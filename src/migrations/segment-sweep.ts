@@ -1,0 +1,99 @@
+import { sql } from 'kysely'
+import type { Db } from '../db/database.ts'
+import { batchesOf } from '../ground/batches.ts'
+import { unfinishedLiterals } from './migration-store.ts'
+import type { Reused } from './outcomes.ts'
+
+/** A segment that nobody uses, and when it was last named. */
+export interface UnusedSegment {
+  key: string
+  namedAt: number
+}
+
+const MIGRATIONS_AT_ONCE = 500
+
+/**
+ * Those that were named before then and that no archive and no unfinished migration uses. Whoever takes a segment into use
+ * names it in the same transaction: what was named since it was read here is in use again, and is not deleted.
+ */
+export async function unusedSegments(db: Db, since: number): Promise<UnusedSegment[]> {
+  const rows = await db
+    .selectFrom('segments')
+    .select(['key', 'named_at'])
+    .where('named_at', '<', since)
+    .execute()
+  const unused = new Map(rows.map((row) => [row.key, row.named_at]))
+  if (unused.size === 0) return []
+  for await (const ids of holders(db)) await withoutThoseOf(db, ids, unused)
+  return [...unused].map(([key, namedAt]) => ({ key, namedAt }))
+}
+
+/** False when it has come into use, or is gone, meanwhile. */
+export async function deleteUnusedSegment(
+  db: Db,
+  { key, namedAt }: UnusedSegment,
+): Promise<boolean> {
+  const { numDeletedRows } = await db
+    .deleteFrom('segments')
+    .where('key', '=', key)
+    .where('named_at', '=', namedAt)
+    .executeTakeFirst()
+  return numDeletedRows === 1n
+}
+
+/** The unfinished first: one that is sealed meanwhile is found again among those that have an archive. */
+async function* holders(db: Db): AsyncGenerator<number[]> {
+  const unfinished = await db
+    .selectFrom('migrations')
+    .select('id')
+    .where('state', 'in', unfinishedLiterals)
+    .execute()
+  yield* batchesOf(
+    unfinished.map(({ id }) => id),
+    MIGRATIONS_AT_ONCE,
+  )
+  for (let after = { at: -1, id: 0 }; ; ) {
+    const archived = await db
+      .selectFrom('migrations')
+      .select(['id', 'archive_expires_at as at'])
+      .where('archive_expires_at', 'is not', null)
+      .where(sql<boolean>`(archive_expires_at, id) > (${after.at}, ${after.id})`)
+      .orderBy('archive_expires_at')
+      .orderBy('id')
+      .limit(MIGRATIONS_AT_ONCE)
+      .execute()
+    const last = archived.at(-1)
+    if (!last) return
+    yield archived.map(({ id }) => id)
+    after = { at: last.at!, id: last.id }
+  }
+}
+
+async function withoutThoseOf(
+  db: Db,
+  ids: readonly number[],
+  unused: Map<string, number>,
+): Promise<void> {
+  const own = await db
+    .selectFrom('migrations')
+    .select(['metadata_key', 'manifest_key'])
+    .where('id', 'in', ids)
+    .execute()
+  for (const { metadata_key, manifest_key } of own) {
+    for (const key of [metadata_key, manifest_key]) if (key !== null) unused.delete(key)
+  }
+  const single = await db
+    .selectFrom('repository_exports')
+    .select('segment_key as key')
+    .where('migration_id', 'in', ids)
+    .execute()
+  for (const { key } of single) if (key !== null) unused.delete(key)
+  const together = await db
+    .selectFrom('reused_repositories')
+    .select('repositories')
+    .where('migration_id', 'in', ids)
+    .execute()
+  for (const { repositories } of together) {
+    for (const [, key] of JSON.parse(repositories) as Reused[]) unused.delete(key)
+  }
+}

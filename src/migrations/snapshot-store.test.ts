@@ -1,0 +1,189 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { sql } from 'kysely'
+import { type Engine, onEachEngine, openDatabase } from '../../test/support/databases.ts'
+import { repositoryFacts } from '../../test/support/facts.ts'
+import { ensureAccount } from '../accounts/account-store.ts'
+import type { Db } from '../db/database.ts'
+import type { RepositoryFacts } from '../repositories/facts.ts'
+import { moveMigration } from './export-store.ts'
+import { type Migration, ORDINARY } from './migration.ts'
+import { insertMigration } from './migration-store.ts'
+import { noteReused } from './outcome-store.ts'
+import { insertMetadataSegment } from './segment-store.ts'
+import {
+  fullNameAt,
+  fullNamesOf,
+  repositoriesOf,
+  repositoryAt,
+  repositoryBatches,
+  sweepFacts,
+} from './snapshot-store.ts'
+
+const DAY = 24 * 60 * 60 * 1000
+const NOW = Date.UTC(2026, 10, 14)
+
+const named = (count: number, change: Partial<RepositoryFacts> = {}) =>
+  Array.from({ length: count }, (_, n) => repositoryFacts({ id: n + 1, name: `r${n}`, ...change }))
+
+async function start(db: Db, repositories: RepositoryFacts[], now = NOW): Promise<Migration> {
+  const owner = await ensureAccount(db, 'alice', 0)
+  const guid = crypto.randomUUID()
+  const started = { guid, owner, options: ORDINARY, repositories, organizations: null, now }
+  return db.transaction().execute((tx) => insertMigration(tx, started))
+}
+
+async function countFacts(db: Db): Promise<number> {
+  const { count } = await db
+    .selectFrom('facts')
+    .select((of) => of.fn.countAll<number>().as('count'))
+    .executeTakeFirstOrThrow()
+  return count
+}
+
+onEachEngine('a snapshot', (engine) => {
+  test('refers to facts that are kept once, and tells them in their order', async (t) => {
+    const { db } = await openDatabase(t, engine)
+    const facts = named(7)
+    const [first, second, third] = [
+      await start(db, facts),
+      await start(db, facts.toReversed()),
+      await start(db, named(7, { description: 'Changed' })),
+    ]
+    assert.equal(await countFacts(db), 14)
+    assert.deepEqual(await repositoriesOf(db, first), facts)
+    assert.deepEqual(await repositoriesOf(db, second), facts.toReversed())
+    assert.deepEqual(await repositoryAt(db, third.id, 3), { ...facts[3], description: 'Changed' })
+    assert.equal(await fullNameAt(db, second.id, 0), 'alice/r6')
+  })
+
+  test('of more repositories than one part of it holds is read by page', async (t) => {
+    const { db } = await openDatabase(t, engine)
+    const facts = named(1203)
+    const migration = await start(db, facts)
+    const names = facts.map(({ name }) => name)
+    assert.deepEqual(
+      await fullNamesOf(db, migration),
+      names.map((name) => `alice/${name}`),
+    )
+    for (const [offset, limit] of [
+      [0, 2000],
+      [490, 30],
+      [500, 1],
+      [1200, 100],
+      [1203, 10],
+    ] as const) {
+      const read = await Array.fromAsync(repositoryBatches(db, migration, { offset, limit }))
+      assert.deepEqual(
+        read.flat().map(({ name }) => name),
+        names.slice(offset, offset + limit),
+      )
+    }
+  })
+
+  test('written by many at once, in whatever order, keeps each once', async (t) => {
+    const { db } = await openDatabase(t, engine)
+    const facts = named(40)
+    const orders = [facts, facts.toReversed(), facts.slice(20), facts.slice(0, 30)]
+    await ensureAccount(db, 'alice', 0)
+    const owners = await Promise.all(orders.map((_, n) => ensureAccount(db, `user${n}`, 0)))
+    const migrations = await Promise.all(
+      orders.flatMap((repositories, n) =>
+        [0, 1].map(() =>
+          db.transaction().execute((tx) =>
+            insertMigration(tx, {
+              guid: crypto.randomUUID(),
+              owner: owners[n]!,
+              options: ORDINARY,
+              repositories,
+              organizations: null,
+              now: NOW,
+            }),
+          ),
+        ),
+      ),
+    )
+    assert.equal(await countFacts(db), 40)
+    for (const [n, migration] of migrations.entries()) {
+      assert.deepEqual(await repositoriesOf(db, migration), orders[n >> 1])
+    }
+  })
+})
+
+onEachEngine('the sweep of facts', (engine) => {
+  test('removes those that nothing refers to, and only when they are old', async (t) => {
+    const { db } = await openDatabase(t, engine)
+    await start(db, named(3))
+    const gone = await start(db, named(5, { description: 'Of a migration that is gone' }))
+    await db.deleteFrom('snapshots').where('migration_id', '=', gone.id).execute()
+    assert.equal(await sweepFacts(db, NOW + DAY), 0)
+    assert.equal(await sweepFacts(db, NOW + 8 * DAY), 5)
+    assert.equal(await countFacts(db), 3)
+    assert.equal(await sweepFacts(db, NOW + 8 * DAY), 0)
+  })
+
+  test('leaves what a migration that starts meanwhile refers to', async (t) => {
+    const { db } = await openDatabase(t, engine)
+    const facts = named(30)
+    const gone = await start(db, facts)
+    await db.deleteFrom('snapshots').where('migration_id', '=', gone.id).execute()
+    const later = NOW + 30 * DAY
+    // One after the other and at the same time: whoever comes first, what was started is whole.
+    const [started, , next] = await Promise.all([
+      start(db, facts, later),
+      sweepFacts(db, later),
+      start(db, facts.toReversed(), later),
+    ])
+    assert.deepEqual(await repositoriesOf(db, started), facts)
+    assert.deepEqual(await repositoriesOf(db, next), facts.toReversed())
+    assert.equal(await sweepFacts(db, later), 0)
+  })
+})
+
+const ADDED = 200
+const KIB = 1024
+
+onEachEngine('a migration of 30 unchanged repositories', (engine) => {
+  test('adds at most 4 KiB to the database, with its archive', async (t) => {
+    const { db } = await openDatabase(t, engine)
+    const facts = named(30)
+    for (let n = 0; n < ADDED; n++) await exported(db, await start(db, facts))
+    const before = await bytesOf(db, engine)
+    for (let n = 0; n < ADDED; n++) await exported(db, await start(db, facts))
+    const added = ((await bytesOf(db, engine)) - before) / ADDED
+    t.diagnostic(`${Math.round(added)} bytes`)
+    assert.ok(added <= 4 * KIB, `${added} bytes`)
+  })
+})
+
+/** As the jobs of an export of unchanged repositories leave it. */
+async function exported(db: Db, { id }: Migration): Promise<void> {
+  const reused = Array.from({ length: 30 }, (_, position) => {
+    const segmentKey = crypto.randomUUID()
+    return [position, { segmentKey, reused: true, bytes: 12_345_678, startedAt: NOW - 99 }] as const
+  })
+  await db.transaction().execute(async (tx) => {
+    await moveMigration(tx, id, 'exporting', { now: NOW })
+    await noteReused(tx, id, new Map(reused), NOW)
+    const [metadataKey, manifestKey] = [crypto.randomUUID(), crypto.randomUUID()]
+    const sizes = { length: 20_000, plainLength: 200_000, crc32: 4_000_000_000 }
+    const sha256 = 'a'.repeat(64)
+    for (const key of [metadataKey, manifestKey]) {
+      await insertMetadataSegment(tx, { key, ...sizes, sha256 }, NOW)
+    }
+    const archive = { bytes: 370_000_000, expiresAt: NOW + 7 * DAY, metadataKey, manifestKey }
+    await moveMigration(tx, id, 'exported', { now: NOW, archive })
+  })
+}
+
+/** What its rows and their indexes take, without what is free again. */
+async function bytesOf(db: Db, engine: Engine): Promise<number> {
+  await sql`vacuum ${sql.raw(engine === 'postgres' ? 'full' : '')}`.execute(db)
+  const size =
+    engine === 'postgres'
+      ? sql<{ bytes: number }>`select sum(pg_total_relation_size(oid))::bigint as bytes
+          from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace`
+      : sql<{ bytes: number }>`select page_count * page_size as bytes
+          from pragma_page_count, pragma_page_size`
+  return (await size.execute(db)).rows[0]!.bytes
+}

@@ -1,0 +1,172 @@
+import { sql } from 'kysely'
+import type { Db } from '../db/database.ts'
+import { prepared } from '../db/prepared.ts'
+import { batchesOf } from '../ground/batches.ts'
+import type { RepositoryFacts } from '../repositories/facts.ts'
+import {
+  deleteUnnamedFacts,
+  factsById,
+  keepFacts,
+  type NamedRepository,
+  namesById,
+  UNNAMED_FOR_MS,
+  unnamedFacts,
+} from '../repositories/facts-store.ts'
+import type { Migration } from './migration.ts'
+
+/**
+ * A snapshot is a list of references to facts, in the order the caller named the repositories. It is kept in parts, so that
+ * a page of a long one reads a part of it. No part ever changes.
+ */
+const PART_LENGTH = 500
+const ROWS_AT_ONCE = 500
+
+/** Which repositories of a snapshot: those at the positions from `offset` on. */
+export interface Page {
+  offset: number
+  limit: number
+}
+
+type OfMigration = Pick<Migration, 'id' | 'repositoryCount'>
+
+/** The caller brings the transaction. Returns the references. */
+export async function insertSnapshot(
+  tx: Db,
+  migrationId: number,
+  repositories: readonly RepositoryFacts[],
+  now: number,
+): Promise<number[]> {
+  if (repositories.length === 0) return []
+  const references = await keepFacts(tx, repositories, now)
+  const parts = [...batchesOf(references, PART_LENGTH)].map((ids, part) => ({
+    migration_id: migrationId,
+    part,
+    facts_ids: JSON.stringify(ids),
+  }))
+  await tx.insertInto('snapshots').values(parts).execute()
+  return references
+}
+
+const partOfSnapshot = prepared(
+  (db, { id, part }: { id: number; part: number }) =>
+    db
+      .selectFrom('snapshots')
+      .select('facts_ids')
+      .where('migration_id', '=', id)
+      .where('part', '=', part),
+  ([row]) => (row ? referencesOf(row.facts_ids) : []),
+)
+
+const referencesOf = (factsIds: string): readonly number[] => JSON.parse(factsIds) as number[]
+
+/** The references to a page of it, a part at a time. */
+async function* references(
+  db: Db,
+  { id, repositoryCount }: OfMigration,
+  { offset, limit }: Page,
+): AsyncGenerator<readonly number[]> {
+  const end = Math.min(offset + limit, repositoryCount)
+  for (let at = offset; at < end; ) {
+    const part = Math.floor(at / PART_LENGTH)
+    const first = part * PART_LENGTH
+    yield (await partOfSnapshot(db, { id, part })).slice(at - first, end - first)
+    at = first + PART_LENGTH
+  }
+}
+
+const READ_AT_ONCE = 20
+
+/** A page of it or all of it, some repositories at a time. */
+export async function* repositoryBatches(
+  db: Db,
+  migration: OfMigration,
+  page: Page = { offset: 0, limit: migration.repositoryCount },
+): AsyncGenerator<RepositoryFacts[]> {
+  for await (const part of references(db, migration, page)) {
+    for (const ids of batchesOf(part, READ_AT_ONCE)) {
+      const facts = await factsById(db, ids)
+      yield ids.map((id) => facts.get(id)!)
+    }
+  }
+}
+
+async function allReferences(db: Db, migration: OfMigration): Promise<number[]> {
+  const whole = { offset: 0, limit: migration.repositoryCount }
+  return (await Array.fromAsync(references(db, migration, whole))).flat()
+}
+
+/** All of a snapshot, in order. */
+export async function repositoriesOf(db: Db, migration: OfMigration): Promise<RepositoryFacts[]> {
+  const ids = await allReferences(db, migration)
+  const facts = await factsById(db, ids)
+  return ids.map((id) => facts.get(id)!)
+}
+
+/** The names of all, in order. */
+export async function namedRepositoriesOf(
+  db: Db,
+  migration: OfMigration,
+): Promise<NamedRepository[]> {
+  const ids = await allReferences(db, migration)
+  const names = await namesById(db, ids)
+  return ids.map((id) => names.get(id)!)
+}
+
+export async function fullNamesOf(db: Db, migration: OfMigration): Promise<string[]> {
+  return (await namedRepositoriesOf(db, migration)).map(({ fullName }) => fullName)
+}
+
+export async function repositoryAt(
+  db: Db,
+  migrationId: number,
+  position: number,
+): Promise<RepositoryFacts> {
+  const id = await referenceAt(db, migrationId, position)
+  return (await factsById(db, [id])).get(id)!
+}
+
+export async function fullNameAt(db: Db, migrationId: number, position: number): Promise<string> {
+  const id = await referenceAt(db, migrationId, position)
+  return (await namesById(db, [id])).get(id)!.fullName
+}
+
+async function referenceAt(db: Db, id: number, position: number): Promise<number> {
+  const part = await partOfSnapshot(db, { id, part: Math.floor(position / PART_LENGTH) })
+  return part[position % PART_LENGTH]!
+}
+
+const SWEPT_AT_ONCE = 100_000
+
+/**
+ * Removes facts that no snapshot refers to. Every snapshot that was there before this began is read; one that is started
+ * meanwhile names its facts, and those are left. Returns how many were removed.
+ */
+export async function sweepFacts(db: Db, now: number): Promise<number> {
+  const since = now - UNNAMED_FOR_MS
+  let removed = 0
+  for (let after = 0; ; ) {
+    const candidates = await unnamedFacts(db, { since, after, atMost: SWEPT_AT_ONCE })
+    if (candidates.length === 0) return removed
+    after = candidates.at(-1)!
+    const unused = new Set(candidates)
+    for await (const ids of everyReference(db)) for (const id of ids) unused.delete(id)
+    removed += await deleteUnnamedFacts(db, [...unused], since)
+  }
+}
+
+async function* everyReference(db: Db): AsyncGenerator<readonly number[]> {
+  let after = { migration_id: 0, part: -1 }
+  for (;;) {
+    const rows = await db
+      .selectFrom('snapshots')
+      .selectAll()
+      .where(sql<boolean>`(migration_id, part) > (${after.migration_id}, ${after.part})`)
+      .orderBy('migration_id')
+      .orderBy('part')
+      .limit(ROWS_AT_ONCE)
+      .execute()
+    if (rows.length === 0) return
+    for (const { facts_ids } of rows) yield referencesOf(facts_ids)
+    after = rows.at(-1)!
+  }
+}

@@ -1,0 +1,139 @@
+import { hash } from 'node:crypto'
+import type { Db } from '../db/database.ts'
+import { batchesOf } from '../ground/batches.ts'
+import { fullNameOf, type RepositoryFacts } from './facts.ts'
+
+/** The engines limit how many values a statement takes. */
+const ROWS_AT_ONCE = 500
+
+const DAY = 24 * 60 * 60 * 1000
+/** A reference to facts is noted in their row no more often than that. */
+const NAMED_AFRESH_MS = DAY
+/** Facts that were named within this time are never swept, referred to or not. Far longer than the time above. */
+export const UNNAMED_FOR_MS = 7 * DAY
+
+interface KeptFacts {
+  digest: string
+  repository_id: number
+  full_name: string
+  facts: string
+}
+
+/**
+ * Writes down those that are not there yet and returns the ids of all, in their order. The caller brings the transaction
+ * that refers to them. What has not been named for long is named first, so that the sweep lets it be: a row that it took
+ * in the meantime is written again.
+ */
+export async function keepFacts(
+  tx: Db,
+  all: readonly RepositoryFacts[],
+  now: number,
+): Promise<number[]> {
+  const kept = all.map(keptFactsOf)
+  const rows = new Map(kept.map((each) => [each.digest, each]))
+  const ids = new Map<string, number>()
+  for (const digests of batchesOf([...rows.keys()], ROWS_AT_ONCE)) {
+    const known = await tx
+      .selectFrom('facts')
+      .select(['id', 'digest'])
+      .where('digest', 'in', digests)
+      .where('named_at', '>', now - NAMED_AFRESH_MS)
+      .execute()
+    for (const { id, digest } of known) ids.set(digest, id)
+  }
+  // In one order for everyone: two who write the same rows then never wait for each other.
+  const others = [...rows.values()]
+    .filter(({ digest }) => !ids.has(digest))
+    .sort((a, b) => (a.digest < b.digest ? -1 : 1))
+  for (const batch of batchesOf(others, ROWS_AT_ONCE)) {
+    const written = await tx
+      .insertInto('facts')
+      .values(batch.map((each) => ({ ...each, named_at: now })))
+      .onConflict((conflict) => conflict.column('digest').doUpdateSet({ named_at: now }))
+      .returning(['id', 'digest'])
+      .execute()
+    for (const { id, digest } of written) ids.set(digest, id)
+  }
+  return kept.map(({ digest }) => ids.get(digest)!)
+}
+
+function keptFactsOf(each: RepositoryFacts): KeptFacts {
+  const facts = JSON.stringify(each)
+  const digest = hash('sha256', facts, 'base64url')
+  return { digest, repository_id: each.id, full_name: fullNameOf(each), facts }
+}
+
+/** Of a few, or of as many as fit into memory; none is missing while anything refers to it. */
+export async function factsById(
+  db: Db,
+  ids: readonly number[],
+): Promise<Map<number, RepositoryFacts>> {
+  const found = new Map<number, RepositoryFacts>()
+  for (const batch of batchesOf([...new Set(ids)], ROWS_AT_ONCE)) {
+    const rows = await db
+      .selectFrom('facts')
+      .select(['id', 'facts'])
+      .where('id', 'in', batch)
+      .execute()
+    for (const row of rows) found.set(row.id, JSON.parse(row.facts) as RepositoryFacts)
+  }
+  return found
+}
+
+export interface NamedRepository {
+  repositoryId: number
+  fullName: string
+}
+
+/** Which repositories they are of. */
+export async function namesById(
+  db: Db,
+  ids: readonly number[],
+): Promise<Map<number, NamedRepository>> {
+  const found = new Map<number, NamedRepository>()
+  for (const batch of batchesOf([...new Set(ids)], ROWS_AT_ONCE)) {
+    const rows = await db
+      .selectFrom('facts')
+      .select(['id', 'repository_id', 'full_name'])
+      .where('id', 'in', batch)
+      .execute()
+    for (const row of rows) {
+      found.set(row.id, { repositoryId: row.repository_id, fullName: row.full_name })
+    }
+  }
+  return found
+}
+
+/** Some of those that nobody has named since then, by their ids. */
+export async function unnamedFacts(
+  db: Db,
+  { since, after, atMost }: { since: number; after: number; atMost: number },
+): Promise<number[]> {
+  const rows = await db
+    .selectFrom('facts')
+    .select('id')
+    .where('named_at', '<=', since)
+    .where('id', '>', after)
+    .orderBy('id')
+    .limit(atMost)
+    .execute()
+  return rows.map(({ id }) => id)
+}
+
+/** Leaves those that were named after all. Each by itself, so that nobody waits for it while it waits for others. */
+export async function deleteUnnamedFacts(
+  db: Db,
+  ids: readonly number[],
+  since: number,
+): Promise<number> {
+  let deleted = 0
+  for (const id of ids) {
+    const { numDeletedRows } = await db
+      .deleteFrom('facts')
+      .where('id', '=', id)
+      .where('named_at', '<=', since)
+      .executeTakeFirst()
+    deleted += Number(numDeletedRows)
+  }
+  return deleted
+}

@@ -14,7 +14,6 @@ import { countDownloads } from './door/download-outcomes.ts'
 import { failedLogins } from './door/failed-logins.ts'
 import { type Forwarding, watchForwarding } from './door/forwarding.ts'
 import { errorHandler } from './door/github-errors.ts'
-import { keepAnswers } from './door/json-answer.ts'
 import { malformedRequests } from './door/malformed-requests.ts'
 import { manners } from './door/manners.ts'
 import { mediaTypes } from './door/media-type.ts'
@@ -27,6 +26,7 @@ import { migrationSteering } from './migrations/migration-steering.ts'
 import { migrationSummaries } from './migrations/migration-summaries.ts'
 import { progressStreams } from './migrations/progress-stream.ts'
 import { userMigrations } from './migrations/user-migrations.ts'
+import { renderedRepositories } from './repositories/rendered-repositories.ts'
 import { userRepositories } from './repositories/user-repositories.ts'
 import type { ServerParts } from './server-parts.ts'
 import { adminService } from './service/admin-service.ts'
@@ -73,7 +73,6 @@ export function createServer(parts: ServerParts): FastifyInstance {
   const onError = errorHandler(documentation, parts.log)
 
   const streams = progressStreams(parts)
-  const keepingAnswers = keepAnswers()
   app.addHook('preClose', async () => streams.stop())
 
   malformed.watch(app.server)
@@ -113,10 +112,11 @@ export function createServer(parts: ServerParts): FastifyInstance {
         rateLimitStatus(api, limit)
         currentUser(api, there)
         userRepositories(api, there)
-        userMigrations(api, { ...there, keepingAnswer: keepingAnswers(addresses.api) })
+        const rendered = renderedRepositories(parts.db, addresses)
+        userMigrations(api, { ...there, rendered })
         migrationSummaries(api, there)
         adminService(api, there)
-        migrationSteering(api, { ...there, streams, admission })
+        migrationSteering(api, { ...there, rendered, streams, admission })
       },
       { prefix },
     )

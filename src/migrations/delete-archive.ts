@@ -1,10 +1,10 @@
-import type { Viewer } from '../accounts/account.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
 import type { Db } from '../db/database.ts'
 import { waitAtMost } from '../ground/wait-at-most.ts'
 import { dropArchive } from './archive-store.ts'
 import { findMigration } from './migration-store.ts'
 import { NotFound } from './refusals.ts'
+import type { Scope } from './scope.ts'
 
 export interface DeleteParts {
   db: Db
@@ -18,11 +18,11 @@ const A_MOMENT_MS = 1000
 /** The record stays in list and status; the archive is not there any more. */
 export async function deleteArchive(
   parts: DeleteParts,
-  viewer: Viewer,
+  scope: Scope,
   migrationId: number,
   onCommitted: () => void = () => {},
 ): Promise<void> {
-  const migration = await findMigration(parts.db, viewer, migrationId)
+  const migration = await findMigration(parts.db, scope, migrationId)
   const keys = migration && (await dropRows(parts, migration.id))
   if (!keys) throw new NotFound()
   onCommitted()

@@ -17,6 +17,7 @@ import { moveMigration } from './export-store.ts'
 import { settleLocksOf, settleReleasedLocks, unlockRepository } from './locks.ts'
 import { ORDINARY } from './migration.ts'
 import { Invalid } from './refusals.ts'
+import { ownScope } from './scope.ts'
 import { type StartParts, startMigration } from './start-migration.ts'
 
 const OPTIONS = { ...ORDINARY, lockRepositories: true }
@@ -73,7 +74,7 @@ onEachEngine('locks', (engine) => {
     const { host, parts, viewer, start, rows } = await scene(t, engine)
     const alice = await viewer('alice')
     const { id } = await start('alice')
-    const git = interrupted(host.locked, () => unlockRepository(parts, alice, id, 'site'))
+    const git = interrupted(host.locked, () => unlockRepository(parts, ownScope(alice), id, 'site'))
     await settleLocksOf({ ...parts, source: gitDirectory({ root: host.root, git }) }, id)
     for (const name of ['alice/site', 'alice/site.wiki']) {
       assert.equal(await isLocked(host, name), false, name)
@@ -98,7 +99,7 @@ onEachEngine('locks', (engine) => {
       },
     }
     const late = { ...parts, source: gitDirectory({ root: host.root, git }) }
-    await unlockRepository(late, alice, first.id, 'site')
+    await unlockRepository(late, ownScope(alice), first.id, 'site')
     assert.ok(second > first.id)
     assert.deepEqual(
       (await rows()).map((row) => row.migration_id),
@@ -115,7 +116,7 @@ onEachEngine('locks', (engine) => {
     const [here, away] = [join(host.root, 'alice'), join(host.root, '../away')]
     const { id } = await start('alice')
     await rename(here, away)
-    await unlockRepository(parts, await viewer('alice'), id, 'site')
+    await unlockRepository(parts, ownScope(await viewer('alice')), id, 'site')
     await settleReleasedLocks(parts)
     assert.equal((await rows()).length, 1)
     await rename(away, here)
@@ -197,7 +198,9 @@ onEachEngine('locks', (engine) => {
         throw Object.assign(new Error('the bucket is away'), { code: 'ECONNREFUSED' })
       },
     } as unknown as BlobStore
-    await deleteArchive({ ...parts, blobs }, alice, archived.id, () => told.push('deleted'))
+    await deleteArchive({ ...parts, blobs }, ownScope(alice), archived.id, () =>
+      told.push('deleted'),
+    )
 
     const { id } = await start('alice')
     const dying = dyingAfterCommit(parts)

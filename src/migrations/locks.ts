@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Viewer } from '../accounts/account.ts'
 import { keyOf } from '../accounts/account.ts'
 import type { Db } from '../db/database.ts'
 import { inLanes } from '../ground/lanes.ts'
@@ -23,6 +22,7 @@ import {
 } from './lock-store.ts'
 import { findMigration } from './migration-store.ts'
 import { type Fault, Invalid, NotFound } from './refusals.ts'
+import type { Scope } from './scope.ts'
 
 export interface LockParts {
   db: Db
@@ -155,12 +155,12 @@ async function settleEach(
 /** `repoName` is a name, or owner and name. A repository that this migration does not hold is not there to unlock. */
 export async function unlockRepository(
   parts: LockParts,
-  viewer: Viewer,
+  scope: Scope,
   migrationId: number,
   repoName: string,
   onCommitted: () => void = () => {},
 ): Promise<void> {
-  if (!(await findMigration(parts.db, viewer, migrationId))) throw new NotFound()
+  if (!(await findMigration(parts.db, scope, migrationId))) throw new NotFound()
   const wanted = keyOf(repoName)
   const lock = (await heldLocks(parts.db, migrationId)).find((held) =>
     wanted.includes('/') ? keyOfName(held) === wanted : keyOf(held.name) === wanted,

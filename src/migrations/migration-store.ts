@@ -1,11 +1,18 @@
 import { sql } from 'kysely'
-import type { Account, Viewer } from '../accounts/account.ts'
+import type { Account } from '../accounts/account.ts'
 import type { Db } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
 import type { MigrationsTable, Row } from '../db/tables.ts'
 import type { RepositoryFacts } from '../repositories/facts.ts'
 import type { Migration, MigrationOptions } from './migration.ts'
-import { insertSnapshot, type Page } from './snapshot-store.ts'
+import type { Scope } from './scope.ts'
+import {
+  insertSnapshot,
+  type Page,
+  partAt,
+  referencesOf,
+  type SnapshotPart,
+} from './snapshot-store.ts'
 import { type MigrationState, unfinishedStates } from './states.ts'
 
 /** Written out, because SQLite uses an index of some rows only where it can see that they are those. */
@@ -22,7 +29,10 @@ export interface NewMigration {
 }
 
 /** Writes the migration and its snapshot; the caller brings the transaction. */
-export async function insertMigration(tx: Db, migration: NewMigration): Promise<Migration> {
+export async function insertMigration(
+  tx: Db,
+  migration: NewMigration,
+): Promise<Migration & { references: readonly number[] }> {
   const { owner, repositories, now } = migration
   const row = await tx
     .insertInto('migrations')
@@ -54,11 +64,11 @@ export async function insertMigration(tx: Db, migration: NewMigration): Promise<
     .set((account) => ({ migration_count: account('migration_count', '+', 1) }))
     .where('id', '=', owner.id)
     .execute()
-  await insertSnapshot(tx, row.id, repositories, now)
-  return migrationOf(row)
+  const references = await insertSnapshot(tx, row.id, repositories, now)
+  return { ...migrationOf(row), references }
 }
 
-const ownMigration = prepared(
+const migrationInScope = prepared(
   (db, { id, ownerId }: { id: number; ownerId: number }) =>
     db.selectFrom('migrations').selectAll().where('id', '=', id).where('owner_id', '=', ownerId),
   ([row]) => row && migrationOf(row),
@@ -66,22 +76,55 @@ const ownMigration = prepared(
 
 export function findMigration(
   db: Db,
-  { account }: Viewer,
+  { owner }: Scope,
   id: number,
 ): Promise<Migration | undefined> {
-  return ownMigration(db, { id, ownerId: account.id })
+  return migrationInScope(db, { id, ownerId: owner.id })
+}
+
+const migrationWithPart = prepared(
+  (db, { id, ownerId, part }: { id: number; ownerId: number; part: number }) =>
+    db
+      .selectFrom('migrations')
+      .leftJoin('snapshots', (join) =>
+        join.onRef('migration_id', '=', 'migrations.id').on('part', '=', part),
+      )
+      .selectAll('migrations')
+      .select('facts_ids')
+      .where('migrations.id', '=', id)
+      .where('owner_id', '=', ownerId),
+  ([row]) => row && { migration: migrationOf(row), references: referencesOf(row.facts_ids) },
+)
+
+/** Of any snapshot, and the largest number that a column of parts can be compared with. */
+const LAST_PART = 2 ** 31 - 1
+
+/** The same together with the part of its snapshot that a page begins in: one question, not two. */
+export async function findMigrationToRead(
+  db: Db,
+  { owner }: Scope,
+  id: number,
+  { offset }: Pick<Page, 'offset'>,
+): Promise<MigrationToRead | undefined> {
+  const part = Math.min(partAt(offset), LAST_PART)
+  const found = await migrationWithPart(db, { id, ownerId: owner.id, part })
+  return found && { ...found, part }
+}
+
+export interface MigrationToRead extends SnapshotPart {
+  migration: Migration
 }
 
 /** Newest first. */
 export async function listMigrations(
   db: Db,
-  { account }: Viewer,
+  { owner }: Scope,
   { offset, limit }: Page,
 ): Promise<Migration[]> {
   const rows = await db
     .selectFrom('migrations')
     .selectAll()
-    .where('owner_id', '=', account.id)
+    .where('owner_id', '=', owner.id)
     .orderBy('id', 'desc')
     .limit(limit)
     .offset(offset)
@@ -89,28 +132,28 @@ export async function listMigrations(
   return rows.map(migrationOf)
 }
 
-export async function countMigrations(db: Db, { account }: Viewer): Promise<number> {
+export async function countMigrations(db: Db, { owner }: Scope): Promise<number> {
   const { migration_count } = await db
     .selectFrom('accounts')
     .select('migration_count')
-    .where('id', '=', account.id)
+    .where('id', '=', owner.id)
     .executeTakeFirstOrThrow()
   return migration_count
 }
 
-export async function countUnfinished(db: Db, account: Account): Promise<number> {
+export async function countUnfinished(db: Db, { owner }: Scope): Promise<number> {
   const { total } = await db
     .selectFrom('migrations')
     .select((of) => of.fn.countAll<number>().as('total'))
-    .where('owner_id', '=', account.id)
+    .where('owner_id', '=', owner.id)
     .where('state', 'in', unfinishedLiterals)
     .executeTakeFirstOrThrow()
   return total
 }
 
-/** Serializes those who start migrations for one account, on both engines: a write lock on the account's row. */
-export async function lockAccount(tx: Db, account: Account): Promise<void> {
-  await sql`update accounts set login_key = login_key where id = ${account.id}`.execute(tx)
+/** Serializes those who start migrations in one scope, on both engines: a write lock on the owner's row. */
+export async function lockScope(tx: Db, { owner }: Scope): Promise<void> {
+  await sql`update accounts set login_key = login_key where id = ${owner.id}`.execute(tx)
 }
 
 export function migrationOf(row: Row<MigrationsTable>): Migration {

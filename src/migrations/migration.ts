@@ -45,7 +45,9 @@ export interface Migration {
   archiveKey: string | null
 }
 
-/** A migration with the repositories it covers, as they were when it started. */
-export interface MigrationWithRepositories extends Migration {
+/** A migration that has just been started, with the repositories it covers. */
+export interface StartedMigration extends Migration {
   repositories: RepositoryFacts[]
+  /** To the same, in the same order. */
+  references: readonly number[]
 }

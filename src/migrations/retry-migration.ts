@@ -1,5 +1,5 @@
 import type { Viewer } from '../accounts/account.ts'
-import type { Migration, MigrationWithRepositories } from './migration.ts'
+import type { Migration, StartedMigration } from './migration.ts'
 import { Invalid } from './refusals.ts'
 import { fullNamesOf } from './snapshot-store.ts'
 import { type StartParts, startMigration } from './start-migration.ts'
@@ -11,7 +11,7 @@ export async function retryMigration(
   viewer: Viewer,
   migration: Migration,
   onCommitted?: (started: Migration) => void,
-): Promise<MigrationWithRepositories> {
+): Promise<StartedMigration> {
   if (unfinishedStates.includes(migration.state)) {
     throw new Invalid([{ code: 'unprocessable', message: 'The migration has not ended yet.' }])
   }

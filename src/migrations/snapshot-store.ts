@@ -54,45 +54,39 @@ const partOfSnapshot = prepared(
       .select('facts_ids')
       .where('migration_id', '=', id)
       .where('part', '=', part),
-  ([row]) => (row ? referencesOf(row.facts_ids) : []),
+  ([row]) => referencesOf(row?.facts_ids ?? null),
 )
 
-const referencesOf = (factsIds: string): readonly number[] => JSON.parse(factsIds) as number[]
+export const referencesOf = (factsIds: string | null): readonly number[] =>
+  factsIds === null ? [] : (JSON.parse(factsIds) as number[])
 
-/** The references to a page of it, a part at a time. */
-async function* references(
+export const partAt = (position: number): number => Math.floor(position / PART_LENGTH)
+
+export interface SnapshotPart {
+  part: number
+  references: readonly number[]
+}
+
+/** The references to a page of it, a part at a time; one part may be known already. */
+export async function* pageOfReferences(
   db: Db,
   { id, repositoryCount }: OfMigration,
   { offset, limit }: Page,
+  known?: SnapshotPart,
 ): AsyncGenerator<readonly number[]> {
   const end = Math.min(offset + limit, repositoryCount)
   for (let at = offset; at < end; ) {
-    const part = Math.floor(at / PART_LENGTH)
+    const part = partAt(at)
     const first = part * PART_LENGTH
-    yield (await partOfSnapshot(db, { id, part })).slice(at - first, end - first)
+    const all = known?.part === part ? known.references : await partOfSnapshot(db, { id, part })
+    yield all.slice(at - first, end - first)
     at = first + PART_LENGTH
-  }
-}
-
-const READ_AT_ONCE = 20
-
-/** A page of it or all of it, some repositories at a time. */
-export async function* repositoryBatches(
-  db: Db,
-  migration: OfMigration,
-  page: Page = { offset: 0, limit: migration.repositoryCount },
-): AsyncGenerator<RepositoryFacts[]> {
-  for await (const part of references(db, migration, page)) {
-    for (const ids of batchesOf(part, READ_AT_ONCE)) {
-      const facts = await factsById(db, ids)
-      yield ids.map((id) => facts.get(id)!)
-    }
   }
 }
 
 async function allReferences(db: Db, migration: OfMigration): Promise<number[]> {
   const whole = { offset: 0, limit: migration.repositoryCount }
-  return (await Array.fromAsync(references(db, migration, whole))).flat()
+  return (await Array.fromAsync(pageOfReferences(db, migration, whole))).flat()
 }
 
 /** All of a snapshot, in order. */
@@ -131,7 +125,7 @@ export async function fullNameAt(db: Db, migrationId: number, position: number):
 }
 
 async function referenceAt(db: Db, id: number, position: number): Promise<number> {
-  const part = await partOfSnapshot(db, { id, part: Math.floor(position / PART_LENGTH) })
+  const part = await partOfSnapshot(db, { id, part: partAt(position) })
   return part[position % PART_LENGTH]!
 }
 

@@ -81,7 +81,7 @@ onEachEngine('starting a migration', (engine) => {
     const { id } = await start(parts, alice, 'site')
     await host.git(['config', 'godwit.description', 'Too late'], { dir })
     await sync(parts)
-    const migration = (await findMigration(db, alice, id))!
+    const migration = (await findMigration(db, { owner: alice.account }, id))!
     const [facts] = await repositoriesOf(db, migration)
     assert.equal(facts?.description, 'Newer than the catalogue')
   })

@@ -18,9 +18,10 @@ import type { RepositoryName, Source } from '../sources/source.ts'
 import { BEGIN_EXPORT, batchOf } from './export-jobs.ts'
 import { insertLocks } from './lock-store.ts'
 import { lockEarly, refuseUnlockable } from './locks.ts'
-import type { Migration, MigrationOptions, MigrationWithRepositories } from './migration.ts'
-import { countUnfinished, insertMigration, lockAccount } from './migration-store.ts'
+import type { Migration, MigrationOptions, StartedMigration } from './migration.ts'
+import { countUnfinished, insertMigration, lockScope } from './migration-store.ts'
 import { type Fault, Invalid } from './refusals.ts'
+import { ownScope } from './scope.ts'
 
 export interface StartParts {
   db: Db
@@ -47,20 +48,21 @@ export async function startMigration(
   viewer: Viewer,
   { repositories, options }: StartRequest,
   onCommitted: (started: Migration) => void = () => {},
-): Promise<MigrationWithRepositories> {
+): Promise<StartedMigration> {
   const { db, queue, now } = parts
   const { orgMetadataOnly, lockRepositories } = options
+  const scope = ownScope(viewer)
   const snapshot = orgMetadataOnly ? [] : await snapshotOf(parts, viewer, repositories)
   if (lockRepositories) await refuseUnlockable(parts.source, snapshot)
   const organizations = orgMetadataOnly ? await administeredOrganizations(db, viewer) : null
   const migration = await db.transaction().execute(async (tx) => {
-    await lockAccount(tx, viewer.account)
-    if ((await countUnfinished(tx, viewer.account)) >= parts.mostUnfinished) {
+    await lockScope(tx, scope)
+    if ((await countUnfinished(tx, scope)) >= parts.mostUnfinished) {
       throw new Invalid([{ code: 'custom', message: tooManyUnfinished(parts.mostUnfinished) }])
     }
     const started = await insertMigration(tx, {
       guid: randomUUID(),
-      owner: viewer.account,
+      owner: scope.owner,
       options,
       repositories: snapshot,
       organizations,

@@ -26,8 +26,8 @@ onEachEngine('summaries', (engine) => {
     await upgrade()
 
     assert.deepEqual({ ...(await countSegments(db)) }, { count: 3, bytes: 118 })
-    const viewer = { account: owner, tokenId: 1 }
-    const old = await findSummary(db, viewer, 1)
+    const scope = { owner }
+    const old = await findSummary(db, scope, 1)
     assert.deepEqual(old?.repositories, {
       total: 4,
       carried: 2,
@@ -37,7 +37,7 @@ onEachEngine('summaries', (engine) => {
     })
     assert.equal(old.bytesDone, 42)
     assert.deepEqual(old.archive, { bytes: planArchive([]).length + 111, expiresAt: 99 })
-    const [newest] = await listSummaries(db, viewer, { offset: 0, limit: 1 })
+    const [newest] = await listSummaries(db, scope, { offset: 0, limit: 1 })
     assert.deepEqual([newest?.id, newest?.archive, newest?.bytesDone], [2, null, 0])
   })
 })

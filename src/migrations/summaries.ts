@@ -1,10 +1,10 @@
 import { sql } from 'kysely'
-import type { Viewer } from '../accounts/account.ts'
 import type { Db } from '../db/database.ts'
 import type { MigrationsTable, Row } from '../db/tables.ts'
 import { countHeldLocks } from './lock-store.ts'
 import type { Migration } from './migration.ts'
 import { migrationOf, unfinishedLiterals } from './migration-store.ts'
+import type { Scope } from './scope.ts'
 import type { Page } from './snapshot-store.ts'
 
 /** A migration and what has become of it so far, without its repositories: all of it stands in one row. */
@@ -30,13 +30,13 @@ interface RepositoryCounts {
 /** Newest first. */
 export async function listSummaries(
   db: Db,
-  { account }: Viewer,
+  { owner }: Scope,
   { offset, limit }: Page,
 ): Promise<Summary[]> {
   const rows = await db
     .selectFrom('migrations')
     .selectAll()
-    .where('owner_id', '=', account.id)
+    .where('owner_id', '=', owner.id)
     .orderBy('id', 'desc')
     .limit(limit)
     .offset(offset)
@@ -46,14 +46,14 @@ export async function listSummaries(
 
 export async function findSummary(
   db: Db,
-  { account }: Viewer,
+  { owner }: Scope,
   id: number,
 ): Promise<Summary | undefined> {
   const rows = await db
     .selectFrom('migrations')
     .selectAll()
     .where('id', '=', id)
-    .where('owner_id', '=', account.id)
+    .where('owner_id', '=', owner.id)
     .execute()
   return (await summariesOf(db, rows))[0]
 }

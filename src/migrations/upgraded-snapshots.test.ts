@@ -88,9 +88,9 @@ onEachEngine('snapshots of an older database', (engine) => {
     )
     await upgrade()
 
-    const viewer = { account: alice, tokenId: 1 }
-    const ended = (await findMigration(db, viewer, 4))!
-    const running = (await findMigration(db, viewer, 7))!
+    const scope = { owner: alice }
+    const ended = (await findMigration(db, scope, 4))!
+    const running = (await findMigration(db, scope, 7))!
     assert.deepEqual(await repositoriesOf(db, ended), [a, b, c])
     assert.deepEqual(await repositoriesOf(db, running), [c, a, b])
     const { rows } = await sql<{ n: number }>`select count(*) as n from facts`.execute(db)

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import type { Db } from '../db/database.ts'
+import { prepared } from '../db/prepared.ts'
 import { batchesOf } from '../ground/batches.ts'
 import { fullNameOf, type RepositoryFacts } from './facts.ts'
 
@@ -63,7 +64,21 @@ function keptFactsOf(each: RepositoryFacts): KeptFacts {
   return { digest, repository_id: each.id, full_name: fullNameOf(each), facts }
 }
 
-/** Of a few, or of as many as fit into memory; none is missing while anything refers to it. */
+const factsText = prepared(
+  (db, { id }: { id: number }) => db.selectFrom('facts').select('facts').where('id', '=', id),
+  ([row]) => row!.facts,
+)
+
+/** Of a page. None is missing while anything refers to it. */
+export async function someFactsById(
+  db: Db,
+  ids: readonly number[],
+): Promise<Map<number, RepositoryFacts>> {
+  const texts = await Promise.all(ids.map((id) => factsText(db, { id })))
+  return new Map(ids.map((id, at) => [id, JSON.parse(texts[at]!) as RepositoryFacts]))
+}
+
+/** Of as many as fit into memory. */
 export async function factsById(
   db: Db,
   ids: readonly number[],

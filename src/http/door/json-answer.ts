@@ -1,11 +1,9 @@
 import { hash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Text } from '../migrations/migration-text.ts'
-import { keepBytes } from './kept-bytes.ts'
+import type { Pieces } from '../migrations/migration-text.ts'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
-const MOST_KEPT_BYTES = 32 * 1024 * 1024
 /** With more repositories than this an answer is sent while it is rendered, and never held. */
 const MOST_REPOSITORIES_HELD = 1000
 
@@ -16,10 +14,10 @@ export function answer(reply: FastifyReply, body: unknown): FastifyReply {
 /** What a body is made from, and how. */
 interface Rendered {
   repositoryCount: number
-  text: () => Text
+  text: () => Pieces
 }
 
-/** Large bodies are streamed; the others are rendered whole. */
+/** Large bodies are streamed; the others are put together and sent at once. */
 export async function answerText(
   reply: FastifyReply,
   { repositoryCount, text }: Rendered,
@@ -36,27 +34,14 @@ interface KnownAnswer extends Rendered {
   madeFrom: MadeFrom
 }
 
-export type KeepingAnswer = (
+/** Answers with a validator, and with nothing else where the client has it already. */
+export async function answerKnown(
   request: FastifyRequest,
   reply: FastifyReply,
   known: KnownAnswer,
-) => Promise<FastifyReply>
-
-/**
- * Answers that are rendered once and sent again while they hold. What makes the validator makes the key too, and it is read
- * from the database at every request: so there is nothing that could be stale.
- */
-export function keepAnswers(): (place: string) => KeepingAnswer {
-  const kept = keepBytes(MOST_KEPT_BYTES)
-  return (place) => async (request, reply, known) => {
-    const { madeFrom, repositoryCount, text } = known
-    const etag = validatorOf(madeFrom)
-    reply.header('etag', etag)
-    if (matches(request.headers['if-none-match'], etag)) return notModified(reply)
-    if (repositoryCount > MOST_REPOSITORIES_HELD) return answerText(reply, known)
-    reply.header('content-type', JSON_TYPE)
-    return reply.send(await kept.getOrMake(`${place} ${etag}`, () => wholeOf(text())))
-  }
+): Promise<FastifyReply> {
+  if (isKnown(request, reply, known.madeFrom)) return notModified(reply)
+  return answerText(reply, known)
 }
 
 type MadeFrom = readonly (string | number | boolean)[]
@@ -82,7 +67,7 @@ function validatorOf(madeFrom: MadeFrom): string {
   return `W/"${isTag ? plain : hash('sha256', JSON.stringify(madeFrom), 'base64url')}"`
 }
 
-const LONGEST_TAG = 64
+const LONGEST_TAG = 128
 /** Numbers, words and digests: what has nothing else in it means one thing only when it is joined. */
 const PLAIN_TAG = /^[\w.-]+$/
 
@@ -95,11 +80,12 @@ function matches(header: string | undefined, etag: string): boolean {
   })
 }
 
-async function wholeOf(text: Text): Promise<Buffer> {
-  return Buffer.concat(await Array.fromAsync(bytesOf(text)))
+async function wholeOf(text: Pieces): Promise<Buffer> {
+  const pieces: Buffer[] = []
+  for await (const some of text) for (const piece of some) pieces.push(piece)
+  return pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces)
 }
 
-/** Bytes and no strings: they are kept outside the heap, and sent without being copied. */
-async function* bytesOf(text: Text): AsyncGenerator<Buffer> {
-  for await (const piece of text) yield Buffer.from(piece)
+async function* bytesOf(text: Pieces): AsyncGenerator<Buffer> {
+  for await (const some of text) yield Buffer.concat(some)
 }

@@ -1,49 +1,37 @@
-/** What has been rendered once, up to so many bytes in all; what was not asked for the longest goes first. */
+/** Bytes that were made once, by a number that stands for them: about so many in all, those that are asked for again. */
 export interface KeptBytes {
-  /** Those who ask while it is being made wait for the same bytes. */
-  getOrMake(key: string, make: () => Promise<Buffer>): Buffer | Promise<Buffer>
+  get(key: number): Buffer | undefined
+  keep(key: number, bytes: Buffer): void
 }
 
+/**
+ * Two generations: what is asked for moves into the younger, and when that has its half of the room, the older is dropped
+ * with all that nobody has asked for meanwhile.
+ */
 export function keepBytes(mostBytes: number): KeptBytes {
-  // In the order of their last use.
-  const kept = new Map<string, Buffer>()
-  const beingMade = new Map<string, Promise<Buffer>>()
-  let total = 0
+  let young = new Map<number, Buffer>()
+  let old = new Map<number, Buffer>()
+  let youngBytes = 0
 
-  function keep(key: string, bytes: Buffer): void {
-    if (bytes.length > mostBytes) return
-    kept.set(key, bytes)
-    total += bytes.length
-    for (const [oldest, { length }] of kept) {
-      if (total <= mostBytes) break
-      kept.delete(oldest)
-      total -= length
+  function keep(key: number, bytes: Buffer): void {
+    if (bytes.length > mostBytes / 2 || young.has(key)) return
+    if (youngBytes + bytes.length > mostBytes / 2) {
+      old = young
+      young = new Map()
+      youngBytes = 0
     }
-  }
-
-  async function makeOnce(key: string, make: () => Promise<Buffer>): Promise<Buffer> {
-    try {
-      const bytes = await make()
-      keep(key, bytes)
-      return bytes
-    } finally {
-      beingMade.delete(key)
-    }
+    young.set(key, bytes)
+    youngBytes += bytes.length
   }
 
   return {
-    getOrMake(key, make) {
-      const found = kept.get(key)
-      if (found) {
-        kept.delete(key)
-        kept.set(key, found)
-        return found
-      }
-      const waiting = beingMade.get(key)
-      if (waiting) return waiting
-      const making = makeOnce(key, make)
-      beingMade.set(key, making)
-      return making
+    get(key) {
+      const found = young.get(key)
+      if (found) return found
+      const older = old.get(key)
+      if (older) keep(key, older)
+      return older
     },
+    keep,
   }
 }

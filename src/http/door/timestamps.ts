@@ -6,13 +6,35 @@ export function utcTimestamp(at: number): string {
 export const timeOrNull = (at: number | null): string | null =>
   at === null ? null : utcTimestamp(at)
 
+/** Offsets of zones change on the quarter of an hour, and never in between. */
+const QUARTER_MS = 15 * 60_000
+const MOST_REMEMBERED = 10_000
+
+interface Offset {
+  shiftMs: number
+  text: string
+}
+
 /** Migrations' times: whole seconds with the zone's numeric offset of that moment, `2026-11-14T09:30:00+01:00`. */
 export function offsetTimestamps(timeZone: string): (at: number) => string {
   const zone = new Intl.DateTimeFormat('en', { timeZone, timeZoneName: 'longOffset' })
-  return (at) => {
+  const offsets = new Map<number, Offset>()
+
+  function offsetAt(at: number): Offset {
+    const quarter = Math.floor(at / QUARTER_MS)
+    const known = offsets.get(quarter)
+    if (known) return known
     const name = zone.formatToParts(at).find((part) => part.type === 'timeZoneName')!.value
     const [, sign, hours, minutes] = /([+-])(\d\d):(\d\d)/.exec(name) ?? ['', '+', '00', '00']
-    const shift = (sign === '-' ? -1 : 1) * (Number(hours) * 60 + Number(minutes)) * 60_000
-    return `${new Date(at + shift).toISOString().slice(0, 19)}${sign}${hours}:${minutes}`
+    const shiftMs = (sign === '-' ? -1 : 1) * (Number(hours) * 60 + Number(minutes)) * 60_000
+    const offset = { shiftMs, text: `${sign}${hours}:${minutes}` }
+    if (offsets.size >= MOST_REMEMBERED) offsets.clear()
+    offsets.set(quarter, offset)
+    return offset
+  }
+
+  return (at) => {
+    const { shiftMs, text } = offsetAt(at)
+    return `${new Date(at + shiftMs).toISOString().slice(0, 19)}${text}`
   }
 }

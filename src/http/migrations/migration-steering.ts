@@ -9,6 +9,7 @@ import { audit } from '../door/audit.ts'
 import { viewerOf } from '../door/authenticate.ts'
 import { answer, isKnown, notModified } from '../door/json-answer.ts'
 import { acceptedTypes } from '../door/media-type.ts'
+import type { RenderedRepositories } from '../repositories/rendered-repositories.ts'
 import type { ServerParts } from '../server-parts.ts'
 import { migrationJson } from './github-json.ts'
 import * as operations from './migration-steering-operations.ts'
@@ -20,6 +21,7 @@ import { answerStarted } from './started-answer.ts'
 
 interface SteeringParts extends Omit<ServerParts, 'admission'> {
   admission: Admission
+  rendered: RenderedRepositories
   streams: ProgressStreams
 }
 
@@ -28,7 +30,7 @@ const TEXT = 'text/plain'
 
 /** Seeing and steering a migration: ours alone, so no preview is asked for. */
 export function migrationSteering(app: FastifyInstance, parts: SteeringParts): void {
-  const { db, now, log, rendering, streams, admission } = parts
+  const { db, now, log, rendering, rendered, streams, admission } = parts
 
   app.get<ById>(
     '/user/migrations/:migration_id/progress',
@@ -86,7 +88,7 @@ export function migrationSteering(app: FastifyInstance, parts: SteeringParts): v
       const retried = await retryMigration(parts, viewerOf(request), migration, (started) =>
         audit(log, request, 'migration.retry', started),
       )
-      return answerStarted(reply, retried, retried.repositories, rendering)
+      return answerStarted(reply, retried, { rendering, rendered, isBrief: false })
     },
   )
 

@@ -3,14 +3,13 @@ import { heldLocks } from '../../migrations/lock-store.ts'
 import { countMigrations } from '../../migrations/migration-store.ts'
 import { NotFound } from '../../migrations/refusals.ts'
 import { findSummary, listSummaries, type Summary } from '../../migrations/summaries.ts'
-import { viewerOf } from '../door/authenticate.ts'
 import { answer, isKnown, notModified } from '../door/json-answer.ts'
 import { tellPages } from '../door/page-headers.ts'
 import { pagingOf } from '../door/paging.ts'
 import type { ServerParts } from '../server-parts.ts'
 import { archiveAddress } from './archive-address.ts'
 import * as operations from './migration-summaries-operations.ts'
-import { type ById, migrationIdOf } from './named-migration.ts'
+import { type ById, migrationIdOf, scopeOf } from './named-migration.ts'
 import { archiveLinkJson, lockJson, summaryJson } from './summary-json.ts'
 
 /** What a page that shows migrations needs, and no more: ours alone, so no preview is asked for. */
@@ -20,7 +19,7 @@ export function migrationSummaries(app: FastifyInstance, parts: ServerParts): vo
 
   async function namedSummary(request: FastifyRequest<ById>): Promise<Summary> {
     const id = migrationIdOf(request)
-    const found = id === undefined ? undefined : await findSummary(db, viewerOf(request), id)
+    const found = id === undefined ? undefined : await findSummary(db, scopeOf(request), id)
     if (!found) throw new NotFound()
     return found
   }
@@ -29,10 +28,10 @@ export function migrationSummaries(app: FastifyInstance, parts: ServerParts): vo
     '/user/migrations/summaries',
     { schema: operations.listSummaries },
     async (request, reply) => {
-      const viewer = viewerOf(request)
+      const scope = scopeOf(request)
       const paging = pagingOf(request.query)
-      const summaries = await listSummaries(db, viewer, paging)
-      const total = await countMigrations(db, viewer)
+      const summaries = await listSummaries(db, scope, paging)
+      const total = await countMigrations(db, scope)
       tellPages(request, reply, { prefix: app.prefix, addresses, paging, total })
       reply.header('x-total-count', total)
       const body = summaries.map(summaryJson)

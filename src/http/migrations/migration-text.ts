@@ -1,57 +1,58 @@
 import type { Migration } from '../../migrations/migration.ts'
-import type { Addresses } from '../../repositories/addresses.ts'
-import type { RepositoryFacts } from '../../repositories/facts.ts'
-import {
-  extendedRepositoryJson,
-  migrationJson,
-  plainRepositoryJson,
-  type Rendering,
-} from './github-json.ts'
+import { migrationJson, type Rendering } from './github-json.ts'
 
-/** JSON in pieces: what is read and rendered a piece at a time is never in memory as a whole. */
-export type Text = AsyncIterable<string>
-/** A snapshot, some repositories at a time. */
-export type Batches = AsyncIterable<RepositoryFacts[]> | Iterable<RepositoryFacts[]>
+/** JSON in pieces: what is read and rendered some at a time need not be in memory as a whole. */
+export type Pieces = AsyncIterable<readonly Buffer[]>
+/** Repositories as JSON, some at a time, each with a comma before it. */
+export type Repositories = Pieces | Iterable<readonly Buffer[]>
 
 const NO_REPOSITORIES = '"repositories":[]'
 
 export async function* migrationText(
   migration: Migration,
-  batches: Batches,
+  repositories: Repositories,
   rendering: Rendering,
-): Text {
-  // Within a value the quotes would be escaped, so this is found once and is the member itself.
+): Pieces {
   const text = JSON.stringify(migrationJson(migration, [], rendering))
-  const [before, after] = text.split(NO_REPOSITORIES)
-  yield `${before}"repositories":`
-  yield* array(batches, (facts) => extendedRepositoryJson(facts, rendering.addresses))
-  yield after!
+  // Within a value the quotes would be escaped, so this is found once and is the member itself.
+  const end = text.indexOf(NO_REPOSITORIES) + NO_REPOSITORIES.length - 1
+  yield [Buffer.from(text.slice(0, end))]
+  yield* listed(repositories)
+  yield [Buffer.from(text.slice(end))]
 }
 
 export async function* migrationsText(
   migrations: readonly Migration[],
-  batchesOf: (migration: Migration) => Batches,
+  repositoriesOf: (migration: Migration) => Repositories,
   rendering: Rendering,
-): Text {
-  let opening = '['
+): Pieces {
+  let opening = OPENING
   for (const migration of migrations) {
-    yield opening
-    yield* migrationText(migration, batchesOf(migration), rendering)
-    opening = ','
+    yield [opening]
+    yield* migrationText(migration, repositoriesOf(migration), rendering)
+    opening = COMMA
   }
-  yield opening === '[' ? '[]' : ']'
+  yield [opening === OPENING ? EMPTY : CLOSING]
 }
 
-export function repositoriesText(batches: Batches, addresses: Addresses): Text {
-  return array(batches, (facts) => plainRepositoryJson(facts, addresses))
+export async function* repositoriesText(repositories: Repositories): Pieces {
+  yield [OPENING]
+  yield* listed(repositories)
+  yield [CLOSING]
 }
 
-async function* array<T>(batches: AsyncIterable<T[]> | Iterable<T[]>, json: (item: T) => unknown) {
-  let opening = '['
-  for await (const batch of batches) {
-    if (batch.length === 0) continue
-    yield opening + batch.map((item) => JSON.stringify(json(item))).join(',')
-    opening = ','
+const OPENING = Buffer.from('[')
+const CLOSING = Buffer.from(']')
+const EMPTY = Buffer.from('[]')
+const COMMA = Buffer.from(',')
+
+/** Without the comma before the first. */
+async function* listed(repositories: Repositories): Pieces {
+  let isFirst = true
+  for await (const some of repositories) {
+    const [first, ...others] = some
+    if (!first) continue
+    yield isFirst ? [first.subarray(COMMA.length), ...others] : some
+    isFirst = false
   }
-  yield opening === '[' ? '[]' : ']'
 }

@@ -1,8 +1,13 @@
 import type { FastifyRequest } from 'fastify'
 import type { Db } from '../../db/database.ts'
 import type { Migration } from '../../migrations/migration.ts'
-import { findMigration } from '../../migrations/migration-store.ts'
+import {
+  findMigration,
+  findMigrationToRead,
+  type MigrationToRead,
+} from '../../migrations/migration-store.ts'
 import { NotFound } from '../../migrations/refusals.ts'
+import { ownScope, type Scope } from '../../migrations/scope.ts'
 import { viewerOf } from '../door/authenticate.ts'
 
 export interface ById {
@@ -10,12 +15,28 @@ export interface ById {
   Querystring: Record<string, unknown>
 }
 
-/** The migration that the path names, if it is the caller's. */
+/** Whose migrations the path is about. */
+export const scopeOf = (request: FastifyRequest): Scope => ownScope(viewerOf(request))
+
+/** The migration that the path names, if it is one of that scope. */
 export async function namedMigration(db: Db, request: FastifyRequest<ById>): Promise<Migration> {
   const id = migrationIdOf(request)
-  const migration = id === undefined ? undefined : await findMigration(db, viewerOf(request), id)
+  const migration = id === undefined ? undefined : await findMigration(db, scopeOf(request), id)
   if (!migration) throw new NotFound()
   return migration
+}
+
+/** The same, to be read from that position on. */
+export async function namedMigrationToRead(
+  db: Db,
+  request: FastifyRequest<ById>,
+  from: { offset: number },
+): Promise<MigrationToRead> {
+  const id = migrationIdOf(request)
+  const found =
+    id === undefined ? undefined : await findMigrationToRead(db, scopeOf(request), id, from)
+  if (!found) throw new NotFound()
+  return found
 }
 
 /** An id that is no number names none. */

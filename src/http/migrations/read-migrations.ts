@@ -1,0 +1,127 @@
+import type { FastifyInstance } from 'fastify'
+import type { Db } from '../../db/database.ts'
+import { batchesOf } from '../../ground/batches.ts'
+import type { Migration } from '../../migrations/migration.ts'
+import { countMigrations, listMigrations } from '../../migrations/migration-store.ts'
+import { type Page, pageOfReferences, type SnapshotPart } from '../../migrations/snapshot-store.ts'
+import { answerKnown } from '../door/json-answer.ts'
+import { tellPages } from '../door/page-headers.ts'
+import { pagingOf } from '../door/paging.ts'
+import type { RenderedRepositories } from '../repositories/rendered-repositories.ts'
+import type { RepositoryForm } from '../repositories/repository-text.ts'
+import type { Rendering } from './github-json.ts'
+import { migrationsText, migrationText, type Pieces, repositoriesText } from './migration-text.ts'
+import { type ById, namedMigration, namedMigrationToRead, scopeOf } from './named-migration.ts'
+import * as operations from './user-migrations-operations.ts'
+
+export interface ReadParts {
+  db: Db
+  rendering: Rendering
+  rendered: RenderedRepositories
+}
+
+type Query = Record<string, unknown>
+const PREVIEWED = { previewed: true }
+
+/** The reads that clients poll. A validator names the migration by its guid: another database has other ones. */
+export function readMigrations(app: FastifyInstance, parts: ReadParts): void {
+  listAll(app, parts)
+  status(app, parts)
+  listRepositories(app, parts)
+}
+
+function listAll(app: FastifyInstance, parts: ReadParts): void {
+  const { db, rendering } = parts
+  app.get<{ Querystring: Query }>(
+    '/user/migrations',
+    { config: PREVIEWED, schema: operations.listMigrations },
+    async (request, reply) => {
+      const scope = scopeOf(request)
+      const paging = pagingOf(request.query)
+      const migrations = await listMigrations(db, scope, paging)
+      const total = await countMigrations(db, scope)
+      const { addresses, edition } = rendering
+      tellPages(request, reply, { prefix: app.prefix, addresses, paging, total })
+      const versions = migrations.flatMap(({ guid, version }) => [guid, version])
+      return answerKnown(request, reply, {
+        madeFrom: [edition, 'migrations', total, ...versions],
+        repositoryCount: migrations.reduce((sum, each) => sum + each.repositoryCount, 0),
+        text: () =>
+          migrationsText(migrations, (each) => repositories(parts, each, EXTENDED), rendering),
+      })
+    },
+  )
+}
+
+function status(app: FastifyInstance, parts: ReadParts): void {
+  const { db, rendering } = parts
+  const { edition } = rendering
+  app.get<ById>(
+    '/user/migrations/:migration_id',
+    { config: PREVIEWED, schema: operations.getMigration },
+    async (request, reply) => {
+      const isBrief = excludesRepositories(request.query)
+      const known = isBrief ? undefined : await namedMigrationToRead(db, request, { offset: 0 })
+      const migration = known?.migration ?? (await namedMigration(db, request))
+      const { guid, version, repositoryCount } = migration
+      const shown = isBrief ? [] : repositories(parts, migration, { ...EXTENDED, known })
+      return answerKnown(request, reply, {
+        madeFrom: [edition, 'migration', guid, version, isBrief],
+        repositoryCount: isBrief ? 0 : repositoryCount,
+        text: () => migrationText(migration, shown, rendering),
+      })
+    },
+  )
+}
+
+function listRepositories(app: FastifyInstance, parts: ReadParts): void {
+  const { db, rendering } = parts
+  const { addresses, edition } = rendering
+  // The second path is what clients of some years ago call.
+  for (const [path, schema] of [
+    ['/user/migrations/:migration_id/repositories', operations.listRepositories],
+    ['/user/:migration_id/repositories', operations.listRepositoriesByFormerPath],
+  ] as const) {
+    app.get<ById>(path, { config: PREVIEWED, schema }, async (request, reply) => {
+      const paging = pagingOf(request.query)
+      const known = await namedMigrationToRead(db, request, paging)
+      const { guid, repositoryCount: total } = known.migration
+      tellPages(request, reply, { prefix: app.prefix, addresses, paging, total })
+      const page = { form: 'plain', page: paging, known } as const
+      return answerKnown(request, reply, {
+        // The snapshot never changes, so neither does any page of it.
+        madeFrom: [edition, 'repositories', guid, paging.page, paging.perPage],
+        repositoryCount: paging.perPage,
+        text: () => repositoriesText(repositories(parts, known.migration, page)),
+      })
+    })
+  }
+}
+
+const EXTENDED = { form: 'extended' } as const
+const RENDERED_AT_ONCE = 50
+
+interface Shown {
+  form: RepositoryForm
+  /** All of them unless told. */
+  page?: Page
+  known?: SnapshotPart | undefined
+}
+
+async function* repositories(
+  { db, rendered }: ReadParts,
+  migration: Migration,
+  { form, page = { offset: 0, limit: migration.repositoryCount }, known }: Shown,
+): Pieces {
+  for await (const references of pageOfReferences(db, migration, page, known)) {
+    for (const some of batchesOf(references, RENDERED_AT_ONCE))
+      yield await rendered.read(form, some)
+  }
+}
+
+/** Comma-joined, repeated, or with brackets: all three are in use. Values that are not known are ignored. */
+function excludesRepositories(query: Query): boolean {
+  return [query.exclude, query['exclude[]']]
+    .flat()
+    .some((value) => typeof value === 'string' && value.split(',').includes('repositories'))
+}

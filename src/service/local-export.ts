@@ -1,14 +1,13 @@
-import { rmSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { BlobStore } from '../blobs/blob-store.ts'
 import type { Config } from '../config.ts'
 import { lockDataDirectory } from '../db/data-directory-lock.ts'
 import type { Db } from '../db/database.ts'
+import { sweepScratch, takeScratch } from '../exporter/scratch.ts'
 import type { SegmentMaker } from '../exporter/segment-maker.ts'
 import { createSegmentThreads } from '../exporter/segment-threads.ts'
 import { sweep, sweepOrphans } from '../exporter/sweep.ts'
-import { makeDirectory } from '../ground/make-directory.ts'
 import type { Source } from '../sources/source.ts'
 import { openDatabase } from './open-database.ts'
 import { openBlobs, openSource, placesOf } from './places.ts'
@@ -42,16 +41,16 @@ export async function openLocalExport(given: Config, nearby: string): Promise<Lo
   const places = placesOf({ ...given, data }, root)
   const source = openSource(places)
   const blobs = await openBlobs(places)
-  rmSync(places.scratch, { recursive: true, force: true })
-  makeDirectory(places.scratch, 0o700)
-  parts.defer(() => rm(places.scratch, { recursive: true, force: true }))
+  await sweepScratch(places.scratch, 0)
+  const scratch = await takeScratch(places.scratch)
+  parts.defer(() => scratch.release())
   if (isKept) {
     await sweepOrphans({ db, blobs, now }, 0)
     parts.defer(() => sweep({ db, blobs, now, segmentTtlMs: given.segmentTtl }))
   }
   const segments = createSegmentThreads({
     module: SEGMENT_THREAD,
-    workerData: places,
+    workerData: { ...places, scratch: scratch.directory },
     count: given.concurrency,
   })
   parts.defer(() => segments.stop())

@@ -1,6 +1,6 @@
 import type { Config } from '../config.ts'
 import { exportHandlers } from '../exporter/export-migration.ts'
-import { sweepScratch } from '../exporter/scratch.ts'
+import { sweepScratch, takeScratch } from '../exporter/scratch.ts'
 import { createSegmentThreads } from '../exporter/segment-threads.ts'
 import { sweepOrphans } from '../exporter/sweep.ts'
 import { releaseAllJobs } from '../queue/job-store.ts'
@@ -22,10 +22,11 @@ export async function startExporter(
     await sweepOrphans(parts, 0)
   }
   await sweepScratch(places.scratch, isAlone ? 0 : SCRATCH_TTL_MS)
+  const scratch = await takeScratch(places.scratch)
 
   const segments = createSegmentThreads({
     module: SEGMENT_THREAD,
-    workerData: places,
+    workerData: { ...places, scratch: scratch.directory },
     count: config.concurrency,
     onBlobError,
   })
@@ -45,5 +46,6 @@ export async function startExporter(
     await housekeeping.stop()
     await working.stop()
     await segments.stop()
+    await scratch.release()
   }
 }

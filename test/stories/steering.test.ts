@@ -4,6 +4,7 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { snapshotsOf } from '../support/export-leftovers.ts'
 import { largePack } from '../support/export-sources.ts'
 import { gitHost } from '../support/git-host.ts'
 import { until } from '../support/patience.ts'
@@ -95,7 +96,7 @@ test('cancel in the middle leaves no process, no lock, no temporary file', async
   assert.equal((await post(service, alice, '/user/migrations/1/cancel')).status, 422)
   assert.equal((await get(service, alice, '/user/migrations/1/progress')).reason, 'cancelled')
   await until('the git of the cancelled migration is gone', () => !isAlive(pid))
-  await untilEmpty(join(service.data, 'scratch'))
+  await until('no snapshot is left', () => snapshotsOf(service).length === 0)
   await untilEmpty(join(service.data, 'blobs'))
   assert.doesNotMatch(await service.godwit('locks'), /alice\/site/)
   await host.push('alice/site', { b: '2' })
@@ -124,7 +125,7 @@ test('cancel in the middle of a pack stops the writing of it', async (t) => {
   process.kill(service.pid(), 'SIGCONT')
   assert.equal((await cancelling).status, 200)
   await untilEmpty(blobs)
-  await untilEmpty(join(service.data, 'scratch'))
+  await until('no snapshot is left', () => snapshotsOf(service).length === 0)
 })
 
 test('a watcher sees every repository end exactly once, across a crash of the server', async (t) => {

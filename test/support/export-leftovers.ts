@@ -26,8 +26,15 @@ export function repositorySegments(service: DataDirectory): string[] {
   return rowsOf<{ key: string }>(service, sql).map(({ key }) => key)
 }
 
-export function unfinishedFiles({ data }: DataDirectory): string[] {
-  return ['scratch', 'blobs/tmp'].flatMap((folder) => readdirSync(join(data, folder)))
+export function unfinishedFiles(service: DataDirectory): string[] {
+  return [...snapshotsOf(service), ...readdirSync(join(service.data, 'blobs/tmp'))]
+}
+
+/** Each process has a directory of its own with a lock in it. */
+export function snapshotsOf({ data }: DataDirectory): string[] {
+  const scratch = join(data, 'scratch')
+  const inside = readdirSync(scratch).flatMap((name) => readdirSync(join(scratch, name)))
+  return inside.filter((name) => name !== 'lock')
 }
 
 /** No unfinished bytes, no bytes that nobody knows of, no row without its bytes, no job. */

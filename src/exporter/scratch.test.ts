@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { mkdir, readdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { temporaryFolder } from '../../test/support/archive-samples.ts'
+import { sweepScratch, takeScratch } from './scratch.ts'
+
+const A_DAY = 86_400_000
+
+/** Another process that takes its scratch space, says where it is, and goes on living. */
+async function anotherProcess(root: string) {
+  const module = new URL('./scratch.ts', import.meta.url).href
+  const code = `import { takeScratch } from '${module}'
+    const { directory } = await takeScratch('${root}')
+    console.log(directory)
+    setInterval(() => {}, 1000)`
+  const child = spawn(process.execPath, ['--input-type=module-typescript', '-e', code])
+  const [said] = (await once(child.stdout, 'data')) as [Buffer]
+  return { child, directory: String(said).trim() }
+}
+
+test('what a killed process has left goes at once, what another works with stays', async (t) => {
+  const root = join(await temporaryFolder(t), 'scratch')
+  const [dead, alive] = [await anotherProcess(root), await anotherProcess(root)]
+  t.after(() => alive.child.kill('SIGKILL'))
+  const own = await takeScratch(root)
+  for (const { directory } of [dead, alive, own]) {
+    await mkdir(join(directory, 'snapshot'))
+    await writeFile(join(directory, 'snapshot', 'pack'), 'bytes')
+  }
+  dead.child.kill('SIGKILL')
+  await once(dead.child, 'exit')
+
+  await sweepScratch(root, A_DAY)
+  assert.ok(!existsSync(dead.directory))
+  for (const { directory } of [alive, own])
+    assert.ok(existsSync(join(directory, 'snapshot', 'pack')), directory)
+  // Nor where nobody else is expected.
+  await sweepScratch(root, 0)
+  assert.equal((await readdir(root)).length, 2)
+  await own.release()
+  assert.deepEqual(await readdir(root), [alive.directory.slice(root.length + 1)])
+})
+
+test('what has no lock, as older versions left it, goes by its age', async (t) => {
+  const root = await temporaryFolder(t)
+  await mkdir(join(root, 'snapshot-abc'))
+  await sweepScratch(root, A_DAY)
+  assert.deepEqual(await readdir(root), ['snapshot-abc'])
+  await sweepScratch(root, 0)
+  assert.deepEqual(await readdir(root), [])
+})

@@ -43,11 +43,11 @@ export function talking<A extends unknown[], O>(
     for (const warning of config.warnings) note(`godwit: ${warning}`)
     await untilStopped(async (signal) => {
       // Loaded only here: no other command waits for it.
-      const { migrationsApi } = await import('../client/migrations-api.ts')
+      const { MigrationsApi } = await import('../client/migrations-api.ts')
       const { url, token, vendor } = config
       const onWait = (seconds: number) => note(`${url} asks to come back in ${seconds} s: waiting`)
       const server = { url, token, vendor, userAgent: `godwit/${VERSION}` }
-      const api = migrationsApi(server, { signal, onWait })
+      const api = new MigrationsApi(server, { signal, onWait })
       const args = command.processedArgs as A
       await act({ api, config, signal, isJson: options.json ?? false }, options, ...args)
     }, whenStopped)

@@ -1,0 +1,83 @@
+import { Octokit } from '@octokit/core'
+import { paginateRest } from '@octokit/plugin-paginate-rest'
+import { listOf, type Shape } from './check-shape.ts'
+import { explained, type Request } from './explain-refusal.ts'
+import { requestSender } from './send-request.ts'
+import type { Manners, Server } from './server.ts'
+import { notThisApi } from './troubles.ts'
+
+const MOST_PER_PAGE = 100
+export const PLAIN_TEXT = 'text/plain'
+
+/** What a refusal is to be told in terms of, beside the server's address. */
+export type Explaining = Omit<Request, 'url'>
+
+/** Calls a server's operations, checks the shape of its answers and explains its refusals. */
+export class ApiCalls {
+  readonly send: typeof fetch
+  readonly #url: string
+  readonly #octokit: ReturnType<typeof connect>
+
+  constructor(server: Server, manners: Manners) {
+    this.send = requestSender(server, manners)
+    this.#url = server.url
+    this.#octokit = connect(server, this.send)
+  }
+
+  async one<T>(
+    route: string,
+    parameters: object,
+    explaining: Explaining,
+    shape: Shape<T>,
+  ): Promise<T> {
+    const { data } = await this.request(route, parameters, explaining)
+    return this.asShape(data, shape)
+  }
+
+  /** Of all pages. */
+  all<T>(route: string, parameters: object, explaining: Explaining, shape: Shape<T>): Promise<T[]> {
+    return this.#explain(explaining, async () => {
+      const page = { per_page: MOST_PER_PAGE, ...parameters }
+      const found: T[] = []
+      try {
+        for await (const { data } of this.#octokit.paginate.iterator(route, page))
+          found.push(...this.asShape(data, listOf(shape)))
+      } catch (error) {
+        // Octokit looks into an answer before we can.
+        throw error instanceof TypeError && !error.cause ? notThisApi(this.#url) : error
+      }
+      return found
+    })
+  }
+
+  request(route: string, parameters: object, explaining: Explaining) {
+    return this.#explain(explaining, () => this.#octokit.request(route, { ...parameters }))
+  }
+
+  asShape<T>(data: unknown, shape: Shape<T>): T {
+    if (shape(data)) return data
+    throw notThisApi(this.#url)
+  }
+
+  async #explain<T>(explaining: Explaining, act: () => Promise<T>): Promise<T> {
+    try {
+      return await act()
+    } catch (error) {
+      throw explained(error, { url: this.#url, ...explaining })
+    }
+  }
+}
+
+function connect({ url, vendor, userAgent }: Server, send: typeof fetch) {
+  const api = new (Octokit.plugin(paginateRest))({
+    baseUrl: url,
+    userAgent,
+    log: { debug() {}, info() {}, warn() {}, error() {} },
+    request: { fetch: send },
+  })
+  api.hook.before('request', ({ headers }) => {
+    if (headers.accept !== PLAIN_TEXT)
+      headers.accept = `application/vnd.${vendor}.wyandotte-preview+json`
+  })
+  return api
+}

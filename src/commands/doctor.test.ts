@@ -184,6 +184,29 @@ describe('repositories', () => {
     assert.deepEqual(brokenOnes(findings), [], 'trouble in some does not stop the rest')
   })
 
+  test('that refuse pushes for no migration are named, and those that a lock cannot hold', async (t) => {
+    await using host = await gitHost()
+    for (const name of ['alice/good', 'alice/left', 'alice/open']) {
+      await host.repository(name, { files: { a: 'a' }, wiki: { 'Home.md': 'a' } })
+    }
+    const stray = { dir: host.path('alice/left.wiki') }
+    await host.git(['config', 'receive.hideRefs', 'refs/'], stray)
+    const dir = host.path('alice/open')
+    await host.git(['config', 'receive.hideRefs', 'refs'], { dir })
+    await host.git(['config', 'extensions.worktreeConfig', 'true'], { dir })
+    await host.write(dir, 'config.worktree', '[receive]\n\thideRefs = !refs/\n')
+    const findings = await doctor({ ...(await sound(t)), repositories: host.root })
+    const locks = findings.filter(({ check }) => check === 'locks')
+    assert.deepEqual(
+      locks.map(({ found }) => found),
+      [
+        'cannot be locked: alice/open (its config.worktree opens refs again that a lock closes)',
+        'locked by no migration: alice/left',
+      ],
+    )
+    assert.match(locks[1]!.advice ?? '', /godwit locks release OWNER\/NAME/)
+  })
+
   const isRoot = process.getuid?.() === 0
   test("of another user's", { skip: !isRoot && 'only root can give files away' }, async (t) => {
     await using host = await gitHost()

@@ -1,21 +1,60 @@
 import type { Command } from 'commander'
-import { heldLocks } from '../migrations/lock-store.ts'
+import { readConfig } from '../config.ts'
+import { createGit } from '../git/git.ts'
+import { isFullName } from '../ground/names.ts'
+import { type KnownLock, knownLocks } from '../migrations/lock-store.ts'
+import { releaseRepository } from '../migrations/locks.ts'
 import { withDatabase } from '../service/open-database.ts'
-import { addCommand, configOf, minute, printTable, withExamples } from './command-line.ts'
+import { openSource, placesOf } from '../service/places.ts'
+import { requireGit, requireRepositories } from '../service/requirements.ts'
+import { Misuse, UserMistake } from '../user-mistake.ts'
+import { addCommand, configOf, minute, print, printTable, withExamples } from './command-line.ts'
 
 export function locksCommand(program: Command, about: string): void {
   const command = addCommand(program, 'locks', about)
-  withExamples(command, 'godwit locks --data /var/lib/godwit')
+  withExamples(
+    command,
+    'godwit locks --data /var/lib/godwit',
+    'godwit locks release alice/site --repositories /srv/git',
+  )
   command.action(async (_options, command: Command) => {
-    const locks = await withDatabase(configOf(command), ({ db }) => heldLocks(db))
-    printTable([
-      ['REPOSITORY', 'MIGRATION', 'LOCKED', 'OPENS BY ITSELF'],
-      ...locks.map(({ owner, name, migrationId, lockedAt, expiresAt }) => [
-        `${owner}/${name}`,
-        String(migrationId),
-        minute(lockedAt),
-        minute(expiresAt),
-      ]),
-    ])
+    const locks = await withDatabase(configOf(command), ({ db }) => knownLocks(db))
+    printTable([['REPOSITORY', 'MIGRATION', 'LOCKED', 'EXPIRES', 'STATE'], ...locks.map(rowOf)])
   })
+  addRelease(command)
 }
+
+function rowOf({ owner, name, migrationId, lockedAt, expiresAt, releasedAt }: KnownLock): string[] {
+  const state = releasedAt === null ? 'held' : `released ${minute(releasedAt)}, not yet removed`
+  return [`${owner}/${name}`, String(migrationId), minute(lockedAt), minute(expiresAt), state]
+}
+
+function addRelease(locks: Command): void {
+  const release = addCommand(locks, 'release <repository>', 'removes the lock of a repository')
+  withExamples(
+    release,
+    'godwit locks release alice/site --repositories /srv/git',
+    'godwit locks release alice/gone --repositories /srv/git --forget',
+  )
+  release
+    .option('--forget', 'forget the lock of a repository that will not come back')
+    .action(async (fullName: string, { forget }: { forget?: boolean }, command: Command) => {
+      if (!isFullName(fullName)) throw new Misuse(`"${fullName}" is not OWNER/NAME`)
+      const [owner = '', name = ''] = fullName.split('/')
+      // Settings may stand before `release` too.
+      const config = readConfig(command.optsWithGlobals(), process.env)
+      const places = placesOf(config, requireRepositories(config))
+      await requireGit(config, createGit(places.git))
+      const isRemoved = await withDatabase(config, ({ db }) => {
+        const parts = { db, source: openSource(places), now: Date.now }
+        return releaseRepository(parts, { owner, name }, { forget: forget === true })
+      })
+      if (isRemoved) print(`${fullName} accepts pushes`)
+      else if (forget) print(`${fullName} is not there; its locks are forgotten`)
+      else throw new UserMistake(notThere(fullName))
+    })
+}
+
+const notThere = (fullName: string): string =>
+  `${fullName} is not in --repositories: its lock is released, and removed when the repository is seen again ` +
+  '(--forget if it will not be)'

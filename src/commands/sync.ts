@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { createGit } from '../git/git.ts'
 import { harmless } from '../ground/terminal-text.ts'
+import { settleReleasedLocks } from '../migrations/locks.ts'
 import { type SyncReport, syncCatalogue } from '../repositories/sync.ts'
 import { withDatabase } from '../service/open-database.ts'
 import { openSource, placesOf } from '../service/places.ts'
@@ -15,10 +16,12 @@ export function syncCommand(program: Command, about: string): void {
     const places = placesOf(config, requireRepositories(config))
     await requireGit(config, createGit(places.git))
     const source = openSource(places)
-    const report = await withDatabase(config, ({ db }) =>
-      syncCatalogue({ db, source, now: Date.now }),
-    )
-    print(describe(report))
+    await withDatabase(config, async ({ db }) => {
+      const parts = { db, source, now: Date.now }
+      print(describe(await syncCatalogue(parts)))
+      // A repository that has come back may bring a lock with it that was let go of meanwhile.
+      await settleReleasedLocks(parts)
+    })
   })
 }
 

@@ -22,16 +22,43 @@ const SCHEMA = 'select max(step) as step, max(applied_at) as applied_at from god
 
 /** Looks at an embedded database, a running server's too, and leaves nothing behind. */
 export function surveySqlite(file: string): SqliteSurvey {
-  const address = pathToFileURL(file)
-  // Without a log there is nobody writing; the file by itself is then all there is, and no log is made to read it.
-  if (!existsSync(`${file}-wal`)) address.searchParams.set('immutable', '1')
-  using database = new DatabaseSync(address, { readOnly: true, timeout: 5000 })
+  using database = new DatabaseSync(readOnlyAddress(file), { readOnly: true, timeout: 5000 })
   const first = (query: string) => database.prepare(query).get() as Record<string, unknown>
   const integrity = String(first('pragma quick_check(1)').quick_check)
   const named = "from sqlite_schema where type = 'table'"
   const tables = Number(first(`select count(*) as n ${named}`).n)
   const isOurs = first(`select count(*) as n ${named} and name = 'godwit_schema'`).n === 1
   return { integrity, tables, schema: isOurs ? schemaAge(first(SCHEMA)) : undefined }
+}
+
+const LOCKED = `select distinct login_key || '/' || name_key as name from repository_locks
+  join repositories on repositories.id = repository_id join accounts on accounts.id = owner_id`
+
+/** In lower case, `owner/name` of all repositories whose lock is held or not yet seen to be gone. */
+export async function lockedRepositories(database: {
+  sqlite: string
+  postgres: string | undefined
+}): Promise<Set<string>> {
+  const rows = database.postgres
+    ? await postgresRows(database.postgres, LOCKED)
+    : sqliteRows(database.sqlite, LOCKED)
+  return new Set(rows.map(({ name }) => String(name)))
+}
+
+function sqliteRows(file: string, query: string): Record<string, unknown>[] {
+  if (!existsSync(file) || !surveySqlite(file).schema) return []
+  using database = new DatabaseSync(readOnlyAddress(file), { readOnly: true, timeout: 5000 })
+  return database.prepare(query).all() as Record<string, unknown>[]
+}
+
+async function postgresRows(url: string, query: string): Promise<Record<string, unknown>[]> {
+  const client = await connectPostgres(url)
+  try {
+    const { rows } = await client.query("select to_regclass('repository_locks') as found")
+    return rows[0].found === null ? [] : (await client.query(query)).rows
+  } finally {
+    await client.end()
+  }
 }
 
 export interface PostgresSurvey {
@@ -50,14 +77,7 @@ export interface PostgresSurvey {
 
 /** Looks at a PostgreSQL by one connection, which changes nothing. */
 export async function surveyPostgres(url: string, now = Date.now): Promise<PostgresSurvey> {
-  const client = new pg.Client({
-    connectionString: url,
-    application_name: 'godwit doctor',
-    connectionTimeoutMillis: 10_000,
-    query_timeout: 10_000,
-  })
-  client.on('error', () => {})
-  await client.connect()
+  const client = await connectPostgres(url)
   try {
     const first = async (query: string) => (await client.query(query)).rows[0]
     await first('begin read only')
@@ -83,6 +103,25 @@ export async function surveyPostgres(url: string, now = Date.now): Promise<Postg
   } finally {
     await client.end()
   }
+}
+
+function readOnlyAddress(file: string): URL {
+  const address = pathToFileURL(file)
+  // Without a log there is nobody writing; the file by itself is then all there is, and no log is made to read it.
+  if (!existsSync(`${file}-wal`)) address.searchParams.set('immutable', '1')
+  return address
+}
+
+async function connectPostgres(url: string): Promise<pg.Client> {
+  const client = new pg.Client({
+    connectionString: url,
+    application_name: 'godwit doctor',
+    connectionTimeoutMillis: 10_000,
+    query_timeout: 10_000,
+  })
+  client.on('error', () => {})
+  await client.connect()
+  return client
 }
 
 function schemaAge(row: Record<string, unknown>): SchemaAge {

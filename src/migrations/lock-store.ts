@@ -1,3 +1,4 @@
+import { keyOf } from '../accounts/account.ts'
 import type { Db } from '../db/database.ts'
 import type { RepositoryName } from '../sources/source.ts'
 
@@ -30,18 +31,30 @@ export async function insertLocks(
   }
 }
 
-/** Those that are held; of one migration, or of all. */
-export async function heldLocks(db: Db, migrationId?: number): Promise<HeldLock[]> {
+export async function heldLocks(db: Db, migrationId: number): Promise<HeldLock[]> {
   const rows = await locks(db)
-    .$if(migrationId !== undefined, (query) => query.where('migration_id', '=', migrationId!))
+    .where('migration_id', '=', migrationId)
+    .where('released_at', 'is', null)
     .orderBy('repository_id')
     .orderBy('migration_id')
     .execute()
   return rows.map(heldLockOf)
 }
 
+export interface KnownLock extends HeldLock {
+  /** Since then nobody holds it; but it was not yet seen to be gone from the repository. */
+  releasedAt: number | null
+}
+
+/** All that are held, or perhaps still stand. */
+export async function knownLocks(db: Db): Promise<KnownLock[]> {
+  const rows = await locks(db).orderBy('repository_id').orderBy('migration_id').execute()
+  return rows.map((row) => ({ ...heldLockOf(row), releasedAt: row.released_at }))
+}
+
 export async function newestLocks(db: Db, atMost: number): Promise<HeldLock[]> {
   const rows = await locks(db)
+    .where('released_at', 'is', null)
     .orderBy('locked_at', 'desc')
     .orderBy('repository_id')
     .limit(atMost)
@@ -56,9 +69,8 @@ function locks(db: Db) {
     .innerJoin('accounts', 'accounts.id', 'repositories.owner_id')
     .innerJoin('migrations', 'migrations.id', 'repository_locks.migration_id')
     .innerJoin('accounts as holders', 'holders.id', 'migrations.owner_id')
-    .select(['repository_id', 'migration_id', 'locked_at', 'expires_at', 'name'])
+    .select(['repository_id', 'migration_id', 'locked_at', 'expires_at', 'released_at', 'name'])
     .select(['accounts.login', 'holders.login as holder'])
-    .where('released_at', 'is', null)
 }
 
 function heldLockOf(
@@ -115,6 +127,29 @@ export async function releaseLocks(
   if (repositoryId !== undefined) query = query.where('repository_id', '=', repositoryId)
   const rows = await query.returning('repository_id').execute()
   return rows.map((row) => row.repository_id)
+}
+
+/** Whoever holds them. Returns which repository that is; undefined where none of that name is known. */
+export async function releaseLocksOn(
+  db: Db,
+  { owner, name }: RepositoryName,
+  now: number,
+): Promise<number | undefined> {
+  const known = await db
+    .selectFrom('repositories')
+    .innerJoin('accounts', 'accounts.id', 'owner_id')
+    .select('repositories.id')
+    .where('login_key', '=', keyOf(owner))
+    .where('name_key', '=', keyOf(name))
+    .executeTakeFirst()
+  if (!known) return undefined
+  await db
+    .updateTable('repository_locks')
+    .set({ released_at: now })
+    .where('repository_id', '=', known.id)
+    .where('released_at', 'is', null)
+    .execute()
+  return known.id
 }
 
 export async function releaseExpiredLocks(db: Db, now: number): Promise<void> {

@@ -5,7 +5,7 @@ import { inLanes } from '../ground/lanes.ts'
 import { waitAtMost } from '../ground/wait-at-most.ts'
 import type { Queue } from '../queue/queue.ts'
 import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
-import { keyOfName } from '../repositories/repository-store.ts'
+import { keyOfName, type RepositoryName } from '../repositories/repository-store.ts'
 import type { Source } from '../sources/source.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 import { SETTLE_LOCK } from './export-jobs.ts'
@@ -17,6 +17,7 @@ import {
   releasedLocks,
   releaseExpiredLocks,
   releaseLocks,
+  releaseLocksOn,
   repositoriesToSettle,
   repositoryOfLock,
 } from './lock-store.ts'
@@ -150,6 +151,27 @@ async function settleEach(
     throw new Unreadable(troubles.map(({ message }) => message).join('; '))
   }
   throw new AggregateError(troubles, 'not every lock could be settled')
+}
+
+/**
+ * For an operator: whoever holds it, and also where nobody does. False where the repository is not there: its locks are then
+ * let go of, but stay written down until it is seen again, unless they are to be forgotten.
+ */
+export async function releaseRepository(
+  parts: SourceParts,
+  repository: RepositoryName,
+  { forget = false } = {},
+): Promise<boolean> {
+  const { db, source, now } = parts
+  const id = await releaseLocksOn(db, repository, now())
+  const found = await source.find(repository.owner, repository.name)
+  if (!found) {
+    if (forget && id !== undefined) await forgetLocks(db, id, await releasedLocks(db, id))
+    return false
+  }
+  if (id === undefined) await source.settleLock(found, async () => false)
+  else await settleHere(parts, id)
+  return true
 }
 
 /** `repoName` is a name, or owner and name. A repository that this migration does not hold is not there to unlock. */

@@ -1,3 +1,4 @@
+import { settleReleasedLocks } from '../migrations/locks.ts'
 import { giveTurnBack, hasTurnEnded, noteTurnEnd, takeTurn } from '../queue/turn-store.ts'
 import { type SyncParts, syncCatalogue } from '../repositories/sync.ts'
 import type { Source } from '../sources/source.ts'
@@ -33,6 +34,10 @@ export function keepCatalogue(parts: CatalogueParts, intervalMs: number) {
     for (const repository of broken) log.warn(repository, 'a repository cannot be read')
     for (const entry of refused) log.warn(entry, 'not taken as a repository')
     log.info(counts, 'catalogue synchronized')
+    // A repository that has come back may bring a lock with it that was let go of meanwhile.
+    await settleReleasedLocks({ db, source: source!, now }).catch((err: unknown) =>
+      log.error({ err }, 'settling locks failed'),
+    )
   }
 
   async function syncInTurn(): Promise<void> {

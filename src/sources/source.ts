@@ -109,6 +109,8 @@ export interface Source {
   verify(snapshot: Snapshot, last: Verified | undefined, signal: AbortSignal): Promise<Verified>
   /** Rejects with Unreadable where a lock could not keep pushes out; changes nothing. */
   checkLock(repository: RepositoryName): Promise<void>
+  /** Whether a lock of ours stands in the repository or its wiki, effective or not. Rejects with Unreadable. */
+  hasLock(repository: RepositoryName): Promise<boolean>
   /**
    * Refuses pushes to the repository and its wiki, or lets them in again, as `isWanted` says; it is asked while nobody else can
    * change that, and who holds a lock is the caller's to count. Rejects with Unreadable, also where the repository is not

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { appendFile, mkdir, rm } from 'node:fs/promises'
+import { appendFile, mkdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import type { EndState } from '../support/ended-migration.ts'
@@ -114,4 +114,44 @@ test('a lock whose time is over opens by itself, also where another cannot be op
   await service.restart()
   await until('the lock opened', () => takesPushes('alice/site'))
   assert.equal(await unlock(id, 'site'), 404)
+})
+
+test('a lock of a repository that was away goes when it is back; a stray one is found and released', async (t) => {
+  const { host, service, lock, unlock, push, assertLocked } = await lockStory(t)
+  const [here, away] = [join(host.root, 'alice'), join(host.root, '../away')]
+  const locks = async () => (await service.godwit('locks')).split('\n').slice(1)
+  const { id, ended } = await lock('site')
+  await ended
+  assert.match((await locks()).join(), /^alice\/site +1 .* held$/)
+  await rename(here, away)
+  assert.equal(await unlock(id, 'site'), 204)
+  assert.match((await locks()).join(), /^alice\/site +1 .* released .*, not yet removed$/)
+  await rename(away, here)
+  await assertLocked('alice/site')
+  await service.godwit('sync')
+  assert.deepEqual(await locks(), [])
+  for (const name of ['alice/site', 'alice/site.wiki']) await push(name)
+
+  const second = await lock('site', 'blog')
+  await second.ended
+  // Renamed by hand, with the lock in it: no lock is known by its new name.
+  for (const part of ['.git', '.wiki.git']) {
+    await rename(join(here, `site${part}`), join(here, `web${part}`))
+  }
+  const looked = () => service.godwit('doctor').catch((error) => String(error.stdout))
+  assert.match(await looked(), /locked by no migration: alice\/web\n/)
+  await assertLocked('alice/web')
+  assert.equal(await service.godwit('locks', 'release', 'alice/web'), 'alice/web accepts pushes')
+  for (const name of ['alice/web', 'alice/web.wiki']) await push(name)
+  assert.doesNotMatch(await looked(), /locked by no migration/)
+
+  await assertLocked('alice/blog')
+  assert.equal(await service.godwit('locks', 'release', 'ALICE/blog'), 'ALICE/blog accepts pushes')
+  await push('alice/blog')
+  assert.equal(await unlock(second.id, 'blog'), 404)
+  const gone = service.godwit('locks', 'release', 'alice/site')
+  await assert.rejects(gone, /is not in --repositories.*--forget/)
+  assert.equal((await locks()).length, 1)
+  await service.godwit('locks', 'release', 'alice/site', '--forget')
+  assert.deepEqual(await locks(), [])
 })

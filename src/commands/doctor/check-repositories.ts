@@ -1,19 +1,17 @@
-import { access, constants, lstat, stat } from 'node:fs/promises'
+import { lstat, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Config } from '../../config.ts'
 import type { Git } from '../../git/git.ts'
-import { codeOf } from '../../ground/errno.ts'
 import { inLanes } from '../../ground/lanes.ts'
 import { gitDirectory } from '../../sources/directory/git-directory.ts'
 import { asUnreadable } from '../../sources/directory/why-unreadable.ts'
 import type { FoundRepository, Source } from '../../sources/source.ts'
 import { Unreadable } from '../../sources/unreadable.ts'
 import { nearestThere } from './check-data.ts'
-import { broken, type Finding, fine, warning, wordsOf } from './finding.ts'
+import { broken, type Finding, fine, some, warning, wordsOf } from './finding.ts'
 
 /** Git is waited for, not computed by us. */
 const AT_ONCE = 4
-const MOST_NAMED = 3
 
 interface Troubles {
   refused: string[]
@@ -75,7 +73,7 @@ async function openEach(
       unreadable.push(`${name} (${reason.message})`)
       return
     }
-    const why = await whyNoLock(dir)
+    const why = await whyNoLock(source, repository, dir)
     if (why) unlockable.push(`${name} (${why})`)
   })
 }
@@ -86,14 +84,11 @@ async function askGit(git: Git, dir: string): Promise<void> {
   if (uid !== process.getuid?.()) await git.run(['rev-parse', '--git-dir'], { dir })
 }
 
-/** Git changes a config by a new file beside it. */
-async function whyNoLock(dir: string): Promise<string | undefined> {
-  const config = await lstat(join(dir, 'config')).catch(() => undefined)
-  if (!config?.isFile()) return 'its config is not a file of its own'
+async function whyNoLock(source: Source, found: FoundRepository, dir: string) {
   if (await isThere(join(dir, 'config.lock'))) return 'config.lock is there'
-  return access(dir, constants.W_OK).then(
+  return source.checkLock(found).then(
     () => undefined,
-    (error: unknown) => codeOf(error) ?? 'not writable',
+    (error: unknown) => wordsOf(error),
   )
 }
 
@@ -137,12 +132,6 @@ function* judge(root: string, found: readonly FoundRepository[], troubles: Troub
 }
 
 const count = (n: number, one: string, more: string): string => `${n} ${n === 1 ? one : more}`
-
-function some(names: readonly string[]): string {
-  const rest = names.length - MOST_NAMED
-  const shown = names.toSorted().slice(0, MOST_NAMED).join(', ')
-  return rest > 0 ? `${shown} and ${rest} more` : shown
-}
 
 async function howSnapshots({ data }: Config, root: string): Promise<Finding> {
   const [there, here] = await Promise.all([stat(root), stat(await nearestThere(data))])

@@ -7,7 +7,7 @@ import { Unreadable } from '../unreadable.ts'
 import { rememberingReader } from './directory.ts'
 import { readFacts } from './facts/repository-facts.ts'
 import { stampOf } from './facts/repository-stamp.ts'
-import { settlePushLock, whyNoLock } from './locks/push-lock.ts'
+import { holdsPushLock, settlePushLock, whyNoLock } from './locks/push-lock.ts'
 import {
   isRepository,
   placeOf,
@@ -61,13 +61,25 @@ export function gitDirectory({ root, git, lfsDirectory }: GitDirectoryOptions): 
     }
   }
 
+  async function hasLock(repository: RepositoryName): Promise<boolean> {
+    const { dir } = await placeOf(top, repository)
+    for (const part of [dir, wikiOf(dir)]) {
+      if (!(await hasConfig(part))) continue
+      const isLocked = await holdsPushLock(git, part).catch((error: unknown) => {
+        throw asUnreadable(error, part)
+      })
+      if (isLocked) return true
+    }
+    return false
+  }
+
   async function settleLock(
     repository: RepositoryName,
     isWanted: () => Promise<boolean>,
   ): Promise<void> {
     const { dir } = await placeOf(top, repository)
     await settlePart(dir, isWanted)
-    const wiki = dir.replace(/\.git$/, '.wiki.git')
+    const wiki = wikiOf(dir)
     if (!(await hasConfig(wiki))) return
     // A wiki that is none takes no pushes; a lock that it had before it was damaged is taken off all the same.
     await settlePart(wiki, async () => (await isRepository(wiki)) && (await isWanted()))
@@ -108,6 +120,7 @@ export function gitDirectory({ root, git, lfsDirectory }: GitDirectoryOptions): 
     snapshot: (examination, scratch, signal) => takeSnapshot(examination, scratch, git, signal),
     verify: (snapshot, last, signal) => verify(snapshot, git, signal, last),
     checkLock,
+    hasLock,
     settleLock,
   }
 }
@@ -126,6 +139,8 @@ async function listed(place: RepositoryPlace): Promise<Listed> {
 async function isDirectory(path: string): Promise<boolean> {
   return (await lstat(path).catch(() => undefined))?.isDirectory() ?? false
 }
+
+const wikiOf = (dir: string): string => dir.replace(/\.git$/, '.wiki.git')
 
 async function hasConfig(dir: string): Promise<boolean> {
   if (!(await isDirectory(dir))) return false

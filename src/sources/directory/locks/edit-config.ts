@@ -67,7 +67,7 @@ interface Config {
   stats: BigIntStats
 }
 
-async function readConfig(dir: string): Promise<Config> {
+export async function readConfig(dir: string): Promise<Config> {
   const path = join(dir, 'config')
   // A link could lead to anybody's file, and a pipe would be waited for.
   const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK

@@ -4,7 +4,7 @@ import type { Git, GitCall } from '../../../git/git.ts'
 import { GitFailed } from '../../../git/git-end.ts'
 import { codeOf } from '../../../ground/errno.ts'
 import { Unreadable } from '../../unreadable.ts'
-import { editConfig } from './edit-config.ts'
+import { editConfig, readConfig } from './edit-config.ts'
 import { OUR_SETTING, withLock, withoutLock } from './push-lock-text.ts'
 
 const SETTINGS_THAT_HIDE = '^(receive|transfer)\\.hiderefs$'
@@ -53,6 +53,13 @@ async function asReceivePackSees(git: Git, dir: string): Promise<'locked' | 'reo
   return settings.slice(ours).some((setting) => REOPENS.test(hiddenBy(setting)))
     ? 'reopened'
     : 'locked'
+}
+
+/** Whether our value is in the repository's own config. */
+export async function holdsPushLock(git: Git, dir: string): Promise<boolean> {
+  const { bytes } = await readConfig(dir)
+  if (!/hiderefs/i.test(bytes.toString('latin1'))) return false
+  return (await settingsIn(git, bytes)).includes(OUR_SETTING)
 }
 
 /** Why a lock could not hold; undefined where nothing is known that would be in its way. */

@@ -9,3 +9,11 @@ export function unsafePath(path: string): string | undefined {
   const bad = path.split('/').find((part) => part === '' || part === '.' || part === '..')
   return bad === undefined ? undefined : `has a part that is ${bad === '' ? 'empty' : `"${bad}"`}`
 }
+
+/** A path as others write it, without what has no meaning: `./a//b/` is `a/b`, and `./` is '', the root itself. */
+export function plainPath(name: string): { path: string; isFolder: boolean } {
+  const isFolder = /(?:^|\/)\.?$/.test(name)
+  const parts = name.split('/').filter((part) => part !== '' && part !== '.')
+  const path = parts.join('/')
+  return { path: name.startsWith('/') ? `/${path}` : path, isFolder }
+}

@@ -1,56 +1,46 @@
 import { codeOf } from '../ground/errno.ts'
-/** The archive is not what FORMAT.md says. `offset` counts the bytes of the tar inside the gzip. */
-export class ArchiveDamaged extends Error {
-  override name = 'ArchiveDamaged'
-  readonly offset: number
+import { ByteReader } from './byte-reader.ts'
+import { GzipDamaged } from './gunzip.ts'
+import { ArchiveDamaged } from './unreadable-archive.ts'
 
-  constructor(what: string, offset: number, options?: ErrorOptions) {
-    super(`the archive is damaged at byte ${offset} of its tar: ${what}`, options)
-    this.offset = offset
-  }
-}
-
-/** Reads what comes out of gunzip by the length. */
+/** The bytes of a tar, by the length. What is wrong with the gzip around it is told by where in the tar that is. */
 export class PlainBytes {
-  offset = 0
-  readonly #chunks: AsyncIterator<Buffer>
-  #chunk: Buffer = Buffer.alloc(0)
+  readonly #bytes: ByteReader
 
-  constructor(gunzip: AsyncIterable<Buffer>) {
-    this.#chunks = gunzip[Symbol.asyncIterator]()
+  constructor(tar: AsyncIterable<Uint8Array>) {
+    this.#bytes = new ByteReader(tar)
   }
 
-  /** What is at hand, at most that many bytes; none only at the end. */
-  async upTo(most: number): Promise<Buffer> {
-    while (this.#chunk.length === 0) {
-      const next = await this.#chunks.next().catch(this.rethrow)
-      if (next.done) break
-      this.#chunk = next.value
-    }
-    const bytes = this.#chunk.subarray(0, most)
-    this.#chunk = this.#chunk.subarray(bytes.length)
-    this.offset += bytes.length
-    return bytes
+  get offset(): number {
+    return this.#bytes.offset
   }
 
-  /** The same where the end is not to come yet. */
+  /** What is at hand, at most that many bytes. */
   async some(most: number): Promise<Buffer> {
-    const bytes = await this.upTo(most)
+    const bytes = await this.#bytes.upTo(most).catch(this.#rethrow)
     if (bytes.length === 0) throw new ArchiveDamaged('it ends too early', this.offset)
     return bytes
   }
 
+  /** Fewer only where the end comes first. */
+  async upTo(length: number): Promise<Buffer> {
+    return this.#bytes.take(length).catch(this.#rethrow)
+  }
+
   async exactly(length: number): Promise<Buffer> {
-    const parts: Buffer[] = []
-    for (let left = length; left > 0; left -= parts.at(-1)!.length)
-      parts.push(await this.some(left))
-    return parts.length === 1 ? parts[0]! : Buffer.concat(parts)
+    const bytes = await this.upTo(length)
+    if (bytes.length < length) throw new ArchiveDamaged('it ends too early', this.offset)
+    return bytes
+  }
+
+  async close(): Promise<void> {
+    await this.#bytes.close()
   }
 
   /** What zlib cannot make sense of is damage; anything else is the stream's own failure. */
-  readonly rethrow = (error: unknown): never => {
-    const code = codeOf(error) ?? ''
-    if (!code.startsWith('Z_') && code !== 'ERR_TRAILING_JUNK_AFTER_STREAM_END') throw error
+  readonly #rethrow = (error: unknown): never => {
+    const isDamage = error instanceof GzipDamaged || codeOf(error)?.startsWith('Z_')
+    if (!isDamage) throw error
     throw new ArchiveDamaged((error as Error).message, this.offset, { cause: error })
   }
 }

@@ -12,10 +12,10 @@ import {
   sampleSegments,
   segmentInMemory,
 } from '../../test/support/archive-samples.ts'
-import { ArchiveDamaged } from './plain-bytes.ts'
 import { planArchive } from './plan-archive.ts'
 import { readArchive } from './read-archive.ts'
 import { readEntries } from './read-entries.ts'
+import { ArchiveDamaged, ArchiveNotSupported, ArchiveRefused } from './unreadable-archive.ts'
 import type { SegmentEntry } from './write-segment.ts'
 
 async function archiveOf(entries: SegmentEntry[]): Promise<Buffer> {
@@ -83,9 +83,13 @@ test('leaving the loop closes the stream', async () => {
 describe('what goes wrong', () => {
   const sound = () => archiveOf([file('a', lines(1000)), directory('d')])
   const tarOf = async () => gunzipSync(await sound())
-  const refused = (archive: Buffer | Buffer[], message: RegExp) =>
+  const refused = (
+    archive: Buffer | Buffer[],
+    message: RegExp,
+    kind: new (...args: never[]) => Error = ArchiveDamaged,
+  ) =>
     assert.rejects(readAll([archive].flat()), (error) => {
-      assert.ok(error instanceof ArchiveDamaged, String(error))
+      assert.ok(error instanceof kind, String(error))
       assert.match(error.message, message)
       return true
     })
@@ -126,7 +130,7 @@ describe('what goes wrong', () => {
     const archive = await sound()
     await refused(Buffer.concat([archive, noise(100)]), /[Tt]railing junk/)
     await refused([archive, noise(100)], /[Tt]railing junk/)
-    await refused([archive, archive], /[Tt]railing junk/)
+    await refused([archive, Buffer.from('\x1f\x8bxyz', 'latin1')], /unexpected end of file/)
   })
 
   test('anything but zeros after the end of the tar', async () => {
@@ -141,26 +145,74 @@ describe('what goes wrong', () => {
     await refused(gzipSync(tar.subarray(0, -512)), /it ends too early/)
   })
 
-  for (const type of ['1', '2', '3', '6', 'x', 'g', 'K', '\0']) {
-    test(`an entry of type ${JSON.stringify(type)}`, async () => {
-      await refused(altered(await tarOf(), 0, 156, type), /unknown type/)
+  test('two tars, one after another, are not damaged and not read', async () => {
+    const archive = await sound()
+    for (const both of [
+      [archive, archive],
+      [Buffer.concat([archive, archive])],
+      [gzipSync(Buffer.concat([await tarOf(), await tarOf()]))],
+    ])
+      await refused(both, /not supported: it is several tars/, ArchiveNotSupported)
+  })
+
+  for (const [type, what] of [
+    ['1', 'a hard link'],
+    ['2', 'a symbolic link'],
+    ['3', 'a character device'],
+    ['4', 'a block device'],
+    ['6', 'a named pipe'],
+    ['S', 'a sparse file'],
+    ['D', 'the list of a directory'],
+    ['M', 'the rest of a file'],
+    ['~', 'an entry of the unknown type "~"'],
+  ] as const) {
+    test(`${what} is not supported`, async () => {
+      const says = new RegExp(`not supported: it holds ${what}.*: "a"$`)
+      await refused(altered(await tarOf(), 0, 156, type), says, ArchiveNotSupported)
     })
   }
 
-  for (const path of ['/a', '../a', 'a/../../b', './a']) {
-    test(`the path ${path}`, async () => {
-      await refused(altered(await tarOf(), 0, 0, path), /at byte 0 of its tar: the path/)
+  for (const path of ['/a', '../a', 'a/../../b', './/../a', 'a/..', '//a']) {
+    test(`the path ${path} is refused`, async () => {
+      await refused(altered(await tarOf(), 0, 0, path), /refused: the path "/, ArchiveRefused)
     })
   }
 
-  test('a long name that is announced too long, not UTF-8, or followed by another', async () => {
+  test('a tar of an unknown kind', async () => {
+    await refused(altered(await tarOf(), 0, 257, 'rats'), /unknown kind/, ArchiveNotSupported)
+  })
+
+  test('a long name that is announced too long, not UTF-8, or without an entry', async () => {
     const path = 'n'.repeat(150)
     const tar = async () => gunzipSync(await archiveOf([file(path, noise(1))]))
-    await refused(altered(await tar(), 0, 124, '77777777777'), /a long name has/)
-    await refused(altered(await tar(), 1024, 156, 'L'), /unknown type "L"/)
+    const tooLong = altered(await tar(), 0, 124, '77777777777')
+    await refused(tooLong, /a long name has/, ArchiveRefused)
     const spoilt = await tar()
     spoilt[512 + 7] = 0xff
-    await refused(gzipSync(spoilt), /not UTF-8/)
+    await refused(gzipSync(spoilt), /not UTF-8/, ArchiveNotSupported)
+    const alone = Buffer.concat([(await tar()).subarray(0, 1024), Buffer.alloc(1024)])
+    await refused(gzipSync(alone), /the last header has no entry/)
+  })
+
+  for (const [name, begins] of [
+    ['a zip file', 'PK\x03\x04'],
+    ['compressed with xz', '\xfd7zXZ\0'],
+    ['compressed with zstd', '\x28\xb5\x2f\xfd'],
+    ['compressed with bzip2', 'BZh9'],
+    ['a git bundle', '# v2 git bundle\n'],
+    ['a web page', '<!DOCTYPE html>'],
+    ['JSON', '{"message":"Not Found"}'],
+  ] as const) {
+    test(`${name} is called what it is`, async () => {
+      const bytes = Buffer.concat([Buffer.from(begins, 'latin1'), noise(2000)])
+      await refused(bytes, new RegExp(`not supported: it is ${name}`), ArchiveNotSupported)
+    })
+  }
+
+  test('nothing, and anything else', async () => {
+    await refused([], /it is empty/)
+    await refused(Buffer.from('hello'), /it ends too early/)
+    await refused(noise(2000), /neither as a gzip nor as a tar/)
   })
 
   test('a stream that fails, and an abort, come through as they are', async () => {

@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict'
+import { Readable } from 'node:stream'
 import { describe, test } from 'node:test'
 import { pathOf } from '../../test/support/archive-samples.ts'
 import { needs, runTool } from '../../test/support/archive-tools.ts'
-import { longNameSize, parseTarHeader, tarHeader, tarPadding } from './tar-header.ts'
+import { PlainBytes } from './plain-bytes.ts'
+import { parseTarHeader } from './read-tar-header.ts'
+import { TarEntries } from './tar-entries.ts'
+import { tarHeader, tarPadding } from './tar-header.ts'
 
 const GIB = 2 ** 30
 
@@ -38,12 +42,10 @@ for header in sys.argv[1:]:
 })
 
 describe('paths', () => {
-  const kept = (path: string, kind: 'file' | 'directory') => {
+  const kept = async (path: string, kind: 'file' | 'directory') => {
     const header = tarHeader({ path, kind, size: 0, modifiedAt: 0 })
-    const size = longNameSize(header)
-    if (size === undefined) return { how: 'one block', path: parseTarHeader(header).path }
-    const name = header.toString('utf8', 512, 512 + size - 1)
-    return { how: 'long name', path: parseTarHeader(header.subarray(-512), name).path }
+    const entry = await new TarEntries(new PlainBytes(Readable.from([header]))).next()
+    return { how: header.length === 512 ? 'one block' : 'long name', path: entry?.path }
   }
   for (const [path, kind, how] of [
     [pathOf(99), 'directory', 'one block'],
@@ -62,8 +64,8 @@ describe('paths', () => {
     [pathOf(4096), 'directory', 'long name'],
     [`${'é'.repeat(50)}x`, 'file', 'long name'],
   ] as const) {
-    test(`${how}: ${kind} of ${Buffer.byteLength(path)} bytes, ${path.slice(-8)}`, () => {
-      assert.deepEqual(kept(path, kind), { how, path })
+    test(`${how}: ${kind} of ${Buffer.byteLength(path)} bytes, ${path.slice(-8)}`, async () => {
+      assert.deepEqual(await kept(path, kind), { how, path })
     })
   }
 

@@ -38,6 +38,7 @@ interface Failure {
  */
 const PLAIN: Record<string, number> = {
   ArchiveDamaged: EXIT.failed,
+  ArchiveNotSupported: EXIT.failed,
   ArchiveRefused: EXIT.failed,
   DataDirectoryInUse: EXIT.failed,
   DatabaseDamaged: EXIT.failed,

@@ -2,8 +2,12 @@ import { createReadStream } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip } from 'node:zlib'
 import { MANIFEST_PATH, type Manifest, parseManifest } from '../archive/manifest.ts'
-import { ArchiveDamaged } from '../archive/plain-bytes.ts'
 import { type ArchiveEntry, readEntries } from '../archive/read-entries.ts'
+import {
+  ArchiveDamaged,
+  ArchiveNotSupported,
+  ArchiveRefused,
+} from '../archive/unreadable-archive.ts'
 import type { Bytes } from '../blobs/blob-store.ts'
 import { codeOf } from '../ground/errno.ts'
 import { compareSegments } from './segment-digests.ts'
@@ -53,7 +57,10 @@ async function manifestIn(file: string, signal: AbortSignal): Promise<Manifest |
     for await (const entry of readEntries(createReadStream(file), { signal }))
       if (entry.path === MANIFEST_PATH) found = parseManifest(await textOf(entry))
   } catch (error) {
-    if (found || !(error instanceof ArchiveDamaged)) throw error
+    const isOfTheTar = [ArchiveDamaged, ArchiveNotSupported, ArchiveRefused].some(
+      (kind) => error instanceof kind,
+    )
+    if (found || !isOfTheTar) throw error
     await checkGzip(createReadStream(file), signal)
   }
   return found

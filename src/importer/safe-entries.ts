@@ -1,15 +1,9 @@
 import { statfs } from 'node:fs/promises'
 import { type ArchiveEntry, readEntries } from '../archive/read-entries.ts'
+import { ArchiveRefused } from '../archive/unreadable-archive.ts'
 import type { Bytes } from '../blobs/blob-store.ts'
 
-/** The archive is readable and must not be unpacked. */
-export class ArchiveRefused extends Error {
-  override name = 'ArchiveRefused'
-
-  constructor(reason: string) {
-    super(`the archive is refused: ${reason}`)
-  }
-}
+export { ArchiveRefused }
 
 /** How much may be unpacked. */
 export interface Room {

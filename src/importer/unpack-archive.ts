@@ -1,9 +1,9 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { crc32 } from 'node:zlib'
-import { ArchiveDamaged } from '../archive/plain-bytes.ts'
 import type { ArchiveEntry } from '../archive/read-entries.ts'
 import { tarHeader, tarPadding } from '../archive/tar-header.ts'
+import { ArchiveDamaged } from '../archive/unreadable-archive.ts'
 import type { Bytes } from '../blobs/blob-store.ts'
 import { roomIn, safeEntries } from './safe-entries.ts'
 

@@ -14,10 +14,13 @@ import { dirname, join } from 'node:path'
 import { before, test } from 'node:test'
 import { crc32, createDeflateRaw, gunzipSync, gzipSync } from 'node:zlib'
 import fc from 'fast-check'
-import { ArchiveDamaged } from '../../src/archive/plain-bytes.ts'
+import {
+  ArchiveDamaged,
+  ArchiveNotSupported,
+  ArchiveRefused,
+} from '../../src/archive/unreadable-archive.ts'
 import { createGit, type Git } from '../../src/git/git.ts'
 import { restoreArchive } from '../../src/importer/restore-archive.ts'
-import { ArchiveRefused } from '../../src/importer/safe-entries.ts'
 import { verifyArchive } from '../../src/importer/verify-archive.ts'
 import { boobyTraps } from '../support/booby-traps.ts'
 import { inForm, seed, tried } from '../support/fire.ts'
@@ -81,7 +84,7 @@ async function verdictOf(
       if ('fault' in finding) verdict = 'faults'
     return verdict
   } catch (error) {
-    if (error instanceof ArchiveRefused || error instanceof ArchiveDamaged) return 'refused'
+    if (isRefusal(error)) return 'refused'
     throw error
   } finally {
     rmSync(directory, { recursive: true })
@@ -95,15 +98,16 @@ async function restoredWell(bytes: Buffer): Promise<void> {
   try {
     for await (const _ of restoreArchive({ git, open: () => [bytes], into }, signal));
   } catch (error) {
-    const isRefusal =
-      error instanceof ArchiveRefused || error instanceof ArchiveDamaged || isManifest(error)
-    if (!isRefusal) throw error
+    if (!isRefusal(error) && !isManifest(error)) throw error
   }
   for (const owner of readdirSync(into))
     for (const name of readdirSync(join(into, owner)))
       plainGit(join(into, owner, name), ['fsck', '--full', '--strict'])
   rmSync(into, { recursive: true })
 }
+
+const isRefusal = (error: unknown) =>
+  [ArchiveRefused, ArchiveDamaged, ArchiveNotSupported].some((kind) => error instanceof kind)
 
 const isManifest = (error: unknown) => (error as Error).name === 'ManifestInvalid'
 

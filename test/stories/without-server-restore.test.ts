@@ -39,9 +39,17 @@ const HOSTILE: [name: string, entry: PlainEntry | ForgedEntry, says: RegExp][] =
   ['a way up', { name: '../evil' }, /the path "\.\.\/evil" has a part that is "\.\."/],
   ['a way up from inside', { name: `${SITE}/../../../../evil` }, /has a part that is "\.\."/],
   ['an absolute path', { name: '/tmp/evil' }, /"\/tmp\/evil" is not relative/],
-  ['a symbolic link', { name: `${SITE}/refs/x`, type: '2', link: '/etc' }, /unknown type "2"/],
-  ['a hard link', { name: `${SITE}/x`, type: '1', link: '/etc/passwd' }, /unknown type "1"/],
-  ['a device', { name: `${SITE}/x`, type: '3' }, /unknown type "3"/],
+  [
+    'a symbolic link',
+    { name: `${SITE}/refs/x`, type: '2', link: '/etc' },
+    /not supported: it holds a symbolic link/,
+  ],
+  [
+    'a hard link',
+    { name: `${SITE}/x`, type: '1', link: '/etc/passwd' },
+    /not supported: it holds a hard link/,
+  ],
+  ['a device', { name: `${SITE}/x`, type: '3' }, /not supported: it holds a character device/],
   ['a path twice', aFile(`${SITE}/HEAD`), /site\.git\/HEAD is in it twice/],
   ['a directory twice', { name: 'repositories', type: '5' }, /repositories is in it twice/],
   ['a file where a directory must be', aFile(`${SITE}/HEAD/x`), /would lie inside the file .*HEAD/],
@@ -51,7 +59,7 @@ const HOSTILE: [name: string, entry: PlainEntry | ForgedEntry, says: RegExp][] =
     { name: 'users_000009.json', size: 2 ** 33 },
     /too many for what it is/,
   ],
-  ['a name that is not UTF-8', { name: 'caf\xe9' }, /a path is not UTF-8/],
+  ['a name that is not UTF-8', { name: 'caf\xe9' }, /not supported: a path in it is not UTF-8/],
 ]
 
 test('a hostile archive is refused before anything is written', { concurrency: 2 }, async (t) => {

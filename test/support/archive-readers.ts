@@ -64,6 +64,14 @@ export const ARCHIVE_READERS: Readonly<Record<string, ArchiveReader>> = {
   bsdtar: { tool: 'bsdtar', read: extracting('bsdtar') },
   "Python's tarfile, seeking": { tool: 'Python', read: python('r:gz') },
   "Python's tarfile, streaming": { tool: 'Python', read: python('r|gz') },
+  busybox: {
+    tool: 'busybox',
+    async read(archive, folder) {
+      await mkdir(folder)
+      await runTool('busybox', ['tar', '-xzf', archive, '-C', folder])
+      return contentsOfFolder(folder)
+    },
+  },
   "Ruby's GzipReader and TarReader": {
     tool: 'Ruby',
     read: async (archive) => JSON.parse(await runTool('Ruby', ['-e', RUBY, archive])),
@@ -87,13 +95,15 @@ export async function contentsOfFolder(folder: string): Promise<Contents> {
   for (const found of await readdir(folder, { recursive: true, withFileTypes: true })) {
     const full = join(found.parentPath, found.name)
     const path = full.slice(folder.length + 1)
-    contents[found.isDirectory() ? `${path}/` : path] = found.isDirectory() ? '' : await hash(full)
+    contents[found.isDirectory() ? `${path}/` : path] = found.isDirectory()
+      ? ''
+      : await sha256Of(createReadStream(full))
   }
   return contents
 }
 
-async function hash(file: string): Promise<string> {
+export async function sha256Of(bytes: AsyncIterable<Uint8Array>): Promise<string> {
   const sha256 = createHash('sha256')
-  await pipeline(createReadStream(file), sha256)
+  await pipeline(bytes, sha256)
   return sha256.digest('hex')
 }

@@ -7,6 +7,7 @@ const TOOLS = {
   bsdtar: { names: ['bsdtar', 'tar'], says: 'bsdtar' },
   Python: { names: ['python3'], says: 'Python' },
   Ruby: { names: ['ruby'], says: 'ruby' },
+  busybox: { names: ['busybox'], says: 'BusyBox' },
 } as const
 
 export type Tool = keyof typeof TOOLS
@@ -14,7 +15,8 @@ export type Tool = keyof typeof TOOLS
 function find(tool: Tool): string | undefined {
   const { names, says } = TOOLS[tool]
   return names.find((name) => {
-    return spawnSync(name, ['--version'], { encoding: 'utf8' }).stdout?.includes(says)
+    const asked = name === 'busybox' ? '--help' : '--version'
+    return spawnSync(name, [asked], { encoding: 'utf8' }).stdout?.includes(says)
   })
 }
 

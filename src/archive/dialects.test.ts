@@ -1,0 +1,235 @@
+import assert from 'node:assert/strict'
+import { createReadStream } from 'node:fs'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { describe, test } from 'node:test'
+import fc from 'fast-check'
+import { type Contents, contentsOfFolder, sha256Of } from '../../test/support/archive-readers.ts'
+import { collect, pathOf, temporaryFolder } from '../../test/support/archive-samples.ts'
+import { needs } from '../../test/support/archive-tools.ts'
+import { ARCHIVE_WRITERS } from '../../test/support/archive-writers.ts'
+import {
+  type OddEntry,
+  oddGzip,
+  oddHeader,
+  oddTar,
+  paxContent,
+  record,
+  sizeField,
+} from '../../test/support/odd-tar.ts'
+import { unsafePath } from './entry-path.ts'
+import { readEntries } from './read-entries.ts'
+import { ArchiveDamaged, ArchiveNotSupported, ArchiveRefused } from './unreadable-archive.ts'
+
+const END = Buffer.alloc(1024)
+
+async function listOf(archive: Iterable<Uint8Array> | AsyncIterable<Uint8Array>) {
+  const all = []
+  for await (const { path, kind, content } of readEntries(archive))
+    all.push({ path, kind, content: (await collect(content)).toString('latin1') })
+  return all
+}
+
+describe('what other programs write is read', () => {
+  for (const [name, { tool, hasLongPaths, write }] of Object.entries(ARCHIVE_WRITERS))
+    test(name, needs(tool), async (t) => {
+      const folder = await temporaryFolder(t)
+      const [from, archive] = [join(folder, 'from'), join(folder, 'archive')]
+      const paths = ['schema.json', 'a/b/c', 'empty', 'Ærø 渡り鳥.txt', pathOf(90)]
+      if (hasLongPaths) paths.push(pathOf(101, 20), pathOf(255), pathOf(400), `${'é'.repeat(60)}x`)
+      for (const path of paths) {
+        await mkdir(dirname(join(from, path)), { recursive: true })
+        await writeFile(join(from, path), path === 'empty' ? '' : `${path}\n`.repeat(1000))
+      }
+      await mkdir(join(from, 'refs/heads'), { recursive: true })
+      await write(from, archive)
+      const seen: Contents = {}
+      for await (const { path, kind, content } of readEntries(createReadStream(archive)))
+        seen[kind === 'directory' ? `${path}/` : path] =
+          kind === 'directory' ? '' : await sha256Of(content)
+      assert.deepEqual(seen, await contentsOfFolder(from))
+    })
+})
+
+const part = fc.stringMatching(/^[a-zA-Z0-9é渡_-]{1,60}$/)
+const oddEntry: fc.Arbitrary<OddEntry> = fc.record({
+  path: fc.array(part, { minLength: 1, maxLength: 4 }).map((parts) => parts.join('/')),
+  kind: fc.constantFrom('file' as const, 'directory' as const),
+  content: fc.uint8Array({ maxLength: 1500 }).map((bytes) => Buffer.from(bytes)),
+  dot: fc.constantFrom('', './', './/'),
+  type: fc.constantFrom('0', '\0', '7'),
+  magic: fc.constantFrom('posix', 'gnu', 'v7'),
+  name: fc.constantFrom('pax', 'gnu'),
+  numbers: fc.constantFrom('octal', 'spaces', 'base-256', 'pax'),
+  chatter: fc.boolean(),
+})
+
+test('any mixture of dialects, members and padding gives the entries that were written', async () => {
+  const archives = fc.record({
+    entries: fc.array(
+      oddEntry.map((each) =>
+        each.kind === 'directory' ? { ...each, content: Buffer.alloc(0) } : each,
+      ),
+      { maxLength: 8 },
+    ),
+    hasRoot: fc.boolean(),
+    members: fc.integer({ min: 0, max: 4 }),
+    zeroBlocks: fc.integer({ min: 2, max: 30 }),
+    padding: fc.integer({ min: 0, max: 2000 }),
+    chunk: fc.integer({ min: 1, max: 5000 }),
+  })
+  await fc.assert(
+    fc.asyncProperty(archives, async ({ entries, hasRoot, members, ...how }) => {
+      const size = sizeField(0, 'octal')
+      const root = oddHeader({ name: Buffer.from('./'), type: '5', magic: 'gnu', size })
+      const tar = Buffer.concat([...(hasRoot ? [root] : []), oddTar(entries, how.zeroBlocks)])
+      const isPlain = members === 0 && (hasRoot || entries.length > 0)
+      const archive = isPlain ? tar : oddGzip(tar, Math.max(members, 1), how.padding)
+      function* chunks() {
+        for (let at = 0; at < archive.length; at += how.chunk)
+          yield archive.subarray(at, at + how.chunk)
+      }
+      const written = entries.map(({ path, kind, content }) => {
+        return { path, kind, content: content.toString('latin1') }
+      })
+      assert.deepEqual(await listOf(chunks()), written)
+    }),
+    { numRuns: 150 },
+  )
+})
+
+test('no header, however it was made, gives a path that leads elsewhere', async () => {
+  const names = fc
+    .array(fc.constantFrom('..', '.', '', 'a', 'b', '/', '\\', 'c\0d', '\n'), { maxLength: 6 })
+    .map((parts) => parts.join('/'))
+  const headers = fc.record({
+    name: names,
+    type: fc.constantFrom('0', '5', '\0', '7', '1', '2', '3', 'L', 'K', 'x', 'g', 'S', 'V', 'Z'),
+    magic: fc.constantFrom('posix' as const, 'gnu' as const, 'v7' as const),
+    before: fc.constantFrom('none', 'L', 'x', 'g'),
+    size: fc.constantFrom(0, 0, 0, 100, 2 ** 60),
+  })
+  await fc.assert(
+    fc.asyncProperty(fc.array(headers, { maxLength: 4 }), async (all) => {
+      const blocks = all.flatMap(({ name, type, magic, before, size }) => {
+        const field = sizeField(size, size > 2 ** 32 ? 'base-256' : 'octal')
+        const header = oddHeader({
+          name: Buffer.from(name).subarray(0, 100),
+          type,
+          magic,
+          size: field,
+        })
+        if (before === 'none') return [header]
+        const said = before === 'L' ? Buffer.from(`${name}\0`) : paxContent([['path', name]])
+        return [...record(before, said), header]
+      })
+      const first = oddHeader({
+        name: Buffer.from('first'),
+        type: '0',
+        magic: 'posix',
+        size: sizeField(0, 'octal'),
+      })
+      try {
+        for await (const { path, kind } of readEntries([Buffer.concat([first, ...blocks, END])])) {
+          assert.equal(unsafePath(path), undefined, path)
+          assert.ok(kind === 'file' || kind === 'directory')
+        }
+      } catch (error) {
+        const isKnown = [ArchiveDamaged, ArchiveNotSupported, ArchiveRefused].some(
+          (kind) => error instanceof kind,
+        )
+        if (!isKnown) throw error
+      }
+    }),
+    { numRuns: 300 },
+  )
+})
+
+describe('what stands before an entry is bounded', () => {
+  const tar = (...blocks: Buffer[]) => [Buffer.concat([...blocks, END])]
+  const aFile = oddHeader({
+    name: Buffer.from('a'),
+    type: '0',
+    magic: 'posix',
+    size: sizeField(0, 'octal'),
+  })
+
+  test('a pax header of absurd size, and headers without end', async () => {
+    const name = Buffer.from('x')
+    const large = oddHeader({
+      name,
+      type: 'x',
+      magic: 'posix',
+      size: sizeField(2 ** 40, 'base-256'),
+    })
+    await assert.rejects(listOf(tar(large)), /refused: a pax header has 1099511627776 bytes/)
+    const comment = record('g', paxContent([['comment', 'x']]))
+    const many = Array.from({ length: 20 }, () => comment).flat()
+    await assert.rejects(listOf(tar(...many, aFile)), /refused: an entry has more than 16 headers/)
+  })
+
+  test('a pax header that is malformed is damage', async () => {
+    for (const content of ['12 path=a', '99 path=a\n', 'path=a\n', '-1 path=a\n', '9 path a\n'])
+      await assert.rejects(listOf(tar(...record('x', Buffer.from(content)), aFile)), ArchiveDamaged)
+    for (const [key, value] of [
+      ['size', '-1'],
+      ['size', '1e3'],
+      ['size', '9'.repeat(30)],
+      ['mtime', 'never'],
+    ] as const)
+      await assert.rejects(
+        listOf(tar(...record('x', paxContent([[key, value]])), aFile)),
+        ArchiveDamaged,
+      )
+  })
+
+  test('a sparse file in pax is not supported; one path for all entries neither', async () => {
+    const sparse = record('x', paxContent([['GNU.sparse.major', '1']]))
+    await assert.rejects(listOf(tar(...sparse, aFile)), /not supported: it holds a sparse file/)
+    const global = record('g', paxContent([['path', 'a']]))
+    await assert.rejects(listOf(tar(...global, aFile)), ArchiveNotSupported)
+  })
+
+  test('what a global header says, and what is taken back, is understood', async () => {
+    const mtime = record('g', paxContent([['mtime', '5.5']]))
+    const back = paxContent([
+      ['path', 'wrong'],
+      ['path', ''],
+      ['size', '7'],
+      ['size', ''],
+    ])
+    const seen = []
+    for await (const { path, size, modifiedAt } of readEntries(
+      tar(...mtime, ...record('x', back), aFile),
+    ))
+      seen.push({ path, size, modifiedAt })
+    assert.deepEqual(seen, [{ path: 'a', size: 0, modifiedAt: 5000 }])
+  })
+})
+
+test('a file beyond 8 GiB is read by base-256 and by pax, and memory stays flat', async () => {
+  const size = 9 * 2 ** 30
+  const name = Buffer.from('large')
+  const ways = [
+    [oddHeader({ name, type: '0', magic: 'gnu', size: sizeField(size, 'base-256') })],
+    [
+      ...record('x', paxContent([['size', String(size)]])),
+      oddHeader({ name, type: '0', magic: 'posix', size: sizeField(0, 'octal') }),
+    ],
+  ]
+  const chunk = Buffer.alloc(4 * 2 ** 20, 7)
+  for (const headers of ways) {
+    function* archive() {
+      yield Buffer.concat(headers)
+      for (let at = 0; at < size; at += chunk.length) yield chunk
+      yield END
+    }
+    const before = process.memoryUsage().rss
+    let read = 0
+    for await (const { content } of readEntries(archive()))
+      for await (const bytes of content) read += bytes.length
+    assert.equal(read, size)
+    const grown = process.memoryUsage().rss - before
+    assert.ok(grown < 128 * 2 ** 20, `${grown} bytes`)
+  }
+})

@@ -1,0 +1,112 @@
+import { setImmediate as turn } from 'node:timers/promises'
+import { crc32, createInflateRaw, type InflateRaw } from 'node:zlib'
+import type { ByteReader } from './byte-reader.ts'
+
+/** What gzip's own rules are broken by. */
+export class GzipDamaged extends Error {
+  override name = 'GzipDamaged'
+}
+
+/** More of the header is no name that anybody gave a file. */
+const LONGEST_FIELD = 64 * 1024
+const MOST_PADDING = 16 * 1024 * 1024
+
+/**
+ * The content of all gzip members, one after another; zeros may fill up the end. Where a checksum is wrong, all that came
+ * before it has been handed out: the manifest is the last of it, and says whose bytes are wrong.
+ */
+export async function* gunzip(gzip: ByteReader): AsyncGenerator<Buffer> {
+  do {
+    await skipHeader(gzip)
+    yield* inflated(gzip)
+  } while (await hasAnother(gzip))
+}
+
+const [HAS_CRC, HAS_EXTRA, HAS_NAME, HAS_COMMENT, RESERVED] = [2, 4, 8, 16, 0xe0]
+
+async function skipHeader(gzip: ByteReader): Promise<void> {
+  const head = await exactly(gzip, 10)
+  const flags = head[3]!
+  if (!isGzip(head)) throw new GzipDamaged('incorrect header check')
+  if (head[2] !== 8) throw new GzipDamaged('unknown compression method')
+  if (flags & RESERVED) throw new GzipDamaged('unknown header flags set')
+  if (flags & HAS_EXTRA) await exactly(gzip, (await exactly(gzip, 2)).readUInt16LE(0))
+  if (flags & HAS_NAME) await skipText(gzip)
+  if (flags & HAS_COMMENT) await skipText(gzip)
+  if (flags & HAS_CRC) await exactly(gzip, 2)
+}
+
+export const isGzip = (bytes: Buffer): boolean => bytes[0] === 0x1f && bytes[1] === 0x8b
+
+async function skipText(gzip: ByteReader): Promise<void> {
+  const start = gzip.offset
+  while ((await exactly(gzip, 1))[0] !== 0)
+    if (gzip.offset - start > LONGEST_FIELD) throw new GzipDamaged('incorrect header check')
+}
+
+async function exactly(gzip: ByteReader, length: number): Promise<Buffer> {
+  const bytes = await gzip.take(length)
+  if (bytes.length < length) throw new GzipDamaged('unexpected end of file')
+  return bytes
+}
+
+async function* inflated(gzip: ByteReader): AsyncGenerator<Buffer> {
+  const inflate = createInflateRaw({ chunkSize: 256 * 1024 })
+  const fed = feed(gzip, inflate)
+  fed.catch((error: Error) => inflate.destroy(error))
+  let [crc, length] = [0, 0]
+  try {
+    for await (const chunk of inflate as AsyncIterable<Buffer>) {
+      crc = crc32(chunk, crc)
+      length += chunk.length
+      yield chunk
+    }
+    await fed
+  } finally {
+    inflate.destroy()
+    await fed.catch(() => {})
+  }
+  const trailer = await exactly(gzip, 8)
+  if (trailer.readUInt32LE(0) !== crc) throw new GzipDamaged('incorrect data check')
+  if (trailer.readUInt32LE(4) !== length % 2 ** 32) throw new GzipDamaged('incorrect length check')
+}
+
+/** Until zlib wants no more of it: what it did not take is put back. */
+async function feed(gzip: ByteReader, inflate: InflateRaw): Promise<void> {
+  for (;;) {
+    const chunk = await gzip.upTo(Infinity)
+    if (chunk.length === 0) {
+      // Whoever destroys the stream throws away what nobody has taken yet.
+      while (inflate.readableLength > 0 && !inflate.destroyed) await turn()
+      throw new GzipDamaged('unexpected end of file')
+    }
+    const before = inflate.bytesWritten
+    if (!(await isWritten(inflate, chunk))) return
+    const taken = inflate.bytesWritten - before
+    if (taken === chunk.length) continue
+    gzip.putBack(chunk.subarray(taken))
+    return
+  }
+}
+
+/** False where the stream was closed meanwhile: its reader went away, or hears of the failure itself. */
+function isWritten(inflate: InflateRaw, chunk: Buffer): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>()
+  const onClose = () => resolve(false)
+  inflate.once('close', onClose)
+  inflate.write(chunk, (error) => resolve(!error))
+  return promise.finally(() => inflate.off('close', onClose))
+}
+
+async function hasAnother(gzip: ByteReader): Promise<boolean> {
+  const next = await gzip.peek(2)
+  if (next.length === 0) return false
+  if (isGzip(next)) return true
+  for (let padding = 0; padding <= MOST_PADDING; ) {
+    const some = await gzip.upTo(Infinity)
+    if (some.length === 0) return false
+    if (some.some((byte) => byte !== 0)) break
+    padding += some.length
+  }
+  throw new GzipDamaged('trailing junk after the end of the gzip')
+}

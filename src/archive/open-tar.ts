@@ -1,0 +1,70 @@
+import { Readable } from 'node:stream'
+import type { Bytes } from '../blobs/blob-store.ts'
+import { ByteReader } from './byte-reader.ts'
+import { gunzip, isGzip } from './gunzip.ts'
+import { PlainBytes } from './plain-bytes.ts'
+import { isTarHeader } from './read-tar-header.ts'
+import { TAR_BLOCK } from './tar-header.ts'
+import { ArchiveDamaged, ArchiveNotSupported } from './unreadable-archive.ts'
+
+/** What people take for an archive, by how it begins. */
+const OTHERS: [begins: Buffer, name: string][] = [
+  [Buffer.from('PK\x03\x04'), 'a zip file'],
+  [Buffer.from('PK\x05\x06'), 'an empty zip file'],
+  [Buffer.from('\xfd7zXZ\0', 'latin1'), 'compressed with xz'],
+  [Buffer.from('28b52ffd', 'hex'), 'compressed with zstd'],
+  [Buffer.from('BZh'), 'compressed with bzip2'],
+  [Buffer.from('04224d18', 'hex'), 'compressed with lz4'],
+  [Buffer.from('\x1f\x9d', 'latin1'), 'compressed with compress'],
+  [Buffer.from("7z\xbc\xaf'\x1c", 'latin1'), 'a 7z file'],
+  [Buffer.from('Rar!'), 'a RAR file'],
+  [Buffer.from('# v2 git bundle'), 'a git bundle'],
+  [Buffer.from('# v3 git bundle'), 'a git bundle'],
+  [Buffer.from('<'), 'a web page or XML'],
+  [Buffer.from('{'), 'JSON, such as the answer of a server'],
+]
+
+/** The tar that the bytes are, or hold as gzip. Throws ArchiveNotSupported and ArchiveDamaged. */
+export async function openTar(archive: Bytes, signal?: AbortSignal): Promise<PlainBytes> {
+  const stream = Readable.from(archive, { highWaterMark: 1, ...(signal && { signal }) })
+  const bytes = new ByteReader(stream)
+  try {
+    const start = await bytes.peek(TAR_BLOCK)
+    if (isGzip(start)) return new PlainBytes(closing(bytes, gunzip(bytes)))
+    if (isTarHeader(start)) return new PlainBytes(closing(bytes, allOf(bytes)))
+    throw whatElse(start)
+  } catch (error) {
+    await bytes.close()
+    throw error
+  }
+}
+
+async function* closing(
+  bytes: ByteReader,
+  content: AsyncGenerator<Buffer>,
+): AsyncGenerator<Buffer> {
+  try {
+    yield* content
+  } finally {
+    await bytes.close()
+  }
+}
+
+async function* allOf(bytes: ByteReader): AsyncGenerator<Buffer> {
+  for (;;) {
+    const some = await bytes.upTo(Infinity)
+    if (some.length === 0) return
+    yield some
+  }
+}
+
+function whatElse(start: Buffer): Error {
+  const [, name] = OTHERS.find(([begins]) => start.subarray(0, begins.length).equals(begins)) ?? []
+  if (name) return new ArchiveNotSupported(`it is ${name}; a tar is read, and one with gzip`)
+  if (start.length < TAR_BLOCK)
+    return new ArchiveDamaged(
+      start.length === 0 ? 'it is empty: unexpected end of file' : 'it ends too early',
+      0,
+    )
+  return new ArchiveDamaged('it begins neither as a gzip nor as a tar', 0)
+}

@@ -1,0 +1,97 @@
+import { checksumOf, FIELDS, type Field, TAR_BLOCK } from './tar-header.ts'
+import { ArchiveNotSupported } from './unreadable-archive.ts'
+
+/** One header block, whatever it stands for. */
+export interface TarHeader {
+  /** The type flag. */
+  type: string
+  /** As it is written: the prefix, where the dialect has one, and the name. Where a longer one follows it may be cut anywhere. */
+  name: Buffer
+  size: number
+  /** Epoch milliseconds. */
+  modifiedAt: number
+}
+
+/** What is wrong with the block is thrown as an Error, a form that is not read as ArchiveNotSupported. */
+export function parseTarHeader(block: Buffer): TarHeader {
+  if (!isTarHeader(block)) throw new Error('the checksum of a tar header is wrong')
+  const size = readNumber(block, FIELDS.size)
+  if (size < 0) throw new Error('a size in a tar header is negative')
+  return {
+    type: block.toString('latin1', FIELDS.type[0], FIELDS.type[0] + 1),
+    name: nameOf(block),
+    size,
+    modifiedAt: Math.max(0, readNumber(block, FIELDS.modified)) * 1000,
+  }
+}
+
+/** Whether it holds its own checksum; a block of zeros does not. */
+export function isTarHeader(block: Buffer): boolean {
+  if (block.length < TAR_BLOCK) return false
+  const [start, length] = FIELDS.checksum
+  const said = octal(block.subarray(start, start + length))
+  // Some old tars took bytes for signed when they counted.
+  return said !== undefined && (said === checksumOf(block) || said === signedChecksumOf(block))
+}
+
+function signedChecksumOf(block: Buffer): number {
+  const [start, length] = FIELDS.checksum
+  const outside = [...block.subarray(0, start), ...block.subarray(start + length, TAR_BLOCK)]
+  const negative = outside.filter((byte) => byte > 0x7f).length
+  return checksumOf(block) - negative * 0x100
+}
+
+/** POSIX has a prefix; where GNU has times and its lists of holes, and in the oldest tars there is none. */
+function nameOf(block: Buffer): Buffer {
+  const [start, length] = FIELDS.magic
+  const magic = block.toString('latin1', start, start + length)
+  const name = upToNul(block, FIELDS.name)
+  if (magic.startsWith('ustar\0')) {
+    const prefix = upToNul(block, FIELDS.prefix)
+    return prefix.length > 0 ? Buffer.concat([prefix, Buffer.from('/'), name]) : name
+  }
+  if (magic === 'ustar  \0' || magic === '\0'.repeat(length)) return name
+  throw new ArchiveNotSupported(
+    `it is a tar of an unknown kind (it calls itself ${JSON.stringify(magic)})`,
+  )
+}
+
+function upToNul(block: Buffer, [offset, length]: Field): Buffer {
+  const field = block.subarray(offset, offset + length)
+  const end = field.indexOf(0)
+  return end === -1 ? field : field.subarray(0, end)
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+export function textUpToNul(bytes: Uint8Array): string {
+  const end = bytes.indexOf(0)
+  try {
+    return utf8.decode(end === -1 ? bytes : bytes.subarray(0, end))
+  } catch {
+    throw new ArchiveNotSupported('a path in it is not UTF-8')
+  }
+}
+
+/** Octal digits, or GNU's base-256 where the first bit is set; nothing at all is 0. */
+function readNumber(block: Buffer, [offset, length]: Field): number {
+  const field = block.subarray(offset, offset + length)
+  const value = field[0]! & 0x80 ? base256(field) : octal(field)
+  if (value === undefined) throw new Error('a number in a tar header is malformed')
+  if (!Number.isSafeInteger(value)) throw new Error('a number in a tar header is too large')
+  return value
+}
+
+function octal(field: Buffer): number | undefined {
+  const [digits = ''] = field.toString('latin1').trimStart().split('\0', 1)
+  const trimmed = digits.trim()
+  if (trimmed === '') return 0
+  return /^[0-7]+$/.test(trimmed) ? Number.parseInt(trimmed, 8) : undefined
+}
+
+/** Two's complement, where the first bit only says that it is such a number. */
+function base256(field: Buffer): number {
+  const bits = BigInt(field.length * 8 - 1)
+  const value = BigInt.asUintN(Number(bits), BigInt(`0x${field.toString('hex')}`))
+  return Number(BigInt.asIntN(Number(bits), value))
+}

@@ -1,0 +1,84 @@
+import { readdirSync } from 'node:fs'
+import { runTool, type Tool } from './archive-tools.ts'
+
+export interface ArchiveWriter {
+  tool: Tool
+  /** Whether its form has a way to write a path of any length. */
+  hasLongPaths: boolean
+  /** Packs what is in the folder. */
+  write(folder: string, archive: string): Promise<unknown>
+}
+
+const PYTHON = `
+import sys, tarfile
+folder, archive, form, compression = sys.argv[1:]
+with tarfile.open(archive, 'w' + compression, format=getattr(tarfile, form + '_FORMAT')) as tar:
+    tar.add(folder, arcname='.')
+`
+
+/** Files in the contrary order, and no directories but those that would else be lost. */
+const PYTHON_FILES_ONLY = `
+import os, sys, tarfile
+folder, archive = sys.argv[1:]
+found = []
+for here, folders, files in os.walk(folder):
+    found += [os.path.join(here, name) for name in files]
+    if not folders and not files: found.append(here)
+with tarfile.open(archive, 'w:gz', format=tarfile.PAX_FORMAT) as tar:
+    for path in sorted(found, reverse=True):
+        tar.add(path, arcname=os.path.relpath(path, folder), recursive=False)
+`
+
+const gnu =
+  (...options: string[]): ArchiveWriter['write'] =>
+  (folder, archive) =>
+    runTool('GNU tar', [...options, '-cf', archive, '-C', folder, '.'])
+
+const bsd =
+  (...options: string[]): ArchiveWriter['write'] =>
+  (folder, archive) =>
+    runTool('bsdtar', [...options, '-cf', archive, '-C', folder, ...readdirSync(folder)])
+
+const python =
+  (form: string, compression: string): ArchiveWriter['write'] =>
+  (folder, archive) =>
+    runTool('Python', ['-c', PYTHON, folder, archive, form, compression])
+
+/** Programs that are not ours, each with the forms of tar that it writes. */
+export const ARCHIVE_WRITERS: Readonly<Record<string, ArchiveWriter>> = {
+  'GNU tar, gnu': { tool: 'GNU tar', hasLongPaths: true, write: gnu('-z', '--format=gnu') },
+  'GNU tar, pax': { tool: 'GNU tar', hasLongPaths: true, write: gnu('-z', '--format=posix') },
+  'GNU tar, v7, not compressed': {
+    tool: 'GNU tar',
+    hasLongPaths: false,
+    write: gnu('--format=v7'),
+  },
+  'GNU tar, with a label, large blocks': {
+    tool: 'GNU tar',
+    hasLongPaths: true,
+    write: gnu('-z', '--label=backup', '--blocking-factor=200'),
+  },
+  'bsdtar, pax': { tool: 'bsdtar', hasLongPaths: true, write: bsd('-z', '--format=pax') },
+  'bsdtar, ustar': { tool: 'bsdtar', hasLongPaths: false, write: bsd('-z', '--format=ustar') },
+  'bsdtar, gnutar, not compressed': {
+    tool: 'bsdtar',
+    hasLongPaths: true,
+    write: bsd('--format=gnutar'),
+  },
+  'Python, ustar': { tool: 'Python', hasLongPaths: false, write: python('USTAR', ':gz') },
+  'Python, gnu': { tool: 'Python', hasLongPaths: true, write: python('GNU', ':gz') },
+  'Python, pax, not compressed': {
+    tool: 'Python',
+    hasLongPaths: true,
+    write: python('PAX', ':'),
+  },
+  busybox: {
+    tool: 'busybox',
+    hasLongPaths: true,
+    write: (folder, archive) => runTool('busybox', ['tar', '-czf', archive, '-C', folder, '.']),
+  },
+}
+
+/** Packs files without the directories above them, the last first. */
+export const packFilesOnly: ArchiveWriter['write'] = (folder, archive) =>
+  runTool('Python', ['-c', PYTHON_FILES_ONLY, folder, archive])

@@ -2,7 +2,7 @@ import type { Db } from '../db/database.ts'
 import { inLanes } from '../ground/lanes.ts'
 import type { ExportedRepository } from '../migrations/export-store.ts'
 import type { Carried } from '../migrations/outcome-store.ts'
-import { exportedBefore, findSegments } from '../migrations/segment-store.ts'
+import { findSegments, probablyUnchanged } from '../migrations/segment-store.ts'
 import type { Look, SegmentMaker } from './segment-maker.ts'
 
 export interface LookParts {
@@ -15,20 +15,18 @@ const LOOKED_AT_ONCE = 8
 
 /**
  * Those that have a segment already, by their position. Found together, they end together: a transaction each would cost
- * more than the look.
+ * more than the look. What has probably changed is left to its own job, which looks as well: so each is looked at once.
  */
 export async function findUnchanged(
   { db, segments, now }: LookParts,
   repositories: readonly ExportedRepository[],
   signal: AbortSignal,
 ): Promise<Map<number, Carried>> {
-  const known = await exportedBefore(
-    db,
-    repositories.map(({ facts }) => facts.id),
-  )
+  const ids = repositories.map(({ facts }) => facts.id)
+  const worthALook = await probablyUnchanged(db, ids)
   const looks: (Look & { position: number; startedAt: number })[] = []
-  const exported = repositories.filter(({ facts }) => known.has(facts.id))
-  await inLanes(exported, { lanes: LOOKED_AT_ONCE, signal }, async ({ position, facts }, stop) => {
+  const looked = repositories.filter(({ facts }) => worthALook.has(facts.id))
+  await inLanes(looked, { lanes: LOOKED_AT_ONCE, signal }, async ({ position, facts }, stop) => {
     const startedAt = now()
     const name = { owner: facts.owner.login, name: facts.name }
     // What cannot be looked at now gets a job like any other, which tells why.

@@ -60,8 +60,11 @@ export async function findSegments(
   return found
 }
 
-/** Those of the repositories that were exported before, changed since or not. */
-export async function exportedBefore(
+/**
+ * Those of the repositories that have a segment and have not been touched since, as far as the catalogue knows: it reads a
+ * repository anew when something of it has changed. A guess in both directions, good for where to look first.
+ */
+export async function probablyUnchanged(
   db: Db,
   repositoryIds: readonly number[],
 ): Promise<ReadonlySet<number>> {
@@ -69,9 +72,11 @@ export async function exportedBefore(
   for (const batch of batchesOf(repositoryIds, KEYS_AT_ONCE)) {
     const rows = await db
       .selectFrom('segments')
+      .innerJoin('repositories', 'repositories.id', 'repository_id')
       .select('repository_id')
       .distinct()
       .where('repository_id', 'in', batch)
+      .whereRef('named_at', '>=', 'synced_at')
       .execute()
     for (const row of rows) found.add(row.repository_id!)
   }

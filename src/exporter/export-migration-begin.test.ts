@@ -1,0 +1,192 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { onEachEngine } from '../../test/support/databases.ts'
+import { cancelMigration } from '../migrations/cancel-migration.ts'
+import { BEGIN_EXPORT, batchOf } from '../migrations/export-jobs.ts'
+import { migrationToExport } from '../migrations/export-store.ts'
+import { heldLocks, releaseLocks } from '../migrations/lock-store.ts'
+import { syncCatalogue } from '../repositories/sync.ts'
+import { Unreadable } from '../sources/unreadable.ts'
+import { exportHandlers } from './export-migration.ts'
+import { assertExported, endOf, endsOf, exportScene } from './export-test-scene.ts'
+
+const TWO = { 'alice/site': 'one', 'alice/blog': 'one' }
+const NAMES = Object.keys(TWO)
+
+onEachEngine('a migration begins', (engine) => {
+  test('with all its repositories as jobs where nothing was exported before', async (t) => {
+    const { db, host, start, work } = await exportScene(t, TWO, engine)
+    const id = await start(NAMES)
+    await work()
+    await assertExported(db, id)
+    assert.deepEqual(await endsOf(db, id), {
+      'alice/site': 'exported',
+      'alice/blog': 'exported',
+    })
+    assert.deepEqual([host.looks, host.makes.toSorted()], [[], NAMES.toSorted()])
+  })
+
+  test('by finding what is unchanged together, and looks at each repository once', async (t) => {
+    const { db, host, start, work, keysInStore } = await exportScene(t, TWO, engine)
+    await start(NAMES)
+    await work()
+    const kept = await keysInStore()
+    host.makes.length = 0
+    host.contents.set('alice/blog', 'two')
+    const id = await start(NAMES)
+    await work()
+    assert.deepEqual(await endsOf(db, id), { 'alice/site': 'reused', 'alice/blog': 'exported' })
+    assert.deepEqual([host.looks, host.makes], [['alice/site'], ['alice/blog']])
+    assert.equal((await keysInStore()).length, kept.length + 3, 'one segment, metadata, manifest')
+  })
+
+  test('with a job for what changes unnoticed, which looks again', async (t) => {
+    const { db, host, start, work, archive } = await exportScene(t, TWO, engine)
+    await start(NAMES)
+    await work()
+    const id = await start(NAMES)
+    host.contents.set('alice/blog', 'two')
+    await work()
+    assert.deepEqual(await endsOf(db, id), { 'alice/site': 'reused', 'alice/blog': 'exported' })
+    const { files } = await archive(id)
+    assert.equal(files.get('repositories/alice/blog.git/HEAD'), 'two')
+  })
+
+  test('without what is swept between the look and its end', async (t) => {
+    const { db, queue, parts, start, work } = await exportScene(t, TWO, engine)
+    await start(NAMES)
+    await work()
+    const id = await start(NAMES)
+    const begin = exportHandlers(parts)[BEGIN_EXPORT]!
+    await begin.run(
+      { id: '', kind: BEGIN_EXPORT, payload: { migrationId: id } },
+      {
+        signal: new AbortController().signal,
+        async finish(write) {
+          await db.deleteFrom('segments').where('fingerprint', '=', 'alice/blog one').execute()
+          return db.transaction().execute(async (tx) => {
+            await queue.cancel(tx, batchOf(id))
+            return write(tx)
+          })
+        },
+      },
+    )
+    const begun = { 'alice/site': 'reused', 'alice/blog': 'waiting' }
+    assert.deepEqual(await endsOf(db, id), begun)
+    await work()
+    await assertExported(db, id)
+    assert.deepEqual(await endsOf(db, id), { ...begun, 'alice/blog': 'exported' })
+  })
+})
+
+test('a migration of what can no longer be looked at gives it a job, which tells why', async (t) => {
+  const { db, host, start, work } = await exportScene(t, TWO)
+  await start(NAMES)
+  await work()
+  const id = await start(NAMES, { allowPartial: true })
+  host.onLook = async (fullName) => {
+    if (fullName === 'alice/site') throw new Unreadable('alice/site: HEAD is missing')
+  }
+  await work()
+  const expected = { 'alice/site': 'HEAD is missing', 'alice/blog': 'reused' }
+  assert.deepEqual(await endsOf(db, id), expected)
+})
+
+test('a migration without git data looks at nothing and is sealed at once', async (t) => {
+  const { db, host, start, work, archive } = await exportScene(t, TWO)
+  const id = await start(NAMES, { excludeGitData: true })
+  await work()
+  await assertExported(db, id)
+  assert.deepEqual([host.looks, host.makes], [[], []])
+  const { files, manifest } = await archive(id)
+  assert.deepEqual(manifest.repositories, [])
+  assert.ok(files.has('repositories_000001.json'))
+})
+
+test('locks are applied before anything is read', async (t) => {
+  const { db, host, start, work } = await exportScene(t, TWO)
+  const seen: string[][] = []
+  host.onLook = async () => void seen.push([...host.locked].sort())
+  // At the start it does not work out; the export sees to it.
+  host.onLock = () => Promise.reject(new Unreadable('not now'))
+  const id = await start(NAMES, { lockRepositories: true })
+  assert.deepEqual([...host.locked], [])
+  host.onLock = async () => {}
+  await work()
+  await assertExported(db, id)
+  assert.deepEqual(seen, [NAMES.toSorted(), NAMES.toSorted()])
+})
+
+test('a lock that is refused fails the migration, reads nothing and leaves nothing locked', async (t) => {
+  const { db, host, start, work } = await exportScene(t, TWO)
+  host.onLock = async (fullName) => {
+    if (fullName === 'alice/blog') throw new Unreadable('its config cannot be written')
+  }
+  const id = await start(NAMES, { lockRepositories: true })
+  await work()
+  const reason = 'cannot be locked: alice/blog: its config cannot be written'
+  assert.deepEqual(await endOf(db, id), { state: 'failed', reason })
+  assert.deepEqual(host.makes, [])
+  assert.deepEqual(await heldLocks(db, id), [])
+})
+
+test('a lock that was released meanwhile is not applied', async (t) => {
+  const { db, host, start, work } = await exportScene(t, TWO)
+  host.onLock = () => Promise.reject(new Unreadable('not now'))
+  const id = await start(NAMES, { lockRepositories: true })
+  await releaseLocks(db, id, 0)
+  host.onLock = async () => {}
+  await work()
+  await assertExported(db, id)
+  assert.deepEqual([...host.locked], [])
+})
+
+test('a host that fails is tried again, and in the end fails the migration', async (t) => {
+  const { db, host, start, work, troubles } = await exportScene(t, TWO)
+  const hostFailure = new Error('too many open files')
+  let tries = 0
+  host.onLock = async () => {
+    tries += 1
+    if (tries < 4) throw hostFailure
+  }
+  const mended = await start(['alice/site'], { lockRepositories: true })
+  await work()
+  await assertExported(db, mended)
+  assert.equal(troubles.length, 2)
+
+  host.onLock = () => Promise.reject(hostFailure)
+  const failed = await start(['alice/blog'], { lockRepositories: true })
+  await work()
+  assert.equal((await endOf(db, failed)).state, 'failed')
+  assert.equal(troubles.length, 2 + 5)
+})
+
+test('a migration that was cancelled while it began is not begun', async (t) => {
+  const { db, host, start, work, parts } = await exportScene(t, TWO)
+  await start(NAMES)
+  await work()
+  const id = await start(NAMES)
+  host.onLook = async () => {
+    host.onLook = async () => {}
+    await cancelMigration(parts, await migrationToExport(db, id))
+  }
+  await work()
+  assert.deepEqual(await endOf(db, id), { state: 'failed', reason: 'cancelled' })
+  assert.deepEqual(Object.values(await endsOf(db, id)), ['waiting', 'waiting'])
+})
+
+test('what the account may no longer read is not reused', async (t) => {
+  const { db, host, start, work, parts } = await exportScene(t, {})
+  host.collaborators = ['bob']
+  for (const [fullName, content] of Object.entries(TWO)) host.contents.set(fullName, content)
+  await syncCatalogue(parts)
+  await start(NAMES, {}, 'bob')
+  await work()
+  const id = await start(NAMES, {}, 'bob')
+  await db.deleteFrom('collaborators').execute()
+  await work()
+  const { state, reason } = await endOf(db, id)
+  assert.equal(state, 'failed')
+  assert.match(String(reason), /alice\/site: the account .* may no longer read it/)
+  assert.deepEqual(host.looks, [])
+})

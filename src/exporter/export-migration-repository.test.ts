@@ -1,0 +1,143 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { onEachEngine } from '../../test/support/databases.ts'
+import { BlobsAway } from '../blobs/blob-store.ts'
+import { cancelMigration } from '../migrations/cancel-migration.ts'
+import { migrationToExport } from '../migrations/export-store.ts'
+import { releaseAllJobs } from '../queue/job-store.ts'
+import { syncCatalogue } from '../repositories/sync.ts'
+import { Unreadable } from '../sources/unreadable.ts'
+import { assertExported, endOf, endsOf, exportScene } from './export-test-scene.ts'
+import { sweepOrphans } from './sweep.ts'
+
+const SITE = { 'alice/site': 'one' }
+const TWO = { ...SITE, 'alice/blog': 'one' }
+const NAMES = Object.keys(TWO)
+
+onEachEngine('a repository of a migration', (engine) => {
+  test('that another has exported since the migration began is reused', async (t) => {
+    const { db, host, start, work } = await exportScene(t, SITE, engine)
+    const ids = [await start(['alice/site']), await start(['alice/site'])]
+    await work()
+    assert.deepEqual(await endsOf(db, ids[0]!), { 'alice/site': 'exported' })
+    assert.deepEqual(await endsOf(db, ids[1]!), { 'alice/site': 'reused' })
+    assert.deepEqual(host.looks, [])
+  })
+
+  test('is noted once, though its job was given to another meanwhile', async (t) => {
+    const scene = await exportScene(t, SITE, engine)
+    const { db, host, queue, blobs, clock, start, work, keysInStore } = scene
+    const id = await start(['alice/site'])
+    const other = Promise.withResolvers<void>()
+    host.onMake = async () => {
+      host.onMake = async () => other.resolve()
+      // As when the worker was given up for dead: its signal has not told it yet.
+      await releaseAllJobs(db, 0)
+      queue.wake()
+      await other.promise
+    }
+    await work({}, 2)
+    await assertExported(db, id)
+    assert.equal(host.makes.length, 2)
+    const rows = await db.selectFrom('segments').select('key').execute()
+    await sweepOrphans({ db, blobs, now: () => clock.now }, 0)
+    assert.deepEqual(await keysInStore(), rows.map(({ key }) => key).sort())
+  })
+})
+
+test('a repository that is damaged, or has vanished, is skipped with the reason', async (t) => {
+  const { db, host, start, work, troubles, archive } = await exportScene(t, {
+    ...TWO,
+    'alice/gone': 'one',
+  })
+  const id = await start([...NAMES, 'alice/gone'], { allowPartial: true })
+  host.onMake = async (fullName) => {
+    if (fullName === 'alice/blog') throw new Unreadable('alice/blog: objects/ab is damaged')
+  }
+  host.contents.delete('alice/gone')
+  await work()
+  await assertExported(db, id)
+  assert.deepEqual(await endsOf(db, id), {
+    'alice/site': 'exported',
+    'alice/blog': 'objects/ab is damaged',
+    'alice/gone': 'the repository is not there any more',
+  })
+  assert.deepEqual(troubles, [])
+  const { manifest } = await archive(id)
+  assert.deepEqual(
+    manifest.omitted.map(({ full_name }) => full_name),
+    ['alice/blog', 'alice/gone'],
+  )
+})
+
+test('a repository that its account may no longer read is skipped and not looked at', async (t) => {
+  const { db, host, parts, start, work } = await exportScene(t, {})
+  host.collaborators = ['bob']
+  host.contents.set('alice/site', 'one')
+  await syncCatalogue(parts)
+  const id = await start(['alice/site'], {}, 'bob')
+  await db.deleteFrom('collaborators').execute()
+  await work()
+  const reason = 'the account that started the migration may no longer read it'
+  assert.deepEqual(await endsOf(db, id), { 'alice/site': reason })
+  assert.deepEqual([host.looks, host.makes], [[], []])
+})
+
+test('a cancelled migration stops what is under way, and notes nothing of it', async (t) => {
+  const { db, host, parts, start, work, keysInStore, troubles } = await exportScene(t, TWO)
+  const id = await start(NAMES)
+  host.onMake = async (_fullName, signal) => {
+    await cancelMigration(parts, await migrationToExport(db, id))
+    assert.equal(signal.aborted, true)
+  }
+  await work()
+  assert.deepEqual(await endOf(db, id), { state: 'failed', reason: 'cancelled' })
+  assert.deepEqual(Object.values(await endsOf(db, id)), ['waiting', 'waiting'])
+  assert.deepEqual([await keysInStore(), host.makes.length, troubles], [[], 1, []])
+})
+
+test('a host failure is tried again, and succeeds when it is over', async (t) => {
+  const { db, host, start, work, troubles } = await exportScene(t, SITE)
+  const id = await start(['alice/site'])
+  host.onMake = async () => {
+    if (host.makes.length < 3) throw new Error('no space left on device')
+  }
+  await work()
+  await assertExported(db, id)
+  assert.deepEqual(troubles, Array(2).fill('Error: no space left on device'))
+})
+
+test('a host failure that does not end skips the repository with its reason', async (t) => {
+  const { db, host, start, work } = await exportScene(t, TWO)
+  const id = await start(NAMES, { allowPartial: true })
+  host.onMake = async (fullName) => {
+    if (fullName === 'alice/blog') throw new Error('no space left on device')
+  }
+  await work()
+  await assertExported(db, id)
+  const expected = { 'alice/site': 'exported', 'alice/blog': 'no space left on device' }
+  assert.deepEqual(await endsOf(db, id), expected)
+})
+
+test('a store that is away is waited for, however often', async (t) => {
+  const { db, host, start, work } = await exportScene(t, SITE)
+  const id = await start(['alice/site'])
+  host.onMake = async () => {
+    if (host.makes.length < 9) throw new BlobsAway('the bucket does not answer')
+  }
+  await work()
+  await assertExported(db, id)
+  assert.equal(host.makes.length, 9)
+})
+
+test('progress is told while a segment is made', async (t) => {
+  const { db, host, start, work } = await exportScene(t, SITE)
+  const id = await start(['alice/site'])
+  const noted: unknown[] = []
+  host.onMake = async () => {
+    const rows = db.selectFrom('repository_exports').where('migration_id', '=', id)
+    noted.push({ ...(await rows.select(['bytes_expected', 'bytes_done']).executeTakeFirst()) })
+  }
+  await work()
+  assert.deepEqual(noted, [{ bytes_expected: 'one'.length, bytes_done: 0 }])
+})

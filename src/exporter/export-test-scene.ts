@@ -1,0 +1,195 @@
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import { collect, file, temporaryFolder } from '../../test/support/archive-samples.ts'
+import { type Engine, openDatabase } from '../../test/support/databases.ts'
+import { until } from '../../test/support/patience.ts'
+import { ensureAccount } from '../accounts/account-store.ts'
+import { type Manifest, parseManifest } from '../archive/manifest.ts'
+import { planArchive } from '../archive/plan-archive.ts'
+import { readArchive } from '../archive/read-archive.ts'
+import { readEntries } from '../archive/read-entries.ts'
+import { writeSegment } from '../archive/write-segment.ts'
+import { createDiskBlobStore } from '../blobs/disk.ts'
+import type { Db } from '../db/database.ts'
+import { archiveSegments } from '../migrations/archive-store.ts'
+import { migrationToExport } from '../migrations/export-store.ts'
+import { type MigrationOptions, ORDINARY } from '../migrations/migration.ts'
+import { outcomesOf } from '../migrations/outcomes.ts'
+import { namedRepositoriesOf } from '../migrations/snapshot-store.ts'
+import { startMigration } from '../migrations/start-migration.ts'
+import { embeddedQueue } from '../queue/embedded.ts'
+import { addressesFrom } from '../repositories/addresses.ts'
+import { factsOfUnreadable } from '../repositories/facts.ts'
+import { syncCatalogue } from '../repositories/sync.ts'
+import type { FoundRepository, RepositoryName, Source } from '../sources/source.ts'
+import { Unreadable } from '../sources/unreadable.ts'
+import { type ExportParts, exportHandlers } from './export-migration.ts'
+import type { SegmentContents } from './segment-contents.ts'
+import type { SegmentMaker } from './segment-maker.ts'
+
+const fullNameOf = ({ owner, name }: RepositoryName) => `${owner}/${name}`
+
+/** A host that exists only in the test: what each repository holds, by its full name. */
+export class FakeHost {
+  readonly contents = new Map<string, string>()
+  readonly locked = new Set<string>()
+  /** Who may administer them besides their owners. */
+  collaborators: string[] = []
+  readonly looks: string[] = []
+  readonly makes: string[] = []
+  /** Called where the repository is looked at, and again while its segment is made. */
+  onLook = async (_fullName: string): Promise<void> => {}
+  onMake = async (_fullName: string, _signal: AbortSignal): Promise<void> => {}
+  onLock = async (_fullName: string): Promise<void> => {}
+
+  read(fullName: string): { fingerprint: string; bytes: number; content: string } {
+    const content = this.contents.get(fullName)
+    if (content === undefined)
+      throw new Unreadable(`${fullName}: the repository is not there any more`)
+    return { fingerprint: `${fullName} ${content}`, bytes: content.length, content }
+  }
+
+  /** What the catalogue and the locks need of a source; what reads git data is the maker's. */
+  source(): Source {
+    const found = (fullName: string): FoundRepository => {
+      const [owner = '', name = ''] = fullName.split('/')
+      return { owner, name, stamp: this.contents.get(fullName) ?? '', hasWiki: false }
+    }
+    const { contents, locked } = this
+    const source: Partial<Source> = {
+      async *list() {
+        for (const fullName of contents.keys()) yield { found: found(fullName) }
+      },
+      find: async (owner, name) => {
+        const fullName = `${owner}/${name}`
+        return contents.has(fullName) ? found(fullName) : undefined
+      },
+      facts: async () => {
+        const collaborators = this.collaborators.map((login) => ({
+          login,
+          permission: 'admin' as const,
+        }))
+        return { ...factsOfUnreadable(0), collaborators }
+      },
+      checkLock: async () => {},
+      settleLock: async (repository, isWanted) => {
+        const fullName = fullNameOf(repository)
+        if (!(await isWanted())) return void locked.delete(fullName)
+        await this.onLock(fullName)
+        locked.add(fullName)
+      },
+    }
+    return source as Source
+  }
+
+  /** The fingerprint is the content, and so is all that the segment holds. */
+  maker(blobs: ExportParts['blobs']): SegmentMaker {
+    return {
+      look: async (repository) => {
+        this.looks.push(fullNameOf(repository))
+        await this.onLook(fullNameOf(repository))
+        return this.read(fullNameOf(repository))
+      },
+      make: async ({ repository, key }, signal, { isNeeded, onBytes }) => {
+        const fullName = fullNameOf(repository)
+        this.makes.push(fullName)
+        await this.onLook(fullName)
+        const { fingerprint, bytes, content } = this.read(fullName)
+        if (!(await isNeeded({ fingerprint, bytes }))) return undefined
+        await this.onMake(fullName, signal)
+        signal.throwIfAborted()
+        const entries = [file(`repositories/${fullName}.git/HEAD`, Buffer.from(content))]
+        const segment = await writeSegment(entries, (deflated) =>
+          blobs.put(key, deflated, { signal }),
+        )
+        onBytes(bytes)
+        const said = JSON.stringify(contentsOf(fullName, bytes))
+        return { key, ...segment, fingerprint, contents: said, verified: content, warning: null }
+      },
+    }
+  }
+}
+
+function contentsOf(full_name: string, size: number): SegmentContents {
+  const git = { object_format: 'sha1', head: 'refs/heads/main', refs: [], symrefs: [] } as const
+  return { full_name, size, ...git, refs: [], symrefs: [], wiki: null, lfs: [] }
+}
+
+const BASE = 'http://localhost'
+
+/** The exporter with a database, a queue and a store that are real, on a host that is not. */
+export async function exportScene(
+  t: TestContext,
+  contents: Readonly<Record<string, string>>,
+  engine: Engine = 'sqlite',
+) {
+  const { db } = await openDatabase(t, engine)
+  const host = new FakeHost()
+  for (const [fullName, content] of Object.entries(contents)) host.contents.set(fullName, content)
+  const blobs = createDiskBlobStore(join(await temporaryFolder(t), 'blobs'))
+  const queue = embeddedQueue({ db, firstPauseMs: 1, notNowPauseMs: 1, lookEveryMs: 5 })
+  const clock = { now: Date.now() }
+  const parts: ExportParts = {
+    ...{ db, queue, blobs, source: host.source(), segments: host.maker(blobs) },
+    now: () => clock.now++,
+    addresses: addressesFrom({ baseUrl: BASE, webUrl: BASE, cloneUrl: BASE, sshUrl: '' }),
+    generator: 'godwit test',
+    archiveTtlMs: 60_000,
+    isComposed: false,
+  }
+  await syncCatalogue(parts)
+  const troubles: string[] = []
+
+  return {
+    ...{ db, host, blobs, queue, parts, clock, troubles },
+    async start(names: string[], options: Partial<MigrationOptions> = {}, login = 'alice') {
+      const viewer = { account: await ensureAccount(db, login, 0), tokenId: 1 }
+      const order = { repositories: names, options: { ...ORDINARY, ...options } }
+      const limits = { mostUnfinished: 99, lockTtlMs: 60_000 }
+      return (await startMigration({ ...parts, ...limits }, viewer, order)).id
+    },
+    /** Until nothing is left to do. */
+    async work(change: Partial<ExportParts> = {}, concurrency = 1): Promise<void> {
+      const working = queue.work(exportHandlers({ ...parts, ...change }), {
+        concurrency,
+        onTrouble: (error) => troubles.push(String(error)),
+      })
+      await until(
+        () => `all jobs are done; ${troubles.join('; ')}`,
+        async () => (await queue.backlog()).length === 0 && queue.running() === 0,
+      )
+      await working.stop()
+    },
+    async archive(id: number) {
+      const plan = planArchive(await archiveSegments(db, { id }))
+      const files = new Map<string, string>()
+      for await (const { path, kind, content } of readEntries(readArchive(plan, blobs)))
+        if (kind === 'file') files.set(path, String(await collect(content)))
+      const manifest: Manifest = parseManifest(files.get('godwit-manifest.json') ?? '')
+      return { files, manifest }
+    },
+    keysInStore: async () => (await Array.fromAsync(blobs.list())).map(({ key }) => key).sort(),
+  }
+}
+
+export async function endOf(db: Db, id: number) {
+  const { state, reason } = await migrationToExport(db, id)
+  return { state, reason }
+}
+
+export async function assertExported(db: Db, id: number): Promise<void> {
+  assert.deepEqual(await endOf(db, id), { state: 'exported', reason: null })
+}
+
+/** What became of each, by its full name: exported, reused, or the reason why it was not. */
+export async function endsOf(db: Db, migrationId: number): Promise<Record<string, string>> {
+  const migration = await migrationToExport(db, migrationId)
+  const outcomes = await outcomesOf(db, migration)
+  const inWords = (position: number): string => {
+    const { outcome = null, reused, reason } = outcomes.get(position) ?? {}
+    return reason ?? (outcome === null ? 'waiting' : reused ? 'reused' : 'exported')
+  }
+  const named = await namedRepositoriesOf(db, migration)
+  return Object.fromEntries(named.map(({ fullName }, position) => [fullName, inWords(position)]))
+}

@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { onEachEngine } from '../../test/support/databases.ts'
+import type { BlobStore, Composing } from '../blobs/blob-store.ts'
+import { BlobsAway } from '../blobs/blob-store.ts'
+import { archiveSegments } from '../migrations/archive-store.ts'
+import { migrationToExport } from '../migrations/export-store.ts'
+import { Unreadable } from '../sources/unreadable.ts'
+import { assertExported, endOf, endsOf, exportScene } from './export-test-scene.ts'
+import { withName } from './seal-archive.ts'
+
+const TWO = { 'alice/site': 'one', 'alice/blog': 'two' }
+const NAMES = Object.keys(TWO)
+
+onEachEngine('an archive', (engine) => {
+  test('is sealed whole: metadata first, repositories in their order, the manifest last', async (t) => {
+    const { db, start, work, archive } = await exportScene(t, TWO, engine)
+    const id = await start(NAMES)
+    await work()
+    await assertExported(db, id)
+    const { files, manifest } = await archive(id)
+    assert.deepEqual(
+      [...files.keys()],
+      [
+        'schema.json',
+        'users_000001.json',
+        'repositories_000001.json',
+        'repositories/alice/site.git/HEAD',
+        'repositories/alice/blog.git/HEAD',
+        'godwit-manifest.json',
+      ],
+    )
+    assert.deepEqual([manifest.generator, manifest.omitted], ['godwit test', []])
+    assert.equal(files.get('repositories/alice/blog.git/HEAD'), 'two')
+  })
+
+  test('without a repository is a failure that names it, and keeps the others for later', async (t) => {
+    const { db, host, start, work, keysInStore } = await exportScene(t, TWO, engine)
+    host.onMake = async (fullName) => {
+      if (fullName === 'alice/blog') throw new Unreadable('alice/blog: it is damaged')
+    }
+    const id = await start(NAMES)
+    await work()
+    const end = { state: 'failed', reason: 'alice/blog: it is damaged' }
+    assert.deepEqual(await endOf(db, id), end)
+    assert.deepEqual(await archiveSegments(db, { id }), [])
+    assert.equal((await keysInStore()).length, 1)
+  })
+})
+
+test('a failed migration lets go of its locks, and opens the repositories', async (t) => {
+  const { host, start, work } = await exportScene(t, TWO)
+  host.onMake = () => Promise.reject(new Unreadable('alice/site: it is damaged'))
+  await start(NAMES, { lockRepositories: true })
+  assert.deepEqual([...host.locked].sort(), NAMES.toSorted())
+  await work()
+  assert.deepEqual([...host.locked], [])
+})
+
+test('a partial archive of nothing is a failure', async (t) => {
+  const { db, host, start, work, keysInStore } = await exportScene(t, TWO)
+  host.onMake = (fullName) => Promise.reject(new Unreadable(`${fullName}: it is damaged`))
+  const id = await start(NAMES, { allowPartial: true })
+  await work()
+  const reason = 'alice/site: it is damaged\nalice/blog: it is damaged'
+  assert.deepEqual(await endOf(db, id), { state: 'failed', reason })
+  assert.deepEqual(await keysInStore(), [])
+})
+
+test('bytes that the store has lost fail the migration, and a retry exports them anew', async (t) => {
+  const { db, blobs, start, work } = await exportScene(t, TWO)
+  const first = await start(NAMES)
+  await work()
+  const [, site] = await archiveSegments(db, { id: first })
+  await blobs.delete(site!.key)
+  const second = await start(NAMES)
+  await work()
+  const reason = 'alice/site: its exported bytes are gone; a retry exports it anew'
+  assert.deepEqual(await endOf(db, second), { state: 'failed', reason })
+  const third = await start(NAMES)
+  await work()
+  await assertExported(db, third)
+  const outcomes = { 'alice/site': 'exported', 'alice/blog': 'reused' }
+  assert.deepEqual(await endsOf(db, third), outcomes)
+})
+
+test('nothing names an archive whose metadata could not be written; it is tried again', async (t) => {
+  const { db, blobs, start, work } = await exportScene(t, TWO)
+  const id = await start(NAMES)
+  let refusals = 0
+  const failing: BlobStore = {
+    ...blobs,
+    async put(key, bytes, options) {
+      refusals += 1
+      assert.equal((await endOf(db, id)).state, 'exporting')
+      assert.deepEqual(await archiveSegments(db, { id }), [])
+      if (refusals < 4) throw new BlobsAway('the bucket does not answer')
+      return blobs.put(key, bytes, options)
+    },
+  }
+  await work({ blobs: failing })
+  await assertExported(db, id)
+})
+
+test('where the store can, the archive becomes one object as well', async (t) => {
+  const { db, blobs, start, work } = await exportScene(t, TWO)
+  const composed = new Map<string, number>()
+  const bucket: BlobStore & Composing = {
+    ...blobs,
+    async size(key) {
+      return composed.get(key) ?? blobs.size(key)
+    },
+    async compose(key, parts) {
+      composed.set(
+        key,
+        parts.reduce((sum, { length }) => sum + length, 0),
+      )
+    },
+    presign: () => Promise.reject(new Error('nobody asked')),
+  }
+  const id = await start(NAMES)
+  await work({ blobs: bucket, isComposed: true })
+  const { archiveKey } = await migrationToExport(db, id)
+  assert.deepEqual([...composed.keys()], [archiveKey])
+
+  const apart = await start(NAMES)
+  await work({ blobs: bucket, isComposed: false })
+  assert.equal((await migrationToExport(db, apart)).archiveKey, null)
+})
+
+test('a reason begins with the name once', () => {
+  assert.equal(withName('a/b', 'it is damaged'), 'a/b: it is damaged')
+  assert.equal(withName('a/b', 'a/b.wiki: it is damaged'), 'a/b.wiki: it is damaged')
+})

@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict'
+import { mkdir, readdir, utimes, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { temporaryFolder } from '../../test/support/archive-samples.ts'
+import { type Engine, onEachEngine } from '../../test/support/databases.ts'
+import { archiveSegments } from '../migrations/archive-store.ts'
+import { migrationToExport } from '../migrations/export-store.ts'
+import { endsOf, exportScene } from './export-test-scene.ts'
+import { lostSegments } from './lost-segments.ts'
+import { sweepScratch } from './scratch.ts'
+import { sweep, sweepOrphans } from './sweep.ts'
+
+const REPOSITORIES = { 'alice/site': 'one', 'alice/blog': 'one' }
+const HOUR = 3_600_000
+
+/** A migration of alice/site that is exported, and a housekeeper who can put the clock forward. */
+async function scene(t: TestContext, engine?: Engine) {
+  const exported = await exportScene(t, REPOSITORIES, engine)
+  const { db, blobs, clock, start, work } = exported
+  const id = await start(['alice/site'])
+  await work()
+  const parts = { db, blobs, now: () => clock.now, segmentTtlMs: HOUR }
+  const after = (ms: number) => {
+    clock.now += ms
+  }
+  return { ...exported, id, parts, after }
+}
+
+onEachEngine('the sweep', (engine) => {
+  test('ends an archive when its time is over, and its segments an hour later', async (t) => {
+    const { db, id, parts, after, keysInStore } = await scene(t, engine)
+    await sweep(parts)
+    assert.equal((await keysInStore()).length, 3)
+    after(60_000)
+    await sweep(parts)
+    assert.equal((await migrationToExport(db, id)).archiveExpiresAt, null)
+    assert.equal((await keysInStore()).length, 1, 'the segment of the repository')
+    after(HOUR + 1)
+    await sweep(parts)
+    assert.deepEqual(await keysInStore(), [])
+    assert.deepEqual(await db.selectFrom('segments').select('key').execute(), [])
+  })
+
+  test('leaves what a migration under way has named, however long it takes', async (t) => {
+    const { parts, after, host, start, work, archive } = await scene(t, engine)
+    const id = await start(['alice/site', 'alice/blog'])
+    host.onMake = async () => {
+      after(2 * HOUR)
+      await sweep(parts)
+    }
+    await work()
+    const { files } = await archive(id)
+    assert.equal(files.get('repositories/alice/site.git/HEAD'), 'one')
+  })
+
+  test('leaves a segment that came into use since the sweep listed it', async (t) => {
+    const { db, parts, after, blobs, start, work, archive } = await scene(t, engine)
+    await start(['alice/blog'])
+    await work()
+    after(60_000)
+    await sweep(parts)
+    after(HOUR + 1)
+    const deleted: string[] = []
+    const names = ['alice/site', 'alice/blog']
+    let id = 0
+    const racing: typeof blobs = {
+      ...blobs,
+      async delete(key) {
+        await blobs.delete(key)
+        deleted.push(key)
+        // Both are on the list of the sweep; while it takes the first, a migration names the other.
+        id = await start(names)
+        await work()
+      },
+    }
+    await sweep({ ...parts, blobs: racing })
+    assert.equal(deleted.length, 1)
+    const outcomes = Object.values(await endsOf(db, id))
+    assert.deepEqual(outcomes.toSorted(), ['exported', 'reused'])
+    assert.equal((await archive(id)).manifest.repositories.length, 2)
+  })
+
+  test('of orphans removes what no row names, and only when it is old enough', async (t) => {
+    const { db, id, parts, blobs, keysInStore } = await scene(t, engine)
+    const named = await keysInStore()
+    await blobs.put('orphan', [Buffer.from('bytes of the dead')])
+    await db.updateTable('migrations').set({ archive_key: 'whole' }).where('id', '=', id).execute()
+    await blobs.put('whole', [Buffer.from('a whole archive')])
+    await sweepOrphans({ ...parts, now: Date.now }, HOUR)
+    assert.equal((await keysInStore()).length, named.length + 2)
+    await sweepOrphans(parts, 0)
+    assert.deepEqual(await keysInStore(), [...named, 'whole'].sort())
+  })
+})
+
+test('segments are lost whose bytes are gone or cut short', async (t) => {
+  const { db, id, blobs } = await scene(t)
+  const segments = await archiveSegments(db, { id })
+  const { signal } = new AbortController()
+  assert.deepEqual(await lostSegments(blobs, segments, signal), [])
+  await blobs.delete(segments[0]!.key)
+  const longer = { ...segments[1]!, length: segments[1]!.length + 1 }
+  const lost = await lostSegments(blobs, [segments[0]!, longer, segments[2]!], signal)
+  assert.deepEqual(lost.map(({ key }) => key).sort(), [segments[0]!.key, longer.key].sort())
+  const broken = { ...blobs, size: () => Promise.reject(new Error('I/O error')) }
+  await assert.rejects(lostSegments(broken, segments, signal), /I\/O error/)
+})
+
+test('old snapshots are removed, those that may be read are not, and all at a start', async (t) => {
+  const scratch = join(await temporaryFolder(t), 'scratch')
+  await sweepScratch(scratch, HOUR)
+  for (const name of ['old', 'young', 'yet-to-come']) {
+    await mkdir(join(scratch, name))
+    await writeFile(join(scratch, name, 'pack'), 'bytes')
+  }
+  const now = Date.now() / 1000
+  await utimes(join(scratch, 'old'), now, now - 7200)
+  await utimes(join(scratch, 'yet-to-come'), now, now + 7200)
+  await sweepScratch(scratch, HOUR)
+  assert.deepEqual((await readdir(scratch)).sort(), ['yet-to-come', 'young'])
+  await sweepScratch(scratch, 0)
+  assert.deepEqual(await readdir(scratch), [])
+})

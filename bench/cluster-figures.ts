@@ -15,7 +15,7 @@ interface Scene {
   postgres: Postgres
 }
 
-const QUIET = ['--log-level', 'error', '--unfinished-migrations', '1000']
+const QUIET = ['--log-level', 'error', '--max-unfinished-migrations', '1000']
 /** Counted like any other, but never refused. */
 const UNREFUSED = ['--rate-limit', '1000000000']
 const STARTS = 20

@@ -21,7 +21,7 @@ const STARTS_A_ROUND = 5
 const MOST_GROWTH = 1.5
 /** What a repository may cost among the most of them, against what it costs among a tenth: a straight line, and some noise. */
 const STRAIGHT = 1.3
-const UNFINISHED = ['--unfinished-migrations', '10000']
+const UNFINISHED = ['--max-unfinished-migrations', '10000']
 
 /** Milliseconds by size, for each thing that was done. */
 type Costs = Record<string, Map<number, number[]>>

@@ -35,7 +35,7 @@ test('every mistake is named at once, by the name it was made under', () => {
         baseUrl: 'ftp://host',
         trustedProxies: '10.0.0.0/8,10.0.0.0/99',
         syncInterval: 'soon',
-        unfinishedMigrations: '0',
+        maxUnfinishedMigrations: '0',
       },
       { GODWIT_TIME_ZONE: 'Mars/Olympus', GODWIT_VENDR: 'typo', GODWIT_DATABASE_URL: 'mysql://x' },
     )
@@ -45,10 +45,10 @@ test('every mistake is named at once, by the name it was made under', () => {
     assert.deepEqual(named, [
       '--base-url',
       '--listen',
+      '--max-unfinished-migrations',
       '--preview',
       '--sync-interval',
       '--trusted-proxies',
-      '--unfinished-migrations',
       '--web-url',
       'GODWIT_DATABASE_URL',
       'GODWIT_TIME_ZONE',

@@ -122,7 +122,7 @@ export const options = {
     about: 'proxies whose x-forwarded-for is believed: addresses or networks, by commas',
     read: networks,
   },
-  unfinishedMigrations: {
+  maxUnfinishedMigrations: {
     argument: 'N',
     about: 'how many unfinished migrations an account may have',
     read: wholeNumber(1, 10_000),
@@ -134,13 +134,13 @@ export const options = {
     read: wholeNumber(0, 1_000_000_000),
     fallback: '5000',
   },
-  mostRequests: {
+  maxRequests: {
     argument: 'N',
     about: 'how many requests a process works on at a time; more are answered 503',
     read: wholeNumber(1, 1_000_000),
     fallback: '1000',
   },
-  mostStreams: {
+  maxStreams: {
     argument: 'N',
     about: 'how many downloads and event streams a process serves at a time',
     read: wholeNumber(1, 1_000_000),
@@ -152,7 +152,7 @@ export const options = {
     read: wholeNumber(1, 1_000_000),
     otherwise: 'a tenth of them',
   },
-  clientPatience: {
+  clientTimeout: {
     argument: 'DURATION',
     about: 'how long a client may take to send a request, or to take the next bytes of a stream',
     read: lifetime,
@@ -200,7 +200,7 @@ export const options = {
       'where LFS objects are that are not in the repositories, as ab/cd/OID or ab/cd/REST-OF-OID',
     read: path,
   },
-  gitPatience: {
+  gitTimeout: {
     argument: 'DURATION',
     about: 'after how long a git that does nothing at all is stopped, and its repository reported',
     read: lifetime,

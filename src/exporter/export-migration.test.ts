@@ -55,7 +55,7 @@ async function scene(t: TestContext, engine: 'sqlite' | 'postgres') {
     async start() {
       const repositories = ['alice/secret', 'alice/open']
       const options = { ...ORDINARY, allowPartial: true }
-      const order = { mostUnfinished: 9, lockTtlMs: 60_000 }
+      const order = { maxUnfinished: 9, lockTtlMs: 60_000 }
       return (await startMigration({ ...parts, ...order }, bob, { repositories, options })).id
     },
     async untilExported(id: number) {

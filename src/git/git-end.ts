@@ -44,7 +44,7 @@ function howItEnded(
 
 interface Limits {
   timeoutMs: number
-  patienceMs: number
+  idleTimeoutMs: number
   signal: AbortSignal | undefined
   mustNotSay: RegExp | undefined
 }
@@ -53,7 +53,7 @@ interface Limits {
 export function ended(
   child: ChildProcessByStdio<Writable, Readable, Readable>,
   args: readonly string[],
-  { timeoutMs, patienceMs, signal, mustNotSay }: Limits,
+  { timeoutMs, idleTimeoutMs, signal, mustNotSay }: Limits,
 ): Promise<void> {
   let said = ''
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
@@ -89,8 +89,8 @@ export function ended(
   }
 
   const clock = setTimeout(() => stopFor(`took more than ${inWords(timeoutMs)}`), timeoutMs)
-  const hang = () => stopFor(`made no progress for ${inWords(patienceMs)}`)
-  const stopWatching = child.pid && watchForHang(child.pid, patienceMs, hang)
+  const hang = () => stopFor(`made no progress for ${inWords(idleTimeoutMs)}`)
+  const stopWatching = child.pid && watchForHang(child.pid, idleTimeoutMs, hang)
   function forget(): void {
     clearTimeout(clock)
     if (stopWatching) stopWatching()

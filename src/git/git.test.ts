@@ -65,7 +65,7 @@ async function programOf(t: TestContext, script: string): Promise<string> {
 
 test('a git that does nothing is stopped, with all that it has started', async (t) => {
   const program = await programOf(t, 'sleep 600 & echo $! >&2; wait')
-  const hanging = createGit({ program, searchPath, home, patienceMs: 400 })
+  const hanging = createGit({ program, searchPath, home, idleTimeoutMs: 400 })
   await assert.rejects(hanging.run(['version']), (error) => {
     assert.ok(error instanceof GitFailed)
     assert.match(error.message, /^git version made no progress for 0.4 seconds$/)
@@ -81,7 +81,7 @@ test('a git that works is not stopped, however little it says', async (t) => {
   const until = Math.floor(Date.now() / 1000) + 7
   const program = await programOf(t, `(while [ $(date +%s) -lt ${until} ]; do :; done) & wait`)
   // Longer than a machine with other things to do leaves a process that is ready to run without any time.
-  const busy = createGit({ program, searchPath, home, patienceMs: 5000 })
+  const busy = createGit({ program, searchPath, home, idleTimeoutMs: 5000 })
   assert.equal(await busy.text(['version']), '')
 })
 

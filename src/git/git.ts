@@ -61,7 +61,7 @@ export interface GitOptions {
   /** A directory of ours that stands in for HOME, so that nobody's personal configuration counts. */
   home: string
   /** After how long a git that does nothing at all is stopped. */
-  patienceMs?: number
+  idleTimeoutMs?: number
 }
 
 /** The only place that runs git. */
@@ -69,7 +69,7 @@ export function createGit({
   program,
   searchPath,
   home,
-  patienceMs = TEN_MINUTES,
+  idleTimeoutMs = TEN_MINUTES,
 }: GitOptions): Git {
   writeHome(home)
   const env = {
@@ -96,7 +96,7 @@ export function createGit({
       throw new Error(`git ${args[0]} could not be started: too many open files`)
     }
     const { timeoutMs = TEN_MINUTES, signal, mustNotSay } = call
-    const done = ended(child, args, { timeoutMs, patienceMs, signal, mustNotSay })
+    const done = ended(child, args, { timeoutMs, idleTimeoutMs, signal, mustNotSay })
     // Who reads the output first looks at `done` later; until then a failure is not an unhandled one.
     done.catch(() => {})
     return { stdout: child.stdout, stdin: child.stdin, done }

@@ -6,7 +6,7 @@ const LOOKS = 4
  * Calls `onHang` when the process and all that it has started have neither computed, read nor written anything for so
  * long. Only Linux counts that for us; elsewhere nothing is ever found to hang. Returns the function that stops looking.
  */
-export function watchForHang(pid: number, patienceMs: number, onHang: () => void): () => void {
+export function watchForHang(pid: number, idleTimeoutMs: number, onHang: () => void): () => void {
   let last = workOf(pid)
   let looksInVain = 0
   const timer = setInterval(() => {
@@ -14,7 +14,7 @@ export function watchForHang(pid: number, patienceMs: number, onHang: () => void
     looksInVain = work !== undefined && work === last ? looksInVain + 1 : 0
     last = work
     if (looksInVain >= LOOKS) onHang()
-  }, patienceMs / LOOKS)
+  }, idleTimeoutMs / LOOKS)
   timer.unref()
   return () => clearInterval(timer)
 }

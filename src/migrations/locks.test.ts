@@ -35,7 +35,7 @@ async function scene(t: TestContext, engine: 'sqlite' | 'postgres') {
     queue: embeddedQueue({ db }),
     source,
     now: Date.now,
-    mostUnfinished: 100,
+    maxUnfinished: 100,
     lockTtlMs: 60_000,
   } satisfies StartParts
   const viewer = async (login: string): Promise<Viewer> => ({

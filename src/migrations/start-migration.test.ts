@@ -24,7 +24,7 @@ async function scene(t: TestContext, engine: 'sqlite' | 'postgres') {
     queue: embeddedQueue({ db }),
     source: gitDirectory({ root: host.root, git: host.locked }),
     now: Date.now,
-    mostUnfinished: 3,
+    maxUnfinished: 3,
     lockTtlMs: 60_000,
   }
   return { db, host, parts }

@@ -29,7 +29,7 @@ export interface StartParts {
   /** Absent where the repositories are not at hand; the catalogue is then taken as it is. */
   source: Source | undefined
   now: () => number
-  mostUnfinished: number
+  maxUnfinished: number
   lockTtlMs: number
 }
 
@@ -57,8 +57,8 @@ export async function startMigration(
   const organizations = orgMetadataOnly ? await administeredOrganizations(db, viewer) : null
   const migration = await db.transaction().execute(async (tx) => {
     await lockScope(tx, scope)
-    if ((await countUnfinished(tx, scope)) >= parts.mostUnfinished) {
-      throw new Invalid([{ code: 'custom', message: tooManyUnfinished(parts.mostUnfinished) }])
+    if ((await countUnfinished(tx, scope)) >= parts.maxUnfinished) {
+      throw new Invalid([{ code: 'custom', message: tooManyUnfinished(parts.maxUnfinished) }])
     }
     const started = await insertMigration(tx, {
       guid: randomUUID(),

@@ -18,10 +18,10 @@ export interface Places {
 }
 
 export function placesOf(config: Config, root: string): Places {
-  const { data, git, searchPath, gitPatience: patienceMs } = config
+  const { data, git, searchPath, gitTimeout: idleTimeoutMs } = config
   return {
     root,
-    git: { program: git, searchPath, home: join(data, 'git-home'), patienceMs },
+    git: { program: git, searchPath, home: join(data, 'git-home'), idleTimeoutMs },
     lfsDirectory: config.lfsDirectory,
     blobs: config.blobs === undefined ? join(data, 'blobs') : bucketOf(config, config.blobs),
     scratch: join(data, 'scratch'),

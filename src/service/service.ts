@@ -43,7 +43,7 @@ export async function startService(config: Config, logging: Log): Promise<Servic
     ...parts,
     authenticator: keepTokens(stack, db, logging),
     links: archiveLinks(baseUrl, await linkKey(db)),
-    mostUnfinished: config.unfinishedMigrations,
+    maxUnfinished: config.maxUnfinishedMigrations,
     lockTtlMs: config.lockTtl,
     rendering: {
       addresses,
@@ -53,11 +53,11 @@ export async function startService(config: Config, logging: Log): Promise<Servic
     mediaType: config,
     rateLimit: { perHour: config.rateLimit, pool },
     admission: {
-      mostConnections: mostConnections(),
-      mostRequests: config.mostRequests,
-      mostStreams: config.mostStreams,
-      mostStreamsPerAccount: config.maxStreamsPerAccount ?? Math.ceil(config.mostStreams / 10),
-      patienceMs: config.clientPatience,
+      maxConnections: maxConnections(),
+      maxRequests: config.maxRequests,
+      maxStreams: config.maxStreams,
+      maxStreamsPerAccount: config.maxStreamsPerAccount ?? Math.ceil(config.maxStreams / 10),
+      clientTimeoutMs: config.clientTimeout,
     },
     trustedProxies: config.trustedProxies ?? [],
     version: VERSION,
@@ -107,7 +107,7 @@ function keepTokens(stack: AsyncDisposableStack, db: Db, { log }: Log) {
 const MOST_CONNECTIONS = 10_000
 
 /** Connections must leave file handles for the database, for archives and for gits. */
-function mostConnections(): number {
+function maxConnections(): number {
   const limits = existsSync('/proc/self/limits') ? readFileSync('/proc/self/limits', 'utf8') : ''
   const openFiles = /^Max open files +(\d+)/m.exec(limits)?.[1]
   return openFiles ? Math.min(MOST_CONNECTIONS, Math.ceil(Number(openFiles) / 2)) : MOST_CONNECTIONS

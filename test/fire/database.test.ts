@@ -30,7 +30,7 @@ async function storyOfMany(t: TestContext) {
     repositories: async (host) => {
       names = await manyRepositories(host, 6)
     },
-    flags: ['--rate-limit', '0', '--unfinished-migrations', '1000'],
+    flags: ['--rate-limit', '0', '--max-unfinished-migrations', '1000'],
   })
   const states = () =>
     Object.fromEntries(names.map((name) => [name, refStateOf(story.host.path(name))]))

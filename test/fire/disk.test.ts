@@ -29,7 +29,7 @@ async function storyOnDisk(t: TestContext) {
       await host.repository('alice/small', { files: { a: '1' } })
     },
     data: disk.path,
-    flags: ['--rate-limit', '0', '--unfinished-migrations', '1000', '--segment-ttl', '1s'],
+    flags: ['--rate-limit', '0', '--max-unfinished-migrations', '1000', '--segment-ttl', '1s'],
   })
   let round = 0
   return {

@@ -84,7 +84,7 @@ async function assertUnavailable({ call }: ExportStory): Promise<void> {
 }
 
 test('a git that hangs is stopped, and the repository is reported by name', async (t) => {
-  const story = await storyWithGit(t, ['--git-patience', '1s'])
+  const story = await storyWithGit(t, ['--git-timeout', '1s'])
   const acknowledged = nothingAcknowledged()
   for (let round = 0; round < TIMES; round++) {
     await story.renew(round)

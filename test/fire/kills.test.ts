@@ -26,7 +26,7 @@ test('kill -9 at any moment, of the service and of its gits, loses nothing and l
     repositories: async (host) => {
       names = await mixedRepositories(host, REPOSITORIES)
     },
-    flags: ['--rate-limit', '0', '--log-level', 'error', '--unfinished-migrations', '10000'],
+    flags: ['--rate-limit', '0', '--log-level', 'error', '--max-unfinished-migrations', '10000'],
   })
   const acknowledged = nothingAcknowledged()
   const over = new AbortController()

@@ -20,7 +20,7 @@ test(
   `${MIGRATIONS} migrations of ${EACH} repositories at once, by all workers, and every archive verifies`,
   needsObjectStore,
   async (t) => {
-    const flags = ['--unfinished-migrations', String(MIGRATIONS), '--rate-limit', '0']
+    const flags = ['--max-unfinished-migrations', String(MIGRATIONS), '--rate-limit', '0']
     const story = await faultStory(t, { repositories: TOGETHER, flags })
     const { cluster, token, names } = story
     const apis = await Promise.all([cluster.api(), cluster.api()])

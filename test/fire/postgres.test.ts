@@ -17,7 +17,7 @@ test('PostgreSQL is restarted under load: what cannot be answered is asked for l
   t.after(host.remove)
   const names = await manyRepositories(host, 3)
   const databaseUrl = await createDatabase(postgres.url)
-  const flags = ['--rate-limit', '0', '--unfinished-migrations', '10000']
+  const flags = ['--rate-limit', '0', '--max-unfinished-migrations', '10000']
   const cluster = await startCluster(t, { repositories: host.root, databaseUrl, flags })
   const token = await cluster.token('alice')
   const api = await cluster.api()

@@ -11,7 +11,7 @@ import { inTime } from '../support/patience.ts'
 
 const CLIENTS = inForm({ short: 20, long: 200 })
 /** Far more than a busy machine makes anyone wait who is not slow on purpose. */
-const PATIENCE = ['--client-patience', '10s']
+const TIMEOUT = ['--client-timeout', '10s']
 
 async function storyOf(t: TestContext, flags: string[], megabytes = 1) {
   const story = await exportStory(t, {
@@ -32,7 +32,7 @@ async function storyOf(t: TestContext, flags: string[], megabytes = 1) {
 }
 
 test('who sends a request drop by drop is cut off, and nobody else notices', async (t) => {
-  const { call, dial } = await storyOf(t, PATIENCE)
+  const { call, dial } = await storyOf(t, TIMEOUT)
   const starts = [
     'GET /user/migrations HTTP/1.1\r\n',
     'POST /user/migrations HTTP/1.1\r\nhost: x\r\ncontent-length: 1000\r\n\r\n{',
@@ -57,7 +57,7 @@ test('who sends a request drop by drop is cut off, and nobody else notices', asy
 })
 
 test('a download that nobody takes is cut off, and a slow one is not', async (t) => {
-  const story = await storyOf(t, PATIENCE, 40)
+  const story = await storyOf(t, TIMEOUT, 40)
   const { id } = await story.migrate(['large'])
   const link = await story.link(id)
   const stalled = await Promise.all(Array.from({ length: CLIENTS }, () => begin(t, link)))
@@ -80,8 +80,8 @@ test('a download that nobody takes is cut off, and a slow one is not', async (t)
 })
 
 test('more downloads than it serves at a time are asked to come back', async (t) => {
-  const flags = ['--most-streams', '3', '--max-streams-per-account', '3']
-  const story = await storyOf(t, [...flags, '--client-patience', '10m'], 40)
+  const flags = ['--max-streams', '3', '--max-streams-per-account', '3']
+  const story = await storyOf(t, [...flags, '--client-timeout', '10m'], 40)
   const { id } = await story.migrate(['large'])
   const link = await story.link(id)
   const served = await Promise.all(Array.from({ length: 3 }, () => begin(t, link)))
@@ -93,7 +93,7 @@ test('more downloads than it serves at a time are asked to come back', async (t)
 })
 
 test('more requests than it can work on are answered 503 at once, and health is not', async (t) => {
-  const { dial, call, service } = await storyOf(t, ['--most-requests', '4'])
+  const { dial, call, service } = await storyOf(t, ['--max-requests', '4'])
   // Requests that are not whole yet are being worked on: they hold memory.
   const token = await service.token('alice')
   const head = `POST /user/migrations HTTP/1.1\r\nhost: x\r\nuser-agent: x\r\nauthorization: bearer ${token}\r\ncontent-length: 90000\r\n\r\n{`

@@ -23,7 +23,7 @@ async function mixedStory(t: TestContext, env: Record<string, string> = {}) {
     repositories: async (host) => {
       names = await mixedRepositories(host, 10)
     },
-    flags: ['--rate-limit', '0', '--unfinished-migrations', '100'],
+    flags: ['--rate-limit', '0', '--max-unfinished-migrations', '100'],
     env,
   })
   const states = () =>

@@ -48,7 +48,7 @@ test('migrations are listed newest first, page by page', async (t) => {
   await host.repository('alice/site', { files: { a: '1' } })
   const service = await startService(t, {
     repositories: host.root,
-    flags: ['--unfinished-migrations', '100'],
+    flags: ['--max-unfinished-migrations', '100'],
   })
   const token = await service.token('alice')
   const body = JSON.stringify({ repositories: ['site'] })

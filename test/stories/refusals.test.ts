@@ -32,7 +32,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       const service = await startService(t, {
         repositories: repositories.root,
         engine,
-        flags: ['--unfinished-migrations', '1'],
+        flags: ['--max-unfinished-migrations', '1'],
       })
       const alice = await service.token('alice')
       const bob = await service.token('bob')

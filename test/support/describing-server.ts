@@ -36,11 +36,11 @@ export function describingServer(
     rateLimit: { perHour: 0, pool: undefined },
     trustedProxies: [],
     admission: {
-      mostConnections: 10,
-      mostRequests: 10,
-      mostStreams: 10,
-      mostStreamsPerAccount: 10,
-      patienceMs: 60_000,
+      maxConnections: 10,
+      maxRequests: 10,
+      maxStreams: 10,
+      maxStreamsPerAccount: 10,
+      clientTimeoutMs: 60_000,
     },
     ...more,
   }

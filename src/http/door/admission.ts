@@ -9,15 +9,15 @@ import { busy, tooManyStreams } from './refusals.ts'
 
 export interface AdmissionOptions {
   /** Connections at a time; more are not taken. */
-  mostConnections: number
+  maxConnections: number
   /** Requests at a time, streams not counted; more are answered 503. */
-  mostRequests: number
+  maxRequests: number
   /** Downloads and event streams at a time. */
-  mostStreams: number
+  maxStreams: number
   /** Of these, how many for one account. */
-  mostStreamsPerAccount: number
+  maxStreamsPerAccount: number
   /** How long a client may take to send a request, or to take any of the next bytes of a stream. */
-  patienceMs: number
+  clientTimeoutMs: number
 }
 
 export interface Admission {
@@ -37,7 +37,7 @@ const NEVER_SHED = new Set(['/healthz', '/readyz', '/metrics'])
  * This stands before fastify: hooks would cost every request many times as much.
  */
 export function createAdmission(options: AdmissionOptions, documentation: string): Admission {
-  const { mostConnections, mostRequests, mostStreams, mostStreamsPerAccount, patienceMs } = options
+  const { maxConnections, maxRequests, maxStreams, maxStreamsPerAccount, clientTimeoutMs } = options
   const streamsOf = new Map<number, number>()
   const refusal = refusalAsBytes(documentation)
   let requests = 0
@@ -45,7 +45,7 @@ export function createAdmission(options: AdmissionOptions, documentation: string
   let shed = 0
 
   function admit(listener: RequestListener, request: IncomingMessage, response: ServerResponse) {
-    if (requests - streams >= mostRequests && !NEVER_SHED.has(request.url!)) {
+    if (requests - streams >= maxRequests && !NEVER_SHED.has(request.url!)) {
       shed++
       response.writeHead(503, refusal.headers).end(refusal.body)
       return
@@ -59,27 +59,27 @@ export function createAdmission(options: AdmissionOptions, documentation: string
     server(listener) {
       const server = createServer(
         {
-          headersTimeout: patienceMs,
-          requestTimeout: patienceMs,
-          connectionsCheckingInterval: Math.min(patienceMs / 4, 30_000),
+          headersTimeout: clientTimeoutMs,
+          requestTimeout: clientTimeoutMs,
+          connectionsCheckingInterval: Math.min(clientTimeoutMs / 4, 30_000),
           keepAliveTimeout: KEEP_ALIVE_MS,
         },
         (request, response) => admit(listener, request, response),
       )
-      server.maxConnections = mostConnections
+      server.maxConnections = maxConnections
       return server
     },
 
     stream(response, accountId) {
       const own = streamsOf.get(accountId) ?? 0
-      if (own >= mostStreamsPerAccount) throw tooManyStreams()
-      if (streams >= mostStreams) {
+      if (own >= maxStreamsPerAccount) throw tooManyStreams()
+      if (streams >= maxStreams) {
         shed++
         throw busy()
       }
       streams++
       streamsOf.set(accountId, own + 1)
-      const stopWatching = cutWhenStalled(response, patienceMs)
+      const stopWatching = cutWhenStalled(response, clientTimeoutMs)
       response.once('close', () => {
         streams--
         const left = streamsOf.get(accountId)! - 1
@@ -97,7 +97,7 @@ export function createAdmission(options: AdmissionOptions, documentation: string
  * Slow is not stalled: any piece taken counts, and nothing need be taken where nothing waits. What the client sends does
  * not count, though the socket's own timeout would take it for a sign of life.
  */
-function cutWhenStalled(response: ServerResponse, patienceMs: number): () => void {
+function cutWhenStalled(response: ServerResponse, clientTimeoutMs: number): () => void {
   const socket = response.socket!
   let last = ''
   const watch = setInterval(() => {
@@ -105,7 +105,7 @@ function cutWhenStalled(response: ServerResponse, patienceMs: number): () => voi
     const now = `${bytesWritten} ${writableLength}`
     if (writableLength > 0 && now === last) response.destroy()
     last = now
-  }, patienceMs)
+  }, clientTimeoutMs)
   watch.unref()
   return () => clearInterval(watch)
 }

@@ -53,12 +53,12 @@ export function includesOthers(settings: Settings): boolean {
 }
 
 /** An include may lead to a pipe, and git follows it whenever it opens the repository: better found out impatiently. */
-export const PATIENCE_WITH_INCLUDES_MS = 10_000
+export const INCLUDES_TIMEOUT_MS = 10_000
 
 /** Throws where git cannot read what the config includes. */
 export async function tryIncludes(git: Git, dir: string, signal?: AbortSignal): Promise<void> {
   await git.run(['config', '--file', join(dir, 'config'), '--includes', '-z', '--list'], {
-    timeoutMs: PATIENCE_WITH_INCLUDES_MS,
+    timeoutMs: INCLUDES_TIMEOUT_MS,
     ...(signal && { signal }),
   })
 }

@@ -10,7 +10,7 @@ import { holdSign } from './sign-of-life.ts'
 
 const FIRST_WAIT_MS = 10
 const LONGEST_WAIT_MS = 250
-const PATIENCE_MS = 10_000
+const TIMEOUT_MS = 10_000
 /** Others cannot edit the config meanwhile. */
 const LONGEST_HOLD_MS = 2000
 const LARGEST_CONFIG = 16 * 1024 * 1024
@@ -29,9 +29,9 @@ export interface ConfigEdit {
 export async function editConfig(
   dir: string,
   edit: ConfigEdit,
-  patienceMs = PATIENCE_MS,
+  timeoutMs = TIMEOUT_MS,
 ): Promise<boolean> {
-  const giveUpAt = performance.now() + patienceMs
+  const giveUpAt = performance.now() + timeoutMs
   for (let wait = FIRST_WAIT_MS; ; wait = Math.min(2 * wait, LONGEST_WAIT_MS)) {
     await removeAbandoned(dir)
     const isRight = await tryToEdit(dir, edit)

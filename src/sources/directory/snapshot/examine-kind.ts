@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type { Git } from '../../../git/git.ts'
-import { PATIENCE_WITH_INCLUDES_MS } from '../facts/repository-settings.ts'
+import { INCLUDES_TIMEOUT_MS } from '../facts/repository-settings.ts'
 import { lstat } from '../prompt-files.ts'
 import type { BareRepository, ObjectFormat } from './bare-repository.ts'
 import { readText } from './examine-text.ts'
@@ -82,7 +82,7 @@ async function settings(
 ): Promise<[key: string, value: string][]> {
   if (saysNothingOfFormat((await readText(at, 'config')) ?? '')) return []
   const list = ['config', '--file', join(at.dir, 'config'), '--includes', '--list', '-z']
-  const text = await git.text(list, { signal, timeoutMs: PATIENCE_WITH_INCLUDES_MS })
+  const text = await git.text(list, { signal, timeoutMs: INCLUDES_TIMEOUT_MS })
   return text.split('\0').map((setting) => {
     const end = setting.indexOf('\n')
     // A key without a value means true.

@@ -18,7 +18,7 @@ const REPOSITORIES = [10, 100, 1000, 10_000]
 const TREES = [100, 1000, 10_000]
 const READS_A_ROUND = 60
 const STARTS_A_ROUND = 5
-const MOST_GROWTH = 1.5
+const MAX_GROWTH = 1.5
 /** What a repository may cost among the most of them, against what it costs among a tenth: a straight line, and some noise. */
 const STRAIGHT = 1.3
 const UNFINISHED = ['--max-unfinished-migrations', '10000']
@@ -227,7 +227,7 @@ function tableOf(what: string, costs: Costs) {
 
 function flat(what: string, costs: Map<number, number[]>): Target {
   const [few, many] = [median(costs.get(MIGRATIONS[0]!)!), median(costs.get(MIGRATIONS.at(-1)!)!)]
-  return atMost(`${what}, with a million migrations against a hundred`, many / few, MOST_GROWTH)
+  return atMost(`${what}, with a million migrations against a hundred`, many / few, MAX_GROWTH)
 }
 
 function straight(what: string, costs: Map<number, number[]>): Target {

@@ -70,7 +70,7 @@ describe('composing on a real server', needsObjectStore, () => {
   })
 
   test('more parts than an upload takes', async () => {
-    const { place, blobs } = await emptyStore({ ...S3_LIMITS, mostParts: 3 })
+    const { place, blobs } = await emptyStore({ ...S3_LIMITS, maxParts: 3 })
     const packs = Array.from({ length: 7 }, (_, n) => packed(`${n}.pack`, 5_300_000 + n))
     const segments = await storeSegments(blobs, packs)
     const plan = planArchive(segments)
@@ -88,7 +88,7 @@ describe('composing on a real server', needsObjectStore, () => {
 function failures(): void {
   for (const [how, limits] of [
     ['in one upload', S3_LIMITS],
-    ['through runs', { ...S3_LIMITS, mostParts: 3 }],
+    ['through runs', { ...S3_LIMITS, maxParts: 3 }],
   ] as const) {
     /** Four segments as stored, and what is in the bucket then. */
     async function segmentsIn() {
@@ -139,7 +139,7 @@ function failures(): void {
   }
 
   test('more parts than even runs have room for', async () => {
-    const { place, blobs } = await emptyStore({ ...S3_LIMITS, mostParts: 1 })
+    const { place, blobs } = await emptyStore({ ...S3_LIMITS, maxParts: 1 })
     const parts: BlobPart[] = [
       { key: 'a', length: 6 * MEGABYTE },
       { key: 'b', length: 6 * MEGABYTE },

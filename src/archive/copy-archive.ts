@@ -9,7 +9,7 @@ import { ARCHIVE_HEAD, type ArchivePlan } from './plan-archive.ts'
 import { piecesOf, readArchive } from './read-archive.ts'
 
 const LEAST_BYTES = 64 * 1024
-const MOST_BYTES = 1024 * 1024
+const MAX_BYTES = 1024 * 1024
 
 /** Resolves when the bytes are no longer needed. */
 export type Write = (bytes: Uint8Array) => Promise<void>
@@ -60,7 +60,7 @@ async function copyFiles(
         const bytes = await readSome(file, nextBuffer(), { start: at, end: piece.range.end })
         // A blob that falls short must break the download: what follows would land at the wrong place.
         if (bytes.length === 0) throw new Error(`blob ${piece.key} ends at ${at}`)
-        if (writer.isTaken()) size = Math.min(2 * size, MOST_BYTES)
+        if (writer.isTaken()) size = Math.min(2 * size, MAX_BYTES)
         await writer.write(bytes)
         buffers.reverse()
         at += bytes.length

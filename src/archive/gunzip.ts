@@ -9,7 +9,7 @@ export class GzipDamaged extends Error {
 
 /** More of the header is no name that anybody gave a file. */
 const LONGEST_FIELD = 64 * 1024
-const MOST_PADDING = 16 * 1024 * 1024
+const MAX_PADDING = 16 * 1024 * 1024
 
 /**
  * The content of all gzip members, one after another; zeros may fill up the end. Where a checksum is wrong, all that came
@@ -102,7 +102,7 @@ async function hasAnother(gzip: ByteReader): Promise<boolean> {
   const next = await gzip.peek(2)
   if (next.length === 0) return false
   if (isGzip(next)) return true
-  for (let padding = 0; padding <= MOST_PADDING; ) {
+  for (let padding = 0; padding <= MAX_PADDING; ) {
     const some = await gzip.upTo(Infinity)
     if (some.length === 0) return false
     if (some.some((byte) => byte !== 0)) break

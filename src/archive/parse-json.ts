@@ -1,4 +1,4 @@
-const MOST_VALUES = 10_000_000
+const MAX_VALUES = 10_000_000
 const [COMMA, BRACKET, BRACE] = [0x2c, 0x5b, 0x7b]
 
 /** JSON of others' making: what is mostly brackets would take minutes and all memory, and is refused unread. */
@@ -8,6 +8,6 @@ export function parseJson(text: string): unknown {
     const code = text.charCodeAt(at)
     if (code === COMMA || code === BRACKET || code === BRACE) values++
   }
-  if (values > MOST_VALUES) throw new Error(`it holds more than ${MOST_VALUES} values`)
+  if (values > MAX_VALUES) throw new Error(`it holds more than ${MAX_VALUES} values`)
   return JSON.parse(text)
 }

@@ -58,7 +58,7 @@ function contentOf(tar: PlainBytes, { path, size }: TarEntry) {
 }
 
 /** Tars are filled up to whole records, of 10 KiB as a rule; what goes on much longer is no filling. */
-const MOST_FILLING = 16 * 1024 * 1024
+const MAX_FILLING = 16 * 1024 * 1024
 
 async function onlyZerosLeft(tar: PlainBytes): Promise<void> {
   const end = tar.offset
@@ -67,7 +67,7 @@ async function onlyZerosLeft(tar: PlainBytes): Promise<void> {
     if (offset > end && isTarHeader(rest))
       throw new ArchiveNotSupported('it is several tars, one after another')
     if (!isZero(rest)) throw new ArchiveDamaged('something follows the end of the tar', offset)
-    if (tar.offset - end > MOST_FILLING)
+    if (tar.offset - end > MAX_FILLING)
       throw new ArchiveDamaged('it goes on after the end of the tar', tar.offset)
   }
 }

@@ -9,7 +9,7 @@ import { ArchiveDamaged, ArchiveNotSupported, ArchiveRefused } from './unreadabl
 const LARGEST_PAX = 1024 * 1024
 const LARGEST_NAME = LONGEST_PATH + 2
 /** A path, a link and a pax header, each at most a few times; what goes on is made to never end. */
-const MOST_BEFORE_AN_ENTRY = 16
+const MAX_BEFORE_AN_ENTRY = 16
 
 const NOT_SUPPORTED: Readonly<Record<string, string>> = {
   '1': 'a hard link',
@@ -38,7 +38,7 @@ export class TarEntries {
   /** Undefined where the end of the tar is marked. */
   async next(): Promise<TarEntry | undefined> {
     const facts: PaxFacts & { longName?: string } = {}
-    for (let before = 0; before <= MOST_BEFORE_AN_ENTRY; before += 1) {
+    for (let before = 0; before <= MAX_BEFORE_AN_ENTRY; before += 1) {
       const { offset } = this.#tar
       const block = await this.#tar.exactly(TAR_BLOCK)
       if (isZero(block)) {
@@ -53,7 +53,7 @@ export class TarEntries {
       this.#hasRoot = true
       return this.next()
     }
-    throw new ArchiveRefused(`an entry has more than ${MOST_BEFORE_AN_ENTRY} headers of its own`)
+    throw new ArchiveRefused(`an entry has more than ${MAX_BEFORE_AN_ENTRY} headers of its own`)
   }
 
   /** Whether the header says something of entries that follow, which is then noted. */

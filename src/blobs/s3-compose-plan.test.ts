@@ -4,7 +4,7 @@ import { noise } from '../../test/support/archive-samples.ts'
 import type { BlobPart } from './blob-store.ts'
 import { inRuns, lengthOf, type PlannedPart, planParts, S3_LIMITS } from './s3-compose-plan.ts'
 
-const LIMITS = { smallest: 50, largest: 400, mostParts: 12 }
+const LIMITS = { smallest: 50, largest: 400, maxParts: 12 }
 
 /** Numbers that are the same for the same seed; lengths are often small, or near a limit. */
 function numbers(seed: number) {
@@ -103,7 +103,7 @@ test('more parts than an upload takes go through runs, and come to the same', ()
     several += 1
     const pieces = new Map<string, Buffer>()
     const copies = runs.flatMap((run, n) => {
-      assert.ok(run.length <= LIMITS.mostParts)
+      assert.ok(run.length <= LIMITS.maxParts)
       assertWithinLimits(run)
       pieces.set(`piece-${n}`, joined(run, blobs))
       return planParts([{ key: `piece-${n}`, length: lengthOf(run) }], LIMITS)
@@ -125,7 +125,7 @@ test('two thousand repositories by the real limits', () => {
   const parts = planParts([header, ...sources], S3_LIMITS)
   assertWithinLimits(parts, { ...S3_LIMITS })
   assert.equal(lengthOf(parts), lengthOf([header, ...sources]))
-  assert.ok(parts.length < S3_LIMITS.mostParts)
+  assert.ok(parts.length < S3_LIMITS.maxParts)
   const carried = lengthOf(parts.filter(({ kind }) => kind === 'carried'))
   // A tenth of a percent: the small ones, and a head of at most 5 MiB of each large one.
   assert.ok(carried < lengthOf(parts) / 1000, `${carried} of ${lengthOf(parts)}`)

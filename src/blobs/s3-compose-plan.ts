@@ -5,14 +5,14 @@ import type { BlobPart, ByteRange } from './blob-store.ts'
 export interface PartLimits {
   smallest: number
   largest: number
-  mostParts: number
+  maxParts: number
 }
 
 /** S3 copies up to 5 GiB at a time; by the gigabyte no request stays silent for long, and several run at once. */
 export const S3_LIMITS: PartLimits = {
   smallest: 5 * 1024 ** 2,
   largest: 1024 ** 3,
-  mostParts: 10_000,
+  maxParts: 10_000,
 }
 
 type Piece = { bytes: Uint8Array } | { key: string; range: ByteRange }
@@ -28,7 +28,7 @@ export type PlannedPart =
  */
 export function planParts(
   sources: readonly BlobPart[],
-  { smallest, largest }: Omit<PartLimits, 'mostParts'>,
+  { smallest, largest }: Omit<PartLimits, 'maxParts'>,
 ): PlannedPart[] {
   const parts: PlannedPart[] = []
   let pieces: Piece[] = []
@@ -66,8 +66,8 @@ export function planParts(
 }
 
 /** When an upload has no room for all parts: runs of them that each become an object, to be copied in its turn. */
-export function inRuns(parts: readonly PlannedPart[], { mostParts }: PartLimits): PlannedPart[][] {
-  return [...batchesOf(parts, mostParts)]
+export function inRuns(parts: readonly PlannedPart[], { maxParts }: PartLimits): PlannedPart[][] {
+  return [...batchesOf(parts, maxParts)]
 }
 
 export const lengthOf = (parts: readonly { length: number }[]): number =>

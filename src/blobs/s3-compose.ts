@@ -34,7 +34,7 @@ export async function composeParts(
   if (more.length === 0 && first?.kind !== 'copied') {
     return putWhole(bucket, key, first ? await read(bucket, first, signal) : Buffer.of(), signal)
   }
-  if (parts.length <= limits.mostParts) return assembleParts(bucket, key, parts, signal)
+  if (parts.length <= limits.maxParts) return assembleParts(bucket, key, parts, signal)
   await composeRuns(bucket, key, inRuns(parts, limits), limits, signal)
 }
 
@@ -53,7 +53,7 @@ async function composeRuns(
     planParts([{ key: pieceKey(key, n), length: lengthOf(run) }], limits),
   )
   const count = copies.flat().length
-  if (count > limits.mostParts) throw new RangeError(`blob ${key} would have ${count} parts`)
+  if (count > limits.maxParts) throw new RangeError(`blob ${key} would have ${count} parts`)
 
   async function* copiedRuns(): AsyncGenerator<PlannedPart> {
     for (const [n, run] of runs.entries()) {

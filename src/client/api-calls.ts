@@ -6,7 +6,7 @@ import { requestSender } from './send-request.ts'
 import type { Manners, Server } from './server.ts'
 import { notThisApi } from './troubles.ts'
 
-const MOST_PER_PAGE = 100
+const MAX_PER_PAGE = 100
 export const PLAIN_TEXT = 'text/plain'
 
 /** What a refusal is to be told in terms of, beside the server's address. */
@@ -37,7 +37,7 @@ export class ApiCalls {
   /** Of all pages. */
   all<T>(route: string, parameters: object, explaining: Explaining, shape: Shape<T>): Promise<T[]> {
     return this.#explain(explaining, async () => {
-      const page = { per_page: MOST_PER_PAGE, ...parameters }
+      const page = { per_page: MAX_PER_PAGE, ...parameters }
       const found: T[] = []
       try {
         for await (const { data } of this.#octokit.paginate.iterator(route, page))

@@ -20,7 +20,7 @@ export interface Downloading {
   onTrouble(error: Error, position: number): void
 }
 
-const MOST_VAIN_ATTEMPTS = 6
+const MAX_VAIN_ATTEMPTS = 6
 const FIRST_PAUSE_MS = 250
 
 /** Until the target has all of it, however often the connection breaks, as long as each attempt gets further. */
@@ -40,7 +40,7 @@ export async function downloadArchive(
       const trouble = passing(error, api.server.url)
       if (!trouble) throw error
       if (target.position > before) vain = 0
-      if (vain === MOST_VAIN_ATTEMPTS) throw trouble
+      if (vain === MAX_VAIN_ATTEMPTS) throw trouble
       onTrouble(trouble, target.position)
       await sleep(FIRST_PAUSE_MS * 2 ** vain, undefined, { signal })
     }
@@ -78,7 +78,7 @@ async function attempt(
     throw cutOff(api, `${target.position} of ${total} bytes came`)
 }
 
-const MOST_REDIRECTS = 5
+const MAX_REDIRECTS = 5
 
 /** The token goes along only while it stays on the server's own origin. */
 async function follow(
@@ -90,7 +90,7 @@ async function follow(
   let at = link
   // Compressed once more on the way, it would not be the bytes that the validator is of.
   const headers = { 'accept-encoding': 'identity', 'user-agent': server.userAgent, ...range }
-  for (let hops = 0; hops <= MOST_REDIRECTS; hops++) {
+  for (let hops = 0; hops <= MAX_REDIRECTS; hops++) {
     if (new URL(server.url).protocol === 'https:' && at.protocol !== 'https:')
       throw new ServerRefused(302, `${server.url} leads to an address without encryption`)
     const answer = await send(at, { headers, redirect: 'manual', signal })

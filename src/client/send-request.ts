@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Manners, Server } from './server.ts'
 import { ServerUnreachable } from './troubles.ts'
 
-const MOST_WAITS = 4
+const MAX_WAITS = 4
 const LONGEST_WAIT_S = 120
 
 /**
@@ -26,7 +26,7 @@ export function requestSender({ url, token }: Server, { signal, onWait }: Manner
         throw options.signal.aborted ? error : new ServerUnreachable(place, error)
       })
       const seconds = secondsToWait(answer, waited)
-      if (seconds === undefined || seconds > LONGEST_WAIT_S || waited === MOST_WAITS) return answer
+      if (seconds === undefined || seconds > LONGEST_WAIT_S || waited === MAX_WAITS) return answer
       await answer.body?.cancel()
       onWait(seconds)
       await sleep(seconds * 1000, undefined, { signal: options.signal })

@@ -9,7 +9,7 @@ class Hole {
   }
 }
 
-const MOST_REMEMBERED = 10_000
+const MAX_REMEMBERED = 10_000
 
 /**
  * A question that every request asks. Its query is built and compiled once: doing so each time costs several times what
@@ -105,7 +105,7 @@ function whileUnchanged<Answer>(
   let rememberedAt = Number.NaN
   return async (parameters) => {
     const now = changes()
-    if (now !== rememberedAt || remembered.size > MOST_REMEMBERED) {
+    if (now !== rememberedAt || remembered.size > MAX_REMEMBERED) {
       remembered.clear()
       rememberedAt = now
     }
@@ -120,7 +120,7 @@ function whileUnchanged<Answer>(
 }
 
 /** At a time, for one question: one that hangs must not hold up the others. */
-const MOST_UNDER_WAY = 3
+const MAX_UNDER_WAY = 3
 
 interface Waiting<Answer> extends PromiseWithResolvers<Answer> {
   parameters: unknown[]
@@ -138,7 +138,7 @@ function together<Answer>(
   let underWay = 0
 
   function askSoon(): void {
-    if (isDue || underWay >= MOST_UNDER_WAY || waiting.size === 0) return
+    if (isDue || underWay >= MAX_UNDER_WAY || waiting.size === 0) return
     isDue = true
     // When all that came with it has been read.
     setImmediate(askAll)

@@ -146,7 +146,7 @@ export async function exportScene(
     async start(names: string[], options: Partial<MigrationOptions> = {}, login = 'alice') {
       const viewer = { account: await ensureAccount(db, login, 0), tokenId: 1 }
       const order = { repositories: names, options: { ...ORDINARY, ...options } }
-      const limits = { mostUnfinished: 99, lockTtlMs: 60_000 }
+      const limits = { maxUnfinished: 99, lockTtlMs: 60_000 }
       return (await startMigration({ ...parts, ...limits }, viewer, order)).id
     },
     /** Until nothing is left to do. */

@@ -4,7 +4,7 @@ import type { Viewer } from '../accounts/account.ts'
 import { LONGEST_NAME } from '../ground/names.ts'
 import { Invalid, NotFound } from '../migrations/refusals.ts'
 import { describeApi } from './description/describe-api.ts'
-import { MOST_LISTED } from './description/json-schema.ts'
+import { MAX_LISTED } from './description/json-schema.ts'
 import { createAdmission } from './door/admission.ts'
 import type { Answered } from './door/answered.ts'
 
@@ -45,7 +45,7 @@ declare module 'fastify' {
   }
 }
 
-const MOST_BODY_BYTES = 1024 * 1024
+const MAX_BODY_BYTES = 1024 * 1024
 
 /** Every plugin and route, by name. */
 export function createServer(parts: ServerParts): FastifyInstance {
@@ -60,7 +60,7 @@ export function createServer(parts: ServerParts): FastifyInstance {
   const app = Fastify({
     serverFactory: admission.server,
     genReqId: () => randomUUID(),
-    bodyLimit: MOST_BODY_BYTES,
+    bodyLimit: MAX_BODY_BYTES,
     // A repository is named in a path as `owner%2Fname`.
     routerOptions: { maxParamLength: 2 * LONGEST_NAME + 1 },
     trustProxy: parts.trustedProxies.length > 0 ? parts.trustedProxies : false,
@@ -176,7 +176,7 @@ function answeredBy(request: FastifyRequest, reply: FastifyReply): Answered {
 }
 
 function listTooLong(field: string): Invalid {
-  const message = `A list may have at most ${MOST_LISTED} elements.`
+  const message = `A list may have at most ${MAX_LISTED} elements.`
   return new Invalid([{ field, code: 'custom', message }])
 }
 
@@ -196,7 +196,7 @@ function readJsonBodies(app: FastifyInstance): void {
     }
     // Before it is checked: every wrong element of a list would become an error of its own.
     for (const [field, value] of Object.entries(body)) {
-      if (Array.isArray(value) && value.length > MOST_LISTED) return done(listTooLong(field))
+      if (Array.isArray(value) && value.length > MAX_LISTED) return done(listTooLong(field))
     }
     done(null, body)
   })

@@ -3,7 +3,7 @@ import { statedRefs } from '../sources/directory/snapshot/stated-refs.ts'
 import type { Examination, Found } from '../sources/source.ts'
 import type { SegmentRun } from './unpack-archive.ts'
 
-const MOST_TOLD = 10
+const MAX_TOLD = 10
 
 /** Where a repository is not what the manifest says of it, each in a line without its name. */
 export function disagreements(
@@ -60,6 +60,6 @@ function differences(
   }
   for (const name of found.keys())
     if (!said.has(name)) lines.push(`the manifest does not name the ${what} ${name}`)
-  const more = lines.length - MOST_TOLD
-  return more > 0 ? [...lines.slice(0, MOST_TOLD), `and ${more} more like these`] : lines
+  const more = lines.length - MAX_TOLD
+  return more > 0 ? [...lines.slice(0, MAX_TOLD), `and ${more} more like these`] : lines
 }

@@ -19,7 +19,7 @@ export async function roomIn(directory: string): Promise<Room> {
   return { bytes: Math.floor(bavail * bsize * PART_OF_FREE), where: directory }
 }
 
-const MOST_ENTRIES = 5_000_000
+const MAX_ENTRIES = 5_000_000
 /** What the smallest file takes on a disk. */
 const DISK_BLOCK = 4096
 /** Records, refs and descriptions are read into memory; objects are not. */
@@ -48,8 +48,8 @@ export async function* safeEntries(
       throw new ArchiveRefused(
         `up to ${path} it unpacks to ${bytes} bytes, and ${room.where} has room for ${room.bytes}`,
       )
-    if (taken.size > MOST_ENTRIES)
-      throw new ArchiveRefused(`it has more than ${MOST_ENTRIES} entries`)
+    if (taken.size > MAX_ENTRIES)
+      throw new ArchiveRefused(`it has more than ${MAX_ENTRIES} entries`)
     yield entry
   }
 }

@@ -31,7 +31,7 @@ export async function cancelMigration(
   return migration
 }
 
-const MOST_TRIES = 5
+const MAX_TRIES = 5
 
 async function callOff({ db, queue, now }: CancelParts, id: number) {
   for (let tries = 1; ; tries++) {
@@ -44,7 +44,7 @@ async function callOff({ db, queue, now }: CancelParts, id: number) {
       })
     } catch (error) {
       // A job that ends just now takes the same rows in the other order; whoever loses tries again.
-      if (!isDeadlock(error) || tries === MOST_TRIES) throw error
+      if (!isDeadlock(error) || tries === MAX_TRIES) throw error
     }
   }
 }

@@ -8,10 +8,10 @@ import { failedSummaries, type Summary, unfinishedSummaries } from './summaries.
 import { countUnfinishedByState, readTallies } from './tally-store.ts'
 import { type Throughput, type ThroughputPeriod, throughputOver } from './throughput.ts'
 
-const MOST_RUNNING = 20
-const MOST_FAILURES = 20
-const MOST_OMITTED = 5
-const MOST_LOCKS = 50
+const MAX_RUNNING = 20
+const MAX_FAILURES = 20
+const MAX_OMITTED = 5
+const MAX_LOCKS = 50
 
 /** The whole service at one moment, for its operator. Nothing here costs more for every migration there ever was. */
 export interface ServiceState {
@@ -44,11 +44,11 @@ export async function readServiceState(
   const [migrations, running, backlog, throughput, held, newest, failures, workers] =
     await Promise.all([
       countByState(db),
-      unfinishedSummaries(db, MOST_RUNNING),
+      unfinishedSummaries(db, MAX_RUNNING),
       queue.backlog(),
       throughputOver(db, period, observedAt),
       countAllHeldLocks(db),
-      newestLocks(db, MOST_LOCKS),
+      newestLocks(db, MAX_LOCKS),
       recentFailures(db),
       listWorkers(db),
     ])
@@ -77,11 +77,11 @@ async function countByState(db: Db): Promise<ServiceState['migrations']> {
 }
 
 async function recentFailures(db: Db): Promise<Failure[]> {
-  const failed = await failedSummaries(db, MOST_FAILURES)
+  const failed = await failedSummaries(db, MAX_FAILURES)
   return Promise.all(
     failed.map(async (migration) => ({
       migration,
-      omitted: await omittedFrom(db, migration, MOST_OMITTED),
+      omitted: await omittedFrom(db, migration, MAX_OMITTED),
     })),
   )
 }

@@ -6,7 +6,7 @@ import { claimJob, releaseAllJobs } from './job-store.ts'
 import { enqueue, handlers, queueContract } from './queue.contract.ts'
 import { LostJob } from './queue.ts'
 
-const quick = { lookEveryMs: 20, firstPauseMs: 1, notNowPauseMs: 1, mostFailures: 2 }
+const quick = { lookEveryMs: 20, firstPauseMs: 1, notNowPauseMs: 1, maxFailures: 2 }
 
 onEachEngine('the embedded queue', (engine) => {
   queueContract(`embedded on ${engine}`, async (t) => {

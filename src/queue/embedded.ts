@@ -23,7 +23,7 @@ export interface EmbeddedQueueOptions {
   firstPauseMs?: number
   /** Pause before a job is tried again that had to wait for something else. */
   notNowPauseMs?: number
-  mostFailures?: number
+  maxFailures?: number
 }
 
 /**
@@ -40,7 +40,7 @@ export function embeddedQueue({
   lookEveryMs = 1000,
   firstPauseMs = 1000,
   notNowPauseMs = 5000,
-  mostFailures = 5,
+  maxFailures = 5,
 }: EmbeddedQueueOptions): Queue {
   const workers = new Set<Worker>()
   const store: JobStore<ClaimedJob> = {
@@ -72,7 +72,7 @@ export function embeddedQueue({
     },
     work(handlers, options) {
       const keepEveryMs = leaseMs / 3
-      const pace = { keepEveryMs, lookEveryMs, firstPauseMs, notNowPauseMs, mostFailures }
+      const pace = { keepEveryMs, lookEveryMs, firstPauseMs, notNowPauseMs, maxFailures }
       const worker = startWorker(handlers, { ...options, ...pace, db, store })
       workers.add(worker)
       return {

@@ -13,7 +13,7 @@ export const quick = {
   lookEveryMs: 20,
   firstPauseMs: 1,
   notNowPauseMs: 1,
-  mostFailures: 2,
+  maxFailures: 2,
 }
 export const NEVER = 2 ** 31 - 1
 export const quietly = { onTrouble: () => {} }

@@ -28,7 +28,7 @@ export interface PgBossQueueOptions {
   firstPauseMs?: number
   /** Pause before a job is tried again that had to wait for something else. */
   notNowPauseMs?: number
-  mostFailures?: number
+  maxFailures?: number
 }
 
 export interface PgBossQueue extends Queue {
@@ -61,7 +61,7 @@ export function createPgBossQueue({
   lookEveryMs = 1000,
   firstPauseMs = 1000,
   notNowPauseMs = 5000,
-  mostFailures = 5,
+  maxFailures = 5,
 }: PgBossQueueOptions): PgBossQueue {
   const boss = new PgBoss({
     connectionString: databaseUrl,
@@ -115,7 +115,7 @@ export function createPgBossQueue({
     wake,
     work(handlers, options) {
       const store = pgBossJobs(boss, db)
-      const pace = { keepEveryMs, lookEveryMs, firstPauseMs, notNowPauseMs, mostFailures }
+      const pace = { keepEveryMs, lookEveryMs, firstPauseMs, notNowPauseMs, maxFailures }
       const worker = startWorker(handlers, { ...options, ...pace, db, store })
       workers.add(worker)
       return {

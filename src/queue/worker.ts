@@ -37,7 +37,7 @@ export interface WorkerOptions<Held extends HeldJob> extends WorkOptions {
   firstPauseMs: number
   /** Pause before a job is tried again that had to wait for something else. */
   notNowPauseMs: number
-  mostFailures: number
+  maxFailures: number
 }
 
 export interface Worker extends Working {
@@ -106,7 +106,7 @@ export function startWorker<Held extends HeldJob>(
       return leaveToOthers(job, UNKNOWN_KIND_PAUSE_MS)
     }
     // A try that fails for the last time ends the job there and then: this one's worker was lost.
-    if (job.failures >= options.mostFailures) return giveUp(job, handler, 'its worker was lost')
+    if (job.failures >= options.maxFailures) return giveUp(job, handler, 'its worker was lost')
     const ended = new AbortController()
     keepHold(job, lost, ended.signal)
     try {
@@ -147,7 +147,7 @@ export function startWorker<Held extends HeldJob>(
 
   async function failJob(job: Held, handler: Handler, error: unknown): Promise<void> {
     const failures = job.failures + 1
-    if (error instanceof Hopeless || failures >= options.mostFailures) {
+    if (error instanceof Hopeless || failures >= options.maxFailures) {
       return giveUp(job, handler, (error as Error).message)
     }
     const pauseMs = options.firstPauseMs * 2 ** (failures - 1)

@@ -12,7 +12,7 @@ export interface LineWriter {
 
 const GATHERED_CHARACTERS = 64 * 1024
 const GATHERED_MS = 100
-const MOST_WAITING_CHARACTERS = 16 * 1024 * 1024
+const MAX_WAITING_CHARACTERS = 16 * 1024 * 1024
 const PAUSE_MS = 20
 const LAST_TRIES = 50
 
@@ -63,7 +63,7 @@ export function writeLines(fd: number): LineWriter {
 
   return {
     write(line) {
-      if (gathered.length + line.length > MOST_WAITING_CHARACTERS) {
+      if (gathered.length + line.length > MAX_WAITING_CHARACTERS) {
         lost++
         return
       }

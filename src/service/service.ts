@@ -104,13 +104,13 @@ function keepTokens(stack: AsyncDisposableStack, db: Db, { log }: Log) {
   return authenticator
 }
 
-const MOST_CONNECTIONS = 10_000
+const MAX_CONNECTIONS = 10_000
 
 /** Connections must leave file handles for the database, for archives and for gits. */
 function maxConnections(): number {
   const limits = existsSync('/proc/self/limits') ? readFileSync('/proc/self/limits', 'utf8') : ''
   const openFiles = /^Max open files +(\d+)/m.exec(limits)?.[1]
-  return openFiles ? Math.min(MOST_CONNECTIONS, Math.ceil(Number(openFiles) / 2)) : MOST_CONNECTIONS
+  return openFiles ? Math.min(MAX_CONNECTIONS, Math.ceil(Number(openFiles) / 2)) : MAX_CONNECTIONS
 }
 
 /** Short: it is part of every validator. */

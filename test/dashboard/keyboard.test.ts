@@ -5,7 +5,7 @@ import { needsChromium, visit } from '../support/browser.ts'
 import { arrived } from '../support/dashboard.ts'
 import { exportStory } from '../support/export-story.ts'
 
-const MOST_TABS = 60
+const MAX_TABS = 60
 
 /** What has the focus, as a screen reader would name it. */
 const NAME_OF_FOCUS = `(() => {
@@ -26,7 +26,7 @@ const IS_FOCUS_SEEN = `(() => {
 
 async function tabTo(page: Page, name: RegExp): Promise<void> {
   const passed: string[] = []
-  for (let presses = 0; presses < MOST_TABS; presses += 1) {
+  for (let presses = 0; presses < MAX_TABS; presses += 1) {
     await page.keyboard.press('Tab')
     const focused = (await page.evaluate(NAME_OF_FOCUS)) as string
     passed.push(focused)

@@ -33,11 +33,11 @@ export function wordsOf(error: unknown): string {
   return said.split('\n', 1)[0]!
 }
 
-const MOST_NAMED = 3
+const MAX_NAMED = 3
 
 /** The first few, in order, and how many more there are. */
 export function some(names: readonly string[]): string {
-  const rest = names.length - MOST_NAMED
-  const shown = names.toSorted().slice(0, MOST_NAMED).join(', ')
+  const rest = names.length - MAX_NAMED
+  const shown = names.toSorted().slice(0, MAX_NAMED).join(', ')
   return rest > 0 ? `${shown} and ${rest} more` : shown
 }

@@ -21,7 +21,7 @@ export const moment = { type: 'string', format: 'date-time' }
 export const momentOrNull = { type: ['string', 'null'], format: 'date-time' }
 
 /** Elements of any list in a request's body. */
-export const MOST_LISTED = 10_000
+export const MAX_LISTED = 10_000
 
 export const listOf = (items: JsonSchema) => ({ type: 'array', items })
 export const orNull = (schema: JsonSchema) => ({ anyOf: [schema, { type: 'null' }] })

@@ -2,11 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { countersInMemory } from './counters.ts'
 import { badCredentials, tooManyFailures } from './refusals.ts'
 
-const MOST_FAILURES = 60
+const MAX_FAILURES = 60
 const WITHIN_MS = 600_000
 const PAUSE_MS = 1000
 /** Those that wait are requests under way: more would keep others out. */
-const MOST_PAUSED = 50
+const MAX_PAUSED = 50
 
 /**
  * Refuses bad credentials. An address that has sent too many of them waits for each further refusal. Only these are refused: a
@@ -16,11 +16,11 @@ export function failedLogins(now: () => number): (ip: string) => Promise<never> 
   const failures = countersInMemory(WITHIN_MS, now)
   let paused = 0
   return async (ip) => {
-    if (failures.look(ip).times <= MOST_FAILURES) {
+    if (failures.look(ip).times <= MAX_FAILURES) {
       failures.add(ip, 1)
       throw badCredentials()
     }
-    if (paused < MOST_PAUSED) {
+    if (paused < MAX_PAUSED) {
       paused++
       await sleep(PAUSE_MS, undefined, { ref: false })
       paused--

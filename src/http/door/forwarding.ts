@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 
 const HOUR = 3_600_000
-const MOST_ADDRESSES = 1000
+const MAX_ADDRESSES = 1000
 
 /** The metric that counts them; `godwit doctor` looks at it too. */
 export const UNTRUSTED_FORWARDING = 'godwit_http_untrusted_forwarding_total'
@@ -28,7 +28,7 @@ export function watchForwarding(log: Logger, now: () => number): Forwarding {
       told.clear()
       toldSince = now()
     }
-    if (told.has(address) || told.size >= MOST_ADDRESSES) return
+    if (told.has(address) || told.size >= MAX_ADDRESSES) return
     told.add(address)
     log.warn(
       { address },

@@ -12,7 +12,7 @@ interface ErrorBody {
 
 const RETRY_AFTER_SECONDS = 10
 /** More would help nobody, and make a large answer of a small request. */
-const MOST_FAULTS = 20
+const MAX_FAULTS = 20
 
 /** Every refusal, whoever made it, becomes the wire's own shape here and nowhere else. */
 export function errorHandler(documentation: string, log: Logger) {
@@ -36,7 +36,7 @@ function answerTo(error: FastifyError): { status: number; body: ErrorBody } {
   if (error instanceof Unreadable) {
     return invalid([{ code: 'unprocessable', message: error.message }])
   }
-  if (error.validation) return invalid(error.validation.slice(0, MOST_FAULTS).map(faultOf))
+  if (error.validation) return invalid(error.validation.slice(0, MAX_FAULTS).map(faultOf))
   if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
     return { status: 413, body: { message: 'The request body is too large: 1 MiB at most' } }
   }
@@ -49,7 +49,7 @@ function answerTo(error: FastifyError): { status: number; body: ErrorBody } {
 
 function invalid(faults: Fault[]): { status: number; body: ErrorBody } {
   const errors = faults
-    .slice(0, MOST_FAULTS)
+    .slice(0, MAX_FAULTS)
     .map((fault) => ({ resource: 'Migration' as const, ...fault }))
   return { status: 422, body: { message: 'Validation Failed', errors } }
 }

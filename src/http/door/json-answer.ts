@@ -5,7 +5,7 @@ import type { Pieces } from '../migrations/migration-text.ts'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
 /** With more repositories than this an answer is sent while it is rendered, and never held. */
-const MOST_REPOSITORIES_HELD = 1000
+const MAX_REPOSITORIES_HELD = 1000
 
 export function answer(reply: FastifyReply, body: unknown): FastifyReply {
   return reply.header('content-type', JSON_TYPE).send(JSON.stringify(body))
@@ -23,7 +23,7 @@ export async function answerText(
   { repositoryCount, text }: Rendered,
 ): Promise<FastifyReply> {
   reply.header('content-type', JSON_TYPE)
-  if (repositoryCount <= MOST_REPOSITORIES_HELD) return reply.send(await wholeOf(text()))
+  if (repositoryCount <= MAX_REPOSITORIES_HELD) return reply.send(await wholeOf(text()))
   // The length of what is streamed is not known beforehand, so there is nothing to render for its headers.
   const isHead = reply.request.method === 'HEAD'
   return reply.send(Readable.from(isHead ? [] : bytesOf(text()), { objectMode: false }))

@@ -8,14 +8,14 @@ export interface KeptBytes {
  * Two generations: what is asked for moves into the younger, and when that has its half of the room, the older is dropped
  * with all that nobody has asked for meanwhile.
  */
-export function keepBytes(mostBytes: number): KeptBytes {
+export function keepBytes(maxBytes: number): KeptBytes {
   let young = new Map<number, Buffer>()
   let old = new Map<number, Buffer>()
   let youngBytes = 0
 
   function keep(key: number, bytes: Buffer): void {
-    if (bytes.length > mostBytes / 2 || young.has(key)) return
-    if (youngBytes + bytes.length > mostBytes / 2) {
+    if (bytes.length > maxBytes / 2 || young.has(key)) return
+    if (youngBytes + bytes.length > maxBytes / 2) {
       old = young
       young = new Map()
       youngBytes = 0

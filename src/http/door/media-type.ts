@@ -50,14 +50,14 @@ export function acceptedTypes(accept: string | undefined): readonly string[] {
   const known = read.get(accept)
   if (known) return known
   const types = typesOf(accept)
-  if (read.size >= MOST_READ) read.clear()
+  if (read.size >= MAX_READ) read.clear()
   read.set(accept, types)
   return types
 }
 
 /** Clients send the same one again and again. */
 const read = new Map<string, readonly string[]>()
-const MOST_READ = 1000
+const MAX_READ = 1000
 
 function typesOf(accept: string): string[] {
   return accept

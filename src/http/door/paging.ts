@@ -1,5 +1,5 @@
 const DEFAULT_PER_PAGE = 30
-const MOST_PER_PAGE = 100
+const MAX_PER_PAGE = 100
 /** Far beyond any list, and small enough that an offset made from it is still a safe integer. */
 const LAST_PAGE_EVER = 1_000_000_000
 
@@ -12,7 +12,7 @@ export interface Paging {
 
 /** A page number or size that makes no sense is not an error: it counts as not sent. */
 export function pagingOf(query: Record<string, unknown>): Paging {
-  const perPage = Math.min(naturalNumber(query.per_page) ?? DEFAULT_PER_PAGE, MOST_PER_PAGE)
+  const perPage = Math.min(naturalNumber(query.per_page) ?? DEFAULT_PER_PAGE, MAX_PER_PAGE)
   const page = Math.min(naturalNumber(query.page) ?? 1, LAST_PAGE_EVER)
   return { page, perPage, offset: (page - 1) * perPage, limit: perPage }
 }

@@ -8,7 +8,7 @@ export const timeOrNull = (at: number | null): string | null =>
 
 /** Offsets of zones change on the quarter of an hour, and never in between. */
 const QUARTER_MS = 15 * 60_000
-const MOST_REMEMBERED = 10_000
+const MAX_REMEMBERED = 10_000
 
 interface Offset {
   shiftMs: number
@@ -28,7 +28,7 @@ export function offsetTimestamps(timeZone: string): (at: number) => string {
     const [, sign, hours, minutes] = /([+-])(\d\d):(\d\d)/.exec(name) ?? ['', '+', '00', '00']
     const shiftMs = (sign === '-' ? -1 : 1) * (Number(hours) * 60 + Number(minutes)) * 60_000
     const offset = { shiftMs, text: `${sign}${hours}:${minutes}` }
-    if (offsets.size >= MOST_REMEMBERED) offsets.clear()
+    if (offsets.size >= MAX_REMEMBERED) offsets.clear()
     offsets.set(quarter, offset)
     return offset
   }

@@ -14,7 +14,7 @@ interface AddressParts {
   now: () => number
 }
 
-const MOST_NAMED = 3
+const MAX_NAMED = 3
 
 /**
  * A link to the archive, good for a few minutes and never for longer than the archive: to the store itself where it has
@@ -27,7 +27,7 @@ export async function archiveAddress(
   const { guid, archiveKey, archiveExpiresAt } = migration
   const at = now()
   if (archiveExpiresAt === null || archiveExpiresAt <= at) throw new NotFound()
-  const lost = await noLongerReadable(db, migration, MOST_NAMED)
+  const lost = await noLongerReadable(db, migration, MAX_NAMED)
   if (lost.length > 0) throw accessLost(lost)
   const secondsLeft = Math.max(1, Math.floor((archiveExpiresAt - at) / 1000))
   const seconds = Math.min(LINK_SECONDS, secondsLeft)

@@ -1,6 +1,6 @@
 import type { MigrationOptions } from '../../migrations/migration.ts'
 import type { StartRequest } from '../../migrations/start-migration.ts'
-import { flag, listOf, MOST_LISTED, text } from '../description/json-schema.ts'
+import { flag, listOf, MAX_LISTED, text } from '../description/json-schema.ts'
 
 /** The body of a start request on the wire. Its schema below has checked it before a handler sees it. */
 export interface StartBody extends Partial<Record<Flag, boolean>> {
@@ -43,12 +43,12 @@ export const startBodySchema = {
   properties: {
     repositories: {
       ...listOf(text),
-      maxItems: MOST_LISTED,
+      maxItems: MAX_LISTED,
       description: "`owner/name`, or the bare name of one of the caller's own.",
     },
     exclude: {
       ...listOf(text),
-      maxItems: MOST_LISTED,
+      maxItems: MAX_LISTED,
       description: '`repositories` leaves them out of the answer. Other values are ignored.',
     },
     ...Object.fromEntries(

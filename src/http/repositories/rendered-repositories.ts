@@ -5,7 +5,7 @@ import { someFactsById } from '../../repositories/facts-store.ts'
 import { keepBytes } from '../door/kept-bytes.ts'
 import { type RepositoryForm, repositoryText } from './repository-text.ts'
 
-const MOST_KEPT_BYTES = 32 * 1024 * 1024
+const MAX_KEPT_BYTES = 32 * 1024 * 1024
 
 /**
  * Repositories as JSON, each with a comma before it. Facts never change, so what was rendered once holds for every
@@ -19,7 +19,7 @@ export interface RenderedRepositories {
 }
 
 export function renderedRepositories(db: Db, addresses: Addresses): RenderedRepositories {
-  const kept = keepBytes(MOST_KEPT_BYTES)
+  const kept = keepBytes(MAX_KEPT_BYTES)
   const texts = {
     plain: repositoryText('plain', addresses),
     extended: repositoryText('extended', addresses),

@@ -150,7 +150,7 @@ function json(value: unknown): string | undefined {
 
 const within = (text: string): string => JSON.stringify(text).slice(1, -1)
 
-const MOST_REMEMBERED = 10_000
+const MAX_REMEMBERED = 10_000
 
 /** For the few owners and licences that very many repositories share. */
 function remembered<T>(keyOf: (of: T) => string, make: (of: T) => string): (of: T) => string {
@@ -160,7 +160,7 @@ function remembered<T>(keyOf: (of: T) => string, make: (of: T) => string): (of: 
     let text = made.get(key)
     if (text === undefined) {
       text = make(of)
-      if (made.size >= MOST_REMEMBERED) made.clear()
+      if (made.size >= MAX_REMEMBERED) made.clear()
       made.set(key, text)
     }
     return text

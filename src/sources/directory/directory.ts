@@ -46,7 +46,7 @@ export function isNamedAsRepository({ name }: Dirent): boolean {
 
 /** A directory that changed less long ago could change again without its times telling. */
 const SETTLED_AFTER_MS = 2000
-const MOST_REMEMBERED = 16
+const MAX_REMEMBERED = 16
 
 /**
  * Reads a directory again only when it has changed: looking up each of ten thousand repositories of one owner would
@@ -61,7 +61,7 @@ export function rememberingReader(now: () => number = Date.now): ReadDirectory {
     remembered.delete(dir)
     const directory = await readDirectory(dir)
     if (times === undefined || 'reason' in directory) return directory
-    if (remembered.size >= MOST_REMEMBERED) remembered.clear()
+    if (remembered.size >= MAX_REMEMBERED) remembered.clear()
     remembered.set(dir, { times, directory })
     return directory
   }

@@ -8,9 +8,9 @@ import { Box } from './box.tsx'
 import styles from './forecast.module.css'
 
 /** Looking at a repository takes the server a moment: many are looked at only on demand. */
-const MOST_AT_ONCE = 100
+const MAX_AT_ONCE = 100
 const SETTLE_MS = 400
-const MOST_SHOWN = 8
+const MAX_SHOWN = 8
 
 interface ForecastProps {
   asked: StartRequest
@@ -20,7 +20,7 @@ interface ForecastProps {
 /** What a start would do, told by the server without doing it. */
 export function Forecast({ asked, isReady }: ForecastProps) {
   const [wanted, setWanted] = useState<StartRequest>()
-  const isMany = asked.repositories.length > MOST_AT_ONCE
+  const isMany = asked.repositories.length > MAX_AT_ONCE
   const { answer, trouble, isLoading } = useForecast(
     asked,
     isReady && (!isMany || wanted === asked),
@@ -73,12 +73,12 @@ function Told({ forecast, asked }: { forecast: Answer; asked: StartRequest }) {
             {asked.allow_partial ? ' and will be left out:' : ', so the migration would fail:'}
           </p>
           <ul>
-            {refused.slice(0, MOST_SHOWN).map(({ full_name, refusal }) => (
+            {refused.slice(0, MAX_SHOWN).map(({ full_name, refusal }) => (
               <li key={full_name}>
                 <strong>{full_name}</strong>: {refusal?.replace(`${full_name}: `, '')}
               </li>
             ))}
-            {refused.length > MOST_SHOWN && <li>and {refused.length - MOST_SHOWN} more</li>}
+            {refused.length > MAX_SHOWN && <li>and {refused.length - MAX_SHOWN} more</li>}
           </ul>
         </div>
       )}

@@ -4,7 +4,7 @@ import type { Progress, Summary } from '../wire.ts'
 import styles from './migration-outcome.module.css'
 import { Moment } from './moment.tsx'
 
-const MOST_SHOWN = 5
+const MAX_SHOWN = 5
 
 /** How it ended, and what became of the archive. Nothing while it goes on. */
 export function MigrationOutcome(props: { migration: Summary; progress: Progress }) {
@@ -65,12 +65,12 @@ function Reasons({ omitted }: { omitted: Progress['repositories'] }) {
   if (omitted.length === 0) return null
   return (
     <ul className={styles.reasons}>
-      {omitted.slice(0, MOST_SHOWN).map(({ full_name, reason }) => (
+      {omitted.slice(0, MAX_SHOWN).map(({ full_name, reason }) => (
         <li key={full_name}>
           <strong>{full_name}</strong>: {reason}
         </li>
       ))}
-      {omitted.length > MOST_SHOWN && <li>and {omitted.length - MOST_SHOWN} more</li>}
+      {omitted.length > MAX_SHOWN && <li>and {omitted.length - MAX_SHOWN} more</li>}
     </ul>
   )
 }

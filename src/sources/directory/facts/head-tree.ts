@@ -21,8 +21,8 @@ const LICENSE_FILES = [
   /^(?:licen[cs]e|copying|unlicen[cs]e)(?:[.-]|$)/i,
 ]
 /** A few small trees can stand for billions of files; so many tell enough. */
-const MOST_FILES = 250_000
-const MOST_LICENSE_FILES = 4
+const MAX_FILES = 250_000
+const MAX_LICENSE_FILES = 4
 const LARGEST_LICENSE = 128 * 1024
 
 /** Texts of blobs, in the order of their names; a missing one is left out. */
@@ -37,7 +37,7 @@ export async function factsOfTree(
   const licenses: TreeFile[] = []
   let count = 0
   for await (const file of files) {
-    if (++count > MOST_FILES) break
+    if (++count > MAX_FILES) break
     tally.add(file.path, file.size)
     if (licenseRank(file.path) !== -1 && file.size <= LARGEST_LICENSE) licenses.push(file)
   }
@@ -69,7 +69,7 @@ async function readLicense(files: TreeFile[], readTexts: ReadTexts): Promise<str
   if (files.length === 0) return null
   const best = files
     .sort((a, b) => licenseRank(a.path) - licenseRank(b.path))
-    .slice(0, MOST_LICENSE_FILES)
+    .slice(0, MAX_LICENSE_FILES)
   for (const text of await readTexts(best.map(({ oid }) => oid))) {
     const license = await recogniseLicense(text)
     if (license !== null) return license

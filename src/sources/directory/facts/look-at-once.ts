@@ -21,12 +21,12 @@ import type { Settings } from './repository-settings.ts'
 import { filesOfTree } from './tree-files.ts'
 
 /** More than these are for git to list, whose memory does not grow with them. */
-const MOST_TIPS = 10_000
+const MAX_TIPS = 10_000
 const LARGEST_PACKED_REFS = 1024 * 1024
 /** A longer history is walked faster by a git of its own. */
-const MOST_COMMITS = 1000
+const MAX_COMMITS = 1000
 /** As far as git follows. */
-const MOST_STEPS = 5
+const MAX_STEPS = 5
 
 /**
  * The same as by commands, with one git process or, where there is nothing to read, none: to start one costs more than all that
@@ -64,7 +64,7 @@ async function look(
   const at: Head = 'oid' in head ? { commit: head.oid } : { ref: readable(head.target) }
   const tips = [...new Set([...named.map(({ oid }) => oid), ...('oid' in head ? [head.oid] : [])])]
   if (tips.length === 0) return { refs: await sumUp(at, []), oldest: null, tree: null }
-  if (tips.length > MOST_TIPS) throw new Odd('very many refs')
+  if (tips.length > MAX_TIPS) throw new Odd('very many refs')
 
   await using objects = openObjects(git, call)
   const read = await readAll(objects, tips)
@@ -105,7 +105,7 @@ function resolved(refs: readonly Ref[]): { ref: string; oid: string }[] {
     return steps === 0 ? undefined : follow(byName.get(ref.target), steps - 1)
   }
   return refs.flatMap((ref) => {
-    const oid = follow(ref, MOST_STEPS)
+    const oid = follow(ref, MAX_STEPS)
     return oid === undefined ? [] : [{ ref: readable(ref.name), oid }]
   })
 }
@@ -145,7 +145,7 @@ async function walk(
       oldest = earlier(oldest, root)
     }
     for (const oid of next) seen.add(oid)
-    if (seen.size > MOST_COMMITS) return undefined
+    if (seen.size > MAX_COMMITS) return undefined
     reached = next.size === 0 ? [] : [...(await readAll(objects, [...next])).values()]
   }
   return oldest

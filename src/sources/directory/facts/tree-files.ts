@@ -3,8 +3,8 @@ import { type ObjectReader, Odd } from './object-reader.ts'
 import { parseTree, type TreeEntry } from './parse-objects.ts'
 
 /** More than these are for git to list, whose memory does not grow with them. */
-const MOST_TREES = 5000
-const MOST_FILES = 50_000
+const MAX_TREES = 5000
+const MAX_FILES = 50_000
 
 /** The files of a tree and of all below it, in the order in which git lists them, with their sizes. */
 export async function filesOfTree(
@@ -18,11 +18,11 @@ export async function filesOfTree(
 
   /** A tree that stands in many places is read once and listed in each. */
   function list(tree: string, path: string): void {
-    if (++visited > MOST_FILES) throw new Odd('very many directories')
+    if (++visited > MAX_FILES) throw new Odd('very many directories')
     for (const { kind, oid, name } of trees.get(tree)!) {
       if (kind === 'tree') list(oid, `${path}${name}/`)
       else if (kind === 'file') files.push({ oid, path: path + name })
-      if (files.length > MOST_FILES) throw new Odd('very many files')
+      if (files.length > MAX_FILES) throw new Odd('very many files')
     }
   }
   list(root, '')
@@ -36,7 +36,7 @@ async function readTrees(
 ): Promise<Map<string, TreeEntry[]>> {
   const trees = new Map<string, TreeEntry[]>()
   for (let next = new Set([root]); next.size > 0; ) {
-    if (trees.size + next.size > MOST_TREES) throw new Odd('very many directories')
+    if (trees.size + next.size > MAX_TREES) throw new Odd('very many directories')
     const oids = [...next]
     next = new Set()
     for (const [index, object] of (await objects.read(oids)).entries()) {

@@ -10,7 +10,7 @@ import { OUR_SETTING, withLock, withoutLock } from './push-lock-text.ts'
 const SETTINGS_THAT_HIDE = '^(receive|transfer)\\.hiderefs$'
 const REOPENS = /^\^?!/
 /** Each time another has changed it back meanwhile. */
-const MOST_TRIES = 20
+const MAX_TRIES = 20
 
 /**
  * Locked, receive-pack refuses every push; fetches go on, and a push that is under way may still land. `isWanted` is asked
@@ -21,7 +21,7 @@ export async function settlePushLock(
   dir: string,
   isWanted: () => Promise<boolean>,
 ): Promise<void> {
-  for (let tries = 0; tries < MOST_TRIES; tries++) {
+  for (let tries = 0; tries < MAX_TRIES; tries++) {
     const wanted = await isWanted()
     const isDone = await editConfig(dir, {
       change: (config) => provenChange(git, config, wanted),

@@ -45,7 +45,7 @@ export interface Examination {
 /** Raise it when a snapshot of the same repository would come out with other bytes, or is proven or warned of in more. */
 const SNAPSHOT_FORMAT = 2
 
-const MOST_LOOKS = 10
+const MAX_LOOKS = 10
 
 /** A cheap look, safe beside pushes and repacks. Throws Unsupported, Damaged, or else Unreadable, each fit for a user. */
 export async function examine(
@@ -101,10 +101,10 @@ async function lookUntilStill(
       const files = await lookAtFiles(repository)
       const lfs = await lookAtLfs({ ...repository, ...refs }, lfsStorage, parts)
       const still = JSON.stringify(refs) === JSON.stringify(await readRefs(repository))
-      if (still || looks === MOST_LOOKS) return { ...repository, ...refs, ...files, ...lfs }
+      if (still || looks === MAX_LOOKS) return { ...repository, ...refs, ...files, ...lfs }
     } catch (error) {
       if (!(error instanceof Moved)) throw error
-      if (looks === MOST_LOOKS) throw keepsChanging(repository.name, error)
+      if (looks === MAX_LOOKS) throw keepsChanging(repository.name, error)
     }
   }
 }

@@ -44,7 +44,7 @@ export class PointerWatch {
       size += (entry[++at]! & 0x7f) * 2 ** shift
     if (!isPointerSize(size)) return
     this.#looks += 1
-    this.#maySee = this.#looks > MOST_LOOKS || isPointer(inflated(entry.subarray(at + 1)))
+    this.#maySee = this.#looks > MAX_LOOKS || isPointer(inflated(entry.subarray(at + 1)))
   }
 
   /** A loose object, inflated: `blob SIZE`, a zero byte, the content. */
@@ -57,7 +57,7 @@ export class PointerWatch {
 
 const BLOB = 3 << 4
 /** Where there are so many small files, it is quicker to ask git. */
-const MOST_LOOKS = 10_000
+const MAX_LOOKS = 10_000
 
 const isPointer = (text: string) => parsePointer(text) !== undefined
 

@@ -6,7 +6,7 @@ import type { ObjectFile } from './examine-objects.ts'
 import { ifThere, isOutside, lfsPath } from './lfs-objects.ts'
 import { findPointers, type LfsPointer } from './lfs-pointers.ts'
 
-const MOST_REMEMBERED = 1000
+const MAX_REMEMBERED = 1000
 
 /**
  * A directory of LFS objects that all repositories of a host share. It tells nothing of whose an object is, so a repository
@@ -31,7 +31,7 @@ export class SharedLfs {
     const known = this.#pointers.get(key)
     if (known) return known
     const pointers = await findPointers(git, dir, heads, signal)
-    if (this.#pointers.size >= MOST_REMEMBERED) this.#pointers.clear()
+    if (this.#pointers.size >= MAX_REMEMBERED) this.#pointers.clear()
     this.#pointers.set(key, pointers)
     return pointers
   }

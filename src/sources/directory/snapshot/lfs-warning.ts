@@ -1,7 +1,7 @@
 import type { ObjectFile } from './examine-objects.ts'
 import type { LfsPointer } from './lfs-pointers.ts'
 
-const MOST_NAMED = 3
+const MAX_NAMED = 3
 
 /** What is to be told of pointers without their objects: the host's own clients cannot fetch those either. */
 export function lfsWarning(
@@ -30,7 +30,7 @@ export function lfsWarning(
 
 function tell(oids: ReadonlySet<string>, one: string, many: string): string | undefined {
   if (oids.size === 0) return undefined
-  const first = [...oids].slice(0, MOST_NAMED).join(', ')
-  const more = oids.size > MOST_NAMED ? ` and ${oids.size - MOST_NAMED} more` : ''
+  const first = [...oids].slice(0, MAX_NAMED).join(', ')
+  const more = oids.size > MAX_NAMED ? ` and ${oids.size - MAX_NAMED} more` : ''
   return `${oids.size} ${oids.size === 1 ? one : many}: ${first}${more}`
 }

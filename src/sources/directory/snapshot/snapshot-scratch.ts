@@ -126,11 +126,11 @@ export function resolvingSymrefs(refs: readonly Ref[]): { name: string; target: 
   const named = new Map(refs.map((ref) => [ref.name, ref]))
   const resolves = (ref: Ref | undefined, steps: number): boolean =>
     ref !== undefined && ('oid' in ref || (steps > 0 && resolves(named.get(ref.target), steps - 1)))
-  return refs.filter((ref) => 'target' in ref).filter((ref) => resolves(ref, MOST_STEPS))
+  return refs.filter((ref) => 'target' in ref).filter((ref) => resolves(ref, MAX_STEPS))
 }
 
 /** As far as git follows. */
-const MOST_STEPS = 5
+const MAX_STEPS = 5
 
 /** packed-refs cannot hold a symbolic ref, so its name becomes a path, and paths in an archive are UTF-8. */
 function pathOf(found: Found, name: string): string {

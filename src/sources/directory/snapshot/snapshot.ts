@@ -23,7 +23,7 @@ export interface Snapshot {
   remove(): Promise<void>
 }
 
-const MOST_TRIES = 20
+const MAX_TRIES = 20
 /** Where there are no file handles left for a while, it is tried again. */
 const REMOVAL = { recursive: true, force: true, maxRetries: 8, retryDelay: 250 }
 
@@ -63,7 +63,7 @@ async function takeUntilWhole(
       return taken
     } catch (error) {
       if (!(error instanceof Moved)) throw error
-      if (tries === MOST_TRIES) throw keepsChanging(asked.place.fullName, error)
+      if (tries === MAX_TRIES) throw keepsChanging(asked.place.fullName, error)
       await rm(attempt, REMOVAL)
       examination = await examine(asked.place, parts.git, parts.signal)
     }

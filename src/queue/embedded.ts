@@ -10,20 +10,14 @@ import {
   returnJob,
 } from './job-store.ts'
 import type { Queue } from './queue.ts'
-import { type JobStore, startWorker, type Worker } from './worker.ts'
+import { type JobStore, type Pace, usualPace } from './run-job.ts'
+import { Workers } from './worker.ts'
 
-export interface EmbeddedQueueOptions {
+export interface EmbeddedQueueOptions extends Partial<Omit<Pace, 'keepEveryMs'>> {
   db: Db
   now?: () => number
   /** How long a worker may be silent before its job is given to another. */
   leaseMs?: number
-  /** How long an idle worker waits before it looks again unasked. */
-  lookEveryMs?: number
-  /** Pause before the second try; it doubles with every further one. */
-  firstPauseMs?: number
-  /** Pause before a job is tried again that had to wait for something else. */
-  notNowPauseMs?: number
-  maxFailures?: number
 }
 
 /**
@@ -37,12 +31,8 @@ export function embeddedQueue({
   db,
   now = steadyTime,
   leaseMs = 30_000,
-  lookEveryMs = 1000,
-  firstPauseMs = 1000,
-  notNowPauseMs = 5000,
-  maxFailures = 5,
+  ...pace
 }: EmbeddedQueueOptions): Queue {
-  const workers = new Set<Worker>()
   const store: JobStore<ClaimedJob> = {
     async claim(atMost) {
       const jobs: ClaimedJob[] = []
@@ -59,28 +49,16 @@ export function embeddedQueue({
       returnJob(db, job, { failures: job.failures + Number(isFailure), dueAt: now() + pauseMs }),
   }
 
+  const keepEveryMs = leaseMs / 3
+  const workers = new Workers({ db, store, pace: { ...usualPace, keepEveryMs, ...pace } })
+
   return {
     enqueue: (tx, kind, payloads, batch) => insertJobs(tx, kind, payloads, { batch, now: now() }),
     cancel: deleteBatch,
     backlog: () => countJobs(db),
-    running: () => workers.values().reduce((sum, worker) => sum + worker.running(), 0),
-    interrupt(batch) {
-      for (const worker of workers) worker.interrupt(batch)
-    },
-    wake() {
-      for (const worker of workers) worker.wake()
-    },
-    work(handlers, options) {
-      const keepEveryMs = leaseMs / 3
-      const pace = { keepEveryMs, lookEveryMs, firstPauseMs, notNowPauseMs, maxFailures }
-      const worker = startWorker(handlers, { ...options, ...pace, db, store })
-      workers.add(worker)
-      return {
-        async stop() {
-          await worker.stop()
-          workers.delete(worker)
-        },
-      }
-    },
+    running: () => workers.running(),
+    interrupt: (batch) => workers.interrupt(batch),
+    wake: () => workers.wake(),
+    work: (handlers, options) => workers.start(handlers, options),
   }
 }

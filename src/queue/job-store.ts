@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Db } from '../db/database.ts'
 import { batchesOf } from '../ground/batches.ts'
 import type { Backlog } from './queue.ts'
-import type { HeldJob } from './worker.ts'
+import type { HeldJob } from './run-job.ts'
 
 /** A job in our hands. The lease is new with every claim: only its holder may touch the job. */
 export interface ClaimedJob extends HeldJob {

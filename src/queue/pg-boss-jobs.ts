@@ -1,8 +1,8 @@
 import { sql } from 'kysely'
-import { fromKysely, type PgBoss } from 'pg-boss'
+import { fromKysely, type JobWithMetadata, type PgBoss } from 'pg-boss'
 import type { Db } from '../db/database.ts'
 import type { Backlog } from './queue.ts'
-import type { HeldJob, JobStore } from './worker.ts'
+import type { HeldJob, JobStore } from './run-job.ts'
 
 /** pg-boss owns this schema whole; ours is beside it. */
 export const SCHEMA = 'godwit_queue'
@@ -33,15 +33,7 @@ export function pgBossJobs(boss: PgBoss, db: Db): JobStore<PgBossJob> {
   return {
     async claim(atMost) {
       const rows = await boss.fetch<Envelope>(LINE, { batchSize: atMost, includeMetadata: true })
-      return rows.map(({ id, data: { kind, payload, givenBack = 0 }, groupId, retryCount }) => ({
-        id,
-        kind,
-        payload,
-        batch: groupId ?? '',
-        claim: retryCount,
-        givenBack,
-        failures: retryCount - givenBack,
-      }))
+      return rows.map(heldJob)
     },
 
     // On pg-boss's own connections: a rush on the others must not look like death.
@@ -69,6 +61,12 @@ export function pgBossJobs(boss: PgBoss, db: Db): JobStore<PgBossJob> {
       if (pauseMs === 0) await notify(db)
     },
   }
+}
+
+function heldJob({ id, data, groupId, retryCount }: JobWithMetadata<Envelope>): PgBossJob {
+  const { kind, payload, givenBack = 0 } = data
+  const failures = retryCount - givenBack
+  return { id, kind, payload, batch: groupId ?? '', claim: retryCount, givenBack, failures }
 }
 
 const JOBS = sql.table(`${SCHEMA}.job`)

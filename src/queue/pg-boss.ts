@@ -10,9 +10,10 @@ import {
   SCHEMA,
 } from './pg-boss-jobs.ts'
 import type { Queue } from './queue.ts'
-import { startWorker, type Worker } from './worker.ts'
+import { type Pace, usualPace } from './run-job.ts'
+import { Workers } from './worker.ts'
 
-export interface PgBossQueueOptions {
+export interface PgBossQueueOptions extends Partial<Pace> {
   databaseUrl: string
   /** Of the same database: results and the ends of their jobs are written in its transactions. */
   db: Db
@@ -20,15 +21,6 @@ export interface PgBossQueueOptions {
   onTrouble: (error: unknown) => void
   /** How often the processes, taking turns, look for jobs whose worker has fallen silent. */
   superviseSeconds?: number
-  /** How often a worker gives a sign of life. */
-  keepEveryMs?: number
-  /** How long an idle worker waits before it looks again unasked. */
-  lookEveryMs?: number
-  /** Pause before the second try; it doubles with every further one. */
-  firstPauseMs?: number
-  /** Pause before a job is tried again that had to wait for something else. */
-  notNowPauseMs?: number
-  maxFailures?: number
 }
 
 export interface PgBossQueue extends Queue {
@@ -57,38 +49,18 @@ export function createPgBossQueue({
   db,
   onTrouble,
   superviseSeconds = 3,
-  keepEveryMs = 3000,
-  lookEveryMs = 1000,
-  firstPauseMs = 1000,
-  notNowPauseMs = 5000,
-  maxFailures = 5,
+  ...pace
 }: PgBossQueueOptions): PgBossQueue {
-  const boss = new PgBoss({
-    connectionString: databaseUrl,
-    application_name: 'godwit queue',
-    max: 4,
-    schema: SCHEMA,
-    schedule: false,
-    superviseIntervalSeconds: superviseSeconds,
-    // Whose turn it is; not above the interval itself, or every second turn would be skipped.
-    monitorIntervalSeconds: Math.max(1, superviseSeconds - 1),
-    warningQueueSize: 1_000_000,
-  })
-  boss.on('error', onTrouble)
-  boss.on('warning', ({ message, data }) => onTrouble(new Error(message, { cause: data })))
-
-  const workers = new Set<Worker>()
+  const boss = createBoss(databaseUrl, superviseSeconds, onTrouble)
+  const store = pgBossJobs(boss, db)
+  const workers = new Workers({ db, store, pace: { ...usualPace, keepEveryMs: 3000, ...pace } })
   let listening: { close(): Promise<void> } | undefined
 
-  const wake = () => {
-    for (const worker of workers) worker.wake()
-  }
-  const interrupt = (batch: string) => {
-    for (const worker of workers) worker.interrupt(batch)
-  }
+  const wake = () => workers.wake()
+  const interrupt = (batch: string) => workers.interrupt(batch)
 
   async function stop(): Promise<void> {
-    await Promise.all(workers.values().map((worker) => worker.stop()))
+    await workers.stop()
     await listening?.close()
     await boss.stop({ graceful: false })
   }
@@ -110,20 +82,30 @@ export function createPgBossQueue({
     enqueue: (tx, kind, payloads, batch) => insertJobs(boss, tx, { kind, payloads, batch }),
     cancel: deleteBatch,
     backlog: () => countJobs(db),
-    running: () => workers.values().reduce((sum, worker) => sum + worker.running(), 0),
+    running: () => workers.running(),
     interrupt,
     wake,
-    work(handlers, options) {
-      const store = pgBossJobs(boss, db)
-      const pace = { keepEveryMs, lookEveryMs, firstPauseMs, notNowPauseMs, maxFailures }
-      const worker = startWorker(handlers, { ...options, ...pace, db, store })
-      workers.add(worker)
-      return {
-        async stop() {
-          await worker.stop()
-          workers.delete(worker)
-        },
-      }
-    },
+    work: (handlers, options) => workers.start(handlers, options),
   }
+}
+
+function createBoss(
+  connectionString: string,
+  superviseSeconds: number,
+  onTrouble: (error: unknown) => void,
+): PgBoss {
+  const boss = new PgBoss({
+    connectionString,
+    application_name: 'godwit queue',
+    max: 4,
+    schema: SCHEMA,
+    schedule: false,
+    superviseIntervalSeconds: superviseSeconds,
+    // Whose turn it is; not above the interval itself, or every second turn would be skipped.
+    monitorIntervalSeconds: Math.max(1, superviseSeconds - 1),
+    warningQueueSize: 1_000_000,
+  })
+  boss.on('error', onTrouble)
+  boss.on('warning', ({ message, data }) => onTrouble(new Error(message, { cause: data })))
+  return boss
 }

@@ -1,0 +1,151 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Db } from '../db/database.ts'
+import {
+  type Handler,
+  type Handlers,
+  Hopeless,
+  type Job,
+  LostJob,
+  NotNow,
+  type WorkOptions,
+} from './queue.ts'
+
+export interface HeldJob extends Job {
+  batch: string
+  /** How many tries have failed. */
+  failures: number
+}
+
+/** Each but `claim` leaves a job alone that its caller no longer holds. */
+export interface JobStore<Held extends HeldJob> {
+  claim(atMost: number): Promise<Held[]>
+  /** A sign of life. False when the job is no longer ours. */
+  keep(job: Held): Promise<boolean>
+  /** False when the job is no longer ours. */
+  remove(tx: Db, job: Held): Promise<boolean>
+  giveBack(job: Held, as: { pauseMs: number; isFailure: boolean }): Promise<void>
+}
+
+export interface Pace {
+  /** How often a worker gives a sign of life. */
+  keepEveryMs: number
+  /** How long an idle worker waits before it looks again unasked. */
+  lookEveryMs: number
+  /** Pause before the second try; it doubles with every further one. */
+  firstPauseMs: number
+  /** Pause before a job is tried again that had to wait for something else. */
+  notNowPauseMs: number
+  maxFailures: number
+}
+
+export const usualPace: Omit<Pace, 'keepEveryMs'> = {
+  lookEveryMs: 1000,
+  firstPauseMs: 1000,
+  notNowPauseMs: 5000,
+  maxFailures: 5,
+}
+
+export interface Workplace<Held extends HeldJob> {
+  db: Db
+  store: JobStore<Held>
+  pace: Pace
+}
+
+/** While versions change: who knows the job's kind may be running already, or only after the next restart. */
+const UNKNOWN_KIND_PAUSE_MS = 10_000
+
+/** One try at a job, from its claim until it is finished, given back, given up or lost. */
+export class JobRun<Held extends HeldJob> {
+  readonly #job: Held
+  readonly #place: Workplace<Held>
+  readonly #onTrouble: WorkOptions['onTrouble']
+  readonly #stopping: AbortSignal
+  readonly #lost = new AbortController()
+  /** Nothing is left to keep, whatever the handler still has to do. */
+  readonly #ended = new AbortController()
+
+  constructor(
+    job: Held,
+    place: Workplace<Held>,
+    { onTrouble, stopping }: Pick<WorkOptions, 'onTrouble'> & { stopping: AbortSignal },
+  ) {
+    this.#job = job
+    this.#place = place
+    this.#onTrouble = onTrouble
+    this.#stopping = stopping
+  }
+
+  lose(): void {
+    this.#lost.abort(new LostJob(this.#job))
+  }
+
+  async run(handlers: Handlers): Promise<void> {
+    if (this.#stopping.aborted) return this.#leaveToOthers()
+    const handler = handlers[this.#job.kind]
+    if (!handler) {
+      this.#onTrouble(new Error(`nobody here knows how to do "${this.#job.kind}"`), this.#job)
+      return this.#leaveToOthers(UNKNOWN_KIND_PAUSE_MS)
+    }
+    // A try that fails for the last time ends the job there and then: this one's worker was lost.
+    if (this.#job.failures >= this.#place.pace.maxFailures)
+      return this.#giveUp(handler, 'its worker was lost')
+    this.#keepHold()
+    try {
+      await handler.run(this.#job, {
+        signal: AbortSignal.any([this.#lost.signal, this.#stopping]),
+        finish: (write) => this.#finish(write),
+      })
+    } catch (error) {
+      await this.#handleFailure(error, handler)
+    } finally {
+      this.#ended.abort()
+    }
+  }
+
+  async #keepHold(): Promise<void> {
+    const [ended, lost] = [this.#ended.signal, this.#lost.signal]
+    for (;;) {
+      await sleep(this.#place.pace.keepEveryMs, undefined, { signal: ended }).catch(() => {})
+      if (ended.aborted || lost.aborted) return
+      try {
+        const isOurs = await this.#place.store.keep(this.#job)
+        if (!isOurs && !ended.aborted) this.lose()
+      } catch (error) {
+        // The job may be given away before the database is back; the next sign of life or the finish will tell.
+        this.#onTrouble(error, this.#job)
+      }
+    }
+  }
+
+  async #handleFailure(error: unknown, handler: Handler): Promise<void> {
+    if (error instanceof LostJob || this.#lost.signal.aborted) return
+    if (this.#stopping.aborted) return this.#leaveToOthers()
+    this.#onTrouble(error, this.#job)
+    if (this.#ended.signal.aborted) return
+    const { pace, store } = this.#place
+    if (error instanceof NotNow) return this.#leaveToOthers(pace.notNowPauseMs)
+    const failures = this.#job.failures + 1
+    if (error instanceof Hopeless || failures >= pace.maxFailures)
+      return this.#giveUp(handler, (error as Error).message)
+    const pauseMs = pace.firstPauseMs * 2 ** (failures - 1)
+    await store.giveBack(this.#job, { pauseMs, isFailure: true })
+  }
+
+  #leaveToOthers(pauseMs = 0): Promise<void> {
+    return this.#place.store.giveBack(this.#job, { pauseMs, isFailure: false })
+  }
+
+  #giveUp(handler: Handler, reason: string): Promise<void> {
+    return this.#finish((tx) => handler.gaveUp(tx, this.#job, reason))
+  }
+
+  async #finish<T>(write: (tx: Db) => Promise<T>): Promise<T> {
+    const { db, store } = this.#place
+    const result = await db.transaction().execute(async (tx) => {
+      if (!(await store.remove(tx, this.#job))) throw new LostJob(this.#job)
+      return write(tx)
+    })
+    this.#ended.abort()
+    return result
+  }
+}

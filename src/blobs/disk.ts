@@ -49,11 +49,7 @@ export function createDiskBlobStore(root: string): BlobStore & OnDisk {
       const temporary = join(unfinished, `${key}.${randomUUID()}`)
       try {
         await writeDurably(temporary, bytes, signal)
-        await mkdir(dirname(file), { recursive: true, mode: 0o700 })
-        // Unlike a rename, a link never replaces what another put was quicker to finish.
-        await link(temporary, file).catch((error: unknown) => {
-          throw hasCode(error, 'EEXIST') ? new BlobExists(key, { cause: error }) : error
-        })
+        await linkOnce(temporary, file, key)
       } finally {
         await rm(temporary, { force: true })
       }
@@ -62,17 +58,11 @@ export function createDiskBlobStore(root: string): BlobStore & OnDisk {
 
     async open(key, range, { signal } = {}) {
       const handle = await open(fileOf(key)).catch(asMissing(key))
-      try {
-        const { size } = await handle.stat()
-        const wanted = range ?? { start: 0, end: size }
-        assertRange(key, size, wanted)
-        signal?.throwIfAborted()
-        const stream = await rangeOf(handle, wanted)
-        return signal ? addAbortSignal(signal, stream) : stream
-      } catch (error) {
+      const stream = await streamOf(handle, key, range, signal).catch(async (error: unknown) => {
         await handle.close()
         throw error
-      }
+      })
+      return signal ? addAbortSignal(signal, stream) : stream
     },
 
     async openFile(key) {
@@ -83,13 +73,9 @@ export function createDiskBlobStore(root: string): BlobStore & OnDisk {
       }
     },
 
-    async size(key) {
-      return (await stat(fileOf(key)).catch(asMissing(key))).size
-    },
+    size: async (key) => (await stat(fileOf(key)).catch(asMissing(key))).size,
 
-    async delete(key) {
-      await rm(fileOf(key), { force: true })
-    },
+    delete: async (key) => rm(fileOf(key), { force: true }),
 
     list: () => finishedBlobs(root),
 
@@ -135,7 +121,24 @@ async function writeWhole(handle: FileHandle, bytes: Uint8Array): Promise<void> 
   for (let at = 0; at < bytes.length; ) at += (await handle.write(bytes, at)).bytesWritten
 }
 
-async function rangeOf(handle: FileHandle, { start, end }: ByteRange): Promise<Readable> {
+/** Unlike a rename, a link never replaces what another put was quicker to finish. */
+async function linkOnce(temporary: string, file: string, key: string): Promise<void> {
+  await mkdir(dirname(file), { recursive: true, mode: 0o700 })
+  await link(temporary, file).catch((error: unknown) => {
+    throw hasCode(error, 'EEXIST') ? new BlobExists(key, { cause: error }) : error
+  })
+}
+
+async function streamOf(
+  handle: FileHandle,
+  key: string,
+  range: ByteRange | undefined,
+  signal: AbortSignal | undefined,
+): Promise<Readable> {
+  const { size } = await handle.stat()
+  const { start, end } = range ?? { start: 0, end: size }
+  assertRange(key, size, { start, end })
+  signal?.throwIfAborted()
   // A read stream takes the last byte, so it has no way to say "none".
   if (start < end)
     return handle.createReadStream({ start, end: end - 1, highWaterMark: READ_AHEAD })

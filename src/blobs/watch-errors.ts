@@ -1,8 +1,8 @@
-import type { Readable } from 'node:stream'
 import {
   type Abortable,
   type BlobStore,
   type Bytes,
+  type Composing,
   isComposing,
   isOnDisk,
   type OnDisk,
@@ -20,45 +20,49 @@ export type BlobOperation =
   | 'probe'
   | 'compose'
 
+type OnError = (operation: BlobOperation) => void
+
 /**
  * The same store, with every failure of its own told: not what its caller called off, nor what the bytes that it was to
  * store threw.
  */
-export function watchErrors(
-  blobs: BlobStore,
-  onError: (operation: BlobOperation) => void,
-): BlobStore {
-  async function watch<T>(
-    operation: BlobOperation,
-    work: Promise<T>,
-    { signal }: Abortable = {},
-    isCallers = () => false,
-  ): Promise<T> {
-    try {
-      return await work
-    } catch (error) {
-      if (!signal?.aborted && !isCallers()) onError(operation)
-      throw error
-    }
-  }
+export function watchErrors(blobs: BlobStore, onError: OnError): BlobStore {
+  const watched = watchStore(blobs, onError)
+  if (isOnDisk(blobs)) return Object.assign(watched, watchFiles(blobs, onError))
+  if (isComposing(blobs)) return Object.assign(watched, watchComposing(blobs, onError))
+  return watched
+}
 
-  function watchReading(stream: Readable, { signal }: Abortable = {}): Readable {
-    return stream.once('error', () => {
-      if (!signal?.aborted) onError('read')
-    })
+async function watch<T>(
+  onError: OnError,
+  operation: BlobOperation,
+  work: Promise<T>,
+  { signal }: Abortable = {},
+  isCallers = () => false,
+): Promise<T> {
+  try {
+    return await work
+  } catch (error) {
+    if (!signal?.aborted && !isCallers()) onError(operation)
+    throw error
   }
+}
 
-  const watched: BlobStore = {
+function watchStore(blobs: BlobStore, onError: OnError): BlobStore {
+  return {
     async put(key, bytes, options) {
       const given = watchBytes(bytes)
-      await watch('put', blobs.put(key, given.bytes, options), options, given.haveFailed)
+      const put = blobs.put(key, given.bytes, options)
+      await watch(onError, 'put', put, options, given.haveFailed)
     },
     async open(key, range, options) {
-      const opened = await watch('open', blobs.open(key, range, options), options)
-      return watchReading(opened, options)
+      const opened = await watch(onError, 'open', blobs.open(key, range, options), options)
+      return opened.once('error', () => {
+        if (!options?.signal?.aborted) onError('read')
+      })
     },
-    size: (key) => watch('size', blobs.size(key)),
-    delete: (key) => watch('delete', blobs.delete(key)),
+    size: (key) => watch(onError, 'size', blobs.size(key)),
+    delete: (key) => watch(onError, 'delete', blobs.delete(key)),
     async *list() {
       try {
         yield* blobs.list()
@@ -67,23 +71,27 @@ export function watchErrors(
         throw error
       }
     },
-    sweepUnfinished: (olderThanMs) => watch('sweep', blobs.sweepUnfinished(olderThanMs)),
+    sweepUnfinished: (olderThanMs) => watch(onError, 'sweep', blobs.sweepUnfinished(olderThanMs)),
     // Who calls this off has waited for too long.
-    probe: (options) => watch('probe', blobs.probe(options)),
+    probe: (options) => watch(onError, 'probe', blobs.probe(options)),
   }
-  if (isOnDisk(blobs)) {
-    const openFile: OnDisk['openFile'] = async (key) => {
-      const file = await watch('open', blobs.openFile(key))
-      return { ...file, read: (into, at) => watch('read', file.read(into, at)) }
-    }
-    return Object.assign(watched, { openFile })
+}
+
+function watchFiles(blobs: OnDisk, onError: OnError): OnDisk {
+  return {
+    async openFile(key) {
+      const file = await watch(onError, 'open', blobs.openFile(key))
+      return { ...file, read: (into, at) => watch(onError, 'read', file.read(into, at)) }
+    },
   }
-  if (!isComposing(blobs)) return watched
-  return Object.assign(watched, {
-    compose: ((key, parts, options) =>
-      watch('compose', blobs.compose(key, parts, options), options)) as typeof blobs.compose,
+}
+
+function watchComposing(blobs: Composing, onError: OnError): Composing {
+  return {
+    compose: (key, parts, options) =>
+      watch(onError, 'compose', blobs.compose(key, parts, options), options),
     presign: blobs.presign,
-  })
+  }
 }
 
 function watchBytes(bytes: Bytes) {

@@ -86,9 +86,10 @@ export interface PlainEntry {
   content: Buffer
 }
 
-export async function entriesIn(archive: string): Promise<PlainEntry[]> {
+export async function entriesIn(archive: string | Buffer): Promise<PlainEntry[]> {
+  const bytes = typeof archive === 'string' ? createReadStream(archive) : [archive]
   const entries: PlainEntry[] = []
-  for await (const { path, kind, content } of readEntries(createReadStream(archive)))
+  for await (const { path, kind, content } of readEntries(bytes))
     entries.push({ path, kind, content: await collect(content) })
   return entries
 }
@@ -111,17 +112,14 @@ export interface ForgedEntry {
 const MODIFIED_AT = Date.UTC(2001, 0, 1)
 
 /** A tar in one gzip member, whose checksum is right whatever is in it. */
-async function writeArchive(
-  file: string,
-  entries: readonly (PlainEntry | ForgedEntry)[],
-): Promise<void> {
+export function packed(entries: readonly (PlainEntry | ForgedEntry)[]): Buffer {
   const blocks = entries.flatMap((entry) => {
     if ('name' in entry) return forged(entry)
     const { path, kind, content } = entry
     const size = content.length
     return [tarHeader({ path, kind, size, modifiedAt: MODIFIED_AT }), content, tarPadding(size)]
   })
-  await writeFile(file, gzipSync(Buffer.concat([...blocks, Buffer.alloc(1024)]), { level: 1 }))
+  return gzipSync(Buffer.concat([...blocks, Buffer.alloc(1024)]), { level: 1 })
 }
 
 function forged({ name, type = '0', link = '', size, content = '' }: ForgedEntry): Buffer[] {
@@ -143,7 +141,7 @@ export async function changed(
   to: string,
   change: (entries: PlainEntry[]) => (PlainEntry | ForgedEntry)[],
 ): Promise<void> {
-  await writeArchive(to, change(await entriesIn(archive)))
+  await writeFile(to, packed(change(await entriesIn(archive))))
 }
 
 /** For `changed`: edits one JSON file. */

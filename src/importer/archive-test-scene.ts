@@ -1,0 +1,46 @@
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { collect } from '../../test/support/archive-samples.ts'
+import type { GitHost } from '../../test/support/git-host.ts'
+import { readArchive } from '../archive/read-archive.ts'
+import { createDiskBlobStore } from '../blobs/disk.ts'
+import { connect } from '../db/connect.ts'
+import { upgradeSchema } from '../db/upgrade.ts'
+import { exportArchive } from '../exporter/export-archive.ts'
+import { createSegmentMaker } from '../exporter/make-segment.ts'
+import { addressesFrom } from '../repositories/addresses.ts'
+import { factsForViewer } from '../repositories/facts-for-viewer.ts'
+import { listCatalogue } from '../repositories/repository-store.ts'
+import { syncCatalogue } from '../repositories/sync.ts'
+import { gitDirectory } from '../sources/directory/git-directory.ts'
+
+const BASE = 'http://localhost'
+const WEB = `${BASE}/{owner}/{name}`
+
+/** The archive of all that a host has, as it would be exported. */
+export async function archiveOfHost(host: GitHost): Promise<Buffer> {
+  const folder = await mkdtemp(join(tmpdir(), 'godwit-archive-'))
+  await using made = new AsyncDisposableStack()
+  made.defer(() => rm(folder, { recursive: true, force: true }))
+  const database = await connect({ dataDirectory: folder, databaseUrl: undefined })
+  made.defer(() => database.close())
+  await upgradeSchema(database)
+  const { db } = database
+  const scratchDirectory = join(folder, 'scratch')
+  await mkdir(scratchDirectory)
+  const blobs = createDiskBlobStore(join(folder, 'blobs'))
+  const source = gitDirectory({ root: host.root, git: host.locked })
+  const parts = {
+    ...{ db, blobs, now: Date.now, source, generator: 'godwit test' },
+    addresses: addressesFrom({ baseUrl: BASE, webUrl: WEB, cloneUrl: WEB, sshUrl: '' }),
+    segments: createSegmentMaker({ source, blobs, scratchDirectory }),
+  }
+  await syncCatalogue(parts)
+  const entries = await listCatalogue(db)
+  const owner = entries[0]!.owner
+  const repositories = await factsForViewer(db, { account: owner, tokenId: 0 }, entries)
+  const order = { owner, repositories, allowPartial: false, concurrency: 2, onEnd: () => {} }
+  await using archive = await exportArchive(parts, order, new AbortController().signal)
+  return await collect(readArchive(archive.plan, blobs))
+}

@@ -1,0 +1,209 @@
+import assert from 'node:assert/strict'
+import { existsSync, readdirSync } from 'node:fs'
+import { mkdir, symlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import { before, type TestContext, test } from 'node:test'
+import { temporaryFolder } from '../../test/support/archive-samples.ts'
+import { gitHost } from '../../test/support/git-host.ts'
+import { git } from '../../test/support/odd-repositories.ts'
+import {
+  editing,
+  entriesIn,
+  type ForgedEntry,
+  type PlainEntry,
+  packed,
+} from '../../test/support/without-server.ts'
+import { createGit } from '../git/git.ts'
+import { archiveOfHost } from './archive-test-scene.ts'
+import { restoreArchive } from './restore-archive.ts'
+
+const SITE = 'repositories/alice/site.git'
+const MANIFEST = 'godwit-manifest.json'
+
+let whole: Buffer
+let all: PlainEntry[]
+
+before(async () => {
+  await using host = await gitHost()
+  await host.repository('alice/site', { files: { a: 'a' }, wiki: { 'Home.md': '# Home\n' } })
+  await host.repository('alice/notes', { files: { b: 'b' } })
+  whole = await archiveOfHost(host)
+  all = await entriesIn(whole)
+})
+
+/** Restores into `name` of a folder of its own. */
+async function scene(t: TestContext) {
+  const folder = await temporaryFolder(t)
+  const searchPath = process.env.PATH ?? ''
+  const locked = createGit({ program: 'git', searchPath, home: join(folder, 'git-home') })
+  const { signal } = new AbortController()
+  const into = join(folder, 'host')
+  const restore = (archive: Buffer) =>
+    Array.fromAsync(restoreArchive({ git: locked, open: () => [archive], into }, signal))
+  return { into, restore }
+}
+
+const aFile = (path: string, text = 'hello'): PlainEntry => ({
+  path,
+  kind: 'file',
+  content: Buffer.from(text),
+})
+
+/** As others would have made it: without a manifest nothing is known of how it should be. */
+const foreign = (change: (those: PlainEntry[]) => PlainEntry[]): Buffer =>
+  packed(change(all.filter(({ path }) => path !== MANIFEST)))
+
+/** What is put into an archive, and what must be said of it before anything is written. */
+const HOSTILE: [name: string, entry: PlainEntry | ForgedEntry, says: RegExp][] = [
+  ['a way up', { name: '../evil' }, /the path "\.\.\/evil" has a part that is "\.\."/],
+  ['a way up from inside', { name: `${SITE}/../../../../evil` }, /has a part that is "\.\."/],
+  ['an absolute path', { name: '/tmp/evil' }, /"\/tmp\/evil" is not relative/],
+  [
+    'a symbolic link',
+    { name: `${SITE}/refs/x`, type: '2', link: '/etc' },
+    /not supported: it holds a symbolic link/,
+  ],
+  [
+    'a hard link',
+    { name: `${SITE}/x`, type: '1', link: '/etc/passwd' },
+    /not supported: it holds a hard link/,
+  ],
+  ['a device', { name: `${SITE}/x`, type: '3' }, /not supported: it holds a character device/],
+  ['a path twice', aFile(`${SITE}/HEAD`), /site\.git\/HEAD is in it twice/],
+  ['a directory twice', { name: 'repositories', type: '5' }, /repositories is in it twice/],
+  ['a file where a directory must be', aFile(`${SITE}/HEAD/x`), /would lie inside the file .*HEAD/],
+  ['an absurd size', { name: `${SITE}/objects/x`, size: 2 ** 50 }, /has room for \d+/],
+  [
+    'a text of absurd size',
+    { name: 'users_000009.json', size: 2 ** 33 },
+    /too many for what it is/,
+  ],
+  ['a name that is not UTF-8', { name: 'caf\xe9' }, /not supported: a path in it is not UTF-8/],
+]
+
+for (const [name, entry, says] of HOSTILE)
+  test(`${name} is refused before anything is written`, async (t) => {
+    const { into, restore } = await scene(t)
+    await assert.rejects(restore(packed([...all, entry])), says)
+    assert.ok(!existsSync(into))
+  })
+
+test('what is there stays, and then nothing is restored', async (t) => {
+  const taken: [path: string, says: RegExp][] = [
+    ['alice/site.git', /alice\/site\.git is there already; move it away/],
+    ['alice/site.wiki.git', /alice\/site\.wiki\.git is there already/],
+    ['alice/SITE.git', /alice\/SITE\.git is there already/],
+    ['ALICE/other.git', /alice differs only in case from ALICE/],
+  ]
+  for (const [path, says] of taken) {
+    const { into, restore } = await scene(t)
+    await mkdir(join(into, path), { recursive: true })
+    await assert.rejects(restore(whole), says)
+    assert.deepEqual(readdirSync(into, { recursive: true }).sort(), [path.split('/')[0], path])
+  }
+})
+
+test('an owner that is a link is not followed', async (t) => {
+  const { into, restore } = await scene(t)
+  await mkdir(join(into, 'elsewhere'), { recursive: true })
+  await symlink(join(into, 'elsewhere'), join(into, 'alice'))
+  await assert.rejects(restore(whole), /host\/alice is there and is no directory/)
+  assert.deepEqual(readdirSync(join(into, 'elsewhere')), [])
+})
+
+test('an archive without repositories, or one that is cut off, writes nothing', async (t) => {
+  const { into, restore } = await scene(t)
+  const bare = all.filter(({ path }) => !path.startsWith('repositories/'))
+  await assert.rejects(restore(packed(bare)), /it holds no repositories/)
+  await assert.rejects(restore(whole.subarray(0, whole.length - 40)), /damaged/)
+  await assert.rejects(restore(Buffer.from('hello')), /damaged/)
+  assert.ok(!existsSync(into))
+})
+
+test('all of it comes back, whole', async (t) => {
+  const { into, restore } = await scene(t)
+  const restored = await restore(whole)
+  assert.deepEqual(restored, [
+    { fullName: 'alice/notes', faults: [] },
+    { fullName: 'alice/site', faults: [] },
+  ])
+  const names = ['notes.git', 'site.git', 'site.wiki.git']
+  assert.deepEqual(readdirSync(join(into, 'alice')).sort(), names)
+  assert.deepEqual(readdirSync(into), ['alice'])
+  for (const name of names) git(join(into, 'alice', name), ['fsck', '--full', '--strict'])
+})
+
+const BROKEN: [what: string, change: (those: PlainEntry[]) => PlainEntry[], says: RegExp][] = [
+  [
+    'lacks objects',
+    (those) => those.filter(({ path }) => !path.startsWith(`${SITE}/objects/`)),
+    /./,
+  ],
+  [
+    'borrows objects',
+    (those) => [...those, aFile(`${SITE}/objects/info/alternates`, '/srv/git/secret/objects\n')],
+    /borrows objects from elsewhere/,
+  ],
+  [
+    'includes other files',
+    (those) =>
+      those.map((each) =>
+        each.path === `${SITE}/config`
+          ? aFile(each.path, '[include]\n\tpath = /etc/passwd\n')
+          : each,
+      ),
+    /its config includes other files/,
+  ],
+  [
+    'points at another',
+    (those) => [...those, aFile(`${SITE}/commondir`, '/srv/git/secret.git\n')],
+    /it is a worktree of another repository/,
+  ],
+]
+
+for (const [what, change, says] of BROKEN)
+  test(`a repository that ${what} is not restored, and the others are`, async (t) => {
+    const { into, restore } = await scene(t)
+    const restored = await restore(foreign(change))
+    const faults = new Map(restored.map((each) => [each.fullName, each.faults.join()]))
+    assert.match(faults.get('alice/site')!, says)
+    assert.equal(faults.get('alice/notes'), '')
+    assert.deepEqual(readdirSync(join(into, 'alice')), ['notes.git'])
+    git(join(into, 'alice/notes.git'), ['fsck', '--full', '--strict'])
+  })
+
+test('a repository that the manifest does not name, or that is not as it says, stays away', async (t) => {
+  const { into, restore } = await scene(t)
+  const edit = editing<{ repositories: { full_name: string; head: string }[] }>(
+    MANIFEST,
+    (said) => {
+      said.repositories = said.repositories.filter(({ full_name }) => full_name !== 'alice/notes')
+      said.repositories[0]!.head = 'refs/heads/other'
+    },
+  )
+  const restored = await restore(packed(edit(all)))
+  const faults = Object.fromEntries(restored.map((each) => [each.fullName, each.faults.join()]))
+  assert.deepEqual(faults, {
+    'alice/notes': 'it is in the archive and not in the manifest',
+    'alice/site': 'HEAD is refs/heads/main, and the manifest says refs/heads/other',
+  })
+  assert.ok(!existsSync(into))
+})
+
+test('nothing of a repository comes along but refs and objects', async (t) => {
+  const { into, restore } = await scene(t)
+  const hook = aFile(`${SITE}/hooks/post-receive`, '#!/bin/sh\n')
+  await restore(foreign((those) => [...those, hook]))
+  const expected = ['HEAD', 'config', 'description', 'info', 'objects', 'packed-refs', 'refs']
+  assert.deepEqual(readdirSync(join(into, 'alice/site.git')).sort(), expected)
+})
+
+test('metadata that was edited is not applied: the archive is refused', async (t) => {
+  const { into, restore } = await scene(t)
+  const open = editing<{ private: boolean }[]>('repositories_000001.json', (those) => {
+    for (const each of those) each.private = false
+  })
+  const says = /refused: repositories_000001\.json: is not the file that was exported/
+  await assert.rejects(restore(packed(open(all))), says)
+  assert.ok(!existsSync(into))
+})

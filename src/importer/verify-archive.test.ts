@@ -1,0 +1,320 @@
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { before, type TestContext, test } from 'node:test'
+import { gunzipSync, gzipSync } from 'node:zlib'
+import { temporaryFolder } from '../../test/support/archive-samples.ts'
+import { gitHost } from '../../test/support/git-host.ts'
+import { editing, entriesIn, type PlainEntry, packed } from '../../test/support/without-server.ts'
+import type { Manifest } from '../archive/manifest.ts'
+import { createGit } from '../git/git.ts'
+import { archiveOfHost } from './archive-test-scene.ts'
+import { checkArchive } from './check-archive.ts'
+import { verifyArchive } from './verify-archive.ts'
+
+interface RepositoryRecord {
+  name: string
+  owner: string
+  collaborators: { user: string }[]
+  wiki_url?: string
+  private: unknown
+}
+
+const SITE = 'repositories/alice/site.git'
+const MANIFEST = 'godwit-manifest.json'
+const NOBODY = 'http://localhost/nobody'
+
+let whole: Buffer
+let all: PlainEntry[]
+
+before(async () => {
+  await using host = await gitHost()
+  await host.repository('alice/site', {
+    files: { 'index.html': '<h1>Alice</h1>' },
+    wiki: { 'Home.md': '# Home\n' },
+    config: { 'godwit.collaborator': 'bob:admin' },
+  })
+  await host.git(['repack', '-adq'], { dir: host.path('alice/site') })
+  const large = Buffer.alloc(9000, 'large file ')
+  const oid = createHash('sha256').update(large).digest('hex')
+  const pointer = `version https://git-lfs.github.com/spec/v1\noid sha256:${oid}\nsize 9000\n`
+  const video = await host.repository('alice/video', { files: { 'a.mov': pointer } })
+  const object = join(video, 'lfs/objects', oid.slice(0, 2), oid.slice(2, 4), oid)
+  await mkdir(dirname(object), { recursive: true })
+  await writeFile(object, large)
+  whole = await archiveOfHost(host)
+  all = await entriesIn(whole)
+})
+
+const { signal } = new AbortController()
+
+/** What is said of it, a line each. */
+async function verified(t: TestContext, archive: Buffer, isKept = true): Promise<string[]> {
+  const directory = await temporaryFolder(t)
+  const file = join(directory, 'archive.tar.gz')
+  await writeFile(file, archive)
+  const git = createGit({
+    program: 'git',
+    searchPath: process.env.PATH ?? '',
+    home: join(directory, 'home'),
+  })
+  const parts = { git, directory, file: isKept ? file : undefined }
+  const findings = await Array.fromAsync(verifyArchive(parts, [archive], signal))
+  return findings.map((each) => Object.entries(each)[0]!.join(': '))
+}
+
+/** A change to an archive, and what must be said of it. */
+type Fault = [name: string, make: () => Buffer, says: RegExp]
+
+const bytes = (edit: (copy: Buffer) => Buffer) => () => edit(Buffer.from(whole))
+
+const flip = (copy: Buffer, at: number, bit = 1): Buffer => {
+  copy[at]! ^= bit
+  return copy
+}
+
+/** Where the header of the stored block begins that holds the byte: five of its bits mean nothing to who inflates. */
+function storedBlockBefore(copy: Buffer, at: number): number {
+  let start = at
+  while ((copy.readUInt16LE(start + 1) ^ copy.readUInt16LE(start + 3)) !== 0xffff) start -= 1
+  return start
+}
+
+const entries = (change: (all: PlainEntry[]) => PlainEntry[]) => () => packed(change([...all]))
+
+const manifest = (edit: (value: Manifest) => void) => entries(editing(MANIFEST, edit))
+
+const records = (edit: (site: RepositoryRecord) => void) =>
+  entries(
+    editing<RepositoryRecord[]>('repositories_000001.json', (those) =>
+      edit(those.find(({ name }) => name === 'site')!),
+    ),
+  )
+
+const site = (value: Manifest) =>
+  value.repositories.find((each) => each.full_name === 'alice/site')!
+
+const aFile = (path: string): PlainEntry => ({ path, kind: 'file', content: Buffer.from('hello') })
+
+const content = (isIt: (path: string) => boolean, edit: (content: Buffer) => Buffer) =>
+  entries((those) =>
+    those.map((each) =>
+      each.kind === 'file' && isIt(each.path)
+        ? { ...each, content: edit(Buffer.from(each.content)) }
+        : each,
+    ),
+  )
+
+const FAULTS: Fault[] = [
+  [
+    'a truncated file',
+    bytes((those) => those.subarray(0, those.length * 0.6)),
+    /ends? (too early|of file)/,
+  ],
+  ['a flipped bit in JSON', bytes((those) => flip(those, 60)), /the archive is damaged/],
+  [
+    'a flipped bit in a pack',
+    bytes((those) => flip(those, those.indexOf('PACK\0\0\0\x02') + 40)),
+    /alice\/site: its bytes are not those it was exported with/,
+  ],
+  [
+    'a flipped bit in the trailer',
+    bytes((those) => flip(those, those.length - 6)),
+    /incorrect data check/,
+  ],
+  ['bytes after the end', bytes((those) => Buffer.concat([those, Buffer.from('more')])), /damaged/],
+  [
+    'a pack whose checksum is right and whose archive is not',
+    content(
+      (path) => path.startsWith(SITE) && path.endsWith('.pack'),
+      (pack) => flip(pack, 40),
+    ),
+    /alice\/site: .*(pack|inflate)/,
+  ],
+  [
+    'another content of an LFS object',
+    content(
+      (path) => path.includes('/lfs/objects/'),
+      (object) => flip(object, 40),
+    ),
+    /alice\/video: lfs\/objects\/.*not that of its LFS oid/,
+  ],
+  [
+    'other bytes that inflate to the same',
+    bytes((those) => flip(those, storedBlockBefore(those, those.indexOf('PACK\0\0\0\x02')), 0x80)),
+    /alice\/site: its stored bytes are not those it was exported as \(SHA-256\)/,
+  ],
+  [
+    'a missing object',
+    entries((those) => those.filter(({ path }) => !/video\.git\/objects\/..\/./.test(path))),
+    /alice\/video: .*(missing|bad object)/,
+  ],
+  [
+    'a missing repository',
+    entries((those) =>
+      those.filter(({ path }) => !path.startsWith('repositories/alice/video.git')),
+    ),
+    /alice\/video: the manifest names it, and it is not in the archive/,
+  ],
+  [
+    'a repository that the manifest does not name',
+    manifest((value) => {
+      value.repositories = value.repositories.filter((each) => each.full_name !== 'alice/video')
+    }),
+    /alice\/video: it is in the archive and not in the manifest/,
+  ],
+  [
+    'an extra entry at the top',
+    entries((those) => [...those, aFile('extra.txt')]),
+    /extra\.txt does not belong in an archive/,
+  ],
+  [
+    'an extra entry beside the repositories',
+    entries((those) => [...those, aFile('repositories/alice/extra.txt')]),
+    /repositories\/alice\/extra\.txt does not belong/,
+  ],
+  [
+    'an extra entry in a repository',
+    entries((those) => [...those, aFile(`${SITE}/hooks/post-receive`)]),
+    /alice\/site: it has \d+ bytes of tar, not \d+/,
+  ],
+  [
+    'a link to someone without a record',
+    records(({ collaborators }) => {
+      collaborators[0]!.user = NOBODY
+    }),
+    /a collaborator of .*\/alice\/site links to .*\/nobody, who has no record/,
+  ],
+  [
+    'an owner without a record',
+    records((record) => {
+      record.owner = NOBODY
+    }),
+    /the owner of .*\/alice\/site links to .*\/nobody/,
+  ],
+  [
+    'a link to a wiki that is not there',
+    records((record) => {
+      record.wiki_url = 'tarball://root/repositories/alice/other.wiki.git'
+    }),
+    /wiki_url of .* leads to .*other\.wiki\.git, which is not in the archive/,
+  ],
+  [
+    'a link out of the archive',
+    records((record) => {
+      record.wiki_url = 'tarball://root/../../../../../etc'
+    }),
+    /wiki_url of .*which is not in the archive/,
+  ],
+  [
+    'a record of another shape',
+    records((record) => {
+      record.private = 'maybe'
+    }),
+    /repositories_000001\.json: \[\d\]\.private is not true or false: 'maybe'/,
+  ],
+  [
+    'a wrong oid in the manifest',
+    manifest((value) => {
+      site(value).refs[0]!.oid = '1'.repeat(40)
+    }),
+    /alice\/site: refs\/heads\/main is [0-9a-f]{40}, and the manifest says 1{40}/,
+  ],
+  [
+    'a ref that is not there',
+    manifest((value) => {
+      site(value).refs.push({ name: 'refs/heads/lost', oid: '1'.repeat(40) })
+    }),
+    /alice\/site: the ref refs\/heads\/lost is missing/,
+  ],
+  [
+    'another HEAD',
+    manifest((value) => {
+      site(value).wiki!.head = 'refs/heads/other'
+    }),
+    /alice\/site: wiki: HEAD is refs\/heads\/main, and the manifest says refs\/heads\/other/,
+  ],
+  [
+    'a manifest that is none',
+    manifest((value) => {
+      value.format = 3 as 2
+    }),
+    /godwit-manifest\.json: format is not 1 or 2: 3/,
+  ],
+  [
+    'metadata that was edited',
+    records((site) => {
+      site.private = !site.private
+    }),
+    /repositories_000001\.json: is not the file that was exported \(SHA-256\)/,
+  ],
+  [
+    'metadata that was added',
+    entries((those) => [...those, { ...aFile('users_000002.json'), content: Buffer.from('[]') }]),
+    /users_000002\.json: is in the archive and not in the manifest/,
+  ],
+  [
+    'metadata that was removed',
+    entries((those) => those.filter(({ path }) => path !== 'users_000001.json')),
+    /users_000001\.json: is missing/,
+  ],
+]
+
+for (const [name, make, says] of FAULTS)
+  test(`verify names ${name}`, async (t) => {
+    const said = await verified(t, make())
+    assert.match(said.filter((line) => line.startsWith('fault: ')).join('\n'), says)
+  })
+
+test('what cannot be read to its end does not hide what is whole before it', async (t) => {
+  const said = await verified(t, whole.subarray(0, whole.indexOf('PACK\0\0\0\x02') + 100))
+  assert.match(said.join('\n'), /fault: alice\/site: it cannot be read to its end/)
+  assert.doesNotMatch(said.join('\n'), /whole:/)
+})
+
+test('a whole archive has nothing but whole repositories', async (t) => {
+  assert.deepEqual(await verified(t, whole), ['whole: alice/site', 'whole: alice/video'])
+  const directory = await temporaryFolder(t)
+  await writeFile(join(directory, 'a'), whole)
+  assert.equal(await checkArchive(join(directory, 'a'), signal), 'digests')
+})
+
+test('what cannot be compared is said in a note', async (t) => {
+  const wholes = ['whole: alice/site', 'whole: alice/video']
+  const notes = async (archive: Buffer, isKept = true) => {
+    const said = await verified(t, archive, isKept)
+    assert.deepEqual(
+      said.filter((line) => !line.startsWith('note: ')),
+      wholes,
+    )
+    return said.filter((line) => line.startsWith('note: ')).join('\n')
+  }
+  assert.match(await notes(gzipSync(gunzipSync(whole))), /digests .* packed again/)
+  assert.match(await notes(whole, false), /digests .* could be read only once/)
+  const older = manifest((value) => {
+    value.format = 1
+    delete value.metadata
+  })
+  assert.match(await notes(older()), /the metadata was not compared: older manifests/)
+  const foreign = entries((those) => [
+    ...those.filter(({ path }) => path !== MANIFEST),
+    aFile('issues_000001.json'),
+  ])
+  assert.match(await notes(foreign()), /there is no godwit-manifest\.json/)
+})
+
+test('what was left out when it was made, and data that is not there, are notes', async (t) => {
+  const omitting = manifest((value) => {
+    value.omitted.push({ full_name: 'alice/lost', reason: 'it is damaged' })
+  })
+  assert.match(
+    (await verified(t, omitting())).join('\n'),
+    /note: alice\/lost was left out .*: it is/,
+  )
+  const isMetadata = ({ path }: PlainEntry) => !path.startsWith('repositories/')
+  const bare = entries((those) =>
+    those.filter((each) => isMetadata(each) && ![MANIFEST, 'repositories'].includes(each.path)),
+  )
+  assert.match((await verified(t, bare())).join('\n'), /note: it holds no git data/)
+})

@@ -86,6 +86,20 @@ onEachEngine('a request that is asked again word for word', (engine) => {
     assert.equal(left(second), left(first))
   })
 
+  test('is not taken for known by what another database has told of the same number', async (t) => {
+    const [before, after] = [
+      await serverWithMigration(t, engine),
+      await serverWithMigration(t, engine),
+    ]
+    assert.equal(before.id, after.id)
+    const status = `/user/migrations/${after.id}`
+    for (const path of [status, `${status}/repositories`, '/user/migrations']) {
+      const etag = (await before.ask({}, path)).headers.get('etag')!
+      assert.equal((await before.ask({ 'if-none-match': etag }, path)).status, 304, path)
+      assert.equal((await after.ask({ 'if-none-match': etag }, path)).status, 200, path)
+    }
+  })
+
   test('is told of every change', async (t) => {
     const { ask, db, id } = await serverWithMigration(t, engine)
     for (const state of ['exporting', 'failed', 'exported'] as const) {

@@ -7,7 +7,7 @@ const SHA256 = 'b'.repeat(64)
 
 function sample() {
   return {
-    format: 2,
+    format: 3,
     generator: 'godwit 0.1.0',
     migration_guid: '0b989ba4-242f-11e5-81e1-c7b6966d2516',
     created_at: '2024-02-29T12:34:56Z',
@@ -24,7 +24,7 @@ function sample() {
         lfs: [{ oid: SHA256, size: 0 }],
       },
     ],
-    omitted: [{ full_name: 'octocat/broken', reason: 'objects are missing' }],
+    skipped: [{ full_name: 'octocat/broken', reason: 'objects are missing' }],
     metadata: {
       segment: { sha256: SHA256, length: 900, plain_length: 2048, crc32: 0 },
       files: [{ path: 'schema.json', size: 26, sha256: SHA256 }],
@@ -34,13 +34,20 @@ function sample() {
 
 test('a manifest is read back as it was written', () => {
   assert.deepEqual(parseManifest(JSON.stringify(sample(), null, 2)), sample())
-  const { metadata: _, ...first } = { ...sample(), format: 1 as const }
-  assert.deepEqual(parseManifest(JSON.stringify(first)), first)
-  const bare = { ...sample(), repositories: [], omitted: [] }
+  const bare = { ...sample(), repositories: [], skipped: [] }
   assert.deepEqual(parseManifest(JSON.stringify(bare)), bare)
   const withoutWiki = sample().repositories.map((repository) => ({ ...repository, wiki: null }))
   const manifest = { ...sample(), repositories: withoutWiki }
   assert.deepEqual(parseManifest(JSON.stringify(manifest)), manifest)
+})
+
+test('manifests of older formats are read, with what they say was omitted as skipped', () => {
+  const { skipped, ...rest } = sample()
+  const second = { ...rest, format: 2, omitted: skipped }
+  assert.deepEqual(parseManifest(JSON.stringify(second)), { ...rest, format: 2, skipped })
+  const { metadata: _, ...first } = { ...second, format: 1 }
+  const { metadata: __, ...read } = { ...rest, format: 1, skipped }
+  assert.deepEqual(parseManifest(JSON.stringify(first)), read)
 })
 
 describe('refused, with where and why', () => {
@@ -56,8 +63,9 @@ describe('refused, with where and why', () => {
   }
 
   for (const [path, value, message] of [
-    ['format', 3, 'format is not 1 or 2: 3'],
-    ['format', 1, 'metadata is not a known field: { segment: [Object], files: [Array] }'],
+    ['format', 4, 'format is not 1 or 2 or 3: 4'],
+    ['format', 2, 'omitted is not a list: undefined'],
+    ['omitted', [], 'omitted is not a known field: []'],
     ['metadata', undefined, 'metadata is not an object: undefined'],
     ['metadata.files.0.path', '../x', "metadata.files[0].path is not a path: '../x'"],
     [
@@ -124,7 +132,7 @@ describe('refused, with where and why', () => {
       '0',
       "repositories[0].lfs[0].size is not a whole number from 0 to 9007199254740991: '0'",
     ],
-    ['omitted.0.reason', ' ', "omitted[0].reason is not a text: ' '"],
+    ['skipped.0.reason', ' ', "skipped[0].reason is not a text: ' '"],
   ] as const) {
     test(message, () => {
       assert.throws(() => parseManifest(changed(path, value)), {

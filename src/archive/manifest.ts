@@ -8,16 +8,21 @@ export const MANIFEST_PATH = 'godwit-manifest.json'
 
 /** The keys are those of the file. */
 export interface Manifest {
-  /** 1 has no `metadata`. */
-  format: 1 | 2
+  /** 1 has no `metadata`; 1 and 2 say `omitted` for `skipped`. */
+  format: 1 | 2 | 3
   /** The program that wrote it and its version, such as `godwit 0.1.0`. */
   generator: string
   migration_guid: string
   /** ISO 8601, UTC. */
   created_at: string
   repositories: ManifestRepository[]
-  omitted: { full_name: string; reason: string }[]
+  skipped: SkippedRepository[]
   metadata?: ManifestMetadata
+}
+
+export interface SkippedRepository {
+  full_name: string
+  reason: string
 }
 
 /** What is in no repository, but for the manifest itself. */
@@ -139,16 +144,25 @@ const metadata = object<ManifestMetadata>({
 })
 
 const manifestFields = {
-  format: oneOf(1, 2),
+  format: oneOf(1, 2, 3),
   generator: words,
   migration_guid: words,
   created_at: time,
   repositories: distinct(list(repository), ({ full_name }) => full_name.toLowerCase()),
-  omitted: list(object<Manifest['omitted'][number]>({ full_name: fullName, reason: words })),
 }
 
-const ofFormat1 = object<Omit<Manifest, 'metadata'>>(manifestFields)
-const ofFormat2 = object<Required<Manifest>>({ ...manifestFields, metadata })
+const skipped = list(object<SkippedRepository>({ full_name: fullName, reason: words }))
 
-const manifest: Shape<Manifest> = (value, at) =>
-  (value as Partial<Manifest> | null)?.format === 1 ? ofFormat1(value, at) : ofFormat2(value, at)
+/** As it was written before `skipped` had its name. */
+type OlderManifest = Omit<Manifest, 'skipped'> & { omitted: SkippedRepository[] }
+
+const ofFormat1 = object<Omit<OlderManifest, 'metadata'>>({ ...manifestFields, omitted: skipped })
+const ofFormat2 = object<Required<OlderManifest>>({ ...manifestFields, omitted: skipped, metadata })
+const ofFormat3 = object<Required<Manifest>>({ ...manifestFields, skipped, metadata })
+
+const manifest: Shape<Manifest> = (value, at) => {
+  const format = (value as Partial<Manifest> | null)?.format
+  if (format !== 1 && format !== 2) return ofFormat3(value, at)
+  const { omitted, ...rest } = (format === 1 ? ofFormat1 : ofFormat2)(value, at)
+  return { ...rest, skipped: omitted }
+}

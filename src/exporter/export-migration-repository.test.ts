@@ -65,7 +65,7 @@ test('a repository that is damaged, or has vanished, is skipped with the reason'
   assert.deepEqual(troubles, [])
   const { manifest } = await archive(id)
   assert.deepEqual(
-    manifest.omitted.map(({ full_name }) => full_name),
+    manifest.skipped.map(({ full_name }) => full_name),
     ['alice/blog', 'alice/gone'],
   )
 })

@@ -112,12 +112,12 @@ function recordFiles(plural: string, records: readonly unknown[]): [string, unkn
 function manifestOf(parts: MetadataParts, metadata: ManifestMetadata): Manifest {
   const { migration, repositories, generator, createdAt } = parts
   return {
-    format: 2,
+    format: 3,
     generator,
     migration_guid: migration.guid,
     created_at: new Date(createdAt).toISOString(),
     repositories: segmentsIn(parts),
-    omitted: repositories.flatMap(({ facts, reason }) =>
+    skipped: repositories.flatMap(({ facts, reason }) =>
       reason === null ? [] : [{ full_name: fullNameOf(facts), reason }],
     ),
     metadata,

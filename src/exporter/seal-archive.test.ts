@@ -30,7 +30,7 @@ onEachEngine('an archive', (engine) => {
         'godwit-manifest.json',
       ],
     )
-    assert.deepEqual([manifest.generator, manifest.omitted], ['godwit test', []])
+    assert.deepEqual([manifest.generator, manifest.skipped], ['godwit test', []])
     assert.equal(files.get('repositories/alice/blog.git/HEAD'), 'two')
   })
 

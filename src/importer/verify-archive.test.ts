@@ -238,9 +238,9 @@ const FAULTS: Fault[] = [
   [
     'a manifest that is none',
     manifest((value) => {
-      value.format = 3 as 2
+      value.format = 4 as 3
     }),
-    /godwit-manifest\.json: format is not 1 or 2: 3/,
+    /godwit-manifest\.json: format is not 1 or 2 or 3: 4/,
   ],
   [
     'metadata that was edited',
@@ -293,8 +293,9 @@ test('what cannot be compared is said in a note', async (t) => {
   assert.match(await notes(gzipSync(gunzipSync(whole))), /digests .* packed again/)
   assert.match(await notes(whole, false), /digests .* could be read only once/)
   const older = manifest((value) => {
-    value.format = 1
+    Object.assign(value, { format: 1, omitted: value.skipped })
     delete value.metadata
+    delete (value as Partial<Manifest>).skipped
   })
   assert.match(await notes(older()), /the metadata was not compared: older manifests/)
   const foreign = entries((those) => [
@@ -304,13 +305,13 @@ test('what cannot be compared is said in a note', async (t) => {
   assert.match(await notes(foreign()), /there is no godwit-manifest\.json/)
 })
 
-test('what was left out when it was made, and data that is not there, are notes', async (t) => {
-  const omitting = manifest((value) => {
-    value.omitted.push({ full_name: 'alice/lost', reason: 'it is damaged' })
+test('what was skipped when it was made, and data that is not there, are notes', async (t) => {
+  const skipping = manifest((value) => {
+    value.skipped.push({ full_name: 'alice/lost', reason: 'it is damaged' })
   })
   assert.match(
-    (await verified(t, omitting())).join('\n'),
-    /note: alice\/lost was left out .*: it is/,
+    (await verified(t, skipping())).join('\n'),
+    /note: alice\/lost was skipped .*: it is/,
   )
   const isMetadata = ({ path }: PlainEntry) => !path.startsWith('repositories/')
   const bare = entries((those) =>

@@ -50,8 +50,8 @@ export async function* verifyArchive(
   }
   // Found from the end of the file, which is not there to be found when the archive is damaged.
   if (manifest && !unpacked.damage) yield* digestFindings(file, manifest, signal)
-  for (const { full_name, reason } of manifest?.omitted ?? [])
-    yield { note: `${full_name} was left out when the archive was made: ${reason}` }
+  for (const { full_name, reason } of manifest?.skipped ?? [])
+    yield { note: `${full_name} was skipped when the archive was made: ${reason}` }
 }
 
 async function manifestFindings({

@@ -46,8 +46,8 @@ test('a repository that lacks anything is refused by name, and the good ones are
   )
 
   const third = await migrate([...DAMAGED, ...GOOD], { allow_partial: true })
-  const { omitted } = assertCarried(await unpacked(third.id), sources)
-  assertReasons(new Map(omitted.map(({ full_name, reason }) => [full_name, reason])))
+  const { skipped } = assertCarried(await unpacked(third.id), sources)
+  assertReasons(new Map(skipped.map(({ full_name, reason }) => [full_name, reason])))
   assert.deepEqual(repositorySegments(service), kept)
   assertNothingLeftOver(service)
 })

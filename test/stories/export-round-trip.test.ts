@@ -30,7 +30,7 @@ test('repositories of every odd kind come out of one archive as they went in', a
     folder,
     Object.fromEntries(sources.map((name) => [name, refStateOf(host.path(name))])),
   )
-  assert.deepEqual(manifest.omitted, [])
+  assert.deepEqual(manifest.skipped, [])
   assert.ok(!existsSync(join(folder, `repositories/${BORROWER}.git/objects/info/alternates`)))
   const [lfs, ...more] = manifest.repositories.flatMap((repository) => repository.lfs)
   assert.deepEqual([lfs?.size, more], [3 << 20, []])

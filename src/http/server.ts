@@ -5,9 +5,8 @@ import { LONGEST_NAME } from '../ground/names.ts'
 import { Invalid, NotFound } from '../migrations/refusals.ts'
 import { describeApi } from './description/describe-api.ts'
 import { MAX_LISTED } from './description/json-schema.ts'
-import { createAdmission } from './door/admission.ts'
+import { type Admission, createAdmission } from './door/admission.ts'
 import type { Answered } from './door/answered.ts'
-
 import { authenticate } from './door/authenticate.ts'
 import { dependencies } from './door/dependencies.ts'
 import { countDownloads } from './door/download-outcomes.ts'
@@ -51,27 +50,19 @@ const MAX_BODY_BYTES = 1024 * 1024
 export function createServer(parts: ServerParts): FastifyInstance {
   const { documentation } = parts.rendering.addresses
   const admission = createAdmission(parts.admission, documentation)
-  const manner = manners(parts.mediaType.vendor)
-  const limit = createRateLimit(parts.rateLimit, parts.now)
-  const forwarding = watchForwarding(parts.log, parts.now)
-  const refuseCredentials = failedLogins(parts.now)
-  const door = { greet: manner.greet, limit, forwarding, refuseCredentials }
   const malformed = malformedRequests(documentation)
+  const onError = errorHandler(documentation, parts.log)
   const app = Fastify({
+    ...usualOptions(parts.trustedProxies),
     serverFactory: admission.server,
-    genReqId: () => randomUUID(),
-    bodyLimit: MAX_BODY_BYTES,
-    // A repository is named in a path as `owner%2Fname`.
-    routerOptions: { maxParamLength: 2 * LONGEST_NAME + 1 },
-    trustProxy: parts.trustedProxies.length > 0 ? parts.trustedProxies : false,
-    forceCloseConnections: 'idle',
     clientErrorHandler: malformed.refuse,
     // A path that cannot be decoded names nothing.
     frameworkErrors: (_error, request, reply) => onError(new NotFound() as never, request, reply),
-    ajv: { customOptions: { coerceTypes: false, removeAdditional: false, allErrors: true } },
   })
-  const onError = errorHandler(documentation, parts.log)
-
+  const { greet, answerPreflights } = manners(parts.mediaType.vendor)
+  const forwarding = watchForwarding(parts.log, parts.now)
+  const limit = createRateLimit(parts.rateLimit, parts.now)
+  const downloads = countDownloads()
   const streams = progressStreams(parts)
   app.addHook('preClose', async () => streams.stop())
 
@@ -79,49 +70,69 @@ export function createServer(parts: ServerParts): FastifyInstance {
   app.decorateRequest('viewer', null)
   app.setErrorHandler(onError)
   app.setNotFoundHandler((request, reply) => {
-    manner.greet(request, reply)
+    greet(request, reply)
     throw new NotFound()
   })
   describeApi(app, parts)
   readJsonBodies(app)
   const needed = dependencies(parts)
-  const logged = requestLog(parts.log)
-  const downloads = countDownloads()
-  const counted = metrics(
-    app,
-    { ...parts, downloads, shed: admission.shed, untrusted: forwarding.untrusted },
-    needed,
-  )
-  app.addHook('onResponse', (request, reply, done) => {
-    const answered = answeredBy(request, reply)
-    logged(answered)
-    counted(answered)
-    done()
-  })
+  const measured = { ...parts, downloads, shed: admission.shed, untrusted: forwarding.untrusted }
+  tellAnswers(app, [requestLog(parts.log), metrics(app, measured, needed)])
   health(app, needed)
   archiveDownload(app, { ...parts, admission, downloads })
   dashboard(app, parts)
-  manner.answerPreflights(app)
+  answerPreflights(app)
+  const door = { greet, limit, forwarding, refuseCredentials: failedLogins(parts.now) }
   // Twice: some clients put the prefix before every path of a host that is not the vendor's own.
   for (const prefix of ['', '/api/v3']) {
-    app.register(
-      async (api) => {
-        const addresses = parts.rendering.addresses.under(prefix)
-        const there = { ...parts, rendering: { ...parts.rendering, addresses } }
-        speakTheWire(api, there, door)
-        rateLimitStatus(api, limit)
-        currentUser(api, there)
-        userRepositories(api, there)
-        const rendered = renderedRepositories(parts.db, addresses)
-        userMigrations(api, { ...there, rendered })
-        migrationSummaries(api, there)
-        adminService(api, there)
-        migrationSteering(api, { ...there, rendered, streams, admission })
-      },
-      { prefix },
-    )
+    const addresses = parts.rendering.addresses.under(prefix)
+    const there = { ...parts, rendering: { ...parts.rendering, addresses } }
+    app.register(async (api) => addOperations(api, there, { door, streams, admission }), { prefix })
   }
   return app
+}
+
+function usualOptions(trustedProxies: string[]) {
+  return {
+    genReqId: () => randomUUID(),
+    bodyLimit: MAX_BODY_BYTES,
+    // A repository is named in a path as `owner%2Fname`.
+    routerOptions: { maxParamLength: 2 * LONGEST_NAME + 1 },
+    trustProxy: trustedProxies.length > 0 ? trustedProxies : false,
+    forceCloseConnections: 'idle' as const,
+    ajv: { customOptions: { coerceTypes: false, removeAdditional: false, allErrors: true } },
+  }
+}
+
+function tellAnswers(app: FastifyInstance, listeners: ((answered: Answered) => void)[]): void {
+  app.addHook('onResponse', (request, reply, done) => {
+    const answered = answeredBy(request, reply)
+    for (const listener of listeners) listener(answered)
+    done()
+  })
+}
+
+interface OperationParts {
+  door: Door
+  streams: ReturnType<typeof progressStreams>
+  admission: Admission
+}
+
+/** The operations of the API, for those who may ask. */
+function addOperations(
+  api: FastifyInstance,
+  parts: ServerParts,
+  { door, streams, admission }: OperationParts,
+): void {
+  const rendered = renderedRepositories(parts.db, parts.rendering.addresses)
+  speakTheWire(api, parts, door)
+  rateLimitStatus(api, door.limit)
+  currentUser(api, parts)
+  userRepositories(api, parts)
+  userMigrations(api, { ...parts, rendered })
+  migrationSummaries(api, parts)
+  adminService(api, parts)
+  migrationSteering(api, { ...parts, rendered, streams, admission })
 }
 
 interface Door {

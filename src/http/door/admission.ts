@@ -37,15 +37,14 @@ const NEVER_SHED = new Set(['/healthz', '/readyz', '/metrics'])
  * This stands before fastify: hooks would cost every request many times as much.
  */
 export function createAdmission(options: AdmissionOptions, documentation: string): Admission {
-  const { maxConnections, maxRequests, maxStreams, maxStreamsPerAccount, clientTimeoutMs } = options
-  const streamsOf = new Map<number, number>()
+  const { maxConnections, maxRequests, clientTimeoutMs } = options
+  const streams = countStreams(options)
   const refusal = refusalAsBytes(documentation)
   let requests = 0
-  let streams = 0
   let shed = 0
 
   function admit(listener: RequestListener, request: IncomingMessage, response: ServerResponse) {
-    if (requests - streams >= maxRequests && !NEVER_SHED.has(request.url!)) {
+    if (requests - streams.count() >= maxRequests && !NEVER_SHED.has(request.url!)) {
       shed++
       response.writeHead(503, refusal.headers).end(refusal.body)
       return
@@ -71,25 +70,40 @@ export function createAdmission(options: AdmissionOptions, documentation: string
     },
 
     stream(response, accountId) {
-      const own = streamsOf.get(accountId) ?? 0
-      if (own >= maxStreamsPerAccount) throw tooManyStreams()
-      if (streams >= maxStreams) {
+      if (streams.isFullFor(accountId)) throw tooManyStreams()
+      if (streams.isFull()) {
         shed++
         throw busy()
       }
-      streams++
-      streamsOf.set(accountId, own + 1)
+      streams.add(accountId)
       const stopWatching = cutWhenStalled(response, clientTimeoutMs)
       response.once('close', () => {
-        streams--
-        const left = streamsOf.get(accountId)! - 1
-        if (left > 0) streamsOf.set(accountId, left)
-        else streamsOf.delete(accountId)
+        streams.remove(accountId)
         stopWatching()
       })
     },
 
     shed: () => shed,
+  }
+}
+
+function countStreams({ maxStreams, maxStreamsPerAccount }: AdmissionOptions) {
+  const ofAccount = new Map<number, number>()
+  let count = 0
+  return {
+    count: () => count,
+    isFull: () => count >= maxStreams,
+    isFullFor: (accountId: number) => (ofAccount.get(accountId) ?? 0) >= maxStreamsPerAccount,
+    add(accountId: number): void {
+      count++
+      ofAccount.set(accountId, (ofAccount.get(accountId) ?? 0) + 1)
+    },
+    remove(accountId: number): void {
+      count--
+      const left = ofAccount.get(accountId)! - 1
+      if (left > 0) ofAccount.set(accountId, left)
+      else ofAccount.delete(accountId)
+    },
   }
 }
 

@@ -6,27 +6,27 @@ export const DEFAULT_VERSION = '2022-11-28'
 const METHODS = 'GET, HEAD, POST, PATCH, PUT, DELETE'
 const A_DAY = '86400'
 
+const alwaysSaid = (named: string) => ({
+  'access-control-allow-origin': '*',
+  'access-control-expose-headers': [
+    `ETag, Link, Location, X-Total-Count, Retry-After, Content-Disposition, X-${named}-Media-Type, X-${named}-Request-Id`,
+    'X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Used, X-RateLimit-Reset, X-RateLimit-Resource',
+    'X-OAuth-Scopes, X-Accepted-OAuth-Scopes',
+  ].join(', '),
+  'cache-control': 'private, no-cache',
+  vary: 'Accept, Authorization, Cookie, X-GitHub-OTP',
+  'x-content-type-options': 'nosniff',
+})
+
 /** What this API asks of every caller and says in every answer, whatever the operation. */
 export function manners(vendor: string) {
   const named = vendor === 'github' ? 'GitHub' : vendor
-  const always = {
-    'access-control-allow-origin': '*',
-    'access-control-expose-headers': [
-      `ETag, Link, Location, X-Total-Count, Retry-After, Content-Disposition, X-${named}-Media-Type, X-${named}-Request-Id`,
-      'X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Used, X-RateLimit-Reset, X-RateLimit-Resource',
-      'X-OAuth-Scopes, X-Accepted-OAuth-Scopes',
-    ].join(', '),
-    'cache-control': 'private, no-cache',
-    vary: 'Accept, Authorization, Cookie, X-GitHub-OTP',
-    'x-content-type-options': 'nosniff',
-  }
+  const always = alwaysSaid(named)
   const versionHeader = `x-${vendor}-api-version`
   const selectedHeader = `${versionHeader}-selected`
   const requestIdHeader = `x-${vendor}-request-id`
 
   return {
-    requestIdHeader,
-
     greet(request: FastifyRequest, reply: FastifyReply): void {
       reply.headers(always).header(requestIdHeader, request.id)
       if (!request.headers['user-agent']) throw userAgentMissing()

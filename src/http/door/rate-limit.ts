@@ -32,42 +32,43 @@ export function createRateLimit({ perHour, pool }: RateLimitOptions, now: () => 
     : inPromises(countersInMemory(HOUR, now))
 
   const keyOf = (viewer: Viewer) => String(viewer.account.id)
-  const describe = ({ times, endsAt }: Count) => {
-    const used = Math.min(times, perHour)
-    const reset = Math.ceil(endsAt / 1000)
-    return { limit: perHour, remaining: perHour - used, used, reset, resource: 'core' }
-  }
-  const tell = (reply: FastifyReply, count: Count) => {
-    const { limit, remaining, used, reset, resource } = describe(count)
-    reply
-      .header('x-ratelimit-limit', limit)
-      .header('x-ratelimit-remaining', remaining)
-      .header('x-ratelimit-used', used)
-      .header('x-ratelimit-reset', reset)
-      .header('x-ratelimit-resource', resource)
-  }
 
   return {
     async count(viewer, reply) {
       if (perHour === 0) return
       const count = await accounts.add(keyOf(viewer), 1)
-      tell(reply, count)
+      tell(reply, perHour, count)
       if (count.times <= perHour) return
       reply.header('retry-after', Math.ceil((count.endsAt - now()) / 1000))
       throw rateLimited(viewer.account)
     },
 
     async giveBack(viewer, reply) {
-      if (perHour > 0) tell(reply, await accounts.add(keyOf(viewer), -1))
+      if (perHour > 0) tell(reply, perHour, await accounts.add(keyOf(viewer), -1))
     },
 
     async show(viewer) {
-      const core = describe(await accounts.look(keyOf(viewer)))
+      const core = describe(perHour, await accounts.look(keyOf(viewer)))
       // There is nothing to search here, but clients count on being told.
       const search = { limit: 0, remaining: 0, used: 0, reset: core.reset, resource: 'search' }
       return { resources: { core, search }, rate: core }
     },
   }
+}
+
+function describe(limit: number, { times, endsAt }: Count) {
+  const used = Math.min(times, limit)
+  return { limit, remaining: limit - used, used, reset: Math.ceil(endsAt / 1000), resource: 'core' }
+}
+
+function tell(reply: FastifyReply, perHour: number, count: Count): void {
+  const { limit, remaining, used, reset, resource } = describe(perHour, count)
+  reply
+    .header('x-ratelimit-limit', limit)
+    .header('x-ratelimit-remaining', remaining)
+    .header('x-ratelimit-used', used)
+    .header('x-ratelimit-reset', reset)
+    .header('x-ratelimit-resource', resource)
 }
 
 function inPromises({ add, look }: ReturnType<typeof countersInMemory>): Counters {

@@ -39,21 +39,12 @@ export function countersInPostgres(windowMs: number, now: () => number, pool: Po
   let waiting = new Map<string, Waiting[]>()
   let isWriting = false
 
-  async function addAll(all: Map<string, Waiting[]>): Promise<void> {
-    const keys = [...all.keys()]
-    const sums = keys.map((key) => sumOf(all.get(key)!))
-    const at = now()
-    const values = [keys, sums, at, at + windowMs]
-    const { rows } = await pool.query<Row>({ name: 'godwit-rate-limit', text: ADD, values })
-    for (const { key, points, expire } of rows) tell(all.get(key)!, points, expire)
-  }
-
   async function writeWhileAnyWait(): Promise<void> {
     isWriting = true
     while (waiting.size > 0) {
       const all = waiting
       waiting = new Map()
-      await addAll(all).catch((error: unknown) => {
+      await addAll(pool, all, now(), windowMs).catch((error: unknown) => {
         for (const { reject } of [...all.values()].flat()) reject(error)
       })
     }
@@ -78,6 +69,19 @@ export function countersInPostgres(windowMs: number, now: () => number, pool: Po
         : { times: 0, endsAt: now() + windowMs }
     },
   }
+}
+
+async function addAll(
+  pool: Pool,
+  all: Map<string, Waiting[]>,
+  now: number,
+  windowMs: number,
+): Promise<void> {
+  const keys = [...all.keys()]
+  const sums = keys.map((key) => sumOf(all.get(key)!))
+  const values = [keys, sums, now, now + windowMs]
+  const { rows } = await pool.query<Row>({ name: 'godwit-rate-limit', text: ADD, values })
+  for (const { key, points, expire } of rows) tell(all.get(key)!, points, expire)
 }
 
 const sumOf = (line: Waiting[]) => line.reduce((total, { by }) => total + by, 0)

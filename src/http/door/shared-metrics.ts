@@ -10,8 +10,7 @@ export interface SharedMetricsParts {
   now: () => number
 }
 
-/** What all processes on one database have in common: each of them tells the same, as it is when it is asked. */
-export function sharedMetrics(register: Registry, parts: SharedMetricsParts): () => Promise<void> {
+function createGauges(register: Registry) {
   const gauge = (name: string, help: string, label: string) => {
     const made = new Gauge({ name, help, labelNames: [label], registers: [register] })
     return {
@@ -19,7 +18,7 @@ export function sharedMetrics(register: Registry, parts: SharedMetricsParts): ()
       set: (of: string, value: number) => made.set({ [label]: of }, value),
     }
   }
-  const gauges = {
+  return {
     jobs: gauge('godwit_queue_jobs', 'Jobs that wait or run', 'kind'),
     oldest: gauge('godwit_queue_oldest_seconds', 'Age of the oldest job', 'kind'),
     migrations: gauge('godwit_migrations', 'Migrations by state', 'state'),
@@ -28,6 +27,11 @@ export function sharedMetrics(register: Registry, parts: SharedMetricsParts): ()
     reuse: gauge('godwit_reuse_ratio', 'The share of what was carried that was unchanged', 'of'),
     blobErrors: gauge('godwit_blob_errors', 'What has failed at the blob store', 'operation'),
   }
+}
+
+/** What all processes on one database have in common: each of them tells the same, as it is when it is asked. */
+export function sharedMetrics(register: Registry, parts: SharedMetricsParts): () => Promise<void> {
+  const gauges = createGauges(register)
 
   async function read(): Promise<void> {
     const { db, queue, now } = parts

@@ -16,30 +16,13 @@ export function serviceStateJson(
   storage: Storage,
   version: string,
 ): wire.ServiceState {
-  const { backlog, throughput } = state
+  const { throughput, locks } = state
   return {
     observed_at: utcTimestamp(state.observedAt),
     version,
     migrations: state.migrations,
-    running: state.running.map((migration) => ({
-      id: migration.id,
-      guid: migration.guid,
-      login: migration.owner.login,
-      state: migration.state,
-      created_at: utcTimestamp(migration.createdAt),
-      started_at: timeOrNull(migration.startedAt),
-      repositories: repositoryCountsJson(migration),
-      bytes_done: migration.bytesDone,
-    })),
-    queue: {
-      jobs: backlog.reduce((sum, { jobs }) => sum + jobs, 0),
-      oldest_at: timeOrNull(oldestOf(backlog.map(({ oldest }) => oldest))),
-      kinds: backlog.map(({ kind, jobs, oldest }) => ({
-        kind,
-        jobs,
-        oldest_at: utcTimestamp(oldest),
-      })),
-    },
+    running: state.running.map(runningJson),
+    queue: queueJson(state.backlog),
     throughput: {
       period: throughput.period,
       bucket_seconds: throughput.bucketMs / 1000,
@@ -53,32 +36,41 @@ export function serviceStateJson(
       free_bytes: storage.freeBytes,
     },
     locks: {
-      held: state.locks.held,
-      newest: state.locks.newest.map((lock) => ({
+      held: locks.held,
+      newest: locks.newest.map((lock) => ({
         ...lockJson(lock),
         migration_id: lock.migrationId,
         login: lock.holder,
       })),
     },
-    failures: state.failures.map(({ migration, omitted }) => ({
-      id: migration.id,
-      guid: migration.guid,
-      login: migration.owner.login,
-      ended_at: timeOrNull(migration.endedAt),
-      reason: migration.reason,
-      repositories: omitted.map(({ fullName, reason }) => ({ full_name: fullName, reason })),
-    })),
-    workers: state.workers.map((worker) => ({
-      id: worker.id,
-      host: worker.host,
-      pid: worker.pid,
-      role: worker.role,
-      version: worker.version,
-      concurrency: worker.concurrency,
-      running_jobs: worker.runningJobs,
-      started_at: utcTimestamp(worker.startedAt),
-      seen_at: utcTimestamp(worker.seenAt),
-      alive: worker.isAlive,
+    failures: state.failures.map(failureJson),
+    workers: state.workers.map(workerJson),
+  }
+}
+
+type Each<List extends 'running' | 'failures' | 'workers'> = ServiceState[List][number]
+
+function runningJson(migration: Each<'running'>) {
+  return {
+    id: migration.id,
+    guid: migration.guid,
+    login: migration.owner.login,
+    state: migration.state,
+    created_at: utcTimestamp(migration.createdAt),
+    started_at: timeOrNull(migration.startedAt),
+    repositories: repositoryCountsJson(migration),
+    bytes_done: migration.bytesDone,
+  }
+}
+
+function queueJson(backlog: ServiceState['backlog']) {
+  return {
+    jobs: backlog.reduce((sum, { jobs }) => sum + jobs, 0),
+    oldest_at: timeOrNull(oldestOf(backlog.map(({ oldest }) => oldest))),
+    kinds: backlog.map(({ kind, jobs, oldest }) => ({
+      kind,
+      jobs,
+      oldest_at: utcTimestamp(oldest),
     })),
   }
 }
@@ -96,5 +88,31 @@ function bucketJson({ startedAt, count, bytes }: ThroughputBucket) {
     bytes_reused: bytes['repositories reused'],
     migrations_exported: count['migrations exported'],
     migrations_failed: count['migrations failed'],
+  }
+}
+
+function failureJson({ migration, omitted }: Each<'failures'>) {
+  return {
+    id: migration.id,
+    guid: migration.guid,
+    login: migration.owner.login,
+    ended_at: timeOrNull(migration.endedAt),
+    reason: migration.reason,
+    repositories: omitted.map(({ fullName, reason }) => ({ full_name: fullName, reason })),
+  }
+}
+
+function workerJson(worker: Each<'workers'>) {
+  return {
+    id: worker.id,
+    host: worker.host,
+    pid: worker.pid,
+    role: worker.role,
+    version: worker.version,
+    concurrency: worker.concurrency,
+    running_jobs: worker.runningJobs,
+    started_at: utcTimestamp(worker.startedAt),
+    seen_at: utcTimestamp(worker.seenAt),
+    alive: worker.isAlive,
   }
 }

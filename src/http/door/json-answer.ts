@@ -1,11 +1,12 @@
 import { hash } from 'node:crypto'
+import type { OutgoingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Pieces } from '../migrations/migration-text.ts'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
 /** With more repositories than this an answer is sent while it is rendered, and never held. */
-const MAX_REPOSITORIES_HELD = 1000
+const MOST_REPOSITORIES_HELD = 1000
 
 export function answer(reply: FastifyReply, body: unknown): FastifyReply {
   return reply.header('content-type', JSON_TYPE).send(JSON.stringify(body))
@@ -23,7 +24,7 @@ export async function answerText(
   { repositoryCount, text }: Rendered,
 ): Promise<FastifyReply> {
   reply.header('content-type', JSON_TYPE)
-  if (repositoryCount <= MAX_REPOSITORIES_HELD) return reply.send(await wholeOf(text()))
+  if (repositoryCount <= MOST_REPOSITORIES_HELD) return writeTogether(reply, await piecesOf(text()))
   // The length of what is streamed is not known beforehand, so there is nothing to render for its headers.
   const isHead = reply.request.method === 'HEAD'
   return reply.send(Readable.from(isHead ? [] : bytesOf(text()), { objectMode: false }))
@@ -80,10 +81,25 @@ function matches(header: string | undefined, etag: string): boolean {
   })
 }
 
-async function wholeOf(text: Pieces): Promise<Buffer> {
+async function piecesOf(text: Pieces): Promise<Buffer[]> {
   const pieces: Buffer[] = []
   for await (const some of text) for (const piece of some) pieces.push(piece)
-  return pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces)
+  return pieces
+}
+
+/** In one write, and without a copy of what is kept. Fastify takes one buffer only, so its headers are written here. */
+function writeTogether(reply: FastifyReply, pieces: readonly Buffer[]): FastifyReply {
+  let length = 0
+  for (const piece of pieces) length += piece.length
+  const headers = reply.header('content-length', length).getHeaders()
+  reply.hijack()
+  const { raw } = reply
+  raw.cork()
+  raw.writeHead(reply.statusCode, headers as OutgoingHttpHeaders)
+  if (reply.request.method !== 'HEAD') for (const piece of pieces) raw.write(piece)
+  raw.end()
+  raw.uncork()
+  return reply
 }
 
 async function* bytesOf(text: Pieces): AsyncGenerator<Buffer> {

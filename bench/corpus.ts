@@ -34,7 +34,10 @@ const ONE_GIANT: Kind[] = [
   { name: 'giant', count: 1, commits: 20_000, files: 4000, binaryBytes: 2000 * MB },
 ]
 
-export const CORPORA = { projects: PROJECTS, small: SMALL_ONES, giant: ONE_GIANT }
+/** Packs of several parts each, where a bucket takes them. */
+const PACKS: Kind[] = [{ name: 'pack', count: 4, commits: 20, files: 5, binaryBytes: 40 * MB }]
+
+export const CORPORA = { projects: PROJECTS, small: SMALL_ONES, giant: ONE_GIANT, packs: PACKS }
 export type CorpusName = keyof typeof CORPORA
 
 /** Raise it when the same parameters make another history. */

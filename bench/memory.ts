@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { PREVIEW } from '../test/support/service.ts'
 import { OWNER } from './corpus.ts'
+import { exportMemory, withBucket } from './export-memory.ts'
 import { inEmptyDirectory, median, spread } from './measure.ts'
 import { forgetPeak, memoryOf } from './process.ts'
 import { atMost, type Section } from './section.ts'
@@ -13,8 +14,9 @@ const REPOSITORIES = 10_000
 const SETTLING_MS = 5000
 const IDLE_AIM = 120
 const STREAM_AIM = 50
+const EXPORT_AIM = 250
 
-/** What the process needs when nobody asks, and what one very large answer adds to that. */
+/** What the process needs when nobody asks, what one very large answer adds to that, and what exports take. */
 export async function benchMemory({ rounds }: { rounds: number }): Promise<Section> {
   const idle: number[] = []
   const added: number[] = []
@@ -27,11 +29,13 @@ export async function benchMemory({ rounds }: { rounds: number }): Promise<Secti
     added.push(figures.peak - figures.idle)
     bytes = figures.bytes
   }
+  const exports = await exportPeaks(rounds)
   const mb = (value: number) => value.toFixed(0)
   return {
     title: 'Memory',
     notes: [
       `resident memory of \`godwit serve\`, ${SETTLING_MS / 1000} s after it was ready, and the most it had while one client read a status of ${REPOSITORIES} repositories (${mb(bytes / 1e6)} MB of JSON); medians of ${rounds} starts`,
+      'exports: the most that `godwit serve` had while it exported four repositories of 40 MB, to a directory and to a bucket of radosgw',
     ],
     tables: [
       {
@@ -39,15 +43,41 @@ export async function benchMemory({ rounds }: { rounds: number }): Promise<Secti
         rows: [
           ['idle', mb(median(idle)), spread(idle, mb)],
           [`added by a status of ${REPOSITORIES}`, mb(median(added)), spread(added, mb)],
+          ...exports.map(({ store, peaks }) => [
+            `exporting to ${store}`,
+            mb(median(peaks)),
+            spread(peaks, mb),
+          ]),
         ],
       },
     ],
     targets: [
       atMost('idle', median(idle), IDLE_AIM, 'MB'),
       atMost(`added by a status of ${REPOSITORIES}`, median(added), STREAM_AIM, 'MB'),
+      ...exports.map(({ store, peaks }) =>
+        atMost(`exporting to ${store}`, median(peaks), EXPORT_AIM, 'MB'),
+      ),
     ],
     plots: [],
   }
+}
+
+/** Without a bucket where Ceph is not installed. */
+async function exportPeaks(rounds: number): Promise<{ store: string; peaks: number[] }[]> {
+  const onDisk = await peaksOf(rounds)
+  const inBucket = await withBucket((flags) => peaksOf(rounds, flags))
+  return [
+    { store: 'a directory', peaks: onDisk },
+    ...(inBucket ? [{ store: 'a bucket', peaks: inBucket }] : []),
+  ]
+}
+
+async function peaksOf(rounds: number, flags: readonly string[] = []): Promise<number[]> {
+  // As above, the first does not count.
+  await exportMemory(flags)
+  const peaks: number[] = []
+  for (let round = 1; round <= rounds; round += 1) peaks.push((await exportMemory(flags)).peak)
+  return peaks
 }
 
 async function measureOnce() {

@@ -9,6 +9,7 @@ import {
   planParts,
 } from './s3-compose-plan.ts'
 import { abortedBy, assemble, type Upload } from './s3-multipart.ts'
+import { ROOM } from './s3-part-room.ts'
 import { putWhole } from './s3-put.ts'
 import { openObject } from './s3-read.ts'
 import { pieceKey } from './s3-unfinished.ts'
@@ -111,17 +112,22 @@ async function carry(
   to: Destination,
   signal: AbortSignal,
 ): Promise<string> {
-  const Body = await read(bucket, part, signal)
-  const { ETag } = await bucket.s3.uploadPart({ ...to, Body }, abortedBy(signal))
-  return ETag!
+  const room = await ROOM.take(part.length)
+  try {
+    const Body = await read(bucket, part, signal, room)
+    const { ETag } = await bucket.s3.uploadPart({ ...to, Body }, abortedBy(signal))
+    return ETag!
+  } finally {
+    ROOM.giveBack(room)
+  }
 }
 
 async function read(
   bucket: Bucket,
   { pieces, length }: Carried,
   signal: AbortSignal | undefined,
+  whole: Buffer = Buffer.allocUnsafe(length),
 ): Promise<Buffer> {
-  const whole = Buffer.allocUnsafe(length)
   let end = 0
   const places = pieces.map((piece) => {
     const start = end

@@ -1,0 +1,37 @@
+/**
+ * Memory for parts, used again and again: parts that are made anew for every send are garbage that grows by tens of
+ * megabytes before anybody collects it. Whoever asks for more than there is waits until something was given back, so the
+ * room is all that is ever held, but for a single part that is larger than that.
+ */
+export class PartRoom {
+  readonly #most: number
+  readonly #kept: Buffer[] = []
+  #taken = 0
+  #waiting: (() => void)[] = []
+
+  constructor(most: number) {
+    this.#most = most
+  }
+
+  async take(size: number): Promise<Buffer> {
+    while (this.#taken > 0 && this.#taken + size > this.#most)
+      await new Promise<void>((resolve) => this.#waiting.push(resolve))
+    this.#taken += size
+    const fitting = this.#kept.findIndex(({ length }) => length === size)
+    if (fitting >= 0) return this.#kept.splice(fitting, 1)[0]!
+    // What is kept in another size makes way.
+    this.#kept.length = 0
+    return Buffer.allocUnsafeSlow(size)
+  }
+
+  giveBack(part: Buffer): void {
+    this.#taken -= part.length
+    if (part.length <= this.#most) this.#kept.push(part)
+    const waiting = this.#waiting
+    this.#waiting = []
+    for (const wake of waiting) wake()
+  }
+}
+
+/** All that the uploads of one thread hold, whatever they are of: two of the smallest parts that servers take. */
+export const ROOM = new PartRoom(10 * 1024 * 1024)

@@ -39,6 +39,10 @@ test('a manifest is read back as it was written', () => {
   const withoutWiki = sample().repositories.map((repository) => ({ ...repository, wiki: null }))
   const manifest = { ...sample(), repositories: withoutWiki }
   assert.deepEqual(parseManifest(JSON.stringify(manifest)), manifest)
+  const lfs_missing = [{ oid: SHA256, size: 9 }]
+  const lacking = sample().repositories.map((repository) => ({ ...repository, lfs_missing }))
+  const incomplete = { ...sample(), repositories: lacking }
+  assert.deepEqual(parseManifest(JSON.stringify(incomplete)), incomplete)
 })
 
 test('manifests of older formats are read, with what they say was omitted as skipped', () => {
@@ -127,6 +131,11 @@ describe('refused, with where and why', () => {
       `repositories[0].segment.sha256 is not a SHA-256: '${SHA1}'`,
     ],
     ['repositories.0.wiki', undefined, 'repositories[0].wiki is not an object: undefined'],
+    [
+      'repositories.0.lfs_missing',
+      [{ oid: SHA1, size: 1 }],
+      `repositories[0].lfs_missing[0].oid is not a SHA-256: '${SHA1}'`,
+    ],
     [
       'repositories.0.lfs.0.size',
       '0',

@@ -45,6 +45,8 @@ export interface ManifestRepository extends ManifestGit {
   segment: ManifestSegment
   wiki: ManifestGit | null
   lfs: { oid: string; size: number }[]
+  /** Named by pointers of the repository or its wiki, and not on the host when it was exported; absent where there are none. */
+  lfs_missing?: { oid: string; size: number }[]
 }
 
 export interface ManifestGit {
@@ -118,20 +120,28 @@ const segment = object<ManifestSegment>({
   crc32: count(2 ** 32 - 1),
 })
 
+const lfsObjects = distinct(
+  list(object<ManifestRepository['lfs'][number]>({ oid: sha256, size: count() })),
+  ({ oid }) => oid,
+)
+
 const repositoryFields = {
   full_name: fullName,
   size: count(),
   segment,
   wiki: orNull(wiki),
-  lfs: distinct(
-    list(object<ManifestRepository['lfs'][number]>({ oid: sha256, size: count() })),
-    ({ oid }) => oid,
-  ),
+  lfs: lfsObjects,
 }
 
-const repository = byFormat((format) =>
-  object<ManifestRepository>({ ...repositoryFields, ...gitFields(format) }),
-)
+const repository = byFormat<ManifestRepository>((format) => {
+  const fields = { ...repositoryFields, ...gitFields(format) }
+  const whole = object<Omit<ManifestRepository, 'lfs_missing'>>(fields)
+  const lacking = object<Required<ManifestRepository>>({ ...fields, lfs_missing: lfsObjects })
+  return (value, at) =>
+    (value as Partial<ManifestRepository> | null)?.lfs_missing === undefined
+      ? whole(value, at)
+      : lacking(value, at)
+})
 
 const path = text('a path', (value) => unsafePath(value) === undefined && value !== MANIFEST_PATH)
 

@@ -35,13 +35,13 @@ export function createSegmentMaker({ source, blobs, scratchDirectory }: MakerPar
             blobs.put(key, counted(bytes, onBytes), { signal: either }),
           ),
         ])
-        const warning = await snapshot.warning()
+        const { missing, warning } = await snapshot.lfsReport()
         const taken = snapshot.examination
         return {
           key,
           ...segment,
           fingerprint: taken.fingerprint,
-          contents: JSON.stringify(contentsOf(taken)),
+          contents: JSON.stringify(contentsOf(taken, missing)),
           verified: JSON.stringify(verified),
           warning,
         }

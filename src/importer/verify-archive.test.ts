@@ -305,6 +305,19 @@ test('what cannot be compared is said in a note', async (t) => {
   assert.match(await notes(foreign()), /there is no godwit-manifest\.json/)
 })
 
+test('LFS objects that were missing on the host are a note', async (t) => {
+  const oids = ['a', 'b', 'c', 'd'].map((digit) => digit.repeat(64))
+  const lacking = (count: number) =>
+    manifest((value) => {
+      site(value).lfs_missing = oids.slice(0, count).map((oid) => ({ oid, size: 1 }))
+    })()
+  const one = `note: alice/site: 1 LFS object was missing on the host when it was exported: ${oids[0]}`
+  assert.ok((await verified(t, lacking(1))).includes(one))
+  const said = (await verified(t, lacking(4))).join('\n')
+  assert.match(said, /^note: alice\/site: 4 LFS objects were missing .*: a{64}, b{64}, c{64}, …$/m)
+  assert.doesNotMatch(said, /^fault/m)
+})
+
 test('what was skipped when it was made, and data that is not there, are notes', async (t) => {
   const skipping = manifest((value) => {
     value.skipped.push({ full_name: 'alice/lost', reason: 'it is damaged' })

@@ -50,8 +50,21 @@ export async function* verifyArchive(
   }
   // Found from the end of the file, which is not there to be found when the archive is damaged.
   if (manifest && !unpacked.damage) yield* digestFindings(file, manifest, signal)
+  for (const { full_name, lfs_missing = [] } of manifest?.repositories ?? [])
+    if (lfs_missing.length > 0) yield { note: `${full_name}: ${missingInWords(lfs_missing)}` }
   for (const { full_name, reason } of manifest?.skipped ?? [])
     yield { note: `${full_name} was skipped when the archive was made: ${reason}` }
+}
+
+const MAX_NAMED = 3
+
+function missingInWords(missing: readonly { oid: string }[]): string {
+  const [what, more] =
+    missing.length === 1
+      ? ['1 LFS object was', '']
+      : [`${missing.length} LFS objects were`, missing.length > MAX_NAMED ? ', …' : '']
+  const named = missing.slice(0, MAX_NAMED).map(({ oid }) => oid)
+  return `${what} missing on the host when it was exported: ${named.join(', ')}${more}`
 }
 
 async function manifestFindings({

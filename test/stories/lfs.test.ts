@@ -57,6 +57,10 @@ test('export warns of them, and carries those of --lfs-directory', async (t) => 
   const report = JSON.parse(await readFile(join(folder, 'report.json'), 'utf8')) as Json
   assert.equal((report.repositories as Json[])[0]!.warning, WARNING)
 
+  const lacking = await godwit(['verify', 'a.tar.gz'])
+  assert.equal(lacking.code, 0, lacking.said)
+  const told = `note: alice/large: 1 LFS object was missing on the host when it was exported: ${OID}`
+  assert.ok(lacking.said.includes(told), lacking.said)
   const shared = join(folder, 'lfs')
   await mkdir(join(shared, OID.slice(0, 2), OID.slice(2, 4)), { recursive: true })
   await writeFile(join(shared, OID.slice(0, 2), OID.slice(2, 4), OID.slice(4)), CONTENT)
@@ -67,4 +71,5 @@ test('export warns of them, and carries those of --lfs-directory', async (t) => 
   assert.ok((await entriesIn(join(folder, 'b.tar.gz'))).some((entry) => entry.path === path))
   const verified = await godwit(['verify', 'b.tar.gz'])
   assert.equal(verified.code, 0, verified.said)
+  assert.ok(!verified.said.includes('note'), verified.said)
 })

@@ -42,8 +42,8 @@ export interface Examination {
   fingerprint: string
 }
 
-/** Raise it when a snapshot of the same repository would come out with other bytes, or is proven or warned of in more. */
-const SNAPSHOT_FORMAT = 2
+/** Raise it when a snapshot of the same repository would come out with other bytes, or more is proven or told of it. */
+const SNAPSHOT_FORMAT = 3
 
 const MAX_LOOKS = 10
 

@@ -34,7 +34,7 @@ function lfsScene(t: TestContext, format = 'sha1') {
     const snapshot = await here.take(change)
     try {
       for await (const entry of snapshot.entries()) for await (const _ of entry.open());
-      const told = await snapshot.warning()
+      const { warning: told } = await snapshot.lfsReport()
       const { examination } = snapshot
       assert.equal(await warningOfExamination(examination, { git: here.git, signal }), told)
       return told

@@ -2,7 +2,7 @@ import type { Git } from '../../../git/git.ts'
 import type { Examination, Found } from './examine.ts'
 import { headsOf } from './examine-refs.ts'
 import { findPointers, type LfsPointer } from './lfs-pointers.ts'
-import { lfsWarning } from './lfs-warning.ts'
+import { type LfsReport, lfsReport } from './lfs-warning.ts'
 import type { ScratchRepository } from './snapshot-scratch.ts'
 import { byName } from './snapshot-troubles.ts'
 
@@ -18,11 +18,11 @@ interface Taken {
 }
 
 /** Git is asked only where the bytes that were read leave a doubt. */
-export function warningOfSnapshot(
+export function reportOfSnapshot(
   { examination, repository, wiki }: Taken,
   parts: Parts,
-): Promise<string | null> {
-  return warningOf([
+): Promise<LfsReport> {
+  return reportOf([
     [
       examination.repository,
       async (found) =>
@@ -37,27 +37,28 @@ export function warningOfSnapshot(
 }
 
 /** The same before there is a snapshot; starts git for each that was not looked at before. */
-export function warningOfExamination(
+export async function warningOfExamination(
   { repository, wiki }: Examination,
   parts: Parts,
 ): Promise<string | null> {
   const inSource = (found: Found) => pointersOf(found, found.dir, parts)
-  return warningOf([
+  const { warning } = await reportOf([
     [repository, inSource],
     [wiki, inSource],
   ])
+  return warning
 }
 
-async function warningOf(
+async function reportOf(
   parts: [found: Found | null, look: (found: Found) => Promise<LfsPointer[]>][],
-): Promise<string | null> {
+): Promise<LfsReport> {
   const seen = []
   for (const [found, look] of parts) {
     if (!found) continue
     const pointers = found.lfsPointers ?? (await look(found))
     seen.push({ pointers, objects: found.lfsObjects })
   }
-  return lfsWarning(seen)
+  return lfsReport(seen)
 }
 
 async function pointersOf(

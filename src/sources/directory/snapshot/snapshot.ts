@@ -2,10 +2,11 @@ import { link as hardLink, mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Git } from '../../../git/git.ts'
 import { type Examination, examine, keepsChanging } from './examine.ts'
+import type { LfsReport } from './lfs-warning.ts'
 import { entriesOf, type SnapshotEntry } from './snapshot-entries.ts'
 import { type Link, makeScratch, type ScratchRepository } from './snapshot-scratch.ts'
 import { Moved } from './snapshot-troubles.ts'
-import { warningOfSnapshot } from './snapshot-warning.ts'
+import { reportOfSnapshot } from './snapshot-warning.ts'
 
 /** A repository and its wiki as they were at one moment, apart from the source and unchanging. */
 export interface Snapshot {
@@ -19,7 +20,7 @@ export interface Snapshot {
    */
   entries(): AsyncIterable<SnapshotEntry>
   /** What is to be told of it though it is whole, once all entries were read: LFS objects that are missing. */
-  warning(): Promise<string | null>
+  lfsReport(): Promise<LfsReport>
   remove(): Promise<void>
 }
 
@@ -58,8 +59,8 @@ async function takeUntilWhole(
       const repository = await makeScratch(found, join(attempt, 'repository.git'), parts)
       const wiki = foundWiki && (await makeScratch(foundWiki, join(attempt, 'wiki.git'), parts))
       const entries = () => entriesOf(place.fullName, repository, wiki)
-      const warning = () => warningOfSnapshot(taken, parts)
-      const taken = { examination, repository, wiki, entries, warning }
+      const lfsReport = () => reportOfSnapshot(taken, parts)
+      const taken = { examination, repository, wiki, entries, lfsReport }
       return taken
     } catch (error) {
       if (!(error instanceof Moved)) throw error

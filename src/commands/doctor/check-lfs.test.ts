@@ -1,0 +1,54 @@
+import { chmod, mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { temporaryDirectory } from '../../../test/support/odd-repositories.ts'
+import { readConfig } from '../../config.ts'
+import { checkLfs } from './check-lfs.ts'
+import type { Finding } from './finding.ts'
+import { assertFinding, doctor, sound } from './test-scene.ts'
+
+const check = (lfsDirectory: string) =>
+  Array.fromAsync(checkLfs(readConfig({ lfsDirectory }, { PATH: process.env.PATH })))
+
+/** Root may read everything, so it takes another's place for a moment. */
+async function asOrdinaryUser<T>(work: () => Promise<T>): Promise<T> {
+  if (process.geteuid?.() !== 0) return work()
+  process.seteuid?.(65_534)
+  try {
+    return await work()
+  } finally {
+    process.seteuid?.(0)
+  }
+}
+
+/** What is said of a directory of LFS objects of which this part cannot be read. */
+async function checkClosed(t: TestContext, part: string): Promise<Finding[]> {
+  const base = temporaryDirectory(t)
+  await chmod(base, 0o755)
+  const lfs = join(base, 'lfs')
+  for (const folder of ['ab/cd', 'ef/01']) await mkdir(join(lfs, folder), { recursive: true })
+  await chmod(join(lfs, part), 0)
+  try {
+    return await asOrdinaryUser(() => check(lfs))
+  } finally {
+    // An ordinary user could not remove it otherwise.
+    await chmod(join(lfs, part), 0o700)
+  }
+}
+
+test('a directory of LFS objects that can be read is fine', async (t) => {
+  const lfsDirectory = temporaryDirectory(t)
+  assertFinding(await doctor({ ...(await sound(t)), lfsDirectory }), 'lfs', 'fine', /, readable$/)
+})
+
+test('one that is not there, or is a file, is broken', async (t) => {
+  const base = temporaryDirectory(t)
+  assertFinding(await check(join(base, 'gone')), 'lfs', 'broken', /gone: ENOENT/)
+  await writeFile(join(base, 'file'), '')
+  assertFinding(await check(join(base, 'file')), 'lfs', 'broken', /file: ENOTDIR/)
+})
+
+test('one that this user cannot read is broken, and folders in it are warned of', async (t) => {
+  assertFinding(await checkClosed(t, '.'), 'lfs', 'broken', /lfs: EACCES/)
+  assertFinding(await checkClosed(t, 'ab'), 'lfs', 'warning', /lfs: cannot be read: ab$/)
+})

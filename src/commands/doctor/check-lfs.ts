@@ -1,0 +1,30 @@
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Config } from '../../config.ts'
+import { broken, type Finding, fine, some, warning, wordsOf } from './finding.ts'
+
+const ADVICE = 'let the user that runs Godwit read it, or name another with --lfs-directory'
+
+/** Objects that cannot be read there would be told as missing, migration by migration. */
+export async function* checkLfs({ lfsDirectory, role }: Config): AsyncGenerator<Finding> {
+  if (lfsDirectory === undefined || role === 'api') return
+  const closed: string[] = []
+  try {
+    for (const entry of await readdir(lfsDirectory, { withFileTypes: true })) {
+      if (entry.isDirectory() && !(await isOpen(join(lfsDirectory, entry.name))))
+        closed.push(entry.name)
+    }
+  } catch (error) {
+    yield broken('lfs', `${lfsDirectory}: ${wordsOf(error)}`, ADVICE)
+    return
+  }
+  yield closed.length > 0
+    ? warning('lfs', `${lfsDirectory}: cannot be read: ${some(closed)}`, ADVICE)
+    : fine('lfs', `${lfsDirectory}, readable`)
+}
+
+const isOpen = (folder: string): Promise<boolean> =>
+  readdir(folder).then(
+    () => true,
+    () => false,
+  )

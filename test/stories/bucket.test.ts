@@ -43,8 +43,8 @@ test(
     const path = `/user/migrations/${id}/archive`
     assert.equal((await cluster.call(api!, token, path, { method: 'DELETE' })).status, 204)
     const { objects, uploads } = await contentsOf(bucket)
-    // The whole and the metadata are gone; the repositories stay for the next export.
-    assert.equal(objects.length, before - 2)
+    // The whole, the metadata and the manifest are gone; the repositories stay for the next export.
+    assert.equal(objects.length, before - 3)
     assert.deepEqual(uploads, [])
     assert.ok(!cluster.log().includes(process.env.AWS_SECRET_ACCESS_KEY!))
     assert.ok(!cluster.log().includes('X-Amz-Signature'))

@@ -22,14 +22,19 @@ test('what is listed under the longest names is started, unlocked, exported and 
   const listed = (await (await story.call('/user/repos')).json()) as { full_name: string }[]
   assert.deepEqual(listed.map(({ full_name }) => full_name).sort(), NAMES.toSorted())
 
-  const ended = await story.migrate(NAMES, { lock_repositories: true })
-  assert.equal(ended.state, 'exported')
-  for (const name of NAMES) {
-    const path = `/user/migrations/${ended.id}/repos/${encodeURIComponent(name)}/lock`
-    assert.equal((await story.call(path, { method: 'DELETE' })).status, 204)
-    await story.host.push(name, { b: 'unlocked' })
-  }
+  const [locked, tooLong] = NAMES as [string, string]
+  const { id } = await story.migrate([locked], { lock_repositories: true })
+  const path = `/user/migrations/${id}/repos/${encodeURIComponent(locked)}/lock`
+  assert.equal((await story.call(path, { method: 'DELETE' })).status, 204)
+  await story.host.push(locked, { b: 'unlocked' })
 
+  // Owner and name together can be longer than the path of a file that can be locked.
+  const body = JSON.stringify({ repositories: [tooLong], lock_repositories: true })
+  const refused = await story.call('/user/migrations', { method: 'POST', body })
+  assert.equal(refused.status, 422)
+  assert.match(await refused.text(), /its path is too long for a lock/)
+
+  const ended = await story.migrate(NAMES)
   const archive = await story.download(ended.id)
   const { folder, godwit } = await desk(t)
   const verified = await godwit(['verify', archive])

@@ -124,7 +124,8 @@ export async function wikiRefusal(
 ): Promise<string | undefined> {
   const dir = join(root, owner, `${name}.wiki.git`)
   const there = await lstat(dir).catch((error: unknown) => {
-    if (hasCode(error, 'ENOENT')) return undefined
+    // The longest name that a repository can have leaves no room for that of a wiki.
+    if (hasCode(error, 'ENOENT', 'ENAMETOOLONG')) return undefined
     throw error
   })
   return there && refusal(dir, there)

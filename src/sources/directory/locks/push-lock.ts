@@ -1,11 +1,14 @@
+import { randomUUID } from 'node:crypto'
 import { access, constants, lstat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Git, GitCall } from '../../../git/git.ts'
 import { GitFailed } from '../../../git/git-end.ts'
 import { codeOf } from '../../../ground/errno.ts'
 import { Unreadable } from '../../unreadable.ts'
+import { signName } from './abandoned-edits.ts'
 import { editConfig, readConfig } from './edit-config.ts'
 import { OUR_SETTING, withLock, withoutLock } from './push-lock-text.ts'
+import { isTooLong } from './sign-of-life.ts'
 
 const SETTINGS_THAT_HIDE = '^(receive|transfer)\\.hiderefs$'
 const REOPENS = /^\^?!/
@@ -64,6 +67,7 @@ export async function holdsPushLock(git: Git, dir: string): Promise<boolean> {
 
 /** Why a lock could not hold; undefined where nothing is known that would be in its way. */
 export async function whyNoLock(git: Git, dir: string): Promise<string | undefined> {
+  if (isTooLong(join(dir, signName(randomUUID())))) return 'its path is too long for a lock'
   const config = await lstat(join(dir, 'config')).catch(() => undefined)
   if (!config?.isFile()) return 'its config is not a file of its own'
   try {

@@ -4,6 +4,10 @@ import { hasCode } from '../../../ground/errno.ts'
 import { Unreadable } from '../../unreadable.ts'
 
 const SQLITE_BUSY = 5
+/** SQLite opens no file by a longer path. */
+const LONGEST_PATH_BYTES = 511
+
+export const isTooLong = (path: string): boolean => Buffer.byteLength(path) > LONGEST_PATH_BYTES
 
 /** Held here so that no handle is ever collected: collecting it would let go of the lock. */
 const held = new Set<DatabaseSync>()

@@ -102,36 +102,38 @@ export function createGit({
     return { stdout: child.stdout, stdin: child.stdin, done }
   }
 
-  async function run(args: readonly string[], call: GitCall = {}): Promise<Buffer> {
-    const tooMuch = new AbortController()
-    const signal = call.signal ? AbortSignal.any([call.signal, tooMuch.signal]) : tooMuch.signal
-    const git = start(args, { ...call, signal })
-    // git may end without having read its input: that is its failure to report, not a broken pipe of ours.
-    git.stdin.on('error', () => {})
-    git.stdin.end(call.input ?? '')
-    const limit = call.maxBytes ?? 64 * 1024 * 1024
-    const chunks: Buffer[] = []
-    let size = 0
-    git.stdout.on('data', (chunk: Buffer) => {
-      size += chunk.length
-      if (size > limit) tooMuch.abort()
-      else chunks.push(chunk)
-    })
-    await git.done.catch((error: unknown) => {
-      if (size <= limit) throw error
-      throw new GitFailed(args, {
-        exitCode: null,
-        said: `its output is longer than ${limit} bytes`,
-      })
-    })
-    return Buffer.concat(chunks)
-  }
-
   return {
     start,
-    run,
-    text: async (args, call) => (await run(args, call)).toString('utf8'),
+    run: (args, call) => outputOf(start, args, call),
+    text: async (args, call) => (await outputOf(start, args, call)).toString('utf8'),
   }
+}
+
+async function outputOf(
+  start: Git['start'],
+  args: readonly string[],
+  call: GitCall = {},
+): Promise<Buffer> {
+  const tooMuch = new AbortController()
+  const signal = call.signal ? AbortSignal.any([call.signal, tooMuch.signal]) : tooMuch.signal
+  const git = start(args, { ...call, signal })
+  // git may end without having read its input: that is its failure to report, not a broken pipe of ours.
+  git.stdin.on('error', () => {})
+  git.stdin.end(call.input ?? '')
+  const limit = call.maxBytes ?? 64 * 1024 * 1024
+  const chunks: Buffer[] = []
+  let size = 0
+  git.stdout.on('data', (chunk: Buffer) => {
+    size += chunk.length
+    if (size > limit) tooMuch.abort()
+    else chunks.push(chunk)
+  })
+  await git.done.catch((error: unknown) => {
+    if (size <= limit) throw error
+    const said = `its output is longer than ${limit} bytes`
+    throw new GitFailed(args, { exitCode: null, said })
+  })
+  return Buffer.concat(chunks)
 }
 
 /**

@@ -1,14 +1,13 @@
-import { lstat } from 'node:fs/promises'
-import { dirname, join, resolve } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import type { Git } from '../../git/git.ts'
-import { hasCode } from '../../ground/errno.ts'
-import type { FoundRepository, Listed, RepositoryName, Source, SpellingOf } from '../source.ts'
+import type { FoundRepository, Listed, Source, SpellingOf } from '../source.ts'
 import { Unreadable } from '../unreadable.ts'
 import { rememberingReader } from './directory.ts'
 import { readFacts } from './facts/repository-facts.ts'
 import { stampOf } from './facts/repository-stamp.ts'
-import { holdsPushLock, settlePushLock, whyNoLock } from './locks/push-lock.ts'
+import { checkPushLocks, hasPushLock, settlePushLocks } from './locks/repository-locks.ts'
 import {
+  isDirectory,
   isRepository,
   placeOf,
   type RepositoryPlace,
@@ -51,50 +50,6 @@ export function gitDirectory({ root, git, lfsDirectory }: GitDirectoryOptions): 
     return undefined
   }
 
-  async function checkLock(repository: RepositoryName): Promise<void> {
-    const { dir, wikiDir } = await placeOf(top, repository)
-    for (const part of wikiDir === null ? [dir] : [dir, wikiDir]) {
-      const why = await whyNoLock(git, part).catch((error: unknown) => {
-        throw asUnreadable(error, part)
-      })
-      if (why !== undefined) throw new Unreadable(why)
-    }
-  }
-
-  async function hasLock(repository: RepositoryName): Promise<boolean> {
-    const { dir } = await placeOf(top, repository)
-    for (const part of [dir, wikiOf(dir)]) {
-      if (!(await hasConfig(part))) continue
-      const isLocked = await holdsPushLock(git, part).catch((error: unknown) => {
-        throw asUnreadable(error, part)
-      })
-      if (isLocked) return true
-    }
-    return false
-  }
-
-  async function settleLock(
-    repository: RepositoryName,
-    isWanted: () => Promise<boolean>,
-  ): Promise<void> {
-    const { dir } = await placeOf(top, repository)
-    await settlePart(dir, isWanted)
-    const wiki = wikiOf(dir)
-    if (!(await hasConfig(wiki))) return
-    // A wiki that is none takes no pushes; a lock that it had before it was damaged is taken off all the same.
-    await settlePart(wiki, async () => (await isRepository(wiki)) && (await isWanted()))
-  }
-
-  async function settlePart(dir: string, isWanted: () => Promise<boolean>): Promise<void> {
-    try {
-      await settlePushLock(git, dir, isWanted)
-    } catch (error) {
-      // What has no config has no lock; but what is not there may come back with both.
-      const isOpen = hasCode(error, 'ENOENT') && (await isRepository(dir)) && !(await isWanted())
-      if (!isOpen) throw asUnreadable(error, dir)
-    }
-  }
-
   return {
     list,
     find,
@@ -119,9 +74,10 @@ export function gitDirectory({ root, git, lfsDirectory }: GitDirectoryOptions): 
     warning: (examination, signal) => warningOfExamination(examination, { git, signal }),
     snapshot: (examination, scratch, signal) => takeSnapshot(examination, scratch, git, signal),
     verify: (snapshot, last, signal) => verify(snapshot, git, signal, last),
-    checkLock,
-    hasLock,
-    settleLock,
+    checkLock: async (repository) => checkPushLocks(git, await placeOf(top, repository)),
+    hasLock: async (repository) => hasPushLock(git, await placeOf(top, repository)),
+    settleLock: async (repository, isWanted) =>
+      settlePushLocks(git, await placeOf(top, repository), isWanted),
   }
 }
 
@@ -134,18 +90,4 @@ async function listed(place: RepositoryPlace): Promise<Listed> {
     if (reason === undefined) throw error
     return { refused: { path: `${owner}/${name}.git`, reason } }
   }
-}
-
-async function isDirectory(path: string): Promise<boolean> {
-  return (await lstat(path).catch(() => undefined))?.isDirectory() ?? false
-}
-
-const wikiOf = (dir: string): string => dir.replace(/\.git$/, '.wiki.git')
-
-async function hasConfig(dir: string): Promise<boolean> {
-  if (!(await isDirectory(dir))) return false
-  return lstat(join(dir, 'config')).then(
-    () => true,
-    (error: unknown) => !hasCode(error, 'ENOENT'),
-  )
 }

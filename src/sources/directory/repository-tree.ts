@@ -160,8 +160,7 @@ async function refusal(dir: string, entry: Dirent | Stats): Promise<string | und
 
 /** A directory of its own, not a link to one. */
 export async function isRepository(dir: string): Promise<boolean> {
-  const there = await lstat(dir).catch(() => undefined)
-  if (!there?.isDirectory()) return false
+  if (!(await isDirectory(dir))) return false
   const directory = await readDirectory(dir)
   return !('reason' in directory) && isLikeRepository(directory)
 }
@@ -190,4 +189,8 @@ function isDirectoryIn(directory: Directory, name: string): boolean {
 async function isLinkToDirectory(path: string): Promise<boolean> {
   const target = await stat(path).catch(() => undefined)
   return target?.isDirectory() ?? false
+}
+
+export async function isDirectory(path: string): Promise<boolean> {
+  return (await lstat(path).catch(() => undefined))?.isDirectory() ?? false
 }

@@ -1,0 +1,61 @@
+import { lstat } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Git } from '../../../git/git.ts'
+import { hasCode } from '../../../ground/errno.ts'
+import { Unreadable } from '../../unreadable.ts'
+import { isDirectory, isRepository, type RepositoryPlace } from '../repository-tree.ts'
+import { asUnreadable } from '../why-unreadable.ts'
+import { holdsPushLock, settlePushLock, whyNoLock } from './push-lock.ts'
+
+/** Of a repository and its wiki. */
+export async function checkPushLocks(git: Git, { dir, wikiDir }: RepositoryPlace): Promise<void> {
+  for (const part of wikiDir === null ? [dir] : [dir, wikiDir]) {
+    const why = await whyNoLock(git, part).catch((error: unknown) => {
+      throw asUnreadable(error, part)
+    })
+    if (why !== undefined) throw new Unreadable(why)
+  }
+}
+
+export async function hasPushLock(git: Git, { dir }: RepositoryPlace): Promise<boolean> {
+  for (const part of [dir, wikiOf(dir)]) {
+    if (!(await hasConfig(part))) continue
+    const isLocked = await holdsPushLock(git, part).catch((error: unknown) => {
+      throw asUnreadable(error, part)
+    })
+    if (isLocked) return true
+  }
+  return false
+}
+
+export async function settlePushLocks(
+  git: Git,
+  { dir }: RepositoryPlace,
+  isWanted: () => Promise<boolean>,
+): Promise<void> {
+  await settlePart(git, dir, isWanted)
+  const wiki = wikiOf(dir)
+  if (!(await hasConfig(wiki))) return
+  // A wiki that is none takes no pushes; a lock that it had before it was damaged is taken off all the same.
+  await settlePart(git, wiki, async () => (await isRepository(wiki)) && (await isWanted()))
+}
+
+async function settlePart(git: Git, dir: string, isWanted: () => Promise<boolean>): Promise<void> {
+  try {
+    await settlePushLock(git, dir, isWanted)
+  } catch (error) {
+    // What has no config has no lock; but what is not there may come back with both.
+    const isOpen = hasCode(error, 'ENOENT') && (await isRepository(dir)) && !(await isWanted())
+    if (!isOpen) throw asUnreadable(error, dir)
+  }
+}
+
+const wikiOf = (dir: string): string => dir.replace(/\.git$/, '.wiki.git')
+
+async function hasConfig(dir: string): Promise<boolean> {
+  if (!(await isDirectory(dir))) return false
+  return lstat(join(dir, 'config')).then(
+    () => true,
+    (error: unknown) => !hasCode(error, 'ENOENT'),
+  )
+}

@@ -11,7 +11,7 @@ import { Misuse, UserMistake } from '../user-mistake.ts'
 import { addClientCommand, migrationId, type Talk, talking, tell } from './client-command.ts'
 import { addSetting, note, print, withExamples } from './command-line.ts'
 import { progressLine } from './progress-line.ts'
-import { resumableFile } from './resumable-file.ts'
+import { ResumableFile } from './resumable-file.ts'
 import { refuseTaken } from './whole-file.ts'
 
 const STANDARD_OUTPUT = '-'
@@ -59,7 +59,7 @@ async function toFile(
 ): Promise<void> {
   const file = resolve(name)
   await refuseTaken(file, force)
-  await using target = await resumableFile(file)
+  await using target = await ResumableFile.open(file)
   await fetchInto(talk, id, target)
   const proof = await proven(target.unfinished, talk.signal).catch(async (error: unknown) => {
     if (!(error instanceof ArchiveDamaged)) throw error

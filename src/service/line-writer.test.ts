@@ -6,7 +6,7 @@ import { type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { temporaryDirectory } from '../../test/support/odd-repositories.ts'
 import { until } from '../../test/support/patience.ts'
-import { writeLines } from './line-writer.ts'
+import { LineWriter } from './line-writer.ts'
 
 const { O_RDONLY, O_WRONLY, O_NONBLOCK } = constants
 
@@ -35,7 +35,7 @@ const lineOf = (index: number) => `${JSON.stringify({ index, text: 'x'.repeat(20
 test('every line comes out once and in order, however they are gathered', async (t) => {
   const path = join(temporaryDirectory(t), 'log')
   const fd = openSync(path, 'w')
-  const lines = writeLines(fd)
+  const lines = new LineWriter(fd)
   let expected = ''
   for (let index = 0; index < 5000; index++) {
     lines.write(lineOf(index))
@@ -49,7 +49,7 @@ test('every line comes out once and in order, however they are gathered', async 
 
 test('a line that stays alone is written soon, without being asked for', async (t) => {
   const { reading, writing } = pipe(t)
-  writeLines(writing).write('alone\n')
+  new LineWriter(writing).write('alone\n')
   const taken = await until('the line is written', () => take(reading))
   assert.equal(taken, 'alone\n')
   closeSync(reading)
@@ -57,7 +57,7 @@ test('a line that stays alone is written soon, without being asked for', async (
 
 test('a reader that pauses gets the rest when it goes on', async (t) => {
   const { reading, writing } = pipe(t)
-  const lines = writeLines(writing)
+  const lines = new LineWriter(writing)
   let expected = ''
   for (let index = 0; index < 2000; index++) {
     lines.write(lineOf(index))
@@ -74,14 +74,14 @@ test('a reader that pauses gets the rest when it goes on', async (t) => {
 
 test('a reader that has gone, or takes nothing, does not keep the writer from ending', async (t) => {
   const gone = pipe(t)
-  const lines = writeLines(gone.writing)
+  const lines = new LineWriter(gone.writing)
   lines.write('before\n')
   closeSync(gone.reading)
   lines.write('after\n')
   await lines.close()
 
   const stalled = pipe(t)
-  const more = writeLines(stalled.writing)
+  const more = new LineWriter(stalled.writing)
   for (let index = 0; index < 2000; index++) more.write(lineOf(index))
   await more.close()
   assert.match(take(stalled.reading), /^{"index":0,/)
@@ -90,7 +90,7 @@ test('a reader that has gone, or takes nothing, does not keep the writer from en
 
 test('what a stalled reader costs is bounded, and told when it goes on', async (t) => {
   const { reading, writing } = pipe(t)
-  const lines = writeLines(writing)
+  const lines = new LineWriter(writing)
   const long = `${'x'.repeat(1024 * 1024)}\n`
   for (let index = 0; index < 30; index++) lines.write(long)
   let taken = ''

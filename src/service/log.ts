@@ -1,5 +1,5 @@
 import { type Logger, pino } from 'pino'
-import { writeLines } from './line-writer.ts'
+import { LineWriter } from './line-writer.ts'
 
 const STANDARD_ERROR = 2
 
@@ -14,7 +14,7 @@ export interface Log {
  * though nothing is meant to log one.
  */
 export function openLog(level: string): Log {
-  const lines = writeLines(STANDARD_ERROR)
+  const lines = new LineWriter(STANDARD_ERROR)
   const log = pino(
     {
       level,
@@ -27,8 +27,8 @@ export function openLog(level: string): Log {
     },
     lines,
   )
-  process.once('exit', lines.writeLast)
-  return { log, close: lines.close }
+  process.once('exit', () => lines.writeLast())
+  return { log, close: () => lines.close() }
 }
 
 /** The same as pino's own, but the date is made once a second and not once a line. */

@@ -59,15 +59,15 @@ export const factsKeptOnce: SchemaStep = {
     `create index repository_exports_omitted on repository_exports (migration_id, position)
       where outcome = 'omitted'`,
   ],
-  async carryOver(tx) {
-    await carrySnapshots(tx)
+  async convertRows(tx) {
+    await convertSnapshots(tx)
     for (const table of ['archive_segments', 'migration_repositories']) {
       await sql`drop table ${sql.table(table)}`.execute(tx)
     }
   },
 }
 
-/** As many as a part of a snapshot refers to: so a database of any size is carried over in little memory. */
+/** As many as a part of a snapshot refers to: so a database of any size is converted in little memory. */
 const IN_A_PART = 500
 
 interface OldRow {
@@ -78,7 +78,7 @@ interface OldRow {
   facts: string
 }
 
-async function carrySnapshots(tx: Kysely<unknown>): Promise<void> {
+async function convertSnapshots(tx: Kysely<unknown>): Promise<void> {
   let after = { migration_id: 0, position: -1 }
   for (;;) {
     const { rows } = await sql<OldRow>`

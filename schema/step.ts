@@ -7,5 +7,5 @@ export interface SchemaStep {
   name: string
   statements(engine: Engine): string[]
   /** What SQL alone cannot do, after the statements and in the same transaction. */
-  carryOver?(tx: Kysely<unknown>): Promise<void>
+  convertRows?(tx: Kysely<unknown>): Promise<void>
 }

@@ -16,6 +16,7 @@ import { migrationCounts } from './0015-migration-counts.ts'
 import { freeBytes } from './0016-free-bytes.ts'
 import { warnings } from './0016-warnings.ts'
 import { factsKeptOnce } from './0018-facts-kept-once.ts'
+import { exportedAndSkipped } from './0019-exported-and-skipped.ts'
 import type { SchemaStep } from './step.ts'
 
 export const steps: readonly SchemaStep[] = [
@@ -37,4 +38,5 @@ export const steps: readonly SchemaStep[] = [
   freeBytes,
   warnings,
   factsKeptOnce,
+  exportedAndSkipped,
 ]

@@ -24,7 +24,7 @@ export const startFlags = {
   exclude_releases: 'leave out releases',
   exclude_owner_projects: 'leave out projects of the owner',
   org_metadata_only: 'carry what is known of organizations, and no repository',
-  allow_partial: 'carry what can be carried and list the rest, rather than fail (Godwit)',
+  allow_partial: 'skip repositories that cannot be exported, rather than fail (Godwit)',
 } as const
 
 export type StartFlag = keyof typeof startFlags

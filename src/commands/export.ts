@@ -40,7 +40,7 @@ export function exportCommand(program: Command, about: string): void {
   command
     .usage('OWNER[/NAME]... --repositories DIR --output FILE [settings]')
     .requiredOption('--output <FILE>', 'where the archive goes; - for standard output')
-    .option('--allow-partial', 'carry what can be carried, and list the rest')
+    .option('--allow-partial', 'skip repositories that cannot be exported')
     .option('--force', 'replace the file if it is there')
     .option('--report <FILE>', 'write what became of each repository there, as JSON')
     .action((names: string[], options: ExportOptions, command: Command) =>
@@ -78,7 +78,7 @@ async function runExport(
     },
     signal,
   ).catch((error: unknown) => {
-    throw error instanceof ExportFailed ? cannotCarry(error.message, options) : error
+    throw error instanceof ExportFailed ? cannotExport(error.message, options) : error
   })
   const bytes = counted(archive.plan, parts.blobs, progress.writing, signal)
   if (output) await writeWholeFile(output, bytes, { force: options.force ?? false, signal })
@@ -94,7 +94,7 @@ async function writeReport(file: string, report: ExportReport, signal: AbortSign
   await writeWholeFile(resolve(file), [Buffer.from(text)], { force: true, signal })
 }
 
-/** An operator may export whatever is there; what cannot even be looked at is told like what cannot be carried. */
+/** An operator may export whatever is there; what cannot even be looked at is told like what cannot be exported. */
 async function chosen(
   parts: LocalExport,
   names: string[],
@@ -103,14 +103,14 @@ async function chosen(
   const { entries, refused } = await askedRepositories(parts, names)
   const reasons = refused.map(({ path, reason }) => `${path}: ${reason}`)
   if (reasons.length > 0 && (!options.allowPartial || entries.length === 0))
-    throw cannotCarry(reasons.join('\n'), options)
-  for (const reason of reasons) note(`left out: ${harmless(reason)}`)
+    throw cannotExport(reasons.join('\n'), options)
+  for (const reason of reasons) note(`skipped: ${harmless(reason)}`)
   const [first] = entries
   if (!first) throw new UserMistake('the repositories went away while they were read')
   return factsForViewer(parts.db, { account: first.owner, tokenId: 0 }, entries)
 }
 
-function cannotCarry(reasons: string, { allowPartial }: ExportOptions): UserMistake {
+function cannotExport(reasons: string, { allowPartial }: ExportOptions): UserMistake {
   const next = allowPartial ? 'there is nothing else' : '--allow-partial leaves these out'
   return new UserMistake(`${reasons}\nnothing was written; ${next}`)
 }

@@ -81,6 +81,6 @@ async function forecast(talk: Talk, body: StartJson): Promise<void> {
   const refused = found.repositories.filter(({ refusal }) => refusal !== null)
   if (refused.length > 0 && !body.allow_partial)
     throw new UserMistake(
-      `it would fail for ${refused.map(({ full_name }) => harmless(full_name)).join(', ')}; --allow-partial leaves out what cannot be carried`,
+      `it would fail for ${refused.map(({ full_name }) => harmless(full_name)).join(', ')}; --allow-partial skips what cannot be exported`,
     )
 }

@@ -12,9 +12,8 @@ export const paint = (
 
 const OF_STATE: Record<string, Style> = {
   exported: 'green',
-  carried: 'green',
   failed: 'red',
-  omitted: 'red',
+  skipped: 'red',
   exporting: 'cyan',
 }
 

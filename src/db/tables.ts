@@ -102,10 +102,10 @@ export interface MigrationsTable {
   archive_key: string | null
   started_at: number | null
   ended_at: number | null
-  /** Of the repositories that were carried; the counts beside it are of what has ended, too. */
+  /** Of the repositories that were exported; the counts beside it are of what has ended, too. */
   bytes_done: Generated<number>
   reused_count: Generated<number>
-  omitted_count: Generated<number>
+  skipped_count: Generated<number>
   /** Set while there is an archive. */
   archive_bytes: number | null
   /** The segment of the archive's metadata, while there is an archive. */
@@ -139,10 +139,10 @@ interface SnapshotsTable {
 interface RepositoryExportsTable {
   migration_id: number
   position: number
-  /** `carried` or `omitted`, once it has come to an end. */
+  /** `exported` or `skipped`, once it has come to an end. */
   outcome: string | null
   segment_key: string | null
-  /** Why it was omitted. */
+  /** Why it was skipped. */
   reason: string | null
   /** What is told of it though it was exported. */
   warning: string | null

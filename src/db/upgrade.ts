@@ -42,10 +42,10 @@ export async function upgradeSchema({ db, engine }: Database): Promise<void> {
 export async function applyStep(
   tx: Db,
   engine: Engine,
-  { statements, carryOver }: SchemaStep,
+  { statements, convertRows }: SchemaStep,
 ): Promise<void> {
   for (const statement of statements(engine)) await sql.raw(statement).execute(tx)
-  await carryOver?.(tx as unknown as Kysely<unknown>)
+  await convertRows?.(tx as unknown as Kysely<unknown>)
 }
 
 async function appliedSteps(db: Db): Promise<number> {

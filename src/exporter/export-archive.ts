@@ -27,8 +27,8 @@ export interface ArchiveOrder {
 }
 
 export type RepositoryEnd = { facts: RepositoryFacts } & (
-  | { outcome: 'exported' | 'unchanged'; warning: string | null }
-  | { outcome: 'omitted'; reason: string }
+  | { outcome: 'exported' | 'reused'; warning: string | null }
+  | { outcome: 'skipped'; reason: string }
 )
 
 /** Disposing lets go of what this archive alone needs; the segments of repositories stay, to be found again. */
@@ -36,7 +36,7 @@ export interface MadeArchive extends AsyncDisposable {
   plan: ArchivePlan
 }
 
-/** Not everything could be carried; the message has a line for each repository that could not. */
+/** Not everything could be exported; the message has a line for each repository that could not. */
 export class ExportFailed extends Error {
   override name = 'ExportFailed'
 }
@@ -49,7 +49,7 @@ export async function exportArchive(
 ): Promise<MadeArchive> {
   const { owner, allowPartial } = order
   const migration = { guid: randomUUID(), owner, options: { ...ORDINARY, allowPartial } }
-  const repositories = await carryAll(parts, order, signal)
+  const repositories = await exportAll(parts, order, signal)
   const reason = failureOf(migration, repositories)
   if (reason) throw new ExportFailed(reason)
   const covered = { migration, repositories, organizations: [] }
@@ -63,7 +63,7 @@ export async function exportArchive(
 }
 
 /** The first failure that is no repository's own stops the rest. */
-async function carryAll(
+async function exportAll(
   parts: ArchiveParts,
   { repositories, concurrency, onEnd }: ArchiveOrder,
   signal: AbortSignal,
@@ -71,32 +71,32 @@ async function carryAll(
   const exported: ExportedRepository[] = []
   const lanes = { lanes: concurrency, signal }
   await inLanes(repositories.entries(), lanes, async ([position, facts], stop) => {
-    const { segmentKey, ...end } = await carry(parts, facts, stop)
-    const reason = end.outcome === 'omitted' ? end.reason : null
+    const { segmentKey, ...end } = await exportOne(parts, facts, stop)
+    const reason = end.outcome === 'skipped' ? end.reason : null
     exported[position] = { position, facts, segmentKey, reason }
     onEnd({ facts, ...end })
   })
   return exported
 }
 
-type Carried =
-  | { outcome: 'exported' | 'unchanged'; segmentKey: string; warning: string | null }
-  | { outcome: 'omitted'; segmentKey: null; reason: string }
+type Outcome =
+  | { outcome: 'exported' | 'reused'; segmentKey: string; warning: string | null }
+  | { outcome: 'skipped'; segmentKey: null; reason: string }
 
-async function carry(
+async function exportOne(
   parts: ArchiveParts,
   facts: RepositoryFacts,
   signal: AbortSignal,
-): Promise<Carried> {
+): Promise<Outcome> {
   const { db } = parts
   try {
-    return await obtainSegment<Carried>(
+    return await obtainSegment<Outcome>(
       parts,
       {
         facts,
         transact: (work) => db.transaction().execute(work),
         onEnd: async (tx, { segmentKey, reused }) => ({
-          outcome: reused ? 'unchanged' : 'exported',
+          outcome: reused ? 'reused' : 'exported',
           segmentKey,
           warning: await warningOf(tx, segmentKey),
         }),
@@ -105,12 +105,12 @@ async function carry(
     )
   } catch (error) {
     if (!(error instanceof Unreadable)) throw error
-    return { outcome: 'omitted', segmentKey: null, reason: error.message }
+    return { outcome: 'skipped', segmentKey: null, reason: error.message }
   }
 }
 
 export function endInWords({ facts, ...end }: RepositoryEnd): string {
   const name = fullNameOf(facts)
-  if (end.outcome === 'omitted') return `left out: ${withName(name, end.reason)}`
+  if (end.outcome === 'skipped') return `skipped: ${withName(name, end.reason)}`
   return `${name}: ${end.outcome}${end.warning === null ? '' : `; warning: ${end.warning}`}`
 }

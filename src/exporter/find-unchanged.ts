@@ -1,7 +1,7 @@
 import type { Db } from '../db/database.ts'
 import { inLanes } from '../ground/lanes.ts'
 import type { ExportedRepository } from '../migrations/export-store.ts'
-import type { Carried } from '../migrations/outcome-store.ts'
+import type { Exported } from '../migrations/outcome-store.ts'
 import { findSegments, probablyUnchanged } from '../migrations/segment-store.ts'
 import type { Look, SegmentMaker } from './segment-maker.ts'
 
@@ -21,7 +21,7 @@ export async function findUnchanged(
   { db, segments, now }: LookParts,
   repositories: readonly ExportedRepository[],
   signal: AbortSignal,
-): Promise<Map<number, Carried>> {
+): Promise<Map<number, Exported>> {
   const ids = repositories.map(({ facts }) => facts.id)
   const worthALook = await probablyUnchanged(db, ids)
   const looks: (Look & { position: number; startedAt: number })[] = []
@@ -35,7 +35,7 @@ export async function findUnchanged(
   })
   const fingerprints = looks.map(({ fingerprint }) => fingerprint)
   const segmentKeys = await findSegments(db, fingerprints)
-  const unchanged = new Map<number, Carried>()
+  const unchanged = new Map<number, Exported>()
   for (const { position, fingerprint, bytes, startedAt } of looks) {
     const segmentKey = segmentKeys.get(fingerprint)
     if (segmentKey) unchanged.set(position, { segmentKey, reused: true, bytes, startedAt })

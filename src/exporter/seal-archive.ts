@@ -92,16 +92,16 @@ async function composeWhole(
   return { key }
 }
 
-/** Why there is to be no archive, a line for each repository that could not be carried; undefined when there is. */
+/** Why there is to be no archive, a line for each repository that could not be exported; undefined when there is. */
 export function failureOf(
   { options }: Pick<Migration, 'options'>,
   repositories: readonly ExportedRepository[],
 ): string | undefined {
-  const omitted = repositories.filter(({ reason }) => reason !== null)
-  if (omitted.length === 0) return undefined
-  const nothingLeft = omitted.length === repositories.length
+  const skipped = repositories.filter(({ reason }) => reason !== null)
+  if (skipped.length === 0) return undefined
+  const nothingLeft = skipped.length === repositories.length
   if (options.allowPartial && !nothingLeft) return undefined
-  return omitted.map(({ facts, reason }) => withName(fullNameOf(facts), reason!)).join('\n')
+  return skipped.map(({ facts, reason }) => withName(fullNameOf(facts), reason!)).join('\n')
 }
 
 /** What the source says of a repository begins with its name, or its wiki's; what others say may not. */

@@ -70,7 +70,7 @@ export async function describeRepository(
   await appendFile(join(dir, 'config'), statedConfig(record, about))
   const file = join(dir, 'description')
   const description = oneLine(record.description ?? '')
-  // As it was carried, where it says the same: then the next export comes out the same.
+  // As it was exported, where it says the same: then the next export comes out the same.
   if (describedBy(await readFile(file)) !== description) await writeFile(file, `${description}\n`)
   if (!record.private) await writeFile(join(dir, 'git-daemon-export-ok'), '')
 }

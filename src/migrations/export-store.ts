@@ -9,7 +9,7 @@ import { repositoriesOf, repositoryAt } from './snapshot-store.ts'
 import { IllegalMove, type MigrationState, statesBefore } from './states.ts'
 import { tally } from './tally-store.ts'
 
-/** One repository of a migration, to be carried out. */
+/** One repository of a migration, to be exported. */
 export interface ExportTask {
   migrationId: number
   position: number
@@ -19,7 +19,7 @@ export interface ExportedRepository {
   position: number
   facts: RepositoryFacts
   segmentKey: string | null
-  /** Why it was omitted. */
+  /** Why it was skipped. */
   reason: string | null
 }
 

@@ -11,7 +11,7 @@ export interface MigrationOptions {
   excludeReleases: boolean
   excludeOwnerProjects: boolean
   orgMetadataOnly: boolean
-  /** Carry what can be carried and list the rest, rather than fail. */
+  /** Skip repositories that cannot be exported, rather than fail. */
   allowPartial: boolean
 }
 

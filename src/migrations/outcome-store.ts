@@ -7,14 +7,14 @@ import type { Reused } from './outcomes.ts'
 import { fullNameAt } from './snapshot-store.ts'
 import { tally } from './tally-store.ts'
 
-export interface Carried {
+export interface Exported {
   segmentKey: string
   reused: boolean
   bytes: number
   startedAt: number
 }
 
-export type Outcome = Carried | { reason: string }
+export type Outcome = Exported | { reason: string }
 
 /** A repository is being looked at; its bytes as far as they are known. */
 export async function noteProgress(
@@ -59,15 +59,15 @@ export async function noteOutcome(
   outcome: Outcome,
   now: number,
 ): Promise<number> {
-  const isCarried = 'segmentKey' in outcome
+  const isExported = 'segmentKey' in outcome
   const { remaining, finished } = await countDown(tx, migrationId, {
     ended: 1,
-    omitted: isCarried ? 0 : 1,
-    reused: isCarried && outcome.reused ? 1 : 0,
-    bytes: isCarried ? outcome.bytes : 0,
+    skipped: isExported ? 0 : 1,
+    reused: isExported && outcome.reused ? 1 : 0,
+    bytes: isExported ? outcome.bytes : 0,
   })
   await endRow(tx, { migrationId, position }, outcome, { now, order: finished })
-  if ('reason' in outcome) await tally(tx, 'repositories omitted', { now })
+  if ('reason' in outcome) await tally(tx, 'repositories skipped', { now })
   else {
     const name = `repositories ${outcome.reused ? 'reused' : 'exported'}` as const
     await tally(tx, name, { now, bytes: outcome.bytes })
@@ -82,12 +82,12 @@ const REUSED_IN_A_ROW = 500
 export async function noteReused(
   tx: Db,
   migrationId: number,
-  reused: ReadonlyMap<number, Carried>,
+  reused: ReadonlyMap<number, Exported>,
   now: number,
 ): Promise<void> {
   if (reused.size === 0) return
-  const bytes = reused.values().reduce((sum, carried) => sum + carried.bytes, 0)
-  const counts = { ended: reused.size, reused: reused.size, omitted: 0, bytes }
+  const bytes = reused.values().reduce((sum, { bytes: each }) => sum + each, 0)
+  const counts = { ended: reused.size, reused: reused.size, skipped: 0, bytes }
   const { finished } = await countDown(tx, migrationId, counts)
   let order = finished - reused.size + 1
   for (const some of batchesOf([...reused], REUSED_IN_A_ROW)) {
@@ -128,14 +128,14 @@ async function warningsOf(tx: Db, keys: readonly string[]): Promise<Map<string, 
 async function countDown(
   tx: Db,
   migrationId: number,
-  { ended, reused, omitted, bytes }: Record<'ended' | 'reused' | 'omitted' | 'bytes', number>,
+  { ended, reused, skipped, bytes }: Record<'ended' | 'reused' | 'skipped' | 'bytes', number>,
 ) {
   const { remaining, repository_count } = await tx
     .updateTable('migrations')
     .set((row) => ({
       remaining: row('remaining', '-', ended),
       reused_count: row('reused_count', '+', reused),
-      omitted_count: row('omitted_count', '+', omitted),
+      skipped_count: row('skipped_count', '+', skipped),
       bytes_done: row('bytes_done', '+', bytes),
     }))
     .where('id', '=', migrationId)
@@ -151,7 +151,7 @@ async function endRow(
   { now, order }: { now: number; order: number },
 ): Promise<void> {
   const columns = {
-    ...('segmentKey' in outcome ? carriedColumns(outcome) : omittedColumns(outcome)),
+    ...('segmentKey' in outcome ? exportedColumns(outcome) : skippedColumns(outcome)),
     finished_at: now,
     finished_order: order,
   }
@@ -162,9 +162,9 @@ async function endRow(
     .execute()
 }
 
-function carriedColumns({ segmentKey, reused, bytes, startedAt }: Carried) {
+function exportedColumns({ segmentKey, reused, bytes, startedAt }: Exported) {
   return {
-    outcome: 'carried',
+    outcome: 'exported',
     segment_key: segmentKey,
     warning: sql<string | null>`(select warning from segments where key = ${segmentKey})`,
     reused: Number(reused),
@@ -174,12 +174,12 @@ function carriedColumns({ segmentKey, reused, bytes, startedAt }: Carried) {
   }
 }
 
-function omittedColumns({ reason }: { reason: string }) {
-  return { outcome: 'omitted', reason }
+function skippedColumns({ reason }: { reason: string }) {
+  return { outcome: 'skipped', reason }
 }
 
-/** The first of those that a migration could not carry, and why. */
-export async function omittedFrom(
+/** The first of those that a migration could not export, and why. */
+export async function skippedFrom(
   db: Db,
   { id }: Pick<Migration, 'id'>,
   atMost: number,
@@ -188,7 +188,7 @@ export async function omittedFrom(
     .selectFrom('repository_exports')
     .select(['position', 'reason'])
     .where('migration_id', '=', id)
-    .where('outcome', '=', sql.lit('omitted'))
+    .where('outcome', '=', sql.lit('skipped'))
     .orderBy('position')
     .limit(atMost)
     .execute()
@@ -202,12 +202,12 @@ export async function omittedFrom(
 
 const RECENT = 50
 
-/** Bytes in a second that the latest exports of single repositories were carried with; null where there were none. */
+/** Bytes in a second that the latest exports of single repositories had; null where there were none. */
 export async function recentRate(db: Db): Promise<number | null> {
   const rows = await db
     .selectFrom('repository_exports')
     .select(['bytes_done', 'started_at', 'finished_at'])
-    .where('outcome', '=', 'carried')
+    .where('outcome', '=', 'exported')
     .where('reused', '=', 0)
     .where('started_at', 'is not', null)
     .orderBy('migration_id', 'desc')

@@ -4,9 +4,9 @@ import type { Migration } from './migration.ts'
 
 /** What has become of one repository of a migration so far. */
 export interface RepositoryOutcome {
-  outcome: 'carried' | 'omitted' | null
+  outcome: 'exported' | 'skipped' | null
   segmentKey: string | null
-  /** Why it was omitted. */
+  /** Why it was skipped. */
   reason: string | null
   /** What is told of it though it was exported. */
   warning: string | null
@@ -56,7 +56,7 @@ function reusedIn(row: Row<Tables['reused_repositories']>): [number, RepositoryO
   return reused.map(([position, segmentKey, bytes, tookMs, warning], at) => [
     position,
     {
-      outcome: 'carried',
+      outcome: 'exported',
       segmentKey,
       reason: null,
       warning: warning ?? null,

@@ -13,7 +13,7 @@ interface RepositoryForecast {
   lfsBytes: number
   /** Exported before and unchanged since: costs a look-up. */
   reused: boolean
-  /** Why it would be omitted. */
+  /** Why it would be skipped. */
   refusal: string | null
   /** What would be told of it though it can be exported. */
   warning: string | null
@@ -40,7 +40,7 @@ export async function forecast(
   const forecasts = new Array<RepositoryForecast>(facts.length)
   await inLanes(facts.entries(), { lanes: LOOKED_AT_ONCE }, async ([index, each], stop) => {
     forecasts[index] = options.excludeGitData
-      ? nothingToCarry(each)
+      ? nothingToExport(each)
       : await lookAt(parts, each, stop)
   })
   const bytesToWrite = forecasts
@@ -55,7 +55,7 @@ export async function forecast(
   }
 }
 
-function nothingToCarry(facts: RepositoryFacts): RepositoryForecast {
+function nothingToExport(facts: RepositoryFacts): RepositoryForecast {
   return {
     fullName: fullNameOf(facts),
     bytes: 0,
@@ -71,7 +71,7 @@ async function lookAt(
   facts: RepositoryFacts,
   signal: AbortSignal,
 ): Promise<RepositoryForecast> {
-  const unknown = { ...nothingToCarry(facts), bytes: facts.sizeKib * 1024 }
+  const unknown = { ...nothingToExport(facts), bytes: facts.sizeKib * 1024 }
   const found = await source?.find(facts.owner.login, facts.name)
   if (!source || !found) return unknown
   try {

@@ -4,7 +4,7 @@ import { outcomesOf, type RepositoryOutcome } from './outcomes.ts'
 import { fullNamesOf } from './snapshot-store.ts'
 import type { MigrationState } from './states.ts'
 
-export type RepositoryState = 'waiting' | 'exporting' | 'carried' | 'omitted'
+export type RepositoryState = 'waiting' | 'exporting' | 'exported' | 'skipped'
 
 /** How far one repository of a migration has come. */
 export interface RepositoryProgress {
@@ -71,9 +71,9 @@ function progressBy(outcome: RepositoryOutcome | undefined): Omit<RepositoryProg
 
 export interface Totals {
   repositories: number
-  carried: number
+  exported: number
   reused: number
-  omitted: number
+  skipped: number
   remaining: number
   bytesDone: number
   /** Null until every repository has been looked at. */
@@ -89,7 +89,7 @@ export function totalsOf({ repositories, startedAt, endedAt }: Progress, now: nu
     some.reduce((total, each) => total + of(each), 0)
   const bytesDone = sum(repositories, (each) => each.bytesDone)
   const isSized = repositories.every(
-    (each) => each.bytesExpected !== null || each.state === 'omitted',
+    (each) => each.bytesExpected !== null || each.state === 'skipped',
   )
   const bytesExpected = isSized ? sum(repositories, (each) => each.bytesExpected ?? 0) : null
   const written = sum(repositories, (each) => (each.reused ? 0 : each.bytesDone))
@@ -98,9 +98,9 @@ export function totalsOf({ repositories, startedAt, endedAt }: Progress, now: nu
   const remaining = inState('waiting').length + inState('exporting').length
   return {
     repositories: repositories.length,
-    carried: inState('carried').length,
+    exported: inState('exported').length,
     reused: repositories.filter((each) => each.reused).length,
-    omitted: inState('omitted').length,
+    skipped: inState('skipped').length,
     remaining,
     bytesDone,
     bytesExpected,

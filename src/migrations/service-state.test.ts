@@ -17,7 +17,7 @@ import { moveMigration } from './export-store.ts'
 import { insertLocks, releaseLocks } from './lock-store.ts'
 import { ORDINARY } from './migration.ts'
 import { insertMigration } from './migration-store.ts'
-import { noteOutcome, noteReused, omittedFrom } from './outcome-store.ts'
+import { noteOutcome, noteReused, skippedFrom } from './outcome-store.ts'
 import { countSegments, insertMetadataSegment, insertSegment } from './segment-store.ts'
 import { readServiceState } from './service-state.ts'
 import { forgetOldTallies, talliesSince } from './tally-store.ts'
@@ -42,7 +42,7 @@ async function start(db: Db, login: string, repositories: number): Promise<numbe
   return id
 }
 
-const carried = (bytes: number) => ({ segmentKey: 'k', reused: false, bytes, startedAt: 0 })
+const exported = (bytes: number) => ({ segmentKey: 'k', reused: false, bytes, startedAt: 0 })
 
 /** One that runs, one that failed, one that was exported; some of it yesterday. */
 async function scene(t: TestContext, engine: 'sqlite' | 'postgres') {
@@ -53,9 +53,9 @@ async function scene(t: TestContext, engine: 'sqlite' | 'postgres') {
   const waits = await start(db, 'alice', 1)
   await moveMigration(db, runs, 'exporting', { now: NOW - MINUTE })
   const at = (migrationId: number, position: number) => ({ migrationId, position })
-  await noteOutcome(db, at(runs, 0), carried(100), NOW - DAY)
-  await noteOutcome(db, at(runs, 1), carried(7), NOW - 21_000)
-  const unchanged = { ...carried(1000), reused: true }
+  await noteOutcome(db, at(runs, 0), exported(100), NOW - DAY)
+  await noteOutcome(db, at(runs, 1), exported(7), NOW - 21_000)
+  const unchanged = { ...exported(1000), reused: true }
   await noteReused(db, runs, new Map([[2, unchanged]]), NOW)
   await moveMigration(db, fails, 'exporting', { now: NOW })
   for (let n = 6; n >= 0; n--) {
@@ -83,7 +83,7 @@ onEachEngine('the state of the service', (engine) => {
       ],
     )
     const { repositories, bytesDone, startedAt } = state.running[0]!
-    const counts = { total: 4, carried: 3, reused: 1, omitted: 0, remaining: 1 }
+    const counts = { total: 4, exported: 3, reused: 1, skipped: 0, remaining: 1 }
     assert.deepEqual([repositories, bytesDone, startedAt], [counts, 1107, NOW - MINUTE])
     const [waiting, ...more] = state.backlog
     assert.deepEqual([{ ...waiting }, more], [{ kind: 'task', jobs: 2, oldest: NOW }, []])
@@ -92,7 +92,7 @@ onEachEngine('the state of the service', (engine) => {
     assert.deepEqual([failure?.migration.id, failure?.migration.owner.login], [fails, 'bob'])
     assert.equal(failure?.migration.reason, 'bob/r0: broken')
     assert.deepEqual(
-      failure.omitted,
+      failure.skipped,
       [0, 1, 2, 3, 4].map((n) => ({ fullName: `bob/r${n}`, reason: `r${n} is broken` })),
     )
   })
@@ -105,18 +105,18 @@ onEachEngine('the state of the service', (engine) => {
     assert.deepEqual(minutes.at(-1)?.count, {
       'repositories exported': 0,
       'repositories reused': 1,
-      'repositories omitted': 0,
+      'repositories skipped': 0,
       'migrations exported': 0,
       'migrations failed': 1,
     })
     assert.equal(minutes.at(-1)?.bytes['repositories reused'], 1000)
     assert.equal(minutes.at(-2)?.bytes['repositories exported'], 7)
-    assert.equal(minutes.at(-6)?.count['repositories omitted'], 7)
+    assert.equal(minutes.at(-6)?.count['repositories skipped'], 7)
 
     const { bucketMs, buckets: quarters } = (await readServiceState(parts, 'day')).throughput
     assert.deepEqual([bucketMs, quarters.length], [15 * MINUTE, 96])
     assert.equal(quarters.at(-1)?.bytes['repositories reused'], 1000)
-    assert.equal(quarters.at(-2)?.count['repositories omitted'], 7)
+    assert.equal(quarters.at(-2)?.count['repositories skipped'], 7)
     const sum = (of: typeof quarters) =>
       of.reduce((total, { bytes }) => total + bytes['repositories exported'], 0)
     assert.equal(sum(quarters), 7, 'that of this time yesterday has just left')
@@ -211,7 +211,7 @@ test('no read of it goes through all the rows there ever were', async (t) => {
   await upgradeSchema({ db, engine: 'sqlite', close: async () => {} })
   asked.length = 0
   await readServiceState({ db, queue: embeddedQueue({ db }), now: () => NOW }, 'week')
-  await omittedFrom(db, { id: 1 }, 1)
+  await skippedFrom(db, { id: 1 }, 1)
   await countArchives(db)
   await countSegments(db)
   const reads = asked.filter(({ sql }) => sql.startsWith('select'))

@@ -30,9 +30,9 @@ onEachEngine('summaries', (engine) => {
     const old = await findSummary(db, scope, 1)
     assert.deepEqual(old?.repositories, {
       total: 4,
-      carried: 2,
+      exported: 2,
       reused: 1,
-      omitted: 1,
+      skipped: 1,
       remaining: 1,
     })
     assert.equal(old.bytesDone, 42)

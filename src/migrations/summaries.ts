@@ -12,7 +12,7 @@ export interface Summary extends Migration {
   startedAt: number | null
   endedAt: number | null
   repositories: RepositoryCounts
-  /** Of the repositories that were carried. */
+  /** Of the repositories that were exported. */
   bytesDone: number
   archive: { bytes: number; expiresAt: number } | null
   heldLocks: number
@@ -20,10 +20,10 @@ export interface Summary extends Migration {
 
 interface RepositoryCounts {
   total: number
-  carried: number
-  /** Among those carried. */
+  exported: number
+  /** Among those exported. */
   reused: number
-  omitted: number
+  skipped: number
   remaining: number
 }
 
@@ -95,9 +95,9 @@ async function summariesOf(db: Db, rows: readonly Row<MigrationsTable>[]): Promi
     endedAt: row.ended_at,
     repositories: {
       total: row.repository_count,
-      carried: row.repository_count - row.remaining - row.omitted_count,
+      exported: row.repository_count - row.remaining - row.skipped_count,
       reused: row.reused_count,
-      omitted: row.omitted_count,
+      skipped: row.skipped_count,
       remaining: row.remaining,
     },
     bytesDone: row.bytes_done,

@@ -6,7 +6,7 @@ import { unfinishedStates } from './states.ts'
 export type Tally =
   | 'repositories exported'
   | 'repositories reused'
-  | 'repositories omitted'
+  | 'repositories skipped'
   | 'migrations exported'
   | 'migrations failed'
 

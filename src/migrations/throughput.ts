@@ -52,7 +52,7 @@ export async function throughputOver(
 const none = (): Record<Tally, number> => ({
   'repositories exported': 0,
   'repositories reused': 0,
-  'repositories omitted': 0,
+  'repositories skipped': 0,
   'migrations exported': 0,
   'migrations failed': 0,
 })

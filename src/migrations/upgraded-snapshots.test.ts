@@ -8,7 +8,7 @@ import { archiveSegments, dropArchive } from './archive-store.ts'
 import { exportedRepositories } from './export-store.ts'
 import { ORDINARY } from './migration.ts'
 import { findMigration } from './migration-store.ts'
-import { omittedFrom } from './outcome-store.ts'
+import { skippedFrom } from './outcome-store.ts'
 import { progressOf } from './progress.ts'
 import { unusedSegments } from './segment-sweep.ts'
 import { repositoriesOf } from './snapshot-store.ts'
@@ -103,20 +103,20 @@ onEachEngine('snapshots of an older database', (engine) => {
         ['kb', null],
       ],
     )
-    assert.deepEqual(await omittedFrom(db, ended, 5), [{ fullName: 'alice/r1', reason: 'broken' }])
+    assert.deepEqual(await skippedFrom(db, ended, 5), [{ fullName: 'alice/r1', reason: 'broken' }])
     const { repositories } = await progressOf(db, running)
     assert.deepEqual(
       repositories.map(({ state, bytesDone, order }) => [state, bytesDone, order]),
       [
         ['waiting', 0, null],
         ['exporting', 4, null],
-        ['carried', 9, 1],
+        ['exported', 9, 1],
       ],
     )
     const [, , third] = (await progressOf(db, ended)).repositories
     assert.deepEqual(third, {
       fullName: 'alice/r2',
-      state: 'carried',
+      state: 'exported',
       bytesDone: 9,
       bytesExpected: 9,
       reused: true,

@@ -27,7 +27,7 @@ export interface StartRequest {
   exclude_owner_projects?: boolean
   /** Carry what is known of the organizations that the caller administers, and no repository; `repositories` is then ignored. */
   org_metadata_only?: boolean
-  /** Carry what can be carried and list what cannot, rather than fail. An extension of this server. */
+  /** Skip repositories that cannot be exported, rather than fail. An extension of this server. */
   allow_partial?: boolean
 }
 /**
@@ -330,9 +330,9 @@ export interface Progress {
   ended_at: string | null
   totals: {
     repositories: number
-    carried: number
+    exported: number
     reused: number
-    omitted: number
+    skipped: number
     remaining: number
     bytes_done: number
     /** Null until every repository was looked at. */
@@ -350,13 +350,13 @@ export interface Progress {
  */
 export interface RepositoryProgress {
   full_name: string
-  state: 'waiting' | 'exporting' | 'carried' | 'omitted'
+  state: 'waiting' | 'exporting' | 'exported' | 'skipped'
   bytes_done: number
   /** Null until it was looked at. */
   bytes_expected: number | null
   /** Exported before and unchanged since. */
   reused: boolean
-  /** Why it was omitted. */
+  /** Why it was skipped. */
   reason: string | null
   /** What is to be known of it though it was exported, such as LFS objects that are missing. */
   warning: string | null
@@ -380,9 +380,9 @@ export interface Report {
   ended_at: string | null
   totals: {
     repositories: number
-    carried: number
+    exported: number
     reused: number
-    omitted: number
+    skipped: number
     remaining: number
     bytes_done: number
     /** Null until every repository was looked at. */
@@ -405,7 +405,7 @@ export interface Forecast {
     lfs_bytes: number
     /** Exported before and unchanged since: costs a look-up. */
     reused: boolean
-    /** Why it would be omitted. */
+    /** Why it would be skipped. */
     refusal: string | null
     /** What is to be known of it though it can be exported. */
     warning: string | null
@@ -424,7 +424,7 @@ export interface Summary {
   id: number
   guid: string
   state: 'pending' | 'exporting' | 'exported' | 'failed'
-  /** Why it failed: `cancelled`, or a line for each repository that was not carried. */
+  /** Why it failed: `cancelled`, or a line for each repository that was not exported. */
   reason: string | null
   lock_repositories: boolean
   exclude_metadata: boolean
@@ -436,14 +436,14 @@ export interface Summary {
   ended_at: string | null
   repositories: {
     total: number
-    omitted: number
+    skipped: number
     remaining: number
     /** With those that were reused. */
-    carried: number
+    exported: number
     /** Exported before and unchanged since. */
     reused: number
   }
-  /** Of the repositories that were carried. */
+  /** Of the repositories that were exported. */
   bytes_done: number
   /** Null while, or where, there is none to download. */
   archive: {
@@ -627,10 +627,10 @@ export interface ServiceState {
     started_at: string | null
     repositories: {
       total: number
-      omitted: number
+      skipped: number
       remaining: number
       /** With those that were reused. */
-      carried: number
+      exported: number
       /** Exported before and unchanged since. */
       reused: number
     }
@@ -655,7 +655,7 @@ export interface ServiceState {
       /** Carried, with those that were reused. */
       repositories: number
       reused: number
-      omitted: number
+      skipped: number
       migrations_exported: number
       migrations_failed: number
       /** Written anew. */
@@ -691,7 +691,7 @@ export interface ServiceState {
     login: string
     ended_at: string | null
     reason: string | null
-    /** The first of those that could not be carried. */
+    /** The first of those that could not be exported. */
     repositories: {
       full_name: string
       reason: string

@@ -31,7 +31,7 @@ test('an operator sees the whole service, and nobody else does', needsChromium, 
     .getByText(/has grafts/)
     .waitFor()
 
-  // Half of what was carried had been exported before: as a picture with a name, and as a table.
+  // Half of what was exported had been exported before: as a picture with a name, and as a table.
   await page.getByRole('img', { name: /2 of 4 repositories were unchanged/ }).waitFor()
   const reuse = part(page, 'Reuse')
   await reuse.getByText('The same as a table').click()

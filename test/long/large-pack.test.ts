@@ -1,5 +1,5 @@
 import { test } from 'node:test'
-import { assertCarried, refStateOf } from '../support/export-proof.ts'
+import { assertArchiveHolds, refStateOf } from '../support/export-proof.ts'
 import { largePack } from '../support/export-sources.ts'
 import { exportStory } from '../support/export-story.ts'
 
@@ -8,5 +8,5 @@ test('a pack of 300 MB that nothing compresses comes out whole', async (t) => {
     repositories: (host) => largePack(host.path('alice/large'), 300),
   })
   const { id } = await migrate(['large'])
-  assertCarried(await unpacked(id), { 'alice/large': refStateOf(host.path('alice/large')) })
+  assertArchiveHolds(await unpacked(id), { 'alice/large': refStateOf(host.path('alice/large')) })
 })

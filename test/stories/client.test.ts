@@ -41,7 +41,7 @@ test('the whole life of a migration, by the client alone', async (t) => {
     '--watch',
   )
   assert.equal(started.out, '1')
-  assert.match(started.err, /^carried: alice\/site, \d+ bytes$/m)
+  assert.match(started.err, /^exported: alice\/site, \d+ bytes$/m)
   assert.match(started.err, /^migration 1 is exported$/m)
   assert.ok(!started.err.includes('\x1b'), 'escapes where no terminal is')
 
@@ -59,7 +59,7 @@ test('the whole life of a migration, by the client alone', async (t) => {
   const repositories = await migration(0, 'repositories', '1')
   assert.match(repositories.out, /^alice\/site +public/m)
   assert.match(repositories.out, /^alice\/tools +private/m)
-  assert.match((await migration(0, 'report', '1')).out, /2 carried/)
+  assert.match((await migration(0, 'report', '1')).out, /2 exported/)
 
   const unlocked = await migration(0, 'unlock', '1', 'Alice/Site', 'tools')
   assert.equal(unlocked.out, 'unlocked: alice/site\nunlocked: alice/tools')
@@ -101,9 +101,9 @@ test('a failed migration is an exit code, and retry, report and cancel do the re
 
   const failed = await migration(1, 'start', 'site', 'tools', '--watch')
   assert.equal(failed.out, '1')
-  assert.match(failed.err, /^omitted: alice\/site: /m)
+  assert.match(failed.err, /^skipped: alice\/site: /m)
   assert.match(failed.err, /^godwit: migration 1 is failed.*`godwit migration report 1`/m)
-  assert.match((await migration(0, 'report', '1')).out, /omitted {2}alice\/site: /)
+  assert.match((await migration(0, 'report', '1')).out, /skipped {2}alice\/site: /)
   await host.remake('alice/site', { a: '1' })
   assert.equal((await migration(0, 'retry', '1')).out, '2')
   await migration(0, 'watch', '2')
@@ -146,8 +146,8 @@ test('a server that is killed and started again is watched to the end', async (t
   await service.restart()
   const { code, stdout } = await watching.ended
   assert.equal(code, 0, said)
-  assert.match(said, /carried: alice\/site/)
-  assert.match(said, /carried: alice\/tools/)
+  assert.match(said, /exported: alice\/site/)
+  assert.match(said, /exported: alice\/tools/)
   assert.match(said, /migration 1 is exported\n$/)
   assert.equal(stdout.length, 0)
 })

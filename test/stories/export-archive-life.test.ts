@@ -10,7 +10,7 @@ import {
   repositorySegments,
   rowsOf,
 } from '../support/export-leftovers.ts'
-import { assertCarried, refStateOf } from '../support/export-proof.ts'
+import { assertArchiveHolds, refStateOf } from '../support/export-proof.ts'
 import { largePack } from '../support/export-sources.ts'
 import { exportStory, until } from '../support/export-story.ts'
 
@@ -179,7 +179,7 @@ test('segments that nobody names any more are swept, and one in use never', asyn
   await until('one was swept', () => repositorySegments(service).length < 2)
   await until('its bytes are gone', () => blobsOf(service).length === 3)
   assertNothingLeftOver(service)
-  assertCarried(await unpacked(one.id), { 'alice/site': refStateOf(host.path('alice/site')) })
+  assertArchiveHolds(await unpacked(one.id), { 'alice/site': refStateOf(host.path('alice/site')) })
 })
 
 test('bytes that are gone from the store, as after a restore, are found out and exported anew', async (t) => {
@@ -204,5 +204,5 @@ test('bytes that are gone from the store, as after a restore, are found out and 
     `alice/${each}`,
     refStateOf(host.path(`alice/${each}`)),
   ])
-  assertCarried(await unpacked(third.id), Object.fromEntries(states))
+  assertArchiveHolds(await unpacked(third.id), Object.fromEntries(states))
 })

@@ -6,7 +6,7 @@ import {
   rowsOf,
   unfinishedFiles,
 } from '../support/export-leftovers.ts'
-import { assertCarried, type RefState, refStateOf } from '../support/export-proof.ts'
+import { assertArchiveHolds, type RefState, refStateOf } from '../support/export-proof.ts'
 import { mixedRepositories } from '../support/export-sources.ts'
 import { type ExportStory, exportStory, until } from '../support/export-story.ts'
 import { slowGit } from '../support/slow-git.ts'
@@ -50,7 +50,7 @@ test('an export that is asked to stop stops soon, tidily, and goes on at the nex
     'what was finished is used',
   )
   assertNothingLeftOver(service)
-  assertCarried(await unpacked(id), refStates())
+  assertArchiveHolds(await unpacked(id), refStates())
 })
 
 function refStatesOf({ host }: ExportStory, names: readonly string[]): Record<string, RefState> {

@@ -9,7 +9,7 @@ import {
   repositorySegments,
   rowsOf,
 } from '../support/export-leftovers.ts'
-import { assertCarried, refStateOf } from '../support/export-proof.ts'
+import { assertArchiveHolds, refStateOf } from '../support/export-proof.ts'
 import { type ExportStory, exportStory } from '../support/export-story.ts'
 
 const GOOD = ['alice/site', 'alice/blog']
@@ -37,7 +37,7 @@ test('a repository that lacks anything is refused by name, and the good ones are
   assert.equal(kept.length, GOOD.length)
 
   const second = await migrate(GOOD)
-  assertCarried(await unpacked(second.id), sources)
+  assertArchiveHolds(await unpacked(second.id), sources)
   assert.deepEqual(repositorySegments(service), kept)
   assert.equal(
     blobsOf(service).length,
@@ -46,7 +46,7 @@ test('a repository that lacks anything is refused by name, and the good ones are
   )
 
   const third = await migrate([...DAMAGED, ...GOOD], { allow_partial: true })
-  const { skipped } = assertCarried(await unpacked(third.id), sources)
+  const { skipped } = assertArchiveHolds(await unpacked(third.id), sources)
   assertReasons(new Map(skipped.map(({ full_name, reason }) => [full_name, reason])))
   assert.deepEqual(repositorySegments(service), kept)
   assertNothingLeftOver(service)
@@ -71,20 +71,20 @@ test('a repository that is mended comes along the next time', async (t) => {
   await host.git(['repack', '-adq'], { dir })
   await rm(join(dir, 'info/grafts'))
   const { id } = await migrate(['grafted'])
-  assertCarried(await unpacked(id), { 'alice/grafted': refStateOf(dir) })
+  assertArchiveHolds(await unpacked(id), { 'alice/grafted': refStateOf(dir) })
 })
 
-function assertReasons(omitted: ReadonlyMap<string, string>): void {
-  assert.deepEqual([...omitted.keys()].sort(), DAMAGED.toSorted())
+function assertReasons(skipped: ReadonlyMap<string, string>): void {
+  assert.deepEqual([...skipped.keys()].sort(), DAMAGED.toSorted())
   for (const [kind, { reason }] of Object.entries(DAMAGED_REPOSITORIES))
-    assert.match(omitted.get(`alice/${kind}`)!, reason)
+    assert.match(skipped.get(`alice/${kind}`)!, reason)
 }
 
 function omissionsOf({ service }: ExportStory, id: number): Map<string, string> {
   const sql = `select full_name, reason from repository_exports as exported
     join snapshots on snapshots.migration_id = exported.migration_id and part = 0
     join facts on facts.id = json_extract(facts_ids, '$[' || position || ']')
-    where exported.migration_id = ? and outcome = 'omitted'`
+    where exported.migration_id = ? and outcome = 'skipped'`
   const rows = rowsOf<{ full_name: string; reason: string }>(service, sql, id)
   return new Map(rows.map(({ full_name, reason }) => [full_name, reason]))
 }

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { ARCHIVE_READERS, contentsOfFolder } from '../support/archive-readers.ts'
 import { needs } from '../support/archive-tools.ts'
 import { assertNoTrouble, assertNothingLeftOver } from '../support/export-leftovers.ts'
-import { assertCarried, refStateOf } from '../support/export-proof.ts'
+import { assertArchiveHolds, refStateOf } from '../support/export-proof.ts'
 import { largePack } from '../support/export-sources.ts'
 import { exportStory } from '../support/export-story.ts'
 import { makeWiki, ODD_REPOSITORIES, temporaryDirectory } from '../support/odd-repositories.ts'
@@ -26,7 +26,7 @@ test('repositories of every odd kind come out of one archive as they went in', a
   const { id } = await migrate(names)
   const sources = [...names, `${WITH_WIKI}.wiki`]
   const folder = await unpacked(id)
-  const manifest = assertCarried(
+  const manifest = assertArchiveHolds(
     folder,
     Object.fromEntries(sources.map((name) => [name, refStateOf(host.path(name))])),
   )
@@ -50,5 +50,5 @@ test('a pack of 30 MB that nothing compresses comes out whole', async (t) => {
     repositories: (host) => largePack(host.path('alice/large'), 30),
   })
   const { id } = await migrate(['large'])
-  assertCarried(await unpacked(id), { 'alice/large': refStateOf(host.path('alice/large')) })
+  assertArchiveHolds(await unpacked(id), { 'alice/large': refStateOf(host.path('alice/large')) })
 })

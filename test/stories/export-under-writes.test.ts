@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { assertNoTrouble, assertNothingLeftOver } from '../support/export-leftovers.ts'
-import { assertCarried, refStateOf } from '../support/export-proof.ts'
+import { assertArchiveHolds, refStateOf } from '../support/export-proof.ts'
 import { exportStory } from '../support/export-story.ts'
 import type { GitHost } from '../support/git-host.ts'
 import { bare, packedHistory } from '../support/odd-repositories.ts'
@@ -18,23 +18,23 @@ test('a repository that is pushed to and repacked all the time is whole in every
     },
   })
   await using writer = startWriter(host)
-  const carried: string[] = []
+  const exported: string[] = []
   for (let n = 0; n < MIGRATIONS; n++) {
     const { id } = await migrate(['busy'])
     const folder = await unpacked(id)
     const { head, refs } = refStateOf(join(folder, 'repositories', `${NAME}.git`))
-    assertCarried(folder, { [NAME]: { head, refs } })
-    carried.push(refs.find((ref) => ref.startsWith('refs/heads/main '))!.split(' ')[1]!)
+    assertArchiveHolds(folder, { [NAME]: { head, refs } })
+    exported.push(refs.find((ref) => ref.startsWith('refs/heads/main '))!.split(' ')[1]!)
   }
   const pushed = await writer.stop()
-  const order = carried.map((tip) => pushed.indexOf(tip))
+  const order = exported.map((tip) => pushed.indexOf(tip))
   assert.ok(!order.includes(-1), 'each is a state that was there')
   assert.deepEqual(
     order,
     order.toSorted((a, b) => a - b),
   )
-  assert.ok(new Set(carried).size > 1, 'the writer wrote meanwhile')
-  t.diagnostic(`${pushed.length - 1} pushes, ${new Set(carried).size} states carried`)
+  assert.ok(new Set(exported).size > 1, 'the writer wrote meanwhile')
+  t.diagnostic(`${pushed.length - 1} pushes, ${new Set(exported).size} states exported`)
   assertNothingLeftOver(service)
   await assertNoTrouble(service)
 })

@@ -16,7 +16,7 @@ interface Report {
   repositories: { full_name: string; state: string; reason: string | null }[]
 }
 
-test('hostile repositories are carried safely or refused by name, and no program of theirs runs', async (t) => {
+test('hostile repositories are exported safely or skipped by name, and no program of theirs runs', async (t) => {
   const traps = boobyTraps(temporaryDirectory(t))
   let secret = ''
   const story = await exportStory(t, {
@@ -54,7 +54,7 @@ test('hostile repositories are carried safely or refused by name, and no program
   const report = (await (await story.call(`/user/migrations/${id}/report`)).json()) as Report
   for (const { full_name, state, reason } of report.repositories) {
     const { refusal } = HOSTILE_REPOSITORIES[full_name.split('/')[1]!]!
-    assert.equal(state, refusal ? 'omitted' : 'carried', `${full_name}: ${reason}`)
+    assert.equal(state, refusal ? 'skipped' : 'exported', `${full_name}: ${reason}`)
     if (refusal) assert.match(reason ?? '', refusal, full_name)
     assert.ok(!reason?.includes(host.root), reason ?? '')
   }

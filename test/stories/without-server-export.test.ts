@@ -187,7 +187,7 @@ test('a file that is there is replaced only by --force, and then whole', async (
   assert.deepEqual(await leftovers(), [])
 })
 
-test('what cannot be carried is named with its reason, and there is no file', async (t) => {
+test('what cannot be exported is named with its reason, and there is no file', async (t) => {
   await using host = await gitHost()
   for (const name of ['alice/good', 'alice/bad', 'alice/worse'])
     await host.repository(name, { files: { a: name } })

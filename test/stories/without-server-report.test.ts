@@ -23,15 +23,12 @@ test('an export tells people and programs what became of each repository', async
     ...['export', 'alice', '--repositories', host.root, '--output', output],
     ...['--allow-partial', '--report', reportFile],
   ])
-  assert.match(
-    stderr,
-    /^2 repositories asked for: 1 carried \(0 of them .*\), 1 omitted; .* in .* s$/m,
-  )
+  assert.match(stderr, /^2 repositories: 1 exported \(0 of them .*\), 1 skipped; .* in .* s$/m)
   const report = JSON.parse(await readFile(reportFile, 'utf8'))
-  assert.deepEqual([report.asked, report.carried, report.unchanged, report.omitted], [2, 1, 0, 1])
+  assert.deepEqual([report.total, report.exported, report.reused, report.skipped], [2, 1, 0, 1])
   const lost = report.repositories.find(
     (each: { full_name: string }) => each.full_name === 'alice/lost',
   )
-  assert.equal(lost.outcome, 'omitted')
+  assert.equal(lost.outcome, 'skipped')
   assert.ok(lost.reason.length > 0)
 })

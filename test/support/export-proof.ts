@@ -28,7 +28,7 @@ export function readManifest(unpacked: string): Manifest {
 }
 
 /** Every object is there and right, the refs are those given, and the manifest says the same. */
-export function assertCarried(
+export function assertArchiveHolds(
   unpacked: string,
   expected: Readonly<Record<string, RefState>>,
 ): Manifest {

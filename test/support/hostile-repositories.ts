@@ -18,7 +18,7 @@ interface Scene {
 
 interface HostileKind {
   make(dir: string, scene: Scene): void
-  /** Why it is left out; where none is given it is carried. */
+  /** Why it is skipped; where none is given it is exported. */
   refusal?: RegExp
 }
 

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { promisify } from 'node:util'
 import { leavesNothingOver, rowsOf, unfinishedFiles } from './export-leftovers.ts'
-import { assertCarried, type RefState } from './export-proof.ts'
+import { assertArchiveHolds, type RefState } from './export-proof.ts'
 import { type ExportStory, until } from './export-story.ts'
 import { git } from './odd-repositories.ts'
 
@@ -146,6 +146,6 @@ async function assertVerifies(story: ExportStory, id: number, states?: RefStates
   await rm(archive)
   if (!states) return
   const unpacked = await story.unpacked(id)
-  assertCarried(unpacked, states)
+  assertArchiveHolds(unpacked, states)
   await rm(unpacked, { recursive: true })
 }

@@ -24,7 +24,7 @@ function createGauges(register: Registry) {
     migrations: gauge('godwit_migrations', 'Migrations by state', 'state'),
     repositories: gauge('godwit_repositories', 'Repositories that have ended', 'outcome'),
     bytes: gauge('godwit_repository_bytes', 'Bytes of those repositories', 'outcome'),
-    reuse: gauge('godwit_reuse_ratio', 'The share of what was carried that was unchanged', 'of'),
+    reuse: gauge('godwit_reuse_ratio', 'The share of what was exported that was unchanged', 'of'),
     blobErrors: gauge('godwit_blob_errors', 'What has failed at the blob store', 'operation'),
   }
 }

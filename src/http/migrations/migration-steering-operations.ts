@@ -41,7 +41,7 @@ export const getReport = {
   operationId: 'migrations/get-report',
   tags: ['Migrations'],
   summary: 'Get the report of a migration',
-  description: `What was carried, reused and omitted, and why. With \`accept: text/plain\` for people. ${own}`,
+  description: `What was exported, reused and skipped, and why. With \`accept: text/plain\` for people. ${own}`,
   parameters: [parameter('migration-id'), parameter('if-none-match')],
   responses: {
     200: alsoAs(

@@ -24,9 +24,9 @@ export function totalsJson(progress: Progress, now: number): wire.Progress['tota
   const totals = totalsOf(progress, now)
   return {
     repositories: totals.repositories,
-    carried: totals.carried,
+    exported: totals.exported,
     reused: totals.reused,
-    omitted: totals.omitted,
+    skipped: totals.skipped,
     remaining: totals.remaining,
     bytes_done: totals.bytesDone,
     bytes_expected: totals.bytesExpected,

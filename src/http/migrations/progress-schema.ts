@@ -14,10 +14,10 @@ import {
 import { migrationStates } from './migration-schema.ts'
 
 const countOrNull = { type: ['integer', 'null'], minimum: 0 }
-const repositoryStates = ['waiting', 'exporting', 'carried', 'omitted'] satisfies RepositoryState[]
+const repositoryStates = ['waiting', 'exporting', 'exported', 'skipped'] satisfies RepositoryState[]
 
 const totals = recordOf({
-  ...all(['repositories', 'carried', 'reused', 'omitted', 'remaining', 'bytes_done'], count),
+  ...all(['repositories', 'exported', 'reused', 'skipped', 'remaining', 'bytes_done'], count),
   bytes_expected: { ...countOrNull, description: 'Null until every repository was looked at.' },
   bytes_per_second: {
     ...countOrNull,
@@ -33,7 +33,7 @@ export const repositoryProgressSchema = recordOf(
     bytes_done: count,
     bytes_expected: { ...countOrNull, description: 'Null until it was looked at.' },
     reused: { ...flag, description: 'Exported before and unchanged since.' },
-    reason: { ...textOrNull, description: 'Why it was omitted.' },
+    reason: { ...textOrNull, description: 'Why it was skipped.' },
     warning: {
       ...textOrNull,
       description:
@@ -75,7 +75,7 @@ export const forecastSchema = recordOf(
         full_name: text,
         ...all(['bytes', 'lfs_bytes'], count),
         reused: { ...flag, description: 'Exported before and unchanged since: costs a look-up.' },
-        refusal: { ...textOrNull, description: 'Why it would be omitted.' },
+        refusal: { ...textOrNull, description: 'Why it would be skipped.' },
         warning: {
           ...textOrNull,
           description: 'What is to be known of it though it can be exported.',

@@ -33,7 +33,7 @@ const ABOUT_FLAG: Record<Flag, string> = {
   org_metadata_only:
     'Carry what is known of the organizations that the caller administers, and no repository; `repositories` is then ignored.',
   allow_partial:
-    'Carry what can be carried and list what cannot, rather than fail. An extension of this server.',
+    'Skip repositories that cannot be exported, rather than fail. An extension of this server.',
 }
 
 /** Requests are checked against it, and the description of the API shows it. */

@@ -27,8 +27,8 @@ export function summaryJson(summary: Summary): wire.Summary {
 }
 
 export function repositoryCountsJson({ repositories }: Summary): wire.Summary['repositories'] {
-  const { total, carried, reused, omitted, remaining } = repositories
-  return { total, carried, reused, omitted, remaining }
+  const { total, exported, reused, skipped, remaining } = repositories
+  return { total, exported, reused, skipped, remaining }
 }
 
 export function lockJson({ owner, name, lockedAt, expiresAt }: HeldLock): wire.Lock {

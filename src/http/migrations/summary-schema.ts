@@ -14,8 +14,8 @@ import {
 import { migrationStates } from './migration-schema.ts'
 
 export const repositoryCountsSchema = recordOf({
-  ...all(['total', 'omitted', 'remaining'], count),
-  carried: { ...count, description: 'With those that were reused.' },
+  ...all(['total', 'skipped', 'remaining'], count),
+  exported: { ...count, description: 'With those that were reused.' },
   reused: { ...count, description: 'Exported before and unchanged since.' },
 })
 
@@ -27,14 +27,14 @@ export const summarySchema = recordOf(
     reason: {
       ...textOrNull,
       description:
-        'Why it failed: `cancelled`, or a line for each repository that was not carried.',
+        'Why it failed: `cancelled`, or a line for each repository that was not exported.',
     },
     ...all(['lock_repositories', 'exclude_metadata', 'exclude_git_data'], flag),
     ...all(['org_metadata_only', 'allow_partial'], flag),
     created_at: moment,
     ...all(['started_at', 'ended_at'], momentOrNull),
     repositories: repositoryCountsSchema,
-    bytes_done: { ...count, description: 'Of the repositories that were carried.' },
+    bytes_done: { ...count, description: 'Of the repositories that were exported.' },
     archive: {
       ...orNull(recordOf({ bytes: count, expires_at: moment })),
       description: 'Null while, or where, there is none to download.',

@@ -83,7 +83,7 @@ function bucketJson({ startedAt, count, bytes }: ThroughputBucket) {
     start: utcTimestamp(startedAt),
     repositories: count['repositories exported'] + count['repositories reused'],
     reused: count['repositories reused'],
-    omitted: count['repositories omitted'],
+    skipped: count['repositories skipped'],
     bytes: bytes['repositories exported'],
     bytes_reused: bytes['repositories reused'],
     migrations_exported: count['migrations exported'],
@@ -91,14 +91,14 @@ function bucketJson({ startedAt, count, bytes }: ThroughputBucket) {
   }
 }
 
-function failureJson({ migration, omitted }: Each<'failures'>) {
+function failureJson({ migration, skipped }: Each<'failures'>) {
   return {
     id: migration.id,
     guid: migration.guid,
     login: migration.owner.login,
     ended_at: timeOrNull(migration.endedAt),
     reason: migration.reason,
-    repositories: omitted.map(({ fullName, reason }) => ({ full_name: fullName, reason })),
+    repositories: skipped.map(({ fullName, reason }) => ({ full_name: fullName, reason })),
   }
 }
 

@@ -34,7 +34,7 @@ const queue = recordOf({
 const bucket = recordOf({
   start: moment,
   repositories: { ...count, description: 'Carried, with those that were reused.' },
-  ...all(['reused', 'omitted', 'migrations_exported', 'migrations_failed'], count),
+  ...all(['reused', 'skipped', 'migrations_exported', 'migrations_failed'], count),
   bytes: { ...count, description: 'Written anew.' },
   bytes_reused: count,
 })
@@ -72,7 +72,7 @@ const failure = recordOf({
   reason: textOrNull,
   repositories: {
     ...listOf(recordOf({ full_name: text, reason: text })),
-    description: 'The first of those that could not be carried.',
+    description: 'The first of those that could not be exported.',
   },
 })
 

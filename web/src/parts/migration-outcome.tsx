@@ -9,7 +9,7 @@ const MAX_SHOWN = 5
 /** How it ended, and what became of the archive. Nothing while it goes on. */
 export function MigrationOutcome(props: { migration: Summary; progress: Progress }) {
   const { migration, progress } = props
-  const omitted = progress.repositories.filter(({ state }) => state === 'omitted')
+  const skipped = progress.repositories.filter(({ state }) => state === 'skipped')
   if (migration.state === 'failed') {
     return (
       <Banner
@@ -21,8 +21,8 @@ export function MigrationOutcome(props: { migration: Summary; progress: Progress
         }
         description={
           <>
-            {omitted.length === 0 && migration.reason !== 'cancelled' && <p>{migration.reason}</p>}
-            <Reasons omitted={omitted} />
+            {skipped.length === 0 && migration.reason !== 'cancelled' && <p>{migration.reason}</p>}
+            <Reasons skipped={skipped} />
             <p>What was exported is kept for a while: a retry costs only what is missing.</p>
           </>
         }
@@ -32,11 +32,11 @@ export function MigrationOutcome(props: { migration: Summary; progress: Progress
   if (migration.state !== 'exported') return null
   return (
     <>
-      {omitted.length > 0 && (
+      {skipped.length > 0 && (
         <Banner
           variant="warning"
-          title={`${counted(omitted.length, 'repository is', 'repositories are')} not in the archive`}
-          description={<Reasons omitted={omitted} />}
+          title={`${counted(skipped.length, 'repository is', 'repositories are')} not in the archive`}
+          description={<Reasons skipped={skipped} />}
         />
       )}
       {migration.archive ? (
@@ -61,16 +61,16 @@ export function MigrationOutcome(props: { migration: Summary; progress: Progress
   )
 }
 
-function Reasons({ omitted }: { omitted: Progress['repositories'] }) {
-  if (omitted.length === 0) return null
+function Reasons({ skipped }: { skipped: Progress['repositories'] }) {
+  if (skipped.length === 0) return null
   return (
     <ul className={styles.reasons}>
-      {omitted.slice(0, MAX_SHOWN).map(({ full_name, reason }) => (
+      {skipped.slice(0, MAX_SHOWN).map(({ full_name, reason }) => (
         <li key={full_name}>
           <strong>{full_name}</strong>: {reason}
         </li>
       ))}
-      {omitted.length > MAX_SHOWN && <li>and {omitted.length - MAX_SHOWN} more</li>}
+      {skipped.length > MAX_SHOWN && <li>and {skipped.length - MAX_SHOWN} more</li>}
     </ul>
   )
 }

@@ -70,8 +70,8 @@ function describe({ state, reason, repositories, org_metadata_only }: Summary): 
     : counted(repositories.total, 'repository', 'repositories')
   if (state === 'failed') return `${what} · ${inShort(reason ?? 'failed')}`
   if (state === 'exported') {
-    const omitted = repositories.omitted > 0 ? ` · ${number(repositories.omitted)} left out` : ''
-    return `${what}${omitted}`
+    const skipped = repositories.skipped > 0 ? ` · ${number(repositories.skipped)} left out` : ''
+    return `${what}${skipped}`
   }
   return `${what} · ${stateWord(state).toLowerCase()}`
 }

@@ -28,7 +28,7 @@ export function MigrationTotals({ progress }: { progress: Progress }) {
             }
           />
           <Figure name="Unchanged, reused" value={number(totals.reused)} />
-          <Figure name="Left out" value={number(totals.omitted)} isBad={totals.omitted > 0} />
+          <Figure name="Left out" value={number(totals.skipped)} isBad={totals.skipped > 0} />
         </dl>
       </div>
     </Box>

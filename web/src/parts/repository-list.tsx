@@ -24,7 +24,7 @@ const KINDS: { kind: Kind; name: string; has(each: RepositoryProgress): boolean 
     name: 'Under way',
     has: ({ state }) => state === 'exporting' || state === 'waiting',
   },
-  { kind: 'left out', name: 'Left out', has: ({ state }) => state === 'omitted' },
+  { kind: 'left out', name: 'Left out', has: ({ state }) => state === 'skipped' },
 ]
 
 /** One bar per repository; thousands are shown in pages. */

@@ -24,8 +24,8 @@ const LOOKS: Record<
 > = {
   waiting: { word: 'Waiting', icon: DotIcon, tone: 'neutral' },
   exporting: { word: 'Exporting', icon: DotFillIcon, tone: 'accent' },
-  carried: { word: 'Exported', icon: CheckIcon, tone: 'success' },
-  omitted: { word: 'Left out', icon: XIcon, tone: 'danger' },
+  exported: { word: 'Exported', icon: CheckIcon, tone: 'success' },
+  skipped: { word: 'Left out', icon: XIcon, tone: 'danger' },
 }
 
 interface RepositoryRowProps {
@@ -99,13 +99,13 @@ function Unlock({
 }
 
 function donePercent({ state, bytes_done, bytes_expected }: RepositoryProgress): number | null {
-  if (state === 'carried' || state === 'omitted') return 100
+  if (state === 'exported' || state === 'skipped') return 100
   if (state === 'waiting') return 0
   return bytes_expected === null ? null : percent(bytes_done, bytes_expected)
 }
 
 function sizeOf({ state, bytes_done, bytes_expected }: RepositoryProgress): string {
-  if (state === 'carried') return bytes(bytes_done)
+  if (state === 'exported') return bytes(bytes_done)
   if (state === 'exporting' && bytes_expected !== null) {
     return `${bytes(bytes_done)} of ${bytes(bytes_expected)}`
   }

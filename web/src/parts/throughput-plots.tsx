@@ -8,7 +8,7 @@ import styles from './throughput-plots.module.css'
 export function ThroughputPlots({ throughput }: { throughput: ServiceState['throughput'] }) {
   const { buckets, bucket_seconds, period } = throughput
   const written = sum(buckets, (each) => each.bytes)
-  const carried = sum(buckets, (each) => each.repositories)
+  const exported = sum(buckets, (each) => each.repositories)
   const reused = sum(buckets, (each) => each.reused)
   const past = `in the last ${period}`
   return (
@@ -33,14 +33,14 @@ export function ThroughputPlots({ throughput }: { throughput: ServiceState['thro
         title="Reuse"
         aside={
           <span className={styles.total}>
-            {carried === 0
+            {exported === 0
               ? `no exports ${past}`
-              : `${number(reused)} of ${counted(carried, 'repository', 'repositories')}`}
+              : `${number(reused)} of ${counted(exported, 'repository', 'repositories')}`}
           </span>
         }
       >
         <Plot
-          name={`Reuse ${past}: ${reused} of ${carried} repositories were unchanged`}
+          name={`Reuse ${past}: ${reused} of ${exported} repositories were unchanged`}
           unit="Unchanged"
           buckets={buckets.map((each) => ({
             start: each.start,

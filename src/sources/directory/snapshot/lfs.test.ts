@@ -104,7 +104,7 @@ test('among thousands of small files git is asked, and finds the pointer', async
 })
 
 test('lfs.storage is followed within the repository and nowhere else', async (t) => {
-  const { root, dir, carry, warning } = lfsScene(t)
+  const { root, dir, writeOut, warning } = lfsScene(t)
   commit(dir, 'refs/heads/main', pointerTo('one'))
   const missing = `1 LFS object is missing: ${oidOf('one')}`
   await put(join(dir, 'large/files/objects'), 'one')
@@ -112,7 +112,7 @@ test('lfs.storage is followed within the repository and nowhere else', async (t)
   git(dir, ['config', 'lfs.storage', 'large/files'])
   assert.equal(await warning(), null)
   const path = `lfs/objects/${oidOf('one').slice(0, 2)}/${oidOf('one').slice(2, 4)}/${oidOf('one')}`
-  const out = await carry()
+  const out = await writeOut()
   assert.equal(readFileSync(join(out, 'Engine.git', path), 'utf8'), 'one')
 
   await rename(join(dir, 'large/files'), join(root, 'elsewhere'))
@@ -126,7 +126,7 @@ test('lfs.storage is followed within the repository and nowhere else', async (t)
 })
 
 test('what is not in the repository is taken from the shared directory, in either layout', async (t) => {
-  const { root, dir, look, carry, warning } = lfsScene(t)
+  const { root, dir, look, writeOut, warning } = lfsScene(t)
   for (const text of ['own', 'one', 'two', 'three', 'four', 'five'])
     commit(dir, `refs/heads/${text}`, pointerTo(text))
   const shared = join(root, 'shared')
@@ -155,7 +155,7 @@ test('what is not in the repository is taken from the shared directory, in eithe
   assert.equal(fingerprint, (await look({ sharedLfs: new SharedLfs(shared) })).fingerprint)
   assert.equal(repository.lfsObjects.length, 4)
 
-  const out = join(await carry(place), 'Engine.git/lfs/objects')
+  const out = join(await writeOut(place), 'Engine.git/lfs/objects')
   for (const text of ['own', 'one', 'two', 'five']) {
     const oid = oidOf(text)
     assert.equal(readFileSync(join(out, oid.slice(0, 2), oid.slice(2, 4), oid), 'utf8'), text)

@@ -23,12 +23,12 @@ export interface ScratchRepository {
   tips: string[]
   /** Relative to `dir`, parents first. */
   directories: string[]
-  files: CarriedFile[]
+  files: SnapshotFile[]
   /** Looks at what is read of `files`. */
   pointerWatch: PointerWatch
 }
 
-export type CarriedFile = TextFile | { path: string; size: number; kind: ObjectKind }
+export type SnapshotFile = TextFile | { path: string; size: number; kind: ObjectKind }
 
 interface TextFile {
   path: string

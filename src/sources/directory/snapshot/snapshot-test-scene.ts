@@ -31,7 +31,7 @@ export function scene(t: TestContext) {
     takeSnapshot(await look(change), root, git, signal)
 
   /** Takes, verifies and writes out; answers where the repositories of Ada are now. */
-  async function carry(change?: Partial<ExaminedPlace>, to = join(root, 'out')) {
+  async function writeOut(change?: Partial<ExaminedPlace>, to = join(root, 'out')) {
     const snapshot = await take(change)
     await verify(snapshot, git, signal)
     await writeEntries(snapshot, to)
@@ -58,7 +58,7 @@ export function scene(t: TestContext) {
 
   const leftovers = () => readdirSync(root).filter((name) => name.startsWith('snapshot-'))
 
-  return { root, git, dir, look, take, carry, check, leftovers }
+  return { root, git, dir, look, take, writeOut, check, leftovers }
 }
 
 /** A repository with a pack of some history and one commit in loose objects. */

@@ -2,7 +2,7 @@ import { GitFailed } from '../../../git/git-end.ts'
 import { Unreadable } from '../../unreadable.ts'
 import { asUnreadable } from '../why-unreadable.ts'
 
-/** A kind of repository that cannot be carried whole, such as a shallow one. Trying again will not help. */
+/** A kind of repository that cannot be exported whole, such as a shallow one. Trying again will not help. */
 export class Unsupported extends Unreadable {
   override name = 'Unsupported'
 

@@ -91,7 +91,7 @@ test('the source is not written to', async (t) => {
       .sort()
       .map((path) => [path, statSync(join(here.dir, path)).mtimeMs])
   const before = list()
-  await here.carry()
+  await here.writeOut()
   assert.deepEqual(list(), before)
 })
 
@@ -122,7 +122,7 @@ test('every snapshot beside a busy writer is whole', { timeout: 300_000 }, async
   for (let taken = 0; taken < 30 || seen.size < 5; taken++) {
     assert.equal(writer.exitCode, null, 'the writer goes on')
     const to = join(here.root, `out-${taken}`)
-    const copy = join(await here.carry({}, to), 'Engine.git')
+    const copy = join(await here.writeOut({}, to), 'Engine.git')
     const env = { ...GIT_ENVIRONMENT, GIT_DIR: copy }
     await promisify(execFile)('git', ['fsck', '--full', '--strict'], { env })
     seen.add(readFileSync(join(copy, 'packed-refs'), 'utf8'))

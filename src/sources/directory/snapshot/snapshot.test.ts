@@ -21,7 +21,7 @@ for (const [kind, make] of Object.entries(ODD_REPOSITORIES))
   test(`${kind} comes out whole`, async (t) => {
     const here = scene(t)
     make(here.dir)
-    const copy = join(await here.carry(), 'Engine.git')
+    const copy = join(await here.writeOut(), 'Engine.git')
     plainGit(copy, ['fsck', '--full', '--strict'])
     assert.equal(refsOf(copy), refsOf(here.dir))
     assert.equal(
@@ -39,7 +39,7 @@ test('nothing of the lender but what the refs reach is taken', async (t) => {
   plainGit(here.dir, ['hash-object', '-w', '--stdin'], 'reached by no ref')
   const secret = plainGit(`${here.dir}.lender`, ['rev-parse', 'refs/heads/private'])
   assert.equal(plainGit(here.dir, ['cat-file', '-t', secret]), 'commit')
-  const copy = join(await here.carry(), 'Engine.git')
+  const copy = join(await here.writeOut(), 'Engine.git')
   assert.throws(() => plainGit(copy, ['cat-file', '-e', secret]))
   const reached = plainGit(here.dir, ['rev-list', '--objects', '--all', '--no-object-names'])
   const held = plainGit(copy, ['cat-file', '--batch-all-objects', '--batch-check=%(objectname)'])
@@ -57,7 +57,7 @@ test('a chain of relative alternates is followed', async (t) => {
     '# the lender\n../../Engine.git.lender/objects\n',
   )
   plainGit(fork, ['update-ref', 'refs/heads/main', plainGit(here.dir, ['rev-parse', 'main'])])
-  const to = await here.carry({ dir: fork, fullName: 'Ada/Fork' })
+  const to = await here.writeOut({ dir: fork, fullName: 'Ada/Fork' })
   plainGit(join(to, 'Fork.git'), ['fsck', '--full', '--strict'])
 })
 
@@ -87,7 +87,7 @@ test('of objects behind symbolic links what the refs reach is taken, and nothing
       for (const name of readdirSync(elsewhere))
         await symlink(join(elsewhere, name), join(from, name))
     }
-    const to = await here.carry()
+    const to = await here.writeOut()
     await rm(elsewhere, { recursive: true })
     plainGit(join(to, 'Engine.git'), ['fsck', '--full', '--strict'])
     assert.throws(() => plainGit(join(to, 'Engine.git'), ['cat-file', '-e', secret]), linked)
@@ -102,7 +102,7 @@ test('the wiki comes along, with names, and without config', async (t) => {
   plainGit(here.dir, ['config', 'http.extraHeader', 'Authorization: secret'])
   const wikiDir = here.dir.replace('.git', '.wiki.git')
   makeWiki(wikiDir)
-  const to = await here.carry({ wikiDir })
+  const to = await here.writeOut({ wikiDir })
   plainGit(join(to, 'Engine.wiki.git'), ['fsck', '--full', '--strict'])
   assert.equal(refsOf(join(to, 'Engine.wiki.git')), refsOf(wikiDir))
   const text = (path: string) => readFileSync(join(to, path), 'utf8')
@@ -115,7 +115,7 @@ test('the wiki comes along, with names, and without config', async (t) => {
 test('LFS objects lie where git-lfs looks, and half-done ones are left', async (t) => {
   const here = scene(t)
   ODD_REPOSITORIES['LFS objects'](here.dir)
-  const to = await here.carry()
+  const to = await here.writeOut()
   const files = readdirSync(join(to, 'Engine.git/lfs'), { recursive: true, encoding: 'utf8' })
   assert.equal(files.filter((path) => /^objects\/..\/..\/[0-9a-f]{64}$/.test(path)).length, 1)
   assert.ok(!files.some((path) => path.includes('half-done')))
@@ -137,7 +137,7 @@ test('quarantined and temporary files are left', async (t) => {
     await mkdir(dirname(join(here.dir, 'objects', path)), { recursive: true })
     await writeFile(join(here.dir, 'objects', path), 'unfinished')
   }
-  const to = await here.carry()
+  const to = await here.writeOut()
   for (const path of leftovers) assert.ok(!existsSync(join(to, 'Engine.git/objects', path)), path)
 })
 

@@ -6,7 +6,7 @@ import { basename, join } from 'node:path'
 import { createInflate, inflateSync } from 'node:zlib'
 import { codeOf } from '../../../ground/errno.ts'
 import { checkPack } from './check-pack.ts'
-import type { CarriedFile, ScratchRepository } from './snapshot-scratch.ts'
+import type { ScratchRepository, SnapshotFile } from './snapshot-scratch.ts'
 import { Damaged } from './snapshot-troubles.ts'
 
 /** A file that became a link after it was found is not what was found. */
@@ -19,7 +19,7 @@ const INFLATED_AT_ONCE = 64 * 1024
 /** The bytes of a file; the end is reached only if they are those that its name, or its trailer, promises. */
 export function checkedBytes(
   repository: ScratchRepository,
-  file: CarriedFile,
+  file: SnapshotFile,
 ): AsyncIterable<Uint8Array> | Iterable<Uint8Array> {
   switch (file.kind) {
     case 'pack':
@@ -39,7 +39,7 @@ export function checkedBytes(
  * rev-list reads no packed blob: the pack's checksum, and that its index means this very pack and every entry in it,
  * vouch for those.
  */
-async function* pack(repository: ScratchRepository, file: CarriedFile): AsyncGenerator<Buffer> {
+async function* pack(repository: ScratchRepository, file: SnapshotFile): AsyncGenerator<Buffer> {
   await using check = await checkPack({
     indexPath: join(repository.dir, file.path.replace(/pack$/, 'idx')),
     size: file.size,
@@ -54,7 +54,7 @@ async function* pack(repository: ScratchRepository, file: CarriedFile): AsyncGen
 /** Packs and their indexes end with the checksum of all that goes before. */
 async function* trailed(
   repository: ScratchRepository,
-  file: CarriedFile,
+  file: SnapshotFile,
   onChunk?: (chunk: Buffer) => Promise<void>,
 ): AsyncGenerator<Buffer, Buffer> {
   const hash = createHash(repository.objectFormat)
@@ -75,7 +75,7 @@ async function* trailed(
 }
 
 /** A loose object is named by the hash of what it inflates to. Checked before it is handed on. */
-async function* loose(repository: ScratchRepository, file: CarriedFile): AsyncGenerator<Buffer> {
+async function* loose(repository: ScratchRepository, file: SnapshotFile): AsyncGenerator<Buffer> {
   const small = file.size <= INFLATED_AT_ONCE ? await readWhole(repository, file) : undefined
   const hash = createHash(repository.objectFormat)
   const used = await (small
@@ -114,7 +114,7 @@ interface Inflated {
 /** Fed by hand: where bytes follow the end of an object, a pipeline ends now well, now with an AbortError. */
 async function inflateFile(
   repository: ScratchRepository,
-  file: CarriedFile,
+  file: SnapshotFile,
   hash: Hash,
 ): Promise<number> {
   const inflating = createInflate({ chunkSize: CHUNK })
@@ -138,7 +138,7 @@ async function inflateFile(
   }
 }
 
-async function* lfs(repository: ScratchRepository, file: CarriedFile): AsyncGenerator<Buffer> {
+async function* lfs(repository: ScratchRepository, file: SnapshotFile): AsyncGenerator<Buffer> {
   const hash = createHash('sha256')
   for await (const chunk of whole(repository, file)) {
     hash.update(chunk)
@@ -149,7 +149,7 @@ async function* lfs(repository: ScratchRepository, file: CarriedFile): AsyncGene
 }
 
 /** Exactly as many bytes as were announced, or a failure at the end. A chunk is good until the next is asked for. */
-async function* whole(repository: ScratchRepository, file: CarriedFile): AsyncGenerator<Buffer> {
+async function* whole(repository: ScratchRepository, file: SnapshotFile): AsyncGenerator<Buffer> {
   if (file.size <= SMALL) return yield await readWhole(repository, file)
   await using handle = await open(join(repository.dir, file.path), READ_OWN)
   using room = roomForChunk()
@@ -172,7 +172,7 @@ function roomForChunk(): Disposable & { chunk: Buffer } {
   return { chunk, [Symbol.dispose]: () => spare.push(chunk) }
 }
 
-async function readWhole(repository: ScratchRepository, file: CarriedFile): Promise<Buffer> {
+async function readWhole(repository: ScratchRepository, file: SnapshotFile): Promise<Buffer> {
   const bytes = await readFile(join(repository.dir, file.path), { flag: READ_OWN })
   if (bytes.length !== file.size) throw damaged(repository, file, SIZE_CHANGED)
   return bytes
@@ -182,7 +182,7 @@ const SIZE_CHANGED = 'its size changed after it was found'
 
 function damaged(
   repository: ScratchRepository,
-  file: CarriedFile,
+  file: SnapshotFile,
   reason: string,
   cause?: unknown,
 ): Damaged {

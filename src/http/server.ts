@@ -23,7 +23,7 @@ import { requestLog } from './door/request-log.ts'
 import { archiveDownload } from './migrations/archive-download.ts'
 import { migrationSteering } from './migrations/migration-steering.ts'
 import { migrationSummaries } from './migrations/migration-summaries.ts'
-import { progressStreams } from './migrations/progress-stream.ts'
+import { ProgressStreams } from './migrations/progress-stream.ts'
 import { userMigrations } from './migrations/user-migrations.ts'
 import { renderedRepositories } from './repositories/rendered-repositories.ts'
 import { userRepositories } from './repositories/user-repositories.ts'
@@ -63,7 +63,7 @@ export function createServer(parts: ServerParts): FastifyInstance {
   const forwarding = watchForwarding(parts.log, parts.now)
   const limit = createRateLimit(parts.rateLimit, parts.now)
   const downloads = countDownloads()
-  const streams = progressStreams(parts)
+  const streams = new ProgressStreams(parts)
   app.addHook('preClose', async () => streams.stop())
 
   malformed.watch(app.server)
@@ -114,7 +114,7 @@ function tellAnswers(app: FastifyInstance, listeners: ((answered: Answered) => v
 
 interface OperationParts {
   door: Door
-  streams: ReturnType<typeof progressStreams>
+  streams: ProgressStreams
   admission: Admission
 }
 

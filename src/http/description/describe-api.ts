@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { isKnown, notModified } from '../door/json-answer.ts'
+import { answerNotModified } from '../door/json-answer.ts'
 import type { MediaTypeOptions } from '../door/media-type.ts'
 import type { Rendering } from '../migrations/github-json.ts'
 import { getDescription } from '../service/service-operations.ts'
@@ -25,7 +25,7 @@ export function describeApi(app: FastifyInstance, parts: DescriptionParts): void
       'cache-control': 'no-cache',
       'x-content-type-options': 'nosniff',
     })
-    if (isKnown(request, reply, [description])) return notModified(reply)
+    if (answerNotModified(request, reply, [description])) return reply
     return reply.type('application/json; charset=utf-8').send(description)
   })
 }

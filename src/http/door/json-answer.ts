@@ -6,11 +6,26 @@ import type { Pieces } from '../migrations/migration-text.ts'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
 /** With more repositories than this an answer is sent while it is rendered, and never held. */
-const MOST_REPOSITORIES_HELD = 1000
+const MAX_REPOSITORIES_HELD = 1000
 
 export function answer(reply: FastifyReply, body: unknown): FastifyReply {
-  return reply.header('content-type', JSON_TYPE).send(JSON.stringify(body))
+  return sendJson(reply, JSON.stringify(body))
 }
+
+/** With a validator made from the body and what its headers tell beside it; nothing else where the client has it already. */
+export function answerIfChanged(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  body: unknown,
+  alsoMadeFrom: MadeFrom = [],
+): FastifyReply {
+  const text = JSON.stringify(body)
+  if (answerNotModified(request, reply, [...alsoMadeFrom, text])) return reply
+  return sendJson(reply, text)
+}
+
+const sendJson = (reply: FastifyReply, text: string): FastifyReply =>
+  reply.header('content-type', JSON_TYPE).send(text)
 
 /** What a body is made from, and how. */
 interface Rendered {
@@ -24,7 +39,7 @@ export async function answerText(
   { repositoryCount, text }: Rendered,
 ): Promise<FastifyReply> {
   reply.header('content-type', JSON_TYPE)
-  if (repositoryCount <= MOST_REPOSITORIES_HELD) return writeTogether(reply, await piecesOf(text()))
+  if (repositoryCount <= MAX_REPOSITORIES_HELD) return writeTogether(reply, await piecesOf(text()))
   // The length of what is streamed is not known beforehand, so there is nothing to render for its headers.
   const isHead = reply.request.method === 'HEAD'
   return reply.send(Readable.from(isHead ? [] : bytesOf(text()), { objectMode: false }))
@@ -41,24 +56,26 @@ export async function answerKnown(
   reply: FastifyReply,
   known: KnownAnswer,
 ): Promise<FastifyReply> {
-  if (isKnown(request, reply, known.madeFrom)) return notModified(reply)
+  if (answerNotModified(request, reply, known.madeFrom)) return reply
   return answerText(reply, known)
 }
 
 type MadeFrom = readonly (string | number | boolean)[]
 
 /**
- * Gives the answer a validator made from what it will be rendered from, and tells whether the client has it already. Asked
- * before anything dear is read.
+ * Gives the answer a validator made from what it will be rendered from; where the client has it already, that is the answer.
+ * Asked before anything expensive is read.
  */
-export function isKnown(request: FastifyRequest, reply: FastifyReply, madeFrom: MadeFrom): boolean {
+export function answerNotModified(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  madeFrom: MadeFrom,
+): boolean {
   const etag = validatorOf(madeFrom)
   reply.header('etag', etag)
-  return matches(request.headers['if-none-match'], etag)
-}
-
-export function notModified(reply: FastifyReply): FastifyReply {
-  return reply.code(304).send()
+  const isKnown = matches(request.headers['if-none-match'], etag)
+  if (isKnown) reply.code(304).send()
+  return isKnown
 }
 
 /** Weak: the bytes may differ in what a client does not care about. */

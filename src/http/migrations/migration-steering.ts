@@ -7,7 +7,7 @@ import { retryMigration } from '../../migrations/retry-migration.ts'
 import type { Admission } from '../door/admission.ts'
 import { audit } from '../door/audit.ts'
 import { viewerOf } from '../door/authenticate.ts'
-import { answer, isKnown, notModified } from '../door/json-answer.ts'
+import { answer, answerIfChanged } from '../door/json-answer.ts'
 import { acceptedTypes } from '../door/media-type.ts'
 import type { RenderedRepositories } from '../repositories/rendered-repositories.ts'
 import type { ServerParts } from '../server-parts.ts'
@@ -30,8 +30,11 @@ const TEXT = 'text/plain'
 
 /** Seeing and steering a migration: ours alone, so no preview is asked for. */
 export function migrationSteering(app: FastifyInstance, parts: SteeringParts): void {
-  const { db, now, log, rendering, rendered, streams, admission } = parts
+  seeing(app, parts)
+  steering(app, parts)
+}
 
+function seeing(app: FastifyInstance, { db, now, streams, admission }: SteeringParts): void {
   app.get<ById>(
     '/user/migrations/:migration_id/progress',
     { config: { alsoAccepts: [EVENTS] }, schema: operations.getProgress },
@@ -48,8 +51,7 @@ export function migrationSteering(app: FastifyInstance, parts: SteeringParts): v
         return streams.listen(migration, viewer, openStream(reply), seen)
       }
       const body = progressJson(await progressOf(db, migration), now())
-      if (isKnown(request, reply, [JSON.stringify(body)])) return notModified(reply)
-      return answer(reply, body)
+      return answerIfChanged(request, reply, body)
     },
   )
 
@@ -63,11 +65,13 @@ export function migrationSteering(app: FastifyInstance, parts: SteeringParts): v
         return reply.type('text/plain; charset=utf-8').send(describeReport(report))
       }
       const body = reportJson(report, now())
-      if (isKnown(request, reply, [JSON.stringify(body)])) return notModified(reply)
-      return answer(reply, body)
+      return answerIfChanged(request, reply, body)
     },
   )
+}
 
+function steering(app: FastifyInstance, parts: SteeringParts): void {
+  const { db, log, rendering, rendered } = parts
   app.post<ById>(
     '/user/migrations/:migration_id/cancel',
     { schema: operations.cancelMigration },

@@ -1,9 +1,10 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { Db } from '../../db/database.ts'
 import { heldLocks } from '../../migrations/lock-store.ts'
 import { countMigrations } from '../../migrations/migration-store.ts'
 import { NotFound } from '../../migrations/refusals.ts'
 import { findSummary, listSummaries, type Summary } from '../../migrations/summaries.ts'
-import { answer, isKnown, notModified } from '../door/json-answer.ts'
+import { answer, answerIfChanged } from '../door/json-answer.ts'
 import { tellPages } from '../door/page-headers.ts'
 import { pagingOf } from '../door/paging.ts'
 import type { ServerParts } from '../server-parts.ts'
@@ -17,13 +18,6 @@ export function migrationSummaries(app: FastifyInstance, parts: ServerParts): vo
   const { db, rendering } = parts
   const { addresses } = rendering
 
-  async function namedSummary(request: FastifyRequest<ById>): Promise<Summary> {
-    const id = migrationIdOf(request)
-    const found = id === undefined ? undefined : await findSummary(db, scopeOf(request), id)
-    if (!found) throw new NotFound()
-    return found
-  }
-
   app.get<{ Querystring: Record<string, unknown> }>(
     '/user/migrations/summaries',
     { schema: operations.listSummaries },
@@ -35,8 +29,7 @@ export function migrationSummaries(app: FastifyInstance, parts: ServerParts): vo
       tellPages(request, reply, { prefix: app.prefix, addresses, paging, total })
       reply.header('x-total-count', total)
       const body = summaries.map(summaryJson)
-      if (isKnown(request, reply, [total, JSON.stringify(body)])) return notModified(reply)
-      return answer(reply, body)
+      return answerIfChanged(request, reply, body, [total])
     },
   )
 
@@ -44,9 +37,8 @@ export function migrationSummaries(app: FastifyInstance, parts: ServerParts): vo
     '/user/migrations/:migration_id/summary',
     { schema: operations.getSummary },
     async (request, reply) => {
-      const body = summaryJson(await namedSummary(request))
-      if (isKnown(request, reply, [JSON.stringify(body)])) return notModified(reply)
-      return answer(reply, body)
+      const body = summaryJson(await namedSummary(db, request))
+      return answerIfChanged(request, reply, body)
     },
   )
 
@@ -54,10 +46,9 @@ export function migrationSummaries(app: FastifyInstance, parts: ServerParts): vo
     '/user/migrations/:migration_id/locks',
     { schema: operations.listLocks },
     async (request, reply) => {
-      const { id } = await namedSummary(request)
+      const { id } = await namedSummary(db, request)
       const body = (await heldLocks(db, id)).map(lockJson)
-      if (isKnown(request, reply, [JSON.stringify(body)])) return notModified(reply)
-      return answer(reply, body)
+      return answerIfChanged(request, reply, body)
     },
   )
 
@@ -65,9 +56,16 @@ export function migrationSummaries(app: FastifyInstance, parts: ServerParts): vo
     '/user/migrations/:migration_id/archive/link',
     { schema: operations.getArchiveLink },
     async (request, reply) => {
-      const summary = await namedSummary(request)
+      const summary = await namedSummary(db, request)
       const link = await archiveAddress(parts, summary)
       return answer(reply.header('cache-control', 'no-store'), archiveLinkJson(summary, link))
     },
   )
+}
+
+async function namedSummary(db: Db, request: FastifyRequest<ById>): Promise<Summary> {
+  const id = migrationIdOf(request)
+  const found = id === undefined ? undefined : await findSummary(db, scopeOf(request), id)
+  if (!found) throw new NotFound()
+  return found
 }

@@ -21,10 +21,10 @@ interface Listener extends Following {
   totals: string
 }
 
-export interface ProgressStreams {
-  /** Tells of every repository that ends after the `seen`-th, of the totals when they change, and of the end. */
-  listen(migration: Migration, viewer: Viewer, to: ServerResponse, seen: number): void
-  stop(): void
+interface StreamParts {
+  db: Db
+  now: () => number
+  log: Logger
 }
 
 /**
@@ -32,32 +32,56 @@ export interface ProgressStreams {
  * is skipped until it can, and then told what it has missed. A stream ends soon after the token that it was opened with,
  * or the permission: that is asked for all streams together.
  */
-export function progressStreams(parts: {
-  db: Db
-  now: () => number
-  log: Logger
-}): ProgressStreams {
-  const { db, now, log } = parts
-  const watched = new Map<number, Set<Listener>>()
-  const looking = setInterval(() => void lookAtAll(), LOOK_EVERY_MS).unref()
-  const beating = setInterval(heartbeat, HEARTBEAT_MS).unref()
-  const asking = setInterval(() => void endForbidden(), ASK_EVERY_MS).unref()
+export class ProgressStreams {
+  readonly #parts: StreamParts
+  readonly #listeners = new Map<number, Set<Listener>>()
+  readonly #timers: NodeJS.Timeout[]
 
-  async function lookAtAll(): Promise<void> {
-    for (const id of watched.keys()) await look(id)
+  constructor(parts: StreamParts) {
+    this.#parts = parts
+    this.#timers = [
+      setInterval(() => void this.#lookAtAll(), LOOK_EVERY_MS),
+      setInterval(() => this.#heartbeat(), HEARTBEAT_MS),
+      setInterval(() => void this.#endForbidden(), ASK_EVERY_MS),
+    ]
+    for (const timer of this.#timers) timer.unref()
   }
 
-  async function look(id: number): Promise<void> {
+  /** Tells of every repository that ends after the `seen`-th, of the totals when they change, and of the end. */
+  listen({ id }: Migration, { tokenId }: Viewer, to: ServerResponse, seen: number): void {
+    const listener: Listener = { tokenId, migrationId: id, to, seen, totals: '' }
+    const listeners = this.#listeners.get(id) ?? new Set()
+    this.#listeners.set(id, listeners.add(listener))
+    to.on('close', () => this.#forget(listener))
+    void this.#look(id)
+  }
+
+  stop(): void {
+    for (const timer of this.#timers) clearInterval(timer)
+    for (const { to } of this.#all()) to.end()
+  }
+
+  #all(): Listener[] {
+    return [...this.#listeners.values()].flatMap((each) => [...each])
+  }
+
+  async #lookAtAll(): Promise<void> {
+    for (const id of this.#listeners.keys()) await this.#look(id)
+  }
+
+  async #look(id: number): Promise<void> {
+    const { db, now, log } = this.#parts
     try {
       const progress = await progressOf(db, { id })
-      for (const listener of watched.get(id) ?? []) tell(listener, progress, now())
+      for (const listener of this.#listeners.get(id) ?? []) tell(listener, progress, now())
     } catch (err) {
       log.warn({ err, migration: id }, 'could not read the progress')
     }
   }
 
-  async function endForbidden(): Promise<void> {
-    const listeners = [...watched.values()].flatMap((each) => [...each])
+  async #endForbidden(): Promise<void> {
+    const { db, now, log } = this.#parts
+    const listeners = this.#all()
     if (listeners.length === 0) return
     try {
       const permitted = await permittedFollowings(db, listeners, now())
@@ -67,32 +91,15 @@ export function progressStreams(parts: {
     }
   }
 
-  function heartbeat(): void {
-    for (const listeners of watched.values()) {
-      for (const { to } of listeners) if (!to.writableNeedDrain) to.write(':\n\n')
-    }
+  #heartbeat(): void {
+    for (const { to } of this.#all()) if (!to.writableNeedDrain) to.write(':\n\n')
   }
 
-  function forget(id: number, listener: Listener): void {
-    const listeners = watched.get(id)
+  #forget(listener: Listener): void {
+    const { migrationId } = listener
+    const listeners = this.#listeners.get(migrationId)
     listeners?.delete(listener)
-    if (listeners?.size === 0) watched.delete(id)
-  }
-
-  return {
-    listen({ id }, { tokenId }, to, seen) {
-      const listener: Listener = { tokenId, migrationId: id, to, seen, totals: '' }
-      const listeners = watched.get(id) ?? new Set()
-      watched.set(id, listeners.add(listener))
-      to.on('close', () => forget(id, listener))
-      void look(id)
-    },
-    stop() {
-      clearInterval(looking)
-      clearInterval(beating)
-      clearInterval(asking)
-      for (const listeners of watched.values()) for (const { to } of listeners) to.end()
-    },
+    if (listeners?.size === 0) this.#listeners.delete(migrationId)
   }
 }
 

@@ -5,7 +5,7 @@ import {
 } from '../../repositories/administered-repositories.ts'
 import { factsForViewer } from '../../repositories/facts-for-viewer.ts'
 import { viewerOf } from '../door/authenticate.ts'
-import { answer, isKnown, notModified } from '../door/json-answer.ts'
+import { answerIfChanged } from '../door/json-answer.ts'
 import { tellPages } from '../door/page-headers.ts'
 import { pagingOf } from '../door/paging.ts'
 import { extendedRepositoryJson } from '../migrations/github-json.ts'
@@ -30,8 +30,7 @@ export function userRepositories(app: FastifyInstance, { db, rendering }: Server
       reply.header('x-total-count', total)
       const facts = await factsForViewer(db, viewer, entries)
       const body = facts.map((each) => extendedRepositoryJson(each, addresses))
-      if (isKnown(request, reply, [total, JSON.stringify(body)])) return notModified(reply)
-      return answer(reply, body)
+      return answerIfChanged(request, reply, body, [total])
     },
   )
 }

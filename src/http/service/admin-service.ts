@@ -7,7 +7,7 @@ import { readServiceState } from '../../migrations/service-state.ts'
 import { type ThroughputPeriod, throughputPeriods } from '../../migrations/throughput.ts'
 import { leastFreeBytes } from '../../queue/worker-store.ts'
 import { viewerOf } from '../door/authenticate.ts'
-import { answer, isKnown, notModified } from '../door/json-answer.ts'
+import { answer, answerNotModified } from '../door/json-answer.ts'
 import type { ServerParts } from '../server-parts.ts'
 import { getServiceState } from './admin-service-operations.ts'
 import { type Storage, serviceStateJson } from './service-state-json.ts'
@@ -35,7 +35,7 @@ export function adminService(app: FastifyInstance, parts: ServerParts): void {
       const body = serviceStateJson(state, storage, version)
       // What always changes is not worth an answer of its own.
       const lasting = { ...body, observed_at: '', storage: { ...body.storage, free_bytes: 0 } }
-      if (isKnown(request, reply, [JSON.stringify(lasting)])) return notModified(reply)
+      if (answerNotModified(request, reply, [JSON.stringify(lasting)])) return reply
       return answer(reply, body)
     },
   )

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { countPublic } from '../../repositories/repository-store.ts'
 import { viewerOf } from '../door/authenticate.ts'
-import { answer, isKnown, notModified } from '../door/json-answer.ts'
+import { answerIfChanged } from '../door/json-answer.ts'
 import type { ServerParts } from '../server-parts.ts'
 import { currentUserJson } from './current-user-json.ts'
 import { getCurrentUser } from './service-operations.ts'
@@ -11,7 +11,6 @@ export function currentUser(app: FastifyInstance, { db, rendering }: ServerParts
   app.get('/user', { schema: getCurrentUser }, async (request, reply) => {
     const { account } = viewerOf(request)
     const body = currentUserJson(account, await countPublic(db, account), rendering.addresses)
-    if (isKnown(request, reply, [JSON.stringify(body)])) return notModified(reply)
-    return answer(reply, body)
+    return answerIfChanged(request, reply, body)
   })
 }

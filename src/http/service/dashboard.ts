@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { answer, isKnown, notModified } from '../door/json-answer.ts'
+import { answerIfChanged, answerNotModified } from '../door/json-answer.ts'
 import { acceptedTypes, type MediaTypeOptions } from '../door/media-type.ts'
 import type { Rendering } from '../migrations/github-json.ts'
 import type { Dashboard, DashboardFile, Encoding } from './dashboard-files.ts'
@@ -60,7 +60,7 @@ function sendRoot(
     vary: 'accept',
     'x-content-type-options': 'nosniff',
   })
-  return isKnown(request, reply, [JSON.stringify(body)]) ? notModified(reply) : answer(reply, body)
+  return answerIfChanged(request, reply, body)
 }
 
 function sendFile(
@@ -72,7 +72,7 @@ function sendFile(
   const forever = 'public, max-age=31536000, immutable'
   reply.header('cache-control', isImmutable ? forever : 'no-cache')
   if (encoding) reply.header('content-encoding', encoding)
-  if (isKnown(request, reply, [digest, encoding ?? ''])) return notModified(reply)
+  if (answerNotModified(request, reply, [digest, encoding ?? ''])) return reply
   return reply.type(type).send(encoding ? encoded[encoding] : bytes)
 }
 

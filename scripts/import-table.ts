@@ -101,5 +101,5 @@ export const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   'linguist-languages': ['src/sources'],
   'spdx-license-list': ['src/sources', 'src/http', 'src/commands'],
   'node:child_process': ['src/git', 'test/wire'],
-  'node:sqlite': ['src/db', 'src/commands', 'src/sources'],
+  'node:sqlite': ['src/db', 'src/commands', 'src/ground'],
 }

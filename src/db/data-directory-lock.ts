@@ -1,6 +1,6 @@
 import { join } from 'node:path'
+import { lockFile } from '../ground/file-lock.ts'
 import { makeDirectory } from '../ground/make-directory.ts'
-import { lockFile } from './file-lock.ts'
 
 export class DataDirectoryInUse extends Error {
   override name = 'DataDirectoryInUse'

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { mkdtemp, readdir, rename, rm, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { lockFile } from '../db/file-lock.ts'
+import { lockFile } from '../ground/file-lock.ts'
 import { makeDirectory } from '../ground/make-directory.ts'
 
 /** Where one process keeps its snapshots while it reads them. */

@@ -45,7 +45,23 @@ export interface Metadata {
 
 /** All of the archive that is in no repository, as the flags of the migration will have it, but for the manifest. */
 export function metadataEntries(parts: MetadataParts): Metadata {
-  const { migration, addresses, createdAt } = parts
+  const { createdAt } = parts
+  const written = filesOf(parts).map(([path, value]) => ({ path, bytes: jsonBytes(value) }))
+  return {
+    entries: [
+      ...written.map(({ path, bytes }) => fileEntry(path, bytes, createdAt)),
+      ...foldersOf(segmentsIn(parts)).map((path) => directoryEntry(path, createdAt)),
+    ],
+    files: written.map(({ path, bytes }) => ({
+      path,
+      size: bytes.length,
+      sha256: hash('sha256', bytes, 'hex'),
+    })),
+  }
+}
+
+function filesOf(parts: MetadataParts): [path: string, value: unknown][] {
+  const { migration, addresses } = parts
   const { excludeMetadata, orgMetadataOnly, excludeGitData } = migration.options
   const asked = parts.repositories.filter(({ reason }) => reason === null)
   const facts = asked.map((repository) => repository.facts).sort((a, b) => a.id - b.id)
@@ -53,7 +69,7 @@ export function metadataEntries(parts: MetadataParts): Metadata {
 
   const users = peopleIn(migration.owner, facts).map((person) => userRecord(person, addresses))
   const organizations = [...parts.organizations, ...organizationsIn(facts)]
-  const files: [path: string, value: unknown][] = [
+  return [
     ['schema.json', SCHEMA],
     ...(excludeMetadata || orgMetadataOnly ? [] : recordFiles('users', users)),
     ...recordFiles(
@@ -74,18 +90,6 @@ export function metadataEntries(parts: MetadataParts): Metadata {
       ),
     ),
   ]
-  const written = files.map(([path, value]) => ({ path, bytes: jsonBytes(value) }))
-  return {
-    entries: [
-      ...written.map(({ path, bytes }) => fileEntry(path, bytes, createdAt)),
-      ...foldersOf(segmentsIn(parts)).map((path) => directoryEntry(path, createdAt)),
-    ],
-    files: written.map(({ path, bytes }) => ({
-      path,
-      size: bytes.length,
-      sha256: hash('sha256', bytes, 'hex'),
-    })),
-  }
 }
 
 /** The last entry of all: it names what comes before it. */

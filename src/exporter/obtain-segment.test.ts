@@ -14,6 +14,7 @@ const FACTS = { id: 7, name: 'site', owner: { login: 'alice' } } as RepositoryFa
 async function scene(t: TestContext, engine: 'sqlite' | 'postgres') {
   const { db } = await openDatabase(t, engine)
   const told = {
+    now: 1000,
     fingerprint: 'first',
     /** While the repository is read. */
     meanwhile: async () => {},
@@ -40,7 +41,7 @@ async function scene(t: TestContext, engine: 'sqlite' | 'postgres') {
     db,
     blobs: blobs as BlobStore,
     segments: segments as SegmentMaker,
-    now: () => 1000,
+    now: () => told.now,
   }
   const stopping = new AbortController()
   const obtain = (onEnd = async (obtained: Obtained) => obtained) =>
@@ -82,16 +83,19 @@ onEachEngine('the segment of a repository', (engine) => {
   })
 
   test('is that of whoever was quicker with the same content', async (t) => {
-    const { told, obtain } = await scene(t, engine)
+    const { db, told, obtain } = await scene(t, engine)
     let quicker: Obtained | undefined
     told.meanwhile = async () => {
       told.meanwhile = async () => {}
       quicker = await obtain()
+      told.now = 9000
     }
     const slower = await obtain()
     assert.equal(slower.segmentKey, quicker?.segmentKey)
     assert.equal(told.deleted.length, 1)
     assert.notEqual(told.deleted[0], slower.segmentKey)
+    const [segment] = await db.selectFrom('segments').select('named_at').execute()
+    assert.equal(segment?.named_at, 9000, 'the sweep counts from its last use')
   })
 
   test('is not noted where its end is not', async (t) => {

@@ -8,7 +8,7 @@ import {
   nameSegments,
 } from '../migrations/segment-store.ts'
 import type { RepositoryFacts } from '../repositories/facts.ts'
-import type { Look, SegmentMaker } from './segment-maker.ts'
+import type { Look, MadeSegment, SegmentMaker } from './segment-maker.ts'
 
 export interface ObtainParts {
   db: Db
@@ -43,8 +43,8 @@ export async function obtainSegment<T>(
   order: ObtainOrder<T>,
   signal: AbortSignal,
 ): Promise<T> {
-  const { db, blobs, segments, now } = parts
-  const { facts, transact, onEnd } = order
+  const { db, segments } = parts
+  const { facts } = order
   let [bytes, known]: [number, string | undefined] = [0, undefined]
   let onBytes: ((written: number) => void) | undefined
   const made = await segments.make(
@@ -65,13 +65,31 @@ export async function obtainSegment<T>(
       onBytes: (written) => onBytes?.(written),
     },
   )
-  if (made === undefined)
-    return transact(async (tx) => {
-      // The sweep may have been here since.
-      if (!(await nameSegments(tx, [known!], now())).has(known!))
-        throw new Error('the segment was swept')
-      return onEnd(tx, { segmentKey: known!, reused: true, bytes })
-    })
+  return made === undefined
+    ? reuse(parts, order, { segmentKey: known!, bytes })
+    : record(parts, order, made, bytes)
+}
+
+function reuse<T>(
+  { now }: ObtainParts,
+  { transact, onEnd }: ObtainOrder<T>,
+  { segmentKey, bytes }: Omit<Obtained, 'reused'>,
+): Promise<T> {
+  return transact(async (tx) => {
+    // The sweep may have been here since.
+    if (!(await nameSegments(tx, [segmentKey], now())).has(segmentKey))
+      throw new Error('the segment was swept')
+    return onEnd(tx, { segmentKey, reused: true, bytes })
+  })
+}
+
+/** The one of whoever was quicker with the same content is taken, and this one is not needed. */
+async function record<T>(
+  { blobs, now }: ObtainParts,
+  { facts, transact, onEnd }: ObtainOrder<T>,
+  made: MadeSegment,
+  bytes: number,
+): Promise<T> {
   let segmentKey = made.key
   const ended = await transact(async (tx) => {
     segmentKey = await insertSegment(tx, { ...made, repositoryId: facts.id }, now())

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
-import { readFile, rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { readFile } from 'node:fs/promises'
 import { type TestContext, test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { archiveLinks } from '../../src/http/migrations/archive-link.ts'
@@ -10,7 +9,6 @@ import {
   repositorySegments,
   rowsOf,
 } from '../support/export-leftovers.ts'
-import { assertArchiveHolds, refStateOf } from '../support/export-proof.ts'
 import { largePack } from '../support/export-sources.ts'
 import { exportStory, until } from '../support/export-story.ts'
 
@@ -161,48 +159,4 @@ test('an archive whose time is over is gone', async (t) => {
   const status = (await (await call(path)).json()) as Record<string, unknown>
   assert.equal(status.state, 'exported')
   assert.ok(!('archive_url' in status))
-})
-
-test('segments that nobody names any more are swept, and one in use never', async (t) => {
-  const { host, service, call, migrate, unpacked } = await twoRepositories(t, [
-    '--segment-ttl',
-    '1s',
-  ])
-  const both = await migrate(['site', 'blog'])
-  const one = await migrate(['site'])
-  assert.equal(repositorySegments(service).length, 2)
-  await call(`/user/migrations/${both.id}/archive`, { method: 'DELETE' })
-  await service.kill('SIGTERM')
-  const young = 'select * from segments where named_at > ?'
-  await until('all are old', () => rowsOf(service, young, Date.now() - 1000).length === 0)
-  await service.restart()
-  await until('one was swept', () => repositorySegments(service).length < 2)
-  await until('its bytes are gone', () => blobsOf(service).length === 3)
-  assertNothingLeftOver(service)
-  assertArchiveHolds(await unpacked(one.id), { 'alice/site': refStateOf(host.path('alice/site')) })
-})
-
-test('bytes that are gone from the store, as after a restore, are found out and exported anew', async (t) => {
-  const { call, migrate, service, host, unpacked } = await twoRepositories(t)
-  await migrate(['site', 'blog'])
-  const [gone] = rowsOf<{ key: string; name: string }>(
-    service,
-    `select segments.key, repositories.name from segments
-      join repositories on repositories.id = repository_id`,
-  )
-  const { key, name } = gone!
-  await rm(join(service.data, 'blobs', key.slice(0, 2), key))
-
-  const second = await migrate(['site', 'blog'], {}, 'failed')
-  const progress = await call(`/user/migrations/${second.id}/progress`)
-  assert.equal(
-    ((await progress.json()) as { reason: string }).reason,
-    `alice/${name}: its exported bytes are gone; a retry exports it anew`,
-  )
-  const third = await migrate(['site', 'blog'])
-  const states = ['site', 'blog'].map((each) => [
-    `alice/${each}`,
-    refStateOf(host.path(`alice/${each}`)),
-  ])
-  assertArchiveHolds(await unpacked(third.id), Object.fromEntries(states))
 })

@@ -52,16 +52,6 @@ test('a repository that lacks anything is refused by name, and the good ones are
   assertNothingLeftOver(service)
 })
 
-test('a partial archive of nothing is a failure', async (t) => {
-  const story = await exportStory(t, {
-    repositories: (host) => DAMAGED_REPOSITORIES['lost-blob']!.make(host.path('alice/lost')),
-  })
-  const { id } = await story.migrate(['lost'], { allow_partial: true }, 'failed')
-  assert.match(reasonOf(story, id), /^alice\/lost: .*missing blob/)
-  assert.equal((await story.call(`/user/migrations/${id}/archive`)).status, 404)
-  assert.deepEqual(blobsOf(story.service), [])
-})
-
 test('a repository that is mended comes along the next time', async (t) => {
   const { host, migrate, unpacked } = await exportStory(t, {
     repositories: (host) => DAMAGED_REPOSITORIES.grafted!.make(host.path('alice/grafted')),

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { appendFile, mkdir, rename, rm } from 'node:fs/promises'
+import { appendFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import type { EndState } from '../support/ended-migration.ts'
@@ -87,17 +87,6 @@ test('what the host hides from pushes for reasons of its own stays hidden', asyn
   assert.equal(await host.git(['config', '--get-all', 'receive.hideRefs'], { dir }), 'refs/heads')
 })
 
-test('a migration that fails lets go', async (t) => {
-  const { host, lock, unlock, takesPushes } = await lockStory(t)
-  const objects = join(host.path('alice/blog'), 'objects')
-  await rm(objects, { recursive: true })
-  await mkdir(objects)
-  const { id, ended } = await lock('site', 'blog')
-  await ended('failed')
-  await until('the failed migration let go', () => takesPushes('alice/site'))
-  assert.equal(await unlock(id, 'site'), 404)
-})
-
 test('a lock whose time is over opens by itself, also where another cannot be opened', async (t) => {
   const { host, service, lock, assertLocked, takesPushes, unlock } = await lockStory(t, [
     '--lock-ttl',
@@ -121,7 +110,7 @@ test('a lock of a repository that was away goes when it is back; a stray one is 
   const [here, away] = [join(host.root, 'alice'), join(host.root, '../away')]
   const locks = async () => (await service.godwit('locks')).split('\n').slice(1)
   const { id, ended } = await lock('site')
-  await ended
+  await ended('exported')
   assert.match((await locks()).join(), /^alice\/site +1 .* held$/)
   await rename(here, away)
   assert.equal(await unlock(id, 'site'), 204)
@@ -133,7 +122,7 @@ test('a lock of a repository that was away goes when it is back; a stray one is 
   for (const name of ['alice/site', 'alice/site.wiki']) await push(name)
 
   const second = await lock('site', 'blog')
-  await second.ended
+  await second.ended('exported')
   // Renamed by hand, with the lock in it: no lock is known by its new name.
   for (const part of ['.git', '.wiki.git']) {
     await rename(join(here, `site${part}`), join(here, `web${part}`))

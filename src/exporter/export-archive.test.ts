@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { collect } from '../../test/support/archive-samples.ts'
+import { readArchive } from '../archive/read-archive.ts'
+import { readEntries } from '../archive/read-entries.ts'
+import { factsForViewer } from '../repositories/facts-for-viewer.ts'
+import { listCatalogue } from '../repositories/repository-store.ts'
+import { Unreadable } from '../sources/unreadable.ts'
+import { ExportFailed, endInWords, exportArchive } from './export-archive.ts'
+import { exportScene } from './export-test-scene.ts'
+
+async function scene(t: TestContext) {
+  const exported = await exportScene(t, { 'alice/blog': 'one', 'alice/site': 'one' })
+  const { db, parts } = exported
+  const entries = await listCatalogue(db)
+  const owner = entries[0]!.owner
+  const repositories = await factsForViewer(db, { account: owner, tokenId: 0 }, entries)
+  const said: string[] = []
+  const make = (allowPartial = false, signal = new AbortController().signal) => {
+    const onEnd = (end: Parameters<typeof endInWords>[0]) => void said.push(endInWords(end))
+    const order = { owner, repositories, allowPartial, concurrency: 1, onEnd }
+    return exportArchive(parts, order, signal)
+  }
+  return { ...exported, said, make }
+}
+
+test('an archive without a migration is made, and its segments stay to be found again', async (t) => {
+  const { blobs, make, said, keysInStore } = await scene(t)
+  {
+    await using archive = await make()
+    const paths: string[] = []
+    for await (const { path, kind, content } of readEntries(readArchive(archive.plan, blobs))) {
+      if (kind === 'file') paths.push(path)
+      await collect(content)
+    }
+    assert.ok(paths.includes('repositories/alice/site.git/HEAD'))
+    assert.equal(paths.at(-1), 'godwit-manifest.json')
+  }
+  assert.equal((await keysInStore()).length, 2, 'metadata and manifest are gone')
+  assert.equal(said.length, 2)
+  await using _again = await make()
+  assert.match(said[2]!, /^alice\/blog: reused$/)
+})
+
+test('a repository that cannot be read is a failure by name, or skipped where that is allowed', async (t) => {
+  const { host, make, said, keysInStore } = await scene(t)
+  host.onMake = async (fullName) => {
+    if (fullName === 'alice/blog') throw new Unreadable('alice/blog: it is damaged')
+  }
+  await assert.rejects(
+    () => make(),
+    (error) => error instanceof ExportFailed && error.message === 'alice/blog: it is damaged',
+  )
+  assert.equal((await keysInStore()).length, 1)
+  await using archive = await make(true)
+  assert.ok(archive.plan.length > 0)
+  assert.match(said[0]!, /^skipped: alice\/blog: it is damaged$/)
+})
+
+test('a failure that is of no repository stops the rest, and so does the caller', async (t) => {
+  const { host, make } = await scene(t)
+  host.onMake = () => Promise.reject(new Error('no space left on device'))
+  await assert.rejects(() => make(true), /no space left on device/)
+  assert.deepEqual(host.makes, ['alice/blog'])
+  const stopping = new AbortController()
+  host.onMake = async () => stopping.abort(new Error('stopped'))
+  await assert.rejects(() => make(true, stopping.signal), /stopped/)
+})

@@ -39,7 +39,7 @@ export async function benchCluster({ rounds }: { rounds: number }): Promise<Sect
     ],
     tables: [
       {
-        head: ['', 'median', 'least – most'],
+        head: ['', 'median', 'min – max'],
         rows: [
           row('200 small repositories, one worker, s', one),
           row('the same, two workers, s', two),

@@ -64,7 +64,7 @@ async function report(loads: readonly Load[], searched: number[]): Promise<Secti
     ],
     tables: [
       {
-        head: ['', 'seconds', 'least – most'],
+        head: ['', 'seconds', 'min – max'],
         rows: [
           row('signing in', signIn),
           row('the list of migrations', list),

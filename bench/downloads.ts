@@ -102,7 +102,7 @@ function report(
     ],
     tables: [
       {
-        head: ['', 'MB/s', 'least – most', 'of nginx'],
+        head: ['', 'MB/s', 'min – max', 'of nginx'],
         rows: servers.map(({ name, rates }) => [
           name,
           round(median(rates)),

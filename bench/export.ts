@@ -54,7 +54,7 @@ function report(
     ],
     tables: [
       {
-        head: ['', 'seconds', 'least – most', 'MB/s', "Godwit's time"],
+        head: ['', 'seconds', 'min – max', 'MB/s', "Godwit's time"],
         rows: timed.map((name) => [
           name,
           of(name).toFixed(2),

@@ -26,11 +26,11 @@ const UNFINISHED = ['--max-unfinished-migrations', '10000']
 /** Milliseconds by size, for each thing that was done. */
 type Costs = Record<string, Map<number, number[]>>
 
-export async function benchGrowth(options: { rounds: number; most: number }): Promise<Section> {
-  const { rounds, most } = options
+export async function benchGrowth(options: { rounds: number; max: number }): Promise<Section> {
+  const { rounds, max } = options
   return inEmptyDirectory(async (place) => {
     const trees: Tree[] = []
-    for (const size of TREES.filter((size) => size <= most)) {
+    for (const size of TREES.filter((size) => size <= max)) {
       const root = join(place, `tree-${size}`)
       await makeCopies(root, size)
       trees.push({ size, root, data: join(place, `data-${size}`) })

@@ -22,7 +22,7 @@ const { values } = parseArgs({
     corpus: { type: 'string' },
     shape: { type: 'string', default: 'projects' },
     rounds: { type: 'string', default: '3' },
-    most: { type: 'string', default: '10000' },
+    'max-repositories': { type: 'string', default: '10000' },
   },
 })
 
@@ -36,7 +36,7 @@ const SECTIONS: Record<string, () => Promise<Section | undefined>> = {
   reads: () => benchReads({ rounds }),
   exports: async () => benchExports(await corpus(), { rounds }),
   downloads: async () => benchDownloads(await corpus(), { rounds }),
-  growth: () => benchGrowth({ rounds, most: Number(values.most) }),
+  growth: () => benchGrowth({ rounds, max: Number(values['max-repositories']) }),
   sync: () => benchSync({ rounds }),
   memory: () => benchMemory({ rounds }),
   cluster: () => benchCluster({ rounds }),

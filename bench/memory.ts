@@ -39,7 +39,7 @@ export async function benchMemory({ rounds }: { rounds: number }): Promise<Secti
     ],
     tables: [
       {
-        head: ['', 'MB', 'least – most'],
+        head: ['', 'MB', 'min – max'],
         rows: [
           ['idle', mb(median(idle)), spread(idle, mb)],
           [`added by a status of ${REPOSITORIES}`, mb(median(added)), spread(added, mb)],

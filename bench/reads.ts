@@ -136,7 +136,7 @@ function report(reads: readonly CrowdRead[], rates: Map<string, Rates>, rounds: 
           'Prism',
           'limit',
           'SQLite',
-          'least – most',
+          'min – max',
           'of Prism',
           'of the limit',
           'PostgreSQL',

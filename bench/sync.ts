@@ -28,7 +28,7 @@ export async function benchSync({ rounds }: { rounds: number }): Promise<Section
     ],
     tables: [
       {
-        head: ['', 'seconds', 'least – most'],
+        head: ['', 'seconds', 'min – max'],
         rows: [
           ['all are new', shown(median(first)), spread(first, shown)],
           ['none has changed', shown(median(unchanged)), spread(unchanged, shown)],

@@ -18,11 +18,11 @@ export function oneOf<const T extends string>(...values: T[]): (text: string) =>
   }
 }
 
-export function wholeNumber(least: number, most: number): (text: string) => number {
+export function wholeNumber(min: number, max: number): (text: string) => number {
   return (text) => {
     const value = Number(text)
-    if (!/^\d+$/.test(text) || value < least || value > most) {
-      throw new Error(`must be a whole number from ${least} to ${most}`)
+    if (!/^\d+$/.test(text) || value < min || value > max) {
+      throw new Error(`must be a whole number from ${min} to ${max}`)
     }
     return value
   }

@@ -10,13 +10,13 @@ export class ByteReader {
   }
 
   /** What is at hand, at most that many bytes; none only at the end. */
-  async upTo(most: number): Promise<Buffer> {
+  async upTo(max: number): Promise<Buffer> {
     while (this.#ahead.length === 0) {
       const next = await this.#next()
       if (!next) break
       this.#ahead = next
     }
-    const bytes = this.#ahead.subarray(0, most)
+    const bytes = this.#ahead.subarray(0, max)
     this.#ahead = this.#ahead.subarray(bytes.length)
     this.offset += bytes.length
     return bytes

@@ -5,18 +5,18 @@ const deflate = promisify(deflateRaw)
 
 /** Gathers text and deflates it, ended by a full flush: nothing after it refers to bytes in it. */
 export class DeflatedPiece {
-  readonly most: number
+  readonly max: number
   length = 0
   readonly #plain: Buffer
 
-  constructor(most: number) {
-    this.most = most
-    this.#plain = Buffer.allocUnsafeSlow(most)
+  constructor(max: number) {
+    this.max = max
+    this.#plain = Buffer.allocUnsafeSlow(max)
   }
 
   /** Takes what there is room for, and answers how many bytes that was. */
   add(plain: Uint8Array): number {
-    const taken = Math.min(plain.length, this.most - this.length)
+    const taken = Math.min(plain.length, this.max - this.length)
     this.#plain.set(plain.subarray(0, taken), this.length)
     this.length += taken
     return taken

@@ -53,11 +53,11 @@ export function text(expected: string, fits: (value: string) => boolean): Shape<
   }
 }
 
-/** A whole number from 0 up to and including `most`. */
-export function count(most = Number.MAX_SAFE_INTEGER): Shape<number> {
+/** A whole number from 0 up to and including `max`. */
+export function count(max = Number.MAX_SAFE_INTEGER): Shape<number> {
   return (value, at) => {
-    if (typeof value !== 'number' || !Number.isInteger(value) || value < 0 || value > most) {
-      throw new ShapeWrong(at, `a whole number from 0 to ${most}`, value)
+    if (typeof value !== 'number' || !Number.isInteger(value) || value < 0 || value > max) {
+      throw new ShapeWrong(at, `a whole number from 0 to ${max}`, value)
     }
     return value
   }

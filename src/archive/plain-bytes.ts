@@ -16,8 +16,8 @@ export class PlainBytes {
   }
 
   /** What is at hand, at most that many bytes. */
-  async some(most: number): Promise<Buffer> {
-    const bytes = await this.#bytes.upTo(most).catch(this.#rethrow)
+  async some(max: number): Promise<Buffer> {
+    const bytes = await this.#bytes.upTo(max).catch(this.#rethrow)
     if (bytes.length === 0) throw new ArchiveDamaged('it ends too early', this.offset)
     return bytes
   }

@@ -5,18 +5,18 @@ const BLOCK_HEADER = 5
 
 /** Lays bytes out as stored deflate blocks while they come in: what zlib makes at level 0, with each byte copied once. */
 export class StoredBlocks {
-  readonly most: number
+  readonly max: number
   length = 0
   #out: Buffer | undefined
 
-  constructor(most: number) {
-    this.most = most
+  constructor(max: number) {
+    this.max = max
   }
 
   /** Takes what there is room for, and answers how many bytes that was. */
   add(plain: Uint8Array): number {
-    this.#out ??= Buffer.allocUnsafeSlow(storedLength(this.most))
-    const taken = Math.min(plain.length, this.most - this.length)
+    this.#out ??= Buffer.allocUnsafeSlow(storedLength(this.max))
+    const taken = Math.min(plain.length, this.max - this.length)
     for (let start = 0; start < taken; ) {
       const roomInBlock = STORED_BLOCK - (this.length % STORED_BLOCK)
       const part = plain.subarray(start, Math.min(start + roomInBlock, taken))

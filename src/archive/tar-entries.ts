@@ -93,8 +93,8 @@ export class TarEntries {
     }
   }
 
-  async #content({ size }: TarHeader, what: string, most: number): Promise<Buffer> {
-    if (size > most) throw new ArchiveRefused(`${what} has ${size} bytes, more than ${most}`)
+  async #content({ size }: TarHeader, what: string, max: number): Promise<Buffer> {
+    if (size > max) throw new ArchiveRefused(`${what} has ${size} bytes, more than ${max}`)
     const content = await this.#tar.exactly(size + tarPadding(size).length)
     return content.subarray(0, size)
   }

@@ -4,17 +4,17 @@
  * room is all that is ever held, but for a single part that is larger than that.
  */
 export class PartRoom {
-  readonly #most: number
+  readonly #max: number
   readonly #kept: Buffer[] = []
   #taken = 0
   #waiting: (() => void)[] = []
 
-  constructor(most: number) {
-    this.#most = most
+  constructor(max: number) {
+    this.#max = max
   }
 
   async take(size: number): Promise<Buffer> {
-    while (this.#taken > 0 && this.#taken + size > this.#most)
+    while (this.#taken > 0 && this.#taken + size > this.#max)
       await new Promise<void>((resolve) => this.#waiting.push(resolve))
     this.#taken += size
     const fitting = this.#kept.findIndex(({ length }) => length === size)
@@ -26,7 +26,7 @@ export class PartRoom {
 
   giveBack(part: Buffer): void {
     this.#taken -= part.length
-    if (part.length <= this.#most) this.#kept.push(part)
+    if (part.length <= this.#max) this.#kept.push(part)
     const waiting = this.#waiting
     this.#waiting = []
     for (const wake of waiting) wake()

@@ -19,7 +19,7 @@ export interface Watching {
 }
 
 /** How long a server may be away, for it may only be starting again. */
-const PATIENCE_MS = 5 * 60_000
+const OUTAGE_TIMEOUT_MS = 5 * 60_000
 const SHORTEST_PAUSE_MS = 250
 const LONGEST_PAUSE_MS = 10_000
 /** Godwit's own streams have a beat every fifteen seconds. */
@@ -35,20 +35,20 @@ export async function* watchMigration(
   const first = await api.status(id)
   if (first && !hasEnded(first.migration)) yield { state: first.migration.state }
   const listener = { after: '', isTold: true }
-  const patience = patienceWith(api.server.url, watching)
+  const pauses = pausesWith(api.server.url, watching)
   while (listener.isTold) {
     try {
       for await (const sighting of listen(api, id, listener, watching.signal)) {
-        patience.renew()
+        pauses.reset()
         yield sighting
         if ('end' in sighting) return
       }
     } catch (error) {
       watching.signal.throwIfAborted()
-      await patience.spend(error)
+      await pauses.waitAfter(error)
     }
   }
-  yield* poll(api, id, patience, watching.signal)
+  yield* poll(api, id, pauses, watching.signal)
 }
 
 /** By the server's own events; ends when the stream does, which may be before the migration. */
@@ -97,7 +97,7 @@ async function* listen(
 async function* poll(
   api: MigrationsApi,
   id: number,
-  patience: ReturnType<typeof patienceWith>,
+  pauses: ReturnType<typeof pausesWith>,
   signal: AbortSignal,
 ): AsyncGenerator<Sighting> {
   let etag: string | undefined
@@ -105,7 +105,7 @@ async function* poll(
   for (let pause = SHORTEST_PAUSE_MS; ; pause = Math.min(pause * 1.5, LONGEST_PAUSE_MS)) {
     try {
       const seen = await api.status(id, etag)
-      patience.renew()
+      pauses.reset()
       if (seen) {
         etag = seen.etag
         if (seen.migration.state !== state) pause = SHORTEST_PAUSE_MS
@@ -118,27 +118,27 @@ async function* poll(
       yield { state }
     } catch (error) {
       signal.throwIfAborted()
-      await patience.spend(error)
+      await pauses.waitAfter(error)
     }
     await sleep(pause, undefined, { signal })
   }
 }
 
 /** Waits a little, longer each time, after what may pass; throws what will not, or has lasted too long. */
-function patienceWith(url: string, { signal, onTrouble }: Watching) {
+function pausesWith(url: string, { signal, onTrouble }: Watching) {
   let since: number | undefined
   let pause = SHORTEST_PAUSE_MS
   return {
-    renew(): void {
+    reset(): void {
       since = undefined
       pause = SHORTEST_PAUSE_MS
     },
-    async spend(error: unknown): Promise<void> {
+    async waitAfter(error: unknown): Promise<void> {
       const trouble = passing(error, url)
       if (!trouble) throw error
       if (since === undefined) onTrouble(trouble)
       since ??= performance.now()
-      if (performance.now() - since > PATIENCE_MS) throw trouble
+      if (performance.now() - since > OUTAGE_TIMEOUT_MS) throw trouble
       await sleep(pause, undefined, { signal })
       pause = Math.min(pause * 2, LONGEST_PAUSE_MS / 2)
     },

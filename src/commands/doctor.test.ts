@@ -98,8 +98,8 @@ describe('the command', () => {
 
   test('with few open files', async (t) => {
     const { data, listen } = await sound(t)
-    const limited = async (most: number) => {
-      const order = ['-c', `ulimit -n ${most}; exec "$@"`, 'sh', GODWIT, 'doctor', '--json']
+    const limited = async (max: number) => {
+      const order = ['-c', `ulimit -n ${max}; exec "$@"`, 'sh', GODWIT, 'doctor', '--json']
       const ended = await run('sh', [...order, '--data', data, '--listen', listen]).catch(
         (error) => error,
       )

@@ -129,7 +129,7 @@ interface FactsTable {
 /** Never changed once it is written. */
 interface SnapshotsTable {
   migration_id: number
-  /** The how-many-eth list of so many references. */
+  /** The ordinal of this list among those of its migration. */
   part: number
   /** A JSON list, in the order the caller named the repositories. */
   facts_ids: string
@@ -148,7 +148,7 @@ interface RepositoryExportsTable {
   warning: string | null
   started_at: number | null
   finished_at: number | null
-  /** The how-many-eth of its migration to come to an end. */
+  /** Its ordinal among the repositories of its migration, in the order they ended. */
   finished_order: number | null
   bytes_expected: number | null
   bytes_done: number
@@ -158,7 +158,7 @@ interface RepositoryExportsTable {
 /** Repositories of a migration that were found unchanged together. */
 interface ReusedRepositoriesTable {
   migration_id: number
-  /** The how-many-eth of its migration to come to an end the first of them was. */
+  /** The ordinal, in its migration, of the first of them to end. */
   first_order: number
   finished_at: number
   /** A JSON list of `[position, segment key, bytes, how long before finished_at it was begun]`, and a warning where there is one. */

@@ -19,7 +19,7 @@ import {
 import { releaseLocks } from '../migrations/lock-store.ts'
 import { settleLock, settleLocks, settleLocksOf } from '../migrations/locks.ts'
 import { noteOutcome, noteProgress, noteReused, type Outcome } from '../migrations/outcome-store.ts'
-import { disownSegments, nameSegments } from '../migrations/segment-store.ts'
+import { markSegmentsLost, nameSegments } from '../migrations/segment-store.ts'
 import { unfinishedStates } from '../migrations/states.ts'
 import { type Handlers, Hopeless, type Job, type Queue, type Run } from '../queue/queue.ts'
 import { fullNameOf } from '../repositories/facts.ts'
@@ -174,7 +174,7 @@ async function seal(parts: ExportParts, { migrationId }: MigrationJob, run: Run)
   )
   const released = await run.finish(async (tx) => {
     if (!('reason' in sealed)) return sealed.record(tx).then(() => [])
-    await disownSegments(tx, sealed.lost ?? [])
+    await markSegmentsLost(tx, sealed.lost ?? [])
     return endAsFailed(parts, tx, migrationId, sealed.reason)
   })
   await settleLocks(parts, released)

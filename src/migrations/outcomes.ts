@@ -12,7 +12,7 @@ export interface RepositoryOutcome {
   warning: string | null
   startedAt: number | null
   finishedAt: number | null
-  /** The how-many-eth to come to an end. */
+  /** Its ordinal in the order they ended. */
   order: number | null
   bytesExpected: number | null
   bytesDone: number

@@ -19,7 +19,7 @@ export interface RepositoryProgress {
   warning: string | null
   startedAt: number | null
   finishedAt: number | null
-  /** The how-many-eth to come to an end. */
+  /** Its ordinal in the order they ended. */
   order: number | null
 }
 

@@ -129,7 +129,7 @@ export async function insertMetadataSegment(
 }
 
 /** Nobody finds them again; the sweep takes them when no archive names them any more. */
-export async function disownSegments(tx: Db, keys: readonly string[]): Promise<void> {
+export async function markSegmentsLost(tx: Db, keys: readonly string[]): Promise<void> {
   for (const key of keys) {
     const fingerprint = `lost ${key}`
     await tx.updateTable('segments').set({ fingerprint }).where('key', '=', key).execute()

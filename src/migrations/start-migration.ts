@@ -86,8 +86,8 @@ export async function startMigration(
   return { ...migration, repositories: snapshot }
 }
 
-const tooManyUnfinished = (most: number): string =>
-  `You already have ${most} unfinished migrations. Wait until one of them has ended.`
+const tooManyUnfinished = (max: number): string =>
+  `You already have ${max} unfinished migrations. Wait until one of them has ended.`
 
 /** The named repositories as they are now, in order. Refuses what the viewer may not migrate, each by its index. */
 export async function snapshotOf(

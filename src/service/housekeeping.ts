@@ -18,14 +18,14 @@ type House = ProcessParts & { source: Source }
 
 /** Expiry, locks and sweeping: done by one process at a time, however many there are; scratch space is each one's own. */
 export function startHousekeeping(parts: House, segmentTtlMs: number): Repeated {
-  const { db, isAlone, now, log, places } = parts
+  const { db, isOnlyProcess, now, log, places } = parts
 
   const repeat = (name: string, everyMs: number, task: () => Promise<void>) =>
     repeatedly(task, everyMs, (err) => log.error({ err }, `${name} failed`))
 
   const inTurn = (name: string, everyMs: number, task: () => Promise<void>) =>
     repeat(name, everyMs, async () => {
-      const isOurs = isAlone || (await takeTurn(db, { name, everyMs, now: now() }))
+      const isOurs = isOnlyProcess || (await takeTurn(db, { name, everyMs, now: now() }))
       if (!isOurs) return
       log.debug({ housekeeping: name }, 'our turn')
       await task()

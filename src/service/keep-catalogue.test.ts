@@ -34,8 +34,8 @@ onEachEngine('the catalogue of several processes', (engine) => {
         return source.list()
       },
     }
-    function keep(isAlone: boolean) {
-      const keeper = keepCatalogue({ db, source: counted, now: Date.now, log, isAlone }, HOUR)
+    function keep(isOnlyProcess: boolean) {
+      const keeper = keepCatalogue({ db, source: counted, now: Date.now, log, isOnlyProcess }, HOUR)
       t.after(keeper.stop)
       return keeper
     }

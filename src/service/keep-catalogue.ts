@@ -8,7 +8,7 @@ import { repeatedly } from './repeatedly.ts'
 interface CatalogueParts extends Omit<SyncParts, 'source'> {
   source: Source | undefined
   log: Log['log']
-  isAlone: boolean
+  isOnlyProcess: boolean
 }
 
 const NAME = 'synchronizing the catalogue'
@@ -22,7 +22,7 @@ const WATCHED_EVERY_MS = 1000
  * the others wait for its end.
  */
 export function keepCatalogue(parts: CatalogueParts, intervalMs: number) {
-  const { db, source, now, log, isAlone } = parts
+  const { db, source, now, log, isOnlyProcess } = parts
   if (!source) return { stop: async () => {}, isRead: () => true }
   const everyMs = intervalMs || TOGETHER_MS
   const since = now() - everyMs
@@ -57,7 +57,7 @@ export function keepCatalogue(parts: CatalogueParts, intervalMs: number) {
 
   const repeat = (task: () => Promise<void>, ms: number) =>
     repeatedly(task, ms, (err) => log.error({ err }, 'synchronizing the catalogue failed'))
-  const tasks = isAlone
+  const tasks = isOnlyProcess
     ? [repeat(sync, intervalMs || NEVER)]
     : [repeat(syncInTurn, intervalMs || NEVER), repeat(watchOthers, WATCHED_EVERY_MS)]
   return {

@@ -31,7 +31,7 @@ export interface ProcessParts extends Pick<Database, 'db' | 'pool'> {
   now: () => number
   log: Log['log']
   /** Nobody else works on this database: whatever looks unfinished was left by the dead. */
-  isAlone: boolean
+  isOnlyProcess: boolean
   /** Whether the repositories, where they are at hand, have been read once since the start. */
   isCatalogueRead: () => boolean
 }
@@ -43,9 +43,9 @@ export async function openProcessParts(
   stack: AsyncDisposableStack,
 ): Promise<ProcessParts> {
   const { log } = logging
-  const isAlone = config.databaseUrl === undefined
+  const isOnlyProcess = config.databaseUrl === undefined
   const { db, pool } = await openData(config, logging, stack).catch((error: unknown) => {
-    throw isAlone ? asDataTrouble(error, config.data) : error
+    throw isOnlyProcess ? asDataTrouble(error, config.data) : error
   })
   const { repositories } = config
   const places = placesOf(config, repositories ?? '')
@@ -62,7 +62,7 @@ export async function openProcessParts(
     addresses: addressesFrom(config),
     now: Date.now,
     log,
-    isAlone,
+    isOnlyProcess,
   }
   const catalogue = keepCatalogue(shared, config.syncInterval)
   stack.defer(catalogue.stop)

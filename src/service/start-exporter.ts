@@ -14,14 +14,14 @@ export async function startExporter(
   config: Config,
   shared: ProcessParts,
 ): Promise<() => Promise<void>> {
-  const { db, queue, now, log, isAlone, places, source, onBlobError } = shared
+  const { db, queue, now, log, isOnlyProcess, places, source, onBlobError } = shared
   if (!source) throw new Error('an exporter needs the repositories at hand')
   const parts = { ...shared, source }
-  if (isAlone) {
+  if (isOnlyProcess) {
     await releaseAllJobs(db, now())
     await sweepOrphans(parts, 0)
   }
-  await sweepScratch(places.scratch, isAlone ? 0 : SCRATCH_TTL_MS)
+  await sweepScratch(places.scratch, isOnlyProcess ? 0 : SCRATCH_TTL_MS)
   const scratch = await takeScratch(places.scratch)
 
   const segments = createSegmentThreads({

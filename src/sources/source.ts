@@ -78,7 +78,7 @@ export interface SourceFacts {
   mirrorOf: string | null
 }
 
-/** Facts that are dear to derive and need not be derived again: those of the same head commit, and the birthday. */
+/** Facts that are expensive to derive and need not be derived again: those of the same head commit, and the birthday. */
 export type KnownFacts = Pick<SourceFacts, 'headCommit' | 'language' | 'license' | 'createdAt'>
 
 /** Where repositories come from. One contract suite runs on every implementation. */

@@ -10,7 +10,7 @@ from github.PaginatedList import PaginatedList
 from github.Repository import Repository
 
 base_url, token = sys.argv[1:]
-MOST_LISTED = 100
+MAX_LISTED = 100
 started = {}
 
 
@@ -42,7 +42,7 @@ def start(repositories, lock):
 
 def list_migrations(per_page):
     migrations = github(per_page).get_user().get_migrations()
-    return [migration.id for migration in islice(migrations, MOST_LISTED)]
+    return [migration.id for migration in islice(migrations, MAX_LISTED)]
 
 
 def status(id):

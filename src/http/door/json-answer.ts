@@ -17,7 +17,7 @@ export function answerIfChanged(
   request: FastifyRequest,
   reply: FastifyReply,
   body: unknown,
-  alsoMadeFrom: MadeFrom = [],
+  alsoMadeFrom: EtagParts = [],
 ): FastifyReply {
   const text = JSON.stringify(body)
   if (answerNotModified(request, reply, [...alsoMadeFrom, text])) return reply
@@ -47,7 +47,7 @@ export async function answerText(
 
 interface KnownAnswer extends Rendered {
   /** All that the body depends on beside the address: the same again means the same bytes again. */
-  madeFrom: MadeFrom
+  etagParts: EtagParts
 }
 
 /** Answers with a validator, and with nothing else where the client has it already. */
@@ -56,11 +56,11 @@ export async function answerKnown(
   reply: FastifyReply,
   known: KnownAnswer,
 ): Promise<FastifyReply> {
-  if (answerNotModified(request, reply, known.madeFrom)) return reply
+  if (answerNotModified(request, reply, known.etagParts)) return reply
   return answerText(reply, known)
 }
 
-type MadeFrom = readonly (string | number | boolean)[]
+type EtagParts = readonly (string | number | boolean)[]
 
 /**
  * Gives the answer a validator made from what it will be rendered from; where the client has it already, that is the answer.
@@ -69,9 +69,9 @@ type MadeFrom = readonly (string | number | boolean)[]
 export function answerNotModified(
   request: FastifyRequest,
   reply: FastifyReply,
-  madeFrom: MadeFrom,
+  etagParts: EtagParts,
 ): boolean {
-  const etag = validatorOf(madeFrom)
+  const etag = validatorOf(etagParts)
   reply.header('etag', etag)
   const isKnown = matches(request.headers['if-none-match'], etag)
   if (isKnown) reply.code(304).send()
@@ -79,10 +79,10 @@ export function answerNotModified(
 }
 
 /** Weak: the bytes may differ in what a client does not care about. */
-function validatorOf(madeFrom: MadeFrom): string {
-  const plain = madeFrom.join('.')
+function validatorOf(etagParts: EtagParts): string {
+  const plain = etagParts.join('.')
   const isTag = plain.length <= LONGEST_TAG && PLAIN_TAG.test(plain)
-  return `W/"${isTag ? plain : hash('sha256', JSON.stringify(madeFrom), 'base64url')}"`
+  return `W/"${isTag ? plain : hash('sha256', JSON.stringify(etagParts), 'base64url')}"`
 }
 
 const LONGEST_TAG = 128

@@ -44,7 +44,7 @@ function listAll(app: FastifyInstance, parts: ReadParts): void {
       tellPages(request, reply, { prefix: app.prefix, addresses, paging, total })
       const versions = migrations.flatMap(({ guid, version }) => [guid, version])
       return answerKnown(request, reply, {
-        madeFrom: [edition, 'migrations', total, ...versions],
+        etagParts: [edition, 'migrations', total, ...versions],
         repositoryCount: migrations.reduce((sum, each) => sum + each.repositoryCount, 0),
         text: () =>
           migrationsText(migrations, (each) => repositories(parts, each, EXTENDED), rendering),
@@ -66,7 +66,7 @@ function status(app: FastifyInstance, parts: ReadParts): void {
       const { guid, version, repositoryCount } = migration
       const shown = isBrief ? [] : repositories(parts, migration, { ...EXTENDED, known })
       return answerKnown(request, reply, {
-        madeFrom: [edition, 'migration', guid, version, isBrief],
+        etagParts: [edition, 'migration', guid, version, isBrief],
         repositoryCount: isBrief ? 0 : repositoryCount,
         text: () => migrationText(migration, shown, rendering),
       })
@@ -90,7 +90,7 @@ function listRepositories(app: FastifyInstance, parts: ReadParts): void {
       const page = { form: 'plain', page: paging, known } as const
       return answerKnown(request, reply, {
         // The snapshot never changes, so neither does any page of it.
-        madeFrom: [edition, 'repositories', guid, paging.page, paging.perPage],
+        etagParts: [edition, 'repositories', guid, paging.page, paging.perPage],
         repositoryCount: paging.perPage,
         text: () => repositoriesText(repositories(parts, known.migration, page)),
       })

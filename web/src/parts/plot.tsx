@@ -9,7 +9,7 @@ interface PlotProps {
   buckets: { start: string; value: number | null }[]
   describe(value: number): string
   /** The top of the scale; the largest value where none is given. */
-  most?: number
+  max?: number
   tone: 'accent' | 'success'
   bucketSeconds: number
 }
@@ -18,9 +18,9 @@ const WIDTH = 480
 const HEIGHT = 140
 
 /** Bars over time, and the same figures as a table. */
-export function Plot({ name, unit, buckets, describe, most, tone, bucketSeconds }: PlotProps) {
+export function Plot({ name, unit, buckets, describe, max, tone, bucketSeconds }: PlotProps) {
   const title = useId()
-  const top = most ?? Math.max(...buckets.map(({ value }) => value ?? 0))
+  const top = max ?? Math.max(...buckets.map(({ value }) => value ?? 0))
   const step = WIDTH / Math.max(buckets.length, 1)
   const clock = clockFor(bucketSeconds * buckets.length)
   const [first, last] = [buckets.at(0), buckets.at(-1)]

@@ -47,7 +47,7 @@ export function ThroughputPlots({ throughput }: { throughput: ServiceState['thro
             value: each.repositories === 0 ? null : (each.reused / each.repositories) * 100,
           }))}
           describe={(value) => `${Math.round(value)} %`}
-          most={100}
+          max={100}
           tone="success"
           bucketSeconds={bucket_seconds}
         />

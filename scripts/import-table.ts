@@ -14,7 +14,14 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   'src/main.ts': { uses: ['src/commands', 'src/ground'], door: [] },
   'src/commands': {
     uses: [
-      ...['src/service', 'src/client', 'src/exporter', 'src/importer', 'src/migrations'],
+      ...[
+        'src/service',
+        'src/client',
+        'src/exporter',
+        'src/importer',
+        'src/records',
+        'src/migrations',
+      ],
       ...['src/repositories', 'src/accounts', 'src/sources', 'src/archive', 'src/blobs', 'src/db'],
       ...['src/git', 'src', 'src/ground'],
     ],
@@ -46,7 +53,9 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       ...['src/archive', 'src/blobs', 'src/db', 'src/ground'],
     ],
   },
-  'src/importer': { uses: ['src/sources', 'src/archive', 'src/blobs', 'src/git', 'src/ground'] },
+  'src/importer': {
+    uses: ['src/records', 'src/sources', 'src/archive', 'src/blobs', 'src/git', 'src/ground'],
+  },
   'src/client': { uses: ['src/wire', 'src/ground'] },
   'src/migrations': {
     uses: [
@@ -69,6 +78,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'directory/snapshot/stated-refs.ts',
     ],
   },
+  'src/records': { uses: ['src/archive'] },
   'src/archive': { uses: ['src/blobs', 'src/ground'] },
   'src/blobs': {
     uses: ['src/ground'],

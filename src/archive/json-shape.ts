@@ -30,6 +30,19 @@ export function object<T extends object>(fields: { [K in keyof T]: Shape<T[K]> }
   }
 }
 
+/** An object with these fields, of which some may be absent. */
+export function objectWith<T extends object>(
+  fields: { [K in keyof Partial<T>]: Shape<T[K]> },
+  optional: { [K in keyof T as undefined extends T[K] ? K : never]-?: Shape<NonNullable<T[K]>> },
+): Shape<T> {
+  return (value, at) => {
+    const isThere = ([key]: [string, unknown]) =>
+      (value as Record<string, unknown> | null)?.[key] !== undefined
+    const present = Object.fromEntries(Object.entries(optional).filter(isThere))
+    return object<T>({ ...fields, ...present } as { [K in keyof T]: Shape<T[K]> })(value, at)
+  }
+}
+
 export function list<T>(item: Shape<T>): Shape<T[]> {
   return (value, at) => {
     if (!Array.isArray(value)) throw new ShapeWrong(at, 'a list', value)

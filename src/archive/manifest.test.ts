@@ -43,6 +43,10 @@ test('a manifest is read back as it was written', () => {
   const lacking = sample().repositories.map((repository) => ({ ...repository, lfs_missing }))
   const incomplete = { ...sample(), repositories: lacking }
   assert.deepEqual(parseManifest(JSON.stringify(incomplete)), incomplete)
+  const files = [{ path: 'repositories/octocat/Hello-World.git/HEAD', size: 23, sha256: SHA256 }]
+  const withFiles = sample().repositories.map((repository) => ({ ...repository, files }))
+  const comparable = { ...sample(), repositories: withFiles }
+  assert.deepEqual(parseManifest(JSON.stringify(comparable)), comparable)
 })
 
 test('manifests of older formats are read, with what they say was omitted as skipped', () => {

@@ -1,6 +1,16 @@
 import { isFullName } from '../ground/names.ts'
 import { unsafePath } from './entry-path.ts'
-import { count, distinct, list, object, oneOf, orNull, type Shape, text } from './json-shape.ts'
+import {
+  count,
+  distinct,
+  list,
+  object,
+  objectWith,
+  oneOf,
+  orNull,
+  type Shape,
+  text,
+} from './json-shape.ts'
 import { parseJson } from './parse-json.ts'
 
 /** The entry of an archive that says what is in it. It is the last. */
@@ -28,7 +38,13 @@ export interface SkippedRepository {
 /** What is in no repository, but for the manifest itself. */
 export interface ManifestMetadata {
   segment: ManifestSegment
-  files: { path: string; size: number; sha256: string }[]
+  files: ManifestFile[]
+}
+
+export interface ManifestFile {
+  path: string
+  size: number
+  sha256: string
 }
 
 export interface ManifestSegment {
@@ -47,6 +63,8 @@ export interface ManifestRepository extends ManifestGit {
   lfs: { oid: string; size: number }[]
   /** Named by pointers of the repository or its wiki, and not on the host when it was exported; absent where there are none. */
   lfs_missing?: { oid: string; size: number }[]
+  /** Every file that does not prove itself as objects do; absent where the segment was made before this was noted. */
+  files?: ManifestFile[]
 }
 
 export interface ManifestGit {
@@ -133,25 +151,21 @@ const repositoryFields = {
   lfs: lfsObjects,
 }
 
-const repository = byFormat<ManifestRepository>((format) => {
-  const fields = { ...repositoryFields, ...gitFields(format) }
-  const whole = object<Omit<ManifestRepository, 'lfs_missing'>>(fields)
-  const lacking = object<Required<ManifestRepository>>({ ...fields, lfs_missing: lfsObjects })
-  return (value, at) =>
-    (value as Partial<ManifestRepository> | null)?.lfs_missing === undefined
-      ? whole(value, at)
-      : lacking(value, at)
-})
-
 const path = text('a path', (value) => unsafePath(value) === undefined && value !== MANIFEST_PATH)
 
-const metadata = object<ManifestMetadata>({
-  segment,
-  files: distinct(
-    list(object<ManifestMetadata['files'][number]>({ path, size: count(), sha256 })),
-    (file) => file.path,
+const files = distinct(
+  list(object<ManifestFile>({ path, size: count(), sha256 })),
+  (file) => file.path,
+)
+
+const repository = byFormat<ManifestRepository>((format) =>
+  objectWith<ManifestRepository>(
+    { ...repositoryFields, ...gitFields(format) },
+    { lfs_missing: lfsObjects, files },
   ),
-})
+)
+
+const metadata = object<ManifestMetadata>({ segment, files })
 
 const manifestFields = {
   format: oneOf(1, 2, 3),

@@ -1,10 +1,11 @@
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
-import { UserMistake } from '../user-mistake.ts'
+import type { Folder } from '../archive/read-folder.ts'
+import type { Bytes } from '../blobs/blob-store.ts'
 
-/** Opened when first read, so that a file that cannot be is the reader's failure. */
-export async function* archiveFile(file: string): AsyncGenerator<Uint8Array> {
-  if (file !== '-' && (await stat(file)).isDirectory())
-    throw new UserMistake(`${file} is a directory, not an archive`)
-  yield* file === '-' ? process.stdin : createReadStream(file, { highWaterMark: 256 * 1024 })
+/** What a person names as an archive: a file, standard input (-), or the directory that one was unpacked into. */
+export async function archiveAt(name: string): Promise<() => Bytes | Folder> {
+  if (name === '-') return () => process.stdin
+  if ((await stat(name)).isDirectory()) return () => ({ folder: name })
+  return () => createReadStream(name, { highWaterMark: 256 * 1024 })
 }

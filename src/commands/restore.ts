@@ -5,49 +5,69 @@ import type { Command } from 'commander'
 import type { Config } from '../config.ts'
 import { createGit } from '../git/git.ts'
 import { harmless } from '../ground/terminal-text.ts'
-import { restoreArchive } from '../importer/restore-archive.ts'
+import { type RestoreNews, restoreArchive } from '../importer/restore-archive.ts'
+import { countInWords } from '../records/record-file.ts'
 import { Misuse, UserMistake } from '../user-mistake.ts'
-import { archiveFile } from './archive-file.ts'
+import { archiveAt } from './archive-file.ts'
 import { addCommand, configOf, print, withExamples } from './command-line.ts'
 import { untilStopped } from './until-stopped.ts'
 
 interface RestoreOptions {
   into: string
+  strict?: boolean
 }
 
 export function restoreCommand(program: Command, about: string): void {
-  const command = addCommand(program, 'restore <file>', about)
+  const command = addCommand(program, 'restore <archive>', about)
   withExamples(command, 'godwit restore migration.tar.gz --into /srv/restored')
   command
-    .usage('FILE --into DIR')
+    .usage('ARCHIVE --into DIR (a file, or a directory it was unpacked into)')
     .requiredOption('--into <DIR>', 'the git host that they go to, as OWNER/NAME.git')
-    .action((file: string, { into }: RestoreOptions, command: Command) =>
-      untilStopped((signal) => runRestore(configOf(command), file, resolve(into), signal)),
+    .option('--strict', 'fail if anything in the archive could not be restored')
+    .action((file: string, options: RestoreOptions, command: Command) =>
+      untilStopped((signal) => runRestore(configOf(command), file, options, signal)),
     )
 }
 
 async function runRestore(
   { git: program, searchPath }: Config,
   file: string,
-  into: string,
+  { into, strict = false }: RestoreOptions,
   signal: AbortSignal,
 ): Promise<void> {
   if (file === '-') throw new Misuse('the archive is read twice, so it must be a file')
   const home = await mkdtemp(join(tmpdir(), 'godwit-restore-'))
   try {
     const git = createGit({ program, searchPath, home })
-    const open = () => archiveFile(file)
-    let failed = 0
-    for await (const { fullName, faults } of restoreArchive({ git, open, into }, signal)) {
+    const place = resolve(into)
+    let [failed, warnings] = [0, 0]
+    const tell = (news: RestoreNews) => {
+      const lines = newsInWords(news)
+      if (!('organization' in news)) warnings += lines.length
+      for (const line of lines) print(harmless(line))
+    }
+    const parts = { git, open: await archiveAt(file), into: place, tell }
+    for await (const { fullName, faults } of restoreArchive(parts, signal)) {
       if (faults.length === 0) print(`restored: ${harmless(fullName)}`)
       else failed += 1
-      for (const fault of faults) print(`not restored: ${harmless(fullName)}: ${harmless(fault)}`)
+      for (const fault of faults) print(harmless(`not restored: ${fullName}: ${fault}`))
     }
     if (failed > 0)
       throw new UserMistake(
-        `${failed} of the repositories could not be restored; the others are in ${into}`,
+        `${failed} of the repositories could not be restored; the others are in ${place}`,
       )
+    if (strict && warnings > 0)
+      throw new UserMistake(`not everything was restored (--strict); what was is in ${place}`)
   } finally {
     await rm(home, { recursive: true, force: true })
   }
+}
+
+function newsInWords(news: RestoreNews): string[] {
+  if ('warning' in news) return [`warning: ${news.warning}`]
+  if ('leftBehind' in news)
+    return news.leftBehind.map(([kind, count]) => `not restored: ${countInWords(kind, count)}`)
+  const { organization } = news
+  const command = `godwit account set ${organization} --type Organization`
+  return [`note: ${organization} is an organization; to say so to the service: ${command}`]
 }

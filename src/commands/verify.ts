@@ -7,12 +7,14 @@ import { createGit } from '../git/git.ts'
 import { harmless } from '../ground/terminal-text.ts'
 import { verifyArchive } from '../importer/verify-archive.ts'
 import { UserMistake } from '../user-mistake.ts'
-import { archiveFile } from './archive-file.ts'
+import { archiveAt } from './archive-file.ts'
 import { addCommand, configOf, print, withExamples } from './command-line.ts'
 import { untilStopped } from './until-stopped.ts'
 
 export function verifyCommand(program: Command, about: string): void {
-  const command = addCommand(program, 'verify <file>', about).usage('FILE (- for standard input)')
+  const command = addCommand(program, 'verify <archive>', about).usage(
+    'ARCHIVE (a file, a directory it was unpacked into, or - for standard input)',
+  )
   withExamples(command, 'godwit verify migration.tar.gz', 'godwit verify - < migration.tar.gz')
   command.action((file: string, _options, command: Command) =>
     untilStopped((signal) => verifyFile(configOf(command), file, signal, print)),
@@ -28,23 +30,39 @@ export async function verifyFile(
   const directory = await mkdtemp(join(tmpdir(), 'godwit-verify-'))
   try {
     const git = createGit({ program, searchPath, home: join(directory, 'git-home') })
-    let [faults, whole] = [0, 0]
+    const open = await archiveAt(file)
+    const count = { faults: 0, warnings: 0, notes: 0, whole: 0 }
+    let compared = false
     const parts = { git, directory, file: file === '-' ? undefined : file }
-    for await (const finding of verifyArchive(parts, archiveFile(file), signal)) {
-      if ('fault' in finding) {
-        faults += 1
-        say(`fault: ${harmless(finding.fault)}`)
-      } else if ('note' in finding) {
-        say(`note: ${harmless(finding.note)}`)
-      } else {
-        whole += 1
-        say(`whole: ${harmless(finding.whole)}`)
+    for await (const finding of verifyArchive(parts, open(), signal)) {
+      if ('compared' in finding) {
+        compared = finding.compared
+        continue
       }
+      const [[kind, text]] = Object.entries(finding) as [[keyof typeof WORDS, string]]
+      count[WORDS[kind]] += 1
+      say(harmless(`${kind}: ${text}`))
     }
-    if (faults > 0)
-      throw new UserMistake(`${file} has ${faults === 1 ? 'a fault' : `${faults} faults`}`)
-    say(`${file} is whole: ${whole} ${whole === 1 ? 'repository' : 'repositories'}`)
+    if (count.faults > 0)
+      throw new UserMistake(
+        `${file} has ${count.faults === 1 ? 'a fault' : `${count.faults} faults`}`,
+      )
+    say(verdict(file, count, compared))
   } finally {
     await rm(directory, { recursive: true, force: true })
   }
+}
+
+const WORDS = { fault: 'faults', warning: 'warnings', note: 'notes', whole: 'whole' } as const
+
+function verdict(
+  file: string,
+  { warnings, whole }: { warnings: number; whole: number },
+  compared: boolean,
+): string {
+  const repositories = `${whole} ${whole === 1 ? 'repository' : 'repositories'}`
+  const besides = warnings > 0 ? `; ${warnings} ${warnings === 1 ? 'warning' : 'warnings'}` : ''
+  return compared
+    ? `${file} is whole: ${repositories}${besides}`
+    : `${file}: every repository is complete (${repositories}); no manifest, so bytes were not compared${besides}`
 }

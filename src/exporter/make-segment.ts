@@ -1,7 +1,8 @@
+import type { ManifestFile } from '../archive/manifest.ts'
 import { type SegmentEntry, writeSegment } from '../archive/write-segment.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
 import type { Source, Verified } from '../sources/source.ts'
-import { contentsOf } from './segment-contents.ts'
+import { contentsOf, notingTexts } from './segment-contents.ts'
 import type { SegmentMaker } from './segment-maker.ts'
 
 export interface MakerParts {
@@ -28,10 +29,12 @@ export function createSegmentMaker({ source, blobs, scratchDirectory }: MakerPar
       const failed = new AbortController()
       const either = AbortSignal.any([signal, failed.signal])
       const last = lastVerified === undefined ? undefined : (JSON.parse(lastVerified) as Verified)
+      const entries = snapshot.entries() as AsyncIterable<SegmentEntry>
+      const files: ManifestFile[] = []
       try {
         const [verified, segment] = await bothOrNeither(failed, [
           source.verify(snapshot, last, either),
-          writeSegment(snapshot.entries() as AsyncIterable<SegmentEntry>, (bytes) =>
+          writeSegment(notingTexts(entries, files), (bytes) =>
             blobs.put(key, counted(bytes, onBytes), { signal: either }),
           ),
         ])
@@ -41,7 +44,7 @@ export function createSegmentMaker({ source, blobs, scratchDirectory }: MakerPar
           key,
           ...segment,
           fingerprint: taken.fingerprint,
-          contents: JSON.stringify(contentsOf(taken, missing)),
+          contents: JSON.stringify(contentsOf(taken, missing, files)),
           verified: JSON.stringify(verified),
           warning,
         }

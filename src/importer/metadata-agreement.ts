@@ -1,10 +1,9 @@
-import { createHash } from 'node:crypto'
-import { createReadStream, existsSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { pipeline } from 'node:stream/promises'
 import type { Manifest } from '../archive/manifest.ts'
-import { RECORD_FILE } from './records.ts'
+import { kindOfFile } from '../records/record-file.ts'
+import { digestOf } from './file-agreement.ts'
 
 /**
  * Every file of an unpacked archive's metadata that is not the one it was exported with, each in a line. Undefined where
@@ -24,13 +23,7 @@ export async function metadataDisagreements(
   }
   const named = new Set(metadata.files.map(({ path }) => path))
   for (const name of (await readdir(root)).sort())
-    if (RECORD_FILE.test(name) && !named.has(name))
+    if (kindOfFile(name) !== undefined && !named.has(name))
       faults.push(`${name}: is in the archive and not in the manifest`)
   return faults
-}
-
-async function digestOf(file: string): Promise<string> {
-  const digest = createHash('sha256')
-  await pipeline(createReadStream(file), digest)
-  return digest.digest('hex')
 }

@@ -13,9 +13,10 @@ import { dirname, join } from 'node:path'
 import { hasCode } from '../ground/errno.ts'
 import { inLanes } from '../ground/lanes.ts'
 import { oneLine } from '../ground/one-line.ts'
+import { pathInArchive } from '../records/record-links.ts'
 import { describedBy } from '../sources/directory/facts/description.ts'
+import type { Kept } from '../sources/directory/snapshot/prove-repository.ts'
 import type { Snapshot } from '../sources/source.ts'
-import { pathInArchive } from './record-links.ts'
 import type { Records } from './records.ts'
 import { statedConfig } from './stated-config.ts'
 
@@ -55,24 +56,57 @@ async function moveTo(from: string, to: string): Promise<void> {
   }
 }
 
-/** Puts what the archive's records say of a repository where a git host keeps it. In doubt it stays private. */
+export interface Described {
+  fullName: string
+  snapshot: Pick<Snapshot, 'repository' | 'wiki' | 'examination'>
+  kept: Kept
+}
+
+/**
+ * Puts what the archive says of a repository where a git host keeps it. In doubt it stays private. Answers what could not
+ * be understood.
+ */
 export async function describeRepository(
-  { repository, wiki }: Pick<Snapshot, 'repository' | 'wiki'>,
-  fullName: string,
+  { fullName, snapshot, kept }: Described,
   { users, repositories }: Records,
-): Promise<void> {
+): Promise<string[]> {
+  const { dir } = snapshot.repository
+  await keep(dir, kept)
   const path = `repositories/${fullName}.git`
   const record = repositories.find(({ git_url }) => pathInArchive(git_url) === path)
-  if (!record) return
+  if (!record) return [`${fullName} has no record that can be read: it is restored as private`]
   const logins = new Map(users.map(({ url, login }) => [url, login]))
-  const { dir } = repository
-  const about = { hasWiki: wiki !== null, loginOf: (url: string) => logins.get(url) }
+  const about = { hasWiki: snapshot.wiki !== null, loginOf: (url: string) => logins.get(url) }
   await appendFile(join(dir, 'config'), statedConfig(record, about))
+  await keepDefaultBranch(snapshot, record.default_branch)
   const file = join(dir, 'description')
   const description = oneLine(record.description ?? '')
   // As it was exported, where it says the same: then the next export comes out the same.
   if (describedBy(await readFile(file)) !== description) await writeFile(file, `${description}\n`)
   if (!record.private) await writeFile(join(dir, 'git-daemon-export-ok'), '')
+  return (record.collaborators ?? [])
+    .filter(({ user }) => !logins.has(user))
+    .map(({ user }) => `${fullName}: the collaborator ${user} has no record, and is left out`)
+}
+
+async function keep(dir: string, { denials, attributes }: Kept): Promise<void> {
+  if (denials.length > 0) {
+    const lines = denials.map(([name, value]) => `\t${name} = ${value}\n`)
+    await appendFile(join(dir, 'config'), `[receive]\n${lines.join('')}`)
+  }
+  if (attributes !== undefined) await writeFile(join(dir, 'info/attributes'), attributes, 'latin1')
+}
+
+/** What the record says counts where there is such a branch; names of refs are byte strings. */
+async function keepDefaultBranch(
+  { repository, examination }: Described['snapshot'],
+  branch: string | undefined,
+): Promise<void> {
+  if (branch === undefined) return
+  const { head, refs } = examination.repository
+  const name = `refs/heads/${Buffer.from(branch).toString('latin1')}`
+  if (('target' in head && head.target === name) || !refs.some((ref) => ref.name === name)) return
+  await writeFile(join(repository.dir, 'HEAD'), `ref: ${name}\n`, 'latin1')
 }
 
 export async function removeIfEmpty(folder: string): Promise<void> {

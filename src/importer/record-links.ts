@@ -1,15 +1,15 @@
-import type { Records, RepositoryRecord } from './records.ts'
-
-const IN_ARCHIVE = 'tarball://root/'
-
-/** The path in the archive that an address leads to; undefined where it leads elsewhere. */
-export function pathInArchive(address: string): string | undefined {
-  return address.startsWith(IN_ARCHIVE) ? address.slice(IN_ARCHIVE.length) : undefined
-}
+import { pathInArchive } from '../records/record-links.ts'
+import type { RepositoryRecord } from '../records/record-shapes.ts'
+import type { Records } from './records.ts'
 
 /** Every link from one record to another, or into the archive, that leads nowhere; and every address that two share. */
 export function brokenLinks(
-  { users, organizations, repositories, hasUsers }: Records,
+  {
+    users,
+    organizations,
+    repositories,
+    hasUsers,
+  }: Pick<Records, 'users' | 'organizations' | 'repositories' | 'hasUsers'>,
   isInArchive: (path: string) => boolean,
 ): string[] {
   const people = new Set([...users, ...organizations].map(({ url }) => url))

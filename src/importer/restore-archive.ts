@@ -2,13 +2,14 @@ import { type Dirent, existsSync } from 'node:fs'
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Manifest } from '../archive/manifest.ts'
+import type { Folder } from '../archive/read-folder.ts'
 import type { Bytes } from '../blobs/blob-store.ts'
 import type { Git } from '../git/git.ts'
 import { hasCode } from '../ground/errno.ts'
 import { makeDirectory } from '../ground/make-directory.ts'
 import { metadataDisagreements } from './metadata-agreement.ts'
 import { describeRepository, placeRepository, removeIfEmpty } from './place-repository.ts'
-import { readRecords } from './records.ts'
+import { type Records, readRecords } from './records.ts'
 import { ArchiveRefused, roomIn, safeEntries } from './safe-entries.ts'
 import { unpackArchive } from './unpack-archive.ts'
 import { judgeRepositories, readManifest } from './unpacked-repositories.ts'
@@ -16,19 +17,29 @@ import { judgeRepositories, readManifest } from './unpacked-repositories.ts'
 export interface RestoreParts {
   git: Git
   /** The archive from its beginning; it is read twice. */
-  open(): Bytes
+  open(): Bytes | Folder
   /** The git host: repositories go to OWNER/NAME.git in it. */
   into: string
+  tell?(news: RestoreNews): void
 }
 
 export type Restored = { fullName: string; faults: string[] }
+
+/** What is to be told beside what became of each repository. */
+export type RestoreNews =
+  /** Where metadata was not as it should be, and what that cost. */
+  | { warning: string }
+  /** What the archive holds and a git host has no place for, by kind. */
+  | { leftBehind: [kind: string, count: number][] }
+  /** The owner of a repository, whose kind is known only to whoever serves it. */
+  | { organization: string }
 
 /**
  * Gives every repository of an archive back, each whole or not at all, with the reasons where it could not be. Nothing is
  * written before the archive has been read to its end and every place was found free.
  */
 export async function* restoreArchive(
-  { git, open, into }: RestoreParts,
+  { git, open, into, tell = () => {} }: RestoreParts,
   signal: AbortSignal,
 ): AsyncGenerator<Restored> {
   const folders = await repositoryFolders(open(), into, signal)
@@ -43,6 +54,7 @@ export async function* restoreArchive(
     const manifest = await readManifest(unpacked.root)
     if (manifest) await refuseEdited(unpacked.root, manifest)
     const records = await readRecords(unpacked.root)
+    for (const warning of [...records.faults, ...records.warnings]) tell({ warning })
     for await (const judged of judgeRepositories(
       unpacked,
       manifest,
@@ -51,15 +63,30 @@ export async function* restoreArchive(
     )) {
       const { fullName } = judged
       if ('snapshot' in judged) {
-        await describeRepository(judged.snapshot, fullName, records)
+        for (const warning of await describeRepository(judged, records)) tell({ warning })
         await placeRepository(judged.snapshot, join(into, `${fullName}.git`))
       }
       yield { fullName, faults: 'faults' in judged ? judged.faults : [] }
     }
+    for (const organization of organizationsAmong(folders, records)) tell({ organization })
+    tell({ leftBehind: leftBehind(records) })
   } finally {
     await rm(workplace, { recursive: true, force: true })
     if (isNew) await removeIfEmpty(into)
   }
+}
+
+function leftBehind({ counts, repositories }: Records): [kind: string, count: number][] {
+  const labels = repositories.reduce((sum, each) => sum + (each.labels?.length ?? 0), 0)
+  const restored = ['users', 'bots', 'organizations', 'repositories']
+  return [...counts, ['labels', labels] as [string, number]].filter(
+    ([kind, count]) => count > 0 && !restored.includes(kind),
+  )
+}
+
+function organizationsAmong(folders: ReadonlySet<string>, { organizations }: Records): string[] {
+  const owners = new Set([...folders].map((folder) => folder.split('/')[0]!.toLowerCase()))
+  return organizations.map(({ login }) => login).filter((login) => owners.has(login.toLowerCase()))
 }
 
 /** Who may read a repository, and who may do what there, is written in the metadata. */
@@ -71,7 +98,7 @@ async function refuseEdited(root: string, manifest: Manifest): Promise<void> {
 
 /** `OWNER/NAME.git` for each, once the whole archive was read and found harmless. */
 async function repositoryFolders(
-  archive: Bytes,
+  archive: Bytes | Folder,
   into: string,
   signal: AbortSignal,
 ): Promise<Set<string>> {

@@ -1,5 +1,6 @@
 import { statfs } from 'node:fs/promises'
 import { type ArchiveEntry, readEntries } from '../archive/read-entries.ts'
+import { type Folder, readFolder } from '../archive/read-folder.ts'
 import { ArchiveRefused } from '../archive/unreadable-archive.ts'
 import type { Bytes } from '../blobs/blob-store.ts'
 
@@ -24,7 +25,8 @@ const MAX_ENTRIES = 5_000_000
 const DISK_BLOCK = 4096
 /** Records, refs and descriptions are read into memory; objects are not. */
 const LARGEST_TEXT = 256 * 1024 * 1024
-const IS_OBJECT = /^repositories\/[^/]+\/[^/]+\/(?:objects|lfs)\//
+const IS_OBJECT =
+  /^(?:repositories\/[^/]+\/[^/]+\/(?:objects|lfs)|attachments|release_assets|repository_files)\//
 
 /**
  * The entries of an archive that anybody may have made. That paths are relative and lead nowhere else, and that there are
@@ -32,15 +34,19 @@ const IS_OBJECT = /^repositories\/[^/]+\/[^/]+\/(?:objects|lfs)\//
  * it fits. An entry is judged by its header, before any of its content is read.
  */
 export async function* safeEntries(
-  archive: Bytes,
+  archive: Bytes | Folder,
   room: Room,
   signal: AbortSignal,
 ): AsyncGenerator<ArchiveEntry> {
   const taken = new Map<string, Taken>()
+  const spellings = new Map<string, string>()
   let bytes = 0
-  for await (const entry of readEntries(archive, { signal })) {
+  const entries =
+    'folder' in archive ? readFolder(archive, { signal }) : readEntries(archive, { signal })
+  for await (const entry of entries) {
     const { path, size } = entry
     take(taken, entry)
+    refuseTwins(spellings, path)
     if (size > LARGEST_TEXT && !IS_OBJECT.test(path))
       throw new ArchiveRefused(`${path} is to have ${size} bytes, too many for what it is`)
     bytes += (Math.ceil(size / DISK_BLOCK) + 1) * DISK_BLOCK
@@ -68,5 +74,22 @@ function take(taken: Map<string, Taken>, { path, kind }: ArchiveEntry): void {
     if (there === 'file') throw new ArchiveRefused(`${path} would lie inside the file ${parent}`)
     if (there !== undefined) return
     taken.set(parent, 'implied')
+  }
+}
+
+/**
+ * Owners, repositories and files at the top are one without regard to case, wherever they go. Below, in a repository, refs and
+ * objects may differ in nothing else, and where the disk cannot tell them apart, the second is not written over the first.
+ */
+function refuseTwins(spellings: Map<string, string>, path: string): void {
+  const parts = path.split('/')
+  const depth = parts[0] === 'repositories' ? 3 : 1
+  for (let end = 1; end <= Math.min(depth, parts.length); end++) {
+    const name = parts.slice(0, end).join('/')
+    const key = name.normalize('NFC').toLowerCase()
+    const known = spellings.get(key)
+    if (known === undefined) spellings.set(key, name)
+    else if (known !== name)
+      throw new ArchiveRefused(`${name} differs from ${known} only in how it is spelled`)
   }
 }

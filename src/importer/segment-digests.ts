@@ -20,6 +20,7 @@ export async function compareSegments(
 ): Promise<Compared> {
   // Asked before it is opened: opening a pipe would wait for another writer.
   const kind = await stat(file)
+  if (kind.isDirectory()) return { incomparable: 'it is a directory' }
   if (!kind.isFile()) return { incomparable: 'it could be read only once' }
   await using archive = await open(file)
   if (!(await isAsWritten(archive, kind.size)))

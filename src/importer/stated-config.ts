@@ -1,5 +1,5 @@
 import { oneLine } from '../ground/one-line.ts'
-import type { RepositoryRecord } from './records.ts'
+import type { RepositoryRecord } from '../records/record-shapes.ts'
 
 /**
  * What a record says of a repository and git has no place for, as the `[godwit]` section that gives it back when the

@@ -2,9 +2,11 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import type { ArchiveEntry } from '../archive/read-entries.ts'
+import type { Folder } from '../archive/read-folder.ts'
 import { tarHeader, tarPadding } from '../archive/tar-header.ts'
 import { ArchiveDamaged } from '../archive/unreadable-archive.ts'
 import type { Bytes } from '../blobs/blob-store.ts'
+import { hasCode } from '../ground/errno.ts'
 import { roomIn, safeEntries } from './safe-entries.ts'
 
 /** The tar bytes of one repository and its wiki: what the manifest's segment was made of. */
@@ -26,20 +28,25 @@ export interface Unpacked {
  * other means; whatever else goes wrong is thrown.
  */
 export async function unpackArchive(
-  archive: Bytes,
+  archive: Bytes | Folder,
   root: string,
   signal: AbortSignal,
 ): Promise<Unpacked> {
   await mkdir(root)
   const runs = new Map<string, SegmentRun>()
+  const folders = new Set<string>()
   let current = ''
   try {
     for await (const entry of safeEntries(archive, await roomIn(root), signal)) {
       current = repositoryOf(entry.path, current)
       const run = runs.get(current) ?? { plainLength: 0, crc32: 0 }
-      if (current !== '') runs.set(current, run)
+      if (current !== '') {
+        runs.set(current, run)
+        folders.add(entry.path.split('/', 3).join('/'))
+      }
       await write(root, entry, run)
     }
+    for (const folder of folders) await addEmptyFolders(join(root, folder))
   } catch (error) {
     if (!(error instanceof ArchiveDamaged)) throw error
     return { root, runs, damage: error }
@@ -56,6 +63,14 @@ function repositoryOf(path: string, current: string): string {
   if (top !== 'repositories' || !folder?.endsWith('.git')) return ''
   const name = `${owner}/${folder.slice(0, -'.git'.length)}`
   return name === `${current}.wiki` ? current : name
+}
+
+/** Some who pack leave empty directories out, and git takes none for a repository that has no `refs`. */
+async function addEmptyFolders(repository: string): Promise<void> {
+  for (const name of ['objects', 'refs'])
+    await mkdir(join(repository, name), { recursive: true }).catch((error: unknown) => {
+      if (!hasCode(error, 'EEXIST', 'ENOTDIR')) throw error
+    })
 }
 
 async function write(root: string, entry: ArchiveEntry, run: SegmentRun): Promise<void> {

@@ -10,12 +10,14 @@ import {
 import type { Git } from '../git/git.ts'
 import { gitDirectory } from '../sources/directory/git-directory.ts'
 import {
+  type Kept,
   type Proven,
   type ProvingParts,
   proveRepository,
 } from '../sources/directory/snapshot/prove-repository.ts'
 import type { FoundRepository, Snapshot } from '../sources/source.ts'
 import { Unreadable } from '../sources/unreadable.ts'
+import { fileDisagreements } from './file-agreement.ts'
 import { disagreements, runDisagreement } from './manifest-agreement.ts'
 import type { SegmentRun, Unpacked } from './unpack-archive.ts'
 
@@ -23,7 +25,7 @@ import type { SegmentRun, Unpacked } from './unpack-archive.ts'
 export type Judged = { fullName: string } & (
   | { faults: string[] }
   /** Whole, and what the manifest says. The snapshot is there until the next is asked for, unless it was moved away. */
-  | { snapshot: Snapshot }
+  | { snapshot: Snapshot; kept: Kept; isPackedAgain: boolean }
 )
 
 /** Undefined where there is none: the archive is not of Godwit's making. Throws ManifestInvalid. */
@@ -63,8 +65,11 @@ export async function* judgeRepositories(
       yield { fullName, faults: [LOST] }
       continue
     }
-    const broken = expected && run ? runDisagreement(expected, run) : []
-    yield* judge(parts, repositories, listed.found, { expected, broken }, signal)
+    const differs = expected && run ? runDisagreement(expected, run) : []
+    // Whoever packs an archive again writes the same files in headers of their own: then the files are compared.
+    const isPackedAgain = differs.length > 0 && !damage
+    const broken = isPackedAgain && expected ? await fileDisagreements(root, expected) : differs
+    yield* judge(parts, repositories, listed.found, { expected, broken, isPackedAgain }, signal)
   }
   for (const fullName of said.keys()) yield { fullName, faults: [damage ? LOST : MISSING] }
 }
@@ -76,11 +81,17 @@ function isCutOff({ segment }: ManifestRepository, run: SegmentRun | undefined):
   return (run?.plainLength ?? 0) < segment.plain_length
 }
 
+interface Compared {
+  expected: ManifestRepository | undefined
+  broken: string[]
+  isPackedAgain: boolean
+}
+
 async function* judge(
   parts: ProvingParts,
   root: string,
   found: FoundRepository,
-  { expected, broken }: { expected: ManifestRepository | undefined; broken: string[] },
+  { expected, broken, isPackedAgain }: Compared,
   signal: AbortSignal,
 ): AsyncGenerator<Judged> {
   const fullName = `${found.owner}/${found.name}`
@@ -100,7 +111,9 @@ async function* judge(
   try {
     const differs = expected ? disagreements(expected, proven.examination) : []
     const faults = [...broken, ...differs]
-    yield faults.length > 0 ? { fullName, faults } : { fullName, snapshot }
+    yield faults.length > 0
+      ? { fullName, faults }
+      : { fullName, snapshot, kept: proven.kept, isPackedAgain }
   } finally {
     await snapshot.remove()
   }

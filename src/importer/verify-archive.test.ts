@@ -61,7 +61,9 @@ async function verified(t: TestContext, archive: Buffer, isKept = true): Promise
   })
   const parts = { git, directory, file: isKept ? file : undefined }
   const findings = await Array.fromAsync(verifyArchive(parts, [archive], signal))
-  return findings.map((each) => Object.entries(each)[0]!.join(': '))
+  return findings
+    .filter((each) => !('compared' in each))
+    .map((each) => Object.entries(each)[0]!.join(': '))
 }
 
 /** A change to an archive, and what must be said of it. */
@@ -177,7 +179,7 @@ const FAULTS: Fault[] = [
   [
     'an extra entry in a repository',
     entries((those) => [...those, aFile(`${SITE}/hooks/post-receive`)]),
-    /alice\/site: it has \d+ bytes of tar, not \d+/,
+    /alice\/site: .*hooks\/post-receive is in the archive and not in the manifest/,
   ],
   [
     'a link to someone without a record',
@@ -206,13 +208,6 @@ const FAULTS: Fault[] = [
       record.wiki_url = 'tarball://root/../../../../../etc'
     }),
     /wiki_url of .*which is not in the archive/,
-  ],
-  [
-    'a record of another shape',
-    records((record) => {
-      record.private = 'maybe'
-    }),
-    /repositories_000001\.json: \[\d\]\.private is not true or false: 'maybe'/,
   ],
   [
     'a wrong oid in the manifest',
@@ -300,7 +295,7 @@ test('what cannot be compared is said in a note', async (t) => {
   assert.match(await notes(older()), /the metadata was not compared: older manifests/)
   const foreign = entries((those) => [
     ...those.filter(({ path }) => path !== MANIFEST),
-    aFile('issues_000001.json'),
+    { ...aFile('issues_000001.json'), content: Buffer.from('[]') },
   ])
   assert.match(await notes(foreign()), /there is no godwit-manifest\.json/)
 })

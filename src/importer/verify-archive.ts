@@ -2,20 +2,30 @@ import { existsSync } from 'node:fs'
 import { mkdir, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { unsafePath } from '../archive/entry-path.ts'
-import { object, text } from '../archive/json-shape.ts'
 import { MANIFEST_PATH, type Manifest, ManifestInvalid } from '../archive/manifest.ts'
 import { parseJson } from '../archive/parse-json.ts'
+import type { Folder } from '../archive/read-folder.ts'
 import type { Bytes } from '../blobs/blob-store.ts'
 import type { Git } from '../git/git.ts'
 import { hasCode } from '../ground/errno.ts'
+import { kindOfFile } from '../records/record-file.ts'
 import { metadataDisagreements } from './metadata-agreement.ts'
+import { brokenRecordLinks } from './record-findings.ts'
 import { brokenLinks } from './record-links.ts'
-import { RECORD_FILE, readRecords } from './records.ts'
+import { readRecords } from './records.ts'
 import { compareSegments } from './segment-digests.ts'
 import { type Unpacked, unpackArchive } from './unpack-archive.ts'
 import { judgeRepositories, readManifest } from './unpacked-repositories.ts'
 
-export type Finding = { fault: string } | { note: string } | { whole: string }
+export type Finding =
+  | { fault: string }
+  /** Something that others should know of, and that takes nothing from the proof. */
+  | { warning: string }
+  | { note: string }
+  /** A repository of which every object is there and is what its name says. */
+  | { whole: string }
+  /** Once, at the end: whether the bytes could be compared with a manifest. */
+  | { compared: boolean }
 
 export interface VerifyParts {
   git: Git
@@ -28,7 +38,7 @@ export interface VerifyParts {
 /** Everything that can be said for and against an archive, as it is found. Throws ArchiveRefused. */
 export async function* verifyArchive(
   { git, directory, file }: VerifyParts,
-  archive: Bytes,
+  archive: Bytes | Folder,
   signal: AbortSignal,
 ): AsyncGenerator<Finding> {
   const scratch = join(directory, 'scratch')
@@ -43,17 +53,22 @@ export async function* verifyArchive(
   for (const fault of await schemaFaults(root)) yield { fault }
   if (manifest) yield* metadataFindings(root, manifest)
   yield* recordFindings(unpacked)
+  let packedAgain = 0
   for await (const judged of judgeRepositories(unpacked, manifest, { git, scratch }, signal)) {
     const { fullName } = judged
-    if ('snapshot' in judged) yield { whole: fullName }
-    else for (const fault of judged.faults) yield { fault: `${fullName}: ${fault}` }
+    if ('snapshot' in judged) {
+      if (judged.isPackedAgain) packedAgain += 1
+      yield { whole: fullName }
+    } else for (const fault of judged.faults) yield { fault: `${fullName}: ${fault}` }
   }
+  if (packedAgain > 0 && manifest) yield { note: packedAgainNote(packedAgain, manifest) }
   // Found from the end of the file, which is not there to be found when the archive is damaged.
   if (manifest && !unpacked.damage) yield* digestFindings(file, manifest, signal)
   for (const { full_name, lfs_missing = [] } of manifest?.repositories ?? [])
     if (lfs_missing.length > 0) yield { note: `${full_name}: ${missingInWords(lfs_missing)}` }
   for (const { full_name, reason } of manifest?.skipped ?? [])
     yield { note: `${full_name} was skipped when the archive was made: ${reason}` }
+  yield { compared: manifest !== undefined }
 }
 
 const MAX_NAMED = 3
@@ -67,6 +82,13 @@ function missingInWords(missing: readonly { oid: string }[]): string {
   return `${what} missing on the host when it was exported: ${named.join(', ')}${more}`
 }
 
+function packedAgainNote(count: number, { repositories }: Manifest): string {
+  const by = repositories.every(({ files }) => files)
+    ? 'objects, refs and files'
+    : 'objects and refs'
+  return `${count} repositories were packed again since they were exported (CRC): compared by ${by}`
+}
+
 async function manifestFindings({
   root,
   damage,
@@ -76,8 +98,10 @@ async function manifestFindings({
     if (manifest) return { manifest, findings: [] }
     // It is the last entry, and the archive cannot be read so far.
     if (damage) return { manifest, findings: [] }
-    const note = `there is no ${MANIFEST_PATH}: what Godwit did not make cannot be compared with what it should hold`
-    return { manifest, findings: [{ note }] }
+    return {
+      manifest,
+      findings: [{ note: `there is no ${MANIFEST_PATH}: Godwit did not make it` }],
+    }
   } catch (error) {
     if (!(error instanceof ManifestInvalid)) throw error
     return { manifest: undefined, findings: [{ fault: error.message }] }
@@ -110,7 +134,7 @@ async function* digestFindings(
 async function strangers(root: string, manifest: Manifest | undefined): Promise<string[]> {
   if (!manifest) return []
   const isKnown = (name: string) =>
-    RECORD_FILE.test(name) || ['schema.json', MANIFEST_PATH, 'repositories'].includes(name)
+    kindOfFile(name) !== undefined || ['schema.json', MANIFEST_PATH, 'repositories'].includes(name)
   const atTop = (await readdir(root)).filter((name) => !isKnown(name))
   const owners = existsSync(join(root, 'repositories'))
     ? await readdir(join(root, 'repositories'), { withFileTypes: true })
@@ -126,21 +150,26 @@ async function strangers(root: string, manifest: Manifest | undefined): Promise<
   return [...atTop, ...loose].map((path) => `${path} does not belong in an archive`)
 }
 
-const schema = object<{ version: string }>({ version: text('a version', (value) => value !== '') })
-
+/** Only the version is asked for: github.com also says which program wrote it, and others may say more. */
 async function schemaFaults(root: string): Promise<string[]> {
   try {
-    schema(parseJson(await readFile(join(root, 'schema.json'), 'utf8')), '')
-    return []
+    const schema: unknown = parseJson(await readFile(join(root, 'schema.json'), 'utf8'))
+    const version: unknown = (schema as { version?: unknown } | null)?.version
+    return typeof version === 'string' && version !== '' ? [] : ['schema.json: it has no version']
   } catch (error) {
-    const isMissing = hasCode(error, 'ENOENT')
-    return [`schema.json: ${isMissing ? 'is missing' : (error as Error).message}`]
+    if (!hasCode(error, 'ENOENT')) return [`schema.json: ${(error as Error).message}`]
+    const [only = '', ...others] = await readdir(root)
+    const isInside = others.length === 0 && existsSync(join(root, only, 'schema.json'))
+    return [
+      `schema.json: is missing${isInside ? `: all is in the folder ${only}; pack it again from inside` : ''}`,
+    ]
   }
 }
 
 async function* recordFindings({ root, damage }: Unpacked): AsyncGenerator<Finding> {
   const records = await readRecords(root)
   for (const fault of records.faults) yield { fault }
+  for (const warning of records.warnings) yield { warning }
   const hasGit = existsSync(join(root, 'repositories'))
   if (!hasGit) yield { note: 'it holds no git data; links to repositories were not followed' }
   if (!records.hasUsers) yield { note: 'it holds no users; links to them were not followed' }
@@ -149,4 +178,5 @@ async function* recordFindings({ root, damage }: Unpacked): AsyncGenerator<Findi
     damage !== undefined ||
     (unsafePath(path) === undefined && existsSync(join(root, path)))
   for (const fault of brokenLinks(records, isInArchive)) yield { fault }
+  for await (const fault of brokenRecordLinks(root, records, isInArchive)) yield { fault }
 }

@@ -116,7 +116,9 @@ const sameEntries = async (bytes: Buffer): Promise<boolean> => {
   writeFileSync(file, bytes)
   try {
     const told = (entries: PlainEntry[]) =>
-      entries.map(({ path, kind, content }) => `${kind} ${path} ${content.toString('base64')}`)
+      entries
+        .filter(({ kind }) => kind === 'file')
+        .map(({ path, content }) => `${path} ${content.toString('base64')}`)
     return told(await entriesIn(file)).join('\n') === told(await entriesIn(archive)).join('\n')
   } catch {
     return false

@@ -1,0 +1,92 @@
+import { constants, type Dirent, existsSync } from 'node:fs'
+import { lstat, open, readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { unsafePath } from './entry-path.ts'
+import type { ArchiveEntry } from './read-entries.ts'
+import { ArchiveNotSupported, ArchiveRefused } from './unreadable-archive.ts'
+
+/** A directory that an archive was unpacked into. */
+export interface Folder {
+  folder: string
+}
+
+const CHUNK = 256 * 1024
+const SLASH = Buffer.from('/')
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/** What is in it as the entries of an archive: directories before what is in them, names in order. */
+export async function* readFolder(
+  { folder }: Folder,
+  { signal }: { signal?: AbortSignal | undefined } = {},
+): AsyncGenerator<ArchiveEntry> {
+  const isOne = ['schema.json', 'repositories'].some((name) => existsSync(join(folder, name)))
+  if (!isOne)
+    throw new ArchiveNotSupported(
+      `the directory ${folder} has neither schema.json nor repositories`,
+    )
+  yield* below(Buffer.from(folder), '', signal)
+}
+
+async function* below(
+  folder: Buffer,
+  above: string,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<ArchiveEntry> {
+  const found = await readdir(folder, { withFileTypes: true, encoding: 'buffer' })
+  for (const each of found.sort((a, b) => Buffer.compare(a.name, b.name))) {
+    signal?.throwIfAborted()
+    const path = `${above}${nameOf(each.name)}`
+    const bad = unsafePath(path)
+    if (bad) throw new ArchiveRefused(`the path ${JSON.stringify(path)} ${bad}`)
+    const here = Buffer.concat([folder, SLASH, each.name])
+    if (each.isDirectory()) {
+      const { mtimeMs: modifiedAt } = await lstat(here)
+      yield { path, kind: 'directory', size: 0, modifiedAt, content: noContent() }
+      yield* below(here, `${path}/`, signal)
+    } else if (each.isFile()) {
+      yield* fileEntry(here, path, signal)
+    } else {
+      throw new ArchiveNotSupported(`it holds ${whatIs(each)}: ${JSON.stringify(path)}`)
+    }
+  }
+}
+
+/** A link that takes the place of the file meanwhile is not followed. */
+async function* fileEntry(
+  here: Buffer,
+  path: string,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<ArchiveEntry> {
+  const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants
+  await using handle = await open(here, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
+  const there = await handle.stat()
+  if (!there.isFile()) throw new ArchiveNotSupported(`${path} is not a file any more`)
+  const { size, mtimeMs: modifiedAt } = there
+  async function* content(): AsyncGenerator<Uint8Array> {
+    for (let done = 0; done < size; ) {
+      signal?.throwIfAborted()
+      const wanted = Math.min(CHUNK, size - done)
+      const { bytesRead, buffer } = await handle.read(Buffer.alloc(wanted), 0, wanted, done)
+      if (bytesRead === 0) throw new ArchiveRefused(`${path} became shorter while it was read`)
+      done += bytesRead
+      yield buffer.subarray(0, bytesRead)
+    }
+  }
+  yield { path, kind: 'file', size, modifiedAt, content: content() }
+}
+
+function nameOf(name: Buffer): string {
+  try {
+    return utf8.decode(name)
+  } catch {
+    throw new ArchiveNotSupported('a path in it is not UTF-8')
+  }
+}
+
+function whatIs(found: Dirent<Buffer>): string {
+  if (found.isSymbolicLink()) return 'a symbolic link'
+  if (found.isFIFO()) return 'a named pipe'
+  return found.isSocket() ? 'a socket' : 'a device'
+}
+
+async function* noContent(): AsyncGenerator<Uint8Array> {}

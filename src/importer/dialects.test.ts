@@ -1,0 +1,348 @@
+import assert from 'node:assert/strict'
+import { createReadStream, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { appendFile, cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { before, describe, test } from 'node:test'
+import { gunzipSync, gzipSync } from 'node:zlib'
+import { needs, runTool } from '../../test/support/archive-tools.ts'
+import { ARCHIVE_WRITERS, packFilesOnly } from '../../test/support/archive-writers.ts'
+import { gitHost } from '../../test/support/git-host.ts'
+import { git as plainGit, temporaryDirectory } from '../../test/support/odd-repositories.ts'
+import { PATIENCE_MS } from '../../test/support/patience.ts'
+import { REAL_ARCHIVE } from '../../test/support/real-archive.ts'
+import { forTheWholeFile } from '../../test/support/whole-file-cleanup.ts'
+import { desk } from '../../test/support/without-server.ts'
+import type { Folder } from '../archive/read-folder.ts'
+import type { Bytes } from '../blobs/blob-store.ts'
+import { createGit, type Git } from '../git/git.ts'
+import { type RestoreNews, restoreArchive } from './restore-archive.ts'
+import { type Finding, verifyArchive } from './verify-archive.ts'
+
+const t = forTheWholeFile()
+let base: string
+let git: Git
+/** What an archive of Godwit's own making was unpacked into. */
+let ours: string
+let oursPacked: string
+let real: string
+
+before(async () => {
+  base = temporaryDirectory(t)
+  git = createGit({ program: 'git', searchPath: process.env.PATH ?? '', home: join(base, 'home') })
+  await using host = await gitHost()
+  await host.repository('alice/site', {
+    files: { 'index.html': '<h1>Alice</h1>' },
+    wiki: { 'Home.md': '# Home\n' },
+    config: { 'godwit.collaborator': 'bob:admin' },
+  })
+  await host.repository('alice/notes', { files: { b: 'b' } })
+  const { godwit } = await desk(t)
+  oursPacked = join(base, 'ours.tar.gz')
+  const order = ['export', 'alice', '--repositories', host.root, '--output', oursPacked]
+  const { code, said } = await godwit(order)
+  assert.equal(code, 0, said)
+  ours = await unpacked(oursPacked, 'ours')
+  if (!REAL_ARCHIVE.needed.skip) real = await unpacked(REAL_ARCHIVE.file, 'real')
+})
+
+async function unpacked(archive: string, name: string): Promise<string> {
+  const folder = join(base, name)
+  await mkdir(folder)
+  await runTool('GNU tar', ['-xzf', archive, '--no-same-owner', '-C', folder])
+  return folder
+}
+
+const fileOf = (file: string) => () => createReadStream(file)
+const signal = () => AbortSignal.timeout(PATIENCE_MS)
+
+async function verified(open: () => Bytes | Folder, file?: string): Promise<Finding[]> {
+  const directory = mkdtempSync(join(base, 'verify-'))
+  const findings = await Array.fromAsync(verifyArchive({ git, directory, file }, open(), signal()))
+  rmSync(directory, { recursive: true })
+  return findings
+}
+
+const faultsIn = (findings: Finding[]) =>
+  findings.flatMap((each) => ('fault' in each ? [each.fault] : []))
+const notesIn = (findings: Finding[]) =>
+  findings.flatMap((each) => ('note' in each ? [each.note] : []))
+const wholeIn = (findings: Finding[]) =>
+  findings.flatMap((each) => ('whole' in each ? [each.whole] : []))
+
+async function restored(open: () => Bytes | Folder) {
+  const into = mkdtempSync(join(base, 'restore-'))
+  const news: RestoreNews[] = []
+  const parts = { git, open, into, tell: (each: RestoreNews) => news.push(each) }
+  for await (const { fullName, faults } of restoreArchive(parts, signal()))
+    assert.deepEqual(faults, [], fullName)
+  return { into, news }
+}
+
+const refsOf = (repository: string) =>
+  plainGit(repository, ['for-each-ref', '--format=%(objectname) %(refname)']).trim().split('\n')
+
+describe('an archive of github.com', REAL_ARCHIVE.needed, () => {
+  const NAME = 'go-gitea/test_repo'
+  const packedRefs = () =>
+    readFileSync(join(real, `repositories/${NAME}.git/packed-refs`), 'utf8')
+      .split('\n')
+      .filter((line) => /^[0-9a-f]{40} /.test(line))
+      .sort()
+
+  async function isTaken(open: () => Bytes | Folder): Promise<void> {
+    const findings = await verified(open)
+    assert.deepEqual(faultsIn(findings), [])
+    assert.deepEqual(wholeIn(findings), [NAME])
+    assert.deepEqual(findings.at(-1), { compared: false })
+    const { into } = await restored(open)
+    assert.deepEqual(refsOf(join(into, `${NAME}.git`)).sort(), packedRefs())
+    plainGit(join(into, `${NAME}.git`), ['fsck', '--full', '--strict'])
+  }
+
+  test('as it is, and what it was unpacked into', async () => {
+    await isTaken(fileOf(REAL_ARCHIVE.file))
+    await isTaken(() => ({ folder: real }))
+  })
+
+  // The oldest form has no room for the path of its pack.
+  for (const [name, { tool, write }] of Object.entries(ARCHIVE_WRITERS))
+    if (!name.includes('v7'))
+      test(`packed again by ${name}`, needs(tool), async () => {
+        const archive = join(mkdtempSync(join(base, 'packed-')), 'archive')
+        await write(real, archive)
+        await isTaken(fileOf(archive))
+      })
+
+  test('files only, in the contrary order', needs('Python'), async () => {
+    const bare = join(mkdtempSync(join(base, 'bare-')), 'real')
+    await cp(real, bare, { recursive: true })
+    // As it comes from whoever leaves empty directories out.
+    for (const empty of ['refs', 'branches', 'hooks', 'logs'])
+      await rm(join(bare, `repositories/${NAME}.git`, empty), { recursive: true, force: true })
+    await packFilesOnly(bare, `${bare}.tar.gz`)
+    await isTaken(fileOf(`${bare}.tar.gz`))
+  })
+
+  test('what is restored of it, and what is not', async () => {
+    const { into, news } = await restored(fileOf(REAL_ARCHIVE.file))
+    const dir = join(into, `${NAME}.git`)
+    assert.ok(existsSync(join(dir, 'git-daemon-export-ok')))
+    assert.match(readFileSync(join(dir, 'description'), 'utf8'), /^Test repository for testing/)
+    assert.match(readFileSync(join(dir, 'config'), 'utf8'), /collaborator = "mrsdizzie:write"/)
+    assert.deepEqual(news.slice(0, -1), [{ organization: 'go-gitea' }])
+    const left = (news.at(-1) as { leftBehind: [string, number][] }).leftBehind
+    assert.deepEqual(
+      Object.fromEntries(
+        left.filter(([kind]) => /^(issues|labels|pull_requests|teams)$/.test(kind)),
+      ),
+      { issues: 2, labels: 9, pull_requests: 2, teams: 4 },
+    )
+  })
+
+  test('cut short, or with one bit turned, it is not called complete', async () => {
+    const whole = readFileSync(REAL_ARCHIVE.file)
+    for (const part of [0.3, 0.6, 0.9]) {
+      const cut = whole.subarray(0, whole.length * part)
+      assert.ok(faultsIn(await verified(() => [cut])).length > 0, `cut at ${part}`)
+      await assert.rejects(
+        restored(() => [cut]),
+        /damaged/,
+      )
+      const turned = Buffer.from(whole)
+      turned[Math.floor(whole.length * part)]! ^= 1
+      const findings = await verified(() => [turned]).catch((error: Error) => [
+        { fault: error.message },
+      ])
+      assert.ok(faultsIn(findings).length > 0, `turned at ${part}`)
+    }
+  })
+})
+
+describe('an archive of Godwit that was unpacked and packed again', () => {
+  const REPOSITORIES = ['alice/site.git', 'alice/site.wiki.git', 'alice/notes.git']
+  const first = new Map<string, string[]>()
+  before(async () => {
+    const { into } = await restored(fileOf(oursPacked))
+    for (const repository of REPOSITORIES) first.set(repository, refsOf(join(into, repository)))
+  })
+
+  for (const [name, { tool, write }] of Object.entries(ARCHIVE_WRITERS))
+    test(`by ${name}, is whole and gives the same refs`, needs(tool), async () => {
+      const archive = join(mkdtempSync(join(base, 'packed-')), 'archive')
+      await write(ours, archive)
+      const findings = await verified(fileOf(archive), archive)
+      assert.deepEqual(faultsIn(findings), [])
+      assert.deepEqual(wholeIn(findings), ['alice/notes', 'alice/site'])
+      assert.deepEqual(findings.at(-1), { compared: true })
+      assert.match(notesIn(findings).join('\n'), /not compared: it was packed again/)
+      const again = await restored(fileOf(archive))
+      for (const repository of REPOSITORIES)
+        assert.deepEqual(refsOf(join(again.into, repository)), first.get(repository))
+    })
+
+  const edits: [name: string, edit: (folder: string) => Promise<unknown>, says: RegExp][] = [
+    ['another description', (at) => appendFile(`${at}/description`, 'x'), /description is not the/],
+    ['another config', (at) => appendFile(`${at}/config`, '# x\n'), /config is not the file/],
+    [
+      'a hook',
+      (at) => addHook(at),
+      /hooks\/post-receive is in the archive and not in the manifest/,
+    ],
+    ['no info/nwo', (at) => rm(`${at}/info/nwo`), /info\/nwo is missing/],
+    ['another HEAD', (at) => writeFile(`${at}/HEAD`, 'ref: refs/heads/x\n'), /HEAD is/],
+  ]
+  async function addHook(at: string): Promise<void> {
+    await mkdir(`${at}/hooks`)
+    await writeFile(`${at}/hooks/post-receive`, '#!/bin/sh\n')
+  }
+  for (const [name, edit, says] of edits)
+    test(`with ${name}, it is told`, async () => {
+      const folder = join(mkdtempSync(join(base, 'edited-')), 'ours')
+      await cp(ours, folder, { recursive: true })
+      await edit(join(folder, 'repositories/alice/site.git'))
+      const findings = await verified(() => ({ folder }), folder)
+      assert.match(faultsIn(findings).join('\n'), says)
+      assert.deepEqual(wholeIn(findings), ['alice/notes'])
+    })
+
+  test('a directory is verified and restored, one that holds no archive is called so', async () => {
+    const findings = await verified(() => ({ folder: ours }), ours)
+    assert.deepEqual(faultsIn(findings), [])
+    assert.match(notesIn(findings).join('\n'), /not compared: it is a directory/)
+    await restored(() => ({ folder: ours }))
+    await assert.rejects(
+      verified(() => ({ folder: '/usr' })),
+      /has neither schema\.json nor/,
+    )
+  })
+
+  test('packed with the folder around it, it is said what to do', needs('GNU tar'), async () => {
+    const archive = join(mkdtempSync(join(base, 'packed-')), 'archive')
+    await runTool('GNU tar', ['-czf', archive, '-C', base, 'ours'])
+    const faults = faultsIn(await verified(fileOf(archive)))
+    assert.match(faults.join('\n'), /all is in the folder ours; pack it again from inside/)
+  })
+})
+
+describe('what an archive of others says', () => {
+  /** Ours without its manifest, changed. */
+  async function foreign(edit: (folder: string) => Promise<unknown>): Promise<Folder> {
+    const folder = join(mkdtempSync(join(base, 'foreign-')), 'ours')
+    await cp(ours, folder, { recursive: true })
+    await rm(join(folder, 'godwit-manifest.json'))
+    await edit(folder)
+    return { folder }
+  }
+  const json = async (file: string, edit: (all: Record<string, unknown>[]) => void) => {
+    const all = JSON.parse(await readFile(file, 'utf8')) as Record<string, unknown>[]
+    edit(all)
+    await writeFile(file, JSON.stringify(all))
+  }
+
+  test('null is absent; unknown fields and unknown files are no fault', async () => {
+    const archive = await foreign(async (folder) => {
+      await json(join(folder, 'repositories_000001.json'), (all) => {
+        for (const each of all)
+          Object.assign(each, {
+            wiki_url: null,
+            collaborators: null,
+            website: null,
+            description: null,
+            repository_topics: [{ topic_name: 'demo', repository: null, creator: null }],
+            stars: { since: 'ever' },
+          })
+      })
+      await writeFile(join(folder, 'schema.json'), '{"version":"1.1.0","github_sha":"0","x":1}')
+      await writeFile(join(folder, 'starship_crews_000001.json'), '[{"name":"x"}, 7]')
+      await writeFile(join(folder, 'odd_things_000001.json'), 'not JSON')
+      await writeFile(join(folder, 'README'), 'hello')
+    })
+    const findings = await verified(() => archive)
+    assert.deepEqual(faultsIn(findings), [])
+    assert.deepEqual(
+      findings.filter((each) => 'warning' in each),
+      [],
+    )
+    const { into } = await restored(() => archive)
+    assert.match(readFileSync(join(into, 'alice/site.git/config'), 'utf8'), /topic = "demo"/)
+  })
+
+  test('one bad record is a warning by file, index and field, and the others count', async () => {
+    const archive = await foreign((folder) =>
+      json(join(folder, 'repositories_000001.json'), (all) => {
+        all.find((each) => each.name === 'notes')!.private = 'maybe'
+      }),
+    )
+    const findings = await verified(() => archive)
+    assert.deepEqual(faultsIn(findings), [])
+    const warnings = findings.flatMap((each) => ('warning' in each ? [each.warning] : []))
+    assert.equal(warnings.length, 1)
+    assert.match(warnings[0]!, /^repositories_000001\.json: \[\d\]\.private is not true or false/)
+    const { into, news } = await restored(() => archive)
+    const told = news.flatMap((each) => ('warning' in each ? [each.warning] : []))
+    assert.match(told.join('\n'), /\[\d\]\.private .*\n.*alice\/notes has no record.* private/)
+    assert.ok(!existsSync(join(into, 'alice/notes.git/git-daemon-export-ok')))
+    assert.match(readFileSync(join(into, 'alice/site.git/config'), 'utf8'), /"bob:admin"/)
+  })
+
+  test('a link to a record that is not there, and to an entry that is not there', async () => {
+    const archive = await foreign(async (folder) => {
+      const issue = (over: object) => ({
+        type: 'issue',
+        url: 'https://x.test/a/b/issues/1',
+        ...over,
+      })
+      await writeFile(
+        join(folder, 'issues_000001.json'),
+        JSON.stringify([issue({ user: null }), issue({ user: 'https://x.test/nobody' })]),
+      )
+      const asset_url = 'tarball://root/attachments/1/shot.png'
+      await writeFile(
+        join(folder, 'attachments_000001.json'),
+        JSON.stringify([{ url: 'https://x.test/1', issue: issue({}).url, asset_url }]),
+      )
+    })
+    assert.deepEqual(faultsIn(await verified(() => archive)), [
+      'attachments_000001.json: [0].asset_url leads to tarball://root/attachments/1/shot.png, which is not in the archive',
+      'issues_000001.json: [1].user leads to https://x.test/nobody, which has no record',
+    ])
+  })
+
+  test('what it denies to pushes, its attributes and default branch are kept; programs are not', async () => {
+    const archive = await foreign(async (folder) => {
+      const site = join(folder, 'repositories/alice/site.git')
+      const config =
+        '[receive]\n\tdenyNonFastForwards = yes\n\tdenyDeletes\n\tdenyCurrentBranch = !sh\n\tfsckObjects = true\n'
+      await appendFile(join(site, 'config'), config)
+      await writeFile(join(site, 'info/attributes'), '*.png binary\n')
+      await writeFile(join(site, 'HEAD'), 'ref: refs/heads/none\n')
+    })
+    const { into } = await restored(() => archive)
+    const site = join(into, 'alice/site.git')
+    const config = readFileSync(join(site, 'config'), 'utf8')
+    assert.match(
+      config,
+      /\[receive\]\n\tdenyNonFastForwards = true\n\tdenyDeletes = true\n\[godwit\]/,
+    )
+    assert.equal(readFileSync(join(site, 'info/attributes'), 'utf8'), '*.png binary\n')
+    assert.equal(readFileSync(join(site, 'HEAD'), 'utf8'), 'ref: refs/heads/main\n')
+  })
+})
+
+test('names that differ only in case are refused, before anything is written', async () => {
+  const folder = join(mkdtempSync(join(base, 'case-')), 'ours')
+  await cp(ours, folder, { recursive: true })
+  await cp(join(folder, 'repositories/alice'), join(folder, 'repositories/ALICE'), {
+    recursive: true,
+  })
+  await assert.rejects(
+    verified(() => ({ folder })),
+    /alice differs from repositories\/ALICE only/,
+  )
+})
+
+test('an archive that is gzip again, or none at all, is read', async () => {
+  const tar = gunzipSync(readFileSync(oursPacked))
+  for (const bytes of [tar, gzipSync(tar, { level: 9 })])
+    assert.deepEqual(faultsIn(await verified(() => [bytes])), [])
+})

@@ -41,24 +41,28 @@ export function accountCommands(program: Command, about: string): void {
     .addOption(new Option('--type <type>', 'what kind of account it is').choices(accountTypes))
     .option('--site-admin', 'sees the whole service')
     .option('--no-site-admin', 'sees only its own')
-    .action(async (login: string, options: AccountOptions, command: Command) => {
-      const refusal = nameRefusal(login)
-      if (refusal) throw new Misuse(`"${login}" cannot be a login: ${refusal}`)
-      const change: AccountChange = {
-        ...(options.type && { type: options.type }),
-        ...(options.siteAdmin !== undefined && { siteAdmin: options.siteAdmin }),
-      }
-      printAccounts([
-        await withDatabase(configOf(command), ({ db }) =>
-          setAccount(db, login, change, Date.now()),
-        ),
-      ])
-    })
+    .action(changeAccount)
 }
 
 interface AccountOptions {
   type?: AccountType
   siteAdmin?: boolean
+}
+
+async function changeAccount(
+  login: string,
+  options: AccountOptions,
+  command: Command,
+): Promise<void> {
+  const refusal = nameRefusal(login)
+  if (refusal) throw new Misuse(`"${login}" cannot be a login: ${refusal}`)
+  const change: AccountChange = {
+    ...(options.type && { type: options.type }),
+    ...(options.siteAdmin !== undefined && { siteAdmin: options.siteAdmin }),
+  }
+  printAccounts([
+    await withDatabase(configOf(command), ({ db }) => setAccount(db, login, change, Date.now())),
+  ])
 }
 
 function printAccounts(accounts: Account[]): void {

@@ -11,14 +11,17 @@ import { refreshRepositories, type SyncParts } from '../repositories/sync.ts'
 import type { RefusedEntry, RepositoryName, Source } from '../sources/source.ts'
 import { Misuse, UserMistake } from '../user-mistake.ts'
 
-export interface Asked {
+export interface AskedRepositories {
   entries: CatalogueEntry[]
   /** What lies where a repository of an owner would and cannot be taken as one. */
   refused: RefusedEntry[]
 }
 
 /** What OWNER and OWNER/NAME on a command line stand for, each repository once, with fresh facts. */
-export async function askedRepositories(parts: SyncParts, asked: string[]): Promise<Asked> {
+export async function askedRepositories(
+  parts: SyncParts,
+  asked: string[],
+): Promise<AskedRepositories> {
   const found = new Map<string, RepositoryName>()
   const refused: RefusedEntry[] = []
   for (const text of asked) {

@@ -4,7 +4,7 @@ import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
 import { progressLine } from './progress-line.ts'
 
 /** Disposing leaves the terminal as it was. */
-export interface Progress extends Disposable {
+export interface ExportProgress extends Disposable {
   ended(end: RepositoryEnd): void
   writing(bytes: number): void
   say(text: string): void
@@ -14,7 +14,7 @@ export interface Progress extends Disposable {
 export function exportProgress(
   to: NodeJS.WriteStream,
   repositories: readonly RepositoryFacts[],
-): Progress {
+): ExportProgress {
   const line = progressLine(to)
   // An empty repository is a step too.
   const weight = ({ sizeKib }: RepositoryFacts) => sizeKib + 1

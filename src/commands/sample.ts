@@ -52,8 +52,8 @@ async function ensureToken(config: Config): Promise<string> {
   return token
 }
 
-type Answer = { id: number; state: string } & { length?: number }
-type Client = (path: string, body?: unknown) => Promise<Answer>
+type SampleAnswer = { id: number; state: string } & { length?: number }
+type Client = (path: string, body?: unknown) => Promise<SampleAnswer>
 
 function client({ baseUrl, vendor }: Config, token: string): Client {
   return async (path, body) => {
@@ -62,12 +62,12 @@ function client({ baseUrl, vendor }: Config, token: string): Client {
       ...(body !== undefined && { method: 'POST', body: JSON.stringify(body) }),
     })
     if (!answer.ok) throw new Error(`${path} answered ${answer.status}: ${await answer.text()}`)
-    return (await answer.json()) as Answer
+    return (await answer.json()) as SampleAnswer
   }
 }
 
 async function ensureMigration(api: Client): Promise<number> {
-  const [newest] = (await api('/user/migrations')) as unknown as Answer[]
+  const [newest] = (await api('/user/migrations')) as unknown as SampleAnswer[]
   const isGood = newest && newest.state !== 'failed' && 'archive_url' in newest
   return isGood ? newest.id : (await api('/user/migrations', { repositories: SAMPLE_NAMES })).id
 }

@@ -32,21 +32,7 @@ export function tokenCommands(program: Command, about: string): void {
   add
     .option('--name <name>', 'what it is for', '')
     .option('--expires <duration>', 'how long it is valid, such as 90d; 0 for ever', lifetime, 0)
-    .action(async (login: string, options: AddOptions, command: Command) => {
-      const now = Date.now()
-      await withDatabase(configOf(command), async ({ db }) => {
-        const account = await findAccount(db, login)
-        if (!account) throw new UserMistake(unknownAccount(login))
-        if (account.type !== 'User') throw new UserMistake(`${account.login} is no person: ${ASK}`)
-        const expiresAt = options.expires === 0 ? null : now + options.expires
-        const made = await addToken(db, account, { name: options.name, expiresAt, now })
-        // One that nobody has seen is of no use to anybody, and must not stay.
-        await printForSure(made).catch(async (error: unknown) => {
-          await removeToken(db, made)
-          throw error
-        })
-      })
-    })
+    .action(makeToken)
 
   const list = addCommand(token, 'list', 'all tokens, without their secrets')
   withExamples(list, 'godwit token list').action(async (_options, command: Command) => {
@@ -72,6 +58,22 @@ export function tokenCommands(program: Command, about: string): void {
 interface AddOptions {
   name: string
   expires: number
+}
+
+async function makeToken(login: string, options: AddOptions, command: Command): Promise<void> {
+  const now = Date.now()
+  await withDatabase(configOf(command), async ({ db }) => {
+    const account = await findAccount(db, login)
+    if (!account) throw new UserMistake(unknownAccount(login))
+    if (account.type !== 'User') throw new UserMistake(`${account.login} is no person: ${ASK}`)
+    const expiresAt = options.expires === 0 ? null : now + options.expires
+    const made = await addToken(db, account, { name: options.name, expiresAt, now })
+    // One that nobody has seen is of no use to anybody, and must not stay.
+    await printForSure(made).catch(async (error: unknown) => {
+      await removeToken(db, made)
+      throw error
+    })
+  })
 }
 
 const ASK = 'give a token to a user who administers its repositories'

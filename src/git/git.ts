@@ -72,13 +72,7 @@ export function createGit({
   idleTimeoutMs = TEN_MINUTES,
 }: GitOptions): Git {
   writeHome(home)
-  const env = {
-    ...LOCKED_DOWN,
-    PATH: searchPath,
-    HOME: home,
-    XDG_CONFIG_HOME: home,
-    GIT_CONFIG_GLOBAL: join(home, '.gitconfig'),
-  }
+  const env = environmentIn(home, searchPath)
 
   function start(args: readonly string[], call: GitCall = {}): RunningGit {
     const settings = Object.entries(call.config ?? {}).flatMap(([key, value]) => [
@@ -108,6 +102,14 @@ export function createGit({
     text: async (args, call) => (await outputOf(start, args, call)).toString('utf8'),
   }
 }
+
+const environmentIn = (home: string, searchPath: string) => ({
+  ...LOCKED_DOWN,
+  PATH: searchPath,
+  HOME: home,
+  XDG_CONFIG_HOME: home,
+  GIT_CONFIG_GLOBAL: join(home, '.gitconfig'),
+})
 
 async function outputOf(
   start: Git['start'],

@@ -116,12 +116,16 @@ export interface MigrationToRead extends SnapshotPart {
 }
 
 /** Newest first. */
-export async function listMigrations(
+export async function listMigrations(db: Db, scope: Scope, page: Page): Promise<Migration[]> {
+  return (await newestRows(db, scope, page)).map(migrationOf)
+}
+
+export function newestRows(
   db: Db,
   { owner }: Scope,
   { offset, limit }: Page,
-): Promise<Migration[]> {
-  const rows = await db
+): Promise<Row<MigrationsTable>[]> {
+  return db
     .selectFrom('migrations')
     .selectAll()
     .where('owner_id', '=', owner.id)
@@ -129,7 +133,6 @@ export async function listMigrations(
     .limit(limit)
     .offset(offset)
     .execute()
-  return rows.map(migrationOf)
 }
 
 export async function countMigrations(db: Db, { owner }: Scope): Promise<number> {

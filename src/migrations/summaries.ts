@@ -3,7 +3,7 @@ import type { Db } from '../db/database.ts'
 import type { MigrationsTable, Row } from '../db/tables.ts'
 import { countHeldLocks } from './lock-store.ts'
 import type { Migration } from './migration.ts'
-import { migrationOf, unfinishedLiterals } from './migration-store.ts'
+import { migrationOf, newestRows, unfinishedLiterals } from './migration-store.ts'
 import type { Scope } from './scope.ts'
 import type { Page } from './snapshot-store.ts'
 
@@ -28,20 +28,8 @@ interface RepositoryCounts {
 }
 
 /** Newest first. */
-export async function listSummaries(
-  db: Db,
-  { owner }: Scope,
-  { offset, limit }: Page,
-): Promise<Summary[]> {
-  const rows = await db
-    .selectFrom('migrations')
-    .selectAll()
-    .where('owner_id', '=', owner.id)
-    .orderBy('id', 'desc')
-    .limit(limit)
-    .offset(offset)
-    .execute()
-  return summariesOf(db, rows)
+export async function listSummaries(db: Db, scope: Scope, page: Page): Promise<Summary[]> {
+  return summariesOf(db, await newestRows(db, scope, page))
 }
 
 export async function findSummary(

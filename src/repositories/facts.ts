@@ -1,5 +1,5 @@
 import type { Account } from '../accounts/account.ts'
-import type { Permission, SourceFacts } from '../sources/source.ts'
+import { type Permission, type SourceFacts, USUAL_FACTS } from '../sources/source.ts'
 
 /** What is of use to the catalogue alone. */
 type Private = 'headCommit' | 'templateRepository' | 'forkOf'
@@ -47,6 +47,7 @@ export function factsOfUnreadable(now: number): SourceFacts {
     homepage: null,
     private: true,
     defaultBranch: 'main',
+    ...USUAL_FACTS,
     sizeKib: 0,
     createdAt: now,
     pushedAt: now,
@@ -55,20 +56,9 @@ export function factsOfUnreadable(now: number): SourceFacts {
     language: null,
     license: null,
     topics: [],
-    archived: false,
-    disabled: false,
-    isTemplate: false,
     templateRepository: null,
     forkOf: null,
-    hasIssues: false,
-    hasProjects: false,
     hasWiki: false,
-    hasPages: false,
-    hasDownloads: false,
-    allowRebaseMerge: true,
-    allowSquashMerge: true,
-    allowMergeCommit: true,
-    deleteBranchOnMerge: false,
     collaborators: [],
     mirrorOf: null,
   }

@@ -78,6 +78,21 @@ export interface SourceFacts {
   mirrorOf: string | null
 }
 
+/** What git does not know, until the operator says otherwise. */
+export const USUAL_FACTS = {
+  archived: false,
+  disabled: false,
+  isTemplate: false,
+  hasIssues: false,
+  hasProjects: false,
+  hasPages: false,
+  hasDownloads: false,
+  allowRebaseMerge: true,
+  allowSquashMerge: true,
+  allowMergeCommit: true,
+  deleteBranchOnMerge: false,
+}
+
 /** Facts that are expensive to derive and need not be derived again: those of the same head commit, and the birthday. */
 export type KnownFacts = Pick<SourceFacts, 'headCommit' | 'language' | 'license' | 'createdAt'>
 
@@ -97,7 +112,7 @@ export interface Source {
   facts(repository: FoundRepository, known?: KnownFacts, signal?: AbortSignal): Promise<SourceFacts>
   /** A cheap look at what a snapshot would hold. Rejects with Unreadable, as do the next two. */
   examine(repository: RepositoryName, signal: AbortSignal): Promise<Examination>
-  /** What would be told of it though it can be exported; null where there is nothing. Dearer than `examine`. */
+  /** What would be told of it though it can be exported; null where there is nothing. More expensive than `examine`. */
   warning(examination: Examination, signal: AbortSignal): Promise<string | null>
   /** The repository at one moment, apart from the source, in a directory below `scratchDirectory`. */
   snapshot(

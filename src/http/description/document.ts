@@ -7,7 +7,7 @@ import type { DescribedRoute } from './described-route.ts'
 import { examplesOf } from './examples.ts'
 import { aboutPreview, introduction, TAGS } from './introduction.ts'
 import { type JsonSchema, schemaNamed } from './json-schema.ts'
-import { type Answer, header, type Operation, withHeaders } from './operation.ts'
+import { type DescribedAnswer, header, type Operation, withHeaders } from './operation.ts'
 import { linkRefusals, refusal, refusals } from './refusals.ts'
 
 interface About {
@@ -99,9 +99,9 @@ function onTheWire(operation: Operation, { uncounted }: DescribedRoute, vendor: 
 }
 
 /** What is only referred to has its headers where it is told. */
-function withShared<T extends Record<string, Answer | { $ref: string }>>(
+function withShared<T extends Record<string, DescribedAnswer | { $ref: string }>>(
   answers: T,
-  shared: Answer['headers'],
+  shared: DescribedAnswer['headers'],
 ): T {
   const all = Object.entries(answers).map(([name, answer]) => [
     name,

@@ -6,7 +6,7 @@ type HeaderName = keyof typeof headers
 type SchemaName = keyof typeof schemas
 type Reference = { $ref: string }
 
-export interface Answer {
+export interface DescribedAnswer {
   description: string
   headers?: Record<string, Reference>
   content?: Record<string, { schema: JsonSchema; examples?: Record<string, Reference> }>
@@ -29,7 +29,7 @@ export interface Operation {
   security?: []
   parameters?: (Reference | JsonSchema)[]
   body?: JsonSchema | undefined
-  responses: Record<number, Answer | Reference>
+  responses: Record<number, DescribedAnswer | Reference>
 }
 
 declare module 'fastify' {
@@ -53,7 +53,10 @@ interface JsonAnswer {
   headers?: HeaderName[]
 }
 
-export function json(description: string, { schema, example: shown, headers }: JsonAnswer): Answer {
+export function json(
+  description: string,
+  { schema, example: shown, headers }: JsonAnswer,
+): DescribedAnswer {
   return {
     description,
     ...(headers && withHeaders(...headers)),
@@ -62,7 +65,7 @@ export function json(description: string, { schema, example: shown, headers }: J
 }
 
 /** The same answer as text of another type, for those who accept that. */
-export function alsoAs(type: string, answer: Answer): Answer {
+export function alsoAs(type: string, answer: DescribedAnswer): DescribedAnswer {
   return { ...answer, content: { ...answer.content, [type]: { schema: text } } }
 }
 

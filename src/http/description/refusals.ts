@@ -1,4 +1,4 @@
-import { type Answer, json, one, withHeaders } from './operation.ts'
+import { type DescribedAnswer, json, one, withHeaders } from './operation.ts'
 
 /** By any operation of the API. */
 export const refusals = {
@@ -47,7 +47,7 @@ export const refusals = {
     schema: one('error'),
     example: 'server-error',
   }),
-} satisfies Record<string, Answer>
+} satisfies Record<string, DescribedAnswer>
 
 /** By a link, which no token goes with. */
 export const linkRefusals = {
@@ -68,7 +68,7 @@ export const linkRefusals = {
     description: 'The range lies outside of the archive.',
     ...withHeaders('etag', 'accept-ranges', 'content-disposition', 'content-range'),
   },
-} satisfies Record<string, Answer>
+} satisfies Record<string, DescribedAnswer>
 
 type RefusalName = keyof typeof refusals | keyof typeof linkRefusals
 

@@ -48,7 +48,7 @@ export function dependencies({ db, blobs, log, isCatalogueRead }: DependencyPart
   ]
 }
 
-interface Asked {
+interface Attempt {
   answer: Promise<unknown>
   since: number
   state: 'open' | 'good' | 'bad'
@@ -57,10 +57,10 @@ interface Asked {
 /** Nobody asks while an answer is awaited, nor soon after a good one: a store that is slow is not made slower. */
 function sharedAnswer(ask: () => Promise<unknown>, rememberedMs: number): () => Promise<unknown> {
   const stays = { open: FORGOTTEN_MS, good: rememberedMs, bad: 0 }
-  let last: Asked | undefined
+  let last: Attempt | undefined
   return () => {
     if (last && performance.now() - last.since < stays[last.state]) return last.answer
-    const asked: Asked = { answer: ask(), since: performance.now(), state: 'open' }
+    const asked: Attempt = { answer: ask(), since: performance.now(), state: 'open' }
     asked.answer.then(
       () => Object.assign(asked, { state: 'good' }),
       () => Object.assign(asked, { state: 'bad' }),

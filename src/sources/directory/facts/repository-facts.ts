@@ -1,7 +1,7 @@
 import { lstat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Git } from '../../../git/git.ts'
-import type { KnownFacts, SourceFacts } from '../../source.ts'
+import { type KnownFacts, type SourceFacts, USUAL_FACTS } from '../../source.ts'
 import { Unreadable } from '../../unreadable.ts'
 import type { RepositoryPlace } from '../repository-tree.ts'
 import { statsOf } from '../stats-below.ts'
@@ -22,21 +22,6 @@ import { type StatedFacts, statedFacts } from './stated-facts.ts'
 
 /** What holds facts besides refs and objects. */
 const FACT_FILES = ['HEAD', 'config', 'description', 'git-daemon-export-ok']
-
-/** What git does not know, until the operator says otherwise. */
-const NOBODY_SAID = {
-  archived: false,
-  disabled: false,
-  isTemplate: false,
-  hasIssues: false,
-  hasProjects: false,
-  hasPages: false,
-  hasDownloads: false,
-  allowRebaseMerge: true,
-  allowSquashMerge: true,
-  allowMergeCommit: true,
-  deleteBranchOnMerge: false,
-}
 
 /** One git process for an ordinary repository, none for an empty one; where anything is unusual, one for each question. */
 export async function readFacts(
@@ -76,7 +61,7 @@ export async function readFacts(
     pushedAt,
     updatedAt: Math.max(pushedAt, ...files.map(({ stats }) => Number(stats.mtimeMs))),
     ...treeFacts(looked, stated, known),
-    ...NOBODY_SAID,
+    ...USUAL_FACTS,
     hasWiki: wikiDir !== null,
     mirrorOf: mirrorOf(settings),
     ...stated,

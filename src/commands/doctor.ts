@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { EXIT } from '../exit-codes.ts'
 import { harmless, harmlessJson } from '../ground/terminal-text.ts'
 import { addCommand, configOf, print, printPainted, withExamples } from './command-line.ts'
-import type { Finding } from './doctor/finding.ts'
+import type { CheckResult } from './doctor/check-result.ts'
 import { paint } from './paint.ts'
 
 export function doctorCommand(program: Command, about: string): void {
@@ -17,12 +17,12 @@ export function doctorCommand(program: Command, about: string): void {
     .action(async ({ json }: { json?: boolean }, command: Command) => {
       // Loaded only here: no other command needs what it takes to try everything.
       const { everyCheck } = await import('./doctor/every-check.ts')
-      const findings: Finding[] = []
+      const findings: CheckResult[] = []
       for await (const finding of everyCheck(configOf(command))) {
         findings.push(finding)
         if (!json) printPainted(asText(finding))
       }
-      const count = (state: Finding['state']) =>
+      const count = (state: CheckResult['state']) =>
         findings.filter((finding) => finding.state === state).length
       const [warnings, faults] = [count('warning'), count('broken')]
       print(
@@ -37,7 +37,7 @@ export function doctorCommand(program: Command, about: string): void {
 const MARKS = { fine: ['green', '✓'], warning: ['yellow', '!'], broken: ['red', '✗'] } as const
 const WIDTH = 'clock of database'.length
 
-function asText({ check, state, found, advice }: Finding): string {
+function asText({ check, state, found, advice }: CheckResult): string {
   const [colour, mark] = MARKS[state]
   const line = `${paint(colour, mark)} ${check.padEnd(WIDTH)}  ${harmless(found)}`
   return advice === undefined ? line : `${line}\n  ${' '.repeat(WIDTH)}  → ${harmless(advice)}`

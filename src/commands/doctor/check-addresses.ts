@@ -1,20 +1,20 @@
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import type { Config } from '../../config.ts'
-import { broken, type Finding, fine, warning, wordsOf } from './finding.ts'
+import { broken, type CheckResult, fine, warning, wordsOf } from './check-result.ts'
 
 /** A name of the metrics, known here as to anybody who reads them. */
 const UNTRUSTED_FORWARDING = 'godwit_http_untrusted_forwarding_total'
 
 const EVERYWHERE = new Set(['0.0.0.0', '[::]', '::'])
 
-export async function* checkAddresses(config: Config): AsyncGenerator<Finding> {
+export async function* checkAddresses(config: Config): AsyncGenerator<CheckResult> {
   yield await checkBaseUrl(config)
   yield* checkListen(config)
 }
 
 /** It is in every link that clients are given, so it must mean the same to them. */
-async function checkBaseUrl({ baseUrl, listen, trustedProxies }: Config): Promise<Finding> {
+async function checkBaseUrl({ baseUrl, listen, trustedProxies }: Config): Promise<CheckResult> {
   const { hostname, protocol } = new URL(baseUrl)
   const check = 'base-url'
   if (EVERYWHERE.has(hostname)) {
@@ -48,7 +48,7 @@ function isLoopback(host: string): boolean {
 }
 
 /** Whether somebody is there already: us, which is well, or another program, which is not. */
-async function* checkListen({ listen: { host, port } }: Config): AsyncGenerator<Finding> {
+async function* checkListen({ listen: { host, port } }: Config): AsyncGenerator<CheckResult> {
   const shown = host.includes(':') ? `[${host}]` : host
   const place = `${shown}:${port}`
   const near = `http://${EVERYWHERE.has(shown) ? 'localhost' : shown}:${port}`
@@ -78,7 +78,7 @@ async function* checkListen({ listen: { host, port } }: Config): AsyncGenerator<
 }
 
 /** Only a service that runs knows who sends it requests. */
-async function checkForwarding(service: string): Promise<Finding> {
+async function checkForwarding(service: string): Promise<CheckResult> {
   const answer = await fetch(`${service}/metrics`, { signal: AbortSignal.timeout(5000) })
   const counted = new RegExp(`^${UNTRUSTED_FORWARDING} (\\d+)$`, 'm').exec(await answer.text())
   const times = Number(counted?.[1] ?? 0)

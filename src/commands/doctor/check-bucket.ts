@@ -4,13 +4,13 @@ import { type BlobStore, type Composing, isComposing } from '../../blobs/blob-st
 import type { Config } from '../../config.ts'
 import { openBlobs, placesOf } from '../../service/places.ts'
 import { judgeClock } from './check-database.ts'
-import { broken, type Finding, fine, wordsOf } from './finding.ts'
+import { broken, type CheckResult, fine, wordsOf } from './check-result.ts'
 
 const PROBE = 'a probe of godwit doctor'
 const RANGE = { start: 2, end: 7 }
 
 /** Puts, reads, lists and removes one small object, as an export and a download would. */
-export async function* checkBucket(config: Config): AsyncGenerator<Finding> {
+export async function* checkBucket(config: Config): AsyncGenerator<CheckResult> {
   const { blobs: address, s3Endpoint } = config
   if (address === undefined) return
   const where = `${address}${s3Endpoint ? ` at ${withoutCredentials(s3Endpoint)}` : ''}`
@@ -41,7 +41,11 @@ async function read(blobs: BlobStore, key: string): Promise<void> {
   await blobs.sweepUnfinished(Number.MAX_SAFE_INTEGER)
 }
 
-async function* checkLink(config: Config, blobs: Composing, key: string): AsyncGenerator<Finding> {
+async function* checkLink(
+  config: Config,
+  blobs: Composing,
+  key: string,
+): AsyncGenerator<CheckResult> {
   const link = await blobs.presign(key, {
     filename: 'probe',
     contentType: 'text/plain',
@@ -71,7 +75,7 @@ async function* checkLink(config: Config, blobs: Composing, key: string): AsyncG
 }
 
 /** Through the API nobody needs the links. */
-const judgeLink = ({ downloads }: Config, found: string, advice: string): Finding =>
+const judgeLink = ({ downloads }: Config, found: string, advice: string): CheckResult =>
   downloads === 'proxy'
     ? fine('downloads', `through the API (${found})`)
     : broken('downloads', found, advice)

@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite'
 import type { Config } from '../../config.ts'
 import { hasCode } from '../../ground/errno.ts'
 import { inUnits } from '../../migrations/report.ts'
-import { broken, type Finding, fine, warning, wordsOf } from './finding.ts'
+import { broken, type CheckResult, fine, warning, wordsOf } from './check-result.ts'
 
 const MEBIBYTE = 1024 * 1024
 const LITTLE = { bytes: 1024 * MEBIBYTE, files: 10_000 }
@@ -12,7 +12,7 @@ const TOO_LITTLE = { bytes: 100 * MEBIBYTE, files: 500 }
 
 const MAKE_IT = 'make the directory for the user that runs Godwit, or name another with --data'
 
-export async function* checkData({ data, databaseUrl }: Config): AsyncGenerator<Finding> {
+export async function* checkData({ data, databaseUrl }: Config): AsyncGenerator<CheckResult> {
   const ground = await nearestThere(data)
   const isThere = ground === data
   if (!(await stat(ground)).isDirectory()) {
@@ -60,7 +60,7 @@ async function tryWriting(directory: string): Promise<void> {
   }
 }
 
-async function checkPrivacy(data: string): Promise<Finding> {
+async function checkPrivacy(data: string): Promise<CheckResult> {
   const { mode } = await stat(data)
   if ((mode & 0o077) === 0) return fine('data', `${data}, writable`)
   const advice = `chmod 700 ${data}: it holds archives, and the key that signs links to them`
@@ -74,7 +74,7 @@ interface Room {
   ffree: number
 }
 
-export function checkRoom({ bavail, bsize, files, ffree }: Room): Finding {
+export function checkRoom({ bavail, bsize, files, ffree }: Room): CheckResult {
   const bytes = bavail * bsize
   // Some filesystems have no fixed number of files, and say 0 of 0.
   const isCounted = files > 0
@@ -98,7 +98,7 @@ const KINDS: Readonly<Record<number, { name: string; is: 'remote' | 'fleeting' }
   2035054128: { name: 'overlay', is: 'fleeting' },
 }
 
-async function checkFilesystem(directory: string, isShared: boolean): Promise<Finding> {
+async function checkFilesystem(directory: string, isShared: boolean): Promise<CheckResult> {
   const kind = KINDS[(await statfs(directory)).type]
   if (!isShared) {
     try {

@@ -9,18 +9,18 @@ import {
 } from '../../db/survey.ts'
 import { KNOWN_SCHEMA } from '../../db/upgrade.ts'
 import { UTF8_REMEDY } from '../../service/database-troubles.ts'
-import { broken, type Finding, fine, warning, wordsOf } from './finding.ts'
+import { broken, type CheckResult, fine, warning, wordsOf } from './check-result.ts'
 
 /** What the queue on PostgreSQL asks for. */
 const OLDEST_POSTGRES = 13
 const AN_HOUR = 3_600_000
 
-export async function* checkDatabase({ data, databaseUrl }: Config): AsyncGenerator<Finding> {
+export async function* checkDatabase({ data, databaseUrl }: Config): AsyncGenerator<CheckResult> {
   if (databaseUrl === undefined) yield* checkSqlite(join(data, 'godwit.sqlite'))
   else yield* checkPostgres(databaseUrl)
 }
 
-function* checkSqlite(file: string): Generator<Finding> {
+function* checkSqlite(file: string): Generator<CheckResult> {
   if (!existsSync(file)) {
     yield fine('database', `SQLite at ${file}, which the first start makes`)
     return
@@ -49,7 +49,7 @@ function* checkSqlite(file: string): Generator<Finding> {
   }
 }
 
-async function* checkPostgres(databaseUrl: string): AsyncGenerator<Finding> {
+async function* checkPostgres(databaseUrl: string): AsyncGenerator<CheckResult> {
   const address = withoutPassword(databaseUrl)
   let survey: PostgresSurvey
   try {
@@ -67,7 +67,7 @@ async function* checkPostgres(databaseUrl: string): AsyncGenerator<Finding> {
   yield judgeClock('clock of database', survey.clockAheadMs, survey.roundTripMs)
 }
 
-function judgePostgres(what: string, survey: PostgresSurvey): Finding {
+function judgePostgres(what: string, survey: PostgresSurvey): CheckResult {
   const { versionNumber, isStandby, encoding, mayCreate, schema } = survey
   if (versionNumber < OLDEST_POSTGRES * 10_000)
     return broken('database', `${what} is too old`, `use PostgreSQL ${OLDEST_POSTGRES} or newer`)
@@ -84,7 +84,7 @@ function judgePostgres(what: string, survey: PostgresSurvey): Finding {
   return judgeSchema(what, schema)
 }
 
-function judgeSchema(what: string, schema: SchemaAge | undefined): Finding {
+function judgeSchema(what: string, schema: SchemaAge | undefined): CheckResult {
   if (!schema) return fine('database', `${what}, empty: the first start makes its tables`)
   if (schema.step > KNOWN_SCHEMA)
     return broken(
@@ -101,7 +101,7 @@ const NOTICED_MS = 2000
 const TOO_FAR_MS = 60_000
 
 /** Two clocks that differ: leases, tokens and links end too early or too late. */
-export function judgeClock(check: string, aheadMs: number, uncertainMs: number): Finding {
+export function judgeClock(check: string, aheadMs: number, uncertainMs: number): CheckResult {
   const apart = Math.max(0, Math.abs(aheadMs) - uncertainMs)
   if (apart < NOTICED_MS) return fine(check, 'agrees with ours')
   const found = `${(Math.abs(aheadMs) / 1000).toFixed(1)} s ${aheadMs > 0 ? 'ahead of' : 'behind'} ours`

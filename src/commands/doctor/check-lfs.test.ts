@@ -4,7 +4,7 @@ import { type TestContext, test } from 'node:test'
 import { temporaryDirectory } from '../../../test/support/odd-repositories.ts'
 import { readConfig } from '../../config.ts'
 import { checkLfs } from './check-lfs.ts'
-import type { Finding } from './finding.ts'
+import type { CheckResult } from './check-result.ts'
 import { assertFinding, doctor, sound } from './test-scene.ts'
 
 const check = (lfsDirectory: string) =>
@@ -22,7 +22,7 @@ async function asOrdinaryUser<T>(work: () => Promise<T>): Promise<T> {
 }
 
 /** What is said of a directory of LFS objects of which this part cannot be read. */
-async function checkClosed(t: TestContext, part: string): Promise<Finding[]> {
+async function checkClosed(t: TestContext, part: string): Promise<CheckResult[]> {
   const base = temporaryDirectory(t)
   await chmod(base, 0o755)
   const lfs = join(base, 'lfs')

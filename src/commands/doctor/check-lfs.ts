@@ -1,12 +1,12 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Config } from '../../config.ts'
-import { broken, type Finding, fine, some, warning, wordsOf } from './finding.ts'
+import { broken, type CheckResult, fine, some, warning, wordsOf } from './check-result.ts'
 
 const ADVICE = 'let the user that runs Godwit read it, or name another with --lfs-directory'
 
 /** Objects that cannot be read there would be told as missing, migration by migration. */
-export async function* checkLfs({ lfsDirectory, role }: Config): AsyncGenerator<Finding> {
+export async function* checkLfs({ lfsDirectory, role }: Config): AsyncGenerator<CheckResult> {
   if (lfsDirectory === undefined || role === 'api') return
   const closed: string[] = []
   try {

@@ -6,13 +6,13 @@ import { inLanes } from '../../ground/lanes.ts'
 import { gitDirectory } from '../../sources/directory/git-directory.ts'
 import type { FoundRepository, Source } from '../../sources/source.ts'
 import { Unreadable } from '../../sources/unreadable.ts'
-import { type Finding, some, warning } from './finding.ts'
+import { type CheckResult, some, warning } from './check-result.ts'
 
 /** Git is waited for, not computed by us. */
 const AT_ONCE = 4
 
 /** Repositories that refuse pushes for a migration that no longer holds them, or never did. */
-export async function* checkLocks(config: Config, git: Git): AsyncGenerator<Finding> {
+export async function* checkLocks(config: Config, git: Git): AsyncGenerator<CheckResult> {
   const { repositories: root, data, databaseUrl } = config
   if (root === undefined) return
   const database = { sqlite: join(data, 'godwit.sqlite'), postgres: databaseUrl }

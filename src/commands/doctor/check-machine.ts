@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { broken, type Finding, fine, warning } from './finding.ts'
+import { broken, type CheckResult, fine, warning } from './check-result.ts'
 
 const OLDEST_NODE = 24
 /** Each repository being exported takes a dozen, each client one, a bucket up to some hundreds. */
@@ -8,20 +8,20 @@ const TOO_FEW_FILES = 256
 /** Nothing of Godwit is older. */
 const BEGINNING = Date.UTC(2026, 0, 1)
 
-export async function* checkMachine(): AsyncGenerator<Finding> {
+export async function* checkMachine(): AsyncGenerator<CheckResult> {
   yield checkNode(process.versions.node)
   yield checkClock(Date.now())
   const limits = await readFile('/proc/self/limits', 'utf8').catch(() => '')
   yield checkOpenFiles(/^Max open files +(\S+)/m.exec(limits)?.[1])
 }
 
-function checkNode(version: string): Finding {
+function checkNode(version: string): CheckResult {
   const found = `${version}, at ${process.execPath}`
   if (Number.parseInt(version, 10) >= OLDEST_NODE) return fine('node', found)
   return broken('node', found, `run Godwit on Node ${OLDEST_NODE} or newer`)
 }
 
-export function checkClock(now: number): Finding {
+export function checkClock(now: number): CheckResult {
   const found = new Date(now).toISOString().replace(/\.\d+Z$/, 'Z')
   if (now >= BEGINNING) return fine('clock', found)
   const advice = 'set the clock (chrony, systemd-timesyncd): tokens, links and locks end by it'
@@ -29,7 +29,7 @@ export function checkClock(now: number): Finding {
 }
 
 /** Node has already raised the soft limit as far as it may. */
-function checkOpenFiles(limit: string | undefined): Finding {
+function checkOpenFiles(limit: string | undefined): CheckResult {
   if (limit === undefined) return fine('open files', 'this system does not tell how many it allows')
   if (limit === 'unlimited' || Number(limit) >= FEW_FILES) return fine('open files', limit)
   const judge = Number(limit) < TOO_FEW_FILES ? broken : warning

@@ -8,7 +8,7 @@ import { asUnreadable } from '../../sources/directory/why-unreadable.ts'
 import type { FoundRepository, Source } from '../../sources/source.ts'
 import { Unreadable } from '../../sources/unreadable.ts'
 import { nearestThere } from './check-data.ts'
-import { broken, type Finding, fine, some, warning, wordsOf } from './finding.ts'
+import { broken, type CheckResult, fine, some, warning, wordsOf } from './check-result.ts'
 
 /** Git is waited for, not computed by us. */
 const AT_ONCE = 4
@@ -21,7 +21,7 @@ interface Troubles {
 }
 
 /** Opens every repository, which is a look and no proof: `godwit export` proves. */
-export async function* checkRepositories(config: Config, git: Git): AsyncGenerator<Finding> {
+export async function* checkRepositories(config: Config, git: Git): AsyncGenerator<CheckResult> {
   const { repositories: root, role, databaseUrl } = config
   if (root === undefined) {
     yield withoutRepositories(role, databaseUrl !== undefined)
@@ -47,7 +47,7 @@ export async function* checkRepositories(config: Config, git: Git): AsyncGenerat
   yield await howSnapshots(config, root)
 }
 
-function withoutRepositories(role: Config['role'], isShared: boolean): Finding {
+function withoutRepositories(role: Config['role'], isShared: boolean): CheckResult {
   if (role === 'api') return fine('repositories', 'none, and --role api needs none')
   if (!isShared) return fine('repositories', 'none given: `serve` makes a sample host')
   const advice = 'give --repositories DIR; only `serve --role api` does without'
@@ -133,7 +133,7 @@ function* judge(root: string, found: readonly FoundRepository[], troubles: Troub
 
 const count = (n: number, one: string, more: string): string => `${n} ${n === 1 ? one : more}`
 
-async function howSnapshots({ data }: Config, root: string): Promise<Finding> {
+async function howSnapshots({ data }: Config, root: string): Promise<CheckResult> {
   const [there, here] = await Promise.all([stat(root), stat(await nearestThere(data))])
   if (there.dev === here.dev) return fine('snapshots', 'are links')
   return fine('snapshots', 'are copies: --data is on another filesystem than the repositories')

@@ -12,10 +12,10 @@ import { checkLfs } from './check-lfs.ts'
 import { checkLocks } from './check-locks.ts'
 import { checkMachine } from './check-machine.ts'
 import { checkRepositories } from './check-repositories.ts'
-import { broken, type Finding, fine, wordsOf } from './finding.ts'
+import { broken, type CheckResult, fine, wordsOf } from './check-result.ts'
 
 /** All that can be found, whatever is broken on the way; nothing that stays is changed. */
-export async function* everyCheck(config: Config): AsyncGenerator<Finding> {
+export async function* everyCheck(config: Config): AsyncGenerator<CheckResult> {
   const home = await mkdtemp(join(tmpdir(), 'godwit-doctor-'))
   try {
     const place = { program: config.git, searchPath: config.searchPath }
@@ -36,7 +36,10 @@ export async function* everyCheck(config: Config): AsyncGenerator<Finding> {
 }
 
 /** What a check did not think of is a finding too, and the others go on. */
-async function* guarded(check: string, findings: AsyncGenerator<Finding>): AsyncGenerator<Finding> {
+async function* guarded(
+  check: string,
+  findings: AsyncGenerator<CheckResult>,
+): AsyncGenerator<CheckResult> {
   try {
     yield* findings
   } catch (error) {

@@ -6,8 +6,8 @@ import { promisify } from 'node:util'
 import { freePort } from '../../../test/support/free-port.ts'
 import { temporaryDirectory } from '../../../test/support/odd-repositories.ts'
 import { type OptionName, readConfig } from '../../config.ts'
+import type { CheckResult } from './check-result.ts'
 import { everyCheck } from './every-check.ts'
-import type { Finding } from './finding.ts'
 
 export const GODWIT = new URL('../../../bin/godwit', import.meta.url).pathname
 export const run = promisify(execFile)
@@ -15,7 +15,7 @@ export const run = promisify(execFile)
 export type Flags = Partial<Record<OptionName, string>>
 
 /** What it finds with these settings; every other one is at its default. */
-export async function doctor(flags: Flags, env: NodeJS.ProcessEnv = {}): Promise<Finding[]> {
+export async function doctor(flags: Flags, env: NodeJS.ProcessEnv = {}): Promise<CheckResult[]> {
   return Array.fromAsync(everyCheck(readConfig(flags, { PATH: process.env.PATH, ...env })))
 }
 
@@ -27,7 +27,7 @@ export async function doctorCommand(flags: string[], env: NodeJS.ProcessEnv = {}
 }
 
 /** The one finding of that name that is not fine, or the first that is. */
-export function about(findings: Finding[], check: string): Finding {
+export function about(findings: CheckResult[], check: string): CheckResult {
   const all = findings.filter((finding) => finding.check === check)
   const finding = all.find(({ state }) => state !== 'fine') ?? all[0]
   assert.ok(finding, `nothing is said of ${check}`)
@@ -36,7 +36,7 @@ export function about(findings: Finding[], check: string): Finding {
 }
 
 export function assertFinding(
-  findings: Finding[],
+  findings: CheckResult[],
   check: string,
   state: string,
   found: RegExp,
@@ -46,7 +46,7 @@ export function assertFinding(
   assert.equal(finding.state, state)
 }
 
-export const brokenOnes = (findings: Finding[]) =>
+export const brokenOnes = (findings: CheckResult[]) =>
   findings.filter(({ state }) => state === 'broken')
 
 /** Settings under which nothing is wrong, but for what the test adds. */

@@ -1,5 +1,5 @@
 /** What one look at the surroundings found, and what to do about it. */
-export interface Finding {
+export interface CheckResult {
   check: string
   state: 'fine' | 'warning' | 'broken'
   found: string
@@ -7,17 +7,17 @@ export interface Finding {
   advice?: string
 }
 
-export const fine = (check: string, found: string): Finding => ({ check, state: 'fine', found })
+export const fine = (check: string, found: string): CheckResult => ({ check, state: 'fine', found })
 
 /** It works, or may work for some, but somebody should know. */
-export const warning = (check: string, found: string, advice: string): Finding => ({
+export const warning = (check: string, found: string, advice: string): CheckResult => ({
   check,
   state: 'warning',
   found,
   advice,
 })
 
-export const broken = (check: string, found: string, advice: string): Finding => ({
+export const broken = (check: string, found: string, advice: string): CheckResult => ({
   check,
   state: 'broken',
   found,

@@ -35,6 +35,11 @@ export async function* readEntries(
   }
 }
 
+/** All of its content, which is then in memory. */
+export async function textOf({ content }: Pick<ArchiveEntry, 'content'>): Promise<string> {
+  return Buffer.concat(await Array.fromAsync(content)).toString('utf8')
+}
+
 /** The content of one entry, for as long as that entry is the current one. */
 function contentOf(tar: PlainBytes, { path, size }: TarEntry) {
   let left = size

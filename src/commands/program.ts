@@ -53,6 +53,10 @@ const groups: Record<string, Record<string, Entry>> = {
       about: 'writes an archive',
       load: async () => (await import('./export.ts')).exportCommand,
     },
+    show: {
+      about: 'shows what is in an archive',
+      load: async () => (await import('./show.ts')).showCommand,
+    },
     verify: {
       about: 'proves an archive whole, or names what is wrong with it',
       load: async () => (await import('./verify.ts')).verifyCommand,

@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip } from 'node:zlib'
 import { MANIFEST_PATH, type Manifest, parseManifest } from '../archive/manifest.ts'
-import { type ArchiveEntry, readEntries } from '../archive/read-entries.ts'
+import { readEntries, textOf } from '../archive/read-entries.ts'
 import {
   ArchiveDamaged,
   ArchiveNotSupported,
@@ -64,8 +64,4 @@ async function manifestIn(file: string, signal: AbortSignal): Promise<Manifest |
     await checkGzip(createReadStream(file), signal)
   }
   return found
-}
-
-async function textOf({ content }: ArchiveEntry): Promise<string> {
-  return Buffer.concat(await Array.fromAsync(content)).toString('utf8')
 }

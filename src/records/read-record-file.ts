@@ -21,7 +21,7 @@ export function readRecordFile(kind: string, json: string): RecordFile {
   for (const [index, value] of all.entries()) {
     try {
       const understood = shape?.(value, `[${index}]`)
-      read.records.push({ index, value: kind in SHAPES ? understood : value })
+      read.records.push({ index, value: Object.hasOwn(SHAPES, kind) ? understood : value })
     } catch (error) {
       read.warnings.push((error as Error).message)
     }

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
-import { readdirSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { before, test } from 'node:test'
 import { gitHost } from '../support/git-host.ts'
 import { git, temporaryDirectory } from '../support/odd-repositories.ts'
-import { changed, desk } from '../support/without-server.ts'
+import { changed, desk, type PlainEntry } from '../support/without-server.ts'
 
 const SITE = 'repositories/alice/site.git'
 
@@ -58,4 +58,52 @@ test('a repository that is not whole is left out, and the others are restored', 
   assert.deepEqual(readdirSync(join(folder, 'back/alice')), ['notes.git'])
   git(join(folder, 'back/alice/notes.git'), ['fsck', '--full', '--strict'])
   assert.deepEqual(await leftovers(), [])
+})
+
+const aFile = (path: string, text: string): PlainEntry => ({
+  path,
+  kind: 'file',
+  content: Buffer.from(text),
+})
+
+test('what is not restored is counted by kind, and --strict fails for it', async (t) => {
+  const { folder, godwit } = await desk(t)
+  const file = join(folder, 'foreign.tar.gz')
+  await changed(archive, file, (all) => [
+    ...all.filter(({ path }) => path !== 'godwit-manifest.json'),
+    aFile('issues_000001.json', '[{"url":"https://x.test/1"}]'),
+    aFile('pull_requests_000001.json', '[{"url":"https://x.test/2"},{"url":"https://x.test/3"}]'),
+    aFile('milestones_000001.json', '[{"url":7}]'),
+  ])
+  const { code, said } = await godwit(['restore', file, '--into', 'back'])
+  assert.equal(code, 0, said)
+  assert.match(said, /^not restored: 1 issue$/m)
+  assert.match(said, /^not restored: 2 pull requests$/m)
+  assert.match(said, /^warning: milestones_000001\.json: \[0\]\.url is not an address: 7$/m)
+  const strict = await godwit(['restore', file, '--into', 'again', '--strict'])
+  assert.equal(strict.code, 1, strict.said)
+  assert.match(strict.stderr, /not everything was restored \(--strict\)/)
+  const all = await godwit(['restore', archive, '--into', 'ours', '--strict'])
+  assert.equal(all.code, 0, all.said)
+  assert.deepEqual(readdirSync(join(folder, 'again')), readdirSync(join(folder, 'ours')))
+})
+
+test('show tells what is in an archive, as a table and as JSON, and writes nothing', async (t) => {
+  const { folder, godwit, leftovers } = await desk(t)
+  const table = await godwit(['show', archive])
+  assert.equal(table.code, 0, table.said)
+  assert.match(table.said, /^made by +godwit \d/m)
+  assert.match(table.said, /^REPOSITORY +SIZE +BRANCHES/m)
+  assert.match(table.said, /^alice\/site +\S+ \S+ +1 +0 +0 +main +yes/m)
+  const piped = await godwit(['show', '-', '--json'], readFileSync(archive))
+  const shown = JSON.parse(String(piped.stdout)) as { repositories: { full_name: string }[] }
+  assert.deepEqual(
+    shown.repositories.map(({ full_name }) => full_name),
+    ['alice/notes', 'alice/site'],
+  )
+  const cut = readFileSync(archive).subarray(0, 3000)
+  const damaged = await godwit(['show', '-'], cut)
+  assert.equal(damaged.code, 1, damaged.said)
+  assert.match(damaged.stderr, /the archive is damaged at byte \d+/)
+  assert.deepEqual([...(await leftovers()), ...readdirSync(folder)], [])
 })

@@ -1,0 +1,69 @@
+import type { Command } from 'commander'
+import { harmless, harmlessJson } from '../ground/terminal-text.ts'
+import { type ArchiveSummary, summarizeArchive } from '../importer/summarize-archive.ts'
+import { inUnits } from '../migrations/report.ts'
+import { archiveAt } from './archive-file.ts'
+import { addCommand, note, print, printTable, withExamples } from './command-line.ts'
+import { untilStopped } from './until-stopped.ts'
+
+export function showCommand(program: Command, about: string): void {
+  const command = addCommand(program, 'show <archive>', about).usage(
+    'ARCHIVE (a file, a directory it was unpacked into, or - for standard input)',
+  )
+  withExamples(command, 'godwit show migration.tar.gz', 'godwit show migration.tar.gz --json')
+  command
+    .option('--json', 'print it as JSON')
+    .action((file: string, { json = false }: { json?: boolean }) =>
+      untilStopped((signal) => runShow(file, json, signal)),
+    )
+}
+
+async function runShow(file: string, isJson: boolean, signal: AbortSignal): Promise<void> {
+  const open = await archiveAt(file)
+  const { summary, damage } = await summarizeArchive(open(), signal)
+  if (isJson) print(harmlessJson(summary))
+  else printSummary(summary)
+  if (damage) throw damage
+}
+
+function printSummary(summary: ArchiveSummary): void {
+  const { attachments, lfs, records, repositories } = summary
+  const about: [name: string, value: string][] = [
+    ['made by', summary.made_by],
+    ['made at', summary.made_at ?? 'unknown'],
+    ['schema', summary.schema_version ?? 'unknown'],
+    ['migration', summary.migration_guid ?? 'unknown'],
+    ['manifest', summary.has_manifest ? 'yes' : 'no'],
+    ['unpacked', `${inUnits(summary.bytes)} in ${summary.entries} entries`],
+    ['repositories', String(repositories.length)],
+    ['attachments', `${attachments.files} files, ${inUnits(attachments.bytes)}`],
+    ['LFS', `${lfs.objects} objects, ${inUnits(lfs.bytes)}`],
+  ]
+  for (const [name, value] of about) print(`${name.padEnd(13)} ${harmless(value)}`)
+  if (repositories.length > 0) printRepositories(repositories)
+  const counts = Object.entries(records)
+  if (counts.length > 0) {
+    print('')
+    printTable([['RECORDS', 'COUNT'], ...counts.map(([kind, count]) => [kind, String(count)])])
+  }
+  for (const { full_name, reason } of summary.skipped)
+    note(harmless(`skipped when it was made: ${full_name}: ${reason}`))
+  for (const warning of summary.warnings) note(harmless(`warning: ${warning}`))
+}
+
+function printRepositories(repositories: ArchiveSummary['repositories']): void {
+  print('')
+  printTable([
+    ['REPOSITORY', 'SIZE', 'BRANCHES', 'TAGS', 'OTHER REFS', 'DEFAULT BRANCH', 'WIKI', 'LFS'],
+    ...repositories.map((each) => [
+      harmless(each.full_name),
+      inUnits(each.bytes),
+      String(each.branches),
+      String(each.tags),
+      String(each.other_refs),
+      harmless(each.default_branch ?? '-'),
+      each.has_wiki ? 'yes' : '-',
+      each.lfs_objects > 0 ? `${each.lfs_objects}, ${inUnits(each.lfs_bytes)}` : '-',
+    ]),
+  ])
+}

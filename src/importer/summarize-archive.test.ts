@@ -1,0 +1,145 @@
+import assert from 'node:assert/strict'
+import { createReadStream, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import { temporaryFolder } from '../../test/support/archive-samples.ts'
+import { needs, runTool } from '../../test/support/archive-tools.ts'
+import { ARCHIVE_WRITERS } from '../../test/support/archive-writers.ts'
+import { type OddEntry, oddGzip, oddTar } from '../../test/support/odd-tar.ts'
+import { REAL_ARCHIVE } from '../../test/support/real-archive.ts'
+import { summarizeArchive } from './summarize-archive.ts'
+
+const signal = () => new AbortController().signal
+
+const entry = (path: string, text: string): OddEntry => ({
+  path,
+  kind: 'file',
+  content: Buffer.from(text),
+  dot: './',
+  type: '0',
+  magic: 'gnu',
+  name: 'gnu',
+  numbers: 'octal',
+  chatter: false,
+})
+const OID = '1'.repeat(40)
+
+test('an archive is told from one pass, in any order of its entries', async () => {
+  const site = 'repositories/octo/site'
+  const entries = [
+    entry(`${site}.wiki.git/HEAD`, 'ref: refs/heads/main\n'),
+    entry(`${site}.git/refs/heads/main`, `${OID}\n`),
+    entry(`${site}.git/refs/heads/next`, `${OID}\n`),
+    entry(
+      `${site}.git/packed-refs`,
+      `# pack-refs with: peeled\n${OID} refs/heads/main\n${OID} refs/tags/v1\n^${OID}\n${OID} refs/pull/1/head\n`,
+    ),
+    entry(`${site}.git/lfs/objects/aa/bb/${'a'.repeat(64)}`, 'large'),
+    entry(`${site}.git/HEAD`, 'ref: refs/heads/main\n'),
+    entry('repositories/octo/lonely.wiki.git/HEAD', `${OID}\n`),
+    entry('attachments/1/shot.png', 'png'),
+    entry('issues_000002.json', '[{"url":"https://x.test/3"}]'),
+    entry('issues_000001.json', '[{"url":"https://x.test/1"},{"url":null}]'),
+    entry('users_000001.json', '{}'),
+    entry('constructor_000001.json', '[1]'),
+    entry('schema.json', '{"version":"1.0.1","github_sha":"abc"}'),
+  ]
+  for (const all of [entries, entries.toReversed()]) {
+    const { summary, damage } = await summarizeArchive([oddGzip(oddTar(all), 2)], signal())
+    assert.equal(damage, undefined)
+    const bytes = all.reduce((sum, { content }) => sum + content.length, 0)
+    assert.deepEqual(
+      { ...summary, warnings: summary.warnings.toSorted() },
+      {
+        made_by: 'GitHub (abc)',
+        made_at: new Date(0o7346545000 * 1000).toISOString(),
+        schema_version: '1.0.1',
+        migration_guid: null,
+        has_manifest: false,
+        entries: all.length,
+        bytes,
+        repositories: [
+          {
+            full_name: 'octo/lonely.wiki',
+            bytes: 41,
+            default_branch: OID,
+            branches: 0,
+            tags: 0,
+            other_refs: 0,
+            has_wiki: false,
+            lfs_objects: 0,
+            lfs_bytes: 0,
+          },
+          {
+            full_name: 'octo/site',
+            bytes: all
+              .filter(({ path }) => path.startsWith(site))
+              .reduce((sum, { content }) => sum + content.length, 0),
+            default_branch: 'main',
+            branches: 2,
+            tags: 1,
+            other_refs: 1,
+            has_wiki: true,
+            lfs_objects: 1,
+            lfs_bytes: 5,
+          },
+        ],
+        records: { constructor: 1, issues: 3 },
+        attachments: { files: 1, bytes: 3 },
+        lfs: { objects: 1, bytes: 5 },
+        skipped: [],
+        warnings: [
+          'issues_000001.json: [1].url is not an address: null',
+          'users_000001.json: it is not a list of records',
+        ],
+      },
+    )
+  }
+})
+
+test('a damaged archive is told as far as it can be read, and that it is damaged', async () => {
+  const entries = [entry('schema.json', '{"version":"1"}'), entry('users_000001.json', '[]')]
+  const whole = oddTar(entries)
+  const { summary, damage } = await summarizeArchive([whole.subarray(0, -1024)], signal())
+  assert.equal(summary.entries, 2)
+  assert.match(damage?.message ?? '', /ends too early/)
+})
+
+describe('an archive of github.com', REAL_ARCHIVE.needed, () => {
+  test('says who made it, when, and what is in it', async () => {
+    const { summary, damage } = await summarizeArchive(
+      createReadStream(REAL_ARCHIVE.file),
+      signal(),
+    )
+    assert.equal(damage, undefined)
+    const { made_by, made_at, schema_version, repositories, records, warnings } = summary
+    assert.equal(made_by, 'GitHub (8de0984858fd99a8dcd2d756cf0f128b9161e3b5)')
+    assert.match(made_at ?? '', /^2022-01-03T08:20:/)
+    assert.equal(schema_version, '1.0.1')
+    assert.deepEqual(warnings, [])
+    assert.equal(records.users, 49)
+    assert.equal(records.issue_events, 14)
+    const [{ full_name, default_branch, branches } = {}] = repositories as [
+      Partial<(typeof repositories)[number]>?,
+    ]
+    assert.deepEqual([full_name, default_branch], ['go-gitea/test_repo', 'master'])
+    assert.ok((branches ?? 0) > 0)
+  })
+
+  test('packed again it says the same', needs('GNU tar'), async (t) => {
+    const folder = await temporaryFolder(t)
+    await runTool('GNU tar', ['-xzf', REAL_ARCHIVE.file, '--no-same-owner', '-C', folder])
+    const again = join(await temporaryFolder(t), 'again')
+    await ARCHIVE_WRITERS['GNU tar, pax']!.write(folder, again)
+    const first = await summarizeArchive([readFileSync(REAL_ARCHIVE.file)], signal())
+    const told = (summary: typeof first.summary) => ({
+      ...summary,
+      entries: 0,
+      records: Object.fromEntries(Object.entries(summary.records).sort()),
+    })
+    for (const archive of [createReadStream(again), { folder }]) {
+      const { summary } = await summarizeArchive(archive, signal())
+      assert.deepEqual(told(summary), told(first.summary))
+    }
+  })
+})

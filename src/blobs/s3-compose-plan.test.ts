@@ -78,19 +78,19 @@ test('the parts are the sources, each within its limits, whatever their lengths'
   }
 })
 
-test('of a large blob less than two of the smallest parts is carried, whatever is around it', () => {
+test('of a large blob less than two of the smallest parts is uploaded, whatever is around it', () => {
   for (let seed = 0; seed < 500; seed += 1) {
     const { sources } = randomSources(seed)
     const parts = planParts(sources, LIMITS)
-    const carried = new Map<string, number>()
+    const uploaded = new Map<string, number>()
     for (const part of parts) {
-      for (const piece of part.kind === 'carried' ? part.pieces : []) {
+      for (const piece of part.kind === 'uploaded' ? part.pieces : []) {
         if ('bytes' in piece) continue
         const { start, end } = piece.range
-        carried.set(piece.key, (carried.get(piece.key) ?? 0) + end - start)
+        uploaded.set(piece.key, (uploaded.get(piece.key) ?? 0) + end - start)
       }
     }
-    for (const [key, bytes] of carried) assert.ok(bytes < 2 * LIMITS.smallest, `${key}: ${bytes}`)
+    for (const [key, bytes] of uploaded) assert.ok(bytes < 2 * LIMITS.smallest, `${key}: ${bytes}`)
   }
 })
 
@@ -126,9 +126,9 @@ test('two thousand repositories by the real limits', () => {
   assertWithinLimits(parts, { ...S3_LIMITS })
   assert.equal(lengthOf(parts), lengthOf([header, ...sources]))
   assert.ok(parts.length < S3_LIMITS.maxParts)
-  const carried = lengthOf(parts.filter(({ kind }) => kind === 'carried'))
+  const uploaded = lengthOf(parts.filter(({ kind }) => kind === 'uploaded'))
   // A tenth of a percent: the small ones, and a head of at most 5 MiB of each large one.
-  assert.ok(carried < lengthOf(parts) / 1000, `${carried} of ${lengthOf(parts)}`)
+  assert.ok(uploaded < lengthOf(parts) / 1000, `${uploaded} of ${lengthOf(parts)}`)
 })
 
 test('nothing at all, and next to nothing', () => {
@@ -136,6 +136,6 @@ test('nothing at all, and next to nothing', () => {
   assert.deepEqual(planParts([{ key: 'empty', length: 0 }], LIMITS), [])
   const range = { start: 0, end: 1 }
   assert.deepEqual(planParts([{ key: 'tiny', length: 1 }], LIMITS), [
-    { kind: 'carried', pieces: [{ key: 'tiny', range }], length: 1 },
+    { kind: 'uploaded', pieces: [{ key: 'tiny', range }], length: 1 },
   ])
 })

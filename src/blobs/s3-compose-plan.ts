@@ -17,13 +17,13 @@ export const S3_LIMITS: PartLimits = {
 
 type Piece = { bytes: Uint8Array } | { key: string; range: ByteRange }
 
-/** A part that the server copies by itself, or one that is carried through this process. */
+/** A part that the server copies by itself, or one that is uploaded by this process. */
 export type PlannedPart =
   | { kind: 'copied'; key: string; range: ByteRange; isWhole: boolean; length: number }
-  | { kind: 'carried'; pieces: Piece[]; length: number }
+  | { kind: 'uploaded'; pieces: Piece[]; length: number }
 
 /**
- * The parts of an upload that say the sources one after the other. Whatever is too small to be a part is carried: on its
+ * The parts of an upload that say the sources one after the other. Whatever is too small to be a part is uploaded: on its
  * own never more than the smallest part, with as much of its successor as makes one.
  */
 export function planParts(
@@ -32,29 +32,29 @@ export function planParts(
 ): PlannedPart[] {
   const parts: PlannedPart[] = []
   let pieces: Piece[] = []
-  let carried = 0
+  let uploaded = 0
 
   function flush(): void {
-    if (carried > 0) parts.push({ kind: 'carried', pieces, length: carried })
+    if (uploaded > 0) parts.push({ kind: 'uploaded', pieces, length: uploaded })
     pieces = []
-    carried = 0
+    uploaded = 0
   }
 
   /** Up to a full part; answers where it stopped. */
-  function carry(source: BlobPart, start: number): number {
-    const end = Math.min(source.length, start + smallest - carried)
+  function addToUpload(source: BlobPart, start: number): number {
+    const end = Math.min(source.length, start + smallest - uploaded)
     if (end > start) pieces.push(pieceOf(source, { start, end }))
-    carried += end - start
-    if (carried === smallest) flush()
+    uploaded += end - start
+    if (uploaded === smallest) flush()
     return end
   }
 
   for (const source of sources) {
     let at = 0
     while (at < source.length) {
-      const canBeCopied = 'key' in source && carried === 0 && source.length - at >= smallest
+      const canBeCopied = 'key' in source && uploaded === 0 && source.length - at >= smallest
       if (!canBeCopied) {
-        at = carry(source, at)
+        at = addToUpload(source, at)
         continue
       }
       parts.push(...copies(source, at, largest))

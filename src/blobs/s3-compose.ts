@@ -14,12 +14,12 @@ import { putWhole } from './s3-put.ts'
 import { openObject } from './s3-read.ts'
 import { pieceKey } from './s3-unfinished.ts'
 
-type Carried = Extract<PlannedPart, { kind: 'carried' }>
+type UploadedPart = Extract<PlannedPart, { kind: 'uploaded' }>
 type Copied = Extract<PlannedPart, { kind: 'copied' }>
 
-/** Parts on their way at once: a carried one takes the smallest part's room in memory, a copied one none. */
+/** Parts on their way at once: an uploaded one takes the smallest part's room in memory, a copied one none. */
 const LANES = 4
-/** Many a carried part is a thousand small blobs. */
+/** Many an uploaded part is a thousand small blobs. */
 const READING_LANES = 16
 
 /** The server copies what is large; what is too small for that is read and sent. */
@@ -78,7 +78,7 @@ async function assembleParts(
   await assemble(bucket, key, {
     parts,
     send: (part, to, stop) =>
-      part.kind === 'copied' ? copy(bucket, part, to, stop) : carry(bucket, part, to, stop),
+      part.kind === 'copied' ? copy(bucket, part, to, stop) : upload(bucket, part, to, stop),
     lanes: LANES,
     signal,
   })
@@ -106,9 +106,9 @@ async function copy(
   return CopyPartResult!.ETag!
 }
 
-async function carry(
+async function upload(
   bucket: Bucket,
-  part: Carried,
+  part: UploadedPart,
   to: Destination,
   signal: AbortSignal,
 ): Promise<string> {
@@ -124,7 +124,7 @@ async function carry(
 
 async function read(
   bucket: Bucket,
-  { pieces, length }: Carried,
+  { pieces, length }: UploadedPart,
   signal: AbortSignal | undefined,
   whole: Buffer = Buffer.allocUnsafe(length),
 ): Promise<Buffer> {

@@ -61,7 +61,7 @@ export const forecastShape = record<ForecastJson>({
     record<ForecastJson['repositories'][number]>({
       full_name: text,
       bytes: number,
-      refusal: orNothing(text),
+      reason: orNothing(text),
     }),
   ),
   bytes_to_write: number,

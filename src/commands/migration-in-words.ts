@@ -59,11 +59,11 @@ function archiveInWords(state: string, id: number, address: string | undefined):
 export function forecastRows({ repositories }: ForecastJson): Row[] {
   return [
     ['REPOSITORY', 'SIZE', 'WOULD BE'],
-    ...repositories.map(({ full_name, bytes, reused, refusal, warning }) => [
+    ...repositories.map(({ full_name, bytes, reused, reason, warning }) => [
       full_name,
       inUnits(bytes),
-      refusal
-        ? `refused: ${refusal}`
+      reason
+        ? `skipped: ${reason}`
         : `${reused ? 'reused' : 'exported'}${warning ? `; warning: ${warning}` : ''}`,
     ]),
   ]

@@ -78,9 +78,9 @@ async function forecast(talk: Talk, body: StartJson): Promise<void> {
   const found = await talk.api.preflight(body)
   tell(talk, found, forecastRows(found))
   note(forecastInWords(found))
-  const refused = found.repositories.filter(({ refusal }) => refusal !== null)
-  if (refused.length > 0 && !body.allow_partial)
+  const skipped = found.repositories.filter(({ reason }) => reason !== null)
+  if (skipped.length > 0 && !body.allow_partial)
     throw new UserMistake(
-      `it would fail for ${refused.map(({ full_name }) => harmless(full_name)).join(', ')}; --allow-partial skips what cannot be exported`,
+      `it would fail for ${skipped.map(({ full_name }) => harmless(full_name)).join(', ')}; --allow-partial skips what cannot be exported`,
     )
 }

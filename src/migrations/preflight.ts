@@ -14,7 +14,7 @@ interface RepositoryForecast {
   /** Exported before and unchanged since: costs a look-up. */
   reused: boolean
   /** Why it would be skipped. */
-  refusal: string | null
+  reason: string | null
   /** What would be told of it though it can be exported. */
   warning: string | null
 }
@@ -44,7 +44,7 @@ export async function forecast(
       : await lookAt(parts, each, stop)
   })
   const bytesToWrite = forecasts
-    .filter(({ reused, refusal }) => !reused && refusal === null)
+    .filter(({ reused, reason }) => !reused && reason === null)
     .reduce((sum, { bytes }) => sum + bytes, 0)
   const rate = await recentRate(parts.db)
   return {
@@ -61,7 +61,7 @@ function nothingToExport(facts: RepositoryFacts): RepositoryForecast {
     bytes: 0,
     lfsBytes: 0,
     reused: false,
-    refusal: null,
+    reason: null,
     warning: null,
   }
 }
@@ -86,6 +86,6 @@ async function lookAt(
     return { ...unknown, bytes, lfsBytes, reused: segmentKey !== undefined, warning }
   } catch (error) {
     if (!(error instanceof Unreadable)) throw error
-    return { ...unknown, refusal: error.message }
+    return { ...unknown, reason: error.message }
   }
 }

@@ -406,7 +406,7 @@ export interface Forecast {
     /** Exported before and unchanged since: costs a look-up. */
     reused: boolean
     /** Why it would be skipped. */
-    refusal: string | null
+    reason: string | null
     /** What is to be known of it though it can be exported. */
     warning: string | null
   }[]

@@ -84,7 +84,7 @@ test('nothing that a server says can steer a terminal', async (t) => {
   const progress = { full_name: EVIL, state: EVIL, bytes_done: 1, reason: EVIL }
   const events = `event: repository\ndata: ${JSON.stringify(progress)}\n\nevent: end\ndata: ${JSON.stringify({ state: EVIL, reason: EVIL })}\n\n`
   const forecast = {
-    repositories: [{ full_name: EVIL, bytes: 1, reused: false, refusal: EVIL }],
+    repositories: [{ full_name: EVIL, bytes: 1, reused: false, reason: EVIL }],
     ...{ bytes_to_write: 1, free_bytes: null, estimated_seconds: null },
   }
   const url = await serverOf(t, (path) => {

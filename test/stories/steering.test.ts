@@ -247,7 +247,7 @@ test('preflight tells what a start would do, and does nothing', async (t) => {
   assert.equal(status, 200)
   const [known, fresh, cut] = body.repositories as Json[]
   assert.deepEqual([known!.reused, fresh!.reused, cut!.reused], [true, false, false])
-  assert.match(cut!.refusal as string, /shallow/)
+  assert.match(cut!.reason as string, /shallow/)
   assert.equal(body.bytes_to_write, fresh!.bytes)
   assert.ok((body.free_bytes as number) > 0)
   const wrong = await post(service, alice, '/user/migrations/preflight', { repositories: ['none'] })

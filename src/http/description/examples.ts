@@ -117,7 +117,7 @@ const forecast: Forecast = {
       bytes: 1105920,
       lfsBytes: 0,
       reused: false,
-      refusal: null,
+      reason: null,
       warning: null,
     },
   ],

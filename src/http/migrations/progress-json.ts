@@ -68,7 +68,7 @@ export function forecastJson({
       bytes: repository.bytes,
       lfs_bytes: repository.lfsBytes,
       reused: repository.reused,
-      refusal: repository.refusal,
+      reason: repository.reason,
       warning: repository.warning,
     })),
     bytes_to_write: bytesToWrite,

@@ -75,7 +75,7 @@ export const forecastSchema = recordOf(
         full_name: text,
         ...all(['bytes', 'lfs_bytes'], count),
         reused: { ...flag, description: 'Exported before and unchanged since: costs a look-up.' },
-        refusal: { ...textOrNull, description: 'Why it would be skipped.' },
+        reason: { ...textOrNull, description: 'Why it would be skipped.' },
         warning: {
           ...textOrNull,
           description: 'What is to be known of it though it can be exported.',

@@ -48,7 +48,7 @@ export function Forecast({ asked, isReady }: ForecastProps) {
 
 function Told({ forecast, asked }: { forecast: Answer; asked: StartRequest }) {
   const { repositories, bytes_to_write, free_bytes, estimated_seconds } = forecast
-  const refused = repositories.filter(({ refusal }) => refusal !== null)
+  const skipped = repositories.filter(({ reason }) => reason !== null)
   const reused = repositories.filter((each) => each.reused).length
   const whole = repositories.reduce((sum, each) => sum + each.bytes + each.lfs_bytes, 0)
   const isTight = free_bytes !== null && bytes_to_write > free_bytes
@@ -66,19 +66,19 @@ function Told({ forecast, asked }: { forecast: Answer; asked: StartRequest }) {
         <Line name="Time it takes" value={timeOf(estimated_seconds)} />
       </dl>
       {isTight && <p className={styles.bad}>There is not enough space for it on this server.</p>}
-      {refused.length > 0 && (
-        <div className={styles.refused}>
+      {skipped.length > 0 && (
+        <div className={styles.skipped}>
           <p className={styles.bad}>
-            {counted(refused.length, 'repository', 'repositories')} cannot be exported
+            {counted(skipped.length, 'repository', 'repositories')} cannot be exported
             {asked.allow_partial ? ' and will be left out:' : ', so the migration would fail:'}
           </p>
           <ul>
-            {refused.slice(0, MAX_SHOWN).map(({ full_name, refusal }) => (
+            {skipped.slice(0, MAX_SHOWN).map(({ full_name, reason }) => (
               <li key={full_name}>
-                <strong>{full_name}</strong>: {refusal?.replace(`${full_name}: `, '')}
+                <strong>{full_name}</strong>: {reason?.replace(`${full_name}: `, '')}
               </li>
             ))}
-            {refused.length > MAX_SHOWN && <li>and {refused.length - MAX_SHOWN} more</li>}
+            {skipped.length > MAX_SHOWN && <li>and {skipped.length - MAX_SHOWN} more</li>}
           </ul>
         </div>
       )}

@@ -1,10 +1,10 @@
 import { Octokit } from '@octokit/core'
 import { paginateRest } from '@octokit/plugin-paginate-rest'
 import { listOf, type Shape } from './check-shape.ts'
+import { notThisApi } from './errors.ts'
 import { explained, type Request } from './explain-refusal.ts'
 import { requestSender } from './send-request.ts'
 import type { Manners, Server } from './server.ts'
-import { notThisApi } from './troubles.ts'
 
 const MAX_PER_PAGE = 100
 export const PLAIN_TEXT = 'text/plain'

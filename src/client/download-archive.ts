@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { asTemporaryError, ServerRefused, ServerUnreachable } from './errors.ts'
 import type { MigrationsApi } from './migrations-api.ts'
-import { passing, ServerRefused, ServerUnreachable } from './troubles.ts'
 
 /** Where the bytes of an archive go. It may have some of them already. */
 export interface Target {
@@ -17,7 +17,7 @@ export interface Downloading {
   /** `total` is undefined where the server does not say. */
   onBytes(position: number, total: number | undefined): void
   /** Told before it goes on where it was cut off. */
-  onTrouble(error: Error, position: number): void
+  onError(error: Error, position: number): void
 }
 
 const MAX_VAIN_ATTEMPTS = 6
@@ -30,18 +30,18 @@ export async function downloadArchive(
   target: Target,
   downloading: Downloading,
 ): Promise<void> {
-  const { signal, onTrouble } = downloading
+  const { signal, onError } = downloading
   for (let vain = 0; ; vain++) {
     const before = target.position
     try {
       return await attempt(api, id, target, downloading)
     } catch (error) {
       signal.throwIfAborted()
-      const trouble = passing(error, api.server.url)
-      if (!trouble) throw error
+      const outage = asTemporaryError(error, api.server.url)
+      if (!outage) throw error
       if (target.position > before) vain = 0
-      if (vain === MAX_VAIN_ATTEMPTS) throw trouble
-      onTrouble(trouble, target.position)
+      if (vain === MAX_VAIN_ATTEMPTS) throw outage
+      onError(outage, target.position)
       await sleep(FIRST_PAUSE_MS * 2 ** vain, undefined, { signal })
     }
   }

@@ -1,5 +1,5 @@
+import { ServerFailed, ServerRefused, ServerUnreachable } from './errors.ts'
 import { retryAfter } from './send-request.ts'
-import { ServerFailed, ServerRefused, ServerUnreachable } from './troubles.ts'
 
 /** What a refusal is to be told in terms of. */
 export interface Request {

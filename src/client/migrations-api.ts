@@ -6,8 +6,8 @@ import {
   repositoryShape,
   statusShape,
 } from './check-shape.ts'
+import { notThisApi, ServerFailed, ServerRefused } from './errors.ts'
 import type { Manners, Server } from './server.ts'
-import { notThisApi, ServerFailed, ServerRefused } from './troubles.ts'
 import type { ForecastJson, MigrationJson, RepositoryJson, StartJson } from './wire.ts'
 
 const MIGRATIONS = '/user/migrations'

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { ServerUnreachable } from './errors.ts'
 import type { Manners, Server } from './server.ts'
-import { ServerUnreachable } from './troubles.ts'
 
 const MAX_WAITS = 4
 const LONGEST_WAIT_S = 120

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { endShape, repositoryProgressShape, type Shape, totalsShape } from './check-shape.ts'
+import { asTemporaryError, notThisApi, ServerUnreachable } from './errors.ts'
 import { readEvents } from './event-stream.ts'
 import type { MigrationsApi } from './migrations-api.ts'
-import { notThisApi, passing, ServerUnreachable } from './troubles.ts'
 import { type EndJson, hasEnded, type RepositoryProgressJson, type TotalsJson } from './wire.ts'
 
 /** What is seen of a migration while it runs; the last is always its end. */
@@ -15,7 +15,7 @@ export type Sighting =
 export interface Watching {
   signal: AbortSignal
   /** Told once when the server stops answering, before it is tried again. */
-  onTrouble(error: Error): void
+  onError(error: Error): void
 }
 
 /** How long a server may be away, for it may only be starting again. */
@@ -125,7 +125,7 @@ async function* poll(
 }
 
 /** Waits a little, longer each time, after what may pass; throws what will not, or has lasted too long. */
-function pausesWith(url: string, { signal, onTrouble }: Watching) {
+function pausesWith(url: string, { signal, onError }: Watching) {
   let since: number | undefined
   let pause = SHORTEST_PAUSE_MS
   return {
@@ -134,11 +134,11 @@ function pausesWith(url: string, { signal, onTrouble }: Watching) {
       pause = SHORTEST_PAUSE_MS
     },
     async waitAfter(error: unknown): Promise<void> {
-      const trouble = passing(error, url)
-      if (!trouble) throw error
-      if (since === undefined) onTrouble(trouble)
+      const outage = asTemporaryError(error, url)
+      if (!outage) throw error
+      if (since === undefined) onError(outage)
       since ??= performance.now()
-      if (performance.now() - since > OUTAGE_TIMEOUT_MS) throw trouble
+      if (performance.now() - since > OUTAGE_TIMEOUT_MS) throw outage
       await sleep(pause, undefined, { signal })
       pause = Math.min(pause * 2, LONGEST_PAUSE_MS / 2)
     },

@@ -181,7 +181,7 @@ describe('repositories', () => {
     const texts = findings.map(({ found }) => found)
     assert.ok(texts.includes('not taken: alice/empty.git (not a bare git repository)'), `${texts}`)
     assert.ok(texts.includes('differ only in case: bob and BOB'), `${texts}`)
-    assert.deepEqual(brokenOnes(findings), [], 'trouble in some does not stop the rest')
+    assert.deepEqual(brokenOnes(findings), [], 'errors in some do not stop the rest')
   })
 
   test('that refuse pushes for no migration are named, and those that a lock cannot hold', async (t) => {

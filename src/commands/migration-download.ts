@@ -105,8 +105,7 @@ async function fetchInto({ api, signal }: Talk, id: number, target: Target): Pro
       const of = total === undefined ? '' : ` of ${inUnits(total)}`
       line.show(total && position / total, `${inUnits(position)}${of}`)
     },
-    onTrouble: (error, position) =>
-      line.say(`${error.message}; going on after ${inUnits(position)}`),
+    onError: (error, position) => line.say(`${error.message}; going on after ${inUnits(position)}`),
   })
 }
 

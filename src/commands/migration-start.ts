@@ -47,7 +47,7 @@ async function start({ api }: Talk, body: StartJson): Promise<MigrationJson> {
   try {
     return await api.start(body)
   } catch (error) {
-    const { ServerUnreachable } = await import('../client/troubles.ts')
+    const { ServerUnreachable } = await import('../client/errors.ts')
     if (error instanceof ServerUnreachable && error.mayHaveArrived)
       note('it may have been started all the same: `godwit migration list` tells')
     throw error

@@ -36,9 +36,9 @@ async function watch({ api }: Talk, id: number, signal: AbortSignal): Promise<En
   const { watchMigration } = await import('../client/watch-migration.ts')
   using line = progressLine(process.stderr)
   const since = performance.now()
-  const onTrouble = (error: Error) => line.say(`${error.message}; trying again`)
+  const onError = (error: Error) => line.say(`${error.message}; trying again`)
   let state = ''
-  for await (const seen of watchMigration(api, id, { signal, onTrouble })) {
+  for await (const seen of watchMigration(api, id, { signal, onError })) {
     if ('repository' in seen) line.sayPainted(endInWords(seen.repository))
     if ('totals' in seen) line.show(...drawn(seen.totals))
     const now = 'end' in seen ? seen.end.state : 'state' in seen ? seen.state : state

@@ -142,7 +142,7 @@ test('a lock that was released meanwhile is not applied', async (t) => {
 })
 
 test('a host that fails is tried again, and in the end fails the migration', async (t) => {
-  const { db, host, start, work, troubles } = await exportScene(t, TWO)
+  const { db, host, start, work, errors } = await exportScene(t, TWO)
   const hostFailure = new Error('too many open files')
   let tries = 0
   host.onLock = async () => {
@@ -152,13 +152,13 @@ test('a host that fails is tried again, and in the end fails the migration', asy
   const mended = await start(['alice/site'], { lockRepositories: true })
   await work()
   await assertExported(db, mended)
-  assert.equal(troubles.length, 2)
+  assert.equal(errors.length, 2)
 
   host.onLock = () => Promise.reject(hostFailure)
   const failed = await start(['alice/blog'], { lockRepositories: true })
   await work()
   assert.equal((await endOf(db, failed)).state, 'failed')
-  assert.equal(troubles.length, 2 + 5)
+  assert.equal(errors.length, 2 + 5)
 })
 
 test('a migration that was cancelled while it began is not begun', async (t) => {

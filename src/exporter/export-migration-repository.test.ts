@@ -46,7 +46,7 @@ onEachEngine('a repository of a migration', (engine) => {
 })
 
 test('a repository that is damaged, or has vanished, is skipped with the reason', async (t) => {
-  const { db, host, start, work, troubles, archive } = await exportScene(t, {
+  const { db, host, start, work, errors, archive } = await exportScene(t, {
     ...TWO,
     'alice/gone': 'one',
   })
@@ -62,7 +62,7 @@ test('a repository that is damaged, or has vanished, is skipped with the reason'
     'alice/blog': 'objects/ab is damaged',
     'alice/gone': 'the repository is not there any more',
   })
-  assert.deepEqual(troubles, [])
+  assert.deepEqual(errors, [])
   const { manifest } = await archive(id)
   assert.deepEqual(
     manifest.skipped.map(({ full_name }) => full_name),
@@ -84,7 +84,7 @@ test('a repository that its account may no longer read is skipped and not looked
 })
 
 test('a cancelled migration stops what is under way, and notes nothing of it', async (t) => {
-  const { db, host, parts, start, work, keysInStore, troubles } = await exportScene(t, TWO)
+  const { db, host, parts, start, work, keysInStore, errors } = await exportScene(t, TWO)
   const id = await start(NAMES)
   host.onMake = async (_fullName, signal) => {
     await cancelMigration(parts, await migrationToExport(db, id))
@@ -93,18 +93,18 @@ test('a cancelled migration stops what is under way, and notes nothing of it', a
   await work()
   assert.deepEqual(await endOf(db, id), { state: 'failed', reason: 'cancelled' })
   assert.deepEqual(Object.values(await endsOf(db, id)), ['waiting', 'waiting'])
-  assert.deepEqual([await keysInStore(), host.makes.length, troubles], [[], 1, []])
+  assert.deepEqual([await keysInStore(), host.makes.length, errors], [[], 1, []])
 })
 
 test('a host failure is tried again, and succeeds when it is over', async (t) => {
-  const { db, host, start, work, troubles } = await exportScene(t, SITE)
+  const { db, host, start, work, errors } = await exportScene(t, SITE)
   const id = await start(['alice/site'])
   host.onMake = async () => {
     if (host.makes.length < 3) throw new Error('no space left on device')
   }
   await work()
   await assertExported(db, id)
-  assert.deepEqual(troubles, Array(2).fill('Error: no space left on device'))
+  assert.deepEqual(errors, Array(2).fill('Error: no space left on device'))
 })
 
 test('a host failure that does not end skips the repository with its reason', async (t) => {

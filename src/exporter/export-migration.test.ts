@@ -61,7 +61,7 @@ async function scene(t: TestContext, engine: 'sqlite' | 'postgres') {
     async untilExported(id: number) {
       const working = queue.work(handlers, {
         concurrency: 1,
-        onTrouble: (error) => assert.fail(`${error}`),
+        onError: (error) => assert.fail(`${error}`),
       })
       queue.wake()
       await until('the migration is exported', async () => (await stateOf(id)) === 'exported')

@@ -139,10 +139,10 @@ export async function exportScene(
     isComposed: false,
   }
   await syncCatalogue(parts)
-  const troubles: string[] = []
+  const errors: string[] = []
 
   return {
-    ...{ db, host, blobs, queue, parts, clock, troubles },
+    ...{ db, host, blobs, queue, parts, clock, errors },
     async start(names: string[], options: Partial<MigrationOptions> = {}, login = 'alice') {
       const viewer = { account: await ensureAccount(db, login, 0), tokenId: 1 }
       const order = { repositories: names, options: { ...ORDINARY, ...options } }
@@ -153,10 +153,10 @@ export async function exportScene(
     async work(change: Partial<ExportParts> = {}, concurrency = 1): Promise<void> {
       const working = queue.work(exportHandlers({ ...parts, ...change }), {
         concurrency,
-        onTrouble: (error) => troubles.push(String(error)),
+        onError: (error) => errors.push(String(error)),
       })
       await until(
-        () => `all jobs are done; ${troubles.join('; ')}`,
+        () => `all jobs are done; ${errors.join('; ')}`,
         async () => (await queue.backlog()).length === 0 && queue.running() === 0,
       )
       await working.stop()

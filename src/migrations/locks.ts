@@ -141,16 +141,16 @@ async function settleEach(
   repositoryIds: readonly number[],
   settle: (repositoryId: number) => Promise<void>,
 ): Promise<void> {
-  const troubles: unknown[] = []
+  const errors: unknown[] = []
   await inLanes(repositoryIds, { lanes: SETTLED_AT_ONCE }, async (id) => {
     // One that cannot be opened must not keep the others shut.
-    await settle(id).catch((error: unknown) => troubles.push(error))
+    await settle(id).catch((error: unknown) => errors.push(error))
   })
-  if (troubles.length === 0) return
-  if (troubles.every((error) => error instanceof Unreadable)) {
-    throw new Unreadable(troubles.map(({ message }) => message).join('; '))
+  if (errors.length === 0) return
+  if (errors.every((error) => error instanceof Unreadable)) {
+    throw new Unreadable(errors.map(({ message }) => message).join('; '))
   }
-  throw new AggregateError(troubles, 'not every lock could be settled')
+  throw new AggregateError(errors, 'not every lock could be settled')
 }
 
 /**

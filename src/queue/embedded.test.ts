@@ -39,7 +39,7 @@ onEachEngine('the embedded queue', (engine) => {
         await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
         outcome.resolve(await finish(async () => 'written').catch((error: unknown) => error))
       }),
-      { concurrency: 1, onTrouble: () => {} },
+      { concurrency: 1, onError: () => {} },
     )
     t.after(stop)
     await enqueue({ db, queue }, null)

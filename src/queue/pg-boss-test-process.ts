@@ -11,11 +11,11 @@ const tell = (what: string, payload?: unknown) => process.send?.({ what, payload
 const told = new Promise((resolve) => process.once('message', resolve))
 
 const { db } = await connect({ dataDirectory: '', databaseUrl })
-const onTrouble = (error: unknown) => tell('trouble', String(error))
+const onError = (error: unknown) => tell('trouble', String(error))
 const queue = createPgBossQueue({
   databaseUrl,
   db,
-  onTrouble,
+  onError,
   superviseSeconds: 1,
   keepEveryMs: 50,
   lookEveryMs: Number(lookEveryMs),
@@ -44,6 +44,6 @@ queue.work(
       gaveUp: async () => {},
     },
   },
-  { concurrency: 2, onTrouble },
+  { concurrency: 2, onError },
 )
 tell('ready')

@@ -16,7 +16,7 @@ export const quick = {
   maxFailures: 2,
 }
 export const NEVER = 2 ** 31 - 1
-export const quietly = { onTrouble: () => {} }
+export const quietly = { onError: () => {} }
 /** Who waits for what never comes fails, rather than wait on. */
 export const bounded = { timeout: PATIENCE_MS }
 

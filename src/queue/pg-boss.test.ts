@@ -73,7 +73,7 @@ test('a kind that is unknown here is left to those who know it', bounded, async 
   const { db, queue } = await openQueue(t)
   const refused = Promise.withResolvers<unknown>()
   await db.transaction().execute((tx) => queue.enqueue(tx, 'of tomorrow', [null], 'batch'))
-  queue.work({}, { concurrency: 1, onTrouble: refused.resolve })
+  queue.work({}, { concurrency: 1, onError: refused.resolve })
   assert.match(String(await refused.promise), /"of tomorrow"/)
   assert.equal((await queue.backlog())[0]?.jobs, 1)
 })

@@ -17,8 +17,8 @@ export interface PgBossQueueOptions extends Partial<Pace> {
   databaseUrl: string
   /** Of the same database: results and the ends of their jobs are written in its transactions. */
   db: Db
-  /** Told of trouble with the queue itself, while anyone works or not. */
-  onTrouble: (error: unknown) => void
+  /** Told of errors of the queue itself, while anyone works or not. */
+  onError: (error: unknown) => void
   /** How often the processes, taking turns, look for jobs whose worker has fallen silent. */
   superviseSeconds?: number
 }
@@ -47,11 +47,11 @@ const lineSettings = {
 export function createPgBossQueue({
   databaseUrl,
   db,
-  onTrouble,
+  onError,
   superviseSeconds = 3,
   ...pace
 }: PgBossQueueOptions): PgBossQueue {
-  const boss = createBoss(databaseUrl, superviseSeconds, onTrouble)
+  const boss = createBoss(databaseUrl, superviseSeconds, onError)
   const store = pgBossJobs(boss, db)
   const workers = new Workers({ db, store, pace: { ...usualPace, keepEveryMs: 3000, ...pace } })
   let listening: { close(): Promise<void> } | undefined
@@ -92,7 +92,7 @@ export function createPgBossQueue({
 function createBoss(
   connectionString: string,
   superviseSeconds: number,
-  onTrouble: (error: unknown) => void,
+  onError: (error: unknown) => void,
 ): PgBoss {
   const boss = new PgBoss({
     connectionString,
@@ -105,7 +105,7 @@ function createBoss(
     monitorIntervalSeconds: Math.max(1, superviseSeconds - 1),
     warningQueueSize: 1_000_000,
   })
-  boss.on('error', onTrouble)
-  boss.on('warning', ({ message, data }) => onTrouble(new Error(message, { cause: data })))
+  boss.on('error', onError)
+  boss.on('warning', ({ message, data }) => onError(new Error(message, { cause: data })))
   return boss
 }

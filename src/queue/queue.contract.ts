@@ -128,7 +128,7 @@ export function queueContract(
             signal.addEventListener('abort', () => reject(signal.reason), { once: true })
           })
         }),
-        { concurrency: 1, onTrouble: () => {} },
+        { concurrency: 1, onError: () => {} },
       )
       await enqueue({ db, queue }, 'again')
       await started.promise
@@ -211,10 +211,10 @@ function working(
   gaveUp?: Handler['gaveUp'],
   concurrency = 1,
 ): void {
-  const onTrouble = (error: unknown) => {
+  const onError = (error: unknown) => {
     if (error instanceof LostJob) throw error
   }
-  const { stop } = queue.work(handlers(run, gaveUp), { concurrency, onTrouble })
+  const { stop } = queue.work(handlers(run, gaveUp), { concurrency, onError })
   t.after(stop)
 }
 

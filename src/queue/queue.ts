@@ -33,8 +33,8 @@ export interface Working {
 
 export interface WorkOptions {
   concurrency: number
-  /** Told of every failed run and of trouble with the queue itself. */
-  onTrouble: (error: unknown, job?: Job) => void
+  /** Told of every failed run and of errors of the queue itself. */
+  onError: (error: unknown, job?: Job) => void
 }
 
 export interface Backlog {

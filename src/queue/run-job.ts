@@ -58,7 +58,7 @@ const UNKNOWN_KIND_PAUSE_MS = 10_000
 export class JobRun<Held extends HeldJob> {
   readonly #job: Held
   readonly #place: Workplace<Held>
-  readonly #onTrouble: WorkOptions['onTrouble']
+  readonly #onError: WorkOptions['onError']
   readonly #stopping: AbortSignal
   readonly #lost = new AbortController()
   /** Nothing is left to keep, whatever the handler still has to do. */
@@ -67,11 +67,11 @@ export class JobRun<Held extends HeldJob> {
   constructor(
     job: Held,
     place: Workplace<Held>,
-    { onTrouble, stopping }: Pick<WorkOptions, 'onTrouble'> & { stopping: AbortSignal },
+    { onError, stopping }: Pick<WorkOptions, 'onError'> & { stopping: AbortSignal },
   ) {
     this.#job = job
     this.#place = place
-    this.#onTrouble = onTrouble
+    this.#onError = onError
     this.#stopping = stopping
   }
 
@@ -83,7 +83,7 @@ export class JobRun<Held extends HeldJob> {
     if (this.#stopping.aborted) return this.#leaveToOthers()
     const handler = handlers[this.#job.kind]
     if (!handler) {
-      this.#onTrouble(new Error(`nobody here knows how to do "${this.#job.kind}"`), this.#job)
+      this.#onError(new Error(`nobody here knows how to do "${this.#job.kind}"`), this.#job)
       return this.#leaveToOthers(UNKNOWN_KIND_PAUSE_MS)
     }
     // A try that fails for the last time ends the job there and then: this one's worker was lost.
@@ -112,7 +112,7 @@ export class JobRun<Held extends HeldJob> {
         if (!isOurs && !ended.aborted) this.lose()
       } catch (error) {
         // The job may be given away before the database is back; the next sign of life or the finish will tell.
-        this.#onTrouble(error, this.#job)
+        this.#onError(error, this.#job)
       }
     }
   }
@@ -120,7 +120,7 @@ export class JobRun<Held extends HeldJob> {
   async #handleFailure(error: unknown, handler: Handler): Promise<void> {
     if (error instanceof LostJob || this.#lost.signal.aborted) return
     if (this.#stopping.aborted) return this.#leaveToOthers()
-    this.#onTrouble(error, this.#job)
+    this.#onError(error, this.#job)
     if (this.#ended.signal.aborted) return
     const { pace, store } = this.#place
     if (error instanceof NotNow) return this.#leaveToOthers(pace.notNowPauseMs)

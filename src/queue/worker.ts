@@ -52,7 +52,7 @@ class Worker<Held extends HeldJob> implements Working {
     try {
       return await this.#place.store.claim(atMost)
     } catch (error) {
-      this.#options.onTrouble(error)
+      this.#options.onError(error)
       return []
     }
   }
@@ -64,12 +64,12 @@ class Worker<Held extends HeldJob> implements Working {
   }
 
   #begin(job: Held): void {
-    const { onTrouble } = this.#options
-    const run = new JobRun(job, this.#place, { onTrouble, stopping: this.#stopping.signal })
+    const { onError } = this.#options
+    const run = new JobRun(job, this.#place, { onError, stopping: this.#stopping.signal })
     const end = run
       .run(this.#handlers)
       .catch((error: unknown) => {
-        if (!(error instanceof LostJob)) onTrouble(error, job)
+        if (!(error instanceof LostJob)) onError(error, job)
       })
       .finally(() => {
         this.#underWay.delete(job)

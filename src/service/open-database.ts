@@ -2,7 +2,7 @@ import type { Config } from '../config.ts'
 import { connect, type DatabaseOptions } from '../db/connect.ts'
 import type { Database } from '../db/database.ts'
 import { upgradeSchema } from '../db/upgrade.ts'
-import { explainedDatabase, requireUtf8 } from './database-troubles.ts'
+import { explainedDatabase, requireUtf8 } from './database-errors.ts'
 
 /** The database of this configuration, brought to this binary's schema. */
 export async function openDatabase(

@@ -45,7 +45,7 @@ export async function openProcessParts(
   const { log } = logging
   const isOnlyProcess = config.databaseUrl === undefined
   const { db, pool } = await openData(config, logging, stack).catch((error: unknown) => {
-    throw isOnlyProcess ? asDataTrouble(error, config.data) : error
+    throw isOnlyProcess ? asDataDirectoryError(error, config.data) : error
   })
   const { repositories } = config
   const places = placesOf(config, repositories ?? '')
@@ -95,7 +95,7 @@ async function openData(
 const OF_THE_DISK = new Set([8, 10, 13, 14])
 
 /** What the disk or its permissions refuse, an operator can mend: in a line, without where in the code it was noticed. */
-function asDataTrouble(error: unknown, data: string): unknown {
+function asDataDirectoryError(error: unknown, data: string): unknown {
   const isOfDisk = error instanceof Error && ('syscall' in error || isOfSqlite(error))
   if (!isOfDisk) return error
   return new UserMistake(`cannot work in the data directory ${data}: ${error.message}`, {
@@ -114,8 +114,8 @@ async function openQueue(
 ): Promise<Queue> {
   if (databaseUrl === undefined) return embeddedQueue({ db })
   const { createPgBossQueue } = await import('../queue/pg-boss.ts')
-  const onTrouble = (err: unknown) => log.warn({ err }, 'trouble with the queue')
-  const queue = createPgBossQueue({ databaseUrl, db, onTrouble })
+  const onError = (err: unknown) => log.warn({ err }, 'queue error')
+  const queue = createPgBossQueue({ databaseUrl, db, onError })
   await queue.start()
   stack.defer(queue.stop)
   return queue

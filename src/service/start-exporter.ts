@@ -39,7 +39,7 @@ export async function startExporter(
   })
   const working = queue.work(handlers, {
     concurrency: config.concurrency,
-    onTrouble: (err, job) => log.error({ err, job }, 'a job failed'),
+    onError: (err, job) => log.error({ err, job }, 'a job failed'),
   })
   const housekeeping = startHousekeeping(parts, config.segmentTtl)
   return async () => {

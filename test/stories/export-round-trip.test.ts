@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { ARCHIVE_READERS, contentsOfFolder } from '../support/archive-readers.ts'
 import { needs } from '../support/archive-tools.ts'
-import { assertNoTrouble, assertNothingLeftOver } from '../support/export-leftovers.ts'
+import { assertNoErrors, assertNothingLeftOver } from '../support/export-leftovers.ts'
 import { assertArchiveHolds, refStateOf } from '../support/export-proof.ts'
 import { largePack } from '../support/export-sources.ts'
 import { exportStory } from '../support/export-story.ts'
@@ -37,7 +37,7 @@ test('repositories of every odd kind come out of one archive as they went in', a
   assertNothingLeftOver(service)
 
   const archive = await download(id)
-  await assertNoTrouble(service)
+  await assertNoErrors(service)
   const contents = await contentsOfFolder(folder)
   for (const [reader, { tool, read }] of Object.entries(ARCHIVE_READERS))
     await t.test(`${reader} reads it whole`, needs(tool), async (t) => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { assertNoTrouble, assertNothingLeftOver } from '../support/export-leftovers.ts'
+import { assertNoErrors, assertNothingLeftOver } from '../support/export-leftovers.ts'
 import { assertArchiveHolds, refStateOf } from '../support/export-proof.ts'
 import { exportStory } from '../support/export-story.ts'
 import type { GitHost } from '../support/git-host.ts'
@@ -36,7 +36,7 @@ test('a repository that is pushed to and repacked all the time is whole in every
   assert.ok(new Set(exported).size > 1, 'the writer wrote meanwhile')
   t.diagnostic(`${pushed.length - 1} pushes, ${new Set(exported).size} states exported`)
   assertNothingLeftOver(service)
-  await assertNoTrouble(service)
+  await assertNoErrors(service)
 })
 
 /** Pushes to main and to a branch that comes and goes, and tidies up in between as hosts do, until it is stopped. */

@@ -27,7 +27,7 @@ export async function untilEnded(
   const path = `/user/migrations/${id}`
   let last = 'not asked for'
   const ended = await until(
-    () => `migration ${id} has ended: ${last}\n${troubles(server)}`,
+    () => `migration ${id} has ended: ${last}\n${errors(server)}`,
     async () => {
       last = await (await server.call(token, `${path}?exclude=repositories`)).text()
       const seen = JSON.parse(last) as EndedMigration
@@ -36,11 +36,11 @@ export async function untilEnded(
   )
   if (expected === undefined || ended.state === expected) return ended
   const report = await (await server.call(token, `${path}/report`)).text()
-  assert.fail(`migration ${id} is ${ended.state}, not ${expected}: ${report}\n${troubles(server)}`)
+  assert.fail(`migration ${id} is ${ended.state}, not ${expected}: ${report}\n${errors(server)}`)
 }
 
 /** What was logged as a warning or worse, the last of it. */
-function troubles({ log }: Asked): string {
+function errors({ log }: Asked): string {
   const lines = log()
     .split('\n')
     .filter((line) => /"level":[456]0/.test(line))

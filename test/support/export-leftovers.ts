@@ -59,7 +59,7 @@ export function leavesNothingOver(service: DataDirectory): boolean {
 }
 
 /** Stops the service and asks its log: nothing went wrong on the way, not even something that a second try mended. */
-export async function assertNoTrouble(service: Pick<Service, 'kill' | 'log'>): Promise<void> {
+export async function assertNoErrors(service: Pick<Service, 'kill' | 'log'>): Promise<void> {
   await service.kill('SIGTERM')
   const errors = service
     .log()

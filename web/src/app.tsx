@@ -29,7 +29,7 @@ export function App() {
         {session.state === 'signed-out' && <SignInPage reason={session.reason} />}
         {session.state === 'checking' && <Loading what="Signing in" />}
         {session.state === 'unreachable' && (
-          <Problem trouble={session.trouble} onRetry={tryAgain} />
+          <Problem failure={session.failure} onRetry={tryAgain} />
         )}
         {session.state === 'signed-in' && (
           <Suspense fallback={<Loading what="Loading" />}>
@@ -55,7 +55,7 @@ function PageAt({ place }: { place: Place }) {
     case 'nowhere':
       return (
         <Problem
-          trouble={{ kind: 'not-found', message: 'There is no such page here.' }}
+          failure={{ kind: 'not-found', message: 'There is no such page here.' }}
           back={{ href: to.migrations(), text: 'All migrations' }}
         />
       )

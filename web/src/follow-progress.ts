@@ -1,6 +1,6 @@
 import { type Api, UNCHANGED } from './api.ts'
 import type { ServerEvent } from './event-stream.ts'
-import { type Trouble, troubleOf } from './trouble.ts'
+import { type Failure, failureOf } from './failure.ts'
 import { isUnfinished, type Progress, type RepositoryProgress, type Totals } from './wire.ts'
 
 /** `live` by events, `polling` where no stream can be had, `reconnecting` where nothing can, `limited` for asking too often. */
@@ -10,7 +10,7 @@ interface Listener {
   onProgress(progress: Progress): void
   onConnection(connection: Connection): void
   /** It cannot be followed at all: not there, or not the caller's. */
-  onTrouble(trouble: Trouble): void
+  onFailure(failure: Failure): void
 }
 
 /** Every look that finds something new counts against the rate limit. */
@@ -42,9 +42,9 @@ export async function followProgress(
       if (watch.hasEnded()) return listener.onConnection('ended')
     } catch (error) {
       if (signal.aborted) return
-      const trouble = troubleOf(error)
-      if (trouble.kind === 'not-found') return listener.onTrouble(trouble)
-      const isLimited = trouble.kind === 'limited'
+      const failure = failureOf(error)
+      if (failure.kind === 'not-found') return listener.onFailure(failure)
+      const isLimited = failure.kind === 'limited'
       listener.onConnection(isLimited ? 'limited' : 'reconnecting')
       const backOff = Math.min(SHORTEST_PAUSE_MS * 2 ** failures, LONGEST_PAUSE_MS)
       await pause(isLimited ? LIMITED_PAUSE_MS : backOff, signal)

@@ -1,6 +1,6 @@
 import { createContext, type ReactNode, useContext, useEffect, useMemo, useState } from 'react'
 import { type Api, createApi, mediaTypeOf } from './api.ts'
-import { isAbort, type Trouble, troubleOf } from './trouble.ts'
+import { type Failure, failureOf, isAbort } from './failure.ts'
 import type { User } from './wire.ts'
 
 /** In the tab's own storage, and nowhere else: it is gone when the tab is. */
@@ -9,7 +9,7 @@ const TOKEN_KEY = 'godwit.token'
 export type Session =
   | { state: 'signed-out'; reason: 'never' | 'left' | 'refused' | 'expired' }
   | { state: 'checking' }
-  | { state: 'unreachable'; trouble: Trouble }
+  | { state: 'unreachable'; failure: Failure }
   | { state: 'signed-in'; user: User; api: Api; mediaType: string }
 
 interface SessionControls {
@@ -44,9 +44,9 @@ export function SessionProvider({ children }: { children: ReactNode }) {
         setSession(opened)
       },
       (error) => {
-        const trouble = troubleOf(error)
-        if (stop.signal.aborted || isAbort(error) || trouble.kind === 'unauthorized') return
-        setSession({ state: 'unreachable', trouble })
+        const failure = failureOf(error)
+        if (stop.signal.aborted || isAbort(error) || failure.kind === 'unauthorized') return
+        setSession({ state: 'unreachable', failure })
       },
     )
     return () => stop.abort()

@@ -1,12 +1,12 @@
 import { useCallback, useEffect, useRef, useState } from 'react'
 import { type Answer, type ReadOptions, UNCHANGED } from './api.ts'
-import { isAbort, type Trouble, troubleOf } from './trouble.ts'
+import { type Failure, failureOf, isAbort } from './failure.ts'
 
 export interface Known<T> {
   /** What was read last; it stays while something newer is awaited. */
   answer: Answer<T> | undefined
   /** Why the last read failed, if it did. */
-  trouble: Trouble | undefined
+  failure: Failure | undefined
   isLoading: boolean
   again(): void
 }
@@ -22,9 +22,9 @@ export function useAnswer<T>(
   const [state, setState] = useState<{
     key: string
     answer: Answer<T> | undefined
-    trouble: Trouble | undefined
+    failure: Failure | undefined
     isLoading: boolean
-  }>({ key, answer: undefined, trouble: undefined, isLoading: true })
+  }>({ key, answer: undefined, failure: undefined, isLoading: true })
   const [turn, setTurn] = useState(0)
   const latest = useRef({ read, everyMs })
   latest.current = { read, everyMs }
@@ -38,7 +38,7 @@ export function useAnswer<T>(
     setState((last) => ({
       key,
       answer: last.key === key ? last.answer : undefined,
-      trouble: undefined,
+      failure: undefined,
       isLoading: true,
     }))
 
@@ -56,11 +56,11 @@ export function useAnswer<T>(
         if (stop.signal.aborted) return
         if (answer !== UNCHANGED) known.current = { key, answer }
         const { answer: now } = known.current ?? {}
-        setState({ key, answer: now, trouble: undefined, isLoading: false })
+        setState({ key, answer: now, failure: undefined, isLoading: false })
       } catch (error) {
         if (stop.signal.aborted || isAbort(error)) return
-        const trouble = troubleOf(error)
-        setState({ key, answer: known.current?.answer, trouble, isLoading: false })
+        const failure = failureOf(error)
+        setState({ key, answer: known.current?.answer, failure, isLoading: false })
       }
       askLater()
     }

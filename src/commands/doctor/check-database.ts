@@ -8,7 +8,7 @@ import {
   surveySqlite,
 } from '../../db/survey.ts'
 import { KNOWN_SCHEMA } from '../../db/upgrade.ts'
-import { UTF8_REMEDY } from '../../service/database-troubles.ts'
+import { UTF8_REMEDY } from '../../service/database-errors.ts'
 import { broken, type CheckResult, fine, warning, wordsOf } from './check-result.ts'
 
 /** What the queue on PostgreSQL asks for. */

@@ -13,7 +13,7 @@ import { broken, type CheckResult, fine, some, warning, wordsOf } from './check-
 /** Git is waited for, not computed by us. */
 const AT_ONCE = 4
 
-interface Troubles {
+interface Problems {
   refused: string[]
   twins: string[]
   unreadable: string[]
@@ -29,21 +29,21 @@ export async function* checkRepositories(config: Config, git: Git): AsyncGenerat
   }
   const source = gitDirectory({ root, git })
   const found: FoundRepository[] = []
-  const troubles: Troubles = { refused: [], twins: [], unreadable: [], unlockable: [] }
+  const problems: Problems = { refused: [], twins: [], unreadable: [], unlockable: [] }
   try {
     for await (const row of source.list()) {
       if ('found' in row) found.push(row.found)
       else if (row.refused.twinOf !== undefined)
-        troubles.twins.push(`${row.refused.path} and ${row.refused.twinOf}`)
-      else troubles.refused.push(`${row.refused.path} (${row.refused.reason})`)
+        problems.twins.push(`${row.refused.path} and ${row.refused.twinOf}`)
+      else problems.refused.push(`${row.refused.path} (${row.refused.reason})`)
     }
   } catch (error) {
     const advice = 'let the user that runs Godwit read it, or name another with --repositories'
     yield broken('repositories', `${root}: ${wordsOf(error)}`, advice)
     return
   }
-  await openEach(source, git, root, found, troubles)
-  yield* judge(root, found, troubles)
+  await openEach(source, git, root, found, problems)
+  yield* judge(root, found, problems)
   yield await howSnapshots(config, root)
 }
 
@@ -59,7 +59,7 @@ async function openEach(
   git: Git,
   root: string,
   found: readonly FoundRepository[],
-  { unreadable, unlockable }: Troubles,
+  { unreadable, unlockable }: Problems,
 ): Promise<void> {
   await inLanes(found, { lanes: AT_ONCE }, async (repository, signal) => {
     const name = `${repository.owner}/${repository.name}`
@@ -98,8 +98,8 @@ const isThere = (path: string): Promise<boolean> =>
     () => false,
   )
 
-function* judge(root: string, found: readonly FoundRepository[], troubles: Troubles) {
-  const { refused, twins, unreadable, unlockable } = troubles
+function* judge(root: string, found: readonly FoundRepository[], problems: Problems) {
+  const { refused, twins, unreadable, unlockable } = problems
   const owners = new Set(found.map(({ owner }) => owner)).size
   const counts = `${count(found.length, 'repository', 'repositories')} of ${count(owners, 'owner', 'owners')} in ${root}`
   if (found.length === 0) {

@@ -2,8 +2,8 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { type Fault, Invalid, NotFound } from '../../migrations/refusals.ts'
 import { Unreadable } from '../../sources/unreadable.ts'
-import { isPassing } from './passing-trouble.ts'
 import { Refused, unavailable } from './refusals.ts'
+import { isTemporary } from './temporary-errors.ts'
 
 interface ErrorBody {
   message: string
@@ -40,7 +40,7 @@ function answerTo(error: FastifyError): { status: number; body: ErrorBody } {
   if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
     return { status: 413, body: { message: 'The request body is too large: 1 MiB at most' } }
   }
-  if (isPassing(error)) return { status: 503, body: { message: unavailable().message } }
+  if (isTemporary(error)) return { status: 503, body: { message: unavailable().message } }
   const status = error.statusCode ?? 500
   return status < 500
     ? { status, body: { message: error.message } }

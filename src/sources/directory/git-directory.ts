@@ -17,7 +17,7 @@ import {
 import { examine } from './snapshot/examine.ts'
 import { SharedLfs } from './snapshot/lfs-shared.ts'
 import { takeSnapshot } from './snapshot/snapshot.ts'
-import { Damaged } from './snapshot/snapshot-troubles.ts'
+import { Damaged } from './snapshot/snapshot-errors.ts'
 import { warningOfExamination } from './snapshot/snapshot-warning.ts'
 import { verify } from './snapshot/verify-objects.ts'
 import { asUnreadable, reasonOf } from './why-unreadable.ts'

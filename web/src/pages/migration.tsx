@@ -1,6 +1,7 @@
 import { Banner } from '@primer/react'
 import { useCallback, useState } from 'react'
 import { curl } from '../curl.ts'
+import type { Failure } from '../failure.ts'
 import { announce } from '../parts/announcements.tsx'
 import { ConnectionNotice } from '../parts/connection-notice.tsx'
 import { CopyCurl } from '../parts/copy-curl.tsx'
@@ -16,7 +17,6 @@ import { RepositoryList } from '../parts/repository-list.tsx'
 import { to } from '../place.ts'
 import { counted } from '../quantities.ts'
 import { useSignedIn } from '../session.tsx'
-import type { Trouble } from '../trouble.ts'
 import { useAnswer } from '../use-answer.ts'
 import { useProgress } from '../use-progress.ts'
 import type { Lock, Summary } from '../wire.ts'
@@ -33,8 +33,8 @@ export default function MigrationPage({ id }: { id: number }) {
     (known) => (known.archive ? 60_000 : 15_000),
   )
   const locks = useAnswer<Lock[]>((options) => api.locks(id, options), `${id}`, LOCKS_EVERY_MS)
-  const [actionTrouble, setActionTrouble] = useState<Trouble>()
-  const { progress, connection, trouble } = useProgress(api, id, ({ state }) => {
+  const [actionFailure, setActionFailure] = useState<Failure>()
+  const { progress, connection, failure } = useProgress(api, id, ({ state }) => {
     announce(`Migration ${id} is ${stateWord(state).toLowerCase()}`)
     refresh()
   })
@@ -45,14 +45,14 @@ export default function MigrationPage({ id }: { id: number }) {
     refreshLocks()
   }, [refreshSummary, refreshLocks])
 
-  const missing = trouble ?? (summary.trouble?.kind === 'not-found' ? summary.trouble : undefined)
+  const missing = failure ?? (summary.failure?.kind === 'not-found' ? summary.failure : undefined)
   if (missing) {
     const message = `There is no migration ${id}, or it is not yours.`
-    return <Problem trouble={{ ...missing, message }} back={BACK} />
+    return <Problem failure={{ ...missing, message }} back={BACK} />
   }
   const known = summary.answer?.data
   if (!known || !progress) {
-    if (summary.trouble) return <Problem trouble={summary.trouble} onRetry={refresh} back={BACK} />
+    if (summary.failure) return <Problem failure={summary.failure} onRetry={refresh} back={BACK} />
     return <Loading what={`Loading migration ${id}`} />
   }
   // The stream is ahead of the summary.
@@ -67,18 +67,18 @@ export default function MigrationPage({ id }: { id: number }) {
         actions={
           <>
             <CopyCurl commands={commandsFor(mediaType, migration)} />
-            <MigrationActions migration={migration} onDone={refresh} onTrouble={setActionTrouble} />
+            <MigrationActions migration={migration} onDone={refresh} onFailure={setActionFailure} />
           </>
         }
       />
       <ConnectionNotice connection={connection} />
-      {actionTrouble && (
+      {actionFailure && (
         <div role="alert" className={styles.notice}>
           <Banner
             variant="critical"
             title="That did not work"
-            description={actionTrouble.message}
-            onDismiss={() => setActionTrouble(undefined)}
+            description={actionFailure.message}
+            onDismiss={() => setActionFailure(undefined)}
           />
         </div>
       )}

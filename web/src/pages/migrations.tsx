@@ -21,7 +21,7 @@ const OTHERWISE_MS = 15_000
 
 export function MigrationsPage({ number }: { number: number }) {
   const { api, mediaType } = useSignedIn()
-  const { answer, trouble, again } = useAnswer<Summary[]>(
+  const { answer, failure, again } = useAnswer<Summary[]>(
     (options) => api.summaries({ ...options, page: number, perPage: PER_PAGE }),
     String(number),
     (all) =>
@@ -46,17 +46,17 @@ export function MigrationsPage({ number }: { number: number }) {
           </>
         }
       />
-      {trouble && answer && (
+      {failure && answer && (
         <div role="status" className={styles.notice}>
           <Banner
             variant="warning"
             title="These may be out of date"
-            description={`${trouble.message} Trying again.`}
+            description={`${failure.message} Trying again.`}
           />
         </div>
       )}
-      {!answer && trouble && <Problem isPart trouble={trouble} onRetry={again} />}
-      {!answer && !trouble && (
+      {!answer && failure && <Problem isPart failure={failure} onRetry={again} />}
+      {!answer && !failure && (
         <div className={styles.frame}>
           <LoadingRows what="Loading migrations" />
         </div>
@@ -74,7 +74,7 @@ export function MigrationsPage({ number }: { number: number }) {
       {answer && answer.data.length === 0 && number > 1 && (
         <Problem
           isPart
-          trouble={{ kind: 'not-found', message: 'There are not so many pages.' }}
+          failure={{ kind: 'not-found', message: 'There are not so many pages.' }}
           back={{ href: to.migrations(), text: 'The first page' }}
         />
       )}

@@ -1,6 +1,7 @@
 import { Banner, Button } from '@primer/react'
 import { useMemo, useState } from 'react'
 import { curl } from '../curl.ts'
+import { type Failure, failureOf } from '../failure.ts'
 import { announce } from '../parts/announcements.tsx'
 import { CopyCurl } from '../parts/copy-curl.tsx'
 import { Forecast } from '../parts/forecast.tsx'
@@ -10,7 +11,6 @@ import { StartOptions } from '../parts/start-options.tsx'
 import { goTo, to } from '../place.ts'
 import { counted } from '../quantities.ts'
 import { useSignedIn } from '../session.tsx'
-import { type Trouble, troubleOf } from '../trouble.ts'
 import type { StartOptions as Options, StartRequest } from '../wire.ts'
 import styles from './new-migration.module.css'
 
@@ -19,7 +19,7 @@ export default function NewMigrationPage() {
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set())
   const [options, setOptions] = useState<Partial<Options>>({})
   const [isStarting, setStarting] = useState(false)
-  const [trouble, setTrouble] = useState<Trouble>()
+  const [failure, setFailure] = useState<Failure>()
   const needsNone = options.org_metadata_only === true
   const asked = useMemo<StartRequest>(
     () => ({ repositories: needsNone ? [] : [...chosen], ...options }),
@@ -29,13 +29,13 @@ export default function NewMigrationPage() {
 
   async function start(): Promise<void> {
     setStarting(true)
-    setTrouble(undefined)
+    setFailure(undefined)
     try {
       const { id } = await api.start(asked)
       announce(`Migration ${id} is started`)
       goTo(to.migration(id))
     } catch (error) {
-      setTrouble(troubleOf(error))
+      setFailure(failureOf(error))
       setStarting(false)
     }
   }
@@ -54,9 +54,9 @@ export default function NewMigrationPage() {
         </div>
         <div className={styles.aside}>
           <Forecast asked={asked} isReady={isReady} />
-          {trouble && (
+          {failure && (
             <div role="alert">
-              <Banner variant="critical" title="It was not started" description={trouble.message} />
+              <Banner variant="critical" title="It was not started" description={failure.message} />
             </div>
           )}
           <Button

@@ -24,7 +24,7 @@ const PERIODS: { period: Period; name: string }[] = [
 export default function ServicePage() {
   const { api } = useSignedIn()
   const [period, setPeriod] = useState<Period>('hour')
-  const { answer, trouble, again } = useAnswer<ServiceState>(
+  const { answer, failure, again } = useAnswer<ServiceState>(
     (options) => api.service(period, options),
     period,
     EVERY_MS,
@@ -34,7 +34,7 @@ export default function ServicePage() {
   if (answer && answer.data !== last) setLast(answer.data)
   if (!now) {
     const back = { href: to.migrations(), text: 'Migrations' }
-    if (trouble) return <Problem trouble={trouble} onRetry={again} back={back} />
+    if (failure) return <Problem failure={failure} onRetry={again} back={back} />
     return <Loading what="Looking at the service" />
   }
   return (
@@ -59,12 +59,12 @@ export default function ServicePage() {
           </SegmentedControl>
         }
       />
-      {trouble && (
+      {failure && (
         <div role="status" className={styles.notice}>
           <Banner
             variant="warning"
             title="This may be out of date"
-            description={`${trouble.message} Trying again.`}
+            description={`${failure.message} Trying again.`}
           />
         </div>
       )}

@@ -1,8 +1,8 @@
 import { Button, Spinner } from '@primer/react'
 import { useEffect, useState } from 'react'
+import { type Failure, failureOf, isAbort } from '../failure.ts'
 import { bytes, counted, duration } from '../quantities.ts'
 import { useSignedIn } from '../session.tsx'
-import { isAbort, type Trouble, troubleOf } from '../trouble.ts'
 import type { Forecast as Answer, StartRequest } from '../wire.ts'
 import { Box } from './box.tsx'
 import styles from './forecast.module.css'
@@ -21,7 +21,7 @@ interface ForecastProps {
 export function Forecast({ asked, isReady }: ForecastProps) {
   const [wanted, setWanted] = useState<StartRequest>()
   const isMany = asked.repositories.length > MAX_AT_ONCE
-  const { answer, trouble, isLoading } = useForecast(
+  const { answer, failure, isLoading } = useForecast(
     asked,
     isReady && (!isMany || wanted === asked),
   )
@@ -38,8 +38,8 @@ export function Forecast({ asked, isReady }: ForecastProps) {
             <Button onClick={() => setWanted(asked)}>Look at them now</Button>
           </>
         )}
-        {isReady && trouble && <p className={styles.bad}>{trouble.message}</p>}
-        {isReady && !trouble && answer && <Told forecast={answer} asked={asked} />}
+        {isReady && failure && <p className={styles.bad}>{failure.message}</p>}
+        {isReady && !failure && answer && <Told forecast={answer} asked={asked} />}
         {isReady && isLoading && !answer && <p className={styles.quiet}>Looking at them…</p>}
       </div>
     </Box>
@@ -103,7 +103,7 @@ function Line(props: { name: string; value: string; isBad?: boolean }) {
 function useForecast(asked: StartRequest, isWanted: boolean) {
   const { api } = useSignedIn()
   const [answer, setAnswer] = useState<Answer>()
-  const [trouble, setTrouble] = useState<Trouble>()
+  const [failure, setFailure] = useState<Failure>()
   const [isLoading, setLoading] = useState(false)
   useEffect(() => {
     const stop = new AbortController()
@@ -115,11 +115,11 @@ function useForecast(asked: StartRequest, isWanted: boolean) {
     const timer = setTimeout(async () => {
       try {
         setAnswer(await api.forecast(asked, stop.signal))
-        setTrouble(undefined)
+        setFailure(undefined)
         setLoading(false)
       } catch (error) {
         if (stop.signal.aborted || isAbort(error)) return
-        setTrouble(troubleOf(error))
+        setFailure(failureOf(error))
         setLoading(false)
       }
     }, SETTLE_MS)
@@ -128,5 +128,5 @@ function useForecast(asked: StartRequest, isWanted: boolean) {
       stop.abort()
     }
   }, [api, asked, isWanted])
-  return { answer, trouble, isLoading }
+  return { answer, failure, isLoading }
 }

@@ -1,9 +1,9 @@
 import { DownloadIcon, SyncIcon, TrashIcon, XCircleIcon } from '@primer/octicons-react'
 import { Button, ConfirmationDialog } from '@primer/react'
 import { useState } from 'react'
+import { type Failure, failureOf } from '../failure.ts'
 import { goTo, to } from '../place.ts'
 import { useSignedIn } from '../session.tsx'
-import { type Trouble, troubleOf } from '../trouble.ts'
 import { isUnfinished, type Summary } from '../wire.ts'
 import { announce } from './announcements.tsx'
 
@@ -11,13 +11,13 @@ interface MigrationActionsProps {
   migration: Summary
   /** Something has changed by it. */
   onDone(): void
-  onTrouble(trouble: Trouble | undefined): void
+  onFailure(failure: Failure | undefined): void
 }
 
 type Action = 'download' | 'retry' | 'cancel' | 'delete'
 
 /** What may be done with a migration in its state. */
-export function MigrationActions({ migration, onDone, onTrouble }: MigrationActionsProps) {
+export function MigrationActions({ migration, onDone, onFailure }: MigrationActionsProps) {
   const { api } = useSignedIn()
   const { id, state, archive } = migration
   const [busy, setBusy] = useState<Action>()
@@ -46,11 +46,11 @@ export function MigrationActions({ migration, onDone, onTrouble }: MigrationActi
 
   async function perform(action: Action): Promise<void> {
     setBusy(action)
-    onTrouble(undefined)
+    onFailure(undefined)
     try {
       await deeds[action]()
     } catch (error) {
-      onTrouble(troubleOf(error))
+      onFailure(failureOf(error))
     } finally {
       setBusy(undefined)
       onDone()

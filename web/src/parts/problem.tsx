@@ -2,10 +2,10 @@ import { AlertIcon, PlugIcon, SearchIcon, StopwatchIcon, SyncIcon } from '@prime
 import { Button } from '@primer/react'
 import { Blankslate } from '@primer/react/experimental'
 import { useEffect } from 'react'
-import type { Trouble } from '../trouble.ts'
+import type { Failure } from '../failure.ts'
 import styles from './problem.module.css'
 
-const LOOKS: Record<Trouble['kind'], { title: string; icon: typeof AlertIcon }> = {
+const LOOKS: Record<Failure['kind'], { title: string; icon: typeof AlertIcon }> = {
   offline: { title: 'No connection', icon: PlugIcon },
   unauthorized: { title: 'Signed out', icon: AlertIcon },
   'not-found': { title: 'Nothing here', icon: SearchIcon },
@@ -16,7 +16,7 @@ const LOOKS: Record<Trouble['kind'], { title: string; icon: typeof AlertIcon }> 
 }
 
 interface ProblemProps {
-  trouble: Trouble
+  failure: Failure
   /** In place of a part of a page, rather than of all of it. */
   isPart?: boolean
   onRetry?: () => void
@@ -24,8 +24,8 @@ interface ProblemProps {
 }
 
 /** In place of what could not be shown: why, and what to do about it. */
-export function Problem({ trouble, isPart = false, onRetry, back }: ProblemProps) {
-  const { title, icon: Icon } = LOOKS[trouble.kind]
+export function Problem({ failure, isPart = false, onRetry, back }: ProblemProps) {
+  const { title, icon: Icon } = LOOKS[failure.kind]
   useEffect(() => {
     if (!isPart) document.title = `${title} · Godwit`
   }, [isPart, title])
@@ -36,7 +36,7 @@ export function Problem({ trouble, isPart = false, onRetry, back }: ProblemProps
       </Blankslate.Visual>
       <Blankslate.Heading as={isPart ? 'h3' : 'h1'}>{title}</Blankslate.Heading>
       <Blankslate.Description>
-        <span role="alert">{trouble.message}</span>
+        <span role="alert">{failure.message}</span>
       </Blankslate.Description>
       <div className={styles.actions}>
         {onRetry && (

@@ -29,7 +29,7 @@ export function RepositoryPicker({ chosen, onChange, isDisabled }: RepositoryPic
   const [typed, setTyped] = useState('')
   const [page, setPage] = useState(1)
   const q = useSettled(typed.trim(), TYPING_PAUSE_MS)
-  const { answer, trouble, isLoading, again } = useAnswer<Repository[]>(
+  const { answer, failure, isLoading, again } = useAnswer<Repository[]>(
     (options) => api.repositories({ ...options, q, page, perPage: PER_PAGE }),
     JSON.stringify([q, page]),
   )
@@ -102,18 +102,18 @@ export function RepositoryPicker({ chosen, onChange, isDisabled }: RepositoryPic
             )}
           </div>
         )}
-        {(trouble ?? all.trouble) && (
-          <Problem isPart trouble={(trouble ?? all.trouble)!} onRetry={again} />
+        {(failure ?? all.failure) && (
+          <Problem isPart failure={(failure ?? all.failure)!} onRetry={again} />
         )}
-        {!shown && !trouble && <LoadingRows what="Loading repositories" />}
-        {shown && !trouble && shown.total === 0 && (
+        {!shown && !failure && <LoadingRows what="Loading repositories" />}
+        {shown && !failure && shown.total === 0 && (
           <p className={styles.none}>
             {q === ''
               ? 'You have no repositories on this host.'
               : `No repository of yours has “${q}” in its name.`}
           </p>
         )}
-        {shown && !trouble && (
+        {shown && !failure && (
           <ul aria-busy={isLoading}>
             {shown.data.map((each) => (
               <RepositoryChoice

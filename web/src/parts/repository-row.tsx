@@ -9,8 +9,8 @@ import {
 } from '@primer/octicons-react'
 import { Button, Label } from '@primer/react'
 import { useState } from 'react'
+import { failureOf } from '../failure.ts'
 import { bytes, percent } from '../quantities.ts'
-import { troubleOf } from '../trouble.ts'
 import type { Lock, RepositoryProgress } from '../wire.ts'
 import { Unseen } from './announcements.tsx'
 import { Bar } from './bar.tsx'
@@ -70,13 +70,13 @@ function Unlock({
   onUnlock(name: string): Promise<void>
 }) {
   const [isBusy, setBusy] = useState(false)
-  const [trouble, setTrouble] = useState('')
+  const [failure, setFailure] = useState('')
   async function unlock(): Promise<void> {
     setBusy(true)
     try {
       await onUnlock(fullName)
     } catch (error) {
-      setTrouble(troubleOf(error).message)
+      setFailure(failureOf(error).message)
     } finally {
       setBusy(false)
     }
@@ -93,7 +93,7 @@ function Unlock({
       >
         Unlock
       </Button>
-      {trouble && <span role="alert">{trouble}</span>}
+      {failure && <span role="alert">{failure}</span>}
     </>
   )
 }

@@ -48,7 +48,7 @@ class FollowedPack implements PackCheck {
   #parts: Buffer[] = []
   #seen = 0
   #at = 0
-  #trouble: string | undefined
+  #fault: string | undefined
 
   constructor(index: PackIndex, pack: PackToCheck) {
     this.#index = index
@@ -59,7 +59,7 @@ class FollowedPack implements PackCheck {
   async take(chunk: Buffer): Promise<void> {
     const limit = Math.min(chunk.length, this.#end - this.#at)
     let from = 0
-    while (from < limit && this.#trouble === undefined) {
+    while (from < limit && this.#fault === undefined) {
       const to = Math.min(this.#stop - this.#at, limit)
       this.#read(chunk.subarray(from, to))
       from = to
@@ -67,7 +67,7 @@ class FollowedPack implements PackCheck {
       this.#finishEntry()
       if (this.#stop === this.#end) break
       if (this.#current + 1 >= this.#entries.count) await this.#lookUp()
-      if (this.#trouble === undefined) this.#beginEntry()
+      if (this.#fault === undefined) this.#beginEntry()
     }
     this.#at += chunk.length
     // The chunk is used again for the bytes that follow.
@@ -76,7 +76,7 @@ class FollowedPack implements PackCheck {
 
   complaint(trailer: Buffer): string | undefined {
     if (!trailer.equals(this.#index.packChecksum)) return 'packfile does not match index'
-    if (this.#trouble !== undefined) return this.#trouble
+    if (this.#fault !== undefined) return this.#fault
     return this.#stop === this.#end && this.#seen === this.#index.count ? undefined : OTHER_COUNT
   }
 
@@ -88,9 +88,9 @@ class FollowedPack implements PackCheck {
   #finishEntry(): void {
     const bytes = this.#parts.length === 1 ? this.#parts[0]! : Buffer.concat(this.#parts)
     if (this.#current < 0) {
-      if (bytes.readUInt32BE(8) !== this.#index.count) this.#trouble = OTHER_COUNT
+      if (bytes.readUInt32BE(8) !== this.#index.count) this.#fault = OTHER_COUNT
     } else if (this.#index.hasCrcs && this.#crc !== this.#entries.crc(this.#current))
-      this.#trouble = `the index has another CRC-32 for what begins at ${this.#start}`
+      this.#fault = `the index has another CRC-32 for what begins at ${this.#start}`
     else if (bytes.length > 0) this.#pack.onSmallEntry(bytes)
     this.#parts = []
     this.#crc = 0
@@ -102,7 +102,7 @@ class FollowedPack implements PackCheck {
       this.#current = -1
     } catch (error) {
       if (!(error instanceof BadIndex)) throw error
-      this.#trouble = error.message
+      this.#fault = error.message
     }
   }
 
@@ -113,12 +113,12 @@ class FollowedPack implements PackCheck {
     this.#seen += 1
     const { count, offset, next } = this.#entries
     if (this.#current >= count || offset(this.#current) !== this.#start) {
-      this.#trouble = `the index has no object that begins at ${this.#start}`
+      this.#fault = `the index has no object that begins at ${this.#start}`
       return
     }
     const following = this.#current + 1 < count ? offset(this.#current + 1) : (next ?? this.#end)
     if (following <= this.#start || following > this.#end)
-      this.#trouble = `the index has a wrong end for what begins at ${this.#start}`
+      this.#fault = `the index has a wrong end for what begins at ${this.#start}`
     this.#stop = following
   }
 

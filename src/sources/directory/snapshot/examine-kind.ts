@@ -4,7 +4,7 @@ import { INCLUDES_TIMEOUT_MS } from '../facts/repository-settings.ts'
 import { lstat } from '../prompt-files.ts'
 import type { BareRepository, ObjectFormat } from './bare-repository.ts'
 import { readText } from './examine-text.ts'
-import { Unsupported } from './snapshot-troubles.ts'
+import { Unsupported } from './snapshot-errors.ts'
 
 /** Extensions that change nothing in how refs and objects are read from files. */
 const HARMLESS = new Set([

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { hasCode } from '../../../ground/errno.ts'
 import { entriesIn, lstat, statWithPlace } from '../prompt-files.ts'
 import type { BareRepository } from './bare-repository.ts'
-import { Moved, Unsupported } from './snapshot-troubles.ts'
+import { Moved, Unsupported } from './snapshot-errors.ts'
 
 /** A file whose name tells its content: a pack, its index, a loose object, an LFS object. */
 export interface ObjectFile {

@@ -2,7 +2,7 @@ import { hasCode } from '../../../ground/errno.ts'
 import { byteEntriesIn, linkTarget } from '../prompt-files.ts'
 import type { BareRepository } from './bare-repository.ts'
 import { readText } from './examine-text.ts'
-import { Damaged, Unsupported } from './snapshot-troubles.ts'
+import { Damaged, Unsupported } from './snapshot-errors.ts'
 
 type Pointer = { oid: string } | { target: string }
 

@@ -1,6 +1,6 @@
 import { codeOf } from '../../../ground/errno.ts'
 import { readOwnFile } from '../own-file.ts'
-import { Unsupported } from './snapshot-troubles.ts'
+import { Unsupported } from './snapshot-errors.ts'
 
 /** packed-refs of some million refs, which take a gigabyte and a half of memory; everything else is far smaller. */
 const LARGEST_TEXT = 64 * 1024 * 1024

@@ -10,8 +10,8 @@ import {
   ODD_REPOSITORIES,
   git as plainGit,
 } from '../../../../test/support/odd-repositories.ts'
+import { Damaged, Unsupported } from './snapshot-errors.ts'
 import { scene } from './snapshot-test-scene.ts'
-import { Damaged, Unsupported } from './snapshot-troubles.ts'
 
 /** One commit on main. */
 function sceneWithCommit(t: TestContext) {

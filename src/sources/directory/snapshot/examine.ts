@@ -9,7 +9,7 @@ import { readText } from './examine-text.ts'
 import { lfsPath, listLfsObjects } from './lfs-objects.ts'
 import type { LfsPointer } from './lfs-pointers.ts'
 import type { SharedLfs } from './lfs-shared.ts'
-import { byName, Moved } from './snapshot-troubles.ts'
+import { byName, Moved } from './snapshot-errors.ts'
 
 export interface ExaminedPlace {
   dir: string

@@ -2,7 +2,7 @@ import { isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { hasCode } from '../../../ground/errno.ts'
 import { entriesIn, lstat } from '../prompt-files.ts'
 import type { ObjectFile } from './examine-objects.ts'
-import { Moved, Unsupported } from './snapshot-troubles.ts'
+import { Moved, Unsupported } from './snapshot-errors.ts'
 
 interface At {
   dir: string

@@ -5,7 +5,7 @@ import type { Found } from './examine.ts'
 import { isBehindLinks, type ObjectFile } from './examine-objects.ts'
 import { readRefs, tipsOf } from './examine-refs.ts'
 import { readText } from './examine-text.ts'
-import { byName, Moved } from './snapshot-troubles.ts'
+import { byName, Moved } from './snapshot-errors.ts'
 
 const A_DAY = 86_400_000
 

@@ -12,8 +12,8 @@ import {
 import { type Examination, examine, type Found } from './examine.ts'
 import { readText } from './examine-text.ts'
 import type { Snapshot } from './snapshot.ts'
+import { byName, Unsupported } from './snapshot-errors.ts'
 import type { ScratchRepository } from './snapshot-scratch.ts'
-import { byName, Unsupported } from './snapshot-troubles.ts'
 
 export interface ProvingParts {
   /** The unpacked repositories. */

@@ -9,7 +9,7 @@ import type { ObjectFile } from './examine-objects.ts'
 import { type Ref, readable, tipsOf } from './examine-refs.ts'
 import { PointerWatch } from './lfs-pointers.ts'
 import { packBorrowed } from './pack-borrowed.ts'
-import { byName, Moved, Unsupported } from './snapshot-troubles.ts'
+import { byName, Moved, Unsupported } from './snapshot-errors.ts'
 
 export type Link = (from: string, to: string) => Promise<void>
 

@@ -12,7 +12,7 @@ import {
 import { createGit, type Git } from '../../../git/git.ts'
 import { type ExaminedPlace, examine } from './examine.ts'
 import { type Snapshot, takeSnapshot } from './snapshot.ts'
-import { Damaged } from './snapshot-troubles.ts'
+import { Damaged } from './snapshot-errors.ts'
 import { type Verified, verify } from './verify-objects.ts'
 
 export const { signal } = new AbortController()

@@ -3,8 +3,8 @@ import type { Examination, Found } from './examine.ts'
 import { headsOf } from './examine-refs.ts'
 import { findPointers, type LfsPointer } from './lfs-pointers.ts'
 import { type LfsReport, lfsReport } from './lfs-warning.ts'
+import { byName } from './snapshot-errors.ts'
 import type { ScratchRepository } from './snapshot-scratch.ts'
-import { byName } from './snapshot-troubles.ts'
 
 interface Parts {
   git: Git

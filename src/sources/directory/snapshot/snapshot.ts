@@ -4,8 +4,8 @@ import type { Git } from '../../../git/git.ts'
 import { type Examination, examine, keepsChanging } from './examine.ts'
 import type { LfsReport } from './lfs-warning.ts'
 import { entriesOf, type SnapshotEntry } from './snapshot-entries.ts'
+import { Moved } from './snapshot-errors.ts'
 import { type Link, makeScratch, type ScratchRepository } from './snapshot-scratch.ts'
-import { Moved } from './snapshot-troubles.ts'
 import { reportOfSnapshot } from './snapshot-warning.ts'
 
 /** A repository and its wiki as they were at one moment, apart from the source and unchanging. */

@@ -6,8 +6,8 @@ import { basename, join } from 'node:path'
 import { createInflate, inflateSync } from 'node:zlib'
 import { codeOf } from '../../../ground/errno.ts'
 import { checkPack } from './check-pack.ts'
+import { Damaged } from './snapshot-errors.ts'
 import type { ScratchRepository, SnapshotFile } from './snapshot-scratch.ts'
-import { Damaged } from './snapshot-troubles.ts'
 
 /** A file that became a link after it was found is not what was found. */
 const READ_OWN = constants.O_RDONLY | constants.O_NOFOLLOW

@@ -12,8 +12,8 @@ import {
   git as plainGit,
 } from '../../../../test/support/odd-repositories.ts'
 import type { Git } from '../../../git/git.ts'
+import { Damaged } from './snapshot-errors.ts'
 import { packedAndLoose, scene } from './snapshot-test-scene.ts'
-import { Damaged } from './snapshot-troubles.ts'
 import { type Verified, verify } from './verify-objects.ts'
 
 test('a whole repository passes both', async (t) => {

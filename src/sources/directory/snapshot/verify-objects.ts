@@ -1,7 +1,7 @@
 import type { Git } from '../../../git/git.ts'
 import type { Snapshot } from './snapshot.ts'
+import { byName } from './snapshot-errors.ts'
 import type { ScratchRepository } from './snapshot-scratch.ts'
-import { byName } from './snapshot-troubles.ts'
 
 /** All that these tips reach was found in these files: worth remembering for the next snapshot. */
 interface Connected {

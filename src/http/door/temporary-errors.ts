@@ -13,18 +13,18 @@ const SYSTEM = new Set([
 /** SQLite: busy, locked, out of memory, read-only, input/output, full, cannot open. */
 const SQLITE = new Set([5, 6, 7, 8, 10, 13, 14])
 
-/** The machine's trouble, which may be over soon: whoever asks again later may be lucky. */
-export function isPassing(error: unknown): boolean {
+/** A failure of the host that may be over soon: a later request may succeed. */
+export function isTemporary(error: unknown): boolean {
   if (!(error instanceof Error)) return false
-  // Of several troubles, one that stays makes all of it stay.
+  // One lasting error among several makes all of it lasting.
   if (error instanceof AggregateError)
-    return error.errors.length > 0 && error.errors.every(isPassing)
+    return error.errors.length > 0 && error.errors.every(isTemporary)
   // What was cleaned up badly matters less than what it was cleaned up for.
-  if (error instanceof SuppressedError) return isPassing(error.suppressed)
+  if (error instanceof SuppressedError) return isTemporary(error.suppressed)
   const { errcode, syscall } = error as { errcode?: unknown; syscall?: unknown }
   if (typeof errcode === 'number') return SQLITE.has(errcode & 0xff)
   // Nothing listens there yet, whatever the reason: a socket's file may be missing as well.
   if (syscall === 'connect' || SYSTEM.has(codeOf(error) ?? '') || isPostgresAway(error)) return true
   // A git that came to a verdict has become a refusal long before.
-  return error instanceof GitFailed || error instanceof BlobsAway || isPassing(error.cause)
+  return error instanceof GitFailed || error instanceof BlobsAway || isTemporary(error.cause)
 }

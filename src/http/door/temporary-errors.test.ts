@@ -6,11 +6,11 @@ import { describe, test } from 'node:test'
 import pg from 'pg'
 import { createDatabase } from '../../../test/support/postgres.ts'
 import { BlobsAway } from '../../blobs/blob-store.ts'
-import { isPassing } from './passing-trouble.ts'
+import { isTemporary } from './temporary-errors.ts'
 
 const coded = (code: string, message = 'said') => Object.assign(new Error(message), { code })
 
-describe('trouble that passes', () => {
+describe('a temporary error', () => {
   for (const error of [
     new Error('Connection terminated unexpectedly'),
     new Error('Connection terminated'),
@@ -40,7 +40,7 @@ describe('trouble that passes', () => {
     new Error('could not be done', { cause: new Error('Connection terminated unexpectedly') }),
     new BlobsAway('GetObject: socket hang up'),
   ]) {
-    test(`${error.name}: ${error.message}`, () => assert.equal(isPassing(error), true))
+    test(`${error.name}: ${error.message}`, () => assert.equal(isTemporary(error), true))
   }
 
   test('is everything that pg says of a connection without a code', () => {
@@ -53,13 +53,13 @@ describe('trouble that passes', () => {
       .filter((message) => /terminated|queryable|time(d )?out|unexpected .* message/i.test(message))
     assert.ok(said.length >= 12, said.join('\n'))
     assert.deepEqual(
-      said.filter((message) => !isPassing(new Error(message))),
+      said.filter((message) => !isTemporary(new Error(message))),
       [],
     )
   })
 })
 
-describe('trouble that stays', () => {
+describe('a lasting error', () => {
   for (const error of [
     new TypeError('undefined is not a function'),
     new Error('Query values must be an array'),
@@ -71,7 +71,7 @@ describe('trouble that stays', () => {
     new SuppressedError(new Error('Connection terminated unexpectedly'), new TypeError('ours')),
     'Connection terminated unexpectedly',
   ]) {
-    test(String(error), () => assert.equal(isPassing(error), false))
+    test(String(error), () => assert.equal(isTemporary(error), false))
   }
 })
 
@@ -84,9 +84,9 @@ describe('a real PostgreSQL', () => {
     const { rows } = await victim.query('select pg_backend_pid() as pid')
     const running = victim.query('select pg_sleep(60)').catch((error: unknown) => error)
     await other.query('select pg_terminate_backend($1)', [rows[0].pid])
-    assert.equal(isPassing(await running), true, String(await running))
+    assert.equal(isTemporary(await running), true, String(await running))
     const next = await victim.query('select 1').catch((error: unknown) => error)
-    assert.equal(isPassing(next), true, String(next))
+    assert.equal(isTemporary(next), true, String(next))
     await other.end()
   })
 
@@ -109,6 +109,6 @@ describe('a real PostgreSQL', () => {
     await client.connect()
     const running = client.query('select pg_sleep(60)').catch((error: unknown) => error)
     network.emit('break')
-    assert.equal(isPassing(await running), true, String(await running))
+    assert.equal(isTemporary(await running), true, String(await running))
   })
 })

@@ -1,5 +1,5 @@
 /** Why something that was asked did not come about, in words for people. */
-export interface Trouble {
+export interface Failure {
   kind: 'offline' | 'unauthorized' | 'not-found' | 'limited' | 'busy' | 'refused' | 'broken'
   message: string
 }
@@ -15,14 +15,14 @@ interface Refusal {
   response?: { data?: { message?: string; errors?: Complaint[] } }
 }
 
-const KINDS: Record<number, Trouble['kind']> = {
+const KINDS: Record<number, Failure['kind']> = {
   401: 'unauthorized',
   403: 'limited',
   404: 'not-found',
   503: 'busy',
 }
 
-export function troubleOf(error: unknown): Trouble {
+export function failureOf(error: unknown): Failure {
   const { status, response } = error as Refusal
   if (!(error instanceof Error) || status === undefined) {
     return { kind: 'broken', message: error instanceof Error ? error.message : String(error) }

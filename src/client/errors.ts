@@ -32,8 +32,8 @@ export class ServerFailed extends Error {
   override name = 'ServerFailed'
 }
 
-/** The same trouble where it may pass, so that trying again makes sense; undefined where it will not. */
-export function passing(error: unknown, url: string): Error | undefined {
+/** The same error where trying again may help; undefined where it will not. */
+export function asTemporaryError(error: unknown, url: string): Error | undefined {
   if (error instanceof ServerUnreachable || error instanceof ServerFailed) return error
   // A body that breaks off is a TypeError with the socket's error in it; one that we gave up on, an AbortError.
   const isCutOff = error instanceof TypeError && error.cause instanceof Error

@@ -45,16 +45,16 @@ export async function answerText(
   return reply.send(Readable.from(isHead ? [] : bytesOf(text()), { objectMode: false }))
 }
 
-interface KnownAnswer extends Rendered {
+interface EtagAnswer extends Rendered {
   /** All that the body depends on beside the address: the same again means the same bytes again. */
   etagParts: EtagParts
 }
 
-/** Answers with a validator, and with nothing else where the client has it already. */
-export async function answerKnown(
+/** Answers with an ETag, and without a body where the client has it already. */
+export async function answerWithEtag(
   request: FastifyRequest,
   reply: FastifyReply,
-  known: KnownAnswer,
+  known: EtagAnswer,
 ): Promise<FastifyReply> {
   if (answerNotModified(request, reply, known.etagParts)) return reply
   return answerText(reply, known)
@@ -71,7 +71,7 @@ export function answerNotModified(
   reply: FastifyReply,
   etagParts: EtagParts,
 ): boolean {
-  const etag = validatorOf(etagParts)
+  const etag = etagOf(etagParts)
   reply.header('etag', etag)
   const isKnown = matches(request.headers['if-none-match'], etag)
   if (isKnown) reply.code(304).send()
@@ -79,7 +79,7 @@ export function answerNotModified(
 }
 
 /** Weak: the bytes may differ in what a client does not care about. */
-function validatorOf(etagParts: EtagParts): string {
+function etagOf(etagParts: EtagParts): string {
   const plain = etagParts.join('.')
   const isTag = plain.length <= LONGEST_TAG && PLAIN_TAG.test(plain)
   return `W/"${isTag ? plain : hash('sha256', JSON.stringify(etagParts), 'base64url')}"`

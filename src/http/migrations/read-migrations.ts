@@ -4,7 +4,7 @@ import { batchesOf } from '../../ground/batches.ts'
 import type { Migration } from '../../migrations/migration.ts'
 import { countMigrations, listMigrations } from '../../migrations/migration-store.ts'
 import { type Page, pageOfReferences, type SnapshotPart } from '../../migrations/snapshot-store.ts'
-import { answerKnown } from '../door/json-answer.ts'
+import { answerWithEtag } from '../door/json-answer.ts'
 import { tellPages } from '../door/page-headers.ts'
 import { pagingOf } from '../door/paging.ts'
 import type { RenderedRepositories } from '../repositories/rendered-repositories.ts'
@@ -43,7 +43,7 @@ function listAll(app: FastifyInstance, parts: ReadParts): void {
       const { addresses, edition } = rendering
       tellPages(request, reply, { prefix: app.prefix, addresses, paging, total })
       const versions = migrations.flatMap(({ guid, version }) => [guid, version])
-      return answerKnown(request, reply, {
+      return answerWithEtag(request, reply, {
         etagParts: [edition, 'migrations', total, ...versions],
         repositoryCount: migrations.reduce((sum, each) => sum + each.repositoryCount, 0),
         text: () =>
@@ -65,7 +65,7 @@ function status(app: FastifyInstance, parts: ReadParts): void {
       const migration = known?.migration ?? (await namedMigration(db, request))
       const { guid, version, repositoryCount } = migration
       const shown = isBrief ? [] : repositories(parts, migration, { ...EXTENDED, known })
-      return answerKnown(request, reply, {
+      return answerWithEtag(request, reply, {
         etagParts: [edition, 'migration', guid, version, isBrief],
         repositoryCount: isBrief ? 0 : repositoryCount,
         text: () => migrationText(migration, shown, rendering),
@@ -88,7 +88,7 @@ function listRepositories(app: FastifyInstance, parts: ReadParts): void {
       const { guid, repositoryCount: total } = known.migration
       tellPages(request, reply, { prefix: app.prefix, addresses, paging, total })
       const page = { form: 'plain', page: paging, known } as const
-      return answerKnown(request, reply, {
+      return answerWithEtag(request, reply, {
         // The snapshot never changes, so neither does any page of it.
         etagParts: [edition, 'repositories', guid, paging.page, paging.perPage],
         repositoryCount: paging.perPage,

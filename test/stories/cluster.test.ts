@@ -66,6 +66,7 @@ test('housekeeping is done by one of the workers, not by each', async (t) => {
   assert.deepEqual([...turns].map(([, name]) => name).sort(), [
     'settling locks',
     'sweeping',
+    'sweeping facts',
     'sweeping orphans',
   ])
 })

@@ -35,11 +35,16 @@ export async function knownSpellings(
   return (login) => spellings.get(keyOf(login))
 }
 
-/** Made as a plain user if it is new; an account that is there keeps everything but the spelling of its login. */
-export async function ensureAccount(db: Db, login: string, now: number): Promise<Account> {
+/** Made as a plain user if it is new and nothing else is said; an account that is there keeps everything but the spelling of its login. */
+export async function ensureAccount(
+  db: Db,
+  login: string,
+  now: number,
+  type: AccountType = 'User',
+): Promise<Account> {
   const row = await db
     .insertInto('accounts')
-    .values({ login, login_key: keyOf(login), type: 'User', site_admin: 0, created_at: now })
+    .values({ login, login_key: keyOf(login), type, site_admin: 0, created_at: now })
     .onConflict((conflict) => conflict.column('login_key').doUpdateSet({ login }))
     .returningAll()
     .executeTakeFirstOrThrow()

@@ -43,7 +43,7 @@ async function runRestore(
     let [failed, warnings] = [0, 0]
     const tell = (news: RestoreNews) => {
       const lines = newsInWords(news)
-      if (!('organization' in news)) warnings += lines.length
+      warnings += lines.length
       for (const line of lines) print(harmless(line))
     }
     const parts = { git, open: await archiveAt(file), into: place, tell }
@@ -65,9 +65,5 @@ async function runRestore(
 
 function newsInWords(news: RestoreNews): string[] {
   if ('warning' in news) return [`warning: ${news.warning}`]
-  if ('leftBehind' in news)
-    return news.leftBehind.map(([kind, count]) => `not restored: ${countInWords(kind, count)}`)
-  const { organization } = news
-  const command = `godwit account set ${organization} --type Organization`
-  return [`note: ${organization} is an organization; to say so to the service: ${command}`]
+  return news.leftBehind.map(([kind, count]) => `not restored: ${countInWords(kind, count)}`)
 }

@@ -68,7 +68,7 @@ export interface Described {
  */
 export async function describeRepository(
   { fullName, snapshot, kept }: Described,
-  { users, repositories }: Records,
+  { users, organizations, repositories }: Records,
 ): Promise<string[]> {
   const { dir } = snapshot.repository
   await keep(dir, kept)
@@ -76,7 +76,11 @@ export async function describeRepository(
   const record = repositories.find(({ git_url }) => pathInArchive(git_url) === path)
   if (!record) return [`${fullName} has no record that can be read: it is restored as private`]
   const logins = new Map(users.map(({ url, login }) => [url, login]))
-  const about = { hasWiki: snapshot.wiki !== null, loginOf: (url: string) => logins.get(url) }
+  const about = {
+    hasWiki: snapshot.wiki !== null,
+    isOrganization: organizations.some(({ url }) => url === record.owner),
+    loginOf: (url: string) => logins.get(url),
+  }
   await appendFile(join(dir, 'config'), statedConfig(record, about))
   await keepDefaultBranch(snapshot, record.default_branch)
   const file = join(dir, 'description')

@@ -31,8 +31,6 @@ export type RestoreNews =
   | { warning: string }
   /** What the archive holds and a git host has no place for, by kind. */
   | { leftBehind: [kind: string, count: number][] }
-  /** The owner of a repository, whose kind is known only to whoever serves it. */
-  | { organization: string }
 
 /**
  * Gives every repository of an archive back, each whole or not at all, with the reasons where it could not be. Nothing is
@@ -68,7 +66,6 @@ export async function* restoreArchive(
       }
       yield { fullName, faults: 'faults' in judged ? judged.faults : [] }
     }
-    for (const organization of organizationsAmong(folders, records)) tell({ organization })
     tell({ leftBehind: leftBehind(records) })
   } finally {
     await rm(workplace, { recursive: true, force: true })
@@ -82,11 +79,6 @@ function leftBehind({ counts, repositories }: Records): [kind: string, count: nu
   return [...counts, ['labels', labels] as [string, number]].filter(
     ([kind, count]) => count > 0 && !restored.includes(kind),
   )
-}
-
-function organizationsAmong(folders: ReadonlySet<string>, { organizations }: Records): string[] {
-  const owners = new Set([...folders].map((folder) => folder.split('/')[0]!.toLowerCase()))
-  return organizations.map(({ login }) => login).filter((login) => owners.has(login.toLowerCase()))
 }
 
 /** Who may read a repository, and who may do what there, is written in the metadata. */

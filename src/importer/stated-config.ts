@@ -1,13 +1,20 @@
 import { oneLine } from '../ground/one-line.ts'
 import type { RepositoryRecord } from '../records/record-shapes.ts'
 
+export interface About {
+  hasWiki: boolean
+  /** Whether its owner is one. */
+  isOrganization: boolean
+  loginOf(url: string): string | undefined
+}
+
 /**
  * What a record says of a repository and git has no place for, as the `[godwit]` section that gives it back when the
  * repository is served or exported again. An archive does not say what the repository is a fork of, or made from.
  */
 export function statedConfig(
   record: RepositoryRecord,
-  { hasWiki, loginOf }: { hasWiki: boolean; loginOf: (url: string) => string | undefined },
+  { hasWiki, isOrganization, loginOf }: About,
 ): string {
   const settings = record.general_settings
   const collaborators = (record.collaborators ?? []).flatMap(({ user, permission }) => {
@@ -15,6 +22,7 @@ export function statedConfig(
     return login === undefined ? [] : [`${login}:${permission}`]
   })
   const said: [key: string, value: string | boolean | null | undefined][] = [
+    ['ownerType', isOrganization ? 'Organization' : undefined],
     ['homepage', record.website],
     ['archived', record.is_archived],
     ['isTemplate', settings?.template],

@@ -53,7 +53,7 @@ function factsOf(
   { id, name, owner, facts }: CatalogueEntry,
   seen: { role: Role; forksCount: number; template: RepositoryFacts | null },
 ): RepositoryFacts {
-  const { headCommit, templateRepository, forkOf, ...shown } = facts
+  const { headCommit, templateRepository, forkOf, ownerIsOrganization, ...shown } = facts
   return {
     id,
     name,

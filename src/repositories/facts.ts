@@ -2,7 +2,7 @@ import type { Account } from '../accounts/account.ts'
 import { type Permission, type SourceFacts, USUAL_FACTS } from '../sources/source.ts'
 
 /** What is of use to the catalogue alone. */
-type Private = 'headCommit' | 'templateRepository' | 'forkOf'
+type Private = 'headCommit' | 'templateRepository' | 'forkOf' | 'ownerIsOrganization'
 
 /** A repository as one viewer sees it: what a migration keeps and the wire is rendered from. No URLs. */
 export interface RepositoryFacts extends Omit<SourceFacts, Private> {

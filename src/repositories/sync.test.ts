@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { onEachEngine, openDatabase } from '../../test/support/databases.ts'
 import { gitHost } from '../../test/support/git-host.ts'
+import { listAccounts, setAccount } from '../accounts/account-store.ts'
 import type { Git } from '../git/git.ts'
 import { gitDirectory } from '../sources/directory/git-directory.ts'
 import type { Source } from '../sources/source.ts'
@@ -37,6 +38,23 @@ async function catalogue({ db }: SyncParts): Promise<Record<string, string | nul
 }
 
 onEachEngine('the catalogue', (engine) => {
+  test('an owner that is said to be an organization begins as one, and stays what the operator makes it', async (t) => {
+    const { parts, host } = await scene(t, engine)
+    await host.repository('octo/a')
+    await host.repository('octo/b', { config: { 'godwit.ownerType': 'Organization' } })
+    await host.repository('alice/c', { config: { 'godwit.ownerType': 'Deity' } })
+    await syncCatalogue(parts)
+    const types = async () => {
+      const accounts = await listAccounts(parts.db)
+      return accounts.map(({ login, type }) => `${login} ${type}`)
+    }
+    assert.deepEqual(await types(), ['alice User', 'octo Organization'])
+    await setAccount(parts.db, 'octo', { type: 'User' }, 0)
+    await host.repository('octo/d', { config: { 'godwit.ownerType': 'Organization' } })
+    await syncCatalogue(parts)
+    assert.deepEqual(await types(), ['alice User', 'octo User'])
+  })
+
   test('takes in what the host has, and an unchanged repository costs no git process', async (t) => {
     const { parts, host, calls } = await scene(t, engine)
     await host.repository('alice/site', { files: { a: '1' }, description: 'Ünïcode' })

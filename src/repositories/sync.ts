@@ -134,6 +134,10 @@ async function learn(
 const keyOfLearnt = ({ owner, learnt }: { owner: string; learnt: Learnt }): string =>
   keyOfName({ owner, name: learnt.name })
 
+function isOrganization(owner: string, batch: { owner: string; learnt: Learnt }[]): boolean {
+  return batch.some((each) => each.owner === owner && each.learnt.facts.ownerIsOrganization)
+}
+
 /** Gathers rows and commits them together: a transaction a repository would cost a disk flush each. */
 function catalogueWriter({ db, now }: SyncParts) {
   const owners = new Map<string, number>()
@@ -146,7 +150,10 @@ function catalogueWriter({ db, now }: SyncParts) {
     if (batch.length === 0) return
     await db.transaction().execute(async (tx) => {
       for (const { owner, learnt } of batch) {
-        if (!owners.has(owner)) owners.set(owner, (await ensureAccount(tx, owner, now())).id)
+        if (!owners.has(owner)) {
+          const type = isOrganization(owner, batch) ? 'Organization' : 'User'
+          owners.set(owner, (await ensureAccount(tx, owner, now(), type)).id)
+        }
         await putRepository(tx, { ownerId: owners.get(owner)!, ...learnt }, now())
       }
     })

@@ -76,6 +76,8 @@ export interface SourceFacts {
   collaborators: Collaborator[]
   /** Where the repository is a mirror of, without credentials; null when it is no mirror. */
   mirrorOf: string | null
+  /** Only where it was said; how an account that is new begins. */
+  ownerIsOrganization?: true
 }
 
 /** What git does not know, until the operator says otherwise. */

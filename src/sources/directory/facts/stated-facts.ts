@@ -51,6 +51,7 @@ export function statedFacts(settings: Settings): StatedFacts {
   if (language) stated.language = language
   const license = text('license') ?? ''
   if (/^[\w.+-]+$/.test(license)) stated.license = license
+  if (/^organization$/i.test(text('ownertype') ?? '')) stated.ownerIsOrganization = true
   const isPrivate = flag(settings, 'godwit.private')
   if (isPrivate !== undefined) stated.private = isPrivate !== false
   for (const name of FLAGS) {

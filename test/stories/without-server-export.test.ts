@@ -136,13 +136,13 @@ test('a second export with the same data makes nothing anew', async (t) => {
 
   const second = await godwit([...order, '--output', 'second.tar.gz'])
   assert.equal(second.code, 0, second.said)
-  assert.equal(second.said.match(/: unchanged$/gm)?.length, 6, second.said)
+  assert.equal(second.said.match(/: reused$/gm)?.length, 6, second.said)
   assert.deepEqual(blobs(), kept)
 
   await host.push('alice/site', { 'new.txt': 'new' })
   const third = await godwit([...order, '--output', 'third.tar.gz'])
   assert.match(third.said, /^alice\/site: exported$/m)
-  assert.equal(third.said.match(/: unchanged$/gm)?.length, 5, third.said)
+  assert.equal(third.said.match(/: reused$/gm)?.length, 5, third.said)
 })
 
 test('standard output goes straight into tar', async (t) => {

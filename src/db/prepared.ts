@@ -84,38 +84,32 @@ export type ChangeCounter = () => number
 const countersOfChanges = new WeakMap<Db, ChangeCounter>()
 
 export function rememberWhileUnchanged(db: Db, changes: ChangeCounter): void {
-  let count: number | undefined
-  const forget = () => {
-    count = undefined
-  }
-  countersOfChanges.set(db, () => {
-    if (count !== undefined) return count
-    // Within one uninterrupted run nobody here can write, so what it asks for it asks at one moment.
-    queueMicrotask(forget)
-    count = changes()
-    return count
-  })
+  countersOfChanges.set(db, changes)
 }
 
 function whileUnchanged<Answer>(
   changes: ChangeCounter,
   ask: (parameters: unknown[]) => Promise<Answer>,
 ): (parameters: unknown[]) => Promise<Answer> {
-  const remembered = new Map<string, Answer>()
+  const remembered = new Map<string, Promise<Answer>>()
   let rememberedAt = Number.NaN
-  return async (parameters) => {
+
+  async function askAnew(parameters: unknown[], key: string, now: number): Promise<Answer> {
+    const answer = await ask(parameters)
+    // What was written while it was read may be missing in it.
+    const isCurrent = changes() === now && rememberedAt === now
+    if (isCurrent && answer !== undefined) remembered.set(key, Promise.resolve(answer))
+    return answer
+  }
+
+  return (parameters) => {
     const now = changes()
     if (now !== rememberedAt || remembered.size > MAX_REMEMBERED) {
       remembered.clear()
       rememberedAt = now
     }
-    const key = parameters.join('\n')
-    const known = remembered.get(key)
-    if (known !== undefined) return known
-    const answer = await ask(parameters)
-    // What was written while it was read may be missing in it.
-    if (changes() === now && rememberedAt === now) remembered.set(key, answer)
-    return answer
+    const key = parameters.length === 1 ? String(parameters[0]) : parameters.join('\n')
+    return remembered.get(key) ?? askAnew(parameters, key, now)
   }
 }
 

@@ -56,6 +56,10 @@ class SqliteDriver implements Driver {
   #reader: Handle | undefined
   #writer: Handle | undefined
   #turn: Promise<void> = Promise.resolve()
+  #changes: number | undefined
+  readonly #forgetChanges = () => {
+    this.#changes = undefined
+  }
 
   constructor(path: string, onDamage: OnDamage | undefined) {
     this.#path = path
@@ -63,13 +67,22 @@ class SqliteDriver implements Driver {
   }
 
   async init(): Promise<void> {
-    this.#writer = await Handle.open(this.#path, this.#onDamage)
+    this.#writer = await Handle.open(this.#path, this.#onDamage, this.#forgetChanges)
     this.#reader = await Handle.open(this.#path, this.#onDamage)
   }
 
-  /** As the reader sees them: what it has read at one count is still so while the count is the same. */
+  /**
+   * As the reader sees them: what it has read at one count is still so while the count is the same. It is asked anew after
+   * every write of this process, and for every event that the process handles: whatever another process has committed
+   * before a request came is then seen by that request.
+   */
   changes(): number {
-    return this.#reader?.dataVersion() ?? Number.NaN
+    if (this.#changes === undefined) {
+      this.#changes = this.#reader?.dataVersion() ?? Number.NaN
+      // Comes before the next event.
+      process.nextTick(this.#forgetChanges)
+    }
+    return this.#changes
   }
 
   read(query: CompiledQuery): Promise<QueryResult<unknown>> | undefined {
@@ -176,20 +189,31 @@ class Handle {
   readonly #db: DatabaseSync
   readonly #statements = new Map<string, Prepared>()
   readonly #damaged: (error: unknown) => DatabaseDamaged
+  readonly #onUsed: (() => void) | undefined
   #dataVersion: StatementSync | undefined
 
-  private constructor(db: DatabaseSync, damaged: (error: unknown) => DatabaseDamaged) {
+  private constructor(
+    db: DatabaseSync,
+    damaged: (error: unknown) => DatabaseDamaged,
+    onUsed: (() => void) | undefined,
+  ) {
     this.#db = db
     this.#damaged = damaged
+    this.#onUsed = onUsed
   }
 
-  static async open(path: string, onDamage: OnDamage | undefined): Promise<Handle> {
-    // No busy timeout: SQLite would sleep on the only thread. Waiting is done here, between tries.
-    const handle = new Handle(new DatabaseSync(path, { timeout: 0 }), (cause) => {
+  static async open(
+    path: string,
+    onDamage: OnDamage | undefined,
+    onUsed?: () => void,
+  ): Promise<Handle> {
+    const damaged = (cause: unknown) => {
       const damage = new DatabaseDamaged(path, cause)
       onDamage?.(damage)
       return damage
-    })
+    }
+    // No busy timeout: SQLite would sleep on the only thread. Waiting is done here, between tries.
+    const handle = new Handle(new DatabaseSync(path, { timeout: 0 }), damaged, onUsed)
     await handle.#patiently(() => handle.#db.exec('pragma journal_mode = wal'))
     handle.#db.exec('pragma synchronous = full; pragma foreign_keys = on')
     return handle
@@ -197,6 +221,7 @@ class Handle {
 
   execute<R>(query: CompiledQuery): Promise<QueryResult<R>> {
     return this.#patiently(() => {
+      this.#onUsed?.()
       const { statement, givesRows } = this.#prepare(query.sql)
       const values = query.parameters as SQLInputValue[]
       if (givesRows) {

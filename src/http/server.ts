@@ -23,6 +23,7 @@ import { requestLog } from './door/request-log.ts'
 import { archiveDownload } from './migrations/archive-download.ts'
 import { migrationSteering } from './migrations/migration-steering.ts'
 import { migrationSummaries } from './migrations/migration-summaries.ts'
+import { migrationText } from './migrations/migration-text.ts'
 import { ProgressStreams } from './migrations/progress-stream.ts'
 import { userMigrations } from './migrations/user-migrations.ts'
 import { renderedRepositories } from './repositories/rendered-repositories.ts'
@@ -125,14 +126,15 @@ function addOperations(
   { door, streams, admission }: OperationParts,
 ): void {
   const rendered = renderedRepositories(parts.db, parts.rendering.addresses)
+  const text = migrationText(parts.rendering)
   speakTheWire(api, parts, door)
   rateLimitStatus(api, door.limit)
   currentUser(api, parts)
   userRepositories(api, parts)
-  userMigrations(api, { ...parts, rendered })
+  userMigrations(api, { ...parts, rendered, text })
   migrationSummaries(api, parts)
   adminService(api, parts)
-  migrationSteering(api, { ...parts, rendered, streams, admission })
+  migrationSteering(api, { ...parts, rendered, text, streams, admission })
 }
 
 interface Door {

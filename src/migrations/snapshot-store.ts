@@ -67,6 +67,19 @@ export interface SnapshotPart {
   references: readonly number[]
 }
 
+/** The references to a page of it, where all of them are in the part that is known. */
+export function knownReferences(
+  { repositoryCount }: OfMigration,
+  { offset, limit }: Page,
+  { part, references }: SnapshotPart,
+): readonly number[] | undefined {
+  const end = Math.min(offset + limit, repositoryCount)
+  if (end <= offset) return []
+  if (partAt(offset) !== part || partAt(end - 1) !== part) return undefined
+  const first = part * PART_LENGTH
+  return references.slice(offset - first, end - first)
+}
+
 /** The references to a page of it, a part at a time; one part may be known already. */
 export async function* pageOfReferences(
   db: Db,

@@ -2,7 +2,6 @@ import { hash } from 'node:crypto'
 import type { OutgoingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Pieces } from '../migrations/migration-text.ts'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
 /** With more repositories than this an answer is sent while it is rendered, and never held. */
@@ -27,22 +26,31 @@ export function answerIfChanged(
 const sendJson = (reply: FastifyReply, text: string): FastifyReply =>
   reply.header('content-type', JSON_TYPE).send(text)
 
+/** JSON of many, each with a comma before it: to be had as a whole, or some at a time. */
+export interface Listed {
+  whole(): Promise<readonly Buffer[]>
+  inBatches(): AsyncIterable<readonly Buffer[]>
+}
+
+/** What follows each other in a body. */
+export type Body = readonly (string | Listed)[]
+
 /** What a body is made from, and how. */
 interface Rendered {
   repositoryCount: number
-  text: () => Pieces
+  body: () => Body
 }
 
 /** Large bodies are streamed; the others are put together and sent at once. */
 export async function answerText(
   reply: FastifyReply,
-  { repositoryCount, text }: Rendered,
+  { repositoryCount, body }: Rendered,
 ): Promise<FastifyReply> {
   reply.header('content-type', JSON_TYPE)
-  if (repositoryCount <= MAX_REPOSITORIES_HELD) return writeTogether(reply, await piecesOf(text()))
+  if (repositoryCount <= MAX_REPOSITORIES_HELD) return sendAtOnce(reply, await piecesOf(body()))
   // The length of what is streamed is not known beforehand, so there is nothing to render for its headers.
   const isHead = reply.request.method === 'HEAD'
-  return reply.send(Readable.from(isHead ? [] : bytesOf(text()), { objectMode: false }))
+  return reply.send(Readable.from(isHead ? [] : bytesOf(body()), { objectMode: false }))
 }
 
 interface EtagAnswer extends Rendered {
@@ -98,16 +106,23 @@ function matches(header: string | undefined, etag: string): boolean {
   })
 }
 
-async function piecesOf(text: Pieces): Promise<Buffer[]> {
-  const pieces: Buffer[] = []
-  for await (const some of text) for (const piece of some) pieces.push(piece)
+/** Text or bytes, in their order. */
+async function piecesOf(body: Body): Promise<(string | Buffer)[]> {
+  const pieces: (string | Buffer)[] = []
+  for (const part of body) {
+    if (typeof part === 'string') pieces.push(part)
+    else for (const bytes of withoutFirstComma(await part.whole())) pieces.push(bytes)
+  }
   return pieces
 }
 
-/** In one write, and without a copy of what is kept. Fastify takes one buffer only, so its headers are written here. */
-function writeTogether(reply: FastifyReply, pieces: readonly Buffer[]): FastifyReply {
+/**
+ * In one write, and without a copy of what is kept: a copy costs more than to name each piece. Fastify takes one buffer only,
+ * so its headers are written here.
+ */
+function sendAtOnce(reply: FastifyReply, pieces: readonly (string | Buffer)[]): FastifyReply {
   let length = 0
-  for (const piece of pieces) length += piece.length
+  for (const piece of pieces) length += Buffer.byteLength(piece)
   const headers = reply.header('content-length', length).getHeaders()
   reply.hijack()
   const { raw } = reply
@@ -119,6 +134,23 @@ function writeTogether(reply: FastifyReply, pieces: readonly Buffer[]): FastifyR
   return reply
 }
 
-async function* bytesOf(text: Pieces): AsyncGenerator<Buffer> {
-  for await (const some of text) yield Buffer.concat(some)
+async function* bytesOf(body: Body): AsyncGenerator<Buffer> {
+  for (const part of body) {
+    if (typeof part === 'string') yield Buffer.from(part)
+    else yield* bytesOfListed(part)
+  }
+}
+
+async function* bytesOfListed(listed: Listed): AsyncGenerator<Buffer> {
+  let isFirst = true
+  for await (const some of listed.inBatches()) {
+    if (some.length === 0) continue
+    yield Buffer.concat(isFirst ? withoutFirstComma(some) : some)
+    isFirst = false
+  }
+}
+
+function withoutFirstComma(listed: readonly Buffer[]): readonly Buffer[] {
+  const [first, ...others] = listed
+  return first ? [first.subarray(1), ...others] : listed
 }

@@ -1,14 +1,30 @@
 /** Repositories' times: UTC, whole seconds, `Z`. */
-export function utcTimestamp(at: number): string {
-  return `${new Date(at).toISOString().slice(0, 19)}Z`
-}
+export const utcTimestamp = (at: number): string => `${upToSecond(at)}Z`
 
 export const timeOrNull = (at: number | null): string | null =>
   at === null ? null : utcTimestamp(at)
 
 /** Offsets of zones change on the quarter of an hour, and never in between. */
 const QUARTER_MS = 15 * 60_000
+const DAY_MS = 24 * 60 * 60_000
 const MAX_REMEMBERED = 10_000
+
+const days = new Map<number, string>()
+const twoDigits = Array.from({ length: 60 }, (_, n) => String(n).padStart(2, '0'))
+
+/** As `toISOString` has it, up to the second; the date is made once for all times of its day. */
+function upToSecond(at: number): string {
+  const day = Math.floor(at / DAY_MS)
+  let date = days.get(day)
+  if (date === undefined) {
+    date = new Date(at).toISOString().slice(0, -'00:00:00.000Z'.length)
+    if (days.size >= MAX_REMEMBERED) days.clear()
+    days.set(day, date)
+  }
+  const second = Math.floor((at - day * DAY_MS) / 1000)
+  const hours = twoDigits[Math.floor(second / 3600)]!
+  return `${date}${hours}:${twoDigits[Math.floor(second / 60) % 60]!}:${twoDigits[second % 60]!}`
+}
 
 interface Offset {
   shiftMs: number
@@ -35,6 +51,6 @@ export function offsetTimestamps(timeZone: string): (at: number) => string {
 
   return (at) => {
     const { shiftMs, text } = offsetAt(at)
-    return `${new Date(at + shiftMs).toISOString().slice(0, 19)}${text}`
+    return upToSecond(at + shiftMs) + text
   }
 }

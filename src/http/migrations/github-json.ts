@@ -4,6 +4,7 @@ import type { Migration } from '../../migrations/migration.ts'
 import type { Addresses } from '../../repositories/addresses.ts'
 import { fullNameOf, type RepositoryFacts } from '../../repositories/facts.ts'
 import type * as wire from '../../wire/types.ts'
+import { remembered } from '../door/json-template.ts'
 import { nodeId } from '../door/node-id.ts'
 import { utcTimestamp } from '../door/timestamps.ts'
 import { licenseJson } from '../repositories/license-json.ts'
@@ -42,6 +43,13 @@ export function userJson(account: Account, addresses: Addresses) {
     site_admin: account.siteAdmin,
   } satisfies Schemas['simple-user'] & wire.User
 }
+
+/** The same as text. Very many migrations and repositories have one owner. */
+export const userText = (addresses: Addresses): ((account: Account) => string) =>
+  remembered(
+    ({ id, login, type, siteAdmin }) => `${id} ${type} ${siteAdmin} ${login}`,
+    (account) => JSON.stringify(userJson(account, addresses)),
+  )
 
 /** As the list of a migration's repositories has it: plain, but its template extended. */
 export function plainRepositoryJson(facts: RepositoryFacts, addresses: Addresses) {

@@ -13,6 +13,7 @@ import type { RenderedRepositories } from '../repositories/rendered-repositories
 import type { ServerParts } from '../server-parts.ts'
 import { migrationJson } from './github-json.ts'
 import * as operations from './migration-steering-operations.ts'
+import type { MigrationText } from './migration-text.ts'
 import { type ById, namedMigration } from './named-migration.ts'
 import { forecastJson, progressJson, reportJson } from './progress-json.ts'
 import { endId, type ProgressStreams } from './progress-stream.ts'
@@ -22,6 +23,7 @@ import { answerStarted } from './started-answer.ts'
 interface SteeringParts extends Omit<ServerParts, 'admission'> {
   admission: Admission
   rendered: RenderedRepositories
+  text: MigrationText
   streams: ProgressStreams
 }
 
@@ -71,7 +73,7 @@ function seeing(app: FastifyInstance, { db, now, streams, admission }: SteeringP
 }
 
 function steering(app: FastifyInstance, parts: SteeringParts): void {
-  const { db, log, rendering, rendered } = parts
+  const { db, log, rendering, rendered, text } = parts
   app.post<ById>(
     '/user/migrations/:migration_id/cancel',
     { schema: operations.cancelMigration },
@@ -92,7 +94,7 @@ function steering(app: FastifyInstance, parts: SteeringParts): void {
       const retried = await retryMigration(parts, viewerOf(request), migration, (started) =>
         audit(log, request, 'migration.retry', started),
       )
-      return answerStarted(reply, retried, { rendering, rendered, isBrief: false })
+      return answerStarted(reply, retried, { rendering, rendered, text, isBrief: false })
     },
   )
 

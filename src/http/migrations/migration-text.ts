@@ -1,58 +1,81 @@
-import type { Migration } from '../../migrations/migration.ts'
-import { migrationJson, type Rendering } from './github-json.ts'
+import type { Migration, MigrationOptions } from '../../migrations/migration.ts'
+import type { MigrationState } from '../../migrations/states.ts'
+import type { Body, Listed } from '../door/json-answer.ts'
+import { fillIn, type JsonTemplate, templateOf, valueMark } from '../door/json-template.ts'
+import { nodeId } from '../door/node-id.ts'
+import { migrationJson, type Rendering, userText } from './github-json.ts'
 
-/** JSON in pieces: what is read and rendered some at a time need not be in memory as a whole. */
-export type Pieces = AsyncIterable<readonly Buffer[]>
-/** Repositories as JSON, some at a time, each with a comma before it. */
-export type Repositories = Pieces | Iterable<readonly Buffer[]>
+/** A migration as JSON, with its repositories. */
+export type MigrationText = (migration: Migration, repositories: Listed | undefined) => Body
 
-const NO_REPOSITORIES = '"repositories":[]'
+/** The same to the byte as what its renderer and JSON.stringify make of it. */
+export function migrationText(rendering: Rendering): MigrationText {
+  const { addresses, migrationTime } = rendering
+  const owner = userText(addresses)
+  const withoutArchive = aroundRepositories(null, rendering)
+  const withArchive = aroundRepositories(0, rendering)
 
-export async function* migrationText(
-  migration: Migration,
-  repositories: Repositories,
-  rendering: Rendering,
-): Pieces {
-  const text = JSON.stringify(migrationJson(migration, [], rendering))
-  // Within a value the quotes would be escaped, so this is found once and is the member itself.
-  const end = text.indexOf(NO_REPOSITORIES) + NO_REPOSITORIES.length - 1
-  yield [Buffer.from(text.slice(0, end))]
-  yield* listed(repositories)
-  yield [Buffer.from(text.slice(end))]
+  return (migration, repositories) => {
+    const { id, guid, state, options, createdAt, updatedAt, archiveExpiresAt } = migration
+    const values: Record<string, string> = {
+      id: String(id),
+      node_id: `"${nodeId('Migration', id)}"`,
+      owner: owner(migration.owner),
+      guid: JSON.stringify(guid),
+      state: JSON.stringify(state),
+      created_at: `"${migrationTime(createdAt)}"`,
+      updated_at: `"${migrationTime(updatedAt)}"`,
+    }
+    const { before, after } = archiveExpiresAt === null ? withoutArchive : withArchive
+    const jsonOf = (mark: string) =>
+      values[mark] ?? JSON.stringify(options[mark as keyof MigrationOptions])
+    const opening = `${fillIn(before, jsonOf)!}[`
+    const closing = `]${fillIn(after, jsonOf)!}`
+    return repositories ? [opening, repositories, closing] : [opening + closing]
+  }
 }
 
-export async function* migrationsText(
+/** Members that the renderer computes. */
+const COMPUTED = new Set(['node_id', 'owner', 'created_at', 'updated_at', 'repositories'])
+
+const MARKED_OPTIONS = new Proxy({} as MigrationOptions, {
+  get: (_, name) => valueMark(String(name)),
+})
+
+/** What the renderer only passes on is a mark; what it computes with is something that it can compute with. */
+const MARKED_MIGRATION: Migration = {
+  id: valueMark('id') as unknown as number,
+  guid: valueMark('guid'),
+  owner: { id: 0, login: '', type: 'User', siteAdmin: false, createdAt: 0 },
+  options: MARKED_OPTIONS,
+  state: valueMark('state') as MigrationState,
+  reason: null,
+  repositoryCount: 0,
+  version: 0,
+  createdAt: 0,
+  updatedAt: 0,
+  archiveExpiresAt: null,
+  archiveKey: null,
+}
+
+/** What stands before the repositories, and what after them. */
+function aroundRepositories(
+  archiveExpiresAt: number | null,
+  rendering: Rendering,
+): { before: JsonTemplate; after: JsonTemplate } {
+  const shown = migrationJson({ ...MARKED_MIGRATION, archiveExpiresAt }, [], rendering)
+  const { opening, runs } = templateOf(shown, COMPUTED)
+  const at = runs.findIndex(({ mark }) => mark === 'repositories')
+  return {
+    before: { opening, runs: runs.slice(0, at) },
+    after: { opening: runs[at]!.between[1]!, runs: runs.slice(at + 1) },
+  }
+}
+
+export function migrationsText(
   migrations: readonly Migration[],
-  repositoriesOf: (migration: Migration) => Repositories,
-  rendering: Rendering,
-): Pieces {
-  let opening = OPENING
-  for (const migration of migrations) {
-    yield [opening]
-    yield* migrationText(migration, repositoriesOf(migration), rendering)
-    opening = COMMA
-  }
-  yield [opening === OPENING ? EMPTY : CLOSING]
-}
-
-export async function* repositoriesText(repositories: Repositories): Pieces {
-  yield [OPENING]
-  yield* listed(repositories)
-  yield [CLOSING]
-}
-
-const OPENING = Buffer.from('[')
-const CLOSING = Buffer.from(']')
-const EMPTY = Buffer.from('[]')
-const COMMA = Buffer.from(',')
-
-/** Without the comma before the first. */
-async function* listed(repositories: Repositories): Pieces {
-  let isFirst = true
-  for await (const some of repositories) {
-    const [first, ...others] = some
-    if (!first) continue
-    yield isFirst ? [first.subarray(COMMA.length), ...others] : some
-    isFirst = false
-  }
+  bodyOf: (migration: Migration) => Body,
+): Body {
+  const bodies = migrations.flatMap((migration, at) => [at === 0 ? '' : ',', ...bodyOf(migration)])
+  return ['[', ...bodies, ']']
 }

@@ -3,14 +3,19 @@ import type { Db } from '../../db/database.ts'
 import { batchesOf } from '../../ground/batches.ts'
 import type { Migration } from '../../migrations/migration.ts'
 import { countMigrations, listMigrations } from '../../migrations/migration-store.ts'
-import { type Page, pageOfReferences, type SnapshotPart } from '../../migrations/snapshot-store.ts'
-import { answerWithEtag } from '../door/json-answer.ts'
+import {
+  knownReferences,
+  type Page,
+  pageOfReferences,
+  type SnapshotPart,
+} from '../../migrations/snapshot-store.ts'
+import { answerWithEtag, type Listed } from '../door/json-answer.ts'
 import { tellPages } from '../door/page-headers.ts'
 import { pagingOf } from '../door/paging.ts'
 import type { RenderedRepositories } from '../repositories/rendered-repositories.ts'
 import type { RepositoryForm } from '../repositories/repository-text.ts'
 import type { Rendering } from './github-json.ts'
-import { migrationsText, migrationText, type Pieces, repositoriesText } from './migration-text.ts'
+import { type MigrationText, migrationsText } from './migration-text.ts'
 import { type ById, namedMigration, namedMigrationToRead, scopeOf } from './named-migration.ts'
 import * as operations from './user-migrations-operations.ts'
 
@@ -18,6 +23,7 @@ export interface ReadParts {
   db: Db
   rendering: Rendering
   rendered: RenderedRepositories
+  text: MigrationText
 }
 
 type Query = Record<string, unknown>
@@ -31,7 +37,7 @@ export function readMigrations(app: FastifyInstance, parts: ReadParts): void {
 }
 
 function listAll(app: FastifyInstance, parts: ReadParts): void {
-  const { db, rendering } = parts
+  const { db, rendering, text } = parts
   app.get<{ Querystring: Query }>(
     '/user/migrations',
     { config: PREVIEWED, schema: operations.listMigrations },
@@ -46,15 +52,15 @@ function listAll(app: FastifyInstance, parts: ReadParts): void {
       return answerWithEtag(request, reply, {
         etagParts: [edition, 'migrations', total, ...versions],
         repositoryCount: migrations.reduce((sum, each) => sum + each.repositoryCount, 0),
-        text: () =>
-          migrationsText(migrations, (each) => repositories(parts, each, EXTENDED), rendering),
+        body: () =>
+          migrationsText(migrations, (each) => text(each, repositories(parts, each, EXTENDED))),
       })
     },
   )
 }
 
 function status(app: FastifyInstance, parts: ReadParts): void {
-  const { db, rendering } = parts
+  const { db, rendering, text } = parts
   const { edition } = rendering
   app.get<ById>(
     '/user/migrations/:migration_id',
@@ -64,11 +70,11 @@ function status(app: FastifyInstance, parts: ReadParts): void {
       const known = isBrief ? undefined : await namedMigrationToRead(db, request, { offset: 0 })
       const migration = known?.migration ?? (await namedMigration(db, request))
       const { guid, version, repositoryCount } = migration
-      const shown = isBrief ? [] : repositories(parts, migration, { ...EXTENDED, known })
       return answerWithEtag(request, reply, {
         etagParts: [edition, 'migration', guid, version, isBrief],
         repositoryCount: isBrief ? 0 : repositoryCount,
-        text: () => migrationText(migration, shown, rendering),
+        body: () =>
+          text(migration, known && repositories(parts, migration, { form: 'extended', known })),
       })
     },
   )
@@ -92,7 +98,7 @@ function listRepositories(app: FastifyInstance, parts: ReadParts): void {
         // The snapshot never changes, so neither does any page of it.
         etagParts: [edition, 'repositories', guid, paging.page, paging.perPage],
         repositoryCount: paging.perPage,
-        text: () => repositoriesText(repositories(parts, known.migration, page)),
+        body: () => ['[', repositories(parts, known.migration, page), ']'],
       })
     })
   }
@@ -108,14 +114,24 @@ interface Shown {
   known?: SnapshotPart | undefined
 }
 
-async function* repositories(
+function repositories(
   { db, rendered }: ReadParts,
   migration: Migration,
   { form, page = { offset: 0, limit: migration.repositoryCount }, known }: Shown,
-): Pieces {
-  for await (const references of pageOfReferences(db, migration, page, known)) {
-    for (const some of batchesOf(references, RENDERED_AT_ONCE))
-      yield await rendered.read(form, some)
+): Listed {
+  async function* inBatches(): AsyncGenerator<readonly Buffer[]> {
+    for await (const references of pageOfReferences(db, migration, page, known)) {
+      for (const some of batchesOf(references, RENDERED_AT_ONCE))
+        yield await rendered.read(form, some)
+    }
+  }
+  return {
+    inBatches,
+    async whole() {
+      const all = known && knownReferences(migration, page, known)
+      if (all && all.length <= RENDERED_AT_ONCE) return rendered.read(form, all)
+      return (await Array.fromAsync(inBatches())).flat()
+    },
   }
 }
 

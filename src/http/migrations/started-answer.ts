@@ -4,7 +4,7 @@ import type { StartedMigration } from '../../migrations/migration.ts'
 import { answerText } from '../door/json-answer.ts'
 import type { RenderedRepositories } from '../repositories/rendered-repositories.ts'
 import type { Rendering } from './github-json.ts'
-import { migrationText } from './migration-text.ts'
+import type { MigrationText } from './migration-text.ts'
 
 const RENDERED_AT_ONCE = 50
 
@@ -12,27 +12,27 @@ const RENDERED_AT_ONCE = 50
 export function answerStarted(
   reply: FastifyReply,
   started: StartedMigration,
-  { rendering, rendered, isBrief }: StartedAnswer,
+  { rendering, rendered, text, isBrief }: StartedAnswer,
 ): Promise<FastifyReply> {
   reply.code(201).header('location', `${rendering.addresses.api}/user/migrations/${started.id}`)
   const { repositories, references } = started
-  const shown = isBrief
-    ? []
-    : references.map((reference, at) => [reference, repositories[at]!] as const)
-  function* renderedBatches() {
+  const shown = references.map((reference, at) => [reference, repositories[at]!] as const)
+  async function* inBatches() {
     for (const batch of batchesOf(shown, RENDERED_AT_ONCE)) {
       yield batch.map(([reference, facts]) => rendered.render('extended', reference, facts))
     }
   }
+  const listed = { inBatches, whole: async () => (await Array.fromAsync(inBatches())).flat() }
   return answerText(reply, {
-    repositoryCount: shown.length,
-    text: () => migrationText(started, renderedBatches(), rendering),
+    repositoryCount: isBrief ? 0 : shown.length,
+    body: () => text(started, isBrief ? undefined : listed),
   })
 }
 
 interface StartedAnswer {
   rendering: Rendering
   rendered: RenderedRepositories
+  text: MigrationText
   /** Without its repositories. */
   isBrief: boolean
 }

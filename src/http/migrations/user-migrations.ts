@@ -7,6 +7,7 @@ import { viewerOf } from '../door/authenticate.ts'
 import type { RenderedRepositories } from '../repositories/rendered-repositories.ts'
 import type { ServerParts } from '../server-parts.ts'
 import { archiveAddress } from './archive-address.ts'
+import type { MigrationText } from './migration-text.ts'
 import { type ById, namedMigration, scopeOf } from './named-migration.ts'
 import { readMigrations } from './read-migrations.ts'
 import { type StartBody, startRequestOf } from './start-request.ts'
@@ -17,11 +18,12 @@ const PREVIEWED = { previewed: true }
 
 interface OperationParts extends ServerParts {
   rendered: RenderedRepositories
+  text: MigrationText
 }
 
 /** The operations on the caller's own migrations. A handler reads, calls, answers. */
 export function userMigrations(app: FastifyInstance, parts: OperationParts): void {
-  const { db, log, rendering, rendered } = parts
+  const { db, log, rendering, rendered, text } = parts
   readMigrations(app, parts)
 
   app.post<{ Body: StartBody }>(
@@ -33,7 +35,7 @@ export function userMigrations(app: FastifyInstance, parts: OperationParts): voi
         audit(log, request, 'migration.start', migration),
       )
       const isBrief = request.body.exclude?.includes('repositories') ?? false
-      return answerStarted(reply, started, { rendering, rendered, isBrief })
+      return answerStarted(reply, started, { rendering, rendered, text, isBrief })
     },
   )
 

@@ -1,9 +1,9 @@
-import type { Account } from '../../accounts/account.ts'
 import type { Addresses } from '../../repositories/addresses.ts'
 import { fullNameOf, type RepositoryFacts } from '../../repositories/facts.ts'
+import { fillIn, partMark, remembered, templateOf, valueMark } from '../door/json-template.ts'
 import { nodeId } from '../door/node-id.ts'
 import { utcTimestamp } from '../door/timestamps.ts'
-import { extendedRepositoryJson, plainRepositoryJson, userJson } from '../migrations/github-json.ts'
+import { extendedRepositoryJson, plainRepositoryJson, userText } from '../migrations/github-json.ts'
 import { licenseJson } from './license-json.ts'
 
 export type RepositoryForm = 'plain' | 'extended'
@@ -23,22 +23,21 @@ const RENDERERS: Record<RepositoryForm, (facts: RepositoryFacts, to: Addresses) 
 export function repositoryText(form: RepositoryForm, addresses: Addresses): RepositoryText {
   const render = RENDERERS[form]
   const shown = render(MARKED_FACTS, marked(addresses))
-  const template = cut(
-    JSON.stringify(shown, (name, value) => (COMPUTED.has(name) ? valueMark(name) : value)),
-  )
+  const template = templateOf(shown, COMPUTED)
   const compute = computing(addresses, (facts) => extended(facts))
-  const text: RepositoryText = (facts) =>
+  const text: RepositoryText = (facts) => {
+    const computed = compute(facts)
+    const filled = fillIn(template, (mark) =>
+      mark in computed
+        ? computed[mark as keyof Computed]
+        : json(facts[mark as keyof RepositoryFacts]),
+    )
     // Facts of an older Godwit may lack something that was not known to it.
-    fill(template, facts, compute(facts)) ?? JSON.stringify(render(facts, addresses))
+    return filled ?? JSON.stringify(render(facts, addresses))
+  }
   const extended = form === 'extended' ? text : repositoryText('extended', addresses)
   return text
 }
-
-/** Control characters, which stand in no address: JSON has them as their numbers, and so they are found in its text. */
-const valueMark = (name: string): string => `\u0001${name}\u0003`
-/** Stands within a string that has more in it. */
-const partMark = (name: string): string => `\u0002${name}\u0003`
-const MARK = /"\\u0001(\w+)\\u0003"|\\u0002(\w+)\\u0003/
 
 /** Whatever a renderer only passes on is a mark; what it computes with is something that it can compute with. */
 const MARKED_FACTS = new Proxy(
@@ -65,57 +64,11 @@ function marked(addresses: Addresses): Addresses {
   return { ...addresses, repository: () => repository }
 }
 
-/** Text in which one mark stands, once or several times. */
-interface Run {
-  mark: string
-  /** What stands around the mark, but for what stands before its first occurrence. */
-  between: string[]
-}
-
-interface Template {
-  opening: string
-  runs: Run[]
-}
-
-function cut(text: string): Template {
-  const [opening, ...pieces] = text.split(new RegExp(MARK, 'g'))
-  const runs: Run[] = []
-  for (let at = 0; at < pieces.length; at += 3) {
-    const mark = pieces[at] ?? pieces[at + 1]!
-    const last = runs.at(-1)
-    // Addresses that begin alike follow each other: they are filled in together.
-    if (last?.mark === mark) last.between.push(pieces[at + 2]!)
-    else runs.push({ mark, between: ['', pieces[at + 2]!] })
-  }
-  return { opening: opening!, runs }
-}
-
-/** Undefined where a value is. */
-function fill(
-  { opening, runs }: Template,
-  facts: RepositoryFacts,
-  computed: Computed,
-): string | undefined {
-  let text = opening
-  for (const { mark, between } of runs) {
-    const value =
-      mark in computed
-        ? computed[mark as keyof Computed]
-        : json(facts[mark as keyof RepositoryFacts])
-    if (value === undefined) return undefined
-    text += between.length === 2 ? value + between[1]! : between.join(value)
-  }
-  return text
-}
-
 type Computed = ReturnType<ReturnType<typeof computing>>
 
 /** What the computed marks stand for: JSON, or for parts of addresses what stands between the quotes. */
 function computing(addresses: Addresses, template: RepositoryText) {
-  const owner = remembered(
-    ({ id, login, type, siteAdmin }: Account) => `${id} ${type} ${siteAdmin} ${login}`,
-    (account) => JSON.stringify(userJson(account, addresses)),
-  )
+  const owner = userText(addresses)
   const license = remembered(
     (spdxId: string) => spdxId,
     (spdxId) => JSON.stringify(licenseJson(spdxId, addresses)),
@@ -149,20 +102,3 @@ function json(value: unknown): string | undefined {
 }
 
 const within = (text: string): string => JSON.stringify(text).slice(1, -1)
-
-const MAX_REMEMBERED = 10_000
-
-/** For the few owners and licences that very many repositories share. */
-function remembered<T>(keyOf: (of: T) => string, make: (of: T) => string): (of: T) => string {
-  const made = new Map<string, string>()
-  return (of) => {
-    const key = keyOf(of)
-    let text = made.get(key)
-    if (text === undefined) {
-      text = make(of)
-      if (made.size >= MAX_REMEMBERED) made.clear()
-      made.set(key, text)
-    }
-    return text
-  }
-}

@@ -1,6 +1,7 @@
 import { createReadStream } from 'node:fs'
-import { pipeline } from 'node:stream/promises'
-import { createGunzip } from 'node:zlib'
+import { Readable } from 'node:stream'
+import { ByteReader } from '../archive/byte-reader.ts'
+import { GzipDamaged, gunzip } from '../archive/gunzip.ts'
 import { MANIFEST_PATH, type Manifest, parseManifest } from '../archive/manifest.ts'
 import { readEntries, textOf } from '../archive/read-entries.ts'
 import {
@@ -32,21 +33,15 @@ export async function checkArchive(file: string, signal: AbortSignal): Promise<P
 
 /** Only the checksum of gzip, of what passes by. Throws ArchiveDamaged. */
 export async function checkGzip(archive: Bytes, signal: AbortSignal): Promise<void> {
-  const gunzip = createGunzip({ chunkSize: 256 * 1024 })
+  const gzip = new ByteReader(Readable.from(archive, { highWaterMark: 1, signal }))
   let plain = 0
   try {
-    await pipeline(
-      archive,
-      gunzip,
-      async (chunks: AsyncIterable<Uint8Array>) => {
-        for await (const chunk of chunks) plain += chunk.length
-      },
-      { signal },
-    )
+    for await (const chunk of gunzip(gzip)) plain += chunk.length
   } catch (error) {
-    const code = codeOf(error) ?? ''
-    if (!code.startsWith('Z_')) throw error
+    if (!(error instanceof GzipDamaged) && !codeOf(error)?.startsWith('Z_')) throw error
     throw new ArchiveDamaged((error as Error).message, plain, { cause: error })
+  } finally {
+    await gzip.close()
   }
 }
 

@@ -81,7 +81,7 @@ async function restored(open: () => Bytes | Folder) {
 const refsOf = (repository: string) =>
   plainGit(repository, ['for-each-ref', '--format=%(objectname) %(refname)']).trim().split('\n')
 
-describe('an archive of github.com', REAL_ARCHIVE.needed, () => {
+describe('an archive of github.com', { ...REAL_ARCHIVE.needed, concurrency: 2 }, () => {
   const NAME = 'go-gitea/test_repo'
   const packedRefs = () =>
     readFileSync(join(real, `repositories/${NAME}.git/packed-refs`), 'utf8')
@@ -159,7 +159,7 @@ describe('an archive of github.com', REAL_ARCHIVE.needed, () => {
   })
 })
 
-describe('an archive of Godwit that was unpacked and packed again', () => {
+describe('an archive of Godwit that was unpacked and packed again', { concurrency: 2 }, () => {
   const REPOSITORIES = ['alice/site.git', 'alice/site.wiki.git', 'alice/notes.git']
   const first = new Map<string, string[]>()
   before(async () => {

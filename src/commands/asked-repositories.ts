@@ -1,12 +1,7 @@
 import { keyOf } from '../accounts/account.ts'
 import { findAccount } from '../accounts/account-store.ts'
 import { isName } from '../ground/names.ts'
-import {
-  type CatalogueEntry,
-  findByName,
-  keyOfEntry,
-  keyOfName,
-} from '../repositories/repository-store.ts'
+import { type CatalogueEntry, findCatalogued, keyOfName } from '../repositories/repository-store.ts'
 import { refreshRepositories, type SyncParts } from '../repositories/sync.ts'
 import type { RefusedEntry, RepositoryName, Source } from '../sources/source.ts'
 import { Misuse, UserMistake } from '../user-mistake.ts'
@@ -36,10 +31,8 @@ export async function askedRepositories(
     refused.push(...those.refused)
   }
   const names = [...found.values()]
-  await refreshRepositories(parts, names)
-  const entries = new Map(
-    (await findByName(parts.db, names)).map((entry) => [keyOfEntry(entry), entry]),
-  )
+  await refreshRepositories(parts, names, await findCatalogued(parts.db, names))
+  const entries = await findCatalogued(parts.db, names)
   return { entries: names.flatMap((name) => entries.get(keyOfName(name)) ?? []), refused }
 }
 

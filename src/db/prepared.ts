@@ -11,6 +11,11 @@ class Hole {
 
 const MAX_REMEMBERED = 10_000
 
+interface PreparedOptions {
+  /** False for what is large and asked for once. */
+  isRemembered?: boolean
+}
+
 /**
  * A question that every request asks. Its query is built and compiled once: doing so each time costs several times what
  * the engine needs to answer. Where the engine can say whether anything at all has been written since, by whomever, an
@@ -20,6 +25,7 @@ const MAX_REMEMBERED = 10_000
 export function prepared<Values extends object, Row, Answer>(
   build: (db: Db, holes: Values) => Compilable<Row>,
   read: (rows: Row[]) => Answer,
+  { isRemembered = true }: PreparedOptions = {},
 ): (db: Db, values: Values) => Promise<Answer> {
   const holes = new Proxy({}, { get: (_, name) => new Hole(String(name)) }) as Values
   const questions = new WeakMap<Db, (values: Values) => Promise<Answer>>()
@@ -39,7 +45,7 @@ export function prepared<Values extends object, Row, Answer>(
     const rowsOf = preparers.get(db)?.(query) ?? inTurn(db, query)
     const ask = async (parameters: unknown[]) => read((await rowsOf(parameters)) as Row[])
     const changes = countersOfChanges.get(db)
-    return changes ? whileUnchanged(changes, ask) : ask
+    return changes && isRemembered ? whileUnchanged(changes, ask) : ask
   }
 
   return (db, values) => {

@@ -8,8 +8,7 @@ import { factsForViewer } from '../repositories/facts-for-viewer.ts'
 import { administeredOrganizations } from '../repositories/organizations.ts'
 import {
   type CatalogueEntry,
-  findByName,
-  keyOfEntry,
+  findCatalogued,
   keyOfName,
   rolesOf,
 } from '../repositories/repository-store.ts'
@@ -136,25 +135,23 @@ async function administered(
   viewer: Viewer,
   names: RepositoryName[],
 ): Promise<Map<string, CatalogueEntry>> {
-  let entries = await findAdministered(parts.db, viewer, names)
-  if (parts.source) {
-    // A repository made since the last sync is found too, where it would be the caller's own.
-    const mine = names.filter(
-      (name) => keyOf(name.owner) === keyOf(viewer.account.login) || entries.has(keyOfName(name)),
-    )
-    await refreshRepositories({ ...parts, source: parts.source }, mine)
-    entries = await findAdministered(parts.db, viewer, names)
-  }
-  return entries
+  const known = await findCatalogued(parts.db, names)
+  const entries = await administeredOf(parts.db, viewer, known)
+  if (!parts.source) return entries
+  // A repository made since the last sync is found too, where it would be the caller's own.
+  const mine = names.filter(
+    (name) => keyOf(name.owner) === keyOf(viewer.account.login) || entries.has(keyOfName(name)),
+  )
+  const isChanged = await refreshRepositories({ ...parts, source: parts.source }, mine, known)
+  if (!isChanged) return entries
+  return administeredOf(parts.db, viewer, await findCatalogued(parts.db, names))
 }
 
-async function findAdministered(
+async function administeredOf(
   db: Db,
   viewer: Viewer,
-  names: RepositoryName[],
+  known: ReadonlyMap<string, CatalogueEntry>,
 ): Promise<Map<string, CatalogueEntry>> {
-  const entries = await findByName(db, names)
-  const roles = await rolesOf(db, viewer, entries)
-  const mine = entries.filter((entry) => mayAdminister(roles.get(entry.id) ?? 'none'))
-  return new Map(mine.map((entry) => [keyOfEntry(entry), entry]))
+  const roles = await rolesOf(db, viewer, [...known.values()])
+  return new Map([...known].filter(([, entry]) => mayAdminister(roles.get(entry.id) ?? 'none')))
 }

@@ -64,9 +64,21 @@ function keptFactsOf(each: RepositoryFacts): KeptFacts {
   return { digest, repository_id: each.id, full_name: fullNameOf(each), facts }
 }
 
-const factsText = prepared(
-  (db, { id }: { id: number }) => db.selectFrom('facts').select('facts').where('id', '=', id),
-  ([row]) => row!.facts,
+const ASKED_AT_ONCE = 10
+
+/** As many as there are holes: the statement stays the same. */
+const factsTexts = prepared(
+  (db, ids: Record<number, number>) =>
+    db
+      .selectFrom('facts')
+      .select(['id', 'facts'])
+      .where(
+        'id',
+        'in',
+        Array.from({ length: ASKED_AT_ONCE }, (_, at) => ids[at]!),
+      ),
+  (rows) => rows,
+  { isRemembered: false },
 )
 
 /** Of a page. None is missing while anything refers to it. */
@@ -74,8 +86,14 @@ export async function someFactsById(
   db: Db,
   ids: readonly number[],
 ): Promise<Map<number, RepositoryFacts>> {
-  const texts = await Promise.all(ids.map((id) => factsText(db, { id })))
-  return new Map(ids.map((id, at) => [id, JSON.parse(texts[at]!) as RepositoryFacts]))
+  const batches = [...batchesOf(ids, ASKED_AT_ONCE)].map((some) =>
+    factsTexts(
+      db,
+      Array.from({ length: ASKED_AT_ONCE }, (_, at) => some[at] ?? some[0]!),
+    ),
+  )
+  const rows = (await Promise.all(batches)).flat()
+  return new Map(rows.map(({ id, facts }) => [id, JSON.parse(facts) as RepositoryFacts]))
 }
 
 /** Of as many as fit into memory. */

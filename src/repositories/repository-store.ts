@@ -1,6 +1,7 @@
 import { type Account, keyOf, type Viewer } from '../accounts/account.ts'
 import { accountOf } from '../accounts/account-store.ts'
 import type { Db } from '../db/database.ts'
+import { prepared } from '../db/prepared.ts'
 import { batchesOf } from '../ground/batches.ts'
 import type { RepositoryName, SourceFacts } from '../sources/source.ts'
 import type { Role } from './facts.ts'
@@ -64,18 +65,30 @@ export async function findByName(db: Db, names: RepositoryName[]): Promise<Catal
   return entries
 }
 
+/** The same by lower-case full name. */
+export async function findCatalogued(
+  db: Db,
+  names: RepositoryName[],
+): Promise<Map<string, CatalogueEntry>> {
+  return new Map((await findByName(db, names)).map((entry) => [keyOfEntry(entry), entry]))
+}
+
+const grantedTo = prepared(
+  (db, { loginKey }: { loginKey: string }) =>
+    db
+      .selectFrom('collaborators')
+      .select(['repository_id', 'permission'])
+      .where('login_key', '=', loginKey),
+  (rows) => rows.map((row) => [row.repository_id, row.permission as Role] as const),
+)
+
 /** What the viewer may do in each; a repository that is not in the map is none of theirs. */
 export async function rolesOf(
   db: Db,
   { account }: Viewer,
   entries: readonly CatalogueEntry[],
 ): Promise<Map<number, Role>> {
-  const granted = await db
-    .selectFrom('collaborators')
-    .select(['repository_id', 'permission'])
-    .where('login_key', '=', keyOf(account.login))
-    .execute()
-  const roles = new Map(granted.map((row) => [row.repository_id, row.permission as Role]))
+  const roles = new Map(await grantedTo(db, { loginKey: keyOf(account.login) }))
   for (const entry of entries) if (entry.owner.id === account.id) roles.set(entry.id, 'owner')
   return roles
 }

@@ -7,8 +7,8 @@ import { gitHost } from '../../test/support/git-host.ts'
 import { listAccounts, setAccount } from '../accounts/account-store.ts'
 import type { Git } from '../git/git.ts'
 import { gitDirectory } from '../sources/directory/git-directory.ts'
-import type { Source } from '../sources/source.ts'
-import { listCatalogue } from './repository-store.ts'
+import type { RepositoryName, Source } from '../sources/source.ts'
+import { findCatalogued, listCatalogue } from './repository-store.ts'
 import { refreshRepositories, type SyncParts, syncCatalogue } from './sync.ts'
 
 /** A catalogue on a git host, and how many git processes it has cost. */
@@ -36,6 +36,9 @@ async function catalogue({ db }: SyncParts): Promise<Record<string, string | nul
   const entries = await listCatalogue(db)
   return Object.fromEntries(entries.map((e) => [`${e.owner.login}/${e.name}`, e.problem]))
 }
+
+const refresh = async (parts: SyncParts, names: RepositoryName[]) =>
+  refreshRepositories(parts, names, await findCatalogued(parts.db, names))
 
 onEachEngine('the catalogue', (engine) => {
   test('an owner that is said to be an organization begins as one, and stays what the operator makes it', async (t) => {
@@ -130,7 +133,7 @@ onEachEngine('the catalogue', (engine) => {
 
     // Nor by name, in whichever case alice asks for it.
     for (const owner of ['alice', 'ALICE'])
-      await refreshRepositories(
+      await refresh(
         parts,
         ['secret', 'site'].map((name) => ({ owner, name })),
       )
@@ -185,7 +188,8 @@ onEachEngine('the catalogue', (engine) => {
     await host.repository('alice/new', { files: { a: '1' } })
     await rm(gone, { recursive: true })
     const named = ['site', 'gone', 'NEW', 'never'].map((name) => ({ owner: 'alice', name }))
-    await refreshRepositories(parts, named)
+    assert.equal(await refresh(parts, named), true)
     assert.deepEqual(await catalogue(parts), { 'alice/site': null, 'alice/new': null })
+    assert.equal(await refresh(parts, named), false)
   })
 })

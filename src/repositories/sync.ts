@@ -8,7 +8,6 @@ import { factsOfUnreadable } from './facts.ts'
 import {
   type CatalogueEntry,
   type CatalogueUpdate,
-  findByName,
   keyOfEntry,
   keyOfName,
   listCatalogue,
@@ -81,27 +80,32 @@ function isBehind(entry: CatalogueEntry, refused: RefusedEntry): boolean {
   return path === keyOf(entry.owner.login) || path === keyOfEntry(entry)
 }
 
-/** The same for a few repositories, by name; what the source does not have is marked missing. */
+/**
+ * The same for a few repositories, by name; what the source does not have is marked missing. `known` is what the catalogue has
+ * of them. Tells whether anything was written.
+ */
 export async function refreshRepositories(
   parts: SyncParts,
-  names: RepositoryName[],
-): Promise<void> {
-  const known = new Map(
-    (await findByName(parts.db, names)).map((entry) => [keyOfEntry(entry), entry]),
-  )
+  names: readonly RepositoryName[],
+  known: ReadonlyMap<string, CatalogueEntry>,
+): Promise<boolean> {
   const owners = names.map(({ owner }) => owner)
   const spellingOf = await knownSpellings(parts.db, owners)
   const writer = catalogueWriter(parts)
+  let isChanged = false
   await inLanes(names, { lanes: READ_AT_ONCE }, async (name) => {
     const entry = known.get(keyOfName(name))
     const found = await parts.source.find(spellingOf(name.owner) ?? name.owner, name.name)
     if (found && !isUnchanged(found, entry)) {
+      isChanged = true
       await writer.put(found.owner, await learn(parts, found, entry))
     } else if (!found && entry) {
+      isChanged = true
       await markMissing(parts.db, entry.id, parts.now())
     }
   })
   await writer.flush()
+  return isChanged
 }
 
 function isUnchanged(found: FoundRepository, entry?: CatalogueEntry): entry is CatalogueEntry {

@@ -1,5 +1,5 @@
 import type { Dirent } from 'node:fs'
-import { readdir, stat } from 'node:fs/promises'
+import { entriesIn, preciseStat } from './prompt-files.ts'
 import { reasonOf } from './why-unreadable.ts'
 
 /** What a directory held when it was read, sorted by name. */
@@ -32,7 +32,7 @@ export type ReadDirectory = (dir: string) => Promise<Directory | { reason: strin
 
 export const readDirectory: ReadDirectory = async (dir) => {
   try {
-    return new Directory(await readdir(dir, { withFileTypes: true }))
+    return new Directory(await entriesIn(dir))
   } catch (error) {
     const reason = reasonOf(error)
     if (reason === undefined) throw error
@@ -68,7 +68,7 @@ export function rememberingReader(now: () => number = Date.now): ReadDirectory {
 }
 
 async function settledTimes(dir: string, now: number): Promise<string | undefined> {
-  const stats = await stat(dir, { bigint: true }).catch(() => undefined)
+  const stats = await preciseStat(dir).catch(() => undefined)
   if (!stats || Number(stats.ctimeMs) > now - SETTLED_AFTER_MS) return undefined
   return `${stats.dev} ${stats.ino} ${stats.mtimeNs} ${stats.ctimeNs}`
 }

@@ -1,4 +1,5 @@
 import {
+  type BigIntStats,
   type Dirent,
   lstatSync,
   readdirSync,
@@ -31,6 +32,14 @@ export function promptly<A extends unknown[], T>(
 }
 
 export const lstat = promptly((path: string): Stats => lstatSync(path))
+
+/** The same where it may well not be there: an error would cost more. */
+export const lstatIfThere = promptly((path: string): Stats | undefined =>
+  lstatSync(path, { throwIfNoEntry: false }),
+)
+
+/** Of what a link leads to, to the nanosecond. */
+export const preciseStat = promptly((path: string): BigIntStats => statSync(path, { bigint: true }))
 
 export const namesIn = promptly((folder: string): string[] => readdirSync(folder))
 

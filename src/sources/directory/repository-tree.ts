@@ -1,5 +1,5 @@
 import type { Dirent, Stats } from 'node:fs'
-import { lstat, stat } from 'node:fs/promises'
+import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { hasCode } from '../../ground/errno.ts'
 import { nameRefusal } from '../../ground/names.ts'
@@ -11,6 +11,7 @@ import {
   type ReadDirectory,
   readDirectory,
 } from './directory.ts'
+import { lstat, lstatIfThere } from './prompt-files.ts'
 import { isWikiName, type TakenNames, takenNames } from './repository-names.ts'
 
 export interface RepositoryPlace extends RepositoryName {
@@ -192,5 +193,5 @@ async function isLinkToDirectory(path: string): Promise<boolean> {
 }
 
 export async function isDirectory(path: string): Promise<boolean> {
-  return (await lstat(path).catch(() => undefined))?.isDirectory() ?? false
+  return (await lstatIfThere(path).catch(() => undefined))?.isDirectory() ?? false
 }

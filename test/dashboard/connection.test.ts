@@ -84,7 +84,7 @@ test('where no stream can be had, it asks again and again', needsChromium, async
   await page.getByRole('link', { name: `Migration ${id}` }).click()
   await page.getByText('Live updates are not available').waitFor()
   await story.call(`/user/migrations/${id}/cancel`, { method: 'POST' })
-  await page.getByText('This migration was cancelled').waitFor()
+  await page.getByText('Migration cancelled').waitFor()
   assert.equal(asked[0], '')
   assert.ok(
     asked.slice(1).every((etag) => etag !== ''),

@@ -130,18 +130,18 @@ async function everyState(t: TestContext): Promise<{ story: ExportStory; scenes:
       { name: 'migrations', at: '', token, ready: says('4 migrations') },
       { name: 'new-migration', at: '#/new', token, ready: chooseSome },
       migration('migration-exported', exported.id, 'The archive is ready'),
-      migration('migration-failed', failed.id, 'This migration has failed'),
-      migration('migration-deleted', deleted.id, 'The archive is no longer here'),
+      migration('migration-failed', failed.id, 'Migration failed'),
+      migration('migration-deleted', deleted.id, 'The archive no longer exists'),
       migration('migration-exporting', running, '2 of 3'),
       { ...migration('confirmation', exported.id, ''), ready: askToDelete },
       { name: 'service', at: '#/service', token, ready: says('Running exports') },
-      { ...migration('not-found', 999, ''), expected: /404/, ready: says('Nothing here') },
+      { ...migration('not-found', 999, ''), expected: /404/, ready: says('Not found') },
     ],
   }
 }
 
 async function chooseSome(page: Page): Promise<void> {
-  await page.getByLabel('All of these').check()
+  await page.getByLabel('Select all').check()
   await page.getByText('More options').click()
   await page.getByText('so the migration would fail').waitFor()
 }

@@ -53,6 +53,6 @@ test('sizes and times are told as people tell them', () => {
     '2 hours ago',
     'yesterday',
     'in 7 days',
-    'in a moment',
+    'in a few seconds',
   ])
 })

@@ -31,7 +31,7 @@ test('from signing in to a verified download, and gone again', needsChromium, as
   await signInWrongThenRight()
   await arrived(page, 'Migrations')
   await page.getByRole('heading', { name: 'No migrations yet' }).waitFor()
-  await page.getByRole('link', { name: 'Start your first' }).click()
+  await page.getByRole('link', { name: 'Start a migration' }).click()
 
   await arrived(page, 'New migration')
   await part(page, 'Repositories').getByText('alice/coast').waitFor()
@@ -40,7 +40,7 @@ test('from signing in to a verified download, and gone again', needsChromium, as
   await page.getByRole('checkbox', { name: 'alice/atlas' }).check()
   await page.getByRole('searchbox', { name: 'Find a repository' }).fill('birds')
   await page.getByRole('checkbox', { name: 'alice/birds' }).check()
-  await part(page, 'What it would do').getByText('0 of 2').waitFor()
+  await part(page, 'Estimate').getByText('0 of 2').waitFor()
   await page.getByRole('button', { name: 'Start with 2 repositories' }).click()
 
   await arrived(page, 'Migration 1')
@@ -65,11 +65,11 @@ test('from signing in to a verified download, and gone again', needsChromium, as
   assert.doesNotMatch(stdout, /coast/)
 
   await page.getByRole('button', { name: 'Delete' }).click()
-  await page.getByRole('button', { name: 'Keep it' }).click()
+  await page.getByRole('button', { name: 'Keep archive' }).click()
   await page.getByText('The archive is ready').waitFor()
   await page.getByRole('button', { name: 'Delete' }).click()
-  await page.getByRole('button', { name: 'Delete the archive' }).click()
-  await page.getByText('The archive is no longer here').waitFor()
+  await page.getByRole('button', { name: 'Delete archive' }).click()
+  await page.getByText('The archive no longer exists').waitFor()
   assert.equal((await story.call('/user/migrations/1/archive')).status, 404)
 
   await page.getByRole('button', { name: 'Signed in as alice' }).click()

@@ -55,7 +55,7 @@ function PageAt({ place }: { place: Place }) {
     case 'nowhere':
       return (
         <Problem
-          failure={{ kind: 'not-found', message: 'There is no such page here.' }}
+          failure={{ kind: 'not-found', message: 'This page does not exist.' }}
           back={{ href: to.migrations(), text: 'All migrations' }}
         />
       )

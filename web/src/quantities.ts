@@ -42,7 +42,8 @@ const STEPS: [Intl.RelativeTimeFormatUnit, number][] = [
 export function fromNow(at: Date, now: number): string {
   const seconds = (at.getTime() - now) / 1000
   const [unit, length] = STEPS.find(([, length]) => Math.abs(seconds) >= length) ?? ['second', 1]
-  if (unit === 'second' && Math.abs(seconds) < 10) return seconds > 0 ? 'in a moment' : 'just now'
+  if (unit === 'second' && Math.abs(seconds) < 10)
+    return seconds > 0 ? 'in a few seconds' : 'just now'
   // An age counts what is over; a time to come is not told shorter than it is.
   const whole = seconds < 0 ? Math.trunc : Math.round
   return relative.format(whole(seconds / length), unit)

@@ -21,7 +21,7 @@ export function useAllMatching(
     try {
       const names = await api.repositoryNames(q, stop.signal)
       onChange(new Set([...chosen, ...names]))
-      announce(`${counted(names.length, 'repository', 'repositories')} chosen`)
+      announce(`${counted(names.length, 'repository', 'repositories')} selected`)
     } catch (error) {
       if (!isAbort(error)) setFailure(failureOf(error))
     } finally {

@@ -47,7 +47,7 @@ export default function MigrationPage({ id }: { id: number }) {
 
   const missing = failure ?? (summary.failure?.kind === 'not-found' ? summary.failure : undefined)
   if (missing) {
-    const message = `There is no migration ${id}, or it is not yours.`
+    const message = `Migration ${id} does not exist, or it is not yours.`
     return <Problem failure={{ ...missing, message }} back={BACK} />
   }
   const known = summary.answer?.data
@@ -76,7 +76,7 @@ export default function MigrationPage({ id }: { id: number }) {
         <div role="alert" className={styles.notice}>
           <Banner
             variant="critical"
-            title="That did not work"
+            title="Request failed"
             description={actionFailure.message}
             onDismiss={() => setActionFailure(undefined)}
           />
@@ -90,7 +90,7 @@ export default function MigrationPage({ id }: { id: number }) {
           locks={locks.answer?.data ?? []}
           onUnlock={async (fullName) => {
             await api.unlock(id, fullName)
-            announce(`${fullName} is unlocked`)
+            announce(`${fullName} unlocked`)
             refresh()
           }}
         />
@@ -102,7 +102,7 @@ export default function MigrationPage({ id }: { id: number }) {
 function About({ migration }: { migration: Summary }) {
   const options = [
     migration.lock_repositories && 'locks its repositories',
-    migration.allow_partial && 'leaves out what cannot be exported',
+    migration.allow_partial && 'skips what cannot be exported',
     migration.exclude_metadata && 'without metadata',
     migration.exclude_git_data && 'without git data',
     migration.org_metadata_only && 'organizations only',

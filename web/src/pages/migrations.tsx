@@ -32,7 +32,7 @@ export function MigrationsPage({ number }: { number: number }) {
     <>
       <PageHead
         title="Migrations"
-        about="Each carries your repositories out of this host, in one archive."
+        about="A migration exports your repositories into one archive."
         actions={
           <>
             <CopyCurl
@@ -50,7 +50,7 @@ export function MigrationsPage({ number }: { number: number }) {
         <div role="status" className={styles.notice}>
           <Banner
             variant="warning"
-            title="These may be out of date"
+            title="This page may be out of date"
             description={`${failure.message} Trying again.`}
           />
         </div>
@@ -74,8 +74,8 @@ export function MigrationsPage({ number }: { number: number }) {
       {answer && answer.data.length === 0 && number > 1 && (
         <Problem
           isPart
-          failure={{ kind: 'not-found', message: 'There are not so many pages.' }}
-          back={{ href: to.migrations(), text: 'The first page' }}
+          failure={{ kind: 'not-found', message: 'This page does not exist.' }}
+          back={{ href: to.migrations(), text: 'First page' }}
         />
       )}
       {answer && answer.total > PER_PAGE && (
@@ -101,10 +101,10 @@ function NoneYet() {
       </Blankslate.Visual>
       <Blankslate.Heading>No migrations yet</Blankslate.Heading>
       <Blankslate.Description>
-        A migration takes a verified snapshot of the repositories you choose and gives you one
-        archive, which git, tar and importers understand.
+        A migration exports a verified snapshot of the repositories you select into one archive,
+        which git, tar and importers understand.
       </Blankslate.Description>
-      <Blankslate.PrimaryAction href={to.new()}>Start your first</Blankslate.PrimaryAction>
+      <Blankslate.PrimaryAction href={to.new()}>Start a migration</Blankslate.PrimaryAction>
     </Blankslate>
   )
 }

@@ -32,7 +32,7 @@ export default function NewMigrationPage() {
     setFailure(undefined)
     try {
       const { id } = await api.start(asked)
-      announce(`Migration ${id} is started`)
+      announce(`Migration ${id} started`)
       goTo(to.migration(id))
     } catch (error) {
       setFailure(failureOf(error))
@@ -45,7 +45,7 @@ export default function NewMigrationPage() {
       <PageHead
         title="New migration"
         back={{ href: to.migrations(), text: 'Migrations' }}
-        about="Choose what to take along. You can look at what it would cost before you start."
+        about="Select the repositories to export. You can see an estimate before you start."
       />
       <div className={styles.columns}>
         <div className={styles.choices}>
@@ -56,7 +56,11 @@ export default function NewMigrationPage() {
           <Forecast asked={asked} isReady={isReady} />
           {failure && (
             <div role="alert">
-              <Banner variant="critical" title="It was not started" description={failure.message} />
+              <Banner
+                variant="critical"
+                title="The migration was not started"
+                description={failure.message}
+              />
             </div>
           )}
           <Button

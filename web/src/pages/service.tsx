@@ -35,7 +35,7 @@ export default function ServicePage() {
   if (!now) {
     const back = { href: to.migrations(), text: 'Migrations' }
     if (failure) return <Problem failure={failure} onRetry={again} back={back} />
-    return <Loading what="Looking at the service" />
+    return <Loading what="Loading the service" />
   }
   return (
     <>
@@ -63,7 +63,7 @@ export default function ServicePage() {
         <div role="status" className={styles.notice}>
           <Banner
             variant="warning"
-            title="This may be out of date"
+            title="This page may be out of date"
             description={`${failure.message} Trying again.`}
           />
         </div>

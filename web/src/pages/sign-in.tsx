@@ -8,18 +8,18 @@ type Reason = 'never' | 'left' | 'refused' | 'expired'
 
 const NOTICES: Partial<Record<Reason, { title: string; text: string; isBad: boolean }>> = {
   left: {
-    title: 'You have signed out',
-    text: 'This tab has forgotten your token.',
+    title: 'Signed out',
+    text: 'Your token was deleted from this tab.',
     isBad: false,
   },
   refused: {
     title: 'That token is not valid',
-    text: 'It is mistyped, has expired, or was revoked.',
+    text: 'It is wrong, has expired, or was revoked.',
     isBad: true,
   },
   expired: {
     title: 'Your token has expired or was revoked',
-    text: 'Sign in with another to go on where you were.',
+    text: 'Sign in with another token to continue.',
     isBad: true,
   },
 }
@@ -73,7 +73,7 @@ export function SignInPage({ reason }: { reason: Reason }) {
             <FormControl.Validation variant="error">Enter a token.</FormControl.Validation>
           )}
           <FormControl.Caption>
-            The operator of your git host makes one for you with{' '}
+            The operator of your git host creates a token with{' '}
             <code className={styles.code}>godwit token add LOGIN</code>.
           </FormControl.Caption>
         </FormControl>
@@ -82,7 +82,8 @@ export function SignInPage({ reason }: { reason: Reason }) {
         </Button>
       </form>
       <p className={styles.note}>
-        The token stays in this tab and is forgotten with it. It is sent to this server alone.
+        The token is kept in this tab only, and is deleted when you close it. It is sent only to
+        this server.
       </p>
     </div>
   )

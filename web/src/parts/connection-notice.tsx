@@ -10,17 +10,15 @@ export function ConnectionNotice({ connection }: { connection: Connection }) {
         <Banner
           variant="warning"
           title="Reconnecting…"
-          description="The server does not answer at the moment. The export goes on by itself; what is shown here is how it was last known."
+          description="The server does not answer. The export continues; this page shows the last known state."
         />
       )}
       {connection === 'limited' && (
-        <p className={styles.quiet}>
-          Your token has used up its requests for now: asking again every half minute.
-        </p>
+        <p className={styles.quiet}>Rate limit exceeded. Updating every 30 seconds.</p>
       )}
       {connection === 'polling' && (
         <p className={styles.quiet}>
-          Live updates are not available on this connection: asking every two seconds instead.
+          Live updates are not available on this connection. Updating every 2 seconds.
         </p>
       )}
     </div>

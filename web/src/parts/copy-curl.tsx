@@ -15,7 +15,7 @@ export function CopyCurl({ commands }: { commands: CurlCommand[] }) {
   const [isCopied, setCopied] = useState(false)
   async function copy({ name, command }: CurlCommand): Promise<void> {
     const isDone = await copyText(command)
-    announce(isDone ? `Copied the command: ${name}` : 'The command could not be copied')
+    announce(isDone ? `Command copied: ${name}` : 'The command could not be copied')
     setCopied(isDone)
     setTimeout(() => setCopied(false), SHOWN_MS)
   }

@@ -26,21 +26,21 @@ export function Forecast({ asked, isReady }: ForecastProps) {
     isReady && (!isMany || wanted === asked),
   )
   return (
-    <Box title="What it would do" aside={isLoading && <Spinner size="small" srText="Looking" />}>
+    <Box title="Estimate" aside={isLoading && <Spinner size="small" srText="Estimating" />}>
       <div className={styles.body} aria-live="polite">
-        {!isReady && <p className={styles.quiet}>Choose repositories to see what it would cost.</p>}
+        {!isReady && <p className={styles.quiet}>Select repositories to see an estimate.</p>}
         {isReady && isMany && wanted !== asked && (
           <>
             <p className={styles.quiet}>
-              {counted(asked.repositories.length, 'repository is', 'repositories are')} chosen:
-              looking at so many takes a while.
+              {counted(asked.repositories.length, 'repository is', 'repositories are')} selected:
+              the estimate takes some time.
             </p>
-            <Button onClick={() => setWanted(asked)}>Look at them now</Button>
+            <Button onClick={() => setWanted(asked)}>Show estimate</Button>
           </>
         )}
         {isReady && failure && <p className={styles.bad}>{failure.message}</p>}
         {isReady && !failure && answer && <Told forecast={answer} asked={asked} />}
-        {isReady && isLoading && !answer && <p className={styles.quiet}>Looking at them…</p>}
+        {isReady && isLoading && !answer && <p className={styles.quiet}>Estimating…</p>}
       </div>
     </Box>
   )
@@ -55,22 +55,22 @@ function Told({ forecast, asked }: { forecast: Answer; asked: StartRequest }) {
   return (
     <>
       <dl className={styles.figures}>
-        <Line name="Size of it all" value={bytes(whole)} />
-        <Line name="To be written" value={bytes(bytes_to_write)} />
-        <Line name="Unchanged, reused" value={`${reused} of ${repositories.length}`} />
+        <Line name="Total size" value={bytes(whole)} />
+        <Line name="To write" value={bytes(bytes_to_write)} />
+        <Line name="Reused (unchanged)" value={`${reused} of ${repositories.length}`} />
         <Line
           name="Free space"
-          value={free_bytes === null ? 'not known' : bytes(free_bytes)}
+          value={free_bytes === null ? 'unknown' : bytes(free_bytes)}
           isBad={isTight}
         />
-        <Line name="Time it takes" value={timeOf(estimated_seconds)} />
+        <Line name="Time" value={timeOf(estimated_seconds)} />
       </dl>
-      {isTight && <p className={styles.bad}>There is not enough space for it on this server.</p>}
+      {isTight && <p className={styles.bad}>This server does not have enough free space.</p>}
       {skipped.length > 0 && (
         <div className={styles.skipped}>
           <p className={styles.bad}>
             {counted(skipped.length, 'repository', 'repositories')} cannot be exported
-            {asked.allow_partial ? ' and will be left out:' : ', so the migration would fail:'}
+            {asked.allow_partial ? ' and will be skipped:' : ', so the migration would fail:'}
           </p>
           <ul>
             {skipped.slice(0, MAX_SHOWN).map(({ full_name, reason }) => (
@@ -87,8 +87,8 @@ function Told({ forecast, asked }: { forecast: Answer; asked: StartRequest }) {
 }
 
 function timeOf(seconds: number | null): string {
-  if (seconds === null) return 'not known yet'
-  return seconds < 1 ? 'a moment' : `about ${duration(seconds)}`
+  if (seconds === null) return 'unknown'
+  return seconds < 1 ? 'under 1 s' : `about ${duration(seconds)}`
 }
 
 function Line(props: { name: string; value: string; isBad?: boolean }) {

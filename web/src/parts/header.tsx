@@ -75,7 +75,7 @@ function NavLink(props: { href: string; isHere: boolean; children: string }) {
 }
 
 const MODES: { mode: ColorMode; name: string; icon: typeof SunIcon }[] = [
-  { mode: 'auto', name: 'As the system', icon: DeviceDesktopIcon },
+  { mode: 'auto', name: 'Same as system', icon: DeviceDesktopIcon },
   { mode: 'light', name: 'Light', icon: SunIcon },
   { mode: 'dark', name: 'Dark', icon: MoonIcon },
 ]

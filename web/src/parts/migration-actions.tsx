@@ -27,20 +27,20 @@ export function MigrationActions({ migration, onDone, onFailure }: MigrationActi
     async download() {
       const { url, name } = await api.archiveLink(id)
       follow(url, name)
-      announce('The download has begun')
+      announce('Download started')
     },
     async retry() {
       const { id: next } = await api.retry(id)
-      announce(`Migration ${next} is started`)
+      announce(`Migration ${next} started`)
       goTo(to.migration(next))
     },
     async cancel() {
       await api.cancel(id)
-      announce(`Migration ${id} is cancelled`)
+      announce(`Migration ${id} cancelled`)
     },
     async delete() {
       await api.deleteArchive(id)
-      announce('The archive is deleted')
+      announce('Archive deleted')
     },
   }
 
@@ -118,21 +118,21 @@ export function MigrationActions({ migration, onDone, onFailure }: MigrationActi
 const QUESTIONS = {
   cancel: {
     title: 'Cancel this migration?',
-    confirmButtonContent: 'Cancel the migration',
-    cancelButtonContent: 'Let it go on',
+    confirmButtonContent: 'Cancel migration',
+    cancelButtonContent: 'Continue migration',
   },
   delete: {
     title: 'Delete the archive?',
-    confirmButtonContent: 'Delete the archive',
-    cancelButtonContent: 'Keep it',
+    confirmButtonContent: 'Delete archive',
+    cancelButtonContent: 'Keep archive',
   },
 }
 
 const CONSEQUENCES = {
   cancel:
-    'It ends as failed, and its locks are released. What was exported so far is kept, so a retry costs only what is missing.',
+    'The migration becomes failed, and its locks are released. Repositories exported so far are kept for a retry.',
   delete:
-    'It cannot be downloaded any more. The migration stays in the list, and your repositories are not touched.',
+    'The archive can no longer be downloaded. The migration stays in the list. Your repositories do not change.',
 }
 
 /** The link is a credential for some minutes: it is followed, and not kept. */

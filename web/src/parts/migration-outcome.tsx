@@ -14,16 +14,12 @@ export function MigrationOutcome(props: { migration: Summary; progress: Progress
     return (
       <Banner
         variant="critical"
-        title={
-          migration.reason === 'cancelled'
-            ? 'This migration was cancelled'
-            : 'This migration has failed'
-        }
+        title={migration.reason === 'cancelled' ? 'Migration cancelled' : 'Migration failed'}
         description={
           <>
             {skipped.length === 0 && migration.reason !== 'cancelled' && <p>{migration.reason}</p>}
             <Reasons skipped={skipped} />
-            <p>What was exported is kept for a while: a retry costs only what is missing.</p>
+            <p>Exported repositories are kept for some time: a retry exports only the others.</p>
           </>
         }
       />
@@ -53,8 +49,8 @@ export function MigrationOutcome(props: { migration: Summary; progress: Progress
       ) : (
         <Banner
           variant="info"
-          title="The archive is no longer here"
-          description="It has expired or was deleted. Run the migration again to have another: whatever is unchanged costs only a look."
+          title="The archive no longer exists"
+          description="It has expired or was deleted. Run the migration again to create a new one. Unchanged repositories are reused."
         />
       )}
     </>

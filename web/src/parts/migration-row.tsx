@@ -66,11 +66,11 @@ export function MigrationRow({ migration }: { migration: Summary }) {
 
 function describe({ state, reason, repositories, org_metadata_only }: Summary): string {
   const what = org_metadata_only
-    ? 'What is known of your organizations'
+    ? 'Metadata of your organizations'
     : counted(repositories.total, 'repository', 'repositories')
   if (state === 'failed') return `${what} · ${inShort(reason ?? 'failed')}`
   if (state === 'exported') {
-    const skipped = repositories.skipped > 0 ? ` · ${number(repositories.skipped)} left out` : ''
+    const skipped = repositories.skipped > 0 ? ` · ${number(repositories.skipped)} skipped` : ''
     return `${what}${skipped}`
   }
   return `${what} · ${stateWord(state).toLowerCase()}`

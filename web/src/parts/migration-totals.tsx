@@ -27,8 +27,8 @@ export function MigrationTotals({ progress }: { progress: Progress }) {
                 : bytes(totals.bytes_done)
             }
           />
-          <Figure name="Unchanged, reused" value={number(totals.reused)} />
-          <Figure name="Left out" value={number(totals.skipped)} isBad={totals.skipped > 0} />
+          <Figure name="Reused (unchanged)" value={number(totals.reused)} />
+          <Figure name="Skipped" value={number(totals.skipped)} isBad={totals.skipped > 0} />
         </dl>
       </div>
     </Box>
@@ -46,7 +46,7 @@ function totalPercent({ state, totals }: Progress): number | null {
 
 function Speed({ progress }: { progress: Progress }) {
   const { state, totals, started_at, ended_at } = progress
-  if (state === 'pending') return <span className={styles.quiet}>Waiting for its turn</span>
+  if (state === 'pending') return <span className={styles.quiet}>Waiting</span>
   if (!isUnfinished(state)) {
     if (started_at === null || ended_at === null) return null
     const seconds = (Date.parse(ended_at) - Date.parse(started_at)) / 1000

@@ -65,14 +65,14 @@ export function Plot({ name, unit, buckets, describe, max, tone, bucketSeconds }
               )
             })}
         </svg>
-        {told.length === 0 && <span className={styles.nothing}>Nothing in this time</span>}
+        {told.length === 0 && <span className={styles.nothing}>No data in this period</span>}
       </div>
       <div className={styles.axis}>
         <span>{first && clock(first.start)}</span>
         <span>{last && clock(last.start)}</span>
       </div>
       <details className={styles.table}>
-        <summary>The same as a table</summary>
+        <summary>Show as table</summary>
         <table>
           <caption>{name}</caption>
           <thead>
@@ -90,7 +90,7 @@ export function Plot({ name, unit, buckets, describe, max, tone, bucketSeconds }
             ))}
             {told.length === 0 && (
               <tr>
-                <td colSpan={2}>Nothing in this time</td>
+                <td colSpan={2}>No data in this period</td>
               </tr>
             )}
           </tbody>

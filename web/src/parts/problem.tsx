@@ -8,10 +8,10 @@ import styles from './problem.module.css'
 const LOOKS: Record<Failure['kind'], { title: string; icon: typeof AlertIcon }> = {
   offline: { title: 'No connection', icon: PlugIcon },
   unauthorized: { title: 'Signed out', icon: AlertIcon },
-  'not-found': { title: 'Nothing here', icon: SearchIcon },
-  limited: { title: 'Not now', icon: StopwatchIcon },
-  busy: { title: 'Not now', icon: StopwatchIcon },
-  refused: { title: 'That was refused', icon: AlertIcon },
+  'not-found': { title: 'Not found', icon: SearchIcon },
+  limited: { title: 'Try again later', icon: StopwatchIcon },
+  busy: { title: 'Try again later', icon: StopwatchIcon },
+  refused: { title: 'Request refused', icon: AlertIcon },
   broken: { title: 'Something went wrong', icon: AlertIcon },
 }
 

@@ -15,16 +15,16 @@ interface RepositoryListProps {
   onUnlock(fullName: string): Promise<void>
 }
 
-type Kind = 'all' | 'under way' | 'left out'
+type Kind = 'all' | 'unfinished' | 'skipped'
 
 const KINDS: { kind: Kind; name: string; has(each: RepositoryProgress): boolean }[] = [
   { kind: 'all', name: 'All', has: () => true },
   {
-    kind: 'under way',
-    name: 'Under way',
+    kind: 'unfinished',
+    name: 'Unfinished',
     has: ({ state }) => state === 'exporting' || state === 'waiting',
   },
-  { kind: 'left out', name: 'Left out', has: ({ state }) => state === 'skipped' },
+  { kind: 'skipped', name: 'Skipped', has: ({ state }) => state === 'skipped' },
 ]
 
 /** One bar per repository; thousands are shown in pages. */
@@ -50,7 +50,7 @@ export function RepositoryList({ repositories, locks, onUnlock }: RepositoryList
         !isShort && (
           <div className={styles.tools}>
             <SegmentedControl
-              aria-label="Which repositories"
+              aria-label="Filter by state"
               size="small"
               onChange={(index) => {
                 setKind(KINDS[index]!.kind)
@@ -92,7 +92,7 @@ export function RepositoryList({ repositories, locks, onUnlock }: RepositoryList
           />
         ))}
       </ul>
-      {shown.length === 0 && <p className={styles.none}>None of them.</p>}
+      {shown.length === 0 && <p className={styles.none}>None.</p>}
       {pages > 1 && (
         <Pagination
           pageCount={pages}

@@ -58,12 +58,12 @@ export function RepositoryPicker({ chosen, onChange, isDisabled }: RepositoryPic
       title="Repositories"
       aside={
         <span className={styles.count} aria-live="polite">
-          {isDisabled ? 'none are taken along' : `${number(chosen.size)} chosen`}
+          {isDisabled ? 'none are exported' : `${number(chosen.size)} selected`}
         </span>
       }
     >
       <fieldset disabled={isDisabled} className={styles.body}>
-        <legend className={styles.legend}>Repositories to take along</legend>
+        <legend className={styles.legend}>Repositories to export</legend>
         <div className={styles.search}>
           <TextInput
             block
@@ -88,11 +88,11 @@ export function RepositoryPicker({ chosen, onChange, isDisabled }: RepositoryPic
                 indeterminate={chosenHere > 0 && chosenHere < names.length}
                 onChange={(event) => choose(names, event.target.checked)}
               />
-              {pages > 1 ? 'All on this page' : 'All of these'}
+              {pages > 1 ? 'Select all on this page' : 'Select all'}
             </label>
             {pages > 1 && (
               <Button size="small" variant="invisible" loading={all.isLoading} onClick={all.choose}>
-                {`Choose all ${number(shown.total)}${q === '' ? '' : ' found'}`}
+                {`Select all ${number(shown.total)}${q === '' ? '' : ' found'}`}
               </Button>
             )}
             {chosen.size > 0 && (
@@ -110,7 +110,7 @@ export function RepositoryPicker({ chosen, onChange, isDisabled }: RepositoryPic
           <p className={styles.none}>
             {q === ''
               ? 'You have no repositories on this host.'
-              : `No repository of yours has “${q}” in its name.`}
+              : `None of your repositories has “${q}” in its name.`}
           </p>
         )}
         {shown && !failure && (

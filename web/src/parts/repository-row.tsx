@@ -25,7 +25,7 @@ const LOOKS: Record<
   waiting: { word: 'Waiting', icon: DotIcon, tone: 'neutral' },
   exporting: { word: 'Exporting', icon: DotFillIcon, tone: 'accent' },
   exported: { word: 'Exported', icon: CheckIcon, tone: 'success' },
-  skipped: { word: 'Left out', icon: XIcon, tone: 'danger' },
+  skipped: { word: 'Skipped', icon: XIcon, tone: 'danger' },
 }
 
 interface RepositoryRowProps {

@@ -21,7 +21,7 @@ export function ServiceFigures({ service }: { service: ServiceState }) {
         value={counted(queue.jobs, 'job')}
         more={
           queue.oldest_at === null ? (
-            'nothing waits'
+            'nothing is waiting'
           ) : (
             <>
               oldest from <Moment at={queue.oldest_at} />
@@ -30,9 +30,9 @@ export function ServiceFigures({ service }: { service: ServiceState }) {
         }
       />
       <Figure
-        name="Workers alive"
+        name="Workers"
         value={number(alive.length)}
-        more={`${number(jobs)} of ${number(places)} places busy`}
+        more={`${number(jobs)} of ${number(places)} jobs running`}
         isBad={alive.length === 0}
       />
       <Figure
@@ -45,9 +45,9 @@ export function ServiceFigures({ service }: { service: ServiceState }) {
         }
       />
       <Figure
-        name="Locks held"
+        name="Locks"
         value={number(locks.held)}
-        more={locks.held === 0 ? 'every repository is open' : 'pushes are refused'}
+        more={locks.held === 0 ? 'no repository is locked' : 'locked repositories refuse pushes'}
       />
       <Figure
         name="Exported so far"

@@ -41,7 +41,7 @@ export function Failures({ failures }: Pick<ServiceState, 'failures'>) {
     <Table
       title="Recent failures"
       columns={['Migration', 'Account', 'Ended', 'Reason']}
-      none="Nothing has failed lately."
+      none="No recent failures."
       rows={failures.map((each) => ({
         key: each.id,
         cells: [
@@ -69,7 +69,7 @@ export function Workers({ workers }: Pick<ServiceState, 'workers'>) {
     <Table
       title="Workers"
       columns={['Process', 'Does', 'Busy', 'Started', 'Last seen']}
-      none="No worker has been seen."
+      none="No worker is running."
       rows={workers.map((each) => ({
         key: each.id,
         cells: [
@@ -96,8 +96,8 @@ export function Locks({ locks }: Pick<ServiceState, 'locks'>) {
   const more = locks.held - locks.newest.length
   return (
     <Table
-      title="Held locks"
-      columns={['Repository', 'Migration', 'Account', 'Locked', 'Opens by itself']}
+      title="Locks"
+      columns={['Repository', 'Migration', 'Account', 'Locked', 'Expires']}
       none="No repository is locked."
       {...(more > 0 && { note: `and ${counted(more, 'older one')}` })}
       rows={locks.newest.map((each) => ({

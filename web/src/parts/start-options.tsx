@@ -12,49 +12,49 @@ interface Choice {
 const COMMON: Choice[] = [
   {
     option: 'lock_repositories',
-    name: 'Lock the repositories',
+    name: 'Lock repositories',
     about:
-      'Refuse pushes from the start until you unlock them, so that nothing is added that the archive lacks. Reading goes on. They open by themselves if the migration fails, or when the time for locks is over.',
+      'Locked repositories refuse pushes until you unlock them, so the archive stays complete. They can still be read. Locks end when the migration fails, or when they expire.',
   },
   {
     option: 'allow_partial',
-    name: 'Go on without what cannot be exported',
+    name: 'Skip repositories that cannot be exported',
     about:
-      'A damaged repository is left out and named. Otherwise one such repository makes the whole migration fail.',
+      'A damaged repository is skipped and listed with its reason. Otherwise one such repository makes the whole migration fail.',
   },
 ]
 
 const LESS_COMMON: Choice[] = [
   {
     option: 'exclude_metadata',
-    name: 'Leave out metadata',
-    about: 'Take the git repositories, and nothing that is known of them beside git.',
+    name: 'Exclude metadata',
+    about: 'Export only the git repositories.',
   },
   {
     option: 'exclude_git_data',
-    name: 'Leave out git data',
-    about: 'Take what is known of the repositories, without the repositories and their wikis.',
+    name: 'Exclude git data',
+    about: 'Export only metadata, without the git repositories and their wikis.',
   },
   {
     option: 'org_metadata_only',
     name: 'Organizations only',
     about:
-      'Take what is known of the organizations you administer, and no repository, whichever are chosen.',
+      'Export only metadata of the organizations that you administer. Selected repositories are ignored.',
   },
   {
     option: 'exclude_attachments',
-    name: 'Leave out attachments',
-    about: 'For importers that ask for it: a plain git host keeps none.',
+    name: 'Exclude attachments',
+    about: 'For importers that need this option. A git host has none.',
   },
   {
     option: 'exclude_releases',
-    name: 'Leave out releases',
-    about: 'For importers that ask for it: a plain git host keeps none.',
+    name: 'Exclude releases',
+    about: 'For importers that need this option. A git host has none.',
   },
   {
     option: 'exclude_owner_projects',
-    name: 'Leave out projects of the owner',
-    about: 'For importers that ask for it: a plain git host keeps none.',
+    name: 'Exclude projects of the owner',
+    about: 'For importers that need this option. A git host has none.',
   },
 ]
 

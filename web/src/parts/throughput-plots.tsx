@@ -19,7 +19,7 @@ export function ThroughputPlots({ throughput }: { throughput: ServiceState['thro
       >
         <Plot
           name={`Throughput ${past}: ${bytes(written)} written`}
-          unit="Written a second"
+          unit="Bytes written per second"
           buckets={buckets.map(({ start, bytes: count }) => ({
             start,
             value: count / bucket_seconds,
@@ -40,7 +40,7 @@ export function ThroughputPlots({ throughput }: { throughput: ServiceState['thro
         }
       >
         <Plot
-          name={`Reuse ${past}: ${reused} of ${exported} repositories were unchanged`}
+          name={`Reuse ${past}: ${reused} of ${exported} repositories were reused`}
           unit="Unchanged"
           buckets={buckets.map((each) => ({
             start: each.start,

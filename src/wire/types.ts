@@ -2,32 +2,32 @@
 
 export interface StartRequest {
   /**
-   * `owner/name`, or the bare name of one of the caller's own.
+   * `owner/name`, or the name of one of the caller's own repositories.
    *
    * @maxItems 10000
    */
   repositories: string[]
   /**
-   * `repositories` leaves them out of the answer. Other values are ignored.
+   * `repositories` excludes them from the answer. Other values are ignored.
    *
    * @maxItems 10000
    */
   exclude?: string[]
-  /** Refuse pushes until unlocked, failed, or the time of the lock is over. */
+  /** Lock the repositories: they refuse pushes until they are unlocked, the migration fails, or the lock expires. */
   lock_repositories?: boolean
-  /** Leave out what is known of the repositories beside git. */
+  /** Exclude metadata of the repositories. */
   exclude_metadata?: boolean
-  /** Leave out the git repositories themselves, and their wikis. */
+  /** Exclude the git repositories and their wikis. */
   exclude_git_data?: boolean
-  /** Leave out attachments; a git host keeps none. */
+  /** Exclude attachments; a git host has none. */
   exclude_attachments?: boolean
-  /** Leave out releases; a git host keeps none. */
+  /** Exclude releases; a git host has none. */
   exclude_releases?: boolean
-  /** Leave out projects of the owner; a git host keeps none. */
+  /** Exclude projects of the owner; a git host has none. */
   exclude_owner_projects?: boolean
-  /** Carry what is known of the organizations that the caller administers, and no repository; `repositories` is then ignored. */
+  /** Export only metadata of the organizations that the caller administers. `repositories` is ignored. */
   org_metadata_only?: boolean
-  /** Skip repositories that cannot be exported, rather than fail. An extension of this server. */
+  /** Skip repositories that cannot be exported, instead of failing. An extension of this server. */
   allow_partial?: boolean
 }
 /**
@@ -40,30 +40,30 @@ export interface Migration {
   node_id: string
   owner: User
   guid: string
-  /** `pending`, then `exporting`, then `exported` or `failed`; from `pending` straight to `failed` as well. There is no way back. */
+  /** `pending`, then `exporting`, then `exported` or `failed`; or from `pending` directly to `failed`. It never goes back. */
   state: 'pending' | 'exporting' | 'exported' | 'failed'
-  /** As asked for at the start. */
+  /** As requested at the start. */
   lock_repositories: boolean
-  /** As asked for at the start. */
+  /** As requested at the start. */
   exclude_metadata: boolean
-  /** As asked for at the start. */
+  /** As requested at the start. */
   exclude_git_data: boolean
-  /** As asked for at the start. */
+  /** As requested at the start. */
   exclude_attachments: boolean
-  /** As asked for at the start. */
+  /** As requested at the start. */
   exclude_releases: boolean
-  /** As asked for at the start. */
+  /** As requested at the start. */
   exclude_owner_projects: boolean
-  /** As asked for at the start. */
+  /** As requested at the start. */
   org_metadata_only: boolean
-  /** In the order they were asked for; empty where the caller left them out. */
+  /** In the requested order; empty if the caller excluded them. */
   repositories: ExtendedRepository[]
   url: string
-  /** With the numeric offset of the server's time zone. */
+  /** With the offset of the server's time zone. */
   created_at: string
-  /** With the numeric offset of the server's time zone. */
+  /** With the offset of the server's time zone. */
   updated_at: string
-  /** There while there is an archive to download. */
+  /** Present while there is an archive to download. */
   archive_url?: string
 }
 /**
@@ -71,7 +71,7 @@ export interface Migration {
  *
  */
 export interface User {
-  /** Shown as the host writes it, compared without regard to case. */
+  /** Shown as on the host; case is ignored when compared. */
   login: string
   id: number
   /** Opaque. */
@@ -94,7 +94,7 @@ export interface User {
   site_admin: boolean
 }
 /**
- * A repository with everything that is said of it.
+ * A repository with all fields.
  *
  */
 export interface ExtendedRepository {
@@ -102,7 +102,7 @@ export interface ExtendedRepository {
   /** Opaque. */
   node_id: string
   name: string
-  /** Login of the owner and name, joined by a slash. */
+  /** Login of the owner, a slash, and the name. */
   full_name: string
   owner: User
   private: boolean
@@ -110,7 +110,7 @@ export interface ExtendedRepository {
   is_template: boolean
   archived: boolean
   disabled: boolean
-  /** Empty where there is none. */
+  /** Empty if there is none. */
   description: string
   html_url: string
   url: string
@@ -143,7 +143,7 @@ export interface ExtendedRepository {
   notifications_url: string
   pulls_url: string
   releases_url: string
-  /** For `git clone`; may be of the form `user@host:path`. */
+  /** For `git clone`; can have the form `user@host:path`. */
   ssh_url: string
   stargazers_url: string
   statuses_url: string
@@ -153,21 +153,21 @@ export interface ExtendedRepository {
   teams_url: string
   trees_url: string
   clone_url: string
-  /** Where a mirror comes from, else where this one can be mirrored from. */
+  /** The source of a mirror; otherwise the address to mirror this repository from. */
   mirror_url: string
   hooks_url: string
   svn_url: string
   homepage: string | null
-  /** The one with the most bytes. */
+  /** The language with the most bytes. */
   language: string | null
   forks_count: number
-  /** Always 0: a git host keeps no such thing. */
+  /** Always 0: a git host has none. */
   stargazers_count: number
-  /** Always 0: a git host keeps no such thing. */
+  /** Always 0: a git host has none. */
   watchers_count: number
-  /** Always 0: a git host keeps no such thing. */
+  /** Always 0: a git host has none. */
   open_issues_count: number
-  /** In KiB on disk. */
+  /** Size on disk in KiB. */
   size: number
   default_branch: string
   topics: string[]
@@ -177,38 +177,38 @@ export interface ExtendedRepository {
   has_pages: boolean
   has_downloads: boolean
   visibility: 'private' | 'public'
-  /** The newest commit that any ref leads to. In UTC. */
+  /** Time of the newest commit of any ref, in UTC. */
   pushed_at: string
   /** In UTC. */
   created_at: string
   /** In UTC. */
   updated_at: string
-  /** What the caller may do there. */
+  /** Permissions of the caller. */
   permissions: {
     admin: boolean
     push: boolean
     pull: boolean
   }
-  /** What it was made from; null where there is none or the caller may not read it. */
+  /** The template of this repository; null if there is none or the caller may not read it. */
   template_repository: ExtendedRepository | null
   allow_rebase_merge: boolean
   allow_squash_merge: boolean
   allow_merge_commit: boolean
   delete_branch_on_merge: boolean
-  /** Always empty: no such credential exists. */
+  /** Always empty: there is no such token. */
   temp_clone_token: string
-  /** Always 0: a git host keeps no such thing. */
+  /** Always 0: a git host has none. */
   subscribers_count: number
-  /** Always 0: a git host keeps no such thing. */
+  /** Always 0: a git host has none. */
   open_issues: number
-  /** Always 0: a git host keeps no such thing. */
+  /** Always 0: a git host has none. */
   watchers: number
   network_count: number
   forks: number
   license: License | null
 }
 /**
- * A licence, recognised by its text or stated by the operator.
+ * A licence, detected from its text or set by the operator.
  *
  */
 export interface License {
@@ -220,7 +220,7 @@ export interface License {
   html_url: string
 }
 /**
- * A repository as it was when the migration started.
+ * A repository at the time when the migration started.
  *
  */
 export interface Repository {
@@ -228,7 +228,7 @@ export interface Repository {
   /** Opaque. */
   node_id: string
   name: string
-  /** Login of the owner and name, joined by a slash. */
+  /** Login of the owner, a slash, and the name. */
   full_name: string
   owner: User
   private: boolean
@@ -236,7 +236,7 @@ export interface Repository {
   is_template: boolean
   archived: boolean
   disabled: boolean
-  /** Empty where there is none. */
+  /** Empty if there is none. */
   description: string
   html_url: string
   url: string
@@ -269,7 +269,7 @@ export interface Repository {
   notifications_url: string
   pulls_url: string
   releases_url: string
-  /** For `git clone`; may be of the form `user@host:path`. */
+  /** For `git clone`; can have the form `user@host:path`. */
   ssh_url: string
   stargazers_url: string
   statuses_url: string
@@ -279,21 +279,21 @@ export interface Repository {
   teams_url: string
   trees_url: string
   clone_url: string
-  /** Where a mirror comes from, else where this one can be mirrored from. */
+  /** The source of a mirror; otherwise the address to mirror this repository from. */
   mirror_url: string
   hooks_url: string
   svn_url: string
   homepage: string | null
-  /** The one with the most bytes. */
+  /** The language with the most bytes. */
   language: string | null
   forks_count: number
-  /** Always 0: a git host keeps no such thing. */
+  /** Always 0: a git host has none. */
   stargazers_count: number
-  /** Always 0: a git host keeps no such thing. */
+  /** Always 0: a git host has none. */
   watchers_count: number
-  /** Always 0: a git host keeps no such thing. */
+  /** Always 0: a git host has none. */
   open_issues_count: number
-  /** In KiB on disk. */
+  /** Size on disk in KiB. */
   size: number
   default_branch: string
   topics: string[]
@@ -303,19 +303,19 @@ export interface Repository {
   has_pages: boolean
   has_downloads: boolean
   visibility: 'private' | 'public'
-  /** The newest commit that any ref leads to. In UTC. */
+  /** Time of the newest commit of any ref, in UTC. */
   pushed_at: string
   /** In UTC. */
   created_at: string
   /** In UTC. */
   updated_at: string
-  /** What the caller may do there. */
+  /** Permissions of the caller. */
   permissions: {
     admin: boolean
     push: boolean
     pull: boolean
   }
-  /** What it was made from; null where there is none or the caller may not read it. */
+  /** The template of this repository; null if there is none or the caller may not read it. */
   template_repository: ExtendedRepository | null
 }
 /**
@@ -417,14 +417,14 @@ export interface Forecast {
   estimated_seconds: number | null
 }
 /**
- * A migration and what has become of it, without its repositories.
+ * A migration and its result, without its repositories.
  *
  */
 export interface Summary {
   id: number
   guid: string
   state: 'pending' | 'exporting' | 'exported' | 'failed'
-  /** Why it failed: `cancelled`, or a line for each repository that was not exported. */
+  /** Why it failed: `cancelled`, or one line for each repository that could not be exported. */
   reason: string | null
   lock_repositories: boolean
   exclude_metadata: boolean
@@ -438,50 +438,50 @@ export interface Summary {
     total: number
     skipped: number
     remaining: number
-    /** With those that were reused. */
+    /** Including reused repositories. */
     exported: number
-    /** Exported before and unchanged since. */
+    /** Exported before and unchanged since then. */
     reused: number
   }
-  /** Of the repositories that were exported. */
+  /** Total size of the exported repositories. */
   bytes_done: number
-  /** Null while, or where, there is none to download. */
+  /** Null if there is no archive to download. */
   archive: {
     bytes: number
     expires_at: string
   } | null
-  /** How many repositories it keeps locked. */
+  /** Number of repositories that it locks. */
   held_locks: number
 }
 /**
- * A repository that refuses pushes.
+ * A locked repository.
  *
  */
 export interface Lock {
   full_name: string
   locked_at: string
-  /** When it opens by itself. */
+  /** When the lock expires. */
   expires_at: string
 }
 /**
- * Where to download an archive.
+ * A link to download an archive.
  *
  */
 export interface ArchiveLink {
-  /** A credential: whoever has it may download. */
+  /** A credential: anyone who has it can download the archive. */
   url: string
-  /** Of the file. */
+  /** Size of the archive. */
   name: string
   bytes: number
-  /** Of the link. */
+  /** When the link expires. */
   expires_at: string
 }
 /**
- * Who the token belongs to.
+ * The account of the token.
  *
  */
 export interface CurrentUser {
-  /** Shown as the host writes it, compared without regard to case. */
+  /** Shown as on the host; case is ignored when compared. */
   login: string
   id: number
   /** Opaque. */
@@ -509,55 +509,55 @@ export interface CurrentUser {
   bio: string | null
   blog: string | null
   hireable: boolean | null
-  /** How many repositories of theirs anyone may read. */
+  /** Number of public repositories. */
   public_repos: number
-  /** Always 0: a git host keeps no such thing. */
+  /** Always 0: a git host has none. */
   public_gists: number
-  /** Always 0: a git host keeps no such thing. */
+  /** Always 0: a git host has none. */
   followers: number
-  /** Always 0: a git host keeps no such thing. */
+  /** Always 0: a git host has none. */
   following: number
-  /** When the account was first seen here. */
+  /** When the account was created here. */
   created_at: string
   updated_at: string
 }
 /**
- * What the caller has left of this hour.
+ * The rate limit of the caller.
  *
  */
 export interface RateLimit {
   resources: {
     core: {
-      /** Requests in an hour; 0 where there is no limit. */
+      /** Maximum number of requests per hour; 0 for no limit. */
       limit: number
       remaining: number
       used: number
-      /** When it starts anew, in seconds since 1970. */
+      /** Time when the limit is reset, in seconds since 1970 (UTC). */
       reset: number
       resource: 'core' | 'search'
     }
     search: {
-      /** Requests in an hour; 0 where there is no limit. */
+      /** Maximum number of requests per hour; 0 for no limit. */
       limit: number
       remaining: number
       used: number
-      /** When it starts anew, in seconds since 1970. */
+      /** Time when the limit is reset, in seconds since 1970 (UTC). */
       reset: number
       resource: 'core' | 'search'
     }
   }
   rate: {
-    /** Requests in an hour; 0 where there is no limit. */
+    /** Maximum number of requests per hour; 0 for no limit. */
     limit: number
     remaining: number
     used: number
-    /** When it starts anew, in seconds since 1970. */
+    /** Time when the limit is reset, in seconds since 1970 (UTC). */
     reset: number
     resource: 'core' | 'search'
   }
 }
 /**
- * Where everything is. Much of it leads nowhere on a git host.
+ * Addresses of the API. Many of them do not exist on a git host.
  *
  */
 export interface Root {
@@ -599,25 +599,25 @@ export interface Root {
   user_migration_url: string
   /** An extension of this server. */
   documentation_url: string
-  /** What asks for the preview, as `accept`. An extension of this server. */
+  /** Media type of the preview, for `accept`. An extension of this server. */
   media_type: string
 }
 /**
- * The whole service at one moment.
+ * The state of the whole service.
  *
  */
 export interface ServiceState {
   observed_at: string
-  /** Of the process that answers. */
+  /** Version of the process that answers. */
   version: string
-  /** How many are, or have ended, in each state. */
+  /** Number of migrations in each state. */
   migrations: {
     pending: number
     exporting: number
     exported: number
     failed: number
   }
-  /** The oldest of those that have not ended. */
+  /** The oldest unfinished migrations. */
   running: {
     id: number
     guid: string
@@ -629,16 +629,16 @@ export interface ServiceState {
       total: number
       skipped: number
       remaining: number
-      /** With those that were reused. */
+      /** Including reused repositories. */
       exported: number
-      /** Exported before and unchanged since. */
+      /** Exported before and unchanged since then. */
       reused: number
     }
     bytes_done: number
   }[]
   queue: {
     jobs: number
-    /** Null where nothing waits. */
+    /** Null if nothing is waiting. */
     oldest_at: string | null
     kinds: {
       kind: string
@@ -649,16 +649,16 @@ export interface ServiceState {
   throughput: {
     period: 'hour' | 'day' | 'week'
     bucket_seconds: number
-    /** The oldest first; the last is still filling. */
+    /** Oldest first; the last one is not complete yet. */
     buckets: {
       start: string
-      /** Carried, with those that were reused. */
+      /** Exported repositories, including reused ones. */
       repositories: number
       reused: number
       skipped: number
       migrations_exported: number
       migrations_failed: number
-      /** Written anew. */
+      /** Bytes written, without reused repositories. */
       bytes: number
       bytes_reused: number
     }[]
@@ -667,9 +667,9 @@ export interface ServiceState {
     segments: number
     segment_bytes: number
     archives: number
-    /** Most of them are those of segments. */
+    /** Most of them belong to segments. */
     archive_bytes: number
-    /** Null where a bucket is used, or no exporter has told. */
+    /** Null if a bucket is used, or if unknown. */
     free_bytes: number | null
   }
   locks: {
@@ -677,21 +677,21 @@ export interface ServiceState {
     newest: {
       full_name: string
       locked_at: string
-      /** When it opens by itself. */
+      /** When the lock expires. */
       expires_at: string
       migration_id: number
-      /** Whose migration it is. */
+      /** The account that started the migration. */
       login: string
     }[]
   }
-  /** The newest. */
+  /** The newest locks. */
   failures: {
     id: number
     guid: string
     login: string
     ended_at: string | null
     reason: string | null
-    /** The first of those that could not be exported. */
+    /** The first repositories that could not be exported. */
     repositories: {
       full_name: string
       reason: string
@@ -703,42 +703,42 @@ export interface ServiceState {
     version: string
     pid: number
     role: 'all' | 'api' | 'worker'
-    /** How many jobs it runs at once. */
+    /** Maximum number of jobs at the same time. */
     concurrency: number
     running_jobs: number
     started_at: string
-    /** Its last sign of life; every ten seconds there is one. */
+    /** Its last heartbeat; there is one every ten seconds. */
     seen_at: string
     alive: boolean
   }[]
 }
 /**
- * Why a request was refused.
+ * An error.
  *
  */
 export interface Error {
   message: string
   documentation_url: string
-  /** The status again, as text. */
+  /** The HTTP status as a string. */
   status: string
 }
 /**
- * Why a request that was understood cannot be done. Nothing was changed.
+ * The request is valid JSON, but cannot be done. Nothing was changed.
  *
  */
 export interface ValidationError {
   message: string
   documentation_url: string
-  /** The status again, as text. */
+  /** The HTTP status as a string. */
   status: string
   errors: {
     resource: 'Migration' | 'Repository' | 'Service'
-    /** Which field of the request. */
+    /** The field of the request. */
     field?: string
     code: 'missing' | 'missing_field' | 'invalid' | 'already_exists' | 'unprocessable' | 'custom'
-    /** Which element, where the field is a list. */
+    /** The index of the element, if the field is a list. */
     index?: number
-    /** For people, where the code does not say it all. */
+    /** An explanation for people, if the code is not enough. */
     message?: string
   }[]
 }

@@ -227,7 +227,7 @@ describe('what is another’s is not there', () => {
       const { status, body } = await ask('bob', path)
       assert.equal(status, 403)
       const message =
-        'You may no longer read what this archive holds: alice/shared. Start a migration without it.'
+        'You may no longer read these repositories in the archive: alice/shared. Start a migration without them.'
       assert.equal((JSON.parse(body) as { message: string }).message, message)
     }
   })

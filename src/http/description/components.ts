@@ -42,14 +42,14 @@ export const schemas = {
   'validation-error': validationErrorSchema,
 }
 
-const lenient = 'What makes no sense counts as not sent.'
+const lenient = 'Invalid values are ignored.'
 
 export const parameters = {
   'migration-id': {
     name: 'migration_id',
     in: 'path',
     required: true,
-    description: "One of the caller's own migrations.",
+    description: "ID of one of the caller's migrations.",
     schema: integer,
     example: 79,
   },
@@ -57,27 +57,27 @@ export const parameters = {
     name: 'repo_name',
     in: 'path',
     required: true,
-    description: 'The name of a repository, or owner and name with the slash written as `%2F`.',
+    description: 'Name of a repository, or `owner%2Fname`.',
     schema: text,
     example: 'atlas',
   },
   page: {
     name: 'page',
     in: 'query',
-    description: `Which page of the list. ${lenient}`,
+    description: `Number of the page; default 1. ${lenient}`,
     schema: { ...integer, minimum: 1, default: 1 },
   },
   'per-page': {
     name: 'per_page',
     in: 'query',
-    description: `How many on a page; more than 100 counts as 100. ${lenient}`,
+    description: `Entries per page, at most 100; default 30. ${lenient}`,
     schema: { ...integer, minimum: 1, maximum: 100, default: 30 },
   },
   exclude: {
     name: 'exclude',
     in: 'query',
     description:
-      'What to leave out. May be joined by commas, repeated, or written `exclude[]`; other values are ignored.',
+      'Parts to exclude from the answer. Can be separated by commas, repeated, or written as `exclude[]`. Other values are ignored.',
     schema: listOf({ ...text, enum: ['repositories'] }),
     style: 'form',
     explode: false,
@@ -86,33 +86,36 @@ export const parameters = {
     name: 'if-none-match',
     in: 'header',
     description:
-      'The `etag` of an earlier answer. An answer that is still the same is a 304 and free.',
+      'The `etag` of an earlier answer. If nothing has changed, the answer is 304 and does not count.',
     schema: text,
   },
 }
 
 export const headers = {
-  etag: { description: 'To send back as `if-none-match`.', schema: text },
+  etag: { description: 'Send it back as `if-none-match`.', schema: text },
   link: {
     description:
-      'Addresses of the `prev`, `next`, `last` and `first` page. Absent where all fits on one.',
+      'Addresses of the `prev`, `next`, `last` and `first` page. Missing if there is only one page.',
     schema: text,
   },
-  'x-total-count': { description: 'How many there are on all pages together.', schema: count },
-  location: { description: 'Where it is.', schema: address },
-  'retry-after': { description: 'In so many seconds.', schema: count },
-  'content-range': { description: 'Which bytes of how many.', schema: text },
-  'content-disposition': { description: 'A name for the file.', schema: text },
+  'x-total-count': { description: 'Total number of entries on all pages.', schema: count },
+  location: { description: 'The address.', schema: address },
+  'retry-after': { description: 'Seconds to wait before the next try.', schema: count },
+  'content-range': { description: 'The range of bytes, and the total size.', schema: text },
+  'content-disposition': { description: 'A file name.', schema: text },
   'accept-ranges': { description: 'Always `bytes`.', schema: text },
-  'x-ratelimit-limit': { description: 'Requests an account may make in an hour.', schema: count },
-  'x-ratelimit-remaining': { description: 'How many are left.', schema: count },
-  'x-ratelimit-used': { description: 'How many were made.', schema: count },
+  'x-ratelimit-limit': { description: 'Maximum number of requests per hour.', schema: count },
+  'x-ratelimit-remaining': { description: 'Requests left in this hour.', schema: count },
+  'x-ratelimit-used': { description: 'Requests used in this hour.', schema: count },
   'x-ratelimit-reset': {
-    description: 'When it starts anew, in seconds since 1970.',
+    description: 'Time when the limit is reset, in seconds since 1970 (UTC).',
     schema: count,
   },
   'x-ratelimit-resource': { description: 'Always `core`.', schema: text },
-  'request-id': { description: 'By which the log of the server knows the request.', schema: text },
-  'media-type': { description: 'What was spoken, `github.v3; format=json` say.', schema: text },
-  'version-selected': { description: 'Which version of the API answered.', schema: text },
+  'request-id': { description: 'ID of the request in the log of the server.', schema: text },
+  'media-type': {
+    description: 'Media type of the answer, such as `github.v3; format=json`.',
+    schema: text,
+  },
+  'version-selected': { description: 'Version of the API that was used.', schema: text },
 }

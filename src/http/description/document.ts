@@ -30,18 +30,26 @@ export function openApiDocument(routes: readonly DescribedRoute[], about: About)
     openapi: '3.1.1',
     info: {
       title: 'Godwit',
-      summary: "The migrations of a git host, wire-compatible with GitHub's User Migrations API",
+      summary:
+        "Self-service export and move for git hosts, compatible with GitHub's User Migrations API",
       description: introduction(mediaType),
       version: DEFAULT_VERSION,
       license: { name: 'MIT', identifier: 'MIT' },
     },
-    servers: [{ url: api }, { url: `${api}/api/v3`, description: 'The same, for some clients.' }],
+    servers: [
+      { url: api },
+      { url: `${api}/api/v3`, description: 'The same API, for clients that add this prefix.' },
+    ],
     security: [{ token: [] }],
     tags: TAGS,
     paths,
     components: {
       securitySchemes: {
-        token: { type: 'http', scheme: 'bearer', description: 'Made by `godwit token add LOGIN`.' },
+        token: {
+          type: 'http',
+          scheme: 'bearer',
+          description: 'Created with `godwit token add LOGIN`.',
+        },
       },
       schemas,
       parameters: { ...parameters, 'api-version': versionParameter(mediaType.vendor) },
@@ -128,6 +136,6 @@ const { headers: rateHeaders } = withHeaders(
 const versionParameter = (vendor: string) => ({
   name: `x-${vendor}-api-version`,
   in: 'header',
-  description: 'Which version of the API is to answer.',
+  description: 'The version of the API to use.',
   schema: { type: 'string', enum: API_VERSIONS, default: DEFAULT_VERSION },
 })

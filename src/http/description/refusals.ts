@@ -3,19 +3,19 @@ import { type DescribedAnswer, json, one, withHeaders } from './operation.ts'
 /** By any operation of the API. */
 export const refusals = {
   'not-modified': {
-    description: 'The caller has it already. Not counted against the rate limit.',
+    description: 'Not modified. Does not count against the rate limit.',
     ...withHeaders('etag'),
   },
-  'bad-request': json('A body that is no JSON object, or a version of the API that is not known.', {
+  'bad-request': json('The body is not a JSON object, or the version of the API is unknown.', {
     schema: one('error'),
     example: 'bad-request',
   }),
-  unauthenticated: json('No token was sent, or one that is not valid.', {
+  unauthenticated: json('The token is missing or not valid.', {
     schema: one('error'),
     example: 'unauthenticated',
   }),
   forbidden: json(
-    'The rate limit is used up (with `retry-after`), too many wrong tokens came from this address, or the request says no `user-agent`.',
+    'The rate limit is exceeded (with `retry-after`), too many invalid tokens came from this address, or the `user-agent` header is missing.',
     { schema: one('error'), example: 'forbidden', headers: ['retry-after'] },
   ),
   'too-many-streams': json('This account has too many downloads and event streams open.', {
@@ -23,27 +23,27 @@ export const refusals = {
     example: 'too-many-streams',
     headers: ['retry-after'],
   }),
-  'not-found': json(
-    "There is none, or it is not the caller's to know of: the two are never told apart.",
-    { schema: one('error'), example: 'not-found' },
-  ),
+  'not-found': json('It does not exist, or the caller may not see it. Both get the same answer.', {
+    schema: one('error'),
+    example: 'not-found',
+  }),
   'too-large': json('The body is larger than 1 MiB.', {
     schema: one('error'),
     example: 'too-large',
   }),
   'not-acceptable': json(
-    'The `accept` header leaves out JSON or, where it is required, the preview.',
+    'The `accept` header does not accept JSON, or lacks the required preview.',
     { schema: one('error'), example: 'not-acceptable' },
   ),
-  invalid: json('The request was understood and cannot be done. Nothing was changed.', {
+  invalid: json('The request is valid JSON, but cannot be done. Nothing was changed.', {
     schema: one('validation-error'),
     example: 'invalid',
   }),
-  'invalid-query': json('A parameter has a value that it cannot have, or two exclude each other.', {
+  'invalid-query': json('A parameter has an invalid value, or two parameters exclude each other.', {
     schema: { anyOf: [one('validation-error'), one('error')] },
     example: 'invalid-query',
   }),
-  'server-error': json('A fault of the server; its log has more, by the id of the request.', {
+  'server-error': json('Server error. The log of the server has the details, by request ID.', {
     schema: one('error'),
     example: 'server-error',
   }),
@@ -51,21 +51,21 @@ export const refusals = {
 
 /** By a link, which no token goes with. */
 export const linkRefusals = {
-  'link-invalid': json('The link was changed, or its five minutes are over.', {
+  'link-invalid': json('The link is not valid, or has expired after five minutes.', {
     schema: one('error'),
     example: 'link-invalid',
   }),
-  'link-gone': json('The archive was deleted, or its time is over.', {
+  'link-gone': json('The archive was deleted or has expired.', {
     schema: one('error'),
     example: 'not-found',
   }),
-  'archive-unreadable': json('The archive cannot be read at the moment.', {
+  'archive-unreadable': json('The archive cannot be read at the moment. Try again later.', {
     schema: one('error'),
     example: 'unavailable',
     headers: ['retry-after'],
   }),
   'range-outside': {
-    description: 'The range lies outside of the archive.',
+    description: 'The range is outside the archive.',
     ...withHeaders('etag', 'accept-ranges', 'content-disposition', 'content-range'),
   },
 } satisfies Record<string, DescribedAnswer>

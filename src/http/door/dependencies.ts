@@ -35,7 +35,7 @@ export function dependencies({ db, blobs, log, isCatalogueRead }: DependencyPart
           await inTime(answers())
           return true
         } catch (err) {
-          log.warn({ err, name }, 'something we depend on does not answer')
+          log.warn({ err, name }, 'a dependency does not answer')
           return false
         }
       },

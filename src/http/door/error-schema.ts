@@ -14,9 +14,9 @@ export const errorSchema = recordOf(
   {
     message: text,
     documentation_url: address,
-    status: { ...text, pattern: '^[45]\\d\\d$', description: 'The status again, as text.' },
+    status: { ...text, pattern: '^[45]\\d\\d$', description: 'The HTTP status as a string.' },
   },
-  { description: 'Why a request was refused.' },
+  { description: 'An error.' },
 )
 
 export const validationErrorSchema = recordOf(
@@ -26,14 +26,17 @@ export const validationErrorSchema = recordOf(
       recordOf(
         {
           resource: { ...text, enum: ['Migration', 'Repository', 'Service'] },
-          field: { ...text, description: 'Which field of the request.' },
+          field: { ...text, description: 'The field of the request.' },
           code: { ...text, enum: codes },
-          index: { ...count, description: 'Which element, where the field is a list.' },
-          message: { ...text, description: 'For people, where the code does not say it all.' },
+          index: { ...count, description: 'The index of the element, if the field is a list.' },
+          message: {
+            ...text,
+            description: 'An explanation for people, if the code is not enough.',
+          },
         },
         { sometimes: ['field', 'index', 'message'] },
       ),
     ),
   },
-  { description: 'Why a request that was understood cannot be done. Nothing was changed.' },
+  { description: 'The request is valid JSON, but cannot be done. Nothing was changed.' },
 )

@@ -32,7 +32,7 @@ export function watchForwarding(log: Logger, now: () => number): Forwarding {
     told.add(address)
     log.warn(
       { address },
-      'x-forwarded-for from an address that is not trusted: if this is your proxy, add it to --trusted-proxies',
+      'x-forwarded-for from an untrusted address: if this is your proxy, add it to --trusted-proxies',
     )
   }
 

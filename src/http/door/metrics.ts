@@ -36,7 +36,7 @@ export function metrics(
   app.get('/metrics', { schema: getMetrics }, async (_request, reply) => {
     // Without its database a process still tells of itself.
     await inTime(readShared()).catch((err: unknown) =>
-      parts.log.warn({ err }, 'could not read the metrics that all processes share'),
+      parts.log.warn({ err }, 'could not read the shared metrics'),
     )
     return reply.type(register.contentType).send(await register.metrics())
   })
@@ -57,7 +57,7 @@ function countRequests(register: Registry): NoteAnswered {
   })
   const seconds = new Histogram({
     name: 'godwit_http_request_seconds',
-    help: 'How long answers took',
+    help: 'Response times',
     labelNames: ['route'],
     buckets: [0.001, 0.005, 0.02, 0.1, 0.5, 2, 10, 60],
     registers: [register],
@@ -72,8 +72,8 @@ function countRequests(register: Registry): NoteAnswered {
   }
 }
 
-const SHED = 'Requests answered 503 by this process because it had too much to do'
-const UNTRUSTED = 'Requests with x-forwarded-for from an address that is not a trusted proxy'
+const SHED = 'Requests that this process answered with 503 because it was overloaded'
+const UNTRUSTED = 'Requests with x-forwarded-for from an untrusted address'
 
 /** Counted elsewhere, and read when it is asked for. */
 function countLate(register: Registry, name: string, help: string, read: () => number): void {
@@ -92,7 +92,7 @@ function countLate(register: Registry, name: string, help: string, read: () => n
 function tellDownloads(register: Registry, downloads: DownloadCounts): void {
   new Counter({
     name: 'godwit_downloads_total',
-    help: 'Downloads of archives through this process, by how they ended',
+    help: 'Downloads of archives through this process, by result',
     labelNames: ['outcome'],
     registers: [register],
     collect() {
@@ -105,7 +105,7 @@ function tellDownloads(register: Registry, downloads: DownloadCounts): void {
 function tellDependencies(register: Registry, dependencies: readonly Dependency[]): void {
   new Gauge({
     name: 'godwit_dependency_up',
-    help: 'Whether what this process depends on answers it',
+    help: 'Whether the dependencies of this process answer',
     labelNames: ['dependency'],
     registers: [register],
     async collect() {

@@ -26,11 +26,11 @@ export const previewMissing = () =>
 export const unacceptable = (accept: string) =>
   new Refused(415, `Unsupported 'Accept' header: '${accept}'. Must accept 'application/json'.`)
 export const invalidLink = () =>
-  new Refused(403, 'This link is not valid, or not any more. Ask for the archive again.')
+  new Refused(403, 'This link is not valid or has expired. Request the archive again.')
 export const accessLost = (names: readonly string[]) =>
   new Refused(
     403,
-    `You may no longer read what this archive holds: ${names.join(', ')}. Start a migration without it.`,
+    `You may no longer read these repositories in the archive: ${names.join(', ')}. Start a migration without them.`,
   )
 export const userAgentMissing = () =>
   new Refused(
@@ -55,4 +55,4 @@ export const tooManyStreams = () =>
 export const unavailable = () =>
   new Refused(503, 'This server cannot do that at the moment. Please try again later.')
 export const busy = () =>
-  new Refused(503, 'This server has too much to do at the moment. Please try again soon.')
+  new Refused(503, 'This server is overloaded at the moment. Please try again later.')

@@ -19,13 +19,13 @@ function createGauges(register: Registry) {
     }
   }
   return {
-    jobs: gauge('godwit_queue_jobs', 'Jobs that wait or run', 'kind'),
+    jobs: gauge('godwit_queue_jobs', 'Waiting and running jobs', 'kind'),
     oldest: gauge('godwit_queue_oldest_seconds', 'Age of the oldest job', 'kind'),
     migrations: gauge('godwit_migrations', 'Migrations by state', 'state'),
-    repositories: gauge('godwit_repositories', 'Repositories that have ended', 'outcome'),
-    bytes: gauge('godwit_repository_bytes', 'Bytes of those repositories', 'outcome'),
-    reuse: gauge('godwit_reuse_ratio', 'The share of what was exported that was unchanged', 'of'),
-    blobErrors: gauge('godwit_blob_errors', 'What has failed at the blob store', 'operation'),
+    repositories: gauge('godwit_repositories', 'Repositories by result', 'outcome'),
+    bytes: gauge('godwit_repository_bytes', 'Bytes of repositories by result', 'outcome'),
+    reuse: gauge('godwit_reuse_ratio', 'Share of the exported repositories that were reused', 'of'),
+    blobErrors: gauge('godwit_blob_errors', 'Errors of the blob store', 'operation'),
   }
 }
 

@@ -96,7 +96,7 @@ async function send(
   } catch (err) {
     const isGone = client.signal.aborted || err instanceof ClientGone
     downloads.add(isGone ? 'ended_by_client' : 'failed_at_source')
-    if (isGone) log.info(about(), 'a download was ended by its client')
+    if (isGone) log.info(about(), 'the client ended a download')
     else log.error({ err, ...about() }, 'an archive cannot be read')
     if (!reply.sent) throw unavailable()
     // The headers are out: only a connection that breaks can still tell that this is not all.

@@ -17,7 +17,7 @@ export const migrationStates = [
   'exported',
   'failed',
 ] satisfies MigrationState[]
-const zoned = { ...moment, description: "With the numeric offset of the server's time zone." }
+const zoned = { ...moment, description: "With the offset of the server's time zone." }
 
 export const migrationSchema = recordOf(
   {
@@ -29,7 +29,7 @@ export const migrationSchema = recordOf(
       ...text,
       enum: migrationStates,
       description:
-        '`pending`, then `exporting`, then `exported` or `failed`; from `pending` straight to `failed` as well. There is no way back.',
+        '`pending`, then `exporting`, then `exported` or `failed`; or from `pending` directly to `failed`. It never goes back.',
     },
     ...all(
       [
@@ -41,16 +41,16 @@ export const migrationSchema = recordOf(
         'exclude_owner_projects',
         'org_metadata_only',
       ],
-      { ...flag, description: 'As asked for at the start.' },
+      { ...flag, description: 'As requested at the start.' },
     ),
     repositories: {
       ...listOf(schemaNamed('extended-repository')),
-      description: 'In the order they were asked for; empty where the caller left them out.',
+      description: 'In the requested order; empty if the caller excluded them.',
     },
     url: address,
     created_at: zoned,
     updated_at: zoned,
-    archive_url: { ...address, description: 'There while there is an archive to download.' },
+    archive_url: { ...address, description: 'Present while there is an archive to download.' },
   },
   { description: 'A migration of repositories.', sometimes: ['archive_url'] },
 )

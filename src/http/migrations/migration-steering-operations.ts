@@ -10,27 +10,28 @@ export const getProgress = {
   operationId: 'migrations/get-progress',
   tags: ['Migrations'],
   summary: 'Follow the progress of a migration',
-  description: `With \`accept: text/event-stream\` it is told as it goes, by events: \`repository\` for each that has ended, \`progress\` with new totals, and \`end\`. ${own}`,
+  description: `With \`accept: text/event-stream\` the answer is a stream of updates, as server-sent events: \`repository\` for each repository that has ended, \`progress\` with new totals, and \`end\`. ${own}`,
   parameters: [
     parameter('migration-id'),
     parameter('if-none-match'),
     {
       name: 'last-event-id',
       in: 'header',
-      description: 'How far a stream that broke off had come; browsers send it by themselves.',
+      description:
+        'ID of the last event that was received, to resume a stream. Browsers send it automatically.',
       schema: text,
     },
   ],
   responses: {
     200: alsoAs(
       'text/event-stream',
-      json('How far it has come.', {
+      json('The progress.', {
         schema: one('progress'),
         example: 'progress',
         headers: ['etag'],
       }),
     ),
-    204: { description: 'The stream has told everything already.' },
+    204: { description: 'All events have been sent already.' },
     304: refusal('not-modified'),
     404: notFound,
     429: refusal('too-many-streams'),
@@ -41,12 +42,12 @@ export const getReport = {
   operationId: 'migrations/get-report',
   tags: ['Migrations'],
   summary: 'Get the report of a migration',
-  description: `What was exported, reused and skipped, and why. With \`accept: text/plain\` for people. ${own}`,
+  description: `Which repositories were exported, reused and skipped, with reasons. With \`accept: text/plain\` as plain text. ${own}`,
   parameters: [parameter('migration-id'), parameter('if-none-match')],
   responses: {
     200: alsoAs(
       'text/plain',
-      json('What became of it so far.', {
+      json('The report.', {
         schema: one('report'),
         example: 'report',
         headers: ['etag'],
@@ -61,10 +62,10 @@ export const cancelMigration = {
   operationId: 'migrations/cancel',
   tags: ['Migrations'],
   summary: 'Cancel a migration',
-  description: `It ends as \`failed\`, and its locks are released. What was exported so far is kept for a retry. ${own}`,
+  description: `The migration becomes \`failed\`, and its locks are released. Repositories exported so far are kept for a retry. ${own}`,
   parameters: [parameter('migration-id')],
   responses: {
-    200: json('It has ended.', { schema: one('migration'), example: 'cancelled' }),
+    200: json('The migration is cancelled.', { schema: one('migration'), example: 'cancelled' }),
     404: notFound,
     422: refusal('invalid'),
   },
@@ -73,11 +74,11 @@ export const cancelMigration = {
 export const retryMigration = {
   operationId: 'migrations/retry',
   tags: ['Migrations'],
-  summary: 'Start a migration anew',
-  description: `A new migration of the same repositories with the same options. Whatever is unchanged since costs a look-up. ${own}`,
+  summary: 'Retry a migration',
+  description: `Starts a new migration of the same repositories with the same options. Unchanged repositories are reused. ${own}`,
   parameters: [parameter('migration-id')],
   responses: {
-    201: json('The new one is begun.', {
+    201: json('Created.', {
       schema: one('migration'),
       example: 'started',
       headers: ['location'],
@@ -90,11 +91,11 @@ export const retryMigration = {
 export const forecastMigration = {
   operationId: 'migrations/preflight',
   tags: ['Migrations'],
-  summary: 'See what a migration would do',
-  description: `Takes what starting one takes, refuses what starting one refuses, and starts none. ${own}`,
+  summary: 'Get an estimate of a migration',
+  description: `Takes the same body as starting a migration and makes the same checks, but starts nothing. ${own}`,
   body: startBodySchema,
   responses: {
-    200: json('What it would carry and cost.', { schema: one('forecast'), example: 'forecast' }),
+    200: json('The estimate.', { schema: one('forecast'), example: 'forecast' }),
     413: refusal('too-large'),
     422: refusal('invalid'),
   },

@@ -8,11 +8,11 @@ const own = 'An extension of this server.'
 export const listSummaries = {
   operationId: 'migrations/list-summaries',
   tags: ['Migrations'],
-  summary: "List the caller's migrations in short",
-  description: `The newest first, without their repositories: for pages that show many. ${own}`,
+  summary: "List summaries of the caller's migrations",
+  description: `Newest first, without their repositories. ${own}`,
   parameters: [parameter('per-page'), parameter('page'), parameter('if-none-match')],
   responses: {
-    200: json('A page of them.', {
+    200: json('One page of the list.', {
       schema: several('summary'),
       example: 'summaries',
       headers: ['etag', 'link', 'x-total-count'],
@@ -24,11 +24,11 @@ export const listSummaries = {
 export const getSummary = {
   operationId: 'migrations/get-summary',
   tags: ['Migrations'],
-  summary: 'Get a migration in short',
+  summary: 'Get the summary of a migration',
   description: own,
   parameters: [parameter('migration-id'), parameter('if-none-match')],
   responses: {
-    200: json('What has become of it.', {
+    200: json('The summary.', {
       schema: one('summary'),
       example: 'summary',
       headers: ['etag'],
@@ -41,11 +41,15 @@ export const getSummary = {
 export const listLocks = {
   operationId: 'migrations/list-locks',
   tags: ['Migrations'],
-  summary: 'List the repositories that a migration keeps locked',
+  summary: 'List the repositories that a migration locks',
   description: own,
   parameters: [parameter('migration-id'), parameter('if-none-match')],
   responses: {
-    200: json('All of them.', { schema: several('lock'), example: 'locks', headers: ['etag'] }),
+    200: json('The locked repositories.', {
+      schema: several('lock'),
+      example: 'locks',
+      headers: ['etag'],
+    }),
     304: notModified,
     404: notFound,
   },
@@ -54,11 +58,11 @@ export const listLocks = {
 export const getArchiveLink = {
   operationId: 'migrations/get-archive-link',
   tags: ['Archives'],
-  summary: 'Get a link to the archive of a migration, as a record',
-  description: `What the archive's redirection leads to, for pages: a browser hides the target of a redirection from them. ${own}`,
+  summary: 'Get a link to the archive of a migration as JSON',
+  description: `The target of the redirect as JSON, because browsers hide it from scripts. ${own}`,
   parameters: [parameter('migration-id')],
   responses: {
-    200: json('A link that is good for five minutes.', {
+    200: json('A link that is valid for five minutes.', {
       schema: one('archive-link'),
       example: 'archive-link',
     }),

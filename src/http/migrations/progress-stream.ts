@@ -87,7 +87,7 @@ export class ProgressStreams {
       const permitted = await permittedFollowings(db, listeners, now())
       for (const listener of listeners) if (!permitted.has(listener)) listener.to.end()
     } catch (err) {
-      log.warn({ err }, 'could not ask who may follow a migration')
+      log.warn({ err }, 'could not check who may read the progress')
     }
   }
 

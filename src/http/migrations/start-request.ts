@@ -24,16 +24,17 @@ const OPTION_OF_FLAG = {
 const flags = Object.keys(OPTION_OF_FLAG) as Flag[]
 
 const ABOUT_FLAG: Record<Flag, string> = {
-  lock_repositories: 'Refuse pushes until unlocked, failed, or the time of the lock is over.',
-  exclude_metadata: 'Leave out what is known of the repositories beside git.',
-  exclude_git_data: 'Leave out the git repositories themselves, and their wikis.',
-  exclude_attachments: 'Leave out attachments; a git host keeps none.',
-  exclude_releases: 'Leave out releases; a git host keeps none.',
-  exclude_owner_projects: 'Leave out projects of the owner; a git host keeps none.',
+  lock_repositories:
+    'Lock the repositories: they refuse pushes until they are unlocked, the migration fails, or the lock expires.',
+  exclude_metadata: 'Exclude metadata of the repositories.',
+  exclude_git_data: 'Exclude the git repositories and their wikis.',
+  exclude_attachments: 'Exclude attachments; a git host has none.',
+  exclude_releases: 'Exclude releases; a git host has none.',
+  exclude_owner_projects: 'Exclude projects of the owner; a git host has none.',
   org_metadata_only:
-    'Carry what is known of the organizations that the caller administers, and no repository; `repositories` is then ignored.',
+    'Export only metadata of the organizations that the caller administers. `repositories` is ignored.',
   allow_partial:
-    'Skip repositories that cannot be exported, rather than fail. An extension of this server.',
+    'Skip repositories that cannot be exported, instead of failing. An extension of this server.',
 }
 
 /** Requests are checked against it, and the description of the API shows it. */
@@ -44,12 +45,12 @@ export const startBodySchema = {
     repositories: {
       ...listOf(text),
       maxItems: MAX_LISTED,
-      description: "`owner/name`, or the bare name of one of the caller's own.",
+      description: "`owner/name`, or the name of one of the caller's own repositories.",
     },
     exclude: {
       ...listOf(text),
       maxItems: MAX_LISTED,
-      description: '`repositories` leaves them out of the answer. Other values are ignored.',
+      description: '`repositories` excludes them from the answer. Other values are ignored.',
     },
     ...Object.fromEntries(
       flags.map((name) => [name, { ...flag, default: false, description: ABOUT_FLAG[name] }]),

@@ -15,8 +15,8 @@ import { migrationStates } from './migration-schema.ts'
 
 export const repositoryCountsSchema = recordOf({
   ...all(['total', 'skipped', 'remaining'], count),
-  exported: { ...count, description: 'With those that were reused.' },
-  reused: { ...count, description: 'Exported before and unchanged since.' },
+  exported: { ...count, description: 'Including reused repositories.' },
+  reused: { ...count, description: 'Exported before and unchanged since then.' },
 })
 
 export const summarySchema = recordOf(
@@ -27,38 +27,38 @@ export const summarySchema = recordOf(
     reason: {
       ...textOrNull,
       description:
-        'Why it failed: `cancelled`, or a line for each repository that was not exported.',
+        'Why it failed: `cancelled`, or one line for each repository that could not be exported.',
     },
     ...all(['lock_repositories', 'exclude_metadata', 'exclude_git_data'], flag),
     ...all(['org_metadata_only', 'allow_partial'], flag),
     created_at: moment,
     ...all(['started_at', 'ended_at'], momentOrNull),
     repositories: repositoryCountsSchema,
-    bytes_done: { ...count, description: 'Of the repositories that were exported.' },
+    bytes_done: { ...count, description: 'Total size of the exported repositories.' },
     archive: {
       ...orNull(recordOf({ bytes: count, expires_at: moment })),
-      description: 'Null while, or where, there is none to download.',
+      description: 'Null if there is no archive to download.',
     },
-    held_locks: { ...count, description: 'How many repositories it keeps locked.' },
+    held_locks: { ...count, description: 'Number of repositories that it locks.' },
   },
-  { description: 'A migration and what has become of it, without its repositories.' },
+  { description: 'A migration and its result, without its repositories.' },
 )
 
 export const lockSchema = recordOf(
   {
     full_name: text,
     locked_at: moment,
-    expires_at: { ...moment, description: 'When it opens by itself.' },
+    expires_at: { ...moment, description: 'When the lock expires.' },
   },
-  { description: 'A repository that refuses pushes.' },
+  { description: 'A locked repository.' },
 )
 
 export const archiveLinkSchema = recordOf(
   {
-    url: { ...address, description: 'A credential: whoever has it may download.' },
-    name: { ...text, description: 'Of the file.' },
+    url: { ...address, description: 'A credential: anyone who has it can download the archive.' },
+    name: { ...text, description: 'Size of the archive.' },
     bytes: count,
-    expires_at: { ...moment, description: 'Of the link.' },
+    expires_at: { ...moment, description: 'When the link expires.' },
   },
-  { description: 'Where to download an archive.' },
+  { description: 'A link to download an archive.' },
 )

@@ -19,10 +19,10 @@ export const startMigration = {
   tags: ['Migrations'],
   summary: 'Start a migration',
   description:
-    'Takes a snapshot of what is known of each repository and begins to export it. The caller must own or administer all of them.',
+    'Starts an export of the repositories. The caller must own or administer all of them.',
   body: startBodySchema,
   responses: {
-    201: json('It is begun.', {
+    201: json('Created.', {
       schema: one('migration'),
       example: 'started',
       headers: ['location'],
@@ -36,10 +36,10 @@ export const listMigrations = {
   operationId: 'migrations/list-for-authenticated-user',
   tags: ['Migrations'],
   summary: "List the caller's migrations",
-  description: 'The newest first.',
+  description: 'Newest first.',
   parameters: [parameter('per-page'), parameter('page'), parameter('if-none-match')],
   responses: {
-    200: json('A page of them.', {
+    200: json('One page of the list.', {
       schema: several('migration'),
       example: 'migrations',
       headers: ['etag', 'link'],
@@ -69,7 +69,7 @@ export const listRepositories = {
   tags: ['Migrations'],
   summary: 'List the repositories of a migration',
   description:
-    'As they were when it started, in the order they were asked for: no page of it ever changes.',
+    'The repositories at the time when the migration started, in the requested order. The pages never change.',
   parameters: [
     parameter('migration-id'),
     parameter('per-page'),
@@ -77,7 +77,7 @@ export const listRepositories = {
     parameter('if-none-match'),
   ],
   responses: {
-    200: json('A page of them.', {
+    200: json('One page of the list.', {
       schema: several('repository'),
       example: 'repositories',
       headers: ['etag', 'link'],
@@ -90,8 +90,8 @@ export const listRepositories = {
 export const listRepositoriesByFormerPath = {
   ...listRepositories,
   operationId: 'migrations/list-repos-by-former-path',
-  summary: 'List the repositories of a migration, by its former path',
-  description: 'What clients of some years ago call. Answers the same.',
+  summary: 'List the repositories of a migration (old path)',
+  description: 'Used by old clients. The answer is the same.',
   deprecated: true,
 } satisfies Operation
 
@@ -103,7 +103,7 @@ export const getArchive = {
   responses: {
     302: {
       description:
-        'A link that is good for five minutes. It is a credential: whoever has it may download.',
+        'A link that is valid for five minutes. It is a credential: anyone who has it can download the archive.',
       ...withHeaders('location'),
       content: { 'text/plain': { schema: address } },
     },
@@ -115,7 +115,7 @@ export const deleteArchive = {
   operationId: 'migrations/delete-archive-for-authenticated-user',
   tags: ['Archives'],
   summary: 'Delete the archive of a migration',
-  description: 'The record of the migration stays.',
+  description: 'The migration itself is kept.',
   parameters: [parameter('migration-id')],
   responses: { 204: none, 404: notFound },
 } satisfies Operation
@@ -125,7 +125,7 @@ export const unlockRepository = {
   tags: ['Migrations'],
   summary: 'Unlock a repository',
   description:
-    'Ends what `lock_repositories` began. The repository takes pushes again when the last migration that locked it has let go.',
+    'Removes the lock of `lock_repositories`. The repository accepts pushes again when no migration locks it any more.',
   parameters: [parameter('migration-id'), parameter('repo-name')],
   responses: { 204: none, 404: notFound },
 } satisfies Operation
@@ -138,7 +138,7 @@ export const downloadArchive = {
   tags: ['Archives'],
   summary: 'Download an archive',
   description:
-    'The link comes from the archive of a migration and is all that is asked for: no token. Interrupted downloads can go on by range.',
+    'The link comes from the archive of a migration. No token is needed. Interrupted downloads can be resumed with a range.',
   security: [],
   parameters: [
     {
@@ -154,20 +154,21 @@ export const downloadArchive = {
     {
       name: 'range',
       in: 'header',
-      description: 'One range of bytes, `bytes=1048576-` say. Several at once are answered whole.',
+      description:
+        'One range of bytes, such as `bytes=1048576-`. For several ranges the answer is the whole archive.',
       schema: text,
     },
     {
       name: 'if-range',
       in: 'header',
-      description: 'The `etag` that the first part had.',
+      description: 'The `etag` of the first part.',
       schema: text,
     },
   ],
   responses: {
     200: { description: 'The whole archive.', ...aboutBytes, content: bytes },
     206: {
-      description: 'The range.',
+      description: 'The requested range.',
       headers: { ...aboutBytes.headers, ...withHeaders('content-range').headers },
       content: bytes,
     },

@@ -37,7 +37,7 @@ export const repositoryAddressesSchema: Record<
   notifications_url: addressTemplate,
   pulls_url: addressTemplate,
   releases_url: addressTemplate,
-  ssh_url: { ...text, description: 'For `git clone`; may be of the form `user@host:path`.' },
+  ssh_url: { ...text, description: 'For `git clone`; can have the form `user@host:path`.' },
   stargazers_url: address,
   statuses_url: addressTemplate,
   subscribers_url: address,
@@ -48,7 +48,7 @@ export const repositoryAddressesSchema: Record<
   clone_url: address,
   mirror_url: {
     ...address,
-    description: 'Where a mirror comes from, else where this one can be mirrored from.',
+    description: 'The source of a mirror; otherwise the address to mirror this repository from.',
   },
   hooks_url: address,
   svn_url: address,

@@ -20,38 +20,38 @@ export const listUserRepositories = {
   operationId: 'repos/list-for-authenticated-user',
   tags: ['Caller'],
   summary: 'List the repositories that the caller may migrate',
-  description: "The caller's own and those that they administer, as they are now.",
+  description: 'Repositories that the caller owns or administers, in their current state.',
   parameters: [
     inQuery(
       'q',
       text,
-      'Part of `owner/name`, in any letter case. An extension of this server, for lists to search in.',
+      'Text to search for in `owner/name`; case is ignored. An extension of this server.',
     ),
-    inQuery('visibility', oneOf(visibilities, 'all'), 'Only those that are so.'),
+    inQuery('visibility', oneOf(visibilities, 'all'), 'Only repositories with this visibility.'),
     inQuery(
       'affiliation',
       { ...text, default: affiliations.join() },
-      "Joined by commas: `owner` for the caller's own, `collaborator` for other people's, `organization_member` for those of organizations.",
+      "Separated by commas: `owner` for the caller's own repositories, `collaborator` for those of other users, `organization_member` for those of organizations.",
     ),
     inQuery(
       'type',
       oneOf(repositoryTypes, 'all'),
-      '`member` for all but their own. Not to be sent together with `visibility` or `affiliation`.',
+      '`member` for all except their own. Cannot be used together with `visibility` or `affiliation`.',
     ),
-    inQuery('sort', oneOf(sorts, 'full_name'), 'What to sort by.'),
+    inQuery('sort', oneOf(sorts, 'full_name'), 'Field to sort by.'),
     inQuery(
       'direction',
       oneOf(directions),
-      '`asc` unless told otherwise where it is sorted by `full_name`, `desc` elsewhere.',
+      'Default `asc` when sorted by `full_name`, otherwise `desc`.',
     ),
-    inQuery('since', moment, 'Only those updated after that.'),
-    inQuery('before', moment, 'Only those updated before that.'),
+    inQuery('since', moment, 'Only repositories updated after this time.'),
+    inQuery('before', moment, 'Only repositories updated before this time.'),
     parameter('per-page'),
     parameter('page'),
     parameter('if-none-match'),
   ],
   responses: {
-    200: json('A page of them.', {
+    200: json('One page of the list.', {
       schema: several('extended-repository'),
       example: 'own-repositories',
       headers: ['etag', 'link', 'x-total-count'],

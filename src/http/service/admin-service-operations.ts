@@ -6,20 +6,20 @@ import { refusal } from '../description/refusals.ts'
 export const getServiceState = {
   operationId: 'admin/get-service-state',
   tags: ['Operator'],
-  summary: 'See the whole service',
+  summary: 'Get the state of the whole service',
   description:
-    'What runs, waits, is stored, is locked and has failed, who works, and how much was done when. To accounts that are not `site_admin` there is no such thing. An extension of this server.',
+    'Running and waiting jobs, storage, locks, failures, workers and throughput. The answer is 404 for accounts that are not `site_admin`. An extension of this server.',
   parameters: [
     {
       name: 'period',
       in: 'query',
-      description: 'How far back `throughput` reaches.',
+      description: 'Period of `throughput`.',
       schema: { ...text, enum: [...throughputPeriods], default: 'hour' },
     },
     parameter('if-none-match'),
   ],
   responses: {
-    200: json('The service as it is now.', {
+    200: json('The state of the service.', {
       schema: one('service-state'),
       example: 'service-state',
       headers: ['etag'],

@@ -125,9 +125,9 @@ function notBuilt(api: string): Pick<Dashboard, 'page' | 'docs'> {
 <meta charset="utf-8">
 <title>Godwit</title>
 <h1>Godwit</h1>
-<p>The service runs; its pages are not built. In the directory of its source, <code>npm run build</code> builds them,
-for the next start.</p>
-<p>The API is described, for programs, at <a href="${api}/openapi.json">${api}/openapi.json</a>.</p>
+<p>The service is running, but its pages are not built. Run <code>npm run build</code> in the source directory,
+then start the service again.</p>
+<p>The description of the API is at <a href="${api}/openapi.json">${api}/openapi.json</a>.</p>
 </html>
 `
   const page = {

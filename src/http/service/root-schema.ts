@@ -48,7 +48,7 @@ export const rootSchema = recordOf(
     ),
     ...all(['user_migrations_url', 'user_migration_url'], { ...addressTemplate, description: own }),
     documentation_url: { ...address, description: own },
-    media_type: { ...text, description: `What asks for the preview, as \`accept\`. ${own}` },
+    media_type: { ...text, description: `Media type of the preview, for \`accept\`. ${own}` },
   },
-  { description: 'Where everything is. Much of it leads nowhere on a git host.' },
+  { description: 'Addresses of the API. Many of them do not exist on a git host.' },
 )

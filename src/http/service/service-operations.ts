@@ -12,10 +12,10 @@ import { refusal } from '../description/refusals.ts'
 export const getCurrentUser = {
   operationId: 'users/get-authenticated',
   tags: ['Caller'],
-  summary: 'Get the caller',
+  summary: 'Get the current account',
   parameters: [parameter('if-none-match')],
   responses: {
-    200: json('Who the token belongs to.', {
+    200: json('The account of the token.', {
       schema: one('current-user'),
       example: 'current-user',
       headers: ['etag'],
@@ -27,10 +27,10 @@ export const getCurrentUser = {
 export const getRateLimit = {
   operationId: 'rate-limit/get',
   tags: ['Caller'],
-  summary: 'Get what is left of the rate limit',
-  description: 'Asking is free.',
+  summary: 'Get the rate limit',
+  description: 'Does not count against the rate limit.',
   responses: {
-    200: json('The limit and what is left of it.', {
+    200: json('The rate limit.', {
       schema: one('rate-limit'),
       example: 'rate-limit',
     }),
@@ -40,10 +40,10 @@ export const getRateLimit = {
 export const getHealth = {
   operationId: 'service/healthz',
   tags: ['Service'],
-  summary: 'Tell whether the process is alive',
+  summary: 'Check that the process is alive',
   security: [],
   responses: {
-    200: json('It is.', {
+    200: json('The process is alive.', {
       schema: recordOf({ status: { const: 'ok' } }),
       example: 'healthy',
     }),
@@ -53,11 +53,11 @@ export const getHealth = {
 export const getReadiness = {
   operationId: 'service/readyz',
   tags: ['Service'],
-  summary: 'Tell whether the process can do its work',
+  summary: 'Check that the process is ready',
   security: [],
   responses: {
     ...getHealth.responses,
-    503: json('It waits for something.', {
+    503: json('The process is not ready: a dependency does not answer.', {
       schema: recordOf({
         status: { const: 'unavailable' },
         waiting_for: listOf({ ...text, enum: ['catalogue', 'database', 'blobs'] }),
@@ -70,22 +70,25 @@ export const getReadiness = {
 export const getMetrics = {
   operationId: 'service/metrics',
   tags: ['Service'],
-  summary: 'Get counts and times for Prometheus',
+  summary: 'Get metrics for Prometheus',
   security: [],
   responses: {
-    200: { description: 'In its text format.', content: { 'text/plain': { schema: text } } },
+    200: {
+      description: 'Metrics in the text format of Prometheus.',
+      content: { 'text/plain': { schema: text } },
+    },
   },
 } satisfies Operation
 
 const etag = withHeaders('etag')
-const known = { description: 'The caller has it already.', ...etag }
+const known = { description: 'Not modified.', ...etag }
 
 export const getRoot = {
   operationId: 'meta/root',
   tags: ['Service'],
-  summary: 'See where everything is',
+  summary: 'Get the addresses of the API',
   description:
-    'The dashboard for browsers, which name `text/html` first; addresses for all others.',
+    'Browsers (which prefer `text/html`) get the dashboard; other clients get the addresses.',
   security: [],
   parameters: [parameter('if-none-match')],
   responses: {
@@ -117,11 +120,11 @@ export const getDescription = {
 export const getDocs = {
   operationId: 'service/docs',
   tags: ['Service'],
-  summary: 'Read this description as a page',
+  summary: 'Read this description as a web page',
   security: [],
   parameters: [parameter('if-none-match')],
   responses: {
-    200: { description: 'A page.', ...etag, content: { 'text/html': { schema: text } } },
+    200: { description: 'A web page.', ...etag, content: { 'text/html': { schema: text } } },
     304: known,
   },
 } satisfies Operation

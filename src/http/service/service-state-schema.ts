@@ -27,31 +27,31 @@ const running = recordOf({
 
 const queue = recordOf({
   jobs: count,
-  oldest_at: { ...momentOrNull, description: 'Null where nothing waits.' },
+  oldest_at: { ...momentOrNull, description: 'Null if nothing is waiting.' },
   kinds: listOf(recordOf({ kind: text, jobs: count, oldest_at: moment })),
 })
 
 const bucket = recordOf({
   start: moment,
-  repositories: { ...count, description: 'Carried, with those that were reused.' },
+  repositories: { ...count, description: 'Exported repositories, including reused ones.' },
   ...all(['reused', 'skipped', 'migrations_exported', 'migrations_failed'], count),
-  bytes: { ...count, description: 'Written anew.' },
+  bytes: { ...count, description: 'Bytes written, without reused repositories.' },
   bytes_reused: count,
 })
 
 const throughput = recordOf({
   period: { ...text, enum: [...throughputPeriods] },
   bucket_seconds: count,
-  buckets: { ...listOf(bucket), description: 'The oldest first; the last is still filling.' },
+  buckets: { ...listOf(bucket), description: 'Oldest first; the last one is not complete yet.' },
 })
 
 const storage = recordOf({
   ...all(['segments', 'segment_bytes', 'archives'], count),
-  archive_bytes: { ...count, description: 'Most of them are those of segments.' },
+  archive_bytes: { ...count, description: 'Most of them belong to segments.' },
   free_bytes: {
     type: ['integer', 'null'],
     minimum: 0,
-    description: 'Null where a bucket is used, or no exporter has told.',
+    description: 'Null if a bucket is used, or if unknown.',
   },
 })
 
@@ -61,7 +61,7 @@ const locks = recordOf({
     recordOf({
       ...lockSchema.properties,
       migration_id: integer,
-      login: { ...text, description: 'Whose migration it is.' },
+      login: { ...text, description: 'The account that started the migration.' },
     }),
   ),
 })
@@ -72,7 +72,7 @@ const failure = recordOf({
   reason: textOrNull,
   repositories: {
     ...listOf(recordOf({ full_name: text, reason: text })),
-    description: 'The first of those that could not be exported.',
+    description: 'The first repositories that could not be exported.',
   },
 })
 
@@ -81,27 +81,27 @@ const worker = recordOf({
   ...all(['host', 'version'], text),
   pid: integer,
   role: { ...text, enum: ['all', 'api', 'worker'] },
-  concurrency: { ...count, description: 'How many jobs it runs at once.' },
+  concurrency: { ...count, description: 'Maximum number of jobs at the same time.' },
   running_jobs: count,
   started_at: moment,
-  seen_at: { ...moment, description: 'Its last sign of life; every ten seconds there is one.' },
+  seen_at: { ...moment, description: 'Its last heartbeat; there is one every ten seconds.' },
   alive: flag,
 })
 
 export const serviceStateSchema = recordOf(
   {
     observed_at: moment,
-    version: { ...text, description: 'Of the process that answers.' },
+    version: { ...text, description: 'Version of the process that answers.' },
     migrations: recordOf(all(migrationStates, count), {
-      description: 'How many are, or have ended, in each state.',
+      description: 'Number of migrations in each state.',
     }),
-    running: { ...listOf(running), description: 'The oldest of those that have not ended.' },
+    running: { ...listOf(running), description: 'The oldest unfinished migrations.' },
     queue,
     throughput,
     storage,
     locks,
-    failures: { ...listOf(failure), description: 'The newest.' },
+    failures: { ...listOf(failure), description: 'The newest locks.' },
     workers: listOf(worker),
   },
-  { description: 'The whole service at one moment.' },
+  { description: 'The state of the whole service.' },
 )

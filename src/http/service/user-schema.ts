@@ -17,7 +17,7 @@ export const userSchema = recordOf(
   {
     login: {
       ...text,
-      description: 'Shown as the host writes it, compared without regard to case.',
+      description: 'Shown as on the host; case is ignored when compared.',
     },
     id: integer,
     node_id: { ...text, description: 'Opaque.' },
@@ -46,13 +46,13 @@ export const currentUserSchema = recordOf(
     ...all(['name', 'company', 'location', 'email', 'bio'], textOrNull),
     blog: addressOrNull,
     hireable: { type: ['boolean', 'null'] },
-    public_repos: { ...count, description: 'How many repositories of theirs anyone may read.' },
+    public_repos: { ...count, description: 'Number of public repositories.' },
     ...all(['public_gists', 'followers', 'following'], {
       ...count,
-      description: 'Always 0: a git host keeps no such thing.',
+      description: 'Always 0: a git host has none.',
     }),
-    created_at: { ...moment, description: 'When the account was first seen here.' },
+    created_at: { ...moment, description: 'When the account was created here.' },
     updated_at: moment,
   },
-  { description: 'Who the token belongs to.' },
+  { description: 'The account of the token.' },
 )

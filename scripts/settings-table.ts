@@ -9,7 +9,7 @@ function settingsTable(): string {
   const rows = optionNames.map((name) => {
     const { argument, about, fallback, otherwise } = optionOf(name)
     // A number of cores would differ from machine to machine.
-    const standard = name === 'concurrency' ? 'the number of cores' : (fallback ?? otherwise ?? '')
+    const standard = name === 'concurrency' ? 'number of CPU cores' : (fallback ?? otherwise ?? '')
     const shown = fallback !== undefined && name !== 'concurrency' ? `\`${standard}\`` : standard
     const flag = `\`${flagOf(name)} ${argument}\``.replaceAll('|', '\\|')
     return `| ${flag} | \`${variableOf(name)}\` | ${shown} | ${about} |`

@@ -24,26 +24,29 @@ export function readClientConfig(flags: ClientFlags, env: Environment): ClientCo
   const { git, vendor } = flags
   const config = readConfig({ ...(git && { git }), ...(vendor && { vendor }) }, env)
   const url = said('--url', flags.url, webAddress) ?? said('GODWIT_URL', env.GODWIT_URL, webAddress)
-  if (url === undefined) throw new ConfigMistakes(['say which server: --url URL, or GODWIT_URL'])
+  if (url === undefined) throw new ConfigMistakes(['no server: give --url URL or set GODWIT_URL'])
   const token = flags.token ?? tokenOf(flags, env) ?? (isGitHub(url) && env.GITHUB_TOKEN)
   if (!token) throw new ConfigMistakes([NO_TOKEN])
   // Anything else cannot be sent, and the message that says so would show it.
-  if (!/^[\x21-\x7e]+$/.test(token)) throw new ConfigMistakes(['the token is not one word'])
+  if (!/^[\x21-\x7e]+$/.test(token))
+    throw new ConfigMistakes(['the token contains spaces or other invalid characters'])
   const { searchPath } = config
   return { vendor: config.vendor, git: config.git, searchPath, url, token, warnings: warnings() }
 
   function warnings(): string[] {
-    const inArguments = 'a token among the arguments can be seen by everybody on this machine'
+    const inArguments = 'every user of this machine can see a token in the arguments'
     const { protocol, hostname } = new URL(url!)
     const isNear = /^(localhost|127\.[\d.]+|\[::1\])$/.test(hostname)
     return [
-      ...(flags.token ? [`${inArguments}; --token-file FILE keeps it to yourself`] : []),
-      ...(protocol === 'http:' && !isNear ? [`the token goes to ${hostname} unencrypted`] : []),
+      ...(flags.token ? [`${inArguments}; use --token-file FILE instead`] : []),
+      ...(protocol === 'http:' && !isNear
+        ? [`the token is sent to ${hostname} without encryption`]
+        : []),
     ]
   }
 }
 
-const NO_TOKEN = 'say who you are: --token-file FILE, or GODWIT_TOKEN_FILE or GODWIT_TOKEN'
+const NO_TOKEN = 'no access token: give --token-file FILE, or set GODWIT_TOKEN_FILE or GODWIT_TOKEN'
 
 const isGitHub = (url: string): boolean =>
   /(^|\.)(github\.com|ghe\.com)$/.test(new URL(url).hostname)
@@ -57,9 +60,9 @@ function tokenOf(flags: ClientFlags, env: Environment): string | undefined {
     const token = readFileSync(file, 'utf8').trim()
     if (token !== '') return token
   } catch (error) {
-    throw new ConfigMistakes([`the token's file cannot be read: ${(error as Error).message}`])
+    throw new ConfigMistakes([`the token file cannot be read: ${(error as Error).message}`])
   }
-  throw new ConfigMistakes([`${file} holds no token`])
+  throw new ConfigMistakes([`${file} contains no token`])
 }
 
 function said<T>(name: string, text: string | undefined, read: (text: string) => T): T | undefined {

@@ -113,7 +113,7 @@ export function networks(text: string): string[] {
     const [address = '', bits] = part.split('/')
     const longest = isIP(address) === 6 ? 128 : 32
     const fits = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= longest)
-    if (!isIP(address) || !fits) throw new Error(`"${part}" is no address or network`)
+    if (!isIP(address) || !fits) throw new Error(`"${part}" is not an IP address or network`)
   }
   return parts
 }

@@ -98,7 +98,7 @@ function unknownVariables(env: Environment): string[] {
       .filter((name) => name.startsWith('GODWIT_') && !known.has(name))
       // Those of the test suite are none of ours.
       .filter((name) => !/^GODWIT_(TEST|WIRE)_/.test(name))
-      .map((name) => `${name}: no such setting`)
+      .map((name) => `${name}: unknown setting`)
   )
 }
 

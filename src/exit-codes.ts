@@ -8,13 +8,10 @@ export const EXIT = {
 } as const
 
 export const exitCodes: readonly [code: string, meaning: string][] = [
-  ['0', 'done; for `watch`, the migration is exported'],
-  [
-    '1',
-    'it failed: an archive is damaged, a migration failed, something cannot be read or written',
-  ],
-  ['2', 'misused: a command, an option or a setting is wrong; nothing was done'],
-  ['3', 'the server refused: the token, what was asked, or there is no such migration'],
-  ['4', 'the server cannot be reached, or could not do it now: another try may help'],
-  ['128+N', 'stopped by signal N: 130 after Ctrl-C; nothing unfinished is left'],
+  ['0', 'success; for `watch`, the migration is exported'],
+  ['1', 'failure: an archive is damaged, a migration failed, or a file cannot be read or written'],
+  ['2', 'usage error: a command, an option or a setting is wrong; nothing was changed'],
+  ['3', 'the server refused the request: invalid token, invalid request, or no such migration'],
+  ['4', 'the server cannot be reached or is temporarily unavailable: try again later'],
+  ['128+N', 'stopped by signal N: 130 after Ctrl-C; no unfinished files are left'],
 ]

@@ -58,12 +58,12 @@ async function attempt(
   if (isComplete(answer, target)) return
   if (answer.status === 416) {
     await target.begin(undefined)
-    throw cutOff(api, 'the server has less of it than is here: starting again')
+    throw cutOff(api, 'the archive is shorter than the downloaded part: starting again')
   }
   const isContinued = answer.status === 206
   if (isContinued && !continues(answer, target)) {
     await target.begin(undefined)
-    throw cutOff(api, 'the archive is another now: starting again')
+    throw cutOff(api, 'the archive has changed: starting again')
   }
   if (!answer.ok) throw cutOff(api, `${answer.status} for the archive`)
   if (!isContinued) await target.begin(strong(answer.headers.get('etag')))
@@ -75,7 +75,7 @@ async function attempt(
     onBytes(target.position, total)
   }
   if (total !== undefined && target.position !== total)
-    throw cutOff(api, `${target.position} of ${total} bytes came`)
+    throw cutOff(api, `received ${target.position} of ${total} bytes`)
 }
 
 const MAX_REDIRECTS = 5
@@ -92,14 +92,14 @@ async function follow(
   const headers = { 'accept-encoding': 'identity', 'user-agent': server.userAgent, ...range }
   for (let hops = 0; hops <= MAX_REDIRECTS; hops++) {
     if (new URL(server.url).protocol === 'https:' && at.protocol !== 'https:')
-      throw new ServerRefused(302, `${server.url} leads to an address without encryption`)
+      throw new ServerRefused(302, `${server.url} redirects to an address without encryption`)
     const answer = await send(at, { headers, redirect: 'manual', signal })
     const next = answer.status >= 300 && answer.status < 400 && answer.headers.get('location')
     if (!next) return answer
     await answer.body?.cancel()
     at = new URL(next, at)
   }
-  throw new ServerRefused(302, `${server.url} sends the download around in circles`)
+  throw new ServerRefused(302, `${server.url} redirects too often`)
 }
 
 /** Only a strong validator promises that the rest is of the same bytes. */

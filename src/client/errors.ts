@@ -11,7 +11,7 @@ export class ServerRefused extends Error {
 
 /** Whatever answers there says what no server of this API would. */
 export const notThisApi = (url: string) =>
-  new ServerRefused(200, `what answers at ${url} is no server of this API; is --url right?`)
+  new ServerRefused(200, `${url} is not a server of this API: check --url`)
 
 /** No answer, or none that helps: another time it may be otherwise. */
 export class ServerUnreachable extends Error {
@@ -45,11 +45,11 @@ export function asTemporaryError(error: unknown, url: string): Error | undefined
 function whyUnreachable(url: string, code: string): string | undefined {
   const { hostname } = new URL(url)
   if (code === 'ECONNREFUSED')
-    return `nothing listens at ${url}: is the server running, and is the address (--url) right?`
+    return `no server at ${url}: check that it is running, and check --url`
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN')
-    return `there is no host ${hostname}: is the address (--url) right, and the network up?`
+    return `no such host: ${hostname}: check --url and the network`
   if (/CERT|SELF_SIGNED|ERR_TLS|SSL/.test(code))
-    return `the certificate of ${url} is not trusted (${code}): NODE_EXTRA_CA_CERTS=FILE names an authority of your own`
+    return `the certificate of ${url} is not trusted (${code}): set NODE_EXTRA_CA_CERTS=FILE to trust your own authority`
   return undefined
 }
 

@@ -32,7 +32,7 @@ const isAnswered = (error: unknown): error is Answered =>
 
 function failed({ url }: Request, { status, response: { data, headers } }: Answered): string {
   const id = Object.entries(headers).find(([name]) => /^x-.*request-id$/.test(name))?.[1]
-  const known = id ? `; its log knows it as request ${id}` : ''
+  const known = id ? `; request ID ${id}` : ''
   return `the server at ${url} failed: ${status} ${said(data)}${known}. Try again later`
 }
 
@@ -40,14 +40,14 @@ function refusal(request: Request, status: number, data: unknown, headers: Heade
   const { url, missing } = request
   const seconds = retryAfter(headers)
   if (seconds !== undefined)
-    return `${url} has had enough for now: ${said(data)}. Try again in ${inWords(seconds)}`
+    return `${url} refuses more requests for now: ${said(data)}. Try again in ${inWords(seconds)}`
   switch (status) {
     case 401:
-      return `${url} does not accept the token (${said(data)}): give a valid one by --token-file or GODWIT_TOKEN; on a Godwit server \`godwit token add LOGIN\` makes one`
+      return `${url} does not accept the token (${said(data)}): give a valid one with --token-file or GODWIT_TOKEN; on a Godwit server create one with \`godwit token add LOGIN\``
     case 404:
       return missing
     case 415:
-      return `${url} does not know the media type that was asked for (${said(data)}): is its vendor (--vendor) another?`
+      return `${url} does not accept the media type (${said(data)}): check --vendor`
     case 422:
       return `${url} refuses: ${said(data)}${complaints(data, request.repositories ?? [])}`
     default:
@@ -58,7 +58,7 @@ function refusal(request: Request, status: number, data: unknown, headers: Heade
 /** Whatever is no JSON of this API is a page of something else. */
 function said(data: unknown): string {
   const message = (data as { message?: unknown } | null)?.message
-  if (typeof message !== 'string') return 'no message of this API'
+  if (typeof message !== 'string') return 'no error message'
   return message.replace(/\s+/g, ' ').replace(/\.$/, '')
 }
 
@@ -94,7 +94,7 @@ function complaintOf(error: unknown): Complaint {
 
 function meaning(code: string | undefined, isRepository: boolean): string {
   if (isRepository && (code === 'invalid' || code === 'missing'))
-    return 'is no repository that this account may migrate'
+    return 'this account may not migrate this repository, or it does not exist'
   return (code ?? '').replaceAll('_', ' ')
 }
 

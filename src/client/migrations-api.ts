@@ -34,7 +34,7 @@ export class MigrationsApi {
 
   /** Godwit's own. */
   preflight(body: StartJson): Promise<ForecastJson> {
-    const missing = `${this.server.url} has no preflight: that is Godwit's own`
+    const missing = `${this.server.url} has no preflight: only Godwit servers have it`
     const explaining = { missing, repositories: body.repositories }
     return this.#calls.one(`POST ${MIGRATIONS}/preflight`, body, explaining, forecastShape)
   }
@@ -54,7 +54,7 @@ export class MigrationsApi {
 
   /** The caller's own, where the server lists them. */
   ownRepositories(): Promise<RepositoryJson[]> {
-    const missing = `${this.server.url} does not list your repositories: name them instead of --all`
+    const missing = `${this.server.url} does not list your repositories: give their names instead of --all`
     return this.#calls.all('GET /user/repos', {}, { missing }, repositoryShape)
   }
 
@@ -90,7 +90,7 @@ export class MigrationsApi {
     const { headers, status, data } = answer
     await (data as ReadableStream | null)?.cancel()
     if (headers.location === undefined || status < 300)
-      throw new ServerRefused(status, `${url} names no place to download the archive from`)
+      throw new ServerRefused(status, `${url} returned no download link`)
     const place = URL.parse(headers.location, url)
     if (!place) throw notThisApi(url)
     return place
@@ -138,19 +138,19 @@ export class MigrationsApi {
   }
 
   #ofApi = (): Explaining => ({
-    missing: `${this.server.url} has no migrations API: is --url right? (GitHub Enterprise Server has it at https://HOST/api/v3)`,
+    missing: `${this.server.url} has no migrations API: check --url (for GitHub Enterprise Server: https://HOST/api/v3)`,
   })
 
   #ofMigration = (id: number): Explaining => ({
-    missing: `${this.server.url} has no migration ${id} for this token's account: \`godwit migration list\` shows those it has`,
+    missing: `${this.server.url} has no migration ${id} for this account: \`godwit migration list\` shows all`,
   })
 
   #ofArchive = (id: number): Explaining => ({
-    missing: `migration ${id} has no archive at ${this.server.url}: it is not exported yet, its archive was deleted or has expired, or there is no such migration; \`godwit migration show ${id}\` tells`,
+    missing: `migration ${id} has no archive at ${this.server.url}: it is not exported yet, the archive was deleted or has expired, or the migration does not exist; see \`godwit migration show ${id}\``,
   })
 
   #ofGodwit = (what: string, id: number): Explaining => ({
-    missing: `${this.server.url} has no migration ${id} for this token's account, or no ${what}: those are Godwit's own`,
+    missing: `${this.server.url} has no migration ${id} for this account, or no ${what}: only Godwit servers have them`,
   })
 }
 

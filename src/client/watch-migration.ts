@@ -77,7 +77,7 @@ async function* listen(
       if (name === 'progress') yield { totals: read(data, totalsShape) }
       if (name === 'end') yield { end: read(data, endShape) }
     }
-    throw new ServerUnreachable(api.server.url, new Error('the stream of events ended'))
+    throw new ServerUnreachable(api.server.url, new Error('the event stream ended'))
   } finally {
     clearTimeout(alarm)
   }

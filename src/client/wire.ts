@@ -18,13 +18,13 @@ export type RepositoryJson = Pick<wire.ExtendedRepository, 'full_name' | 'privat
 /** What may be said when a migration is started. `allow_partial` is Godwit's own. */
 export const startFlags = {
   lock_repositories: 'refuse pushes to the repositories until they are unlocked',
-  exclude_metadata: 'leave out what is known of the repositories beside git',
-  exclude_git_data: 'leave out the git repositories themselves',
-  exclude_attachments: 'leave out attachments',
-  exclude_releases: 'leave out releases',
-  exclude_owner_projects: 'leave out projects of the owner',
-  org_metadata_only: 'carry what is known of organizations, and no repository',
-  allow_partial: 'skip repositories that cannot be exported, rather than fail (Godwit)',
+  exclude_metadata: 'exclude metadata of the repositories',
+  exclude_git_data: 'exclude the git repositories',
+  exclude_attachments: 'exclude attachments',
+  exclude_releases: 'exclude releases',
+  exclude_owner_projects: 'exclude projects of the owner',
+  org_metadata_only: 'export only metadata of organizations, no repositories',
+  allow_partial: 'skip repositories that cannot be exported, instead of failing (Godwit only)',
 } as const
 
 export type StartFlag = keyof typeof startFlags

@@ -15,32 +15,34 @@ export function accountCommands(program: Command, about: string): void {
   const account = program.command('account').description(about)
   withExamples(account, 'godwit account list', 'godwit account set octo --type Organization')
 
-  const list = addCommand(account, 'list', 'all accounts')
+  const list = addCommand(account, 'list', 'list all accounts')
   withExamples(list, 'godwit account list').action(async (_options, command: Command) => {
     const accounts = await withDatabase(configOf(command), ({ db }) => listAccounts(db))
     printAccounts(accounts)
   })
 
-  const show = addCommand(account, 'show <login>', 'one account')
+  const show = addCommand(account, 'show <login>', 'show one account')
   withExamples(show, 'godwit account show alice').action(
     async (login: string, _options, command: Command) => {
       const found = await withDatabase(configOf(command), ({ db }) => findAccount(db, login))
       if (!found)
-        throw new UserMistake(`there is no account ${login}: \`godwit account list\` shows them`)
+        throw new UserMistake(
+          `account ${login} does not exist: \`godwit account list\` shows all accounts`,
+        )
       printAccounts([found])
     },
   )
 
-  const set = addCommand(account, 'set <login>', 'changes an account, or makes it')
+  const set = addCommand(account, 'set <login>', 'change an account, or create it')
   withExamples(
     set,
     'godwit account set octo --type Organization',
     'godwit account set alice --site-admin',
   )
   set
-    .addOption(new Option('--type <type>', 'what kind of account it is').choices(accountTypes))
-    .option('--site-admin', 'sees the whole service')
-    .option('--no-site-admin', 'sees only its own')
+    .addOption(new Option('--type <type>', 'type of the account').choices(accountTypes))
+    .option('--site-admin', 'may see the whole service')
+    .option('--no-site-admin', 'may see only its own migrations')
     .action(changeAccount)
 }
 

@@ -38,7 +38,7 @@ export async function askedRepositories(
 
 async function byName(source: Source, { owner, name }: RepositoryName) {
   const found = await source.find(owner, name)
-  if (!found) throw new UserMistake(`there is no repository ${owner}/${name}`)
+  if (!found) throw new UserMistake(`repository ${owner}/${name} does not exist`)
   return { found: [found], refused: [] }
 }
 
@@ -54,6 +54,6 @@ async function ofOwner(source: Source, owner: string) {
     }
   }
   if (found.length === 0 && refused.length === 0)
-    throw new UserMistake(`${owner} has no repositories: nothing is at ${owner}/NAME.git`)
+    throw new UserMistake(`${owner} has no repositories: there is no ${owner}/NAME.git`)
   return { found, refused }
 }

@@ -19,11 +19,11 @@ export function addClientCommand(parent: Command, name: string, about: string): 
   const command = parent
     .command(name)
     .description(about)
-    .option('--json', 'print what the server says as JSON, without credentials')
+    .option('--json', "print the server's answer as JSON, without credentials")
     .optionsGroup('Server:')
-    .option('--url <URL>', 'where its API begins; GODWIT_URL')
-    .option('--token-file <FILE>', 'holds the access token alone; GODWIT_TOKEN_FILE, GODWIT_TOKEN')
-    .option('--token <TOKEN>', 'the token itself, for everybody on this machine to see')
+    .option('--url <URL>', 'base URL of the API; GODWIT_URL')
+    .option('--token-file <FILE>', 'file with the access token; GODWIT_TOKEN_FILE, GODWIT_TOKEN')
+    .option('--token <TOKEN>', 'the token itself; every user of this machine can see it')
   return addSetting(command, 'vendor').optionsGroup('Options:')
 }
 
@@ -45,7 +45,7 @@ export function talking<A extends unknown[], O>(
       // Loaded only here: no other command waits for it.
       const { MigrationsApi } = await import('../client/migrations-api.ts')
       const { url, token, vendor } = config
-      const onWait = (seconds: number) => note(`${url} asks to come back in ${seconds} s: waiting`)
+      const onWait = (seconds: number) => note(`${url} is busy: trying again in ${seconds} s`)
       const server = { url, token, vendor, userAgent: `godwit/${VERSION}` }
       const api = new MigrationsApi(server, { signal, onWait })
       const args = command.processedArgs as A
@@ -57,7 +57,7 @@ export function talking<A extends unknown[], O>(
 export function migrationId(text: string): number {
   const id = Number(text)
   if (/^[1-9]\d*$/.test(text) && Number.isSafeInteger(id)) return id
-  throw new InvalidArgumentError('A migration has a number, such as 7.')
+  throw new InvalidArgumentError('A migration ID is a number, such as 7.')
 }
 
 /** What the server said, but for what would let others in. */

@@ -14,9 +14,9 @@ import { checkClock } from './doctor/check-machine.ts'
 import {
   about,
   assertFinding,
-  brokenOnes,
   doctor,
   doctorCommand,
+  errorsAmong,
   type Flags,
   GODWIT,
   run,
@@ -31,23 +31,28 @@ test('all is well, and nothing is left behind', async (t) => {
   const { host: listen } = new URL(service.url)
   const settings = { data: service.data, repositories: host.root, listen }
   const busy = await doctor(settings)
-  assertFinding(busy, 'listen', 'fine', /^a service runs at/)
-  assertFinding(busy, 'database', 'fine', new RegExp(`, schema ${KNOWN_SCHEMA}$`))
+  assertFinding(busy, 'listen', 'passed', /^a service runs at/)
+  assertFinding(busy, 'database', 'passed', new RegExp(`, schema ${KNOWN_SCHEMA}$`))
 
-  assertFinding(busy, 'trusted-proxies', 'fine', /forwarded/)
+  assertFinding(busy, 'trusted-proxies', 'passed', /forwarded/)
   await fetch(`${service.url}/user`, { headers: { 'x-forwarded-for': '203.0.113.7' } })
-  assertFinding(await doctor(settings), 'trusted-proxies', 'warning', /^1 requests had/)
+  assertFinding(
+    await doctor(settings),
+    'trusted-proxies',
+    'warning',
+    /^1 requests with x-forwarded-for/,
+  )
 
   await service.kill('SIGTERM')
   const before = await contents(service.data, host.root)
   const findings = await doctor(settings)
-  assert.deepEqual(brokenOnes(findings), [])
-  assertFinding(findings, 'git', 'fine', /^\d+\.\d+\S*, at \/\S+$/)
-  assertFinding(findings, 'data', 'fine', /, writable$/)
-  assertFinding(findings, 'repositories', 'fine', /^2 repositories of 2 owners in /)
-  assertFinding(findings, 'locks', 'fine', /pushes can be refused/)
-  assertFinding(findings, 'database', 'fine', new RegExp(`, schema ${KNOWN_SCHEMA}$`))
-  assertFinding(findings, 'listen', 'fine', /is free$/)
+  assert.deepEqual(errorsAmong(findings), [])
+  assertFinding(findings, 'git', 'passed', /^\d+\.\d+\S*, at \/\S+$/)
+  assertFinding(findings, 'data', 'passed', /, writable$/)
+  assertFinding(findings, 'repositories', 'passed', /^2 repositories of 2 owners in /)
+  assertFinding(findings, 'locks', 'passed', /can be locked/)
+  assertFinding(findings, 'database', 'passed', new RegExp(`, schema ${KNOWN_SCHEMA}$`))
+  assertFinding(findings, 'listen', 'passed', /is free$/)
   assert.deepEqual(await contents(service.data, host.root), before)
 })
 
@@ -65,7 +70,7 @@ async function contents(...directories: string[]): Promise<Record<string, string
 }
 
 describe('the command', () => {
-  test('for people: a mark, what was found, and what to do; exits 1 when something is broken', async (t) => {
+  test('for people: a mark, what was found, and what to do; exits 1 when something is an error', async (t) => {
     const { data, listen } = await sound(t)
     const folder = temporaryDirectory(t)
     // All that bin/godwit itself needs, and no git.
@@ -74,7 +79,7 @@ describe('the command', () => {
     const { code, stdout } = await doctorCommand(flags, { PATH: folder })
     assert.match(stdout, /^✓ node +\d+\.\d+\.\d+, at \S+$/m)
     assert.match(stdout, /^✗ git +no git in \S+\n +→ install git 2\.30 or newer/m)
-    assert.match(stdout, /^1 broken, \d+ to look at, \d+ fine$/m)
+    assert.match(stdout, /^\d+ passed, \d+ warnings, 1 errors$/m)
     assert.equal(code, 1)
   })
 
@@ -83,9 +88,9 @@ describe('the command', () => {
     await mkdir(data)
     await chmod(data, 0o755)
     const { code, stdout } = await doctorCommand(['--json', '--data', data, '--listen', listen])
-    const { broken, warnings, checks } = JSON.parse(stdout)
-    assertFinding(checks, 'data', 'warning', /is open to other users/)
-    assert.deepEqual([broken, warnings > 0, code], [0, true, 0])
+    const { errors, warnings, checks } = JSON.parse(stdout)
+    assertFinding(checks, 'data', 'warning', /can be read by other users/)
+    assert.deepEqual([errors, warnings > 0, code], [0, true, 0])
   })
 
   test('to somebody who has seen enough ends as it would have ended', async (t) => {
@@ -106,7 +111,7 @@ describe('the command', () => {
       return about(JSON.parse(ended.stdout).checks, 'open files').state
     }
     assert.equal(await limited(512), 'warning')
-    assert.equal(await limited(128), 'broken')
+    assert.equal(await limited(128), 'error')
   })
 })
 
@@ -116,24 +121,24 @@ async function which(tool: string): Promise<string> {
 
 describe('git', () => {
   for (const [version, state] of [
-    ['git version 2.29.9', 'broken'],
-    ['git version 1.99.0', 'broken'],
-    ['git version 2.30.0', 'fine'],
-    ['git version 3.0.1 (Vendor 7)', 'fine'],
-    ['something else', 'broken'],
+    ['git version 2.29.9', 'error'],
+    ['git version 1.99.0', 'error'],
+    ['git version 2.30.0', 'passed'],
+    ['git version 3.0.1 (Vendor 7)', 'passed'],
+    ['something else', 'error'],
   ] as const) {
     test(`that says "${version}"`, async (t) => {
       const git = join(temporaryDirectory(t), 'git')
       await writeFile(git, `#!/bin/sh\necho '${version}'\n`, { mode: 0o755 })
       const findings = await doctor({ ...(await sound(t)), git })
-      assertFinding(findings, 'git', state, new RegExp(`at ${git}|says`))
+      assertFinding(findings, 'git', state, new RegExp(`at ${git}|printed`))
     })
   }
 
   test('that is no program', async (t) => {
     const git = join(temporaryDirectory(t), 'git')
     await writeFile(git, '')
-    assertFinding(await doctor({ ...(await sound(t)), git }), 'git', 'broken', /EACCES/)
+    assertFinding(await doctor({ ...(await sound(t)), git }), 'git', 'error', /EACCES/)
   })
 })
 
@@ -141,22 +146,22 @@ describe('the data directory', () => {
   test('with a file in its place', async (t) => {
     const settings = await sound(t)
     await writeFile(settings.data, '')
-    assertFinding(await doctor(settings), 'data', 'broken', /is not a directory$/)
+    assertFinding(await doctor(settings), 'data', 'error', /is not a directory$/)
   })
 
   test('that cannot be made', async (t) => {
     const findings = await doctor({ ...(await sound(t)), data: '/proc/godwit' })
-    assertFinding(findings, 'data', 'broken', /cannot be written/)
+    assertFinding(findings, 'data', 'error', /cannot be written/)
   })
 
   test('on a disk that is full, or out of files', () => {
     const plenty = { bsize: 4096, bavail: 1e9, files: 1e6, ffree: 1e6 }
-    assert.equal(checkRoom(plenty).state, 'fine')
+    assert.equal(checkRoom(plenty).state, 'passed')
     assert.equal(checkRoom({ ...plenty, bavail: 200_000 }).state, 'warning')
-    assert.equal(checkRoom({ ...plenty, bavail: 1000 }).state, 'broken')
+    assert.equal(checkRoom({ ...plenty, bavail: 1000 }).state, 'error')
     assert.equal(checkRoom({ ...plenty, ffree: 9999 }).state, 'warning')
-    assert.equal(checkRoom({ ...plenty, ffree: 3 }).state, 'broken')
-    assert.equal(checkRoom({ ...plenty, files: 0, ffree: 0 }).state, 'fine')
+    assert.equal(checkRoom({ ...plenty, ffree: 3 }).state, 'error')
+    assert.equal(checkRoom({ ...plenty, files: 0, ffree: 0 }).state, 'passed')
   })
 })
 
@@ -164,7 +169,7 @@ describe('repositories', () => {
   test('in a directory that is not there', async (t) => {
     const settings = await sound(t)
     const findings = await doctor({ ...settings, repositories: `${settings.data}/nowhere` })
-    assertFinding(findings, 'repositories', 'broken', /the directory of repositories/)
+    assertFinding(findings, 'repositories', 'error', /the directory of repositories/)
   })
 
   test('that cannot be opened, taken or locked are named', async (t) => {
@@ -177,11 +182,11 @@ describe('repositories', () => {
     await mkdir(join(host.root, 'alice/empty.git'))
     const findings = await doctor({ ...(await sound(t)), repositories: host.root })
     assertFinding(findings, 'repositories', 'warning', /cannot be opened: alice\/cut \(/)
-    assertFinding(findings, 'locks', 'warning', /alice\/held \(config\.lock is there\)/)
+    assertFinding(findings, 'locks', 'warning', /alice\/held \(config\.lock exists\)/)
     const texts = findings.map(({ found }) => found)
-    assert.ok(texts.includes('not taken: alice/empty.git (not a bare git repository)'), `${texts}`)
-    assert.ok(texts.includes('differ only in case: bob and BOB'), `${texts}`)
-    assert.deepEqual(brokenOnes(findings), [], 'errors in some do not stop the rest')
+    assert.ok(texts.includes('skipped: alice/empty.git (not a bare git repository)'), `${texts}`)
+    assert.ok(texts.includes('names differ only in case: bob and BOB'), `${texts}`)
+    assert.deepEqual(errorsAmong(findings), [], 'errors in some do not stop the rest')
   })
 
   test('that refuse pushes for no migration are named, and those that a lock cannot hold', async (t) => {
@@ -200,7 +205,7 @@ describe('repositories', () => {
     assert.deepEqual(
       locks.map(({ found }) => found),
       [
-        'cannot be locked: alice/open (its config.worktree opens refs again that a lock closes)',
+        'cannot be locked: alice/open (its config.worktree shows refs again that a lock hides)',
         'locked by no migration: alice/left',
       ],
     )
@@ -212,33 +217,33 @@ describe('repositories', () => {
     await using host = await gitHost()
     await chown(await host.repository('alice/site', { files: { a: 'a' } }), 65_534, 65_534)
     const findings = await doctor({ ...(await sound(t)), repositories: host.root })
-    assertFinding(findings, 'repositories', 'fine', /^1 repository of 1 owner in/)
+    assertFinding(findings, 'repositories', 'passed', /^1 repository of 1 owner in/)
   })
 
   test('that a worker of a cluster lacks', async (t) => {
     const findings = await doctor({ ...(await sound(t)), databaseUrl: await createDatabase() })
-    assertFinding(findings, 'repositories', 'broken', /^none given$/)
+    assertFinding(findings, 'repositories', 'error', /^not set$/)
   })
 })
 
 test('a clock that is wrong, or differs from another', () => {
-  assert.equal(checkClock(0).state, 'broken')
-  assert.equal(checkClock(Date.now()).state, 'fine')
-  assert.equal(judgeClock('clock', 1900, 0).state, 'fine')
-  assert.equal(judgeClock('clock', -9000, 8000).state, 'fine')
-  assert.match(judgeClock('clock', -9000, 10).found, /^9\.0 s behind ours$/)
+  assert.equal(checkClock(0).state, 'error')
+  assert.equal(checkClock(Date.now()).state, 'passed')
+  assert.equal(judgeClock('clock', 1900, 0).state, 'passed')
+  assert.equal(judgeClock('clock', -9000, 8000).state, 'passed')
+  assert.match(judgeClock('clock', -9000, 10).found, /^9\.0 s behind this machine$/)
   assert.equal(judgeClock('clock', 9000, 10).state, 'warning')
-  assert.equal(judgeClock('clock', 90_000, 10).state, 'broken')
+  assert.equal(judgeClock('clock', 90_000, 10).state, 'error')
 })
 
 describe('addresses', () => {
   for (const [given, state, found] of [
-    [{ listen: '0.0.0.0:3999' }, 'broken', /no address that a client can reach/],
-    [{ listen: '0.0.0.0:3999', baseUrl: 'http://localhost:1' }, 'warning', /to themselves/],
-    [{ baseUrl: 'http://192.0.2.1' }, 'warning', /tokens in the clear/],
-    [{ baseUrl: 'https://godwit.invalid' }, 'warning', /is not known here/],
-    [{ baseUrl: 'https://192.0.2.1' }, 'warning', /is a proxy's/],
-    [{ baseUrl: 'https://192.0.2.1', trustedProxies: '192.0.2.1' }, 'fine', /^https/],
+    [{ listen: '0.0.0.0:3999' }, 'error', /not an address that clients can reach/],
+    [{ listen: '0.0.0.0:3999', baseUrl: 'http://localhost:1' }, 'warning', /only on this machine/],
+    [{ baseUrl: 'http://192.0.2.1' }, 'warning', /tokens without encryption/],
+    [{ baseUrl: 'https://godwit.invalid' }, 'warning', /cannot be resolved/],
+    [{ baseUrl: 'https://192.0.2.1' }, 'warning', /address of a proxy/],
+    [{ baseUrl: 'https://192.0.2.1', trustedProxies: '192.0.2.1' }, 'passed', /^https/],
   ] satisfies [Flags, string, RegExp][]) {
     test(Object.entries(given).join(' '), async (t) => {
       assertFinding(await doctor({ ...(await sound(t)), ...given }), 'base-url', state, found)
@@ -250,6 +255,6 @@ describe('addresses', () => {
     t.after(() => server.close())
     const { port } = server.address() as { port: number }
     const findings = await doctor({ ...(await sound(t)), listen: `127.0.0.1:${port}` })
-    assertFinding(findings, 'listen', 'broken', /is taken by another program/)
+    assertFinding(findings, 'listen', 'error', /is used by another program/)
   })
 })

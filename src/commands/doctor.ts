@@ -13,7 +13,7 @@ export function doctorCommand(program: Command, about: string): void {
     'godwit doctor --json',
   )
   command
-    .option('--json', 'prints what was found as JSON')
+    .option('--json', 'print the findings as JSON')
     .action(async ({ json }: { json?: boolean }, command: Command) => {
       // Loaded only here: no other command needs what it takes to try everything.
       const { everyCheck } = await import('./doctor/every-check.ts')
@@ -24,17 +24,17 @@ export function doctorCommand(program: Command, about: string): void {
       }
       const count = (state: CheckResult['state']) =>
         findings.filter((finding) => finding.state === state).length
-      const [warnings, faults] = [count('warning'), count('broken')]
+      const [passed, warnings, errors] = [count('passed'), count('warning'), count('error')]
       print(
         json
-          ? harmlessJson({ broken: faults, warnings, checks: findings })
-          : `\n${faults} broken, ${warnings} to look at, ${count('fine')} fine`,
+          ? harmlessJson({ passed, warnings, errors, checks: findings })
+          : `\n${passed} passed, ${warnings} warnings, ${errors} errors`,
       )
-      if (faults > 0) process.exitCode = EXIT.failed
+      if (errors > 0) process.exitCode = EXIT.failed
     })
 }
 
-const MARKS = { fine: ['green', '✓'], warning: ['yellow', '!'], broken: ['red', '✗'] } as const
+const MARKS = { passed: ['green', '✓'], warning: ['yellow', '!'], error: ['red', '✗'] } as const
 const WIDTH = 'clock of database'.length
 
 function asText({ check, state, found, advice }: CheckResult): string {

@@ -39,10 +39,10 @@ export function exportCommand(program: Command, about: string): void {
   )
   command
     .usage('OWNER[/NAME]... --repositories DIR --output FILE [settings]')
-    .requiredOption('--output <FILE>', 'where the archive goes; - for standard output')
+    .requiredOption('--output <FILE>', 'file to write; - for standard output')
     .option('--allow-partial', 'skip repositories that cannot be exported')
-    .option('--force', 'replace the file if it is there')
-    .option('--report <FILE>', 'write what became of each repository there, as JSON')
+    .option('--force', 'replace the file if it exists')
+    .option('--report <FILE>', 'write a report of each repository to this file, as JSON')
     .action((names: string[], options: ExportOptions, command: Command) =>
       untilStopped((signal) => runExport(configOf(command), names, options, signal)),
     )
@@ -57,7 +57,7 @@ async function runExport(
   const output = options.output === STANDARD_OUTPUT ? undefined : resolve(options.output)
   if (output) await refuseTaken(output, options.force ?? false)
   else if (process.stdout.isTTY)
-    throw new Misuse('an archive is nothing for a terminal: --output FILE')
+    throw new Misuse('an archive cannot be written to a terminal: use --output FILE')
   await using parts = await openLocalExport(config, output ? dirname(output) : tmpdir())
   const repositories = await chosen(parts, names, options)
 
@@ -106,12 +106,14 @@ async function chosen(
     throw cannotExport(reasons.join('\n'), options)
   for (const reason of reasons) note(`skipped: ${harmless(reason)}`)
   const [first] = entries
-  if (!first) throw new UserMistake('the repositories went away while they were read')
+  if (!first) throw new UserMistake('the repositories were removed while they were read')
   return factsForViewer(parts.db, { account: first.owner, tokenId: 0 }, entries)
 }
 
 function cannotExport(reasons: string, { allowPartial }: ExportOptions): UserMistake {
-  const next = allowPartial ? 'there is nothing else' : '--allow-partial leaves these out'
+  const next = allowPartial
+    ? 'no other repository was selected'
+    : 'use --allow-partial to skip these'
   return new UserMistake(`${reasons}\nnothing was written; ${next}`)
 }
 

@@ -30,14 +30,14 @@ function rowOf({ owner, name, migrationId, lockedAt, expiresAt, releasedAt }: Kn
 }
 
 function addRelease(locks: Command): void {
-  const release = addCommand(locks, 'release <repository>', 'removes the lock of a repository')
+  const release = addCommand(locks, 'release <repository>', 'release the lock of a repository')
   withExamples(
     release,
     'godwit locks release alice/site --repositories /srv/git',
     'godwit locks release alice/gone --repositories /srv/git --forget',
   )
   release
-    .option('--forget', 'forget the lock of a repository that will not come back')
+    .option('--forget', 'also delete the lock of a repository that no longer exists')
     .action(async (fullName: string, { forget }: { forget?: boolean }, command: Command) => {
       if (!isFullName(fullName)) throw new Misuse(`"${fullName}" is not OWNER/NAME`)
       const [owner = '', name = ''] = fullName.split('/')
@@ -50,11 +50,11 @@ function addRelease(locks: Command): void {
         return releaseRepository(parts, { owner, name }, { forget: forget === true })
       })
       if (isRemoved) print(`${fullName} accepts pushes`)
-      else if (forget) print(`${fullName} is not there; its locks are forgotten`)
+      else if (forget) print(`${fullName} does not exist; its locks are deleted`)
       else throw new UserMistake(notThere(fullName))
     })
 }
 
 const notThere = (fullName: string): string =>
-  `${fullName} is not in --repositories: its lock is released, and removed when the repository is seen again ` +
-  '(--forget if it will not be)'
+  `${fullName} is not in --repositories: its lock is released, and will be removed when the repository exists again ` +
+  '(use --forget if it never will)'

@@ -23,16 +23,16 @@ interface DownloadOptions {
 }
 
 export function downloadCommand(migration: Command): void {
-  const about = 'fetches the archive, going on where an earlier download was cut off'
+  const about = 'download the archive; an interrupted download is resumed'
   const command = addClientCommand(migration, 'download', about)
   command
-    .argument('<id>', "the migration's number", migrationId)
+    .argument('<id>', 'ID of the migration', migrationId)
     .option(
       '--output <FILE>',
-      'where it goes (default: migration-ID.tar.gz); - for standard output',
+      'file to write (default: migration-ID.tar.gz); - for standard output',
     )
-    .option('--force', 'replace the file if it is there')
-    .option('--verify', 'then prove every repository in it with git, as `godwit verify` does')
+    .option('--force', 'replace the file if it exists')
+    .option('--verify', 'then check every repository with git, as `godwit verify` does')
   addSetting(command, 'git')
   withExamples(
     command,
@@ -46,7 +46,7 @@ export function downloadCommand(migration: Command): void {
         options.output === STANDARD_OUTPUT
           ? toStandardOutput(talk, id, options)
           : toFile(talk, id, options.output ?? `migration-${id}.tar.gz`, options),
-      'stopped; what came of a file is kept, and the same command goes on from there',
+      'stopped; the downloaded part is kept, and the same command resumes it',
     ),
   )
 }
@@ -64,7 +64,7 @@ async function toFile(
   const proof = await proven(target.unfinished, talk.signal).catch(async (error: unknown) => {
     if (!(error instanceof ArchiveDamaged)) throw error
     await target.discard()
-    throw new UserMistake(`${error.message}. What came was removed: download it again`, {
+    throw new UserMistake(`${error.message}. The downloaded file was removed: download it again`, {
       cause: error,
     })
   })
@@ -82,20 +82,20 @@ async function toFile(
 }
 
 const PROOF_IN_WORDS: Record<Proof, string> = {
-  digests: 'every repository checked against its digest',
-  gzip: "checked by gzip's checksum",
+  digests: 'every repository matches its digest',
+  gzip: 'the gzip checksum is correct',
 }
 
 async function proven(file: string, signal: AbortSignal): Promise<Proof> {
   using line = progressLine(process.stderr)
-  line.show(undefined, 'checking what came')
+  line.show(undefined, 'checking the download')
   return checkArchive(file, signal)
 }
 
 async function fetchInto({ api, signal }: Talk, id: number, target: Target): Promise<void> {
   const { downloadArchive } = await import('../client/download-archive.ts')
   using line = progressLine(process.stderr)
-  if (target.position > 0) line.say(`going on after ${inUnits(target.position)}`)
+  if (target.position > 0) line.say(`resuming after ${inUnits(target.position)}`)
   let drawnAt = 0
   await downloadArchive(api, id, target, {
     signal,
@@ -105,16 +105,17 @@ async function fetchInto({ api, signal }: Talk, id: number, target: Target): Pro
       const of = total === undefined ? '' : ` of ${inUnits(total)}`
       line.show(total && position / total, `${inUnits(position)}${of}`)
     },
-    onError: (error, position) => line.say(`${error.message}; going on after ${inUnits(position)}`),
+    onError: (error, position) => line.say(`${error.message}; resuming after ${inUnits(position)}`),
   })
 }
 
 /** What was written cannot be taken back, so here the check only tells. */
 async function toStandardOutput(talk: Talk, id: number, options: DownloadOptions): Promise<void> {
-  if (process.stdout.isTTY) throw new Misuse('an archive is nothing for a terminal: --output FILE')
-  if (options.verify)
-    throw new Misuse('what goes to standard output passes by: --verify needs a file')
-  if (talk.isJson) throw new Misuse('standard output is the archive or JSON, not both')
+  if (process.stdout.isTTY)
+    throw new Misuse('an archive cannot be written to a terminal: use --output FILE')
+  if (options.verify) throw new Misuse('--verify needs a file: use --output FILE')
+  if (talk.isJson)
+    throw new Misuse('--json cannot be used when the archive goes to standard output')
   const flow = new PassThrough()
   const copy = new PassThrough()
   const checked = checkGzip(copy, talk.signal)
@@ -154,7 +155,9 @@ function passingTarget(flow: PassThrough, written: Promise<void>): Target {
     },
     async begin(given) {
       if (position > 0)
-        throw new UserMistake('the download was cut off and cannot go on: use --output FILE')
+        throw new UserMistake(
+          'the download was interrupted and standard output cannot be resumed: use --output FILE',
+        )
       etag = given
     },
     async write(bytes) {

@@ -52,18 +52,18 @@ export function describeMigration(migration: MigrationJson): string {
 }
 
 function archiveInWords(state: string, id: number, address: string | undefined): string {
-  if (address !== undefined) return `there; \`godwit migration download ${id}\` fetches it`
-  return state === 'exported' ? 'deleted, or expired' : '-'
+  if (address !== undefined) return `ready; download it with \`godwit migration download ${id}\``
+  return state === 'exported' ? 'deleted or expired' : '-'
 }
 
 export function forecastRows({ repositories }: ForecastJson): Row[] {
   return [
-    ['REPOSITORY', 'SIZE', 'WOULD BE'],
+    ['REPOSITORY', 'SIZE', 'RESULT'],
     ...repositories.map(({ full_name, bytes, reused, reason, warning }) => [
       full_name,
       inUnits(bytes),
       reason
-        ? `skipped: ${reason}`
+        ? `cannot be exported: ${reason}`
         : `${reused ? 'reused' : 'exported'}${warning ? `; warning: ${warning}` : ''}`,
     ]),
   ]
@@ -72,7 +72,7 @@ export function forecastRows({ repositories }: ForecastJson): Row[] {
 /** How much, into how much room, in how long. */
 export function forecastInWords(forecast: ForecastJson): string {
   const { bytes_to_write, free_bytes, estimated_seconds } = forecast
-  const room = free_bytes === null ? '' : ` of ${inUnits(free_bytes)} that are free`
-  const time = estimated_seconds === null ? '' : `, in about ${Math.ceil(estimated_seconds)} s`
+  const room = free_bytes === null ? '' : `, ${inUnits(free_bytes)} free`
+  const time = estimated_seconds === null ? '' : `, about ${Math.ceil(estimated_seconds)} s`
   return `${inUnits(bytes_to_write)} to write${room}${time}; nothing was started`
 }

@@ -18,12 +18,12 @@ const spelt = (flag: StartFlag) => `--${flag.replaceAll('_', '-')}`
 const keyOf = (flag: StartFlag) => flag.replace(/_(.)/g, (_, letter) => letter.toUpperCase())
 
 export function startCommand(migration: Command): void {
-  const command = addClientCommand(migration, 'start', 'starts a migration and prints its number')
+  const command = addClientCommand(migration, 'start', 'start a migration and print its ID')
   command
-    .argument('[repositories...]', 'OWNER/NAME, or the NAME of one of your own')
-    .option('--all', 'all that the server lists as yours to migrate')
-    .option('--watch', 'follow it to its end')
-    .option('--preflight', 'only tell what it would do (Godwit)')
+    .argument('[repositories...]', 'OWNER/NAME, or NAME for one of your own')
+    .option('--all', 'all repositories that you may migrate')
+    .option('--watch', 'watch it until it has ended')
+    .option('--preflight', 'print an estimate, start nothing (Godwit only)')
   for (const flag of flags) command.option(spelt(flag), startFlags[flag])
   withExamples(
     command,
@@ -49,7 +49,7 @@ async function start({ api }: Talk, body: StartJson): Promise<MigrationJson> {
   } catch (error) {
     const { ServerUnreachable } = await import('../client/errors.ts')
     if (error instanceof ServerUnreachable && error.mayHaveArrived)
-      note('it may have been started all the same: `godwit migration list` tells')
+      note('the migration may have started: check with `godwit migration list`')
     throw error
   }
 }
@@ -57,7 +57,7 @@ async function start({ api }: Talk, body: StartJson): Promise<MigrationJson> {
 async function asked(talk: Talk, names: string[], options: StartOptions): Promise<StartJson> {
   const isOrganization = options[keyOf('org_metadata_only')] === true
   if (options.all ? names.length > 0 : names.length === 0 && !isOrganization)
-    throw new Misuse('say which repositories: OWNER/NAME…, or --all for all of yours')
+    throw new Misuse('no repositories: give OWNER/NAME…, or --all for all of yours')
   return {
     repositories: options.all ? await allOfMine(talk) : names,
     ...Object.fromEntries(flags.filter((flag) => options[keyOf(flag)]).map((flag) => [flag, true])),
@@ -69,7 +69,8 @@ async function allOfMine({ api }: Talk): Promise<string[]> {
   const all = await api.ownRepositories()
   const mine = all.filter(({ permissions }) => permissions?.admin !== false)
   const others = all.length - mine.length
-  if (others > 0) note(`${others} of ${all.length} are left out: others administer them`)
+  if (others > 0)
+    note(`skipped ${others} of ${all.length} repositories: you do not administer them`)
   if (mine.length === 0) throw new UserMistake(`${api.server.url} lists no repositories of yours`)
   return mine.map(({ full_name }) => full_name)
 }
@@ -81,6 +82,6 @@ async function forecast(talk: Talk, body: StartJson): Promise<void> {
   const skipped = found.repositories.filter(({ reason }) => reason !== null)
   if (skipped.length > 0 && !body.allow_partial)
     throw new UserMistake(
-      `it would fail for ${skipped.map(({ full_name }) => harmless(full_name)).join(', ')}; --allow-partial skips what cannot be exported`,
+      `it would fail for ${skipped.map(({ full_name }) => harmless(full_name)).join(', ')}; --allow-partial skips them`,
     )
 }

@@ -9,14 +9,14 @@ import { paintState } from './paint.ts'
 import { progressLine } from './progress-line.ts'
 
 export function watchCommand(migration: Command): void {
-  const command = addClientCommand(migration, 'watch', 'follows a migration to its end')
+  const command = addClientCommand(migration, 'watch', 'watch a migration until it has ended')
   withExamples(command, 'godwit migration watch 7 && godwit migration download 7')
   command
-    .argument('<id>', "the migration's number", migrationId)
+    .argument('<id>', 'ID of the migration', migrationId)
     .action(
       talking(
         (talk, _options, id: number) => watchToTheEnd(talk, id),
-        'no longer watching; the migration goes on',
+        'stopped watching; the migration continues',
       ),
     )
 }
@@ -28,7 +28,7 @@ export async function watchToTheEnd(talk: Talk, id: number): Promise<void> {
   if (isJson) printJson(await api.show(id))
   if (end.state !== 'exported')
     throw new UserMistake(
-      `migration ${id} is ${harmless(end.state)}${end.reason ? `: ${harmless(end.reason)}` : ''}; \`godwit migration report ${id}\` tells why, where the server has reports`,
+      `migration ${id} is ${harmless(end.state)}${end.reason ? `: ${harmless(end.reason)}` : ''}; \`godwit migration report ${id}\` shows more (Godwit only)`,
     )
 }
 

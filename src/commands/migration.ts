@@ -9,7 +9,7 @@ import { describeMigration, migrationRows, repositoryRows } from './migration-in
 import { startCommand } from './migration-start.ts'
 import { watchCommand } from './migration-watch.ts'
 
-const ID = ['<id>', "the migration's number", migrationId] as const
+const ID = ['<id>', 'ID of the migration', migrationId] as const
 
 /** A client of any server of this API, ours or another's. */
 export function migrationCommands(program: Command, about: string): void {
@@ -34,7 +34,7 @@ export function migrationCommands(program: Command, about: string): void {
 }
 
 function listCommand(migration: Command): void {
-  const command = addClientCommand(migration, 'list', 'all migrations, the newest first')
+  const command = addClientCommand(migration, 'list', 'list all migrations, newest first')
   withExamples(command, 'godwit migration list', 'godwit migration list --json | jq ".[0].state"')
   command.action(
     talking(async (talk) => {
@@ -45,7 +45,7 @@ function listCommand(migration: Command): void {
 }
 
 function showCommand(migration: Command): void {
-  const command = addClientCommand(migration, 'show', 'one migration and its state')
+  const command = addClientCommand(migration, 'show', 'show one migration and its state')
   withExamples(command, 'godwit migration show 7', 'godwit migration show 7 --json')
   command.argument(...ID).action(
     talking(async (talk, _options, id: number) => {
@@ -56,7 +56,11 @@ function showCommand(migration: Command): void {
 }
 
 function repositoriesCommand(migration: Command): void {
-  const command = addClientCommand(migration, 'repositories', 'what a migration covers')
+  const command = addClientCommand(
+    migration,
+    'repositories',
+    'list the repositories of a migration',
+  )
   withExamples(command, 'godwit migration repositories 7')
   command.argument(...ID).action(
     talking(async (talk, _options, id: number) => {
@@ -67,7 +71,7 @@ function repositoriesCommand(migration: Command): void {
 }
 
 function deleteCommand(migration: Command): void {
-  const about = "deletes a migration's archive; the migration stays in the list"
+  const about = 'delete the archive of a migration; the migration stays in the list'
   const command = addClientCommand(migration, 'delete', about)
   withExamples(command, 'godwit migration delete 7')
   command.argument(...ID).action(
@@ -79,7 +83,11 @@ function deleteCommand(migration: Command): void {
 }
 
 function unlockCommand(migration: Command): void {
-  const command = addClientCommand(migration, 'unlock', 'lets repositories take pushes again')
+  const command = addClientCommand(
+    migration,
+    'unlock',
+    'unlock repositories, so that they accept pushes again',
+  )
   withExamples(command, 'godwit migration unlock 7 alice/site octo/tools')
   command.argument(...ID).argument('<repositories...>', 'OWNER/NAME, or NAME alone')
   command.action(
@@ -106,11 +114,11 @@ function lockName(covered: string[], id: number, asked: string) {
   const [fullName] = found
   if (fullName === undefined)
     throw new Misuse(
-      `migration ${id} does not cover ${asked}: \`godwit migration repositories ${id}\` shows what it does; nothing was unlocked`,
+      `migration ${id} does not include ${asked}: \`godwit migration repositories ${id}\` lists its repositories; nothing was unlocked`,
     )
   if (found.length > 1)
     throw new Misuse(
-      `${asked} could be ${found.map(harmless).join(' or ')}: say which; nothing was unlocked`,
+      `${asked} can mean ${found.map(harmless).join(' or ')}: use OWNER/NAME; nothing was unlocked`,
     )
   const name = nameOf(fullName)
   const isOnly = covered.filter((each) => nameOf(each).toLowerCase() === name.toLowerCase()).length
@@ -118,7 +126,11 @@ function lockName(covered: string[], id: number, asked: string) {
 }
 
 function cancelCommand(migration: Command): void {
-  const command = addClientCommand(migration, 'cancel', 'ends an unfinished migration (Godwit)')
+  const command = addClientCommand(
+    migration,
+    'cancel',
+    'cancel an unfinished migration (Godwit only)',
+  )
   withExamples(command, 'godwit migration cancel 7')
   command.argument(...ID).action(
     talking(async (talk, _options, id: number) => {
@@ -129,7 +141,8 @@ function cancelCommand(migration: Command): void {
 }
 
 function retryCommand(migration: Command): void {
-  const about = 'starts an ended migration again as a new one, for what is missing (Godwit)'
+  const about =
+    'start a finished migration again as a new one; unchanged repositories are reused (Godwit only)'
   const command = addClientCommand(migration, 'retry', about)
   withExamples(command, 'godwit migration retry 7')
   command.argument(...ID).action(
@@ -141,7 +154,7 @@ function retryCommand(migration: Command): void {
 }
 
 function reportCommand(migration: Command): void {
-  const about = 'what became of each repository, in which size and time (Godwit)'
+  const about = 'show the result, size and time of each repository (Godwit only)'
   const command = addClientCommand(migration, 'report', about)
   withExamples(command, 'godwit migration report 7')
   command.argument(...ID).action(

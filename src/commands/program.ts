@@ -16,41 +16,41 @@ interface Entry {
 const groups: Record<string, Record<string, Entry>> = {
   'The service:': {
     serve: {
-      about: 'runs the service',
+      about: 'run the service: the API, the dashboard and the exporter',
       load: async () => (await import('./serve.ts')).serveCommand,
     },
     work: {
-      about: 'exports for API processes that run elsewhere',
+      about: 'run an export worker for API processes',
       load: async () => (await import('./work.ts')).workCommand,
     },
     sync: {
-      about: 'brings the catalogue synchronized on disk',
+      about: 'synchronize the catalogue with the repositories on disk',
       load: async () => (await import('./sync.ts')).syncCommand,
     },
     account: {
-      about: 'who is known here',
+      about: 'manage accounts',
       load: async () => (await import('./account.ts')).accountCommands,
     },
     token: {
-      about: 'access tokens',
+      about: 'manage access tokens',
       load: async () => (await import('./token.ts')).tokenCommands,
     },
     locks: {
-      about: 'which repositories refuse pushes, and for which migration',
+      about: 'list and release the locks of repositories',
       load: async () => (await import('./locks.ts')).locksCommand,
     },
     doctor: {
-      about: 'checks all that `serve` and `work` stand on, and says what to do',
+      about: 'check everything that `serve` and `work` need, and say how to fix it',
       load: async () => (await import('./doctor.ts')).doctorCommand,
     },
     config: {
-      about: 'prints the settings in force',
+      about: 'print the current settings',
       load: async () => (await import('./show-config.ts')).configCommand,
     },
   },
   'Without a server:': {
     export: {
-      about: 'writes an archive',
+      about: 'write an archive of repositories',
       load: async () => (await import('./export.ts')).exportCommand,
     },
     show: {
@@ -58,17 +58,17 @@ const groups: Record<string, Record<string, Entry>> = {
       load: async () => (await import('./show.ts')).showCommand,
     },
     verify: {
-      about: 'proves an archive whole, or names what is wrong with it',
+      about: 'check an archive and report every error',
       load: async () => (await import('./verify.ts')).verifyCommand,
     },
     restore: {
-      about: 'gives the repositories of an archive back',
+      about: 'restore bare repositories from an archive',
       load: async () => (await import('./restore.ts')).restoreCommand,
     },
   },
-  'With any server of this API, Godwit or GitHub itself:': {
+  'Client for any server of this API (Godwit or GitHub):': {
     migration: {
-      about: 'starts, watches and downloads migrations',
+      about: 'start, watch and download migrations',
       load: async () => (await import('./migration.ts')).migrationCommands,
     },
   },
@@ -80,7 +80,9 @@ const groups: Record<string, Record<string, Entry>> = {
  */
 export async function createProgram(args?: readonly string[]): Promise<Command> {
   const program = new Command('godwit')
-    .description("A migrations service for git hosts that speaks GitHub's User Migrations API")
+    .description(
+      "Self-service export and move for git hosts, compatible with GitHub's User Migrations API",
+    )
     .version(VERSION, '--version')
     .exitOverride()
     .configureHelp({ styleTitle: (title) => paint('bold', title) })
@@ -98,7 +100,7 @@ export async function createProgram(args?: readonly string[]): Promise<Command> 
   program.commandsGroup('More:')
   withExamples(
     program,
-    'godwit serve                             # a sample git host, for a first look',
+    'godwit serve                             # a sample git host, to try it',
     'godwit serve --repositories /srv/git     # your own',
     'godwit migration start alice/site --url http://127.0.0.1:3000 --token-file token',
   )

@@ -58,11 +58,11 @@ function failureOf(error: unknown): Failure {
     return { lines: [error.message], exitCode: PLAIN[error.name]! }
   if (isOfBucket(error))
     return {
-      lines: [`the bucket (--blobs): ${error.message}; \`godwit doctor\` looks closer`],
+      lines: [`the bucket (--blobs): ${error.message}; run \`godwit doctor\``],
       exitCode: EXIT.unreachable,
     }
   if (isGitMissing(error))
-    return failed('git cannot be run: install git 2.30 or newer, or say with --git where it is')
+    return failed('git cannot be run: install git 2.30 or newer, or set --git')
   if ('syscall' in error && 'code' in error) return failed(ofSystem(error as NodeJS.ErrnoException))
   return failed(error.stack ?? error.message)
 }
@@ -76,13 +76,13 @@ function ofSystem({ message, code, path }: NodeJS.ErrnoException): string {
 }
 
 const WHY: Record<string, string> = {
-  ENOENT: 'there is no such file or directory',
-  EACCES: 'this user may not read or write it',
-  EPERM: 'this user may not do that',
-  EROFS: 'it is on a disk that can only be read',
-  ENOSPC: 'no room is left on its disk',
-  EEXIST: 'it is there, and is no directory',
-  ENOTDIR: 'a part of this path is no directory',
+  ENOENT: 'no such file or directory',
+  EACCES: 'permission denied for this user',
+  EPERM: 'operation not permitted for this user',
+  EROFS: 'read-only file system',
+  ENOSPC: 'no space left on the disk',
+  EEXIST: 'exists and is not a directory',
+  ENOTDIR: 'a part of this path is not a directory',
 }
 
 /** Ours for one that does not answer, or the SDK's own for what it refuses. */

@@ -22,8 +22,8 @@ export function restoreCommand(program: Command, about: string): void {
   withExamples(command, 'godwit restore migration.tar.gz --into /srv/restored')
   command
     .usage('ARCHIVE --into DIR (a file, or a directory it was unpacked into)')
-    .requiredOption('--into <DIR>', 'the git host that they go to, as OWNER/NAME.git')
-    .option('--strict', 'fail if anything in the archive could not be restored')
+    .requiredOption('--into <DIR>', 'directory to restore to, as OWNER/NAME.git')
+    .option('--strict', 'fail if some data of the archive could not be restored')
     .action((file: string, options: RestoreOptions, command: Command) =>
       untilStopped((signal) => runRestore(configOf(command), file, options, signal)),
     )
@@ -35,7 +35,8 @@ async function runRestore(
   { into, strict = false }: RestoreOptions,
   signal: AbortSignal,
 ): Promise<void> {
-  if (file === '-') throw new Misuse('the archive is read twice, so it must be a file')
+  if (file === '-')
+    throw new Misuse('restore reads the archive twice: give a file, not standard input')
   const home = await mkdtemp(join(tmpdir(), 'godwit-restore-'))
   try {
     const git = createGit({ program, searchPath, home })
@@ -50,14 +51,16 @@ async function runRestore(
     for await (const { fullName, faults } of restoreArchive(parts, signal)) {
       if (faults.length === 0) print(`restored: ${harmless(fullName)}`)
       else failed += 1
-      for (const fault of faults) print(harmless(`not restored: ${fullName}: ${fault}`))
+      for (const fault of faults) print(harmless(`failed: ${fullName}: ${fault}`))
     }
     if (failed > 0)
       throw new UserMistake(
-        `${failed} of the repositories could not be restored; the others are in ${place}`,
+        `${failed} ${failed === 1 ? 'repository' : 'repositories'} could not be restored; the others are in ${place}`,
       )
     if (strict && warnings > 0)
-      throw new UserMistake(`not everything was restored (--strict); what was is in ${place}`)
+      throw new UserMistake(
+        `some data could not be restored (--strict); the restored repositories are in ${place}`,
+      )
   } finally {
     await rm(home, { recursive: true, force: true })
   }
@@ -65,5 +68,5 @@ async function runRestore(
 
 function newsInWords(news: RestoreNews): string[] {
   if ('warning' in news) return [`warning: ${news.warning}`]
-  return news.leftBehind.map(([kind, count]) => `not restored: ${countInWords(kind, count)}`)
+  return news.leftBehind.map(([kind, count]) => `failed: ${countInWords(kind, count)}`)
 }

@@ -59,7 +59,7 @@ export class ResumableFile implements Target, AsyncDisposable {
   async finish(force: boolean): Promise<void> {
     await this.#handle!.sync()
     if ((await this.#handle!.stat()).ino !== (await stat(this.unfinished)).ino)
-      throw new UserMistake(`another download of ${this.#file} took over; wait for that one`)
+      throw new UserMistake(`another process is downloading ${this.#file}: wait for it to end`)
     await moveIntoPlace(this.unfinished, this.#file, force)
     await rm(this.#validator, { force: true })
   }

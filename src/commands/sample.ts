@@ -82,12 +82,12 @@ function screen({ baseUrl, vendor, data }: Config, token: string, id: number): s
   const curl = `curl -s -H 'authorization: bearer ${token}' -H 'accept: ${previewOf(vendor)}'`
   const migrations = `${baseUrl}/user/migrations`
   return `
-The dashboard: ${baseUrl}/ (sign in with the token below)
-The API:       ${baseUrl}
-A sample host: ${data} (give --repositories DIR to serve your own)
-Its user:      ${SAMPLE_LOGIN}, with the token ${token}
+Dashboard:     ${baseUrl}/ (sign in with the token below)
+API:           ${baseUrl}
+Sample host:   ${data} (use --repositories DIR to serve your own)
+User:          ${SAMPLE_LOGIN}, token ${token}
 
-Migration ${id} is exported. See its state, the repositories it covers, start another, download the archive:
+Migration ${id} is exported. To see its state, list its repositories, start another migration and download the archive:
 
 ${curl} ${migrations}/${id}
 ${curl} ${migrations}/${id}/repositories

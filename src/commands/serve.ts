@@ -9,7 +9,7 @@ export function serveCommand(program: Command, about: string): void {
   const command = addCommand(program, 'serve', about)
   withExamples(
     command,
-    'godwit serve                             # a sample git host, for a first look',
+    'godwit serve                             # a sample git host, to try it',
     'godwit serve --repositories /srv/git --data /var/lib/godwit',
     'godwit serve --repositories /srv/git --base-url https://migrations.example.com',
   )

@@ -27,8 +27,8 @@ export function syncCommand(program: Command, about: string): void {
 
 function describe({ found, read, missing, broken, refused }: SyncReport): string {
   return [
-    `${found} repositories, ${read} new or changed, ${missing} gone`,
-    ...broken.map(({ fullName, reason }) => `broken: ${harmless(fullName)}: ${harmless(reason)}`),
-    ...refused.map(({ path, reason }) => `refused: ${harmless(path)}: ${harmless(reason)}`),
+    `${found} repositories, ${read} new or changed, ${missing} removed`,
+    ...broken.map(({ fullName, reason }) => `failed: ${harmless(fullName)}: ${harmless(reason)}`),
+    ...refused.map(({ path, reason }) => `skipped: ${harmless(path)}: ${harmless(reason)}`),
   ].join('\n')
 }

@@ -23,18 +23,19 @@ export function tokenCommands(program: Command, about: string): void {
   const token = program.command('token').description(about)
   withExamples(token, 'godwit token add alice --name laptop --expires 90d', 'godwit token list')
 
-  const add = addCommand(
-    token,
-    'add <login>',
-    'makes a token and prints it: the only time it is shown',
-  )
+  const add = addCommand(token, 'add <login>', 'create a token and print it; it is not shown again')
   withExamples(add, 'godwit token add alice --name laptop --expires 90d > token')
   add
-    .option('--name <name>', 'what it is for', '')
-    .option('--expires <duration>', 'how long it is valid, such as 90d; 0 for ever', lifetime, 0)
+    .option('--name <name>', 'name of the token', '')
+    .option(
+      '--expires <duration>',
+      'how long the token is valid, such as 90d; 0 for no expiry',
+      lifetime,
+      0,
+    )
     .action(makeToken)
 
-  const list = addCommand(token, 'list', 'all tokens, without their secrets')
+  const list = addCommand(token, 'list', 'list all tokens, without the secrets')
   withExamples(list, 'godwit token list').action(async (_options, command: Command) => {
     const tokens = await withDatabase(configOf(command), ({ db }) => listTokens(db))
     printTable([
@@ -43,15 +44,17 @@ export function tokenCommands(program: Command, about: string): void {
     ])
   })
 
-  const revoke = addCommand(token, 'revoke', 'ends a token')
+  const revoke = addCommand(token, 'revoke', 'revoke a token')
   withExamples(revoke, 'godwit token revoke 7')
-    .argument('<id>', 'its number in the list', number)
+    .argument('<id>', 'ID of the token', number)
     .action(async (id: number, _options, command: Command) => {
       const revoked = await withDatabase(configOf(command), ({ db }) =>
         revokeToken(db, id, Date.now()),
       )
       if (!revoked)
-        throw new UserMistake(`there is no valid token ${id}: \`godwit token list\` shows them`)
+        throw new UserMistake(
+          `token ${id} does not exist or is not valid: \`godwit token list\` shows all tokens`,
+        )
     })
 }
 
@@ -65,7 +68,8 @@ async function makeToken(login: string, options: AddOptions, command: Command): 
   await withDatabase(configOf(command), async ({ db }) => {
     const account = await findAccount(db, login)
     if (!account) throw new UserMistake(unknownAccount(login))
-    if (account.type !== 'User') throw new UserMistake(`${account.login} is no person: ${ASK}`)
+    if (account.type !== 'User')
+      throw new UserMistake(`${account.login} is an organization: ${ASK}`)
     const expiresAt = options.expires === 0 ? null : now + options.expires
     const made = await addToken(db, account, { name: options.name, expiresAt, now })
     // One that nobody has seen is of no use to anybody, and must not stay.
@@ -76,12 +80,12 @@ async function makeToken(login: string, options: AddOptions, command: Command): 
   })
 }
 
-const ASK = 'give a token to a user who administers its repositories'
+const ASK = 'create a token for a user who administers its repositories'
 const unknownAccount = (login: string) =>
-  `there is no account ${login}: run \`godwit sync\` if it owns repositories, or \`godwit account set ${login}\``
+  `account ${login} does not exist: run \`godwit sync\` if it owns repositories, or \`godwit account set ${login}\``
 
 function number(text: string): number {
-  if (!/^\d+$/.test(text)) throw new InvalidArgumentError('A token has a number, such as 7.')
+  if (!/^\d+$/.test(text)) throw new InvalidArgumentError('A token ID is a number, such as 7.')
   return Number(text)
 }
 

@@ -13,7 +13,7 @@ class Stopped extends UserMistake {
 /** Runs to the end or the first signal, and cleans up either way. */
 export async function untilStopped(
   act: (signal: AbortSignal) => Promise<void>,
-  whenStopped = 'stopped; nothing unfinished is left',
+  whenStopped = 'stopped; no unfinished files are left',
 ): Promise<void> {
   const stopping = new AbortController()
   let by: StopSignal | undefined

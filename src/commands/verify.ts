@@ -41,11 +41,11 @@ export async function verifyFile(
       }
       const [[kind, text]] = Object.entries(finding) as [[keyof typeof WORDS, string]]
       count[WORDS[kind]] += 1
-      say(harmless(`${kind}: ${text}`))
+      say(harmless(`${LABELS[kind]}: ${text}`))
     }
     if (count.faults > 0)
       throw new UserMistake(
-        `${file} has ${count.faults === 1 ? 'a fault' : `${count.faults} faults`}`,
+        `${file} has ${count.faults === 1 ? '1 error' : `${count.faults} errors`}`,
       )
     say(verdict(file, count, compared))
   } finally {
@@ -54,6 +54,7 @@ export async function verifyFile(
 }
 
 const WORDS = { fault: 'faults', warning: 'warnings', note: 'notes', whole: 'whole' } as const
+const LABELS = { fault: 'error', warning: 'warning', note: 'note', whole: 'verified' } as const
 
 function verdict(
   file: string,
@@ -63,6 +64,6 @@ function verdict(
   const repositories = `${whole} ${whole === 1 ? 'repository' : 'repositories'}`
   const besides = warnings > 0 ? `; ${warnings} ${warnings === 1 ? 'warning' : 'warnings'}` : ''
   return compared
-    ? `${file} is whole: ${repositories}${besides}`
-    : `${file}: every repository is complete (${repositories}); no manifest, so bytes were not compared${besides}`
+    ? `${file} is intact: ${repositories} verified${besides}`
+    : `${file}: ${repositories} verified; no manifest, so the bytes were not compared${besides}`
 }

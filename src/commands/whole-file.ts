@@ -16,10 +16,10 @@ export interface WholeFileOptions {
 /** Said before the work rather than after it. */
 export async function refuseTaken(file: string, force: boolean): Promise<void> {
   const folder = await stat(dirname(file)).catch(() => undefined)
-  if (!folder?.isDirectory()) throw new UserMistake(`there is no directory ${dirname(file)}`)
+  if (!folder?.isDirectory()) throw new UserMistake(`directory ${dirname(file)} does not exist`)
   const there = await lstat(file).catch(() => undefined)
-  if (there && !there.isFile()) throw new UserMistake(`${file} is there and is no plain file`)
-  if (there && !force) throw new UserMistake(`${file} is there already; --force replaces it`)
+  if (there && !there.isFile()) throw new UserMistake(`${file} exists and is not a regular file`)
+  if (there && !force) throw new UserMistake(`${file} exists already; use --force to replace it`)
 }
 
 /** The file appears whole and durable, or not at all. */
@@ -52,7 +52,7 @@ export async function moveIntoPlace(from: string, to: string, force: boolean): P
 /** Unlike a rename, a link never replaces what came meanwhile; not every file system has links. */
 async function linkOrMove(from: string, to: string): Promise<void> {
   await link(from, to).catch(async (error: unknown) => {
-    if (hasCode(error, 'EEXIST')) throw new UserMistake(`${to} is there already`)
+    if (hasCode(error, 'EEXIST')) throw new UserMistake(`${to} exists already`)
     await rename(from, to)
   })
 }

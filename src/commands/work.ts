@@ -15,7 +15,7 @@ export function workCommand(program: Command, about: string): void {
     const config = configOf(command)
     requireRepositories(config)
     if (config.databaseUrl === undefined) {
-      throw new Misuse('a worker shares its database with API processes: give --database-url')
+      throw new Misuse('`work` needs --database-url: it shares the database with API processes')
     }
     const logging = openLog(config.logLevel)
     const stopped = untilStopSignal()
@@ -26,7 +26,7 @@ export function workCommand(program: Command, about: string): void {
     const parts = await openProcessParts(config, logging, stack)
     stack.defer(await startExporter(config, parts))
     keepHeartbeat(parts, { role: 'worker', concurrency: config.concurrency }, stack)
-    print('Godwit is working')
+    print('Godwit is running as a worker')
     const unseen = await Promise.race([outputFailure(), stopped.then(() => undefined)])
     if (!unseen) await stopped
     await stack.disposeAsync()

@@ -6,7 +6,7 @@ export class DataDirectoryInUse extends Error {
   override name = 'DataDirectoryInUse'
   constructor(dataDirectory: string) {
     super(
-      `another Godwit server is already running on the data directory ${dataDirectory}: stop it, or give another --data`,
+      `another Godwit server is already running on the data directory ${dataDirectory}: stop it, or set another --data`,
     )
   }
 }

@@ -13,7 +13,7 @@ export class SchemaTooNew extends Error {
   override name = 'SchemaTooNew'
   constructor(found: number) {
     super(
-      `the database has schema ${found}, this Godwit knows ${KNOWN_SCHEMA}: start the newer Godwit that upgraded it`,
+      `the database has schema ${found}, this version supports up to ${KNOWN_SCHEMA}: use the newer version of Godwit that upgraded it`,
     )
   }
 }

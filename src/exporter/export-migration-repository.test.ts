@@ -60,7 +60,7 @@ test('a repository that is damaged, or has vanished, is skipped with the reason'
   assert.deepEqual(await endsOf(db, id), {
     'alice/site': 'exported',
     'alice/blog': 'objects/ab is damaged',
-    'alice/gone': 'the repository is not there any more',
+    'alice/gone': 'the repository no longer exists',
   })
   assert.deepEqual(errors, [])
   const { manifest } = await archive(id)

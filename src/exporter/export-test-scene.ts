@@ -45,8 +45,7 @@ export class FakeHost {
 
   read(fullName: string): { fingerprint: string; bytes: number; content: string } {
     const content = this.contents.get(fullName)
-    if (content === undefined)
-      throw new Unreadable(`${fullName}: the repository is not there any more`)
+    if (content === undefined) throw new Unreadable(`${fullName}: the repository no longer exists`)
     return { fingerprint: `${fullName} ${content}`, bytes: content.length, content }
   }
 

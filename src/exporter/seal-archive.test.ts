@@ -75,7 +75,7 @@ test('bytes that the store has lost fail the migration, and a retry exports them
   await blobs.delete(site!.key)
   const second = await start(NAMES)
   await work()
-  const reason = 'alice/site: its exported bytes are gone; a retry exports it anew'
+  const reason = 'alice/site: its exported data was lost; retry the migration to export it again'
   assert.deepEqual(await endOf(db, second), { state: 'failed', reason })
   const third = await start(NAMES)
   await work()

@@ -75,7 +75,8 @@ async function endAsLost(
   const names = repositories
     .filter(({ segmentKey }) => segmentKey !== null && lost.includes(segmentKey))
     .map(
-      ({ facts }) => `${fullNameOf(facts)}: its exported bytes are gone; a retry exports it anew`,
+      ({ facts }) =>
+        `${fullNameOf(facts)}: its exported data was lost; retry the migration to export it again`,
     )
   return { reason: names.join('\n'), lost }
 }

@@ -5,7 +5,7 @@ import type { Git, GitOptions } from './git.ts'
 import { GitFailed } from './git-end.ts'
 
 const OLDEST = [2, 30] as const
-const INSTALL = `install git ${OLDEST.join('.')} or newer, or say with --git where it is`
+const INSTALL = `install git ${OLDEST.join('.')} or newer, or set --git`
 
 type GitPlace = Pick<GitOptions, 'program' | 'searchPath'>
 
@@ -24,17 +24,18 @@ export async function lookForGit(options: GitPlace, git: Git): Promise<Installed
     return { found: whyNot(options, error), advice: INSTALL }
   }
   const [, major, minor] = /\b(\d+)\.(\d+)/.exec(said) ?? []
-  if (!major || !minor) return { found: `${program} says "${said}", no version`, advice: INSTALL }
-  const found = `${said.replace(/^git version /, '')}, at ${program}`
+  if (!major || !minor)
+    return { found: `${program} printed "${said}" instead of a version`, advice: INSTALL }
+  const found = `${said.replace(/^git version /, '')}, at $program`
   const isOld =
     Number(major) < OLDEST[0] || (Number(major) === OLDEST[0] && Number(minor) < OLDEST[1])
-  return isOld ? { found: `${found}, is too old`, advice: INSTALL } : { found }
+  return isOld ? { found: `$found, is too old`, advice: INSTALL } : { found }
 }
 
 function whyNot({ program, searchPath }: GitPlace, error: unknown): string {
   const cause = error instanceof GitFailed ? (error.cause ?? error) : error
   if (!hasCode(cause, 'ENOENT')) return `${program} cannot be run: ${(cause as Error).message}`
-  return program.includes('/') ? `${program} is not there` : `no ${program} in ${searchPath}`
+  return program.includes('/') ? `${program} does not exist` : `no ${program} in ${searchPath}`
 }
 
 /** Which of several it is that runs. */

@@ -11,7 +11,7 @@ export function nameRefusal(name: string): string | undefined {
   if (name === '' || name === '.' || name === '..') return 'it has no name'
   if (!PLAIN.test(name))
     return 'its name has characters other than letters, digits, ".", "_" and "-"'
-  if (/\.git$/i.test(name)) return 'its name would end in .git'
+  if (/\.git$/i.test(name)) return 'its name ends in .git'
   if (name.length > LONGEST_NAME) return `its name has more than ${LONGEST_NAME} characters`
   return undefined
 }

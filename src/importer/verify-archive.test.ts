@@ -140,7 +140,7 @@ const FAULTS: Fault[] = [
       (path) => path.includes('/lfs/objects/'),
       (object) => flip(object, 40),
     ),
-    /alice\/video: lfs\/objects\/.*not that of its LFS oid/,
+    /alice\/video: lfs\/objects\/.*does not match its LFS oid/,
   ],
   [
     'other bytes that inflate to the same',

@@ -149,7 +149,7 @@ onEachEngine('locks', (engine) => {
     await assert.rejects(start('alice'), (error) => {
       assert.ok(error instanceof Invalid)
       const message =
-        'alice/site cannot be locked: its config.worktree opens refs again that a lock closes'
+        'alice/site cannot be locked: its config.worktree shows refs again that a lock hides'
       const fault = { field: 'repositories', code: 'unprocessable', index: 0, message }
       assert.deepEqual(error.faults, [fault])
       return true

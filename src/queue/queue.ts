@@ -75,6 +75,6 @@ export class NotNow extends Error {
 export class LostJob extends Error {
   override name = 'LostJob'
   constructor(job: Job) {
-    super(`the ${job.kind} job ${job.id} is no longer ours`)
+    super(`the ${job.kind} job ${job.id} was taken over by another worker`)
   }
 }

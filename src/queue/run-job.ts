@@ -83,7 +83,7 @@ export class JobRun<Held extends HeldJob> {
     if (this.#stopping.aborted) return this.#leaveToOthers()
     const handler = handlers[this.#job.kind]
     if (!handler) {
-      this.#onError(new Error(`nobody here knows how to do "${this.#job.kind}"`), this.#job)
+      this.#onError(new Error(`unknown kind of job: "${this.#job.kind}"`), this.#job)
       return this.#leaveToOthers(UNKNOWN_KIND_PAUSE_MS)
     }
     // A try that fails for the last time ends the job there and then: this one's worker was lost.

@@ -28,7 +28,7 @@ export function countBlobErrors(
     }
   }
 
-  const onFailure = (err: unknown) => log.warn({ err }, 'could not note failures of the blob store')
+  const onFailure = (err: unknown) => log.warn({ err }, 'could not record errors of the blob store')
   stack.defer(() => write().catch(onFailure))
   const writing = repeatedly(write, WRITTEN_EVERY_MS, onFailure)
   stack.defer(writing.stop)

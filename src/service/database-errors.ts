@@ -32,22 +32,22 @@ export function explainedDatabase(error: unknown, databaseUrl: string): unknown 
     case 'ECONNREFUSED':
     case 'ENOENT':
       return new DatabaseUnreachable(
-        `${where} does not answer: is PostgreSQL running there?`,
+        `${where} does not answer: check that PostgreSQL is running`,
         options,
       )
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
-      return new DatabaseUnreachable(`${where}: there is no such host`, options)
+      return new DatabaseUnreachable(`${where}: no such host`, options)
     case '28P01':
     case '28000':
-      return new UserMistake(`${where} does not let this user in: ${message}`, options)
+      return new UserMistake(`${where} refuses this user: ${message}`, options)
     case '3D000':
       return new UserMistake(
-        `${where} has no database ${new URL(databaseUrl).pathname.slice(1)}: createdb makes it`,
+        `${where} has no database ${new URL(databaseUrl).pathname.slice(1)}: create it with createdb`,
         options,
       )
     case '42501':
-      return new UserMistake(`${where} does not let this user make tables: ${message}`, options)
+      return new UserMistake(`${where}: this user may not create tables: ${message}`, options)
   }
   const isLate = /timeout|ETIMEDOUT|EHOSTUNREACH/.test(`${code} ${message}`)
   return isLate ? new DatabaseUnreachable(`${where} does not answer: ${message}`, options) : error

@@ -27,7 +27,7 @@ export function keepHeartbeat(
       await noteWorker(db, { ...about, ...lately })
     },
     EVERY_MS,
-    (err) => log.warn({ err }, 'could not give a sign of life'),
+    (err) => log.warn({ err }, 'could not write the heartbeat'),
   )
   stack.defer(beating.stop)
 }

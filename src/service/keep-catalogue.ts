@@ -31,12 +31,12 @@ export function keepCatalogue(parts: CatalogueParts, intervalMs: number) {
   async function sync(): Promise<void> {
     const { broken, refused, ...counts } = await syncCatalogue({ db, source: source!, now })
     isRead = true
-    for (const repository of broken) log.warn(repository, 'a repository cannot be read')
-    for (const entry of refused) log.warn(entry, 'not taken as a repository')
+    for (const repository of broken) log.warn(repository, 'repository failed')
+    for (const entry of refused) log.warn(entry, 'skipped: not a repository')
     log.info(counts, 'catalogue synchronized')
     // A repository that has come back may bring a lock with it that was let go of meanwhile.
     await settleReleasedLocks({ db, source: source!, now }).catch((err: unknown) =>
-      log.error({ err }, 'settling locks failed'),
+      log.error({ err }, 'could not update locks'),
     )
   }
 
@@ -56,7 +56,7 @@ export function keepCatalogue(parts: CatalogueParts, intervalMs: number) {
   }
 
   const repeat = (task: () => Promise<void>, ms: number) =>
-    repeatedly(task, ms, (err) => log.error({ err }, 'synchronizing the catalogue failed'))
+    repeatedly(task, ms, (err) => log.error({ err }, 'could not synchronize the catalogue'))
   const tasks = isOnlyProcess
     ? [repeat(sync, intervalMs || NEVER)]
     : [repeat(syncInTurn, intervalMs || NEVER), repeat(watchOthers, WATCHED_EVERY_MS)]

@@ -88,7 +88,7 @@ export class LineWriter {
 }
 
 const linesLost = (count: number) =>
-  `{"level":40,"msg":"${count} lines were lost: nobody took them"}\n`
+  `{"level":40,"msg":"${count} log lines were lost: the log was not read fast enough"}\n`
 
 function writeSome(fd: number, bytes: Buffer): Promise<number> {
   return new Promise((resolve, reject) =>

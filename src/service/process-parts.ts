@@ -80,9 +80,9 @@ async function openData(
     refuseDamaged(sqliteFile(config.data))
   }
   const database = await openDatabase(config, {
-    onIdleError: (err) => log.warn({ err }, 'lost a connection'),
+    onIdleError: (err) => log.warn({ err }, 'lost a database connection'),
     onDamage(err) {
-      log.fatal({ err }, 'the database is damaged; stopped, so that nothing more is written')
+      log.fatal({ err }, 'the database is damaged; stopping, so that nothing more is written')
       closeLog()
       process.exit(1)
     },

@@ -6,11 +6,11 @@ import { Misuse, UserMistake } from '../user-mistake.ts'
 
 export function requireRepositories({ repositories }: Config): string {
   if (repositories === undefined) {
-    throw new Misuse('say which repositories: --repositories DIR')
+    throw new Misuse('no repositories: set --repositories DIR')
   }
   if (!statSync(repositories, { throwIfNoEntry: false })?.isDirectory())
     throw new UserMistake(
-      `--repositories: there is no directory ${repositories}: is it spelt right, and mounted?`,
+      `--repositories: directory ${repositories} does not exist: check the spelling and the mount`,
     )
   return repositories
 }

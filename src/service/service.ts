@@ -81,16 +81,16 @@ function explainedListening(error: unknown, { host, port }: Listen): unknown {
 }
 
 const WHY_NOT_LISTENING: Record<string, string> = {
-  EADDRINUSE: 'something listens there already; stop it, or give another port',
-  EADDRNOTAVAIL: 'this machine does not have that address; 0.0.0.0 means all that it has',
-  EACCES: 'this user may not listen on that port; take one above 1023',
-  ENOTFOUND: 'there is no such host',
+  EADDRINUSE: 'address already in use; stop the other program, or use another port',
+  EADDRNOTAVAIL: 'this machine does not have this address; use 0.0.0.0 for all addresses',
+  EACCES: 'this user may not listen on this port; use a port above 1023',
+  ENOTFOUND: 'no such host',
 }
 
 function checkRole(config: Config): void {
   if (config.role === 'all') requireRepositories(config)
   else if (config.databaseUrl === undefined) {
-    throw new Misuse('--role api shares its database with workers: give --database-url')
+    throw new Misuse('--role api needs --database-url: it shares the database with workers')
   }
 }
 
@@ -98,7 +98,7 @@ function keepTokens(stack: AsyncDisposableStack, db: Db, { log }: Log) {
   const authenticator = createAuthenticator({ db, now: Date.now })
   stack.defer(authenticator.noteUses)
   const notes = repeatedly(authenticator.noteUses, NOTE_TOKEN_USE_EVERY_MS, (err) =>
-    log.error({ err }, 'could not note the use of tokens'),
+    log.error({ err }, 'could not record the use of tokens'),
   )
   stack.defer(notes.stop)
   return authenticator

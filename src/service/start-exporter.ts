@@ -15,7 +15,7 @@ export async function startExporter(
   shared: ProcessParts,
 ): Promise<() => Promise<void>> {
   const { db, queue, now, log, isOnlyProcess, places, source, onBlobError } = shared
-  if (!source) throw new Error('an exporter needs the repositories at hand')
+  if (!source) throw new Error('an exporter needs --repositories')
   const parts = { ...shared, source }
   if (isOnlyProcess) {
     await releaseAllJobs(db, now())
@@ -39,7 +39,7 @@ export async function startExporter(
   })
   const working = queue.work(handlers, {
     concurrency: config.concurrency,
-    onError: (err, job) => log.error({ err, job }, 'a job failed'),
+    onError: (err, job) => log.error({ err, job }, 'job failed'),
   })
   const housekeeping = startHousekeeping(parts, config.segmentTtl)
   return async () => {

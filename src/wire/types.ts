@@ -319,7 +319,7 @@ export interface Repository {
   template_repository: ExtendedRepository | null
 }
 /**
- * How far a migration has come.
+ * The progress of a migration.
  *
  */
 export interface Progress {
@@ -335,43 +335,43 @@ export interface Progress {
     skipped: number
     remaining: number
     bytes_done: number
-    /** Null until every repository was looked at. */
+    /** Null until every repository has been examined. */
     bytes_expected: number | null
-    /** Over the whole export; reused ones cost nothing. */
+    /** Average of the whole export, without reused repositories. */
     bytes_per_second: number | null
-    /** Null while there is nothing to reckon from. */
+    /** Null while no estimate is possible. */
     seconds_left: number | null
   }
   repositories: RepositoryProgress[]
 }
 /**
- * How far one repository of a migration has come.
+ * The progress of one repository of a migration.
  *
  */
 export interface RepositoryProgress {
   full_name: string
   state: 'waiting' | 'exporting' | 'exported' | 'skipped'
   bytes_done: number
-  /** Null until it was looked at. */
+  /** Null until it has been examined. */
   bytes_expected: number | null
-  /** Exported before and unchanged since. */
+  /** Exported before and unchanged since then. */
   reused: boolean
   /** Why it was skipped. */
   reason: string | null
-  /** What is to be known of it though it was exported, such as LFS objects that are missing. */
+  /** A warning about an exported repository, such as missing LFS objects. */
   warning: string | null
   started_at: string | null
   finished_at: string | null
 }
 /**
- * What became of a migration.
+ * The result of a migration.
  *
  */
 export interface Report {
   id: number
   guid: string
   login: string
-  /** Null before it has begun. */
+  /** Null before it has started. */
   seconds: number | null
   state: 'pending' | 'exporting' | 'exported' | 'failed'
   /** Why it failed. */
@@ -385,17 +385,17 @@ export interface Report {
     skipped: number
     remaining: number
     bytes_done: number
-    /** Null until every repository was looked at. */
+    /** Null until every repository has been examined. */
     bytes_expected: number | null
-    /** Over the whole export; reused ones cost nothing. */
+    /** Average of the whole export, without reused repositories. */
     bytes_per_second: number | null
-    /** Null while there is nothing to reckon from. */
+    /** Null while no estimate is possible. */
     seconds_left: number | null
   }
   repositories: RepositoryProgress[]
 }
 /**
- * What a migration would carry and cost.
+ * An estimate of a migration.
  *
  */
 export interface Forecast {
@@ -403,17 +403,17 @@ export interface Forecast {
     full_name: string
     bytes: number
     lfs_bytes: number
-    /** Exported before and unchanged since: costs a look-up. */
+    /** Exported before and unchanged since then: it will be reused. */
     reused: boolean
     /** Why it would be skipped. */
     reason: string | null
-    /** What is to be known of it though it can be exported. */
+    /** A warning about a repository that can be exported. */
     warning: string | null
   }[]
   bytes_to_write: number
-  /** Where exporters keep archives; null where they have not told, or use a bucket. */
+  /** Free disk space for archives; null if unknown, or if a bucket is used. */
   free_bytes: number | null
-  /** Null where no export has shown how fast it goes. */
+  /** Null if there is no earlier export to estimate from. */
   estimated_seconds: number | null
 }
 /**

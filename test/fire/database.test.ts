@@ -92,7 +92,7 @@ test('a database that is damaged while it is used stops the service, and it stay
   emptyLog(file)
   scribble(file, 4096, statSync(file).size - 4096)
   await until('it has noticed', () => isStopped(story, names))
-  assert.match(story.service.log(), /"level":60.*the database is damaged; stopped/)
+  assert.match(story.service.log(), /"level":60.*the database is damaged; stopping/)
   const before = digestsOf(file)
   await assert.rejects(story.service.restart(), /\ngodwit: the database .* is damaged \(/)
   assert.deepEqual(digestsOf(file), before)

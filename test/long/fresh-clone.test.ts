@@ -114,7 +114,7 @@ async function wholeMigration(
   const sample = await startSample(t, desk, 'exec godwit serve --log-level warn')
   const { id } = await pasteAll(desk, sample)
   assert.deepEqual((await readdir(desk.folder)).sort(), ['migration.tar.gz', 'var'])
-  assert.match(await paste(desk, 'godwit verify migration.tar.gz'), /is whole: 6 repositories/)
+  assert.match(await paste(desk, 'godwit verify migration.tar.gz'), /is intact: 6 repositories/)
 
   const [status = '', , , download = ''] = sample.commands
   const another = (command: string) => command.replace(/(\/user\/migrations\/)\d+/, `$1${id}`)
@@ -124,7 +124,7 @@ async function wholeMigration(
     return state === 'exported'
   })
   await paste(desk, another(download))
-  assert.match(await paste(desk, 'godwit verify migration.tar.gz'), /is whole: 2 repositories/)
+  assert.match(await paste(desk, 'godwit verify migration.tar.gz'), /is intact: 2 repositories/)
   const page = await fetch(sample.url, { headers: { accept: 'text/html' } })
   assert.match(await page.text(), /<!doctype html>/i, 'the dashboard came with it')
   await sample.stop()

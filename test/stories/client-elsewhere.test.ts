@@ -83,7 +83,7 @@ test('on a server that has nothing of our own, everything is done by what the AP
   assert.ok(polls.some(({ headers }) => headers['if-none-match'] === 'W/"exporting"'))
 
   const { out, err } = await migration(0, 'download', '79')
-  assert.match(out, /, checked by gzip's checksum$/)
+  assert.match(out, /, the gzip checksum is correct$/)
   assert.ok(!`${out}${err}`.includes('secret='))
   assert.deepEqual(await readFile(join(folder, 'migration-79.tar.gz')), archive)
   assert.deepEqual(
@@ -94,7 +94,7 @@ test('on a server that has nothing of our own, everything is done by what the AP
   assert.match((await migration(3, 'start', 'a/b', '--preflight')).err, /has no preflight/)
   assert.match(
     (await migration(3, 'report', '79')).err,
-    /no migration 79 .*, or no reports: those are Godwit's own/,
+    /no migration 79 .*, or no reports: only Godwit servers have them/,
   )
 })
 
@@ -137,11 +137,11 @@ test('asked to come back later, it does', async (t) => {
   const { migration } = await clientDesk(t, { url: busy.url, token: TOKEN })
   const { err } = await migration(0, 'show', '79')
   assert.equal(busy.heard.length, 4)
-  assert.match(err, /asks to come back in 0 s: waiting/)
+  assert.match(err, /is busy: trying again in 0 s/)
   refusals.push([403, { 'retry-after': '1800' }])
   assert.match(
     (await migration(3, 'show', '79')).err,
-    /had enough for now: Later. Try again in 30 min/,
+    /refuses more requests for now: Later. Try again in 30 min/,
   )
 })
 
@@ -182,22 +182,26 @@ test('every failure says what failed and what to do next', async (t) => {
   const expected: [code: number, args: string[], says: RegExp][] = [
     [3, ['show', '401'], /does not accept the token \(Bad credentials\).*--token-file/],
     [3, ['show', '404'], /has no migration 404 .*`godwit migration list`/],
-    [3, ['show', '415'], /is its vendor \(--vendor\) another\?/],
-    [4, ['show', '500'], /failed: 500 Server Error; its log knows it as request AB:CD/],
-    [3, ['show', '200'], /is no server of this API; is --url right\?/],
+    [3, ['show', '415'], /check --vendor/],
+    [4, ['show', '500'], /failed: 500 Server Error; request ID AB:CD/],
+    [3, ['show', '200'], /is not a server of this API: check --url/],
     [
       3,
       ['start', 'a/b', 'a/nope'],
-      /Validation Failed\n {2}a\/nope: is no repository that this account may migrate\n {2}Too many/,
+      /Validation Failed\n {2}a\/nope: this account may not migrate this repository, or it does not exist\n {2}Too many/,
     ],
-    [2, ['show', 'seven'], /'seven' is invalid for argument 'id'. A migration has a number/],
-    [2, ['start'], /say which repositories: OWNER\/NAME…, or --all/],
+    [2, ['show', 'seven'], /'seven' is invalid for argument 'id'. A migration ID is a number/],
+    [2, ['start'], /no repositories: give OWNER\/NAME…, or --all/],
     [2, ['shwo', '7'], /unknown command 'shwo'\n\(Did you mean show\?\)/],
     [2, ['list', '--jsno'], /unknown option '--jsno'\n\(Did you mean --json\?\)/],
     [2, ['show', '1', '--url', 'ftp://x'], /--url: must be an http or https address/],
-    [2, ['show', '1', '--token-file', '/nowhere'], /the token's file cannot be read: ENOENT/],
-    [4, ['show', '1', '--url', `http://127.0.0.1:${await freePort()}`], /is the server running/],
-    [4, ['show', '1', '--url', 'http://nowhere.invalid'], /there is no host nowhere.invalid/],
+    [2, ['show', '1', '--token-file', '/nowhere'], /the token file cannot be read: ENOENT/],
+    [
+      4,
+      ['show', '1', '--url', `http://127.0.0.1:${await freePort()}`],
+      /no server at .*: check that it is running/,
+    ],
+    [4, ['show', '1', '--url', 'http://nowhere.invalid'], /no such host: nowhere.invalid/],
   ]
   for (const [code, args, says] of expected) {
     const { out, err } = await migration(code, ...args)
@@ -211,7 +215,7 @@ test('a start whose answer gets lost says that it may have happened', async (t) 
   const server = await otherServer(t, (_request, response) => response.destroy())
   const { migration } = await clientDesk(t, { url: server.url, token: TOKEN })
   const { err } = await migration(4, 'start', 'a/b')
-  assert.match(err, /it may have been started all the same: `godwit migration list` tells/)
+  assert.match(err, /the migration may have started: check with `godwit migration list`/)
   assert.match(err, /^godwit: the connection to .* broke: /m)
   assert.equal(server.heard.length, 1, 'it was sent again')
 })
@@ -230,6 +234,6 @@ test('a token among the arguments is taken, with a warning', async (t) => {
   const server = await otherServer(t, (_request, response) => json(response, 200, []))
   const { migration } = await clientDesk(t, { url: server.url, token: 'in the file' })
   const { err } = await migration(0, 'list', '--token', TOKEN)
-  assert.match(err, /can be seen by everybody on this machine; --token-file/)
+  assert.match(err, /can see a token in the arguments; use --token-file/)
   assert.equal(server.heard[0]!.headers.authorization, `bearer ${TOKEN}`)
 })

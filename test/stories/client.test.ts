@@ -28,7 +28,7 @@ test('the whole life of a migration, by the client alone', async (t) => {
   const { migration, folder } = await clientDesk(t, { url: service.url, token })
 
   const forecast = await migration(0, 'start', 'site', 'alice/tools', '--preflight')
-  assert.match(forecast.out, /^REPOSITORY +SIZE +WOULD BE\nalice\/site .* exported\nalice\/tools /)
+  assert.match(forecast.out, /^REPOSITORY +SIZE +RESULT\nalice\/site .* exported\nalice\/tools /)
   assert.match(forecast.err, /nothing was started/)
   assert.equal((await migration(0, 'list')).out.split('\n').length, 1)
 
@@ -65,18 +65,21 @@ test('the whole life of a migration, by the client alone', async (t) => {
   assert.equal(unlocked.out, 'unlocked: alice/site\nunlocked: alice/tools')
   assert.doesNotMatch(await service.godwit('locks'), /alice/)
   assert.match((await migration(3, 'unlock', '1', 'site')).err, /site is not locked by migration 1/)
-  assert.match((await migration(2, 'unlock', '1', 'nope')).err, /1 does not cover nope/)
+  assert.match((await migration(2, 'unlock', '1', 'nope')).err, /1 does not include nope/)
 
   const said = JSON.parse((await migration(0, 'download', '1', '--json')).out)
   assert.deepEqual([said.id, said.checked_by], [1, 'digests'])
   const file = join(folder, 'migration-1.tar.gz')
   assert.deepEqual(await readFile(file), await downloaded(service, token, 1))
-  assert.match((await migration(1, 'download', '1')).err, /is there already; --force replaces it/)
+  assert.match(
+    (await migration(1, 'download', '1')).err,
+    /exists already; use --force to replace it/,
+  )
   const verified = await migration(0, 'download', '1', '--force', '--verify')
-  assert.match(verified.out, /is whole: 2 repositories$/)
+  assert.match(verified.out, /is intact: 2 repositories verified$/)
 
   await migration(0, 'delete', '1')
-  assert.match((await migration(0, 'show', '1')).out, /^archive +deleted, or expired$/m)
+  assert.match((await migration(0, 'show', '1')).out, /^archive +deleted or expired$/m)
   assert.match((await migration(3, 'download', '1', '--force')).err, /migration 1 has no archive/)
   assert.equal((await readFile(file)).length, said.bytes)
 
@@ -167,6 +170,6 @@ test('Ctrl-C ends the watch and not the migration', async (t) => {
   watching.kill('SIGINT')
   const { code, stderr } = await watching.ended
   assert.equal(code, 130)
-  assert.match(stderr, /no longer watching; the migration goes on\n$/)
+  assert.match(stderr, /stopped watching; the migration continues\n$/)
   await git.hurry()
 })

@@ -40,7 +40,7 @@ test('a download that does not come to its end is told, and counted by how it en
   const [answer] = await once(leaving, 'response')
   await once(answer, 'data')
   leaving.on('error', () => {}).destroy()
-  const left = await told('a download was ended by its client')
+  const left = await told('the client ended a download')
   assert.ok(left.sent! < whole.byteLength && left.of === whole.byteLength, JSON.stringify(left))
   assert.equal((await outcomes()).ended_by_client, 1)
 

@@ -75,7 +75,7 @@ test('progress goes to the terminal while data goes elsewhere', needsTerminal, a
   assert.doesNotMatch(await readFile(join(folder, 'lines'), 'utf8'), new RegExp(ESCAPE))
   const refused = await shownBy('migration download 1 --output -')
   assert.equal(refused.code, 2, refused.shown)
-  assert.match(refused.shown, /an archive is nothing for a terminal/)
+  assert.match(refused.shown, /an archive cannot be written to a terminal/)
 })
 
 test('an export without a server has the same bar', needsTerminal, async () => {

@@ -55,7 +55,7 @@ test('what is exported, restored and exported again is the same', async (t) => {
   assert.equal(exported.code, 0, exported.said)
   const verified = await godwit(['verify', 'first.tar.gz'])
   assert.equal(verified.code, 0, verified.said)
-  assert.match(verified.said, /first\.tar\.gz is whole: 7 repositories/)
+  assert.match(verified.said, /first\.tar\.gz is intact: 7 repositories/)
 
   const restored = await godwit(['restore', 'first.tar.gz', '--into', 'back'])
   assert.equal(restored.code, 0, restored.said)
@@ -169,7 +169,7 @@ test('a file that is there is replaced only by --force, and then whole', async (
   const order = ['export', 'alice', '--repositories', host.root, '--output', 'a.tar.gz']
   const refused = await godwit(order)
   assert.equal(refused.code, 1)
-  assert.match(refused.stderr, /is there already; --force replaces it/)
+  assert.match(refused.stderr, /exists already; use --force to replace it/)
   assert.equal(await readFile(file, 'utf8'), 'mine')
 
   await host.loseObjects('alice/site')
@@ -199,7 +199,7 @@ test('what cannot be exported is named with its reason, and there is no file', a
   assert.equal(code, 1)
   assert.match(stderr, /alice\/bad: .*[0-9a-f]{40}/)
   assert.match(stderr, /alice\/worse: .*[0-9a-f]{40}/)
-  assert.match(stderr, /nothing was written; --allow-partial leaves these out\n$/)
+  assert.match(stderr, /nothing was written; use --allow-partial to skip these\n$/)
   assert.ok(!existsSync(join(folder, 'a.tar.gz')))
   assert.deepEqual(await leftovers(), [])
 })
@@ -218,7 +218,7 @@ test('a signal in the middle of it leaves nothing behind', async (t) => {
   running.kill('SIGINT')
   const { code, stderr } = await running.ended
   assert.equal(code, 130)
-  assert.equal(stderr, 'godwit: stopped; nothing unfinished is left\n')
+  assert.equal(stderr, 'godwit: stopped; no unfinished files are left\n')
   assert.ok(!existsSync(join(folder, 'a.tar.gz')))
   assert.deepEqual(await leftovers(), [])
 })
@@ -230,21 +230,17 @@ test('a mistake at the keyboard is told in a line', async (t) => {
   const to = ['--repositories', host.root, '--output', 'a.tar.gz']
   const mistakes: [args: string[], code: number, says: RegExp][] = [
     [['export', 'bob', ...to], 1, /^godwit: bob has no repositories.*\n$/],
-    [['export', 'alice/nothing', ...to], 1, /^godwit: there is no repository alice\/nothing\n$/],
+    [['export', 'alice/nothing', ...to], 1, /^godwit: repository alice\/nothing does not exist\n$/],
     [['export', 'alice/../x', ...to], 2, /^godwit: "alice\/\.\.\/x" is neither OWNER nor/],
-    [['export', 'alice', '--output', 'a.tar.gz'], 2, /say which repositories/],
+    [['export', 'alice', '--output', 'a.tar.gz'], 2, /no repositories: set --repositories/],
     [['export', 'alice', '--repositories', host.root], 2, /--output/],
     [
       ['export', 'alice', '--repositories', 'nowhere', '--output', 'a'],
       1,
-      /^godwit: --repositories: there is no directory .*nowhere: is it spelt right/,
+      /^godwit: --repositories: directory .*nowhere does not exist: check the spelling/,
     ],
-    [
-      ['verify', 'nothing.tar.gz'],
-      1,
-      /^godwit: nothing\.tar\.gz: there is no such file or directory\n$/,
-    ],
-    [['restore', '-', '--into', 'back'], 2, /must be a file/],
+    [['verify', 'nothing.tar.gz'], 1, /^godwit: nothing\.tar\.gz: no such file or directory\n$/],
+    [['restore', '-', '--into', 'back'], 2, /give a file/],
   ]
   for (const [args, code, says] of mistakes) {
     const ended = await godwit(args)

@@ -54,7 +54,7 @@ test('a repository that is not whole is left out, and the others are restored', 
   )
   const { code, said } = await godwit(['restore', file, '--into', 'back'])
   assert.equal(code, 1, said)
-  assert.match(said, /^not restored: alice\/site: /m)
+  assert.match(said, /^failed: alice\/site: /m)
   assert.deepEqual(readdirSync(join(folder, 'back/alice')), ['notes.git'])
   git(join(folder, 'back/alice/notes.git'), ['fsck', '--full', '--strict'])
   assert.deepEqual(await leftovers(), [])

@@ -21,7 +21,7 @@ interface DamagedKind {
 export const DAMAGED_REPOSITORIES: Readonly<Record<string, DamagedKind>> = {
   shallow: {
     make: (dir) => cloneOf(dir, ['--depth=1']),
-    reason: /a shallow clone, which lacks history by design/,
+    reason: /a shallow clone, which has only a part of the history/,
   },
   grafted: {
     make(dir) {
@@ -34,7 +34,7 @@ export const DAMAGED_REPOSITORIES: Readonly<Record<string, DamagedKind>> = {
   },
   promisor: {
     make: (dir) => cloneOf(dir, ['--filter=blob:none']),
-    reason: /a partial clone, which lacks objects by design/,
+    reason: /a partial clone, which has only some of the objects/,
   },
   'lost-commit': {
     make(dir) {

@@ -74,7 +74,7 @@ export const HOSTILE_REPOSITORIES: Readonly<Record<string, HostileKind>> = {
         '[core]\n\trepositoryformatversion = 1\n[extensions]\n\tpartialClone = origin\n[remote "origin"]\n\tpromisor = true\n',
       )
     },
-    refusal: /a partial clone, which lacks objects by design/,
+    refusal: /a partial clone, which has only some of the objects/,
   },
   'trapped-borrower': {
     make(dir, { traps, another }) {
@@ -113,7 +113,7 @@ export const HOSTILE_REPOSITORIES: Readonly<Record<string, HostileKind>> = {
       packedRef('refs/heads/one')(dir)
       truncateSync(join(dir, 'packed-refs'), 65 * 1024 * 1024)
     },
-    refusal: /packed-refs is absurdly large/,
+    refusal: /packed-refs is too large/,
   },
   'names-of-options': { make: packedRef('refs/heads/--upload-pack=touch') },
   submodules: {

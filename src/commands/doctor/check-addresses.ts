@@ -1,7 +1,7 @@
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import type { Config } from '../../config.ts'
-import { broken, type CheckResult, fine, warning, wordsOf } from './check-result.ts'
+import { type CheckResult, failure, passed, warning, wordsOf } from './check-result.ts'
 
 /** A name of the metrics, known here as to anybody who reads them. */
 const UNTRUSTED_FORWARDING = 'godwit_http_untrusted_forwarding_total'
@@ -18,29 +18,29 @@ async function checkBaseUrl({ baseUrl, listen, trustedProxies }: Config): Promis
   const { hostname, protocol } = new URL(baseUrl)
   const check = 'base-url'
   if (EVERYWHERE.has(hostname)) {
-    const advice = 'give --base-url the address at which clients reach the API'
-    return broken(check, `${baseUrl} is no address that a client can reach`, advice)
+    const advice = 'set --base-url to the address that clients use'
+    return failure(check, `${baseUrl} is not an address that clients can reach`, advice)
   }
   try {
     if (!isIP(hostname.replace(/^\[|\]$/g, ''))) await lookup(hostname)
   } catch (error) {
-    const advice = 'mend --base-url, or the name: every link that clients are given begins with it'
-    return warning(check, `${baseUrl} is not known here: ${wordsOf(error)}`, advice)
+    const advice = 'fix --base-url or the DNS name: every link that clients get starts with it'
+    return warning(check, `${baseUrl} cannot be resolved: ${wordsOf(error)}`, advice)
   }
   if (isLoopback(hostname)) {
-    if (isLoopback(listen.host)) return fine(check, `${baseUrl}, for this machine alone`)
-    const advice = 'give --base-url the address at which clients reach the API'
-    return warning(check, `${baseUrl} leads other machines to themselves`, advice)
+    if (isLoopback(listen.host)) return passed(check, `${baseUrl}, for this machine only`)
+    const advice = 'set --base-url to the address that clients use'
+    return warning(check, `${baseUrl} works only on this machine`, advice)
   }
   if (protocol === 'http:') {
-    const advice = 'put a proxy with TLS before it and give --base-url its https address'
-    return warning(check, `${baseUrl} carries tokens in the clear`, advice)
+    const advice = 'put a proxy with TLS in front, and set --base-url to its https address'
+    return warning(check, `${baseUrl} sends tokens without encryption`, advice)
   }
   if (!trustedProxies) {
-    const advice = 'give --trusted-proxies, or every caller seems to come from the proxy'
-    return warning(check, `${baseUrl} is a proxy's`, advice)
+    const advice = 'set --trusted-proxies, or every request seems to come from the proxy'
+    return warning(check, `${baseUrl} is the address of a proxy`, advice)
   }
-  return fine(check, baseUrl)
+  return passed(check, baseUrl)
 }
 
 function isLoopback(host: string): boolean {
@@ -60,8 +60,12 @@ async function* checkListen({ listen: { host, port } }: Config): AsyncGenerator<
     const { code } = (answer.cause ?? {}) as { code?: string }
     const found = `${place}: ${wordsOf(answer.cause ?? answer)}`
     yield code === 'ECONNREFUSED'
-      ? fine('listen', `${place} is free`)
-      : warning('listen', found, 'see who listens there (ss -ltnp), or give another --listen')
+      ? passed('listen', `${place} is free`)
+      : warning(
+          'listen',
+          found,
+          'find the program that listens there (ss -ltnp), or set another --listen',
+        )
     return
   }
   const isHealthy = await answer.json().then(
@@ -69,11 +73,11 @@ async function* checkListen({ listen: { host, port } }: Config): AsyncGenerator<
     () => false,
   )
   if (!isHealthy) {
-    const advice = 'stop it, or give another --listen'
-    yield broken('listen', `${place} is taken by another program`, advice)
+    const advice = 'stop it, or set another --listen'
+    yield failure('listen', `${place} is used by another program`, advice)
     return
   }
-  yield fine('listen', `a service runs at ${place}`)
+  yield passed('listen', `a service runs at ${place}`)
   yield await checkForwarding(near)
 }
 
@@ -82,10 +86,11 @@ async function checkForwarding(service: string): Promise<CheckResult> {
   const answer = await fetch(`${service}/metrics`, { signal: AbortSignal.timeout(5000) })
   const counted = new RegExp(`^${UNTRUSTED_FORWARDING} (\\d+)$`, 'm').exec(await answer.text())
   const times = Number(counted?.[1] ?? 0)
-  if (times === 0) return fine('trusted-proxies', 'no request was forwarded by anyone else')
+  if (times === 0)
+    return passed('trusted-proxies', 'no request was forwarded by an untrusted proxy')
   return warning(
     'trusted-proxies',
-    `${times} requests had x-forwarded-for from an address that is not trusted`,
-    'add your proxy to --trusted-proxies; the log names the addresses',
+    `${times} requests with x-forwarded-for came from an untrusted address`,
+    'add your proxy to --trusted-proxies; the log shows the addresses',
   )
 }

@@ -4,7 +4,7 @@ import { type BlobStore, type Composing, isComposing } from '../../blobs/blob-st
 import type { Config } from '../../config.ts'
 import { openBlobs, placesOf } from '../../service/places.ts'
 import { judgeClock } from './check-database.ts'
-import { broken, type CheckResult, fine, wordsOf } from './check-result.ts'
+import { type CheckResult, failure, passed, wordsOf } from './check-result.ts'
 
 const PROBE = 'a probe of godwit doctor'
 const RANGE = { start: 2, end: 7 }
@@ -22,20 +22,20 @@ export async function* checkBucket(config: Config): AsyncGenerator<CheckResult> 
       await blobs.put(key, [Buffer.from(PROBE)])
       put = true
       await read(blobs, key)
-      yield fine('bucket', `${where}: put, ranged get and list`)
+      yield passed('bucket', `${where}: put, ranged get and list work`)
       if (isComposing(blobs)) yield* checkLink(config, blobs, key)
     } finally {
       if (put) await blobs.delete(key)
     }
   } catch (error) {
-    yield broken('bucket', `${where}: ${wordsOf(error)}`, adviceOn(error))
+    yield failure('bucket', `${where}: ${wordsOf(error)}`, adviceOn(error))
   }
 }
 
 async function read(blobs: BlobStore, key: string): Promise<void> {
   const bytes = await buffer(await blobs.open(key, RANGE))
   if (bytes.toString() !== PROBE.slice(RANGE.start, RANGE.end))
-    throw new Error('a ranged get gave other bytes than were put')
+    throw new Error('a ranged get returned other bytes than were put')
   for await (const blob of blobs.list()) if (blob.key === key) break
   // None is that old; what counts is whether unfinished uploads may be listed.
   await blobs.sweepUnfinished(Number.MAX_SAFE_INTEGER)
@@ -53,7 +53,7 @@ async function* checkLink(
   })
   const { host } = new URL(link)
   const advice =
-    'give the address at which clients reach the bucket as --s3-public-endpoint, or serve with --downloads proxy'
+    'set --s3-public-endpoint to the address of the bucket that clients use, or use --downloads proxy'
   const sentAt = Date.now()
   let answer: Response
   try {
@@ -68,7 +68,7 @@ async function* checkLink(
   const text = await answer.text()
   if (answer.status !== 206 || text !== PROBE.slice(RANGE.start, RANGE.end))
     yield judgeLink(config, `${host} answers ${answer.status} to a signed link`, advice)
-  else yield fine('downloads', `by signed links at ${host}`)
+  else yield passed('downloads', `by signed links at ${host}`)
   const date = Date.parse(answer.headers.get('date') ?? '')
   // The header has whole seconds.
   if (date) yield judgeClock('clock of bucket', date + 500 - sentAt, roundTripMs + 500)
@@ -77,23 +77,21 @@ async function* checkLink(
 /** Through the API nobody needs the links. */
 const judgeLink = ({ downloads }: Config, found: string, advice: string): CheckResult =>
   downloads === 'proxy'
-    ? fine('downloads', `through the API (${found})`)
-    : broken('downloads', found, advice)
+    ? passed('downloads', `through the API (${found})`)
+    : failure('downloads', found, advice)
 
 const ADVICE: Readonly<Record<string, string>> = {
-  NoSuchBucket: 'make the bucket, or name another in --blobs',
+  NoSuchBucket: 'create the bucket, or set another in --blobs',
   AccessDenied:
     'allow these credentials to get, put, delete and list objects, and to list and abort multipart uploads',
-  InvalidAccessKeyId: 'mend AWS_ACCESS_KEY_ID',
-  SignatureDoesNotMatch: 'mend AWS_SECRET_ACCESS_KEY and AWS_REGION',
-  RequestTimeTooSkewed: 'set the clock: it is too far from the bucket’s',
-  CredentialsProviderError:
-    'give AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile or role',
+  InvalidAccessKeyId: 'fix AWS_ACCESS_KEY_ID',
+  SignatureDoesNotMatch: 'fix AWS_SECRET_ACCESS_KEY and AWS_REGION',
+  RequestTimeTooSkewed: 'set the clock: it differs too much from the clock of the bucket',
+  CredentialsProviderError: 'set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile or role',
 }
 
 const adviceOn = (error: unknown): string =>
-  ADVICE[(error as Error).name] ??
-  'mend AWS_ENDPOINT_URL, AWS_REGION and --blobs, or the way to the bucket'
+  ADVICE[(error as Error).name] ?? 'check AWS_ENDPOINT_URL, AWS_REGION, --blobs and the network'
 
 function withoutCredentials(address: string): string {
   return URL.parse(address)?.origin ?? 'AWS_ENDPOINT_URL'

@@ -4,28 +4,30 @@ import { DatabaseSync } from 'node:sqlite'
 import type { Config } from '../../config.ts'
 import { hasCode } from '../../ground/errno.ts'
 import { inUnits } from '../../migrations/report.ts'
-import { broken, type CheckResult, fine, warning, wordsOf } from './check-result.ts'
+import { type CheckResult, failure, passed, warning, wordsOf } from './check-result.ts'
 
 const MEBIBYTE = 1024 * 1024
 const LITTLE = { bytes: 1024 * MEBIBYTE, files: 10_000 }
 const TOO_LITTLE = { bytes: 100 * MEBIBYTE, files: 500 }
 
-const MAKE_IT = 'make the directory for the user that runs Godwit, or name another with --data'
+const MAKE_IT = 'create the directory for the user that runs Godwit, or set another --data'
 
 export async function* checkData({ data, databaseUrl }: Config): AsyncGenerator<CheckResult> {
   const ground = await nearestThere(data)
   const isThere = ground === data
   if (!(await stat(ground)).isDirectory()) {
-    yield broken('data', `${data}: ${ground} is not a directory`, MAKE_IT)
+    yield failure('data', `${data}: ${ground} is not a directory`, MAKE_IT)
     return
   }
   try {
     await tryWriting(ground)
   } catch (error) {
-    yield broken('data', `${data} cannot be written: ${wordsOf(error)}`, MAKE_IT)
+    yield failure('data', `${data} cannot be written: ${wordsOf(error)}`, MAKE_IT)
     return
   }
-  yield isThere ? await checkPrivacy(data) : fine('data', `${data}, which the first start makes`)
+  yield isThere
+    ? await checkPrivacy(data)
+    : passed('data', `${data}, will be created at the first start`)
   yield checkRoom(await statfs(ground))
   yield await checkFilesystem(ground, databaseUrl !== undefined)
 }
@@ -62,9 +64,9 @@ async function tryWriting(directory: string): Promise<void> {
 
 async function checkPrivacy(data: string): Promise<CheckResult> {
   const { mode } = await stat(data)
-  if ((mode & 0o077) === 0) return fine('data', `${data}, writable`)
-  const advice = `chmod 700 ${data}: it holds archives, and the key that signs links to them`
-  return warning('data', `${data}, writable, is open to other users`, advice)
+  if ((mode & 0o077) === 0) return passed('data', `${data}, writable`)
+  const advice = `chmod 700 ${data}: it contains archives, and the key that signs links to them`
+  return warning('data', `${data}, writable, can be read by other users`, advice)
 }
 
 interface Room {
@@ -81,9 +83,13 @@ export function checkRoom({ bavail, bsize, files, ffree }: Room): CheckResult {
   const isBelow = (least: typeof LITTLE) =>
     bytes < least.bytes || (isCounted && ffree < least.files)
   const found = `${inUnits(bytes)}${isCounted ? ` and ${ffree} files` : ''} free`
-  if (!isBelow(LITTLE)) return fine('room', found)
-  const judge = isBelow(TOO_LITTLE) ? broken : warning
-  return judge('room', found, 'make room: an export takes about the size of what it exports')
+  if (!isBelow(LITTLE)) return passed('disk space', found)
+  const judge = isBelow(TOO_LITTLE) ? failure : warning
+  return judge(
+    'disk space',
+    found,
+    'free some space: an archive needs about the size of its repositories',
+  )
 }
 
 /** By statfs(2). */
@@ -104,27 +110,27 @@ async function checkFilesystem(directory: string, isShared: boolean): Promise<Ch
     try {
       await tryLocking(directory)
     } catch (error) {
-      const found = `SQLite cannot work here: ${wordsOf(error)}`
-      return broken('filesystem', found, 'put --data on a local disk, or give --database-url')
+      const found = `SQLite does not work here: ${wordsOf(error)}`
+      return failure('filesystem', found, 'put --data on a local disk, or use --database-url')
     }
   }
   if (kind?.is === 'fleeting') {
-    const advice = 'put --data on a disk or a volume, unless this is only a try'
+    const advice = 'put --data on a disk or a volume, unless this is only a test'
     return warning(
       'filesystem',
-      `${kind.name}: gone after a restart of the machine or container`,
+      `${kind.name}: all data is lost when the machine or container restarts`,
       advice,
     )
   }
   if (kind?.is === 'remote' && !isShared) {
-    const advice = 'put --data on a local disk, or give --database-url'
+    const advice = 'put --data on a local disk, or use --database-url'
     return warning(
       'filesystem',
-      `${kind.name}: its locks may not be real, and SQLite needs them`,
+      `${kind.name}: file locks may not work, and SQLite needs them`,
       advice,
     )
   }
-  return fine('filesystem', isShared ? 'flushes and links' : 'flushes, links and locks')
+  return passed('filesystem', isShared ? 'flush and links work' : 'flush, links and locks work')
 }
 
 /** A database like ours, apart from ours: a filesystem without locks or shared memory refuses it. */

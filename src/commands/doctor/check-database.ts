@@ -9,7 +9,7 @@ import {
 } from '../../db/survey.ts'
 import { KNOWN_SCHEMA } from '../../db/upgrade.ts'
 import { UTF8_REMEDY } from '../../service/database-errors.ts'
-import { broken, type CheckResult, fine, warning, wordsOf } from './check-result.ts'
+import { type CheckResult, failure, passed, warning, wordsOf } from './check-result.ts'
 
 /** What the queue on PostgreSQL asks for. */
 const OLDEST_POSTGRES = 13
@@ -22,30 +22,34 @@ export async function* checkDatabase({ data, databaseUrl }: Config): AsyncGenera
 
 function* checkSqlite(file: string): Generator<CheckResult> {
   if (!existsSync(file)) {
-    yield fine('database', `SQLite at ${file}, which the first start makes`)
+    yield passed('database', `SQLite at ${file}, will be created at the first start`)
     return
   }
-  const restore = 'stop Godwit and put the last backup of the database in its place'
+  const restore = 'stop Godwit and restore the last backup of the database'
   let survey: ReturnType<typeof surveySqlite>
   try {
     survey = surveySqlite(file)
   } catch (error) {
-    yield broken('database', `${file} cannot be read: ${wordsOf(error)}`, restore)
+    yield failure('database', `${file} cannot be read: ${wordsOf(error)}`, restore)
     return
   }
   const { integrity, tables, schema } = survey
   if (integrity !== 'ok') {
-    yield broken('database', `${file} is damaged: ${integrity.split('\n').at(-1)}`, restore)
+    yield failure('database', `${file} is damaged: ${integrity.split('\n').at(-1)}`, restore)
     return
   }
   if (!schema && tables > 0) {
-    yield broken('database', `${file} is not Godwit's`, 'move it away, or name another --data')
+    yield failure(
+      'database',
+      `${file} is not a Godwit database`,
+      'move it away, or set another --data',
+    )
     return
   }
   yield judgeSchema(`SQLite at ${file}`, schema)
   if (schema && schema.upgradedAt > Date.now() + AN_HOUR) {
-    const found = `the database was made ${new Date(schema.upgradedAt).toISOString()}, later than now`
-    yield broken('clock', found, 'set the clock: it has gone back')
+    const found = `the database was created at ${new Date(schema.upgradedAt).toISOString()}, in the future`
+    yield failure('clock', found, 'set the clock: it is behind')
   }
 }
 
@@ -56,10 +60,10 @@ async function* checkPostgres(databaseUrl: string): AsyncGenerator<CheckResult> 
     survey = await surveyPostgres(databaseUrl)
   } catch (error) {
     const found = `${address} cannot be used: ${wordsOf(error)}`
-    yield broken(
+    yield failure(
       'database',
       found,
-      'start it, or mend host, port, name and password of --database-url',
+      'start it, or fix host, port, name and password in --database-url',
     )
     return
   }
@@ -70,31 +74,32 @@ async function* checkPostgres(databaseUrl: string): AsyncGenerator<CheckResult> 
 function judgePostgres(what: string, survey: PostgresSurvey): CheckResult {
   const { versionNumber, isStandby, encoding, mayCreate, schema } = survey
   if (versionNumber < OLDEST_POSTGRES * 10_000)
-    return broken('database', `${what} is too old`, `use PostgreSQL ${OLDEST_POSTGRES} or newer`)
+    return failure('database', `${what} is too old`, `use PostgreSQL ${OLDEST_POSTGRES} or newer`)
   if (isStandby)
-    return broken('database', `${what} is a standby`, 'name the primary in --database-url')
+    return failure('database', `${what} is a standby`, 'set --database-url to the primary')
   if (encoding !== 'UTF8')
-    return broken('database', `${what} has encoding ${encoding}, not UTF8`, UTF8_REMEDY)
+    return failure('database', `${what} has encoding ${encoding}, not UTF8`, UTF8_REMEDY)
   if (!mayCreate && schema?.step !== KNOWN_SCHEMA)
-    return broken(
+    return failure(
       'database',
-      `${what}: its role may not make tables`,
+      `${what}: the role may not create tables`,
       'grant create on database … and on schema public to the role of --database-url',
     )
   return judgeSchema(what, schema)
 }
 
 function judgeSchema(what: string, schema: SchemaAge | undefined): CheckResult {
-  if (!schema) return fine('database', `${what}, empty: the first start makes its tables`)
+  if (!schema)
+    return passed('database', `${what}, empty: tables will be created at the first start`)
   if (schema.step > KNOWN_SCHEMA)
-    return broken(
+    return failure(
       'database',
-      `${what} has schema ${schema.step}, this Godwit knows ${KNOWN_SCHEMA}`,
-      'start the newer Godwit that upgraded it',
+      `${what} has schema ${schema.step}, this version supports up to ${KNOWN_SCHEMA}`,
+      'use the newer version of Godwit that upgraded it',
     )
   const upgrade =
-    schema.step < KNOWN_SCHEMA ? `, which the next start brings to ${KNOWN_SCHEMA}` : ''
-  return fine('database', `${what}, schema ${schema.step}${upgrade}`)
+    schema.step < KNOWN_SCHEMA ? `, will be upgraded to ${KNOWN_SCHEMA} at the next start` : ''
+  return passed('database', `${what}, schema ${schema.step}${upgrade}`)
 }
 
 const NOTICED_MS = 2000
@@ -103,8 +108,8 @@ const TOO_FAR_MS = 60_000
 /** Two clocks that differ: leases, tokens and links end too early or too late. */
 export function judgeClock(check: string, aheadMs: number, uncertainMs: number): CheckResult {
   const apart = Math.max(0, Math.abs(aheadMs) - uncertainMs)
-  if (apart < NOTICED_MS) return fine(check, 'agrees with ours')
-  const found = `${(Math.abs(aheadMs) / 1000).toFixed(1)} s ${aheadMs > 0 ? 'ahead of' : 'behind'} ours`
-  const advice = 'let both machines follow the same time (chrony, systemd-timesyncd)'
-  return (apart < TOO_FAR_MS ? warning : broken)(check, found, advice)
+  if (apart < NOTICED_MS) return passed(check, 'in sync with this machine')
+  const found = `${(Math.abs(aheadMs) / 1000).toFixed(1)} s ${aheadMs > 0 ? 'ahead of' : 'behind'} this machine`
+  const advice = 'synchronize the clocks of both machines (chrony, systemd-timesyncd)'
+  return (apart < TOO_FAR_MS ? warning : failure)(check, found, advice)
 }

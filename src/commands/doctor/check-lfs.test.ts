@@ -36,19 +36,19 @@ async function checkClosed(t: TestContext, part: string): Promise<CheckResult[]>
   }
 }
 
-test('a directory of LFS objects that can be read is fine', async (t) => {
+test('a directory of LFS objects that can be read passes', async (t) => {
   const lfsDirectory = temporaryDirectory(t)
-  assertFinding(await doctor({ ...(await sound(t)), lfsDirectory }), 'lfs', 'fine', /, readable$/)
+  assertFinding(await doctor({ ...(await sound(t)), lfsDirectory }), 'lfs', 'passed', /, readable$/)
 })
 
-test('one that is not there, or is a file, is broken', async (t) => {
+test('one that is not there, or is a file, is an error', async (t) => {
   const base = temporaryDirectory(t)
-  assertFinding(await check(join(base, 'gone')), 'lfs', 'broken', /gone: ENOENT/)
+  assertFinding(await check(join(base, 'gone')), 'lfs', 'error', /gone: ENOENT/)
   await writeFile(join(base, 'file'), '')
-  assertFinding(await check(join(base, 'file')), 'lfs', 'broken', /file: ENOTDIR/)
+  assertFinding(await check(join(base, 'file')), 'lfs', 'error', /file: ENOTDIR/)
 })
 
-test('one that this user cannot read is broken, and folders in it are warned of', async (t) => {
-  assertFinding(await checkClosed(t, '.'), 'lfs', 'broken', /lfs: EACCES/)
+test('one that this user cannot read is an error, and folders in it are warned of', async (t) => {
+  assertFinding(await checkClosed(t, '.'), 'lfs', 'error', /lfs: EACCES/)
   assertFinding(await checkClosed(t, 'ab'), 'lfs', 'warning', /lfs: cannot be read: ab$/)
 })

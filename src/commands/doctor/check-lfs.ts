@@ -1,9 +1,9 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Config } from '../../config.ts'
-import { broken, type CheckResult, fine, some, warning, wordsOf } from './check-result.ts'
+import { type CheckResult, failure, passed, some, warning, wordsOf } from './check-result.ts'
 
-const ADVICE = 'let the user that runs Godwit read it, or name another with --lfs-directory'
+const ADVICE = 'let the user that runs Godwit read it, or set another --lfs-directory'
 
 /** Objects that cannot be read there would be told as missing, migration by migration. */
 export async function* checkLfs({ lfsDirectory, role }: Config): AsyncGenerator<CheckResult> {
@@ -15,12 +15,12 @@ export async function* checkLfs({ lfsDirectory, role }: Config): AsyncGenerator<
         closed.push(entry.name)
     }
   } catch (error) {
-    yield broken('lfs', `${lfsDirectory}: ${wordsOf(error)}`, ADVICE)
+    yield failure('lfs', `${lfsDirectory}: ${wordsOf(error)}`, ADVICE)
     return
   }
   yield closed.length > 0
     ? warning('lfs', `${lfsDirectory}: cannot be read: ${some(closed)}`, ADVICE)
-    : fine('lfs', `${lfsDirectory}, readable`)
+    : passed('lfs', `${lfsDirectory}, readable`)
 }
 
 const isOpen = (folder: string): Promise<boolean> =>

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { broken, type CheckResult, fine, warning } from './check-result.ts'
+import { type CheckResult, failure, passed, warning } from './check-result.ts'
 
 const OLDEST_NODE = 24
 /** Each repository being exported takes a dozen, each client one, a bucket up to some hundreds. */
@@ -17,22 +17,22 @@ export async function* checkMachine(): AsyncGenerator<CheckResult> {
 
 function checkNode(version: string): CheckResult {
   const found = `${version}, at ${process.execPath}`
-  if (Number.parseInt(version, 10) >= OLDEST_NODE) return fine('node', found)
-  return broken('node', found, `run Godwit on Node ${OLDEST_NODE} or newer`)
+  if (Number.parseInt(version, 10) >= OLDEST_NODE) return passed('node', found)
+  return failure('node', found, `use Node ${OLDEST_NODE} or newer`)
 }
 
 export function checkClock(now: number): CheckResult {
   const found = new Date(now).toISOString().replace(/\.\d+Z$/, 'Z')
-  if (now >= BEGINNING) return fine('clock', found)
-  const advice = 'set the clock (chrony, systemd-timesyncd): tokens, links and locks end by it'
-  return broken('clock', `${found} is in the past`, advice)
+  if (now >= BEGINNING) return passed('clock', found)
+  const advice = 'set the clock (chrony, systemd-timesyncd): tokens, links and locks expire by it'
+  return failure('clock', `${found} is in the past`, advice)
 }
 
 /** Node has already raised the soft limit as far as it may. */
 function checkOpenFiles(limit: string | undefined): CheckResult {
-  if (limit === undefined) return fine('open files', 'this system does not tell how many it allows')
-  if (limit === 'unlimited' || Number(limit) >= FEW_FILES) return fine('open files', limit)
-  const judge = Number(limit) < TOO_FEW_FILES ? broken : warning
+  if (limit === undefined) return passed('open files', 'the limit of this system is unknown')
+  if (limit === 'unlimited' || Number(limit) >= FEW_FILES) return passed('open files', limit)
+  const judge = Number(limit) < TOO_FEW_FILES ? failure : warning
   const advice = `allow at least ${FEW_FILES}: LimitNOFILE= in the unit, or ulimit -n`
   return judge('open files', `at most ${limit}`, advice)
 }

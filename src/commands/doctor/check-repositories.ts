@@ -8,7 +8,7 @@ import { asUnreadable } from '../../sources/directory/why-unreadable.ts'
 import type { FoundRepository, Source } from '../../sources/source.ts'
 import { Unreadable } from '../../sources/unreadable.ts'
 import { nearestThere } from './check-data.ts'
-import { broken, type CheckResult, fine, some, warning, wordsOf } from './check-result.ts'
+import { type CheckResult, failure, passed, some, warning, wordsOf } from './check-result.ts'
 
 /** Git is waited for, not computed by us. */
 const AT_ONCE = 4
@@ -38,8 +38,8 @@ export async function* checkRepositories(config: Config, git: Git): AsyncGenerat
       else problems.refused.push(`${row.refused.path} (${row.refused.reason})`)
     }
   } catch (error) {
-    const advice = 'let the user that runs Godwit read it, or name another with --repositories'
-    yield broken('repositories', `${root}: ${wordsOf(error)}`, advice)
+    const advice = 'let the user that runs Godwit read it, or set another --repositories'
+    yield failure('repositories', `${root}: ${wordsOf(error)}`, advice)
     return
   }
   await openEach(source, git, root, found, problems)
@@ -48,10 +48,10 @@ export async function* checkRepositories(config: Config, git: Git): AsyncGenerat
 }
 
 function withoutRepositories(role: Config['role'], isShared: boolean): CheckResult {
-  if (role === 'api') return fine('repositories', 'none, and --role api needs none')
-  if (!isShared) return fine('repositories', 'none given: `serve` makes a sample host')
-  const advice = 'give --repositories DIR; only `serve --role api` does without'
-  return broken('repositories', 'none given', advice)
+  if (role === 'api') return passed('repositories', 'not set; --role api needs none')
+  if (!isShared) return passed('repositories', 'not set: `serve` creates a sample host')
+  const advice = 'set --repositories DIR; only `serve --role api` works without it'
+  return failure('repositories', 'not set', advice)
 }
 
 async function openEach(
@@ -85,7 +85,7 @@ async function askGit(git: Git, dir: string): Promise<void> {
 }
 
 async function whyNoLock(source: Source, found: FoundRepository, dir: string) {
-  if (await isThere(join(dir, 'config.lock'))) return 'config.lock is there'
+  if (await isThere(join(dir, 'config.lock'))) return 'config.lock exists'
   return source.checkLock(found).then(
     () => undefined,
     (error: unknown) => wordsOf(error),
@@ -103,23 +103,23 @@ function* judge(root: string, found: readonly FoundRepository[], problems: Probl
   const owners = new Set(found.map(({ owner }) => owner)).size
   const counts = `${count(found.length, 'repository', 'repositories')} of ${count(owners, 'owner', 'owners')} in ${root}`
   if (found.length === 0) {
-    const advice = 'put bare repositories there as OWNER/NAME.git, or name the right directory'
+    const advice = 'put bare repositories there as OWNER/NAME.git, or set another directory'
     yield warning('repositories', `none in ${root}`, advice)
   } else if (unreadable.length > 0) {
-    const advice = 'mend them or give permission to read them: a migration that covers one fails'
+    const advice = 'repair them, or let Godwit read them: a migration that includes one fails'
     yield warning('repositories', `${counts}; cannot be opened: ${some(unreadable)}`, advice)
   } else {
-    yield fine('repositories', counts)
+    yield passed('repositories', counts)
   }
   if (refused.length > 0) {
-    const advice = 'move or rename them to OWNER/NAME.git, or leave them out knowingly'
-    yield warning('repositories', `not taken: ${some(refused)}`, advice)
+    const advice = 'move or rename them to OWNER/NAME.git; otherwise they are skipped'
+    yield warning('repositories', `skipped: ${some(refused)}`, advice)
   }
   if (twins.length > 0) {
     const advice =
-      'rename one of each: names are one without regard to case, and only one of each is served, ' +
-      'the one that has the account (`godwit sync` names the others)'
-    yield warning('repositories', `differ only in case: ${some(twins)}`, advice)
+      'rename one of each: names ignore case, and only one of each is served, ' +
+      'the one that has the account (`godwit sync` lists the others)'
+    yield warning('repositories', `names differ only in case: ${some(twins)}`, advice)
   }
   if (unlockable.length > 0) {
     const advice =
@@ -127,7 +127,7 @@ function* judge(root: string, found: readonly FoundRepository[], problems: Probl
       'migrations with lock_repositories fail until then'
     yield warning('locks', `cannot be locked: ${some(unlockable)}`, advice)
   } else if (found.length > 0) {
-    yield fine('locks', 'pushes can be refused while a migration holds a lock')
+    yield passed('locks', 'repositories can be locked')
   }
 }
 
@@ -135,6 +135,6 @@ const count = (n: number, one: string, more: string): string => `${n} ${n === 1 
 
 async function howSnapshots({ data }: Config, root: string): Promise<CheckResult> {
   const [there, here] = await Promise.all([stat(root), stat(await nearestThere(data))])
-  if (there.dev === here.dev) return fine('snapshots', 'are links')
-  return fine('snapshots', 'are copies: --data is on another filesystem than the repositories')
+  if (there.dev === here.dev) return passed('snapshots', 'use hard links')
+  return passed('snapshots', 'use copies: --data is on another filesystem than the repositories')
 }

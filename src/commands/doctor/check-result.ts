@@ -1,13 +1,17 @@
 /** What one look at the surroundings found, and what to do about it. */
 export interface CheckResult {
   check: string
-  state: 'fine' | 'warning' | 'broken'
+  state: 'passed' | 'warning' | 'error'
   found: string
-  /** Always there unless all is fine. */
+  /** Always there unless the check passed. */
   advice?: string
 }
 
-export const fine = (check: string, found: string): CheckResult => ({ check, state: 'fine', found })
+export const passed = (check: string, found: string): CheckResult => ({
+  check,
+  state: 'passed',
+  found,
+})
 
 /** It works, or may work for some, but somebody should know. */
 export const warning = (check: string, found: string, advice: string): CheckResult => ({
@@ -17,9 +21,9 @@ export const warning = (check: string, found: string, advice: string): CheckResu
   advice,
 })
 
-export const broken = (check: string, found: string, advice: string): CheckResult => ({
+export const failure = (check: string, found: string, advice: string): CheckResult => ({
   check,
-  state: 'broken',
+  state: 'error',
   found,
   advice,
 })

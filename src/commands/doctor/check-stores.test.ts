@@ -12,9 +12,9 @@ import { KNOWN_SCHEMA, upgradeSchema } from '../../db/upgrade.ts'
 import {
   about,
   assertFinding,
-  brokenOnes,
   doctor,
   doctorCommand,
+  errorsAmong,
   type Flags,
   sound,
 } from './test-scene.ts'
@@ -32,34 +32,34 @@ describe('SQLite', () => {
     const { file, settings } = await filled(t)
     const bytes = await readFile(file)
     await writeFile(file, bytes.fill(0xa5, 8192))
-    assertFinding(await doctor(settings), 'database', 'broken', /is damaged|cannot be read/)
+    assertFinding(await doctor(settings), 'database', 'error', /is damaged|cannot be read/)
   })
 
   test('that is no database', async (t) => {
     const { file, settings } = await filled(t)
     await writeFile(file, 'not a database at all\n'.repeat(1000))
-    assertFinding(await doctor(settings), 'database', 'broken', /file is not a database/)
+    assertFinding(await doctor(settings), 'database', 'error', /file is not a database/)
   })
 
   test("of somebody else's", async (t) => {
     const { file, settings } = await filled(t)
     await writeFile(file, '')
     change(file, 'create table birds (name text)')
-    assertFinding(await doctor(settings), 'database', 'broken', /is not Godwit's/)
+    assertFinding(await doctor(settings), 'database', 'error', /is not a Godwit database/)
   })
 
   test('of a newer and of an older Godwit', async (t) => {
     const { file, settings } = await filled(t)
     change(file, "insert into godwit_schema values (99, 'later', 0)")
-    assertFinding(await doctor(settings), 'database', 'broken', /schema 99, this Godwit knows/)
+    assertFinding(await doctor(settings), 'database', 'error', /schema 99, this version supports/)
     change(file, 'delete from godwit_schema where step > 2')
-    assertFinding(await doctor(settings), 'database', 'fine', /schema 2, which the next start/)
+    assertFinding(await doctor(settings), 'database', 'passed', /schema 2, will be upgraded/)
   })
 
   test('that was made in the future', async (t) => {
     const { file, settings } = await filled(t)
     change(file, `update godwit_schema set applied_at = ${Date.now() + 86_400_000}`)
-    assertFinding(await doctor(settings), 'clock', 'broken', /later than now/)
+    assertFinding(await doctor(settings), 'clock', 'error', /in the future/)
   })
 
   function change(file: string, statement: string): void {
@@ -81,33 +81,33 @@ describe('PostgreSQL', () => {
   test('that is empty, ours, and newer than ours', async (t) => {
     const url = await createDatabase()
     const empty = await onPostgres(t, url)
-    assertFinding(empty, 'database', 'fine', /^PostgreSQL \d+\.\d+ at postgres:.*, empty:/)
-    assertFinding(empty, 'clock of database', 'fine', /agrees/)
-    assert.deepEqual(brokenOnes(empty), [])
+    assertFinding(empty, 'database', 'passed', /^PostgreSQL \d+\.\d+ at postgres:.*, empty:/)
+    assertFinding(empty, 'clock of database', 'passed', /in sync/)
+    assert.deepEqual(errorsAmong(empty), [])
     const database = await connect({ dataDirectory: '', databaseUrl: url })
     await upgradeSchema(database)
     await database.close()
     const known = new RegExp(`, schema ${KNOWN_SCHEMA}$`)
-    assertFinding(await onPostgres(t, url), 'database', 'fine', known)
+    assertFinding(await onPostgres(t, url), 'database', 'passed', known)
     await ask(url, "insert into godwit_schema values (99, 'later', 0)")
-    assertFinding(await onPostgres(t, url), 'database', 'broken', /has schema 99/)
+    assertFinding(await onPostgres(t, url), 'database', 'error', /has schema 99/)
   })
 
   test('that is not where it was said to be, or has another password: which is never told', async (t) => {
     const url = new URL(await createDatabase())
     url.password = 'mockingbird'
     const refused = await onPostgres(t, url.href)
-    assertFinding(refused, 'database', 'broken', /password authentication failed/)
+    assertFinding(refused, 'database', 'error', /password authentication failed/)
     url.port = String(await freePort())
     const absent = await onPostgres(t, url.href)
-    assertFinding(absent, 'database', 'broken', /ECONNREFUSED/)
+    assertFinding(absent, 'database', 'error', /ECONNREFUSED/)
     assert.doesNotMatch(JSON.stringify([refused, absent]), /mockingbird/)
   })
 
   test('that is not in UTF-8, and what to do about it', async (t) => {
     const url = await createDatabase(undefined, 'SQL_ASCII')
     const findings = await onPostgres(t, url)
-    assertFinding(findings, 'database', 'broken', /has encoding SQL_ASCII, not UTF8$/)
+    assertFinding(findings, 'database', 'error', /has encoding SQL_ASCII, not UTF8$/)
     assert.match(about(findings, 'database').advice!, /^create one with `createdb --encoding=UTF8 /)
   })
 
@@ -117,7 +117,7 @@ describe('PostgreSQL', () => {
     await ask(url.href, `create role ${role} login password 'x'`)
     url.username = role
     url.password = 'x'
-    assertFinding(await onPostgres(t, url.href), 'database', 'broken', /may not make tables/)
+    assertFinding(await onPostgres(t, url.href), 'database', 'error', /may not create tables/)
   })
 })
 
@@ -134,18 +134,18 @@ describe('a bucket', needsObjectStore, () => {
   test('that works is left empty', async (t) => {
     const place = await emptyBucket()
     const findings = await onBucket(t, place)
-    assert.deepEqual(brokenOnes(findings), [])
-    assertFinding(findings, 'bucket', 'fine', /put, ranged get and list$/)
-    assertFinding(findings, 'downloads', 'fine', /^by signed links at 127\.0\.0\.1:/)
-    assertFinding(findings, 'clock of bucket', 'fine', /agrees/)
+    assert.deepEqual(errorsAmong(findings), [])
+    assertFinding(findings, 'bucket', 'passed', /put, ranged get and list work$/)
+    assertFinding(findings, 'downloads', 'passed', /^by signed links at 127\.0\.0\.1:/)
+    assertFinding(findings, 'clock of bucket', 'passed', /in sync/)
     assert.deepEqual(await contentsOf(place), { objects: [], uploads: [] })
   })
 
   test('that is not there', async (t) => {
     const { endpoint } = await emptyBucket()
     const findings = await onBucket(t, { endpoint, bucket: 'there-is-none' })
-    assertFinding(findings, 'bucket', 'broken', /NoSuchBucket/)
-    assert.match(about(findings, 'bucket').advice!, /make the bucket/)
+    assertFinding(findings, 'bucket', 'error', /NoSuchBucket/)
+    assert.match(about(findings, 'bucket').advice!, /create the bucket/)
   })
 
   test('with a wrong key, which is never told', async (t) => {
@@ -156,7 +156,7 @@ describe('a bucket', needsObjectStore, () => {
       { AWS_ENDPOINT_URL: endpoint, AWS_SECRET_ACCESS_KEY: 'mockingbird' },
     )
     const { checks } = JSON.parse(stdout)
-    assertFinding(checks, 'bucket', 'broken', /SignatureDoesNotMatch|AccessDenied/)
+    assertFinding(checks, 'bucket', 'error', /SignatureDoesNotMatch|AccessDenied/)
     assert.equal(code, 1)
     assert.doesNotMatch(stdout + stderr, /mockingbird/)
   })
@@ -165,9 +165,9 @@ describe('a bucket', needsObjectStore, () => {
     const place = await emptyBucket()
     const outside = { s3PublicEndpoint: `http://127.0.0.1:${await freePort()}` }
     const cutOff = await onBucket(t, place, outside)
-    assertFinding(cutOff, 'downloads', 'broken', /cannot be reached from here: .*ECONNREFUSED/)
+    assertFinding(cutOff, 'downloads', 'error', /cannot be reached from here: .*ECONNREFUSED/)
     assert.doesNotMatch(JSON.stringify(cutOff), /X-Amz-Signature/i, 'a link is a credential')
     const proxied = await onBucket(t, place, { ...outside, downloads: 'proxy' })
-    assertFinding(proxied, 'downloads', 'fine', /^through the API/)
+    assertFinding(proxied, 'downloads', 'passed', /^through the API/)
   })
 })

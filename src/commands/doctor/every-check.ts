@@ -12,9 +12,9 @@ import { checkLfs } from './check-lfs.ts'
 import { checkLocks } from './check-locks.ts'
 import { checkMachine } from './check-machine.ts'
 import { checkRepositories } from './check-repositories.ts'
-import { broken, type CheckResult, fine, wordsOf } from './check-result.ts'
+import { type CheckResult, failure, passed, wordsOf } from './check-result.ts'
 
-/** All that can be found, whatever is broken on the way; nothing that stays is changed. */
+/** All that can be found, whatever is an error on the way; nothing that stays is changed. */
 export async function* everyCheck(config: Config): AsyncGenerator<CheckResult> {
   const home = await mkdtemp(join(tmpdir(), 'godwit-doctor-'))
   try {
@@ -22,7 +22,7 @@ export async function* everyCheck(config: Config): AsyncGenerator<CheckResult> {
     const git = createGit({ ...place, home })
     yield* guarded('machine', checkMachine())
     const { found, advice } = await lookForGit(place, git)
-    yield advice === undefined ? fine('git', found) : broken('git', found, advice)
+    yield advice === undefined ? passed('git', found) : failure('git', found, advice)
     yield* guarded('data', checkData(config))
     if (advice === undefined) yield* guarded('repositories', checkRepositories(config, git))
     yield* guarded('lfs', checkLfs(config))
@@ -43,6 +43,6 @@ async function* guarded(
   try {
     yield* findings
   } catch (error) {
-    yield broken(check, wordsOf(error), 'see that the user that runs Godwit can reach it')
+    yield failure(check, wordsOf(error), 'check that the user that runs Godwit can reach it')
   }
 }

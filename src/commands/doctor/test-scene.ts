@@ -29,9 +29,9 @@ export async function doctorCommand(flags: string[], env: NodeJS.ProcessEnv = {}
 /** The one finding of that name that is not fine, or the first that is. */
 export function about(findings: CheckResult[], check: string): CheckResult {
   const all = findings.filter((finding) => finding.check === check)
-  const finding = all.find(({ state }) => state !== 'fine') ?? all[0]
+  const finding = all.find(({ state }) => state !== 'passed') ?? all[0]
   assert.ok(finding, `nothing is said of ${check}`)
-  assert.equal(finding.advice === undefined, finding.state === 'fine', 'advice iff it is needed')
+  assert.equal(finding.advice === undefined, finding.state === 'passed', 'advice iff it is needed')
   return finding
 }
 
@@ -46,8 +46,8 @@ export function assertFinding(
   assert.equal(finding.state, state)
 }
 
-export const brokenOnes = (findings: CheckResult[]) =>
-  findings.filter(({ state }) => state === 'broken')
+export const errorsAmong = (findings: CheckResult[]) =>
+  findings.filter(({ state }) => state === 'error')
 
 /** Settings under which nothing is wrong, but for what the test adds. */
 export async function sound(t: TestContext): Promise<{ data: string; listen: string }> {

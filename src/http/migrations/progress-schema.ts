@@ -18,12 +18,12 @@ const repositoryStates = ['waiting', 'exporting', 'exported', 'skipped'] satisfi
 
 const totals = recordOf({
   ...all(['repositories', 'exported', 'reused', 'skipped', 'remaining', 'bytes_done'], count),
-  bytes_expected: { ...countOrNull, description: 'Null until every repository was looked at.' },
+  bytes_expected: { ...countOrNull, description: 'Null until every repository has been examined.' },
   bytes_per_second: {
     ...countOrNull,
-    description: 'Over the whole export; reused ones cost nothing.',
+    description: 'Average of the whole export, without reused repositories.',
   },
-  seconds_left: { ...countOrNull, description: 'Null while there is nothing to reckon from.' },
+  seconds_left: { ...countOrNull, description: 'Null while no estimate is possible.' },
 })
 
 export const repositoryProgressSchema = recordOf(
@@ -31,18 +31,17 @@ export const repositoryProgressSchema = recordOf(
     full_name: text,
     state: { ...text, enum: repositoryStates },
     bytes_done: count,
-    bytes_expected: { ...countOrNull, description: 'Null until it was looked at.' },
-    reused: { ...flag, description: 'Exported before and unchanged since.' },
+    bytes_expected: { ...countOrNull, description: 'Null until it has been examined.' },
+    reused: { ...flag, description: 'Exported before and unchanged since then.' },
     reason: { ...textOrNull, description: 'Why it was skipped.' },
     warning: {
       ...textOrNull,
-      description:
-        'What is to be known of it though it was exported, such as LFS objects that are missing.',
+      description: 'A warning about an exported repository, such as missing LFS objects.',
     },
     started_at: momentOrNull,
     finished_at: momentOrNull,
   },
-  { description: 'How far one repository of a migration has come.' },
+  { description: 'The progress of one repository of a migration.' },
 )
 
 export const progressSchema = recordOf(
@@ -54,7 +53,7 @@ export const progressSchema = recordOf(
     totals,
     repositories: listOf(schemaNamed('repository-progress')),
   },
-  { description: 'How far a migration has come.' },
+  { description: 'The progress of a migration.' },
 )
 
 export const reportSchema = recordOf(
@@ -62,10 +61,10 @@ export const reportSchema = recordOf(
     id: integer,
     guid: { ...text, format: 'uuid' },
     login: text,
-    seconds: { type: ['number', 'null'], minimum: 0, description: 'Null before it has begun.' },
+    seconds: { type: ['number', 'null'], minimum: 0, description: 'Null before it has started.' },
     ...progressSchema.properties,
   },
-  { description: 'What became of a migration.' },
+  { description: 'The result of a migration.' },
 )
 
 export const forecastSchema = recordOf(
@@ -74,23 +73,26 @@ export const forecastSchema = recordOf(
       recordOf({
         full_name: text,
         ...all(['bytes', 'lfs_bytes'], count),
-        reused: { ...flag, description: 'Exported before and unchanged since: costs a look-up.' },
+        reused: {
+          ...flag,
+          description: 'Exported before and unchanged since then: it will be reused.',
+        },
         reason: { ...textOrNull, description: 'Why it would be skipped.' },
         warning: {
           ...textOrNull,
-          description: 'What is to be known of it though it can be exported.',
+          description: 'A warning about a repository that can be exported.',
         },
       }),
     ),
     bytes_to_write: count,
     free_bytes: {
       ...countOrNull,
-      description: 'Where exporters keep archives; null where they have not told, or use a bucket.',
+      description: 'Free disk space for archives; null if unknown, or if a bucket is used.',
     },
     estimated_seconds: {
       ...countOrNull,
-      description: 'Null where no export has shown how fast it goes.',
+      description: 'Null if there is no earlier export to estimate from.',
     },
   },
-  { description: 'What a migration would carry and cost.' },
+  { description: 'An estimate of a migration.' },
 )

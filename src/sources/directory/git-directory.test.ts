@@ -67,7 +67,7 @@ describe('the tree of a git directory', () => {
       'alice/.git: it has no name',
       `alice/a b.git: ${odd}`,
       'alice/ok-1_2.x',
-      'alice/twice.git.git: its name would end in .git',
+      'alice/twice.git.git: its name ends in .git',
       `alice/ä.git: ${odd}`,
       `bob smith: ${odd}`,
     ])

@@ -66,7 +66,7 @@ export function gitDirectory({ root, git, lfsDirectory }: GitDirectoryOptions): 
       const { owner, name, dir, wikiDir } = await placeOf(top, repository)
       const fullName = `${owner}/${name}`
       const isThere = (await isDirectory(dirname(dir))) && (await isRepository(dir))
-      if (!isThere) throw new Unreadable(`${fullName}: the repository is not there any more`)
+      if (!isThere) throw new Unreadable(`${fullName}: the repository no longer exists`)
       const damage = wikiDir === null && (await wikiRefusal(top, repository))
       if (damage) throw new Damaged(`${fullName}.wiki`, damage)
       return examine({ dir, fullName, wikiDir: wikiDir ?? undefined, sharedLfs }, git, signal)

@@ -111,7 +111,7 @@ export async function placeOf(
   { owner, name }: RepositoryName,
 ): Promise<RepositoryPlace> {
   if ((nameRefusal(owner) ?? nameRefusal(name)) !== undefined) {
-    throw new Unreadable('no repository can have this name')
+    throw new Unreadable('this name is not valid for a repository')
   }
   const dir = join(root, owner, `${name}.git`)
   const wikiDir = join(root, owner, `${name}.wiki.git`)

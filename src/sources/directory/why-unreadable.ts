@@ -3,13 +3,13 @@ import { codeOf } from '../../ground/errno.ts'
 import { Unreadable } from '../unreadable.ts'
 
 const IN_WORDS: Readonly<Record<string, string>> = {
-  ENOENT: 'it is no longer there',
-  ENOTDIR: 'it is no longer there',
+  ENOENT: 'it no longer exists',
+  ENOTDIR: 'it no longer exists',
   EACCES: 'permission denied',
   EPERM: 'permission denied',
   ELOOP: 'a symbolic link where a file should be',
   EISDIR: 'a directory where a file should be',
-  EIO: 'the disk cannot read it (input/output error)',
+  EIO: 'disk read error (input/output error)',
 }
 
 /** The machine's troubles say nothing about a repository. */
@@ -34,7 +34,7 @@ function gitsReason(failed: GitFailed, dir: string): string | undefined {
   const { exitCode, said, tookTooLong, cause } = failed
   if (tookTooLong) return `git was stopped: it ${tookTooLong}`
   if (cause !== undefined || exitCode === null || ABOUT_THE_MACHINE.test(said)) return undefined
-  return withoutPaths(said, dir) || 'git gave no reason'
+  return withoutPaths(said, dir) || 'git printed no reason'
 }
 
 /** Git's own words on one line, without where on this machine anything is. */

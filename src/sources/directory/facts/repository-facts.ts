@@ -32,7 +32,7 @@ export async function readFacts(
 ): Promise<SourceFacts> {
   const call = { dir, ...(signal && { signal }) }
   const directory = await lstat(dir)
-  if (!directory.isDirectory()) throw new Unreadable('it is no longer there')
+  if (!directory.isDirectory()) throw new Unreadable('it no longer exists')
   const sizeKib = await measureOwnFiles(dir)
   const settings = await readSettings(git, dir, signal)
   if (includesOthers(settings)) await tryIncludes(git, dir, signal)

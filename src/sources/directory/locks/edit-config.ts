@@ -37,7 +37,7 @@ export async function editConfig(
     const isRight = await tryToEdit(dir, edit)
     if (isRight !== undefined) return isRight
     if (performance.now() > giveUpAt) {
-      throw new Unreadable('its config cannot be changed: config.lock is held by another')
+      throw new Unreadable('its config cannot be changed: another program holds config.lock')
     }
     await pause(wait * (0.5 + Math.random()))
   }
@@ -120,7 +120,7 @@ async function answerOf(edit: ConfigEdit): Promise<boolean> {
     return await Promise.race([
       edit.isStillRight(),
       pause(LONGEST_HOLD_MS, undefined, { signal: enough.signal }).then(() => {
-        throw new Error('whether a lock is wanted could not be asked in time')
+        throw new Error('the state of its lock could not be read in time')
       }),
     ])
   } finally {

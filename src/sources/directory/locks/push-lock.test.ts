@@ -81,7 +81,7 @@ describe('a lock against pushes', () => {
     assert.equal(await isLocked(), false)
   })
 
-  test('is the last word of a config that opens refs again, or includes one that does', async () => {
+  test('is the last word of a config that shows refs again, or includes one that does', async () => {
     await host.write(dir, 'open.inc', '[receive]\n\thideRefs = !refs/heads/main\n')
     await writeFile(
       join(dir, 'config'),
@@ -109,8 +109,8 @@ describe('a lock against pushes', () => {
     await host.git(['config', 'extensions.worktreeConfig', 'true'], { dir })
     assert.equal(await whyNoLock(host.locked, dir), undefined)
     await host.write(dir, 'config.worktree', '[receive]\n\thideRefs = !refs/\n')
-    assert.match((await whyNoLock(host.locked, dir)) ?? '', /config\.worktree opens refs again/)
-    await assert.rejects(lock(), /opens refs again/)
+    assert.match((await whyNoLock(host.locked, dir)) ?? '', /config\.worktree shows refs again/)
+    await assert.rejects(lock(), /shows refs again/)
     assert.equal(await isLocked(), false)
     await unlock()
     await host.push('alice/site', { 'a.txt': 'b' })

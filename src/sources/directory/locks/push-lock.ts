@@ -36,11 +36,9 @@ export async function settlePushLock(
     if (seen === 'locked') return
     // Let go of by the last who held it, between the edit and the look.
     if (!(await isWanted()) || seen === 'open') continue
-    throw new Unreadable('its config opens refs again that the lock closes')
+    throw new Unreadable('its config shows refs again that the lock hides')
   }
-  throw new Unreadable(
-    'its config is changed by others all the time, or is not the one that git reads',
-  )
+  throw new Unreadable('other programs keep changing its config, or git reads another config')
 }
 
 /** Whether our value is there and no later one takes refs out of it again, as `!refs/heads/open` would. */
@@ -81,7 +79,7 @@ export async function whyNoLock(git: Git, dir: string): Promise<string | undefin
   const reopens = told.some(
     (setting, i) => told[i - 1] === 'worktree' && REOPENS.test(hiddenBy(setting)),
   )
-  return reopens ? 'its config.worktree opens refs again that a lock closes' : undefined
+  return reopens ? 'its config.worktree shows refs again that a lock hides' : undefined
 }
 
 const hiddenBy = (setting: string): string => setting.slice(setting.indexOf('\n') + 1)
@@ -101,7 +99,7 @@ async function provenChange(
   const others = had.filter((setting) => setting !== OUR_SETTING)
   const expected = wanted ? [...others, OUR_SETTING] : others
   if (has.length !== expected.length || has.some((setting, i) => setting !== expected[i])) {
-    throw new Unreadable('its config cannot be changed without changing more than the lock')
+    throw new Unreadable('its config cannot be changed without changing other settings')
   }
   return changed === text ? undefined : after
 }

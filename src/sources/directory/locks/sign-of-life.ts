@@ -40,7 +40,7 @@ function lockOrRefuse(path: string): (() => void) | undefined {
     const isClosed = (errcode & 0xff) === SQLITE_CANTOPEN
     const reason = isClosed
       ? 'its directory cannot be written to'
-      : 'its file system knows no file locks'
+      : 'its file system does not support file locks'
     throw new Unreadable(reason, { cause: error })
   }
 }

@@ -36,7 +36,7 @@ export async function readFormat(
   for (const [key, value] of await settings(at, git, signal)) {
     const extension = /^extensions\.(.+)$/.exec(key)?.[1]
     if (extension === 'partialclone' || isPromisor(key, value))
-      throw new Unsupported(at.name, 'a partial clone, which lacks objects by design')
+      throw new Unsupported(at.name, 'it is a partial clone, which has only some of the objects')
     if (key === 'lfs.storage') format.lfsStorage = value
     if (extension === 'objectformat' && (value === 'sha1' || value === 'sha256'))
       format.objectFormat = value
@@ -53,9 +53,9 @@ export async function readFormat(
 export async function refuseCutHistory(repository: BareRepository): Promise<void> {
   const { name } = repository
   if (await saysAnything(repository, 'shallow'))
-    throw new Unsupported(name, 'a shallow clone, which lacks history by design')
+    throw new Unsupported(name, 'it is a shallow clone, which has only a part of the history')
   if (await saysAnything(repository, 'info/grafts'))
-    throw new Unsupported(name, 'has grafts (info/grafts), which hide history')
+    throw new Unsupported(name, 'it has grafts (info/grafts), which hide history')
 }
 
 /** Throws Unsupported where its refs, or git itself, would be read from another repository. */

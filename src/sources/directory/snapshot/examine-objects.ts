@@ -57,7 +57,10 @@ async function packFiles(repository: BareRepository): Promise<string[]> {
   )
   for (const path of present)
     if (path.endsWith('.promisor'))
-      throw new Unsupported(repository.name, 'a partial clone, which lacks objects by design')
+      throw new Unsupported(
+        repository.name,
+        'it is a partial clone, which has only some of the objects',
+      )
   const packs = [...present].filter((path) => path.endsWith('.pack'))
   return packs.flatMap((pack) => {
     const index = pack.replace(/pack$/, 'idx')
@@ -90,7 +93,7 @@ async function withSizes(repository: BareRepository, paths: string[]): Promise<O
       if (!stats.isFile()) throw new Unsupported(repository.name, `${path} is not a file`)
       files.push({ path, size: stats.size, from })
     } catch (error) {
-      if (hasCode(error, 'ENOENT')) throw new Moved(`${path} went away`, { cause: error })
+      if (hasCode(error, 'ENOENT')) throw new Moved(`${path} disappeared`, { cause: error })
       throw error
     }
   }

@@ -103,7 +103,7 @@ async function readPointer(
   if (symbolic !== undefined && isRefName(symbolic)) return { target: symbolic }
   const oid = /^[0-9a-f]+(?=\s|$)/.exec(text)?.[0]
   if (oid !== undefined && isObjectName(repository, oid)) return { oid }
-  throw new Damaged(repository.name, `${readable(name)} names no object (broken ref)`)
+  throw new Damaged(repository.name, `${readable(name)} points to no object (broken ref)`)
 }
 
 /** Before 2006 git wrote symbolic refs as symbolic links, and still reads them. */
@@ -117,7 +117,7 @@ async function symbolicLink(repository: BareRepository, name: string): Promise<s
   }
   throw new Unsupported(
     repository.name,
-    `${readable(name)} is a symbolic link to a place outside refs`,
+    `${readable(name)} is a symbolic link to a path outside refs`,
   )
 }
 

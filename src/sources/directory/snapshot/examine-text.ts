@@ -22,7 +22,7 @@ export async function readText(at: At, path: string): Promise<string | undefined
     const code = codeOf(error)
     if (code === 'ENOENT') return undefined
     if (code === 'ELOOP') throw new Unsupported(at.name, `${path} is not a file of its own`, error)
-    if (code === 'EFBIG') throw new Unsupported(at.name, `${path} is absurdly large`, error)
+    if (code === 'EFBIG') throw new Unsupported(at.name, `${path} is too large`, error)
     throw error
   }
 }

@@ -167,7 +167,7 @@ for (const [what, content] of [
     await writeFile(join(dir, 'refs/heads/wip'), content)
     await assert.rejects(
       look(),
-      new Damaged('Ada/Engine', 'refs/heads/wip names no object (broken ref)'),
+      new Damaged('Ada/Engine', 'refs/heads/wip points to no object (broken ref)'),
     )
   })
 
@@ -196,6 +196,6 @@ test('a missing repository, and a config that cannot be parsed, are told in word
   await rm(dir, { recursive: true })
   await assert.rejects(look(), {
     name: 'Unreadable',
-    message: 'Ada/Engine: it is no longer there',
+    message: 'Ada/Engine: it no longer exists',
   })
 })

@@ -140,7 +140,7 @@ async function lookAtLfs(
 }
 
 export function keepsChanging(name: string, cause: unknown): Unreadable {
-  return new Unreadable(`${name}: its files kept changing while they were read`, { cause })
+  return new Unreadable(`${name}: its files changed too often while they were read`, { cause })
 }
 
 function fingerprint(fullName: string, repository: Found, wiki: Found | null): string {

@@ -65,7 +65,7 @@ async function named(at: At, folder: string, pattern: RegExp): Promise<string[]>
 async function fileAt(at: At, path: string, oid: string): Promise<ObjectFile> {
   const from = join(at.dir, path)
   const stats = await ifThere(lstat(from))
-  if (!stats) throw new Moved(`${path} went away`)
+  if (!stats) throw new Moved(`${path} disappeared`)
   if (stats.isSymbolicLink()) refuseLink(at, path)
   if (!stats.isFile()) throw new Unsupported(at.name, `${path} is not a file`)
   return { path: lfsPath(oid), size: stats.size, from }

@@ -29,8 +29,8 @@ export function lfsReport(
     tell(missing.keys(), 'LFS object is missing', 'LFS objects are missing'),
     tell(
       otherSize.keys(),
-      'LFS object has another size than its pointer says',
-      'LFS objects have other sizes than their pointers say',
+      'LFS object differs in size from its pointer',
+      'LFS objects differ in size from their pointers',
     ),
   ].filter((text) => text !== undefined)
   return {

@@ -77,7 +77,7 @@ test('a pointer with another size than its object is told', async (t) => {
   await put(join(dir, 'lfs/objects'), 'content')
   assert.equal(
     await warning(),
-    `1 LFS object has another size than its pointer says: ${oidOf('content')}`,
+    `1 LFS object differs in size from its pointer: ${oidOf('content')}`,
   )
 })
 
@@ -176,7 +176,7 @@ test('an lfs.storage within the shared directory is looked at too, and what is t
   await writeFile(path, 'eno')
   assert.match(
     String((await check({ sharedLfs })).bytes),
-    /the content is not that of its LFS oid$/,
+    /the content does not match its LFS oid$/,
   )
 })
 

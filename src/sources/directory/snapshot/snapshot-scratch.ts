@@ -86,9 +86,9 @@ async function place(found: Found, file: ObjectFile, to: string, link: Link): Pr
     await link(file.from, to)
   } catch (linking) {
     // Another device, another owner under protected_hardlinks, a file system without links, too many links.
-    if (hasCode(linking, 'ENOENT')) throw new Moved(`${file.path} went away`, { cause: linking })
+    if (hasCode(linking, 'ENOENT')) throw new Moved(`${file.path} disappeared`, { cause: linking })
     await copyFile(file.from, to, constants.COPYFILE_FICLONE).catch((error) => {
-      if (hasCode(error, 'ENOENT')) throw new Moved(`${file.path} went away`, { cause: error })
+      if (hasCode(error, 'ENOENT')) throw new Moved(`${file.path} disappeared`, { cause: error })
       throw byName(found.name, error, found.dir)
     })
   }

@@ -78,7 +78,7 @@ test('a repository that goes away is reported and leaves no scratch', async (t) 
   await rm(here.dir, { recursive: true })
   await assert.rejects(takeSnapshot(examination, here.root, here.git, signal), {
     name: 'Unreadable',
-    message: 'Ada/Engine: it is no longer there',
+    message: 'Ada/Engine: it no longer exists',
   })
   assert.deepEqual(here.leftovers(), [])
 })

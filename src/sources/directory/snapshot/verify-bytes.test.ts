@@ -99,6 +99,6 @@ test('an LFS object with other content is named', async (t) => {
   await writeFile(join(dir, 'lfs/objects/ab/cd', oid), 'other content')
   assert.equal(
     (await check()).bytes,
-    `Ada/Engine: lfs/objects/ab/cd/${oid}: the content is not that of its LFS oid`,
+    `Ada/Engine: lfs/objects/ab/cd/${oid}: the content does not match its LFS oid`,
   )
 })

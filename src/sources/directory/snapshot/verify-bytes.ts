@@ -145,7 +145,7 @@ async function* lfs(repository: ScratchRepository, file: SnapshotFile): AsyncGen
     yield chunk
   }
   if (hash.digest('hex') !== basename(file.path))
-    throw damaged(repository, file, 'the content is not that of its LFS oid')
+    throw damaged(repository, file, 'the content does not match its LFS oid')
 }
 
 /** Exactly as many bytes as were announced, or a failure at the end. A chunk is good until the next is asked for. */

@@ -82,6 +82,6 @@ async function forecast(talk: Talk, body: StartJson): Promise<void> {
   const skipped = found.repositories.filter(({ reason }) => reason !== null)
   if (skipped.length > 0 && !body.allow_partial)
     throw new UserMistake(
-      `it would fail for ${skipped.map(({ full_name }) => harmless(full_name)).join(', ')}; --allow-partial skips them`,
+      `the migration would fail for ${skipped.map(({ full_name }) => harmless(full_name)).join(', ')}; --allow-partial skips them`,
     )
 }

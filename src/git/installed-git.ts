@@ -26,10 +26,10 @@ export async function lookForGit(options: GitPlace, git: Git): Promise<Installed
   const [, major, minor] = /\b(\d+)\.(\d+)/.exec(said) ?? []
   if (!major || !minor)
     return { found: `${program} printed "${said}" instead of a version`, advice: INSTALL }
-  const found = `${said.replace(/^git version /, '')}, at $program`
+  const found = `${said.replace(/^git version /, '')}, at ${program}`
   const isOld =
     Number(major) < OLDEST[0] || (Number(major) === OLDEST[0] && Number(minor) < OLDEST[1])
-  return isOld ? { found: `$found, is too old`, advice: INSTALL } : { found }
+  return isOld ? { found: `${found}, is too old`, advice: INSTALL } : { found }
 }
 
 function whyNot({ program, searchPath }: GitPlace, error: unknown): string {

@@ -87,7 +87,7 @@ test('everything can be done with a keyboard alone', needsChromium, async (t) =>
   await page.getByRole('button', { name: 'Delete' }).and(page.locator(':focus')).waitFor()
   await page.keyboard.press('Enter')
   await harmless.waitFor()
-  await tabTo(page, /^Delete the archive$/)
+  await tabTo(page, /^Delete archive$/)
   await page.keyboard.press('Enter')
   await page.getByText('The archive no longer exists').waitFor()
 })

@@ -87,7 +87,7 @@ test('every failure of a command is a line that says what failed and what to do 
       ['account', 'show', 'bob', '--data', data],
       /account bob does not exist: `godwit account list` shows/,
     ],
-    [1, ['verify', folder], /folder is a directory, not an archive/],
+    [1, ['verify', folder], /folder has neither schema.json nor repositories/],
     [1, ['restore', 'gone', '--into', 'x'], /gone: no such file or directory/],
     [1, ['export', 'alice', ...here, '--output', 'gone/a'], /directory .*gone does not exist/],
   ]

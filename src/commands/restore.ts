@@ -68,5 +68,5 @@ async function runRestore(
 
 function newsInWords(news: RestoreNews): string[] {
   if ('warning' in news) return [`warning: ${news.warning}`]
-  return news.leftBehind.map(([kind, count]) => `failed: ${countInWords(kind, count)}`)
+  return news.leftBehind.map(([kind, count]) => `skipped: ${countInWords(kind, count)}`)
 }

@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { type Engine, onEachEngine, openDatabase } from '../../test/support/databases.ts'
+import { setImmediate as nextEvent } from 'node:timers/promises'
+import {
+  databaseOptions,
+  type Engine,
+  onEachEngine,
+  openDatabase,
+} from '../../test/support/databases.ts'
+import { connect } from './connect.ts'
 import { prepared } from './prepared.ts'
+import { upgradeSchema } from './upgrade.ts'
 
 async function loginScene(t: TestContext, engine: Engine) {
   const { db } = await openDatabase(t, engine)
@@ -55,6 +63,34 @@ onEachEngine('a prepared question', (engine) => {
       '0',
       undefined,
     ])
+  })
+})
+
+onEachEngine('what another process writes', (engine) => {
+  test('is seen by whoever asks after that', async (t) => {
+    const options = await databaseOptions(t, engine)
+    const [here, elsewhere] = [await connect(options), await connect(options)]
+    t.after(() => Promise.all([here.close(), elsewhere.close()]))
+    await upgradeSchema(here)
+    const countOf = prepared(
+      (db, { type }: { type: string }) =>
+        db
+          .selectFrom('accounts')
+          .select((of) => of.fn.countAll<number>().as('total'))
+          .where('type', '=', type),
+      ([row]) => row!.total,
+    )
+    for (let total = 0; total < 20; total++) {
+      // Of events like those in which requests come.
+      await nextEvent()
+      assert.deepEqual(
+        [await countOf(here.db, { type: 'User' }), await countOf(here.db, { type: 'User' })],
+        [total, total],
+      )
+      const login = `account-${total}`
+      const account = { login, login_key: login, type: 'User', site_admin: 0, created_at: 0 }
+      await elsewhere.db.insertInto('accounts').values(account).execute()
+    }
   })
 })
 

@@ -60,6 +60,8 @@ class SqliteDriver implements Driver {
   readonly #forgetChanges = () => {
     this.#changes = undefined
   }
+  /** A tick comes when no microtask is left, and before the next event. */
+  readonly #forgetAfterThisEvent = () => process.nextTick(this.#forgetChanges)
 
   constructor(path: string, onDamage: OnDamage | undefined) {
     this.#path = path
@@ -79,8 +81,8 @@ class SqliteDriver implements Driver {
   changes(): number {
     if (this.#changes === undefined) {
       this.#changes = this.#reader?.dataVersion() ?? Number.NaN
-      // Comes before the next event.
-      process.nextTick(this.#forgetChanges)
+      // Not a tick right away: that would come before the microtasks of the same event.
+      queueMicrotask(this.#forgetAfterThisEvent)
     }
     return this.#changes
   }

@@ -111,7 +111,7 @@ async function piecesOf(body: Body): Promise<(string | Buffer)[]> {
   const pieces: (string | Buffer)[] = []
   for (const part of body) {
     if (typeof part === 'string') pieces.push(part)
-    else for (const bytes of withoutFirstComma(await part.whole())) pieces.push(bytes)
+    else pieces.push(...withoutFirstComma(await part.whole()))
   }
   return pieces
 }
@@ -122,15 +122,21 @@ async function piecesOf(body: Body): Promise<(string | Buffer)[]> {
  */
 function sendAtOnce(reply: FastifyReply, pieces: readonly (string | Buffer)[]): FastifyReply {
   let length = 0
-  for (const piece of pieces) length += Buffer.byteLength(piece)
+  for (const piece of pieces)
+    length += typeof piece === 'string' ? Buffer.byteLength(piece) : piece.length
   const headers = reply.header('content-length', length).getHeaders()
   reply.hijack()
   const { raw } = reply
-  raw.cork()
   raw.writeHead(reply.statusCode, headers as OutgoingHttpHeaders)
-  if (reply.request.method !== 'HEAD') for (const piece of pieces) raw.write(piece)
-  raw.end()
-  raw.uncork()
+  if (reply.request.method === 'HEAD') raw.end()
+  // Text alone goes out in one piece with its headers.
+  else if (pieces.length === 1) raw.end(pieces[0])
+  else {
+    raw.cork()
+    for (let at = 0; at < pieces.length - 1; at++) raw.write(pieces[at])
+    raw.end(pieces.at(-1))
+    raw.uncork()
+  }
   return reply
 }
 

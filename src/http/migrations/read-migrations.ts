@@ -137,6 +137,7 @@ function repositories(
 
 /** Comma-joined, repeated, or with brackets: all three are in use. Values that are not known are ignored. */
 function excludesRepositories(query: Query): boolean {
+  if (query.exclude === undefined && query['exclude[]'] === undefined) return false
   return [query.exclude, query['exclude[]']]
     .flat()
     .some((value) => typeof value === 'string' && value.split(',').includes('repositories'))

@@ -75,7 +75,14 @@ async function twoServices(t: TestContext, host: GitHost): Promise<Scene> {
     'case "$*" in *config*) [ $(($$ % 20)) -eq 0 ] && sleep 2.5 || sleep 0.0$(($$ % 9)) ;; esac'
   await writeFile(slowGit, `#!/bin/sh\n${dawdle}\nexec git "$@"\n`)
   await chmod(slowGit, 0o755)
-  const flags = ['--rate-limit', '0', '--log-level', 'error', '--unfinished-migrations', '10000']
+  const flags = [
+    '--rate-limit',
+    '0',
+    '--log-level',
+    'error',
+    '--max-unfinished-migrations',
+    '10000',
+  ]
   const options = {
     repositories: host.root,
     data: join(folder, 'data'),

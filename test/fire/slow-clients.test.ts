@@ -80,7 +80,7 @@ test('a download that nobody takes is cut off, and a slow one is not', async (t)
 })
 
 test('more downloads than it serves at a time are asked to come back', async (t) => {
-  const flags = ['--max-streams', '3', '--max-streams-per-account', '3']
+  const flags = ['--max-streams', '3', '--max-streams-per-account', '10']
   const story = await storyOf(t, [...flags, '--client-timeout', '10m'], 40)
   const { id } = await story.migrate(['large'])
   const link = await story.link(id)

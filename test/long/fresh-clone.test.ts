@@ -67,7 +67,7 @@ describe('in a fresh clone', () => {
       const foreign = paths.filter((path) => /\.tsx?$|test|fixture|\.png$/.test(path))
       assert.deepEqual(foreign, [])
       const tarball = join(shelf, packed!.filename)
-      assert.ok((await stat(tarball)).size < 2_000_000, 'the package is small')
+      assert.ok((await stat(tarball)).size < 4_000_000, 'the package is small')
 
       const prefix = join(shelf, 'prefix')
       const desk = { folder: temporaryDirectory(t), env }

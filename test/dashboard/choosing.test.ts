@@ -35,7 +35,7 @@ test(
     await picker.getByRole('button', { name: 'Clear' }).click()
     await picker.getByRole('searchbox').fill('r-3')
     await picker.getByRole('checkbox', { name: 'alice/r-45' }).waitFor({ state: 'detached' })
-    await picker.getByLabel('Select all').check()
+    await picker.getByLabel('Select all', { exact: true }).check()
     await picker.getByText('10 selected').waitFor()
 
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])

@@ -103,7 +103,7 @@ export const HOSTILE_REPOSITORIES: Readonly<Record<string, HostileKind>> = {
       plain(dir)
       writeFileSync(join(dir, 'HEAD'), 'ref: ../../../../etc/passwd\n')
     },
-    refusal: /HEAD names/,
+    refusal: /HEAD (names|points to)/,
   },
   'control-characters': { make: packedRef('refs/heads/a\x01b'), refusal: /packed-refs/ },
   'a-way-up': { make: packedRef('refs/heads/../../../evil'), refusal: /packed-refs/ },

@@ -88,6 +88,8 @@ test('an index that lies is told, whatever it lies about', async (t) => {
   packedHistory(dir, 'refs/heads/main', 40)
   const pack = onlyPack(dir)
   const path = pack.replace(/pack$/, 'idx')
+  // git leaves it read-only, which stops everyone but root.
+  chmodSync(path, 0o644)
   const sound = readFileSync(path)
   const lies: [lie: (index: Buffer) => Buffer | undefined, told: RegExp][] = [
     [

@@ -50,7 +50,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   'src/exporter': {
     uses: [
       ...['src/migrations', 'src/repositories', 'src/accounts', 'src/queue', 'src/sources'],
-      ...['src/archive', 'src/blobs', 'src/db', 'src/ground'],
+      ...['src/records', 'src/archive', 'src/blobs', 'src/db', 'src/ground'],
     ],
   },
   'src/importer': {
@@ -67,7 +67,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   'src/accounts': { uses: ['src/db', 'src/ground'] },
   'src/queue': { uses: ['src/db', 'src/ground'] },
   'src/sources': {
-    uses: ['src/git', 'src/ground'],
+    uses: ['src/records', 'src/git', 'src/ground'],
     door: [
       'source.ts',
       'unreadable.ts',
@@ -78,7 +78,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'directory/snapshot/stated-refs.ts',
     ],
   },
-  'src/records': { uses: ['src/archive'] },
+  'src/records': { uses: ['src/ground'] },
   'src/archive': { uses: ['src/blobs', 'src/ground'] },
   'src/blobs': {
     uses: ['src/ground'],

@@ -1,5 +1,3 @@
-import { isFullName } from '../ground/names.ts'
-import { unsafePath } from './entry-path.ts'
 import {
   count,
   distinct,
@@ -10,8 +8,10 @@ import {
   orNull,
   type Shape,
   text,
-} from './json-shape.ts'
-import { parseJson } from './parse-json.ts'
+} from '../ground/json-shape.ts'
+import { isFullName } from '../ground/names.ts'
+import { parseJson } from '../ground/parse-json.ts'
+import { unsafePath } from './entry-path.ts'
 
 /** The entry of an archive that says what is in it. It is the last. */
 export const MANIFEST_PATH = 'godwit-manifest.json'

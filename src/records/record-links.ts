@@ -5,6 +5,10 @@ export function pathInArchive(address: string): string | undefined {
   return address.startsWith(IN_ARCHIVE) ? address.slice(IN_ARCHIVE.length) : undefined
 }
 
+export function addressInArchive(path: string): string {
+  return `${IN_ARCHIVE}${path}`
+}
+
 export interface RecordLink {
   /** Such as `reactions[0].user`. */
   field: string

@@ -1,4 +1,5 @@
-import { list, object, oneOf, type Shape, text } from '../archive/json-shape.ts'
+import { list, object, type Shape, text } from '../ground/json-shape.ts'
+import { address, anyText, flag, optional } from './field-shapes.ts'
 
 export interface UserRecord {
   url: string
@@ -54,15 +55,6 @@ function record<T extends object>(fields: { [K in keyof T]-?: Shape<T[K]> }): Sh
     return exact(Object.fromEntries(known), at)
   }
 }
-
-/** Some write null for what they do not know. */
-function optional<T>(shape: Shape<T>): Shape<T | undefined> {
-  return (value, at) => (value === undefined || value === null ? undefined : shape(value, at))
-}
-
-const anyText = text('a text', () => true)
-const address = text('an address', (value) => URL.canParse(value))
-const flag = oneOf(true, false)
 
 const user = { url: address, login: text('a login', (value) => value !== '') }
 

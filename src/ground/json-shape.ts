@@ -13,18 +13,23 @@ class ShapeWrong extends Error {
   }
 }
 
+/** An object with whatever fields. */
+export const anyObject: Shape<Record<string, unknown>> = (value, at) => {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value))
+    return value as Record<string, unknown>
+  throw new ShapeWrong(at, 'an object', value)
+}
+
 /** An object with exactly these fields. */
 export function object<T extends object>(fields: { [K in keyof T]: Shape<T[K]> }): Shape<T> {
   const known = new Set(Object.keys(fields))
   return (value, at) => {
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-      throw new ShapeWrong(at, 'an object', value)
-    }
+    const found = anyObject(value, at)
     const field = (key: string) => (at ? `${at}.${key}` : key)
     const read = [...known].map((key) => {
-      return [key, fields[key as keyof T]((value as Record<string, unknown>)[key], field(key))]
+      return [key, fields[key as keyof T](found[key], field(key))]
     })
-    const extra = Object.entries(value).find(([key]) => !known.has(key))
+    const extra = Object.entries(found).find(([key]) => !known.has(key))
     if (extra) throw new ShapeWrong(field(extra[0]), 'a known field', extra[1])
     return Object.fromEntries(read) as T
   }
@@ -63,6 +68,15 @@ export function text(expected: string, fits: (value: string) => boolean): Shape<
   return (value, at) => {
     if (typeof value !== 'string' || !fits(value)) throw new ShapeWrong(at, expected, value)
     return value
+  }
+}
+
+/** A text that says something else, which `parse` finds out; undefined where it cannot. */
+export function parsed<T>(expected: string, parse: (value: string) => T | undefined): Shape<T> {
+  return (value, at) => {
+    const found = typeof value === 'string' ? parse(value) : undefined
+    if (found === undefined) throw new ShapeWrong(at, expected, value)
+    return found
   }
 }
 

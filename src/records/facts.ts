@@ -1,0 +1,41 @@
+import type { Issue, IssueComment, IssueEvent } from './issue.ts'
+import type { Organization, Team, User } from './people.ts'
+import type {
+  CommitComment,
+  PullRequest,
+  Review,
+  ReviewComment,
+  ReviewThread,
+} from './pull-request.ts'
+import type { Attachment, Release, RepositoryFile } from './release.ts'
+import type { Milestone, ProtectedBranch, Repository } from './repository.ts'
+
+/**
+ * Every kind of fact by the name of its files, such as `issues_000001.json`. The order is that of writing: what is linked to
+ * comes before what links to it.
+ *
+ * @public
+ */
+export interface FactsByKind {
+  users: User
+  bots: User
+  organizations: Organization
+  teams: Team
+  repositories: Repository
+  milestones: Milestone
+  issues: Issue
+  issue_comments: IssueComment
+  issue_events: IssueEvent
+  pull_requests: PullRequest
+  pull_request_reviews: Review
+  pull_request_review_threads: ReviewThread
+  pull_request_review_comments: ReviewComment
+  commit_comments: CommitComment
+  releases: Release
+  protected_branches: ProtectedBranch
+  attachments: Attachment
+  repository_files: RepositoryFile
+}
+
+/** @public */
+export type FactKind = keyof FactsByKind

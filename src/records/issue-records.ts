@@ -1,0 +1,179 @@
+import { list, type Shape } from '../ground/json-shape.ts'
+import type { Discussed, Party } from './fact.ts'
+import { anyText, type FieldsOf, ifSaid, optional, orElse } from './field-shapes.ts'
+import type { Issue, IssueComment, IssueEvent } from './issue.ts'
+import { reactions, writeReactions } from './reaction-records.ts'
+import {
+  discussed,
+  id,
+  labelName,
+  login,
+  milestoneNumber,
+  person,
+  repositoryName,
+  reviewer,
+} from './read-addresses.ts'
+import type { Links } from './record-addresses.ts'
+
+const textOrNull = orElse(anyText, null)
+
+export function readIssue(field: FieldsOf): Issue {
+  return {
+    repository: field('repository', repositoryName),
+    number: field('url', discussed).number,
+    author: field('user', person),
+    title: field('title', anyText),
+    body: field('body', textOrNull),
+    ...readTriage(field),
+    reactions: field('reactions', reactions),
+    closedAt: field('closed_at', textOrNull),
+    createdAt: field('created_at', anyText),
+    updatedAt: field('updated_at', anyText),
+  }
+}
+
+export function writeIssue(issue: Issue, links: Links) {
+  return {
+    type: 'issue',
+    url: links.discussed(issue.repository, { kind: 'issue', number: issue.number }),
+    repository: links.repository(issue.repository),
+    user: links.person(issue.author),
+    title: issue.title,
+    body: issue.body,
+    ...writeTriage(issue, links),
+    reactions: writeReactions(issue.reactions, 'Issue', links),
+    closed_at: issue.closedAt,
+    created_at: issue.createdAt,
+    updated_at: issue.updatedAt,
+  }
+}
+
+type Triage = Pick<Issue, 'assignees' | 'milestone' | 'labels'>
+
+/** What issues and pull requests are sorted by. Old archives know one assignee. */
+export function readTriage(field: FieldsOf): Triage {
+  const assignee = field('assignee', person)
+  return {
+    assignees: field('assignees', orElse(list(login), assignee === null ? [] : [assignee])),
+    milestone: field('milestone', orElse(milestoneNumber, null)),
+    labels: field('labels', orElse(list(labelName), [])),
+  }
+}
+
+export function writeTriage(
+  { repository, assignees, milestone, labels }: Triage & { repository: string },
+  links: Links,
+) {
+  return {
+    assignee: links.person(assignees[0] ?? null),
+    assignees: assignees.map(links.person),
+    milestone: links.milestone(repository, milestone),
+    labels: labels.map((name) => links.label(repository, name)),
+  }
+}
+
+/** What a comment or an event belongs to. */
+export function readDiscussed(field: FieldsOf): { repository: string; on: Discussed } {
+  const pull = field('pull_request', optional(discussed))
+  const { repository, number } = pull ?? field('issue', discussed)
+  return { repository, on: { kind: pull ? 'pull_request' : 'issue', number } }
+}
+
+export function writeDiscussed(repository: string, on: Discussed, links: Links) {
+  return { [on.kind]: links.discussed(repository, on) }
+}
+
+export function readIssueComment(field: FieldsOf): IssueComment {
+  return {
+    ...readDiscussed(field),
+    id: field('url', id),
+    author: field('user', person),
+    body: field('body', textOrNull),
+    reactions: field('reactions', reactions),
+    createdAt: field('created_at', anyText),
+  }
+}
+
+export function writeIssueComment(comment: IssueComment, links: Links) {
+  const { repository, on } = comment
+  return {
+    type: 'issue_comment',
+    url: links.inDiscussion(repository, on, `issuecomment-${comment.id}`),
+    ...writeDiscussed(repository, on, links),
+    user: links.person(comment.author),
+    body: comment.body,
+    formatter: 'markdown',
+    reactions: writeReactions(comment.reactions, 'IssueComment', links),
+    created_at: comment.createdAt,
+  }
+}
+
+export function readIssueEvent(field: FieldsOf): IssueEvent {
+  const event = field('event', anyText)
+  const label = field('label_name', optional(anyText))
+  const renamed = field('title_is', optional(anyText))
+  const after = field('after_commit_oid', optional(anyText))
+  return {
+    ...readDiscussed(field),
+    id: field('url', id),
+    actor: field('actor', person),
+    event,
+    createdAt: field('created_at', anyText),
+    label:
+      label === undefined
+        ? undefined
+        : {
+            name: label,
+            color: field('label_color', anyText),
+            textColor: field('label_text_color', orElse(anyText, '')),
+          },
+    milestoneTitle: field('milestone_title', optional(anyText)),
+    renamed: renamed === undefined ? undefined : { from: field('title_was', anyText), to: renamed },
+    subject: field(
+      'subject',
+      ifSaid(orElse(event === 'transferred' ? repositoryParty : reviewer, null)),
+    ),
+    commit: field('commit_id', ifSaid(textOrNull)),
+    commitRepository: field('commit_repository', ifSaid(orElse(repositoryName, null))),
+    forcePush:
+      after === undefined
+        ? undefined
+        : { ref: field('ref', anyText), before: field('before_commit_oid', anyText), after },
+  }
+}
+
+const repositoryParty: Shape<Party> = (value, at) => {
+  return { kind: 'repository', repository: repositoryName(value, at) }
+}
+
+export function writeIssueEvent(event: IssueEvent, links: Links) {
+  const { repository, on, label, renamed, forcePush, subject, commitRepository } = event
+  return {
+    type: 'issue_event',
+    url: links.inDiscussion(repository, on, `event-${event.id}`),
+    ...writeDiscussed(repository, on, links),
+    actor: links.person(event.actor),
+    event: event.event,
+    ...(label && {
+      label: links.label(repository, label.name),
+      label_name: label.name,
+      label_color: label.color,
+      label_text_color: label.textColor,
+    }),
+    milestone_title: event.milestoneTitle,
+    ...(renamed && { title_was: renamed.from, title_is: renamed.to }),
+    subject: subject && writeParty(subject, links),
+    ref: forcePush?.ref,
+    before_commit_oid: forcePush?.before,
+    after_commit_oid: forcePush?.after,
+    commit_id: event.commit,
+    commit_repository:
+      commitRepository === undefined ? undefined : links.repository(commitRepository),
+    created_at: event.createdAt,
+  }
+}
+
+export function writeParty(named: Party, links: Links): string | null {
+  if (named.kind === 'user') return links.person(named.login)
+  return named.kind === 'team' ? links.team(named) : links.repository(named.repository)
+}

@@ -1,0 +1,122 @@
+import { list } from '../ground/json-shape.ts'
+import { anyText, type FieldsOf, flag, ifSaid, orElse, part } from './field-shapes.ts'
+import { readTriage, writeParty, writeTriage } from './issue-records.ts'
+import type {
+  ClosingReference,
+  PullRequest,
+  PullRequestHead,
+  ReviewRequest,
+} from './pull-request.ts'
+import { reactions, writeReactions } from './reaction-records.ts'
+import { discussed, person, repositoryName, reviewer } from './read-addresses.ts'
+import type { Links } from './record-addresses.ts'
+
+const textOrNull = orElse(anyText, null)
+
+export function readPullRequest(field: FieldsOf): PullRequest {
+  return {
+    repository: field('repository', repositoryName),
+    number: field('url', discussed).number,
+    author: field('user', person),
+    title: field('title', anyText),
+    body: field('body', textOrNull),
+    base: field('base', branch),
+    head: field('head', head),
+    ...readTriage(field),
+    reactions: field('reactions', reactions),
+    reviewRequests: field('review_requests', orElse(list(reviewRequest), [])),
+    closes: field('close_issue_references', orElse(list(closingReference), [])),
+    draft: field('work_in_progress', orElse(flag, false)),
+    mergedAt: field('merged_at', textOrNull),
+    closedAt: field('closed_at', textOrNull),
+    createdAt: field('created_at', anyText),
+    mergeCommit: field('merge_commit_sha', ifSaid(textOrNull)),
+  }
+}
+
+const branch = part((field) => ({ ref: field('ref', anyText), sha: field('sha', anyText) }))
+
+const head = part(
+  (field): PullRequestHead => ({
+    ref: field('ref', anyText),
+    sha: field('sha', anyText),
+    owner: field('user', person),
+    repository: field('repo', orElse(repositoryName, null)),
+  }),
+)
+
+const reviewRequest = part(
+  (field): ReviewRequest => ({
+    reviewer: field('reviewer', reviewer),
+    createdAt: field('created_at', anyText),
+    updatedAt: field('updated_at', anyText),
+    dismissedAt: field('dismissed_at', textOrNull),
+  }),
+)
+
+const closingReference = part((field): ClosingReference => {
+  const { repository, number } = field('issue', discussed)
+  return {
+    repository,
+    issue: number,
+    actor: field('actor', person),
+    source: field('source', anyText),
+    createdAt: field('created_at', anyText),
+  }
+})
+
+export function writePullRequest(pull: PullRequest, links: Links) {
+  const { repository, number, base, head } = pull
+  return {
+    type: 'pull_request',
+    url: links.discussed(repository, { kind: 'pull_request', number }),
+    user: links.person(pull.author),
+    repository: links.repository(repository),
+    title: pull.title,
+    body: pull.body,
+    base: {
+      ref: base.ref,
+      sha: base.sha,
+      user: links.person(ownerOf(repository)),
+      repo: links.repository(repository),
+    },
+    head: {
+      ref: head.ref,
+      sha: head.sha,
+      user: links.person(head.owner),
+      repo: links.repository(head.repository),
+    },
+    ...writeTriage(pull, links),
+    reactions: writeReactions(pull.reactions, 'Issue', links),
+    review_requests: pull.reviewRequests.map((request) => writeReviewRequest(request, links)),
+    close_issue_references: pull.closes.map((reference) => writeReference(reference, links)),
+    work_in_progress: pull.draft,
+    merged_at: pull.mergedAt,
+    closed_at: pull.closedAt,
+    created_at: pull.createdAt,
+    merge_commit_sha: pull.mergeCommit,
+  }
+}
+
+const ownerOf = (fullName: string): string => fullName.split('/', 1)[0]!
+
+function writeReviewRequest(request: ReviewRequest, links: Links) {
+  return {
+    reviewer: writeParty(request.reviewer, links),
+    reviewer_type: request.reviewer.kind === 'team' ? 'Team' : 'User',
+    created_at: request.createdAt,
+    updated_at: request.updatedAt,
+    dismissed_at: request.dismissedAt,
+  }
+}
+
+function writeReference(reference: ClosingReference, links: Links) {
+  const { repository, issue } = reference
+  return {
+    issue: links.discussed(repository, { kind: 'issue', number: issue }),
+    issue_repository: links.repository(repository),
+    actor: links.person(reference.actor),
+    source: reference.source,
+    created_at: reference.createdAt,
+  }
+}

@@ -1,0 +1,102 @@
+import { parsed, type Shape } from '../ground/json-shape.ts'
+import type { Author, Discussed, Reviewer, TeamName } from './fact.ts'
+import { pathInArchive } from './record-links.ts'
+
+/**
+ * What the addresses in records say, wherever the host is and however long the path before an owner's name: all of them are
+ * told apart by their ends. Paths of other hosts' exporters are understood beside GitHub's own.
+ */
+
+const DISCUSSED = /^(.+)\/(issues|pull|pulls|pull-requests|merge_requests)\/(\d+)$/
+const TEAM = /(?:^|\/)orgs\/([^/]+)\/teams\/([^/]+)$/
+const APP = /(?:^|\/)apps\/([^/]+)$/
+
+/** Of any page within it too, such as `…/pull/3/files#r5`. */
+function discussedAt(address: string): ({ repository: string } & Discussed) | undefined {
+  const page = address.replace(/[#?].*$/s, '').replace(/\/(files|commits|diffs)$/, '')
+  const [, base, kind, number] = DISCUSSED.exec(page) ?? []
+  // GitLab has a hyphen between a repository and what belongs to it.
+  const repository = base && (repositoryAt(base.replace(/\/-$/, '')) ?? repositoryAt(base))
+  if (!repository) return undefined
+  return { repository, kind: kind === 'issues' ? 'issue' : 'pull_request', number: Number(number) }
+}
+
+/** `owner/name`. */
+function repositoryAt(address: string): string | undefined {
+  const [owner, name] = partsOf(address).slice(-2)
+  return owner && name ? `${owner}/${name}` : undefined
+}
+
+function loginAt(address: string): string | undefined {
+  const app = APP.exec(address)?.[1]
+  return app === undefined ? partsOf(address).at(-1) : `${unescaped(app)}[bot]`
+}
+
+/** After the host's name; an address such as `./alice` has none. */
+function partsOf(address: string): string[] {
+  const path = address.replace(/^[a-z+.-]+:\/\/[^/]*/i, '').replace(/[#?].*$/s, '')
+  return path.split('/').flatMap((part) => (part === '' || part === '.' ? [] : unescaped(part)))
+}
+
+function teamAt(address: string): TeamName | undefined {
+  const [, organization, slug] = TEAM.exec(address) ?? []
+  return organization && slug
+    ? { organization: unescaped(organization), slug: unescaped(slug) }
+    : undefined
+}
+
+/** The number that an address ends in, as `…#issuecomment-12`. */
+function idAt(address: string): number | undefined {
+  const digits = /(\d+)$/.exec(address)?.[1]
+  return digits === undefined || digits.length > 15 ? undefined : Number(digits)
+}
+
+/** What comes after `before`, to the end. */
+function partAfter(before: string): (address: string) => string | undefined {
+  return (address) => {
+    const at = address.lastIndexOf(before)
+    return at < 0 ? undefined : unescaped(address.slice(at + before.length))
+  }
+}
+
+function unescaped(part: string): string {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    return part
+  }
+}
+
+/** Null and absent are nobody. */
+export const person: Shape<Author> = (value, at) => (value == null ? null : login(value, at))
+export const login: Shape<string> = parsed('the address of a person', loginAt)
+export const team: Shape<TeamName> = parsed('the address of a team', teamAt)
+export const repositoryName: Shape<string> = parsed('the address of a repository', repositoryAt)
+export const discussed = parsed('the address of an issue or a pull request', discussedAt)
+export const id: Shape<number> = parsed('an address with a number at its end', idAt)
+export const labelName: Shape<string> = parsed('the address of a label', partAfter('/labels/'))
+export const milestoneNumber: Shape<number> = parsed('the address of a milestone', idAt)
+export const releaseTag: Shape<string> = parsed(
+  'the address of a release',
+  partAfter('/releases/tag/'),
+)
+export const uuid: Shape<string> = parsed('the address of an attachment', (address) =>
+  partsOf(address).at(-1),
+)
+export const commitId: Shape<string> = parsed(
+  'the address of a comment on a commit',
+  (address) => /\/commits?\/([0-9a-f]+)/.exec(address)?.[1],
+)
+export const fileId: Shape<number> = parsed('the address of a file', (address) => {
+  const digits = /\/files\/(\d+)\//.exec(address)?.[1]
+  return digits === undefined ? undefined : Number(digits)
+})
+/** Of what lies in the archive, its path there. */
+export const storedPath: Shape<string> = parsed('an address in the archive', pathInArchive)
+
+export const reviewer: Shape<Reviewer> = parsed('the address of a person or a team', (address) => {
+  const found = teamAt(address)
+  if (found) return { kind: 'team', ...found }
+  const named = loginAt(address)
+  return named === undefined ? undefined : { kind: 'user', login: named }
+})

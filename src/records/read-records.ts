@@ -1,0 +1,81 @@
+import { isDeepStrictEqual } from 'node:util'
+import { anyObject } from '../ground/json-shape.ts'
+import { readAttachment } from './attachment-records.ts'
+import type { FactKind, FactsByKind } from './facts.ts'
+import { type FieldsOf, fieldsOf } from './field-shapes.ts'
+import { readIssue, readIssueComment, readIssueEvent } from './issue-records.ts'
+import { readOrganization, readTeam, readUser } from './people-records.ts'
+import { readProtectedBranch } from './protected-branch-records.ts'
+import { readPullRequest } from './pull-request-records.ts'
+import { type RecordsRead, readList } from './read-record-file.ts'
+import type { RecordAddresses } from './record-addresses.ts'
+import { readRelease, readRepositoryFile } from './release-records.ts'
+import { readMilestone, readRepository } from './repository-records.ts'
+import {
+  readCommitComment,
+  readReview,
+  readReviewComment,
+  readReviewThread,
+} from './review-records.ts'
+import { writeRecord } from './write-records.ts'
+
+const READERS: { [K in FactKind]: (field: FieldsOf) => FactsByKind[K] } = {
+  users: readUser,
+  bots: readUser,
+  organizations: readOrganization,
+  teams: readTeam,
+  repositories: readRepository,
+  milestones: readMilestone,
+  issues: readIssue,
+  issue_comments: readIssueComment,
+  issue_events: readIssueEvent,
+  pull_requests: readPullRequest,
+  pull_request_reviews: readReview,
+  pull_request_review_threads: readReviewThread,
+  pull_request_review_comments: readReviewComment,
+  commit_comments: readCommitComment,
+  releases: readRelease,
+  protected_branches: readProtectedBranch,
+  attachments: readAttachment,
+  repository_files: readRepositoryFile,
+}
+
+/** Whether records of this kind are read; those of others can only be kept as they are. */
+export function isFactKind(kind: string): kind is FactKind {
+  return Object.hasOwn(READERS, kind)
+}
+
+/**
+ * What one record of an archive says, whoever made it and wherever its host is. Throws an error that names the field where it
+ * cannot be understood; `at` is where the record is, such as `[3]`.
+ */
+export function readFact<K extends FactKind>(kind: K, record: unknown, at = ''): FactsByKind[K] {
+  const read = READERS[kind] as (field: FieldsOf) => FactsByKind[K]
+  return withoutUndefined(read(fieldsOf(record, at)))
+}
+
+/** The same with all that is said beyond the fact, so that `writeRecord` to the same addresses gives the same record again. */
+export function readWholeFact<K extends FactKind>(
+  kind: K,
+  record: unknown,
+  addresses: RecordAddresses,
+  at = '',
+): FactsByKind[K] {
+  const fact = readFact(kind, record, at)
+  const asRead = anyObject(record, at)
+  const asWritten = writeRecord(kind, fact, addresses)
+  const differing = Object.keys({ ...asRead, ...asWritten }).filter(
+    (key) => !isDeepStrictEqual(asRead[key], asWritten[key]),
+  )
+  if (differing.length === 0) return fact
+  return { ...fact, rest: Object.fromEntries(differing.map((key) => [key, asRead[key]])) }
+}
+
+/** The facts of one file. Throws where it is no list of JSON; a record that cannot be read is a warning. */
+export function readFacts<K extends FactKind>(kind: K, json: string): RecordsRead<FactsByKind[K]> {
+  return readList(json, (record, at) => readFact(kind, record, at))
+}
+
+function withoutUndefined<T extends object>(fact: T): T {
+  return Object.fromEntries(Object.entries(fact).filter(([, value]) => value !== undefined)) as T
+}

@@ -1,0 +1,197 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import fc, { type Arbitrary } from 'fast-check'
+import type { FactKind, FactsByKind } from './facts.ts'
+import { readFact, readFacts, readWholeFact } from './read-records.ts'
+import { addressesAt } from './record-addresses.ts'
+import { linksOf } from './record-links.ts'
+import { splitIntoFiles } from './split-into-files.ts'
+import { FACTS } from './test-facts.ts'
+import { writeRecord } from './write-records.ts'
+
+const HOSTS = ['https://git.example.com', 'http://localhost:3000/git', 'https://host/a/b']
+const KINDS = Object.keys(FACTS) as FactKind[]
+const factsOf = (kind: FactKind) => FACTS[kind] as Arbitrary<FactsByKind[FactKind]>
+const asJson = (value: unknown) => JSON.parse(JSON.stringify(value))
+
+describe('facts that are written and read again are the same', () => {
+  for (const kind of KINDS)
+    test(kind, () => {
+      fc.assert(
+        fc.property(factsOf(kind), fc.constantFrom(...HOSTS), (fact, host) => {
+          const addresses = addressesAt(host, host === HOSTS[0] ? '.' : host)
+          const record = asJson(writeRecord(kind, fact, addresses))
+          assert.deepEqual(asJson(readWholeFact(kind, record, addresses)), asJson(fact))
+        }),
+      )
+    })
+})
+
+/** Records as others may write them: fields more, fields less, fields null, or another's. */
+const odd = (record: Record<string, unknown>): Arbitrary<Record<string, unknown>> =>
+  fc
+    .record({
+      more: fc.dictionary(fc.stringMatching(/^[a-z]{1,8}$/), fc.jsonValue()),
+      less: fc.subarray(Object.keys(record)),
+      none: fc.subarray(Object.keys(record)),
+      other: fc.dictionary(fc.constantFrom(...Object.keys(record)), fc.jsonValue(), { maxKeys: 1 }),
+    })
+    .map(({ more, less, none, other }) => {
+      const nulls = Object.fromEntries(none.map((key) => [key, null]))
+      const kept = Object.entries({ ...record, ...more, ...nulls, ...other })
+      return Object.fromEntries(kept.filter(([key]) => !less.includes(key)))
+    })
+
+describe('records that can be read are written again as they were', () => {
+  for (const kind of KINDS)
+    test(kind, () => {
+      const addresses = addressesAt('https://git.example.com')
+      const records = factsOf(kind)
+        .map((fact) => asJson(writeRecord(kind, fact, addresses)))
+        .chain((record) => fc.oneof(odd(record), fc.constant(record)))
+      let read = 0
+      const property = fc.property(records, (record) => {
+        try {
+          readFact(kind, record)
+        } catch (error) {
+          assert.match((error as Error).message, /^[a-z_[\].0-9]+ is not /)
+          return
+        }
+        read++
+        const fact = readWholeFact(kind, record, addresses)
+        assert.deepEqual(asJson(writeRecord(kind, fact, addresses)), asJson(record))
+      })
+      fc.assert(property)
+      assert.ok(read > 20, `only ${read} of 100 could be read`)
+    })
+})
+
+test('what a record links to is an address that the writer made, and no other word', () => {
+  const fact = fc.sample(FACTS.pull_requests, { numRuns: 1, seed: 1 })[0]!
+  const record = writeRecord('pull_requests', fact, addressesAt('https://git.example.com'))
+  for (const { address } of linksOf(record)) assert.match(address, /^https:\/\/git\.example\.com\//)
+})
+
+test('a record that cannot be read is told by index and field; the others count', () => {
+  const fact = asJson(fc.sample(FACTS.milestones, { numRuns: 1, seed: 1 })[0])
+  const good = writeRecord('milestones', fact, addressesAt('https://git.example.com'))
+  const bad = [{ ...good, title: 7 }, { ...good, url: 'https://git.example.com/a/b' }, 'x']
+  const { records, count, warnings } = readFacts('milestones', JSON.stringify([good, ...bad, good]))
+  assert.deepEqual(
+    records.map(({ index, value }) => [index, value]),
+    [
+      [0, fact],
+      [4, fact],
+    ],
+  )
+  assert.equal(count, 5)
+  assert.deepEqual(warnings, [
+    '[1].title is not a text: 7',
+    "[2].url is not an address with a number at its end: 'https://git.example.com/a/b'",
+    "[3] is not an object: 'x'",
+  ])
+  assert.throws(() => readFacts('milestones', '{}'), /not a list of records/)
+})
+
+test('people are known by whatever address they have', () => {
+  const user = (address: string | null) =>
+    readFact('issue_comments', {
+      url: 'https://h/o/r/-/issues/1#note_7',
+      issue: 'https://h/o/r/-/issues/1',
+      user: address,
+      body: '',
+      created_at: '2024-05-01T12:00:00Z',
+    }).author
+  const known: [string | null, string | null][] = [
+    ['https://github.com/alice', 'alice'],
+    ['./alice', 'alice'],
+    ['https://git.example.com/git/Alice-2/', 'Alice-2'],
+    ['https://github.com/renovate[bot]', 'renovate[bot]'],
+    ['https://github.com/renovate%5Bbot%5D', 'renovate[bot]'],
+    ['https://github.com/apps/renovate', 'renovate[bot]'],
+    ['https://github.com/ghost', 'ghost'],
+    [null, null],
+  ]
+  for (const [address, login] of known) assert.equal(user(address), login)
+})
+
+test('a transferred issue names the repository that it came from', () => {
+  const event = {
+    type: 'issue_event',
+    url: 'https://h/o/r/issues/1#event-7',
+    issue: 'https://h/o/r/issues/1',
+    actor: null,
+    event: 'transferred',
+    subject: 'https://h/o/elsewhere',
+    created_at: '2024-05-01T12:00:00Z',
+  }
+  const fact = readWholeFact('issue_events', event, addressesAt('https://h'))
+  assert.deepEqual(fact.subject, { kind: 'repository', repository: 'o/elsewhere' })
+  assert.equal(fact.rest, undefined)
+  assert.deepEqual(writeRecord('issue_events', fact, addressesAt('https://h')), event)
+})
+
+test('a reaction is named and timed as archives do it', () => {
+  const reaction = (content: string) => ({
+    author: 'bob',
+    content,
+    createdAt: '2024-05-02T09:00:00Z',
+  })
+  const all = ['rocket', 'laugh', 'hooray', 'confused', 'gitea', '-1', '+1'].map(reaction)
+  const [fact] = fc.sample(FACTS.issues, { numRuns: 1, seed: 1 })
+  const record = writeRecord('issues', { ...fact!, reactions: all }, addressesAt('https://h'))
+  const written = record.reactions as {
+    content: string
+    created_at: string
+    subject_type: string
+  }[]
+  const names = written.map(({ content }) => content)
+  assert.deepEqual(names, ['+1', '-1', 'gitea', 'rocket', 'smile', 'tada', 'thinking_face'])
+  assert.ok(written.every(({ created_at }) => created_at === '2024-05-02T09:00:00.000+00:00'))
+  assert.ok(written.every(({ subject_type }) => subject_type === 'Issue'))
+})
+
+describe('files of records', () => {
+  const filesOf = (count: number) =>
+    Array.fromAsync(
+      splitIntoFiles(
+        'issues',
+        Array.from({ length: count }, (_, index) => ({ number: index, text: 'a\nb' })),
+      ),
+    )
+
+  test('hold 100 each, numbered from 1', async () => {
+    const files = await filesOf(201)
+    assert.deepEqual(
+      files.map(({ name, count }) => [name, count]),
+      [
+        ['issues_000001.json', 100],
+        ['issues_000002.json', 100],
+        ['issues_000003.json', 1],
+      ],
+    )
+    const read = files.flatMap(({ text }) => JSON.parse(text) as { number: number }[])
+    assert.deepEqual(
+      read.map(({ number }) => number),
+      [...Array(201).keys()],
+    )
+    assert.equal(files[2]!.text, `${JSON.stringify([{ number: 200, text: 'a\nb' }], null, 2)}\n`)
+  })
+
+  test('are none where there is nothing, and full ones have no empty one after them', async () => {
+    assert.deepEqual(await filesOf(0), [])
+    assert.equal((await filesOf(100)).length, 1)
+  })
+
+  test('are made one at a time, whatever comes after', async () => {
+    let asked = 0
+    const endless = function* () {
+      for (;;) yield { number: ++asked }
+    }
+    const files = splitIntoFiles('issues', endless())
+    await files.next()
+    await files.next()
+    assert.equal(asked, 200)
+    await files.return(undefined)
+  })
+})

@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { REAL_ARCHIVE } from '../../test/support/real-archive.ts'
+import {
+  EXAMPLE_RECORDS,
+  exampleRecords,
+  type RecordsByKind,
+  realRecords,
+} from '../../test/support/real-records.ts'
+import { isFactKind, readFact, readWholeFact } from './read-records.ts'
+import { addressesAt, type RecordAddresses } from './record-addresses.ts'
+import { compareFacts } from './split-into-files.ts'
+import { writeRecord } from './write-records.ts'
+
+/** Reads and writes all of them. Answers the fields that had to be kept beside the facts, by kind. */
+function keptInPassing(all: RecordsByKind, addresses: RecordAddresses): Record<string, string[]> {
+  const kept = new Map<string, Set<string>>()
+  for (const [kind, records] of all) {
+    if (!isFactKind(kind)) continue
+    for (const [index, record] of records.entries()) {
+      const fact = readWholeFact(kind, record, addresses)
+      const written: unknown = JSON.parse(JSON.stringify(writeRecord(kind, fact, addresses)))
+      assert.deepEqual(written, record, `${kind}[${index}]`)
+      assert.equal('rest' in readFact(kind, record), false, 'only who asks for it gets the rest')
+      const fields = Object.keys(fact.rest ?? {})
+      if (fields.length > 0) kept.set(kind, new Set([...(kept.get(kind) ?? []), ...fields]))
+    }
+  }
+  return Object.fromEntries([...kept].map(([kind, fields]) => [kind, [...fields].sort()]))
+}
+
+describe('records that are read and written again are the same values', () => {
+  test('of the archive that github.com made', REAL_ARCHIVE.needed, async () => {
+    const records = await realRecords()
+    assert.equal(records.size, 14, [...records.keys()].join())
+    assert.equal([...records.values()].flat().length, 89)
+    // It is older than these; facts say the rest of it in full.
+    assert.deepEqual(keptInPassing(records, addressesAt('https://github.com')), {
+      users: ['social_accounts'],
+    })
+  })
+
+  test('of each kind that is known', EXAMPLE_RECORDS.needed, async () => {
+    const records = await exampleRecords()
+    const unread = [...records.keys()].filter((kind) => !isFactKind(kind))
+    assert.deepEqual(unread, ['discussion_categories', 'discussions'])
+    assert.deepEqual(keptInPassing(records, addressesAt('https://git.example.test')), {
+      users: ['billing_plan'],
+      organizations: ['member_privileges', 'repository_defaults'],
+      pull_request_review_threads: ['blob_position', 'start_position_offset'],
+      repositories: [
+        'actions_general_settings',
+        'autolinks',
+        'general_settings',
+        'public_keys',
+        'security_and_analysis',
+        'webhooks',
+      ],
+    })
+  })
+
+  test(
+    'even where their addresses are not those that we would write',
+    EXAMPLE_RECORDS.needed,
+    async () => {
+      const text = JSON.stringify([...(await exampleRecords())])
+      const elsewhere = text.replaceAll('https://git.example.test/alice', './alice')
+      const records: RecordsByKind = new Map(JSON.parse(elsewhere))
+      const kept = keptInPassing(records, addressesAt('https://other.example/git'))
+      assert.ok(kept.issues?.includes('url') && kept.issues.includes('assignees'))
+      const [issue] = records.get('issues')!
+      const { repository, author, assignees, labels } = readFact('issues', issue)
+      assert.deepEqual(
+        { repository, author, assignees, labels },
+        {
+          repository: 'octo-org/widgets',
+          author: 'bob',
+          assignees: ['alice'],
+          labels: ['bug', 'good first issue'],
+        },
+      )
+    },
+  )
+
+  test('and stand in the order in which we would write them', REAL_ARCHIVE.needed, async () => {
+    for (const [kind, records] of await realRecords()) {
+      if (!isFactKind(kind)) continue
+      const facts = records.map((record) => readFact(kind, record))
+      assert.deepEqual(facts.toSorted(compareFacts), facts, kind)
+    }
+  })
+})

@@ -1,0 +1,47 @@
+import { writeAttachment } from './attachment-records.ts'
+import type { FactKind, FactsByKind } from './facts.ts'
+import { writeIssue, writeIssueComment, writeIssueEvent } from './issue-records.ts'
+import { writeOrganization, writeTeam, writeUser } from './people-records.ts'
+import { writeProtectedBranch } from './protected-branch-records.ts'
+import { writePullRequest } from './pull-request-records.ts'
+import { type Links, linksAt, type RecordAddresses } from './record-addresses.ts'
+import { writeRelease, writeRepositoryFile } from './release-records.ts'
+import { writeMilestone, writeRepository } from './repository-records.ts'
+import {
+  writeCommitComment,
+  writeReview,
+  writeReviewComment,
+  writeReviewThread,
+} from './review-records.ts'
+
+const WRITERS: { [K in FactKind]: (fact: FactsByKind[K], links: Links) => object } = {
+  users: writeUser,
+  bots: writeUser,
+  organizations: writeOrganization,
+  teams: writeTeam,
+  repositories: writeRepository,
+  milestones: writeMilestone,
+  issues: writeIssue,
+  issue_comments: writeIssueComment,
+  issue_events: writeIssueEvent,
+  pull_requests: writePullRequest,
+  pull_request_reviews: writeReview,
+  pull_request_review_threads: writeReviewThread,
+  pull_request_review_comments: writeReviewComment,
+  commit_comments: writeCommitComment,
+  releases: writeRelease,
+  protected_branches: writeProtectedBranch,
+  attachments: writeAttachment,
+  repository_files: writeRepositoryFile,
+}
+
+/** One record as importers know it, ready to be written as JSON. */
+export function writeRecord<K extends FactKind>(
+  kind: K,
+  fact: FactsByKind[K],
+  addresses: RecordAddresses,
+): Record<string, unknown> {
+  const write = WRITERS[kind] as (fact: FactsByKind[K], links: Links) => object
+  const written = { ...write(fact, linksAt(addresses)), ...fact.rest }
+  return Object.fromEntries(Object.entries(written).filter(([, value]) => value !== undefined))
+}

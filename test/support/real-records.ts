@@ -1,0 +1,50 @@
+import { createReadStream, existsSync, readdirSync, readFileSync } from 'node:fs'
+import { readEntries, textOf } from '../../src/archive/read-entries.ts'
+import { kindOfFile } from '../../src/records/record-file.ts'
+import { REAL_ARCHIVE } from './real-archive.ts'
+
+const EXAMPLES = new URL('../../../shared/reference/archive-examples/', import.meta.url).pathname
+const RECORDED = new URL('../../../shared/data/recorded-github/', import.meta.url).pathname
+
+/** One record of each kind, made by hand after real ones. Not part of the project either. */
+export const EXAMPLE_RECORDS = {
+  needed: { skip: existsSync(EXAMPLES) ? false : 'the examples of records are not here' },
+} as const
+
+export const RECORDED_GITHUB = {
+  needed: { skip: existsSync(RECORDED) ? false : 'the recorded answers of GitHub are not here' },
+} as const
+
+export type RecordsByKind = Map<string, Record<string, unknown>[]>
+
+/** Every record of the archive that github.com made. */
+export async function realRecords(): Promise<RecordsByKind> {
+  const found: RecordsByKind = new Map()
+  for await (const entry of readEntries(createReadStream(REAL_ARCHIVE.file)))
+    if (entry.kind === 'file')
+      await add(found, entry.path.replace(/^\.\//, ''), () => textOf(entry))
+  return found
+}
+
+export async function exampleRecords(): Promise<RecordsByKind> {
+  const found: RecordsByKind = new Map()
+  for (const name of readdirSync(EXAMPLES))
+    await add(found, name, () => readFileSync(`${EXAMPLES}${name}`, 'utf8'))
+  return found
+}
+
+async function add(
+  found: RecordsByKind,
+  name: string,
+  text: () => string | Promise<string>,
+): Promise<void> {
+  const kind = kindOfFile(name)
+  if (kind !== undefined) found.set(kind, [...(found.get(kind) ?? []), ...JSON.parse(await text())])
+}
+
+/** What GitHub answered to a request below the repository, such as `/labels?page=1&per_page=100`. */
+export function recordedAnswer<T>(request: string): T {
+  const name = `GET_${encodeURIComponent(`/api/v3/repos/go-gitea/test_repo${request}`)}`
+  const text = readFileSync(`${RECORDED}${name}`, 'utf8').replaceAll('\r\n', '\n')
+  return JSON.parse(text.slice(text.indexOf('\n\n'))) as T
+}

@@ -17,6 +17,7 @@ import { freeBytes } from './0016-free-bytes.ts'
 import { warnings } from './0016-warnings.ts'
 import { factsKeptOnce } from './0018-facts-kept-once.ts'
 import { exportedAndSkipped } from './0019-exported-and-skipped.ts'
+import { memberships } from './0020-memberships.ts'
 import type { SchemaStep } from './step.ts'
 
 export const steps: readonly SchemaStep[] = [
@@ -39,4 +40,5 @@ export const steps: readonly SchemaStep[] = [
   warnings,
   factsKeptOnce,
   exportedAndSkipped,
+  memberships,
 ]

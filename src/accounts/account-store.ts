@@ -51,6 +51,28 @@ export async function ensureAccount(
   return accountOf(row)
 }
 
+/**
+ * Makes an organization of an account that is new, or that never had a token and so never was a person's. Undefined where it
+ * was. The caller brings the transaction.
+ */
+export async function ensureOrganization(
+  tx: Db,
+  login: string,
+  now: number,
+): Promise<Account | undefined> {
+  const account =
+    (await findAccount(tx, login)) ?? (await ensureAccount(tx, login, now, 'Organization'))
+  if (account.type === 'Organization') return account
+  const row = await tx
+    .updateTable('accounts')
+    .set({ type: 'Organization' })
+    .where('id', '=', account.id)
+    .where('id', 'not in', (holders) => holders.selectFrom('tokens').select('account_id'))
+    .returningAll()
+    .executeTakeFirst()
+  return row && accountOf(row)
+}
+
 export interface AccountChange {
   type?: AccountType
   siteAdmin?: boolean

@@ -2,6 +2,7 @@ import { keyOf } from '../accounts/account.ts'
 import { findAccount } from '../accounts/account-store.ts'
 import { isName } from '../ground/names.ts'
 import { type CatalogueEntry, findCatalogued, keyOfName } from '../repositories/repository-store.ts'
+import { keepStatedMembers } from '../repositories/stated-members.ts'
 import { refreshRepositories, type SyncParts } from '../repositories/sync.ts'
 import type { RefusedEntry, RepositoryName, Source } from '../sources/source.ts'
 import { Misuse, UserMistake } from '../user-mistake.ts'
@@ -31,9 +32,18 @@ export async function askedRepositories(
     refused.push(...those.refused)
   }
   const names = [...found.values()]
+  await readMembers(parts, new Set(names.map(({ owner }) => owner)))
   await refreshRepositories(parts, names, await findCatalogued(parts.db, names))
   const entries = await findCatalogued(parts.db, names)
   return { entries: names.flatMap((name) => entries.get(keyOfName(name)) ?? []), refused }
+}
+
+/** After this, an owner with members is known as an organization. */
+async function readMembers({ db, source, now }: SyncParts, owners: Set<string>): Promise<void> {
+  for (const owner of owners) {
+    const stated = await source.members(owner)
+    if (stated) await keepStatedMembers(db, stated, now())
+  }
 }
 
 async function byName(source: Source, { owner, name }: RepositoryName) {
@@ -49,7 +59,7 @@ async function ofOwner(source: Source, owner: string) {
   for await (const listed of source.list((name) => (isOwner(name) ? owner : undefined))) {
     if ('found' in listed) {
       if (isOwner(listed.found.owner)) found.push(listed.found)
-    } else if (isOwner(listed.refused.path.split('/')[0]!)) {
+    } else if ('refused' in listed && isOwner(listed.refused.path.split('/')[0]!)) {
       refused.push(listed.refused)
     }
   }

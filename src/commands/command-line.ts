@@ -1,13 +1,26 @@
 import { type Command, Option } from 'commander'
-import { type Config, flagOf, optionNames, optionOf, readConfig, variableOf } from '../config.ts'
+import {
+  type Config,
+  flagOf,
+  type OptionName,
+  optionNames,
+  optionOf,
+  readConfig,
+  variableOf,
+} from '../config.ts'
 import { hasCode } from '../ground/errno.ts'
 import { harmless, harmlessLines } from '../ground/terminal-text.ts'
 import { paint } from './paint.ts'
 
-/** Adds a command that takes, like every other, all the settings. */
-export function addCommand(parent: Command, nameAndArguments: string, about: string): Command {
+/** Adds a command that takes, like every other, all the settings, but one that it has another use for. */
+export function addCommand(
+  parent: Command,
+  nameAndArguments: string,
+  about: string,
+  without?: OptionName,
+): Command {
   const command = parent.command(nameAndArguments).description(about)
-  for (const name of optionNames) addSetting(command, name)
+  for (const name of optionNames) if (name !== without) addSetting(command, name)
   return command
 }
 

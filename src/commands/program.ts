@@ -31,6 +31,10 @@ const groups: Record<string, Record<string, Entry>> = {
       about: 'manage accounts',
       load: async () => (await import('./account.ts')).accountCommands,
     },
+    member: {
+      about: 'manage the members of organizations',
+      load: async () => (await import('./member.ts')).memberCommands,
+    },
     token: {
       about: 'manage access tokens',
       load: async () => (await import('./token.ts')).tokenCommands,

@@ -25,10 +25,11 @@ export function syncCommand(program: Command, about: string): void {
   })
 }
 
-function describe({ found, read, missing, broken, refused }: SyncReport): string {
+function describe({ found, read, missing, broken, refused, warnings }: SyncReport): string {
   return [
     `${found} repositories, ${read} new or changed, ${missing} removed`,
     ...broken.map(({ fullName, reason }) => `failed: ${harmless(fullName)}: ${harmless(reason)}`),
     ...refused.map(({ path, reason }) => `skipped: ${harmless(path)}: ${harmless(reason)}`),
+    ...warnings.map(({ path, reason }) => `warning: ${harmless(path)}: ${harmless(reason)}`),
   ].join('\n')
 }

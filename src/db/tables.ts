@@ -7,6 +7,7 @@ import type { Generated, Selectable } from 'kysely'
 export interface Tables {
   accounts: AccountsTable
   tokens: TokensTable
+  memberships: MembershipsTable
   repositories: RepositoriesTable
   collaborators: CollaboratorsTable
   migrations: MigrationsTable
@@ -47,6 +48,14 @@ interface TokensTable {
   expires_at: number | null
   last_used_at: number | null
   revoked_at: number | null
+}
+
+interface MembershipsTable {
+  organization_id: number
+  account_id: number
+  /** Who says so: `manual`, `file` or `forge`. */
+  origin: string
+  role: string
 }
 
 interface RepositoriesTable {

@@ -7,6 +7,7 @@ import { ORDINARY } from '../migrations/migration.ts'
 import { warningOf } from '../migrations/segment-store.ts'
 import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
 import { Unreadable } from '../sources/unreadable.ts'
+import { coveredOrganizations } from './covered-organizations.ts'
 import { obtainSegment } from './obtain-segment.ts'
 import { failureOf, withName } from './seal-archive.ts'
 import type { SegmentMaker } from './segment-maker.ts'
@@ -52,7 +53,8 @@ export async function exportArchive(
   const repositories = await exportAll(parts, order, signal)
   const reason = failureOf(migration, repositories)
   if (reason) throw new ExportFailed(reason)
-  const covered = { migration, repositories, organizations: [] }
+  const organizations = await coveredOrganizations(parts.db, [], repositories)
+  const covered = { migration, repositories, organizations }
   const { all, metadata, manifest } = await writeMetadata(parts, covered, signal)
   return {
     plan: planArchive(all),

@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto'
-import type { Account } from '../accounts/account.ts'
 import {
   MANIFEST_PATH,
   type Manifest,
@@ -14,20 +13,14 @@ import type { Migration } from '../migrations/migration.ts'
 import type { SegmentRecord } from '../migrations/segment-store.ts'
 import type { Addresses } from '../repositories/addresses.ts'
 import { fullNameOf } from '../repositories/facts.ts'
-import {
-  organizationRecord,
-  organizationsIn,
-  peopleIn,
-  repositoryRecord,
-  userRecord,
-} from './metadata-records.ts'
+import type { CoveredOrganization } from './covered-organizations.ts'
+import { organizationRecord, peopleIn, repositoryRecord, userRecord } from './metadata-records.ts'
 import type { SegmentContents } from './segment-contents.ts'
 
 export interface MetadataParts {
   migration: Pick<Migration, 'guid' | 'owner' | 'options'>
   repositories: readonly ExportedRepository[]
-  /** Of a migration that covers nothing else. */
-  organizations: readonly Account[]
+  organizations: readonly CoveredOrganization[]
   segments: ReadonlyMap<string, SegmentRecord & { contents: string | null }>
   addresses: Addresses
   generator: string
@@ -61,20 +54,20 @@ export function metadataEntries(parts: MetadataParts): Metadata {
 }
 
 function filesOf(parts: MetadataParts): [path: string, value: unknown][] {
-  const { migration, addresses } = parts
+  const { migration, addresses, organizations } = parts
   const { excludeMetadata, orgMetadataOnly, excludeGitData } = migration.options
   const asked = parts.repositories.filter(({ reason }) => reason === null)
   const facts = asked.map((repository) => repository.facts).sort((a, b) => a.id - b.id)
   const hasWiki = wikisOf(parts)
 
-  const users = peopleIn(migration.owner, facts).map((person) => userRecord(person, addresses))
-  const organizations = [...parts.organizations, ...organizationsIn(facts)]
+  const people = peopleIn(migration.owner, facts, organizations)
+  const users = people.map((person) => userRecord(person, addresses))
   return [
     ['schema.json', SCHEMA],
     ...(excludeMetadata || orgMetadataOnly ? [] : recordFiles('users', users)),
     ...recordFiles(
       'organizations',
-      organizations.map((account) => organizationRecord(account, addresses)),
+      organizations.map((each) => organizationRecord(each, addresses)),
     ),
     ...recordFiles(
       'repositories',

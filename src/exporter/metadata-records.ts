@@ -1,6 +1,7 @@
 import { type Account, keyOf } from '../accounts/account.ts'
 import type { Addresses } from '../repositories/addresses.ts'
 import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
+import type { CoveredOrganization } from './covered-organizations.ts'
 
 /**
  * The records of a migration archive as importers know them. They bear no ids: a record's URL is its key, and every link
@@ -32,7 +33,10 @@ export function userRecord({ login, id, createdAt }: Person, addresses: Addresse
   }
 }
 
-export function organizationRecord(organization: Account, addresses: Addresses) {
+export function organizationRecord(
+  { account: organization, members }: CoveredOrganization,
+  addresses: Addresses,
+) {
   return {
     type: 'organization',
     url: addresses.userHtml(organization.login),
@@ -42,8 +46,12 @@ export function organizationRecord(organization: Account, addresses: Addresses) 
     website: null,
     location: null,
     email: null,
-    // Nobody here knows them. Who administers a repository is no owner of its organization.
-    members: [],
+    // Stated memberships and nothing else: who administers a repository is no owner of its organization.
+    members: members.map(({ account, role }) => ({
+      user: addresses.userHtml(account.login),
+      role: role === 'owner' ? 'admin' : 'direct_member',
+      state: 'active',
+    })),
     owners_team: null,
     webhooks: [],
     created_at: timestamp(organization.createdAt),
@@ -112,10 +120,14 @@ export function repositoryRecord(
 export function peopleIn(
   migrationOwner: Account,
   repositories: readonly RepositoryFacts[],
+  organizations: readonly CoveredOrganization[],
 ): Person[] {
   const people = new Map<string, Person>()
   // An organization has a record of its own under the same address.
   if (migrationOwner.type === 'User') people.set(keyOf(migrationOwner.login), migrationOwner)
+  for (const { members } of organizations) {
+    for (const { account } of members) people.set(keyOf(account.login), account)
+  }
   for (const { owner, collaborators, createdAt } of repositories) {
     if (owner.type === 'User') people.set(keyOf(owner.login), owner)
     for (const { login } of collaborators) {
@@ -124,13 +136,6 @@ export function peopleIn(
     }
   }
   return [...people.keys()].sort().map((key) => people.get(key)!)
-}
-
-/** Each organization that owns one of the repositories. */
-export function organizationsIn(repositories: readonly RepositoryFacts[]): Account[] {
-  const owners = repositories.map(({ owner }) => owner)
-  const organizations = owners.filter(({ type }) => type === 'Organization')
-  return [...new Map(organizations.map((owner) => [owner.id, owner])).values()]
 }
 
 const timestamp = (at: number): string => `${new Date(at).toISOString().slice(0, 19)}Z`

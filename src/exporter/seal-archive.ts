@@ -12,6 +12,7 @@ import {
 import type { Migration } from '../migrations/migration.ts'
 import { insertMetadataSegment, type SegmentRecord } from '../migrations/segment-store.ts'
 import { fullNameOf } from '../repositories/facts.ts'
+import { coveredOrganizations } from './covered-organizations.ts'
 import { lostSegments } from './lost-segments.ts'
 import { type ArchiveSegments, type MetadataWriterParts, writeMetadata } from './write-metadata.ts'
 
@@ -38,7 +39,8 @@ export async function sealArchive(
   const reason = failureOf(migration, repositories)
   if (reason) return { reason }
 
-  const organizations = await organizationsOf(db, migration)
+  const named = await organizationsOf(db, migration)
+  const organizations = await coveredOrganizations(db, named, repositories, migration.owner)
   const archive = await writeMetadata(parts, { migration, repositories, organizations }, signal)
   const lost = await lostSegments(parts.blobs, archive.repositories, signal)
   if (lost.length > 0) return endAsLost(parts, archive, repositories, lost)

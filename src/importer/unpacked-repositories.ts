@@ -52,6 +52,7 @@ export async function* judgeRepositories(
       yield { fullName: path, faults: [reason] }
       continue
     }
+    if ('members' in listed) continue
     const fullName = `${listed.found.owner}/${listed.found.name}`
     const expected = said.get(fullName)
     said.delete(fullName)

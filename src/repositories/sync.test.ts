@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
-import { chmod, rename, rm } from 'node:fs/promises'
+import { chmod, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { onEachEngine, openDatabase } from '../../test/support/databases.ts'
 import { gitHost } from '../../test/support/git-host.ts'
-import { listAccounts, setAccount } from '../accounts/account-store.ts'
+import { ensureAccount, findAccount, listAccounts, setAccount } from '../accounts/account-store.ts'
+import { listMemberships, putMembership } from '../accounts/membership-store.ts'
+import { addToken } from '../accounts/token-store.ts'
 import type { Git } from '../git/git.ts'
 import { gitDirectory } from '../sources/directory/git-directory.ts'
 import type { RepositoryName, Source } from '../sources/source.ts'
@@ -41,6 +43,47 @@ const refresh = async (parts: SyncParts, names: RepositoryName[]) =>
   refreshRepositories(parts, names, await findCatalogued(parts.db, names))
 
 onEachEngine('the catalogue', (engine) => {
+  test('takes members from the file of an organization, as long as it says so', async (t) => {
+    const { parts, host } = await scene(t, engine)
+    const { db } = parts
+    await host.repository('octo/tools')
+    const file = join(host.root, 'octo/godwit-members')
+    await writeFile(file, 'alice owner\nbob\nCarol member\n')
+    const { warnings } = await syncCatalogue(parts)
+    assert.deepEqual(
+      warnings.map(({ path }) => path),
+      ['octo/godwit-members:2'],
+    )
+    const octo = (await findAccount(db, 'octo'))!
+    assert.equal(octo.type, 'Organization')
+    const members = async () =>
+      (await listMemberships(db, octo)).map(({ member, role }) => `${member.login} ${role}`)
+    const stated = ['alice owner', 'Carol member']
+    assert.deepEqual(await members(), stated)
+    const dave = await ensureAccount(db, 'dave', 0)
+    await putMembership(db, octo, { accountId: dave.id, role: 'owner' }, 'manual')
+
+    await rename(file, `${file}-away`)
+    await symlink(`${file}-away`, file)
+    assert.equal((await syncCatalogue(parts)).warnings.length, 1, 'a link is not followed')
+    assert.deepEqual(await members(), [...stated, 'dave owner'])
+    await rm(file)
+    await syncCatalogue(parts)
+    assert.deepEqual(await members(), ['dave owner'])
+  })
+
+  test('has no members of a user who has tokens, and says why', async (t) => {
+    const { parts, host } = await scene(t, engine)
+    const alice = await ensureAccount(parts.db, 'alice', 0)
+    await addToken(parts.db, alice, { name: '', expiresAt: null, now: 0 })
+    await host.repository('alice/site')
+    await writeFile(join(host.root, 'alice/godwit-members'), 'mallory owner\n')
+    const { warnings } = await syncCatalogue(parts)
+    assert.match(warnings[0]!.reason, /a user with tokens/)
+    assert.equal((await findAccount(parts.db, 'alice'))?.type, 'User')
+    assert.deepEqual(await listMemberships(parts.db), [])
+  })
+
   test('an owner that is said to be an organization begins as one, and stays what the operator makes it', async (t) => {
     const { parts, host } = await scene(t, engine)
     await host.repository('octo/a')
@@ -63,7 +106,14 @@ onEachEngine('the catalogue', (engine) => {
     await host.repository('alice/site', { files: { a: '1' }, description: 'Ünïcode' })
     await host.repository('Bob/Empty')
     const first = await syncCatalogue(parts)
-    assert.deepEqual(first, { found: 2, read: 2, missing: 0, broken: [], refused: [] })
+    assert.deepEqual(first, {
+      found: 2,
+      read: 2,
+      missing: 0,
+      broken: [],
+      refused: [],
+      warnings: [],
+    })
     assert.deepEqual(await catalogue(parts), { 'alice/site': null, 'Bob/Empty': null })
 
     calls.count = 0
@@ -128,7 +178,7 @@ onEachEngine('the catalogue', (engine) => {
     const reason = 'its name differs only in case from alice'
     const refused = [{ path: 'ALICE', reason, twinOf: 'alice' }]
     const second = await syncCatalogue(parts)
-    assert.deepEqual(second, { found: 1, read: 0, missing: 0, broken: [], refused })
+    assert.deepEqual(second, { found: 1, read: 0, missing: 0, broken: [], refused, warnings: [] })
     assert.deepEqual(await catalogue(parts), { 'alice/site': null })
 
     // Nor by name, in whichever case alice asks for it.

@@ -2,7 +2,13 @@ import { keyOf } from '../accounts/account.ts'
 import { ensureAccount, knownSpellings } from '../accounts/account-store.ts'
 import type { Db } from '../db/database.ts'
 import { inLanes } from '../ground/lanes.ts'
-import type { FoundRepository, RefusedEntry, RepositoryName, Source } from '../sources/source.ts'
+import type {
+  FoundRepository,
+  RefusedEntry,
+  RepositoryName,
+  Source,
+  StatedMembers,
+} from '../sources/source.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 import { factsOfUnreadable } from './facts.ts'
 import {
@@ -14,6 +20,7 @@ import {
   markMissing,
   putRepository,
 } from './repository-store.ts'
+import { forgetOtherMembers, keepStatedMembers } from './stated-members.ts'
 
 export interface SyncParts {
   db: Db
@@ -28,6 +35,8 @@ export interface SyncReport {
   missing: number
   broken: { fullName: string; reason: string }[]
   refused: RefusedEntry[]
+  /** What is wrong in the files of members. */
+  warnings: RefusedEntry[]
 }
 
 /** Git is waited for, not computed by us: a few at a time keep both cores busy. */
@@ -40,8 +49,16 @@ const WRITTEN_AT_ONCE = 100
  */
 export async function syncCatalogue(parts: SyncParts): Promise<SyncReport> {
   const known = new Map((await listCatalogue(parts.db)).map((entry) => [keyOfEntry(entry), entry]))
-  const report: SyncReport = { found: 0, read: 0, missing: 0, broken: [], refused: [] }
+  const report: SyncReport = {
+    found: 0,
+    read: 0,
+    missing: 0,
+    broken: [],
+    refused: [],
+    warnings: [],
+  }
   const writer = catalogueWriter(parts)
+  const stated: StatedMembers[] = []
 
   async function readAgain(found: FoundRepository, entry?: CatalogueEntry): Promise<string | null> {
     report.read++
@@ -56,6 +73,10 @@ export async function syncCatalogue(parts: SyncParts): Promise<SyncReport> {
       report.refused.push(row.refused)
       return
     }
+    if ('members' in row) {
+      stated.push(row.members)
+      return
+    }
     const { found } = row
     const key = keyOfName(found)
     const entry = known.get(key)
@@ -65,12 +86,27 @@ export async function syncCatalogue(parts: SyncParts): Promise<SyncReport> {
     if (problem) report.broken.push({ fullName: `${found.owner}/${found.name}`, reason: problem })
   })
   await writer.flush()
+  await syncMembers(parts, stated, report)
   for (const gone of known.values()) {
     if (report.refused.some((refused) => isBehind(gone, refused))) continue
     await markMissing(parts.db, gone.id, parts.now())
     report.missing++
   }
   return report
+}
+
+/** An owner whose directory cannot be read keeps the members that were stated before. */
+async function syncMembers(
+  { db, now }: SyncParts,
+  stated: readonly StatedMembers[],
+  report: SyncReport,
+): Promise<void> {
+  for (const each of stated) report.warnings.push(...(await keepStatedMembers(db, each, now())))
+  const kept = new Set([
+    ...stated.map(({ owner }) => keyOf(owner)),
+    ...report.refused.filter(({ twinOf }) => !twinOf).map(({ path }) => keyOf(path)),
+  ])
+  await forgetOtherMembers(db, (organization) => kept.has(keyOf(organization)))
 }
 
 /** What stands behind a refused entry is unknown, not gone. A twin is somebody else's. */

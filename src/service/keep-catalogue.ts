@@ -29,10 +29,15 @@ export function keepCatalogue(parts: CatalogueParts, intervalMs: number) {
   let isRead = false
 
   async function sync(): Promise<void> {
-    const { broken, refused, ...counts } = await syncCatalogue({ db, source: source!, now })
+    const { broken, refused, warnings, ...counts } = await syncCatalogue({
+      db,
+      source: source!,
+      now,
+    })
     isRead = true
     for (const repository of broken) log.warn(repository, 'repository failed')
     for (const entry of refused) log.warn(entry, 'skipped: not a repository')
+    for (const entry of warnings) log.warn(entry, 'members ignored')
     log.info(counts, 'catalogue synchronized')
     // A repository that has come back may bring a lock with it that was let go of meanwhile.
     await settleReleasedLocks({ db, source: source!, now }).catch((err: unknown) =>

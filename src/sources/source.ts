@@ -29,7 +29,23 @@ export interface RefusedEntry {
 /** How an owner's name is spelled where it is known already; case is disregarded. */
 export type SpellingOf = (owner: string) => string | undefined
 
-export type Listed = { found: FoundRepository } | { refused: RefusedEntry }
+export type Listed =
+  | { found: FoundRepository }
+  | { refused: RefusedEntry }
+  | { members: StatedMembers }
+
+/** Who belongs to an owner, as the source states it. */
+export interface StatedMembers {
+  owner: string
+  /** Undefined where it cannot be read: what was stated before then still holds. */
+  members: StatedMember[] | undefined
+  warnings: RefusedEntry[]
+}
+
+export interface StatedMember {
+  login: string
+  role: 'owner' | 'member'
+}
 
 export interface Collaborator {
   login: string
@@ -110,6 +126,8 @@ export interface Source {
    * that differ only in case it is the one that is spelled as asked.
    */
   find(owner: string, name: string): Promise<FoundRepository | undefined>
+  /** The same as its row in `list`, for one owner; undefined where the source states no members. */
+  members(owner: string): Promise<StatedMembers | undefined>
   /** Rejects with Unreadable. */
   facts(repository: FoundRepository, known?: KnownFacts, signal?: AbortSignal): Promise<SourceFacts>
   /** A cheap look at what a snapshot would hold. Rejects with Unreadable, as do the next two. */

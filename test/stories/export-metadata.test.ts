@@ -112,6 +112,40 @@ test('the records are those that importers know', async (t) => {
   assert.deepEqual([site.type, site.created_at, site.default_branch], ['repository', TIME, 'main'])
 })
 
+test('the members of an organization are those that were added, for archives of people who belong to it', async (t) => {
+  const story = await metadataStory(t)
+  const { url, godwit } = story.service
+  await godwit('account', 'set', 'dave')
+  await godwit('member', 'add', 'octo', 'dave', '--role', 'owner')
+  const membersIn = async () => {
+    const { records } = await archiveOf(story, ['octo/tools'])
+    const logins = records('users_000001.json').map(({ login }) => login)
+    return { members: records('organizations_000001.json')[0]!.members, logins }
+  }
+  assert.deepEqual(await membersIn(), { members: [], logins: ['alice', 'bob'] })
+  await godwit('member', 'add', 'Octo', 'Alice')
+  const member = (login: string, role: string) => ({
+    user: `${url}/${login}`,
+    role,
+    state: 'active',
+  })
+  assert.deepEqual(await membersIn(), {
+    members: [member('alice', 'direct_member'), member('dave', 'admin')],
+    logins: ['alice', 'bob', 'dave'],
+  })
+  const list = JSON.parse(await godwit('member', 'list', '--json'))
+  assert.deepEqual(list[1], {
+    organization: 'octo',
+    login: 'dave',
+    role: 'owner',
+    origin: 'manual',
+  })
+  await godwit('member', 'remove', 'octo', 'dave')
+  await assert.rejects(godwit('member', 'remove', 'octo', 'dave'), /dave is not a member of octo/)
+  await assert.rejects(godwit('member', 'add', 'alice', 'dave'), /alice is a user/)
+  await assert.rejects(godwit('member', 'add', 'octo', 'nobody'), /account nobody does not exist/)
+})
+
 test('without git data there are records alone, a hundred to a file', async (t) => {
   const names = Array.from({ length: 105 }, (_, n) => `alice/r${n}`)
   const story = await exportStory(t, {

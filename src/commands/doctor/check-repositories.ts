@@ -33,6 +33,9 @@ export async function* checkRepositories(config: Config, git: Git): AsyncGenerat
   try {
     for await (const row of source.list()) {
       if ('found' in row) found.push(row.found)
+      else if ('members' in row)
+        for (const { path, reason } of row.members.warnings)
+          problems.refused.push(`${path} (${reason})`)
       else if (row.refused.twinOf !== undefined)
         problems.twins.push(`${row.refused.path} and ${row.refused.twinOf}`)
       else problems.refused.push(`${row.refused.path} (${row.refused.reason})`)

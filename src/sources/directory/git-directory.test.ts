@@ -37,11 +37,10 @@ describe('the tree of a git directory', () => {
   /** `owner/name`, or `path: reason`, in the order they come. */
   async function listed(): Promise<string[]> {
     const rows = await Array.fromAsync(source.list())
-    return rows.map((row) =>
-      'found' in row
-        ? `${row.found.owner}/${row.found.name}`
-        : `${row.refused.path}: ${row.refused.reason}`,
-    )
+    return rows.map((row) => {
+      if ('found' in row) return `${row.found.owner}/${row.found.name}`
+      return 'refused' in row ? `${row.refused.path}: ${row.refused.reason}` : row.members.owner
+    })
   }
   const at = (...path: string[]) => join(host.root, ...path)
 

@@ -6,6 +6,7 @@ import { rememberingReader } from './directory.ts'
 import { readFacts } from './facts/repository-facts.ts'
 import { stampOf } from './facts/repository-stamp.ts'
 import { checkPushLocks, hasPushLock, settlePushLocks } from './locks/repository-locks.ts'
+import { readMembersFile } from './members-file.ts'
 import {
   isDirectory,
   isRepository,
@@ -37,13 +38,14 @@ export function gitDirectory({ root, git, lfsDirectory }: GitDirectoryOptions): 
 
   async function* list(spellingOf?: SpellingOf): AsyncGenerator<Listed, void, void> {
     for await (const place of repositoriesIn(top, { ...(spellingOf && { spellingOf }) })) {
-      yield 'refused' in place ? place : await listed(place.repository)
+      if ('membersOf' in place) yield { members: await readMembersFile(top, place.membersOf) }
+      else yield 'refused' in place ? place : await listed(place.repository)
     }
   }
 
   async function find(owner: string, name: string): Promise<FoundRepository | undefined> {
     for await (const place of repositoriesIn(top, { only: { owner, name }, read })) {
-      if ('refused' in place) continue
+      if (!('repository' in place)) continue
       const row = await listed(place.repository)
       return 'found' in row ? row.found : undefined
     }
@@ -53,6 +55,12 @@ export function gitDirectory({ root, git, lfsDirectory }: GitDirectoryOptions): 
   return {
     list,
     find,
+    async members(owner) {
+      for await (const place of repositoriesIn(top, { only: { owner, name: '' }, read })) {
+        if ('membersOf' in place) return readMembersFile(top, place.membersOf)
+      }
+      return undefined
+    },
     async facts(repository, known, signal) {
       const place = await placeOf(top, repository)
       try {

@@ -11,6 +11,7 @@ import {
   type ReadDirectory,
   readDirectory,
 } from './directory.ts'
+import { MEMBERS_FILE } from './members-file.ts'
 import { lstat, lstatIfThere } from './prompt-files.ts'
 import { isWikiName, type TakenNames, takenNames } from './repository-names.ts'
 
@@ -20,7 +21,7 @@ export interface RepositoryPlace extends RepositoryName {
   wikiDir: string | null
 }
 
-type Place = { repository: RepositoryPlace } | { refused: RefusedEntry }
+type Place = { repository: RepositoryPlace } | { refused: RefusedEntry } | { membersOf: string }
 type Places = AsyncGenerator<Place, void, void>
 
 interface ListingOptions {
@@ -71,12 +72,14 @@ async function* inOwner(
   if ('reason' in directory) return yield refused(owner, directory.reason)
   if (isLikeRepository(directory)) return yield refused(owner, OUT_OF_PLACE)
   if (!only) yield* outOfPlace(root, owner, directory, 1)
-  if (directory.repositories.length === 0) return
+  const hasMembers = directory.has(MEMBERS_FILE)
+  if (directory.repositories.length === 0 && !hasMembers) return
   const reason = nameRefusal(owner)
   if (reason !== undefined) return yield refused(owner, reason)
   const twin = owners.twinOf(owner)
   if (twin !== undefined && twin !== owner) return yield refusedTwin(owner, twin)
   owners.take(owner)
+  if (hasMembers) yield { membersOf: owner }
   yield* ofOwner(root, owner, directory, only)
 }
 

@@ -1,0 +1,182 @@
+import type { Db } from '../db/database.ts'
+import { prepared } from '../db/prepared.ts'
+import type { Account } from './account.ts'
+import { accountOf, ensureAccount, findAccount } from './account-store.ts'
+import type { Member, Membership, MembershipOrigin, MembershipRole } from './membership.ts'
+
+/** By every origin, in order of names: of one organization, or of all. */
+export async function listMemberships(db: Db, organization?: Account): Promise<Membership[]> {
+  let query = memberships(db)
+  if (organization) query = query.where('organizations.id', '=', organization.id)
+  const rows = await query.execute()
+  return rows.map((row) => ({
+    organization: organizationOf(row),
+    member: accountOf(row),
+    role: row.role as MembershipRole,
+    origin: row.origin as MembershipOrigin,
+  }))
+}
+
+/** The members of each of these organizations. */
+export async function membersOf(
+  db: Db,
+  organizations: readonly Account[],
+): Promise<Map<number, Member[]>> {
+  const members = new Map<number, Member[]>()
+  for (const organization of organizations) {
+    members.set(organization.id, mergedBy(await listMemberships(db, organization), 'member'))
+  }
+  return members
+}
+
+/** The organizations that the account belongs to, each with its role there. */
+export async function organizationsOf(db: Db, member: Account): Promise<Member[]> {
+  const rows = await memberships(db).where('accounts.id', '=', member.id).execute()
+  const all = rows.map((row) => ({
+    organization: organizationOf(row),
+    role: row.role as MembershipRole,
+  }))
+  return mergedBy(all, 'organization')
+}
+
+/** One for each account; an owner by any word is an owner. */
+function mergedBy<K extends string>(
+  all: readonly ({ role: MembershipRole } & Record<K, Account>)[],
+  key: K,
+): Member[] {
+  const merged = new Map<number, Member>()
+  for (const each of all) {
+    const account = each[key]
+    if (merged.get(account.id)?.role !== 'owner')
+      merged.set(account.id, { account, role: each.role })
+  }
+  return [...merged.values()]
+}
+
+const ownerships = prepared(
+  (db, about: { organizationId: number; accountId: number }) =>
+    db
+      .selectFrom('memberships')
+      .select('role')
+      .where('organization_id', '=', about.organizationId)
+      .where('account_id', '=', about.accountId),
+  (rows) => rows.some(({ role }) => role === 'owner'),
+)
+
+export function isOwner(db: Db, organization: Account, { id }: Account): Promise<boolean> {
+  return ownerships(db, { organizationId: organization.id, accountId: id })
+}
+
+export interface NewMember {
+  accountId: number
+  role: MembershipRole
+}
+
+/** Adds one, or changes its role. */
+export async function putMembership(
+  db: Db,
+  organization: Account,
+  { accountId, role }: NewMember,
+  origin: MembershipOrigin,
+): Promise<void> {
+  await db
+    .insertInto('memberships')
+    .values({ organization_id: organization.id, account_id: accountId, origin, role })
+    .onConflict((known) =>
+      known.columns(['organization_id', 'account_id', 'origin']).doUpdateSet({ role }),
+    )
+    .execute()
+}
+
+/** False where there was none of that origin. */
+export async function removeMembership(
+  db: Db,
+  organization: Account,
+  member: Account,
+  origin: MembershipOrigin,
+): Promise<boolean> {
+  const { numDeletedRows } = await db
+    .deleteFrom('memberships')
+    .where('organization_id', '=', organization.id)
+    .where('account_id', '=', member.id)
+    .where('origin', '=', origin)
+    .executeTakeFirst()
+  return numDeletedRows === 1n
+}
+
+/** These and no others, by that origin's word. The caller brings the transaction. */
+export async function replaceMemberships(
+  tx: Db,
+  organization: Account,
+  members: readonly { login: string; role: MembershipRole }[],
+  { origin, now }: { origin: MembershipOrigin; now: number },
+): Promise<{ refused: string[] }> {
+  await removeMemberships(tx, organization, origin)
+  const refused: string[] = []
+  for (const { login, role } of members) {
+    const account = (await findAccount(tx, login)) ?? (await ensureAccount(tx, login, now))
+    if (account.type === 'User') {
+      await putMembership(tx, organization, { accountId: account.id, role }, origin)
+    } else refused.push(login)
+  }
+  return { refused }
+}
+
+export async function removeMemberships(
+  tx: Db,
+  organization: Pick<Account, 'id'>,
+  origin: MembershipOrigin,
+): Promise<void> {
+  await tx
+    .deleteFrom('memberships')
+    .where('organization_id', '=', organization.id)
+    .where('origin', '=', origin)
+    .execute()
+}
+
+/** Those of which that origin states members. */
+export async function organizationsWithMembers(
+  db: Db,
+  origin: MembershipOrigin,
+): Promise<{ id: number; login: string }[]> {
+  return db
+    .selectFrom('accounts')
+    .select(['id', 'login'])
+    .where('id', 'in', (ids) =>
+      ids.selectFrom('memberships').select('organization_id').where('origin', '=', origin),
+    )
+    .execute()
+}
+
+/** An organization that became a user has no members, and a user that became an organization is none. */
+function memberships(db: Db) {
+  return db
+    .selectFrom('memberships')
+    .innerJoin('accounts as organizations', 'organizations.id', 'organization_id')
+    .innerJoin('accounts', 'accounts.id', 'account_id')
+    .select(['role', 'origin'])
+    .selectAll('accounts')
+    .select([
+      'organizations.id as organization_id',
+      'organizations.login as organization_login',
+      'organizations.site_admin as organization_site_admin',
+      'organizations.created_at as organization_created_at',
+    ])
+    .where('organizations.type', '=', 'Organization')
+    .where('accounts.type', '=', 'User')
+    .orderBy('organizations.login_key')
+    .orderBy('accounts.login_key')
+    .orderBy('origin')
+}
+
+type MembershipRow = Awaited<ReturnType<ReturnType<typeof memberships>['execute']>>[number]
+
+function organizationOf(row: MembershipRow): Account {
+  return accountOf({
+    id: row.organization_id,
+    login: row.organization_login,
+    type: 'Organization',
+    site_admin: row.organization_site_admin,
+    created_at: row.organization_created_at,
+  })
+}

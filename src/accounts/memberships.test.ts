@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { onEachEngine, openDatabase, openOldDatabase } from '../../test/support/databases.ts'
+import { ensureAccount, ensureOrganization, findAccount, setAccount } from './account-store.ts'
+import {
+  isOwner,
+  listMemberships,
+  membersOf,
+  organizationsOf,
+  putMembership,
+  removeMembership,
+  replaceMemberships,
+} from './membership-store.ts'
+import { addToken } from './token-store.ts'
+
+type Database = Awaited<ReturnType<typeof openDatabase>>
+
+async function people({ db }: Pick<Database, 'db'>) {
+  const octo = await setAccount(db, 'Octo', { type: 'Organization' }, 0)
+  const alice = await ensureAccount(db, 'alice', 0)
+  const bob = await ensureAccount(db, 'bob', 0)
+  const said = async () => {
+    const members = (await membersOf(db, [octo])).get(octo.id)!
+    return members.map(({ account, role }) => `${account.login} ${role}`)
+  }
+  return { db, octo, alice, bob, said }
+}
+
+onEachEngine('memberships', (engine) => {
+  test('are stated by several; whoever calls somebody an owner is believed, and takes back only their own word', async (t) => {
+    const { db, octo, alice, bob, said } = await people(await openDatabase(t, engine))
+    await putMembership(db, octo, { accountId: alice.id, role: 'member' }, 'manual')
+    assert.equal(await isOwner(db, octo, alice), false)
+    const stated = [
+      { login: 'ALICE', role: 'owner' },
+      { login: 'carol', role: 'member' },
+    ] as const
+    const file = { origin: 'file', now: 0 } as const
+    await replaceMemberships(db, octo, stated, file)
+    await replaceMemberships(db, octo, [{ login: 'bob', role: 'member' }], {
+      ...file,
+      origin: 'forge',
+    })
+    assert.deepEqual(await said(), ['alice owner', 'bob member', 'carol member'])
+    assert.deepEqual([await isOwner(db, octo, alice), await isOwner(db, octo, bob)], [true, false])
+    assert.equal((await findAccount(db, 'carol'))?.type, 'User')
+    assert.deepEqual(
+      (await listMemberships(db)).map(
+        ({ member, role, origin }) => `${member.login} ${role} ${origin}`,
+      ),
+      ['alice owner file', 'alice member manual', 'bob member forge', 'carol member file'],
+    )
+    await replaceMemberships(db, octo, [], file)
+    assert.deepEqual(await said(), ['alice member', 'bob member'])
+    assert.equal(await removeMembership(db, octo, bob, 'manual'), false)
+    assert.equal(await removeMembership(db, octo, alice, 'manual'), true)
+    assert.deepEqual(await said(), ['bob member'])
+  })
+
+  test('of an account that is no organization any more count for nothing', async (t) => {
+    const { db, octo, alice, said } = await people(await openDatabase(t, engine))
+    await putMembership(db, octo, { accountId: alice.id, role: 'owner' }, 'manual')
+    assert.deepEqual(
+      (await organizationsOf(db, alice)).map(({ account, role }) => [account, role]),
+      [[octo, 'owner']],
+    )
+    await setAccount(db, 'octo', { type: 'User' }, 0)
+    assert.deepEqual(await said(), [])
+    assert.deepEqual(await organizationsOf(db, alice), [])
+    const nobody = await replaceMemberships(db, octo, [{ login: 'Octo', role: 'owner' }], {
+      origin: 'file',
+      now: 0,
+    })
+    assert.deepEqual(nobody, { refused: [] })
+    await setAccount(db, 'octo', { type: 'Organization' }, 0)
+    const self = [{ login: 'octo', role: 'owner' }] as const
+    const { refused } = await replaceMemberships(db, octo, self, { origin: 'file', now: 0 })
+    assert.deepEqual(refused, ['octo'])
+  })
+
+  test('make an organization of an owner, but not of a person', async (t) => {
+    const { db, alice } = await people(await openDatabase(t, engine))
+    await addToken(db, alice, { name: '', expiresAt: null, now: 0 })
+    assert.equal(await ensureOrganization(db, 'alice', 0), undefined)
+    for (const login of ['bob', 'new', 'octo'])
+      assert.equal((await ensureOrganization(db, login, 0))?.type, 'Organization', login)
+    assert.equal((await findAccount(db, 'alice'))?.type, 'User')
+  })
+
+  test('can be added where an older Godwit has left its accounts', async (t) => {
+    const old = await openOldDatabase(t, engine, 19)
+    await old.run(`insert into accounts (id, login, login_key, type, site_admin, created_at)
+      values (7, 'octo', 'octo', 'Organization', 0, 0), (8, 'alice', 'alice', 'User', 0, 0)`)
+    await old.upgrade()
+    const octo = (await findAccount(old.db, 'octo'))!
+    await putMembership(old.db, octo, { accountId: 8, role: 'owner' }, 'manual')
+    assert.deepEqual((await membersOf(old.db, [octo])).get(7)?.length, 1)
+  })
+})

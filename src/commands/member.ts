@@ -1,0 +1,119 @@
+import { type Command, Option } from 'commander'
+import type { Account } from '../accounts/account.ts'
+import { findAccount } from '../accounts/account-store.ts'
+import { type Membership, type MembershipRole, membershipRoles } from '../accounts/membership.ts'
+import { listMemberships, putMembership, removeMembership } from '../accounts/membership-store.ts'
+import { readConfig } from '../config.ts'
+import type { Db } from '../db/database.ts'
+import { withDatabase } from '../service/open-database.ts'
+import { UserMistake } from '../user-mistake.ts'
+import { addCommand, configOf, note, print, printTable, withExamples } from './command-line.ts'
+
+export function memberCommands(program: Command, about: string): void {
+  const member = program.command('member').description(about)
+  withExamples(member, 'godwit member add octo alice --role owner', 'godwit member list octo')
+
+  const add = addCommand(member, 'add <org> <login>', 'add a member, or change the role', 'role')
+  withExamples(add, 'godwit member add octo alice --role owner')
+  add
+    .addOption(
+      new Option('--role <role>', 'an owner may migrate the organization')
+        .choices(membershipRoles)
+        .default('member'),
+    )
+    .action(async (org: string, login: string, { role, ...settings }: RoleOption) => {
+      await withDatabase(readConfig(settings, process.env), async ({ db }) => {
+        const { organization, account } = await named(db, org, login)
+        await putMembership(db, organization, { accountId: account.id, role }, 'manual')
+        printMemberships(await membershipsOf(db, organization, account))
+      })
+    })
+
+  const remove = addCommand(member, 'remove <org> <login>', 'remove a member')
+  withExamples(remove, 'godwit member remove octo alice').action(
+    async (org: string, login: string, _options, command: Command) => {
+      await withDatabase(configOf(command), ({ db }) => removeMember(db, org, login))
+    },
+  )
+
+  const list = addCommand(member, 'list [org]', 'list the members of one organization, or of all')
+  withExamples(list, 'godwit member list octo', 'godwit member list --json')
+    .option('--json', 'print them as JSON')
+    .action(async (org: string | undefined, { json }: { json?: boolean }, command: Command) => {
+      const all = await withDatabase(configOf(command), async ({ db }) =>
+        listMemberships(db, org === undefined ? undefined : await organizationNamed(db, org)),
+      )
+      if (json) print(JSON.stringify(all.map(membershipJson), null, 2))
+      else printMemberships(all)
+    })
+}
+
+interface RoleOption {
+  role: MembershipRole
+}
+
+async function removeMember(db: Db, org: string, login: string): Promise<void> {
+  const { organization, account } = await named(db, org, login)
+  const removed = await removeMembership(db, organization, account, 'manual')
+  const [left] = await membershipsOf(db, organization, account)
+  if (left) {
+    const elsewhere = `${account.login} is ${left.role} of ${organization.login} by ${FROM[left.origin](organization)}`
+    if (!removed) throw new UserMistake(elsewhere)
+    note(elsewhere)
+  } else if (!removed) {
+    throw new UserMistake(`${account.login} is not a member of ${organization.login}`)
+  }
+}
+
+const FROM: Record<Membership['origin'], (organization: Account) => string> = {
+  manual: () => '`godwit member add`',
+  file: ({ login }) => `the file ${login}/godwit-members; change it and run \`godwit sync\``,
+  forge: () => 'the forge',
+}
+
+async function named(db: Db, org: string, login: string) {
+  const organization = await organizationNamed(db, org)
+  const account = await accountNamed(db, login)
+  if (account.type !== 'User')
+    throw new UserMistake(`${account.login} is an organization and cannot be a member`)
+  return { organization, account }
+}
+
+async function organizationNamed(db: Db, login: string): Promise<Account> {
+  const account = await accountNamed(db, login, ' --type Organization')
+  if (account.type === 'Organization') return account
+  throw new UserMistake(
+    `${account.login} is a user: \`godwit account set ${account.login} --type Organization\` makes it an organization`,
+  )
+}
+
+async function accountNamed(db: Db, login: string, flags = ''): Promise<Account> {
+  const account = await findAccount(db, login)
+  if (account) return account
+  throw new UserMistake(
+    `account ${login} does not exist: run \`godwit sync\` if it owns repositories, or \`godwit account set ${login}${flags}\``,
+  )
+}
+
+async function membershipsOf(
+  db: Db,
+  organization: Account,
+  { id }: Account,
+): Promise<Membership[]> {
+  return (await listMemberships(db, organization)).filter(({ member }) => member.id === id)
+}
+
+const membershipJson = ({ organization, member, role, origin }: Membership) => ({
+  organization: organization.login,
+  login: member.login,
+  role,
+  origin,
+})
+
+function printMemberships(all: readonly Membership[]): void {
+  const rows = all.map(membershipJson)
+  printTable([
+    ['ORGANIZATION', 'LOGIN', 'ROLE', 'FROM'],
+    ...rows.map(({ organization, login, role, origin }) => [organization, login, role, origin]),
+  ])
+}

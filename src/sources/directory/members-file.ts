@@ -1,0 +1,57 @@
+import { join } from 'node:path'
+import { hasCode } from '../../ground/errno.ts'
+import { isName } from '../../ground/names.ts'
+import type { RefusedEntry, StatedMember, StatedMembers } from '../source.ts'
+import { readOwnFile } from './own-file.ts'
+import { reasonOf } from './why-unreadable.ts'
+
+/** In an owner's directory: a login and a role on each line. */
+export const MEMBERS_FILE = 'godwit-members'
+
+const LARGEST_FILE = 1024 * 1024
+
+export async function readMembersFile(root: string, owner: string): Promise<StatedMembers> {
+  const path = `${owner}/${MEMBERS_FILE}`
+  try {
+    const text = (await readOwnFile(Buffer.from(join(root, path)), LARGEST_FILE)).toString()
+    return { owner, ...parseMembers(text, path) }
+  } catch (error) {
+    const reason = hasCode(error, 'EFBIG') ? 'larger than 1 MiB' : reasonOf(error)
+    if (reason === undefined) throw error
+    return { owner, members: undefined, warnings: [{ path, reason }] }
+  }
+}
+
+/** Lines that mean nothing are warnings; of two lines for one person the later counts. */
+export function parseMembers(
+  text: string,
+  path: string,
+): { members: StatedMember[]; warnings: RefusedEntry[] } {
+  const members = new Map<string, StatedMember>()
+  const warnings: RefusedEntry[] = []
+  for (const [index, line] of text
+    .replace(/^\uFEFF/, '')
+    .split(/\r\n|\n|\r/)
+    .entries()) {
+    const words = line
+      .replace(/#.*/, '')
+      .trim()
+      .split(/[\s:]+/)
+    if (words[0] === '') continue
+    const member = memberOf(words)
+    if (member) members.set(member.login.toLowerCase(), member)
+    else
+      warnings.push({
+        path: `${path}:${index + 1}`,
+        reason: 'expected a login and "owner" or "member"',
+      })
+  }
+  return { members: [...members.values()], warnings }
+}
+
+function memberOf([login = '', role = '', ...more]: string[]): StatedMember | undefined {
+  const known = role.toLowerCase()
+  if (more.length > 0 || !isName(login) || (known !== 'owner' && known !== 'member'))
+    return undefined
+  return { login, role: known }
+}

@@ -1,0 +1,214 @@
+import { createHash } from 'node:crypto'
+import type { Group, Kept } from '../discussions.ts'
+import { cursorOf, type ForgeCursor } from './cursor.ts'
+import { NotThere } from './forge-errors.ts'
+import { type Entry, listAll, totalOf } from './forge-pages.ts'
+import { numberIn, textIn } from './forge-values.ts'
+import { issueKey, issueVersion, type ReadContext, repositoryPath } from './read-issue.ts'
+import { groupOf, readSides } from './read-sides.ts'
+
+/** What a few requests tell of a repository. */
+export interface Look {
+  repositoryId: number
+  /** By the forge's clock, before anything was asked. */
+  asOf: number
+  /** All there is beside issues, and the people met there. */
+  sides: Group[]
+  /** Those among them that are not as they were kept. */
+  changedSides: Group[]
+  /** Null where the forge does not say. */
+  issues: number | null
+  /** Edits of comments were looked for from here on. */
+  since: number
+  /** Numbers of issues with a comment that is new or was edited. */
+  edited: Set<number>
+  /** Issues that changed since the last reading; undefined where only a listing of all can tell. */
+  moved: Entry[] | undefined
+  /** Pull requests that changed lately, by number. */
+  pulls: Map<number, Entry>
+}
+
+/** Changes that were made at the very time of the last look may have been missed by it. */
+const OVERLAP_MS = 5000
+
+export async function lookAt(context: ReadContext, kept: Kept): Promise<Look> {
+  const { client } = context.forge
+  const { body } = await client.get(repositoryPath(context), {}, context.signal)
+  const repository = (body ?? {}) as Entry
+  const asOf = client.now()
+  const repositoryId = numberIn(repository, 'id')
+  const cursor = cursorOf(kept.cursor)
+  const last = cursor?.repositoryId === repositoryId ? cursor : undefined
+  const sides = await readSides(context, repository, last && (await kept.find('repository')))
+  for (const user of context.people.take())
+    sides.push(groupOf(`user/${user.login}`, { users: [user] }))
+  const issues = await countOf(context, `${repositoryPath(context)}/issues`, { state: 'all' })
+  const changes = last && (await findChanges(context, kept, last, issues))
+  return {
+    repositoryId,
+    asOf,
+    sides,
+    changedSides: await changed(sides, kept),
+    issues,
+    since: last && !last.isComplete ? last.since : asOf,
+    edited: changes?.edited ?? new Set(),
+    moved: changes?.moved,
+    pulls: await recentPulls(context, changes?.moved),
+  }
+}
+
+/** Different from the stamp of a reading, and from that of any other state. */
+export const stampOfChanges = ({ changedSides, moved, asOf }: Look): string =>
+  createHash('sha256')
+    .update(JSON.stringify([changedSides.map(({ key, version }) => [key, version])]))
+    .update(JSON.stringify(moved?.map((issue) => [issueKey(issue), issueVersion(issue)]) ?? asOf))
+    .digest('hex')
+
+export const isUnchanged = ({ changedSides, moved }: Look): boolean =>
+  changedSides.length === 0 && moved?.length === 0
+
+async function changed(sides: readonly Group[], kept: Kept): Promise<Group[]> {
+  const found: Group[] = []
+  for (const group of sides)
+    if ((await kept.find(group.key))?.version !== group.version) found.push(group)
+  return found
+}
+
+/** Null where the forge does not say; nothing where issues are turned off. */
+export async function countOf(
+  { forge, signal }: ReadContext,
+  path: string,
+  query: Record<string, string>,
+): Promise<number | null> {
+  try {
+    const answer = await forge.client.get(path, { ...query, limit: 1, page: 1 }, signal)
+    const isEmpty = answer.body === null || (Array.isArray(answer.body) && answer.body.length === 0)
+    return totalOf(answer) ?? (isEmpty ? 0 : null)
+  } catch (error) {
+    if (error instanceof NotThere) return 0
+    throw error
+  }
+}
+
+/** `moved` is undefined where only a listing of all issues can tell: something is gone, or the forge cannot be asked so. */
+async function findChanges(
+  context: ReadContext,
+  kept: Kept,
+  last: ForgeCursor,
+  issueCount: number | null,
+): Promise<{ edited: Set<number>; moved: Entry[] | undefined }> {
+  const since = new Date(last.since - OVERLAP_MS).toISOString().replace(/\.\d+Z$/, 'Z')
+  const comments = await movedComments(context, kept, since)
+  if (!comments) context.notes.say('the forge does not tell which comments were edited')
+  const edited = comments?.numbers ?? new Set<number>()
+  if (!last.isComplete || !comments || issueCount === null) return { edited, moved: undefined }
+  const issues = await movedIssues(context, kept, since)
+  const isNoneGone =
+    issues &&
+    issueCount === last.issues + issues.added &&
+    (await hasComments(context, last.comments + comments.added))
+  return { edited, moved: isNoneGone ? await mergeMoved(context, issues.moved, edited) : undefined }
+}
+
+async function movedIssues(context: ReadContext, kept: Kept, since: string) {
+  const query = { state: 'all', since }
+  const listed = await listSince(context, `${repositoryPath(context)}/issues`, query, since)
+  if (!listed) return undefined
+  const moved: Entry[] = []
+  let added = 0
+  for (const issue of listed) {
+    const known = await kept.find(issueKey(issue))
+    if (!known) added++
+    if (!known?.version.startsWith(issueVersion(issue))) moved.push(issue)
+  }
+  return { moved, added }
+}
+
+/** The numbers of issues with a comment that is new or was edited: an edit does not change the issue itself. */
+async function movedComments(context: ReadContext, kept: Kept, since: string) {
+  const path = `${repositoryPath(context)}/issues/comments`
+  const listed = await listSince(context, path, { since }, since)
+  if (!listed) return undefined
+  const numbers = new Set<number>()
+  let added = 0
+  for (const comment of listed) {
+    const number = issueNumberOf(comment)
+    if (number === undefined) return undefined
+    const known = await kept.find(`issue/${number}`)
+    const version = known?.seen?.[`comment/${numberIn(comment, 'id')}`]
+    if (version === undefined) added++
+    if (version !== textIn(comment, 'updated_at')) numbers.add(number)
+  }
+  return { numbers, added }
+}
+
+/** Undefined where the forge gives what is older too: it does not know `since` here. */
+async function listSince(
+  { forge, signal }: ReadContext,
+  path: string,
+  query: Record<string, string>,
+  since: string,
+): Promise<Entry[] | undefined> {
+  const listing = { path, query, limit: forge.pageSize }
+  const listed = await listAll(forge.client, listing, signal).catch((error: unknown) => {
+    if (error instanceof NotThere) return []
+    throw error
+  })
+  const isTold = listed.every(
+    (entry) => Date.parse(textIn(entry, 'updated_at')) >= Date.parse(since),
+  )
+  return isTold ? listed : undefined
+}
+
+function issueNumberOf(comment: Entry): number | undefined {
+  const address = textIn(comment, 'issue_url') || textIn(comment, 'pull_request_url')
+  const found = /\/(?:issues|pulls)\/(\d+)$/.exec(address)
+  return found ? Number(found[1]) : undefined
+}
+
+/** Whether there are as many comments as there should be, so that none is gone. */
+async function hasComments(context: ReadContext, expected: number): Promise<boolean> {
+  const { forge, signal } = context
+  const path = `${repositoryPath(context)}/issues/comments`
+  const count = await countOf(context, path, {})
+  if (count !== null) return count === expected
+  // Where the forge does not count, there is a last one and none after it.
+  const isThere = async (page: number) => {
+    const { body } = await forge.client.get(path, { limit: 1, page }, signal)
+    return Array.isArray(body) && body.length > 0
+  }
+  return expected > 0 && (await isThere(expected)) && !(await isThere(expected + 1))
+}
+
+async function mergeMoved(
+  { forge, signal, ...context }: ReadContext,
+  issues: Entry[],
+  numbers: Set<number>,
+): Promise<Entry[]> {
+  const listed = new Set(issues.map((issue) => numberIn(issue, 'number')))
+  for (const number of [...numbers].filter((each) => !listed.has(each))) {
+    const path = `${repositoryPath(context)}/issues/${number}`
+    const { body } = await forge.client.get(path, {}, signal)
+    issues.push(body as Entry)
+  }
+  return issues
+}
+
+/** One request for all that moved, where they are few. */
+async function recentPulls(
+  { forge, signal, ...context }: ReadContext,
+  moved: readonly Entry[] | undefined,
+): Promise<Map<number, Entry>> {
+  if (!moved) return new Map()
+  const query = { state: 'all', sort: 'recentupdate', limit: forge.pageSize, page: 1 }
+  try {
+    const { body } = await forge.client.get(`${repositoryPath(context)}/pulls`, query, signal)
+    const pulls = Array.isArray(body)
+      ? (body as (Entry | null)[]).filter((each) => each !== null)
+      : []
+    return new Map(pulls.map((pull) => [numberIn(pull, 'number'), pull]))
+  } catch (error) {
+    if (error instanceof NotThere) return new Map()
+    throw error
+  }
+}

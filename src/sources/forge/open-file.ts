@@ -1,0 +1,75 @@
+import type { FileToFetch } from '../discussions.ts'
+import type { ForgeClient } from './forge-client.ts'
+import { ForgeRefused, WaitUntil, whyUnreachable } from './forge-errors.ts'
+
+const TRIES = 3
+const IDLE_MS = 60_000
+const AWAY_MS = 30_000
+
+/**
+ * The bytes of a file, once and in order, however often the connection breaks; it is whole when it has the length that the forge
+ * says.
+ */
+export async function* openFile(
+  client: ForgeClient,
+  { source, size }: FileToFetch,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array> {
+  let [received, expected] = [0, size]
+  for (let tries = 1; ; tries++) {
+    const answer = await client.download(source, signal)
+    expected ??= lengthOf(answer)
+    try {
+      let skip = received
+      for await (const piece of piecesOf(answer, signal)) {
+        const rest = piece.subarray(Math.min(skip, piece.length))
+        skip -= piece.length - rest.length
+        received += rest.length
+        if (expected !== null && received > expected) throw wrongLength(client, source, expected)
+        if (rest.length > 0) yield rest
+      }
+      if (expected === null || received === expected) return
+      if (isWholeAnswer(answer, received)) throw wrongLength(client, source, expected)
+      throw new TypeError('the answer ended early')
+    } catch (error) {
+      signal.throwIfAborted()
+      if (error instanceof ForgeRefused) throw error
+      if (tries === TRIES) throw away(client, source, error)
+    }
+  }
+}
+
+const lengthOf = ({ headers }: Response): number | null => {
+  const said = headers.get('content-length') ?? ''
+  return /^\d{1,15}$/.test(said) && !headers.has('content-encoding') ? Number(said) : null
+}
+
+/** Shorter than listed, and all that there is. */
+const isWholeAnswer = (answer: Response, received: number) => lengthOf(answer) === received
+
+const wrongLength = ({ url }: ForgeClient, source: string, expected: number) =>
+  new ForgeRefused(200, `${url}${source} does not have the ${expected} bytes that the forge says`)
+
+const away = ({ url, now }: ForgeClient, source: string, error: unknown) =>
+  new WaitUntil(now() + AWAY_MS, 'away', whyUnreachable(`${url}${source}`, error), { cause: error })
+
+/** Ends where the next piece does not come. */
+async function* piecesOf(answer: Response, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  const reader = (answer.body ?? new Blob([]).stream()).getReader()
+  try {
+    for (;;) {
+      signal.throwIfAborted()
+      const { done, value } = await within(IDLE_MS, reader.read())
+      if (done) return
+      yield value
+    }
+  } finally {
+    await reader.cancel().catch(() => {})
+  }
+}
+
+async function within<T>(ms: number, promise: Promise<T>): Promise<T> {
+  const late = Promise.withResolvers<never>()
+  const timer = setTimeout(() => late.reject(new TypeError('no further bytes came in time')), ms)
+  return Promise.race([promise, late.promise]).finally(() => clearTimeout(timer))
+}

@@ -1,0 +1,256 @@
+import { createHash } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { inLanes } from '../../ground/lanes.ts'
+import type { Batch, Group, Kept } from '../discussions.ts'
+import { cursorOf, cursorText } from './cursor.ts'
+import { NotThere, WaitUntil } from './forge-errors.ts'
+import { type Entry, pagesOf } from './forge-pages.ts'
+import { numberIn, textIn } from './forge-values.ts'
+import type { Look } from './look.ts'
+import {
+  commentsIn,
+  findIssue,
+  issueKey,
+  issueVersion,
+  type ReadContext,
+  readIssue,
+  repositoryPath,
+} from './read-issue.ts'
+import { groupOf } from './read-sides.ts'
+
+/** How many issues are read side by side. */
+const LANES = 4
+/** Times of a forge are whole seconds: what changed in this one may change again and look the same. */
+const SETTLED_MS = 2000
+/** Beyond so many gaps in the numbers a second listing is cheaper than asking for each. */
+const MAX_GAPS = 200
+const MAX_LISTINGS = 3
+
+/** One reading of one repository, from a look at it to the last batch. */
+export class RepositoryReading {
+  readonly #context: ReadContext
+  readonly #kept: Kept
+  readonly #look: Look
+  /** Of everything kept, as this reading leaves it. */
+  #versions = new Map<string, string>()
+  readonly #edited: Set<number>
+  #read = 0
+  #total: number
+
+  constructor(context: ReadContext, kept: Kept, look: Look) {
+    this.#context = context
+    this.#kept = kept
+    this.#look = look
+    this.#edited = new Set(look.edited)
+    this.#total = look.issues ?? 0
+  }
+
+  async *batches(): AsyncGenerator<Batch> {
+    const { changedSides, moved } = this.#look
+    const stale = await this.#loadVersions()
+    yield this.#batch(changedSides, stale)
+    const issues = moved ? this.#readMoved(moved) : this.#readAll()
+    for await (const batch of issues) yield batch
+    yield this.#batch([], [], true)
+  }
+
+  /** What is kept of another repository of the same name, or by an older reader, goes; its keys are returned. */
+  async #loadVersions(): Promise<string[]> {
+    const cursor = cursorOf(this.#kept.cursor)
+    const isSame = cursor?.repositoryId === this.#look.repositoryId
+    const stale: string[] = []
+    const now = new Set(this.#look.sides.map(({ key }) => key))
+    for await (const { key, version } of this.#kept.versions()) {
+      if (isSame) this.#versions.set(key, version)
+      else if (!now.has(key)) stale.push(key)
+    }
+    return stale
+  }
+
+  #batch(put: Group[], remove: string[] = [], isComplete = false): Batch {
+    for (const { key, version } of put) this.#versions.set(key, version)
+    for (const key of remove) this.#versions.delete(key)
+    const { repositoryId, asOf } = this.#look
+    const counts = { issues: 0, comments: 0 }
+    for (const [key, version] of this.#versions) {
+      if (!isIssue(key)) continue
+      counts.issues++
+      counts.comments += commentsIn(version)
+    }
+    const notes = this.#context.notes.all()
+    const stamp = isComplete ? this.#stamp() : ''
+    const since = isComplete ? asOf : this.#look.since
+    const cursor = cursorText({ repositoryId, asOf, since, isComplete, stamp, notes, ...counts })
+    const total = Math.max(this.#total, this.#read)
+    return { put, remove, cursor, progress: { read: this.#read, total } }
+  }
+
+  /** The same for the same facts, in whatever order they were read. */
+  #stamp(): string {
+    const digest = createHash('sha256')
+    for (const key of [...this.#versions.keys()].sort())
+      digest.update(`${key}\n${this.#versions.get(key)}\n`)
+    return digest.digest('hex')
+  }
+
+  /** Few enough to be known one by one: no listing, and all of it is newer than the look. */
+  async *#readMoved(moved: readonly Entry[]): AsyncGenerator<Batch> {
+    this.#total = moved.length
+    for (let at = 0; at < moved.length; at += this.#context.forge.pageSize)
+      yield* this.#readPage(moved.slice(at, at + this.#context.forge.pageSize))
+  }
+
+  /** All issues are listed; those that are not as they were kept are read. */
+  async *#readAll(): AsyncGenerator<Batch> {
+    const seen = new Set<number>()
+    for (let listings = 1; ; listings++) {
+      const listing = { isSteady: true, total: undefined as number | undefined }
+      for await (const { entries, total } of this.#listIssues()) {
+        if (total !== undefined && total < (listing.total ?? 0)) listing.isSteady = false
+        listing.total = total
+        this.#total = total ?? this.#total
+        for (const issue of entries) seen.add(numberIn(issue, 'number'))
+        yield* this.#readPage(entries)
+      }
+      yield* this.#readSince()
+      if (await this.#isWhole(seen, listing)) break
+      if (listings === MAX_LISTINGS) throw this.#neverSteady()
+    }
+    yield* this.#removeGone(seen)
+  }
+
+  async *#listIssues() {
+    const { forge, signal } = this.#context
+    const path = `${repositoryPath(this.#context)}/issues`
+    const listing = {
+      path,
+      query: { state: 'all' },
+      limit: forge.pageSize,
+      keyOf: (issue: Entry) => numberIn(issue, 'number'),
+    }
+    try {
+      for await (const page of pagesOf(forge.client, listing, signal))
+        yield { ...page, entries: page.entries.filter((issue) => numberIn(issue, 'number') > 0) }
+    } catch (error) {
+      // Issues and pull requests are turned off.
+      if (!(error instanceof NotThere)) throw error
+    }
+  }
+
+  /** What changed while the listing was read, or came after it had begun. */
+  async *#readSince(): AsyncGenerator<Batch> {
+    const { forge, signal } = this.#context
+    const since = new Date(this.#look.asOf - SETTLED_MS).toISOString().replace(/\.\d+Z$/, 'Z')
+    const path = `${repositoryPath(this.#context)}/issues`
+    const listing = { path, query: { state: 'all', since }, limit: forge.pageSize }
+    try {
+      for await (const { entries } of pagesOf(forge.client, listing, signal)) {
+        // A forge that does not know `since` begins all over: the first listing has shown those.
+        const fresh = entries.filter((issue) => textIn(issue, 'updated_at') >= since)
+        if (fresh.length === 0) return
+        yield* this.#readPage(fresh)
+      }
+    } catch (error) {
+      if (!(error instanceof NotThere)) throw error
+    }
+  }
+
+  /**
+   * Whether a listing missed nothing. Pages are cut anew for every request: what is deleted meanwhile pulls an issue over to the
+   * page before, where nobody looks again, and old versions put issues of the same second in any order.
+   */
+  async #isWhole(
+    seen: Set<number>,
+    listing: { isSteady: boolean; total: number | undefined },
+  ): Promise<boolean> {
+    const known = [...this.#versions.keys()].filter(isIssue).map((key) => Number(key.slice(6)))
+    for (const number of known) if (listing.total === undefined) seen.add(number)
+    const isCounted = listing.total !== undefined && seen.size >= listing.total
+    if (listing.isSteady && (isCounted || listing.total === undefined)) return true
+    const most = [...seen, ...known].reduce((a, b) => Math.max(a, b), 0)
+    const gaps = Array.from({ length: most }, (_, n) => n + 1).filter((n) => !seen.has(n))
+    if (gaps.length > MAX_GAPS) return false
+    for (const number of gaps) {
+      const issue = await findIssue(this.#context, number)
+      if (!issue) continue
+      seen.add(number)
+      const group = await this.#readOne(issue)
+      if (group) this.#pending.push(group)
+    }
+    return true
+  }
+
+  readonly #pending: Group[] = []
+
+  /** What is kept and was not listed is asked for: it is removed only where the forge says that it is gone. */
+  async *#removeGone(seen: Set<number>): AsyncGenerator<Batch> {
+    const put = this.#pending.splice(0)
+    const here = new Set([...seen, ...put.map(({ key }) => Number(key.slice(6)))])
+    const remove: string[] = []
+    for (const key of [...this.#versions.keys()].filter(isIssue)) {
+      const number = Number(key.slice(6))
+      if (!here.has(number) && (await findIssue(this.#context, number)) === undefined)
+        remove.push(key)
+    }
+    if (put.length > 0 || remove.length > 0) yield this.#batch(put, remove)
+  }
+
+  #neverSteady(): WaitUntil {
+    const { owner, name, forge } = this.#context
+    const words = `the issues of ${owner}/${name} change faster than they can be listed`
+    return new WaitUntil(forge.client.now() + 60_000, 'away', words)
+  }
+
+  /** Reads those of a page that are not as they were kept, with the people in them. */
+  async *#readPage(page: readonly Entry[]): AsyncGenerator<Batch> {
+    const changed = page.filter((issue) => this.#isChanged(issue))
+    this.#read += page.length - changed.length
+    if (changed.length === 0) return
+    const put: Group[] = []
+    const remove: string[] = []
+    const { signal } = this.#context
+    await inLanes(changed, { lanes: LANES, signal }, async (issue) => {
+      const group = await this.#readOne(issue)
+      if (group) put.push(group)
+      else if (this.#versions.has(issueKey(issue))) remove.push(issueKey(issue))
+      this.#read++
+    })
+    put.sort((a, b) => Number(a.key.slice(6)) - Number(b.key.slice(6)))
+    yield this.#batch([...this.#newPeople(), ...put], remove)
+  }
+
+  /** An edited comment leaves its issue as it was: the look has told of those, and each is read once for it. */
+  #isChanged(issue: Entry): boolean {
+    const isEdited = this.#edited.delete(numberIn(issue, 'number'))
+    return isEdited || !this.#versions.get(issueKey(issue))?.startsWith(issueVersion(issue))
+  }
+
+  #newPeople(): Group[] {
+    return this.#context.people
+      .take()
+      .map((user) => groupOf(`user/${user.login}`, { users: [user] }))
+      .filter(({ key, version }) => this.#versions.get(key) !== version)
+  }
+
+  async #readOne(listed: Entry): Promise<Group | undefined> {
+    const issue = await this.#settled(listed)
+    if (!issue) return undefined
+    const kept = this.#versions.has(issueKey(issue))
+      ? await this.#kept.find(issueKey(issue))
+      : undefined
+    const pull = this.#look.pulls.get(numberIn(issue, 'number'))
+    const isFresh = pull && textIn(pull, 'updated_at') === textIn(issue, 'updated_at')
+    return readIssue(this.#context, issue, kept, isFresh ? pull : undefined)
+  }
+
+  /** Waits out the second in which it was changed, and looks at it again. */
+  async #settled(issue: Entry): Promise<Entry | undefined> {
+    const { forge, signal } = this.#context
+    const age = forge.client.now() - Date.parse(textIn(issue, 'updated_at'))
+    if (!(age < SETTLED_MS) || age < -SETTLED_MS) return issue
+    await sleep(SETTLED_MS - age, undefined, { signal })
+    return findIssue(this.#context, numberIn(issue, 'number'))
+  }
+}
+
+const isIssue = (key: string) => key.startsWith('issue/')

@@ -1,0 +1,60 @@
+/** What a route gives back; `total` becomes `X-Total-Count`, `pages` the `Link`. */
+export interface Given {
+  status?: number
+  body?: unknown
+  bytes?: Uint8Array
+  headers?: Record<string, string>
+}
+
+export const NOT_FOUND: Given = { status: 404, body: { message: 'Not Found', url: '/api/swagger' } }
+
+export interface Paging {
+  /** 0 where it was not asked for. */
+  page: number
+  limit: number
+}
+
+const DEFAULT_PAGE = 30
+export const MAX_PAGE = 50
+
+export function pagingOf(query: URLSearchParams): Paging {
+  const asked = Number(query.get('limit') ?? 0)
+  const limit = asked <= 0 ? DEFAULT_PAGE : Math.min(asked, MAX_PAGE)
+  return { page: Number(query.get('page') ?? 0), limit }
+}
+
+export function cutPage<T>(all: readonly T[], { page, limit }: Paging): T[] {
+  const at = (Math.max(1, page) - 1) * limit
+  return all.slice(at, at + limit)
+}
+
+/** As most lists of Gitea: a page, and how many there are. */
+export function counted<T>(
+  all: readonly T[],
+  query: URLSearchParams,
+  render: (each: T) => unknown,
+): Given {
+  const page = cutPage(all, pagingOf(query)).map(render)
+  return { body: page, headers: { 'x-total-count': String(all.length) } }
+}
+
+/** Only where there is more than one page. */
+export function linkHeader(
+  url: URL,
+  { page, limit }: Paging,
+  total: number,
+): Record<string, string> {
+  const last = Math.ceil(total / limit)
+  const now = Math.max(1, page)
+  if (last <= 1) return {}
+  const to = (n: number, rel: string) => {
+    const address = new URL(url)
+    address.searchParams.set('page', String(n))
+    return `<${address.href}>; rel="${rel}"`
+  }
+  const links = [
+    ...(now < last ? [to(now + 1, 'next'), to(last, 'last')] : []),
+    ...(now > 1 ? [to(1, 'first'), to(now - 1, 'prev')] : []),
+  ]
+  return { link: links.join(',') }
+}

@@ -1,0 +1,51 @@
+import type { Batch, Discussions, Facts, Group, Kept } from '../../../src/sources/discussions.ts'
+import type { RepositoryName } from '../../../src/sources/source.ts'
+
+/** Keeps batches as a database does, for as long as a test takes. */
+export class KeptInMemory implements Kept {
+  cursor: string | null = null
+  readonly groups = new Map<string, Group>()
+
+  async *versions() {
+    for (const { key, version } of [...this.groups.values()]) yield { key, version }
+  }
+
+  async find(key: string): Promise<Group | undefined> {
+    return this.groups.get(key)
+  }
+
+  keep({ put, remove, cursor }: Batch): void {
+    for (const group of put) this.groups.set(group.key, JSON.parse(JSON.stringify(group)))
+    for (const key of remove) this.groups.delete(key)
+    this.cursor = cursor
+  }
+
+  /** Reads to the end, or as many batches as said: then as a process that dies. */
+  async readAll(
+    discussions: Discussions,
+    repository: RepositoryName,
+    batches = Number.POSITIVE_INFINITY,
+    signal = AbortSignal.timeout(120_000),
+  ): Promise<number> {
+    let count = 0
+    for await (const batch of discussions.read(repository, this, signal)) {
+      this.keep(batch)
+      if (++count >= batches) break
+    }
+    return count
+  }
+
+  /** All facts of a kind, whatever group they are in. */
+  facts<K extends keyof Facts>(kind: K): NonNullable<Facts[K]>[number][] {
+    return [...this.groups.values()].flatMap(
+      ({ facts }) => [...(facts[kind] ?? [])] as NonNullable<Facts[K]>[number][],
+    )
+  }
+
+  /** To be compared with another: what was read, in whatever order. */
+  snapshot(): unknown {
+    return [...this.groups.values()]
+      .sort((a, b) => (a.key < b.key ? -1 : 1))
+      .map(({ key, version, facts, files }) => ({ key, version, facts, files }))
+  }
+}

@@ -1,0 +1,272 @@
+import {
+  counted,
+  cutPage,
+  type Given,
+  linkHeader,
+  MAX_PAGE,
+  NOT_FOUND,
+  pagingOf,
+} from './answers.ts'
+import type { Dialect, Renderer } from './render.ts'
+import type { Issue, Pull, Repository, User, World } from './world.ts'
+
+export interface Asked {
+  url: URL
+  world: World
+  render: Renderer
+  dialect: Dialect
+  viewer: User
+}
+
+type Route = (asked: Asked, ...names: string[]) => Given | undefined
+
+/** The addresses that are read, as Gitea answers them; undefined is 404. */
+export const READING: readonly [RegExp, Route][] = [
+  [/^\/version$/, ({ dialect }) => ({ body: { version: dialect.version } })],
+  [/^\/settings\/api$/, () => ({ body: { max_response_items: MAX_PAGE, default_paging_num: 30 } })],
+  [/^\/user$/, ({ render, viewer }) => ({ body: render.user(viewer) })],
+  [
+    /^\/users\/([^/]+)$/,
+    ({ world, render }, login) => {
+      const user = world.users.get(String(login).toLowerCase())
+      return user && { body: render.user(user) }
+    },
+  ],
+  [
+    /^\/orgs\/([^/]+)$/,
+    ({ world, render }, login) => {
+      const user = organization(world, login)
+      return user && { body: render.organization(user) }
+    },
+  ],
+  [
+    /^\/orgs\/([^/]+)\/members$/,
+    ({ world, render, url }, login) => {
+      const teams = world.teams.get(String(login).toLowerCase())
+      const members = [...new Set(teams?.flatMap((team) => [...team.members]))]
+      return teams && counted(members, url.searchParams, (each) => render.user(each))
+    },
+  ],
+  [
+    /^\/orgs\/([^/]+)\/teams$/,
+    ({ world, render, url }, login) => {
+      const teams = world.teams.get(String(login).toLowerCase())
+      return teams && counted(teams, url.searchParams, render.team)
+    },
+  ],
+  [
+    /^\/orgs\/([^/]+)\/labels$/,
+    ({ world, render, url }, login) => {
+      const labels = world.organizationLabels.get(String(login).toLowerCase()) ?? []
+      return organization(world, login) && counted(labels, url.searchParams, render.label)
+    },
+  ],
+  [
+    /^\/teams\/(\d+)\/members$/,
+    ({ world, render, url }, id) => {
+      const team = [...world.teams.values()].flat().find((each) => each.id === Number(id))
+      return team && counted([...team.members], url.searchParams, (each) => render.user(each))
+    },
+  ],
+]
+
+const organization = (world: World, login = '') => {
+  const user = world.users.get(login.toLowerCase())
+  return user?.isOrganization ? user : undefined
+}
+
+type RepositoryRoute = (
+  asked: Asked,
+  repository: Repository,
+  ...names: string[]
+) => Given | undefined
+
+export const READING_A_REPOSITORY: readonly [RegExp, RepositoryRoute][] = [
+  [/^$/, ({ render }, repository) => ({ body: render.repository(repository) })],
+  [/^\/labels$/, ({ render, url }, { labels }) => counted(labels, url.searchParams, render.label)],
+  [
+    /^\/milestones$/,
+    ({ render, url }, { milestones }) => {
+      const isAll = url.searchParams.get('state') === 'all'
+      const shown = milestones.filter(({ closed }) => isAll || closed === null)
+      return counted(shown, url.searchParams, render.milestone)
+    },
+  ],
+  [
+    /^\/releases$/,
+    ({ render, url }, { releases }) =>
+      counted([...releases].reverse(), url.searchParams, render.release),
+  ],
+  [/^\/branch_protections$/, (_, { protections }) => ({ body: protections })],
+  [
+    /^\/collaborators$/,
+    ({ render, url }, { collaborators }) =>
+      counted([...collaborators.keys()], url.searchParams, (each) => render.user(each)),
+  ],
+  [
+    /^\/collaborators\/([^/]+)\/permission$/,
+    ({ dialect, render }, { collaborators }, login) => {
+      const found = [...collaborators].find(([user]) => user.login === login)
+      if (!dialect.isNew || !found) return undefined
+      return { body: { permission: found[1], role_name: found[1], user: render.user(found[0]) } }
+    },
+  ],
+  [
+    /^\/teams$/,
+    ({ world, render }, { owner }) => {
+      const teams = world.teams.get(owner.login.toLowerCase())
+      return teams ? { body: teams.map(render.team) } : { status: 405, body: { message: 'no org' } }
+    },
+  ],
+  [/^\/issues$/, listIssues],
+  [/^\/issues\/comments$/, listComments],
+  [
+    /^\/issues\/comments\/(\d+)\/reactions$/,
+    ({ render }, repository, id) => {
+      const found = findComment(repository, id)
+      return found && { body: orNull(found.comment.reactions.map(render.reaction)) }
+    },
+  ],
+  [
+    /^\/issues\/comments\/(\d+)\/assets$/,
+    ({ render, dialect }, repository, id) => {
+      const found = dialect.hasAssets ? findComment(repository, id) : undefined
+      return found && { body: found.comment.assets.map(render.asset) }
+    },
+  ],
+  [
+    /^\/issues\/(\d+)$/,
+    ({ render }, repository, number) => {
+      const issue = repository.issues.get(Number(number))
+      return issue && { body: render.issue(repository, issue) }
+    },
+  ],
+  [
+    /^\/issues\/(\d+)\/comments$/,
+    ({ render, dialect }, repository, number) => {
+      const issue = repository.issues.get(Number(number))
+      // So it is in Gitea: an issue that is not there is a failure of the server.
+      if (!issue) return { status: 500, body: { message: 'issue does not exist' } }
+      const comments = issue.comments.filter(({ type }) => type === 'comment')
+      const headers = dialect.countsComments ? { 'x-total-count': String(comments.length) } : {}
+      return { body: comments.map((each) => render.comment(repository, issue, each)), headers }
+    },
+  ],
+  [
+    /^\/issues\/(\d+)\/timeline$/,
+    ({ render, dialect, url }, repository, number) => {
+      const issue = repository.issues.get(Number(number))
+      if (!dialect.hasTimeline) return undefined
+      if (!issue) return { status: 500, body: { message: 'issue does not exist' } }
+      const paging = pagingOf(url.searchParams)
+      const rows = paging.page > 0 ? cutPage(issue.comments, paging) : issue.comments
+      // Left out after the page was cut, and counted by the page.
+      const shown = rows.filter(({ type }) => type !== 'code')
+      const headers = { 'x-total-count': String(shown.length) }
+      return {
+        body: orNull(shown.map((each) => render.timelineEntry(repository, issue, each))),
+        headers,
+      }
+    },
+  ],
+  [
+    /^\/issues\/(\d+)\/reactions$/,
+    ({ render, url }, repository, number) => {
+      const issue = repository.issues.get(Number(number))
+      if (!issue) return undefined
+      const given = counted(issue.reactions, url.searchParams, render.reaction)
+      return { ...given, body: orNull(given.body as unknown[]) }
+    },
+  ],
+  [
+    /^\/pulls$/,
+    ({ render, url }, repository) => {
+      const pulls = [...repository.issues.values()].filter(isPull)
+      const isRecent = url.searchParams.get('sort') === 'recentupdate'
+      pulls.sort((a, b) => (isRecent ? b.updated - a.updated : b.number - a.number))
+      const given = counted(pulls, url.searchParams, (each) => render.pull(repository, each))
+      const links = linkHeader(url, pagingOf(url.searchParams), pulls.length)
+      return { ...given, headers: { ...given.headers, ...links } }
+    },
+  ],
+  [
+    /^\/pulls\/(\d+)$/,
+    ({ render }, repository, number) => {
+      const issue = pullOf(repository, number)
+      return issue && { body: render.pull(repository, issue) }
+    },
+  ],
+  [
+    /^\/pulls\/(\d+)\/reviews$/,
+    ({ render, dialect, url, viewer }, repository, number) => {
+      const issue = pullOf(repository, number)
+      if (!issue) return undefined
+      const paging = pagingOf(url.searchParams)
+      const all = issue.pull.reviews
+      const rows = paging.page > 0 ? cutPage(all, paging) : all
+      const shown = rows.filter((each) => each.state !== 'PENDING' || viewer.isAdmin)
+      const headers = dialect.countsComments ? { 'x-total-count': String(all.length) } : {}
+      return { body: shown.map((each) => render.review(repository, issue, each)), headers }
+    },
+  ],
+  [
+    /^\/pulls\/(\d+)\/reviews\/(\d+)\/comments$/,
+    ({ render }, repository, number, id) => {
+      const issue = pullOf(repository, number)
+      const review = issue?.pull.reviews.find((each) => each.id === Number(id))
+      if (!issue || !review) return undefined
+      const comments = issue.comments.filter(({ code }) => code?.reviewId === review.id)
+      return { body: comments.map((each) => render.code(each, review)) }
+    },
+  ],
+]
+
+const orNull = (list: unknown[]) => (list.length > 0 ? list : null)
+
+const isPull = (issue: Issue): issue is Issue & { pull: Pull } => issue.pull !== null
+
+const pullOf = ({ issues }: Repository, number = '') => {
+  const issue = issues.get(Number(number))
+  return issue && isPull(issue) ? issue : undefined
+}
+
+export function findComment({ issues }: Repository, id = '') {
+  for (const issue of issues.values()) {
+    const comment = issue.comments.find((each) => each.id === Number(id))
+    if (comment) return { issue, comment }
+  }
+  return undefined
+}
+
+const sinceOf = (url: URL) => Date.parse(url.searchParams.get('since') ?? '1970-01-01') / 1000
+
+/** The newest first, with `Link` and the number of all that fit. */
+function listIssues({ render, url }: Asked, repository: Repository): Given {
+  const { searchParams: query } = url
+  const state = query.get('state') ?? 'open'
+  const type = query.get('type')
+  const since = sinceOf(url)
+  const found = [...repository.issues.values()]
+    .filter(({ closed }) => state === 'all' || (closed === null) === (state === 'open'))
+    .filter(({ pull }) => !type || (pull !== null) === (type === 'pulls'))
+    .filter(({ updated }) => updated >= since)
+    .sort((a, b) => b.created - a.created || b.id - a.id)
+  const given = counted(found, query, (each) => render.issue(repository, each))
+  const links = linkHeader(url, pagingOf(query), found.length)
+  return { ...given, headers: { ...given.headers, ...links } }
+}
+
+/** The oldest first; all of them where no page was asked for. */
+function listComments({ render, url, dialect }: Asked, repository: Repository): Given {
+  const since = sinceOf(url)
+  const found = [...repository.issues.values()]
+    .flatMap((issue) => issue.comments.map((comment) => ({ issue, comment })))
+    .filter(({ comment }) => comment.type === 'comment' && comment.updated >= since)
+    .sort((a, b) => a.comment.created - b.comment.created || a.comment.id - b.comment.id)
+  const paging = pagingOf(url.searchParams)
+  const page = paging.page > 0 ? cutPage(found, paging) : found
+  const body = page.map(({ issue, comment }) => render.comment(repository, issue, comment))
+  return { body, headers: dialect.countsComments ? { 'x-total-count': String(found.length) } : {} }
+}
+
+export const notFound = NOT_FOUND

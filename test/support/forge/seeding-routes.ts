@@ -1,0 +1,399 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Given } from './answers.ts'
+import { type Asked, findComment } from './reading-routes.ts'
+import { type Asset, type Issue, type Pull, type Repository, sha } from './world.ts'
+
+export interface Sent extends Asked {
+  body: Record<string, unknown>
+  bytes: Buffer
+  headers: IncomingHttpHeaders
+}
+
+type Route = (sent: Sent, ...names: string[]) => Given | undefined
+
+const created = (body: unknown): Given => ({ status: 201, body })
+const done: Given = { status: 204 }
+const text = (value: unknown) => (typeof value === 'string' ? value : '')
+
+const inRepository =
+  (route: (sent: Sent, repository: Repository, ...names: string[]) => Given | undefined): Route =>
+  (sent, owner = '', name = '', ...names) => {
+    const found = sent.world.findRepository(owner, name)
+    return found && route(sent, found, ...names)
+  }
+
+const onIssue = (
+  route: (
+    sent: Sent,
+    repository: Repository,
+    issue: Issue,
+    ...names: string[]
+  ) => Given | undefined,
+): Route =>
+  inRepository((sent, repository, number, ...names) => {
+    const issue = repository.issues.get(Number(number))
+    return issue && route(sent, repository, issue, ...names)
+  })
+
+const onPull = (
+  route: (
+    sent: Sent,
+    repository: Repository,
+    issue: Issue & { pull: Pull },
+    ...names: string[]
+  ) => Given | undefined,
+) =>
+  onIssue((sent, repository, issue, ...names) =>
+    issue.pull ? route(sent, repository, issue as Issue & { pull: Pull }, ...names) : undefined,
+  )
+
+const REPO = '^/repos/([^/]+)/([^/]+)'
+const at = (rest: string) => new RegExp(`${REPO}${rest}$`)
+
+/** What a contract writes before it reads, as Gitea takes it. */
+export const SEEDING: readonly [string, RegExp, Route][] = [
+  [
+    'POST',
+    /^\/admin\/users$/,
+    ({ world, render, body }) =>
+      created(render.user(world.addUser(text(body.username), { fullName: text(body.full_name) }))),
+  ],
+  [
+    'DELETE',
+    /^\/admin\/users\/([^/]+)$/,
+    ({ world }, login = '') => {
+      const user = world.users.get(login.toLowerCase())
+      world.users.delete(login.toLowerCase())
+      for (const { issues } of world.repositories.values())
+        for (const issue of issues.values())
+          for (const each of [issue, ...issue.comments, ...(issue.pull?.reviews ?? [])])
+            if (each.user === user) each.user = null
+      return done
+    },
+  ],
+  [
+    'POST',
+    /^\/orgs$/,
+    ({ world, render, body, viewer }) => {
+      const user = world.addUser(text(body.username), { isOrganization: true })
+      world.addTeam(user, 'Owners', 'owner', [viewer])
+      return created(render.organization(user))
+    },
+  ],
+  [
+    'DELETE',
+    /^\/orgs\/([^/]+)$/,
+    ({ world }, login = '') => {
+      world.users.delete(login.toLowerCase())
+      world.teams.delete(login.toLowerCase())
+      return done
+    },
+  ],
+  [
+    'POST',
+    /^\/orgs\/([^/]+)\/teams$/,
+    ({ world, render, body }, login = '') => {
+      const user = world.users.get(login.toLowerCase())
+      return (
+        user &&
+        created(render.team(world.addTeam(user, text(body.name), text(body.permission), [])))
+      )
+    },
+  ],
+  [
+    'PUT',
+    /^\/teams\/(\d+)\/members\/([^/]+)$/,
+    ({ world }, id, login = '') => {
+      const team = [...world.teams.values()].flat().find((each) => each.id === Number(id))
+      const user = world.users.get(login.toLowerCase())
+      if (!team || !user) return undefined
+      team.members.add(user)
+      return done
+    },
+  ],
+  [
+    'POST',
+    /^\/orgs\/([^/]+)\/labels$/,
+    ({ world, render, body }, login = '') => {
+      const label = labelOf(world.id(), body)
+      const labels = world.organizationLabels.get(login.toLowerCase()) ?? []
+      world.organizationLabels.set(login.toLowerCase(), [...labels, label])
+      return created(render.label(label))
+    },
+  ],
+  [
+    'POST',
+    /^\/orgs\/([^/]+)\/repos$/,
+    ({ world, render, body }, login = '') => {
+      const owner = world.users.get(login.toLowerCase())
+      return owner && created(render.repository(world.addRepository(owner, text(body.name))))
+    },
+  ],
+  [
+    'DELETE',
+    at(''),
+    ({ world }, owner, name) => {
+      world.repositories.delete(`${owner}/${name}`.toLowerCase())
+      return done
+    },
+  ],
+  [
+    'POST',
+    at('/contents/(.+)'),
+    inRepository((sent, { branches }) => {
+      const name = text(sent.body.new_branch) || 'main'
+      branches.set(name, sha(sent.world.id()))
+      return created({ commit: { sha: branches.get(name) } })
+    }),
+  ],
+  [
+    'POST',
+    at('/labels'),
+    inRepository(({ world, render, body }, { labels }) => {
+      labels.push(labelOf(world.id(), body))
+      return created(render.label(labels.at(-1)!))
+    }),
+  ],
+  [
+    'POST',
+    at('/milestones'),
+    inRepository(({ world, render, body }, { milestones }) => {
+      const plain = { closed: null, due: null, created: world.clock() }
+      milestones.push({
+        id: world.id(),
+        title: text(body.title),
+        description: text(body.description),
+        ...plain,
+      })
+      return created(render.milestone(milestones.at(-1)!))
+    }),
+  ],
+  [
+    'POST',
+    at('/branch_protections'),
+    inRepository(({ body }, { protections }) => {
+      protections.push(body)
+      return created(body)
+    }),
+  ],
+  [
+    'PUT',
+    at('/collaborators/([^/]+)'),
+    inRepository(({ world, body }, { collaborators }, login = '') => {
+      const user = world.users.get(login.toLowerCase())
+      if (!user) return undefined
+      collaborators.set(user, text(body.permission) || 'write')
+      return done
+    }),
+  ],
+  [
+    'POST',
+    at('/issues'),
+    inRepository(({ world, render, body, viewer }, repository) => {
+      const numbers = (body.labels ?? []) as number[]
+      const issue = world.addIssue(repository, viewer, {
+        title: text(body.title),
+        body: text(body.body),
+        labels: repository.labels.filter(({ id }) => numbers.includes(id)),
+        milestone: repository.milestones.find(({ id }) => id === body.milestone) ?? null,
+        assignees: ((body.assignees ?? []) as string[]).flatMap(
+          (each) => world.users.get(each.toLowerCase()) ?? [],
+        ),
+      })
+      for (const label of issue.labels)
+        world.addComment(issue, viewer, '1', {
+          type: 'label',
+          about: { label: render.label(label) },
+        })
+      return created(render.issue(repository, issue))
+    }),
+  ],
+  [
+    'PATCH',
+    at('/issues/(\\d+)'),
+    onIssue(({ world, render, body, viewer }, repository, issue) => {
+      if (body.state === 'closed') world.close(issue, viewer)
+      if (body.title) {
+        const about = { old_title: issue.title, new_title: body.title }
+        world.addComment(issue, viewer, '', { type: 'change_title', about })
+        issue.title = text(body.title)
+      }
+      return created(render.issue(repository, issue))
+    }),
+  ],
+  [
+    'DELETE',
+    at('/issues/(\\d+)'),
+    onIssue((_, { issues }, { number }) => {
+      issues.delete(number)
+      return done
+    }),
+  ],
+  [
+    'POST',
+    at('/issues/(\\d+)/comments'),
+    onIssue(({ world, render, body, viewer }, repository, issue) =>
+      created(render.comment(repository, issue, world.addComment(issue, viewer, text(body.body)))),
+    ),
+  ],
+  [
+    'PATCH',
+    at('/issues/comments/(\\d+)'),
+    inRepository(({ world, body, render }, repository, id) => {
+      const found = findComment(repository, id)
+      if (!found) return undefined
+      found.comment.body = text(body.body)
+      found.comment.updated = world.clock()
+      return { body: render.comment(repository, found.issue, found.comment) }
+    }),
+  ],
+  [
+    'DELETE',
+    at('/issues/comments/(\\d+)'),
+    inRepository((_, repository, id) => {
+      const found = findComment(repository, id)
+      if (!found) return undefined
+      found.issue.comments = found.issue.comments.filter((each) => each !== found.comment)
+      return done
+    }),
+  ],
+  [
+    'POST',
+    at('/issues/(\\d+)/reactions'),
+    onIssue(({ world, render, body, viewer }, _, issue) => {
+      issue.reactions.push({ user: viewer, content: text(body.content), created: world.clock() })
+      return created(render.reaction(issue.reactions.at(-1)!))
+    }),
+  ],
+  [
+    'POST',
+    at('/issues/comments/(\\d+)/reactions'),
+    inRepository(({ world, render, body, viewer }, repository, id) => {
+      const reactions = findComment(repository, id)?.comment.reactions
+      reactions?.push({ user: viewer, content: text(body.content), created: world.clock() })
+      return reactions && created(render.reaction(reactions.at(-1)!))
+    }),
+  ],
+  [
+    'POST',
+    at('/issues/(\\d+)/assets'),
+    onIssue((sent, _, issue) =>
+      sent.dialect.hasAssets ? uploaded(sent, issue.assets) : undefined,
+    ),
+  ],
+  [
+    'POST',
+    at('/issues/comments/(\\d+)/assets'),
+    inRepository((sent, repository, id) => {
+      const found = sent.dialect.hasAssets ? findComment(repository, id) : undefined
+      return found && uploaded(sent, found.comment.assets)
+    }),
+  ],
+  [
+    'POST',
+    at('/pulls'),
+    inRepository(({ world, render, body, viewer }, repository) => {
+      const branch = text(body.head)
+      const head = {
+        branch,
+        sha: repository.branches.get(branch) ?? sha(9),
+        repository: `${repository.owner.login}/${repository.name}`,
+      }
+      const issue = world.addPull(repository, viewer, { head, base: text(body.base) })
+      issue.title = text(body.title)
+      issue.body = text(body.body)
+      return created(render.pull(repository, issue))
+    }),
+  ],
+  [
+    'POST',
+    at('/pulls/(\\d+)/merge'),
+    onPull(({ world, viewer }, _, issue) => {
+      world.merge(issue, viewer)
+      return { status: 200 }
+    }),
+  ],
+  [
+    'POST',
+    at('/pulls/(\\d+)/reviews'),
+    onPull((sent, repository, issue) => {
+      const { world, render, body, viewer } = sent
+      const review = world.addReview(issue, viewer, text(body.event), text(body.body))
+      for (const each of (body.comments ?? []) as {
+        path: string
+        body: string
+        new_position: number
+      }[])
+        world.addCode(issue, review, viewer, each.path, each.new_position).body = each.body
+      return { body: render.review(repository, issue, review) }
+    }),
+  ],
+  [
+    'POST',
+    at('/pulls/(\\d+)/reviews/(\\d+)/dismissals'),
+    onPull(({ world, render }, repository, issue, id) => {
+      const review = issue.pull.reviews.find((each) => each.id === Number(id))
+      if (!review) return undefined
+      review.dismissed = true
+      review.updated = world.clock()
+      issue.updated = world.clock()
+      return { body: render.review(repository, issue, review) }
+    }),
+  ],
+  [
+    'POST',
+    at('/pulls/(\\d+)/requested_reviewers'),
+    onPull(({ world, body }, _, issue) => {
+      for (const login of (body.reviewers ?? []) as string[])
+        world.addReview(issue, world.users.get(login.toLowerCase()) ?? null, 'REQUEST_REVIEW')
+      return created([])
+    }),
+  ],
+  [
+    'POST',
+    at('/releases'),
+    inRepository(({ world, render, body, viewer }, repository) =>
+      created(
+        render.release(
+          world.addRelease(repository, viewer, text(body.tag_name), {
+            name: text(body.name),
+            body: text(body.body),
+            draft: body.draft === true,
+            prerelease: body.prerelease === true,
+          }),
+        ),
+      ),
+    ),
+  ],
+  [
+    'POST',
+    at('/releases/(\\d+)/assets'),
+    inRepository((sent, { releases }, id) => {
+      const release = releases.find((each) => each.id === Number(id))
+      return release && uploaded(sent, release.assets)
+    }),
+  ],
+]
+
+const labelOf = (id: number, body: Record<string, unknown>) => ({
+  id,
+  name: text(body.name),
+  color: text(body.color).replace('#', ''),
+  description: text(body.description),
+})
+
+/** One file of a form, whose field is `attachment`. */
+function uploaded(
+  { world, render, bytes, headers, url }: Sent,
+  assets: Asset[],
+): Given | undefined {
+  const boundary = /boundary=(.+)$/.exec(headers['content-type'] ?? '')?.[1]
+  const start = bytes.indexOf('\r\n\r\n')
+  const head = bytes.subarray(0, start).toString()
+  if (!boundary || !head.includes('name="attachment"'))
+    return { status: 400, body: { message: 'no attachment' } }
+  const content = bytes.subarray(start + 4, bytes.lastIndexOf(`\r\n--${boundary}`))
+  const name = url.searchParams.get('name') ?? /filename="([^"]*)"/.exec(head)?.[1] ?? 'file'
+  assets.push(world.asset(name, Buffer.from(content)))
+  return created(render.asset(assets.at(-1)!))
+}

@@ -1,0 +1,162 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { type Given, NOT_FOUND } from './answers.ts'
+import { type Asked, READING, READING_A_REPOSITORY } from './reading-routes.ts'
+import { type Dialect, GITEA_1_22, Renderer } from './render.ts'
+import { SEEDING } from './seeding-routes.ts'
+import { type User, World } from './world.ts'
+
+/** What the forge does instead of answering as it should. */
+export type Misdeed =
+  | { answer: Given }
+  /** Half of the body, then nothing. */
+  | { cut: true }
+  | { hang: true }
+  | { without: readonly string[] }
+
+export interface Request {
+  path: string
+  query: URLSearchParams
+  headers: IncomingMessage['headers']
+  /** How many came before, of any address. */
+  count: number
+}
+
+export interface StandInForge {
+  url: string
+  world: World
+  requests: Request[]
+  /** Tokens by what they are; `admin-token` is there from the beginning. */
+  tokens: Map<string, User>
+  dialect: Dialect
+  misbehave: (request: Request) => Misdeed | undefined
+  stop(): Promise<void>
+}
+
+/** A server that answers as Gitea does, from a world of its own. */
+export async function startForge({ dialect = GITEA_1_22, path = '' } = {}): Promise<StandInForge> {
+  const world = new World()
+  const admin = world.addUser('root', { isAdmin: true })
+  const server = createServer((request, response) => void answer(forge, path, request, response))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  const forge: StandInForge = {
+    url: `http://127.0.0.1:${port}${path}`,
+    world,
+    requests: [],
+    tokens: new Map([['admin-token', admin]]),
+    dialect,
+    misbehave: () => undefined,
+    stop: () => stop(server),
+  }
+  return forge
+}
+
+function stop(server: Server): Promise<void> {
+  server.closeAllConnections()
+  return new Promise((resolve) => server.close(() => resolve()))
+}
+
+async function answer(
+  forge: StandInForge,
+  base: string,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const url = new URL(request.url ?? '/', forge.url)
+  const path = url.pathname.slice(base.length)
+  const asked = {
+    path,
+    query: url.searchParams,
+    headers: request.headers,
+    count: forge.requests.length,
+  }
+  forge.requests.push(asked)
+  const misdeed = forge.misbehave(asked)
+  if (misdeed && 'hang' in misdeed) return
+  const given =
+    misdeed && 'answer' in misdeed ? misdeed.answer : await givenFor(forge, url, path, request)
+  send(response, given, misdeed)
+}
+
+async function givenFor(
+  forge: StandInForge,
+  url: URL,
+  path: string,
+  request: IncomingMessage,
+): Promise<Given> {
+  const viewer = viewerOf(forge, request)
+  if (!viewer) return { status: 401, body: { message: 'token is required' } }
+  const uuid = /^\/attachments\/([0-9a-f-]+)$/.exec(path)?.[1]
+  if (uuid) {
+    const asset = forge.world.findAsset(uuid)
+    return asset ? { bytes: asset.bytes } : { status: 404, body: { message: 'gone' } }
+  }
+  if (!path.startsWith('/api/v1/'))
+    return {
+      status: 200,
+      headers: { 'content-type': 'text/html' },
+      bytes: Buffer.from('<!DOCTYPE html>'),
+    }
+  const render = new Renderer(forge.url, forge.dialect)
+  const asked = { url, world: forge.world, render, dialect: forge.dialect, viewer }
+  const rest = path.slice('/api/v1'.length)
+  if (request.method !== 'GET') return seeded(asked, rest, request)
+  return read(asked, rest) ?? NOT_FOUND
+}
+
+function read(asked: Asked, path: string): Given | undefined {
+  for (const [pattern, route] of READING) {
+    const match = pattern.exec(path)
+    if (match) return route(asked, ...match.slice(1).map(decodeURIComponent))
+  }
+  const repository = /^\/repos\/([^/]+)\/([^/]+)(.*)$/.exec(path)
+  if (!repository) return undefined
+  const [owner, name, rest] = repository.slice(1).map(decodeURIComponent)
+  const found = asked.world.findRepository(owner ?? '', name ?? '')
+  if (!found) return undefined
+  for (const [pattern, route] of READING_A_REPOSITORY) {
+    const match = pattern.exec(rest ?? '')
+    if (match) return route(asked, found, ...match.slice(1))
+  }
+  return undefined
+}
+
+async function seeded(asked: Asked, path: string, request: IncomingMessage): Promise<Given> {
+  const bytes = Buffer.concat(await request.toArray())
+  const isJson = request.headers['content-type']?.startsWith('application/json')
+  const body = isJson && bytes.length > 0 ? JSON.parse(bytes.toString()) : {}
+  for (const [method, pattern, route] of SEEDING) {
+    const match = method === request.method ? pattern.exec(path) : null
+    if (match) {
+      const names = match.slice(1).map(decodeURIComponent)
+      return route({ ...asked, body, bytes, headers: request.headers }, ...names) ?? NOT_FOUND
+    }
+  }
+  return NOT_FOUND
+}
+
+function viewerOf({ tokens, world }: StandInForge, { headers }: IncomingMessage): User | undefined {
+  const [kind, secret = ''] = (headers.authorization ?? '').split(' ')
+  if (kind?.toLowerCase() === 'token' || kind?.toLowerCase() === 'bearer') return tokens.get(secret)
+  const [login = ''] = Buffer.from(secret, 'base64').toString().split(':')
+  return kind?.toLowerCase() === 'basic' ? world.users.get(login.toLowerCase()) : undefined
+}
+
+function send(response: ServerResponse, given: Given, misdeed: Misdeed | undefined): void {
+  const { status = 200, headers = {}, bytes } = given
+  const body = bytes ?? Buffer.from(given.body === undefined ? '' : JSON.stringify(given.body))
+  const type = bytes ? 'application/octet-stream' : 'application/json;charset=utf-8'
+  const all: Record<string, string> = {
+    'content-type': type,
+    'content-length': String(body.length),
+    ...headers,
+  }
+  if (misdeed && 'without' in misdeed) for (const name of misdeed.without) delete all[name]
+  response.writeHead(status, all)
+  if (!misdeed || !('cut' in misdeed)) {
+    response.end(body)
+    return
+  }
+  response.write(body.subarray(0, Math.floor(body.length / 2)), () => response.destroy())
+}

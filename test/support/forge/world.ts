@@ -1,0 +1,334 @@
+import { randomUUID } from 'node:crypto'
+
+/** What a stand-in of a Gitea holds. Names of fields are ours; `render.ts` has those of the wire. */
+export interface User {
+  id: number
+  login: string
+  fullName: string
+  isAdmin: boolean
+  isOrganization: boolean
+  created: number
+}
+
+export interface Asset {
+  id: number
+  uuid: string
+  name: string
+  bytes: Uint8Array
+  created: number
+  external?: string
+}
+
+export interface Reaction {
+  user: User | null
+  content: string
+  created: number
+}
+
+/** A comment or an event: Gitea keeps both in one table, with one row of numbers. */
+export interface Comment {
+  id: number
+  type: string
+  user: User | null
+  body: string
+  created: number
+  updated: number
+  assets: Asset[]
+  reactions: Reaction[]
+  /** What an event is about, by the names of the wire. */
+  about: Record<string, unknown>
+  code?: { reviewId: number; path: string; line: number; hunk: string; resolver: User | null }
+}
+
+export interface Review {
+  id: number
+  user: User | null
+  state: string
+  body: string
+  commit: string
+  dismissed: boolean
+  submitted: number
+  updated: number
+  commentId: number
+}
+
+export interface Pull {
+  id: number
+  base: string
+  head: { branch: string; sha: string; repository: string | null }
+  merged: { at: number; by: User; commit: string } | null
+  reviews: Review[]
+}
+
+export interface Issue {
+  id: number
+  number: number
+  user: User | null
+  title: string
+  body: string
+  labels: Label[]
+  milestone: Milestone | null
+  assignees: User[]
+  isLocked: boolean
+  created: number
+  updated: number
+  closed: number | null
+  assets: Asset[]
+  reactions: Reaction[]
+  comments: Comment[]
+  pull: Pull | null
+}
+
+export interface Label {
+  id: number
+  name: string
+  color: string
+  description: string
+}
+
+export interface Milestone {
+  id: number
+  title: string
+  description: string
+  closed: number | null
+  due: number | null
+  created: number
+}
+
+export interface Release {
+  id: number
+  tag: string
+  target: string
+  name: string
+  body: string
+  draft: boolean
+  prerelease: boolean
+  author: User | null
+  created: number
+  assets: Asset[]
+}
+
+export interface Team {
+  id: number
+  name: string
+  permission: string
+  members: Set<User>
+}
+
+export interface Repository {
+  id: number
+  owner: User
+  name: string
+  isPrivate: boolean
+  labels: Label[]
+  milestones: Milestone[]
+  /** By number. */
+  issues: Map<number, Issue>
+  releases: Release[]
+  protections: Record<string, unknown>[]
+  collaborators: Map<User, string>
+  branches: Map<string, string>
+  nextNumber: number
+}
+
+export class World {
+  readonly users = new Map<string, User>()
+  readonly repositories = new Map<string, Repository>()
+  readonly teams = new Map<string, Team[]>()
+  readonly organizationLabels = new Map<string, Label[]>()
+  /** Seconds, as Gitea counts; moved by hand where a test needs it. */
+  clock: () => number = () => Math.floor(Date.now() / 1000)
+  #lastId = 100
+
+  id = (): number => ++this.#lastId
+
+  addUser(login: string, more: Partial<User> = {}): User {
+    const plain = { fullName: '', isAdmin: false, isOrganization: false, created: 1_600_000_000 }
+    const user = { id: this.id(), login, ...plain, ...more }
+    this.users.set(login.toLowerCase(), user)
+    if (user.isOrganization) this.teams.set(login.toLowerCase(), [])
+    return user
+  }
+
+  addTeam(organization: User, name: string, permission: string, members: User[]): Team {
+    const team = { id: this.id(), name, permission, members: new Set(members) }
+    this.teams.get(organization.login.toLowerCase())?.push(team)
+    return team
+  }
+
+  addRepository(owner: User, name: string): Repository {
+    const repository: Repository = {
+      id: this.id(),
+      owner,
+      name,
+      isPrivate: false,
+      labels: [],
+      milestones: [],
+      issues: new Map(),
+      releases: [],
+      protections: [],
+      collaborators: new Map(),
+      branches: new Map([['main', sha(1)]]),
+      nextNumber: 1,
+    }
+    this.repositories.set(`${owner.login}/${name}`.toLowerCase(), repository)
+    return repository
+  }
+
+  addIssue(repository: Repository, user: User | null, more: Partial<Issue> = {}): Issue {
+    const now = this.clock()
+    const number = repository.nextNumber++
+    const issue: Issue = {
+      id: this.id(),
+      number,
+      user,
+      title: `issue ${number}`,
+      body: `text of ${number}`,
+      labels: [],
+      milestone: null,
+      assignees: [],
+      isLocked: false,
+      created: now,
+      updated: now,
+      closed: null,
+      assets: [],
+      reactions: [],
+      comments: [],
+      pull: null,
+      ...more,
+    }
+    repository.issues.set(number, issue)
+    return issue
+  }
+
+  addPull(
+    repository: Repository,
+    user: User | null,
+    more: Partial<Pull> = {},
+  ): Issue & { pull: Pull } {
+    const issue = this.addIssue(repository, user)
+    const pull: Pull = {
+      id: this.id(),
+      base: 'main',
+      head: {
+        branch: `work-${issue.number}`,
+        sha: sha(issue.number),
+        repository: `${repository.owner.login}/${repository.name}`,
+      },
+      merged: null,
+      reviews: [],
+      ...more,
+    }
+    issue.pull = pull
+    issue.title = `pull ${issue.number}`
+    return issue as Issue & { pull: Pull }
+  }
+
+  /** A comment, or with `type` an event. Whatever is added is a change of the issue. */
+  addComment(issue: Issue, user: User | null, body: string, more: Partial<Comment> = {}): Comment {
+    const now = this.clock()
+    const comment: Comment = {
+      id: this.id(),
+      type: 'comment',
+      user,
+      body,
+      created: now,
+      updated: now,
+      assets: [],
+      reactions: [],
+      about: {},
+      ...more,
+    }
+    issue.comments.push(comment)
+    issue.updated = now
+    return comment
+  }
+
+  addReview(issue: Issue & { pull: Pull }, user: User | null, state: string, body = ''): Review {
+    const now = this.clock()
+    const reviewId = this.id()
+    const { id } = this.addComment(issue, user, body, {
+      type: 'review',
+      about: { review_id: reviewId },
+    })
+    const review = {
+      id: reviewId,
+      user,
+      state,
+      body,
+      commit: issue.pull.head.sha,
+      dismissed: false,
+      submitted: now,
+      updated: now,
+      commentId: id,
+    }
+    issue.pull.reviews.push(review)
+    return review
+  }
+
+  addCode(issue: Issue, review: Review, user: User | null, path: string, line: number): Comment {
+    const hunk = `@@ -1,${line} +1,${line} @@\n${' same\n'.repeat(Math.max(0, line - 1))}+new`
+    return this.addComment(issue, user, `about line ${line}`, {
+      type: 'code',
+      code: { reviewId: review.id, path, line, hunk, resolver: null },
+    })
+  }
+
+  close(issue: Issue, user: User): void {
+    issue.closed = this.clock()
+    this.addComment(issue, user, '', { type: 'close' })
+  }
+
+  merge(issue: Issue & { pull: Pull }, user: User): void {
+    issue.closed = this.clock()
+    issue.pull.merged = { at: issue.closed, by: user, commit: sha(issue.number + 5000) }
+    this.addComment(issue, user, '', { type: 'merge_pull' })
+  }
+
+  addRelease(
+    repository: Repository,
+    author: User | null,
+    tag: string,
+    more: Partial<Release> = {},
+  ): Release {
+    const release = {
+      id: this.id(),
+      tag,
+      target: 'main',
+      name: `Release ${tag}`,
+      body: 'notes',
+      draft: false,
+      prerelease: false,
+      author,
+      created: this.clock(),
+      assets: [],
+      ...more,
+    }
+    repository.releases.push(release)
+    return release
+  }
+
+  asset(name: string, bytes: Uint8Array | string): Asset {
+    const content = typeof bytes === 'string' ? Buffer.from(bytes) : bytes
+    return { id: this.id(), uuid: randomUUID(), name, bytes: content, created: this.clock() }
+  }
+
+  findRepository = (owner: string, name: string) =>
+    this.repositories.get(`${owner}/${name}`.toLowerCase())
+
+  findAsset(uuid: string): Asset | undefined {
+    for (const { issues, releases } of this.repositories.values()) {
+      const holders = [
+        ...[...issues.values()].flatMap((issue) => [issue, ...issue.comments]),
+        ...releases,
+      ]
+      for (const { assets } of holders) {
+        const found = assets.find((each) => each.uuid === uuid)
+        if (found) return found
+      }
+    }
+    return undefined
+  }
+}
+
+export const sha = (n: number): string => n.toString(16).padStart(40, '0')

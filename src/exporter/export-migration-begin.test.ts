@@ -6,7 +6,7 @@ import { BEGIN_EXPORT, batchOf } from '../migrations/export-jobs.ts'
 import { migrationToExport } from '../migrations/export-store.ts'
 import { heldLocks, releaseLocks } from '../migrations/lock-store.ts'
 import { syncCatalogue } from '../repositories/sync.ts'
-import { Unreadable } from '../sources/unreadable.ts'
+import { Busy, Unreadable } from '../sources/unreadable.ts'
 import { exportHandlers } from './export-migration.ts'
 import { assertExported, endOf, endsOf, exportScene } from './export-test-scene.ts'
 
@@ -128,6 +128,27 @@ test('a lock that is refused fails the migration, reads nothing and leaves nothi
   assert.deepEqual(await endOf(db, id), { state: 'failed', reason })
   assert.deepEqual(host.makes, [])
   assert.deepEqual(await heldLocks(db, id), [])
+})
+
+test('a lock that others are in the way of is tried again, and in the end fails the migration', async (t) => {
+  const { db, host, start, work, errors } = await exportScene(t, TWO)
+  let tries = 0
+  host.onLock = async () => {
+    tries += 1
+    if (tries < 4) throw new Busy('another program holds config.lock')
+  }
+  const free = await start(['alice/site'], { lockRepositories: true })
+  await work()
+  await assertExported(db, free)
+  assert.equal(errors.length, 2)
+
+  host.onLock = () => Promise.reject(new Busy('another program holds config.lock'))
+  const stuck = await start(['alice/blog'], { lockRepositories: true })
+  await work()
+  const reason = 'cannot be locked: alice/blog: another program holds config.lock'
+  assert.deepEqual(await endOf(db, stuck), { state: 'failed', reason })
+  assert.equal(errors.length, 2 + 5)
+  assert.deepEqual(await heldLocks(db, stuck), [])
 })
 
 test('a lock that was released meanwhile is not applied', async (t) => {

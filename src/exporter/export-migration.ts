@@ -25,7 +25,7 @@ import { type Handlers, Hopeless, type Job, type Queue, type Run } from '../queu
 import { fullNameOf } from '../repositories/facts.ts'
 import { readableAmong } from '../repositories/readable-repositories.ts'
 import type { Source } from '../sources/source.ts'
-import { Unreadable } from '../sources/unreadable.ts'
+import { Busy, Unreadable } from '../sources/unreadable.ts'
 import { findUnchanged } from './find-unchanged.ts'
 import { obtainSegment } from './obtain-segment.ts'
 import { type SealParts, sealArchive } from './seal-archive.ts'
@@ -75,7 +75,10 @@ async function beginExport(parts: ExportParts, { migrationId }: MigrationJob, ru
   const { db, queue, now } = parts
   const migration = await migrationToExport(db, migrationId)
   await settleLocksOf(parts, migrationId).catch((error: unknown) => {
-    throw error instanceof Unreadable ? new Hopeless(`cannot be locked: ${error.message}`) : error
+    if (!(error instanceof Unreadable)) throw error
+    // Whoever is at work on the config may be done when it is tried again.
+    const Failure = error instanceof Busy ? Error : Hopeless
+    throw new Failure(`cannot be locked: ${error.message}`, { cause: error })
   })
   const { excludeGitData } = migration.options
   const repositories = excludeGitData ? [] : await exportedRepositories(db, migration)

@@ -141,6 +141,23 @@ onEachEngine('locks', (engine) => {
     assert.equal(await isLocked(host, 'alice/site'), false)
   })
 
+  test('one that fails for a reason of the host is told with its repository, and the others go', async (t) => {
+    const { host, parts, start, rows } = await scene(t, engine)
+    for (const login of ['alice', 'bob']) await start(login, { lockTtlMs: -1 })
+    const { source } = parts
+    const settleLock: typeof source.settleLock = (repository, isWanted) =>
+      repository.owner === 'alice'
+        ? Promise.reject(new Error('too many open files'))
+        : source.settleLock(repository, isWanted)
+    await assert.rejects(settleReleasedLocks({ ...parts, source: { ...source, settleLock } }), {
+      message: 'locks could not be updated: alice/site: too many open files',
+    })
+    assert.equal((await rows()).length, 1)
+    assert.equal(await isLocked(host, 'bob/site'), false)
+    await settleReleasedLocks(parts)
+    assert.deepEqual(await rows(), [])
+  })
+
   test('one that cannot hold refuses the start, by name, and writes nothing', async (t) => {
     const { db, host, start } = await scene(t, engine)
     const dir = host.path('alice/site')

@@ -7,7 +7,7 @@ import type { Queue } from '../queue/queue.ts'
 import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
 import { keyOfName } from '../repositories/repository-store.ts'
 import type { RepositoryName, Source } from '../sources/source.ts'
-import { Unreadable } from '../sources/unreadable.ts'
+import { Busy, Unreadable } from '../sources/unreadable.ts'
 import { SETTLE_LOCK } from './export-jobs.ts'
 import { migrationToExport } from './export-store.ts'
 import {
@@ -60,10 +60,17 @@ async function settleHere({ db, source }: SourceParts, repositoryId: number): Pr
   await source
     .settleLock(repository, () => isLockHeld(db, repositoryId))
     .catch((error: unknown) => {
-      if (!(error instanceof Unreadable)) throw error
-      throw new Unreadable(`${owner}/${name}: ${error.message}`, { cause: error })
+      throw named(`${owner}/${name}`, error)
     })
   await forgetLocks(db, repositoryId, released)
+}
+
+/** The same kind of failure, which says of what repository it is. */
+function named(fullName: string, error: unknown): Error {
+  const message = `${fullName}: ${error instanceof Error ? error.message : error}`
+  if (error instanceof Busy) return new Busy(message, { cause: error })
+  if (error instanceof Unreadable) return new Unreadable(message, { cause: error })
+  return new Error(message, { cause: error })
 }
 
 async function askWorker({ db, queue }: LockParts, repositoryId: number): Promise<void> {
@@ -141,16 +148,17 @@ async function settleEach(
   repositoryIds: readonly number[],
   settle: (repositoryId: number) => Promise<void>,
 ): Promise<void> {
-  const errors: unknown[] = []
+  const errors: Error[] = []
   await inLanes(repositoryIds, { lanes: SETTLED_AT_ONCE }, async (id) => {
     // One that cannot be opened must not keep the others shut.
-    await settle(id).catch((error: unknown) => errors.push(error))
+    await settle(id).catch((error: Error) => errors.push(error))
   })
   if (errors.length === 0) return
-  if (errors.every((error) => error instanceof Unreadable)) {
-    throw new Unreadable(errors.map(({ message }) => message).join('; '))
-  }
-  throw new AggregateError(errors, 'not every lock could be settled')
+  const why = errors.map(({ message }) => message).join('; ')
+  const areAll = (kind: typeof Unreadable) => errors.every((error) => error instanceof kind)
+  if (areAll(Busy)) throw new Busy(why)
+  if (areAll(Unreadable)) throw new Unreadable(why)
+  throw new AggregateError(errors, `locks could not be updated: ${why}`)
 }
 
 /**

@@ -2,3 +2,6 @@
 export class Unreadable extends Error {
   override name = 'Unreadable'
 }
+
+/** Others are at work on it: the same may go well later. */
+export class Busy extends Unreadable {}

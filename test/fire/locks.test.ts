@@ -109,8 +109,10 @@ async function askAtRandom(scene: Scene, random: () => number, over: AbortSignal
   while (!over.aborted) {
     const service = scene.services[Math.floor(random() * scene.services.length)]!
     const id = scene.ids[Math.floor(random() * scene.ids.length)]
-    // Who was killed gives no answer; what it had committed is released at the end.
-    const answer = await act(service, scene, id, random()).catch(() => undefined)
+    const answer = await act(service, scene, id, random()).catch((error: unknown) => {
+      // Who was killed gives no answer; what it had committed is released at the end.
+      if (!(error instanceof TypeError || error instanceof SyntaxError)) throw error
+    })
     if (answer === undefined) await pause(50)
     else done += 1
   }

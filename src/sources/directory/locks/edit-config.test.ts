@@ -5,9 +5,10 @@ import { link, lstat, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, test } from 'node:test'
 import { promisify } from 'node:util'
-import { until } from '../../../../test/support/export-story.ts'
 import { type GitHost, gitHost } from '../../../../test/support/git-host.ts'
+import { inTime, until } from '../../../../test/support/patience.ts'
 import type { Git } from '../../../git/git.ts'
+import { Busy } from '../../unreadable.ts'
 import { editConfig } from './edit-config.ts'
 import { settlePushLock } from './push-lock.ts'
 
@@ -38,7 +39,11 @@ describe('a config that is edited', () => {
   const settle = (isLocked: boolean, git = host.locked) =>
     settlePushLock(git, dir, async () => isLocked)
   const tryBriefly = () =>
-    editConfig(dir, { change: async () => Buffer.of(), isStillRight: async () => true }, 200)
+    editConfig(
+      dir,
+      { change: async () => Buffer.of(), isStillRight: async () => true },
+      { holderMs: 200 },
+    )
   const leftovers = async () =>
     (await readdir(dir)).filter((name) => name.startsWith('config') && name !== 'config')
 
@@ -99,12 +104,12 @@ describe('a config that is edited', () => {
     const stopped = spawn(process.execPath, ['--input-type=module', '-e', STOPPED(dir)], {
       stdio: ['ignore', 'pipe', 'inherit'],
     })
-    await once(stopped.stdout, 'data')
+    await inTime('the other process holds it', once(stopped.stdout, 'data'))
     assert.equal((await leftovers()).length, 3)
     await assert.rejects(tryBriefly(), HELD)
     assert.equal((await leftovers()).length, 3, 'what it holds is not touched')
     stopped.kill('SIGKILL')
-    await once(stopped, 'exit')
+    await inTime('the other process is dead', once(stopped, 'exit'))
     await settle(true)
     await settle(false)
     assert.deepEqual(await config(), before)
@@ -152,6 +157,39 @@ describe('a config that is edited', () => {
       },
     })
     assert.equal(String(await config()), '[theirs]\n[ours]\n')
+    assert.deepEqual(await leftovers(), [])
+  })
+
+  test('is edited in the end where others are faster again and again, however long that takes', async () => {
+    const OFTEN = 5
+    let changes = 0
+    const edit = {
+      async change(text: Buffer) {
+        // By git, in its turn; and longer than anyone is waited for who does not move on.
+        if (changes < OFTEN) await host.git(['config', 'host.edit', String(++changes)], { dir })
+        return Buffer.concat([text, Buffer.from('[ours]\n')])
+      },
+      isStillRight: async () => true,
+    }
+    assert.equal(await editConfig(dir, edit, { holderMs: 1 }), true)
+    assert.equal(String(await config()), `${before}[host]\n\tedit = ${OFTEN}\n[ours]\n`)
+    assert.deepEqual(await leftovers(), [])
+  })
+
+  test('is let go of where nobody answers whether the edit is still right, and tried again', async () => {
+    const answers = [new Promise<boolean>(() => {}), new Promise<boolean>(() => {})]
+    const edit = {
+      change: async (text: Buffer) => Buffer.concat([text, Buffer.from('[ours]\n')]),
+      async isStillRight() {
+        // Only what is let go of can be had again.
+        return (await answers.shift()) ?? true
+      },
+    }
+    assert.equal(await editConfig(dir, edit, { answerMs: 1 }), true)
+    assert.equal(String(await config()), `${before}[ours]\n`)
+    const never = { ...edit, isStillRight: () => new Promise<boolean>(() => {}) }
+    const patience = { answerMs: 1, longestAnswerMs: 1 }
+    await assert.rejects(editConfig(dir, never, patience), Busy)
     assert.deepEqual(await leftovers(), [])
   })
 

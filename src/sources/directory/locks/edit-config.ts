@@ -2,17 +2,12 @@ import { randomUUID } from 'node:crypto'
 import type { BigIntStats } from 'node:fs'
 import { constants, link, lstat, open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
 import { hasCode } from '../../../ground/errno.ts'
 import { Unreadable } from '../../unreadable.ts'
 import { draftName, lstatIfThere, removeAbandoned, signName } from './abandoned-edits.ts'
 import { holdSign } from './sign-of-life.ts'
+import { type Patience, TurnAtConfig } from './turn-at-config.ts'
 
-const FIRST_WAIT_MS = 10
-const LONGEST_WAIT_MS = 250
-const TIMEOUT_MS = 10_000
-/** Others cannot edit the config meanwhile. */
-const LONGEST_HOLD_MS = 2000
 const LARGEST_CONFIG = 16 * 1024 * 1024
 
 export interface ConfigEdit {
@@ -29,22 +24,23 @@ export interface ConfigEdit {
 export async function editConfig(
   dir: string,
   edit: ConfigEdit,
-  timeoutMs = TIMEOUT_MS,
+  patience: Partial<Patience> = {},
 ): Promise<boolean> {
-  const giveUpAt = performance.now() + timeoutMs
-  for (let wait = FIRST_WAIT_MS; ; wait = Math.min(2 * wait, LONGEST_WAIT_MS)) {
+  const turn = new TurnAtConfig(join(dir, 'config.lock'), patience)
+  for (;;) {
     await removeAbandoned(dir)
-    const isRight = await tryToEdit(dir, edit)
+    const isRight = await tryToEdit(dir, edit, turn)
     if (isRight !== undefined) return isRight
-    if (performance.now() > giveUpAt) {
-      throw new Unreadable('its config cannot be changed: another program holds config.lock')
-    }
-    await pause(wait * (0.5 + Math.random()))
+    await turn.waitForNext()
   }
 }
 
-/** Undefined where another holds the config, or changed it meanwhile. */
-async function tryToEdit(dir: string, edit: ConfigEdit): Promise<boolean | undefined> {
+/** Undefined where another holds the config, or changed it meanwhile, or the last question was not answered in time. */
+async function tryToEdit(
+  dir: string,
+  edit: ConfigEdit,
+  turn: TurnAtConfig,
+): Promise<boolean | undefined> {
   // Whoever holds it may be about to change what we would take for settled.
   if (await lstatIfThere(join(dir, 'config.lock'))) return undefined
   const before = await readConfig(dir)
@@ -56,7 +52,7 @@ async function tryToEdit(dir: string, edit: ConfigEdit): Promise<boolean | undef
   const draft = join(dir, draftName(id))
   try {
     await writeDraft(draft, after, before.stats)
-    return await putInPlace(dir, draft, before, edit)
+    return await putInPlace(dir, draft, before, () => turn.answerOf(edit.isStillRight()))
   } finally {
     await rm(draft, { force: true })
   }
@@ -97,12 +93,13 @@ async function putInPlace(
   dir: string,
   draft: string,
   before: Config,
-  edit: ConfigEdit,
+  isStillRight: () => Promise<boolean | undefined>,
 ): Promise<boolean | undefined> {
   const lock = join(dir, 'config.lock')
   if (!(await linkUnlessHeld(draft, lock))) return undefined
   try {
-    if (!(await answerOf(edit))) return false
+    const isRight = await isStillRight()
+    if (!isRight) return isRight
     if (!isSame(before, await readConfig(dir)) || !(await isOwn(lock, draft))) return undefined
     await rename(lock, join(dir, 'config'))
   } finally {
@@ -112,20 +109,6 @@ async function putInPlace(
   await using folder = await open(dir)
   await folder.sync()
   return true
-}
-
-async function answerOf(edit: ConfigEdit): Promise<boolean> {
-  const enough = new AbortController()
-  try {
-    return await Promise.race([
-      edit.isStillRight(),
-      pause(LONGEST_HOLD_MS, undefined, { signal: enough.signal }).then(() => {
-        throw new Error('the state of its lock could not be read in time')
-      }),
-    ])
-  } finally {
-    enough.abort()
-  }
 }
 
 const isSame = (a: Config, b: Config): boolean =>

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { Git, GitCall } from '../../../git/git.ts'
 import { GitFailed } from '../../../git/git-end.ts'
 import { codeOf } from '../../../ground/errno.ts'
-import { Unreadable } from '../../unreadable.ts'
+import { Busy, Unreadable } from '../../unreadable.ts'
 import { signName } from './abandoned-edits.ts'
 import { editConfig, readConfig } from './edit-config.ts'
 import { OUR_SETTING, withLock, withoutLock } from './push-lock-text.ts'
@@ -38,7 +38,7 @@ export async function settlePushLock(
     if (!(await isWanted()) || seen === 'open') continue
     throw new Unreadable('its config shows refs again that the lock hides')
   }
-  throw new Unreadable('other programs keep changing its config, or git reads another config')
+  throw new Busy('other programs keep changing its config, or git reads another config')
 }
 
 /** Whether our value is there and no later one takes refs out of it again, as `!refs/heads/open` would. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { harmless, harmlessJson, harmlessLines } from './terminal-text.ts'
+import { harmless, harmlessJson, harmlessJsonLines, harmlessLines } from './terminal-text.ts'
 
 const EVIL = 'a\x1b]0;x\x07b\u009b31mc\u202ed\u2066e\u200ff\x7f\r\n\tg\u2028'
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
@@ -18,4 +18,11 @@ test('JSON stays the value that it was', () => {
   const text = harmlessJson({ [EVIL]: [EVIL, 1] })
   assert.doesNotMatch(text, UNSAFE)
   assert.deepEqual(JSON.parse(text), { [EVIL]: [EVIL, 1] })
+})
+
+test('lines of JSON stay the values that they are', () => {
+  const line = `${JSON.stringify({ [EVIL]: EVIL })}\n`
+  assert.doesNotMatch(harmlessJsonLines(line), UNSAFE)
+  assert.deepEqual(JSON.parse(harmlessJsonLines(line)), { [EVIL]: EVIL })
+  assert.equal(harmlessJsonLines('{"a":"größe 日本 👩‍💻"}\n'), '{"a":"größe 日本 👩‍💻"}\n')
 })

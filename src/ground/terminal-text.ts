@@ -9,9 +9,16 @@ export function harmless(text: string): string {
 /** The same for text of several lines. */
 export const harmlessLines = (text: string): string => text.split('\n').map(harmless).join('\n')
 
+/** What JSON itself leaves as it is of these. */
+const UNSAFE_IN_JSON = /[\x7f-\x9f\p{Bidi_C}\u2028\u2029]/gu
+
+const asEscape = (character: string): string =>
+  `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
+
+/** The same for lines of JSON, which stay the values that they are. */
+export const harmlessJsonLines = (lines: string): string => lines.replace(UNSAFE_IN_JSON, asEscape)
+
 /** JSON that is the same value to whoever reads it, and harmless to a terminal. */
 export function harmlessJson(value: unknown, replacer?: (key: string, value: unknown) => unknown) {
-  const spelt = (character: string) =>
-    character === '\n' ? character : `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
-  return JSON.stringify(value, replacer, 2).replace(UNSAFE, spelt)
+  return harmlessJsonLines(JSON.stringify(value, replacer, 2))
 }

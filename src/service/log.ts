@@ -1,4 +1,5 @@
 import { type Logger, pino } from 'pino'
+import { harmlessJsonLines } from '../ground/terminal-text.ts'
 import { LineWriter } from './line-writer.ts'
 
 const STANDARD_ERROR = 2
@@ -11,7 +12,7 @@ export interface Log {
 
 /**
  * Structured lines on standard error, gathered into larger writes. Whatever might carry a credential is blanked, even
- * though nothing is meant to log one.
+ * though nothing is meant to log one; and whatever a terminal would obey that shows the log is escaped.
  */
 export function openLog(level: string): Log {
   const lines = new LineWriter(STANDARD_ERROR)
@@ -25,7 +26,7 @@ export function openLog(level: string): Log {
         censor: '[hidden]',
       },
     },
-    lines,
+    { write: (line: string) => lines.write(harmlessJsonLines(line)) },
   )
   process.once('exit', () => lines.writeLast())
   return { log, close: () => lines.close() }

@@ -1,14 +1,17 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { mkdir, readdir } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { type TestContext, test } from 'node:test'
+import { gzipSync } from 'node:zlib'
 import { freePort } from '../support/free-port.ts'
 import { gitHost } from '../support/git-host.ts'
 import { temporaryDirectory } from '../support/odd-repositories.ts'
+import { createDatabase } from '../support/postgres.ts'
 
 const GODWIT = new URL('../../bin/godwit', import.meta.url).pathname
 const EVIL = 'evil\x1b]0;x\x07\u009b31m\u202e\r\ngodwit: all is well'
@@ -53,17 +56,43 @@ test('no name on the disk can steer a terminal', async (t) => {
     assertShown(await run([...command, ...settings]), command.join(' '))
 })
 
-/** Answers whatever is asked with the same. */
-async function serverOf(t: TestContext, answer: (path: string) => unknown): Promise<string> {
+/** What a server answers: JSON, the text of an event stream, the bytes of an archive, or an address to go to. */
+type Answer = (path: string) => unknown
+
+async function serverOf(t: TestContext, answer: Answer): Promise<string> {
   const server = createServer((request, response) => {
     const body = answer(request.url!)
     const isText = typeof body === 'string'
-    response.writeHead(200, { 'content-type': isText ? 'text/event-stream' : 'application/json' })
-    response.end(isText ? body : JSON.stringify(body))
+    const type = { 'content-type': isText ? 'text/event-stream' : 'application/json' }
+    if (body instanceof URL) response.writeHead(302, { location: body.pathname }).end()
+    else if (body instanceof Buffer) response.writeHead(200).end(body)
+    else response.writeHead(200, type).end(isText ? body : JSON.stringify(body))
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   t.after(() => server.close())
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+/** Of a server with one migration of one repository, whose every text is the same. */
+function answersWith(text: string, archive?: Buffer): Answer {
+  const repository = { full_name: text, private: true, size: 1, default_branch: text }
+  const times = { created_at: text, updated_at: text, pushed_at: text }
+  const migration = { id: 1, guid: text, state: text, ...times, repositories: [repository] }
+  const progress = { full_name: text, state: text, bytes_done: 1, reason: text }
+  const end = { state: text, reason: text }
+  const events = `event: repository\ndata: ${JSON.stringify(progress)}\n\nevent: end\ndata: ${JSON.stringify(end)}\n\n`
+  const forecast = {
+    repositories: [{ full_name: text, bytes: 1, reused: false, reason: text }],
+    ...{ bytes_to_write: 1, free_bytes: null, estimated_seconds: null },
+  }
+  return (path) => {
+    if (path.endsWith('/bytes')) return archive
+    if (path.endsWith('/archive')) return new URL('http://x/bytes')
+    if (path.endsWith('/progress')) return events
+    if (path.endsWith('/preflight')) return forecast
+    if (path.endsWith('/repositories?per_page=100')) return [repository]
+    return path.includes('migrations?') ? [migration] : migration
+  }
 }
 
 const CALLS = [
@@ -78,21 +107,7 @@ const CALLS = [
 ]
 
 test('nothing that a server says can steer a terminal', async (t) => {
-  const repository = { full_name: EVIL, private: true, size: 1, default_branch: EVIL }
-  const times = { created_at: EVIL, updated_at: EVIL, pushed_at: EVIL }
-  const migration = { id: 1, guid: EVIL, state: EVIL, ...times, repositories: [repository] }
-  const progress = { full_name: EVIL, state: EVIL, bytes_done: 1, reason: EVIL }
-  const events = `event: repository\ndata: ${JSON.stringify(progress)}\n\nevent: end\ndata: ${JSON.stringify({ state: EVIL, reason: EVIL })}\n\n`
-  const forecast = {
-    repositories: [{ full_name: EVIL, bytes: 1, reused: false, reason: EVIL }],
-    ...{ bytes_to_write: 1, free_bytes: null, estimated_seconds: null },
-  }
-  const url = await serverOf(t, (path) => {
-    if (path.endsWith('/progress')) return events
-    if (path.endsWith('/preflight')) return forecast
-    if (path.endsWith('/repositories?per_page=100')) return [repository]
-    return path.includes('migrations?') ? [migration] : migration
-  })
+  const url = await serverOf(t, answersWith(EVIL))
   const env = { GODWIT_URL: url, GODWIT_TOKEN: 'x' }
   for (const call of CALLS) {
     const ended = await run(['migration', ...call], env)
@@ -115,6 +130,31 @@ test('an answer of the wrong shape is one line', async (t) => {
       }
     }
   }
+})
+
+async function assertUnwritten(command: string[], env: Record<string, string>): Promise<void> {
+  const { code, stderr } = await run(command, env, '> /dev/full')
+  const told = `${command.join(' ')}: ${stderr}`
+  assert.equal(code, 1, told)
+  assert.match(stderr, /^godwit: [^\n]+\n$/, told)
+}
+
+test('what a client cannot write is one line', async (t) => {
+  const url = await serverOf(t, answersWith('alice/site', gzipSync(randomBytes(1_000_000))))
+  const env = { GODWIT_URL: url, GODWIT_TOKEN: 'x' }
+  const file = join(temporaryDirectory(t), 'archive.tar.gz')
+  for (const call of [
+    // These write for people too, to the other output.
+    ...CALLS.filter((call) => call[0] !== 'watch' && !call.includes('--preflight')),
+    ['list', '--json'],
+    ['report', '1', '--json'],
+    ['cancel', '1'],
+    ['delete', '1'],
+    ['unlock', '1', 'site'],
+    ['download', '1', '--output', '-'],
+    ['download', '1', '--output', file],
+  ])
+    await assertUnwritten(['migration', ...call], env)
 })
 
 test('what cannot be written is one line, and leaves nothing behind', async (t) => {
@@ -147,12 +187,10 @@ test('what cannot be written is one line, and leaves nothing behind', async (t) 
     ['verify', archive!],
     ['restore', archive!, '--into', join(folder, 'restored')],
     ['serve', '--log-level', 'silent', '--listen', `127.0.0.1:${await freePort()}`],
+    ['work', '--log-level', 'silent', '--database-url', await createDatabase()],
   ]) {
     const given = command[0] === '--help' ? command : [...command, ...settings]
-    const { code, stderr } = await run(given, env, '> /dev/full')
-    const told = `${command.join(' ')}: ${stderr}`
-    assert.equal(code, 1, told)
-    assert.match(stderr, /^godwit: [^\n]+\n$/, told)
+    await assertUnwritten(given, env)
   }
   const piped = await run(['export', 'alice', '--output', '-', ...settings], env, '> /dev/full')
   assert.equal(piped.code, 1)

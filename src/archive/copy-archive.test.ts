@@ -86,3 +86,22 @@ for (const kind of ['files', 'streams']) {
     assert.equal(isBegun, false)
   })
 }
+
+for (const kind of ['files', 'streams']) {
+  test(`a later segment that is missing breaks it, after all that comes before: ${kind}`, async (t) => {
+    const { blobs, segments, plan } = await scene(t)
+    const { openFile: _, ...streaming } = blobs
+    const store = kind === 'files' ? blobs : streaming
+    await blobs.delete(segments[1]!.key)
+    let copied = 0
+    const counting = async (bytes: Uint8Array) => {
+      copied += bytes.length
+    }
+    const range = { start: 0, end: plan.length }
+    await assert.rejects(
+      copyArchive(plan, store, { range, begin: () => counting, signal }),
+      BlobMissing,
+    )
+    assert.ok(copied >= segments[0]!.length && copied < plan.length, `${copied} bytes`)
+  })
+}

@@ -6,7 +6,8 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { largePack } from '../support/export-sources.ts'
-import { exportStory, until } from '../support/export-story.ts'
+import { exportStory } from '../support/export-story.ts'
+import { inTime, until } from '../support/patience.ts'
 
 test('a download that does not come to its end is told, and counted by how it ended', async (t) => {
   const story = await exportStory(t, {
@@ -16,20 +17,21 @@ test('a download that does not come to its end is told, and counted by how it en
   const { id } = await story.migrate(['large'])
   const link = await story.link(id)
   const blobs = join(service.data, 'blobs')
-  const segment = await largestFile(blobs)
+  const segments = await filesBySize(blobs)
   const outcomes = async () => {
     const text = await (await fetch(`${service.url}/metrics`)).text()
     const found = text.matchAll(/^godwit_downloads_total{outcome="(\w+)"} (\d+)$/gm)
     return Object.fromEntries([...found].map(([, outcome, count]) => [outcome, Number(count)]))
   }
-  const told = async (message: string) => {
+  /** The line with that message that comes after so many. */
+  const told = async (message: string, after = 0) => {
     const lines = () =>
       service
         .log()
         .split('\n')
         .filter((line) => line.includes(message))
-    await until(`"${message}" is logged`, () => lines().length > 0)
-    return JSON.parse(lines().at(-1)!) as Record<string, number>
+    await until(`"${message}" is logged`, () => lines().length > after)
+    return JSON.parse(lines()[after]!) as Record<string, number>
   }
   assert.deepEqual(await outcomes(), { whole: 0, ended_by_client: 0, failed_at_source: 0 })
 
@@ -37,8 +39,8 @@ test('a download that does not come to its end is told, and counted by how it en
   await until('a whole one is counted', async () => (await outcomes()).whole === 1)
 
   const leaving = get(link, { agent: false })
-  const [answer] = await once(leaving, 'response')
-  await once(answer, 'data')
+  const [answer] = await inTime('an answer comes', once(leaving, 'response'))
+  await inTime('its first bytes come', once(answer, 'data'))
   leaving.on('error', () => {}).destroy()
   const left = await told('the client ended a download')
   assert.ok(left.sent! < whole.byteLength && left.of === whole.byteLength, JSON.stringify(left))
@@ -56,12 +58,29 @@ test('a download that does not come to its end is told, and counted by how it en
   assert.equal((await outcomes()).failed_at_source, 1)
 
   await rename(`${blobs}-away`, blobs)
-  await truncate(segment, 20_000_000)
-  const cut = await fetch(link)
-  assert.equal(cut.status, 200)
-  await assert.rejects(cut.arrayBuffer())
-  await until('the cut is counted', async () => (await outcomes()).failed_at_source === 2)
-  await until('the cut is logged', async () => (await told('an archive cannot be read')).sent! > 0)
+  // Only of the segment that comes first is it known in time that it is missing.
+  const sent: number[] = []
+  for (const segment of segments) {
+    await rename(segment, `${segment}-away`)
+    sent.push(await sentBeforeFailure(1 + sent.length))
+    await rename(`${segment}-away`, segment)
+  }
+  sent.sort((a, b) => a - b)
+  assert.equal(sent[0], 0)
+  assert.ok(sent[1]! > 0 && sent.at(-1)! < whole.byteLength, sent.join())
+  await truncate(segments[0]!, 20_000_000)
+  const some = await sentBeforeFailure(1 + sent.length)
+  assert.ok(some > 10_000_000 && some < 21_000_000, `${some} bytes`)
+
+  async function sentBeforeFailure(failed: number): Promise<number> {
+    const answer = await fetch(link)
+    if (answer.status === 200) await assert.rejects(answer.arrayBuffer())
+    else assert.equal(answer.status, 503)
+    await until('it is counted', async () => (await outcomes()).failed_at_source === failed + 1)
+    const { sent } = await told('an archive cannot be read', failed)
+    assert.equal(sent === 0, answer.status === 503)
+    return sent!
+  }
 })
 
 test('an archive past its time is refused from that second on', async (t) => {
@@ -85,7 +104,8 @@ test('an archive past its time is refused from that second on', async (t) => {
     assert.equal((await story.call(`/user/migrations/${id}/${path}`)).status, 404)
 })
 
-async function largestFile(root: string): Promise<string> {
+/** The largest first. */
+async function filesBySize(root: string): Promise<string[]> {
   const entries = await readdir(root, { recursive: true, withFileTypes: true })
   const files = entries.filter((entry) => entry.isFile())
   const sized = await Promise.all(
@@ -94,5 +114,5 @@ async function largestFile(root: string): Promise<string> {
       return { path, size: (await stat(path)).size }
     }),
   )
-  return sized.sort((a, b) => b.size - a.size)[0]!.path
+  return sized.sort((a, b) => b.size - a.size).map(({ path }) => path)
 }

@@ -259,7 +259,9 @@ const lies: Record<string, (manifest: Record<string, never[]>) => unknown> = {
   'a repository twice': (m) => m.repositories!.push(m.repositories![0]!),
   'a ref that leads up': (m) => Object.assign(m.repositories![0]!, { head: 'refs/../../x' }),
   'a field more': (m) => Object.assign(m, { hooks: 'sh' }),
-  'a prototype': (m) => Object.assign(m, JSON.parse('{"__proto__": {"format": 1}, "format": 2}')),
+  // Assigned, it would become one here and never be written.
+  'a prototype': (m) =>
+    Object.defineProperty(m, '__proto__', { value: { format: 1 }, enumerable: true }),
 }
 
 test('a manifest that lies is caught', async () => {

@@ -5,6 +5,7 @@ import { mkdtemp, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { inTime } from '../../test/support/patience.ts'
 import { blobStoreContract } from './blob-store.contract.ts'
 import { BlobExists, BlobMissing } from './blob-store.ts'
 import { createDiskBlobStore } from './disk.ts'
@@ -65,9 +66,9 @@ test('a put killed in the middle leaves no blob, and its remains are swept once 
   const child = spawn(process.execPath, ['--input-type=module', '-e', program, disk, root], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
-  await once(child.stdout, 'data')
+  await inTime('the writer has begun', once(child.stdout, 'data'))
   child.kill('SIGKILL')
-  await once(child, 'close')
+  await inTime('the writer is dead', once(child, 'close'))
 
   const blobs = createDiskBlobStore(root)
   await assert.rejects(blobs.open('killed'), BlobMissing)

@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { describe, test } from 'node:test'
 import { collect, noise } from '../../test/support/archive-samples.ts'
+import { inTime } from '../../test/support/patience.ts'
 import {
   contentsOf,
   emptyBucket,
@@ -110,9 +111,9 @@ function unfinished(): void {
     const s3 = new URL('./s3.ts', import.meta.url).href
     const args = ['--input-type=module', '-e', program, s3, place.bucket, place.endpoint]
     const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
-    await once(child.stdout, 'data')
+    await inTime('the writer has begun', once(child.stdout, 'data'))
     child.kill('SIGKILL')
-    await once(child, 'close')
+    await inTime('the writer is dead', once(child, 'close'))
 
     await assert.rejects(blobs.open('killed'), BlobMissing)
     const remains = { objects: [], uploads: ['a place/for blobs/killed'] }

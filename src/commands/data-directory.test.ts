@@ -4,6 +4,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { temporaryDirectory } from '../../test/support/odd-repositories.ts'
+import { PATIENCE_MS } from '../../test/support/patience.ts'
 import { GODWIT } from './doctor/test-scene.ts'
 
 test('a data directory that cannot be made is refused in a line', (t) => {
@@ -15,7 +16,7 @@ test('a data directory that cannot be made is refused in a line', (t) => {
     for (const command of [['serve'], served, ['account', 'list']]) {
       const { status, stderr, stdout } = spawnSync(GODWIT, [...command, '--data', data], {
         encoding: 'utf8',
-        timeout: 60_000,
+        timeout: PATIENCE_MS,
       })
       const told = `${command.join(' ')} --data ${data}: ${stderr}`
       assert.equal(status, 1, told)

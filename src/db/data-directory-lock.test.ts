@@ -5,6 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { inTime } from '../../test/support/patience.ts'
 import { DataDirectoryInUse, lockDataDirectory } from './data-directory-lock.ts'
 
 test('a data directory serves one server, until it lets go', async (t) => {
@@ -26,9 +27,9 @@ test('kill -9 lets go of the data directory', async (t) => {
     `const { lockDataDirectory } = await import(${JSON.stringify(module)})
      lockDataDirectory(${JSON.stringify(dir)}); console.log('locked'); setInterval(() => {}, 1000)`,
   ])
-  await once(holder.stdout, 'data')
+  await inTime('the holder has it', once(holder.stdout, 'data'))
   assert.throws(() => lockDataDirectory(dir), DataDirectoryInUse)
   holder.kill('SIGKILL')
-  await once(holder, 'exit')
+  await inTime('the holder is dead', once(holder, 'exit'))
   lockDataDirectory(dir)()
 })

@@ -6,6 +6,7 @@ import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { temporaryFolder } from '../../test/support/archive-samples.ts'
+import { inTime } from '../../test/support/patience.ts'
 import { sweepScratch, takeScratch } from './scratch.ts'
 
 const A_DAY = 86_400_000
@@ -18,7 +19,7 @@ async function anotherProcess(root: string) {
     console.log(directory)
     setInterval(() => {}, 1000)`
   const child = spawn(process.execPath, ['--input-type=module-typescript', '-e', code])
-  const [said] = (await once(child.stdout, 'data')) as [Buffer]
+  const [said] = await inTime('the other process has its space', once(child.stdout, 'data'))
   return { child, directory: String(said).trim() }
 }
 
@@ -32,7 +33,7 @@ test('what a killed process has left goes at once, what another works with stays
     await writeFile(join(directory, 'snapshot', 'pack'), 'bytes')
   }
   dead.child.kill('SIGKILL')
-  await once(dead.child, 'exit')
+  await inTime('the other process is dead', once(dead.child, 'exit'))
 
   await sweepScratch(root, A_DAY)
   assert.ok(!existsSync(dead.directory))

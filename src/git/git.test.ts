@@ -78,10 +78,10 @@ test('a git that does nothing is stopped, with all that it has started', async (
 
 test('a git that works is not stopped, however little it says', async (t) => {
   // The shell itself only waits: what works is its child.
-  const until = Math.floor(Date.now() / 1000) + 7
+  const until = Math.floor(Date.now() / 1000) + 4
   const program = await programOf(t, `(while [ $(date +%s) -lt ${until} ]; do :; done) & wait`)
   // Longer than a machine with other things to do leaves a process that is ready to run without any time.
-  const busy = createGit({ program, searchPath, home, idleTimeoutMs: 5000 })
+  const busy = createGit({ program, searchPath, home, idleTimeoutMs: 2500 })
   assert.equal(await busy.text(['version']), '')
 })
 

@@ -84,7 +84,7 @@ async function assertUnavailable({ call }: ExportStory): Promise<void> {
 }
 
 test('a git that hangs is stopped, and the repository is reported by name', async (t) => {
-  const story = await storyWithGit(t, ['--git-timeout', '1s'])
+  const story = await storyWithGit(t, ['--git-timeout', '3s'])
   const acknowledged = nothingAcknowledged()
   for (let round = 0; round < TIMES; round++) {
     await story.renew(round)
@@ -98,7 +98,7 @@ test('a git that hangs is stopped, and the repository is reported by name', asyn
   const mended = await story.start(NAMES)
   acknowledged.started.set(mended, story.states())
   await story.untilEnded(mended, 'exported')
-  const mayFail = /^alice\/(one|two|three): git was stopped: it made no progress for 1 seconds$/
+  const mayFail = /^alice\/(one|two|three): git was stopped: it made no progress for 3 seconds$/
   await assertUnharmed(story, acknowledged, { mayFail })
   tried(t, 'git that hangs', TIMES * NAMES.length, 'stopped, the repository reported by name')
 })

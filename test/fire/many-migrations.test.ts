@@ -55,11 +55,16 @@ test(
   },
 )
 
-/** Git that notes every snapshot it proves: who has this one has exported so many repositories. */
+/**
+ * Git that notes every snapshot it proves: who has this one has exported so many repositories. It proves none before all
+ * three workers have one to prove.
+ */
 async function countingGit({ cluster }: FaultStory, n: number) {
   const program = join(cluster.data, `git-${n}`)
   const notes = `${program}.proofs`
-  const script = `#!/bin/sh\ncase "$*" in *rev-list*--objects*) echo >> ${notes} ;; esac\nexec git "$@"\n`
+  const others = [1, 2, 3].map((each) => `[ -s ${join(cluster.data, `git-${each}.proofs`)} ]`)
+  const waits = `while ! { ${others.join(' && ')}; } && [ -e ${notes} ]; do sleep 0.1; done`
+  const script = `#!/bin/sh\ncase "$*" in *rev-list*--objects*) echo >> ${notes}; ${waits} ;; esac\nexec git "$@"\n`
   await writeFile(notes, '')
   await writeFile(program, script, { mode: 0o755 })
   return { program, proofs: () => readFileSync(notes, 'utf8').length }

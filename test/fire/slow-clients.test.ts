@@ -25,7 +25,7 @@ async function storyOf(t: TestContext, flags: string[], megabytes = 1) {
     const socket = connect(Number(port), hostname)
     t.after(() => socket.destroy())
     socket.on('error', () => {})
-    await once(socket, 'connect')
+    await inTime('the service takes a connection', once(socket, 'connect'))
     return socket
   }
   return { ...story, dial }
@@ -131,7 +131,7 @@ function begin(t: TestContext, link: string): Promise<IncomingMessage> {
 
 async function untilClosed(socket: Socket): Promise<void> {
   socket.resume()
-  await new Promise((resolve) => (socket.closed ? resolve(0) : socket.once('close', resolve)))
+  await until('the connection is closed', () => socket.closed)
 }
 
 /** Reads nothing, so that only a reset tells it that the other side is gone. */

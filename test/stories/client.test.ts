@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { clientDesk } from '../support/client-desk.ts'
 import { type GitHost, gitHost } from '../support/git-host.ts'
-import { until } from '../support/patience.ts'
+import { inTime, until } from '../support/patience.ts'
 import { type Service, startService } from '../support/service.ts'
 import { slowGit } from '../support/slow-git.ts'
 
@@ -166,7 +167,7 @@ test('Ctrl-C ends the watch and not the migration', async (t) => {
   await migration(0, 'start', 'site')
   await git.pid()
   const watching = start(['migration', 'watch', '1'])
-  await new Promise((resolve) => watching.stderr.once('data', resolve))
+  await inTime('the watch has begun', once(watching.stderr, 'data'))
   watching.kill('SIGINT')
   const { code, stderr } = await watching.ended
   assert.equal(code, 130)

@@ -1,3 +1,4 @@
+import { forgetSomebody } from './nobodys-environment.ts'
 import { type Cluster, startCluster } from './postgres.ts'
 import { serveObjectStore } from './radosgw-on-demand.ts'
 
@@ -6,6 +7,7 @@ let objects: Awaited<ReturnType<typeof serveObjectStore>> | undefined
 
 /** One PostgreSQL for the whole run, and one object store if a test asks for it; every test has its own room in them. */
 export async function globalSetup(): Promise<void> {
+  forgetSomebody()
   cluster = await startCluster()
   process.env.GODWIT_TEST_POSTGRES = cluster.url
   objects = await serveObjectStore()

@@ -1,24 +1,28 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
+import { inTime, until } from './patience.ts'
 
 export interface RawAnswer {
   /** Of every answer that came back, in order. */
   statuses: number[]
   text: string
-  /** Whether the server ended the connection. */
-  isClosed: boolean
 }
 
 const QUIET_MS = 400
 
-/**
- * Sends bytes as they are, in the pieces they come in, and listens until the server closes or has been silent for a while
- * after its last word.
- */
+interface Listening {
+  /** Nothing more will be sent: the server is to answer, or not, and to hang up. */
+  finish?: boolean
+  /** How many answers are waited for; and then for a while, in vain, for more. Otherwise until the server hangs up. */
+  answers?: number
+}
+
+/** Sends bytes as they are, in the pieces they come in. */
 export async function sendRaw(
   url: string,
   pieces: readonly (string | Buffer)[],
-  { quietMs = QUIET_MS, finish = false } = {},
+  { finish = false, answers }: Listening,
 ): Promise<RawAnswer> {
   const { hostname, port } = new URL(url)
   const socket = connect(Number(port), hostname)
@@ -35,18 +39,23 @@ export async function sendRaw(
   socket.setEncoding('latin1').on('data', (chunk: string) => {
     text += chunk
   })
-  await once(socket, 'connect')
+  await inTime(`${url} takes a connection`, once(socket, 'connect'))
   for (const piece of pieces) {
     if (isClosed) break
     socket.write(piece)
     await new Promise((resolve) => setImmediate(resolve))
   }
   if (finish) socket.end()
-  for (let heard = -1; !isClosed && heard !== text.length; ) {
-    heard = text.length
-    await Promise.race([closed, new Promise((resolve) => setTimeout(resolve, quietMs))])
+  const statuses = () =>
+    [...text.matchAll(/HTTP\/1\.[01] (\d{3}) /g)].map(([, status]) => Number(status))
+  if (answers === undefined) await inTime(() => `the server hangs up after:\n${text}`, closed)
+  else {
+    await until(
+      () => `${answers} answers came:\n${text}`,
+      () => isClosed || statuses().length >= answers,
+    )
+    await Promise.race([closed, pause(QUIET_MS)])
   }
   socket.destroy()
-  const statuses = [...text.matchAll(/HTTP\/1\.[01] (\d{3}) /g)].map(([, status]) => Number(status))
-  return { statuses, text, isClosed }
+  return { statuses: statuses(), text }
 }

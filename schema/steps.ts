@@ -18,6 +18,7 @@ import { warnings } from './0016-warnings.ts'
 import { factsKeptOnce } from './0018-facts-kept-once.ts'
 import { exportedAndSkipped } from './0019-exported-and-skipped.ts'
 import { memberships } from './0020-memberships.ts'
+import { failedRepositories } from './0021-failed-repositories.ts'
 import type { SchemaStep } from './step.ts'
 
 export const steps: readonly SchemaStep[] = [
@@ -41,4 +42,5 @@ export const steps: readonly SchemaStep[] = [
   factsKeptOnce,
   exportedAndSkipped,
   memberships,
+  failedRepositories,
 ]

@@ -24,7 +24,7 @@ export function exportProgress(
     ended(end) {
       done += weight(end.facts)
       count += 1
-      const isTold = end.outcome === 'skipped' || end.warning !== null
+      const isTold = 'reason' in end || end.warning !== null
       if (!to.isTTY || isTold) line.say(endInWords(end))
       line.show(done / total, `${count}/${repositories.length} ${fullNameOf(end.facts)}`)
     },

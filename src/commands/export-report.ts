@@ -29,8 +29,8 @@ export function exportReport(
       repositories: ends.map((end) => ({
         full_name: fullNameOf(end.facts),
         outcome: end.outcome,
-        reason: end.outcome === 'skipped' ? end.reason : null,
-        warning: end.outcome === 'skipped' ? null : end.warning,
+        reason: 'reason' in end ? end.reason : null,
+        warning: 'reason' in end ? null : end.warning,
       })),
     }),
     text: () =>

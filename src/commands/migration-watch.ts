@@ -53,7 +53,7 @@ async function watch({ api }: Talk, id: number, signal: AbortSignal): Promise<En
 function endInWords({ full_name, state, reused, bytes_done, reason }: RepositoryProgressJson) {
   const how = paintState(state, process.stderr)
   if (reason) return `${how}: ${harmless(full_name)}: ${harmless(reason)}`
-  return `${how}: ${harmless(full_name)}, ${inUnits(bytes_done)}${reused ? ', unchanged' : ''}`
+  return `${how}: ${harmless(full_name)}, ${inUnits(bytes_done)}${reused ? ', reused' : ''}`
 }
 
 function drawn(totals: TotalsJson): [part: number, text: string] {

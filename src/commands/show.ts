@@ -29,8 +29,8 @@ async function runShow(file: string, isJson: boolean, signal: AbortSignal): Prom
 function printSummary(summary: ArchiveSummary): void {
   const { attachments, lfs, records, repositories } = summary
   const about: [name: string, value: string][] = [
-    ['made by', summary.made_by],
-    ['made at', summary.made_at ?? 'unknown'],
+    ['created by', summary.made_by],
+    ['created', summary.made_at ?? 'unknown'],
     ['schema', summary.schema_version ?? 'unknown'],
     ['migration', summary.migration_guid ?? 'unknown'],
     ['manifest', summary.has_manifest ? 'yes' : 'no'],
@@ -47,7 +47,7 @@ function printSummary(summary: ArchiveSummary): void {
     printTable([['RECORDS', 'COUNT'], ...counts.map(([kind, count]) => [kind, String(count)])])
   }
   for (const { full_name, reason } of summary.skipped)
-    note(harmless(`skipped when it was made: ${full_name}: ${reason}`))
+    note(harmless(`skipped when it was created: ${full_name}: ${reason}`))
   for (const warning of summary.warnings) note(harmless(`warning: ${warning}`))
 }
 

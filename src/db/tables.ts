@@ -115,6 +115,7 @@ export interface MigrationsTable {
   bytes_done: Generated<number>
   reused_count: Generated<number>
   skipped_count: Generated<number>
+  failed_count: Generated<number>
   /** Set while there is an archive. */
   archive_bytes: number | null
   /** The segment of the archive's metadata, while there is an archive. */
@@ -148,10 +149,10 @@ interface SnapshotsTable {
 interface RepositoryExportsTable {
   migration_id: number
   position: number
-  /** `exported` or `skipped`, once it has come to an end. */
+  /** `exported`, `skipped` or `failed`, once it has come to an end. */
   outcome: string | null
   segment_key: string | null
-  /** Why it was skipped. */
+  /** Why it was not exported. */
   reason: string | null
   /** What is told of it though it was exported. */
   warning: string | null

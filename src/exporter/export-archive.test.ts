@@ -52,9 +52,10 @@ test('a repository that cannot be read is a failure by name, or skipped where th
     (error) => error instanceof ExportFailed && error.message === 'alice/blog: it is damaged',
   )
   assert.equal((await keysInStore()).length, 1)
+  assert.match(said[0]!, /^failed: alice\/blog: it is damaged$/)
   await using archive = await make(true)
   assert.ok(archive.plan.length > 0)
-  assert.match(said[0]!, /^skipped: alice\/blog: it is damaged$/)
+  assert.match(said[2]!, /^skipped: alice\/blog: it is damaged$/)
 })
 
 test('a failure that is of no repository stops the rest, and so does the caller', async (t) => {

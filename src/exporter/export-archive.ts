@@ -29,7 +29,7 @@ export interface ArchiveOrder {
 
 export type RepositoryEnd = { facts: RepositoryFacts } & (
   | { outcome: 'exported' | 'reused'; warning: string | null }
-  | { outcome: 'skipped'; reason: string }
+  | { outcome: 'skipped' | 'failed'; reason: string }
 )
 
 /** Disposing lets go of what this archive alone needs; the segments of repositories stay, to be found again. */
@@ -67,14 +67,14 @@ export async function exportArchive(
 /** The first failure that is no repository's own stops the rest. */
 async function exportAll(
   parts: ArchiveParts,
-  { repositories, concurrency, onEnd }: ArchiveOrder,
+  { repositories, allowPartial, concurrency, onEnd }: ArchiveOrder,
   signal: AbortSignal,
 ): Promise<ExportedRepository[]> {
   const exported: ExportedRepository[] = []
   const lanes = { lanes: concurrency, signal }
   await inLanes(repositories.entries(), lanes, async ([position, facts], stop) => {
-    const { segmentKey, ...end } = await exportOne(parts, facts, stop)
-    const reason = end.outcome === 'skipped' ? end.reason : null
+    const { segmentKey, ...end } = await exportOne(parts, facts, allowPartial, stop)
+    const reason = 'reason' in end ? end.reason : null
     exported[position] = { position, facts, segmentKey, reason }
     onEnd({ facts, ...end })
   })
@@ -83,11 +83,12 @@ async function exportAll(
 
 type Outcome =
   | { outcome: 'exported' | 'reused'; segmentKey: string; warning: string | null }
-  | { outcome: 'skipped'; segmentKey: null; reason: string }
+  | { outcome: 'skipped' | 'failed'; segmentKey: null; reason: string }
 
 async function exportOne(
   parts: ArchiveParts,
   facts: RepositoryFacts,
+  allowPartial: boolean,
   signal: AbortSignal,
 ): Promise<Outcome> {
   const { db } = parts
@@ -107,12 +108,13 @@ async function exportOne(
     )
   } catch (error) {
     if (!(error instanceof Unreadable)) throw error
-    return { outcome: 'skipped', segmentKey: null, reason: error.message }
+    const outcome = allowPartial ? 'skipped' : 'failed'
+    return { outcome, segmentKey: null, reason: error.message }
   }
 }
 
 export function endInWords({ facts, ...end }: RepositoryEnd): string {
   const name = fullNameOf(facts)
-  if (end.outcome === 'skipped') return `skipped: ${withName(name, end.reason)}`
+  if ('reason' in end) return `${end.outcome}: ${withName(name, end.reason)}`
   return `${name}: ${end.outcome}${end.warning === null ? '' : `; warning: ${end.warning}`}`
 }

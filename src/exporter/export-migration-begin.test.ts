@@ -88,7 +88,7 @@ test('a migration of what can no longer be looked at gives it a job, which tells
     if (fullName === 'alice/site') throw new Unreadable('alice/site: HEAD is missing')
   }
   await work()
-  const expected = { 'alice/site': 'HEAD is missing', 'alice/blog': 'reused' }
+  const expected = { 'alice/site': 'skipped: HEAD is missing', 'alice/blog': 'reused' }
   assert.deepEqual(await endsOf(db, id), expected)
 })
 

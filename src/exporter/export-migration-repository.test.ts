@@ -4,7 +4,7 @@ import { onEachEngine } from '../../test/support/databases.ts'
 import { BlobsAway } from '../blobs/blob-store.ts'
 import { cancelMigration } from '../migrations/cancel-migration.ts'
 import { migrationToExport } from '../migrations/export-store.ts'
-import { releaseAllJobs } from '../queue/job-store.ts'
+import { releaseAllJobs } from '../queue/embedded-jobs.ts'
 import { syncCatalogue } from '../repositories/sync.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 import { assertExported, endOf, endsOf, exportScene } from './export-test-scene.ts'
@@ -59,8 +59,8 @@ test('a repository that is damaged, or has vanished, is skipped with the reason'
   await assertExported(db, id)
   assert.deepEqual(await endsOf(db, id), {
     'alice/site': 'exported',
-    'alice/blog': 'objects/ab is damaged',
-    'alice/gone': 'the repository no longer exists',
+    'alice/blog': 'skipped: objects/ab is damaged',
+    'alice/gone': 'skipped: the repository no longer exists',
   })
   assert.deepEqual(errors, [])
   const { manifest } = await archive(id)
@@ -70,7 +70,7 @@ test('a repository that is damaged, or has vanished, is skipped with the reason'
   )
 })
 
-test('a repository that its account may no longer read is skipped and not looked at', async (t) => {
+test('a repository that its account may no longer read fails and is not looked at', async (t) => {
   const { db, host, parts, start, work } = await exportScene(t, {})
   host.collaborators = ['bob']
   host.contents.set('alice/site', 'one')
@@ -79,7 +79,7 @@ test('a repository that its account may no longer read is skipped and not looked
   await db.deleteFrom('collaborators').execute()
   await work()
   const reason = 'the account that started the migration may no longer read it'
-  assert.deepEqual(await endsOf(db, id), { 'alice/site': reason })
+  assert.deepEqual(await endsOf(db, id), { 'alice/site': `failed: ${reason}` })
   assert.deepEqual([host.looks, host.makes], [[], []])
 })
 
@@ -115,7 +115,7 @@ test('a host failure that does not end skips the repository with its reason', as
   }
   await work()
   await assertExported(db, id)
-  const expected = { 'alice/site': 'exported', 'alice/blog': 'no space left on device' }
+  const expected = { 'alice/site': 'exported', 'alice/blog': 'skipped: no space left on device' }
   assert.deepEqual(await endsOf(db, id), expected)
 })
 

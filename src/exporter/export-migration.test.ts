@@ -10,7 +10,7 @@ import { createDiskBlobStore } from '../blobs/disk.ts'
 import { noLongerReadable } from '../migrations/archive-store.ts'
 import { migrationToExport } from '../migrations/export-store.ts'
 import { ORDINARY } from '../migrations/migration.ts'
-import { skippedFrom } from '../migrations/outcome-store.ts'
+import { notExportedFrom } from '../migrations/outcome-store.ts'
 import { startMigration } from '../migrations/start-migration.ts'
 import { embeddedQueue } from '../queue/embedded.ts'
 import { addressesFrom } from '../repositories/addresses.ts'
@@ -91,7 +91,7 @@ onEachEngine('what the owner of a migration may no longer read', (engine) => {
       await dismissBob()
       await untilExported(waiting)
       const skipped = [{ fullName: 'alice/secret', reason: REASON }]
-      assert.deepEqual(await skippedFrom(db, { id: waiting }, 9), skipped)
+      assert.deepEqual(await notExportedFrom(db, { id: waiting }, 9), skipped)
     })
 
   test('has no link any more where an archive holds it', async (t) => {

@@ -18,7 +18,15 @@ import {
 } from '../migrations/export-store.ts'
 import { releaseLocks } from '../migrations/lock-store.ts'
 import { settleLock, settleLocks, settleLocksOf } from '../migrations/locks.ts'
-import { noteOutcome, noteProgress, noteReused, type Outcome } from '../migrations/outcome-store.ts'
+import {
+  failLost,
+  failSkipped,
+  type LostRepository,
+  noteOutcome,
+  noteProgress,
+  noteReused,
+  type Outcome,
+} from '../migrations/outcome-store.ts'
 import { markSegmentsLost, nameSegments } from '../migrations/segment-store.ts'
 import { unfinishedStates } from '../migrations/states.ts'
 import { type Handlers, Hopeless, type Job, type Queue, type Run } from '../queue/queue.ts'
@@ -177,10 +185,25 @@ async function seal(parts: ExportParts, { migrationId }: MigrationJob, run: Run)
   )
   const released = await run.finish(async (tx) => {
     if (!('reason' in sealed)) return sealed.record(tx).then(() => [])
-    await markSegmentsLost(tx, sealed.lost ?? [])
+    await noteFailed(parts, tx, migrationId, sealed.lost)
     return endAsFailed(parts, tx, migrationId, sealed.reason)
   })
   await settleLocks(parts, released)
+}
+
+/** Which repositories it was that made the migration fail. */
+async function noteFailed(
+  { now }: ExportParts,
+  tx: Db,
+  migrationId: number,
+  lost: readonly LostRepository[] | undefined,
+): Promise<void> {
+  if (!lost) return failSkipped(tx, migrationId)
+  await markSegmentsLost(
+    tx,
+    lost.map(({ segmentKey }) => segmentKey),
+  )
+  await failLost(tx, migrationId, lost, now())
 }
 
 async function endAsFailed(

@@ -181,13 +181,14 @@ export async function assertExported(db: Db, id: number): Promise<void> {
   assert.deepEqual(await endOf(db, id), { state: 'exported', reason: null })
 }
 
-/** What became of each, by its full name: exported, reused, or the reason why it was not. */
+/** What became of each, by its full name: exported, reused, or why it was skipped or failed. */
 export async function endsOf(db: Db, migrationId: number): Promise<Record<string, string>> {
   const migration = await migrationToExport(db, migrationId)
   const outcomes = await outcomesOf(db, migration)
   const inWords = (position: number): string => {
     const { outcome = null, reused, reason } = outcomes.get(position) ?? {}
-    return reason ?? (outcome === null ? 'waiting' : reused ? 'reused' : 'exported')
+    if (reason) return `${outcome}: ${reason}`
+    return outcome === null ? 'waiting' : reused ? 'reused' : 'exported'
   }
   const named = await namedRepositoriesOf(db, migration)
   return Object.fromEntries(named.map(({ fullName }, position) => [fullName, inWords(position)]))

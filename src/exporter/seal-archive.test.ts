@@ -3,8 +3,10 @@ import { test } from 'node:test'
 import { onEachEngine } from '../../test/support/databases.ts'
 import type { BlobStore, Composing } from '../blobs/blob-store.ts'
 import { BlobsAway } from '../blobs/blob-store.ts'
+import type { Db } from '../db/database.ts'
 import { archiveSegments } from '../migrations/archive-store.ts'
 import { migrationToExport } from '../migrations/export-store.ts'
+import { findSummary } from '../migrations/summaries.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 import { assertExported, endOf, endsOf, exportScene } from './export-test-scene.ts'
 import { withName } from './seal-archive.ts'
@@ -43,6 +45,9 @@ onEachEngine('an archive', (engine) => {
     await work()
     const end = { state: 'failed', reason: 'alice/blog: it is damaged' }
     assert.deepEqual(await endOf(db, id), end)
+    const ends = { 'alice/site': 'exported', 'alice/blog': 'failed: it is damaged' }
+    assert.deepEqual(await endsOf(db, id), ends)
+    assert.deepEqual(await countsOf(db, id), { exported: 1, reused: 0, skipped: 0, failed: 1 })
     assert.deepEqual(await archiveSegments(db, { id }), [])
     assert.equal((await keysInStore()).length, 1)
   })
@@ -57,14 +62,37 @@ test('a failed migration lets go of its locks, and opens the repositories', asyn
   assert.deepEqual([...host.locked], [])
 })
 
-test('a partial archive of nothing is a failure', async (t) => {
-  const { db, host, start, work, keysInStore } = await exportScene(t, TWO)
-  host.onMake = (fullName) => Promise.reject(new Unreadable(`${fullName}: it is damaged`))
-  const id = await start(NAMES, { allowPartial: true })
-  await work()
-  const reason = 'alice/site: it is damaged\nalice/blog: it is damaged'
-  assert.deepEqual(await endOf(db, id), { state: 'failed', reason })
-  assert.deepEqual(await keysInStore(), [])
+async function countsOf(db: Db, id: number) {
+  const { owner } = await migrationToExport(db, id)
+  const { exported, reused, skipped, failed } = (await findSummary(db, { owner }, id))!.repositories
+  return { exported, reused, skipped, failed }
+}
+
+onEachEngine('a partial archive', (engine) => {
+  test('of nothing is a failure of all', async (t) => {
+    const { db, host, start, work, keysInStore } = await exportScene(t, TWO, engine)
+    host.onMake = (fullName) => Promise.reject(new Unreadable(`${fullName}: it is damaged`))
+    const id = await start(NAMES, { allowPartial: true })
+    await work()
+    const reason = 'alice/site: it is damaged\nalice/blog: it is damaged'
+    assert.deepEqual(await endOf(db, id), { state: 'failed', reason })
+    assert.deepEqual(Object.values(await endsOf(db, id)), Array(2).fill('failed: it is damaged'))
+    assert.deepEqual(await countsOf(db, id), { exported: 0, reused: 0, skipped: 0, failed: 2 })
+    assert.deepEqual(await keysInStore(), [])
+  })
+
+  test('goes on without what is skipped', async (t) => {
+    const { db, host, start, work } = await exportScene(t, TWO, engine)
+    host.onMake = async (fullName) => {
+      if (fullName === 'alice/blog') throw new Unreadable('alice/blog: it is damaged')
+    }
+    const id = await start(NAMES, { allowPartial: true })
+    await work()
+    await assertExported(db, id)
+    const ends = { 'alice/site': 'exported', 'alice/blog': 'skipped: it is damaged' }
+    assert.deepEqual(await endsOf(db, id), ends)
+    assert.deepEqual(await countsOf(db, id), { exported: 1, reused: 0, skipped: 1, failed: 0 })
+  })
 })
 
 test('bytes that the store has lost fail the migration, and a retry exports them anew', async (t) => {
@@ -75,8 +103,11 @@ test('bytes that the store has lost fail the migration, and a retry exports them
   await blobs.delete(site!.key)
   const second = await start(NAMES)
   await work()
-  const reason = 'alice/site: its exported data was lost; retry the migration to export it again'
-  assert.deepEqual(await endOf(db, second), { state: 'failed', reason })
+  const lost = 'its exported data was lost; retry the migration to export it again'
+  assert.deepEqual(await endOf(db, second), { state: 'failed', reason: `alice/site: ${lost}` })
+  const ends = { 'alice/site': `failed: ${lost}`, 'alice/blog': 'reused' }
+  assert.deepEqual(await endsOf(db, second), ends)
+  assert.deepEqual(await countsOf(db, second), { exported: 1, reused: 1, skipped: 0, failed: 1 })
   const third = await start(NAMES)
   await work()
   await assertExported(db, third)

@@ -10,6 +10,7 @@ import {
   organizationsOf,
 } from '../migrations/export-store.ts'
 import type { Migration } from '../migrations/migration.ts'
+import type { LostRepository } from '../migrations/outcome-store.ts'
 import { insertMetadataSegment, type SegmentRecord } from '../migrations/segment-store.ts'
 import { fullNameOf } from '../repositories/facts.ts'
 import { coveredOrganizations } from './covered-organizations.ts'
@@ -23,7 +24,9 @@ export interface SealParts extends MetadataWriterParts {
 }
 
 /** Written to the database with the end of the job, or not at all. */
-export type Sealed = { record(tx: Db): Promise<void> } | { reason: string; lost?: string[] }
+export type Sealed =
+  | { record(tx: Db): Promise<void> }
+  | { reason: string; lost?: readonly LostRepository[] }
 
 /**
  * All repositories have come to an end: either the migration failed, or the metadata is written and the archive is the
@@ -66,6 +69,8 @@ export async function sealArchive(
   }
 }
 
+const LOST = 'its exported data was lost; retry the migration to export it again'
+
 async function endAsLost(
   { blobs }: SealParts,
   { metadata, manifest }: ArchiveSegments,
@@ -73,14 +78,16 @@ async function endAsLost(
   segments: readonly SegmentRecord[],
 ): Promise<Sealed> {
   for (const { key } of [metadata, manifest]) await blobs.delete(key)
-  const lost = segments.map(({ key }) => key)
-  const names = repositories
-    .filter(({ segmentKey }) => segmentKey !== null && lost.includes(segmentKey))
-    .map(
-      ({ facts }) =>
-        `${fullNameOf(facts)}: its exported data was lost; retry the migration to export it again`,
-    )
-  return { reason: names.join('\n'), lost }
+  const keys = new Set(segments.map(({ key }) => key))
+  const gone = repositories.filter(({ segmentKey }) => segmentKey !== null && keys.has(segmentKey))
+  return {
+    reason: gone.map(({ facts }) => withName(fullNameOf(facts), LOST)).join('\n'),
+    lost: gone.map(({ position, segmentKey }) => ({
+      position,
+      segmentKey: segmentKey!,
+      reason: LOST,
+    })),
+  }
 }
 
 /** Where the store can, the archive also becomes one object that clients fetch from the store itself. */
@@ -100,11 +107,11 @@ export function failureOf(
   { options }: Pick<Migration, 'options'>,
   repositories: readonly ExportedRepository[],
 ): string | undefined {
-  const skipped = repositories.filter(({ reason }) => reason !== null)
-  if (skipped.length === 0) return undefined
-  const nothingLeft = skipped.length === repositories.length
+  const others = repositories.filter(({ reason }) => reason !== null)
+  if (others.length === 0) return undefined
+  const nothingLeft = others.length === repositories.length
   if (options.allowPartial && !nothingLeft) return undefined
-  return skipped.map(({ facts, reason }) => withName(fullNameOf(facts), reason!)).join('\n')
+  return others.map(({ facts, reason }) => withName(fullNameOf(facts), reason!)).join('\n')
 }
 
 /** What the source says of a repository begins with its name, or its wiki's; what others say may not. */

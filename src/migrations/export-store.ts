@@ -19,7 +19,7 @@ export interface ExportedRepository {
   position: number
   facts: RepositoryFacts
   segmentKey: string | null
-  /** Why it was skipped. */
+  /** Why it was not exported. */
   reason: string | null
 }
 

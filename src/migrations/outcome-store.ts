@@ -1,9 +1,10 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import type { Db } from '../db/database.ts'
+import type { Row, Tables } from '../db/tables.ts'
 import { batchesOf } from '../ground/batches.ts'
 import type { ExportTask } from './export-store.ts'
-import type { Migration } from './migration.ts'
-import type { Reused } from './outcomes.ts'
+import type { Migration, MigrationOptions } from './migration.ts'
+import { outcomesOf, type Reused } from './outcomes.ts'
 import { fullNameAt } from './snapshot-store.ts'
 import { tally } from './tally-store.ts'
 
@@ -59,20 +60,80 @@ export async function noteOutcome(
   outcome: Outcome,
   now: number,
 ): Promise<number> {
-  const isExported = 'segmentKey' in outcome
+  const how = await endOf(tx, migrationId, outcome)
+  const bytes = 'bytes' in outcome ? outcome.bytes : 0
   const { remaining, finished } = await countDown(tx, migrationId, {
+    ...NONE_ENDED,
     ended: 1,
-    skipped: isExported ? 0 : 1,
-    reused: isExported && outcome.reused ? 1 : 0,
-    bytes: isExported ? outcome.bytes : 0,
+    bytes,
+    [how]: 1,
   })
-  await endRow(tx, { migrationId, position }, outcome, { now, order: finished })
-  if ('reason' in outcome) await tally(tx, 'repositories skipped', { now })
-  else {
-    const name = `repositories ${outcome.reused ? 'reused' : 'exported'}` as const
-    await tally(tx, name, { now, bytes: outcome.bytes })
-  }
+  const columns =
+    'segmentKey' in outcome ? exportedColumns(outcome) : { outcome: how, reason: outcome.reason }
+  const ended = { ...columns, finished_at: now, finished_order: finished }
+  await endRow(tx, { migrationId, position }, ended)
+  await tally(tx, `repositories ${how}`, { now, bytes })
   return remaining
+}
+
+/** Whether a migration goes on without what cannot be exported was said when it was started. */
+async function endOf(
+  tx: Db,
+  migrationId: number,
+  outcome: Outcome,
+): Promise<'exported' | 'reused' | 'skipped' | 'failed'> {
+  if ('segmentKey' in outcome) return outcome.reused ? 'reused' : 'exported'
+  const { options } = await tx
+    .selectFrom('migrations')
+    .select('options')
+    .where('id', '=', migrationId)
+    .executeTakeFirstOrThrow()
+  return (JSON.parse(options) as MigrationOptions).allowPartial ? 'skipped' : 'failed'
+}
+
+/** A migration fails although it could have gone on without some: nothing was left to go on with. */
+export async function failSkipped(tx: Db, migrationId: number): Promise<void> {
+  await tx
+    .updateTable('repository_exports')
+    .set({ outcome: 'failed' })
+    .where('migration_id', '=', migrationId)
+    .where('outcome', '=', 'skipped')
+    .execute()
+  await tx
+    .updateTable('migrations')
+    .set((row) => ({
+      failed_count: row('failed_count', '+', row.ref('skipped_count')),
+      skipped_count: 0,
+    }))
+    .where('id', '=', migrationId)
+    .execute()
+}
+
+export interface LostRepository {
+  position: number
+  segmentKey: string
+  reason: string
+}
+
+/** They were exported, and what was exported of them is gone. */
+export async function failLost(
+  tx: Db,
+  migrationId: number,
+  lost: readonly LostRepository[],
+  now: number,
+): Promise<void> {
+  const outcomes = await outcomesOf(tx, { id: migrationId })
+  const before = lost.map(({ position }) => outcomes.get(position)!)
+  await countDown(tx, migrationId, {
+    ...NONE_ENDED,
+    failed: lost.length,
+    reused: -before.filter(({ reused }) => reused).length,
+    bytes: -before.reduce((sum, { bytesDone }) => sum + bytesDone, 0),
+  })
+  for (const [at, { position, reason }] of lost.entries()) {
+    const ended = { outcome: 'failed', reason, finished_at: now, finished_order: before[at]!.order }
+    await endRow(tx, { migrationId, position }, { ...NOT_ENDED, ...ended })
+  }
 }
 
 /** So that no row is too large. */
@@ -87,7 +148,7 @@ export async function noteReused(
 ): Promise<void> {
   if (reused.size === 0) return
   const bytes = reused.values().reduce((sum, { bytes: each }) => sum + each, 0)
-  const counts = { ended: reused.size, reused: reused.size, skipped: 0, bytes }
+  const counts = { ...NONE_ENDED, ended: reused.size, reused: reused.size, bytes }
   const { finished } = await countDown(tx, migrationId, counts)
   let order = finished - reused.size + 1
   for (const some of batchesOf([...reused], REUSED_IN_A_ROW)) {
@@ -125,10 +186,12 @@ async function warningsOf(tx: Db, keys: readonly string[]): Promise<Map<string, 
   return new Map(rows.map(({ key, warning }) => [key, warning!]))
 }
 
+const NONE_ENDED = { ended: 0, reused: 0, skipped: 0, failed: 0, bytes: 0 }
+
 async function countDown(
   tx: Db,
   migrationId: number,
-  { ended, reused, skipped, bytes }: Record<'ended' | 'reused' | 'skipped' | 'bytes', number>,
+  { ended, reused, skipped, failed, bytes }: typeof NONE_ENDED,
 ) {
   const { remaining, repository_count } = await tx
     .updateTable('migrations')
@@ -136,6 +199,7 @@ async function countDown(
       remaining: row('remaining', '-', ended),
       reused_count: row('reused_count', '+', reused),
       skipped_count: row('skipped_count', '+', skipped),
+      failed_count: row('failed_count', '+', failed),
       bytes_done: row('bytes_done', '+', bytes),
     }))
     .where('id', '=', migrationId)
@@ -144,17 +208,15 @@ async function countDown(
   return { remaining, finished: repository_count - remaining }
 }
 
+type EndColumns = Partial<Omit<Row<Tables['repository_exports']>, 'warning'>> & {
+  warning?: RawBuilder<string | null> | null
+}
+
 async function endRow(
   tx: Db,
   { migrationId, position }: ExportTask,
-  outcome: Outcome,
-  { now, order }: { now: number; order: number },
+  columns: EndColumns,
 ): Promise<void> {
-  const columns = {
-    ...('segmentKey' in outcome ? exportedColumns(outcome) : skippedColumns(outcome)),
-    finished_at: now,
-    finished_order: order,
-  }
   await tx
     .insertInto('repository_exports')
     .values({ ...NOT_ENDED, migration_id: migrationId, position, ...columns })
@@ -174,12 +236,8 @@ function exportedColumns({ segmentKey, reused, bytes, startedAt }: Exported) {
   }
 }
 
-function skippedColumns({ reason }: { reason: string }) {
-  return { outcome: 'skipped', reason }
-}
-
 /** The first of those that a migration could not export, and why. */
-export async function skippedFrom(
+export async function notExportedFrom(
   db: Db,
   { id }: Pick<Migration, 'id'>,
   atMost: number,
@@ -188,7 +246,7 @@ export async function skippedFrom(
     .selectFrom('repository_exports')
     .select(['position', 'reason'])
     .where('migration_id', '=', id)
-    .where('outcome', '=', sql.lit('skipped'))
+    .where('reason', 'is not', null)
     .orderBy('position')
     .limit(atMost)
     .execute()

@@ -4,9 +4,10 @@ import type { Migration } from './migration.ts'
 
 /** What has become of one repository of a migration so far. */
 export interface RepositoryOutcome {
-  outcome: 'exported' | 'skipped' | null
+  /** Failed where its migration fails for it, skipped where that goes on without it. */
+  outcome: 'exported' | 'skipped' | 'failed' | null
   segmentKey: string | null
-  /** Why it was skipped. */
+  /** Why it was not exported. */
   reason: string | null
   /** What is told of it though it was exported. */
   warning: string | null

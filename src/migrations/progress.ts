@@ -4,7 +4,7 @@ import { outcomesOf, type RepositoryOutcome } from './outcomes.ts'
 import { fullNamesOf } from './snapshot-store.ts'
 import type { MigrationState } from './states.ts'
 
-export type RepositoryState = 'waiting' | 'exporting' | 'exported' | 'skipped'
+export type RepositoryState = 'waiting' | 'exporting' | 'exported' | 'skipped' | 'failed'
 
 /** How far one repository of a migration has come. */
 export interface RepositoryProgress {
@@ -74,6 +74,7 @@ export interface Totals {
   exported: number
   reused: number
   skipped: number
+  failed: number
   remaining: number
   bytesDone: number
   /** Null until every repository has been looked at. */
@@ -88,9 +89,7 @@ export function totalsOf({ repositories, startedAt, endedAt }: Progress, now: nu
   const sum = (some: RepositoryProgress[], of: (each: RepositoryProgress) => number) =>
     some.reduce((total, each) => total + of(each), 0)
   const bytesDone = sum(repositories, (each) => each.bytesDone)
-  const isSized = repositories.every(
-    (each) => each.bytesExpected !== null || each.state === 'skipped',
-  )
+  const isSized = repositories.every((each) => each.bytesExpected !== null || each.reason !== null)
   const bytesExpected = isSized ? sum(repositories, (each) => each.bytesExpected ?? 0) : null
   const written = sum(repositories, (each) => (each.reused ? 0 : each.bytesDone))
   const seconds = startedAt === null ? 0 : ((endedAt ?? now) - startedAt) / 1000
@@ -101,6 +100,7 @@ export function totalsOf({ repositories, startedAt, endedAt }: Progress, now: nu
     exported: inState('exported').length,
     reused: repositories.filter((each) => each.reused).length,
     skipped: inState('skipped').length,
+    failed: inState('failed').length,
     remaining,
     bytesDone,
     bytesExpected,

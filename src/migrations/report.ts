@@ -1,7 +1,7 @@
 import type { Migration } from './migration.ts'
 import { type Progress, type RepositoryProgress, type Totals, totalsOf } from './progress.ts'
 
-/** What became of a migration: what was exported, reused, skipped and why, in which size and time. */
+/** What became of a migration: what was exported, reused, skipped, what failed and why, in which size and time. */
 export interface Report {
   migration: Migration
   progress: Progress
@@ -17,11 +17,11 @@ export function reportOf(migration: Migration, progress: Progress, now: number):
 
 /** The same for people. */
 export function describeReport({ migration, progress, totals, seconds }: Report): string {
-  const { exported, reused, skipped, remaining, bytesDone } = totals
+  const { exported, reused, skipped, failed, remaining, bytesDone } = totals
   const ended = progress.endedAt === null ? '' : ` on ${new Date(progress.endedAt).toISOString()}`
   const lines = [
     `Migration ${migration.id} (${migration.guid}) of ${migration.owner.login} is ${progress.state}${ended}.`,
-    `${totals.repositories} repositories: ${exported} exported (${reused} of them reused), ${skipped} skipped, ${remaining} not ended.`,
+    `${totals.repositories} repositories: ${exported} exported (${reused} of them reused), ${skipped} skipped, ${failed} failed, ${remaining} not ended.`,
     `${inUnits(bytesDone)} of git data${seconds === null ? '' : ` in ${seconds.toFixed(1)} s`}.`,
   ]
   if (progress.reason === 'cancelled') lines.push('It was cancelled.')
@@ -30,7 +30,7 @@ export function describeReport({ migration, progress, totals, seconds }: Report)
 
 function describeRepository(repository: RepositoryProgress): string {
   const { fullName, state, reused, bytesDone, reason, warning } = repository
-  if (state === 'skipped') return `skipped  ${fullName}: ${reason}`
+  if (reason !== null) return `${state.padEnd(8)} ${fullName}: ${reason}`
   const how = state === 'exported' && reused ? 'reused' : state
   const told = warning === null ? '' : `; warning: ${warning}`
   return `${how.padEnd(8)} ${fullName}, ${inUnits(bytesDone)}${told}`

@@ -17,7 +17,7 @@ import { moveMigration } from './export-store.ts'
 import { insertLocks, releaseLocks } from './lock-store.ts'
 import { ORDINARY } from './migration.ts'
 import { insertMigration } from './migration-store.ts'
-import { noteOutcome, noteReused, skippedFrom } from './outcome-store.ts'
+import { notExportedFrom, noteOutcome, noteReused } from './outcome-store.ts'
 import { countSegments, insertMetadataSegment, insertSegment } from './segment-store.ts'
 import { readServiceState } from './service-state.ts'
 import { forgetOldTallies, talliesSince } from './tally-store.ts'
@@ -83,7 +83,7 @@ onEachEngine('the state of the service', (engine) => {
       ],
     )
     const { repositories, bytesDone, startedAt } = state.running[0]!
-    const counts = { total: 4, exported: 3, reused: 1, skipped: 0, remaining: 1 }
+    const counts = { total: 4, exported: 3, reused: 1, skipped: 0, failed: 0, remaining: 1 }
     assert.deepEqual([repositories, bytesDone, startedAt], [counts, 1107, NOW - MINUTE])
     const [waiting, ...more] = state.backlog
     assert.deepEqual([{ ...waiting }, more], [{ kind: 'task', jobs: 2, oldest: NOW }, []])
@@ -92,7 +92,7 @@ onEachEngine('the state of the service', (engine) => {
     assert.deepEqual([failure?.migration.id, failure?.migration.owner.login], [fails, 'bob'])
     assert.equal(failure?.migration.reason, 'bob/r0: broken')
     assert.deepEqual(
-      failure.skipped,
+      failure.notExported,
       [0, 1, 2, 3, 4].map((n) => ({ fullName: `bob/r${n}`, reason: `r${n} is broken` })),
     )
   })
@@ -106,17 +106,18 @@ onEachEngine('the state of the service', (engine) => {
       'repositories exported': 0,
       'repositories reused': 1,
       'repositories skipped': 0,
+      'repositories failed': 0,
       'migrations exported': 0,
       'migrations failed': 1,
     })
     assert.equal(minutes.at(-1)?.bytes['repositories reused'], 1000)
     assert.equal(minutes.at(-2)?.bytes['repositories exported'], 7)
-    assert.equal(minutes.at(-6)?.count['repositories skipped'], 7)
+    assert.equal(minutes.at(-6)?.count['repositories failed'], 7)
 
     const { bucketMs, buckets: quarters } = (await readServiceState(parts, 'day')).throughput
     assert.deepEqual([bucketMs, quarters.length], [15 * MINUTE, 96])
     assert.equal(quarters.at(-1)?.bytes['repositories reused'], 1000)
-    assert.equal(quarters.at(-2)?.count['repositories skipped'], 7)
+    assert.equal(quarters.at(-2)?.count['repositories failed'], 7)
     const sum = (of: typeof quarters) =>
       of.reduce((total, { bytes }) => total + bytes['repositories exported'], 0)
     assert.equal(sum(quarters), 7, 'that of this time yesterday has just left')
@@ -211,7 +212,7 @@ test('no read of it goes through all the rows there ever were', async (t) => {
   await upgradeSchema({ db, engine: 'sqlite', close: async () => {} })
   asked.length = 0
   await readServiceState({ db, queue: embeddedQueue({ db }), now: () => NOW }, 'week')
-  await skippedFrom(db, { id: 1 }, 1)
+  await notExportedFrom(db, { id: 1 }, 1)
   await countArchives(db)
   await countSegments(db)
   const reads = asked.filter(({ sql }) => sql.startsWith('select'))

@@ -2,7 +2,7 @@ import type { Db } from '../db/database.ts'
 import type { Backlog, Queue } from '../queue/queue.ts'
 import { listWorkers, SILENT_MS, type WorkerRecord } from '../queue/worker-store.ts'
 import { countAllHeldLocks, type HeldLock, newestLocks } from './lock-store.ts'
-import { skippedFrom } from './outcome-store.ts'
+import { notExportedFrom } from './outcome-store.ts'
 import type { MigrationState } from './states.ts'
 import { failedSummaries, type Summary, unfinishedSummaries } from './summaries.ts'
 import { countUnfinishedByState, readTallies } from './tally-store.ts'
@@ -10,7 +10,7 @@ import { type Throughput, type ThroughputPeriod, throughputOver } from './throug
 
 const MAX_RUNNING = 20
 const MAX_FAILURES = 20
-const MAX_SKIPPED = 5
+const MAX_NOT_EXPORTED = 5
 const MAX_LOCKS = 50
 
 /** The whole service at one moment, for its operator. Nothing here costs more for every migration there ever was. */
@@ -27,7 +27,7 @@ export interface ServiceState {
 
 interface Failure {
   migration: Summary
-  skipped: { fullName: string; reason: string }[]
+  notExported: { fullName: string; reason: string }[]
 }
 
 interface StateParts {
@@ -81,7 +81,7 @@ async function recentFailures(db: Db): Promise<Failure[]> {
   return Promise.all(
     failed.map(async (migration) => ({
       migration,
-      skipped: await skippedFrom(db, migration, MAX_SKIPPED),
+      notExported: await notExportedFrom(db, migration, MAX_NOT_EXPORTED),
     })),
   )
 }

@@ -33,6 +33,7 @@ onEachEngine('summaries', (engine) => {
       exported: 2,
       reused: 1,
       skipped: 1,
+      failed: 0,
       remaining: 1,
     })
     assert.equal(old.bytesDone, 42)

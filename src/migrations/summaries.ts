@@ -24,6 +24,7 @@ interface RepositoryCounts {
   /** Among those exported. */
   reused: number
   skipped: number
+  failed: number
   remaining: number
 }
 
@@ -83,9 +84,10 @@ async function summariesOf(db: Db, rows: readonly Row<MigrationsTable>[]): Promi
     endedAt: row.ended_at,
     repositories: {
       total: row.repository_count,
-      exported: row.repository_count - row.remaining - row.skipped_count,
+      exported: row.repository_count - row.remaining - row.skipped_count - row.failed_count,
       reused: row.reused_count,
       skipped: row.skipped_count,
+      failed: row.failed_count,
       remaining: row.remaining,
     },
     bytesDone: row.bytes_done,

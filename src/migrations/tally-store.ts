@@ -7,6 +7,7 @@ export type Tally =
   | 'repositories exported'
   | 'repositories reused'
   | 'repositories skipped'
+  | 'repositories failed'
   | 'migrations exported'
   | 'migrations failed'
 

@@ -53,6 +53,7 @@ const none = (): Record<Tally, number> => ({
   'repositories exported': 0,
   'repositories reused': 0,
   'repositories skipped': 0,
+  'repositories failed': 0,
   'migrations exported': 0,
   'migrations failed': 0,
 })

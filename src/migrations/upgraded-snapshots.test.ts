@@ -8,7 +8,7 @@ import { archiveSegments, dropArchive } from './archive-store.ts'
 import { exportedRepositories } from './export-store.ts'
 import { ORDINARY } from './migration.ts'
 import { findMigration } from './migration-store.ts'
-import { skippedFrom } from './outcome-store.ts'
+import { notExportedFrom } from './outcome-store.ts'
 import { progressOf } from './progress.ts'
 import { unusedSegments } from './segment-sweep.ts'
 import { repositoriesOf } from './snapshot-store.ts'
@@ -103,7 +103,9 @@ onEachEngine('snapshots of an older database', (engine) => {
         ['kb', null],
       ],
     )
-    assert.deepEqual(await skippedFrom(db, ended, 5), [{ fullName: 'alice/r1', reason: 'broken' }])
+    assert.deepEqual(await notExportedFrom(db, ended, 5), [
+      { fullName: 'alice/r1', reason: 'broken' },
+    ])
     const { repositories } = await progressOf(db, running)
     assert.deepEqual(
       repositories.map(({ state, bytesDone, order }) => [state, bytesDone, order]),

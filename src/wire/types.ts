@@ -333,6 +333,7 @@ export interface Progress {
     exported: number
     reused: number
     skipped: number
+    failed: number
     remaining: number
     bytes_done: number
     /** Null until every repository has been examined. */
@@ -350,13 +351,14 @@ export interface Progress {
  */
 export interface RepositoryProgress {
   full_name: string
-  state: 'waiting' | 'exporting' | 'exported' | 'skipped'
+  /** `failed` if the migration fails because of it; `skipped` if the migration allows partial archives. */
+  state: 'waiting' | 'exporting' | 'exported' | 'skipped' | 'failed'
   bytes_done: number
   /** Null until it has been examined. */
   bytes_expected: number | null
   /** Exported before and unchanged since then. */
   reused: boolean
-  /** Why it was skipped. */
+  /** Why it was skipped or failed. */
   reason: string | null
   /** A warning about an exported repository, such as missing LFS objects. */
   warning: string | null
@@ -383,6 +385,7 @@ export interface Report {
     exported: number
     reused: number
     skipped: number
+    failed: number
     remaining: number
     bytes_done: number
     /** Null until every repository has been examined. */
@@ -437,6 +440,7 @@ export interface Summary {
   repositories: {
     total: number
     skipped: number
+    failed: number
     remaining: number
     /** Including reused repositories. */
     exported: number
@@ -470,8 +474,9 @@ export interface Lock {
 export interface ArchiveLink {
   /** A credential: anyone who has it can download the archive. */
   url: string
-  /** Size of the archive. */
+  /** File name of the archive. */
   name: string
+  /** Size of the archive. */
   bytes: number
   /** When the link expires. */
   expires_at: string
@@ -628,6 +633,7 @@ export interface ServiceState {
     repositories: {
       total: number
       skipped: number
+      failed: number
       remaining: number
       /** Including reused repositories. */
       exported: number
@@ -656,6 +662,7 @@ export interface ServiceState {
       repositories: number
       reused: number
       skipped: number
+      failed: number
       migrations_exported: number
       migrations_failed: number
       /** Bytes written, without reused repositories. */
@@ -674,6 +681,7 @@ export interface ServiceState {
   }
   locks: {
     held: number
+    /** The newest locks. */
     newest: {
       full_name: string
       locked_at: string
@@ -684,7 +692,7 @@ export interface ServiceState {
       login: string
     }[]
   }
-  /** The newest locks. */
+  /** The migrations that failed last. */
   failures: {
     id: number
     guid: string

@@ -26,7 +26,7 @@ test(
     await page.getByText('Migration failed').waitFor()
     const broken = page.getByRole('listitem').filter({ hasText: 'alice/broken' }).last()
     await broken.getByText(damage.reason).waitFor()
-    await page.getByText('Skipped:').waitFor()
+    await page.getByText('Failed:').waitFor()
 
     await story.host.remake('alice/broken', files)
     await page.getByRole('button', { name: 'Retry' }).click()
@@ -34,7 +34,7 @@ test(
     await page.getByText('The archive is ready').waitFor()
     // The one that was whole was not exported twice.
     const whole = page.getByRole('listitem').filter({ hasText: 'alice/whole' })
-    await whole.getByText('unchanged').waitFor()
+    await whole.getByText('reused').waitFor()
 
     await page.getByRole('link', { name: 'Migrations' }).first().click()
     await arrived(page, 'Migrations')

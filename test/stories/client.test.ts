@@ -105,9 +105,9 @@ test('a failed migration is an exit code, and retry, report and cancel do the re
 
   const failed = await migration(1, 'start', 'site', 'tools', '--watch')
   assert.equal(failed.out, '1')
-  assert.match(failed.err, /^skipped: alice\/site: /m)
+  assert.match(failed.err, /^failed: alice\/site: /m)
   assert.match(failed.err, /^godwit: migration 1 is failed.*`godwit migration report 1`/m)
-  assert.match((await migration(0, 'report', '1')).out, /skipped {2}alice\/site: /)
+  assert.match((await migration(0, 'report', '1')).out, /failed {3}alice\/site: /)
   await host.remake('alice/site', { a: '1' })
   assert.equal((await migration(0, 'retry', '1')).out, '2')
   await migration(0, 'watch', '2')

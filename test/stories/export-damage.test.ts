@@ -74,7 +74,7 @@ function omissionsOf({ service }: ExportStory, id: number): Map<string, string> 
   const sql = `select full_name, reason from repository_exports as exported
     join snapshots on snapshots.migration_id = exported.migration_id and part = 0
     join facts on facts.id = json_extract(facts_ids, '$[' || position || ']')
-    where exported.migration_id = ? and outcome = 'skipped'`
+    where exported.migration_id = ? and outcome = 'failed'`
   const rows = rowsOf<{ full_name: string; reason: string }>(service, sql, id)
   return new Map(rows.map(({ full_name, reason }) => [full_name, reason]))
 }

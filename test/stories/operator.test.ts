@@ -54,7 +54,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
     assert.deepEqual(state.migrations, { pending: 0, exporting: 0, exported: 2, failed: 1 })
     assert.deepEqual([state.running, state.queue.jobs], [[], 0])
     const sum = (of: string) => state.throughput.buckets.reduce((all, each) => all + each[of]!, 0)
-    assert.deepEqual(['repositories', 'reused', 'skipped'].map(sum), [3, 1, 1])
+    assert.deepEqual(['repositories', 'reused', 'skipped', 'failed'].map(sum), [3, 1, 0, 1])
     assert.deepEqual(['migrations_exported', 'migrations_failed'].map(sum), [2, 1])
     assert.ok(sum('bytes') > 0 && sum('bytes_reused') > 0)
     const { segments, archives, segment_bytes, archive_bytes, free_bytes } = state.storage

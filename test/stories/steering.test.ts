@@ -43,13 +43,13 @@ test('progress, report and retry: only what was broken is exported again', async
   const progress = await get(service, alice, '/user/migrations/1/progress')
   assert.deepEqual(statesOf(progress), [
     ['alice/good', 'exported', false],
-    ['alice/bad', 'skipped', false],
+    ['alice/bad', 'failed', false],
   ])
   const [good, bad] = progress.repositories as Json[]
   assert.ok((good!.bytes_done as number) > 0 && good!.bytes_done === good!.bytes_expected)
   assert.match(bad!.reason as string, /missing|bad object/)
-  const { exported, skipped, remaining, seconds_left } = progress.totals as Json
-  assert.deepEqual([exported, skipped, remaining, seconds_left], [1, 1, 0, 0])
+  const { exported, skipped, failed, remaining, seconds_left } = progress.totals as Json
+  assert.deepEqual([exported, skipped, failed, remaining, seconds_left], [1, 0, 1, 0, 0])
 
   const report = await get(service, alice, '/user/migrations/1/report')
   assert.deepEqual(report.repositories, progress.repositories)
@@ -58,7 +58,7 @@ test('progress, report and retry: only what was broken is exported again', async
   })
   const said = await text.text()
   assert.match(said, /Migration 1 .* of alice is failed/)
-  assert.match(said, /skipped {2}alice\/bad: (?!alice)/)
+  assert.match(said, /failed {3}alice\/bad: (?!alice)/)
 
   await host.remake('alice/bad', { a: '2' })
   const retried = await post(service, alice, '/user/migrations/1/retry')

@@ -92,7 +92,7 @@ test('show tells what is in an archive, as a table and as JSON, and writes nothi
   const { folder, godwit, leftovers } = await desk(t)
   const table = await godwit(['show', archive])
   assert.equal(table.code, 0, table.said)
-  assert.match(table.said, /^made by +godwit \d/m)
+  assert.match(table.said, /^created by +godwit \d/m)
   assert.match(table.said, /^REPOSITORY +SIZE +BRANCHES/m)
   assert.match(table.said, /^alice\/site +\S+ \S+ +1 +0 +0 +main +yes/m)
   const piped = await godwit(['show', '-', '--json'], readFileSync(archive))

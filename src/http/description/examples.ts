@@ -92,7 +92,7 @@ const summary: Summary = {
   ...exported,
   startedAt: AT,
   endedAt: AT,
-  repositories: { total: 1, exported: 1, reused: 0, skipped: 0, remaining: 0 },
+  repositories: { total: 1, exported: 1, reused: 0, skipped: 0, failed: 0, remaining: 0 },
   bytesDone: 1105920,
   archive: { bytes: 1110016, expiresAt: AT },
   heldLocks: 1,
@@ -130,6 +130,7 @@ const tallied = {
   'repositories exported': 9,
   'repositories reused': 3,
   'repositories skipped': 0,
+  'repositories failed': 0,
   'migrations exported': 1,
   'migrations failed': 0,
 }
@@ -149,7 +150,7 @@ const serviceState: ServiceState = {
   failures: [
     {
       migration: { ...summary, ...cancelled, id: 78 },
-      skipped: [{ fullName: 'alice/atlas', reason: 'alice/atlas: an object is missing' }],
+      notExported: [{ fullName: 'alice/atlas', reason: 'alice/atlas: an object is missing' }],
     },
   ],
   workers: [

@@ -27,6 +27,7 @@ export function totalsJson(progress: Progress, now: number): wire.Progress['tota
     exported: totals.exported,
     reused: totals.reused,
     skipped: totals.skipped,
+    failed: totals.failed,
     remaining: totals.remaining,
     bytes_done: totals.bytesDone,
     bytes_expected: totals.bytesExpected,

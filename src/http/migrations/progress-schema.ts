@@ -14,10 +14,17 @@ import {
 import { migrationStates } from './migration-schema.ts'
 
 const countOrNull = { type: ['integer', 'null'], minimum: 0 }
-const repositoryStates = ['waiting', 'exporting', 'exported', 'skipped'] satisfies RepositoryState[]
+const repositoryStates = [
+  'waiting',
+  'exporting',
+  'exported',
+  'skipped',
+  'failed',
+] satisfies RepositoryState[]
 
 const totals = recordOf({
-  ...all(['repositories', 'exported', 'reused', 'skipped', 'remaining', 'bytes_done'], count),
+  ...all(['repositories', 'exported', 'reused', 'skipped', 'failed'], count),
+  ...all(['remaining', 'bytes_done'], count),
   bytes_expected: { ...countOrNull, description: 'Null until every repository has been examined.' },
   bytes_per_second: {
     ...countOrNull,
@@ -29,11 +36,16 @@ const totals = recordOf({
 export const repositoryProgressSchema = recordOf(
   {
     full_name: text,
-    state: { ...text, enum: repositoryStates },
+    state: {
+      ...text,
+      enum: repositoryStates,
+      description:
+        '`failed` if the migration fails because of it; `skipped` if the migration allows partial archives.',
+    },
     bytes_done: count,
     bytes_expected: { ...countOrNull, description: 'Null until it has been examined.' },
     reused: { ...flag, description: 'Exported before and unchanged since then.' },
-    reason: { ...textOrNull, description: 'Why it was skipped.' },
+    reason: { ...textOrNull, description: 'Why it was skipped or failed.' },
     warning: {
       ...textOrNull,
       description: 'A warning about an exported repository, such as missing LFS objects.',

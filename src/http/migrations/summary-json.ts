@@ -27,8 +27,8 @@ export function summaryJson(summary: Summary): wire.Summary {
 }
 
 export function repositoryCountsJson({ repositories }: Summary): wire.Summary['repositories'] {
-  const { total, exported, reused, skipped, remaining } = repositories
-  return { total, exported, reused, skipped, remaining }
+  const { total, exported, reused, skipped, failed, remaining } = repositories
+  return { total, exported, reused, skipped, failed, remaining }
 }
 
 export function lockJson({ owner, name, lockedAt, expiresAt }: HeldLock): wire.Lock {

@@ -14,7 +14,7 @@ import {
 import { migrationStates } from './migration-schema.ts'
 
 export const repositoryCountsSchema = recordOf({
-  ...all(['total', 'skipped', 'remaining'], count),
+  ...all(['total', 'skipped', 'failed', 'remaining'], count),
   exported: { ...count, description: 'Including reused repositories.' },
   reused: { ...count, description: 'Exported before and unchanged since then.' },
 })
@@ -56,8 +56,8 @@ export const lockSchema = recordOf(
 export const archiveLinkSchema = recordOf(
   {
     url: { ...address, description: 'A credential: anyone who has it can download the archive.' },
-    name: { ...text, description: 'Size of the archive.' },
-    bytes: count,
+    name: { ...text, description: 'File name of the archive.' },
+    bytes: { ...count, description: 'Size of the archive.' },
     expires_at: { ...moment, description: 'When the link expires.' },
   },
   { description: 'A link to download an archive.' },

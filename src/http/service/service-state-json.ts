@@ -84,6 +84,7 @@ function bucketJson({ startedAt, count, bytes }: ThroughputBucket) {
     repositories: count['repositories exported'] + count['repositories reused'],
     reused: count['repositories reused'],
     skipped: count['repositories skipped'],
+    failed: count['repositories failed'],
     bytes: bytes['repositories exported'],
     bytes_reused: bytes['repositories reused'],
     migrations_exported: count['migrations exported'],
@@ -91,14 +92,14 @@ function bucketJson({ startedAt, count, bytes }: ThroughputBucket) {
   }
 }
 
-function failureJson({ migration, skipped }: Each<'failures'>) {
+function failureJson({ migration, notExported }: Each<'failures'>) {
   return {
     id: migration.id,
     guid: migration.guid,
     login: migration.owner.login,
     ended_at: timeOrNull(migration.endedAt),
     reason: migration.reason,
-    repositories: skipped.map(({ fullName, reason }) => ({ full_name: fullName, reason })),
+    repositories: notExported.map(({ fullName, reason }) => ({ full_name: fullName, reason })),
   }
 }
 

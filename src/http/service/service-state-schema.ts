@@ -34,7 +34,8 @@ const queue = recordOf({
 const bucket = recordOf({
   start: moment,
   repositories: { ...count, description: 'Exported repositories, including reused ones.' },
-  ...all(['reused', 'skipped', 'migrations_exported', 'migrations_failed'], count),
+  ...all(['reused', 'skipped', 'failed'], count),
+  ...all(['migrations_exported', 'migrations_failed'], count),
   bytes: { ...count, description: 'Bytes written, without reused repositories.' },
   bytes_reused: count,
 })
@@ -57,13 +58,16 @@ const storage = recordOf({
 
 const locks = recordOf({
   held: count,
-  newest: listOf(
-    recordOf({
-      ...lockSchema.properties,
-      migration_id: integer,
-      login: { ...text, description: 'The account that started the migration.' },
-    }),
-  ),
+  newest: {
+    ...listOf(
+      recordOf({
+        ...lockSchema.properties,
+        migration_id: integer,
+        login: { ...text, description: 'The account that started the migration.' },
+      }),
+    ),
+    description: 'The newest locks.',
+  },
 })
 
 const failure = recordOf({
@@ -100,7 +104,7 @@ export const serviceStateSchema = recordOf(
     throughput,
     storage,
     locks,
-    failures: { ...listOf(failure), description: 'The newest locks.' },
+    failures: { ...listOf(failure), description: 'The migrations that failed last.' },
     workers: listOf(worker),
   },
   { description: 'The state of the whole service.' },

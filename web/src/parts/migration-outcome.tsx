@@ -9,7 +9,7 @@ const MAX_SHOWN = 5
 /** How it ended, and what became of the archive. Nothing while it goes on. */
 export function MigrationOutcome(props: { migration: Summary; progress: Progress }) {
   const { migration, progress } = props
-  const skipped = progress.repositories.filter(({ state }) => state === 'skipped')
+  const others = progress.repositories.filter(({ reason }) => reason !== null)
   if (migration.state === 'failed') {
     return (
       <Banner
@@ -17,8 +17,8 @@ export function MigrationOutcome(props: { migration: Summary; progress: Progress
         title={migration.reason === 'cancelled' ? 'Migration cancelled' : 'Migration failed'}
         description={
           <>
-            {skipped.length === 0 && migration.reason !== 'cancelled' && <p>{migration.reason}</p>}
-            <Reasons skipped={skipped} />
+            {others.length === 0 && migration.reason !== 'cancelled' && <p>{migration.reason}</p>}
+            <Reasons others={others} />
             <p>Exported repositories are kept for some time: a retry exports only the others.</p>
           </>
         }
@@ -28,11 +28,11 @@ export function MigrationOutcome(props: { migration: Summary; progress: Progress
   if (migration.state !== 'exported') return null
   return (
     <>
-      {skipped.length > 0 && (
+      {others.length > 0 && (
         <Banner
           variant="warning"
-          title={`${counted(skipped.length, 'repository is', 'repositories are')} not in the archive`}
-          description={<Reasons skipped={skipped} />}
+          title={`${counted(others.length, 'repository is', 'repositories are')} not in the archive`}
+          description={<Reasons others={others} />}
         />
       )}
       {migration.archive ? (
@@ -57,16 +57,16 @@ export function MigrationOutcome(props: { migration: Summary; progress: Progress
   )
 }
 
-function Reasons({ skipped }: { skipped: Progress['repositories'] }) {
-  if (skipped.length === 0) return null
+function Reasons({ others }: { others: Progress['repositories'] }) {
+  if (others.length === 0) return null
   return (
     <ul className={styles.reasons}>
-      {skipped.slice(0, MAX_SHOWN).map(({ full_name, reason }) => (
+      {others.slice(0, MAX_SHOWN).map(({ full_name, reason }) => (
         <li key={full_name}>
           <strong>{full_name}</strong>: {reason}
         </li>
       ))}
-      {skipped.length > MAX_SHOWN && <li>and {skipped.length - MAX_SHOWN} more</li>}
+      {others.length > MAX_SHOWN && <li>and {others.length - MAX_SHOWN} more</li>}
     </ul>
   )
 }

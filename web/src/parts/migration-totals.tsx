@@ -29,6 +29,7 @@ export function MigrationTotals({ progress }: { progress: Progress }) {
           />
           <Figure name="Reused (unchanged)" value={number(totals.reused)} />
           <Figure name="Skipped" value={number(totals.skipped)} isBad={totals.skipped > 0} />
+          <Figure name="Failed" value={number(totals.failed)} isBad={totals.failed > 0} />
         </dl>
       </div>
     </Box>

@@ -15,7 +15,7 @@ interface RepositoryListProps {
   onUnlock(fullName: string): Promise<void>
 }
 
-type Kind = 'all' | 'unfinished' | 'skipped'
+type Kind = 'all' | 'unfinished' | 'skipped' | 'failed'
 
 const KINDS: { kind: Kind; name: string; has(each: RepositoryProgress): boolean }[] = [
   { kind: 'all', name: 'All', has: () => true },
@@ -25,6 +25,7 @@ const KINDS: { kind: Kind; name: string; has(each: RepositoryProgress): boolean 
     has: ({ state }) => state === 'exporting' || state === 'waiting',
   },
   { kind: 'skipped', name: 'Skipped', has: ({ state }) => state === 'skipped' },
+  { kind: 'failed', name: 'Failed', has: ({ state }) => state === 'failed' },
 ]
 
 /** One bar per repository; thousands are shown in pages. */

@@ -4,6 +4,7 @@ import {
   DotIcon,
   LockIcon,
   type RepoIcon,
+  SkipIcon,
   UnlockIcon,
   XIcon,
 } from '@primer/octicons-react'
@@ -25,7 +26,8 @@ const LOOKS: Record<
   waiting: { word: 'Waiting', icon: DotIcon, tone: 'neutral' },
   exporting: { word: 'Exporting', icon: DotFillIcon, tone: 'accent' },
   exported: { word: 'Exported', icon: CheckIcon, tone: 'success' },
-  skipped: { word: 'Skipped', icon: XIcon, tone: 'danger' },
+  skipped: { word: 'Skipped', icon: SkipIcon, tone: 'danger' },
+  failed: { word: 'Failed', icon: XIcon, tone: 'danger' },
 }
 
 interface RepositoryRowProps {
@@ -45,7 +47,7 @@ export function RepositoryRow({ repository, lock, onUnlock }: RepositoryRowProps
       </span>
       <div className={styles.name}>
         {full_name}
-        {reused && <Label variant="secondary">unchanged</Label>}
+        {reused && <Label variant="secondary">reused</Label>}
         {lock && (
           <Label variant="attention">
             <LockIcon size={12} /> locked
@@ -99,8 +101,8 @@ function Unlock({
 }
 
 function donePercent({ state, bytes_done, bytes_expected }: RepositoryProgress): number | null {
-  if (state === 'exported' || state === 'skipped') return 100
   if (state === 'waiting') return 0
+  if (state !== 'exporting') return 100
   return bytes_expected === null ? null : percent(bytes_done, bytes_expected)
 }
 

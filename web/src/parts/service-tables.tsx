@@ -68,7 +68,7 @@ export function Workers({ workers }: Pick<ServiceState, 'workers'>) {
   return (
     <Table
       title="Workers"
-      columns={['Process', 'Does', 'Busy', 'Started', 'Last seen']}
+      columns={['Process', 'Role', 'Busy', 'Started', 'Last seen']}
       none="No worker is running."
       rows={workers.map((each) => ({
         key: each.id,

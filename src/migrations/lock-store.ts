@@ -1,6 +1,10 @@
 import { keyOf } from '../accounts/account.ts'
 import type { Db } from '../db/database.ts'
+import { batchesOf } from '../ground/batches.ts'
 import type { RepositoryName } from '../sources/source.ts'
+
+/** The engines limit how many values a statement takes. */
+const ROWS_AT_ONCE = 500
 
 export interface HeldLock extends RepositoryName {
   repositoryId: number
@@ -17,16 +21,18 @@ export async function insertLocks(
   repositoryIds: readonly number[],
   { lockedAt, expiresAt }: { lockedAt: number; expiresAt: number },
 ): Promise<void> {
-  for (const repository_id of repositoryIds) {
+  for (const some of batchesOf(repositoryIds, ROWS_AT_ONCE)) {
     await tx
       .insertInto('repository_locks')
-      .values({
-        migration_id: migrationId,
-        repository_id,
-        locked_at: lockedAt,
-        expires_at: expiresAt,
-        released_at: null,
-      })
+      .values(
+        some.map((repository_id) => ({
+          migration_id: migrationId,
+          repository_id,
+          locked_at: lockedAt,
+          expires_at: expiresAt,
+          released_at: null,
+        })),
+      )
       .execute()
   }
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { onEachEngine, openDatabase } from '../../test/support/databases.ts'
 import { embeddedQueue } from './embedded.ts'
-import { claimJob, releaseAllJobs } from './job-store.ts'
+import { claimJob, releaseAllJobs } from './embedded-jobs.ts'
 import { enqueue, handlers, queueContract } from './queue.contract.ts'
 import { LostJob } from './queue.ts'
 

@@ -8,7 +8,7 @@ import {
   insertJobs,
   renewLease,
   returnJob,
-} from './job-store.ts'
+} from './embedded-jobs.ts'
 import type { Queue } from './queue.ts'
 import { type JobStore, type Pace, usualPace } from './run-job.ts'
 import { Workers } from './worker.ts'

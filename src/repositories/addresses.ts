@@ -30,27 +30,33 @@ export function addressesFrom(options: AddressOptions, prefix = ''): Addresses {
   const { baseUrl, webUrl, cloneUrl, sshUrl } = options
   const api = `${baseUrl}${prefix}`
   // A person's page is the part of the template that does not depend on the repository.
-  const userTemplate = webUrl.split('{name}')[0]!.replace(/\/$/, '')
-  const webOrigin = new URL(fill(webUrl, 'owner', 'name')).origin
+  const userHtml = filling(webUrl.split('{name}')[0]!.replace(/\/$/, ''))
+  const [html, clone, ssh] = [filling(webUrl), filling(cloneUrl), filling(sshUrl)]
+  const git = filling(cloneUrl.replace(/^[a-z+]+:/, 'git:'))
+  const webOrigin = new URL(html('owner', 'name')).origin
   return {
     api,
     documentation: `${baseUrl}/docs`,
-    userHtml: (login) => fill(userTemplate, login, ''),
+    userHtml: (login) => userHtml(login, ''),
     avatar: (accountId) => `${webOrigin}/avatars/u/${accountId}?v=4`,
-    repository(owner, name) {
-      const clone = fill(cloneUrl, owner, name)
-      return {
-        api: `${api}/repos/${owner}/${name}`,
-        html: fill(webUrl, owner, name),
-        clone,
-        ssh: fill(sshUrl, owner, name),
-        git: clone.replace(/^[a-z+]+:/, 'git:'),
-      }
-    },
+    repository: (owner, name) => ({
+      api: `${api}/repos/${owner}/${name}`,
+      html: html(owner, name),
+      clone: clone(owner, name),
+      ssh: ssh(owner, name),
+      git: git(owner, name),
+    }),
     under: (other) => addressesFrom(options, other),
   }
 }
 
-function fill(template: string, owner: string, name: string): string {
-  return template.replaceAll('{owner}', owner).replaceAll('{name}', name)
+/** Cut once: very many addresses are made of each template. */
+function filling(template: string): (owner: string, name: string) => string {
+  const pieces = template.split(/(\{owner\}|\{name\})/)
+  return (owner, name) => {
+    let address = ''
+    for (const piece of pieces)
+      address += piece === '{owner}' ? owner : piece === '{name}' ? name : piece
+    return address
+  }
 }

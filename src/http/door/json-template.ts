@@ -37,18 +37,24 @@ export function templateOf(shown: object, computed: ReadonlySet<string>): JsonTe
   return { opening: opening!, runs }
 }
 
-/** With JSON for each mark, or what stands between the quotes where it is part of a string. Undefined where one has none. */
-export function fillIn(
+/** JSON for a mark, or what stands between the quotes where it is part of a string. */
+export type JsonOf<Values> = (values: Values) => string | undefined
+
+/** Undefined where a mark has none: an object of an older time may lack it. */
+export function filling<Values>(
   { opening, runs }: JsonTemplate,
-  jsonOf: (mark: string) => string | undefined,
-): string | undefined {
-  let text = opening
-  for (const { mark, between } of runs) {
-    const value = jsonOf(mark)
-    if (value === undefined) return undefined
-    text += between.length === 2 ? value + between[1]! : between.join(value)
+  jsonOf: (mark: string) => JsonOf<Values>,
+): JsonOf<Values> {
+  const steps = runs.map(({ mark, between }) => ({ value: jsonOf(mark), between }))
+  return (values) => {
+    let text = opening
+    for (const { value, between } of steps) {
+      const json = value(values)
+      if (json === undefined) return undefined
+      text += between.length === 2 ? json + between[1]! : between.join(json)
+    }
+    return text
   }
-  return text
 }
 
 const MAX_REMEMBERED = 10_000

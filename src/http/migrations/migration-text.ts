@@ -1,7 +1,7 @@
 import type { Migration, MigrationOptions } from '../../migrations/migration.ts'
 import type { MigrationState } from '../../migrations/states.ts'
 import type { Body, Listed } from '../door/json-answer.ts'
-import { fillIn, type JsonTemplate, templateOf, valueMark } from '../door/json-template.ts'
+import { filling, type JsonOf, templateOf, valueMark } from '../door/json-template.ts'
 import { nodeId } from '../door/node-id.ts'
 import { migrationJson, type Rendering, userText } from './github-json.ts'
 
@@ -10,29 +10,30 @@ export type MigrationText = (migration: Migration, repositories: Listed | undefi
 
 /** The same to the byte as what its renderer and JSON.stringify make of it. */
 export function migrationText(rendering: Rendering): MigrationText {
-  const { addresses, migrationTime } = rendering
-  const owner = userText(addresses)
   const withoutArchive = aroundRepositories(null, rendering)
   const withArchive = aroundRepositories(0, rendering)
 
   return (migration, repositories) => {
-    const { id, guid, state, options, createdAt, updatedAt, archiveExpiresAt } = migration
-    const values: Record<string, string> = {
-      id: String(id),
-      node_id: `"${nodeId('Migration', id)}"`,
-      owner: owner(migration.owner),
-      guid: JSON.stringify(guid),
-      state: JSON.stringify(state),
-      created_at: `"${migrationTime(createdAt)}"`,
-      updated_at: `"${migrationTime(updatedAt)}"`,
-    }
-    const { before, after } = archiveExpiresAt === null ? withoutArchive : withArchive
-    const jsonOf = (mark: string) =>
-      values[mark] ?? JSON.stringify(options[mark as keyof MigrationOptions])
-    const opening = `${fillIn(before, jsonOf)!}[`
-    const closing = `]${fillIn(after, jsonOf)!}`
+    const { before, after } = migration.archiveExpiresAt === null ? withoutArchive : withArchive
+    const opening = `${before(migration)!}[`
+    const closing = `]${after(migration)!}`
     return repositories ? [opening, repositories, closing] : [opening + closing]
   }
+}
+
+function marksOf({ addresses, migrationTime }: Rendering) {
+  const owner = userText(addresses)
+  const marks: Record<string, JsonOf<Migration>> = {
+    id: ({ id }) => String(id),
+    node_id: ({ id }) => `"${nodeId('Migration', id)}"`,
+    owner: (migration) => owner(migration.owner),
+    guid: ({ guid }) => JSON.stringify(guid),
+    state: ({ state }) => JSON.stringify(state),
+    created_at: ({ createdAt }) => `"${migrationTime(createdAt)}"`,
+    updated_at: ({ updatedAt }) => `"${migrationTime(updatedAt)}"`,
+  }
+  return (mark: string): JsonOf<Migration> =>
+    marks[mark] ?? (({ options }) => JSON.stringify(options[mark as keyof MigrationOptions]))
 }
 
 /** Members that the renderer computes. */
@@ -62,13 +63,14 @@ const MARKED_MIGRATION: Migration = {
 function aroundRepositories(
   archiveExpiresAt: number | null,
   rendering: Rendering,
-): { before: JsonTemplate; after: JsonTemplate } {
+): { before: JsonOf<Migration>; after: JsonOf<Migration> } {
   const shown = migrationJson({ ...MARKED_MIGRATION, archiveExpiresAt }, [], rendering)
   const { opening, runs } = templateOf(shown, COMPUTED)
   const at = runs.findIndex(({ mark }) => mark === 'repositories')
+  const marks = marksOf(rendering)
   return {
-    before: { opening, runs: runs.slice(0, at) },
-    after: { opening: runs[at]!.between[1]!, runs: runs.slice(at + 1) },
+    before: filling({ opening, runs: runs.slice(0, at) }, marks),
+    after: filling({ opening: runs[at]!.between[1]!, runs: runs.slice(at + 1) }, marks),
   }
 }
 

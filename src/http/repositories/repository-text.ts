@@ -1,6 +1,13 @@
 import type { Addresses } from '../../repositories/addresses.ts'
 import { fullNameOf, type RepositoryFacts } from '../../repositories/facts.ts'
-import { fillIn, partMark, remembered, templateOf, valueMark } from '../door/json-template.ts'
+import {
+  filling,
+  type JsonOf,
+  partMark,
+  remembered,
+  templateOf,
+  valueMark,
+} from '../door/json-template.ts'
 import { nodeId } from '../door/node-id.ts'
 import { utcTimestamp } from '../door/timestamps.ts'
 import { extendedRepositoryJson, plainRepositoryJson, userText } from '../migrations/github-json.ts'
@@ -23,17 +30,15 @@ const RENDERERS: Record<RepositoryForm, (facts: RepositoryFacts, to: Addresses) 
 export function repositoryText(form: RepositoryForm, addresses: Addresses): RepositoryText {
   const render = RENDERERS[form]
   const shown = render(MARKED_FACTS, marked(addresses))
-  const template = templateOf(shown, COMPUTED)
-  const compute = computing(addresses, (facts) => extended(facts))
+  const computed = marksOf(addresses, (facts) => extended(facts))
+  const fill = filling<Marked>(
+    templateOf(shown, COMPUTED),
+    (mark) => computed[mark] ?? (({ facts }) => json(facts[mark as keyof RepositoryFacts])),
+  )
   const text: RepositoryText = (facts) => {
-    const computed = compute(facts)
-    const filled = fillIn(template, (mark) =>
-      mark in computed
-        ? computed[mark as keyof Computed]
-        : json(facts[mark as keyof RepositoryFacts]),
-    )
+    const at = addresses.repository(facts.owner.login, facts.name)
     // Facts of an older Godwit may lack something that was not known to it.
-    return filled ?? JSON.stringify(render(facts, addresses))
+    return fill({ facts, at }) ?? JSON.stringify(render(facts, addresses))
   }
   const extended = form === 'extended' ? text : repositoryText('extended', addresses)
   return text
@@ -64,35 +69,38 @@ function marked(addresses: Addresses): Addresses {
   return { ...addresses, repository: () => repository }
 }
 
-type Computed = ReturnType<ReturnType<typeof computing>>
+interface Marked {
+  facts: RepositoryFacts
+  at: ReturnType<Addresses['repository']>
+}
 
 /** What the computed marks stand for: JSON, or for parts of addresses what stands between the quotes. */
-function computing(addresses: Addresses, template: RepositoryText) {
+function marksOf(
+  addresses: Addresses,
+  template: RepositoryText,
+): Readonly<Record<string, JsonOf<Marked>>> {
   const owner = userText(addresses)
   const license = remembered(
     (spdxId: string) => spdxId,
     (spdxId) => JSON.stringify(licenseJson(spdxId, addresses)),
   )
-  return (facts: RepositoryFacts) => {
-    const { api, html, clone, ssh, git } = addresses.repository(facts.owner.login, facts.name)
-    return {
-      api: within(api),
-      html: within(html),
-      clone: within(clone),
-      ssh: within(ssh),
-      git: within(git),
-      node_id: `"${nodeId('Repository', facts.id)}"`,
-      full_name: JSON.stringify(fullNameOf(facts)),
-      owner: owner(facts.owner),
-      visibility: facts.private ? '"private"' : '"public"',
-      mirror_url: JSON.stringify(facts.mirrorOf ?? git),
-      pushed_at: `"${utcTimestamp(facts.pushedAt)}"`,
-      created_at: `"${utcTimestamp(facts.createdAt)}"`,
-      updated_at: `"${utcTimestamp(facts.updatedAt)}"`,
-      license: facts.license === null ? 'null' : license(facts.license),
-      template_repository:
-        facts.template === null ? 'null' : template({ ...facts.template, template: null }),
-    }
+  return {
+    api: ({ at }) => within(at.api),
+    html: ({ at }) => within(at.html),
+    clone: ({ at }) => within(at.clone),
+    ssh: ({ at }) => within(at.ssh),
+    git: ({ at }) => within(at.git),
+    node_id: ({ facts }) => `"${nodeId('Repository', facts.id)}"`,
+    full_name: ({ facts }) => `"${within(fullNameOf(facts))}"`,
+    owner: ({ facts }) => owner(facts.owner),
+    visibility: ({ facts }) => (facts.private ? '"private"' : '"public"'),
+    mirror_url: ({ facts, at }) => `"${within(facts.mirrorOf ?? at.git)}"`,
+    pushed_at: ({ facts }) => `"${utcTimestamp(facts.pushedAt)}"`,
+    created_at: ({ facts }) => `"${utcTimestamp(facts.createdAt)}"`,
+    updated_at: ({ facts }) => `"${utcTimestamp(facts.updatedAt)}"`,
+    license: ({ facts }) => (facts.license === null ? 'null' : license(facts.license)),
+    template_repository: ({ facts }) =>
+      facts.template === null ? 'null' : template({ ...facts.template, template: null }),
   }
 }
 
@@ -101,4 +109,8 @@ function json(value: unknown): string | undefined {
   return value === false ? 'false' : JSON.stringify(value)
 }
 
-const within = (text: string): string => JSON.stringify(text).slice(1, -1)
+const PLAIN = /^[ !#-[\]-~]*$/
+
+/** What stands between the quotes of its JSON. */
+const within = (text: string): string =>
+  PLAIN.test(text) ? text : JSON.stringify(text).slice(1, -1)

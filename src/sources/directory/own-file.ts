@@ -28,6 +28,32 @@ export const readOwnFile = promptly(
     }),
 )
 
+/** One that stays open, to be read here and there. */
+export interface OwnFile {
+  size: number
+  /** As much of it as is there. */
+  read(at: number, length: number): Buffer
+  close(): void
+}
+
+export function openOwnFile(path: string): OwnFile {
+  const file = openOwn(path)
+  try {
+    const { size } = ownStats(file)
+    return {
+      size,
+      read(at, length) {
+        const buffer = Buffer.allocUnsafe(Math.max(0, Math.min(length, size - at)))
+        return buffer.subarray(0, readSync(file, buffer, 0, buffer.length, at))
+      },
+      close: () => closeSync(file),
+    }
+  } catch (error) {
+    closeSync(file)
+    throw error
+  }
+}
+
 /**
  * Files inside a repository. Links are refused (ELOOP), or a repository could show any file of this machine; so is what is
  * no file, or a pipe could hold us for ever.
@@ -35,12 +61,16 @@ export const readOwnFile = promptly(
 function withOwnFile<T>(path: string | Buffer, use: (file: number, stats: Stats) => T): T {
   const file = openOwn(path)
   try {
-    const stats = fstatSync(file)
-    if (stats.isFile()) return use(file, stats)
-    throw stats.isDirectory() ? refusal('EISDIR', 'a directory') : refusal('ELOOP', 'not a file')
+    return use(file, ownStats(file))
   } finally {
     closeSync(file)
   }
+}
+
+function ownStats(file: number): Stats {
+  const stats = fstatSync(file)
+  if (stats.isFile()) return stats
+  throw stats.isDirectory() ? refusal('EISDIR', 'a directory') : refusal('ELOOP', 'not a file')
 }
 
 function openOwn(path: string | Buffer): number {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { writeFile } from 'node:fs/promises'
+import { chmod, copyFile, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import type { Git } from '../../../git/git.ts'
@@ -17,10 +17,25 @@ async function quickly(dir: string, git: Git = host.locked): Promise<GitFacts | 
   return lookAtOnce(git, { dir }, await readSettings(git, dir), EVERYTHING)
 }
 
-/** That the quick way was taken, and that it tells what commands tell. */
-async function alike(dir: string): Promise<GitFacts> {
-  const looked = await quickly(dir)
+/** Counts how many of it are started. */
+function counted() {
+  const gits: string[] = []
+  const git: Git = {
+    ...host.locked,
+    start(args, call) {
+      gits.push(args[0]!)
+      return host.locked.start(args, call)
+    },
+  }
+  return { git, gits }
+}
+
+/** That the quick way was taken, with these gits, and that it tells what commands tell. */
+async function alike(dir: string, expected: readonly string[] = []): Promise<GitFacts> {
+  const { git, gits } = counted()
+  const looked = await quickly(dir, git)
   assert.ok(looked, 'the quick way was not taken')
+  assert.deepEqual(gits, expected)
   assert.deepEqual(looked, await lookByCommands(host.locked, { dir }, EVERYTHING))
   return looked
 }
@@ -90,7 +105,7 @@ test('objects of SHA-256', async () => {
   )
 })
 
-test('a history that is long takes a second git', async () => {
+test('a history that is long is walked by git', async () => {
   const dir = await host.repository(fresh(), { files: { 'a.py': 'a' } })
   const commits = Array.from(
     { length: 1500 },
@@ -98,7 +113,7 @@ test('a history that is long takes a second git', async () => {
       `commit refs/heads/long\ncommitter A <a@example.com> ${1_600_000_000 - n} +0000\ndata 1\nx\n\n`,
   )
   await host.git(['fast-import', '--quiet'], { dir, input: commits.join('') })
-  await alike(dir)
+  await alike(dir, ['rev-list'])
 })
 
 test('what is damaged or unusual is left to git', async () => {
@@ -126,8 +141,72 @@ test('what is damaged or unusual is left to git', async () => {
   assert.equal(await quickly(extended), undefined)
 })
 
+test('deltas of every kind, in several packs beside loose objects', async () => {
+  const dir = await host.repository(fresh(), { files: { 'a.py': 'a', LICENSE: MIT } })
+  const text = (n: number) =>
+    Array.from({ length: 400 }, (_, line) => `line ${line === n ? 'other' : line}`).join('\n')
+  const folder = (n: number) =>
+    Object.fromEntries(
+      Array.from({ length: 60 }, (_, file) => [`src/${file}.py`, `${file}`]).concat([
+        ['src/long.py', text(n)],
+      ]),
+    )
+  for (let n = 0; n < 20; n++) await host.commit(dir, folder(n))
+  for (const named of [[], ['-c', 'repack.useDeltaBaseOffset=false']]) {
+    await host.git([...named, 'repack', '-adfq', '--depth=50', '--window=50'], { dir })
+    await alike(dir)
+  }
+  await host.commit(dir, folder(21))
+  await host.git(['repack', '-q'], { dir })
+  await host.commit(dir, folder(22))
+  await alike(dir)
+})
+
+test('what the files alone do not tell is asked of one git', async () => {
+  const lender = await host.repository(fresh(), { files: { 'a.py': 'a' } })
+  const borrower = await host.repository(fresh())
+  await writeFile(join(borrower, 'objects/info/alternates'), `${join(lender, 'objects')}\n`)
+  const commit = await host.git(['rev-parse', 'main'], { dir: lender })
+  await host.git(['update-ref', 'refs/heads/main', commit], { dir: borrower })
+  await alike(borrower, ['cat-file'])
+
+  const old = await host.repository(fresh(), { files: { 'a.py': 'a' } })
+  await host.git(['-c', 'pack.indexVersion=1', 'repack', '-adq'], { dir: old })
+  await alike(old, ['cat-file'])
+})
+
+test('damage is not taken for an object', async () => {
+  const dir = await host.repository(fresh(), { files: { 'a.py': 'a' } })
+  const other = await host.repository(fresh(), { files: { 'b.py': 'b' } })
+  const [mine, theirs] = await Promise.all(
+    [dir, other].map(async (each) => {
+      const oid = await host.git(['rev-parse', 'main'], { dir: each })
+      return join(each, 'objects', oid.slice(0, 2), oid.slice(2))
+    }),
+  )
+  await rm(mine!)
+  await copyFile(theirs!, mine!)
+  const { git, gits } = counted()
+  await quickly(dir, git)
+  assert.deepEqual(gits.slice(0, 1), ['cat-file'], 'git is asked what to make of it')
+
+  const packed = await host.repository(fresh(), { files: { 'a.py': 'a'.repeat(1000) } })
+  await host.git(['repack', '-adq'], { dir: packed })
+  const folder = join(packed, 'objects/pack')
+  const pack = join(folder, (await readdir(folder)).find((name) => name.endsWith('.pack'))!)
+  await chmod(pack, 0o644)
+  const bytes = await readFile(pack)
+  for (let cut = Math.floor(bytes.length / 2); cut > 0; cut = Math.floor(cut / 2)) {
+    await writeFile(pack, bytes.subarray(0, cut))
+    const { git, gits } = counted()
+    await quickly(packed, git)
+    assert.notDeepEqual(gits, [])
+  }
+})
+
 test('a git from before --batch-command is asked by commands, and tried once', async () => {
   const dir = await host.repository(fresh(), { files: { 'a.py': 'a' } })
+  await host.git(['-c', 'pack.indexVersion=1', 'repack', '-adq'], { dir })
   let tried = 0
   const old: Git = {
     ...host.locked,

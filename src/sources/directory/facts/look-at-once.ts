@@ -9,6 +9,7 @@ import { factsOfTree, type TreeFacts } from './head-tree.ts'
 import type { GitFacts, Wanted } from './look-by-commands.ts'
 import { type ObjectReader, Odd, openObjects, type WholeObject } from './object-reader.ts'
 import { type CommitObject, parseCommit, parseTag } from './parse-objects.ts'
+import { openPlainObjects } from './plain-objects.ts'
 import {
   earlier,
   type Head,
@@ -28,9 +29,12 @@ const MAX_COMMITS = 1000
 /** As far as git follows. */
 const MAX_STEPS = 5
 
+/** How the objects of a repository are read. */
+type OpenObjects = () => Promise<ObjectReader>
+
 /**
- * The same as by commands, with one git process or, where there is nothing to read, none: to start one costs more than all that
- * a small repository asks of it. Undefined where anything is out of the ordinary.
+ * The same as by commands, from the repository's files or, where those are not as usual, with one git process: to start one
+ * costs more than all that a small repository asks of it. Undefined where anything is out of the ordinary.
  */
 export async function lookAtOnce(
   git: Git,
@@ -38,14 +42,25 @@ export async function lookAtOnce(
   settings: Settings,
   wanted: Wanted,
 ): Promise<GitFacts | undefined> {
-  try {
-    return await look(git, call, settings, wanted)
-  } catch (error) {
-    call.signal?.throwIfAborted()
-    const isOdd = error instanceof Odd || error instanceof GitFailed || error instanceof Unreadable
-    if (isOdd || codeOf(error) !== undefined) return undefined
-    throw error
+  const format = isSha256(settings) ? 'sha256' : 'sha1'
+  const ways: OpenObjects[] = [
+    () => openPlainObjects(call.dir, format),
+    async () => openObjects(git, call),
+  ]
+  for (const open of ways) {
+    try {
+      return await look(git, call, settings, wanted, open)
+    } catch (error) {
+      call.signal?.throwIfAborted()
+      if (!isOdd(error)) throw error
+    }
   }
+  return undefined
+}
+
+function isOdd(error: unknown): boolean {
+  if (error instanceof Odd || error instanceof GitFailed || error instanceof Unreadable) return true
+  return codeOf(error) !== undefined
 }
 
 async function look(
@@ -53,6 +68,7 @@ async function look(
   call: RepositoryCall,
   settings: Settings,
   wanted: Wanted,
+  open: OpenObjects,
 ): Promise<GitFacts> {
   await refuseUnusual(call.dir, settings)
   const { head, refs } = await readRefs({
@@ -66,7 +82,7 @@ async function look(
   if (tips.length === 0) return { refs: await sumUp(at, []), oldest: null, tree: null }
   if (tips.length > MAX_TIPS) throw new Odd('very many refs')
 
-  await using objects = openObjects(git, call)
+  await using objects = await open()
   const read = await readAll(objects, tips)
   const isDated = named.map(({ ref, oid }) => ({ ref, oid, time: timeOf(read.get(oid)!) }))
   const refFacts = await sumUp(at, isDated)

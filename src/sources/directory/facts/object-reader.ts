@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream'
 import type { Git, GitCall } from '../../../git/git.ts'
 import { GitFailed } from '../../../git/git-end.ts'
 
-export interface GitObject {
+interface GitObject {
   type: string
   size: number
 }
@@ -11,10 +11,10 @@ export interface WholeObject extends GitObject {
   bytes: Buffer
 }
 
-/** One git that is asked for many objects, each by its full name. */
+/** What is asked for many objects of one repository, each by its full name. */
 export interface ObjectReader extends AsyncDisposable {
   /** In the order of the names; undefined for what is missing. */
-  info(oids: readonly string[]): Promise<(GitObject | undefined)[]>
+  sizes(oids: readonly string[]): Promise<(number | undefined)[]>
   read(oids: readonly string[]): Promise<(WholeObject | undefined)[]>
 }
 
@@ -30,6 +30,7 @@ const USAGE_ERROR = 129
 /** Those that came before `cat-file --batch-command`, which is of 2022. */
 const tooOld = new WeakSet<Git>()
 
+/** By one git. */
 export function openObjects(git: Git, call: GitCall): ObjectReader {
   if (tooOld.has(git)) throw new Odd('this git is too old')
   const stop = new AbortController()
@@ -55,7 +56,7 @@ export function openObjects(git: Git, call: GitCall): ObjectReader {
   }
 
   return {
-    info: (oids) => ask('info', oids, async (answered) => answered),
+    sizes: (oids) => ask('info', oids, async ({ size }) => size),
     read: (oids) =>
       ask('contents', oids, async (answered) => {
         if (answered.size > LARGEST_OBJECT) throw new Odd('a very large object')

@@ -23,7 +23,7 @@ import { type StatedFacts, statedFacts } from './stated-facts.ts'
 /** What holds facts besides refs and objects. */
 const FACT_FILES = ['HEAD', 'config', 'description', 'git-daemon-export-ok']
 
-/** One git process for an ordinary repository, none for an empty one; where anything is unusual, one for each question. */
+/** No git process for an ordinary repository, one where its files are unusual, and one for each question where all is. */
 export async function readFacts(
   git: Git,
   { dir, wikiDir }: RepositoryPlace,

@@ -55,11 +55,11 @@ async function withSizes(
   files: readonly Omit<TreeFile, 'size'>[],
 ): Promise<TreeFile[]> {
   const oids = [...new Set(files.map(({ oid }) => oid))]
-  const infos = oids.length === 0 ? [] : await objects.info(oids)
-  const sizes = new Map(oids.map((oid, index) => [oid, infos[index]]))
+  const found = oids.length === 0 ? [] : await objects.sizes(oids)
+  const sizes = new Map(oids.map((oid, index) => [oid, found[index]]))
   return files.flatMap((file) => {
-    const info = sizes.get(file.oid)
+    const size = sizes.get(file.oid)
     // What is missing has no size, and then git does not say one either.
-    return info ? [{ ...file, size: info.size }] : []
+    return size === undefined ? [] : [{ ...file, size }]
   })
 }

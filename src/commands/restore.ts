@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import type { Config } from '../config.ts'
 import { createGit } from '../git/git.ts'
 import { harmless } from '../ground/terminal-text.ts'
@@ -10,60 +10,93 @@ import { countInWords } from '../records/record-file.ts'
 import { Misuse, UserMistake } from '../user-mistake.ts'
 import { archiveAt } from './archive-file.ts'
 import { addCommand, configOf, print, withExamples } from './command-line.ts'
+import { type DumpOptions, runDump } from './restore-dump.ts'
 import { untilStopped } from './until-stopped.ts'
 
-interface RestoreOptions {
-  into: string
-  strict?: boolean
+interface RestoreOptions extends DumpOptions {
+  as?: string
 }
 
 export function restoreCommand(program: Command, about: string): void {
-  const command = addCommand(program, 'restore <archive>', about)
-  withExamples(command, 'godwit restore migration.tar.gz --into /srv/restored')
+  const command = addCommand(program, 'restore <archive> [repositories...]', about)
+  withExamples(
+    command,
+    'godwit restore migration.tar.gz --into /srv/restored',
+    'godwit restore migration.tar.gz --as gitea-dump --into /srv/dumps --people people.csv',
+  )
   command
-    .usage('ARCHIVE --into DIR (a file, or a directory it was unpacked into)')
+    .usage(
+      'ARCHIVE --into DIR [--as gitea-dump [OWNER/NAME...]] (a file, or a directory it was unpacked into)',
+    )
     .requiredOption('--into <DIR>', 'directory to restore to, as OWNER/NAME.git')
     .option('--strict', 'fail if some data of the archive could not be restored')
-    .action((file: string, options: RestoreOptions, command: Command) =>
-      untilStopped((signal) => runRestore(configOf(command), file, options, signal)),
+    .addOption(
+      new Option(
+        '--as <FORMAT>',
+        'gitea-dump: directories for restore-repo of Gitea or Forgejo, and a script that runs it',
+      ).choices(['gitea-dump']),
+    )
+    .option('--people <CSV>', 'with --as: file of old-login,new-login; see godwit show --people')
+    .option('--keep-links', 'with --as: leave links to the old host in texts as they are')
+    .option('--target <URL>', 'with --as: base URL of the new server, for links and accounts')
+    .action((file: string, repositories: string[], options: RestoreOptions, command: Command) =>
+      untilStopped((signal) => runRestore(configOf(command), file, repositories, options, signal)),
     )
 }
 
 async function runRestore(
   { git: program, searchPath }: Config,
   file: string,
-  { into, strict = false }: RestoreOptions,
+  repositories: string[],
+  options: RestoreOptions,
   signal: AbortSignal,
 ): Promise<void> {
   if (file === '-')
     throw new Misuse('restore reads the archive twice: give a file, not standard input')
+  const { people, keepLinks, target } = options
+  if (options.as === undefined && (people ?? keepLinks ?? target ?? repositories[0]) !== undefined)
+    throw new Misuse(
+      '--people, --keep-links, --target and names of repositories need --as gitea-dump',
+    )
   const home = await mkdtemp(join(tmpdir(), 'godwit-restore-'))
   try {
     const git = createGit({ program, searchPath, home })
-    const place = resolve(into)
-    let [failed, warnings] = [0, 0]
-    const tell = (news: RestoreNews) => {
-      const lines = newsInWords(news)
-      warnings += lines.length
-      for (const line of lines) print(harmless(line))
-    }
-    const parts = { git, open: await archiveAt(file), into: place, tell }
-    for await (const { fullName, faults } of restoreArchive(parts, signal)) {
-      if (faults.length === 0) print(`restored: ${harmless(fullName)}`)
-      else failed += 1
-      for (const fault of faults) print(harmless(`failed: ${fullName}: ${fault}`))
-    }
-    if (failed > 0)
-      throw new UserMistake(
-        `${failed} ${failed === 1 ? 'repository' : 'repositories'} could not be restored; the others are in ${place}`,
-      )
-    if (strict && warnings > 0)
-      throw new UserMistake(
-        `some data could not be restored (--strict); the restored repositories are in ${place}`,
-      )
+    const open = await archiveAt(file)
+    if (options.as !== undefined) await runDump({ git, open }, repositories, options, signal)
+    else await runPlain({ git, open }, options, signal)
   } finally {
     await rm(home, { recursive: true, force: true })
   }
+}
+
+async function runPlain(
+  parts: Pick<Parameters<typeof restoreArchive>[0], 'git' | 'open'>,
+  { into, strict = false }: RestoreOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const place = resolve(into)
+  let [failed, warnings] = [0, 0]
+  const tell = (news: RestoreNews) => {
+    const lines = newsInWords(news)
+    warnings += lines.length
+    for (const line of lines) print(harmless(line))
+  }
+  for await (const { fullName, faults } of restoreArchive(
+    { ...parts, into: place, tell },
+    signal,
+  )) {
+    if (faults.length === 0) print(`restored: ${harmless(fullName)}`)
+    else failed += 1
+    for (const fault of faults) print(harmless(`failed: ${fullName}: ${fault}`))
+  }
+  if (failed > 0)
+    throw new UserMistake(
+      `${failed} ${failed === 1 ? 'repository' : 'repositories'} could not be restored; the others are in ${place}`,
+    )
+  if (strict && warnings > 0)
+    throw new UserMistake(
+      `some data could not be restored (--strict); the restored repositories are in ${place}`,
+    )
 }
 
 function newsInWords(news: RestoreNews): string[] {

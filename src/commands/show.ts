@@ -1,5 +1,7 @@
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import { harmless, harmlessJson } from '../ground/terminal-text.ts'
+import { csvLine } from '../importer/csv-line.ts'
+import { listPeople } from '../importer/list-people.ts'
 import { type ArchiveSummary, summarizeArchive } from '../importer/summarize-archive.ts'
 import { inUnits } from '../migrations/report.ts'
 import { archiveAt } from './archive-file.ts'
@@ -10,12 +12,30 @@ export function showCommand(program: Command, about: string): void {
   const command = addCommand(program, 'show <archive>', about).usage(
     'ARCHIVE (a file, a directory it was unpacked into, or - for standard input)',
   )
-  withExamples(command, 'godwit show migration.tar.gz', 'godwit show migration.tar.gz --json')
+  withExamples(
+    command,
+    'godwit show migration.tar.gz',
+    'godwit show migration.tar.gz --json',
+    'godwit show migration.tar.gz --people > people.csv',
+  )
   command
-    .option('--json', 'print it as JSON')
-    .action((file: string, { json = false }: { json?: boolean }) =>
-      untilStopped((signal) => runShow(file, json, signal)),
+    .addOption(new Option('--json', 'print it as JSON').conflicts('people'))
+    .option('--people', 'print who wrote how much, as the CSV for restore --people')
+    .action((file: string, { json = false, people }: { json?: boolean; people?: boolean }) =>
+      untilStopped((signal) => (people ? showPeople(file, signal) : runShow(file, json, signal))),
     )
+}
+
+/** The column of new logins is for people to fill in. */
+async function showPeople(file: string, signal: AbortSignal): Promise<void> {
+  const open = await archiveAt(file)
+  const { titles, people, warnings } = await listPeople(open(), signal)
+  const lines = [
+    ['old-login', 'new-login', 'account-id', ...titles],
+    ...people.map(({ login, wrote }) => [login, '', '', ...wrote]),
+  ]
+  print(lines.map(csvLine).join('').trimEnd())
+  for (const warning of warnings) note(harmless(`warning: ${warning}`))
 }
 
 async function runShow(file: string, isJson: boolean, signal: AbortSignal): Promise<void> {

@@ -46,7 +46,7 @@ export async function placeRepository(
 }
 
 /** A rename alone would replace an empty directory that is another's. */
-async function moveTo(from: string, to: string): Promise<void> {
+export async function moveTo(from: string, to: string): Promise<void> {
   await mkdir(to)
   try {
     await rename(from, to)
@@ -122,7 +122,7 @@ export async function removeIfEmpty(folder: string): Promise<void> {
 /** Few enough for any limit on open files. */
 const SYNCED_AT_ONCE = 32
 
-async function syncBelow(dir: string): Promise<void> {
+export async function syncBelow(dir: string): Promise<void> {
   const entries = await readdir(dir, { recursive: true, withFileTypes: true })
   await inLanes(entries, { lanes: SYNCED_AT_ONCE }, (entry) =>
     sync(join(entry.parentPath, entry.name)),
@@ -130,7 +130,7 @@ async function syncBelow(dir: string): Promise<void> {
   await sync(dir)
 }
 
-async function sync(path: string): Promise<void> {
+export async function sync(path: string): Promise<void> {
   await using handle = await open(path)
   await handle.sync()
 }

@@ -82,14 +82,14 @@ function leftBehind({ counts, repositories }: Records): [kind: string, count: nu
 }
 
 /** Who may read a repository, and who may do what there, is written in the metadata. */
-async function refuseEdited(root: string, manifest: Manifest): Promise<void> {
+export async function refuseEdited(root: string, manifest: Manifest): Promise<void> {
   const [first, ...more] = (await metadataDisagreements(root, manifest)) ?? []
   if (first === undefined) return
   throw new ArchiveRefused(more.length > 0 ? `${first}; and ${more.length} more like it` : first)
 }
 
 /** `OWNER/NAME.git` for each, once the whole archive was read and found harmless. */
-async function repositoryFolders(
+export async function repositoryFolders(
   archive: Bytes | Folder,
   into: string,
   signal: AbortSignal,
@@ -108,7 +108,7 @@ function nearestThere(directory: string): string {
 }
 
 /** Names are one without regard to case, as they are wherever repositories are served. */
-async function refuseTaken(into: string, folders: ReadonlySet<string>): Promise<void> {
+export async function refuseTaken(into: string, folders: ReadonlySet<string>): Promise<void> {
   const owners = await entriesOf(into)
   for (const folder of folders) {
     const [owner = '', name = ''] = folder.split('/')

@@ -34,11 +34,18 @@ export async function readManifest(root: string): Promise<Manifest | undefined> 
   return existsSync(file) ? parseManifest(await readFile(file, 'utf8')) : undefined
 }
 
+export interface JudgingParts {
+  git: Git
+  scratch: string
+  /** By full name; all are, unless it says otherwise. */
+  isWanted?(fullName: string): boolean
+}
+
 /** Each repository that the archive holds or its manifest names, one after another. */
 export async function* judgeRepositories(
   { root, runs, damage }: Unpacked,
   manifest: Manifest | undefined,
-  { git, scratch }: { git: Git; scratch: string },
+  { git, scratch, isWanted = () => true }: JudgingParts,
   signal: AbortSignal,
 ): AsyncGenerator<Judged> {
   const repositories = join(root, 'repositories')
@@ -56,6 +63,7 @@ export async function* judgeRepositories(
     const fullName = `${listed.found.owner}/${listed.found.name}`
     const expected = said.get(fullName)
     said.delete(fullName)
+    if (!isWanted(fullName)) continue
     if (manifest && !expected) {
       yield { fullName, faults: ['it is in the archive and not in the manifest'] }
       continue
@@ -72,7 +80,8 @@ export async function* judgeRepositories(
     const broken = isPackedAgain && expected ? await fileDisagreements(root, expected) : differs
     yield* judge(parts, repositories, listed.found, { expected, broken, isPackedAgain }, signal)
   }
-  for (const fullName of said.keys()) yield { fullName, faults: [damage ? LOST : MISSING] }
+  for (const fullName of said.keys())
+    if (isWanted(fullName)) yield { fullName, faults: [damage ? LOST : MISSING] }
 }
 
 const MISSING = 'the manifest names it, and it is not in the archive'

@@ -1,0 +1,310 @@
+import assert from 'node:assert/strict'
+import { createReadStream, existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { after, before, describe, type TestContext, test } from 'node:test'
+import { temporaryFolder } from '../../../test/support/archive-samples.ts'
+import { type GitHost, gitHost } from '../../../test/support/git-host.ts'
+import { readDump } from '../../../test/support/gitea-dump-reader.ts'
+import { REAL_ARCHIVE } from '../../../test/support/real-archive.ts'
+import { realRecords } from '../../../test/support/real-records.ts'
+import type { FactKind } from '../../records/facts.ts'
+import { readFact } from '../../records/read-records.ts'
+import { type DumpNews, type DumpParts, dumpForGitea } from './gitea-dump.ts'
+import {
+  archiveOfFacts,
+  DISCUSSED_FILES,
+  discussedFacts,
+  discussedHost,
+  type Facts,
+  HOSTILE_TEXT,
+} from './gitea-test-archive.ts'
+import { factsOfArchive, factsOfDump } from './gitea-test-facts.ts'
+
+let host: GitHost
+let facts: Facts
+
+before(async () => {
+  host = await gitHost()
+  facts = discussedFacts(await discussedHost(host))
+})
+after(() => host.remove())
+
+type Wishes = Partial<Omit<DumpParts, 'git'>>
+
+async function scene(t: TestContext, change: Facts = {}) {
+  const folder = await temporaryFolder(t)
+  const into = join(folder, 'dumps')
+  const news: DumpNews[] = []
+  const archive = await archiveOfFacts(
+    join(folder, 'archive'),
+    host,
+    { ...facts, ...change },
+    DISCUSSED_FILES,
+  )
+  const stop = new AbortController()
+  const dump = async (wishes: Wishes = {}) => {
+    const parts: DumpParts = {
+      ...{ git: host.locked, into, people: new Map(), keepLinks: false, target: '' },
+      ...{ repositories: [], open: () => ({ folder: archive }), tell: (one) => news.push(one) },
+      ...wishes,
+    }
+    return await Array.fromAsync(dumpForGitea(parts, stop.signal))
+  }
+  const place = join(into, 'alice/site')
+  const git = (...args: string[]) => host.git(args, { dir: join(place, 'git') })
+  return { into, archive, place, dump, news, git, stop }
+}
+
+const warnings = (news: readonly DumpNews[]) =>
+  news.flatMap((one) => ('warning' in one ? [one.warning] : []))
+
+describe('what is in a dump', () => {
+  test('the same facts as in the archive', async (t) => {
+    const { dump, place } = await scene(t)
+    await dump({ keepLinks: true })
+    assert.deepEqual(factsOfDump(readDump(place)), factsOfArchive(facts, 'alice/site'))
+  })
+
+  test('of an archive that github.com made', REAL_ARCHIVE.needed, async (t) => {
+    const { dump, into } = await scene(t)
+    await dump({ open: () => createReadStream(REAL_ARCHIVE.file) })
+    const real: Facts = {}
+    for (const [kind, records] of await realRecords())
+      real[kind as FactKind] = records.map((record) => readFact(kind as FactKind, record)) as never
+    const read = factsOfDump(readDump(join(into, 'go-gitea/test_repo')))
+    assert.deepEqual(read, factsOfArchive(real, 'go-gitea/test_repo'))
+    assert.deepEqual(
+      read.discussed.map(({ number, reactions }) => [number, reactions.length]),
+      [
+        [1, 1],
+        [2, 6],
+        [3, 0],
+        [4, 2],
+      ],
+    )
+  })
+
+  test('text that YAML or a database would stumble over', async (t) => {
+    const { dump, place } = await scene(t)
+    await dump()
+    const issue = readDump(place).issues.find(({ number }) => number === 2)
+    const readable = HOSTILE_TEXT.toWellFormed().replace('\u0000', '\ufffd')
+    assert.deepEqual([issue?.title, issue?.content], [readable, readable])
+  })
+
+  test('where inline comments are, and whose', async (t) => {
+    const { dump, place } = await scene(t)
+    await dump()
+    const reviews = readDump(place).reviews.get(3)!
+    const told = reviews.map(({ reviewer_name, state, comments }) => [
+      ...[reviewer_name, state],
+      ...comments.map((one: { id: number; line: number }) => `${one.id} at ${one.line}`),
+    ])
+    assert.deepEqual(told, [
+      ['bob', 'APPROVED'],
+      ['carol', 'CHANGES_REQUESTED'],
+      ['carol', 'COMMENTED', '31 at -2'],
+      ['erin', 'COMMENTED'],
+      ['bob', 'COMMENTED', '32 at -2'],
+      ['carol', 'COMMENTED', '33 at 2'],
+    ])
+  })
+
+  test('assets by name and bytes; a release without its tag is a draft', async (t) => {
+    const { dump, place, news } = await scene(t)
+    await dump()
+    const { releases } = readDump(place)
+    const [asset] = releases.find(({ tag_name }) => tag_name === 'v1')!.assets
+    assert.deepEqual([asset.name, asset.size], ['a b?.txt', 8])
+    assert.equal(readFileSync(join(place, asset.download_url), 'utf8'), 'an asset')
+    assert.deepEqual(releases.map(({ tag_name, draft, name }) => [tag_name, draft, name]).sort(), [
+      ['next', true, 'next'],
+      ['v1', false, 'One'],
+      ['v9', true, 'v9'],
+    ])
+    assert.match(warnings(news).join('\n'), /the tag v9 is not in the archive: its release becomes/)
+  })
+
+  test('attachments beside it, with a list', async (t) => {
+    const { dump, place, news } = await scene(t)
+    await dump()
+    assert.deepEqual(readFileSync(join(place, 'attachments.csv'), 'utf8').split('\n').slice(1), [
+      '#1,bob,2021-03-06T12:00:00Z,shot.txt,text/plain,9,attachments/1/shot.txt',
+      '',
+    ])
+    assert.equal(readFileSync(join(place, 'attachments/1/shot.txt'), 'utf8'), 'a picture')
+    assert.deepEqual(news.filter((one) => 'attachments' in one).length, 1)
+    assert.match(warnings(news).join('\n'), /attachments\/u3\/gone.txt is not in the archive/)
+  })
+
+  test('what no dump has a place for, by kind', async (t) => {
+    const { dump, news } = await scene(t)
+    await dump({ repositories: ['alice/site'] })
+    assert.deepEqual(news.find((one) => 'leftBehind' in one)?.leftBehind, [
+      ['assignees', 1],
+      ['attachments', 1],
+      ['collaborators', 1],
+      ['commit_comments', 1],
+      ['dismissals', 1],
+      ['issue_comments', 1],
+      ['issue_events', 5],
+      ['pending_review_comments', 1],
+      ['pending_reviews', 1],
+      ['review_reactions', 1],
+    ])
+  })
+})
+
+describe('git of a dump', () => {
+  test('keeps the commits of every pull request, and gives open ones a branch', async (t) => {
+    const { dump, git, place, news } = await scene(t)
+    await dump()
+    const refs = (await git('for-each-ref', '--format=%(refname)')).split('\n')
+    assert.deepEqual(refs, [
+      ...['refs/heads/bob/fix', 'refs/heads/main', 'refs/heads/own'],
+      ...['refs/pull/3/head', 'refs/pull/4/head', 'refs/pull/5/head', 'refs/tags/v1'],
+    ])
+    const { pulls } = readDump(place)
+    for (const { number, head } of pulls.filter(({ head }) => head.sha !== ''))
+      assert.equal(await git('rev-parse', `refs/pull/${number}/head`), head.sha)
+    assert.equal(pulls.find(({ number }) => number === 6)?.head.sha, '')
+    assert.match(warnings(news).join('\n'), /the commits of pull request 6 are not in the archive/)
+  })
+
+  test('patches apply to where the branch began', async (t) => {
+    const { dump, git, place } = await scene(t)
+    await dump()
+    const [first] = (await git('rev-list', '--max-parents=0', 'main')).split('\n')
+    for (const { number, base, head, patch_url } of readDump(place).pulls) {
+      const patch = readFileSync(join(place, patch_url), 'utf8')
+      if (head.sha === '') assert.equal(patch, '')
+      else {
+        assert.equal(base.sha, first, `#${number}`)
+        assert.match(patch, /^diff --git/)
+      }
+    }
+  })
+
+  test('merged stays merged, and a draft is one by its title', async (t) => {
+    const { dump, place } = await scene(t)
+    await dump()
+    const { pulls } = readDump(place)
+    const of = (number: number) => pulls.find((pull) => pull.number === number)!
+    const merged = facts.issue_events!.find(({ event }) => event === 'merged')!.commit
+    assert.deepEqual([of(3).merged, of(3).merge_commit_sha, of(3).state], [true, merged, 'closed'])
+    assert.deepEqual([of(5).title, of(5).is_draft], ['WIP: Not yet', true])
+    assert.deepEqual([of(4).title, of(4).head.ref], ['Pull 4', 'bob/fix'])
+  })
+
+  test('a wiki where the server looks for it, with the branch that it shows', async (t) => {
+    const { dump, place } = await scene(t)
+    await dump()
+    const dir = join(place, 'git.wiki.git')
+    assert.match(await host.git(['log', '--format=%H', 'master'], { dir }), /^[0-9a-f]{40}$/)
+  })
+})
+
+describe('people and links', () => {
+  test('mapped people have their new name; two that become one react once', async (t) => {
+    const { dump, place } = await scene(t)
+    const [alice, bob] = ['alice', 'bob'].map((old) => [old, { login: 'anna', id: 7 }] as const)
+    await dump({ people: new Map([alice!, bob!]) })
+    const { issues, repository } = readDump(place)
+    const [first, second] = issues
+    assert.deepEqual([first?.poster_name, second?.poster_name], ['ghost', 'anna'])
+    assert.deepEqual(
+      first?.reactions.map((one: { user_name: string; content: string }) => one.content),
+      ['+1', 'hooray'],
+    )
+    assert.ok(second?.poster_id < 0, 'an account is known only together with the server')
+    assert.equal(repository.owner, 'anna')
+    assert.match(
+      readFileSync(join(place, '../../restore.sh'), 'utf8'),
+      /'alice\/site' 'anna' 'site'/,
+    )
+  })
+
+  test('with the address of the server, accounts are named by their numbers', async (t) => {
+    const { dump, place } = await scene(t)
+    const people = new Map([['alice', { login: 'anna', id: 7 }]])
+    await dump({ people, target: 'https://new.example.com/' })
+    const { issues, repository } = readDump(place)
+    assert.equal(issues.find(({ number }) => number === 2)?.poster_id, 7)
+    assert.ok(issues.find(({ number }) => number === 1)?.poster_id < 0)
+    assert.match(repository.original_url!, /^https:\/\/new\.example\.com\/\?migrated-from=https%3A/)
+  })
+
+  test('links to what is in the archive lead to the new place, unless they are kept', async (t) => {
+    const body = async (keepLinks: boolean) => {
+      const { dump, place } = await scene(t)
+      await dump({ keepLinks })
+      return readDump(place)
+        .comments.get(2)
+        ?.find(({ index }) => index === 11)?.content
+    }
+    assert.equal(await body(false), 'See #3.')
+    assert.equal(await body(true), 'See https://old.example.com/alice/site/pull/3.')
+  })
+})
+
+describe('whole or not at all', () => {
+  test('several repositories, empty ones and quiet ones, and a script for all', async (t) => {
+    const { dump, into } = await scene(t)
+    assert.deepEqual(await dump(), [
+      { fullName: 'alice/site', faults: [], isPrivate: false },
+      { fullName: 'corp/empty', faults: [], isPrivate: false },
+      { fullName: 'corp/quiet', faults: [], isPrivate: true },
+    ])
+    assert.deepEqual(readdirSync(into).sort(), ['alice', 'corp', 'restore.sh'])
+    assert.equal(statSync(join(into, 'restore.sh')).mode & 0o111, 0o111)
+    for (const name of ['empty', 'quiet']) {
+      const { issues, pulls, repository } = readDump(join(into, 'corp', name))
+      assert.deepEqual([issues, pulls], [[], []])
+      assert.equal(repository.default_branch, name === 'empty' ? '' : 'main')
+    }
+  })
+
+  test('one that is named is all that is written', async (t) => {
+    const { dump, into, news } = await scene(t)
+    assert.deepEqual(await dump({ repositories: ['Corp/quiet'] }), [
+      { fullName: 'corp/quiet', faults: [], isPrivate: true },
+    ])
+    assert.deepEqual(readdirSync(into).sort(), ['corp', 'restore.sh'])
+    assert.deepEqual(news, [{ leftBehind: [] }])
+    await assert.rejects(
+      (await scene(t)).dump({ repositories: ['corp/other'] }),
+      /does not hold corp\/other/,
+    )
+  })
+
+  test('whoever stops it finds nothing that is not whole', async (t) => {
+    const { dump, into, stop } = await scene(t)
+    const tell = () => stop.abort(new Error('stopped'))
+    await assert.rejects(dump({ tell }), /stopped/)
+    assert.equal(existsSync(into), false)
+  })
+
+  test('nothing is written over, and nothing is begun where something is in the way', async (t) => {
+    const { dump, into } = await scene(t)
+    await mkdir(join(into, 'corp/quiet'), { recursive: true })
+    await assert.rejects(dump(), /corp\/quiet is there already/)
+    assert.deepEqual(readdirSync(into, { recursive: true }).sort(), ['corp', 'corp/quiet'])
+    await writeFile(join(into, 'restore.sh'), '')
+    await assert.rejects(dump({ repositories: ['alice/site'] }), /restore.sh is there already/)
+    assert.deepEqual(readdirSync(into).sort(), ['corp', 'restore.sh'])
+  })
+
+  test('a record that says no time is left out, by file and index', async (t) => {
+    const [first, ...others] = facts.issues!
+    const { dump, place, news } = await scene(t, {
+      issues: [{ ...first!, updatedAt: 'yesterday' }, ...others],
+    })
+    await dump()
+    assert.deepEqual(
+      readDump(place).issues.map(({ number }) => number),
+      [2],
+    )
+    assert.match(warnings(news).join('\n'), /issues_000001.json: \[0\]\.updatedAt is "yesterday"/)
+  })
+})

@@ -1,0 +1,145 @@
+import { existsSync } from 'node:fs'
+import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Folder } from '../../archive/read-folder.ts'
+import type { Bytes } from '../../blobs/blob-store.ts'
+import type { Git } from '../../git/git.ts'
+import { makeDirectory } from '../../ground/make-directory.ts'
+import { sortedRows } from '../../ground/sorted-rows.ts'
+import type { PeopleMap } from '../people-map.ts'
+import { removeIfEmpty, sync } from '../place-repository.ts'
+import { refuseEdited, refuseTaken, repositoryFolders } from '../restore-archive.ts'
+import { ArchiveRefused } from '../safe-entries.ts'
+import { type Unpacked, unpackArchive } from '../unpack-archive.ts'
+import { judgeRepositories, readManifest } from '../unpacked-repositories.ts'
+import { chooseRepositories, type Destinations } from './gitea/choose-repositories.ts'
+import { dumpContexts } from './gitea/dump-contexts.ts'
+import { dumpWhole } from './gitea/dump-whole.ts'
+import { type Dumped, restoreScript } from './gitea/restore-script.ts'
+import { spoolFacts } from './gitea/spool-facts.ts'
+import { createTally } from './gitea/tally.ts'
+
+export interface DumpParts {
+  git: Git
+  /** The archive from its beginning; it is read twice. */
+  open(): Bytes | Folder
+  /** Dumps go to OWNER/NAME in it, and restore.sh. */
+  into: string
+  /** `OWNER/NAME` of those that are wanted; all where none is named. */
+  repositories: readonly string[]
+  people: PeopleMap
+  keepLinks: boolean
+  /** The server's own address, with a slash at its end; empty where it was not said. */
+  target: string
+  tell(news: DumpNews): void
+}
+
+export type DumpNews =
+  | { warning: string }
+  /** Files of issues and comments that the server does not take by itself. */
+  | { attachments: number; directory: string }
+  /** What the archive holds and a dump has no place for, by kind. */
+  | { leftBehind: [kind: string, count: number][] }
+
+export type DumpEnd = { fullName: string; faults: string[]; isPrivate: boolean }
+
+const SCRIPT = 'restore.sh'
+
+/**
+ * Writes every repository of an archive as a directory that `restore-repo` of Gitea and Forgejo takes, each whole or not at
+ * all, and the script that hands them over. Nothing is written before the archive has been read to its end, every name was
+ * found to be one that the server takes, and every place to be free.
+ */
+export async function* dumpForGitea(
+  parts: DumpParts,
+  signal: AbortSignal,
+): AsyncGenerator<DumpEnd> {
+  const { open, into, people } = parts
+  const folders = await repositoryFolders(open(), into, signal)
+  const destinations = chooseRepositories(folders, parts.repositories, people)
+  await refuseTaken(into, new Set([...destinations.values()].map(({ fullName }) => fullName)))
+  if (existsSync(join(into, SCRIPT)))
+    throw new ArchiveRefused(`${join(into, SCRIPT)} is there already; name another directory`)
+  const isNew = !existsSync(into)
+  makeDirectory(into)
+  // On the same file system, where moving is one step; no server takes it for an owner.
+  const workplace = await mkdtemp(join(into, '.godwit-restore-'))
+  try {
+    const unpacked = await unpackArchive(open(), join(workplace, 'unpacked'), signal)
+    if (unpacked.damage) throw unpacked.damage
+    const dumped: Dumped[] = []
+    yield* dumpUnpacked(parts, { workplace, unpacked, destinations, dumped }, signal)
+    await placeScript(workplace, into, dumped)
+  } finally {
+    await rm(workplace, { recursive: true, force: true })
+    if (isNew) await removeIfEmpty(into)
+  }
+}
+
+interface Work {
+  workplace: string
+  unpacked: Unpacked
+  destinations: Destinations
+  /** Filled with what is done. */
+  dumped: Dumped[]
+}
+
+async function* dumpUnpacked(
+  parts: DumpParts,
+  { workplace, unpacked, destinations, dumped }: Work,
+  signal: AbortSignal,
+): AsyncGenerator<DumpEnd> {
+  const { git, into, tell } = parts
+  const { root } = unpacked
+  const manifest = await readManifest(root)
+  if (manifest) await refuseEdited(root, manifest)
+  const tally = createTally((warning) => tell({ warning }))
+  const rows = sortedRows(join(workplace, 'rows'))
+  try {
+    const spool = await spoolFacts({ root, rows, destinations, tally }, signal)
+    const contextOf = dumpContexts(parts, { spool, destinations, root, workplace, tally })
+    const proving = {
+      git,
+      scratch: workplace,
+      isWanted: (name: string) => destinations.has(name.toLowerCase()),
+    }
+    for await (const judged of judgeRepositories(unpacked, manifest, proving, signal)) {
+      const { fullName } = judged
+      const destination = destinations.get(fullName.toLowerCase())
+      if (!destination || 'faults' in judged) {
+        yield { fullName, faults: 'faults' in judged ? judged.faults : [], isPrivate: true }
+        continue
+      }
+      const { context, address } = contextOf(destination)
+      const place = join(into, fullName)
+      const attachments = await dumpWhole(
+        context,
+        judged.snapshot,
+        { place, address, target: parts.target },
+        signal,
+      )
+      if (attachments > 0) tell({ attachments, directory: join(place, 'attachments') })
+      const isPrivate = context.repository.private
+      dumped.push({
+        directory: fullName,
+        owner: destination.owner,
+        name: destination.name,
+        isPrivate,
+      })
+      yield { fullName, faults: [], isPrivate }
+    }
+    tell({ leftBehind: tally.skipped() })
+  } finally {
+    rows.close()
+  }
+}
+
+/** Last of all: where the script is, everything that it names is. */
+async function placeScript(workplace: string, into: string, dumped: readonly Dumped[]) {
+  if (dumped.length === 0) return
+  const file = join(workplace, SCRIPT)
+  await writeFile(file, restoreScript(dumped), { mode: 0o755 })
+  await sync(file)
+  await rename(file, join(into, SCRIPT))
+  await sync(into)
+}

@@ -1,0 +1,226 @@
+import { cp, mkdir, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import type { GitHost } from '../../../test/support/git-host.ts'
+import type { FactKind, FactsByKind } from '../../records/facts.ts'
+import { addressesAt } from '../../records/record-addresses.ts'
+import { splitIntoFiles } from '../../records/split-into-files.ts'
+import { writeRecord } from '../../records/write-records.ts'
+
+export type Facts = { [K in FactKind]?: FactsByKind[K][] }
+
+/** An archive of what is said, with the git data of a host, as a directory that it was unpacked into. */
+export async function archiveOfFacts(
+  folder: string,
+  host: GitHost,
+  facts: Facts,
+  files: Readonly<Record<string, string>> = {},
+): Promise<string> {
+  await mkdir(folder, { recursive: true })
+  await cp(host.root, join(folder, 'repositories'), { recursive: true })
+  await writeFile(join(folder, 'schema.json'), '{"version":"1.0.1"}')
+  for (const [path, text] of Object.entries(files)) {
+    await mkdir(dirname(join(folder, path)), { recursive: true })
+    await writeFile(join(folder, path), text)
+  }
+  for (const kind of Object.keys(facts) as FactKind[]) {
+    const records = facts[kind]!.map((fact) => writeRecord(kind, fact as never, ADDRESSES))
+    for await (const { name, text } of splitIntoFiles(kind, records))
+      await writeFile(join(folder, name), text)
+  }
+  return folder
+}
+
+const ADDRESSES = addressesAt('https://old.example.com')
+
+const at = (day: number, hour = 12) => `2021-03-${String(day).padStart(2, '0')}T${hour}:00:00Z`
+const R = 'alice/site'
+const reaction = (author: string, content: string) => ({
+  ...{ author, content, createdAt: '2021-03-02T09:00:00.000+08:00' },
+})
+const NONE = { assignees: [], milestone: null, labels: [], reactions: [] }
+
+export const HOSTILE_TEXT =
+  'tab\tquote"back\\slash\u0000 nul \u0085\u2028\u2029 breaks \ufeff mark \ud83d half \u007f\u009b "poster_id":1 😝\r\nend'
+
+/** One repository with something of everything, one that is empty, and one without any issue. */
+export async function discussedHost(host: GitHost) {
+  const dir = await host.repository(R, {
+    files: { 'a.txt': 'one\ntwo\n' },
+    public: true,
+    wiki: { 'Home.md': '# Home\n' },
+  })
+  const git = (...args: string[]) => host.git(args, { dir })
+  const main = await git('rev-parse', 'main')
+  await git('update-ref', 'refs/heads/own', main)
+  const own = await host.commit(dir, { 'a.txt': 'one\nTWO\n' }, { branch: 'own' })
+  await git('update-ref', 'refs/heads/fork', main)
+  const fork = await host.commit(dir, { 'b.txt': 'new\n' }, { branch: 'fork' })
+  await git('update-ref', 'refs/pull/4/head', fork)
+  await git('update-ref', '-d', 'refs/heads/fork')
+  await git('update-ref', 'refs/tags/v1', main)
+  const later = await host.commit(dir, { 'c.txt': 'later\n' })
+  await host.repository('corp/empty')
+  await host.repository('corp/quiet', { files: { a: 'a' } })
+  return { main, own, fork, later }
+}
+
+type Commits = Awaited<ReturnType<typeof discussedHost>>
+
+export function discussedFacts({ main, own, fork, later }: Commits): Facts {
+  const unsaid = { description: null, website: null, labels: [], collaborators: [] }
+  const repository = (fullName: string) => {
+    const [owner, name] = fullName.split('/') as [string, string]
+    const git = `repositories/${fullName}.git`
+    return { owner, name, git, private: false, defaultBranch: 'main', createdAt: at(1), ...unsaid }
+  }
+  const pull = (number: number, ref: string, sha: string, change: object) => ({
+    ...{ repository: R, number, author: 'bob', title: `Pull ${number}`, body: 'Please.' },
+    ...{ base: { ref: 'main', sha: later }, ...NONE, reviewRequests: [], closes: [], draft: false },
+    head: { ref, sha, owner: 'alice', repository: R },
+    ...{ mergedAt: null, closedAt: null, createdAt: at(3) },
+    ...change,
+  })
+  const review = (id: number, author: string, state: string, change: object = {}) => ({
+    ...{ repository: R, id, pull: 3, author, body: '', headSha: own, state, reactions: [] },
+    ...{ createdAt: at(4, 10), submittedAt: at(4, 10 + (id % 10)) },
+    ...change,
+  })
+  const place = {
+    ...{ diffHunk: '@@ -1,2 +1,2 @@\n one\n-two\n+TWO', path: 'a.txt', position: 3 },
+    ...{ originalPosition: 3, commit: own, originalCommit: own },
+  }
+  const said = (id: number, author: string, change: object = {}) => ({
+    ...{ repository: R, id, pull: 3, review: 303, thread: 1, author, body: `Comment ${id}` },
+    ...{ ...place, state: 'submitted', inReplyTo: null, reactions: [], createdAt: at(5) },
+    ...change,
+  })
+  const comment = (id: number, number: number, change: object = {}) => ({
+    ...{ repository: R, id, author: 'bob', body: `Comment ${id}`, reactions: [], createdAt: at(6) },
+    on: { kind: number > 2 ? 'pull_request' : 'issue', number },
+    ...change,
+  })
+  const event = (id: number, number: number, name: string, change: object = {}) => ({
+    ...{ repository: R, id, actor: 'alice', event: name, createdAt: at(7), ...change },
+    on: { kind: number > 2 ? 'pull_request' : 'issue', number },
+  })
+  const file = (uuid: string, folder: string, name: string) => ({
+    ...{ uuid, name, contentType: 'text/plain', file: `${folder}/${uuid}/${name}` },
+  })
+  const issue = (number: number, change: object) => ({
+    ...{ repository: R, number, author: 'alice', title: `Issue ${number}`, body: null, ...NONE },
+    ...{ closedAt: null, createdAt: at(2), updatedAt: at(2, 13), ...change },
+  })
+  return {
+    repositories: [
+      {
+        ...repository(R),
+        description: 'A site\nof hers',
+        labels: [{ name: 'bug', color: 'd73a4a', description: 'Broken', createdAt: at(1) }],
+        collaborators: [{ login: 'bob', permission: 'write' }],
+        topics: [{ name: 'birds', creator: 'alice', createdAt: at(1), updatedAt: at(1) }],
+        wiki: 'repositories/alice/site.wiki.git',
+      },
+      { ...repository('corp/empty'), defaultBranch: null },
+      { ...repository('corp/quiet'), private: true },
+    ],
+    milestones: [
+      milestone(1, { state: 'closed', dueOn: at(9), closedAt: at(8) }),
+      milestone(2, { title: 'two' }),
+    ],
+    issues: [
+      issue(1, {
+        ...{ labels: ['bug', 'gone'], milestone: 1, closedAt: at(8), author: null },
+        reactions: [reaction('alice', '+1'), reaction('bob', '+1'), reaction('bob', 'hooray')],
+      }),
+      issue(2, { body: HOSTILE_TEXT, title: HOSTILE_TEXT, assignees: ['bob'], milestone: 2 }),
+    ],
+    // As archives have them: by age, not by what they are said of.
+    issue_comments: [
+      comment(11, 2, {
+        createdAt: at(6, 15),
+        body: 'See https://old.example.com/alice/site/pull/3.',
+      }),
+      comment(12, 1, { reactions: [reaction('carol', 'eyes')] }),
+      comment(13, 2, { createdAt: at(6, 14) }),
+      comment(14, 3),
+      comment(15, 99),
+    ],
+    issue_events: [
+      event(21, 1, 'locked'),
+      event(22, 2, 'locked'),
+      event(23, 2, 'unlocked', { createdAt: at(8) }),
+      event(24, 3, 'merged', { commit: later, commitRepository: R }),
+      event(25, 3, 'closed'),
+    ],
+    pull_requests: [
+      pull(3, 'own', own, { mergedAt: at(7), closedAt: at(7), labels: ['bug'] }),
+      pull(4, 'fix', fork, { head: { ref: 'fix', sha: fork, owner: 'bob', repository: null } }),
+      pull(5, 'own', own, { draft: true, title: 'Not yet' }),
+      pull(6, 'lost', 'c'.repeat(40), { closedAt: at(9), base: { ref: 'main', sha: main } }),
+    ],
+    pull_request_reviews: [
+      review(304, 'dora', 'pending', { submittedAt: null }),
+      review(302, 'carol', 'changes_requested', {
+        body: 'No.',
+        reactions: [reaction('bob', '-1')],
+      }),
+      review(301, 'bob', 'approved'),
+      review(303, 'carol', 'commented'),
+      review(305, 'erin', 'dismissed'),
+    ],
+    pull_request_review_threads: [
+      {
+        ...{ repository: R, id: 1, pull: 3, review: 303, ...place, line: 2, side: 'left' },
+        ...{ startLine: null, startSide: null, originalLine: 2, originalStartLine: null },
+        ...{ createdAt: at(5), resolvedAt: null, resolver: null },
+      },
+    ],
+    pull_request_review_comments: [
+      said(31, 'carol'),
+      said(32, 'bob', { inReplyTo: 31, createdAt: at(5, 14) }),
+      said(33, 'carol', { review: 999, thread: null, createdAt: at(5, 15) }),
+      said(34, 'dora', { review: 304, state: 'pending' }),
+    ],
+    commit_comments: [
+      {
+        ...{ repository: R, id: 41, commit: main, author: 'bob', body: 'Nice', path: null },
+        ...{ position: null, reactions: [], createdAt: at(6) },
+      },
+    ],
+    releases: [
+      release('v1', { assets: [file('u1', 'release_assets', 'a b?.txt')], name: 'One' }),
+      release('next', { draft: true, publishedAt: null }),
+      release('v9', {}),
+    ],
+    attachments: [
+      {
+        ...{ repository: R, author: 'bob', createdAt: at(6), on: { kind: 'issue', number: 1 } },
+        ...file('u2', 'attachments', 'shot.txt'),
+      },
+      {
+        ...{ repository: R, author: 'bob', createdAt: at(6), on: { kind: 'release', tag: 'v1' } },
+        ...file('u3', 'attachments', 'gone.txt'),
+      },
+    ],
+  } as Facts
+}
+
+export const DISCUSSED_FILES = {
+  'release_assets/u1/a b?.txt': 'an asset',
+  'attachments/u2/shot.txt': 'a picture',
+}
+
+function milestone(number: number, change: object) {
+  return {
+    ...{ repository: R, number, author: 'alice', title: 'one', description: null, state: 'open' },
+    ...{ dueOn: null, createdAt: at(1), updatedAt: at(2), closedAt: null, ...change },
+  }
+}
+
+function release(tag: string, change: object) {
+  return {
+    ...{ repository: R, tag, author: 'alice', name: null, body: 'Notes', draft: false },
+    ...{ prerelease: false, target: 'main', assets: [], publishedAt: at(9), createdAt: at(8) },
+    ...change,
+  }
+}

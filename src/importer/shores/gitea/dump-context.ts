@@ -1,0 +1,77 @@
+import type { Git } from '../../../git/git.ts'
+import type { SortedRows } from '../../../ground/sorted-rows.ts'
+import type { Author, Reaction } from '../../../records/fact.ts'
+import type { Repository } from '../../../records/repository.ts'
+import type { Identity } from './identities.ts'
+import type { ShelfName } from './shelves.ts'
+import type { Tally } from './tally.ts'
+
+/** What the files of one repository's dump are made from. */
+export interface DumpContext {
+  /** Where the dump is made; it is nobody else's until it is whole. */
+  place: string
+  repository: Repository
+  /** `owner/name` as it is in the archive. */
+  fullName: string
+  /** As they are to be on the server. */
+  owner: string
+  name: string
+  git: Git
+  tally: Tally
+  rows: SortedRows
+  /** The unpacked archive. */
+  root: string
+  labels: ReadonlyMap<string, DumpLabel>
+  /** Titles by number. */
+  milestones: ReadonlyMap<number, string>
+  shelf(name: ShelfName): string
+  identity(author: Author): Identity
+  /** Text in which links lead to where things are now. */
+  text(body: string | null): string
+}
+
+export interface DumpLabel {
+  name: string
+  color: string
+  description: string
+}
+
+export function poster(context: DumpContext, author: Author) {
+  const { id, name } = context.identity(author)
+  return { poster_id: id, poster_name: name, poster_email: '' }
+}
+
+/** One of each kind by each person: a second one, by somebody mapped to the same account, would end the restore. */
+export function dumpReactions(context: DumpContext, reactions: readonly Reaction[]) {
+  const seen = new Set<string>()
+  return reactions.flatMap(({ author, content }) => {
+    const { id, name } = context.identity(author)
+    const key = `${content} ${name.toLowerCase()}`
+    if (seen.has(key)) return []
+    seen.add(key)
+    return [{ user_id: id, user_name: name, content }]
+  })
+}
+
+interface Sorted {
+  labels: readonly string[]
+  milestone: number | null
+  assignees: readonly string[]
+}
+
+/** What issues and pull requests have in common. */
+export function dumpTriage(
+  { labels, milestones, identity, tally }: DumpContext,
+  { labels: names, milestone, assignees }: Sorted,
+) {
+  tally.skip('assignees', assignees.length)
+  return {
+    milestone: milestone === null ? '' : (milestones.get(milestone) ?? ''),
+    labels: names.flatMap((name) => labels.get(name) ?? []),
+    assignees: assignees.map((login) => identity(login).name),
+  }
+}
+
+export function isLocked({ rows, shelf }: DumpContext, number: number): boolean {
+  return rows.of<string>(shelf('locks'), number).at(-1) === 'locked'
+}

@@ -1,0 +1,189 @@
+import { createWriteStream } from 'node:fs'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { inLanes } from '../../../ground/lanes.ts'
+import type { PullRequest } from '../../../records/pull-request.ts'
+import { type DumpContext, dumpReactions, dumpTriage, isLocked, poster } from './dump-context.ts'
+import { dumpReviews } from './dump-reviews.ts'
+import { branchRef, type PullHead, planHeads, type Refs } from './pull-heads.ts'
+import { yamlTime } from './yaml-json.ts'
+import { yamlList } from './yaml-list.ts'
+
+/** How many are in memory at a time. */
+const BATCH = 64
+const AT_ONCE = 2
+const A_DAY = 86_400_000
+
+/** pull_request.yml, reviews/N.yml, pulls/N.patch, and in git/ the refs that hold the commits. */
+export async function dumpPulls(
+  context: DumpContext,
+  refs: Refs,
+  signal: AbortSignal,
+): Promise<void> {
+  const { rows, shelf, place } = context
+  if (rows.count(shelf('pulls')) === 0) return
+  await mkdir(join(place, 'pulls'))
+  const heads = await makeRefs(context, refs, signal)
+  const list = yamlList(join(place, 'pull_request.yml'))
+  for (const batch of inBatches(rows.all<PullRequest>(shelf('pulls')))) {
+    const bases = new Map<number, string>()
+    await inLanes(batch, { lanes: AT_ONCE, signal }, async (pull, signal) => {
+      const head = heads.get(pull.number)!
+      const base = await mergeBase(context, refs, pull, head, signal)
+      bases.set(pull.number, base)
+      await writePatch(context, head, base, signal)
+    })
+    for (const pull of batch) {
+      list.add(dumpPull(context, pull, heads.get(pull.number)!, bases.get(pull.number)!))
+      dumpReviews(context, pull.number)
+    }
+  }
+  list.close()
+}
+
+/** Each batch is whole before other questions are asked of the rows. */
+function* inBatches(pulls: Iterable<[number, PullRequest]>): Generator<PullRequest[]> {
+  let batch: PullRequest[] = []
+  for (const [, pull] of pulls) {
+    batch.push(pull)
+    if (batch.length < BATCH) continue
+    yield batch
+    batch = []
+  }
+  if (batch.length > 0) yield batch
+}
+
+async function makeRefs(
+  context: DumpContext,
+  refs: Refs,
+  signal: AbortSignal,
+): Promise<Map<number, PullHead>> {
+  const { git, place, rows, shelf, tally, fullName } = context
+  const dir = join(place, 'git')
+  const pulls = () => rows.all<PullRequest>(shelf('pulls'))
+  const asked = [...new Set(Array.from(pulls(), ([, { head }]) => head.sha))].filter(isSha)
+  const there = await commitsThere(context, asked, signal)
+  const { heads, create } = planHeads(withoutKeys(pulls()), refs, (sha) => there.has(sha))
+  const lines = [...create].map(([ref, sha]) => `create ${ref} ${sha}\n`)
+  await git.run(['update-ref', '--stdin'], {
+    ...{ dir, signal },
+    input: Buffer.from(lines.join(''), 'latin1'),
+  })
+  const lost = [...heads.values()].filter(({ sha }) => sha === '')
+  for (const { number } of lost.slice(0, 5))
+    tally.warn(`${fullName}: the commits of pull request ${number} are not in the archive`)
+  if (lost.length > 5)
+    tally.warn(`${fullName}: nor are those of ${lost.length - 5} other pull requests`)
+  return heads
+}
+
+function* withoutKeys<T>(entries: Iterable<[number, T]>): Generator<T> {
+  for (const [, value] of entries) yield value
+}
+
+const isSha = (text: string): boolean => /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/.test(text)
+
+async function commitsThere(
+  { git, place }: DumpContext,
+  commits: readonly string[],
+  signal: AbortSignal,
+): Promise<Set<string>> {
+  const said = await git.text(['cat-file', '--batch-check'], {
+    ...{ dir: join(place, 'git'), signal },
+    input: commits.map((sha) => `${sha}\n`).join(''),
+  })
+  const found = said.split('\n').flatMap((line) => {
+    const [sha, kind] = line.split(' ')
+    return sha && kind === 'commit' ? [sha] : []
+  })
+  return new Set(found)
+}
+
+/** Where the branch began: what the server compares a head with. The base of a record is only where the other branch was. */
+async function mergeBase(
+  { git, place }: DumpContext,
+  refs: Refs,
+  { base, mergedAt }: PullRequest,
+  { sha }: PullHead,
+  signal: AbortSignal,
+): Promise<string> {
+  const call = { dir: join(place, 'git'), signal }
+  const branch = refs.get(branchRef(base.ref))
+  // Once it is merged, the branch holds the head, and says nothing.
+  const others = [base.sha, ...(mergedAt === null && branch ? [branch] : [])].filter(isSha)
+  if (sha !== '')
+    for (const other of others) {
+      const said = await git.text(['merge-base', other, sha], call).catch(() => '')
+      signal.throwIfAborted()
+      if (isSha(said.trim())) return said.trim()
+    }
+  return isSha(base.sha) ? base.sha : ''
+}
+
+/** The server wants one for each, be it empty. */
+async function writePatch(
+  { git, place }: DumpContext,
+  { number, sha }: PullHead,
+  base: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const file = join(place, 'pulls', `${number}.patch`)
+  const args = ['diff', '--binary', '--full-index', '--no-ext-diff', '--no-textconv', '--no-color']
+  if (sha === '' || base === '') return await writeFile(file, '')
+  const call = { dir: join(place, 'git'), signal, timeoutMs: A_DAY }
+  const running = git.start([...args, base, sha], call)
+  running.stdin.end()
+  try {
+    await pipeline(running.stdout, createWriteStream(file), { signal })
+    await running.done
+  } catch {
+    signal.throwIfAborted()
+    // The base may be a commit that the archive does not hold.
+    await writeFile(file, '')
+  }
+}
+
+const DRAFT = /^\s*(?:WIP:|\[WIP\])/i
+
+function dumpPull(context: DumpContext, pull: PullRequest, head: PullHead, base: string) {
+  const { owner, name, rows, shelf, tally } = context
+  const { number, mergedAt, draft, title } = pull
+  const closedAt = pull.closedAt ?? mergedAt
+  const [event] = rows.of<string | null>(shelf('merges'), number)
+  tally.skip('review_requests', pull.reviewRequests.length)
+  return {
+    number,
+    // The server knows a draft by its title.
+    title: draft && !DRAFT.test(title) ? `WIP: ${title}` : title,
+    ...poster(context, pull.author),
+    content: context.text(pull.body),
+    state: closedAt === null ? 'open' : 'closed',
+    created: yamlTime(pull.createdAt),
+    updated: updatedAt(context, pull),
+    closed: closedAt === null ? null : yamlTime(closedAt),
+    ...dumpTriage(context, pull),
+    patch_url: `pulls/${number}.patch`,
+    merged: mergedAt !== null,
+    merged_time: mergedAt === null ? null : yamlTime(mergedAt),
+    merge_commit_sha: mergedAt === null ? '' : (pull.mergeCommit ?? event ?? ''),
+    // As if the branch were here: the server would fetch that of a fork from where it was.
+    head: { clone_url: '', ref: head.branch, sha: head.sha, repo_name: name, owner_name: owner },
+    base: { clone_url: '', ref: pull.base.ref, sha: base, repo_name: name, owner_name: owner },
+    is_locked: isLocked(context, number),
+    is_draft: draft,
+    reactions: dumpReactions(context, pull.reactions),
+    // From 1.17 on servers look for comments and reviews by it.
+    foreignindex: number,
+  }
+}
+
+/** Archives do not say: it is the last that happened. */
+function updatedAt({ rows, shelf }: DumpContext, pull: PullRequest): string {
+  const said = [pull.createdAt, pull.closedAt, pull.mergedAt].flatMap((at) =>
+    at === null ? [] : [Date.parse(at)],
+  )
+  const shelves = (['comments', 'reviews', 'review_comments'] as const).map(shelf)
+  const later = shelves.flatMap((name) => rows.newest(name, pull.number) ?? [])
+  return yamlTime(new Date(Math.max(...said, ...later)).toISOString())
+}

@@ -1,0 +1,110 @@
+import { lstat, mkdir } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import type { Release, ReleaseAsset } from '../../../records/release.ts'
+import { linkOrCopy } from '../../link-or-copy.ts'
+import type { DumpContext } from './dump-context.ts'
+import type { Refs } from './pull-heads.ts'
+import { storedFile } from './stored-file.ts'
+import { yamlTime } from './yaml-json.ts'
+import { yamlList } from './yaml-list.ts'
+
+/** release.yml and release_assets/. */
+export async function dumpReleases(
+  context: DumpContext,
+  refs: Refs,
+  signal: AbortSignal,
+): Promise<void> {
+  const { rows, shelf, place } = context
+  const list = yamlList(join(place, 'release.yml'))
+  const tags = new Set<string>()
+  const releases = Array.from(rows.all<Release>(shelf('releases')), ([, release]) => release)
+  for (const [index, release] of releases.entries()) {
+    signal.throwIfAborted()
+    const assets = await dumpAssets(context, release, index + 1)
+    list.add(dumpRelease(context, release, { ...tagOf(context, release, refs, tags), assets }))
+  }
+  list.close()
+}
+
+interface Tagged {
+  tag: string
+  draft: boolean
+}
+
+/**
+ * The server takes each tag once, and old ones fail at a published release whose tag is not in git: such a release is kept
+ * as a draft.
+ */
+function tagOf(
+  { tally, fullName }: DumpContext,
+  { tag, draft }: Release,
+  refs: Refs,
+  taken: Set<string>,
+): Tagged {
+  const isThere = refs.has(`refs/tags/${Buffer.from(tag).toString('latin1')}`)
+  let name = tag
+  const isUsable = isThere || /^[\w.+-]+(?:\/[\w.+-]+)*$/.test(tag)
+  if (!isUsable || taken.has(tag)) {
+    for (let n = 1; taken.has(name) || name === tag; n++) name = `draft-${n}`
+    tally.warn(`${fullName}: the release of ${JSON.stringify(tag)} becomes the draft ${name}`)
+  } else if (!isThere && !draft)
+    tally.warn(`${fullName}: the tag ${tag} is not in the archive: its release becomes a draft`)
+  taken.add(name)
+  return { tag: name, draft: draft || !isThere || name !== tag }
+}
+
+function dumpRelease(
+  context: DumpContext,
+  release: Release,
+  { tag, draft, assets }: Tagged & { assets: unknown[] },
+) {
+  const { id, name } = context.identity(release.author)
+  context.tally.skip('release_reactions', release.reactions?.length ?? 0)
+  return {
+    tag_name: tag,
+    target_commitish: release.target,
+    name: release.name || release.tag,
+    body: context.text(release.body),
+    draft,
+    prerelease: release.prerelease,
+    publisher_id: id,
+    publisher_name: name,
+    publisher_email: '',
+    assets,
+    created: yamlTime(release.createdAt),
+    published: yamlTime(release.publishedAt ?? release.createdAt),
+  }
+}
+
+/** Size and count must be there: the server ends without them. */
+async function dumpAssets(context: DumpContext, release: Release, index: number) {
+  const { place, tally, fullName } = context
+  const dumped: unknown[] = []
+  for (const [n, asset] of release.assets.entries()) {
+    const from = await storedFile(context.root, asset.file)
+    if (!from) {
+      tally.lose('release_assets', `${fullName}: ${asset.file} is not in the archive`)
+      continue
+    }
+    const path = `release_assets/${index}/${n + 1}/${plainName(asset)}`
+    await mkdir(dirname(join(place, path)), { recursive: true })
+    await linkOrCopy(from, join(place, path))
+    dumped.push({
+      id: 0,
+      name: asset.name,
+      content_type: asset.contentType,
+      size: (await lstat(from)).size,
+      download_count: 0,
+      created: yamlTime(release.createdAt),
+      updated: yamlTime(release.createdAt),
+      download_url: path,
+    })
+  }
+  return dumped
+}
+
+/** The server reads it by a URL that nothing is escaped in. */
+function plainName({ name }: ReleaseAsset): string {
+  const plain = name.replace(/[^A-Za-z0-9._-]/g, '_').slice(-100)
+  return /^\.*$/.test(plain) ? 'file' : plain
+}

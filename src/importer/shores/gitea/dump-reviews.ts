@@ -1,0 +1,100 @@
+import { join } from 'node:path'
+import type { Author } from '../../../records/fact.ts'
+import type { Review, ReviewComment, ReviewThread } from '../../../records/pull-request.ts'
+import { type DumpContext, dumpReactions } from './dump-context.ts'
+import { reviewPlace } from './review-place.ts'
+import { yamlTime } from './yaml-json.ts'
+import { yamlList } from './yaml-list.ts'
+
+type ThreadPlace = Pick<ReviewThread, 'id' | 'line' | 'originalLine' | 'side'>
+
+/**
+ * The server knows no others: anything else it takes for pending, which only its author sees. What was dismissed is kept
+ * as a comment, because nobody says what it was before.
+ */
+const STATES: Readonly<Record<string, string>> = {
+  approved: 'APPROVED',
+  changes_requested: 'CHANGES_REQUESTED',
+  commented: 'COMMENTED',
+  dismissed: 'COMMENTED',
+}
+
+/** reviews/N.yml of one pull request. */
+export function dumpReviews(context: DumpContext, pull: number): void {
+  const { rows, shelf, tally } = context
+  const reviews = rows.of<Review>(shelf('reviews'), pull)
+  const comments = rows.of<ReviewComment>(shelf('review_comments'), pull)
+  if (reviews.length + comments.length === 0) return
+  const places = rows.of<ThreadPlace>(shelf('threads'), pull)
+  const threads = new Map(places.map((each) => [each.id, each]))
+  const list = yamlList(join(context.place, 'reviews', `${pull}.yml`))
+  const said = (of: readonly ReviewComment[]) =>
+    of.map((comment) => dumpReviewComment(context, comment, threads.get(comment.thread ?? 0)))
+  const sent = comments.filter(({ state }) => state === 'submitted')
+  const sentBy = Map.groupBy(sent, reviewKey)
+  for (const review of reviews) {
+    const state = STATES[review.state]
+    if (state === undefined) continue
+    if (review.state === 'dismissed') tally.skip('dismissals')
+    tally.skip('review_reactions', review.reactions.length)
+    const key = reviewKey({ review: review.id, author: review.author })
+    const own = sentBy.get(key) ?? []
+    sentBy.delete(key)
+    list.add({ ...dumpReview(context, review), state, comments: said(own) })
+  }
+  // The server takes the reviewer for the author of all comments: what others said there becomes a review of theirs.
+  for (const [first, ...more] of sentBy.values())
+    if (first) list.add({ ...reviewAround(context, first), comments: said([first, ...more]) })
+  tally.skip('pending_reviews', reviews.filter(({ state }) => state === 'pending').length)
+  tally.skip('pending_review_comments', comments.length - sent.length)
+  list.close()
+}
+
+function reviewKey({ review, author }: { review: number | null; author: Author }): string {
+  return `${review} ${author?.toLowerCase()}`
+}
+
+function dumpReview(context: DumpContext, review: Review) {
+  const { id, name } = context.identity(review.author)
+  return {
+    id: review.id,
+    issue_index: review.pull,
+    reviewer_id: id,
+    reviewer_name: name,
+    official: false,
+    commit_id: review.headSha ?? '',
+    content: context.text(review.body),
+    created_at: yamlTime(review.submittedAt ?? review.createdAt),
+  }
+}
+
+/** For comments whose review is not in the archive, or is another's. */
+function reviewAround(context: DumpContext, comment: ReviewComment) {
+  const { id, pull, author, createdAt } = comment
+  const review = { id, pull, author, createdAt, body: null, submittedAt: null }
+  const headSha = comment.originalCommit ?? comment.commit
+  return { ...dumpReview(context, { ...review, headSha } as Review), state: 'COMMENTED' }
+}
+
+function dumpReviewComment(
+  context: DumpContext,
+  comment: ReviewComment,
+  thread: ThreadPlace | undefined,
+) {
+  context.tally.skip('review_reactions', comment.reactions.length)
+  const { line, position, diffHunk, commit } = reviewPlace(comment, thread)
+  return {
+    id: comment.id,
+    in_reply_to: comment.inReplyTo ?? 0,
+    content: context.text(comment.body),
+    tree_path: comment.path,
+    diff_hunk: diffHunk,
+    position,
+    line,
+    commit_id: commit,
+    poster_id: context.identity(comment.author).id,
+    reactions: dumpReactions(context, comment.reactions),
+    created_at: yamlTime(comment.createdAt),
+    updated_at: yamlTime(comment.createdAt),
+  }
+}

@@ -1,0 +1,89 @@
+import type { Git } from '../../../git/git.ts'
+import type { PullRequest } from '../../../records/pull-request.ts'
+
+/** Refs by name; names are byte strings, as git has them. */
+export type Refs = ReadonlyMap<string, string>
+
+export async function readRefs(git: Git, dir: string, signal: AbortSignal): Promise<Refs> {
+  const format = '--format=%(objectname) %(refname)'
+  const lines = (await git.run(['for-each-ref', format], { dir, signal })).toString('latin1')
+  return new Map(
+    lines
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => [line.slice(line.indexOf(' ') + 1), line.slice(0, line.indexOf(' '))]),
+  )
+}
+
+export const branchRef = (name: string): string =>
+  `refs/heads/${Buffer.from(name).toString('latin1')}`
+
+/** What of a pull request git has. */
+export interface PullHead {
+  number: number
+  /** The commit that was to be merged; empty where the archive does not hold it. */
+  sha: string
+  /** Name of its branch, here where forks do not exist. */
+  branch: string
+}
+
+export interface PlannedHeads {
+  heads: Map<number, PullHead>
+  /** Refs to make, so that no commit of a pull request is lost and an open one can be merged. */
+  create: Map<string, string>
+}
+
+type Asked = Pick<PullRequest, 'number' | 'head' | 'closedAt' | 'mergedAt' | 'repository'>
+
+/**
+ * Every head that is there is named by `refs/pull/N/head`. An open pull request also needs a branch: one of a fork gets a
+ * branch `owner/branch`, as the server's own dumps have it.
+ */
+export function planHeads(
+  pulls: Iterable<Asked>,
+  refs: Refs,
+  isThere: (commit: string) => boolean,
+): PlannedHeads {
+  const [heads, create] = [new Map<number, PullHead>(), new Map<string, string>()]
+  const names = branchNames(refs)
+  for (const { number, head, closedAt, mergedAt, repository } of pulls) {
+    const ref = `refs/pull/${number}/head`
+    const sha = isThere(head.sha) ? head.sha : (refs.get(ref) ?? '')
+    if (sha !== '' && refs.get(ref) !== sha) create.set(ref, sha)
+    const isOpen = closedAt === null && mergedAt === null
+    const isOwn = head.repository?.toLowerCase() === repository.toLowerCase()
+    // Never the name of a branch here that is another: whoever removes the branch of a merged one would remove that.
+    const wanted = isOwn ? head.ref : `${head.owner ?? 'ghost'}/${head.ref}`
+    const there = names.at(branchRef(wanted))
+    const isUsable = isOwn || there === sha || (isPlain(wanted) && names.isFree(branchRef(wanted)))
+    const branch = isUsable ? wanted : `pull-${number}`
+    if (isOpen && sha !== '' && names.at(branchRef(branch)) === undefined) {
+      create.set(branchRef(branch), sha)
+      names.add(branchRef(branch), sha)
+    }
+    heads.set(number, { number, sha, branch })
+  }
+  return { heads, create }
+}
+
+/** Names of branches, among which new ones must find room: no name may be a folder of another. */
+function branchNames(refs: Refs) {
+  const [names, folders] = [new Map<string, string>(), new Set<string>()]
+  const above = (ref: string): string[] =>
+    ref.split('/').map((_, n, parts) => parts.slice(0, n + 1).join('/'))
+  const add = (ref: string, sha: string) => {
+    names.set(ref, sha)
+    for (const folder of above(ref).slice(0, -1)) folders.add(folder)
+  }
+  for (const [ref, sha] of refs) if (ref.startsWith('refs/heads/')) add(ref, sha)
+  return {
+    add,
+    at: (ref: string) => names.get(ref),
+    isFree: (ref: string) => !folders.has(ref) && !above(ref).some((part) => names.has(part)),
+  }
+}
+
+/** Surely a name that git takes for a branch. */
+function isPlain(name: string): boolean {
+  return /^[\w.+/=-]+$/.test(name) && !/\.\.|\/\/|\/\.|\.\/|\.lock(?:\/|$)|^[-/.]|[/.]$/.test(name)
+}

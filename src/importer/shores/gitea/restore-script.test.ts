@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { temporaryFolder } from '../../../../test/support/archive-samples.ts'
+import { type Dumped, restoreScript } from './restore-script.ts'
+
+const DUMPS: Dumped[] = [
+  { directory: 'alice/site', owner: 'anna', name: 'site', isPrivate: false },
+  { directory: 'alice/broken', owner: 'anna', name: 'broken', isPrivate: false },
+  { directory: 'org/secret', owner: 'org', name: 'secret', isPrivate: true },
+]
+
+/** Tells what it was asked, and fails for what is broken. */
+const PROGRAM = `#!/bin/sh
+if [ "$1" = -c ]; then shift 2; fi
+if [ "$1" = --version ]; then echo "Gitea version \${VERSION:-1.22.3} built with GNU Make"; exit; fi
+echo "$*" >> "$LOG"
+case "$*" in *broken*) echo 'no such user' >&2; exit 1 ;; esac
+`
+
+async function scene(t: TestContext, name = 'dumps of mine', dumps = DUMPS) {
+  const folder = await temporaryFolder(t)
+  const here = join(folder, name)
+  await mkdir(here)
+  await writeFile(join(here, 'restore.sh'), restoreScript(dumps))
+  const program = join(folder, 'a gitea')
+  await writeFile(program, PROGRAM)
+  await chmod(program, 0o755)
+  const log = join(folder, 'log')
+  await writeFile(log, '')
+  return {
+    ...{ folder, here, program },
+    asked: async () => (await readFile(log, 'utf8')).trimEnd().split('\n'),
+    run: (args: string[] = [], env: Record<string, string> = {}) =>
+      spawnSync('sh', [join(here, 'restore.sh'), ...args], {
+        env: { PATH: process.env.PATH, LOG: log, GITEA: program, ...env },
+        encoding: 'utf8',
+      }),
+  }
+}
+
+test('goes on after a failure and says what arrived', async (t) => {
+  const { run, asked, here } = await scene(t)
+  const { status, stdout, stderr } = run([], { PUBLIC: 'yes' })
+  assert.equal(status, 1)
+  assert.deepEqual(await asked(), [
+    `restore-repo --repo_dir ${here}/alice/site --owner_name anna --repo_name site`,
+    `restore-repo --repo_dir ${here}/alice/broken --owner_name anna --repo_name broken`,
+    `restore-repo --repo_dir ${here}/org/secret --owner_name org --repo_name secret`,
+  ])
+  assert.match(stdout, /\n2 of 3 repositories arrived\n {2}anna\/site\n {2}org\/secret\n$/)
+  assert.match(stderr, /were private and are PUBLIC now.*:\n {2}org\/secret\n/)
+  assert.match(stderr, /failed: .*\n {2}anna\/broken\n$/)
+})
+
+test('private repositories wait until somebody says how', async (t) => {
+  const { run, asked } = await scene(t)
+  const { status, stderr } = run(['org/secret', 'alice/site'])
+  assert.equal(status, 1)
+  assert.equal((await asked()).length, 1)
+  assert.match(stderr, /not restored: these are private.*PUBLIC=yes:\n {2}org\/secret\n$/)
+})
+
+test('a program with options, some repositories, another owner', async (t) => {
+  const { run, asked, here, folder } = await scene(t)
+  await chmod(join(folder, 'a gitea'), 0o755)
+  await writeFile(join(folder, 'forgejo'), PROGRAM)
+  await chmod(join(folder, 'forgejo'), 0o755)
+  const { status, stdout, stderr } = run(['alice/site'], {
+    GITEA: `${folder}/forgejo -c ${folder}/app.ini`,
+    OWNER: 'carol',
+  })
+  assert.equal(status, 0, stderr)
+  assert.match(stdout, /1 of 1 repositories arrived\n {2}carol\/site\n$/)
+  assert.deepEqual(await asked(), [
+    `restore-repo --repo_dir ${here}/alice/site --owner_name carol --repo_name site`,
+  ])
+})
+
+test('a name that is not there is told, and the others are restored', async (t) => {
+  const { run } = await scene(t)
+  const { status, stderr, stdout } = run(['alice/site', 'alice/nothing'])
+  assert.equal(status, 1)
+  assert.match(stderr, /not all of these are here: alice\/site alice\/nothing/)
+  assert.match(stdout, /1 of 1 repositories arrived/)
+})
+
+test('nothing is tried where it could not go well', async (t) => {
+  const { run, asked } = await scene(t)
+  const old = run([], { VERSION: '1.18.3' })
+  assert.deepEqual([old.status, old.stdout], [2, ''])
+  assert.match(old.stderr, /loses the comments of issues/)
+  assert.equal(run([], { VERSION: '1.18.4', PUBLIC: 'yes' }).status, 1)
+  const without = run([], { GITEA: 'no-such-program' })
+  assert.match(without.stderr, /cannot run no-such-program: set GITEA/)
+  assert.equal(without.status, 2)
+  assert.match(run([], { GITEA_TOKEN_FILE: '/no/such' }).stderr, /cannot read \/no\/such/)
+  assert.equal((await asked()).length, 3)
+  const odd = await scene(t, 'dumps 100%')
+  const moved = odd.run()
+  assert.equal(moved.status, 2)
+  assert.match(moved.stderr, /has %, \? or # in it: move the directory/)
+})

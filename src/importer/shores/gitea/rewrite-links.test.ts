@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type LinkTargets, rewriteLinks } from './rewrite-links.ts'
+
+const SHA = '0123456789abcdef0123456789abcdef01234567'
+
+const targets: LinkTargets = {
+  byAddress: new Map([
+    ['https://github.com/alice/site', 'anna/site'],
+    ['https://github.com/org/tool', 'org/tool'],
+  ]),
+  renamed: new Map([['alice/site', 'anna/site']]),
+  kindOf: (fullName, number) =>
+    number > 20 ? undefined : number === 3 && fullName === 'org/tool' ? 'pull_request' : 'issue',
+  base: '/',
+}
+
+/** In a body of org/tool. */
+const CASES: [name: string, before: string, after: string][] = [
+  ['a number alone', 'see #12.', 'see #12.'],
+  ['a short reference to a repository that is renamed', '(alice/site#12)', '(anna/site#12)'],
+  ['one with a commit', `Alice/Site@${SHA}`, `anna/site@${SHA}`],
+  ['a short reference elsewhere', 'bob/site#12 org/tool#2', 'bob/site#12 org/tool#2'],
+  ['no reference', 'malice/site#12 x/alice/site#1', 'malice/site#12 x/alice/site#1'],
+  ['the same repository', 'https://github.com/org/tool/issues/12.', '#12.'],
+  ['another one', 'https://github.com/Alice/site/issues/12', 'anna/site#12'],
+  ['a comment of one', 'https://github.com/alice/site/issues/12#issuecomment-7', 'anna/site#12'],
+  ['a pull request', 'https://github.com/org/tool/pull/3/files', '#3'],
+  [
+    'a link with a text',
+    '[that](https://github.com/org/tool/pull/3) and <https://github.com/alice/site/pull/4>',
+    '[that](/org/tool/pulls/3) and </anna/site/issues/4>',
+  ],
+  ['an image in HTML', '<a href="https://github.com/alice/site">', '<a href="/anna/site">'],
+  ['a commit', `https://github.com/org/tool/commit/${SHA}`, SHA],
+  ['a commit elsewhere', `https://github.com/alice/site/commit/${SHA}`, `anna/site@${SHA}`],
+  [
+    'a file',
+    '[f](https://github.com/org/tool/blob/main/a/b.ts#L3)',
+    '[f](/org/tool/src/branch/main/a/b.ts#L3)',
+  ],
+  [
+    'a release as it stands',
+    'https://github.com/org/tool/releases/tag/v1',
+    '[https://github.com/org/tool/releases/tag/v1](/org/tool/releases/tag/v1)',
+  ],
+  [
+    'what is not in the archive',
+    'https://github.com/org/tool/issues/21 https://github.com/org/tools/issues/1 https://github.com/org/tool/actions',
+    'https://github.com/org/tool/issues/21 https://github.com/org/tools/issues/1 https://github.com/org/tool/actions',
+  ],
+  [
+    'code',
+    'a `alice/site#1` b\n```\nhttps://github.com/org/tool/issues/12\n```\nalice/site#1',
+    'a `alice/site#1` b\n```\nhttps://github.com/org/tool/issues/12\n```\nanna/site#1',
+  ],
+  ['a fence that is left open', '```\nalice/site#1', '```\nalice/site#1'],
+  ['a lone backtick', '` alice/site#1', '` anna/site#1'],
+]
+
+for (const [name, before, after] of CASES)
+  test(name, () => assert.equal(rewriteLinks(before, 'org/tool', targets), after))
+
+test('where the server is known, links are whole', () => {
+  const base = 'https://git.example.com/sub/'
+  assert.equal(
+    rewriteLinks('[x](https://github.com/alice/site/issues/1)', 'org/tool', { ...targets, base }),
+    '[x](https://git.example.com/sub/anna/site/issues/1)',
+  )
+})

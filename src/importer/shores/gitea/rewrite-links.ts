@@ -1,0 +1,105 @@
+/** What links can lead to. */
+export interface LinkTargets {
+  /** The new full name of a repository by its old address in lower case, such as `https://github.com/alice/site`. */
+  byAddress: ReadonlyMap<string, string>
+  /** The new full name by the old one in lower case, where they differ. */
+  renamed: ReadonlyMap<string, string>
+  /** Whether an issue or a pull request is in the archive, and which; the name is the new one. */
+  kindOf(fullName: string, number: number): 'issue' | 'pull_request' | undefined
+  /** The server's own address with a slash at its end; without it, links begin at its root. */
+  base: string
+}
+
+const CODE =
+  /(^ {0,3}(`{3,}|~{3,})[\s\S]*?(?:^ {0,3}\2[`~]*[ \t]*$|$(?![\s\S]))|(`+)(?!`)[\s\S]*?(?<!`)\3(?!`))/m
+const ADDRESS = /https?:\/\/[^\s<>"'`()[\]{}|\\^]+/gi
+const SHORT = /(?<![\w./@-])([\w.-]+\/[\w.-]+)(?=#\d+\b|@[0-9a-f]{7,40}\b)/g
+
+/**
+ * Text of people in which references to what is in the archive lead to the new place. `#12` means the same there. Code is
+ * left alone.
+ */
+export function rewriteLinks(text: string, here: string, targets: LinkTargets): string {
+  if (!text.includes('/')) return text
+  return text
+    .split(new RegExp(CODE, 'gm'))
+    .filter((_, n) => n % 4 < 2)
+    .map((part, n) => (n % 2 === 1 ? part : rewriteWords(part, here, targets)))
+    .join('')
+}
+
+function rewriteWords(words: string, here: string, targets: LinkTargets): string {
+  const renamed = targets.renamed.size === 0 ? words : renameShort(words, targets)
+  return renamed.replace(ADDRESS, (found, at: number, all: string) => {
+    const address = found.replace(/[.,;:!?*_]+$/, '')
+    const rest = found.slice(address.length)
+    const before = all.slice(0, at)
+    // As in [text](…), [1]: …, <…> and href="…": there only an address will do.
+    const isDestination = /(?:\]\(|\]:\s*|<|=["']?)$/.test(before)
+    return (newPlace(address, here, targets, isDestination) ?? address) + rest
+  })
+}
+
+function renameShort(words: string, { renamed }: LinkTargets): string {
+  return words.replace(SHORT, (name) => renamed.get(name.toLowerCase()) ?? name)
+}
+
+function newPlace(
+  address: string,
+  here: string,
+  targets: LinkTargets,
+  isDestination: boolean,
+): string | undefined {
+  const found = repositoryAt(address, targets)
+  if (!found) return undefined
+  const place = placeIn(found.fullName, found.path, targets)
+  if (!place) return undefined
+  if (isDestination) return targets.base + place.path
+  if (place.short === undefined) return `[${address}](${targets.base}${place.path})`
+  return found.fullName === here ? place.short.replace(/^@/, '') : `${found.fullName}${place.short}`
+}
+
+/** Where hosts are below a path, an owner's name may be any part of it. */
+function repositoryAt(
+  address: string,
+  { byAddress }: LinkTargets,
+): { fullName: string; path: string } | undefined {
+  const ends = [...address.matchAll(/[/#?]|$/g)].map(({ index }) => index)
+  for (const end of ends) {
+    const fullName = byAddress.get(
+      address
+        .slice(0, end)
+        .replace(/\.git$/, '')
+        .toLowerCase(),
+    )
+    if (fullName !== undefined) return { fullName, path: address.slice(end) }
+  }
+  return undefined
+}
+
+interface Place {
+  path: string
+  /** How people write it, where they have a way: `#12`, `@0123abc`. */
+  short?: string
+}
+
+/** Undefined where the archive does not hold it. */
+function placeIn(fullName: string, rest: string, targets: LinkTargets): Place | undefined {
+  const [, number] =
+    /^\/(?:issues|pulls?)\/(\d+)(?:\/(?:files|commits))?\/?(?:[?#].*)?$/.exec(rest) ?? []
+  if (number !== undefined) {
+    const kind = targets.kindOf(fullName, Number(number))
+    const page = kind === 'issue' ? 'issues' : 'pulls'
+    return kind && { path: `${fullName}/${page}/${number}`, short: `#${number}` }
+  }
+  const [, commit] = /^\/commit\/([0-9a-f]{7,40})\/?(?:[?#].*)?$/.exec(rest) ?? []
+  if (commit !== undefined) return { path: `${fullName}/commit/${commit}`, short: `@${commit}` }
+  const [, ref, file] =
+    /^\/(?:blob|tree)\/([^/?#]+)((?:\/[^?#]*)?(?:#L\d+(?:-L\d+)?)?)$/.exec(rest) ?? []
+  if (ref !== undefined) {
+    const kind = /^[0-9a-f]{40}$/.test(ref) ? 'commit' : 'branch'
+    return { path: `${fullName}/src/${kind}/${ref}${file}` }
+  }
+  if (/^\/(?:wiki|releases\/tag)\/[^?#]+$/.test(rest)) return { path: `${fullName}${rest}` }
+  return /^\/?$/.test(rest) ? { path: fullName } : undefined
+}

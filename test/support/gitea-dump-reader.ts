@@ -1,0 +1,192 @@
+import assert from 'node:assert/strict'
+import { existsSync, readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+
+/**
+ * Reads a directory as `restore-repo` of Gitea and Forgejo does, and refuses what any of them would fail at, drop or mistake:
+ * the rules are those of the server's own types, of its schemas for `--validation`, and of its YAML.
+ */
+export interface ReadDump {
+  repository: Record<string, string>
+  topics: string[]
+  labels: DumpedValue[]
+  milestones: DumpedValue[]
+  releases: DumpedValue[]
+  issues: DumpedValue[]
+  pulls: DumpedValue[]
+  /** By number. */
+  comments: Map<number, DumpedValue[]>
+  reviews: Map<number, DumpedValue[]>
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: whatever the file says; the shapes below say what that may be.
+type DumpedValue = Record<string, any>
+type Rule = (value: unknown) => boolean
+
+const text: Rule = (value) => typeof value === 'string'
+const flag: Rule = (value) => typeof value === 'boolean'
+const whole: Rule = (value) => Number.isSafeInteger(value)
+const someone: Rule = (value) => whole(value) && value !== 0
+const time: Rule = (value) =>
+  typeof value === 'string' && /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/.test(value)
+const orNull =
+  (rule: Rule): Rule =>
+  (value) =>
+    value === null || rule(value)
+const oneOf =
+  (...values: unknown[]): Rule =>
+  (value) =>
+    values.includes(value)
+const listOf =
+  (shape: Shape): Rule =>
+  (value) =>
+    Array.isArray(value) && value.every((each) => checked(shape, each))
+const each =
+  (rule: Rule): Rule =>
+  (value) =>
+    Array.isArray(value) && value.every(rule)
+
+type Shape = Readonly<Record<string, Rule>>
+
+/** Every field, and no other. */
+function checked(shape: Shape, value: unknown): boolean {
+  assert.ok(typeof value === 'object' && value !== null, JSON.stringify(value))
+  assert.deepEqual(Object.keys(value).sort(), Object.keys(shape).sort())
+  for (const [key, rule] of Object.entries(shape))
+    assert.ok(rule((value as DumpedValue)[key]), `${key}: ${JSON.stringify(value)}`)
+  return true
+}
+
+const LABEL: Shape = {
+  name: text,
+  color: (value) => /^[0-9a-fA-F]{6}$/.test(`${value}`),
+  description: text,
+}
+const REACTION: Shape = { user_id: someone, user_name: text, content: text }
+const POSTER: Shape = { poster_id: someone, poster_name: text, poster_email: text }
+const DISCUSSED: Shape = {
+  ...{ number: whole, title: text, content: text, milestone: text, state: oneOf('open', 'closed') },
+  ...{ is_locked: flag, created: time, updated: time, closed: orNull(time), ...POSTER },
+  ...{ labels: listOf(LABEL), reactions: listOf(REACTION), assignees: each(text) },
+}
+const sha: Rule = (value) => /^(?:[0-9a-f]{40}|[0-9a-f]{64}|)$/.test(`${value}`)
+const hunk: Rule = (value) => /^@@ -\d+(,\d+)? \+\d+(,\d+)? @@/.test(`${value}`)
+const BRANCH: Shape = { clone_url: oneOf(''), ref: text, sha, repo_name: text, owner_name: text }
+const CODE_COMMENT: Shape = {
+  ...{ id: whole, in_reply_to: whole, content: text, tree_path: text, diff_hunk: hunk },
+  ...{ position: whole, line: someone, commit_id: sha, poster_id: someone },
+  ...{ reactions: listOf(REACTION), created_at: time, updated_at: time },
+}
+const ASSET: Shape = {
+  ...{ id: whole, name: text, content_type: text, size: whole, download_count: whole },
+  ...{ created: time, updated: time, download_url: text },
+}
+
+const SHAPES = {
+  label: LABEL,
+  milestone: {
+    ...{ title: text, description: text, deadline: orNull(time), created: time, updated: time },
+    ...{ closed: orNull(time), state: oneOf('open', 'closed') },
+  },
+  issue: { ...DISCUSSED, ref: text },
+  pull_request: {
+    ...{ ...DISCUSSED, patch_url: text, merged: flag, merged_time: orNull(time) },
+    ...{ merge_commit_sha: sha, is_draft: flag, foreignindex: whole },
+    head: (value) => checked(BRANCH, value),
+    base: (value) => checked(BRANCH, value),
+  },
+  comment: {
+    ...{ issue_index: whole, index: whole, comment_type: oneOf('comment'), ...POSTER },
+    ...{ created: time, updated: time, content: text, reactions: listOf(REACTION) },
+  },
+  review: {
+    ...{ id: whole, issue_index: whole, reviewer_id: someone, reviewer_name: text, official: flag },
+    ...{ commit_id: sha, content: text, created_at: time, comments: listOf(CODE_COMMENT) },
+    // Whatever else it says is taken for pending.
+    state: oneOf('APPROVED', 'CHANGES_REQUESTED', 'COMMENTED'),
+  },
+  release: {
+    ...{ tag_name: text, target_commitish: text, name: text, body: text, draft: flag },
+    ...{ prerelease: flag, publisher_id: someone, publisher_name: text, publisher_email: text },
+    ...{ assets: listOf(ASSET), created: time, published: time },
+  },
+} satisfies Record<string, Shape>
+
+const KNOWN = new Set(
+  [
+    'git git.wiki.git wiki repo.yml topic.yml label.yml milestone.yml release.yml release_assets issue.yml comments',
+    'pull_request.yml reviews pulls attachments attachments.csv',
+  ].flatMap((names) => names.split(' ')),
+)
+
+export function readDump(place: string): ReadDump {
+  for (const name of readdirSync(place)) assert.ok(KNOWN.has(name), `${name} is in the dump`)
+  const list = (kind: keyof typeof SHAPES, file = `${kind}.yml`): DumpedValue[] => {
+    const read = existsSync(join(place, file)) ? value(join(place, file)) : []
+    assert.ok(listOf(SHAPES[kind])(read), file)
+    return read as DumpedValue[]
+  }
+  const byNumber = (kind: 'comment' | 'review') => {
+    const folder = join(place, `${kind}s`)
+    const files = existsSync(folder) ? readdirSync(folder) : []
+    return new Map(
+      files.map((file) => {
+        const number = Number(/^([1-9]\d*)\.yml$/.exec(file)?.[1])
+        const those = list(kind, `${kind}s/${file}`)
+        assert.ok(those.length > 0 && those.every(({ issue_index }) => issue_index === number))
+        return [number, those]
+      }),
+    )
+  }
+  const repository = value(join(place, 'repo.yml')) as Record<string, string>
+  for (const each of Object.values(repository)) assert.equal(typeof each, 'string')
+  const topics = existsSync(join(place, 'topic.yml')) ? value(join(place, 'topic.yml')) : undefined
+  const dump = {
+    repository,
+    topics: (topics as { topics: string[] } | undefined)?.topics ?? [],
+    ...{ labels: list('label'), milestones: list('milestone'), releases: list('release') },
+    ...{ issues: list('issue'), pulls: list('pull_request') },
+    ...{ comments: byNumber('comment'), reviews: byNumber('review') },
+  }
+  checkLinks(place, dump)
+  return dump
+}
+
+/** JSON as YAML: what would be read as another value, or not at all, is not in it. */
+function value(file: string): unknown {
+  const content = readFileSync(file, 'utf8')
+  assert.doesNotMatch(content, /[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/, file)
+  assert.doesNotMatch(content.replaceAll('\\\\', ''), /\\u(?:d[89a-f]|0000)/i, file)
+  assert.doesNotMatch(content.replaceAll('\n', ''), /\p{Cc}/u, file)
+  return JSON.parse(content)
+}
+
+/** What is named must be there: the server drops it, or fails. */
+function checkLinks(place: string, dump: ReadDump): void {
+  const { issues, pulls, comments, reviews, releases } = dump
+  const all = [...issues, ...pulls]
+  const unique = (values: unknown[]) => assert.equal(new Set(values).size, values.length)
+  unique(all.map(({ number }) => number))
+  unique(releases.map(({ tag_name }) => tag_name))
+  const labels = new Set(dump.labels.map(({ name }) => name))
+  const titles = new Set(['', ...dump.milestones.map(({ title }) => title)])
+  for (const { labels: those, milestone } of all) {
+    assert.ok(titles.has(milestone), milestone)
+    for (const { name } of those) assert.ok(labels.has(name), name)
+  }
+  for (const { reactions } of [...all, ...[...comments.values()].flat()])
+    unique((reactions as DumpedValue[]).map((one) => `${one.content} ${one.user_id}`))
+  for (const number of comments.keys()) assert.ok(all.some((each) => each.number === number))
+  for (const number of reviews.keys()) assert.ok(pulls.some((each) => each.number === number))
+  for (const pull of pulls) {
+    assert.equal(pull.foreignindex, pull.number)
+    assert.ok(statSync(join(place, pull.patch_url)).isFile())
+    assert.equal(pull.head.owner_name, pull.base.owner_name)
+  }
+  for (const { download_url, size } of releases.flatMap(({ assets }) => assets)) {
+    assert.match(download_url, /^release_assets\/[\w./-]+$/)
+    assert.equal(statSync(join(place, download_url)).size, size)
+  }
+  if (existsSync(join(place, 'wiki')))
+    assert.equal(readlinkSync(join(place, 'git.wiki.git')), 'wiki')
+}

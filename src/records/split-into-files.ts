@@ -35,7 +35,8 @@ export async function* splitIntoFiles(
 }
 
 function indented(record: unknown): string {
-  return JSON.stringify(record, null, 2).replace(/^/gm, '  ')
+  // Only line ends of our own: a regular expression's ^ also stands behind U+2028 in somebody's text.
+  return `  ${JSON.stringify(record, null, 2).replaceAll('\n', '\n  ')}`
 }
 
 /**

@@ -102,21 +102,20 @@ export class RepositoryReading {
 
   /** All issues are listed; those that are not as they were kept are read. */
   async *#readAll(): AsyncGenerator<Batch> {
-    const seen = new Set<number>()
-    for (let listings = 1; ; listings++) {
-      const listing = { isSteady: true, total: undefined as number | undefined }
+    for (let listings = 1; listings <= MAX_LISTINGS; listings++) {
+      const listing: IssueListing = { seen: new Set(), isSteady: true, total: undefined }
       for await (const { entries, total } of this.#listIssues()) {
         if (total !== undefined && total < (listing.total ?? 0)) listing.isSteady = false
         listing.total = total
         this.#total = total ?? this.#total
-        for (const issue of entries) seen.add(numberIn(issue, 'number'))
+        for (const issue of entries) listing.seen.add(numberIn(issue, 'number'))
         yield* this.#readPage(entries)
       }
-      yield* this.#readSince()
-      if (await this.#isWhole(seen, listing)) break
-      if (listings === MAX_LISTINGS) throw this.#neverSteady()
+      yield* this.#readSince(listing)
+      yield* this.#readMissed(listing)
+      if (isWhole(listing)) return yield* this.#removeGone(listing)
     }
-    yield* this.#removeGone(seen)
+    throw this.#neverSteady()
   }
 
   async *#listIssues() {
@@ -138,7 +137,7 @@ export class RepositoryReading {
   }
 
   /** What changed while the listing was read, or came after it had begun. */
-  async *#readSince(): AsyncGenerator<Batch> {
+  async *#readSince({ seen }: IssueListing): AsyncGenerator<Batch> {
     const { forge, signal } = this.#context
     const since = new Date(this.#look.asOf - SETTLED_MS).toISOString().replace(/\.\d+Z$/, 'Z')
     const path = `${repositoryPath(this.#context)}/issues`
@@ -148,6 +147,7 @@ export class RepositoryReading {
         // A forge that does not know `since` begins all over: the first listing has shown those.
         const fresh = entries.filter((issue) => textIn(issue, 'updated_at') >= since)
         if (fresh.length === 0) return
+        for (const issue of fresh) seen.add(numberIn(issue, 'number'))
         yield* this.#readPage(fresh)
       }
     } catch (error) {
@@ -155,44 +155,31 @@ export class RepositoryReading {
     }
   }
 
-  /**
-   * Whether a listing missed nothing. Pages are cut anew for every request: what is deleted meanwhile pulls an issue over to the
-   * page before, where nobody looks again, and old versions put issues of the same second in any order.
-   */
-  async #isWhole(
-    seen: Set<number>,
-    listing: { isSteady: boolean; total: number | undefined },
-  ): Promise<boolean> {
-    const known = [...this.#versions.keys()].filter(isIssue).map((key) => Number(key.slice(6)))
-    for (const number of known) if (listing.total === undefined) seen.add(number)
-    const isCounted = listing.total !== undefined && seen.size >= listing.total
-    if (listing.isSteady && (isCounted || listing.total === undefined)) return true
-    const most = [...seen, ...known].reduce((a, b) => Math.max(a, b), 0)
+  /** Old versions put issues of the same second in any order, and thereby some on no page: those are asked for by number. */
+  async *#readMissed(listing: IssueListing): AsyncGenerator<Batch> {
+    const { seen, isSteady, total } = listing
+    if (!isSteady || total === undefined || seen.size >= total) return
+    const most = [...seen].reduce((a, b) => Math.max(a, b), 0)
     const gaps = Array.from({ length: most }, (_, n) => n + 1).filter((n) => !seen.has(n))
-    if (gaps.length > MAX_GAPS) return false
+    if (gaps.length > MAX_GAPS) return
+    const found: Entry[] = []
     for (const number of gaps) {
       const issue = await findIssue(this.#context, number)
-      if (!issue) continue
-      seen.add(number)
-      const group = await this.#readOne(issue)
-      if (group) this.#pending.push(group)
+      if (issue) found.push(issue)
     }
-    return true
+    for (const issue of found) seen.add(numberIn(issue, 'number'))
+    yield* this.#readPage(found)
   }
 
-  readonly #pending: Group[] = []
-
   /** What is kept and was not listed is asked for: it is removed only where the forge says that it is gone. */
-  async *#removeGone(seen: Set<number>): AsyncGenerator<Batch> {
-    const put = this.#pending.splice(0)
-    const here = new Set([...seen, ...put.map(({ key }) => Number(key.slice(6)))])
+  async *#removeGone({ seen }: IssueListing): AsyncGenerator<Batch> {
     const remove: string[] = []
     for (const key of [...this.#versions.keys()].filter(isIssue)) {
       const number = Number(key.slice(6))
-      if (!here.has(number) && (await findIssue(this.#context, number)) === undefined)
+      if (!seen.has(number) && (await findIssue(this.#context, number)) === undefined)
         remove.push(key)
     }
-    if (put.length > 0 || remove.length > 0) yield this.#batch(put, remove)
+    if (remove.length > 0) yield this.#batch([], remove)
   }
 
   #neverSteady(): WaitUntil {
@@ -252,5 +239,19 @@ export class RepositoryReading {
     return findIssue(this.#context, numberIn(issue, 'number'))
   }
 }
+
+/**
+ * What a listing has shown. Pages are cut anew for every request: what is deleted meanwhile pulls an issue over to the page
+ * before, where nobody looks again, and the number of all goes down.
+ */
+interface IssueListing {
+  seen: Set<number>
+  isSteady: boolean
+  total: number | undefined
+}
+
+/** Without a number of all there is nothing to hold it against. */
+const isWhole = ({ seen, isSteady, total }: IssueListing): boolean =>
+  isSteady && (total === undefined || seen.size >= total)
 
 const isIssue = (key: string) => key.startsWith('issue/')

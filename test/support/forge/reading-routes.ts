@@ -122,15 +122,15 @@ export const READING_A_REPOSITORY: readonly [RegExp, RepositoryRoute][] = [
   [/^\/issues\/comments$/, listComments],
   [
     /^\/issues\/comments\/(\d+)\/reactions$/,
-    ({ render }, repository, id) => {
-      const found = findComment(repository, id)
+    ({ render, world }, repository, id) => {
+      const found = world.findComment(repository, Number(id))
       return found && { body: orNull(found.comment.reactions.map(render.reaction)) }
     },
   ],
   [
     /^\/issues\/comments\/(\d+)\/assets$/,
-    ({ render, dialect }, repository, id) => {
-      const found = dialect.hasAssets ? findComment(repository, id) : undefined
+    ({ render, dialect, world }, repository, id) => {
+      const found = dialect.hasAssets ? world.findComment(repository, Number(id)) : undefined
       return found && { body: found.comment.assets.map(render.asset) }
     },
   ],
@@ -228,14 +228,6 @@ const isPull = (issue: Issue): issue is Issue & { pull: Pull } => issue.pull !==
 const pullOf = ({ issues }: Repository, number = '') => {
   const issue = issues.get(Number(number))
   return issue && isPull(issue) ? issue : undefined
-}
-
-export function findComment({ issues }: Repository, id = '') {
-  for (const issue of issues.values()) {
-    const comment = issue.comments.find((each) => each.id === Number(id))
-    if (comment) return { issue, comment }
-  }
-  return undefined
 }
 
 const sinceOf = (url: URL) => Date.parse(url.searchParams.get('since') ?? '1970-01-01') / 1000

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Given } from './answers.ts'
-import { type Asked, findComment } from './reading-routes.ts'
+import type { Asked } from './reading-routes.ts'
 import { type Asset, type Issue, type Pull, type Repository, sha } from './world.ts'
 
 export interface Sent extends Asked {
@@ -240,7 +240,7 @@ export const SEEDING: readonly [string, RegExp, Route][] = [
     'PATCH',
     at('/issues/comments/(\\d+)'),
     inRepository(({ world, body, render }, repository, id) => {
-      const found = findComment(repository, id)
+      const found = world.findComment(repository, Number(id))
       if (!found) return undefined
       found.comment.body = text(body.body)
       found.comment.updated = world.clock()
@@ -250,8 +250,8 @@ export const SEEDING: readonly [string, RegExp, Route][] = [
   [
     'DELETE',
     at('/issues/comments/(\\d+)'),
-    inRepository((_, repository, id) => {
-      const found = findComment(repository, id)
+    inRepository(({ world }, repository, id) => {
+      const found = world.findComment(repository, Number(id))
       if (!found) return undefined
       found.issue.comments = found.issue.comments.filter((each) => each !== found.comment)
       return done
@@ -269,7 +269,7 @@ export const SEEDING: readonly [string, RegExp, Route][] = [
     'POST',
     at('/issues/comments/(\\d+)/reactions'),
     inRepository(({ world, render, body, viewer }, repository, id) => {
-      const reactions = findComment(repository, id)?.comment.reactions
+      const reactions = world.findComment(repository, Number(id))?.comment.reactions
       reactions?.push({ user: viewer, content: text(body.content), created: world.clock() })
       return reactions && created(render.reaction(reactions.at(-1)!))
     }),
@@ -285,7 +285,9 @@ export const SEEDING: readonly [string, RegExp, Route][] = [
     'POST',
     at('/issues/comments/(\\d+)/assets'),
     inRepository((sent, repository, id) => {
-      const found = sent.dialect.hasAssets ? findComment(repository, id) : undefined
+      const found = sent.dialect.hasAssets
+        ? sent.world.findComment(repository, Number(id))
+        : undefined
       return found && uploaded(sent, found.comment.assets)
     }),
   ],

@@ -138,6 +138,8 @@ export class World {
   readonly organizationLabels = new Map<string, Label[]>()
   /** Seconds, as Gitea counts; moved by hand where a test needs it. */
   clock: () => number = () => Math.floor(Date.now() / 1000)
+  /** Which issue a comment belongs to, or did before it was deleted. */
+  readonly #issueOf = new Map<number, Issue>()
   #lastId = 100
 
   id = (): number => ++this.#lastId
@@ -241,7 +243,14 @@ export class World {
     }
     issue.comments.push(comment)
     issue.updated = now
+    this.#issueOf.set(comment.id, issue)
     return comment
+  }
+
+  findComment({ issues }: Repository, id: number) {
+    const issue = this.#issueOf.get(id)
+    const comment = issue?.comments.find((each) => each.id === id)
+    return issue && comment && issues.get(issue.number) === issue ? { issue, comment } : undefined
   }
 
   addReview(issue: Issue & { pull: Pull }, user: User | null, state: string, body = ''): Review {

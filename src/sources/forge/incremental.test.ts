@@ -1,0 +1,162 @@
+import assert from 'node:assert/strict'
+import { afterEach, describe, it } from 'node:test'
+import { KeptInMemory } from '../../../test/support/forge/kept-in-memory.ts'
+import { addManyIssues } from '../../../test/support/forge/many-issues.ts'
+import { type Dialect, GITEA_1_15, GITEA_1_22 } from '../../../test/support/forge/render.ts'
+import { type StandInForge, startForge } from '../../../test/support/forge/stand-in-forge.ts'
+import { type Discussions, readingOf } from '../discussions.ts'
+import { forgeDiscussions } from './forge-discussions.ts'
+
+const signal = AbortSignal.timeout(120_000)
+
+describe('reading again', () => {
+  const forges: StandInForge[] = []
+  afterEach(async () => {
+    for (const forge of forges.splice(0)) await forge.stop()
+  })
+
+  async function scene(count: number, dialect: Dialect = GITEA_1_22) {
+    const forge = await startForge({ dialect })
+    forges.push(forge)
+    const many = addManyIssues(forge, count)
+    const open = () => forgeDiscussions({ url: forge.url, token: 'admin-token', pauseMs: 1 })
+    const kept = new KeptInMemory()
+    await kept.readAll(open(), many.name)
+    /** As an export does it: look, and read where the look says so. Returns how many requests that took. */
+    const again = async (discussions: Discussions = open()) => {
+      const before = forge.requests.length
+      const stamp = await discussions.stamp(many.name, kept, signal)
+      if (stamp !== readingOf(kept.cursor)?.stamp) await kept.readAll(discussions, many.name)
+      return forge.requests.length - before
+    }
+    /** What a first reading of the forge as it is now finds. */
+    const fresh = async () => {
+      const other = new KeptInMemory()
+      await other.readAll(open(), many.name)
+      return other.snapshot()
+    }
+    return { forge, ...many, kept, open, again, fresh, world: forge.world }
+  }
+
+  for (const [count, dialect] of [
+    [200, GITEA_1_15],
+    [600, GITEA_1_22],
+  ] as const)
+    it(`costs few requests where nothing changed in ${count} issues, and few more for a comment, on ${dialect.version}`, async (t) => {
+      const { again, repository, world, ann, kept } = await scene(count, dialect)
+      const unchanged = await again()
+      assert.ok(unchanged <= 45, `${unchanged} requests`)
+      world.clock = () => 1_800_000_000
+      const issue = repository.issues.get(77)
+      assert.ok(issue)
+      world.addComment(issue, ann, 'a new one')
+      const ofIssue = await again()
+      assert.ok(ofIssue <= unchanged + 5, `${ofIssue} requests after ${unchanged}`)
+      world.clock = () => 1_800_000_100
+      const pull = repository.issues.get(100)
+      assert.ok(pull)
+      world.addComment(pull, ann, 'another')
+      const ofPull = await again()
+      assert.ok(ofPull <= unchanged + 5, `${ofPull} requests after ${unchanged}`)
+      t.diagnostic(
+        `unchanged ${unchanged}, comment on an issue ${ofIssue}, on a pull request ${ofPull}`,
+      )
+      const bodies = kept.facts('issue_comments').map(({ body }) => body)
+      assert.ok(bodies.includes('a new one') && bodies.includes('another'))
+    })
+
+  it('costs no more than the listing where a comment is gone', async () => {
+    const { again, repository, kept, fresh } = await scene(200)
+    const issue = repository.issues.get(5)
+    assert.ok(issue)
+    issue.comments.shift()
+    const requests = await again()
+    assert.ok(requests < 40, `${requests} requests`)
+    assert.deepEqual(kept.snapshot(), await fresh())
+  })
+
+  for (const dialect of [GITEA_1_15, GITEA_1_22])
+    it(`finds every change on ${dialect.version}`, async () => {
+      const { again, repository, world, ann, kept, fresh } = await scene(120, dialect)
+      let now = 1_800_000_000
+      world.clock = () => now
+      const get = (number: number) => {
+        const issue = repository.issues.get(number)
+        assert.ok(issue)
+        return issue
+      }
+      const changes: Record<string, () => void> = {
+        'a comment is edited, which leaves the issue as it was': () => {
+          const comment = get(5).comments[0]
+          assert.ok(comment)
+          comment.body = 'edited'
+          comment.updated = now
+        },
+        'a comment is deleted': () => void get(5).comments.shift(),
+        'one is deleted and another written elsewhere': () => {
+          get(10).comments.shift()
+          world.addComment(get(3), ann, 'new')
+        },
+        'an issue is deleted': () => void repository.issues.delete(60),
+        'one is deleted and another opened': () => {
+          repository.issues.delete(61)
+          world.addIssue(repository, ann)
+        },
+        'an issue is closed': () => world.close(get(7), ann),
+        'a release is published': () => void world.addRelease(repository, ann, 'v9'),
+        'a milestone is closed': () => {
+          const plain = { title: 'm', description: '', due: null, created: now }
+          repository.milestones.push({ id: world.id(), ...plain, closed: now })
+        },
+      }
+      for (const [name, change] of Object.entries(changes)) {
+        now += 100
+        change()
+        await again()
+        assert.deepEqual(kept.snapshot(), await fresh(), name)
+      }
+    })
+
+  it('begins anew where the repository is another of the same name', async () => {
+    const { again, world, ann, kept, fresh } = await scene(60)
+    const other = world.addRepository(ann, 'many')
+    world.addIssue(other, ann, { title: 'the only one' })
+    await again()
+    assert.deepEqual(
+      kept.facts('issues').map(({ title }) => title),
+      ['the only one'],
+    )
+    assert.deepEqual(kept.snapshot(), await fresh())
+  })
+
+  it('comes to the same however often it is interrupted, and loses one batch each time', async () => {
+    const { name, forge, open, fresh } = await scene(300)
+    const killed = new KeptInMemory()
+    let [lives, done] = [0, false]
+    const before = forge.requests.length
+    while (!done) {
+      const batches = await killed.readAll(open(), name, 2)
+      done = readingOf(killed.cursor)?.isComplete === true || batches < 2
+      lives++
+    }
+    assert.ok(lives > 3, `${lives} lives`)
+    const requests = forge.requests.length - before
+    assert.deepEqual(killed.snapshot(), await fresh())
+    // Each life lists anew and looks, but reads no issue again that was kept.
+    const timelines = forge.requests
+      .slice(before, before + requests)
+      .filter(({ path }) => path.endsWith('/timeline'))
+    assert.equal(timelines.length, 300)
+  })
+
+  it('tells how far it has come', async () => {
+    const { name, open } = await scene(120)
+    const kept = new KeptInMemory()
+    const progress: string[] = []
+    for await (const batch of open().read(name, kept, signal)) {
+      kept.keep(batch)
+      progress.push(`${batch.progress.read}/${batch.progress.total}`)
+    }
+    assert.deepEqual(progress, ['0/120', '50/120', '100/120', '120/120', '120/120'])
+  })
+})

@@ -1,0 +1,27 @@
+import type { StandInForge } from './stand-in-forge.ts'
+import type { Repository, User } from './world.ts'
+
+/** Long enough ago for nothing to change in the same second. */
+export const LONG_AGO = 1_700_000_000
+
+export interface ManyIssues {
+  repository: Repository
+  ann: User
+  name: { owner: string; name: string }
+}
+
+/** So many issues, each a second after the last, every fifth with two comments, every tenth a pull request. */
+export function addManyIssues({ world }: StandInForge, count: number): ManyIssues {
+  let now = LONG_AGO
+  world.clock = () => now
+  const ann = world.addUser('ann')
+  const repository = world.addRepository(ann, 'many')
+  for (let n = 1; n <= count; n++) {
+    now++
+    const issue = n % 10 === 0 ? world.addPull(repository, ann) : world.addIssue(repository, ann)
+    if (n % 5 === 0) for (const word of ['one', 'two']) world.addComment(issue, ann, `${word} ${n}`)
+  }
+  // From here on time goes by as it does.
+  world.clock = () => Math.floor(Date.now() / 1000)
+  return { repository, ann, name: { owner: 'ann', name: 'many' } }
+}

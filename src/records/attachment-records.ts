@@ -1,10 +1,11 @@
 import { anyText, type FieldsOf, optional, orElse } from './field-shapes.ts'
+import { readDiscussed } from './issue-records.ts'
 import {
-  commitId,
+  commitComment,
   discussed,
   id,
   person,
-  releaseTag,
+  release,
   repositoryName,
   storedPath,
   uuid,
@@ -40,39 +41,48 @@ export function writeAttachment(attachment: Attachment, links: Links) {
   }
 }
 
-/** One field of many names says it. */
+/** One field of many names says it; the most exact one counts. */
 function readAttachedTo(field: FieldsOf): { repository: string; on: AttachedTo } {
-  const inPull = (kind: 'pull_request_review' | 'pull_request_review_comment') => {
-    const on = field(kind, optional(discussed))
-    return on && { repository: on.repository, on: { kind, pull: on.number, id: field(kind, id) } }
+  for (const read of [inIssueComment, inReviewComment, inReview, inCommitComment, inRelease]) {
+    const found = read(field)
+    if (found) return found
   }
-  const inRepository = (address: string, end: RegExp) =>
-    repositoryName(address.replace(end, ''), 'repository')
+  const hasDiscussed = ['pull_request', 'issue'].some((key) => field(key, optional(anyText)))
+  if (hasDiscussed) return readDiscussed(field)
+  return { repository: field('repository', repositoryName), on: { kind: 'repository' } }
+}
+
+type Attached = { repository: string; on: AttachedTo } | undefined
+
+function inIssueComment(field: FieldsOf): Attached {
   const comment = field('issue_comment', optional(discussed))
-  if (comment) {
-    const { repository, kind, number } = comment
-    const on = { kind, number }
-    return { repository, on: { kind: 'issue_comment', on, id: field('issue_comment', id) } }
-  }
-  const said = inPull('pull_request_review_comment') ?? inPull('pull_request_review')
-  if (said) return said
-  const commit = field('commit_comment', optional(commitId))
-  if (commit !== undefined) {
-    const repository = inRepository(field('commit_comment', anyText), /\/commits?\/.*$/s)
-    return { repository, on: { kind: 'commit_comment', commit, id: field('commit_comment', id) } }
-  }
-  const tag = field('release', optional(releaseTag))
-  if (tag !== undefined) {
-    const repository = inRepository(field('release', anyText), /\/releases\/tag\/.*$/s)
-    return { repository, on: { kind: 'release', tag } }
-  }
-  const whole = field('repository', optional(repositoryName))
-  const pull = field('pull_request', optional(discussed))
-  if (pull)
-    return { repository: pull.repository, on: { kind: 'pull_request', number: pull.number } }
-  const issue = field('issue', optional(discussed))
-  if (issue) return { repository: issue.repository, on: { kind: 'issue', number: issue.number } }
-  return { repository: whole ?? field('issue', discussed).repository, on: { kind: 'repository' } }
+  if (!comment) return undefined
+  const { repository, ...on } = comment
+  return { repository, on: { kind: 'issue_comment', on, id: field('issue_comment', id) } }
+}
+
+const inReviewComment = (field: FieldsOf) => inPull(field, 'pull_request_review_comment')
+const inReview = (field: FieldsOf) => inPull(field, 'pull_request_review')
+
+function inPull(
+  field: FieldsOf,
+  kind: 'pull_request_review' | 'pull_request_review_comment',
+): Attached {
+  const pull = field(kind, optional(discussed))
+  if (!pull) return undefined
+  return { repository: pull.repository, on: { kind, pull: pull.number, id: field(kind, id) } }
+}
+
+function inCommitComment(field: FieldsOf): Attached {
+  const comment = field('commit_comment', optional(commitComment))
+  return (
+    comment && { repository: comment.repository, on: { kind: 'commit_comment', ...comment.on } }
+  )
+}
+
+function inRelease(field: FieldsOf): Attached {
+  const found = field('release', optional(release))
+  return found && { repository: found.repository, on: { kind: 'release', tag: found.tag } }
 }
 
 function linkTo(repository: string, on: AttachedTo, links: Links): string | null {

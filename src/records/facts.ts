@@ -1,4 +1,4 @@
-import type { Issue, IssueComment, IssueEvent } from './issue.ts'
+import type { Discussion, DiscussionCategory, Issue, IssueComment, IssueEvent } from './issue.ts'
 import type { Organization, Team, User } from './people.ts'
 import type {
   CommitComment,
@@ -13,8 +13,6 @@ import type { Milestone, ProtectedBranch, Repository } from './repository.ts'
 /**
  * Every kind of fact by the name of its files, such as `issues_000001.json`. The order is that of writing: what is linked to
  * comes before what links to it.
- *
- * @public
  */
 export interface FactsByKind {
   users: User
@@ -31,11 +29,12 @@ export interface FactsByKind {
   pull_request_review_threads: ReviewThread
   pull_request_review_comments: ReviewComment
   commit_comments: CommitComment
+  discussion_categories: DiscussionCategory
+  discussions: Discussion
   releases: Release
   protected_branches: ProtectedBranch
   attachments: Attachment
   repository_files: RepositoryFile
 }
 
-/** @public */
 export type FactKind = keyof FactsByKind

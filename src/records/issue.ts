@@ -61,3 +61,25 @@ export interface IssueEvent extends DiscussionFact {
   /** head_ref_force_pushed, base_ref_force_pushed. */
   forcePush?: { ref: string; before: string; after: string } | undefined
 }
+
+/** A talk that is no issue; its number is of the row that issues have too. */
+export interface Discussion extends DiscussionFact {
+  number: number
+  author: Author
+  title: string
+  body: string | null
+  labels: readonly string[]
+  reactions: readonly Reaction[]
+  /** Name of the category. */
+  category: string | null
+  createdAt: string
+  updatedAt: string
+}
+
+export interface DiscussionCategory extends DiscussionFact {
+  /** Unique in its repository. */
+  name: string
+  /** Such as `:speech_balloon:`. */
+  emoji: string | null
+  description: string | null
+}

@@ -29,7 +29,7 @@ export const reactions: Shape<Reaction[]> = orElse(
 /** Pull requests count as issues. */
 type SubjectType =
   | ('Issue' | 'IssueComment' | 'PullRequestReview' | 'PullRequestReviewComment')
-  | ('CommitComment' | 'Release')
+  | ('CommitComment' | 'Discussion' | 'Release')
 
 /** In the order of their emojis' names, then as they came, as GitHub has them. */
 export function writeReactions(

@@ -54,9 +54,15 @@ function idAt(address: string): number | undefined {
 /** What comes after `before`, to the end. */
 function partAfter(before: string): (address: string) => string | undefined {
   return (address) => {
-    const at = address.lastIndexOf(before)
-    return at < 0 ? undefined : unescaped(address.slice(at + before.length))
+    const after = splitAt(address, before)[1]
+    return after === undefined ? undefined : unescaped(after)
   }
+}
+
+/** What comes before the last `between`, and after it. */
+function splitAt(address: string, between: string): [string, string] | [] {
+  const at = address.lastIndexOf(between)
+  return at < 0 ? [] : [address.slice(0, at), address.slice(at + between.length)]
 }
 
 function unescaped(part: string): string {
@@ -76,16 +82,25 @@ export const discussed = parsed('the address of an issue or a pull request', dis
 export const id: Shape<number> = parsed('an address with a number at its end', idAt)
 export const labelName: Shape<string> = parsed('the address of a label', partAfter('/labels/'))
 export const milestoneNumber: Shape<number> = parsed('the address of a milestone', idAt)
-export const releaseTag: Shape<string> = parsed(
-  'the address of a release',
-  partAfter('/releases/tag/'),
+export const categoryName: Shape<string> = parsed(
+  'the address of a category',
+  partAfter('/discussion_categories/'),
 )
+/** Of a release or a comment on a commit, with the repository it is in. */
+export const release = parsed('the address of a release', (address) => {
+  const [base, tag] = splitAt(address, '/releases/tag/')
+  const repository = base && repositoryAt(base)
+  return repository && tag ? { repository, tag: unescaped(tag) } : undefined
+})
+export const commitComment = parsed('the address of a comment on a commit', (address) => {
+  const [base, end] = splitAt(address, '/commit/')
+  const repository = base && repositoryAt(base)
+  const [, commit, number] = /^([0-9a-f]+)#\D*(\d{1,15})$/.exec(end ?? '') ?? []
+  if (!repository || !commit || !number) return undefined
+  return { repository, on: { commit, id: Number(number) } }
+})
 export const uuid: Shape<string> = parsed('the address of an attachment', (address) =>
   partsOf(address).at(-1),
-)
-export const commitId: Shape<string> = parsed(
-  'the address of a comment on a commit',
-  (address) => /\/commits?\/([0-9a-f]+)/.exec(address)?.[1],
 )
 export const fileId: Shape<number> = parsed('the address of a file', (address) => {
   const digits = /\/files\/(\d+)\//.exec(address)?.[1]

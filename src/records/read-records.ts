@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { anyObject } from '../ground/json-shape.ts'
 import { readAttachment } from './attachment-records.ts'
+import { readDiscussion, readDiscussionCategory } from './discussion-records.ts'
 import type { FactKind, FactsByKind } from './facts.ts'
 import { type FieldsOf, fieldsOf } from './field-shapes.ts'
 import { readIssue, readIssueComment, readIssueEvent } from './issue-records.ts'
@@ -34,6 +35,8 @@ const READERS: { [K in FactKind]: (field: FieldsOf) => FactsByKind[K] } = {
   pull_request_review_threads: readReviewThread,
   pull_request_review_comments: readReviewComment,
   commit_comments: readCommitComment,
+  discussion_categories: readDiscussionCategory,
+  discussions: readDiscussion,
   releases: readRelease,
   protected_branches: readProtectedBranch,
   attachments: readAttachment,

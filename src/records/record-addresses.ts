@@ -35,6 +35,8 @@ export interface Links {
   commitComment(repository: string, commit: string, id: number): string
   label(repository: string, name: string): string
   milestone(repository: string, number: number | null): string | null
+  discussion(repository: string, number: number): string
+  discussionCategory(repository: string, name: string | null): string | null
   release(repository: string, tag: string): string
   protectedBranch(repository: string, name: string): string
   repositoryFile(repository: string, id: number, name: string): string
@@ -55,6 +57,9 @@ export function linksAt({ host, person, repository }: RecordAddresses): Links {
     label: (name, label) => `${repository(name)}/labels/${escaped(label)}`,
     milestone: (name, number) =>
       number === null ? null : `${repository(name)}/milestones/${number}`,
+    discussion: (name, number) => `${repository(name)}/discussions/${number}`,
+    discussionCategory: (name, category) =>
+      category === null ? null : `${repository(name)}/discussion_categories/${escaped(category)}`,
     release: (name, tag) => `${repository(name)}/releases/tag/${escaped(tag)}`,
     protectedBranch: (name, branch) => `${repository(name)}/settings/branches/${escaped(branch)}`,
     repositoryFile: (name, id, file) => `${repository(name)}/files/${id}/${escaped(file)}`,

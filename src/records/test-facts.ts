@@ -286,6 +286,24 @@ export const FACTS: { [K in FactKind]: Arbitrary<FactsByKind[K]> } = {
     reactions,
     createdAt: time,
   }),
+  discussion_categories: fc.record({
+    repository,
+    name: someWords,
+    emoji: orNull(words),
+    description: orNull(words),
+  }),
+  discussions: fc.record({
+    repository,
+    number,
+    author,
+    title: words,
+    body: orNull(words),
+    labels: some(someWords),
+    reactions,
+    category: orNull(someWords),
+    createdAt: time,
+    updatedAt: time,
+  }),
   releases: both(
     fc.record({
       repository,

@@ -1,4 +1,5 @@
 import { writeAttachment } from './attachment-records.ts'
+import { writeDiscussion, writeDiscussionCategory } from './discussion-records.ts'
 import type { FactKind, FactsByKind } from './facts.ts'
 import { writeIssue, writeIssueComment, writeIssueEvent } from './issue-records.ts'
 import { writeOrganization, writeTeam, writeUser } from './people-records.ts'
@@ -29,6 +30,8 @@ const WRITERS: { [K in FactKind]: (fact: FactsByKind[K], links: Links) => object
   pull_request_review_threads: writeReviewThread,
   pull_request_review_comments: writeReviewComment,
   commit_comments: writeCommitComment,
+  discussion_categories: writeDiscussionCategory,
+  discussions: writeDiscussion,
   releases: writeRelease,
   protected_branches: writeProtectedBranch,
   attachments: writeAttachment,

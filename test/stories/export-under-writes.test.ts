@@ -7,7 +7,7 @@ import { exportStory } from '../support/export-story.ts'
 import type { GitHost } from '../support/git-host.ts'
 import { bare, packedHistory } from '../support/odd-repositories.ts'
 
-const MIGRATIONS = 10
+const MIGRATIONS = 6
 const NAME = 'alice/busy'
 
 test('a repository that is pushed to and repacked all the time is whole in every archive', async (t) => {

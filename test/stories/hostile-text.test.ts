@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { type TestContext, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
+import { commandRow, type Ended } from '../support/command-row.ts'
 import { freePort } from '../support/free-port.ts'
 import { gitHost } from '../support/git-host.ts'
 import { temporaryDirectory } from '../support/odd-repositories.ts'
@@ -17,12 +18,6 @@ const GODWIT = new URL('../../bin/godwit', import.meta.url).pathname
 const EVIL = 'evil\x1b]0;x\x07\u009b31m\u202e\r\ngodwit: all is well'
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
 const UNSAFE = /[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/
-
-interface Ended {
-  code: number
-  stdout: string
-  stderr: string
-}
 
 function run(args: string[], env: Record<string, string> = {}, to = ''): Promise<Ended> {
   const shell = ['-c', `exec "$@" ${to}`, 'sh', GODWIT, ...args]
@@ -109,18 +104,21 @@ const CALLS = [
 test('nothing that a server says can steer a terminal', async (t) => {
   const url = await serverOf(t, answersWith(EVIL))
   const env = { GODWIT_URL: url, GODWIT_TOKEN: 'x' }
+  const godwit = commandRow(t)
   for (const call of CALLS) {
-    const ended = await run(['migration', ...call], env)
+    const ended = await godwit(['migration', ...call], env)
+    assert.notEqual(ended.stdout + ended.stderr, '', call.join(' '))
     assertShown(ended, call.join(' '))
-    assertShown(await run(['migration', ...call, '--json'], env), `${call.join(' ')} --json`)
+    assertShown(await godwit(['migration', ...call, '--json'], env), `${call.join(' ')} --json`)
   }
 })
 
 test('an answer of the wrong shape is one line', async (t) => {
+  const godwit = commandRow(t)
   for (const answer of [7, [null], { id: 'x', state: 1, repositories: 7 }, ': x\n\n']) {
     const url = await serverOf(t, () => answer)
     for (const call of CALLS) {
-      const ended = await run(['migration', ...call], { GODWIT_URL: url, GODWIT_TOKEN: 'x' })
+      const ended = await godwit(['migration', ...call], { GODWIT_URL: url, GODWIT_TOKEN: 'x' })
       const told = `${JSON.stringify(answer)} for ${call.join(' ')}: ${ended.stdout}${ended.stderr}`
       // A report for people is text, whatever it says.
       if (call[0] === 'report') assertShown(ended, told)

@@ -11,7 +11,7 @@ import {
 import { gitHost } from '../support/git-host.ts'
 import { startService, untilEnded } from '../support/service.ts'
 
-const CHANGES = 30
+const CHANGES = 10
 type Ask = (path: string, init?: RequestInit) => Promise<Response>
 
 test('one process on SQLite shows every change, whoever made it', async (t) => {

@@ -8,6 +8,7 @@ import type { Readable } from 'node:stream'
 import type { TestContext } from 'node:test'
 import { promisify } from 'node:util'
 import { freePort } from './free-port.ts'
+import { mintToken } from './mint-token.ts'
 import { inTime } from './patience.ts'
 import { createDatabase } from './postgres.ts'
 import { PREVIEW } from './service.ts'
@@ -85,7 +86,7 @@ export async function startCluster(
     async token(login) {
       const sync = ['sync', '--repositories', options.repositories, ...shared]
       await run(GODWIT, sync, { env })
-      return (await run(GODWIT, ['token', 'add', login, ...shared], { env })).stdout.trim()
+      return mintToken({ dataDirectory: data, databaseUrl }, login)
     },
     call: ({ url }, token, path, init = {}) =>
       fetch(`${url}${path}`, {

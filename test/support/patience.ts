@@ -16,16 +16,20 @@ const gaveUp = (what: What): Error => {
   return new Error(`it never came about that ${inWords(what)}; ${waited}`)
 }
 
+/** Soon at first; later, looking would take time from those who are looked at. */
+const FIRST_PAUSE_MS = 5
+const LONGEST_PAUSE_MS = 50
+
 type Seen<T> = Exclude<T, false | 0 | '' | null | undefined>
 
 /** Looks again and again until it is so, and answers what it saw. */
 export async function until<T>(what: What, look: () => T | Promise<T>): Promise<Seen<T>> {
   const giveUpAt = performance.now() + PATIENCE_MS
-  for (;;) {
+  for (let ms = FIRST_PAUSE_MS; ; ms = Math.min(1.3 * ms, LONGEST_PAUSE_MS)) {
     const seen = await look()
     if (seen) return seen as Seen<T>
     if (performance.now() > giveUpAt) throw gaveUp(what)
-    await pause(10)
+    await pause(ms)
   }
 }
 

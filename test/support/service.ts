@@ -8,6 +8,7 @@ import type { Readable } from 'node:stream'
 import type { TestContext } from 'node:test'
 import { promisify } from 'node:util'
 import { freePort } from './free-port.ts'
+import { mintToken } from './mint-token.ts'
 import { inTime, until } from './patience.ts'
 import { createDatabase } from './postgres.ts'
 
@@ -98,7 +99,10 @@ export async function startService(
     databaseUrl,
     log: () => logged,
     godwit,
-    token: (login, ...flags) => godwit('token', 'add', login, ...flags),
+    token: (login, ...flags) =>
+      flags.length === 0
+        ? mintToken({ dataDirectory: data, databaseUrl }, login)
+        : godwit('token', 'add', login, ...flags),
     call: (token, path, init = {}) =>
       fetch(path.startsWith('http') ? path : `${url}${path}`, {
         redirect: 'manual',

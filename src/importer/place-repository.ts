@@ -15,7 +15,6 @@ import { inLanes } from '../ground/lanes.ts'
 import { oneLine } from '../ground/one-line.ts'
 import { pathInArchive } from '../records/record-links.ts'
 import { describedBy } from '../sources/directory/facts/description.ts'
-import type { Kept } from '../sources/directory/snapshot/prove-repository.ts'
 import type { Snapshot } from '../sources/source.ts'
 import type { Records } from './records.ts'
 import { statedConfig } from './stated-config.ts'
@@ -59,7 +58,6 @@ export async function moveTo(from: string, to: string): Promise<void> {
 export interface Described {
   fullName: string
   snapshot: Pick<Snapshot, 'repository' | 'wiki' | 'examination'>
-  kept: Kept
 }
 
 /**
@@ -67,11 +65,10 @@ export interface Described {
  * be understood.
  */
 export async function describeRepository(
-  { fullName, snapshot, kept }: Described,
+  { fullName, snapshot }: Described,
   { users, organizations, repositories }: Records,
 ): Promise<string[]> {
   const { dir } = snapshot.repository
-  await keep(dir, kept)
   const path = `repositories/${fullName}.git`
   const record = repositories.find(({ git_url }) => pathInArchive(git_url) === path)
   if (!record) return [`${fullName} has no record that can be read: it is restored as private`]
@@ -91,14 +88,6 @@ export async function describeRepository(
   return (record.collaborators ?? [])
     .filter(({ user }) => !logins.has(user))
     .map(({ user }) => `${fullName}: the collaborator ${user} has no record, and is left out`)
-}
-
-async function keep(dir: string, { denials, attributes }: Kept): Promise<void> {
-  if (denials.length > 0) {
-    const lines = denials.map(([name, value]) => `\t${name} = ${value}\n`)
-    await appendFile(join(dir, 'config'), `[receive]\n${lines.join('')}`)
-  }
-  if (attributes !== undefined) await writeFile(join(dir, 'info/attributes'), attributes, 'latin1')
 }
 
 /** What the record says counts where there is such a branch; names of refs are byte strings. */

@@ -10,7 +10,6 @@ import {
 import type { Git } from '../git/git.ts'
 import { gitDirectory } from '../sources/directory/git-directory.ts'
 import {
-  type Kept,
   type Proven,
   type ProvingParts,
   proveRepository,
@@ -25,7 +24,7 @@ import type { SegmentRun, Unpacked } from './unpack-archive.ts'
 export type Judged = { fullName: string } & (
   | { faults: string[] }
   /** Whole, and what the manifest says. The snapshot is there until the next is asked for, unless it was moved away. */
-  | { snapshot: Snapshot; kept: Kept; isPackedAgain: boolean }
+  | { snapshot: Snapshot; isPackedAgain: boolean }
 )
 
 /** Undefined where there is none: the archive is not of Godwit's making. Throws ManifestInvalid. */
@@ -123,7 +122,7 @@ async function* judge(
     const faults = [...broken, ...differs]
     yield faults.length > 0
       ? { fullName, faults }
-      : { fullName, snapshot, kept: proven.kept, isPackedAgain }
+      : { fullName, snapshot, isPackedAgain }
   } finally {
     await snapshot.remove()
   }

@@ -12,6 +12,8 @@ export interface Places {
   root: string
   git: GitOptions
   lfsDirectory?: string | undefined
+  /** Where repositories can be cloned from, with `{owner}` and `{name}`: their origin in an archive. */
+  cloneUrl: string
   /** A directory, or a bucket. */
   blobs: string | S3Options
   scratch: string
@@ -23,13 +25,14 @@ export function placesOf(config: Config, root: string): Places {
     root,
     git: { program: git, searchPath, home: join(data, 'git-home'), idleTimeoutMs },
     lfsDirectory: config.lfsDirectory,
+    cloneUrl: config.cloneUrl,
     blobs: config.blobs === undefined ? join(data, 'blobs') : bucketOf(config, config.blobs),
     scratch: join(data, 'scratch'),
   }
 }
 
-export function openSource({ root, git, lfsDirectory }: Places): Source {
-  return gitDirectory({ root, git: createGit(git), lfsDirectory })
+export function openSource({ root, git, lfsDirectory, cloneUrl }: Places): Source {
+  return gitDirectory({ root, git: createGit(git), lfsDirectory, cloneUrl })
 }
 
 function bucketOf({ s3Endpoint, s3PublicEndpoint }: Config, address: string): S3Options {

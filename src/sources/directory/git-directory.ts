@@ -3,6 +3,7 @@ import type { Git } from '../../git/git.ts'
 import type { FoundRepository, Listed, Source, SpellingOf } from '../source.ts'
 import { Unreadable } from '../unreadable.ts'
 import { rememberingReader } from './directory.ts'
+import { publicUrl } from './facts/public-url.ts'
 import { readFacts } from './facts/repository-facts.ts'
 import { stampOf } from './facts/repository-stamp.ts'
 import { checkPushLocks, hasPushLock, settlePushLocks } from './locks/repository-locks.ts'
@@ -29,9 +30,11 @@ export interface GitDirectoryOptions {
   git: Git
   /** Where LFS objects lie that are not in the repositories: `ab/cd/OID`, or `ab/cd/` and the rest of it. */
   lfsDirectory?: string | undefined
+  /** Where they can be cloned from, with `{owner}` and `{name}`; without it a snapshot has no origin. */
+  cloneUrl?: string | undefined
 }
 
-export function gitDirectory({ root, git, lfsDirectory }: GitDirectoryOptions): Source {
+export function gitDirectory({ root, git, lfsDirectory, cloneUrl }: GitDirectoryOptions): Source {
   const top = resolve(root)
   const read = rememberingReader()
   const sharedLfs = lfsDirectory === undefined ? undefined : new SharedLfs(lfsDirectory)
@@ -77,7 +80,10 @@ export function gitDirectory({ root, git, lfsDirectory }: GitDirectoryOptions): 
       if (!isThere) throw new Unreadable(`${fullName}: the repository no longer exists`)
       const damage = wikiDir === null && (await wikiRefusal(top, repository))
       if (damage) throw new Damaged(`${fullName}.wiki`, damage)
-      return examine({ dir, fullName, wikiDir: wikiDir ?? undefined, sharedLfs }, git, signal)
+      const place = { dir, fullName, wikiDir: wikiDir ?? undefined, sharedLfs }
+      const origin = originOf(cloneUrl, owner, name)
+      const wikiOrigin = originOf(cloneUrl, owner, `${name}.wiki`)
+      return examine({ ...place, origin, wikiOrigin }, git, signal)
     },
     warning: (examination, signal) => warningOfExamination(examination, { git, signal }),
     snapshot: (examination, scratch, signal) => takeSnapshot(examination, scratch, git, signal),
@@ -87,6 +93,11 @@ export function gitDirectory({ root, git, lfsDirectory }: GitDirectoryOptions): 
     settleLock: async (repository, isWanted) =>
       settlePushLocks(git, await placeOf(top, repository), isWanted),
   }
+}
+
+function originOf(template: string | undefined, owner: string, name: string): string | undefined {
+  const filled = template?.replaceAll('{owner}', owner).replaceAll('{name}', name)
+  return filled === undefined ? undefined : (publicUrl(filled) ?? undefined)
 }
 
 async function listed(place: RepositoryPlace): Promise<Listed> {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { hash } from 'node:crypto'
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import { appendFile, chmod, mkdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -59,6 +60,13 @@ test('the fingerprint changes with each thing that decides the content, and with
   await sees('a pack', true)
   plainGit(dir, ['config', 'receive.hideRefs', 'refs/'])
   await sees('config', false)
+  plainGit(dir, ['config', 'receive.denyDeletes', 'true'])
+  await sees('what is refused of pushes', true)
+  await mkdir(join(dir, 'info'), { recursive: true })
+  await writeFile(join(dir, 'info/attributes'), '*.txt text\n')
+  await sees('attributes', true)
+  await sees('the origin', true, { origin: 'https://a.example.test/Ada/Engine.git' })
+  await sees('another origin', true, { origin: 'https://b.example.test/Ada/Engine.git' })
   await writeFile(join(dir, 'description'), 'Analytical\n')
   await sees('the description', true)
   const lfs = join(dir, 'lfs/objects/ab/cd')
@@ -70,6 +78,16 @@ test('the fingerprint changes with each thing that decides the content, and with
   await sees('a wiki', true, { wikiDir })
   commit(wikiDir, 'refs/heads/main', 'more')
   await sees('a change in the wiki', true, { wikiDir })
+})
+
+test('what an older version exported is not taken for the same', async (t) => {
+  const { oid, look } = sceneWithCommit(t)
+  const { fingerprint, repository } = await look()
+  const files = repository.objectFiles.map(({ path, size }) => [path, size])
+  const refs = [['refs/heads/main', oid]]
+  const content = ['sha1', 'ref: refs/heads/main', refs, repository.description, false, files, []]
+  const older = [3, 'Ada/Engine', content, null]
+  assert.notEqual(fingerprint, hash('sha256', JSON.stringify(older)))
 })
 
 test('bytes are those of objects and LFS objects', async (t) => {

@@ -6,6 +6,7 @@ import { hasAlternates, readFormat, refuseCutHistory, refuseOtherPlaces } from '
 import { isBehindLinks, listObjectFiles, type ObjectFile } from './examine-objects.ts'
 import { headsOf, type Refs, readRefs } from './examine-refs.ts'
 import { readText } from './examine-text.ts'
+import { type KeptSettings, readKeptSettings } from './kept-settings.ts'
 import { lfsPath, listLfsObjects } from './lfs-objects.ts'
 import type { LfsPointer } from './lfs-pointers.ts'
 import type { SharedLfs } from './lfs-shared.ts'
@@ -17,13 +18,18 @@ export interface ExaminedPlace {
   wikiDir?: string | undefined
   /** `Owner/Name`, as it is to be written in the archive. */
   fullName: string
+  /** Where it can be cloned from, without credentials: what the archive names as its origin. */
+  origin?: string | undefined
+  wikiOrigin?: string | undefined
   /** Where LFS objects are looked for that the repository does not have itself. */
   sharedLfs?: SharedLfs | undefined
 }
 
 /** One bare repository as it was found at one moment. */
 export interface Found extends BareRepository, Refs {
+  origin: string | undefined
   description: string
+  kept: KeptSettings
   /** Objects may lie elsewhere (alternates, links): not all of those are its own, and perhaps not all of its own are here. */
   borrows: boolean
   objectFiles: ObjectFile[]
@@ -43,7 +49,7 @@ export interface Examination {
 }
 
 /** Raise it when a snapshot of the same repository would come out with other bytes, or more is proven or told of it. */
-const SNAPSHOT_FORMAT = 3
+const SNAPSHOT_FORMAT = 4
 
 const MAX_LOOKS = 10
 
@@ -53,11 +59,16 @@ export async function examine(
   git: Git,
   signal: AbortSignal,
 ): Promise<Examination> {
-  const { dir, wikiDir, fullName, sharedLfs } = place
+  const { dir, wikiDir, fullName, sharedLfs, origin, wikiOrigin } = place
   const parts = { git, sharedLfs, signal }
-  const repository = await find({ dir, name: fullName }, parts)
+  const repository = { origin, ...(await find({ dir, name: fullName }, parts)) }
   const wiki =
-    wikiDir === undefined ? null : await find({ dir: wikiDir, name: `${fullName}.wiki` }, parts)
+    wikiDir === undefined
+      ? null
+      : {
+          origin: wikiOrigin,
+          ...(await find({ dir: wikiDir, name: `${fullName}.wiki` }, parts)),
+        }
   const files = [repository, wiki].flatMap((found) =>
     found ? [...found.objectFiles, ...found.lfsObjects] : [],
   )
@@ -71,7 +82,9 @@ interface LookParts {
   signal: AbortSignal
 }
 
-async function find(at: { dir: string; name: string }, parts: LookParts): Promise<Found> {
+type FoundInside = Omit<Found, 'origin'>
+
+async function find(at: { dir: string; name: string }, parts: LookParts): Promise<FoundInside> {
   const { git, signal } = parts
   try {
     const { objectFormat, lfsStorage } = await readFormat(at, git, signal)
@@ -93,12 +106,12 @@ async function lookUntilStill(
   repository: BareRepository,
   lfsStorage: string | undefined,
   parts: LookParts,
-): Promise<Found> {
+): Promise<FoundInside> {
   for (let looks = 1; ; looks++) {
     parts.signal.throwIfAborted()
     try {
       const refs = await readRefs(repository)
-      const files = await lookAtFiles(repository)
+      const files = await lookAtFiles(repository, parts)
       const lfs = await lookAtLfs({ ...repository, ...refs }, lfsStorage, parts)
       const still = JSON.stringify(refs) === JSON.stringify(await readRefs(repository))
       if (still || looks === MAX_LOOKS) return { ...repository, ...refs, ...files, ...lfs }
@@ -109,10 +122,11 @@ async function lookUntilStill(
   }
 }
 
-async function lookAtFiles(repository: BareRepository) {
+async function lookAtFiles(repository: BareRepository, { git, signal }: LookParts) {
   const objectFiles = await listObjectFiles(repository)
   return {
     description: (await readText(repository, 'description')) ?? '',
+    kept: await readKeptSettings(repository, git, signal),
     borrows: (await hasAlternates(repository)) || (await isBehindLinks(repository, objectFiles)),
     objectFiles,
   }
@@ -155,7 +169,9 @@ function content(found: Found): unknown {
     found.objectFormat,
     pointer(found.head),
     found.refs.map((ref) => [ref.name, pointer(ref)]),
+    found.origin ?? null,
     found.description,
+    [found.kept.denials, found.kept.attributes ?? null, found.kept.attributesProblem ?? null],
     found.borrows,
     found.objectFiles.map(file),
     found.lfsObjects.map(file),

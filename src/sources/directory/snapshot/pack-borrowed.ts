@@ -9,11 +9,15 @@ import { byName, Moved } from './snapshot-errors.ts'
 
 const A_DAY = 86_400_000
 
-/** A wrong bitmap or commit-graph of the lender must not decide what is packed. */
-const TRUST_OBJECTS_ONLY = {
+/**
+ * A wrong bitmap or commit-graph of the lender must not decide what is packed. Several threads would find other deltas each
+ * time, and the same repository is to give the same bytes.
+ */
+const PACKING = {
   'core.commitGraph': 'false',
   'core.multiPackIndex': 'false',
   'pack.readReverseIndex': 'false',
+  'pack.threads': '1',
   'pack.useBitmaps': 'false',
   'pack.writeReverseIndex': 'false',
 }
@@ -37,7 +41,7 @@ export async function packBorrowed(
     .run(['pack-objects', '--revs', '--delta-base-offset', '--quiet', join(packs, 'pack')], {
       dir,
       input: `${tips.join('\n')}\n`,
-      config: TRUST_OBJECTS_ONLY,
+      config: PACKING,
       // It would go on with whatever the index led it to.
       mustNotSay: /bad packed object CRC/,
       timeoutMs: A_DAY,

@@ -2,15 +2,8 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Git } from '../../../git/git.ts'
 import type { FoundRepository, Source } from '../../source.ts'
-import {
-  flag,
-  includesOthers,
-  readSettings,
-  type Settings,
-  setting,
-} from '../facts/repository-settings.ts'
+import { includesOthers, readSettings } from '../facts/repository-settings.ts'
 import { type Examination, examine, type Found } from './examine.ts'
-import { readText } from './examine-text.ts'
 import type { Snapshot } from './snapshot.ts'
 import { byName, Unsupported } from './snapshot-errors.ts'
 import type { ScratchRepository } from './snapshot-scratch.ts'
@@ -25,20 +18,14 @@ export interface ProvingParts {
 
 const A_DAY = 86_400_000
 
-/** A copy of a repository that holds nothing but refs, objects and a config of our making. */
+/**
+ * A copy of a repository that holds nothing but refs, objects, attributes and a config of our making, which keeps what it
+ * refused of pushes.
+ */
 export interface Proven {
   /** Of the copy itself. */
   examination: Examination
   snapshot: Snapshot
-  kept: Kept
-}
-
-/** What else a repository said, that harms nobody where it is restored. */
-export interface Kept {
-  /** What it refuses of pushes, as settings of `receive`, such as `denyDeletes`. */
-  denials: [name: string, value: string][]
-  /** `info/attributes` as a byte string (latin1). */
-  attributes: string | undefined
 }
 
 /**
@@ -52,11 +39,7 @@ export async function proveRepository(
   signal: AbortSignal,
 ): Promise<Proven> {
   const name = `${found.owner}/${found.name}`
-  const [settings] = await Promise.all(
-    directories.map((dir) => settingsWithoutIncludes(git, dir, name, signal)),
-  )
-  const attributes = await readText({ dir: directories[0]!, name }, 'info/attributes')
-  const kept = { denials: denialsOf(settings!), attributes }
+  for (const dir of directories) await refuseIncludes(git, dir, name, signal)
   const examination = await source.examine(found, signal)
   refuseBorrowing(examination)
   const snapshot = await source.snapshot(examination, scratch, signal)
@@ -67,7 +50,7 @@ export async function proveRepository(
       await hashPackedObjects(git, part, signal)
     await readWhole(snapshot)
     const place = { dir: repository.dir, wikiDir: wiki?.dir, fullName: name }
-    return { examination: await examine(place, git, signal), snapshot, kept }
+    return { examination: await examine(place, git, signal), snapshot }
   } catch (error) {
     await snapshot.remove()
     throw error
@@ -75,30 +58,17 @@ export async function proveRepository(
 }
 
 /** Git would follow them to any file of this machine. */
-async function settingsWithoutIncludes(
+async function refuseIncludes(
   git: Git,
   dir: string,
   name: string,
   signal: AbortSignal,
-): Promise<Settings> {
+): Promise<void> {
   const settings = await readSettings(git, dir, signal).catch((error: unknown) => {
     signal.throwIfAborted()
     throw byName(name, error, dir)
   })
   if (includesOthers(settings)) throw new Unsupported(name, 'its config includes other files')
-  return settings
-}
-
-const DENIALS = ['denyNonFastForwards', 'denyDeletes', 'denyDeleteCurrent', 'denyCurrentBranch']
-
-/** Only values that git gives a meaning to here: none of them names a program or a place. */
-function denialsOf(settings: Settings): Kept['denials'] {
-  return DENIALS.flatMap((name): Kept['denials'] => {
-    const key = `receive.${name.toLowerCase()}`
-    const isFlag = typeof flag(settings, key) === 'boolean'
-    const value = isFlag ? String(flag(settings, key)) : (setting(settings, key) ?? '')
-    return isFlag || /^(?:refuse|warn|ignore)$/i.test(value) ? [[name, value.toLowerCase()]] : []
-  })
 }
 
 /** Whose objects those would be, nobody can say. */

@@ -8,7 +8,9 @@ import type { Found } from './examine.ts'
 import type { ObjectFile } from './examine-objects.ts'
 import { type Ref, readable, tipsOf } from './examine-refs.ts'
 import { PointerWatch } from './lfs-pointers.ts'
+import { newestCommit } from './newest-commit.ts'
 import { packBorrowed } from './pack-borrowed.ts'
+import { scratchConfig } from './scratch-config.ts'
 import { byName, Moved, Unsupported } from './snapshot-errors.ts'
 
 export type Link = (from: string, to: string) => Promise<void>
@@ -49,22 +51,25 @@ export async function makeScratch(
   parts: { git: Git; signal: AbortSignal; link: Link },
 ): Promise<ScratchRepository> {
   const { git, signal } = parts
-  const texts = textFiles(found)
   const own = found.borrows ? [] : found.objectFiles
   const linked = [...own, ...found.lfsObjects]
   const folders = new Set([...GIT_NEEDS.folders, ...linked.map(({ path }) => dirname(path))])
   for (const folder of folders) await mkdir(join(dir, folder), { recursive: true })
-  for (const { path, bytes } of texts)
+  const stated = textFiles(found)
+  for (const { path, bytes } of stated)
     if (GIT_NEEDS.texts.includes(path)) await writeFile(join(dir, path), bytes)
   await inLanes(linked, { lanes: LINKED_AT_ONCE, signal }, (file) =>
     place(found, file, join(dir, file.path), parts.link),
   )
   const packed = found.borrows ? await packBorrowed(found, dir, git, signal) : []
+  const tips = tipsOf(found)
+  const newest = await newestCommit({ dir, tips }, git, signal)
+  const texts = [...stated, ...(newest === undefined ? [] : [textFile('info/last-sync', newest)])]
   return {
     dir,
     name: found.name,
     objectFormat: found.objectFormat,
-    tips: tipsOf(found),
+    tips,
     pointerWatch: new PointerWatch(),
     directories: parentsOf([...texts, ...linked].map(({ path }) => path)),
     files: [
@@ -94,32 +99,34 @@ async function place(found: Found, file: ObjectFile, to: string, link: Link): Pr
   }
 }
 
-/** What git wants beside objects; config is ours, so no hook, credential or remote of the source comes along. */
+/**
+ * What git wants beside objects, as github.com writes it. The config is ours: no hook, program, credential or remote of the
+ * source comes along.
+ */
 function textFiles(found: Found): TextFile[] {
   const packed = found.refs.flatMap((ref) => ('oid' in ref ? [`${ref.oid} ${ref.name}\n`] : []))
   const symbolic = resolvingSymrefs(found.refs).map(
     ({ name, target }) => [pathOf(found, name), `ref: ${target}\n`] as const,
   )
-  const { head } = found
+  const { head, kept } = found
+  const { attributes } = kept
   const texts: (readonly [string, string])[] = [
     ['HEAD', 'oid' in head ? `${head.oid}\n` : `ref: ${head.target}\n`],
-    ['config', config(found)],
+    ['config', scratchConfig(found)],
     ['description', found.description],
-    ['info/nwo', Buffer.from(`${found.name}\n`).toString('latin1')],
+    ['info/nwo', Buffer.from(found.name).toString('latin1')],
+    ...(attributes === undefined ? [] : ([['info/attributes', attributes]] as const)),
     ['packed-refs', `# pack-refs with: sorted \n${packed.join('')}`],
     ...symbolic,
   ]
-  return texts.map(([path, text]) => {
-    const bytes = Buffer.from(text, 'latin1')
-    return { path, size: bytes.length, kind: 'text', bytes }
-  })
+  return texts.map(([path, text]) => textFile(path, text))
 }
 
-function config({ objectFormat }: Found): string {
-  const core = (version: number) =>
-    `[core]\n\trepositoryformatversion = ${version}\n\tfilemode = true\n\tbare = true\n`
-  return objectFormat === 'sha1' ? core(0) : `${core(1)}[extensions]\n\tobjectFormat = sha256\n`
+function textFile(path: string, text: string): TextFile {
+  const bytes = Buffer.from(text, 'latin1')
+  return { path, size: bytes.length, kind: 'text', bytes }
 }
+
 
 /** One that leads nowhere names nothing, no client of the host ever saw it, and `git fsck` would call it an error. */
 export function resolvingSymrefs(refs: readonly Ref[]): { name: string; target: string }[] {

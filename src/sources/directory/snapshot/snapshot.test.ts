@@ -94,7 +94,7 @@ test('of objects behind symbolic links what the refs reach is taken, and nothing
   }
 })
 
-test('the wiki comes along, with names, and without config', async (t) => {
+test('the wiki comes along, with names, and without the config of the host', async (t) => {
   const here = scene(t)
   bare(here.dir)
   commit(here.dir, 'refs/heads/main', 'one')
@@ -106,10 +106,99 @@ test('the wiki comes along, with names, and without config', async (t) => {
   plainGit(join(to, 'Engine.wiki.git'), ['fsck', '--full', '--strict'])
   assert.equal(refsOf(join(to, 'Engine.wiki.git')), refsOf(wikiDir))
   const text = (path: string) => readFileSync(join(to, path), 'utf8')
-  assert.equal(text('Engine.git/info/nwo'), 'Ada/Engine\n')
-  assert.equal(text('Engine.wiki.git/info/nwo'), 'Ada/Engine.wiki\n')
+  assert.equal(text('Engine.git/info/nwo'), 'Ada/Engine')
+  assert.equal(text('Engine.wiki.git/info/nwo'), 'Ada/Engine.wiki')
   assert.equal(text('Engine.git/description'), 'Analytical\n')
   assert.doesNotMatch(text('Engine.git/config'), /secret/)
+})
+
+test('config is as github.com writes it: the origin is a mirror that can be given another address', async (t) => {
+  const here = scene(t)
+  bare(here.dir)
+  commit(here.dir, 'refs/heads/main', 'one')
+  const wikiDir = here.dir.replace('.git', '.wiki.git')
+  makeWiki(wikiDir)
+  const origin = 'https://git.example.test/Ada/Engine.git'
+  const wikiOrigin = 'https://git.example.test/Ada/Engine.wiki.git'
+  const to = await here.writeOut({ wikiDir, origin, wikiOrigin })
+  assert.equal(
+    readFileSync(join(to, 'Engine.git/config'), 'utf8'),
+    [
+      '[core]',
+      '\trepositoryformatversion = 0',
+      '\tfilemode = true',
+      '\tbare = true',
+      '[remote "origin"]',
+      `\turl = ${origin}`,
+      '\tfetch = +refs/*:refs/*',
+      '\tmirror = true',
+      '',
+    ].join('\n'),
+  )
+  const copy = join(to, 'Engine.git')
+  assert.equal(plainGit(join(to, 'Engine.wiki.git'), ['remote', 'get-url', 'origin']), wikiOrigin)
+  plainGit(copy, ['remote', 'set-url', 'origin', 'https://elsewhere.example.test/x.git'])
+  assert.equal(
+    plainGit(copy, ['remote', 'get-url', 'origin']),
+    'https://elsewhere.example.test/x.git',
+  )
+})
+
+test('an address with signs that mean something in a config is read back as it is', async (t) => {
+  const here = scene(t)
+  bare(here.dir)
+  const origin = 'https://git.example.test/a;b/"c"/\\d#e'
+  const to = await here.writeOut({ origin })
+  assert.equal(plainGit(join(to, 'Engine.git'), ['config', 'remote.origin.url']), origin)
+})
+
+test('info/last-sync is the time of the newest commit, and absent where there is none', async (t) => {
+  const here = scene(t)
+  bare(here.dir)
+  const empty = await here.writeOut(undefined, join(here.root, 'empty'))
+  assert.ok(!existsSync(join(empty, 'Engine.git/info/last-sync')))
+  commit(here.dir, 'refs/heads/main', 'one')
+  commit(here.dir, 'refs/heads/other', 'two')
+  const to = await here.writeOut()
+  const newest = plainGit(here.dir, ['log', '--all', '-1', '--format=%ct'])
+  assert.equal(readFileSync(join(to, 'Engine.git/info/last-sync'), 'utf8'), newest)
+})
+
+test('what a host refuses of pushes comes along, and attributes; nothing that names a program', async (t) => {
+  const here = scene(t)
+  bare(here.dir)
+  commit(here.dir, 'refs/heads/main', 'one')
+  for (const [key, value] of [
+    ['receive.denyDeletes', 'yes'],
+    ['receive.denyNonFastForwards', '1'],
+    ['receive.denyCurrentBranch', 'updateInstead'],
+    ['receive.hideRefs', 'refs/'],
+    ['filter.evil.smudge', 'touch /tmp/evil'],
+    ['core.fsmonitor', 'touch /tmp/evil'],
+  ] as const)
+    plainGit(here.dir, ['config', key, value])
+  const attributes = '*.bin filter=evil\n*.txt text \u{e9}\n'
+  await mkdir(join(here.dir, 'info'), { recursive: true })
+  await writeFile(join(here.dir, 'info/attributes'), attributes)
+  const copy = join(await here.writeOut(), 'Engine.git')
+  assert.equal(readFileSync(join(copy, 'info/attributes'), 'utf8'), attributes)
+  const listed = plainGit(copy, ['config', '--file', join(copy, 'config'), '--list'])
+  assert.deepEqual(listed.split('\n').slice(3).sort(), [
+    'receive.denydeletes=true',
+    'receive.denynonfastforwards=true',
+  ])
+})
+
+test('attributes that are a link are not followed, and no reason to export nothing', async (t) => {
+  const here = scene(t)
+  bare(here.dir)
+  commit(here.dir, 'refs/heads/main', 'one')
+  const elsewhere = join(here.root, 'elsewhere')
+  await writeFile(elsewhere, 'of somebody else')
+  await mkdir(join(here.dir, 'info'), { recursive: true })
+  await symlink(elsewhere, join(here.dir, 'info/attributes'))
+  const copy = join(await here.writeOut(), 'Engine.git')
+  assert.ok(!existsSync(join(copy, 'info/attributes')))
 })
 
 test('LFS objects lie where git-lfs looks, and half-done ones are left', async (t) => {

@@ -20,6 +20,7 @@ export async function makeSegments(
       searchPath: process.env.PATH ?? '/usr/bin:/bin',
       home: join(data, 'git-home'),
     },
+    cloneUrl: 'https://git.example.test/{owner}/{name}.git',
     blobs: join(data, 'blobs'),
     scratch: join(data, 'scratch'),
   }

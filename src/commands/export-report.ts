@@ -1,5 +1,5 @@
 import type { RepositoryEnd } from '../exporter/export-archive.ts'
-import { inUnits } from '../migrations/report.ts'
+import { archiveWarnings, inUnits } from '../migrations/report.ts'
 import { fullNameOf } from '../repositories/facts.ts'
 
 /** What became of an export: what was exported, reused, skipped and why, in which size and time. */
@@ -18,6 +18,7 @@ export function exportReport(
     ends.filter((end) => end.outcome === outcome).length
   const [reused, skipped] = [count('reused'), count('skipped')]
   const exported = count('exported') + reused
+  const warnings = archiveWarnings(archiveBytes)
   return {
     json: () => ({
       total: ends.length,
@@ -26,6 +27,7 @@ export function exportReport(
       skipped,
       archive_bytes: archiveBytes,
       seconds,
+      warnings,
       repositories: ends.map((end) => ({
         full_name: fullNameOf(end.facts),
         outcome: end.outcome,
@@ -34,7 +36,10 @@ export function exportReport(
       })),
     }),
     text: () =>
-      `${ends.length} repositories: ${exported} exported (${reused} of them reused), ` +
-      `${skipped} skipped; ${inUnits(archiveBytes)} in ${seconds.toFixed(1)} s`,
+      [
+        ...warnings.map((warning) => `warning: ${warning}`),
+        `${ends.length} repositories: ${exported} exported (${reused} of them reused), ` +
+          `${skipped} skipped; ${inUnits(archiveBytes)} in ${seconds.toFixed(1)} s`,
+      ].join('\n'),
   }
 }

@@ -69,10 +69,14 @@ export function forecastRows({ repositories }: ForecastJson): Row[] {
   ]
 }
 
-/** How much, into how much room, in how long. */
+/** How much, into how much room, in how long, and what is to be known of the archive. */
 export function forecastInWords(forecast: ForecastJson): string {
   const { bytes_to_write, free_bytes, estimated_seconds } = forecast
   const room = free_bytes === null ? '' : `, ${inUnits(free_bytes)} free`
   const time = estimated_seconds === null ? '' : `, about ${Math.ceil(estimated_seconds)} s`
-  return `${inUnits(bytes_to_write)} to write${room}${time}; nothing was started`
+  return [
+    // A server of an older version sends none.
+    ...(forecast.warnings ?? []).map((warning) => `warning: ${harmless(warning)}`),
+    `${inUnits(bytes_to_write)} to write${room}${time}; nothing was started`,
+  ].join('\n')
 }

@@ -38,13 +38,13 @@ export function createSegmentMaker({ source, blobs, scratchDirectory }: MakerPar
             blobs.put(key, counted(bytes, onBytes), { signal: either }),
           ),
         ])
-        const { missing, warning } = await snapshot.lfsReport()
+        const { missingLfs, warning } = await snapshot.report()
         const taken = snapshot.examination
         return {
           key,
           ...segment,
           fingerprint: taken.fingerprint,
-          contents: JSON.stringify(contentsOf(taken, missing, files)),
+          contents: JSON.stringify(contentsOf(taken, missingLfs, files)),
           verified: JSON.stringify(verified),
           warning,
         }

@@ -120,9 +120,7 @@ async function* judge(
   try {
     const differs = expected ? disagreements(expected, proven.examination) : []
     const faults = [...broken, ...differs]
-    yield faults.length > 0
-      ? { fullName, faults }
-      : { fullName, snapshot, isPackedAgain }
+    yield faults.length > 0 ? { fullName, faults } : { fullName, snapshot, isPackedAgain }
   } finally {
     await snapshot.remove()
   }

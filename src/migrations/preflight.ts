@@ -4,6 +4,7 @@ import { leastFreeBytes } from '../queue/worker-store.ts'
 import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 import { recentRate } from './outcome-store.ts'
+import { archiveWarnings } from './report.ts'
 import { findSegment, warningOf } from './segment-store.ts'
 import { type StartParts, type StartRequest, snapshotOf } from './start-migration.ts'
 
@@ -26,6 +27,8 @@ export interface Forecast {
   freeBytes: number | null
   /** From how fast exports went lately; null where there were none. */
   seconds: number | null
+  /** What would be told of the archive as a whole. */
+  warnings: string[]
 }
 
 const LOOKED_AT_ONCE = 4
@@ -43,16 +46,20 @@ export async function forecast(
       ? nothingToExport(each)
       : await lookAt(parts, each, stop)
   })
-  const bytesToWrite = forecasts
-    .filter(({ reused, reason }) => !reused && reason === null)
-    .reduce((sum, { bytes }) => sum + bytes, 0)
+  const exported = forecasts.filter(({ reason }) => reason === null)
+  const bytesToWrite = sizeOf(exported.filter(({ reused }) => !reused))
   const rate = await recentRate(parts.db)
   return {
     repositories: forecasts,
     bytesToWrite,
     freeBytes: await leastFreeBytes(parts.db, parts.now()),
     seconds: rate === null ? null : Math.ceil(bytesToWrite / rate),
+    warnings: archiveWarnings(sizeOf(exported)),
   }
+}
+
+function sizeOf(forecasts: readonly RepositoryForecast[]): number {
+  return forecasts.reduce((sum, { bytes }) => sum + bytes, 0)
 }
 
 function nothingToExport(facts: RepositoryFacts): RepositoryForecast {

@@ -7,16 +7,21 @@ export interface Report {
   progress: Progress
   totals: Totals
   seconds: number | null
+  /** What is to be told of the archive as a whole. */
+  warnings: string[]
 }
 
 export function reportOf(migration: Migration, progress: Progress, now: number): Report {
   const { startedAt, endedAt } = progress
   const seconds = startedAt === null ? null : ((endedAt ?? now) - startedAt) / 1000
-  return { migration, progress, totals: totalsOf(progress, now), seconds }
+  const totals = totalsOf(progress, now)
+  const warnings = archiveWarnings(totals.bytesExpected ?? totals.bytesDone)
+  return { migration, progress, totals, seconds, warnings }
 }
 
 /** The same for people. */
-export function describeReport({ migration, progress, totals, seconds }: Report): string {
+export function describeReport(report: Report): string {
+  const { migration, progress, totals, seconds, warnings } = report
   const { exported, reused, skipped, failed, remaining, bytesDone } = totals
   const ended = progress.endedAt === null ? '' : ` on ${new Date(progress.endedAt).toISOString()}`
   const lines = [
@@ -24,6 +29,7 @@ export function describeReport({ migration, progress, totals, seconds }: Report)
     `${totals.repositories} repositories: ${exported} exported (${reused} of them reused), ${skipped} skipped, ${failed} failed, ${remaining} not ended.`,
     `${inUnits(bytesDone)} of git data${seconds === null ? '' : ` in ${seconds.toFixed(1)} s`}.`,
   ]
+  lines.push(...warnings.map((warning) => `Warning: ${warning}.`))
   if (progress.reason === 'cancelled') lines.push('It was cancelled.')
   return [...lines, '', ...progress.repositories.map(describeRepository), ''].join('\n')
 }
@@ -34,6 +40,16 @@ function describeRepository(repository: RepositoryProgress): string {
   const how = state === 'exported' && reused ? 'reused' : state
   const told = warning === null ? '' : `; warning: ${warning}`
   return `${how.padEnd(8)} ${fullName}, ${inUnits(bytesDone)}${told}`
+}
+
+const LARGEST_IMPORTED = 40 * 2 ** 30
+
+/** What is to be told of an archive with so many bytes, whoever made it. */
+export function archiveWarnings(bytes: number): string[] {
+  if (bytes <= LARGEST_IMPORTED) return []
+  return [
+    `GitHub's importers take archives of up to 40 GiB, and this one has ${inUnits(bytes)}: export fewer repositories at a time`,
+  ]
 }
 
 export function inUnits(bytes: number): string {

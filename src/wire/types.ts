@@ -360,7 +360,7 @@ export interface RepositoryProgress {
   reused: boolean
   /** Why it was skipped or failed. */
   reason: string | null
-  /** A warning about an exported repository, such as missing LFS objects. */
+  /** A warning about an exported repository, such as missing LFS objects, or what GitHub's importers refuse. */
   warning: string | null
   started_at: string | null
   finished_at: string | null
@@ -375,6 +375,8 @@ export interface Report {
   login: string
   /** Null before it has started. */
   seconds: number | null
+  /** Warnings about the archive as a whole, such as a size that GitHub's importers refuse. */
+  warnings: string[]
   state: 'pending' | 'exporting' | 'exported' | 'failed'
   /** Why it failed. */
   reason: string | null
@@ -418,6 +420,8 @@ export interface Forecast {
   free_bytes: number | null
   /** Null if there is no earlier export to estimate from. */
   estimated_seconds: number | null
+  /** Warnings about the archive as a whole, such as a size that GitHub's importers refuse. */
+  warnings: string[]
 }
 /**
  * A migration and its result, without its repositories.

@@ -14,10 +14,13 @@ const OID = createHash('sha256').update(CONTENT).digest('hex')
 const POINTER = `version https://git-lfs.github.com/spec/v1\noid sha256:${OID}\nsize ${CONTENT.length}\n`
 const WARNING = `1 LFS object is missing: ${OID}`
 
-test('missing LFS objects are told in preflight, progress and report, again when reused', async (t) => {
+test('missing LFS objects and what importers refuse are told in preflight, progress and report, again when reused', async (t) => {
   await using host = await gitHost()
   await host.repository('alice/large', { files: { 'a.bin': POINTER } })
-  await host.repository('alice/plain', { files: { 'a.txt': 'a' } })
+  const plain = await host.repository('alice/plain', { files: { 'a.txt': 'a' } })
+  const hex = await host.repository('alice/hex', { files: { 'a.txt': 'a' } })
+  const branch = `refs/heads/${'c0ffee'.repeat(7).slice(0, 40)}`
+  await writeFile(join(hex, branch), await readFile(join(plain, 'refs/heads/main')))
   const service = await startService(t, { repositories: host.root })
   const alice = await service.token('alice')
   const ask = async (path: string, body?: Json) => {
@@ -29,8 +32,9 @@ test('missing LFS objects are told in preflight, progress and report, again when
   const told = [
     ['alice/large', WARNING],
     ['alice/plain', null],
+    ['alice/hex', `GitHub's importers refuse names of 40 hex digits: ${branch}`],
   ]
-  const asked = { repositories: ['large', 'plain'] }
+  const asked = { repositories: ['large', 'plain', 'hex'] }
   for (const id of [1, 2]) {
     assert.deepEqual(warnings(await ask('/user/migrations/preflight', asked)), told)
     await ask('/user/migrations', asked)
@@ -66,7 +70,9 @@ test('export warns of them, and carries those of --lfs-directory', async (t) => 
   await writeFile(join(shared, OID.slice(0, 2), OID.slice(2, 4), OID.slice(4)), CONTENT)
   const whole = await exportTo('b.tar.gz', '--lfs-directory', shared)
   assert.equal(whole.code, 0, whole.said)
-  assert.ok(!whole.said.includes('warning'), whole.said)
+  assert.ok(!whole.said.includes('missing'), whole.said)
+  const importers = "GitHub's importers do not take LFS objects: push 1 LFS object after the import"
+  assert.ok(whole.said.includes(`alice/large: exported; warning: ${importers}`), whole.said)
   const path = `repositories/alice/large.git/lfs/objects/${OID.slice(0, 2)}/${OID.slice(2, 4)}/${OID}`
   assert.ok((await entriesIn(join(folder, 'b.tar.gz'))).some((entry) => entry.path === path))
   const verified = await godwit(['verify', 'b.tar.gz'])

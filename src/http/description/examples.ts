@@ -124,6 +124,7 @@ const forecast: Forecast = {
   bytesToWrite: 1105920,
   freeBytes: 68719476736,
   seconds: 1,
+  warnings: [],
 }
 
 const tallied = {

@@ -47,12 +47,14 @@ export function progressJson(progress: Progress, now: number): wire.Progress {
   }
 }
 
-export function reportJson({ migration, progress, seconds }: Report, now: number): wire.Report {
+export function reportJson(report: Report, now: number): wire.Report {
+  const { migration, progress, seconds, warnings } = report
   return {
     id: migration.id,
     guid: migration.guid,
     login: migration.owner.login,
     seconds,
+    warnings,
     ...progressJson(progress, now),
   }
 }
@@ -62,6 +64,7 @@ export function forecastJson({
   bytesToWrite,
   freeBytes,
   seconds,
+  warnings,
 }: Forecast): wire.Forecast {
   return {
     repositories: repositories.map((repository) => ({
@@ -75,5 +78,6 @@ export function forecastJson({
     bytes_to_write: bytesToWrite,
     free_bytes: freeBytes,
     estimated_seconds: seconds,
+    warnings,
   }
 }

@@ -22,6 +22,12 @@ const repositoryStates = [
   'failed',
 ] satisfies RepositoryState[]
 
+const archiveWarnings = {
+  ...listOf(text),
+  description:
+    "Warnings about the archive as a whole, such as a size that GitHub's importers refuse.",
+}
+
 const totals = recordOf({
   ...all(['repositories', 'exported', 'reused', 'skipped', 'failed'], count),
   ...all(['remaining', 'bytes_done'], count),
@@ -48,7 +54,8 @@ export const repositoryProgressSchema = recordOf(
     reason: { ...textOrNull, description: 'Why it was skipped or failed.' },
     warning: {
       ...textOrNull,
-      description: 'A warning about an exported repository, such as missing LFS objects.',
+      description:
+        "A warning about an exported repository, such as missing LFS objects, or what GitHub's importers refuse.",
     },
     started_at: momentOrNull,
     finished_at: momentOrNull,
@@ -74,6 +81,7 @@ export const reportSchema = recordOf(
     guid: { ...text, format: 'uuid' },
     login: text,
     seconds: { type: ['number', 'null'], minimum: 0, description: 'Null before it has started.' },
+    warnings: archiveWarnings,
     ...progressSchema.properties,
   },
   { description: 'The result of a migration.' },
@@ -105,6 +113,7 @@ export const forecastSchema = recordOf(
       ...countOrNull,
       description: 'Null if there is no earlier export to estimate from.',
     },
+    warnings: archiveWarnings,
   },
   { description: 'An estimate of a migration.' },
 )

@@ -9,7 +9,7 @@ import type { ExaminedPlace } from './examine.ts'
 import { parsePointer } from './lfs-pointers.ts'
 import { SharedLfs } from './lfs-shared.ts'
 import { scene, signal } from './snapshot-test-scene.ts'
-import { warningOfExamination } from './snapshot-warning.ts'
+import { lfsReportOfSnapshot, lfsWarningOfExamination } from './snapshot-warning.ts'
 
 const oidOf = (content: string) => createHash('sha256').update(content).digest('hex')
 
@@ -34,9 +34,9 @@ function lfsScene(t: TestContext, format = 'sha1') {
     const snapshot = await here.take(change)
     try {
       for await (const entry of snapshot.entries()) for await (const _ of entry.open());
-      const { warning: told } = await snapshot.lfsReport()
-      const { examination } = snapshot
-      assert.equal(await warningOfExamination(examination, { git: here.git, signal }), told)
+      const parts = { git: here.git, signal }
+      const { warning: told } = await lfsReportOfSnapshot(snapshot, parts)
+      assert.equal(await lfsWarningOfExamination(snapshot.examination, parts), told)
       return told
     } finally {
       await snapshot.remove()

@@ -127,7 +127,6 @@ function textFile(path: string, text: string): TextFile {
   return { path, size: bytes.length, kind: 'text', bytes }
 }
 
-
 /** One that leads nowhere names nothing, no client of the host ever saw it, and `git fsck` would call it an error. */
 export function resolvingSymrefs(refs: readonly Ref[]): { name: string; target: string }[] {
   const named = new Map(refs.map((ref) => [ref.name, ref]))

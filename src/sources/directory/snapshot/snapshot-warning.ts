@@ -1,6 +1,7 @@
 import type { Git } from '../../../git/git.ts'
 import type { Examination, Found } from './examine.ts'
 import { headsOf } from './examine-refs.ts'
+import { importerRefusals } from './importer-refusals.ts'
 import { findPointers, type LfsPointer } from './lfs-pointers.ts'
 import { type LfsReport, lfsReport } from './lfs-warning.ts'
 import { byName } from './snapshot-errors.ts'
@@ -17,8 +18,32 @@ interface Taken {
   wiki: ScratchRepository | null
 }
 
+export interface SnapshotReport {
+  missingLfs: LfsReport['missing']
+  /** All that is to be told, in a line; null where there is nothing. */
+  warning: string | null
+}
+
+export async function reportOfSnapshot(taken: Taken, parts: Parts): Promise<SnapshotReport> {
+  const { missing, warning } = await lfsReportOfSnapshot(taken, parts)
+  return { missingLfs: missing, warning: inALine(warning, taken.examination) }
+}
+
+/** The same before there is a snapshot; starts git for each that was not looked at before. */
+export async function warningOfExamination(
+  examination: Examination,
+  parts: Parts,
+): Promise<string | null> {
+  return inALine(await lfsWarningOfExamination(examination, parts), examination)
+}
+
+function inALine(warning: string | null, examination: Examination): string | null {
+  const told = [...(warning === null ? [] : [warning]), ...importerRefusals(examination)]
+  return told.length === 0 ? null : told.join('; ')
+}
+
 /** Git is asked only where the bytes that were read leave a doubt. */
-export function reportOfSnapshot(
+export function lfsReportOfSnapshot(
   { examination, repository, wiki }: Taken,
   parts: Parts,
 ): Promise<LfsReport> {
@@ -36,8 +61,7 @@ export function reportOfSnapshot(
   ])
 }
 
-/** The same before there is a snapshot; starts git for each that was not looked at before. */
-export async function warningOfExamination(
+export async function lfsWarningOfExamination(
   { repository, wiki }: Examination,
   parts: Parts,
 ): Promise<string | null> {

@@ -2,11 +2,10 @@ import { link as hardLink, mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Git } from '../../../git/git.ts'
 import { type Examination, examine, keepsChanging } from './examine.ts'
-import type { LfsReport } from './lfs-warning.ts'
 import { entriesOf, type SnapshotEntry } from './snapshot-entries.ts'
 import { Moved } from './snapshot-errors.ts'
 import { type Link, makeScratch, type ScratchRepository } from './snapshot-scratch.ts'
-import { reportOfSnapshot } from './snapshot-warning.ts'
+import { reportOfSnapshot, type SnapshotReport } from './snapshot-warning.ts'
 
 /** A repository and its wiki as they were at one moment, apart from the source and unchanging. */
 export interface Snapshot {
@@ -19,8 +18,8 @@ export interface Snapshot {
    * checks it: the stream rejects with Damaged where the bytes are not those of the object.
    */
   entries(): AsyncIterable<SnapshotEntry>
-  /** What is to be told of it though it is whole, once all entries were read: LFS objects that are missing. */
-  lfsReport(): Promise<LfsReport>
+  /** What is to be told of it though it is whole, once all entries were read. */
+  report(): Promise<SnapshotReport>
   remove(): Promise<void>
 }
 
@@ -59,8 +58,8 @@ async function takeUntilWhole(
       const repository = await makeScratch(found, join(attempt, 'repository.git'), parts)
       const wiki = foundWiki && (await makeScratch(foundWiki, join(attempt, 'wiki.git'), parts))
       const entries = () => entriesOf(place.fullName, repository, wiki)
-      const lfsReport = () => reportOfSnapshot(taken, parts)
-      const taken = { examination, repository, wiki, entries, lfsReport }
+      const report = () => reportOfSnapshot(taken, parts)
+      const taken = { examination, repository, wiki, entries, report }
       return taken
     } catch (error) {
       if (!(error instanceof Moved)) throw error

@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type Migration, ORDINARY } from './migration.ts'
+import type { Progress } from './progress.ts'
+import { describeReport, reportOf } from './report.ts'
+
+const GIB = 2 ** 30
+const owner = { id: 1, login: 'alice', type: 'User', siteAdmin: false, createdAt: 0 } as const
+const migration = { id: 1, guid: 'g', owner, options: ORDINARY } as Migration
+
+function progressWith(sizes: number[]): Progress {
+  return {
+    state: 'exported',
+    reason: null,
+    startedAt: 0,
+    endedAt: 1000,
+    repositories: sizes.map((bytes, n) => ({
+      fullName: `alice/r${n}`,
+      state: 'exported',
+      bytesDone: bytes,
+      bytesExpected: bytes,
+      reused: false,
+      reason: null,
+      warning: null,
+      startedAt: 0,
+      finishedAt: 1000,
+      order: n + 1,
+    })),
+  }
+}
+
+test('an archive that no importer of GitHub takes is told in both forms of the report', () => {
+  const small = reportOf(migration, progressWith([20 * GIB, 20 * GIB]), 2000)
+  assert.deepEqual(small.warnings, [])
+  assert.doesNotMatch(describeReport(small), /Warning/)
+  const large = reportOf(migration, progressWith([20 * GIB, 20 * GIB, 1]), 2000)
+  assert.match(large.warnings.join(), /^GitHub's importers take archives of up to 40 GiB/)
+  assert.match(describeReport(large), /^Warning: GitHub's importers take .* has 40\.0 GiB/m)
+})

@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict'
+import { mkdir, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import {
+  bare,
+  commit,
+  makeWiki,
+  ODD_REPOSITORIES,
+  git as plainGit,
+} from '../../../../test/support/odd-repositories.ts'
+import type { ExaminedPlace } from './examine.ts'
+import { scene, signal } from './snapshot-test-scene.ts'
+import { warningOfExamination } from './snapshot-warning.ts'
+
+/** As an export tells it, and as a preflight does: they never differ. */
+async function warningOf(here: ReturnType<typeof scene>, change?: Partial<ExaminedPlace>) {
+  const snapshot = await here.take(change)
+  for await (const entry of snapshot.entries()) for await (const _ of entry.open());
+  const { warning } = await snapshot.report()
+  const { examination } = snapshot
+  assert.equal(await warningOfExamination(examination, { git: here.git, signal }), warning)
+  await snapshot.remove()
+  return warning
+}
+
+test('branches and tags of 40 hex digits are named; other names are no matter', async (t) => {
+  const here = scene(t)
+  bare(here.dir)
+  const oid = commit(here.dir, 'refs/heads/main', 'one')
+  const hex = 'deadbeef'.repeat(5)
+  for (const name of [`heads/x/${hex}`, `heads/${hex.slice(1)}`, `heads/${hex}0`, `pull/${hex}`])
+    await writeRef(here.dir, `refs/${name}`, oid)
+  assert.equal(await warningOf(here), null)
+  await writeRef(here.dir, `refs/heads/${hex}`, oid)
+  for (const digit of ['1', '2', 'A'])
+    await writeRef(here.dir, `refs/tags/${digit.repeat(40)}`, oid)
+  const names = `refs/heads/${hex}, refs/tags/${'1'.repeat(40)}, refs/tags/${'2'.repeat(40)}`
+  assert.equal(
+    await warningOf(here),
+    `GitHub's importers refuse names of 40 hex digits: ${names} and 1 more`,
+  )
+})
+
+test('SHA-256 and LFS objects are told, of a wiki as well', async (t) => {
+  const here = scene(t)
+  bare(here.dir, 'sha256')
+  commit(here.dir, 'refs/heads/main', 'one')
+  const sha256 = "GitHub's importers do not take repositories with SHA-256 objects"
+  assert.equal(await warningOf(here), sha256)
+
+  const other = scene(t)
+  ODD_REPOSITORIES['LFS objects'](other.dir)
+  const lfs = "GitHub's importers do not take LFS objects: push 1 LFS object after the import"
+  assert.equal((await warningOf(other))?.split('; ').at(-1), lfs)
+
+  const third = scene(t)
+  bare(third.dir)
+  const wikiDir = third.dir.replace('.git', '.wiki.git')
+  makeWiki(wikiDir)
+  assert.equal(await warningOf(third, { wikiDir }), null)
+  const oid = plainGit(wikiDir, ['rev-parse', 'HEAD'])
+  await writeRef(wikiDir, `refs/heads/${'a'.repeat(40)}`, oid)
+  assert.match(String(await warningOf(third, { wikiDir })), /names of 40 hex digits/)
+})
+
+test('attributes that could not be taken are told', async (t) => {
+  const here = scene(t)
+  bare(here.dir)
+  await mkdir(join(here.dir, 'info'), { recursive: true })
+  await symlink('/etc/hostname', join(here.dir, 'info/attributes'))
+  assert.equal(await warningOf(here), 'info/attributes is not a file of its own: not exported')
+})
+
+/** Newer gits refuse to make such a branch; older ones, and other programs, do not. */
+async function writeRef(dir: string, name: string, oid: string): Promise<void> {
+  await mkdir(join(dir, name, '..'), { recursive: true })
+  await writeFile(join(dir, name), `${oid}\n`)
+}

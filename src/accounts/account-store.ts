@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import type { Db } from '../db/database.ts'
 import type { AccountsTable, Row } from '../db/tables.ts'
 import { batchesOf } from '../ground/batches.ts'
@@ -35,17 +36,26 @@ export async function knownSpellings(
   return (login) => spellings.get(keyOf(login))
 }
 
-/** Made as a plain user if it is new and nothing else is said; an account that is there keeps everything but the spelling of its login. */
+/**
+ * Made as a plain user if it is new and nothing else is said; an account that is there keeps everything but the spelling of
+ * its login, and when it was created where that turns out to be earlier.
+ */
 export async function ensureAccount(
   db: Db,
   login: string,
-  now: number,
+  createdAt: number,
   type: AccountType = 'User',
 ): Promise<Account> {
   const row = await db
     .insertInto('accounts')
-    .values({ login, login_key: keyOf(login), type, site_admin: 0, created_at: now })
-    .onConflict((conflict) => conflict.column('login_key').doUpdateSet({ login }))
+    .values({ login, login_key: keyOf(login), type, site_admin: 0, created_at: createdAt })
+    .onConflict((conflict) =>
+      conflict.column('login_key').doUpdateSet({
+        login,
+        created_at: sql<number>`case when excluded.created_at < accounts.created_at
+          then excluded.created_at else accounts.created_at end`,
+      }),
+    )
     .returningAll()
     .executeTakeFirstOrThrow()
   return accountOf(row)

@@ -7,7 +7,7 @@ export interface Account {
   login: string
   type: AccountType
   siteAdmin: boolean
-  /** When it was first seen here, in epoch milliseconds. */
+  /** The earliest that is known of it, in epoch milliseconds: when it was first seen here, or its oldest repository was made. */
   createdAt: number
 }
 

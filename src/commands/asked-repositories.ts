@@ -32,8 +32,8 @@ export async function askedRepositories(
     refused.push(...those.refused)
   }
   const names = [...found.values()]
-  await readMembers(parts, new Set(names.map(({ owner }) => owner)))
   await refreshRepositories(parts, names, await findCatalogued(parts.db, names))
+  await readMembers(parts, new Set(names.map(({ owner }) => owner)))
   const entries = await findCatalogued(parts.db, names)
   return { entries: names.flatMap((name) => entries.get(keyOfName(name)) ?? []), refused }
 }

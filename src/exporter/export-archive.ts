@@ -3,7 +3,7 @@ import type { Account } from '../accounts/account.ts'
 import { type ArchivePlan, planArchive } from '../archive/plan-archive.ts'
 import { inLanes } from '../ground/lanes.ts'
 import type { ExportedRepository } from '../migrations/export-store.ts'
-import { ORDINARY } from '../migrations/migration.ts'
+import { type Migration, ORDINARY } from '../migrations/migration.ts'
 import { warningOf } from '../migrations/segment-store.ts'
 import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
 import { Unreadable } from '../sources/unreadable.ts'
@@ -48,11 +48,49 @@ export async function exportArchive(
   order: ArchiveOrder,
   signal: AbortSignal,
 ): Promise<MadeArchive> {
-  const { owner, allowPartial } = order
-  const migration = { guid: randomUUID(), owner, options: { ...ORDINARY, allowPartial } }
   const repositories = await exportAll(parts, order, signal)
-  const reason = failureOf(migration, repositories)
-  if (reason) throw new ExportFailed(reason)
+  return seal(parts, migrationOf(parts, order, order.owner), repositories, signal)
+}
+
+/** An archive of its own, and what is in it. */
+export interface OwnArchive extends MadeArchive {
+  facts: RepositoryFacts
+}
+
+/**
+ * The same with an archive for each repository that could be exported, in their own owner's name. The first comes when all
+ * were exported; each is to be let go of before the next is asked for.
+ */
+export async function* exportApart(
+  parts: ArchiveParts,
+  order: ArchiveOrder,
+  signal: AbortSignal,
+): AsyncGenerator<OwnArchive> {
+  for (const repository of await exportAll(parts, order, signal)) {
+    const { facts, reason } = repository
+    if (reason !== null) continue
+    const archive = await seal(parts, migrationOf(parts, order, facts.owner), [repository], signal)
+    yield Object.assign(archive, { facts })
+  }
+}
+
+type OwnMigration = Pick<Migration, 'guid' | 'owner' | 'options' | 'createdAt'>
+
+function migrationOf(
+  { now }: ArchiveParts,
+  { allowPartial }: ArchiveOrder,
+  owner: Account,
+): OwnMigration {
+  const options = { ...ORDINARY, allowPartial }
+  return { guid: randomUUID(), owner, options, createdAt: now() }
+}
+
+async function seal(
+  parts: ArchiveParts,
+  migration: OwnMigration,
+  repositories: readonly ExportedRepository[],
+  signal: AbortSignal,
+): Promise<MadeArchive> {
   const organizations = await coveredOrganizations(parts.db, [], repositories)
   const covered = { migration, repositories, organizations }
   const { all, metadata, manifest } = await writeMetadata(parts, covered, signal)
@@ -64,7 +102,10 @@ export async function exportArchive(
   }
 }
 
-/** The first failure that is no repository's own stops the rest. */
+/**
+ * The first failure that is no repository's own stops the rest. Throws ExportFailed where what could not be exported must
+ * not be skipped, or nothing is left.
+ */
 async function exportAll(
   parts: ArchiveParts,
   { repositories, allowPartial, concurrency, onEnd }: ArchiveOrder,
@@ -78,6 +119,8 @@ async function exportAll(
     exported[position] = { position, facts, segmentKey, reason }
     onEnd({ facts, ...end })
   })
+  const failure = failureOf({ options: { ...ORDINARY, allowPartial } }, exported)
+  if (failure) throw new ExportFailed(failure)
   return exported
 }
 

@@ -15,15 +15,17 @@ import type { Addresses } from '../repositories/addresses.ts'
 import { fullNameOf } from '../repositories/facts.ts'
 import type { CoveredOrganization } from './covered-organizations.ts'
 import { organizationRecord, peopleIn, repositoryRecord, userRecord } from './metadata-records.ts'
+import { protectedBranchRecords } from './protected-branches.ts'
 import type { SegmentContents } from './segment-contents.ts'
 
 export interface MetadataParts {
-  migration: Pick<Migration, 'guid' | 'owner' | 'options'>
+  migration: Pick<Migration, 'guid' | 'owner' | 'options' | 'createdAt'>
   repositories: readonly ExportedRepository[]
   organizations: readonly CoveredOrganization[]
   segments: ReadonlyMap<string, SegmentRecord & { contents: string | null }>
   addresses: Addresses
   generator: string
+  /** When the archive is written. */
   createdAt: number
 }
 
@@ -38,7 +40,7 @@ export interface Metadata {
 
 /** All of the archive that is in no repository, as the flags of the migration will have it, but for the manifest. */
 export function metadataEntries(parts: MetadataParts): Metadata {
-  const { createdAt } = parts
+  const { createdAt } = parts.migration
   const written = filesOf(parts).map(([path, value]) => ({ path, bytes: jsonBytes(value) }))
   return {
     entries: [
@@ -76,18 +78,24 @@ function filesOf(parts: MetadataParts): [path: string, value: unknown][] {
           each,
           {
             hasWikiInArchive: !excludeGitData && hasWiki(fullNameOf(each)),
-            topicsBy: migration.owner.login,
+            migrationOwner: migration.owner,
           },
           addresses,
         ),
       ),
     ),
+    ...(excludeMetadata || orgMetadataOnly
+      ? []
+      : recordFiles(
+          'protected_branches',
+          facts.flatMap((each) => protectedBranchRecords(each, migration.owner, addresses)),
+        )),
   ]
 }
 
 /** The last entry of all: it names what comes before it. */
 export function manifestEntry(parts: MetadataParts, metadata: ManifestMetadata): SegmentEntry {
-  return fileEntry(MANIFEST_PATH, jsonBytes(manifestOf(parts, metadata)), parts.createdAt)
+  return fileEntry(MANIFEST_PATH, jsonBytes(manifestOf(parts, metadata)), parts.migration.createdAt)
 }
 
 /** A repository's segment begins with its own folder; those above are shared, and no path may come twice. */

@@ -2,6 +2,7 @@ import { type Account, keyOf } from '../accounts/account.ts'
 import type { Addresses } from '../repositories/addresses.ts'
 import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
 import type { CoveredOrganization } from './covered-organizations.ts'
+import { creatorOf } from './protected-branches.ts'
 
 /**
  * The records of a migration archive as importers know them. They bear no ids: a record's URL is its key, and every link
@@ -55,21 +56,50 @@ export function organizationRecord(
     owners_team: null,
     webhooks: [],
     created_at: timestamp(organization.createdAt),
+    member_privileges: MEMBER_PRIVILEGES,
+    repository_defaults: {
+      repository_default_branch: 'main',
+      commit_signoff: false,
+      repository_labels: [],
+    },
   }
+}
+
+/**
+ * What a new organization of GitHub has, but for the first: on a git host nobody may read a private repository for being a
+ * member, so an import must not let them.
+ */
+const MEMBER_PRIVILEGES = {
+  default_repository_permission: 'none',
+  members_can_create_public_repositories: true,
+  members_can_create_private_repositories: true,
+  members_can_create_internal_repositories: false,
+  members_can_invite_outside_collaborators: true,
+  allows_private_repository_forking: false,
+  members_can_create_pages: true,
+  members_can_change_repo_visibility: true,
+  members_can_delete_repositories: true,
+  members_can_delete_issues: false,
+  display_commenter_full_name_setting_enabled: false,
+  readers_can_create_discussions: true,
+  members_can_create_teams: true,
+  members_can_view_dependency_insights: true,
 }
 
 export interface RepositoryRecordOptions {
   /** Whether the archive holds the wiki: a link to one that is not there breaks importers. */
   hasWikiInArchive: boolean
-  topicsBy: string
+  /** In whose name the archive is made. */
+  migrationOwner: Account
 }
 
 export function repositoryRecord(
   facts: RepositoryFacts,
-  { hasWikiInArchive, topicsBy }: RepositoryRecordOptions,
+  { hasWikiInArchive, migrationOwner }: RepositoryRecordOptions,
   addresses: Addresses,
 ) {
   const url = addresses.repository(facts.owner.login, facts.name).html
+  const creator = creatorOf(facts, migrationOwner)
   const inArchive = `tarball://root/repositories/${fullNameOf(facts)}`
   return {
     type: 'repository',
@@ -79,9 +109,9 @@ export function repositoryRecord(
     description: facts.description,
     website: facts.homepage,
     private: facts.private,
-    has_issues: facts.hasIssues,
+    has_issues: isOn(facts, 'hasIssues'),
     has_wiki: facts.hasWiki,
-    has_downloads: facts.hasDownloads,
+    has_downloads: isOn(facts, 'hasDownloads'),
     is_archived: facts.archived,
     labels: [],
     collaborators: facts.collaborators.map(({ login, permission }) => ({
@@ -98,22 +128,50 @@ export function repositoryRecord(
       topic_url: null,
       topic_name: topic,
       repository: url,
-      creator: addresses.userHtml(topicsBy),
+      creator: creator === null ? null : addresses.userHtml(creator),
       state: 'created',
-      created_at: timestamp(facts.createdAt),
-      updated_at: timestamp(facts.updatedAt),
+      created_at: preciseTimestamp(facts.createdAt),
+      updated_at: preciseTimestamp(facts.updatedAt),
     })),
+    security_and_analysis: {
+      dependency_graph: false,
+      vulnerability_alerts: false,
+      vulnerability_updates: false,
+      advanced_security: false,
+      token_scanning: false,
+      token_scanning_push_protection: false,
+    },
     autolinks: [],
     general_settings: {
       template: facts.isTemplate,
+      allow_forking: true,
+      sponsorships: false,
       projects: facts.hasProjects,
+      discussions: false,
       merge_commit: facts.allowMergeCommit,
       squash_merge: facts.allowSquashMerge,
       rebase_merge: facts.allowRebaseMerge,
+      auto_merge: false,
       delete_branch_heads: facts.deleteBranchOnMerge,
+      update_branch: false,
+      git_lfs_in_archives: false,
+    },
+    actions_general_settings: {
+      actions_disabled: false,
+      allows_all_actions: true,
+      allows_local_actions_only: false,
+      allows_github_owned_actions: false,
+      allows_verified_actions: false,
+      allows_specific_actions_patterns: false,
+      patterns: [],
     },
     ...(hasWikiInArchive && { wiki_url: `${inArchive}.wiki.git` }),
   }
+}
+
+/** Importers switch it off where it is not said to be there, so a host that says nothing has it. */
+function isOn(facts: RepositoryFacts, what: 'hasIssues' | 'hasDownloads'): boolean {
+  return facts[what] || !facts.turnedOff?.includes(what)
 }
 
 /** Everyone whom another record links to, once each, in order of login. */
@@ -131,11 +189,18 @@ export function peopleIn(
   for (const { owner, collaborators, createdAt } of repositories) {
     if (owner.type === 'User') people.set(keyOf(owner.login), owner)
     for (const { login } of collaborators) {
-      const key = keyOf(login)
-      if (!people.has(key)) people.set(key, { login, id: null, createdAt })
+      const known = people.get(keyOf(login))
+      if (!known) people.set(keyOf(login), { login, id: null, createdAt })
+      // Of whom nothing is known but that, it is the oldest repository that names them.
+      else if (known.id === null && createdAt < known.createdAt)
+        people.set(keyOf(login), { ...known, createdAt })
     }
   }
   return [...people.keys()].sort().map((key) => people.get(key)!)
 }
+
+/** As topics have it. */
+const preciseTimestamp = (at: number): string =>
+  `${new Date(at).toISOString().slice(0, 19)}.000+00:00`
 
 const timestamp = (at: number): string => `${new Date(at).toISOString().slice(0, 19)}Z`

@@ -18,22 +18,31 @@ import { gitDirectory } from '../sources/directory/git-directory.ts'
 const BASE = 'http://localhost'
 const WEB = `${BASE}/{owner}/{name}`
 
+export interface HostArchiveOptions {
+  now?: () => number
+  /** Of a PostgreSQL that is empty; without it a SQLite is made and thrown away. */
+  databaseUrl?: string | undefined
+}
+
 /** The archive of all that a host has, as it would be exported. */
-export async function archiveOfHost(host: GitHost): Promise<Buffer> {
+export async function archiveOfHost(
+  host: GitHost,
+  { now = Date.now, databaseUrl }: HostArchiveOptions = {},
+): Promise<Buffer> {
   const folder = await mkdtemp(join(tmpdir(), 'godwit-archive-'))
   await using made = new AsyncDisposableStack()
   made.defer(() => rm(folder, { recursive: true, force: true }))
-  const database = await connect({ dataDirectory: folder, databaseUrl: undefined })
+  const database = await connect({ dataDirectory: folder, databaseUrl })
   made.defer(() => database.close())
   await upgradeSchema(database)
   const { db } = database
   const scratchDirectory = join(folder, 'scratch')
   await mkdir(scratchDirectory)
   const blobs = createDiskBlobStore(join(folder, 'blobs'))
-  const source = gitDirectory({ root: host.root, git: host.locked })
+  const source = gitDirectory({ root: host.root, git: host.locked, cloneUrl: `${WEB}.git` })
   const parts = {
-    ...{ db, blobs, now: Date.now, source, generator: 'godwit test' },
-    addresses: addressesFrom({ baseUrl: BASE, webUrl: WEB, cloneUrl: WEB, sshUrl: '' }),
+    ...{ db, blobs, now, source, generator: 'godwit test' },
+    addresses: addressesFrom({ baseUrl: BASE, webUrl: WEB, cloneUrl: `${WEB}.git`, sshUrl: '' }),
     segments: createSegmentMaker({ source, blobs, scratchDirectory }),
   }
   await syncCatalogue(parts)

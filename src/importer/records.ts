@@ -8,6 +8,8 @@ export interface Records {
   users: UserRecord[]
   organizations: OrganizationRecord[]
   repositories: RepositoryRecord[]
+  /** As they are in the file. */
+  protectedBranches: unknown[]
   /** How many there are of each kind, in the order of their names. */
   counts: Map<string, number>
   /** Whether there is a file of users at all: an archive without metadata has none. */
@@ -24,6 +26,7 @@ export async function readRecords(root: string): Promise<Records> {
     users: [],
     organizations: [],
     repositories: [],
+    protectedBranches: [],
     counts: new Map(),
     hasUsers: false,
     faults: [],
@@ -39,6 +42,8 @@ export async function readRecords(root: string): Promise<Records> {
     records.warnings.push(...read.warnings.map((warning) => `${file}: ${warning}`))
     if (kind === 'users' || kind === 'organizations' || kind === 'repositories')
       records[kind].push(...(read.records.map(({ value }) => value) as never[]))
+    if (kind === 'protected_branches')
+      records.protectedBranches.push(...read.records.map(({ value }) => value))
   }
   return records
 }

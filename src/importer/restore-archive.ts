@@ -7,6 +7,7 @@ import type { Bytes } from '../blobs/blob-store.ts'
 import type { Git } from '../git/git.ts'
 import { hasCode } from '../ground/errno.ts'
 import { makeDirectory } from '../ground/make-directory.ts'
+import { type Denials, rulesInConfigs } from './branch-rules.ts'
 import { metadataDisagreements } from './metadata-agreement.ts'
 import { describeRepository, placeRepository, removeIfEmpty } from './place-repository.ts'
 import { type Records, readRecords } from './records.ts'
@@ -52,6 +53,7 @@ export async function* restoreArchive(
     const manifest = await readManifest(unpacked.root)
     if (manifest) await refuseEdited(unpacked.root, manifest)
     const records = await readRecords(unpacked.root)
+    const denials: Denials = new Map()
     for (const warning of [...records.faults, ...records.warnings]) tell({ warning })
     for await (const judged of judgeRepositories(
       unpacked,
@@ -62,23 +64,30 @@ export async function* restoreArchive(
       const { fullName } = judged
       if ('snapshot' in judged) {
         for (const warning of await describeRepository(judged, records)) tell({ warning })
+        denials.set(fullName, judged.snapshot.examination.repository.kept.denials)
         await placeRepository(judged.snapshot, join(into, `${fullName}.git`))
       }
       yield { fullName, faults: 'faults' in judged ? judged.faults : [] }
     }
-    tell({ leftBehind: leftBehind(records) })
+    tell({ leftBehind: leftBehind(records, rulesInConfigs(records, denials)) })
   } finally {
     await rm(workplace, { recursive: true, force: true })
     if (isNew) await removeIfEmpty(into)
   }
 }
 
-function leftBehind({ counts, repositories }: Records): [kind: string, count: number][] {
+function leftBehind(
+  { counts, repositories }: Records,
+  keptRules: number,
+): [kind: string, count: number][] {
   const labels = repositories.reduce((sum, each) => sum + (each.labels?.length ?? 0), 0)
   const restored = ['users', 'bots', 'organizations', 'repositories']
-  return [...counts, ['labels', labels] as [string, number]].filter(
-    ([kind, count]) => count > 0 && !restored.includes(kind),
-  )
+  return [...counts, ['labels', labels] as [string, number]]
+    .map(([kind, count]): [string, number] => [
+      kind,
+      kind === 'protected_branches' ? count - keptRules : count,
+    ])
+    .filter(([kind, count]) => count > 0 && !restored.includes(kind))
 }
 
 /** Who may read a repository, and who may do what there, is written in the metadata. */

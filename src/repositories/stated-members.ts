@@ -17,7 +17,9 @@ export async function keepStatedMembers(
   return db.transaction().execute(async (tx) => {
     const organization = await ensureOrganization(tx, owner, now)
     if (!organization) return [...warnings, { path: owner, reason: isUser(owner) }]
-    const { refused } = await replaceMemberships(tx, organization, members, { origin: 'file', now })
+    // Of whom nothing else is known, this much is a fact; when somebody looked here is none.
+    const since = { origin: 'file', now: organization.createdAt } as const
+    const { refused } = await replaceMemberships(tx, organization, members, since)
     const reason = 'an organization cannot be a member'
     return [...warnings, ...refused.map((login) => ({ path: `${owner}: ${login}`, reason }))]
   })

@@ -101,6 +101,29 @@ onEachEngine('the catalogue', (engine) => {
     assert.deepEqual(await types(), ['alice User', 'octo User'])
   })
 
+  test('an account is as old as its oldest repository that can be read, in whatever order they come', async (t) => {
+    const { parts, host } = await scene(t, engine)
+    const createdAt = async () => {
+      const accounts = await listAccounts(parts.db)
+      return Object.fromEntries(accounts.map((each) => [each.login, each.createdAt]))
+    }
+    const at = (year: number) => new Date(Date.UTC(year, 0, 1))
+    await setAccount(parts.db, 'bob', {}, 5)
+    const later = await host.repository('alice/later')
+    await host.commit(later, { a: '1' }, { at: at(2021) })
+    await host.commit(await host.repository('bob/own'), { a: '1' }, { at: at(2021) })
+    await syncCatalogue(parts)
+    assert.deepEqual(await createdAt(), { alice: at(2021).getTime(), bob: 5 })
+    await host.commit(await host.repository('alice/earlier'), { a: '1' }, { at: at(2019) })
+    await host.commit(await host.repository('alice/lost'), { a: '1' }, { at: at(2001) })
+    await host.loseObjects('alice/lost')
+    await syncCatalogue(parts)
+    assert.deepEqual(await createdAt(), { alice: at(2019).getTime(), bob: 5 })
+    await host.commit(later, { b: '1' }, { at: at(2023) })
+    await syncCatalogue(parts)
+    assert.deepEqual(await createdAt(), { alice: at(2019).getTime(), bob: 5 })
+  })
+
   test('takes in what the host has, and an unchanged repository costs no git process', async (t) => {
     const { parts, host, calls } = await scene(t, engine)
     await host.repository('alice/site', { files: { a: '1' }, description: 'Ünïcode' })

@@ -1,4 +1,4 @@
-import { keyOf } from '../accounts/account.ts'
+import { type Account, keyOf } from '../accounts/account.ts'
 import { ensureAccount, knownSpellings } from '../accounts/account-store.ts'
 import type { Db } from '../db/database.ts'
 import { inLanes } from '../ground/lanes.ts'
@@ -128,18 +128,21 @@ export async function refreshRepositories(
   const owners = names.map(({ owner }) => owner)
   const spellingOf = await knownSpellings(parts.db, owners)
   const writer = catalogueWriter(parts)
+  const learnt: { owner: string; learnt: Learnt }[] = []
   let isChanged = false
-  await inLanes(names, { lanes: READ_AT_ONCE }, async (name) => {
+  await inLanes(names.entries(), { lanes: READ_AT_ONCE }, async ([at, name]) => {
     const entry = known.get(keyOfName(name))
     const found = await parts.source.find(spellingOf(name.owner) ?? name.owner, name.name)
     if (found && !isUnchanged(found, entry)) {
       isChanged = true
-      await writer.put(found.owner, await learn(parts, found, entry))
+      learnt[at] = { owner: found.owner, learnt: await learn(parts, found, entry) }
     } else if (!found && entry) {
       isChanged = true
       await markMissing(parts.db, entry.id, parts.now())
     }
   })
+  // In the order of the names, not of who was read first: new ones get the same ids each time.
+  for (const each of Object.values(learnt)) await writer.put(each.owner, each.learnt)
   await writer.flush()
   return isChanged
 }
@@ -178,9 +181,17 @@ function isOrganization(owner: string, batch: { owner: string; learnt: Learnt }[
   return batch.some((each) => each.owner === owner && each.learnt.facts.ownerIsOrganization)
 }
 
+/** Of the repositories that could be read; undefined where there are none. */
+function oldestOf(owner: string, batch: { owner: string; learnt: Learnt }[]): number | undefined {
+  const times = batch
+    .filter((each) => each.owner === owner && each.learnt.problem === null)
+    .map(({ learnt }) => learnt.facts.createdAt)
+  return times.length === 0 ? undefined : Math.min(...times)
+}
+
 /** Gathers rows and commits them together: a transaction a repository would cost a disk flush each. */
 function catalogueWriter({ db, now }: SyncParts) {
-  const owners = new Map<string, number>()
+  const owners = new Map<string, Account>()
   let waiting: { owner: string; learnt: Learnt }[] = []
 
   async function flush(): Promise<void> {
@@ -190,11 +201,13 @@ function catalogueWriter({ db, now }: SyncParts) {
     if (batch.length === 0) return
     await db.transaction().execute(async (tx) => {
       for (const { owner, learnt } of batch) {
-        if (!owners.has(owner)) {
+        const known = owners.get(owner)
+        const oldest = oldestOf(owner, batch)
+        if (!known || (oldest !== undefined && oldest < known.createdAt)) {
           const type = isOrganization(owner, batch) ? 'Organization' : 'User'
-          owners.set(owner, (await ensureAccount(tx, owner, now(), type)).id)
+          owners.set(owner, await ensureAccount(tx, owner, oldest ?? now(), type))
         }
-        await putRepository(tx, { ownerId: owners.get(owner)!, ...learnt }, now())
+        await putRepository(tx, { ownerId: owners.get(owner)!.id, ...learnt }, now())
       }
     })
   }

@@ -94,6 +94,10 @@ export interface SourceFacts {
   mirrorOf: string | null
   /** Only where it was said; how an account that is new begins. */
   ownerIsOrganization?: true
+  /** Only where the operator said that it has none: git does not know, and importers take it for a yes. */
+  turnedOff?: ('hasIssues' | 'hasDownloads')[]
+  /** Only where its own config says so. */
+  denies?: ('nonFastForwards' | 'deletes')[]
 }
 
 /** What git does not know, until the operator says otherwise. */

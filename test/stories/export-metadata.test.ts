@@ -49,7 +49,7 @@ async function archiveOf({ migrate, unpacked }: ExportStory, names: string[], fl
 }
 
 const TIME = '2020-01-02T03:04:05Z'
-const timestamp = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/
+const timestamp = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.000\+00:00$/
 
 test('the records are those that importers know', async (t) => {
   const story = await metadataStory(t)

@@ -64,6 +64,7 @@ export async function readFacts(
     ...USUAL_FACTS,
     hasWiki: wikiDir !== null,
     mirrorOf: mirrorOf(settings),
+    ...denialsOf(settings),
     ...stated,
   }
 }
@@ -82,6 +83,14 @@ function treeFacts(
   if (isHalfTold(stated)) return { ...nothing, ...tree }
   const { language, license } = tree ?? known ?? nothing
   return { headCommit: refs.headCommit, language, license }
+}
+
+/** What it refuses of every push, whoever makes it. */
+function denialsOf(settings: Settings): Pick<SourceFacts, 'denies'> {
+  const denies: SourceFacts['denies'] = []
+  if (flag(settings, 'receive.denynonfastforwards') === true) denies.push('nonFastForwards')
+  if (flag(settings, 'receive.denydeletes') === true) denies.push('deletes')
+  return denies.length > 0 ? { denies } : {}
 }
 
 /** A remote that is fetched from as a mirror; one that is only pushed to is a mirror of this repository instead. */

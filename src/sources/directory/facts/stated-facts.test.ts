@@ -85,6 +85,26 @@ test('values that mean nothing count as unsaid, but in doubt a repository is pri
   assert.equal(facts.language, 'Go')
 })
 
+test('that there are no issues or downloads is known from what was not said', async () => {
+  const turnedOff = async (config: Record<string, string>) =>
+    (await factsOf(await host.repository(fresh(), { config }))).turnedOff
+  assert.equal(await turnedOff({}), undefined)
+  assert.equal(await turnedOff({ 'godwit.hasIssues': 'yes', 'godwit.hasPages': 'no' }), undefined)
+  assert.equal(await turnedOff({ 'godwit.hasIssues': 'perhaps' }), undefined)
+  const both = { 'godwit.hasIssues': 'no', 'godwit.hasDownloads': '0' }
+  assert.deepEqual(await turnedOff(both), ['hasIssues', 'hasDownloads'])
+})
+
+test('what the config refuses of every push is a fact', async () => {
+  const denies = async (config: Record<string, string>) =>
+    (await factsOf(await host.repository(fresh(), { config }))).denies
+  assert.equal(await denies({ 'receive.denyCurrentBranch': 'refuse' }), undefined)
+  assert.equal(await denies({ 'receive.denyDeletes': 'off' }), undefined)
+  assert.deepEqual(await denies({ 'receive.denyDeletes': 'on' }), ['deletes'])
+  const both = { 'receive.denyDeletes': 'true', 'receive.denyNonFastForwards': '1' }
+  assert.deepEqual(await denies(both), ['nonFastForwards', 'deletes'])
+})
+
 test('includes are not followed', async () => {
   const secret = join(host.root, '..', 'secret')
   await writeFile(secret, '[godwit]\n\tdescription = from elsewhere\n')

@@ -19,6 +19,8 @@ const FLAGS = [
   'deleteBranchOnMerge',
 ] as const
 
+const IMPORTERS_TAKE_FOR_ON = ['hasIssues', 'hasDownloads'] as const
+
 const PERMISSIONS: readonly string[] = [
   'read',
   'triage',
@@ -58,6 +60,8 @@ export function statedFacts(settings: Settings): StatedFacts {
     const on = flag(settings, `godwit.${name.toLowerCase()}`)
     if (typeof on === 'boolean') stated[name] = on
   }
+  const turnedOff = IMPORTERS_TAKE_FOR_ON.filter((name) => stated[name] === false)
+  if (turnedOff.length > 0) stated.turnedOff = turnedOff
   return stated
 }
 

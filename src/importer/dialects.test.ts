@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { createReadStream, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { cpSync, createReadStream, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { appendFile, cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { before, describe, test } from 'node:test'
@@ -7,7 +7,7 @@ import { gunzipSync, gzipSync } from 'node:zlib'
 import { needs, runTool } from '../../test/support/archive-tools.ts'
 import { ARCHIVE_WRITERS, packFilesOnly } from '../../test/support/archive-writers.ts'
 import { gitHost } from '../../test/support/git-host.ts'
-import { git as plainGit, temporaryDirectory } from '../../test/support/odd-repositories.ts'
+import { bare, git as plainGit, temporaryDirectory } from '../../test/support/odd-repositories.ts'
 import { PATIENCE_MS } from '../../test/support/patience.ts'
 import { REAL_ARCHIVE } from '../../test/support/real-archive.ts'
 import { forTheWholeFile } from '../../test/support/whole-file-cleanup.ts'
@@ -217,12 +217,38 @@ describe('an archive of Godwit that was unpacked and packed again', { concurrenc
     )
   })
 
-  test('packed with the folder around it, it is said what to do', needs('GNU tar'), async () => {
-    const archive = join(mkdtempSync(join(base, 'packed-')), 'archive')
-    await runTool('GNU tar', ['-czf', archive, '-C', base, 'ours'])
-    const faults = faultsIn(await verified(fileOf(archive)))
-    assert.match(faults.join('\n'), /all is in the folder ours; pack it again from inside/)
+  test('git takes what was unpacked, and importers can send it on', () => {
+    for (const repository of REPOSITORIES) {
+      const at = join(mkdtempSync(join(base, 'git-')), 'copy.git')
+      cpSync(join(ours, 'repositories', repository), at, { recursive: true })
+      plainGit(at, ['fsck', '--full', '--strict'])
+      assert.match(
+        plainGit(at, ['remote', 'get-url', 'origin']),
+        new RegExp(`^https://[^/@]+/${repository}$`),
+      )
+      const target = `${at}.target`
+      for (const empty of [target, `${at}.fetched`]) bare(empty)
+      plainGit(at, ['remote', 'set-url', 'origin', target])
+      plainGit(at, ['push', '--quiet', '--mirror', 'origin'])
+      assert.deepEqual(refsOf(target), first.get(repository))
+      plainGit(`${at}.fetched`, ['fetch', '--quiet', at, '+refs/*:refs/*'])
+      assert.deepEqual(refsOf(`${at}.fetched`), first.get(repository))
+    }
   })
+
+  for (const name of ['the folder', 'all folders'])
+    test(`packed with ${name} around it, it is read like any other`, needs('GNU tar'), async () => {
+      const archive = join(mkdtempSync(join(base, 'packed-')), 'archive')
+      const from = name === 'the folder' ? ['-C', base, 'ours'] : ['-C', '/', ours.slice(1)]
+      await runTool('GNU tar', ['-czf', archive, ...from])
+      const findings = await verified(fileOf(archive), archive)
+      assert.deepEqual(faultsIn(findings), [])
+      assert.deepEqual(wholeIn(findings), ['alice/notes', 'alice/site'])
+      assert.deepEqual(findings.at(-1), { compared: true })
+      const again = await restored(fileOf(archive))
+      for (const repository of REPOSITORIES)
+        assert.deepEqual(refsOf(join(again.into, repository)), first.get(repository))
+    })
 })
 
 describe('what an archive of others says', () => {

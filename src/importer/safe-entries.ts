@@ -2,6 +2,7 @@ import { statfs } from 'node:fs/promises'
 import { type ArchiveEntry, readEntries } from '../archive/read-entries.ts'
 import { type Folder, readFolder } from '../archive/read-folder.ts'
 import { ArchiveRefused } from '../archive/unreadable-archive.ts'
+import { withoutFolder } from '../archive/without-folder.ts'
 import type { Bytes } from '../blobs/blob-store.ts'
 
 export { ArchiveRefused }
@@ -42,7 +43,9 @@ export async function* safeEntries(
   const spellings = new Map<string, string>()
   let bytes = 0
   const entries =
-    'folder' in archive ? readFolder(archive, { signal }) : readEntries(archive, { signal })
+    'folder' in archive
+      ? readFolder(archive, { signal })
+      : withoutFolder(readEntries(archive, { signal }))
   for await (const entry of entries) {
     const { path, size } = entry
     take(taken, entry)

@@ -62,6 +62,15 @@ export function webAddress(text: string): string {
   return text.replace(/\/+$/, '')
 }
 
+/** As it stands in an address; a port may follow. */
+export function hostNameOf(text: string): string {
+  const name = text.toLowerCase()
+  const label = '[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?'
+  if (!new RegExp(`^${label}(\\.${label})*(:\\d{1,5})?$`).test(name))
+    throw new Error('must be the name of a host, such as git.example.com')
+  return name
+}
+
 /** An address with `{owner}` and `{name}` in it. */
 export function addressTemplate(text: string): string {
   if (!text.includes('{owner}') || !text.includes('{name}')) {

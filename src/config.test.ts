@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ConfigMistakes, describeConfig, readConfig } from './config.ts'
+import { ConfigMistakes, describeConfig, readConfig, settingsForExport } from './config.ts'
 
 test('flags win over the environment, the environment over defaults', () => {
   const env = { GODWIT_VENDOR: 'acme', GODWIT_PREVIEW: 'optional' }
@@ -23,6 +23,33 @@ test('addresses follow from what is given', () => {
   assert.equal(webUrl, 'https://git.example.com/{owner}/{name}')
   assert.equal(cloneUrl, 'https://git.example.com/{owner}/{name}.git')
   assert.equal(sshUrl, 'git@git.example.com:{owner}/{name}.git')
+})
+
+test('an archive that no server makes is named after the host, not after an address of every machine', () => {
+  const addressesOf = (flags: Parameters<typeof readConfig>[0], machine = 'Forge_1.local') => {
+    const { config, guessed } = settingsForExport(readConfig(flags, {}), machine)
+    return [config.webUrl, config.cloneUrl, config.sshUrl, guessed]
+  }
+  const under = (host: string) => [
+    `https://${host}/{owner}/{name}`,
+    `https://${host}/{owner}/{name}.git`,
+    `git@${host}:{owner}/{name}.git`,
+  ]
+  assert.deepEqual(addressesOf({}), [...under('forge-1.local'), 'https://forge-1.local'])
+  assert.deepEqual(addressesOf({}, '渡り鳥'), [...under('localhost'), 'https://localhost'])
+  assert.deepEqual(addressesOf({ hostName: 'Git.Example.com' }), [
+    ...under('git.example.com'),
+    undefined,
+  ])
+  const baseUrl = 'https://git.example.com'
+  assert.deepEqual(addressesOf({ baseUrl, hostName: 'x' }), [
+    ...under('git.example.com'),
+    undefined,
+  ])
+  const cloneUrl = 'https://clone.example.com/{owner}/{name}'
+  assert.equal(addressesOf({ cloneUrl })[1], cloneUrl)
+  for (const hostName of ['', 'a b', 'a/b', 'https://a', '-a', 'a..b', 'user@a'])
+    assert.throws(() => readConfig({ hostName }, {}), /--host-name: must be the name of a host/)
 })
 
 test('every mistake is named at once, by the name it was made under', () => {

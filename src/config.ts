@@ -116,6 +116,34 @@ function derivedAddresses(values: Partial<Config> & { listen: Listen }): Pick<Co
   }
 }
 
+/**
+ * The settings for an archive that is made without a server. Records are known by their addresses, and that of a server that
+ * nobody named would be the same on every machine: two hosts' archives would collide. `guessed` is the address that was
+ * taken instead, where it was nobody's word either.
+ */
+export function settingsForExport(
+  config: Config,
+  machineName: string,
+): { config: Config; guessed: string | undefined } {
+  const { said, hostName } = config
+  if (said.baseUrl || said.webUrl) return { config, guessed: undefined }
+  const host = hostName ?? asHostName(machineName)
+  const given = said.cloneUrl ? { cloneUrl: config.cloneUrl } : {}
+  const baseUrl = `https://${host}`
+  const addresses = derivedAddresses({ ...given, listen: config.listen, baseUrl })
+  const sshUrl = said.sshUrl ? config.sshUrl : addresses.sshUrl
+  return {
+    config: Object.freeze({ ...config, ...addresses, sshUrl }),
+    guessed: hostName === undefined ? baseUrl : undefined,
+  }
+}
+
+/** Machines may be called what no address can hold. */
+function asHostName(machineName: string): string {
+  const name = machineName.toLowerCase().replace(/[^a-z0-9.-]+/g, '-')
+  return name.replace(/^[.-]+|[.-]+$/g, '') || 'localhost'
+}
+
 /** One line a setting: what it is, and who said so. */
 export function describeConfig(config: Config): string {
   return optionNames.map((name) => `${flagOf(name).padEnd(24)} ${shown(name, config)}`).join('\n')

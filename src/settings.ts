@@ -3,6 +3,7 @@ import {
   addressTemplate,
   bucketAddress,
   duration,
+  hostNameOf,
   lifetime,
   listen,
   networks,
@@ -59,6 +60,13 @@ export const options = {
     about: 'public address of the API',
     read: webAddress,
     otherwise: 'from --listen',
+  },
+  hostName: {
+    argument: 'NAME',
+    about:
+      'name of this host in the archives of `export`, where neither --base-url nor --web-url is set',
+    read: hostNameOf,
+    otherwise: "the machine's name",
   },
   webUrl: {
     argument: 'TEMPLATE',

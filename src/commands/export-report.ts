@@ -1,6 +1,7 @@
 import type { RepositoryEnd } from '../exporter/export-archive.ts'
 import { archiveWarnings, inUnits } from '../migrations/report.ts'
 import { fullNameOf } from '../repositories/facts.ts'
+import type { WrittenArchive } from './export-output.ts'
 
 /** What became of an export: what was exported, reused, skipped and why, in which size and time. */
 export interface ExportReport {
@@ -10,15 +11,27 @@ export interface ExportReport {
   text(): string
 }
 
+interface Exported {
+  archives: readonly WrittenArchive[]
+  seconds: number
+  /** What was known before there was an archive. */
+  warnings: readonly string[]
+}
+
 export function exportReport(
   ends: readonly RepositoryEnd[],
-  { archiveBytes, seconds }: { archiveBytes: number; seconds: number },
+  { archives, seconds, warnings: told }: Exported,
 ): ExportReport {
   const count = (outcome: RepositoryEnd['outcome']) =>
     ends.filter((end) => end.outcome === outcome).length
   const [reused, skipped] = [count('reused'), count('skipped')]
   const exported = count('exported') + reused
-  const warnings = archiveWarnings(archiveBytes)
+  const archiveBytes = archives.reduce((sum, { bytes }) => sum + bytes, 0)
+  const ofArchives = archives.flatMap(({ bytes, of }) =>
+    archiveWarnings(bytes).map((warning) => (of ? `${of.file}: ${warning}` : warning)),
+  )
+  const warnings = [...told, ...ofArchives]
+  const own = new Map(archives.map((archive) => [archive.of?.fullName, archive]))
   return {
     json: () => ({
       total: ends.length,
@@ -28,12 +41,7 @@ export function exportReport(
       archive_bytes: archiveBytes,
       seconds,
       warnings,
-      repositories: ends.map((end) => ({
-        full_name: fullNameOf(end.facts),
-        outcome: end.outcome,
-        reason: 'reason' in end ? end.reason : null,
-        warning: 'reason' in end ? null : end.warning,
-      })),
+      repositories: ends.map((end) => repositoryJson(end, own.get(fullNameOf(end.facts)))),
     }),
     text: () =>
       [
@@ -41,5 +49,15 @@ export function exportReport(
         `${ends.length} repositories: ${exported} exported (${reused} of them reused), ` +
           `${skipped} skipped; ${inUnits(archiveBytes)} in ${seconds.toFixed(1)} s`,
       ].join('\n'),
+  }
+}
+
+function repositoryJson(end: RepositoryEnd, own: WrittenArchive | undefined) {
+  return {
+    full_name: fullNameOf(end.facts),
+    outcome: end.outcome,
+    reason: 'reason' in end ? end.reason : null,
+    warning: 'reason' in end ? null : end.warning,
+    ...(own?.of && { archive: own.of.file, archive_bytes: own.bytes }),
   }
 }

@@ -1,32 +1,28 @@
-import { tmpdir } from 'node:os'
-import { dirname, resolve } from 'node:path'
-import { pipeline } from 'node:stream/promises'
+import { hostname } from 'node:os'
+import { resolve } from 'node:path'
 import type { Command } from 'commander'
-import type { ArchivePlan } from '../archive/plan-archive.ts'
-import { readArchive } from '../archive/read-archive.ts'
-import type { BlobStore } from '../blobs/blob-store.ts'
-import type { Config } from '../config.ts'
-import { ExportFailed, exportArchive, type RepositoryEnd } from '../exporter/export-archive.ts'
+import { type Config, settingsForExport } from '../config.ts'
+import { ExportFailed, type RepositoryEnd } from '../exporter/export-archive.ts'
 import { harmless } from '../ground/terminal-text.ts'
 import { addressesFrom } from '../repositories/addresses.ts'
 import type { RepositoryFacts } from '../repositories/facts.ts'
 import { factsForViewer } from '../repositories/facts-for-viewer.ts'
 import { type LocalExport, openLocalExport } from '../service/local-export.ts'
 import { VERSION } from '../service/version.ts'
-import { Misuse, UserMistake } from '../user-mistake.ts'
+import { UserMistake } from '../user-mistake.ts'
 import { askedRepositories } from './asked-repositories.ts'
 import { addCommand, configOf, note, withExamples } from './command-line.ts'
+import { outputOf } from './export-output.ts'
 import { exportProgress } from './export-progress.ts'
 import { type ExportReport, exportReport } from './export-report.ts'
 import { untilStopped } from './until-stopped.ts'
-import { refuseTaken, writeWholeFile } from './whole-file.ts'
-
-const STANDARD_OUTPUT = '-'
+import { writeWholeFile } from './whole-file.ts'
 
 interface ExportOptions {
   output: string
   allowPartial?: boolean
   force?: boolean
+  oneArchivePerRepository?: boolean
   report?: string
 }
 
@@ -36,12 +32,17 @@ export function exportCommand(program: Command, about: string): void {
     command,
     'godwit export alice octo/tools --repositories /srv/git --output migration.tar.gz',
     'godwit export alice --repositories /srv/git --output - | ssh backup "cat > alice.tar.gz"',
+    'godwit export alice --repositories /srv/git --one-archive-per-repository --output archives',
   )
   command
     .usage('OWNER[/NAME]... --repositories DIR --output FILE [settings]')
     .requiredOption('--output <FILE>', 'file to write; - for standard output')
     .option('--allow-partial', 'skip repositories that cannot be exported')
     .option('--force', 'replace the file if it exists')
+    .option(
+      '--one-archive-per-repository',
+      'write an archive for each repository, to OWNER/NAME.tar.gz in the directory of --output',
+    )
     .option('--report <FILE>', 'write a report of each repository to this file, as JSON')
     .action((names: string[], options: ExportOptions, command: Command) =>
       untilStopped((signal) => runExport(configOf(command), names, options, signal)),
@@ -49,44 +50,44 @@ export function exportCommand(program: Command, about: string): void {
 }
 
 async function runExport(
-  config: Config,
+  given: Config,
   names: string[],
   options: ExportOptions,
   signal: AbortSignal,
 ): Promise<void> {
-  const output = options.output === STANDARD_OUTPUT ? undefined : resolve(options.output)
-  if (output) await refuseTaken(output, options.force ?? false)
-  else if (process.stdout.isTTY)
-    throw new Misuse('an archive cannot be written to a terminal: use --output FILE')
-  await using parts = await openLocalExport(config, output ? dirname(output) : tmpdir())
+  const output = await outputOf(options)
+  const { config, guessed } = settingsForExport(given, hostname())
+  const warnings = guessed ? [guessedAddress(guessed)] : []
+  await using parts = await openLocalExport(config, output.nearby)
   const repositories = await chosen(parts, names, options)
+  await output.refuseTaken(repositories)
 
   using progress = exportProgress(process.stderr, repositories)
   const startedAt = performance.now()
   const ends: RepositoryEnd[] = []
-  await using archive = await exportArchive(
-    { ...parts, addresses: addressesFrom(config), generator: `godwit ${VERSION}` },
-    {
-      owner: repositories[0]!.owner,
-      repositories,
-      allowPartial: options.allowPartial ?? false,
-      concurrency: config.concurrency,
-      onEnd(end) {
-        ends.push(end)
-        progress.ended(end)
-      },
+  const order = {
+    owner: repositories[0]!.owner,
+    repositories,
+    allowPartial: options.allowPartial ?? false,
+    concurrency: config.concurrency,
+    onEnd(end: RepositoryEnd) {
+      ends.push(end)
+      progress.ended(end)
     },
-    signal,
-  ).catch((error: unknown) => {
+  }
+  const making = { ...parts, addresses: addressesFrom(config), generator: `godwit ${VERSION}` }
+  const writing = { force: options.force ?? false, onBytes: progress.writing, signal }
+  const archives = await output.write(making, order, writing).catch((error: unknown) => {
     throw error instanceof ExportFailed ? cannotExport(error.message, options) : error
   })
-  const bytes = counted(archive.plan, parts.blobs, progress.writing, signal)
-  if (output) await writeWholeFile(output, bytes, { force: options.force ?? false, signal })
-  else await pipeline(bytes, process.stdout, { signal, end: false })
   const seconds = (performance.now() - startedAt) / 1000
-  const report = exportReport(ends, { archiveBytes: archive.plan.length, seconds })
+  const report = exportReport(ends, { archives, seconds, warnings })
   progress.say(report.text())
   if (options.report) await writeReport(options.report, report, signal)
+}
+
+function guessedAddress(address: string): string {
+  return `records in the archive have addresses at ${address}: set --base-url, --web-url or --host-name to use others`
 }
 
 async function writeReport(file: string, report: ExportReport, signal: AbortSignal): Promise<void> {
@@ -115,18 +116,4 @@ function cannotExport(reasons: string, { allowPartial }: ExportOptions): UserMis
     ? 'no other repository was selected'
     : 'use --allow-partial to skip these'
   return new UserMistake(`${reasons}\nnothing was written; ${next}`)
-}
-
-async function* counted(
-  plan: ArchivePlan,
-  blobs: BlobStore,
-  onBytes: (written: number) => void,
-  signal: AbortSignal,
-): AsyncGenerator<Uint8Array> {
-  let written = 0
-  for await (const bytes of readArchive(plan, blobs, undefined, { signal })) {
-    yield bytes
-    written += bytes.length
-    onBytes(written)
-  }
 }

@@ -127,7 +127,7 @@ test('a second export with the same data makes nothing anew', async (t) => {
   const order = ['export', 'alice', '--repositories', host.root, '--data', 'kept']
   const first = await godwit([...order, '--output', 'first.tar.gz'])
   assert.equal(first.code, 0, first.said)
-  assert.equal(first.said.match(/: exported$/gm)?.length, 6)
+  assert.equal(first.said.match(/: exported(?:;.*)?$/gm)?.length, 6)
   const blobs = () =>
     readdirSync(join(folder, 'kept/blobs'), { recursive: true, withFileTypes: true })
       .flatMap((entry) => (entry.isFile() ? [entry.name] : []))
@@ -136,13 +136,13 @@ test('a second export with the same data makes nothing anew', async (t) => {
 
   const second = await godwit([...order, '--output', 'second.tar.gz'])
   assert.equal(second.code, 0, second.said)
-  assert.equal(second.said.match(/: reused$/gm)?.length, 6, second.said)
+  assert.equal(second.said.match(/: reused(?:;.*)?$/gm)?.length, 6, second.said)
   assert.deepEqual(blobs(), kept)
 
   await host.push('alice/site', { 'new.txt': 'new' })
   const third = await godwit([...order, '--output', 'third.tar.gz'])
   assert.match(third.said, /^alice\/site: exported$/m)
-  assert.equal(third.said.match(/: reused$/gm)?.length, 5, third.said)
+  assert.equal(third.said.match(/: reused(?:;.*)?$/gm)?.length, 5, third.said)
 })
 
 test('standard output goes straight into tar', async (t) => {

@@ -45,7 +45,7 @@ test('a repository and an organization have the settings that archives of github
     words(`actions_disabled allows_all_actions allows_local_actions_only allows_github_owned_actions
       allows_verified_actions allows_specific_actions_patterns patterns`),
   )
-  const organization = organizationRecord(octo, addresses)
+  const organization = organizationRecord({ account: octo, members: [] }, addresses)
   assert.equal(Object.keys(organization.member_privileges).length, 14)
   assert.equal(organization.member_privileges.default_repository_permission, 'none')
   assert.deepEqual(organization.repository_defaults, {
@@ -114,5 +114,9 @@ test('a login of which nothing else is known is as old as the oldest repository 
   const collaborators = [{ login: 'bob', permission: 'write' as const }]
   const all = [facts({ collaborators }), facts({ collaborators, createdAt: NOON - 1000 })]
   for (const some of [all, all.toReversed()])
-    assert.deepEqual(peopleIn(alice, some)[1], { login: 'bob', id: null, createdAt: NOON - 1000 })
+    assert.deepEqual(peopleIn(alice, some, [])[1], {
+      login: 'bob',
+      id: null,
+      createdAt: NOON - 1000,
+    })
 })

@@ -32,6 +32,7 @@ before(async () => {
   await writeFile(join(borrower, 'objects/info/alternates'), `${join(lender, 'objects')}\n`)
   const oid = (await host.git(['rev-parse', 'refs/heads/main'], { dir: lender })).trim()
   await host.git(['update-ref', 'refs/heads/main', oid], { dir: borrower })
+  await writeFile(join(host.root, 'octo/godwit-members'), 'carol member\nbob owner\n')
   await host.repository('alice/empty')
 })
 after(() => host.remove())
@@ -83,6 +84,7 @@ test('an account is as old as its oldest repository, not as the look at it', asy
     [
       ['alice', '2020-01-02T03:04:05Z'],
       ['bob', '2020-01-02T03:04:05Z'],
+      ['carol', '2020-01-02T03:04:05Z'],
       ['octo', '2020-01-02T03:04:05Z'],
     ],
   )

@@ -19,6 +19,7 @@ import { factsKeptOnce } from './0018-facts-kept-once.ts'
 import { exportedAndSkipped } from './0019-exported-and-skipped.ts'
 import { memberships } from './0020-memberships.ts'
 import { failedRepositories } from './0021-failed-repositories.ts'
+import { discussions } from './0022-discussions.ts'
 import type { SchemaStep } from './step.ts'
 
 export const steps: readonly SchemaStep[] = [
@@ -43,4 +44,5 @@ export const steps: readonly SchemaStep[] = [
   exportedAndSkipped,
   memberships,
   failedRepositories,
+  discussions,
 ]

@@ -25,6 +25,9 @@ export interface Tables {
   stored_segments: StoredSegmentsTable
   turns: TurnsTable
   blob_errors: BlobErrorsTable
+  discussion_readings: DiscussionReadingsTable
+  discussion_groups: DiscussionGroupsTable
+  forge_budgets: ForgeBudgetsTable
 }
 
 export interface AccountsTable {
@@ -250,6 +253,32 @@ export interface WorkersTable {
 interface SecretsTable {
   name: string
   value: string
+}
+
+interface DiscussionReadingsTable {
+  /** Of which forge, and `owner/name` in lower case. */
+  repository: string
+  cursor: string
+  kept_at: number
+}
+
+interface DiscussionGroupsTable {
+  repository: string
+  key: string
+  /** The order in which they are written: the number of an issue, 0 for what belongs to no issue. */
+  position: number
+  version: string
+  /** The rest of the group, as JSON. */
+  content: string
+}
+
+interface ForgeBudgetsTable {
+  forge: string
+  /** When the period ends in which so many requests were taken. */
+  ends_at: number
+  taken: number
+  /** The forge asked not to be asked before. */
+  held_until: number
 }
 
 interface JobsTable {

@@ -1,0 +1,127 @@
+import assert from 'node:assert/strict'
+import { describe, it, type TestContext } from 'node:test'
+import {
+  type Engine,
+  onEachEngine,
+  openDatabase,
+  openOldDatabase,
+} from '../../test/support/databases.ts'
+import { KeptInMemory } from '../../test/support/forge/kept-in-memory.ts'
+import { addManyIssues } from '../../test/support/forge/many-issues.ts'
+import { startForge } from '../../test/support/forge/stand-in-forge.ts'
+import { readingOf } from '../sources/discussions.ts'
+import { forgeDiscussions } from '../sources/forge/forge-discussions.ts'
+import { WaitUntil } from '../sources/forge/forge-errors.ts'
+import { forgetDiscussions, keepBatch, keptDiscussions } from './discussion-store.ts'
+import { budgetInDatabase } from './forge-budget-store.ts'
+
+const signal = AbortSignal.timeout(120_000)
+
+onEachEngine('discussions in the database', (engine) => {
+  async function scene(t: TestContext, engine: Engine) {
+    const forge = await startForge()
+    t.after(() => forge.stop())
+    const { name, repository, ann } = addManyIssues(forge, 120)
+    const { db } = await openDatabase(t, engine)
+    const open = () => forgeDiscussions({ url: forge.url, token: 'admin-token' })
+    const kept = () => keptDiscussions(db, forge.url, name)
+    const read = async (batches = Number.POSITIVE_INFINITY) => {
+      for await (const batch of open().read(name, await kept(), signal)) {
+        await keepBatch(db, forge.url, name, batch, Date.now())
+        if (--batches <= 0) break
+      }
+    }
+    return { forge, name, repository, ann, db, open, kept, read }
+  }
+
+  it('are kept batch by batch, found again, and given in order', async (t) => {
+    const { kept, read, open, name, forge, repository, ann } = await scene(t, engine)
+    await read(2)
+    assert.equal(readingOf((await kept()).cursor)?.isComplete, false)
+    await read()
+    const numbers: number[] = []
+    for await (const { facts } of (await kept()).groups())
+      for (const { number } of [...(facts.issues ?? []), ...(facts.pull_requests ?? [])])
+        numbers.push(number)
+    assert.deepEqual(
+      numbers,
+      Array.from({ length: 120 }, (_, n) => n + 1),
+    )
+    const expected = new KeptInMemory()
+    await expected.readAll(open(), name)
+    const found = new KeptInMemory()
+    for await (const group of (await kept()).groups()) found.groups.set(group.key, group)
+    assert.deepEqual(found.snapshot(), expected.snapshot())
+    const stamp = readingOf((await kept()).cursor)?.stamp
+    assert.equal(await open().stamp(name, await kept(), signal), stamp)
+    repository.issues.delete(7)
+    forge.world.close(forge.world.addIssue(repository, ann), ann)
+    await read()
+    assert.equal(await (await kept()).find('issue/7'), undefined)
+    assert.equal((await (await kept()).find('issue/121'))?.facts.issues?.[0]?.number, 121)
+  })
+
+  it('are forgotten as a whole', async (t) => {
+    const { kept, read, db, forge, name } = await scene(t, engine)
+    await read(2)
+    await forgetDiscussions(db, forge.url, name)
+    assert.equal((await kept()).cursor, null)
+    assert.deepEqual(await Array.fromAsync((await kept()).versions()), [])
+  })
+
+  it('have room in a database of an older Godwit', async (t) => {
+    const { upgrade, db } = await openOldDatabase(t, engine, 19)
+    await upgrade()
+    const kept = await keptDiscussions(db, 'https://x', { owner: 'a', name: 'b' })
+    assert.equal(kept.cursor, null)
+  })
+})
+
+onEachEngine('the budget of a forge', (engine) => {
+  it('is one for all processes, and begins anew every minute', async (t) => {
+    const { db } = await openDatabase(t, engine)
+    let time = 1_000_000
+    const open = () => budgetInDatabase({ db, forge: 'f', requestsPerMinute: 100, now: () => time })
+    const [one, other] = [open(), open()]
+    for (let n = 0; n < 50; n++) await Promise.all([one.take(), other.take()])
+    const isLater = (error: unknown) =>
+      error instanceof WaitUntil && error.why === 'budget' && error.dueAt === 1_060_000
+    await assert.rejects(one.take(), isLater)
+    await assert.rejects(other.take(), isLater)
+    time = 1_060_000
+    await one.take()
+  })
+
+  it('holds all back when the forge asked one to wait', async (t) => {
+    const { db } = await openDatabase(t, engine)
+    let time = 1_000_000
+    const open = () => budgetInDatabase({ db, forge: 'f', requestsPerMinute: 100, now: () => time })
+    const [one, other] = [open(), open()]
+    await other.take()
+    await one.holdUntil(1_500_000)
+    await assert.rejects(
+      one.take(),
+      (error) => error instanceof WaitUntil && error.dueAt === 1_500_000,
+    )
+    time += 3000
+    await assert.rejects(other.take(), WaitUntil)
+    await one.holdUntil(1_200_000)
+    await assert.rejects(
+      one.take(),
+      (error) => error instanceof WaitUntil && error.dueAt === 1_500_000,
+    )
+    time = 1_500_001
+    await Promise.all([one.take(), other.take()])
+  })
+})
+
+describe('a budget', () => {
+  it('does not wait for a period that a wrong clock noted', async (t) => {
+    const { db } = await openDatabase(t, 'sqlite')
+    let time = 9_000_000_000
+    const budget = budgetInDatabase({ db, forge: 'f', requestsPerMinute: 10, now: () => time })
+    for (let n = 0; n < 10; n++) await budget.take()
+    time = 1_000_000
+    await budget.take()
+  })
+})

@@ -1,0 +1,136 @@
+import type { Db } from '../db/database.ts'
+import type { Batch, Group, Kept } from '../sources/discussions.ts'
+import type { RepositoryName } from '../sources/source.ts'
+
+const ROWS_AT_ONCE = 500
+
+/** Whose groups: names are told apart without regard to case, and forges by their address. */
+const keyOf = (forge: string, { owner, name }: RepositoryName): string =>
+  `${forge} ${`${owner}/${name}`.toLowerCase()}`
+
+/** What batches of one repository left in the database. */
+export async function keptDiscussions(
+  db: Db,
+  forge: string,
+  name: RepositoryName,
+): Promise<Kept & { groups(): AsyncIterable<Group> }> {
+  const repository = keyOf(forge, name)
+  const row = await db
+    .selectFrom('discussion_readings')
+    .select('cursor')
+    .where('repository', '=', repository)
+    .executeTakeFirst()
+  return {
+    cursor: row?.cursor ?? null,
+    versions: () => versionsOf(db, repository),
+    find: (key) => findGroup(db, repository, key),
+    groups: () => groupsOf(db, repository),
+  }
+}
+
+/** A batch counts as a whole, with its cursor, or not at all. */
+export async function keepBatch(
+  db: Db,
+  forge: string,
+  name: RepositoryName,
+  { put, remove, cursor }: Batch,
+  now: number,
+): Promise<void> {
+  const repository = keyOf(forge, name)
+  await db.transaction().execute(async (tx) => {
+    for (const group of put) await putGroup(tx, repository, group)
+    for (const key of remove)
+      await tx
+        .deleteFrom('discussion_groups')
+        .where('repository', '=', repository)
+        .where('key', '=', key)
+        .execute()
+    await tx
+      .insertInto('discussion_readings')
+      .values({ repository, cursor, kept_at: now })
+      .onConflict((known) => known.column('repository').doUpdateSet({ cursor, kept_at: now }))
+      .execute()
+  })
+}
+
+/** The next reading of it begins anew. */
+export async function forgetDiscussions(
+  db: Db,
+  forge: string,
+  name: RepositoryName,
+): Promise<void> {
+  const repository = keyOf(forge, name)
+  await db.transaction().execute(async (tx) => {
+    await tx.deleteFrom('discussion_groups').where('repository', '=', repository).execute()
+    await tx.deleteFrom('discussion_readings').where('repository', '=', repository).execute()
+  })
+}
+
+async function putGroup(tx: Db, repository: string, group: Group): Promise<void> {
+  const { key, version, ...rest } = group
+  const row = { position: positionOf(key), version, content: JSON.stringify(rest) }
+  await tx
+    .insertInto('discussion_groups')
+    .values({ repository, key, ...row })
+    .onConflict((known) => known.columns(['repository', 'key']).doUpdateSet(row))
+    .execute()
+}
+
+const positionOf = (key: string): number => Number(/^issue\/(\d+)$/.exec(key)?.[1] ?? 0)
+
+async function findGroup(db: Db, repository: string, key: string): Promise<Group | undefined> {
+  const row = await db
+    .selectFrom('discussion_groups')
+    .select(['key', 'version', 'content'])
+    .where('repository', '=', repository)
+    .where('key', '=', key)
+    .executeTakeFirst()
+  return row && groupOf(row)
+}
+
+const groupOf = (row: { key: string; version: string; content: string }): Group => ({
+  ...(JSON.parse(row.content) as Omit<Group, 'key' | 'version'>),
+  key: row.key,
+  version: row.version,
+})
+
+async function* versionsOf(db: Db, repository: string) {
+  for (let after = ''; ; ) {
+    const rows = await db
+      .selectFrom('discussion_groups')
+      .select(['key', 'version'])
+      .where('repository', '=', repository)
+      .where('key', '>', after)
+      .orderBy('key')
+      .limit(ROWS_AT_ONCE)
+      .execute()
+    yield* rows
+    if (rows.length < ROWS_AT_ONCE) return
+    after = rows.at(-1)!.key
+  }
+}
+
+/** In the order of issues, a few at a time: however many there are, they are never all in memory. */
+async function* groupsOf(db: Db, repository: string): AsyncGenerator<Group> {
+  for (let last = { position: -1, key: '' }; ; ) {
+    const rows = await db
+      .selectFrom('discussion_groups')
+      .select(['key', 'position', 'version', 'content'])
+      .where('repository', '=', repository)
+      .where((is) =>
+        is.or([
+          is('position', '>', last.position),
+          is.and([is('position', '=', last.position), is('key', '>', last.key)]),
+        ]),
+      )
+      .orderBy('position')
+      .orderBy('key')
+      .limit(GROUPS_AT_ONCE)
+      .execute()
+    for (const row of rows) yield groupOf(row)
+    if (rows.length < GROUPS_AT_ONCE) return
+    last = rows.at(-1)!
+  }
+}
+
+const GROUPS_AT_ONCE = 50

@@ -4,24 +4,26 @@ import {
   commitComment,
   discussed,
   id,
+  orNone,
   person,
   release,
   repositoryName,
   storedPath,
-  uuid,
 } from './read-addresses.ts'
 import type { Links } from './record-addresses.ts'
 import { addressInArchive } from './record-links.ts'
 import type { AttachedTo, Attachment } from './release.ts'
 
 export function readAttachment(field: FieldsOf): Attachment {
+  const file = field('asset_url', storedPath)
   return {
     ...readAttachedTo(field),
-    uuid: field('url', uuid),
+    // Old archives have an address of elsewhere.
+    uuid: file.split('/').at(-2) ?? '',
     author: field('user', person),
     name: field('asset_name', anyText),
     contentType: field('asset_content_type', orElse(anyText, 'application/octet-stream')),
-    file: field('asset_url', storedPath),
+    file,
     createdAt: field('created_at', anyText),
   }
 }
@@ -55,7 +57,7 @@ function readAttachedTo(field: FieldsOf): { repository: string; on: AttachedTo }
 type Attached = { repository: string; on: AttachedTo } | undefined
 
 function inIssueComment(field: FieldsOf): Attached {
-  const comment = field('issue_comment', optional(discussed))
+  const comment = field('issue_comment', orNone(discussed))
   if (!comment) return undefined
   const { repository, ...on } = comment
   return { repository, on: { kind: 'issue_comment', on, id: field('issue_comment', id) } }
@@ -68,21 +70,21 @@ function inPull(
   field: FieldsOf,
   kind: 'pull_request_review' | 'pull_request_review_comment',
 ): Attached {
-  const pull = field(kind, optional(discussed))
+  const pull = field(kind, orNone(discussed))
   if (!pull) return undefined
   return { repository: pull.repository, on: { kind, pull: pull.number, id: field(kind, id) } }
 }
 
 function inCommitComment(field: FieldsOf): Attached {
-  const comment = field('commit_comment', optional(commitComment))
-  return (
-    comment && { repository: comment.repository, on: { kind: 'commit_comment', ...comment.on } }
-  )
+  const comment = field('commit_comment', orNone(commitComment))
+  if (!comment) return undefined
+  return { repository: comment.repository, on: { kind: 'commit_comment', ...comment.on } }
 }
 
 function inRelease(field: FieldsOf): Attached {
-  const found = field('release', optional(release))
-  return found && { repository: found.repository, on: { kind: 'release', tag: found.tag } }
+  const found = field('release', orNone(release))
+  if (!found) return undefined
+  return { repository: found.repository, on: { kind: 'release', tag: found.tag } }
 }
 
 function linkTo(repository: string, on: AttachedTo, links: Links): string | null {

@@ -2,12 +2,13 @@ import { list } from '../ground/json-shape.ts'
 import { anyText, type FieldsOf, orElse } from './field-shapes.ts'
 import type { Discussion, DiscussionCategory } from './issue.ts'
 import { reactions, writeReactions } from './reaction-records.ts'
-import { categoryName, id, labelName, person, repositoryName } from './read-addresses.ts'
+import { categoryName, id, labelName, orNone, person, repositoryName } from './read-addresses.ts'
 import type { Links } from './record-addresses.ts'
 
 const textOrNull = orElse(anyText, null)
 
 export function readDiscussion(field: FieldsOf): Discussion {
+  const createdAt = field('created_at', anyText)
   return {
     repository: field('repository', repositoryName),
     number: field('url', id),
@@ -16,9 +17,9 @@ export function readDiscussion(field: FieldsOf): Discussion {
     body: field('body', textOrNull),
     labels: field('labels', orElse(list(labelName), [])),
     reactions: field('reactions', reactions),
-    category: field('discussion_category', orElse(categoryName, null)),
-    createdAt: field('created_at', anyText),
-    updatedAt: field('updated_at', anyText),
+    category: field('discussion_category', orNone(categoryName)),
+    createdAt,
+    updatedAt: field('updated_at', orElse(anyText, createdAt)),
   }
 }
 

@@ -19,6 +19,9 @@ export function ifSaid<T>(shape: Shape<T>): Shape<T | undefined> {
   return (value, at) => (value === undefined ? undefined : shape(value, at))
 }
 
+/** Some makers do not say when a user, an organization or a label came to be. */
+export const BEGINNING_OF_TIME = '1970-01-01T00:00:00Z'
+
 export type FieldsOf = <T>(key: string, shape: Shape<T>) => T
 
 /** Takes the fields of a record one by one; the others may be there or not. */

@@ -9,6 +9,7 @@ import {
   labelName,
   login,
   milestoneNumber,
+  orNone,
   person,
   repositoryName,
   reviewer,
@@ -18,6 +19,7 @@ import type { Links } from './record-addresses.ts'
 const textOrNull = orElse(anyText, null)
 
 export function readIssue(field: FieldsOf): Issue {
+  const createdAt = field('created_at', anyText)
   return {
     repository: field('repository', repositoryName),
     number: field('url', discussed).number,
@@ -27,8 +29,8 @@ export function readIssue(field: FieldsOf): Issue {
     ...readTriage(field),
     reactions: field('reactions', reactions),
     closedAt: field('closed_at', textOrNull),
-    createdAt: field('created_at', anyText),
-    updatedAt: field('updated_at', anyText),
+    createdAt,
+    updatedAt: field('updated_at', orElse(anyText, createdAt)),
   }
 }
 
@@ -55,7 +57,7 @@ export function readTriage(field: FieldsOf): Triage {
   const assignee = field('assignee', person)
   return {
     assignees: field('assignees', orElse(list(login), assignee === null ? [] : [assignee])),
-    milestone: field('milestone', orElse(milestoneNumber, null)),
+    milestone: field('milestone', orNone(milestoneNumber)),
     labels: field('labels', orElse(list(labelName), [])),
   }
 }
@@ -74,7 +76,7 @@ export function writeTriage(
 
 /** What a comment or an event belongs to. */
 export function readDiscussed(field: FieldsOf): { repository: string; on: Discussed } {
-  const pull = field('pull_request', optional(discussed))
+  const pull = field('pull_request', orNone(discussed))
   const { repository, number } = pull ?? field('issue', discussed)
   return { repository, on: { kind: pull ? 'pull_request' : 'issue', number } }
 }
@@ -129,12 +131,9 @@ export function readIssueEvent(field: FieldsOf): IssueEvent {
           },
     milestoneTitle: field('milestone_title', optional(anyText)),
     renamed: renamed === undefined ? undefined : { from: field('title_was', anyText), to: renamed },
-    subject: field(
-      'subject',
-      ifSaid(orElse(event === 'transferred' ? repositoryParty : reviewer, null)),
-    ),
+    subject: field('subject', ifSaid(orNone(event === 'transferred' ? repositoryParty : reviewer))),
     commit: field('commit_id', ifSaid(textOrNull)),
-    commitRepository: field('commit_repository', ifSaid(orElse(repositoryName, null))),
+    commitRepository: field('commit_repository', ifSaid(orNone(repositoryName))),
     forcePush:
       after === undefined
         ? undefined

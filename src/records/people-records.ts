@@ -1,10 +1,11 @@
 import { list } from '../ground/json-shape.ts'
-import { anyText, type FieldsOf, flag, orElse, part } from './field-shapes.ts'
+import { anyText, BEGINNING_OF_TIME, type FieldsOf, flag, orElse, part } from './field-shapes.ts'
 import type { Email, Organization, Team, User } from './people.ts'
-import { login, repositoryName, team } from './read-addresses.ts'
+import { login, orNone, repositoryName, team } from './read-addresses.ts'
 import type { Links } from './record-addresses.ts'
 
 const textOrNull = orElse(anyText, null)
+const timeOrNone = orElse(anyText, BEGINNING_OF_TIME)
 
 export function readUser(field: FieldsOf): User {
   return {
@@ -16,7 +17,7 @@ export function readUser(field: FieldsOf): User {
     location: field('location', textOrNull),
     emails: field('emails', orElse(list(email), [])),
     avatar: field('avatar_url', textOrNull),
-    createdAt: field('created_at', anyText),
+    createdAt: field('created_at', timeOrNone),
   }
 }
 
@@ -55,7 +56,7 @@ export function readOrganization(field: FieldsOf): Organization {
     location: field('location', textOrNull),
     email: field('email', textOrNull),
     members: field('members', orElse(list(organizationMember), [])),
-    createdAt: field('created_at', anyText),
+    createdAt: field('created_at', timeOrNone),
   }
 }
 
@@ -92,10 +93,10 @@ export function readTeam(field: FieldsOf): Team {
     name: field('name', anyText),
     description: field('description', textOrNull),
     privacy: field('privacy', orElse(anyText, 'closed')),
-    parent: field('parent_team', orElse(team, null))?.slug ?? null,
+    parent: field('parent_team', orNone(team))?.slug ?? null,
     permissions: field('permissions', orElse(list(teamPermission), [])),
     members: field('members', orElse(list(teamMember), [])),
-    createdAt: field('created_at', anyText),
+    createdAt: field('created_at', timeOrNone),
   }
 }
 

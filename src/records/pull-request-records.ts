@@ -8,7 +8,7 @@ import type {
   ReviewRequest,
 } from './pull-request.ts'
 import { reactions, writeReactions } from './reaction-records.ts'
-import { discussed, person, repositoryName, reviewer } from './read-addresses.ts'
+import { discussed, orNone, person, repositoryName, reviewer } from './read-addresses.ts'
 import type { Links } from './record-addresses.ts'
 
 const textOrNull = orElse(anyText, null)
@@ -41,18 +41,19 @@ const head = part(
     ref: field('ref', anyText),
     sha: field('sha', anyText),
     owner: field('user', person),
-    repository: field('repo', orElse(repositoryName, null)),
+    repository: field('repo', orNone(repositoryName)),
   }),
 )
 
-const reviewRequest = part(
-  (field): ReviewRequest => ({
+const reviewRequest = part((field): ReviewRequest => {
+  const createdAt = field('created_at', anyText)
+  return {
     reviewer: field('reviewer', reviewer),
-    createdAt: field('created_at', anyText),
-    updatedAt: field('updated_at', anyText),
+    createdAt,
+    updatedAt: field('updated_at', orElse(anyText, createdAt)),
     dismissedAt: field('dismissed_at', textOrNull),
-  }),
-)
+  }
+})
 
 const closingReference = part((field): ClosingReference => {
   const { repository, number } = field('issue', discussed)

@@ -73,9 +73,13 @@ function unescaped(part: string): string {
   }
 }
 
-/** Null and absent are nobody. */
-export const person: Shape<Author> = (value, at) => (value == null ? null : login(value, at))
+/** A link that leads nowhere: null, absent, or the empty text of some makers. */
+export function orNone<T>(shape: Shape<T>): Shape<T | null> {
+  return (value, at) => (value == null || value === '' ? null : shape(value, at))
+}
+
 export const login: Shape<string> = parsed('the address of a person', loginAt)
+export const person: Shape<Author> = orNone(login)
 export const team: Shape<TeamName> = parsed('the address of a team', teamAt)
 export const repositoryName: Shape<string> = parsed('the address of a repository', repositoryAt)
 export const discussed = parsed('the address of an issue or a pull request', discussedAt)
@@ -99,9 +103,6 @@ export const commitComment = parsed('the address of a comment on a commit', (add
   if (!repository || !commit || !number) return undefined
   return { repository, on: { commit, id: Number(number) } }
 })
-export const uuid: Shape<string> = parsed('the address of an attachment', (address) =>
-  partsOf(address).at(-1),
-)
 export const fileId: Shape<number> = parsed('the address of a file', (address) => {
   const digits = /\/files\/(\d+)\//.exec(address)?.[1]
   return digits === undefined ? undefined : Number(digits)

@@ -1,6 +1,15 @@
 import { list, oneOf } from '../ground/json-shape.ts'
-import { anyText, type FieldsOf, flag, ifSaid, optional, orElse, part } from './field-shapes.ts'
-import { id, login, person, repositoryName, storedPath } from './read-addresses.ts'
+import {
+  anyText,
+  BEGINNING_OF_TIME,
+  type FieldsOf,
+  flag,
+  ifSaid,
+  optional,
+  orElse,
+  part,
+} from './field-shapes.ts'
+import { id, login, orNone, person, repositoryName, storedPath } from './read-addresses.ts'
 import type { Links } from './record-addresses.ts'
 import { addressInArchive } from './record-links.ts'
 import type { Label, Milestone, Repository, Topic } from './repository.ts'
@@ -24,7 +33,7 @@ export function readRepository(field: FieldsOf): Repository {
     defaultBranch: field('default_branch', textOrNull),
     createdAt: field('created_at', anyText),
     git: field('git_url', storedPath),
-    wiki: field('wiki_url', ifSaid(orElse(storedPath, null))),
+    wiki: field('wiki_url', ifSaid(orNone(storedPath))),
   }
 }
 
@@ -33,7 +42,7 @@ const label = part(
     name: field('name', anyText),
     color: field('color', anyText),
     description: field('description', textOrNull),
-    createdAt: field('created_at', anyText),
+    createdAt: field('created_at', orElse(anyText, BEGINNING_OF_TIME)),
   }),
 )
 
@@ -42,14 +51,15 @@ const collaborator = part((field) => ({
   permission: field('permission', anyText),
 }))
 
-const topic = part(
-  (field): Topic => ({
+const topic = part((field): Topic => {
+  const createdAt = field('created_at', orElse(anyText, BEGINNING_OF_TIME))
+  return {
     name: field('topic_name', anyText),
     creator: field('creator', person),
-    createdAt: field('created_at', anyText),
-    updatedAt: field('updated_at', anyText),
-  }),
-)
+    createdAt,
+    updatedAt: field('updated_at', orElse(anyText, createdAt)),
+  }
+})
 
 export function writeRepository(repository: Repository, links: Links) {
   const fullName = `${repository.owner}/${repository.name}`
@@ -97,6 +107,7 @@ export function writeRepository(repository: Repository, links: Links) {
 }
 
 export function readMilestone(field: FieldsOf): Milestone {
+  const createdAt = field('created_at', anyText)
   return {
     repository: field('repository', repositoryName),
     number: field('url', id),
@@ -105,8 +116,8 @@ export function readMilestone(field: FieldsOf): Milestone {
     description: field('description', textOrNull),
     state: field('state', oneOf('open', 'closed')),
     dueOn: field('due_on', textOrNull),
-    createdAt: field('created_at', anyText),
-    updatedAt: field('updated_at', anyText),
+    createdAt,
+    updatedAt: field('updated_at', orElse(anyText, createdAt)),
     closedAt: field('closed_at', textOrNull),
   }
 }

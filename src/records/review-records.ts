@@ -10,13 +10,16 @@ import type {
   Side,
 } from './pull-request.ts'
 import { reactions, writeReactions } from './reaction-records.ts'
-import { discussed, id, person, repositoryName } from './read-addresses.ts'
+import { discussed, id, orNone, person, repositoryName } from './read-addresses.ts'
 import type { Links } from './record-addresses.ts'
 
 const textOrNull = orElse(anyText, null)
 const countOrNull = orElse(count(), null)
 const side = oneOf<Side>('left', 'right')
-const idOrNull = orElse(id, null)
+const idOrNull = orNone(id)
+/** Kinds of times to come say nothing here. */
+const subjectType: Shape<DiffPlace['subjectType']> = (value) =>
+  value === 'line' || value === 'file' ? value : undefined
 
 const STATE_BY_NUMBER = new Map<number, ReviewState>([
   [0, 'pending'],
@@ -31,6 +34,7 @@ const reviewState: Shape<ReviewState> = (value, at) =>
   STATE_BY_NUMBER.get(oneOf(...STATE_BY_NUMBER.keys())(value, at))!
 
 export function readReview(field: FieldsOf): Review {
+  const submittedAt = field('submitted_at', textOrNull)
   return {
     ...pullOf(field),
     id: field('url', id),
@@ -39,8 +43,11 @@ export function readReview(field: FieldsOf): Review {
     headSha: field('head_sha', textOrNull),
     state: field('state', reviewState),
     reactions: field('reactions', reactions),
-    createdAt: field('created_at', anyText),
-    submittedAt: field('submitted_at', textOrNull),
+    createdAt:
+      submittedAt === null
+        ? field('created_at', anyText)
+        : field('created_at', orElse(anyText, submittedAt)),
+    submittedAt,
   }
 }
 
@@ -86,7 +93,7 @@ function readDiffPlace(field: FieldsOf): DiffPlace {
     originalPosition: field('original_position', countOrNull),
     commit: field('commit_id', textOrNull),
     originalCommit: field('original_commit_id', textOrNull),
-    subjectType: field('subject_type', optional(oneOf('line', 'file'))),
+    subjectType: field('subject_type', subjectType),
   }
 }
 

@@ -226,4 +226,10 @@ export const options = {
     read: oneOf('trace', 'debug', 'info', 'warn', 'error', 'silent'),
     fallback: 'info',
   },
+  logFormat: {
+    argument: 'auto|json|text',
+    about: 'format of the log: JSON, or readable lines (text); auto: readable on a terminal, else JSON',
+    read: oneOf('auto', 'json', 'text'),
+    fallback: 'auto',
+  },
 } satisfies Record<string, Option<unknown>>

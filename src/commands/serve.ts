@@ -15,7 +15,7 @@ export function serveCommand(program: Command, about: string): void {
   )
   command.action(async (_options, command: Command) => {
     const config = configOf(command)
-    const logging = openLog(config.logLevel)
+    const logging = openLog(config)
     const stopped = untilStopSignal()
     const service = await start(config, logging)
     print(`Godwit is listening at ${service.address}`)

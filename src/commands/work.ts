@@ -17,7 +17,7 @@ export function workCommand(program: Command, about: string): void {
     if (config.databaseUrl === undefined) {
       throw new Misuse('`work` needs --database-url: it shares the database with API processes')
     }
-    const logging = openLog(config.logLevel)
+    const logging = openLog(config)
     const stopped = untilStopSignal()
     await using stack = new AsyncDisposableStack()
     const { openProcessParts } = await import('../service/process-parts.ts')

@@ -46,6 +46,7 @@ async function scene(t: TestContext, engine: 'sqlite' | 'postgres') {
     generator: 'godwit test',
     archiveTtlMs: 60_000,
     isComposed: false,
+    log: { info() {}, warn() {}, error() {} },
   })
   await syncCatalogue(parts)
   const stateOf = async (id: number) => (await migrationToExport(db, id)).state

@@ -29,6 +29,7 @@ import {
 } from '../migrations/outcome-store.ts'
 import { markSegmentsLost, nameSegments } from '../migrations/segment-store.ts'
 import { unfinishedStates } from '../migrations/states.ts'
+import { type EndLog, tellEnd, tellNotExported } from '../migrations/tell-end.ts'
 import { type Handlers, Hopeless, type Job, type Queue, type Run } from '../queue/queue.ts'
 import { fullNameOf } from '../repositories/facts.ts'
 import { readableAmong } from '../repositories/readable-repositories.ts'
@@ -46,6 +47,7 @@ export interface ExportParts extends SealParts {
   source: Source
   blobs: BlobStore
   segments: SegmentMaker
+  log: EndLog
   now: () => number
 }
 
@@ -55,18 +57,23 @@ export function exportHandlers(parts: ExportParts): Handlers {
     // Its locks are let go of by housekeeping: this is still within a transaction.
     await endAsFailed(parts, tx, (job.payload as MigrationJob).migrationId, reason)
   }
+  const afterFailing = (job: Job, reason: string) =>
+    tellEnd(parts, (job.payload as MigrationJob).migrationId, reason)
   return {
     [BEGIN_EXPORT]: {
       run: (job, run) => beginExport(parts, job.payload as MigrationJob, run),
       gaveUp: failMigration,
+      afterGivingUp: afterFailing,
     },
     [EXPORT_REPOSITORY]: {
       run: waitForBlobs((job, run) => exportRepository(parts, job.payload as ExportTask, run)),
       gaveUp: (tx, job, reason) => endRepository(parts, tx, job.payload as ExportTask, { reason }),
+      afterGivingUp: (job, reason) => tellNotExported(parts, job.payload as ExportTask, reason),
     },
     [SEAL_ARCHIVE]: {
       run: waitForBlobs((job, run) => seal(parts, job.payload as MigrationJob, run)),
       gaveUp: failMigration,
+      afterGivingUp: afterFailing,
     },
     [SETTLE_LOCK]: {
       async run(job, run) {
@@ -119,8 +126,11 @@ const NO_LONGER_READABLE = 'the account that started the migration may no longer
 
 async function exportRepository(parts: ExportParts, task: ExportTask, run: Run): Promise<void> {
   const { facts, mayBeRead } = await repositoryToExport(parts.db, task)
-  if (!mayBeRead)
-    return run.finish((tx) => endRepository(parts, tx, task, { reason: NO_LONGER_READABLE }))
+  const endWithReason = async (reason: string) => {
+    await run.finish((tx) => endRepository(parts, tx, task, { reason }))
+    await tellNotExported(parts, task, reason)
+  }
+  if (!mayBeRead) return endWithReason(NO_LONGER_READABLE)
   const startedAt = parts.now()
   try {
     await obtainSegment<void>(
@@ -136,8 +146,7 @@ async function exportRepository(parts: ExportParts, task: ExportTask, run: Run):
   } catch (error) {
     if (!(error instanceof Unreadable)) throw error
     // Whoever shows the reason shows the repository's name beside it.
-    const reason = error.message.replace(`${fullNameOf(facts)}: `, '')
-    await run.finish((tx) => endRepository(parts, tx, task, { reason }))
+    await endWithReason(error.message.replace(`${fullNameOf(facts)}: `, ''))
   }
 }
 
@@ -188,6 +197,7 @@ async function seal(parts: ExportParts, { migrationId }: MigrationJob, run: Run)
     await noteFailed(parts, tx, migrationId, sealed.lost)
     return endAsFailed(parts, tx, migrationId, sealed.reason)
   })
+  await tellEnd(parts, migrationId, 'reason' in sealed ? sealed.reason : null)
   await settleLocks(parts, released)
 }
 

@@ -129,8 +129,10 @@ export async function exportScene(
   const blobs = createDiskBlobStore(join(await temporaryFolder(t), 'blobs'))
   const queue = embeddedQueue({ db, firstPauseMs: 1, notNowPauseMs: 1, lookEveryMs: 5 })
   const clock = { now: Date.now() }
+  const log = keptLog()
   const parts: ExportParts = {
     ...{ db, queue, blobs, source: host.source(), segments: host.maker(blobs) },
+    log,
     now: () => clock.now++,
     addresses: addressesFrom({ baseUrl: BASE, webUrl: BASE, cloneUrl: BASE, sshUrl: '' }),
     generator: 'godwit test',
@@ -141,7 +143,7 @@ export async function exportScene(
   const errors: string[] = []
 
   return {
-    ...{ db, host, blobs, queue, parts, clock, errors },
+    ...{ db, host, blobs, queue, parts, clock, errors, logged: log.lines },
     async start(names: string[], options: Partial<MigrationOptions> = {}, login = 'alice') {
       const viewer = { account: await ensureAccount(db, login, 0), tokenId: 1 }
       const order = { repositories: names, options: { ...ORDINARY, ...options } }
@@ -170,6 +172,14 @@ export async function exportScene(
     },
     keysInStore: async () => (await Array.fromAsync(blobs.list())).map(({ key }) => key).sort(),
   }
+}
+
+/** What an operator would read, `level: message`. */
+function keptLog() {
+  const lines: string[] = []
+  const at = (level: string) => (_fields: object, message: string) =>
+    void lines.push(`${level}: ${message}`)
+  return { lines, info: at('info'), warn: at('warn'), error: at('error') }
 }
 
 export async function endOf(db: Db, id: number) {

@@ -7,11 +7,13 @@ import { releaseLocks } from './lock-store.ts'
 import { type LockParts, settleForAMoment } from './locks.ts'
 import type { Migration } from './migration.ts'
 import { Invalid } from './refusals.ts'
-import { IllegalMove } from './states.ts'
+import { CANCELLED, IllegalMove } from './states.ts'
+import { type EndLog, tellEnd } from './tell-end.ts'
 
 export interface CancelParts extends LockParts {
   db: Db
   queue: Queue
+  log: EndLog
 }
 
 /** Ends the migration as failed; what is under way is stopped and cannot write any more. Finished segments stay. */
@@ -27,6 +29,7 @@ export async function cancelMigration(
   })
   onCommitted()
   queue.interrupt(batchOf(id))
+  await tellEnd(parts, id, CANCELLED)
   await settleForAMoment(parts, released)
   return migration
 }
@@ -37,7 +40,7 @@ async function callOff({ db, queue, now }: CancelParts, id: number) {
   for (let tries = 1; ; tries++) {
     try {
       return await db.transaction().execute(async (tx) => {
-        await moveMigration(tx, id, 'failed', { now: now(), reason: 'cancelled' })
+        await moveMigration(tx, id, 'failed', { now: now(), reason: CANCELLED })
         await queue.cancel(tx, batchOf(id))
         const released = await releaseLocks(tx, id, now())
         return { migration: await migrationToExport(tx, id), released }

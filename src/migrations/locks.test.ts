@@ -11,7 +11,7 @@ import type { BlobStore } from '../blobs/blob-store.ts'
 import type { Git } from '../git/git.ts'
 import { embeddedQueue } from '../queue/embedded.ts'
 import { gitDirectory } from '../sources/directory/git-directory.ts'
-import { cancelMigration } from './cancel-migration.ts'
+import { type CancelParts, cancelMigration } from './cancel-migration.ts'
 import { deleteArchive } from './delete-archive.ts'
 import { moveMigration } from './export-store.ts'
 import { settleLocksOf, settleReleasedLocks, unlockRepository } from './locks.ts'
@@ -37,7 +37,8 @@ async function scene(t: TestContext, engine: 'sqlite' | 'postgres') {
     now: Date.now,
     maxUnfinished: 100,
     lockTtlMs: 60_000,
-  } satisfies StartParts
+    log: { info() {}, warn() {}, error() {} },
+  } satisfies StartParts & CancelParts
   const viewer = async (login: string): Promise<Viewer> => ({
     account: await ensureAccount(db, login, 0),
     tokenId: 1,

@@ -13,6 +13,9 @@ export const unfinishedStates: readonly MigrationState[] = migrationStates.filte
   (state) => MOVES[state].length > 0,
 )
 
+/** The reason of a migration that did not fail but was cancelled: for the wire, which has no word for it, both are `failed`. */
+export const CANCELLED = 'cancelled'
+
 export class IllegalMove extends Error {
   override name = 'IllegalMove'
 }

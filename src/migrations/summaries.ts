@@ -47,6 +47,12 @@ export async function findSummary(
   return (await summariesOf(db, rows))[0]
 }
 
+/** Whoever's it is: for the log, and for the operator alone. */
+export async function summaryById(db: Db, id: number): Promise<Summary | undefined> {
+  const rows = await db.selectFrom('migrations').selectAll().where('id', '=', id).execute()
+  return (await summariesOf(db, rows))[0]
+}
+
 /** Of all accounts, for the operator alone: the oldest of those that have not ended. */
 export async function unfinishedSummaries(db: Db, atMost: number): Promise<Summary[]> {
   const rows = await db

@@ -22,6 +22,8 @@ export interface Handler {
   run(job: Job, run: Run): Promise<void>
   /** Told, in the transaction that drops the job, that nobody will try it again. */
   gaveUp(tx: Db, job: Job, reason: string): Promise<void>
+  /** Told the same after that has been committed. */
+  afterGivingUp?(job: Job, reason: string): Promise<void>
 }
 
 export type Handlers = Readonly<Record<string, Handler>>

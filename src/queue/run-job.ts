@@ -135,8 +135,9 @@ export class JobRun<Held extends HeldJob> {
     return this.#place.store.giveBack(this.#job, { pauseMs, isFailure: false })
   }
 
-  #giveUp(handler: Handler, reason: string): Promise<void> {
-    return this.#finish((tx) => handler.gaveUp(tx, this.#job, reason))
+  async #giveUp(handler: Handler, reason: string): Promise<void> {
+    await this.#finish((tx) => handler.gaveUp(tx, this.#job, reason))
+    await handler.afterGivingUp?.(this.#job, reason)
   }
 
   async #finish<T>(write: (tx: Db) => Promise<T>): Promise<T> {

@@ -21,9 +21,10 @@ onEachEngine('the catalogue of several processes', (engine) => {
     await host.repository('alice/site', { files: { a: '1' } })
     const lists = { count: 0 }
     const failures: unknown[] = []
+    const warnings: string[] = []
     const log = {
       info() {},
-      warn() {},
+      warn: (_fields: unknown, message: string) => warnings.push(message),
       error: (said: unknown) => failures.push(said),
     } as unknown as Log['log']
     const source = gitDirectory({ root: host.root, git: host.locked })
@@ -34,12 +35,13 @@ onEachEngine('the catalogue of several processes', (engine) => {
         return source.list()
       },
     }
-    function keep(isOnlyProcess: boolean) {
-      const keeper = keepCatalogue({ db, source: counted, now: Date.now, log, isOnlyProcess }, HOUR)
+    function keep(isOnlyProcess: boolean, everyMs = HOUR) {
+      const parts = { db, source: counted, now: Date.now, log, isOnlyProcess }
+      const keeper = keepCatalogue(parts, everyMs)
       t.after(keeper.stop)
       return keeper
     }
-    return { db, host, lists, failures, keep }
+    return { db, host, lists, failures, warnings, keep }
   }
 
   test('one of them synchronizes, and all know when it has been done', async (t) => {
@@ -61,6 +63,15 @@ onEachEngine('the catalogue of several processes', (engine) => {
       assert.equal(lists.count, expected)
       await keeper.stop()
     }
+  })
+
+  test('what stays damaged is told once, however often it is looked at', async (t) => {
+    const { host, lists, warnings, keep } = await scene(t)
+    await host.write(host.path('alice/site'), 'HEAD', 'nonsense')
+    keep(true, 10)
+    await until('it has been looked at often', () => lists.count > 4)
+    assert.equal(warnings.length, 1, warnings.join('\n'))
+    assert.match(warnings[0]!, /^alice\/site cannot be read: /)
   })
 
   test('a turn that failed is not the only one', async (t) => {

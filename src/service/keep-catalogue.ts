@@ -1,6 +1,6 @@
 import { settleReleasedLocks } from '../migrations/locks.ts'
 import { giveTurnBack, hasTurnEnded, noteTurnEnd, takeTurn } from '../queue/turn-store.ts'
-import { type SyncParts, syncCatalogue } from '../repositories/sync.ts'
+import { type SyncParts, type SyncReport, syncCatalogue } from '../repositories/sync.ts'
 import type { Source } from '../sources/source.ts'
 import type { Log } from './log.ts'
 import { repeatedly } from './repeatedly.ts'
@@ -27,6 +27,16 @@ export function keepCatalogue(parts: CatalogueParts, intervalMs: number) {
   const everyMs = intervalMs || TOGETHER_MS
   const since = now() - everyMs
   let isRead = false
+  let told: ReadonlyMap<string, string> = new Map()
+
+  /** What stays damaged is told once, not at every look. */
+  function tellNew(broken: SyncReport['broken']): void {
+    for (const { fullName, reason } of broken) {
+      if (told.get(fullName) === reason) continue
+      log.warn({ repository: fullName, reason }, `${fullName} cannot be read: ${reason}`)
+    }
+    told = new Map(broken.map(({ fullName, reason }) => [fullName, reason]))
+  }
 
   async function sync(): Promise<void> {
     const { broken, refused, warnings, ...counts } = await syncCatalogue({
@@ -35,7 +45,7 @@ export function keepCatalogue(parts: CatalogueParts, intervalMs: number) {
       now,
     })
     isRead = true
-    for (const repository of broken) log.warn(repository, 'repository failed')
+    tellNew(broken)
     for (const entry of refused) log.warn(entry, 'skipped: not a repository')
     for (const entry of warnings) log.warn(entry, 'members ignored')
     log.info(counts, 'catalogue synchronized')

@@ -14,17 +14,21 @@ const LAST_TRIES = 50
  */
 export class LineWriter {
   readonly #fd: number
+  readonly #render: (line: string) => string
   #gathered = ''
   #lost = 0
   #writing: Promise<void> | undefined
   #due: NodeJS.Timeout | undefined
   #triesLeft = Number.POSITIVE_INFINITY
 
-  constructor(fd: number) {
+  /** `render` makes of each line what is written. */
+  constructor(fd: number, render = (line: string) => line) {
     this.#fd = fd
+    this.#render = render
   }
 
-  write(line: string): void {
+  write(given: string): void {
+    const line = this.#render(given)
     if (this.#gathered.length + line.length > MAX_WAITING_CHARACTERS) {
       this.#lost++
       return
@@ -67,7 +71,7 @@ export class LineWriter {
       const bytes = Buffer.from(this.#gathered)
       this.#gathered = ''
       await this.#writeWhole(bytes)
-      if (this.#lost > 0) this.#gathered += linesLost(this.#lost)
+      if (this.#lost > 0) this.#gathered += this.#render(linesLost(this.#lost))
       this.#lost = 0
     } while (this.#gathered.length >= GATHERED_CHARACTERS)
     this.#writing = undefined

@@ -1,6 +1,9 @@
+import { isatty } from 'node:tty'
 import { type Logger, pino } from 'pino'
+import type { Config } from '../config.ts'
 import { harmlessJsonLines } from '../ground/terminal-text.ts'
 import { LineWriter } from './line-writer.ts'
+import { readableLine } from './readable-line.ts'
 
 const STANDARD_ERROR = 2
 
@@ -11,11 +14,13 @@ export interface Log {
 }
 
 /**
- * Structured lines on standard error, gathered into larger writes. Whatever might carry a credential is blanked, even
- * though nothing is meant to log one; and whatever a terminal would obey that shows the log is escaped.
+ * Lines on standard error, gathered into larger writes: for programs, or for people where a person looks. Whatever might
+ * carry a credential is blanked, even though nothing is meant to log one; and whatever a terminal would obey that shows the
+ * log is escaped.
  */
-export function openLog(level: string): Log {
-  const lines = new LineWriter(STANDARD_ERROR)
+export function openLog({ logLevel: level, logFormat }: Pick<Config, 'logLevel' | 'logFormat'>): Log {
+  const isReadable = logFormat === 'auto' ? isatty(STANDARD_ERROR) : logFormat === 'text'
+  const lines = new LineWriter(STANDARD_ERROR, isReadable ? readableLine : undefined)
   const log = pino(
     {
       level,

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { before, type TestContext, test } from 'node:test'
 import { gitHost } from '../support/git-host.ts'
 import { temporaryDirectory } from '../support/odd-repositories.ts'
+import { freePort } from '../support/free-port.ts'
 import { startService, untilEnded } from '../support/service.ts'
 import { atTerminal, needsTerminal } from '../support/terminal.ts'
 
@@ -83,4 +84,20 @@ test('an export without a server has the same bar', needsTerminal, async () => {
   const { code, shown } = await shownBy(order)
   assert.equal(code, 0, shown)
   assert.match(shown.replaceAll(new RegExp(COLOUR, 'g'), ''), /\[#+\.*\] 1\/2 alice\//)
+})
+
+test('the log is readable on a terminal, and JSON where asked for', needsTerminal, async (t) => {
+  const serve = async (flags: string) => {
+    const listen = `127.0.0.1:${await freePort()}`
+    const settings = `--repositories ${repositories} --data ${temporaryDirectory(t)} ${flags}`
+    const isReady = `curl --silent --fail --output /dev/null http://${listen}/readyz`
+    const untilReady = `for n in $(seq 300); do ${isReady} && break; sleep 0.2; done`
+    const line = `serve --listen ${listen} ${settings} & ${untilReady}; kill $!; wait`
+    return (await shownBy(line, { NO_COLOR: '1' })).shown.split(/\r?\n/)
+  }
+  const synchronized = /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d INFO {2}catalogue synchronized {2}found=2/
+  assert.ok((await serve('')).some((line) => synchronized.test(line)))
+  const lines = await serve('--log-format json')
+  const json = lines.find((line) => line.includes('catalogue synchronized')) ?? '{}'
+  assert.equal(JSON.parse(json).level, 30, lines.join('\n'))
 })

@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { cancelMigration } from '../migrations/cancel-migration.ts'
+import { migrationToExport } from '../migrations/export-store.ts'
+import { Unreadable } from '../sources/unreadable.ts'
+import { exportScene } from './export-test-scene.ts'
+
+const THREE = { 'alice/atlas': 'one', 'alice/blog': 'two', 'alice/coast': 'three' }
+const NAMES = Object.keys(THREE)
+const DAMAGED = 'alice/blog could not be exported: objects/ab is damaged'
+
+async function scene(t: Parameters<typeof exportScene>[0]) {
+  const made = await exportScene(t, THREE)
+  const damage = () => {
+    made.host.onMake = async (fullName) => {
+      if (fullName === 'alice/blog') throw new Unreadable('alice/blog: objects/ab is damaged')
+    }
+  }
+  return { ...made, damage }
+}
+
+test('the log says that a migration was exported', async (t) => {
+  const { start, work, logged } = await scene(t)
+  await start(NAMES)
+  await work()
+  assert.deepEqual(logged, ['info: migration 1 of alice is exported: 3 repositories'])
+})
+
+test('the log warns of a partial export, and names once what was skipped and why', async (t) => {
+  const { start, work, logged, damage } = await scene(t)
+  damage()
+  await start(NAMES, { allowPartial: true })
+  await work()
+  assert.deepEqual(logged, [
+    `warn: ${DAMAGED}`,
+    'warn: migration 1 of alice is exported in part: 2 of 3 repositories, 1 skipped',
+  ])
+})
+
+test('the log has an error for a failed migration, and names once what is damaged', async (t) => {
+  const { start, work, logged, damage } = await scene(t)
+  damage()
+  await start(NAMES)
+  await work()
+  assert.deepEqual(logged, [
+    `warn: ${DAMAGED}`,
+    'error: migration 1 of alice failed: 1 of 3 repositories could not be exported',
+  ])
+})
+
+test('the log says why a migration failed that could not even begin', async (t) => {
+  const { host, start, work, logged } = await scene(t)
+  host.onLock = async () => {
+    throw new Unreadable('config.lock is in the way')
+  }
+  await start(['alice/atlas'], { lockRepositories: true })
+  await work()
+  assert.equal(logged.length, 1)
+  assert.match(logged[0]!, /^error: migration 1 of alice failed: cannot be locked: .*config\.lock/)
+})
+
+test('the log names a repository that was given up after several tries', async (t) => {
+  const { host, start, work, logged } = await scene(t)
+  host.onMake = async () => {
+    throw new Error('no space left on device')
+  }
+  await start(['alice/atlas'])
+  await work()
+  assert.deepEqual(logged, [
+    'warn: alice/atlas could not be exported: no space left on device',
+    'error: migration 1 of alice failed: 1 of 1 repository could not be exported',
+  ])
+})
+
+test('the log says that a migration was cancelled, and not that it failed', async (t) => {
+  const { db, host, parts, start, work, logged } = await scene(t)
+  const id = await start(NAMES)
+  host.onMake = async () => {
+    await cancelMigration(parts, await migrationToExport(db, id))
+  }
+  await work()
+  assert.deepEqual(logged, ['info: migration 1 of alice was cancelled'])
+})

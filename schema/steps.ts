@@ -20,6 +20,7 @@ import { exportedAndSkipped } from './0019-exported-and-skipped.ts'
 import { memberships } from './0020-memberships.ts'
 import { failedRepositories } from './0021-failed-repositories.ts'
 import { discussions } from './0022-discussions.ts'
+import { partialExports } from './0023-partial-exports.ts'
 import type { SchemaStep } from './step.ts'
 
 export const steps: readonly SchemaStep[] = [
@@ -45,4 +46,5 @@ export const steps: readonly SchemaStep[] = [
   memberships,
   failedRepositories,
   discussions,
+  partialExports,
 ]

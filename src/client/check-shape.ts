@@ -4,6 +4,7 @@ import type {
   MigrationJson,
   RepositoryJson,
   RepositoryProgressJson,
+  SummaryJson,
   TotalsJson,
 } from './wire.ts'
 
@@ -76,13 +77,29 @@ export const repositoryProgressShape = record<RepositoryProgressJson>({
   reason: orNothing(text),
 })
 
+export const reportShape = record<{ repositories: RepositoryProgressJson[] }>({
+  repositories: listOf(repositoryProgressShape),
+})
+
 export const totalsShape = record<TotalsJson>({
   repositories: number,
+  exported: number,
+  skipped: number,
   remaining: number,
   bytes_done: number,
   bytes_expected: orNothing(number),
   bytes_per_second: orNothing(number),
   seconds_left: orNothing(number),
+})
+
+export const summaryShape = record<SummaryJson>({
+  id: number,
+  state: text,
+  repositories: record<SummaryJson['repositories']>({
+    total: number,
+    exported: number,
+    skipped: number,
+  }),
 })
 
 export const endShape = record<EndJson>({ state: text, reason: orNothing(text) })

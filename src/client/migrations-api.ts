@@ -3,12 +3,21 @@ import {
   anyRecord,
   forecastShape,
   migrationShape,
+  reportShape,
   repositoryShape,
   statusShape,
+  summaryShape,
 } from './check-shape.ts'
 import { notThisApi, ServerFailed, ServerRefused } from './errors.ts'
 import type { Manners, Server } from './server.ts'
-import type { ForecastJson, MigrationJson, RepositoryJson, StartJson } from './wire.ts'
+import type {
+  ForecastJson,
+  MigrationJson,
+  RepositoryJson,
+  RepositoryProgressJson,
+  StartJson,
+  SummaryJson,
+} from './wire.ts'
 
 const MIGRATIONS = '/user/migrations'
 const ONE = `${MIGRATIONS}/{migration_id}`
@@ -107,6 +116,28 @@ export class MigrationsApi {
     return this.#calls.one(`POST ${ONE}/retry`, numbered(id), explaining, statusShape)
   }
 
+  /** Undefined where the server has none: only Godwit does. */
+  summary(id: number): Promise<SummaryJson | undefined> {
+    const explaining = this.#ofGodwit('summaries', id)
+    return ifThere(
+      this.#calls.one(`GET ${ONE}/summary`, numbered(id), explaining, summaryShape),
+    )
+  }
+
+  /** The same of all. */
+  summaries(): Promise<SummaryJson[] | undefined> {
+    return ifThere(
+      this.#calls.all(`GET ${MIGRATIONS}/summaries`, {}, this.#ofApi(), summaryShape),
+    )
+  }
+
+  /** Those that could not be exported, and why. */
+  async notExported(id: number): Promise<RepositoryProgressJson[]> {
+    const explaining = this.#ofGodwit('reports', id)
+    const report = await this.#calls.one(`GET ${ONE}/report`, numbered(id), explaining, reportShape)
+    return report.repositories.filter(({ reason }) => reason !== null)
+  }
+
   report(id: number): Promise<Record<string, unknown>> {
     const explaining = this.#ofGodwit('reports', id)
     return this.#calls.one(`GET ${ONE}/report`, numbered(id), explaining, anyRecord)
@@ -152,6 +183,16 @@ export class MigrationsApi {
   #ofGodwit = (what: string, id: number): Explaining => ({
     missing: `${this.server.url} has no migration ${id} for this account, or no ${what}: only Godwit servers have them`,
   })
+}
+
+/** What only Godwit has: another server refuses it, or answers something else. */
+async function ifThere<T>(answer: Promise<T>): Promise<T | undefined> {
+  try {
+    return await answer
+  } catch (error) {
+    if (error instanceof ServerRefused && ![401, 403].includes(error.status)) return undefined
+    throw error
+  }
 }
 
 const numbered = (id: number) => ({ migration_id: id })

@@ -32,8 +32,13 @@ export type StartFlag = keyof typeof startFlags
 export type StartJson = wire.StartRequest
 export type ForecastJson = wire.Forecast
 export type RepositoryProgressJson = wire.RepositoryProgress
+export type SummaryJson = Pick<wire.Summary, 'id' | 'repositories' | 'archive'> & { state: string }
 export type TotalsJson = wire.Progress['totals']
 export type EndJson = Pick<wire.Progress, 'reason'> & { state: string }
+
+/** There is an archive, or was, and it lacks some of the repositories that were asked for. */
+export const isPartial = ({ state, repositories }: SummaryJson): boolean =>
+  state === 'exported' && repositories.skipped > 0
 
 export const hasEnded = ({ state }: { state: string }): boolean =>
   state === 'exported' || state === 'failed'

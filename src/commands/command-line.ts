@@ -10,7 +10,7 @@ import {
 } from '../config.ts'
 import { hasCode } from '../ground/errno.ts'
 import { harmless, harmlessLines } from '../ground/terminal-text.ts'
-import { paint } from './paint.ts'
+import { paint, paintState } from './paint.ts'
 
 /** Adds a command that takes, like every other, all the settings, but one that it has another use for. */
 export function addCommand(
@@ -91,11 +91,15 @@ export function printTable(given: readonly (readonly string[])[]): void {
     (widest, row) => row.map((cell, i) => Math.max(widest[i] ?? 0, cell.length)),
     [],
   )
+  const stateColumn = rows[0]?.indexOf('STATE')
   for (const [n, row] of rows.entries()) {
-    const line = row.map((cell, i) => cell.padEnd(widths[i]!)).join('  ')
-    printPainted(n === 0 ? paint('bold', line.trimEnd()) : line.trimEnd())
+    const line = row.map((cell, i) => cell.padEnd(widths[i]!))
+    if (n === 0) printPainted(paint('bold', line.join('  ').trimEnd()))
+    else printPainted(line.map((cell, i) => (i === stateColumn ? paintCell(cell) : cell)).join('  ').trimEnd())
   }
 }
+
+const paintCell = (cell: string): string => cell.replace(/^\w+/, (state) => paintState(state))
 
 /** A time for a table, in UTC. */
 export const minute = (at: number | null): string =>

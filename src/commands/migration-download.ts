@@ -10,6 +10,7 @@ import { inUnits } from '../migrations/report.ts'
 import { Misuse, UserMistake } from '../user-mistake.ts'
 import { addClientCommand, migrationId, type Talk, talking, tell } from './client-command.ts'
 import { addSetting, note, print, withExamples } from './command-line.ts'
+import { tellPartial } from './partial-export.ts'
 import { progressLine } from './progress-line.ts'
 import { ResumableFile } from './resumable-file.ts'
 import { refuseTaken } from './whole-file.ts'
@@ -76,9 +77,11 @@ async function toFile(
     `${name}: ${inUnits(bytes)}, ${PROOF_IN_WORDS[proof]}`,
   )
   const { git, searchPath } = talk.config
-  if (!verify) return
-  const { verifyFile } = await import('./verify.ts')
-  await verifyFile({ git, searchPath }, name, talk.signal, talk.isJson ? note : print)
+  if (verify) {
+    const { verifyFile } = await import('./verify.ts')
+    await verifyFile({ git, searchPath }, name, talk.signal, talk.isJson ? note : print)
+  }
+  await tellPartial(talk, id)
 }
 
 const PROOF_IN_WORDS: Record<Proof, string> = {
@@ -127,6 +130,7 @@ async function toStandardOutput(talk: Talk, id: number, options: DownloadOptions
   flow.end()
   await written
   await checked
+  await tellPartial(talk, id)
 }
 
 function teeInto(copy: PassThrough) {

@@ -1,20 +1,33 @@
-import type { ForecastJson, MigrationJson, RepositoryJson } from '../client/wire.ts'
-import { startFlags } from '../client/wire.ts'
+import {
+  type ForecastJson,
+  isPartial,
+  type MigrationJson,
+  type RepositoryJson,
+  type RepositoryProgressJson,
+  type SummaryJson,
+  startFlags,
+} from '../client/wire.ts'
 import { harmless } from '../ground/terminal-text.ts'
 import { inUnits } from '../migrations/report.ts'
 import { paintState } from './paint.ts'
+import { countsInWords, namedInWords } from './partial-export.ts'
 
 type Row = readonly string[]
 
 /** What servers say, for people. */
 
-export function migrationRows(migrations: readonly MigrationJson[]): Row[] {
+/** With what Godwit says of them, where the server is one. */
+export function migrationRows(
+  migrations: readonly MigrationJson[],
+  summaries: readonly SummaryJson[],
+): Row[] {
+  const said = new Map(summaries.map((summary) => [summary.id, summary]))
   return [
     ['ID', 'STATE', 'REPOSITORIES', 'CREATED', 'ARCHIVE'],
     ...migrations.map((each) => [
       String(each.id),
-      each.state,
-      String(each.repositories.length),
+      stateOf(each, said.get(each.id)),
+      countOf(each, said.get(each.id)),
       each.created_at,
       each.archive_url === undefined ? '-' : 'yes',
     ]),
@@ -34,20 +47,31 @@ export function repositoryRows(repositories: readonly RepositoryJson[]): Row[] {
   ]
 }
 
-export function describeMigration(migration: MigrationJson): string {
+const stateOf = (migration: MigrationJson, summary: SummaryJson | undefined): string =>
+  summary && isPartial(summary) ? 'partial' : migration.state
+
+const countOf = ({ repositories }: MigrationJson, summary: SummaryJson | undefined): string =>
+  summary ? countsInWords(summary) : String(repositories.length)
+
+export function describeMigration(
+  migration: MigrationJson,
+  summary: SummaryJson | undefined,
+  notExported: readonly RepositoryProgressJson[],
+): string {
   const { id, guid, state, created_at, updated_at, repositories, archive_url } = migration
   const said = migration as unknown as Record<string, unknown>
   const flags = Object.keys(startFlags).filter((flag) => said[flag] === true)
   return [
-    `Migration ${id} is ${paintState(state)}.`,
+    `Migration ${id} is ${paintState(stateOf(migration, summary))}.`,
     '',
     `guid          ${harmless(guid)}`,
     `created       ${harmless(created_at)}`,
     `updated       ${harmless(updated_at)}`,
     ...(flags.length > 0 ? [`options       ${flags.join(', ').replaceAll('_', ' ')}`] : []),
     `archive       ${archiveInWords(state, id, archive_url)}`,
-    `repositories  ${repositories.length}`,
+    `repositories  ${countOf(migration, summary)}`,
     ...repositories.map(({ full_name }) => `  ${harmless(full_name)}`),
+    ...(notExported.length > 0 ? ['', ...namedInWords(notExported)] : []),
   ].join('\n')
 }
 

@@ -6,6 +6,7 @@ import { UserMistake } from '../user-mistake.ts'
 import { addClientCommand, migrationId, printJson, type Talk, talking } from './client-command.ts'
 import { withExamples } from './command-line.ts'
 import { paintState } from './paint.ts'
+import { tellPartial } from './partial-export.ts'
 import { progressLine } from './progress-line.ts'
 
 export function watchCommand(migration: Command): void {
@@ -30,6 +31,7 @@ export async function watchToTheEnd(talk: Talk, id: number): Promise<void> {
     throw new UserMistake(
       `migration ${id} is ${harmless(end.state)}${end.reason ? `: ${harmless(end.reason)}` : ''}; \`godwit migration report ${id}\` shows more (Godwit only)`,
     )
+  await tellPartial(talk, id)
 }
 
 async function watch({ api }: Talk, id: number, signal: AbortSignal): Promise<EndJson> {
@@ -38,16 +40,29 @@ async function watch({ api }: Talk, id: number, signal: AbortSignal): Promise<En
   const since = performance.now()
   const onError = (error: Error) => line.say(`${error.message}; trying again`)
   let state = ''
+  let totals: TotalsJson | undefined
   for await (const seen of watchMigration(api, id, { signal, onError })) {
     if ('repository' in seen) line.sayPainted(endInWords(seen.repository))
-    if ('totals' in seen) line.show(...drawn(seen.totals))
+    if ('totals' in seen) {
+      totals = seen.totals
+      line.show(...drawn(totals))
+    }
     const now = 'end' in seen ? seen.end.state : 'state' in seen ? seen.state : state
-    if (now !== state) line.sayPainted(`migration ${id} is ${paintState(now, process.stderr)}`)
+    if (now !== state) line.sayPainted(`migration ${id} is ${stateInWords(now, totals)}`)
     else if ('state' in seen) line.show(undefined, `${state} for ${elapsed(since)}`)
     state = now
     if ('end' in seen) return seen.end
   }
   throw new Error('the watch ended before the migration')
+}
+
+/** What has been exported is told with how much of what was asked for it is. */
+function stateInWords(state: string, totals: TotalsJson | undefined): string {
+  if (state !== 'exported' || !totals) return paintState(state, process.stderr)
+  const { repositories, exported, skipped } = totals
+  const some = `${exported} of ${repositories} repositories`
+  if (skipped === 0) return `${paintState(state, process.stderr)}: ${some}`
+  return `${paintState('partial', process.stderr)}: ${some}, ${skipped} skipped`
 }
 
 function endInWords({ full_name, state, reused, bytes_done, reason }: RepositoryProgressJson) {
@@ -57,12 +72,13 @@ function endInWords({ full_name, state, reused, bytes_done, reason }: Repository
 }
 
 function drawn(totals: TotalsJson): [part: number, text: string] {
-  const { repositories, remaining, bytes_done, bytes_expected } = totals
+  const { repositories, remaining, skipped, bytes_done, bytes_expected } = totals
   const ended = repositories - remaining
   const part = bytes_expected ? bytes_done / bytes_expected : ended / Math.max(repositories, 1)
   const rate = totals.bytes_per_second ? `, ${inUnits(totals.bytes_per_second)}/s` : ''
   const left = totals.seconds_left === null ? '' : `, ${Math.ceil(totals.seconds_left)} s left`
-  return [part, `${ended}/${repositories} repositories, ${inUnits(bytes_done)}${rate}${left}`]
+  const without = skipped > 0 ? `, ${skipped} skipped` : ''
+  return [part, `${ended - skipped}/${repositories} repositories${without}, ${inUnits(bytes_done)}${rate}${left}`]
 }
 
 const elapsed = (since: number) => `${Math.round((performance.now() - since) / 1000)} s`

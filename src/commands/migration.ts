@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { MigrationJson } from '../client/wire.ts'
+import { isPartial, type MigrationJson } from '../client/wire.ts'
 import { harmless } from '../ground/terminal-text.ts'
 import { Misuse } from '../user-mistake.ts'
 import { addClientCommand, migrationId, printJson, talking, tell } from './client-command.ts'
@@ -39,7 +39,8 @@ function listCommand(migration: Command): void {
   command.action(
     talking(async (talk) => {
       const all = await talk.api.list()
-      tell(talk, all, migrationRows(all))
+      if (talk.isJson) return printJson(all)
+      tell(talk, all, migrationRows(all, (await talk.api.summaries()) ?? []))
     }),
   )
 }
@@ -50,7 +51,10 @@ function showCommand(migration: Command): void {
   command.argument(...ID).action(
     talking(async (talk, _options, id: number) => {
       const found = await talk.api.show(id)
-      tell(talk, found, describeMigration(found))
+      if (talk.isJson) return printJson(found)
+      const summary = await talk.api.summary(id)
+      const lacks = summary && isPartial(summary) ? await talk.api.notExported(id) : []
+      tell(talk, found, describeMigration(found, summary, lacks))
     }),
   )
 }

@@ -12,8 +12,9 @@ export const paint = (
 
 const OF_STATE: Record<string, Style> = {
   exported: 'green',
+  partial: 'yellow',
   failed: 'red',
-  skipped: 'red',
+  skipped: 'yellow',
   exporting: 'cyan',
 }
 

@@ -25,7 +25,7 @@ export function describeReport(report: Report): string {
   const { exported, reused, skipped, failed, remaining, bytesDone } = totals
   const ended = progress.endedAt === null ? '' : ` on ${new Date(progress.endedAt).toISOString()}`
   const lines = [
-    `Migration ${migration.id} (${migration.guid}) of ${migration.owner.login} is ${progress.state}${ended}.`,
+    `Migration ${migration.id} (${migration.guid}) of ${migration.owner.login} is ${stateInWords(progress, totals)}${ended}.`,
     `${totals.repositories} repositories: ${exported} exported (${reused} of them reused), ${skipped} skipped, ${failed} failed, ${remaining} not ended.`,
     `${inUnits(bytesDone)} of git data${seconds === null ? '' : ` in ${seconds.toFixed(1)} s`}.`,
   ]
@@ -33,6 +33,10 @@ export function describeReport(report: Report): string {
   if (progress.reason === 'cancelled') lines.push('It was cancelled.')
   return [...lines, '', ...progress.repositories.map(describeRepository), ''].join('\n')
 }
+
+/** Partial is not whole. */
+const stateInWords = ({ state }: Progress, { skipped }: Totals): string =>
+  state === 'exported' && skipped > 0 ? 'exported in part' : state
 
 function describeRepository(repository: RepositoryProgress): string {
   const { fullName, state, reused, bytesDone, reason, warning } = repository

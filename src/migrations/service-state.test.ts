@@ -87,6 +87,19 @@ onEachEngine('the state of the service', (engine) => {
     assert.deepEqual([repositories, bytesDone, startedAt], [counts, 1107, NOW - MINUTE])
     const [waiting, ...more] = state.backlog
     assert.deepEqual([{ ...waiting }, more], [{ kind: 'task', jobs: 2, oldest: NOW }, []])
+    const partial = await start(db, 'dora', 2)
+    await moveMigration(db, partial, 'exporting', { now: NOW })
+    await noteOutcome(db, { migrationId: partial, position: 1 }, { reason: 'gone' }, NOW)
+    await moveMigration(db, partial, 'exported', { now: NOW + 1 })
+    const [lacking, ...older] = (await readServiceState(parts, 'hour')).failures
+    assert.deepEqual(
+      [lacking?.migration.id, lacking?.migration.state, lacking?.notExported],
+      [partial, 'exported', [{ fullName: 'dora/r1', reason: 'gone' }]],
+    )
+    assert.deepEqual(
+      older.map(({ migration }) => migration.id),
+      [fails],
+    )
     const [failure, ...others] = state.failures
     assert.deepEqual(others, [])
     assert.deepEqual([failure?.migration.id, failure?.migration.owner.login], [fails, 'bob'])

@@ -4,7 +4,7 @@ import { listWorkers, SILENT_MS, type WorkerRecord } from '../queue/worker-store
 import { countAllHeldLocks, type HeldLock, newestLocks } from './lock-store.ts'
 import { notExportedFrom } from './outcome-store.ts'
 import type { MigrationState } from './states.ts'
-import { failedSummaries, type Summary, unfinishedSummaries } from './summaries.ts'
+import { faultySummaries, type Summary, unfinishedSummaries } from './summaries.ts'
 import { countUnfinishedByState, readTallies } from './tally-store.ts'
 import { type Throughput, type ThroughputPeriod, throughputOver } from './throughput.ts'
 
@@ -25,6 +25,7 @@ export interface ServiceState {
   workers: (WorkerRecord & { isAlive: boolean })[]
 }
 
+/** A migration that failed, or lacks something. */
 interface Failure {
   migration: Summary
   notExported: { fullName: string; reason: string }[]
@@ -77,9 +78,9 @@ async function countByState(db: Db): Promise<ServiceState['migrations']> {
 }
 
 async function recentFailures(db: Db): Promise<Failure[]> {
-  const failed = await failedSummaries(db, MAX_FAILURES)
+  const faulty = await faultySummaries(db, MAX_FAILURES)
   return Promise.all(
-    failed.map(async (migration) => ({
+    faulty.map(async (migration) => ({
       migration,
       notExported: await notExportedFrom(db, migration, MAX_NOT_EXPORTED),
     })),

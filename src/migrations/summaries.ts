@@ -28,6 +28,10 @@ interface RepositoryCounts {
   remaining: number
 }
 
+/** There is an archive, or was, and it lacks some of the repositories that were asked for. */
+export const isPartial = ({ state, repositories }: Pick<Summary, 'state' | 'repositories'>) =>
+  state === 'exported' && repositories.skipped > 0
+
 /** Newest first. */
 export async function listSummaries(db: Db, scope: Scope, page: Page): Promise<Summary[]> {
   return summariesOf(db, await newestRows(db, scope, page))
@@ -66,17 +70,21 @@ export async function unfinishedSummaries(db: Db, atMost: number): Promise<Summa
   return summariesOf(db, rows)
 }
 
-/** The same: the newest of those that failed. */
-export async function failedSummaries(db: Db, atMost: number): Promise<Summary[]> {
-  const rows = await db
+/** The same: the newest of those that failed, or were exported without some of their repositories. */
+export async function faultySummaries(db: Db, atMost: number): Promise<Summary[]> {
+  const ended = db
     .selectFrom('migrations')
     .selectAll()
-    .where('state', '=', sql.lit('failed'))
     .where('ended_at', 'is not', null)
     .orderBy('ended_at', 'desc')
     .limit(atMost)
+  const failed = await ended.where('state', '=', sql.lit('failed')).execute()
+  const partial = await ended
+    .where('state', '=', sql.lit('exported'))
+    .where('skipped_count', '>', sql.lit(0))
     .execute()
-  return summariesOf(db, rows)
+  const newest = [...failed, ...partial].sort((a, b) => b.ended_at! - a.ended_at!)
+  return summariesOf(db, newest.slice(0, atMost))
 }
 
 async function summariesOf(db: Db, rows: readonly Row<MigrationsTable>[]): Promise<Summary[]> {

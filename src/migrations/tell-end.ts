@@ -2,7 +2,7 @@ import type { Db } from '../db/database.ts'
 import type { ExportTask } from './export-store.ts'
 import { fullNameAt } from './snapshot-store.ts'
 import { CANCELLED } from './states.ts'
-import { type Summary, summaryById } from './summaries.ts'
+import { isPartial, type Summary, summaryById } from './summaries.ts'
 
 /** Where an operator reads what became of things. */
 export interface EndLog {
@@ -34,12 +34,12 @@ function tell(log: EndLog, migration: Summary): void {
   const counts = { repositories: total, exported, reused, skipped, bytes: bytesDone, seconds }
   const fields = { migration: id, guid, login: owner.login, ...counts }
   const name = `migration ${id} of ${owner.login}`
-  if (state === 'exported' && skipped === 0) {
-    return log.info({ ...fields, end: 'exported' }, `${name} is exported: ${inAll(total)}`)
-  }
-  if (state === 'exported') {
+  if (isPartial(migration)) {
     const some = `${exported} of ${inAll(total)}, ${skipped} skipped`
     return log.warn({ ...fields, end: 'partial' }, `${name} is exported in part: ${some}`)
+  }
+  if (state === 'exported') {
+    return log.info({ ...fields, end: 'exported' }, `${name} is exported: ${inAll(total)}`)
   }
   if (reason === CANCELLED) {
     return log.info({ ...fields, end: 'cancelled' }, `${name} was cancelled`)

@@ -696,13 +696,25 @@ export interface ServiceState {
       login: string
     }[]
   }
-  /** The migrations that failed last. */
+  /** The newest migrations that failed, or skipped repositories. */
   failures: {
     id: number
     guid: string
     login: string
+    /** `exported` if only some of its repositories could not be exported. */
+    state: 'exported' | 'failed'
     ended_at: string | null
     reason: string | null
+    counts: {
+      total: number
+      skipped: number
+      failed: number
+      remaining: number
+      /** Including reused repositories. */
+      exported: number
+      /** Exported before and unchanged since then. */
+      reused: number
+    }
     /** The first repositories that could not be exported. */
     repositories: {
       full_name: string

@@ -10,10 +10,12 @@ import { slowGit } from '../support/slow-git.ts'
 
 /** What axe has to say depends on the colors and on what is shown, so it is asked once of each, not of each with each. */
 const LOOKS = [
-  { colors: 'light', width: 1280, height: 860, axe: true },
-  { colors: 'dark', width: 1280, height: 860, axe: false },
-  { colors: 'dark', width: 360, height: 740, axe: true },
-  { colors: 'light', width: 360, height: 740, axe: false },
+  { colors: 'light', width: 1440, height: 900, axe: true },
+  { colors: 'dark', width: 1440, height: 900, axe: false },
+  { colors: 'light', width: 768, height: 1024, axe: false },
+  { colors: 'dark', width: 768, height: 1024, axe: false },
+  { colors: 'dark', width: 390, height: 844, axe: true },
+  { colors: 'light', width: 390, height: 844, axe: false },
 ] as const
 
 interface Scene {
@@ -95,6 +97,7 @@ async function everyState(t: TestContext): Promise<{ story: ExportStory; scenes:
   const token = await service.token('alice')
   const exported = await story.migrate(['alice/atlas', 'alice/birds'], { lock_repositories: true })
   const failed = await story.migrate(['alice/atlas', 'alice/grafted'], {}, 'failed')
+  const partial = await story.migrate(['alice/atlas', 'alice/grafted'], { allow_partial: true })
   const deleted = await story.migrate(['alice/atlas'])
   await story.call(`/user/migrations/${deleted.id}/archive`, { method: 'DELETE' })
   // The last to be proven takes for ever.
@@ -127,9 +130,10 @@ async function everyState(t: TestContext): Promise<{ story: ExportStory; scenes:
         token: await service.token('newcomer'),
         ready: says('No migrations yet'),
       },
-      { name: 'migrations', at: '', token, ready: says('4 migrations') },
+      { name: 'migrations', at: '', token, ready: says('5 migrations') },
       { name: 'new-migration', at: '#/new', token, ready: chooseSome },
       migration('migration-exported', exported.id, 'The archive is ready'),
+      migration('migration-partial', partial.id, 'Exported in part'),
       migration('migration-failed', failed.id, 'Migration failed'),
       migration('migration-deleted', deleted.id, 'The archive no longer exists'),
       migration('migration-exporting', running, '2 of 3'),

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { needsChromium, visit } from '../support/browser.ts'
 import { arrived, part } from '../support/dashboard.ts'
@@ -86,5 +87,13 @@ test('what cannot be exported is told before the start', needsChromium, async (t
   await forecast.getByText('will be skipped').waitFor()
   await page.getByRole('button', { name: 'Start with 2 repositories' }).click()
   await page.getByText('1 repository is not in the archive').waitFor()
-  await page.getByText('The archive is ready').waitFor()
+  await page.getByText('The archive is ready, with 1 of 2 repositories, 1 skipped').waitFor()
+  await page.getByText('Exported in part', { exact: true }).waitFor()
+  const bar = part(page, 'Progress').getByRole('progressbar')
+  assert.equal(await bar.getAttribute('aria-valuenow'), '50')
+  assert.equal(await bar.getAttribute('data-tone'), 'attention')
+  await page.getByRole('link', { name: 'Migrations' }).first().click()
+  const row = part(page, '1 migration').getByRole('listitem').first()
+  await row.getByText('Exported in part:').waitFor()
+  await row.getByText('1 of 2 repositories, 1 skipped').waitFor()
 })

@@ -43,7 +43,7 @@ test('the whole life of a migration, by the client alone', async (t) => {
   )
   assert.equal(started.out, '1')
   assert.match(started.err, /^exported: alice\/site, \d+ bytes$/m)
-  assert.match(started.err, /^migration 1 is exported$/m)
+  assert.match(started.err, /^migration 1 is exported: 2 of 2 repositories$/m)
   assert.ok(!started.err.includes('\x1b'), 'escapes where no terminal is')
 
   assert.match((await migration(0, 'list')).out, /^ID .*\n1 +exported +2 +\S+ +yes$/)
@@ -152,7 +152,7 @@ test('a server that is killed and started again is watched to the end', async (t
   assert.equal(code, 0, said)
   assert.match(said, /exported: alice\/site/)
   assert.match(said, /exported: alice\/tools/)
-  assert.match(said, /migration 1 is exported\n$/)
+  assert.match(said, /migration 1 is exported: \d of \d repositor.*\n$/)
   assert.equal(stdout.length, 0)
 })
 

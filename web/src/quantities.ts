@@ -19,6 +19,13 @@ export function counted(count: number, one: string, many = `${one}s`): string {
   return `${number(count)} ${count === 1 ? one : many}`
 }
 
+/** `9 of 10 repositories, 1 skipped`. */
+export function inPart(counts: { total: number; exported: number; skipped: number }): string {
+  const { total, exported, skipped } = counts
+  const some = `${number(exported)} of ${counted(total, 'repository', 'repositories')}`
+  return skipped === 0 ? some : `${some}, ${number(skipped)} skipped`
+}
+
 /** 3725 → `1 h 2 min`. */
 export function duration(seconds: number): string {
   if (seconds < 60) return `${Math.max(Math.round(seconds), 0)} s`

@@ -26,5 +26,9 @@ export type StartOptions = Required<Omit<StartRequest, 'repositories' | 'exclude
 export type Period = ServiceState['throughput']['period']
 export type Bucket = ServiceState['throughput']['buckets'][number]
 
+/** There is an archive, or was, and it lacks some of the repositories that were asked for. */
+export const isPartial = (state: MigrationState, { skipped }: { skipped: number }): boolean =>
+  state === 'exported' && skipped > 0
+
 export const isUnfinished = (state: MigrationState): boolean =>
   state === 'pending' || state === 'exporting'

@@ -1,4 +1,5 @@
 import type { ServiceState } from '../../migrations/service-state.ts'
+import { isPartial } from '../../migrations/summaries.ts'
 import type { ThroughputBucket } from '../../migrations/throughput.ts'
 import type * as wire from '../../wire/types.ts'
 import { timeOrNull, utcTimestamp } from '../door/timestamps.ts'
@@ -97,8 +98,10 @@ function failureJson({ migration, notExported }: Each<'failures'>) {
     id: migration.id,
     guid: migration.guid,
     login: migration.owner.login,
+    state: isPartial(migration) ? ('exported' as const) : ('failed' as const),
     ended_at: timeOrNull(migration.endedAt),
     reason: migration.reason,
+    counts: repositoryCountsJson(migration),
     repositories: notExported.map(({ fullName, reason }) => ({ full_name: fullName, reason })),
   }
 }

@@ -72,8 +72,14 @@ const locks = recordOf({
 
 const failure = recordOf({
   ...migration,
+  state: {
+    ...text,
+    enum: ['exported', 'failed'],
+    description: '`exported` if only some of its repositories could not be exported.',
+  },
   ended_at: momentOrNull,
   reason: textOrNull,
+  counts: repositoryCountsSchema,
   repositories: {
     ...listOf(recordOf({ full_name: text, reason: text })),
     description: 'The first repositories that could not be exported.',
@@ -104,7 +110,10 @@ export const serviceStateSchema = recordOf(
     throughput,
     storage,
     locks,
-    failures: { ...listOf(failure), description: 'The migrations that failed last.' },
+    failures: {
+      ...listOf(failure),
+      description: 'The newest migrations that failed, or skipped repositories.',
+    },
     workers: listOf(worker),
   },
   { description: 'The state of the whole service.' },

@@ -8,7 +8,7 @@ import { CopyCurl } from '../parts/copy-curl.tsx'
 import { Loading } from '../parts/loading.tsx'
 import { MigrationActions } from '../parts/migration-actions.tsx'
 import { MigrationOutcome } from '../parts/migration-outcome.tsx'
-import { StateLabel, stateWord } from '../parts/migration-state.tsx'
+import { StateLabel, shownState, stateWord } from '../parts/migration-state.tsx'
 import { MigrationTotals } from '../parts/migration-totals.tsx'
 import { Moment } from '../parts/moment.tsx'
 import { PageHead } from '../parts/page-head.tsx'
@@ -34,8 +34,9 @@ export default function MigrationPage({ id }: { id: number }) {
   )
   const locks = useAnswer<Lock[]>((options) => api.locks(id, options), `${id}`, LOCKS_EVERY_MS)
   const [actionFailure, setActionFailure] = useState<Failure>()
-  const { progress, connection, failure } = useProgress(api, id, ({ state }) => {
-    announce(`Migration ${id} is ${stateWord(state).toLowerCase()}`)
+  const { progress, connection, failure } = useProgress(api, id, ({ state, totals }) => {
+    const word = stateWord(shownState(state, totals)).toLowerCase()
+    announce(`Migration ${id} is ${word}`)
     refresh()
   })
   const refreshSummary = summary.again
@@ -62,7 +63,7 @@ export default function MigrationPage({ id }: { id: number }) {
       <PageHead
         title={`Migration ${id}`}
         back={BACK}
-        mark={<StateLabel state={migration.state} />}
+        mark={<StateLabel state={shownState(migration.state, migration.repositories)} />}
         about={<About migration={migration} />}
         actions={
           <>

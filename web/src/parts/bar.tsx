@@ -1,10 +1,12 @@
 import styles from './bar.module.css'
 
+export type BarTone = 'accent' | 'success' | 'attention' | 'danger' | 'neutral'
+
 interface BarProps {
   label: string
   /** 0 to 100; null while nobody knows. */
   percent: number | null
-  tone: 'accent' | 'success' | 'danger' | 'neutral'
+  tone: BarTone
   isThick?: boolean
 }
 

@@ -1,5 +1,5 @@
 import { Banner } from '@primer/react'
-import { bytes, counted } from '../quantities.ts'
+import { bytes, counted, inPart } from '../quantities.ts'
 import type { Progress, Summary } from '../wire.ts'
 import styles from './migration-outcome.module.css'
 import { Moment } from './moment.tsx'
@@ -37,8 +37,12 @@ export function MigrationOutcome(props: { migration: Summary; progress: Progress
       )}
       {migration.archive ? (
         <Banner
-          variant="success"
-          title="The archive is ready"
+          variant={others.length > 0 ? 'warning' : 'success'}
+          title={
+            others.length > 0
+              ? `The archive is ready, with ${inPart({ ...migration.repositories })}`
+              : 'The archive is ready'
+          }
           description={
             <>
               {bytes(migration.archive.bytes)}, verified. It can be downloaded until it expires{' '}

@@ -1,10 +1,10 @@
 import { CalendarIcon, HourglassIcon, LockIcon, PackageIcon } from '@primer/octicons-react'
 import { to } from '../place.ts'
-import { bytes, counted, number, percent } from '../quantities.ts'
-import { isUnfinished, type Summary } from '../wire.ts'
+import { bytes, counted, inPart, number, percent } from '../quantities.ts'
+import { isPartial, isUnfinished, type Summary } from '../wire.ts'
 import { Bar } from './bar.tsx'
 import styles from './migration-row.module.css'
-import { StateIcon, stateWord } from './migration-state.tsx'
+import { StateIcon, shownState, stateWord } from './migration-state.tsx'
 import { Moment } from './moment.tsx'
 
 /** One of the list: its state, age, size, and how long its archive is kept. */
@@ -14,13 +14,15 @@ export function MigrationRow({ migration }: { migration: Summary }) {
   return (
     <li className={styles.row}>
       <div className={styles.icon}>
-        <StateIcon state={state} />
+        <StateIcon state={shownState(state, repositories)} />
       </div>
       <div className={styles.words}>
         <a href={to.migration(id)} className={styles.title}>
           Migration {id}
         </a>
-        <p className={styles.about}>{describe(migration)}</p>
+        <p className={styles.about} data-partial={isPartial(state, repositories)}>
+          {describe(migration)}
+        </p>
         {isUnfinished(state) && (
           <div className={styles.bar}>
             <Bar
@@ -28,9 +30,7 @@ export function MigrationRow({ migration }: { migration: Summary }) {
               percent={percent(ended, repositories.total)}
               tone="accent"
             />
-            <span className={styles.small}>
-              {number(ended)} of {number(repositories.total)}
-            </span>
+            <span className={styles.small}>{inPart(repositories)}</span>
           </div>
         )}
       </div>
@@ -69,10 +69,8 @@ function describe({ state, reason, repositories, org_metadata_only }: Summary): 
     ? 'Metadata of your organizations'
     : counted(repositories.total, 'repository', 'repositories')
   if (state === 'failed') return `${what} · ${inShort(reason ?? 'failed')}`
-  if (state === 'exported') {
-    const skipped = repositories.skipped > 0 ? ` · ${number(repositories.skipped)} skipped` : ''
-    return `${what}${skipped}`
-  }
+  if (isPartial(state, repositories)) return inPart(repositories)
+  if (state === 'exported') return what
   return `${what} · ${stateWord(state).toLowerCase()}`
 }
 

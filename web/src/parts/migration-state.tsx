@@ -1,4 +1,6 @@
 import {
+  AlertFillIcon,
+  AlertIcon,
   CheckCircleFillIcon,
   CheckCircleIcon,
   ClockIcon,
@@ -6,24 +8,31 @@ import {
   XCircleFillIcon,
   XCircleIcon,
 } from '@primer/octicons-react'
-import type { MigrationState } from '../wire.ts'
+import { isPartial, type MigrationState } from '../wire.ts'
 import { Unseen } from './announcements.tsx'
 import styles from './migration-state.module.css'
 
+/** A migration's own, or that of one which was exported without some of its repositories. */
+export type ShownState = MigrationState | 'partial'
+
+export const shownState = (state: MigrationState, counts: { skipped: number }): ShownState =>
+  isPartial(state, counts) ? 'partial' : state
+
 const LOOKS: Record<
-  MigrationState,
+  ShownState,
   { word: string; icon: typeof ClockIcon; small: typeof ClockIcon }
 > = {
   pending: { word: 'Pending', icon: ClockIcon, small: ClockIcon },
   exporting: { word: 'Exporting', icon: DotFillIcon, small: DotFillIcon },
   exported: { word: 'Exported', icon: CheckCircleIcon, small: CheckCircleFillIcon },
+  partial: { word: 'Exported in part', icon: AlertIcon, small: AlertFillIcon },
   failed: { word: 'Failed', icon: XCircleIcon, small: XCircleFillIcon },
 }
 
-export const stateWord = (state: MigrationState): string => LOOKS[state].word
+export const stateWord = (state: ShownState): string => LOOKS[state].word
 
 /** As large as a title's neighbour may be. */
-export function StateLabel({ state }: { state: MigrationState }) {
+export function StateLabel({ state }: { state: ShownState }) {
   const { word, icon: Icon } = LOOKS[state]
   return (
     <span className={styles.label} data-state={state}>
@@ -33,7 +42,7 @@ export function StateLabel({ state }: { state: MigrationState }) {
   )
 }
 
-export function StateIcon({ state }: { state: MigrationState }) {
+export function StateIcon({ state }: { state: ShownState }) {
   const { word, small: Icon } = LOOKS[state]
   return (
     <span className={styles.icon} data-state={state}>

@@ -1,13 +1,13 @@
 import { bytes, duration, number, percent } from '../quantities.ts'
-import { isUnfinished, type Progress } from '../wire.ts'
-import { Bar } from './bar.tsx'
+import { isPartial, isUnfinished, type Progress } from '../wire.ts'
+import { Bar, type BarTone } from './bar.tsx'
 import { Box } from './box.tsx'
+import { type ShownState, shownState } from './migration-state.tsx'
 import styles from './migration-totals.module.css'
 
 /** The whole of it: one bar, and the figures behind. */
 export function MigrationTotals({ progress }: { progress: Progress }) {
   const { state, totals } = progress
-  const done = totals.repositories - totals.remaining
   return (
     <Box title="Progress" aside={<Speed progress={progress} />}>
       <div className={styles.body}>
@@ -15,10 +15,13 @@ export function MigrationTotals({ progress }: { progress: Progress }) {
           isThick
           label="All repositories"
           percent={totalPercent(progress)}
-          tone={state === 'failed' ? 'danger' : state === 'exported' ? 'success' : 'accent'}
+          tone={TONES[shownState(state, totals)]}
         />
         <dl className={styles.figures}>
-          <Figure name="Repositories" value={`${number(done)} of ${number(totals.repositories)}`} />
+          <Figure
+            name="Repositories"
+            value={`${number(totals.exported)} of ${number(totals.repositories)}`}
+          />
           <Figure
             name="Size"
             value={
@@ -36,8 +39,17 @@ export function MigrationTotals({ progress }: { progress: Progress }) {
   )
 }
 
+const TONES: Record<ShownState, BarTone> = {
+  pending: 'accent',
+  exporting: 'accent',
+  exported: 'success',
+  partial: 'attention',
+  failed: 'danger',
+}
+
 /** By bytes where they are known, else by how many are done. */
 function totalPercent({ state, totals }: Progress): number | null {
+  if (isPartial(state, totals)) return percent(totals.exported, totals.repositories)
   if (state === 'exported') return 100
   if (state === 'pending') return 0
   if (totals.bytes_expected) return percent(totals.bytes_done, totals.bytes_expected)

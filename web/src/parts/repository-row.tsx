@@ -14,19 +14,19 @@ import { failureOf } from '../failure.ts'
 import { bytes, percent } from '../quantities.ts'
 import type { Lock, RepositoryProgress } from '../wire.ts'
 import { Unseen } from './announcements.tsx'
-import { Bar } from './bar.tsx'
+import { Bar, type BarTone } from './bar.tsx'
 import styles from './repository-row.module.css'
 
 type State = RepositoryProgress['state']
 
 const LOOKS: Record<
   State,
-  { word: string; icon: typeof RepoIcon; tone: 'accent' | 'success' | 'danger' | 'neutral' }
+  { word: string; icon: typeof RepoIcon; tone: BarTone }
 > = {
   waiting: { word: 'Waiting', icon: DotIcon, tone: 'neutral' },
   exporting: { word: 'Exporting', icon: DotFillIcon, tone: 'accent' },
   exported: { word: 'Exported', icon: CheckIcon, tone: 'success' },
-  skipped: { word: 'Skipped', icon: SkipIcon, tone: 'danger' },
+  skipped: { word: 'Skipped', icon: SkipIcon, tone: 'attention' },
   failed: { word: 'Failed', icon: XIcon, tone: 'danger' },
 }
 
@@ -101,8 +101,8 @@ function Unlock({
 }
 
 function donePercent({ state, bytes_done, bytes_expected }: RepositoryProgress): number | null {
-  if (state === 'waiting') return 0
-  if (state !== 'exporting') return 100
+  if (state === 'exported') return 100
+  if (state !== 'exporting') return 0
   return bytes_expected === null ? null : percent(bytes_done, bytes_expected)
 }
 

@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react'
-import { bytes, counted, number, percent } from '../quantities.ts'
+import { bytes, counted, inPart, number, percent } from '../quantities.ts'
 import type { ServiceState } from '../wire.ts'
 import { Bar } from './bar.tsx'
 import { Box } from './box.tsx'
@@ -26,7 +26,7 @@ export function Running({ running }: Pick<ServiceState, 'running'>) {
                 percent={percent(total - remaining, total)}
                 tone="accent"
               />
-              {number(total - remaining)} of {number(total)}
+              {inPart(each.repositories)}
             </div>,
             bytes(each.bytes_done),
           ],
@@ -40,7 +40,7 @@ export function Failures({ failures }: Pick<ServiceState, 'failures'>) {
   return (
     <Table
       title="Recent failures"
-      columns={['Migration', 'Account', 'Ended', 'Reason']}
+      columns={['Migration', 'Account', 'Ended', 'Result', 'Reason']}
       none="No recent failures."
       rows={failures.map((each) => ({
         key: each.id,
@@ -48,6 +48,7 @@ export function Failures({ failures }: Pick<ServiceState, 'failures'>) {
           number(each.id),
           each.login,
           each.ended_at && <Moment key="ended" at={each.ended_at} />,
+          <Result key="result" failure={each} />,
           <div key="reason" className={styles.reason}>
             {each.repositories.length === 0 && each.reason}
             {each.repositories.map(({ full_name, reason }) => (
@@ -60,6 +61,12 @@ export function Failures({ failures }: Pick<ServiceState, 'failures'>) {
       }))}
     />
   )
+}
+
+/** Failed, or exported without some of its repositories. */
+function Result({ failure }: { failure: ServiceState['failures'][number] }) {
+  if (failure.state === 'failed') return <span className={styles.bad}>failed</span>
+  return <span className={styles.warning}>{inPart(failure.counts)}</span>
 }
 
 const ROLES = { all: 'API and exporter', api: 'API', worker: 'exporter' }

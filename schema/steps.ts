@@ -21,6 +21,7 @@ import { memberships } from './0020-memberships.ts'
 import { failedRepositories } from './0021-failed-repositories.ts'
 import { discussions } from './0022-discussions.ts'
 import { partialExports } from './0023-partial-exports.ts'
+import { cancelled } from './0024-cancelled.ts'
 import type { SchemaStep } from './step.ts'
 
 export const steps: readonly SchemaStep[] = [
@@ -47,4 +48,5 @@ export const steps: readonly SchemaStep[] = [
   failedRepositories,
   discussions,
   partialExports,
+  cancelled,
 ]

@@ -228,7 +228,8 @@ export const options = {
   },
   logFormat: {
     argument: 'auto|json|text',
-    about: 'format of the log: JSON, or readable lines (text); auto: readable on a terminal, else JSON',
+    about:
+      'format of the log: JSON, or readable lines (text); auto: readable on a terminal, else JSON',
     read: oneOf('auto', 'json', 'text'),
     fallback: 'auto',
   },

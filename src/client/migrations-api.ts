@@ -119,16 +119,12 @@ export class MigrationsApi {
   /** Undefined where the server has none: only Godwit does. */
   summary(id: number): Promise<SummaryJson | undefined> {
     const explaining = this.#ofGodwit('summaries', id)
-    return ifThere(
-      this.#calls.one(`GET ${ONE}/summary`, numbered(id), explaining, summaryShape),
-    )
+    return ifThere(this.#calls.one(`GET ${ONE}/summary`, numbered(id), explaining, summaryShape))
   }
 
   /** The same of all. */
   summaries(): Promise<SummaryJson[] | undefined> {
-    return ifThere(
-      this.#calls.all(`GET ${MIGRATIONS}/summaries`, {}, this.#ofApi(), summaryShape),
-    )
+    return ifThere(this.#calls.all(`GET ${MIGRATIONS}/summaries`, {}, this.#ofApi(), summaryShape))
   }
 
   /** Those that could not be exported, and why. */

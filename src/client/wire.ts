@@ -41,4 +41,4 @@ export const isPartial = ({ state, repositories }: SummaryJson): boolean =>
   state === 'exported' && repositories.skipped > 0
 
 export const hasEnded = ({ state }: { state: string }): boolean =>
-  state === 'exported' || state === 'failed'
+  state === 'exported' || state === 'failed' || state === 'cancelled'

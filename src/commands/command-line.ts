@@ -95,7 +95,13 @@ export function printTable(given: readonly (readonly string[])[]): void {
   for (const [n, row] of rows.entries()) {
     const line = row.map((cell, i) => cell.padEnd(widths[i]!))
     if (n === 0) printPainted(paint('bold', line.join('  ').trimEnd()))
-    else printPainted(line.map((cell, i) => (i === stateColumn ? paintCell(cell) : cell)).join('  ').trimEnd())
+    else
+      printPainted(
+        line
+          .map((cell, i) => (i === stateColumn ? paintCell(cell) : cell))
+          .join('  ')
+          .trimEnd(),
+      )
   }
 }
 

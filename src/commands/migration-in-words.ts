@@ -48,7 +48,7 @@ export function repositoryRows(repositories: readonly RepositoryJson[]): Row[] {
 }
 
 const stateOf = (migration: MigrationJson, summary: SummaryJson | undefined): string =>
-  summary && isPartial(summary) ? 'partial' : migration.state
+  summary && isPartial(summary) ? 'partial' : (summary ?? migration).state
 
 const countOf = ({ repositories }: MigrationJson, summary: SummaryJson | undefined): string =>
   summary ? countsInWords(summary) : String(repositories.length)

@@ -29,10 +29,14 @@ export async function watchToTheEnd(talk: Talk, id: number): Promise<void> {
   if (isJson) printJson(await api.show(id))
   if (end.state !== 'exported')
     throw new UserMistake(
-      `migration ${id} is ${harmless(end.state)}${end.reason ? `: ${harmless(end.reason)}` : ''}; \`godwit migration report ${id}\` shows more (Godwit only)`,
+      `migration ${id} is ${harmless(end.state)}${whyInWords(end)}; \`godwit migration report ${id}\` shows more (Godwit only)`,
     )
   await tellPartial(talk, id)
 }
+
+/** A cancelled one needs no reason. */
+const whyInWords = ({ state, reason }: EndJson): string =>
+  reason && reason !== state ? `: ${harmless(reason)}` : ''
 
 async function watch({ api }: Talk, id: number, signal: AbortSignal): Promise<EndJson> {
   const { watchMigration } = await import('../client/watch-migration.ts')
@@ -78,7 +82,10 @@ function drawn(totals: TotalsJson): [part: number, text: string] {
   const rate = totals.bytes_per_second ? `, ${inUnits(totals.bytes_per_second)}/s` : ''
   const left = totals.seconds_left === null ? '' : `, ${Math.ceil(totals.seconds_left)} s left`
   const without = skipped > 0 ? `, ${skipped} skipped` : ''
-  return [part, `${ended - skipped}/${repositories} repositories${without}, ${inUnits(bytes_done)}${rate}${left}`]
+  return [
+    part,
+    `${ended - skipped}/${repositories} repositories${without}, ${inUnits(bytes_done)}${rate}${left}`,
+  ]
 }
 
 const elapsed = (since: number) => `${Math.round((performance.now() - since) / 1000)} s`

@@ -14,6 +14,7 @@ const OF_STATE: Record<string, Style> = {
   exported: 'green',
   partial: 'yellow',
   failed: 'red',
+  cancelled: 'gray',
   skipped: 'yellow',
   exporting: 'cyan',
 }

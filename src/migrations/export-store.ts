@@ -6,7 +6,7 @@ import type { Migration } from './migration.ts'
 import { migrationOf } from './migration-store.ts'
 import { outcomesOf } from './outcomes.ts'
 import { repositoriesOf, repositoryAt } from './snapshot-store.ts'
-import { IllegalMove, type MigrationState, statesBefore } from './states.ts'
+import { IllegalMove, type MigrationState, shownState, statesBefore } from './states.ts'
 import { tally } from './tally-store.ts'
 
 /** One repository of a migration, to be exported. */
@@ -83,7 +83,9 @@ export async function moveMigration(
     .where('state', 'in', statesBefore(to))
     .executeTakeFirst()
   if (numUpdatedRows === 0n) throw new IllegalMove(`migration ${id} cannot become ${to} now`)
-  if (to === 'exported' || to === 'failed') await tally(tx, `migrations ${to}`, { now: change.now })
+  const shown = shownState(to, change.reason ?? null)
+  if (shown === 'pending' || shown === 'exporting') return
+  await tally(tx, `migrations ${shown}`, { now: change.now })
 }
 
 /** The migration's repositories in order, with what has become of each so far. */

@@ -2,7 +2,7 @@ import type { Db } from '../db/database.ts'
 import type { Migration } from './migration.ts'
 import { outcomesOf, type RepositoryOutcome } from './outcomes.ts'
 import { fullNamesOf } from './snapshot-store.ts'
-import type { MigrationState } from './states.ts'
+import { type MigrationState, type ShownState, shownState } from './states.ts'
 
 export type RepositoryState = 'waiting' | 'exporting' | 'exported' | 'skipped' | 'failed'
 
@@ -24,7 +24,7 @@ export interface RepositoryProgress {
 }
 
 export interface Progress {
-  state: MigrationState
+  state: ShownState
   reason: string | null
   startedAt: number | null
   endedAt: number | null
@@ -40,7 +40,7 @@ export async function progressOf(db: Db, { id }: Pick<Migration, 'id'>): Promise
   const outcomes = await outcomesOf(db, { id })
   const names = await fullNamesOf(db, { id, repositoryCount: migration.repository_count })
   return {
-    state: migration.state as MigrationState,
+    state: shownState(migration.state as MigrationState, migration.reason),
     reason: migration.reason,
     startedAt: migration.started_at,
     endedAt: migration.ended_at,

@@ -30,7 +30,6 @@ export function describeReport(report: Report): string {
     `${inUnits(bytesDone)} of git data${seconds === null ? '' : ` in ${seconds.toFixed(1)} s`}.`,
   ]
   lines.push(...warnings.map((warning) => `Warning: ${warning}.`))
-  if (progress.reason === 'cancelled') lines.push('It was cancelled.')
   return [...lines, '', ...progress.repositories.map(describeRepository), ''].join('\n')
 }
 

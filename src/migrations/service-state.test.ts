@@ -74,7 +74,13 @@ onEachEngine('the state of the service', (engine) => {
     const { db, parts, runs, fails, waits } = await scene(t, engine)
     await parts.queue.enqueue(db, 'task', [1, 2], 'batch')
     const state = await readServiceState(parts, 'hour')
-    assert.deepEqual(state.migrations, { pending: 1, exporting: 1, exported: 1, failed: 1 })
+    assert.deepEqual(state.migrations, {
+      pending: 1,
+      exporting: 1,
+      exported: 1,
+      failed: 1,
+      cancelled: 0,
+    })
     assert.deepEqual(
       state.running.map(({ id, owner }) => [id, owner.login]),
       [
@@ -91,6 +97,9 @@ onEachEngine('the state of the service', (engine) => {
     await moveMigration(db, partial, 'exporting', { now: NOW })
     await noteOutcome(db, { migrationId: partial, position: 1 }, { reason: 'gone' }, NOW)
     await moveMigration(db, partial, 'exported', { now: NOW + 1 })
+    await moveMigration(db, waits, 'failed', { now: NOW + 2, reason: 'cancelled' })
+    const { failed, cancelled } = (await readServiceState(parts, 'hour')).migrations
+    assert.deepEqual([failed, cancelled], [1, 1])
     const [lacking, ...older] = (await readServiceState(parts, 'hour')).failures
     assert.deepEqual(
       [lacking?.migration.id, lacking?.migration.state, lacking?.notExported],
@@ -122,6 +131,7 @@ onEachEngine('the state of the service', (engine) => {
       'repositories failed': 0,
       'migrations exported': 0,
       'migrations failed': 1,
+      'migrations cancelled': 0,
     })
     assert.equal(minutes.at(-1)?.bytes['repositories reused'], 1000)
     assert.equal(minutes.at(-2)?.bytes['repositories exported'], 7)

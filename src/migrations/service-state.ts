@@ -3,7 +3,7 @@ import type { Backlog, Queue } from '../queue/queue.ts'
 import { listWorkers, SILENT_MS, type WorkerRecord } from '../queue/worker-store.ts'
 import { countAllHeldLocks, type HeldLock, newestLocks } from './lock-store.ts'
 import { notExportedFrom } from './outcome-store.ts'
-import type { MigrationState } from './states.ts'
+import type { ShownState } from './states.ts'
 import { faultySummaries, type Summary, unfinishedSummaries } from './summaries.ts'
 import { countUnfinishedByState, readTallies } from './tally-store.ts'
 import { type Throughput, type ThroughputPeriod, throughputOver } from './throughput.ts'
@@ -16,7 +16,7 @@ const MAX_LOCKS = 50
 /** The whole service at one moment, for its operator. Nothing here costs more for every migration there ever was. */
 export interface ServiceState {
   observedAt: number
-  migrations: Record<MigrationState, number>
+  migrations: Record<ShownState, number>
   running: Summary[]
   backlog: Backlog[]
   throughput: Throughput
@@ -74,6 +74,7 @@ async function countByState(db: Db): Promise<ServiceState['migrations']> {
     exporting: unfinished.get('exporting') ?? 0,
     exported: tallies.get('migrations exported') ?? 0,
     failed: tallies.get('migrations failed') ?? 0,
+    cancelled: tallies.get('migrations cancelled') ?? 0,
   }
 }
 

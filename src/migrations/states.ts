@@ -9,12 +9,18 @@ const MOVES: Record<MigrationState, readonly MigrationState[]> = {
   failed: [],
 }
 
-export const unfinishedStates: readonly MigrationState[] = migrationStates.filter(
+export const unfinishedStates: readonly ShownState[] = migrationStates.filter(
   (state) => MOVES[state].length > 0,
 )
 
 /** The reason of a migration that did not fail but was cancelled: for the wire, which has no word for it, both are `failed`. */
 export const CANCELLED = 'cancelled'
+
+/** As everything that is ours tells it. */
+export type ShownState = MigrationState | typeof CANCELLED
+
+export const shownState = (state: MigrationState, reason: string | null): ShownState =>
+  state === 'failed' && reason === CANCELLED ? CANCELLED : state
 
 export class IllegalMove extends Error {
   override name = 'IllegalMove'

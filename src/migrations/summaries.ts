@@ -6,6 +6,7 @@ import type { Migration } from './migration.ts'
 import { migrationOf, newestRows, unfinishedLiterals } from './migration-store.ts'
 import type { Scope } from './scope.ts'
 import type { Page } from './snapshot-store.ts'
+import { CANCELLED } from './states.ts'
 
 /** A migration and what has become of it so far, without its repositories: all of it stands in one row. */
 export interface Summary extends Migration {
@@ -70,7 +71,7 @@ export async function unfinishedSummaries(db: Db, atMost: number): Promise<Summa
   return summariesOf(db, rows)
 }
 
-/** The same: the newest of those that failed, or were exported without some of their repositories. */
+/** The same: the newest of those that failed by themselves, or were exported without some of their repositories. */
 export async function faultySummaries(db: Db, atMost: number): Promise<Summary[]> {
   const ended = db
     .selectFrom('migrations')
@@ -78,7 +79,10 @@ export async function faultySummaries(db: Db, atMost: number): Promise<Summary[]
     .where('ended_at', 'is not', null)
     .orderBy('ended_at', 'desc')
     .limit(atMost)
-  const failed = await ended.where('state', '=', sql.lit('failed')).execute()
+  const failed = await ended
+    .where('state', '=', sql.lit('failed'))
+    .where('reason', '<>', sql.lit(CANCELLED))
+    .execute()
   const partial = await ended
     .where('state', '=', sql.lit('exported'))
     .where('skipped_count', '>', sql.lit(0))

@@ -10,6 +10,7 @@ export type Tally =
   | 'repositories failed'
   | 'migrations exported'
   | 'migrations failed'
+  | 'migrations cancelled'
 
 const MINUTE = 60_000
 /** A little longer than anyone can look back. */

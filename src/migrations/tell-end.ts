@@ -28,25 +28,35 @@ export async function tellEnd(
 
 /** Its repositories that could not be exported have lines of their own. */
 function tell(log: EndLog, migration: Summary): void {
-  const { id, guid, owner, state, reason, startedAt, endedAt, bytesDone } = migration
-  const { total, exported, reused, skipped } = migration.repositories
+  const { id, guid, owner, startedAt, endedAt, bytesDone } = migration
+  const { total, ...ends } = migration.repositories
   const seconds = startedAt === null || endedAt === null ? null : (endedAt - startedAt) / 1000
-  const counts = { repositories: total, exported, reused, skipped, bytes: bytesDone, seconds }
-  const fields = { migration: id, guid, login: owner.login, ...counts }
-  const name = `migration ${id} of ${owner.login}`
+  const counts = { repositories: total, ...ends, bytes: bytesDone, seconds }
+  const { level, end, words } = endOf(migration)
+  const fields = { migration: id, guid, login: owner.login, ...counts, end }
+  log[level](fields, `migration ${id} of ${owner.login} ${words}`)
+}
+
+interface End {
+  level: keyof EndLog
+  end: 'exported' | 'partial' | 'failed' | 'cancelled'
+  words: string
+}
+
+function endOf(migration: Summary): End {
+  const { total, exported, skipped, failed } = migration.repositories
   if (isPartial(migration)) {
-    const some = `${exported} of ${inAll(total)}, ${skipped} skipped`
-    return log.warn({ ...fields, end: 'partial' }, `${name} is exported in part: ${some}`)
+    const words = `is exported in part: ${exported} of ${inAll(total)}, ${skipped} skipped`
+    return { level: 'warn', end: 'partial', words }
   }
-  if (state === 'exported') {
-    return log.info({ ...fields, end: 'exported' }, `${name} is exported: ${inAll(total)}`)
-  }
-  if (reason === CANCELLED) {
-    return log.info({ ...fields, end: 'cancelled' }, `${name} was cancelled`)
-  }
+  if (migration.state === 'exported')
+    return { level: 'info', end: 'exported', words: `is exported: ${inAll(total)}` }
+  if (migration.reason === CANCELLED)
+    return { level: 'info', end: 'cancelled', words: 'was cancelled' }
   // What each of them lacked was told when it ended.
-  const why = skipped === 0 ? reason : `${skipped} of ${inAll(total)} could not be exported`
-  log.error({ ...fields, end: 'failed' }, `${name} failed: ${why}`)
+  const why =
+    failed === 0 ? migration.reason : `${failed} of ${inAll(total)} could not be exported`
+  return { level: 'error', end: 'failed', words: `failed: ${why}` }
 }
 
 const inAll = (total: number): string => `${total} ${total === 1 ? 'repository' : 'repositories'}`

@@ -56,4 +56,5 @@ const none = (): Record<Tally, number> => ({
   'repositories failed': 0,
   'migrations exported': 0,
   'migrations failed': 0,
+  'migrations cancelled': 0,
 })

@@ -18,7 +18,10 @@ export interface Log {
  * carry a credential is blanked, even though nothing is meant to log one; and whatever a terminal would obey that shows the
  * log is escaped.
  */
-export function openLog({ logLevel: level, logFormat }: Pick<Config, 'logLevel' | 'logFormat'>): Log {
+export function openLog({
+  logLevel: level,
+  logFormat,
+}: Pick<Config, 'logLevel' | 'logFormat'>): Log {
   const isReadable = logFormat === 'auto' ? isatty(STANDARD_ERROR) : logFormat === 'text'
   const lines = new LineWriter(STANDARD_ERROR, isReadable ? readableLine : undefined)
   const log = pino(

@@ -26,7 +26,9 @@ export function readableLine(json: string): string {
   const told = Object.entries(fields).filter(([, value]) => isWorthTelling(value, msg))
   const rest = told.map(([name, value]) => harmless(`${name}=${inWords(value)}`)).join(' ')
   const first = `${clock} ${painted} ${harmless(msg)}${rest && styleText('dim', `  ${rest}`, { stream: process.stderr })}`
-  return err === undefined ? `${first}\n` : `${first}\n${indented(err.stack ?? err.message ?? '')}\n`
+  return err === undefined
+    ? `${first}\n`
+    : `${first}\n${indented(err.stack ?? err.message ?? '')}\n`
 }
 
 function isWorthTelling(value: unknown, message: string): boolean {

@@ -40,7 +40,7 @@ export interface Migration {
   node_id: string
   owner: User
   guid: string
-  /** `pending`, then `exporting`, then `exported` or `failed`; or from `pending` directly to `failed`. It never goes back. */
+  /** `pending`, then `exporting`, then `exported` or `failed`; or from `pending` directly to `failed`. It never goes back. A cancelled migration is `failed`. */
   state: 'pending' | 'exporting' | 'exported' | 'failed'
   /** As requested at the start. */
   lock_repositories: boolean
@@ -323,7 +323,7 @@ export interface Repository {
  *
  */
 export interface Progress {
-  state: 'pending' | 'exporting' | 'exported' | 'failed'
+  state: 'pending' | 'exporting' | 'exported' | 'failed' | 'cancelled'
   /** Why it failed. */
   reason: string | null
   started_at: string | null
@@ -377,7 +377,7 @@ export interface Report {
   seconds: number | null
   /** Warnings about the archive as a whole, such as a size that GitHub's importers refuse. */
   warnings: string[]
-  state: 'pending' | 'exporting' | 'exported' | 'failed'
+  state: 'pending' | 'exporting' | 'exported' | 'failed' | 'cancelled'
   /** Why it failed. */
   reason: string | null
   started_at: string | null
@@ -430,8 +430,8 @@ export interface Forecast {
 export interface Summary {
   id: number
   guid: string
-  state: 'pending' | 'exporting' | 'exported' | 'failed'
-  /** Why it failed: `cancelled`, or one line for each repository that could not be exported. */
+  state: 'pending' | 'exporting' | 'exported' | 'failed' | 'cancelled'
+  /** Why it failed: one line for each repository that could not be exported; or `cancelled`. */
   reason: string | null
   lock_repositories: boolean
   exclude_metadata: boolean
@@ -625,13 +625,14 @@ export interface ServiceState {
     exporting: number
     exported: number
     failed: number
+    cancelled: number
   }
   /** The oldest unfinished migrations. */
   running: {
     id: number
     guid: string
     login: string
-    state: 'pending' | 'exporting' | 'exported' | 'failed'
+    state: 'pending' | 'exporting' | 'exported' | 'failed' | 'cancelled'
     created_at: string
     started_at: string | null
     repositories: {
@@ -669,6 +670,7 @@ export interface ServiceState {
       failed: number
       migrations_exported: number
       migrations_failed: number
+      migrations_cancelled: number
       /** Bytes written, without reused repositories. */
       bytes: number
       bytes_reused: number

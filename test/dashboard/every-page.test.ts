@@ -106,6 +106,8 @@ async function everyState(t: TestContext): Promise<{ story: ExportStory; scenes:
   }
   const running = await story.start(['alice/atlas', 'alice/birds', 'alice/coast'])
   await slow.pid()
+  const cancelled = await story.start(['alice/coast'])
+  await story.call(`/user/migrations/${cancelled}/cancel`, { method: 'POST' })
 
   const migration = (name: string, id: number, text: string | RegExp): Scene => ({
     name,
@@ -130,10 +132,11 @@ async function everyState(t: TestContext): Promise<{ story: ExportStory; scenes:
         token: await service.token('newcomer'),
         ready: says('No migrations yet'),
       },
-      { name: 'migrations', at: '', token, ready: says('5 migrations') },
+      { name: 'migrations', at: '', token, ready: says('6 migrations') },
       { name: 'new-migration', at: '#/new', token, ready: chooseSome },
       migration('migration-exported', exported.id, 'The archive is ready'),
       migration('migration-partial', partial.id, 'Exported in part'),
+      migration('migration-cancelled', cancelled, 'Migration cancelled'),
       migration('migration-failed', failed.id, 'Migration failed'),
       migration('migration-deleted', deleted.id, 'The archive no longer exists'),
       migration('migration-exporting', running, '2 of 3'),

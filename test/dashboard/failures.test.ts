@@ -67,6 +67,7 @@ test(
     await page.getByRole('button', { name: 'Cancel' }).click()
     await page.getByRole('button', { name: 'Cancel migration' }).click()
     await page.getByText('Migration cancelled').waitFor()
+    await page.getByText('Cancelled', { exact: true }).waitFor()
   },
 )
 

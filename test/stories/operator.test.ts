@@ -51,7 +51,13 @@ for (const engine of ['sqlite', 'postgres'] as const) {
     await migrate(service, bob, { repositories: ['bad'] })
 
     const state = await untilSeen(service, keeper)
-    assert.deepEqual(state.migrations, { pending: 0, exporting: 0, exported: 2, failed: 1 })
+    assert.deepEqual(state.migrations, {
+      pending: 0,
+      exporting: 0,
+      exported: 2,
+      failed: 1,
+      cancelled: 0,
+    })
     assert.deepEqual([state.running, state.queue.jobs], [[], 0])
     const sum = (of: string) => state.throughput.buckets.reduce((all, each) => all + each[of]!, 0)
     assert.deepEqual(['repositories', 'reused', 'skipped', 'failed'].map(sum), [3, 1, 0, 1])

@@ -5,7 +5,8 @@ import { DAMAGED_REPOSITORIES } from '../support/export-damage.ts'
 import { type ExportStory, exportStory } from '../support/export-story.ts'
 
 const WHOLE = ['alice/atlas', 'alice/birds']
-const PARTIAL = /migration 2 is exported in part: 2 of 3 repositories, 1 skipped\n +skipped: alice\/grafted: .*grafts/
+const PARTIAL =
+  /migration 2 is exported in part: 2 of 3 repositories, 1 skipped\n +skipped: alice\/grafted: .*grafts/
 
 let story: ExportStory
 let desk: ClientDesk

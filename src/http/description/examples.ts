@@ -66,6 +66,11 @@ const pending: Migration = {
   archiveKey: null,
 }
 const exported: Migration = { ...pending, state: 'exported', archiveExpiresAt: AT }
+const failed: Migration = {
+  ...pending,
+  state: 'failed',
+  reason: 'alice/atlas: an object is missing',
+}
 const cancelled: Migration = { ...pending, state: 'failed', reason: 'cancelled' }
 
 const progress: Progress = {
@@ -134,10 +139,11 @@ const tallied = {
   'repositories failed': 0,
   'migrations exported': 1,
   'migrations failed': 0,
+  'migrations cancelled': 0,
 }
 const serviceState: ServiceState = {
   observedAt: AT,
-  migrations: { pending: 0, exporting: 1, exported: 1203, failed: 4 },
+  migrations: { pending: 0, exporting: 1, exported: 1203, failed: 4, cancelled: 2 },
   running: [{ ...summary, ...pending, state: 'exporting' }],
   backlog: [{ kind: 'export-repository', jobs: 30, oldest: AT }],
   throughput: {
@@ -150,8 +156,8 @@ const serviceState: ServiceState = {
   locks: { held: 1, newest: [lock] },
   failures: [
     {
-      migration: { ...summary, ...cancelled, id: 78 },
-      notExported: [{ fullName: 'alice/atlas', reason: 'alice/atlas: an object is missing' }],
+      migration: { ...summary, ...failed, id: 78 },
+      notExported: [{ fullName: 'alice/atlas', reason: 'an object is missing' }],
     },
   ],
   workers: [

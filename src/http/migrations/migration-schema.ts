@@ -1,4 +1,4 @@
-import type { MigrationState } from '../../migrations/states.ts'
+import type { MigrationState, ShownState } from '../../migrations/states.ts'
 import {
   address,
   all,
@@ -17,6 +17,8 @@ export const migrationStates = [
   'exported',
   'failed',
 ] satisfies MigrationState[]
+/** The same on routes of our own, which tell a cancelled migration from a failed one. */
+export const shownStates = [...migrationStates, 'cancelled'] satisfies ShownState[]
 const zoned = { ...moment, description: "With the offset of the server's time zone." }
 
 export const migrationSchema = recordOf(
@@ -29,7 +31,7 @@ export const migrationSchema = recordOf(
       ...text,
       enum: migrationStates,
       description:
-        '`pending`, then `exporting`, then `exported` or `failed`; or from `pending` directly to `failed`. It never goes back.',
+        '`pending`, then `exporting`, then `exported` or `failed`; or from `pending` directly to `failed`. It never goes back. A cancelled migration is `failed`.',
     },
     ...all(
       [

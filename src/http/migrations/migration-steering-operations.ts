@@ -62,7 +62,7 @@ export const cancelMigration = {
   operationId: 'migrations/cancel',
   tags: ['Migrations'],
   summary: 'Cancel a migration',
-  description: `The migration becomes \`failed\`, and its locks are released. Repositories exported so far are kept for a retry. ${own}`,
+  description: `The migration becomes \`failed\` (\`cancelled\` in its summary, progress and report), and its locks are released. Repositories exported so far are kept for a retry. ${own}`,
   parameters: [parameter('migration-id')],
   responses: {
     200: json('The migration is cancelled.', { schema: one('migration'), example: 'cancelled' }),

@@ -11,7 +11,7 @@ import {
   text,
   textOrNull,
 } from '../description/json-schema.ts'
-import { migrationStates } from './migration-schema.ts'
+import { shownStates } from './migration-schema.ts'
 
 const countOrNull = { type: ['integer', 'null'], minimum: 0 }
 const repositoryStates = [
@@ -65,7 +65,7 @@ export const repositoryProgressSchema = recordOf(
 
 export const progressSchema = recordOf(
   {
-    state: { ...text, enum: migrationStates },
+    state: { ...text, enum: shownStates },
     reason: { ...textOrNull, description: 'Why it failed.' },
     started_at: momentOrNull,
     ended_at: momentOrNull,

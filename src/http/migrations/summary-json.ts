@@ -1,4 +1,5 @@
 import type { HeldLock } from '../../migrations/lock-store.ts'
+import { shownState } from '../../migrations/states.ts'
 import type { Summary } from '../../migrations/summaries.ts'
 import type * as wire from '../../wire/types.ts'
 import { timeOrNull, utcTimestamp } from '../door/timestamps.ts'
@@ -9,7 +10,7 @@ export function summaryJson(summary: Summary): wire.Summary {
   return {
     id: summary.id,
     guid: summary.guid,
-    state: summary.state,
+    state: shownState(summary.state, summary.reason),
     reason: summary.reason,
     lock_repositories: options.lockRepositories,
     exclude_metadata: options.excludeMetadata,

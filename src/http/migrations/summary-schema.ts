@@ -11,7 +11,7 @@ import {
   text,
   textOrNull,
 } from '../description/json-schema.ts'
-import { migrationStates } from './migration-schema.ts'
+import { shownStates } from './migration-schema.ts'
 
 export const repositoryCountsSchema = recordOf({
   ...all(['total', 'skipped', 'failed', 'remaining'], count),
@@ -23,11 +23,11 @@ export const summarySchema = recordOf(
   {
     id: integer,
     guid: { ...text, format: 'uuid' },
-    state: { ...text, enum: migrationStates },
+    state: { ...text, enum: shownStates },
     reason: {
       ...textOrNull,
       description:
-        'Why it failed: `cancelled`, or one line for each repository that could not be exported.',
+        'Why it failed: one line for each repository that could not be exported; or `cancelled`.',
     },
     ...all(['lock_repositories', 'exclude_metadata', 'exclude_git_data'], flag),
     ...all(['org_metadata_only', 'allow_partial'], flag),

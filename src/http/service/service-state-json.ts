@@ -90,6 +90,7 @@ function bucketJson({ startedAt, count, bytes }: ThroughputBucket) {
     bytes_reused: bytes['repositories reused'],
     migrations_exported: count['migrations exported'],
     migrations_failed: count['migrations failed'],
+    migrations_cancelled: count['migrations cancelled'],
   }
 }
 

@@ -11,14 +11,14 @@ import {
   text,
   textOrNull,
 } from '../description/json-schema.ts'
-import { migrationStates } from '../migrations/migration-schema.ts'
+import { shownStates } from '../migrations/migration-schema.ts'
 import { lockSchema, repositoryCountsSchema } from '../migrations/summary-schema.ts'
 
 const migration = { id: integer, guid: { ...text, format: 'uuid' }, login: text }
 
 const running = recordOf({
   ...migration,
-  state: { ...text, enum: migrationStates },
+  state: { ...text, enum: shownStates },
   created_at: moment,
   started_at: momentOrNull,
   repositories: repositoryCountsSchema,
@@ -35,7 +35,7 @@ const bucket = recordOf({
   start: moment,
   repositories: { ...count, description: 'Exported repositories, including reused ones.' },
   ...all(['reused', 'skipped', 'failed'], count),
-  ...all(['migrations_exported', 'migrations_failed'], count),
+  ...all(['migrations_exported', 'migrations_failed', 'migrations_cancelled'], count),
   bytes: { ...count, description: 'Bytes written, without reused repositories.' },
   bytes_reused: count,
 })
@@ -102,7 +102,7 @@ export const serviceStateSchema = recordOf(
   {
     observed_at: moment,
     version: { ...text, description: 'Version of the process that answers.' },
-    migrations: recordOf(all(migrationStates, count), {
+    migrations: recordOf(all(shownStates, count), {
       description: 'Number of migrations in each state.',
     }),
     running: { ...listOf(running), description: 'The oldest unfinished migrations.' },

@@ -81,12 +81,12 @@ export function MigrationActions({ migration, onDone, onFailure }: MigrationActi
       )}
       {!isUnfinished(state) && (
         <Button
-          variant={state === 'failed' ? 'primary' : 'default'}
+          variant={archive ? 'default' : 'primary'}
           leadingVisual={SyncIcon}
           loading={busy === 'retry'}
           onClick={() => void perform('retry')}
         >
-          {state === 'failed' ? 'Retry' : 'Run again'}
+          {state === 'exported' ? 'Run again' : 'Retry'}
         </Button>
       )}
       {archive && (
@@ -129,8 +129,7 @@ const QUESTIONS = {
 }
 
 const CONSEQUENCES = {
-  cancel:
-    'The migration becomes failed, and its locks are released. Repositories exported so far are kept for a retry.',
+  cancel: 'Its locks are released. Repositories exported so far are kept for a retry.',
   delete:
     'The archive can no longer be downloaded. The migration stays in the list. Your repositories do not change.',
 }

@@ -5,21 +5,25 @@ import styles from './migration-outcome.module.css'
 import { Moment } from './moment.tsx'
 
 const MAX_SHOWN = 5
+const KEPT = 'Exported repositories are kept for some time: a retry exports only the others.'
 
 /** How it ended, and what became of the archive. Nothing while it goes on. */
 export function MigrationOutcome(props: { migration: Summary; progress: Progress }) {
   const { migration, progress } = props
   const others = progress.repositories.filter(({ reason }) => reason !== null)
+  if (migration.state === 'cancelled') {
+    return <Banner variant="info" title="Migration cancelled" description={KEPT} />
+  }
   if (migration.state === 'failed') {
     return (
       <Banner
         variant="critical"
-        title={migration.reason === 'cancelled' ? 'Migration cancelled' : 'Migration failed'}
+        title="Migration failed"
         description={
           <>
-            {others.length === 0 && migration.reason !== 'cancelled' && <p>{migration.reason}</p>}
+            {others.length === 0 && <p>{migration.reason}</p>}
             <Reasons others={others} />
-            <p>Exported repositories are kept for some time: a retry exports only the others.</p>
+            <p>{KEPT}</p>
           </>
         }
       />

@@ -68,6 +68,7 @@ function describe({ state, reason, repositories, org_metadata_only }: Summary): 
   const what = org_metadata_only
     ? 'Metadata of your organizations'
     : counted(repositories.total, 'repository', 'repositories')
+  if (state === 'cancelled') return `${what} · cancelled`
   if (state === 'failed') return `${what} · ${inShort(reason ?? 'failed')}`
   if (isPartial(state, repositories)) return inPart(repositories)
   if (state === 'exported') return what

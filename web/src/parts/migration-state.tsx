@@ -3,6 +3,7 @@ import {
   AlertIcon,
   CheckCircleFillIcon,
   CheckCircleIcon,
+  CircleSlashIcon,
   ClockIcon,
   DotFillIcon,
   XCircleFillIcon,
@@ -18,16 +19,15 @@ export type ShownState = MigrationState | 'partial'
 export const shownState = (state: MigrationState, counts: { skipped: number }): ShownState =>
   isPartial(state, counts) ? 'partial' : state
 
-const LOOKS: Record<
-  ShownState,
-  { word: string; icon: typeof ClockIcon; small: typeof ClockIcon }
-> = {
-  pending: { word: 'Pending', icon: ClockIcon, small: ClockIcon },
-  exporting: { word: 'Exporting', icon: DotFillIcon, small: DotFillIcon },
-  exported: { word: 'Exported', icon: CheckCircleIcon, small: CheckCircleFillIcon },
-  partial: { word: 'Exported in part', icon: AlertIcon, small: AlertFillIcon },
-  failed: { word: 'Failed', icon: XCircleIcon, small: XCircleFillIcon },
-}
+const LOOKS: Record<ShownState, { word: string; icon: typeof ClockIcon; small: typeof ClockIcon }> =
+  {
+    pending: { word: 'Pending', icon: ClockIcon, small: ClockIcon },
+    exporting: { word: 'Exporting', icon: DotFillIcon, small: DotFillIcon },
+    exported: { word: 'Exported', icon: CheckCircleIcon, small: CheckCircleFillIcon },
+    partial: { word: 'Exported in part', icon: AlertIcon, small: AlertFillIcon },
+    failed: { word: 'Failed', icon: XCircleIcon, small: XCircleFillIcon },
+    cancelled: { word: 'Cancelled', icon: CircleSlashIcon, small: CircleSlashIcon },
+  }
 
 export const stateWord = (state: ShownState): string => LOOKS[state].word
 

@@ -45,6 +45,7 @@ const TONES: Record<ShownState, BarTone> = {
   exported: 'success',
   partial: 'attention',
   failed: 'danger',
+  cancelled: 'neutral',
 }
 
 /** By bytes where they are known, else by how many are done. */

@@ -19,10 +19,7 @@ import styles from './repository-row.module.css'
 
 type State = RepositoryProgress['state']
 
-const LOOKS: Record<
-  State,
-  { word: string; icon: typeof RepoIcon; tone: BarTone }
-> = {
+const LOOKS: Record<State, { word: string; icon: typeof RepoIcon; tone: BarTone }> = {
   waiting: { word: 'Waiting', icon: DotIcon, tone: 'neutral' },
   exporting: { word: 'Exporting', icon: DotFillIcon, tone: 'accent' },
   exported: { word: 'Exported', icon: CheckIcon, tone: 'success' },

@@ -52,7 +52,7 @@ export function ServiceFigures({ service }: { service: ServiceState }) {
       <Figure
         name="Exported so far"
         value={number(migrations.exported)}
-        more={`${number(migrations.failed)} failed`}
+        more={`${number(migrations.failed)} failed, ${number(migrations.cancelled)} cancelled`}
       />
     </dl>
   )

@@ -22,6 +22,7 @@ import { failedRepositories } from './0021-failed-repositories.ts'
 import { discussions } from './0022-discussions.ts'
 import { partialExports } from './0023-partial-exports.ts'
 import { cancelled } from './0024-cancelled.ts'
+import { sizesOfFacts } from './0025-sizes-of-facts.ts'
 import type { SchemaStep } from './step.ts'
 
 export const steps: readonly SchemaStep[] = [
@@ -49,4 +50,5 @@ export const steps: readonly SchemaStep[] = [
   discussions,
   partialExports,
   cancelled,
+  sizesOfFacts,
 ]

@@ -137,6 +137,7 @@ interface FactsTable {
   facts: string
   /** When a migration last came to refer to it, to within a day. */
   named_at: number
+  size_kib: number
 }
 
 /** Never changed once it is written. */

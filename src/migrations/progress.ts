@@ -1,7 +1,7 @@
 import type { Db } from '../db/database.ts'
-import type { Migration } from './migration.ts'
+import type { Migration, MigrationOptions } from './migration.ts'
 import { outcomesOf, type RepositoryOutcome } from './outcomes.ts'
-import { fullNamesOf } from './snapshot-store.ts'
+import { namedRepositoriesOf } from './snapshot-store.ts'
 import { type MigrationState, type ShownState, shownState } from './states.ts'
 
 export type RepositoryState = 'waiting' | 'exporting' | 'exported' | 'skipped' | 'failed'
@@ -11,8 +11,8 @@ export interface RepositoryProgress {
   fullName: string
   state: RepositoryState
   bytesDone: number
-  /** Null until it has been looked at. */
-  bytesExpected: number | null
+  /** As the catalogue knew it, until it has been looked at. */
+  bytesExpected: number
   reused: boolean
   reason: string | null
   /** What is told of it though it was exported. */
@@ -34,27 +34,27 @@ export interface Progress {
 export async function progressOf(db: Db, { id }: Pick<Migration, 'id'>): Promise<Progress> {
   const migration = await db
     .selectFrom('migrations')
-    .select(['state', 'reason', 'started_at', 'ended_at', 'repository_count'])
+    .select(['state', 'reason', 'options', 'started_at', 'ended_at', 'repository_count'])
     .where('id', '=', id)
     .executeTakeFirstOrThrow()
   const outcomes = await outcomesOf(db, { id })
-  const names = await fullNamesOf(db, { id, repositoryCount: migration.repository_count })
+  const named = await namedRepositoriesOf(db, { id, repositoryCount: migration.repository_count })
+  const { excludeGitData } = JSON.parse(migration.options) as MigrationOptions
   return {
     state: shownState(migration.state as MigrationState, migration.reason),
     reason: migration.reason,
     startedAt: migration.started_at,
     endedAt: migration.ended_at,
-    repositories: names.map((fullName, position) => ({
+    repositories: named.map(({ fullName, bytes }, position) => ({
       fullName,
-      ...progressBy(outcomes.get(position)),
+      ...progressBy(outcomes.get(position), excludeGitData ? 0 : bytes),
     })),
   }
 }
 
-const WAITING: Omit<RepositoryProgress, 'fullName'> = {
+const WAITING: Omit<RepositoryProgress, 'fullName' | 'bytesExpected'> = {
   state: 'waiting',
   bytesDone: 0,
-  bytesExpected: null,
   reused: false,
   reason: null,
   warning: null,
@@ -63,10 +63,14 @@ const WAITING: Omit<RepositoryProgress, 'fullName'> = {
   order: null,
 }
 
-function progressBy(outcome: RepositoryOutcome | undefined): Omit<RepositoryProgress, 'fullName'> {
-  if (!outcome) return WAITING
-  const { segmentKey: _, outcome: ended, ...rest } = outcome
-  return { ...rest, state: ended ?? (rest.startedAt === null ? 'waiting' : 'exporting') }
+function progressBy(
+  outcome: RepositoryOutcome | undefined,
+  catalogued: number,
+): Omit<RepositoryProgress, 'fullName'> {
+  if (!outcome) return { ...WAITING, bytesExpected: catalogued }
+  const { segmentKey: _, outcome: ended, bytesExpected, ...rest } = outcome
+  const state = ended ?? (rest.startedAt === null ? 'waiting' : 'exporting')
+  return { ...rest, state, bytesExpected: bytesExpected ?? catalogued }
 }
 
 export interface Totals {
@@ -77,8 +81,8 @@ export interface Totals {
   failed: number
   remaining: number
   bytesDone: number
-  /** Null until every repository has been looked at. */
-  bytesExpected: number | null
+  /** Of those that were not skipped and did not fail: as the catalogue knew them, until they have been looked at. */
+  bytesExpected: number
   /** Bytes written in a second, over the whole export so far; reused ones cost nothing and do not count. */
   bytesPerSecond: number | null
   secondsLeft: number | null
@@ -89,8 +93,7 @@ export function totalsOf({ repositories, startedAt, endedAt }: Progress, now: nu
   const sum = (some: RepositoryProgress[], of: (each: RepositoryProgress) => number) =>
     some.reduce((total, each) => total + of(each), 0)
   const bytesDone = sum(repositories, (each) => each.bytesDone)
-  const isSized = repositories.every((each) => each.bytesExpected !== null || each.reason !== null)
-  const bytesExpected = isSized ? sum(repositories, (each) => each.bytesExpected ?? 0) : null
+  const bytesExpected = sum(repositories, (each) => (each.reason === null ? each.bytesExpected : 0))
   const written = sum(repositories, (each) => (each.reused ? 0 : each.bytesDone))
   const seconds = startedAt === null ? 0 : ((endedAt ?? now) - startedAt) / 1000
   const bytesPerSecond = seconds > 0 ? Math.round(written / seconds) : null
@@ -111,11 +114,11 @@ export function totalsOf({ repositories, startedAt, endedAt }: Progress, now: nu
 
 function secondsLeft(
   remaining: number,
-  bytesExpected: number | null,
+  bytesExpected: number,
   bytesDone: number,
   bytesPerSecond: number | null,
 ): number | null {
   if (remaining === 0) return 0
-  if (bytesExpected === null || !bytesPerSecond) return null
+  if (!bytesPerSecond) return null
   return Math.ceil(Math.max(bytesExpected - bytesDone, 0) / bytesPerSecond)
 }

@@ -54,8 +54,7 @@ function endOf(migration: Summary): End {
   if (migration.reason === CANCELLED)
     return { level: 'info', end: 'cancelled', words: 'was cancelled' }
   // What each of them lacked was told when it ended.
-  const why =
-    failed === 0 ? migration.reason : `${failed} of ${inAll(total)} could not be exported`
+  const why = failed === 0 ? migration.reason : `${failed} of ${inAll(total)} could not be exported`
   return { level: 'error', end: 'failed', words: `failed: ${why}` }
 }
 

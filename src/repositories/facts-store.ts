@@ -18,6 +18,7 @@ interface KeptFacts {
   repository_id: number
   full_name: string
   facts: string
+  size_kib: number
 }
 
 /**
@@ -61,7 +62,8 @@ export async function keepFacts(
 function keptFactsOf(each: RepositoryFacts): KeptFacts {
   const facts = JSON.stringify(each)
   const digest = hash('sha256', facts, 'base64url')
-  return { digest, repository_id: each.id, full_name: fullNameOf(each), facts }
+  const full_name = fullNameOf(each)
+  return { digest, repository_id: each.id, full_name, facts, size_kib: Math.round(each.sizeKib) }
 }
 
 const ASKED_AT_ONCE = 10
@@ -116,6 +118,8 @@ export async function factsById(
 export interface NamedRepository {
   repositoryId: number
   fullName: string
+  /** As the catalogue knew it. */
+  bytes: number
 }
 
 /** Which repositories they are of. */
@@ -127,11 +131,15 @@ export async function namesById(
   for (const batch of batchesOf([...new Set(ids)], ROWS_AT_ONCE)) {
     const rows = await db
       .selectFrom('facts')
-      .select(['id', 'repository_id', 'full_name'])
+      .select(['id', 'repository_id', 'full_name', 'size_kib'])
       .where('id', 'in', batch)
       .execute()
     for (const row of rows) {
-      found.set(row.id, { repositoryId: row.repository_id, fullName: row.full_name })
+      found.set(row.id, {
+        repositoryId: row.repository_id,
+        fullName: row.full_name,
+        bytes: row.size_kib * 1024,
+      })
     }
   }
   return found

@@ -336,8 +336,8 @@ export interface Progress {
     failed: number
     remaining: number
     bytes_done: number
-    /** Null until every repository has been examined. */
-    bytes_expected: number | null
+    /** From the catalogue, until the repositories have been examined. Without skipped and failed ones. */
+    bytes_expected: number
     /** Average of the whole export, without reused repositories. */
     bytes_per_second: number | null
     /** Null while no estimate is possible. */
@@ -354,8 +354,8 @@ export interface RepositoryProgress {
   /** `failed` if the migration fails because of it; `skipped` if the migration allows partial archives. */
   state: 'waiting' | 'exporting' | 'exported' | 'skipped' | 'failed'
   bytes_done: number
-  /** Null until it has been examined. */
-  bytes_expected: number | null
+  /** From the catalogue, until the repository has been examined. */
+  bytes_expected: number
   /** Exported before and unchanged since then. */
   reused: boolean
   /** Why it was skipped or failed. */
@@ -390,8 +390,8 @@ export interface Report {
     failed: number
     remaining: number
     bytes_done: number
-    /** Null until every repository has been examined. */
-    bytes_expected: number | null
+    /** From the catalogue, until the repositories have been examined. Without skipped and failed ones. */
+    bytes_expected: number
     /** Average of the whole export, without reused repositories. */
     bytes_per_second: number | null
     /** Null while no estimate is possible. */

@@ -144,6 +144,13 @@ test('cancel in the middle of a pack stops the writing of it', async (t) => {
   await until('no snapshot is left', () => snapshotsOf(service).length === 0)
 })
 
+interface Update {
+  state: string
+  bytes_done: number
+  bytes_expected: number
+  under_way: Json[]
+}
+
 test('a watcher sees every repository end exactly once, across a crash of the server', async (t) => {
   const host = await gitHost()
   t.after(host.remove)
@@ -158,6 +165,7 @@ test('a watcher sees every repository end exactly once, across a crash of the se
   await git.pid()
 
   const seen: string[] = []
+  const updates: Update[] = []
   let lastId = ''
   let ended: Json | undefined
   /** As an EventSource does it: reads until the connection ends, remembers the last id. */
@@ -174,6 +182,7 @@ test('a watcher sees every repository end exactly once, across a crash of the se
       for (const event of events.map(parseEvent)) {
         if (event.id) lastId = event.id
         if (event.name === 'repository') seen.push(event.data.full_name as string)
+        if (event.name === 'progress') updates.push(event.data as unknown as Update)
         if (event.name === 'end') ended = event.data
       }
     }
@@ -192,6 +201,14 @@ test('a watcher sees every repository end exactly once, across a crash of the se
   })
   assert.deepEqual(ended, { state: 'exported', reason: null })
   assert.deepEqual(seen.toSorted(), names.toSorted())
+  assert.ok(updates.every(({ bytes_expected }) => bytes_expected > 0))
+  const done = updates.map(({ bytes_done }) => bytes_done)
+  assert.deepEqual(
+    done,
+    done.toSorted((a, b) => a - b),
+    'it never goes back',
+  )
+  assert.ok(updates.some(({ state, under_way }) => state === 'exporting' && under_way.length > 0))
   const after = await service.call(alice, '/user/migrations/1/progress', {
     headers: { accept: 'text/event-stream', 'last-event-id': lastId },
   })

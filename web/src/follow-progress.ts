@@ -6,6 +6,9 @@ import { isUnfinished, type Progress, type RepositoryProgress, type Totals } fro
 /** `live` by events, `polling` where no stream can be had, `reconnecting` where nothing can, `limited` for asking too often. */
 export type Connection = 'connecting' | 'live' | 'polling' | 'reconnecting' | 'limited' | 'ended'
 
+/** What an event of progress tells. */
+type Update = Totals & Pick<Progress, 'state' | 'started_at'> & { under_way: RepositoryProgress[] }
+
 interface Listener {
   onProgress(progress: Progress): void
   onConnection(connection: Connection): void
@@ -13,8 +16,6 @@ interface Listener {
   onFailure(failure: Failure): void
 }
 
-/** Every look that finds something new counts against the rate limit. */
-const LOOK_EVERY_MS = 2000
 const TELL_EVERY_MS = 100
 const POLL_EVERY_MS = 2000
 /** Whoever stands between may hold a stream back without a word. */
@@ -103,27 +104,28 @@ function progressWatch(api: Api, id: number, listener: Listener, signal: AbortSi
       const place = places.get(ended.full_name)
       if (place !== undefined) known.repositories[place] = ended
     }
-    if (name === 'progress') known.totals = JSON.parse(data) as Totals
+    if (name === 'progress') takeUpdate(known, JSON.parse(data) as Update)
     tellSoon()
   }
 
-  /** Events tell of totals and endings; the bytes of what is under way are looked up, at most every two seconds. */
+  /** Rows and totals are of the same moment. */
+  function takeUpdate(progress: Progress, { state, started_at, under_way, ...totals }: Update): void {
+    Object.assign(progress, { state, started_at, totals })
+    for (const repository of under_way) {
+      const place = places.get(repository.full_name)
+      if (place !== undefined) progress.repositories[place] = repository
+    }
+  }
+
   async function listen(): Promise<boolean> {
     const stop = new AbortController()
     const both = AbortSignal.any([signal, stop.signal])
     const silence = setTimeout(() => stop.abort(), FIRST_EVENT_WITHIN_MS)
     let wasHeard = false
-    let isStale = false
-    const looking = setInterval(() => {
-      if (!isStale || document.hidden) return
-      isStale = false
-      look().catch(() => stop.abort())
-    }, LOOK_EVERY_MS)
     try {
       for await (const event of await api.progressEvents(id, lastEventId, both)) {
         clearTimeout(silence)
         wasHeard = true
-        isStale = true
         listener.onConnection('live')
         take(event)
       }
@@ -131,7 +133,6 @@ function progressWatch(api: Api, id: number, listener: Listener, signal: AbortSi
       // Cut off or refused: the next look tells which.
     } finally {
       clearTimeout(silence)
-      clearInterval(looking)
     }
     return wasHeard
   }

@@ -10,7 +10,7 @@ export const getProgress = {
   operationId: 'migrations/get-progress',
   tags: ['Migrations'],
   summary: 'Follow the progress of a migration',
-  description: `With \`accept: text/event-stream\` the answer is a stream of updates, as server-sent events: \`repository\` for each repository that has ended, \`progress\` with new totals, and \`end\`. ${own}`,
+  description: `With \`accept: text/event-stream\` the answer is a stream of updates, as server-sent events: \`repository\` for each repository that has ended, \`progress\` with the new totals, the state, and the repositories that are under way (\`under_way\`), and \`end\`. ${own}`,
   parameters: [
     parameter('migration-id'),
     parameter('if-none-match'),

@@ -31,7 +31,11 @@ const archiveWarnings = {
 const totals = recordOf({
   ...all(['repositories', 'exported', 'reused', 'skipped', 'failed'], count),
   ...all(['remaining', 'bytes_done'], count),
-  bytes_expected: { ...countOrNull, description: 'Null until every repository has been examined.' },
+  bytes_expected: {
+    ...count,
+    description:
+      'From the catalogue, until the repositories have been examined. Without skipped and failed ones.',
+  },
   bytes_per_second: {
     ...countOrNull,
     description: 'Average of the whole export, without reused repositories.',
@@ -49,7 +53,10 @@ export const repositoryProgressSchema = recordOf(
         '`failed` if the migration fails because of it; `skipped` if the migration allows partial archives.',
     },
     bytes_done: count,
-    bytes_expected: { ...countOrNull, description: 'Null until it has been examined.' },
+    bytes_expected: {
+      ...count,
+      description: 'From the catalogue, until the repository has been examined.',
+    },
     reused: { ...flag, description: 'Exported before and unchanged since then.' },
     reason: { ...textOrNull, description: 'Why it was skipped or failed.' },
     warning: {

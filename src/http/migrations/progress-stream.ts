@@ -6,6 +6,7 @@ import type { Migration } from '../../migrations/migration.ts'
 import { type Progress, progressOf } from '../../migrations/progress.ts'
 import { unfinishedStates } from '../../migrations/states.ts'
 import { type Following, permittedFollowings } from '../../migrations/stream-permission.ts'
+import { timeOrNull } from '../door/timestamps.ts'
 import { repositoryProgressJson, totalsJson } from './progress-json.ts'
 
 const LOOK_EVERY_MS = 400
@@ -114,12 +115,26 @@ function tell(listener: Listener, progress: Progress, now: number): void {
     listener.seen = repository.order!
     to.write(event('repository', repositoryProgressJson(repository), listener.seen))
   }
-  const totals = JSON.stringify(totalsJson(progress, now))
-  if (totals !== listener.totals) to.write(event('progress', totalsJson(progress, now)))
+  const update = progressUpdate(progress, now)
+  const totals = JSON.stringify(update)
+  if (totals !== listener.totals) to.write(event('progress', update))
   listener.totals = totals
   if (!unfinishedStates.includes(progress.state)) {
     const { state, reason } = progress
     to.end(event('end', { state, reason }, endId(progress)))
+  }
+}
+
+/** The totals, and of the same moment those that are under way: whoever follows need not ask for them. */
+function progressUpdate(progress: Progress, now: number) {
+  const { state, startedAt, repositories } = progress
+  return {
+    ...totalsJson(progress, now),
+    state,
+    started_at: timeOrNull(startedAt),
+    under_way: repositories
+      .filter((repository) => repository.state === 'exporting')
+      .map(repositoryProgressJson),
   }
 }
 

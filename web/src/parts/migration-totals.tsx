@@ -25,7 +25,7 @@ export function MigrationTotals({ progress }: { progress: Progress }) {
           <Figure
             name="Size"
             value={
-              totals.bytes_expected !== null && isUnfinished(state)
+              isUnfinished(state)
                 ? `${bytes(totals.bytes_done)} of ${bytes(totals.bytes_expected)}`
                 : bytes(totals.bytes_done)
             }
@@ -49,13 +49,12 @@ const TONES: Record<ShownState, BarTone> = {
 }
 
 /** By bytes where they are known, else by how many are done. */
-function totalPercent({ state, totals }: Progress): number | null {
+function totalPercent({ state, totals }: Progress): number {
   if (isPartial(state, totals)) return percent(totals.exported, totals.repositories)
   if (state === 'exported') return 100
   if (state === 'pending') return 0
-  if (totals.bytes_expected) return percent(totals.bytes_done, totals.bytes_expected)
-  const done = totals.repositories - totals.remaining
-  return done === 0 && state === 'exporting' ? null : percent(done, totals.repositories)
+  if (totals.bytes_expected > 0) return percent(totals.bytes_done, totals.bytes_expected)
+  return percent(totals.repositories - totals.remaining, totals.repositories)
 }
 
 function Speed({ progress }: { progress: Progress }) {

@@ -97,16 +97,14 @@ function Unlock({
   )
 }
 
-function donePercent({ state, bytes_done, bytes_expected }: RepositoryProgress): number | null {
+function donePercent({ state, bytes_done, bytes_expected }: RepositoryProgress): number {
   if (state === 'exported') return 100
   if (state !== 'exporting') return 0
-  return bytes_expected === null ? null : percent(bytes_done, bytes_expected)
+  return percent(bytes_done, bytes_expected)
 }
 
 function sizeOf({ state, bytes_done, bytes_expected }: RepositoryProgress): string {
   if (state === 'exported') return bytes(bytes_done)
-  if (state === 'exporting' && bytes_expected !== null) {
-    return `${bytes(bytes_done)} of ${bytes(bytes_expected)}`
-  }
-  return state === 'waiting' ? 'waiting' : ''
+  if (state === 'exporting') return `${bytes(bytes_done)} of ${bytes(bytes_expected)}`
+  return state === 'waiting' ? `waiting, ${bytes(bytes_expected)}` : ''
 }

@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { sql } from 'kysely'
+import { steps } from '../../schema/steps.ts'
+import { onEachEngine, openDatabase, openOldDatabase } from '../../test/support/databases.ts'
+import { repositoryFacts } from '../../test/support/facts.ts'
+import { ensureAccount } from '../accounts/account-store.ts'
+import type { Db } from '../db/database.ts'
+import { namesById } from '../repositories/facts-store.ts'
+import { moveMigration } from './export-store.ts'
+import { type MigrationOptions, ORDINARY } from './migration.ts'
+import { insertMigration } from './migration-store.ts'
+import { noteOutcome, noteProgress } from './outcome-store.ts'
+import { progressOf, totalsOf } from './progress.ts'
+
+const SECOND = 1000
+/** The last schema without sizes beside the facts. */
+const BEFORE = steps.findIndex(({ name }) => name === 'sizes of facts')
+
+async function start(db: Db, sizes: number[], options: Partial<MigrationOptions> = {}) {
+  const owner = await ensureAccount(db, 'alice', 0)
+  const repositories = sizes.map((sizeKib, n) =>
+    repositoryFacts({ id: n + 1, name: `r${n}`, owner, sizeKib }),
+  )
+  const made = { guid: crypto.randomUUID(), owner, organizations: null, now: 0 }
+  const { id } = await insertMigration(db, {
+    ...made,
+    options: { ...ORDINARY, ...options },
+    repositories,
+  })
+  return id
+}
+
+onEachEngine('progress', (engine) => {
+  async function scene(t: TestContext) {
+    const { db } = await openDatabase(t, engine)
+    const id = await start(db, [10, 20, 70])
+    const look = async (now: number) => {
+      const progress = await progressOf(db, { id })
+      const { bytesDone, bytesExpected, secondsLeft } = totalsOf(progress, now)
+      return { rows: progress.repositories, bytesDone, bytesExpected, secondsLeft }
+    }
+    return { db, id, look }
+  }
+
+  test('the first answer has the bytes of the catalogue, for each and in all', async (t) => {
+    const { look } = await scene(t)
+    const { rows, bytesDone, bytesExpected } = await look(0)
+    assert.deepEqual(
+      rows.map((row) => [row.state, row.bytesExpected / 1024]),
+      [
+        ['waiting', 10],
+        ['waiting', 20],
+        ['waiting', 70],
+      ],
+    )
+    assert.deepEqual([bytesDone, bytesExpected], [0, 100 * 1024])
+  })
+
+  test('a look refines what is expected, and the time left follows the bytes', async (t) => {
+    const { db, id, look } = await scene(t)
+    await moveMigration(db, id, 'exporting', { now: 0 })
+    const at = (position: number) => ({ migrationId: id, position })
+    const note = { startedAt: 0, bytesExpected: 30 * 1024, bytesDone: 15 * 1024 }
+    await noteProgress(db, at(0), note)
+    const first = await look(15 * SECOND)
+    assert.equal(first.bytesExpected, (30 + 20 + 70) * 1024)
+    assert.equal(first.secondsLeft, 105)
+    const outcome = { segmentKey: 'k', reused: false, bytes: 30 * 1024, startedAt: 0 }
+    await noteOutcome(db, at(0), outcome, 30 * SECOND)
+    assert.equal((await look(30 * SECOND)).secondsLeft, 90)
+
+    // What is skipped is not waited for.
+    await noteOutcome(db, at(1), { reason: 'broken' }, 30 * SECOND)
+    const last = await look(30 * SECOND)
+    assert.deepEqual([last.bytesDone, last.bytesExpected], [30 * 1024, 100 * 1024])
+    assert.equal(last.secondsLeft, 70)
+  })
+
+  test('nothing is expected of an export without git data', async (t) => {
+    const { db } = await openDatabase(t, engine)
+    const id = await start(db, [10], { excludeGitData: true })
+    assert.equal(totalsOf(await progressOf(db, { id }), 0).bytesExpected, 0)
+  })
+
+  test('sizes of older snapshots are known after the upgrade', async (t) => {
+    const { db, upgrade } = await openOldDatabase(t, engine, BEFORE)
+    const facts = JSON.stringify(repositoryFacts({ id: 1, sizeKib: 12 }))
+    await sql`insert into facts (id, digest, repository_id, full_name, facts, named_at)
+      values (1, 'digest', 1, 'alice/r1', ${facts}, 0)`.execute(db)
+    await upgrade()
+    assert.equal((await namesById(db, [1])).get(1)?.bytes, 12 * 1024)
+  })
+})

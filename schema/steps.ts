@@ -23,6 +23,7 @@ import { discussions } from './0022-discussions.ts'
 import { partialExports } from './0023-partial-exports.ts'
 import { cancelled } from './0024-cancelled.ts'
 import { sizesOfFacts } from './0025-sizes-of-facts.ts'
+import { scratchBytes } from './0026-scratch-bytes.ts'
 import type { SchemaStep } from './step.ts'
 
 export const steps: readonly SchemaStep[] = [
@@ -51,4 +52,5 @@ export const steps: readonly SchemaStep[] = [
   partialExports,
   cancelled,
   sizesOfFacts,
+  scratchBytes,
 ]

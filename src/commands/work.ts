@@ -24,8 +24,9 @@ export function workCommand(program: Command, about: string): void {
     const { startExporter } = await import('../service/start-exporter.ts')
     const { keepHeartbeat } = await import('../service/heartbeat.ts')
     const parts = await openProcessParts(config, logging, stack)
-    stack.defer(await startExporter(config, parts))
-    keepHeartbeat(parts, { role: 'worker', concurrency: config.concurrency }, stack)
+    const { scratch, stop } = await startExporter(config, parts)
+    stack.defer(stop)
+    keepHeartbeat(parts, { role: 'worker', concurrency: config.concurrency, scratch }, stack)
     print('Godwit is running as a worker')
     const unseen = await Promise.race([outputFailure(), stopped.then(() => undefined)])
     if (!unseen) await stopped

@@ -249,6 +249,8 @@ export interface WorkersTable {
   seen_at: number
   /** Where it writes what it exports; null where it does not export, or not onto a disk. */
   free_bytes: number | null
+  /** What its snapshots take; null where it does not export. */
+  scratch_bytes: number | null
 }
 
 interface SecretsTable {

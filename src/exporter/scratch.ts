@@ -53,6 +53,22 @@ export async function sweepScratch(root: string, olderThanMs: number): Promise<v
   }
 }
 
+/** What the files below it take. Links to files of the repositories take nothing. */
+export async function bytesBelow(directory: string): Promise<number> {
+  let bytes = 0
+  const entries = await readdir(directory, { recursive: true, withFileTypes: true }).catch(() => [])
+  for (const entry of entries) {
+    if (!entry.isFile()) continue
+    // A snapshot may be removed meanwhile.
+    const found = await stat(join(entry.parentPath, entry.name)).catch(() => undefined)
+    if (found && found.nlink === 1) bytes += found.blocks * BLOCK
+  }
+  return bytes
+}
+
+/** What `stat` counts in, whatever the disk. */
+const BLOCK = 512
+
 async function isOlder(path: string, thanMs: number): Promise<boolean> {
   const found = await stat(path).catch(() => undefined)
   return found !== undefined && (thanMs <= 0 || found.mtimeMs <= Date.now() - thanMs)

@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import type { Db } from '../db/database.ts'
 import { batchesOf } from '../ground/batches.ts'
 import { readableAmong } from '../repositories/readable-repositories.ts'
@@ -114,12 +115,13 @@ export async function archiveKeysAmong(db: Db, keys: readonly string[]): Promise
   return new Set(rows.map((row) => row.archive_key!))
 }
 
-/** How many there are to download, and how long they are together; most of their bytes are those of segments. */
-export async function countArchives(db: Db): Promise<{ count: number; bytes: number }> {
-  const { count, bytes } = await db
+/** How many there are to download, and what those take that are kept whole beside their segments. */
+export async function countArchives(db: Db): Promise<{ count: number; wholeBytes: number }> {
+  const whole = sql<number>`sum(case when archive_key is null then 0 else archive_bytes end)`
+  const { count, wholeBytes } = await db
     .selectFrom('migrations')
-    .select((of) => [of.fn.countAll<number>().as('count'), of.fn.sum('archive_bytes').as('bytes')])
+    .select((of) => [of.fn.countAll<number>().as('count'), whole.as('wholeBytes')])
     .where('archive_expires_at', 'is not', null)
     .executeTakeFirstOrThrow()
-  return { count, bytes: Number(bytes ?? 0) }
+  return { count, wholeBytes: Number(wholeBytes ?? 0) }
 }

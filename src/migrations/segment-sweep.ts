@@ -28,6 +28,14 @@ export async function unusedSegments(db: Db, since: number): Promise<UnusedSegme
   return [...unused].map(([key, namedAt]) => ({ key, namedAt }))
 }
 
+/** What they take that no archive and no unfinished migration uses. */
+export async function bytesOfUnusedSegments(db: Db): Promise<number> {
+  const rows = await db.selectFrom('segments').select(['key', 'length']).execute()
+  const unused = new Map(rows.map((row) => [row.key, row.length]))
+  for await (const ids of holders(db)) await withoutThoseOf(db, ids, unused)
+  return unused.values().reduce((sum, length) => sum + length, 0)
+}
+
 /** False when it has come into use, or is gone, meanwhile. */
 export async function deleteUnusedSegment(
   db: Db,

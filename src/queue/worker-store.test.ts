@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { onEachEngine, openDatabase, openOldDatabase } from '../../test/support/databases.ts'
-import { leastFreeBytes, listWorkers, noteWorker, SILENT_MS } from './worker-store.ts'
+import {
+  allScratchBytes,
+  leastFreeBytes,
+  listWorkers,
+  noteWorker,
+  SILENT_MS,
+} from './worker-store.ts'
 
 const NOW = 1_700_000_000_000
 const about = { host: 'box', pid: 7, version: '1', concurrency: 2, runningJobs: 0, startedAt: NOW }
@@ -10,7 +16,7 @@ onEachEngine('what is free', (engine) => {
   test('is the least that any living worker has told', async (t) => {
     const { db } = await openDatabase(t, engine)
     const beat = (id: string, role: 'api' | 'worker', freeBytes: number | null, seenAt = NOW) =>
-      noteWorker(db, { id, role, ...about, seenAt, freeBytes })
+      noteWorker(db, { id, role, ...about, seenAt, freeBytes, scratchBytes: 2 })
     assert.equal(await leastFreeBytes(db, NOW), null, 'nobody has told')
     await beat('a', 'api', null)
     assert.equal(await leastFreeBytes(db, NOW), null, 'an API process cannot know')
@@ -18,6 +24,7 @@ onEachEngine('what is free', (engine) => {
     await beat('c', 'worker', 8_000_000_000_000)
     await beat('d', 'worker', 7, NOW - SILENT_MS)
     assert.equal(await leastFreeBytes(db, NOW), 8_000_000_000_000, 'the silent do not count')
+    assert.equal(await allScratchBytes(db, NOW), 6)
     assert.equal(await leastFreeBytes(db, NOW + SILENT_MS), null, 'none is heard any more')
   })
 

@@ -15,6 +15,8 @@ export interface WorkerRecord {
   seenAt: number
   /** Where it writes what it exports; null where it does not export, or not onto a disk. */
   freeBytes: number | null
+  /** What its snapshots take; null where it does not export. */
+  scratchBytes: number | null
 }
 
 /** Three signs of life missed, and a little more. */
@@ -51,6 +53,16 @@ export async function leastFreeBytes(db: Db, now: number): Promise<number | null
   return least
 }
 
+/** What the snapshots of the living take together. */
+export async function allScratchBytes(db: Db, now: number): Promise<number> {
+  const { sum } = await db
+    .selectFrom('workers')
+    .select((row) => row.fn.sum('scratch_bytes').as('sum'))
+    .where('seen_at', '>', now - SILENT_MS)
+    .executeTakeFirstOrThrow()
+  return Number(sum ?? 0)
+}
+
 /** Whoever started first comes first. */
 export async function listWorkers(db: Db): Promise<WorkerRecord[]> {
   const rows = await db
@@ -59,17 +71,19 @@ export async function listWorkers(db: Db): Promise<WorkerRecord[]> {
     .orderBy('started_at')
     .orderBy('id')
     .execute()
-  return rows.map(({ running_jobs, started_at, seen_at, free_bytes, ...same }) => ({
+  return rows.map(({ running_jobs, started_at, seen_at, free_bytes, scratch_bytes, ...same }) => ({
     ...same,
     runningJobs: running_jobs,
     startedAt: started_at,
     seenAt: seen_at,
     freeBytes: free_bytes,
+    scratchBytes: scratch_bytes,
   }))
 }
 
 function rowOf(worker: WorkerRecord): Row<WorkersTable> {
-  const { runningJobs, startedAt, seenAt, freeBytes, ...same } = worker
+  const { runningJobs, startedAt, seenAt, freeBytes, scratchBytes, ...same } = worker
   const times = { started_at: startedAt, seen_at: seenAt }
-  return { ...same, ...times, running_jobs: runningJobs, free_bytes: freeBytes }
+  const bytes = { free_bytes: freeBytes, scratch_bytes: scratchBytes }
+  return { ...same, ...times, ...bytes, running_jobs: runningJobs }
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { statfs } from 'node:fs/promises'
 import { hostname } from 'node:os'
+import { bytesBelow } from '../exporter/scratch.ts'
 import { noteWorker, removeWorker } from '../queue/worker-store.ts'
 import type { Places } from './places.ts'
 import type { ProcessParts } from './process-parts.ts'
@@ -9,10 +10,17 @@ import { VERSION } from './version.ts'
 
 const EVERY_MS = 10_000
 
+interface Beating {
+  role: 'all' | 'api' | 'worker'
+  concurrency: number
+  /** Where its snapshots are; absent where it does not export. */
+  scratch?: string | undefined
+}
+
 /** Tells the others, by the database, that this process lives; the stack takes it back. */
 export function keepHeartbeat(
   { db, queue, now, log, places }: ProcessParts,
-  { role, concurrency }: { role: 'all' | 'api' | 'worker'; concurrency: number },
+  { role, concurrency, scratch }: Beating,
   stack: AsyncDisposableStack,
 ): void {
   const id = randomUUID()
@@ -23,7 +31,9 @@ export function keepHeartbeat(
   const beating = repeatedly(
     async () => {
       const freeBytes = role === 'api' ? null : await freeBytesOf(places.blobs)
-      const lately = { runningJobs: queue.running(), startedAt, seenAt: now(), freeBytes }
+      const scratchBytes = scratch === undefined ? null : await bytesBelow(scratch)
+      const room = { freeBytes, scratchBytes }
+      const lately = { runningJobs: queue.running(), startedAt, seenAt: now(), ...room }
       await noteWorker(db, { ...about, ...lately })
     },
     EVERY_MS,

@@ -35,7 +35,8 @@ export async function startService(config: Config, logging: Log): Promise<Servic
   checkRole(config)
   await using stack = new AsyncDisposableStack()
   const parts = await openProcessParts(config, logging, stack)
-  if (config.role === 'all') stack.defer(await startExporter(config, parts))
+  const exporter = config.role === 'all' ? await startExporter(config, parts) : undefined
+  if (exporter) stack.defer(exporter.stop)
 
   const { db, pool, addresses } = parts
   const { baseUrl, webUrl, cloneUrl, sshUrl, timeZone } = config
@@ -67,8 +68,8 @@ export async function startService(config: Config, logging: Log): Promise<Servic
   const address = await app.listen(config.listen).catch((error: unknown) => {
     throw explainedListening(error, config.listen)
   })
-  const concurrency = config.role === 'all' ? config.concurrency : 0
-  keepHeartbeat(parts, { role: config.role, concurrency }, stack)
+  const concurrency = exporter ? config.concurrency : 0
+  keepHeartbeat(parts, { role: config.role, concurrency, scratch: exporter?.scratch }, stack)
 
   const started = stack.move()
   return { address, stop: () => started.disposeAsync() }

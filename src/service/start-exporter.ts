@@ -9,11 +9,17 @@ import type { ProcessParts } from './process-parts.ts'
 import { SEGMENT_THREAD } from './segment-thread-address.ts'
 import { VERSION } from './version.ts'
 
-/** The exporter of this process and its housekeeping. Resolves, when it runs, to the function that stops it. */
+export interface RunningExporter {
+  /** Where its snapshots are. */
+  scratch: string
+  stop(): Promise<void>
+}
+
+/** The exporter of this process and its housekeeping. */
 export async function startExporter(
   config: Config,
   shared: ProcessParts,
-): Promise<() => Promise<void>> {
+): Promise<RunningExporter> {
   const { db, queue, now, log, isOnlyProcess, places, source, onBlobError } = shared
   if (!source) throw new Error('an exporter needs --repositories')
   const parts = { ...shared, source }
@@ -42,10 +48,13 @@ export async function startExporter(
     onError: (err, job) => log.error({ err, job }, 'job failed'),
   })
   const housekeeping = startHousekeeping(parts, config.segmentTtl)
-  return async () => {
-    await housekeeping.stop()
-    await working.stop()
-    await segments.stop()
-    await scratch.release()
+  return {
+    scratch: scratch.directory,
+    async stop() {
+      await housekeeping.stop()
+      await working.stop()
+      await segments.stop()
+      await scratch.release()
+    },
   }
 }

@@ -677,11 +677,16 @@ export interface ServiceState {
     }[]
   }
   storage: {
-    segments: number
-    segment_bytes: number
-    archives: number
-    /** Most of them belong to segments. */
+    /** Held in all: by archives, for reuse, and as scratch. */
+    used_bytes: number
+    /** Held by archives and running exports. What several archives share counts once. */
     archive_bytes: number
+    /** Held only for reuse by later exports. */
+    reuse_bytes: number
+    /** Held by snapshots of running exports. */
+    scratch_bytes: number
+    segments: number
+    archives: number
     /** Null if a bucket is used, or if unknown. */
     free_bytes: number | null
   }

@@ -109,7 +109,10 @@ function progressWatch(api: Api, id: number, listener: Listener, signal: AbortSi
   }
 
   /** Rows and totals are of the same moment. */
-  function takeUpdate(progress: Progress, { state, started_at, under_way, ...totals }: Update): void {
+  function takeUpdate(
+    progress: Progress,
+    { state, started_at, under_way, ...totals }: Update,
+  ): void {
     Object.assign(progress, { state, started_at, totals })
     for (const repository of under_way) {
       const place = places.get(repository.full_name)

@@ -173,12 +173,16 @@ const serviceState: ServiceState = {
       seenAt: AT,
       isAlive: true,
       freeBytes: 68719476736,
+      scratchBytes: 0,
     },
   ],
 }
 const storage = {
-  segments: { count: 5210, bytes: 5583457484 },
-  archives: { count: 12, bytes: 734003200 },
+  segments: 5210,
+  archives: 12,
+  archiveBytes: 734003200,
+  reuseBytes: 4849454284,
+  scratchBytes: 0,
   freeBytes: 68719476736,
 }
 

@@ -1,11 +1,10 @@
 import type { FastifyInstance } from 'fastify'
 import { isComposing } from '../../blobs/blob-store.ts'
-import { countArchives } from '../../migrations/archive-store.ts'
 import { Invalid, NotFound } from '../../migrations/refusals.ts'
-import { countSegments } from '../../migrations/segment-store.ts'
 import { readServiceState } from '../../migrations/service-state.ts'
+import { storageUse } from '../../migrations/storage-use.ts'
 import { type ThroughputPeriod, throughputPeriods } from '../../migrations/throughput.ts'
-import { leastFreeBytes } from '../../queue/worker-store.ts'
+import { allScratchBytes, leastFreeBytes } from '../../queue/worker-store.ts'
 import { viewerOf } from '../door/authenticate.ts'
 import { answer, answerNotModified } from '../door/json-answer.ts'
 import type { ServerParts } from '../server-parts.ts'
@@ -16,13 +15,15 @@ import { type Storage, serviceStateJson } from './service-state-json.ts'
 export function adminService(app: FastifyInstance, parts: ServerParts): void {
   const { db, blobs, now, version } = parts
 
+  const readUse = storageUse(parts)
+
   async function readStorage(): Promise<Storage> {
-    const [segments, archives, freeBytes] = await Promise.all([
-      countSegments(db),
-      countArchives(db),
+    const [use, scratchBytes, freeBytes] = await Promise.all([
+      readUse(),
+      allScratchBytes(db, now()),
       isComposing(blobs) ? null : leastFreeBytes(db, now()),
     ])
-    return { segments, archives, freeBytes }
+    return { ...use, scratchBytes, freeBytes }
   }
 
   app.get<{ Querystring: Record<string, unknown> }>(
@@ -34,7 +35,11 @@ export function adminService(app: FastifyInstance, parts: ServerParts): void {
       const [state, storage] = await Promise.all([readServiceState(parts, period), readStorage()])
       const body = serviceStateJson(state, storage, version)
       // What always changes is not worth an answer of its own.
-      const lasting = { ...body, observed_at: '', storage: { ...body.storage, free_bytes: 0 } }
+      const lasting = {
+        ...body,
+        observed_at: '',
+        storage: { ...body.storage, free_bytes: 0, scratch_bytes: 0, used_bytes: 0 },
+      }
       if (answerNotModified(request, reply, [JSON.stringify(lasting)])) return reply
       return answer(reply, body)
     },

@@ -1,13 +1,13 @@
 import type { ServiceState } from '../../migrations/service-state.ts'
+import type { StorageUse } from '../../migrations/storage-use.ts'
 import { isPartial } from '../../migrations/summaries.ts'
 import type { ThroughputBucket } from '../../migrations/throughput.ts'
 import type * as wire from '../../wire/types.ts'
 import { timeOrNull, utcTimestamp } from '../door/timestamps.ts'
 import { lockJson, repositoryCountsJson } from '../migrations/summary-json.ts'
 
-export interface Storage {
-  segments: { count: number; bytes: number }
-  archives: { count: number; bytes: number }
+export interface Storage extends StorageUse {
+  scratchBytes: number
   /** Null where the bytes are not kept on a disk of ours. */
   freeBytes: number | null
 }
@@ -30,10 +30,12 @@ export function serviceStateJson(
       buckets: throughput.buckets.map(bucketJson),
     },
     storage: {
-      segments: storage.segments.count,
-      segment_bytes: storage.segments.bytes,
-      archives: storage.archives.count,
-      archive_bytes: storage.archives.bytes,
+      used_bytes: storage.archiveBytes + storage.reuseBytes + storage.scratchBytes,
+      archive_bytes: storage.archiveBytes,
+      reuse_bytes: storage.reuseBytes,
+      scratch_bytes: storage.scratchBytes,
+      segments: storage.segments,
+      archives: storage.archives,
       free_bytes: storage.freeBytes,
     },
     locks: {

@@ -47,8 +47,14 @@ const throughput = recordOf({
 })
 
 const storage = recordOf({
-  ...all(['segments', 'segment_bytes', 'archives'], count),
-  archive_bytes: { ...count, description: 'Most of them belong to segments.' },
+  used_bytes: { ...count, description: 'Held in all: by archives, for reuse, and as scratch.' },
+  archive_bytes: {
+    ...count,
+    description: 'Held by archives and running exports. What several archives share counts once.',
+  },
+  reuse_bytes: { ...count, description: 'Held only for reuse by later exports.' },
+  scratch_bytes: { ...count, description: 'Held by snapshots of running exports.' },
+  ...all(['segments', 'archives'], count),
   free_bytes: {
     type: ['integer', 'null'],
     minimum: 0,

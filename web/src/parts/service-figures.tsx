@@ -37,11 +37,13 @@ export function ServiceFigures({ service }: { service: ServiceState }) {
       />
       <Figure
         name="Storage used"
-        value={bytes(storage.segment_bytes + storage.archive_bytes)}
+        value={bytes(storage.used_bytes)}
         more={
-          storage.free_bytes === null
-            ? counted(storage.archives, 'archive')
-            : `${bytes(storage.free_bytes)} free`
+          <>
+            {counted(storage.archives, 'archive')} {bytes(storage.archive_bytes)}, reuse{' '}
+            {bytes(storage.reuse_bytes)}, scratch {bytes(storage.scratch_bytes)}
+            {storage.free_bytes !== null && `; ${bytes(storage.free_bytes)} free`}
+          </>
         }
       />
       <Figure

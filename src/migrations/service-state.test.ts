@@ -15,7 +15,7 @@ import { putRepository } from '../repositories/repository-store.ts'
 import { countArchives } from './archive-store.ts'
 import { moveMigration } from './export-store.ts'
 import { insertLocks, releaseLocks } from './lock-store.ts'
-import { ORDINARY } from './migration.ts'
+import { type MigrationOptions, ORDINARY } from './migration.ts'
 import { insertMigration } from './migration-store.ts'
 import { notExportedFrom, noteOutcome, noteReused } from './outcome-store.ts'
 import { countSegments, insertMetadataSegment, insertSegment } from './segment-store.ts'
@@ -28,12 +28,17 @@ const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
 const NOW = Date.UTC(2026, 10, 14, 9, 30, 20)
 
-async function start(db: Db, login: string, repositories: number): Promise<number> {
+async function start(
+  db: Db,
+  login: string,
+  repositories: number,
+  options: Partial<MigrationOptions> = {},
+): Promise<number> {
   const owner = await ensureAccount(db, login, 0)
   const { id } = await insertMigration(db, {
     guid: crypto.randomUUID(),
     owner,
-    options: ORDINARY,
+    options: { ...ORDINARY, ...options },
     repositories: Array.from({ length: repositories }, (_, n) =>
       repositoryFacts({ id: n + 1, name: `r${n}`, owner }),
     ),
@@ -94,7 +99,7 @@ onEachEngine('the state of the service', (engine) => {
     assert.deepEqual([repositories, bytesDone, startedAt], [counts, 1107, NOW - MINUTE])
     const [waiting, ...more] = state.backlog
     assert.deepEqual([{ ...waiting }, more], [{ kind: 'task', jobs: 2, oldest: NOW }, []])
-    const partial = await start(db, 'dora', 2)
+    const partial = await start(db, 'dora', 2, { allowPartial: true })
     await moveMigration(db, partial, 'exporting', { now: NOW })
     await noteOutcome(db, { migrationId: partial, position: 1 }, { reason: 'gone' }, NOW)
     await moveMigration(db, partial, 'exported', { now: NOW + 1 })

@@ -109,8 +109,10 @@ test('cancel in the middle leaves no process, no lock, no temporary file', async
 /** To others' clients it failed; on everything that is ours it did not. */
 async function isCancelledNotFailed(service: Service, token: string): Promise<void> {
   assert.equal((await get(service, token, '/user/migrations/1')).state, 'failed')
-  for (const of of ['summary', 'progress', 'report'])
-    assert.equal((await get(service, token, `/user/migrations/1/${of}`)).state, 'cancelled', of)
+  for (const part of ['summary', 'progress', 'report']) {
+    const { state } = await get(service, token, `/user/migrations/1/${part}`)
+    assert.equal(state, 'cancelled', part)
+  }
   const events = { headers: { accept: 'text/event-stream' } }
   const stream = await service.call(token, '/user/migrations/1/progress', events)
   assert.match(await stream.text(), /event: end\n.*\ndata: \{"state":"cancelled"/)

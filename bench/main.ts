@@ -7,6 +7,7 @@ import type { Corpus } from './contestants.ts'
 import { CORPORA, type CorpusName, makeCorpus } from './corpus.ts'
 import { benchDashboard } from './dashboard.ts'
 import { benchDownloads } from './downloads.ts'
+import { benchDumps } from './dumps.ts'
 import { benchExports } from './export.ts'
 import { benchGrowth } from './growth.ts'
 import { run } from './measure.ts'
@@ -41,6 +42,7 @@ const SECTIONS: Record<string, () => Promise<Section | undefined>> = {
   memory: () => benchMemory({ rounds }),
   cluster: () => benchCluster({ rounds }),
   dashboard: () => benchDashboard({ rounds }),
+  dumps: () => benchDumps({ rounds }),
 }
 
 const wanted = values.only?.flatMap((names) => names.split(',')) ?? Object.keys(SECTIONS)

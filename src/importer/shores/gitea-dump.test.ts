@@ -112,11 +112,17 @@ describe('what is in a dump', () => {
   })
 
   test('assets by name and bytes; a release without its tag is a draft', async (t) => {
-    const { dump, place, news } = await scene(t)
+    const [first, ...others] = facts.releases!
+    // In a URL that nothing is escaped in, these would mean something else.
+    const odd = { ...first!.assets[0]!, name: '../%41?#.txt' }
+    const { dump, place, news } = await scene(t, {
+      releases: [{ ...first!, assets: [...first!.assets, odd] }, ...others],
+    })
     await dump()
     const { releases } = readDump(place)
-    const [asset] = releases.find(({ tag_name }) => tag_name === 'v1')!.assets
-    assert.deepEqual([asset.name, asset.size], ['a b?.txt', 8])
+    const [asset, second] = releases.find(({ tag_name }) => tag_name === 'v1')!.assets
+    assert.deepEqual([asset.name, asset.size, second.name], ['a b.txt', 8, odd.name])
+    assert.match(second.download_url, /^release_assets\/\d+\/2\/\.\.__41__\.txt$/)
     assert.equal(readFileSync(join(place, asset.download_url), 'utf8'), 'an asset')
     assert.deepEqual(releases.map(({ tag_name, draft, name }) => [tag_name, draft, name]).sort(), [
       ['next', true, 'next'],

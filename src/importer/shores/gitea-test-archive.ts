@@ -188,7 +188,7 @@ export function discussedFacts({ main, own, fork, later }: Commits): Facts {
       },
     ],
     releases: [
-      release('v1', { assets: [file('u1', 'release_assets', 'a b?.txt')], name: 'One' }),
+      release('v1', { assets: [file('u1', 'release_assets', 'a b.txt')], name: 'One' }),
       release('next', { draft: true, publishedAt: null }),
       release('v9', {}),
     ],
@@ -206,7 +206,7 @@ export function discussedFacts({ main, own, fork, later }: Commits): Facts {
 }
 
 export const DISCUSSED_FILES = {
-  'release_assets/u1/a b?.txt': 'an asset',
+  'release_assets/u1/a b.txt': 'an asset',
   'attachments/u2/shot.txt': 'a picture',
 }
 

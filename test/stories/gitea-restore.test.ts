@@ -1,0 +1,253 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import {
+  archiveOfFacts,
+  DISCUSSED_FILES,
+  discussedFacts,
+  discussedHost,
+  type Facts,
+} from '../../src/importer/shores/gitea-test-archive.ts'
+import { type GitHost, gitHost } from '../support/git-host.ts'
+import { readDump } from '../support/gitea-dump-reader.ts'
+import { GITEA, type GiteaServer, giteaServer } from '../support/gitea-server.ts'
+import { git, temporaryDirectory } from '../support/odd-repositories.ts'
+import { REAL_ARCHIVE } from '../support/real-archive.ts'
+import { desk } from '../support/without-server.ts'
+
+/** What the API says of an issue, a comment, a review: as much as is compared. */
+// biome-ignore lint/suspicious/noExplicitAny: other people's JSON of many versions.
+type Said = Record<string, any>
+
+/** Servers keep seconds. */
+const moment = (time: string | null | undefined) =>
+  time ? Math.floor(Date.parse(time) / 1000) : null
+const byText = (a: unknown, b: unknown) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1)
+
+/** How the API names what a dump says. */
+const REVIEW_STATES: Readonly<Record<string, string>> = {
+  APPROVED: 'APPROVED',
+  CHANGES_REQUESTED: 'REQUEST_CHANGES',
+  COMMENTED: 'COMMENT',
+}
+
+describe('a real server takes the dumps', GITEA.needed, () => {
+  let server: GiteaServer
+  let host: GitHost
+  let dumps: string
+  let said: string
+
+  // A suite has no end of its own to hang these on.
+  const ends: (() => void)[] = []
+  const t = { after: (end: () => void) => void ends.push(end) }
+
+  before(async () => {
+    const base = temporaryDirectory(t as never)
+    const { godwit, folder } = await desk(t as never)
+    host = await gitHost()
+    await mkdir(join(base, 'server'))
+    server = await giteaServer(join(base, 'server'))
+    for (const name of ['anna', 'bob']) await server.addUser(name)
+    for (const username of ['corp', 'go-gitea']) await server.api('/orgs', { username })
+    const { id } = await server.api<{ id: number }>('/users/anna')
+    const people = join(folder, 'people.csv')
+    await writeFile(people, `old-login,new-login,account-id\nalice,anna,${id}\n`)
+    const facts: Facts = discussedFacts(await discussedHost(host))
+    const archive = await archiveOfFacts(join(folder, 'archive'), host, facts, DISCUSSED_FILES)
+    dumps = join(base, 'dumps')
+    const asked = ['--as', 'gitea-dump', '--people', people, '--target', server.url]
+    const made = await godwit(['restore', archive, '--into', dumps, ...asked])
+    assert.equal(made.code, 0, made.said)
+    said = await restoreAll(dumps, server)
+  })
+  after(async () => {
+    await server?.stop()
+    await host?.remove()
+    for (const end of ends) await end()
+  })
+
+  test('restore.sh says what arrived', () => {
+    assert.match(
+      said,
+      /3 of 3 repositories arrived\n {2}anna\/site\n {2}corp\/empty\n {2}corp\/quiet\n/,
+    )
+  })
+
+  test('number, title, state, labels, milestone and times of all that was discussed', async () => {
+    await compareDiscussed(server, join(dumps, 'alice/site'), 'anna/site')
+  })
+
+  test('comments and reactions', async () => {
+    await compareComments(server, join(dumps, 'alice/site'), 'anna/site')
+  })
+
+  test('reviews with their state, time and inline comments', async () => {
+    await compareReviews(server, join(dumps, 'alice/site'), 'anna/site')
+  })
+
+  test('whoever was mapped to an account is the author, and nobody else', async (t) => {
+    if (server.version < 117) return t.skip('servers before 1.17 know no accounts by their numbers')
+    const issues = await server.all<Said>('/repos/anna/site/issues?state=all&type=issues')
+    const authors = issues.map(({ number, user }) => [number, user?.login === 'anna'])
+    assert.deepEqual(authors.sort(byText), [
+      [1, false],
+      [2, true],
+    ])
+  })
+
+  test('pull requests: merged stays merged, commits of forks that are gone are there', async () => {
+    const dir = join(server.repositories, 'anna/site.git')
+    for (const { number, merged, merged_time, head } of readDump(join(dumps, 'alice/site')).pulls) {
+      if (head.sha === '') continue
+      const pull = await server.api<Said>(`/repos/anna/site/pulls/${number}`)
+      assert.deepEqual([pull.merged, moment(pull.merged_at)], [merged, moment(merged_time)])
+      assert.equal(git(dir, ['rev-parse', `refs/pull/${number}/head`]).trim(), head.sha)
+    }
+  })
+
+  test('releases with assets, topics, labels, milestones, wiki', async () => {
+    const { releases, topics, labels, milestones } = readDump(join(dumps, 'alice/site'))
+    const found = await server.all<Said>('/repos/anna/site/releases')
+    assert.deepEqual(
+      found.map(({ tag_name, name, draft }) => [tag_name, name, draft]).sort(byText),
+      releases.map(({ tag_name, name, draft }) => [tag_name, name, draft]).sort(byText),
+    )
+    const [asset] = found.find(({ tag_name }) => tag_name === 'v1')!.assets as Said[]
+    assert.deepEqual([asset?.name, asset?.size], ['a b.txt', 8])
+    assert.equal(await server.bytes(asset?.browser_download_url), 'an asset')
+    assert.deepEqual((await server.api<Said>('/repos/anna/site/topics')).topics, topics)
+    const names = (those: Said[], key: string) => those.map((one) => one[key]).sort()
+    assert.deepEqual(
+      names(await server.all('/repos/anna/site/labels'), 'name'),
+      names(labels, 'name'),
+    )
+    const known = await server.all<Said>('/repos/anna/site/milestones?state=all')
+    assert.deepEqual(
+      known.map(({ title, state, due_on }) => [title, state, moment(due_on)]).sort(byText),
+      milestones.map(({ title, state, deadline }) => [title, state, moment(deadline)]).sort(byText),
+    )
+    const wiki = join(server.repositories, 'anna/site.wiki.git')
+    assert.match(git(wiki, ['ls-tree', '--name-only', 'master']), /^Home\.md$/m)
+  })
+
+  test('what was private is private', async () => {
+    const isPrivate = async (name: string) =>
+      (await server.api<Said>(`/repos/${name}`)).private as boolean
+    assert.deepEqual(
+      [await isPrivate('anna/site'), await isPrivate('corp/empty'), await isPrivate('corp/quiet')],
+      [false, false, true],
+    )
+  })
+
+  test(
+    'an archive that github.com made, held to the server’s own schemas',
+    REAL_ARCHIVE.needed,
+    async (t) => {
+      const { godwit, folder } = await desk(t)
+      const into = join(folder, 'dumps')
+      const made = await godwit([
+        'restore',
+        REAL_ARCHIVE.file,
+        '--as',
+        'gitea-dump',
+        '--into',
+        into,
+      ])
+      assert.equal(made.code, 0, made.said)
+      await restoreAll(into, server)
+      const [place, name] = [join(into, 'go-gitea/test_repo'), 'go-gitea/test_repo']
+      await compareDiscussed(server, place, name)
+      await compareComments(server, place, name)
+      await compareReviews(server, place, name)
+      const help = await server.run(['restore-repo', '--help'])
+      if (!help.includes('--validation')) return
+      const to = ['--owner_name', 'go-gitea', '--repo_name', 'validated']
+      await server.run(['restore-repo', '--repo_dir', place, ...to, '--validation'])
+      await compareDiscussed(server, place, 'go-gitea/validated')
+    },
+  )
+})
+
+async function restoreAll(into: string, { env, program, url, tokenFile }: GiteaServer) {
+  const child = spawn('sh', [join(into, 'restore.sh')], {
+    env: { ...env, GITEA: program, GITEA_URL: url, GITEA_TOKEN_FILE: tokenFile },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let said = ''
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      said += text
+    })
+  const [code] = await once(child, 'close')
+  assert.equal(code, 0, said)
+  return said
+}
+
+async function compareDiscussed(server: GiteaServer, place: string, fullName: string) {
+  const { issues, pulls } = readDump(place)
+  const found = await server.all<Said>(`/repos/${fullName}/issues?state=all&type=issues`)
+  found.push(...(await server.all<Said>(`/repos/${fullName}/issues?state=all&type=pulls`)))
+  const there = found.map((one) => ({
+    ...{ number: one.number, title: one.title, body: one.body, state: one.state },
+    ...{ labels: (one.labels as Said[]).map(({ name }) => name).sort() },
+    ...{ milestone: one.milestone?.title ?? '', createdAt: moment(one.created_at) },
+    closedAt: moment(one.closed_at),
+    // Of a pull request the server looks at whether it can be merged, and that is a change to it.
+    updatedAt: one.pull_request ? null : moment(one.updated_at),
+  }))
+  const dumped = [...issues, ...pulls].map((one) => ({
+    ...{ number: one.number, title: one.title, body: one.content, state: one.state },
+    ...{ labels: (one.labels as Said[]).map(({ name }) => name).sort() },
+    ...{ milestone: one.milestone, createdAt: moment(one.created), closedAt: moment(one.closed) },
+    updatedAt: 'foreignindex' in one ? null : moment(one.updated),
+  }))
+  assert.deepEqual(there.sort(byText), dumped.sort(byText))
+}
+
+async function compareComments(server: GiteaServer, place: string, fullName: string) {
+  const { issues, pulls, comments } = readDump(place)
+  const contents = (those: Said[] | null) => (those ?? []).map(({ content }) => content).sort()
+  for (const { number, reactions } of [...issues, ...pulls]) {
+    const base = `/repos/${fullName}/issues/${number}`
+    const found = await server.api<Said[] | null>(`${base}/comments`)
+    assert.deepEqual(
+      (found ?? []).map(({ body, created_at }) => [body, moment(created_at)]).sort(byText),
+      (comments.get(number) ?? []).map((one) => [one.content, moment(one.created)]).sort(byText),
+    )
+    const reacted = await server.api<Said[] | null>(`${base}/reactions`)
+    assert.deepEqual(contents(reacted), contents(reactions))
+  }
+}
+
+async function compareReviews(server: GiteaServer, place: string, fullName: string) {
+  const { pulls, reviews } = readDump(place)
+  for (const { number } of pulls) {
+    const base = `/repos/${fullName}/pulls/${number}/reviews`
+    const found = await server.all<Said>(base)
+    const dumped = reviews.get(number) ?? []
+    assert.deepEqual(
+      found
+        .map(({ state, body, submitted_at }) => [state, body, moment(submitted_at)])
+        .sort(byText),
+      dumped
+        .map((one) => [REVIEW_STATES[one.state], one.content, moment(one.created_at)])
+        .sort(byText),
+      `reviews of #${number}`,
+    )
+    const inline: unknown[] = []
+    for (const { id } of found)
+      for (const one of (await server.api<Said[] | null>(`${base}/${id}/comments`)) ?? [])
+        inline.push([one.path, one.body, one.position || -one.original_position])
+    assert.deepEqual(
+      inline.sort(byText),
+      dumped
+        .flatMap(({ comments }) => comments as Said[])
+        .map((one) => [one.tree_path, one.content, one.line])
+        .sort(byText),
+      `inline comments of #${number}`,
+    )
+  }
+}

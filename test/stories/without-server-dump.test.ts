@@ -1,0 +1,129 @@
+import assert from 'node:assert/strict'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import {
+  archiveOfFacts,
+  DISCUSSED_FILES,
+  discussedFacts,
+  discussedHost,
+} from '../../src/importer/shores/gitea-test-archive.ts'
+import { type GitHost, gitHost } from '../support/git-host.ts'
+import { readDump } from '../support/gitea-dump-reader.ts'
+import { temporaryDirectory } from '../support/odd-repositories.ts'
+import { desk } from '../support/without-server.ts'
+
+let host: GitHost
+let archive: string
+
+before(async (t) => {
+  host = await gitHost()
+  const facts = discussedFacts(await discussedHost(host))
+  const folder = join(temporaryDirectory(t as never), 'archive')
+  archive = await archiveOfFacts(folder, host, facts, DISCUSSED_FILES)
+})
+after(() => host.remove())
+
+const asDump = (...more: string[]) => ['restore', archive, '--as', 'gitea-dump', ...more]
+
+test('a dump is told of, with what it has no place for, and exits 0', async (t) => {
+  const { godwit, folder, leftovers } = await desk(t)
+  const { code, stdout, said } = await godwit(asDump('--into', 'dumps'))
+  assert.equal(code, 0, said)
+  const lines = stdout.toString().split('\n')
+  assert.deepEqual(
+    lines.filter((line) => line.startsWith('restored:')),
+    ['restored: alice/site', 'restored: corp/empty', 'restored: corp/quiet'],
+  )
+  assert.ok(lines.includes('skipped: 5 issue events'), said)
+  assert.match(said, /beside the dump: 1 attachment in .*alice\/site\/attachments, listed in/)
+  assert.match(said, /next: run .*dumps\/restore\.sh on the server/)
+  assert.match(said, /1 private: restore-repo would make them public/)
+  assert.equal(readDump(join(folder, 'dumps/alice/site')).issues.length, 2)
+  assert.deepEqual(await leftovers(), [])
+  const strict = await godwit(asDump('--into', 'other', '--strict', 'corp/quiet', 'alice/site'))
+  assert.equal(strict.code, 1)
+  assert.match(strict.stderr, /some data could not be restored \(--strict\)/)
+})
+
+test('who wrote how much, filled in, maps people; a bad line is told by its number', async (t) => {
+  const { godwit, folder } = await desk(t)
+  const { code, stdout, said } = await godwit(['show', archive, '--people'])
+  assert.equal(code, 0, said)
+  const [titles, ...people] = stdout.toString().trimEnd().split('\n')
+  assert.equal(
+    titles,
+    'old-login,new-login,account-id,issues,pull_requests,comments,reviews,commit_comments,releases,reactions',
+  )
+  assert.ok(people.includes('bob,,,0,4,6,1,1,0,3'), people.join('\n'))
+  assert.ok(people.includes('corp,,,0,0,0,0,0,0,0'), 'owners can be mapped too')
+  const filled = stdout.toString().replace('bob,,', 'bob,robert,').replace('carol,,', 'carol,a b,')
+  await writeFile(join(folder, 'people.csv'), filled)
+  const dumped = await godwit(asDump('--into', 'dumps', '--people', 'people.csv'))
+  assert.equal(dumped.code, 0, dumped.said)
+  const bad = filled.split('\n').findIndex((line) => line.startsWith('carol')) + 1
+  assert.match(dumped.said, new RegExp(`warning: people.csv, line ${bad}: a b: the name may`))
+  const { pulls, comments } = readDump(join(folder, 'dumps/alice/site'))
+  assert.deepEqual(new Set(pulls.map(({ poster_name }) => poster_name)), new Set(['robert']))
+  assert.deepEqual(
+    comments
+      .get(1)
+      ?.flatMap(({ reactions }) => reactions)
+      .map(({ user_name }) => user_name),
+    ['carol'],
+  )
+})
+
+test('names that the server refuses are listed, and nothing is written', async (t) => {
+  const { godwit, folder, leftovers } = await desk(t)
+  await writeFile(join(folder, 'people.csv'), 'corp,org\n')
+  const refused = await godwit(asDump('--into', 'dumps', '--people', 'people.csv'))
+  assert.match(refused.said, /line 1: org: the name is reserved; the line is ignored/)
+  assert.equal(refused.code, 0, 'the line is ignored, and the owner keeps the name')
+  await using odd = await gitHost()
+  await odd.repository('api/site', { files: { a: 'a' } })
+  await odd.repository('alice/a..b', { files: { a: 'a' } })
+  const file = await archiveOfFacts(join(folder, 'odd'), odd, {})
+  const { code, stderr } = await godwit([
+    'restore',
+    file,
+    '--as',
+    'gitea-dump',
+    '--into',
+    'odd-dumps',
+  ])
+  assert.equal(code, 1)
+  assert.match(stderr, /refuse these names/)
+  assert.match(stderr, /alice\/a\.\.b: the name has/)
+  assert.match(stderr, /api\/site: api: the name is reserved/)
+  assert.equal(existsSync(join(folder, 'odd-dumps')), false)
+  assert.deepEqual(await leftovers(), [])
+})
+
+test('options that need another are refused before anything is read', async (t) => {
+  const { godwit, folder } = await desk(t)
+  const cases: [args: string[], says: RegExp][] = [
+    [['restore', archive, '--into', 'x', '--people', 'p.csv'], /need --as gitea-dump/],
+    [['restore', archive, '--into', 'x', 'alice/site'], /need --as gitea-dump/],
+    [asDump('--into', 'x', '--target', 'git.example.com'), /must be an http or https URL/],
+    [asDump('--into', '100%'), /must not have %, \? or # in it/],
+    [['restore', archive, '--into', 'x', '--as', 'tarball'], /gitea-dump/],
+  ]
+  for (const [args, says] of cases) {
+    const { code, stderr } = await godwit(args)
+    assert.equal(code, 2, stderr)
+    assert.match(stderr, says)
+  }
+  assert.deepEqual(readdirSync(folder), [])
+})
+
+test('the script names every repository, and is for any shell', async (t) => {
+  const { godwit, folder } = await desk(t)
+  await godwit(asDump('--into', 'dumps', '--target', 'https://git.example.com/sub'))
+  const script = readFileSync(join(folder, 'dumps/restore.sh'), 'utf8')
+  assert.match(script, /^#!\/bin\/sh\n/)
+  assert.match(script, /^restore 'corp\/quiet' 'corp' 'quiet' private$/m)
+  const { original_url } = readDump(join(folder, 'dumps/alice/site')).repository
+  assert.match(original_url!, /^https:\/\/git\.example\.com\/sub\/\?migrated-from=/)
+})

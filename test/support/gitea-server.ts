@@ -1,0 +1,209 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { openSync, readFileSync } from 'node:fs'
+import { chmod, mkdir, writeFile } from 'node:fs/promises'
+import { userInfo } from 'node:os'
+import { join } from 'node:path'
+import { freePort } from './free-port.ts'
+import { until } from './patience.ts'
+
+const PROGRAM = process.env.GODWIT_TEST_GITEA
+
+/** A real server for tests, by the path of its program. */
+export const GITEA = {
+  needed: { skip: PROGRAM ? false : 'GODWIT_TEST_GITEA names no program of Gitea or Forgejo' },
+} as const
+
+export interface GiteaServer {
+  url: string
+  /** Runs the server's program with its configuration, whatever user this is. */
+  program: string
+  /** Bare repositories are below it, as OWNER/NAME.git in lower case. */
+  repositories: string
+  /** Of Gitea, or of the Gitea that a Forgejo is made from: 1.22 is 122. */
+  version: number
+  env: NodeJS.ProcessEnv
+  /** File with a token of the administrator. */
+  tokenFile: string
+  run(args: readonly string[]): Promise<string>
+  /** JSON of a path below /api/v1; a body makes it a POST. */
+  api<T>(path: string, body?: object): Promise<T>
+  /** All pages of a list. */
+  all<T>(path: string): Promise<T[]>
+  bytes(address: string): Promise<string>
+  addUser(name: string): Promise<void>
+  stop(): Promise<void>
+}
+
+const ADMIN = { name: 'keeper', password: 'Eleven-days-0ver-0pen-sea' }
+const AUTHORIZATION = `Basic ${Buffer.from(`${ADMIN.name}:${ADMIN.password}`).toString('base64')}`
+
+/** A server of its own with SQLite in a directory that must be empty. */
+export async function giteaServer(base: string): Promise<GiteaServer> {
+  const port = await freePort()
+  const url = `http://127.0.0.1:${port}/`
+  const program = join(base, 'gitea')
+  const config = join(base, 'app.ini')
+  const env = environmentIn(base)
+  await mkdir(join(base, 'data'), { recursive: true })
+  await writeFile(program, `#!/bin/sh\nexec '${PROGRAM}' --config '${config}' "$@"\n`)
+  await chmod(program, 0o755)
+  const run = (args: readonly string[]) => execute(program, args, { env, cwd: base })
+  const secret = (name: string) =>
+    execute(PROGRAM!, ['generate', 'secret', name], { env, cwd: base })
+  const [key, token] = [await secret('SECRET_KEY'), await secret('INTERNAL_TOKEN')]
+  await writeFile(config, configIn(base, port, url, { key: key.trim(), token: token.trim() }))
+  await run(['migrate'])
+  const addUser = async (name: string, ...more: string[]) => {
+    const password = name === ADMIN.name ? ADMIN.password : randomBytes(16).toString('base64')
+    const said = ['--username', name, '--email', `${name}@example.com`, '--password', password]
+    await run(['admin', 'user', 'create', ...said, '--must-change-password=false', ...more])
+  }
+  await addUser(ADMIN.name, '--admin')
+  const log = join(base, 'web.log')
+  const child = startWeb(program, env, base, log)
+  const server = {
+    url,
+    program,
+    env,
+    run,
+    ...speaking(url),
+    addUser: (name: string) => addUser(name),
+  }
+  try {
+    const version = await until('the server to answer', async () => {
+      if (child.exitCode !== null) throw new Error(`it ended: ${readFileSync(log, 'utf8')}`)
+      return await server.api<{ version: string }>('/version').catch(() => undefined)
+    })
+    const tokenFile = join(base, 'token')
+    await writeFile(tokenFile, await tokenOf(server))
+    const repositories = join(base, 'repositories')
+    const known = { tokenFile, repositories, version: giteaVersion(version.version) }
+    return { ...server, ...known, stop: () => stop(child) }
+  } catch (error) {
+    await stop(child)
+    throw error
+  }
+}
+
+/** Nothing of the user's own: neither its configuration, nor a server that is installed here. */
+function environmentIn(base: string): NodeJS.ProcessEnv {
+  const { PATH, TMPDIR } = process.env
+  const { username } = userInfo()
+  const work = { GITEA_WORK_DIR: base, GITEA_CUSTOM: join(base, 'custom') }
+  return { PATH, HOME: base, USER: username, ...(TMPDIR ? { TMPDIR } : {}), ...work }
+}
+
+function configIn(
+  base: string,
+  port: number,
+  url: string,
+  { key, token }: { key: string; token: string },
+): string {
+  return `APP_NAME = Test
+RUN_USER = ${userInfo().username}
+RUN_MODE = prod
+WORK_PATH = ${base}
+; It refuses to run as root otherwise, and tests may be run by anybody.
+I_AM_BEING_UNSAFE_RUNNING_AS_ROOT = true
+[server]
+PROTOCOL = http
+DOMAIN = 127.0.0.1
+HTTP_ADDR = 127.0.0.1
+HTTP_PORT = ${port}
+ROOT_URL = ${url}
+LOCAL_ROOT_URL = ${url}
+APP_DATA_PATH = ${join(base, 'data')}
+DISABLE_SSH = true
+OFFLINE_MODE = true
+[database]
+DB_TYPE = sqlite3
+PATH = ${join(base, 'data', 'gitea.db')}
+[repository]
+ROOT = ${join(base, 'repositories')}
+[security]
+INSTALL_LOCK = true
+SECRET_KEY = ${key}
+INTERNAL_TOKEN = ${token}
+[service]
+DISABLE_REGISTRATION = true
+[indexer]
+ISSUE_INDEXER_TYPE = db
+[picture]
+DISABLE_GRAVATAR = true
+[mailer]
+ENABLED = false
+[log]
+MODE = console
+LEVEL = Warn
+ROOT_PATH = ${join(base, 'log')}
+`
+}
+
+function startWeb(program: string, env: NodeJS.ProcessEnv, cwd: string, log: string): ChildProcess {
+  const file = openSync(log, 'a')
+  return spawn(program, ['web'], { env, cwd, stdio: ['ignore', file, file] })
+}
+
+function speaking(url: string): Pick<GiteaServer, 'api' | 'all' | 'bytes'> {
+  const api: GiteaServer['api'] = async <T>(path: string, body?: object) => {
+    const answer = await fetch(`${url}api/v1${path}`, {
+      method: body ? 'POST' : 'GET',
+      headers: { authorization: AUTHORIZATION, 'content-type': 'application/json' },
+      ...(body ? { body: JSON.stringify(body) } : {}),
+    })
+    const text = await answer.text()
+    if (!answer.ok) throw new Error(`${path} is answered ${answer.status}: ${text}`)
+    return JSON.parse(text) as T
+  }
+  return {
+    api,
+    // Old servers say neither how many there are nor where the next page is.
+    async all<T>(path: string) {
+      const found: T[] = []
+      const sign = path.includes('?') ? '&' : '?'
+      for (let page = 1; ; page++) {
+        const more = await api<T[] | null>(`${path}${sign}page=${page}&limit=50`)
+        if (!more?.length) return found
+        found.push(...more)
+      }
+    },
+    async bytes(address) {
+      const answer = await fetch(address, { headers: { authorization: AUTHORIZATION } })
+      if (!answer.ok) throw new Error(`${address} is answered ${answer.status}`)
+      return await answer.text()
+    },
+  }
+}
+
+async function tokenOf({ api }: Pick<GiteaServer, 'api'>): Promise<string> {
+  const wanted = { name: 'restore', scopes: ['all'] }
+  return (await api<{ sha1: string }>(`/users/${ADMIN.name}/tokens`, wanted)).sha1
+}
+
+/** A Forgejo says `7.0.0+gitea-1.22.0`; without that, it is newer than all that differ. */
+function giteaVersion(said: string): number {
+  const [, major, minor] = /(?:gitea-|^)(\d+)\.(\d+)/.exec(said) ?? []
+  return Number(major) === 1 ? 100 + Number(minor) : 199
+}
+
+async function stop(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const ended = once(child, 'exit')
+  child.kill('SIGTERM')
+  await ended
+}
+
+function execute(
+  program: string,
+  args: readonly string[],
+  options: { env: NodeJS.ProcessEnv; cwd: string },
+): Promise<string> {
+  return new Promise((resolve, reject) => {
+    execFile(program, args, { ...options, maxBuffer: 1 << 26 }, (error, stdout, stderr) => {
+      if (error) reject(new Error(`${args.join(' ')}: ${stdout}${stderr}`, { cause: error }))
+      else resolve(stdout)
+    })
+  })
+}

@@ -40,6 +40,20 @@ export function lifetime(text: string): number {
   return Number(amount) * UNITS[unit]!
 }
 
+/** The same, and no longer than that. */
+export const lifetimeUpTo =
+  (longest: string) =>
+  (text: string): number => {
+    const ms = lifetime(text)
+    if (ms > lifetime(longest)) throw new Error(`must be at most ${longest}`)
+    return ms
+  }
+
+export function version(text: string): string {
+  if (!/^\d+\.\d+\.\d+$/.test(text)) throw new Error('must be a version such as 3.7.0')
+  return text
+}
+
 export interface Listen {
   host: string
   port: number

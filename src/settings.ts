@@ -5,6 +5,7 @@ import {
   duration,
   hostNameOf,
   lifetime,
+  lifetimeUpTo,
   listen,
   networks,
   nonEmpty,
@@ -13,6 +14,7 @@ import {
   postgresAddress,
   timeZone,
   vendorName,
+  version,
   webAddress,
   webAddressTemplate,
   wholeNumber,
@@ -98,6 +100,12 @@ export const options = {
     read: oneOf('required', 'optional'),
     fallback: 'required',
   },
+  installedVersion: {
+    argument: 'X.Y.Z',
+    about:
+      'version of GitHub Enterprise Server that `/meta` reports to clients; from 3.8.0 on, GitHub downloads the archives itself',
+    read: version,
+  },
   databaseUrl: {
     argument: 'postgres://…',
     about: 'use this PostgreSQL database instead of the embedded SQLite',
@@ -135,7 +143,7 @@ export const options = {
   },
   maxUnfinishedMigrations: {
     argument: 'N',
-    about: 'maximum number of unfinished migrations per account',
+    about: 'maximum number of unfinished migrations per account or organization',
     read: wholeNumber(1, 10_000),
     fallback: '10',
   },
@@ -175,6 +183,12 @@ export const options = {
     about: 'how long an archive is kept',
     read: lifetime,
     fallback: '7d',
+  },
+  linkTtl: {
+    argument: 'DURATION',
+    about: 'how long a download link is valid, at most 7d',
+    read: lifetimeUpTo('7d'),
+    fallback: '5m',
   },
   segmentTtl: {
     argument: 'DURATION',

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { type GitHost, gitHost } from './support/git-host.ts'
 import {
@@ -7,14 +9,15 @@ import {
   type Operation,
   openApiValidator,
 } from './support/openapi-validator.ts'
-import { startService, untilEnded } from './support/service.ts'
+import { until } from './support/patience.ts'
+import { type Service, startService } from './support/service.ts'
 import { slowGit } from './support/slow-git.ts'
 
 /** Headers that a description must not keep to itself. */
 const TELLING =
   /^(etag|link|location|retry-after|content-range|content-disposition|accept-ranges|x-github-.+|x-ratelimit-.+)$/
 
-const PAGES = ['/', '/healthz', '/readyz', '/metrics', '/docs', '/openapi.json']
+const PAGES = ['/', '/meta', '/healthz', '/readyz', '/metrics', '/docs', '/openapi.json']
 
 interface Asked {
   method?: string
@@ -82,8 +85,12 @@ async function makeRepositories(host: GitHost): Promise<void> {
     files: { a: '1' },
     config: { 'godwit.isTemplate': 'true' },
   })
-  await host.repository('alice/broken', { files: { a: '1' } })
-  await host.loseObjects('alice/broken')
+  for (const owner of ['alice', 'octo']) {
+    await host.repository(`${owner}/broken`, { files: { a: '1' } })
+    await host.loseObjects(`${owner}/broken`)
+  }
+  for (const name of ['site', 'mould']) await host.repository(`octo/${name}`, { files: { a: '1' } })
+  await writeFile(join(host.root, 'octo/godwit-members'), 'alice owner\nbob member\n')
 }
 
 /** The one whose path has the fewest parameters, as OpenAPI tells them apart. */
@@ -100,31 +107,22 @@ function operationFor(operations: Operation[], method: string, pathname: string)
   return first ?? assert.fail(`${method} ${pathname} is not described`)
 }
 
+const post = (body: unknown = {}) => ({ method: 'POST', body })
+
 test('every answer of every operation is as described', async (t) => {
-  const { service, alice, git, ask, seen, operations } = await describedService(t)
-  const post = (body: unknown = {}) => ({ method: 'POST', body })
-  const start = { repositories: ['site', 'mould'], lock_repositories: true }
-
-  await ask(201, '/user/migrations', post({ repositories: ['site'] }))
-  // It waits for git until it is told otherwise.
-  await ask(422, '/user/migrations/1/retry', post())
-  await ask(200, '/user/migrations/1/cancel', post())
+  const described = await describedService(t)
+  const { service, git, ask, seen, operations } = described
+  for (const [at, migrations] of ['/user/migrations', '/orgs/Octo/migrations'].entries()) {
+    await ask(201, migrations, post({ repositories: ['site'] }))
+    // It waits for git until it is told otherwise.
+    await ask(422, `${migrations}/${at + 1}/retry`, post())
+    await ask(200, `${migrations}/${at + 1}/cancel`, post())
+  }
   await git.hurry()
-
-  await ask(200, '/user/migrations/preflight', post({ repositories: ['site', 'broken'] }))
-  await ask(422, '/user/migrations/preflight', post({ repositories: [] }))
-  await ask(422, '/user/migrations', post({ repositories: ['site', 7, 'none'] }))
-  await ask(422, '/user/migrations', post({ repositories: ['site', 'none'] }))
-  const started = await ask(201, '/user/migrations', post(start))
-  const { id } = (await started.json()) as { id: number }
-  const path = `/user/migrations/${id}`
-  await ask(200, `${path}/locks`)
-  await ask(204, `${path}/repos/site/lock`, { method: 'DELETE' })
-  await ask(404, `${path}/repos/site/lock`, { method: 'DELETE' })
-  await untilEnded(service, alice, id, 'exported')
-  await seeAll(ask, path)
-  await download(ask, path)
-  await steer(ask, path)
+  const path = await liveLife(described, '/user/migrations')
+  await seeFormerly(ask, path)
+  await liveLife(described, '/orgs/octo/migrations')
+  await seeOrganizations(described)
 
   await ask(200, '/user')
   for (const query of ['', '?q=SITE&sort=pushed&type=owner', '?per_page=1']) {
@@ -160,21 +158,94 @@ test('every answer of every operation is as described', async (t) => {
   // Its success is a redirection.
   assert.deepEqual(
     unseen.map(({ operationId }) => operationId),
-    ['migrations/get-archive-for-authenticated-user'],
+    [
+      'migrations/get-archive-for-authenticated-user',
+      'migrations/download-archive-for-org',
+      'migrations/download-archive-for-org-id',
+    ],
   )
 })
 
-type Ask = Awaited<ReturnType<typeof describedService>>['ask']
+type Described = Awaited<ReturnType<typeof describedService>>
+type Ask = Described['ask']
+
+/** Every operation on migrations, for those that are found there. Returns where the migration is. */
+async function liveLife(described: Described, migrations: string): Promise<string> {
+  const { service, alice, ask } = described
+  const start = { repositories: ['site', 'mould'], lock_repositories: true }
+  await ask(200, `${migrations}/preflight`, post({ repositories: ['site', 'broken'] }))
+  await ask(422, `${migrations}/preflight`, post({ repositories: [] }))
+  await ask(422, migrations, post({ repositories: ['site', 7, 'none'] }))
+  await ask(422, migrations, post({ repositories: ['site', 'none'] }))
+  const started = await ask(201, migrations, post(start))
+  const path = new URL(started.headers.get('location')!).pathname
+  await ask(200, `${path}/locks`)
+  await ask(204, `${path}/repos/site/lock`, { method: 'DELETE' })
+  await ask(404, `${path}/repos/site/lock`, { method: 'DELETE' })
+  await untilEndedAt(service, alice, path)
+  await seeAll(ask, migrations, path)
+  await download(ask, path)
+  await steer(ask, path)
+  return path
+}
+
+async function seeOrganizations({ service, ask }: Described): Promise<void> {
+  const { id } = (await (await ask(200, '/orgs/octo')).json()) as { id: number }
+  const numbered = `/organizations/${id}`
+  await ask(200, numbered)
+  for (const missing of ['/orgs/none', '/orgs/%00', '/organizations/0', '/organizations/x'])
+    for (const below of ['', '/migrations']) await ask(404, `${missing}${below}`)
+  await ask(404, '/orgs/none/repos')
+  await ask(404, '/orgs/none/members')
+  for (const query of ['', '?per_page=1&page=2', '?type=private&sort=pushed&q=SITE'])
+    await ask(200, `/orgs/octo/repos${query}`)
+  await ask(422, '/orgs/octo/repos?sort=stars')
+  for (const query of ['', '?role=admin', '?role=member&per_page=1', '?role=x'])
+    await ask(200, `/orgs/octo/members${query}`)
+  for (const path of [
+    '/user/orgs',
+    '/user/memberships/orgs',
+    '/user/memberships/orgs?state=pending',
+  ])
+    await ask(200, path)
+  const started = await ask(
+    201,
+    `${numbered}/migrations`,
+    post({ repositories: ['octo/site'], lock_repositories: true }),
+  )
+  const { id: migration } = (await started.json()) as { id: number }
+  const path = `${numbered}/migrations/${migration}`
+  await ask(200, `${numbered}/migrations?exclude=repositories`)
+  await untilEndedAt(service, await service.token('alice'), path)
+  await ask(200, path)
+  await ask(200, `${path}/repositories`)
+  await ask(302, `${path}/archive`)
+  await ask(204, `${path}/archive`, { method: 'DELETE' })
+  await ask(204, `${path}/repos/site/lock`, { method: 'DELETE' })
+}
+
+async function untilEndedAt(service: Service, token: string, path: string): Promise<void> {
+  await until(`${path} is exported`, async () => {
+    const answer = await service.call(token, `${path}?exclude=repositories`)
+    return ((await answer.json()) as { state: string }).state === 'exported'
+  })
+}
+
+const NONSENSE = ['', '?per_page=abc', '?per_page=-1&page=0', '?per_page=1', '?page[]=x&page=2.5']
+
+async function seeFormerly(ask: Ask, path: string): Promise<void> {
+  for (const query of NONSENSE)
+    await ask(200, path.replace('/migrations', '').concat('/repositories', query))
+}
 
 /** Paging and leaving out never refuse, whatever they are given. */
-async function seeAll(ask: Ask, path: string): Promise<void> {
-  const nonsense = ['', '?per_page=abc', '?per_page=-1&page=0', '?per_page=1', '?page[]=x&page=2.5']
-  for (const query of nonsense) {
-    await ask(200, `/user/migrations${query}`)
-    await ask(200, `/user/migrations/summaries${query}`)
+async function seeAll(ask: Ask, migrations: string, path: string): Promise<void> {
+  for (const query of NONSENSE) {
+    await ask(200, `${migrations}${query}`)
+    await ask(200, `${migrations}/summaries${query}`)
     await ask(200, `${path}/repositories${query}`)
-    await ask(200, path.replace('/migrations', '').concat('/repositories', query))
   }
+  await ask(200, `${path}/summary`)
   for (const query of ['', '?exclude=repositories', '?exclude[]=a&exclude=b', '?exclude[x]=1']) {
     await ask(200, `${path}${query}`)
   }
@@ -188,7 +259,7 @@ async function seeAll(ask: Ask, path: string): Promise<void> {
     '/locks',
     '/archive/link',
   ]) {
-    await ask(404, `/user/migrations/99${missing}`)
+    await ask(404, `${migrations}/99${missing}`)
   }
 }
 

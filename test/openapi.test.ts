@@ -47,12 +47,12 @@ describe('the description of the API', () => {
     )
     assert.deepEqual(heeded, [])
     const bodies = routes.filter(({ schema }) => schema?.body).map(({ url }) => url)
-    assert.deepEqual(bodies.sort(), [
-      '/api/v3/user/migrations',
-      '/api/v3/user/migrations/preflight',
-      '/user/migrations',
-      '/user/migrations/preflight',
+    const starting = ['/user/migrations', '/orgs/:org/migrations'].flatMap((path) => [
+      path,
+      `${path}/preflight`,
     ])
+    const under = [...starting, '/organizations/:organization_id/migrations']
+    assert.deepEqual(bodies.sort(), under.flatMap((path) => [path, `/api/v3${path}`]).sort())
   })
 
   const linter = findLinter()
@@ -126,8 +126,11 @@ describe('the description of the API', () => {
 /** Where the linter would have it otherwise: paths and statuses that are this API's own, and pages that refuse nobody. */
 const MEANT = [
   'no-ambiguous-paths #/paths/~1user~1{migration_id}~1repositories',
-  'operation-2xx-response #/paths/~1user~1migrations~1{migration_id}~1archive/get/responses',
-  ...['', 'openapi.json', 'docs', 'healthz', 'readyz', 'metrics'].map(
+  ...['user', 'orgs~1{org}', 'organizations~1{organization_id}'].map(
+    (of) =>
+      `operation-2xx-response #/paths/~1${of}~1migrations~1{migration_id}~1archive/get/responses`,
+  ),
+  ...['', 'meta', 'openapi.json', 'docs', 'healthz', 'readyz', 'metrics'].map(
     (page) => `operation-4xx-response #/paths/~1${page}/get/responses`,
   ),
 ]

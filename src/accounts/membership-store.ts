@@ -1,5 +1,4 @@
 import type { Db } from '../db/database.ts'
-import { prepared } from '../db/prepared.ts'
 import type { Account } from './account.ts'
 import { accountOf, ensureAccount, findAccount } from './account-store.ts'
 import type { Member, Membership, MembershipOrigin, MembershipRole } from './membership.ts'
@@ -51,20 +50,6 @@ function mergedBy<K extends string>(
       merged.set(account.id, { account, role: each.role })
   }
   return [...merged.values()]
-}
-
-const ownerships = prepared(
-  (db, about: { organizationId: number; accountId: number }) =>
-    db
-      .selectFrom('memberships')
-      .select('role')
-      .where('organization_id', '=', about.organizationId)
-      .where('account_id', '=', about.accountId),
-  (rows) => rows.some(({ role }) => role === 'owner'),
-)
-
-export function isOwner(db: Db, organization: Account, { id }: Account): Promise<boolean> {
-  return ownerships(db, { organizationId: organization.id, accountId: id })
 }
 
 export interface NewMember {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { onEachEngine, openDatabase, openOldDatabase } from '../../test/support/databases.ts'
+import type { Account } from './account.ts'
 import { ensureAccount, ensureOrganization, findAccount, setAccount } from './account-store.ts'
 import {
-  isOwner,
   listMemberships,
   membersOf,
   organizationsOf,
@@ -11,6 +11,7 @@ import {
   removeMembership,
   replaceMemberships,
 } from './membership-store.ts'
+import { seenOrganization } from './seen-organization.ts'
 import { addToken } from './token-store.ts'
 
 type Database = Awaited<ReturnType<typeof openDatabase>>
@@ -23,14 +24,16 @@ async function people({ db }: Pick<Database, 'db'>) {
     const members = (await membersOf(db, [octo])).get(octo.id)!
     return members.map(({ account, role }) => `${account.login} ${role}`)
   }
-  return { db, octo, alice, bob, said }
+  const seen = (account: Account) =>
+    seenOrganization(db, { account, tokenId: 0 }, { login: 'octo' })
+  return { db, octo, alice, bob, said, seen }
 }
 
 onEachEngine('memberships', (engine) => {
   test('are stated by several; whoever calls somebody an owner is believed, and takes back only their own word', async (t) => {
-    const { db, octo, alice, bob, said } = await people(await openDatabase(t, engine))
+    const { db, octo, alice, bob, said, seen } = await people(await openDatabase(t, engine))
     await putMembership(db, octo, { accountId: alice.id, role: 'member' }, 'manual')
-    assert.equal(await isOwner(db, octo, alice), false)
+    assert.equal((await seen(alice))?.mayMigrate, false)
     const stated = [
       { login: 'ALICE', role: 'owner' },
       { login: 'carol', role: 'member' },
@@ -42,7 +45,18 @@ onEachEngine('memberships', (engine) => {
       origin: 'forge',
     })
     assert.deepEqual(await said(), ['alice owner', 'bob member', 'carol member'])
-    assert.deepEqual([await isOwner(db, octo, alice), await isOwner(db, octo, bob)], [true, false])
+    assert.deepEqual(
+      [(await seen(alice))?.mayMigrate, (await seen(bob))?.mayMigrate],
+      [true, false],
+    )
+    const admin = await setAccount(db, 'admin', { siteAdmin: true }, 0)
+    for (const name of [{ login: 'OCTO' }, { id: octo.id }]) {
+      const viewer = { account: admin, tokenId: 0 }
+      assert.deepEqual(await seenOrganization(db, viewer, name), {
+        account: octo,
+        mayMigrate: true,
+      })
+    }
     assert.equal((await findAccount(db, 'carol'))?.type, 'User')
     assert.deepEqual(
       (await listMemberships(db)).map(
@@ -58,14 +72,17 @@ onEachEngine('memberships', (engine) => {
   })
 
   test('of an account that is no organization any more count for nothing', async (t) => {
-    const { db, octo, alice, said } = await people(await openDatabase(t, engine))
+    const { db, octo, alice, bob, said, seen } = await people(await openDatabase(t, engine))
     await putMembership(db, octo, { accountId: alice.id, role: 'owner' }, 'manual')
     assert.deepEqual(
       (await organizationsOf(db, alice)).map(({ account, role }) => [account, role]),
       [[octo, 'owner']],
     )
+    assert.equal((await seen(alice))?.mayMigrate, true)
+    assert.equal(await seen(bob), undefined)
     await setAccount(db, 'octo', { type: 'User' }, 0)
     assert.deepEqual(await said(), [])
+    assert.equal(await seen(alice), undefined)
     assert.deepEqual(await organizationsOf(db, alice), [])
     const nobody = await replaceMemberships(db, octo, [{ login: 'Octo', role: 'owner' }], {
       origin: 'file',

@@ -108,7 +108,7 @@ async function chosen(
   for (const reason of reasons) note(`skipped: ${harmless(reason)}`)
   const [first] = entries
   if (!first) throw new UserMistake('the repositories were removed while they were read')
-  return factsForViewer(parts.db, { account: first.owner, tokenId: 0 }, entries)
+  return factsForViewer(parts.db, { account: first.owner }, entries)
 }
 
 function cannotExport(reasons: string, { allowPartial }: ExportOptions): UserMistake {

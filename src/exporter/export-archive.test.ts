@@ -14,7 +14,7 @@ async function scene(t: TestContext) {
   const { db, parts } = exported
   const entries = await listCatalogue(db)
   const owner = entries[0]!.owner
-  const repositories = await factsForViewer(db, { account: owner, tokenId: 0 }, entries)
+  const repositories = await factsForViewer(db, { account: owner }, entries)
   const said: string[] = []
   const make = (allowPartial = false, signal = new AbortController().signal) => {
     const onEnd = (end: Parameters<typeof endInWords>[0]) => void said.push(endInWords(end))

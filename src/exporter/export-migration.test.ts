@@ -50,7 +50,7 @@ async function scene(t: TestContext, engine: 'sqlite' | 'postgres') {
   })
   await syncCatalogue(parts)
   const stateOf = async (id: number) => (await migrationToExport(db, id)).state
-  const bob = { account: await ensureAccount(db, 'bob', 0), tokenId: 1 }
+  const bob = { owner: await ensureAccount(db, 'bob', 0) }
   return {
     db,
     async start() {

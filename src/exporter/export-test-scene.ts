@@ -145,10 +145,10 @@ export async function exportScene(
   return {
     ...{ db, host, blobs, queue, parts, clock, errors, logged: log.lines },
     async start(names: string[], options: Partial<MigrationOptions> = {}, login = 'alice') {
-      const viewer = { account: await ensureAccount(db, login, 0), tokenId: 1 }
+      const scope = { owner: await ensureAccount(db, login, 0) }
       const order = { repositories: names, options: { ...ORDINARY, ...options } }
       const limits = { maxUnfinished: 99, lockTtlMs: 60_000 }
-      return (await startMigration({ ...parts, ...limits }, viewer, order)).id
+      return (await startMigration({ ...parts, ...limits }, scope, order)).id
     },
     /** Until nothing is left to do. */
     async work(change: Partial<ExportParts> = {}, concurrency = 1): Promise<void> {

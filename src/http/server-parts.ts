@@ -26,6 +26,8 @@ export interface ServerParts
   /** Addresses or networks whose `x-forwarded-for` is believed. */
   trustedProxies: string[]
   version: string
+  /** Of the Enterprise Server that clients are to take this for; none unless told. */
+  installedVersion: string | undefined
   /** Undefined where it was not built. */
   dashboard: Dashboard | undefined
 }

@@ -21,11 +21,19 @@ import { createRateLimit, type RateLimit, rateLimitStatus } from './door/rate-li
 import { bodyIsNoObject, requiresAuthentication, unparsableBody } from './door/refusals.ts'
 import { requestLog } from './door/request-log.ts'
 import { archiveDownload } from './migrations/archive-download.ts'
-import { migrationSteering } from './migrations/migration-steering.ts'
+import { githubMigrations } from './migrations/github-migrations.ts'
+import {
+  enterOrganization,
+  type MigrationsPlace,
+  OF_CALLER,
+  OF_NUMBERED_ORGANIZATION,
+  OF_ORGANIZATION,
+} from './migrations/migration-places.ts'
+import { migrationSteering, type SteeringParts } from './migrations/migration-steering.ts'
 import { migrationSummaries } from './migrations/migration-summaries.ts'
 import { migrationText } from './migrations/migration-text.ts'
 import { ProgressStreams } from './migrations/progress-stream.ts'
-import { userMigrations } from './migrations/user-migrations.ts'
+import { organizations } from './organizations/organizations.ts'
 import { renderedRepositories } from './repositories/rendered-repositories.ts'
 import { userRepositories } from './repositories/user-repositories.ts'
 import type { ServerParts } from './server-parts.ts'
@@ -33,6 +41,7 @@ import { adminService } from './service/admin-service.ts'
 import { currentUser } from './service/current-user.ts'
 import { dashboard } from './service/dashboard.ts'
 import { health } from './service/health.ts'
+import { meta } from './service/meta.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -69,6 +78,7 @@ export function createServer(parts: ServerParts): FastifyInstance {
 
   malformed.watch(app.server)
   app.decorateRequest('viewer', null)
+  app.decorateRequest('scope', null)
   app.setErrorHandler(onError)
   app.setNotFoundHandler((request, reply) => {
     greet(request, reply)
@@ -80,6 +90,7 @@ export function createServer(parts: ServerParts): FastifyInstance {
   const measured = { ...parts, downloads, shed: admission.shed, untrusted: forwarding.untrusted }
   tellAnswers(app, [requestLog(parts.log), metrics(app, measured, needed)])
   health(app, needed)
+  meta(app, parts)
   archiveDownload(app, { ...parts, admission, downloads })
   dashboard(app, parts)
   answerPreflights(app)
@@ -131,10 +142,21 @@ function addOperations(
   rateLimitStatus(api, door.limit)
   currentUser(api, parts)
   userRepositories(api, parts)
-  userMigrations(api, { ...parts, rendered, text })
-  migrationSummaries(api, parts)
+  organizations(api, parts)
   adminService(api, parts)
-  migrationSteering(api, { ...parts, rendered, text, streams, admission })
+  const all = { ...parts, rendered, text, streams, admission }
+  addMigrations(api, all, OF_CALLER)
+  api.register(async (there) => {
+    enterOrganization(there, parts.db)
+    addMigrations(there, all, OF_ORGANIZATION)
+    githubMigrations(there, all, OF_NUMBERED_ORGANIZATION)
+  })
+}
+
+function addMigrations(api: FastifyInstance, parts: SteeringParts, place: MigrationsPlace): void {
+  githubMigrations(api, parts, place)
+  migrationSummaries(api, parts, place)
+  migrationSteering(api, parts, place)
 }
 
 interface Door {

@@ -48,7 +48,7 @@ export async function archiveOfHost(
   await syncCatalogue(parts)
   const entries = await listCatalogue(db)
   const owner = entries[0]!.owner
-  const repositories = await factsForViewer(db, { account: owner, tokenId: 0 }, entries)
+  const repositories = await factsForViewer(db, { account: owner }, entries)
   const order = { owner, repositories, allowPartial: false, concurrency: 2, onEnd: () => {} }
   await using archive = await exportArchive(parts, order, new AbortController().signal)
   return await collect(readArchive(archive.plan, blobs))

@@ -44,7 +44,7 @@ async function scene(t: TestContext, engine: 'sqlite' | 'postgres') {
     tokenId: 1,
   })
   const start = async (login: string, with_: Partial<StartParts> = {}) =>
-    startMigration({ ...parts, ...with_ }, await viewer(login), {
+    startMigration({ ...parts, ...with_ }, ownScope(await viewer(login)), {
       repositories: ['site'],
       options: OPTIONS,
     })
@@ -227,7 +227,7 @@ onEachEngine('locks', (engine) => {
 
     function startAt(those: StartParts, who: Viewer) {
       const asked = { repositories: ['site'], options: OPTIONS }
-      return startMigration(those, who, asked, () => told.push('started'))
+      return startMigration(those, ownScope(who), asked, () => told.push('started'))
     }
   })
 })

@@ -12,13 +12,13 @@ const GIB = 2 ** 30
 onEachEngine('a preflight', (engine) => {
   test('tells of an archive that no importer of GitHub takes', async (t) => {
     const { db, parts } = await exportScene(t, { 'alice/a': '1', 'alice/b': '2' }, engine)
-    const viewer = { account: await ensureAccount(db, 'alice', 0), tokenId: 1 }
+    const scope = { owner: await ensureAccount(db, 'alice', 0) }
     const warningsFor = async (bytes: number, repositories: string[]) => {
       const examine = async () => ({ bytes, fingerprint: '', repository: { lfsObjects: [] } })
       const source = { ...parts.source, examine, warning: async () => 'of a' } as unknown as Source
       const limits = { maxUnfinished: 9, lockTtlMs: 1 }
       const order = { repositories, options: ORDINARY }
-      const told = await forecast({ ...parts, ...limits, source }, viewer, order)
+      const told = await forecast({ ...parts, ...limits, source }, scope, order)
       assert.deepEqual(
         told.repositories.map(({ warning }) => warning),
         repositories.map(() => 'of a'),

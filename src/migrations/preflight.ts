@@ -1,10 +1,10 @@
-import type { Viewer } from '../accounts/account.ts'
 import { inLanes } from '../ground/lanes.ts'
 import { leastFreeBytes } from '../queue/worker-store.ts'
 import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 import { recentRate } from './outcome-store.ts'
 import { archiveWarnings } from './report.ts'
+import type { Scope } from './scope.ts'
 import { findSegment, warningOf } from './segment-store.ts'
 import { type StartParts, type StartRequest, snapshotOf } from './start-migration.ts'
 
@@ -36,10 +36,10 @@ const LOOKED_AT_ONCE = 4
 /** What starting this migration would do, without doing it. Refuses what starting it would refuse. */
 export async function forecast(
   parts: StartParts,
-  viewer: Viewer,
+  scope: Scope,
   { repositories, options }: StartRequest,
 ): Promise<Forecast> {
-  const facts = options.orgMetadataOnly ? [] : await snapshotOf(parts, viewer, repositories)
+  const facts = options.orgMetadataOnly ? [] : await snapshotOf(parts, scope, repositories)
   const forecasts = new Array<RepositoryForecast>(facts.length)
   await inLanes(facts.entries(), { lanes: LOOKED_AT_ONCE }, async ([index, each], stop) => {
     forecasts[index] = options.excludeGitData

@@ -1,6 +1,6 @@
-import type { Viewer } from '../accounts/account.ts'
 import type { Migration, StartedMigration } from './migration.ts'
 import { Invalid } from './refusals.ts'
+import type { Scope } from './scope.ts'
 import { fullNamesOf } from './snapshot-store.ts'
 import { type StartParts, startMigration } from './start-migration.ts'
 import { unfinishedStates } from './states.ts'
@@ -8,7 +8,7 @@ import { unfinishedStates } from './states.ts'
 /** A new migration of the same repositories with the same options. Whatever is unchanged since costs a look-up. */
 export async function retryMigration(
   parts: StartParts,
-  viewer: Viewer,
+  scope: Scope,
   migration: Migration,
   onCommitted?: (started: Migration) => void,
 ): Promise<StartedMigration> {
@@ -17,5 +17,5 @@ export async function retryMigration(
   }
   const repositories = await fullNamesOf(parts.db, migration)
   const asked = { repositories, options: migration.options }
-  return startMigration(parts, viewer, asked, onCommitted)
+  return startMigration(parts, scope, asked, onCommitted)
 }

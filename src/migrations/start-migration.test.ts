@@ -3,7 +3,7 @@ import { type TestContext, test } from 'node:test'
 import { onEachEngine, openDatabase } from '../../test/support/databases.ts'
 import { type GitHost, gitHost } from '../../test/support/git-host.ts'
 import type { Viewer } from '../accounts/account.ts'
-import { ensureAccount, setAccount } from '../accounts/account-store.ts'
+import { ensureAccount, findAccount, setAccount } from '../accounts/account-store.ts'
 import type { Db } from '../db/database.ts'
 import { embeddedQueue } from '../queue/embedded.ts'
 import { syncCatalogue } from '../repositories/sync.ts'
@@ -12,6 +12,7 @@ import { organizationsOf } from './export-store.ts'
 import { ORDINARY } from './migration.ts'
 import { findMigration } from './migration-store.ts'
 import { Invalid } from './refusals.ts'
+import { ownScope } from './scope.ts'
 import { repositoriesOf } from './snapshot-store.ts'
 import { type StartParts, startMigration } from './start-migration.ts'
 
@@ -35,7 +36,7 @@ async function viewer(db: Db, login: string): Promise<Viewer> {
 }
 
 const start = (parts: StartParts, who: Viewer, ...repositories: string[]) =>
-  startMigration(parts, who, { repositories, options: ORDINARY })
+  startMigration(parts, ownScope(who), { repositories, options: ORDINARY })
 
 async function sync({ db, source, now }: StartParts): Promise<void> {
   await syncCatalogue({ db, source: source!, now })
@@ -57,6 +58,45 @@ onEachEngine('starting a migration', (engine) => {
     await start(parts, await viewer(db, 'bob'), 'site')
     await db.updateTable('migrations').set({ state: 'failed' }).where('id', '=', 1).execute()
     await start(parts, alice, 'site')
+  })
+
+  test('for an organization takes its own repositories and no others, and counts for it', async (t) => {
+    const { db, host, parts } = await scene(t, engine)
+    for (const name of ['octo/a', 'octo/b', 'octo/c']) await host.repository(name)
+    await host.repository('alice/site', { config: { 'godwit.collaborator': 'octo:admin' } })
+    await host.repository('other/a', { config: { 'godwit.private': 'false' } })
+    await sync(parts)
+    for (const login of ['octo', 'other']) await setAccount(db, login, { type: 'Organization' }, 0)
+    const scope = { owner: (await findAccount(db, 'octo'))! }
+    const startThere = (repositories: string[], more = {}) =>
+      startMigration(parts, scope, { repositories, options: { ...ORDINARY, ...more } })
+    const { owner, repositories } = await startThere(['a', 'Octo/B'])
+    assert.deepEqual(
+      [owner.login, ...repositories.map(({ name, permissions }) => [name, permissions.admin])],
+      ['octo', ['a', true], ['b', true]],
+    )
+    for (const foreign of ['alice/site', 'other/a', 'nobody/none', 'none'])
+      await assert.rejects(startThere(['c', foreign]), ({ faults }: Invalid) => {
+        assert.deepEqual(faults, [{ field: 'repositories', code: 'missing', index: 1 }], foreign)
+        return true
+      })
+    const { id } = await startThere(['a'], { orgMetadataOnly: true })
+    const { organizations } = await db
+      .selectFrom('migrations')
+      .select('organizations')
+      .where('id', '=', id)
+      .executeTakeFirstOrThrow()
+    const named = JSON.parse(organizations!) as { login: string }[]
+    assert.deepEqual(
+      named.map(({ login }) => login),
+      ['octo'],
+    )
+    await startThere(['c'])
+    await assert.rejects(startThere(['c']), ({ faults }: Invalid) => {
+      assert.match(faults[0]!.message!, /^octo already has 3 unfinished migrations/)
+      return true
+    })
+    await start(parts, await viewer(db, 'alice'), 'site')
   })
 
   test('is part of one transaction with its job', async (t) => {
@@ -128,7 +168,7 @@ onEachEngine('starting a migration', (engine) => {
     })
     await sync(parts)
     for (const login of ['octo', 'other']) await setAccount(db, login, { type: 'Organization' }, 0)
-    const migration = await startMigration(parts, await viewer(db, 'alice'), {
+    const migration = await startMigration(parts, ownScope(await viewer(db, 'alice')), {
       repositories: [],
       options: { ...ORDINARY, orgMetadataOnly: true },
     })

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { keyOf, type Viewer } from '../accounts/account.ts'
+import { type Account, keyOf } from '../accounts/account.ts'
 import type { Db } from '../db/database.ts'
 import { isName } from '../ground/names.ts'
 import type { Queue } from '../queue/queue.ts'
@@ -20,7 +20,7 @@ import { lockEarly, refuseUnlockable } from './locks.ts'
 import type { Migration, MigrationOptions, StartedMigration } from './migration.ts'
 import { countUnfinished, insertMigration, lockScope } from './migration-store.ts'
 import { type Fault, Invalid } from './refusals.ts'
-import { ownScope } from './scope.ts'
+import type { Scope } from './scope.ts'
 
 export interface StartParts {
   db: Db
@@ -33,7 +33,7 @@ export interface StartParts {
 }
 
 export interface StartRequest {
-  /** `owner/name`, or the bare name of one of the caller's own. */
+  /** `owner/name`, or the bare name of one of the scope's own. */
   repositories: string[]
   options: MigrationOptions
 }
@@ -44,20 +44,21 @@ export interface StartRequest {
  */
 export async function startMigration(
   parts: StartParts,
-  viewer: Viewer,
+  scope: Scope,
   { repositories, options }: StartRequest,
   onCommitted: (started: Migration) => void = () => {},
 ): Promise<StartedMigration> {
   const { db, queue, now } = parts
   const { orgMetadataOnly, lockRepositories } = options
-  const scope = ownScope(viewer)
-  const snapshot = orgMetadataOnly ? [] : await snapshotOf(parts, viewer, repositories)
+  const snapshot = orgMetadataOnly ? [] : await snapshotOf(parts, scope, repositories)
   if (lockRepositories) await refuseUnlockable(parts.source, snapshot)
-  const organizations = orgMetadataOnly ? await administeredOrganizations(db, viewer) : null
+  const organizations = orgMetadataOnly ? await organizationsIn(db, scope) : null
   const migration = await db.transaction().execute(async (tx) => {
     await lockScope(tx, scope)
     if ((await countUnfinished(tx, scope)) >= parts.maxUnfinished) {
-      throw new Invalid([{ code: 'custom', message: tooManyUnfinished(parts.maxUnfinished) }])
+      throw new Invalid([
+        { code: 'custom', message: tooManyUnfinished(scope, parts.maxUnfinished) },
+      ])
     }
     const started = await insertMigration(tx, {
       guid: randomUUID(),
@@ -85,36 +86,42 @@ export async function startMigration(
   return { ...migration, repositories: snapshot }
 }
 
-const tooManyUnfinished = (max: number): string =>
-  `You already have ${max} unfinished migrations. Wait until one of them has ended.`
+const tooManyUnfinished = ({ owner }: Scope, max: number): string =>
+  `${isOrganization(owner) ? `${owner.login} already has` : 'You already have'} ${max} unfinished migrations. ` +
+  'Wait until one of them has ended.'
 
-/** The named repositories as they are now, in order. Refuses what the viewer may not migrate, each by its index. */
+const isOrganization = ({ type }: Account): boolean => type === 'Organization'
+
+const organizationsIn = async (db: Db, { owner }: Scope): Promise<Account[]> =>
+  isOrganization(owner) ? [owner] : administeredOrganizations(db, owner)
+
+/** The named repositories as they are now, in order. Refuses what the scope does not cover, each by its index. */
 export async function snapshotOf(
   parts: StartParts,
-  viewer: Viewer,
+  scope: Scope,
   asked: string[],
 ): Promise<RepositoryFacts[]> {
   if (asked.length === 0) throw new Invalid([{ field: 'repositories', code: 'missing_field' }])
-  const names = asked.map((text) => parseName(text, viewer))
+  const names = asked.map((text) => parseName(text, scope))
   refuse(names, (name) => name === undefined, 'invalid')
   const wellFormed = names as RepositoryName[]
   const firstIndex = new Map(wellFormed.map((name, i) => [keyOfName(name), i] as const).reverse())
   refuse(wellFormed, (name, i) => firstIndex.get(keyOfName(name)) !== i, 'already_exists')
 
-  const entries = await administered(parts, viewer, wellFormed)
+  const entries = await covered(parts, scope, wellFormed)
   // Someone else's repository and one that does not exist get the same answer.
   refuse(wellFormed, (name) => !entries.has(keyOfName(name)), 'missing')
   return factsForViewer(
     parts.db,
-    viewer,
+    { account: scope.owner },
     wellFormed.map((name) => entries.get(keyOfName(name))!),
   )
 }
 
-function parseName(text: string, viewer: Viewer): RepositoryName | undefined {
+function parseName(text: string, { owner: own }: Scope): RepositoryName | undefined {
   const parts = text.split('/')
   if (parts.length > 2 || !parts.every(isName)) return undefined
-  const [owner, name] = parts.length === 2 ? parts : [viewer.account.login, text]
+  const [owner, name] = parts.length === 2 ? parts : [own.login, text]
   return { owner: owner!, name: name! }
 }
 
@@ -129,29 +136,34 @@ function refuse<T>(
   if (faults.length > 0) throw new Invalid(faults)
 }
 
-/** Those of the named repositories that the viewer owns or administers, with fresh facts where the source is at hand. */
-async function administered(
+/** Those of the named repositories that the scope covers, with fresh facts where the source is at hand. */
+async function covered(
   parts: StartParts,
-  viewer: Viewer,
+  scope: Scope,
   names: RepositoryName[],
 ): Promise<Map<string, CatalogueEntry>> {
   const known = await findCatalogued(parts.db, names)
-  const entries = await administeredOf(parts.db, viewer, known)
+  const entries = await coveredBy(parts.db, scope, known)
   if (!parts.source) return entries
   // A repository made since the last sync is found too, where it would be the caller's own.
   const mine = names.filter(
-    (name) => keyOf(name.owner) === keyOf(viewer.account.login) || entries.has(keyOfName(name)),
+    (name) => keyOf(name.owner) === keyOf(scope.owner.login) || entries.has(keyOfName(name)),
   )
   const isChanged = await refreshRepositories({ ...parts, source: parts.source }, mine, known)
   if (!isChanged) return entries
-  return administeredOf(parts.db, viewer, await findCatalogued(parts.db, names))
+  return coveredBy(parts.db, scope, await findCatalogued(parts.db, names))
 }
 
-async function administeredOf(
+/** A person's are those that they own or administer; an organization's are its own. */
+async function coveredBy(
   db: Db,
-  viewer: Viewer,
+  { owner }: Scope,
   known: ReadonlyMap<string, CatalogueEntry>,
 ): Promise<Map<string, CatalogueEntry>> {
-  const roles = await rolesOf(db, viewer, [...known.values()])
-  return new Map([...known].filter(([, entry]) => mayAdminister(roles.get(entry.id) ?? 'none')))
+  const roles = await rolesOf(db, { account: owner }, [...known.values()])
+  const isCovered = (entry: CatalogueEntry): boolean =>
+    isOrganization(owner)
+      ? entry.owner.id === owner.id
+      : mayAdminister(roles.get(entry.id) ?? 'none')
+  return new Map([...known].filter(([, entry]) => isCovered(entry)))
 }

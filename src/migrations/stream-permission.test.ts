@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { onEachEngine, openDatabase } from '../../test/support/databases.ts'
-import { ensureAccount } from '../accounts/account-store.ts'
+import { ensureAccount, setAccount } from '../accounts/account-store.ts'
+import { putMembership } from '../accounts/membership-store.ts'
 import { addToken, revokeToken } from '../accounts/token-store.ts'
 import { insertMigration } from './migration-store.ts'
 import { permittedFollowings } from './stream-permission.ts'
@@ -42,5 +43,31 @@ onEachEngine('who may go on following a migration', (engine) => {
     assert.deepEqual(await permittedFollowings(db, [], NOW), new Set())
     const many = Array.from({ length: 1200 }, () => ({ tokenId: 1, migrationId: 1 }))
     assert.equal((await permittedFollowings(db, many, NOW)).size, 1200)
+  })
+
+  test('is an owner of the organization for as long as they are, or a site admin', async (t) => {
+    const { db } = await openDatabase(t, engine)
+    const octo = await setAccount(db, 'octo', { type: 'Organization' }, NOW)
+    const people = ['alice', 'bob', 'keeper', 'eve']
+    for (const [at, login] of people.entries()) {
+      const account = await setAccount(db, login, { siteAdmin: login === 'keeper' }, NOW)
+      await addToken(db, account, { name: '', expiresAt: null, now: NOW })
+      if (at < 2) {
+        const role = login === 'alice' ? 'owner' : 'member'
+        await putMembership(db, octo, { accountId: account.id, role }, 'manual')
+      }
+    }
+    const about = { options: {} as never, repositories: [], organizations: null, now: NOW }
+    await insertMigration(db, { guid: 'g', owner: octo, ...about })
+    const followings = people.map((_, at) => ({ tokenId: at + 1, migrationId: 1 }))
+    const permitted = async () =>
+      [...(await permittedFollowings(db, followings, NOW))].map(
+        ({ tokenId }) => people[tokenId - 1],
+      )
+    assert.deepEqual(await permitted(), ['alice', 'keeper'])
+    await db.deleteFrom('memberships').execute()
+    assert.deepEqual(await permitted(), ['keeper'])
+    await setAccount(db, 'octo', { type: 'User' }, NOW)
+    assert.deepEqual(await permitted(), [])
   })
 })

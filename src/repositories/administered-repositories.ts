@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { type AccountType, keyOf, type Viewer } from '../accounts/account.ts'
 import type { Db } from '../db/database.ts'
+import { readableBy } from './readable-repositories.ts'
 import { type CatalogueEntry, findById } from './repository-store.ts'
 
 export const affiliations = ['owner', 'collaborator', 'organization_member'] as const
@@ -16,6 +17,8 @@ export interface RepositoryFilter {
   updatedBefore?: number
   /** Part of `owner/name`, in any letter case. */
   nameContains?: string
+  /** Only those that this account may read. */
+  readableBy?: number | undefined
 }
 
 export interface RepositoryOrder {
@@ -26,7 +29,7 @@ export interface RepositoryOrder {
 /** A page of what the viewer may migrate: their own repositories and those they administer. */
 export async function listAdministered(
   db: Db,
-  viewer: Viewer,
+  viewer: Pick<Viewer, 'account'>,
   filter: RepositoryFilter,
   { order, offset, limit }: { order: RepositoryOrder; offset: number; limit: number },
 ): Promise<CatalogueEntry[]> {
@@ -49,7 +52,7 @@ const COLUMNS = {
 
 export async function countAdministered(
   db: Db,
-  viewer: Viewer,
+  viewer: Pick<Viewer, 'account'>,
   filter: RepositoryFilter,
 ): Promise<number> {
   const { total } = await administered(db, viewer, filter)
@@ -59,7 +62,7 @@ export async function countAdministered(
 }
 
 /** Their own are found in an index that holds all that is asked here; the others one by one. */
-function administered(db: Db, { account }: Viewer, filter: RepositoryFilter) {
+function administered(db: Db, { account }: Pick<Viewer, 'account'>, filter: RepositoryFilter) {
   const own = matching(db, filter).where('owner_id', '=', account.id)
   const ownerTypes = filter.affiliations.flatMap((each) => OWNER_TYPE[each] ?? [])
   if (ownerTypes.length === 0) return db.selectFrom(own.as('listed'))
@@ -84,7 +87,7 @@ const OWNER_TYPE: Partial<Record<Affiliation, AccountType>> = {
 }
 
 function matching(db: Db, filter: RepositoryFilter) {
-  const { isPrivate, updatedAfter, updatedBefore, nameContains } = filter
+  const { isPrivate, updatedAfter, updatedBefore, nameContains, readableBy: reader } = filter
   return db
     .selectFrom('repositories')
     .innerJoin('accounts', 'accounts.id', 'repositories.owner_id')
@@ -95,6 +98,9 @@ function matching(db: Db, filter: RepositoryFilter) {
     .$if(updatedAfter !== undefined, (query) => query.where('updated_at', '>', updatedAfter!))
     .$if(updatedBefore !== undefined, (query) => query.where('updated_at', '<', updatedBefore!))
     .$if(nameContains !== undefined, (query) => query.where(fullNameHas(nameContains!)))
+    .$if(reader !== undefined, (query) =>
+      query.where('repositories.id', 'in', readableBy(db, reader!)),
+    )
 }
 
 function fullNameHas(part: string) {

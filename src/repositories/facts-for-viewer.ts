@@ -14,7 +14,7 @@ import {
 /** The catalogue's entries as this viewer sees them, templates included, in the order given. */
 export async function factsForViewer(
   db: Db,
-  viewer: Viewer,
+  viewer: Pick<Viewer, 'account'>,
   entries: readonly CatalogueEntry[],
 ): Promise<RepositoryFacts[]> {
   const templates = await readTemplates(db, entries)

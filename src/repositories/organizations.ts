@@ -1,9 +1,9 @@
-import { type Account, keyOf, type Viewer } from '../accounts/account.ts'
+import { type Account, keyOf } from '../accounts/account.ts'
 import { accountOf } from '../accounts/account-store.ts'
 import type { Db } from '../db/database.ts'
 
-/** The organizations in which the viewer administers a repository. */
-export async function administeredOrganizations(db: Db, { account }: Viewer): Promise<Account[]> {
+/** The organizations in which the account administers a repository. */
+export async function administeredOrganizations(db: Db, account: Account): Promise<Account[]> {
   const rows = await db
     .selectFrom('accounts')
     .selectAll('accounts')

@@ -85,7 +85,7 @@ const grantedTo = prepared(
 /** What the viewer may do in each; a repository that is not in the map is none of theirs. */
 export async function rolesOf(
   db: Db,
-  { account }: Viewer,
+  { account }: Pick<Viewer, 'account'>,
   entries: readonly CatalogueEntry[],
 ): Promise<Map<number, Role>> {
   const roles = new Map(await grantedTo(db, { loginKey: keyOf(account.login) }))
@@ -96,7 +96,7 @@ export async function rolesOf(
 /** How many that the viewer may read are forks of each of these, by lower-case full name. */
 export async function countForks(
   db: Db,
-  { account }: Viewer,
+  { account }: Pick<Viewer, 'account'>,
   entries: readonly CatalogueEntry[],
 ): Promise<Map<string, number>> {
   const counts = new Map<string, number>()

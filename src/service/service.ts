@@ -43,7 +43,7 @@ export async function startService(config: Config, logging: Log): Promise<Servic
   const app = createServer({
     ...parts,
     authenticator: keepTokens(stack, db, logging),
-    links: archiveLinks(baseUrl, await linkKey(db)),
+    links: archiveLinks(baseUrl, await linkKey(db), config.linkTtl),
     maxUnfinished: config.maxUnfinishedMigrations,
     lockTtlMs: config.lockTtl,
     rendering: {
@@ -62,6 +62,7 @@ export async function startService(config: Config, logging: Log): Promise<Servic
     },
     trustedProxies: config.trustedProxies ?? [],
     version: VERSION,
+    installedVersion: config.installedVersion,
     dashboard: await readDashboard(BUILT_DASHBOARD),
   })
   stack.defer(() => app.close())

@@ -2,7 +2,7 @@
 
 export interface StartRequest {
   /**
-   * `owner/name`, or the name of one of the caller's own repositories.
+   * `owner/name`, or the name of a repository of the caller, or of the organization.
    *
    * @maxItems 10000
    */
@@ -25,7 +25,7 @@ export interface StartRequest {
   exclude_releases?: boolean
   /** Exclude projects of the owner; a git host has none. */
   exclude_owner_projects?: boolean
-  /** Export only metadata of the organizations that the caller administers. `repositories` is ignored. */
+  /** Export only metadata of the organization, or of those that the caller administers. `repositories` is ignored. */
   org_metadata_only?: boolean
   /** Skip repositories that cannot be exported, instead of failing. An extension of this server. */
   allow_partial?: boolean
@@ -529,6 +529,76 @@ export interface CurrentUser {
   /** When the account was created here. */
   created_at: string
   updated_at: string
+}
+/**
+ * An organization.
+ *
+ */
+export interface Organization {
+  login: string
+  id: number
+  /** Opaque. */
+  node_id: string
+  url: string
+  repos_url: string
+  events_url: string
+  hooks_url: string
+  issues_url: string
+  avatar_url: string
+  members_url: string
+  public_members_url: string
+  /** Always empty. */
+  description: string
+}
+/**
+ * An organization, with more about it.
+ *
+ */
+export interface FullOrganization {
+  login: string
+  id: number
+  /** Opaque. */
+  node_id: string
+  url: string
+  repos_url: string
+  events_url: string
+  hooks_url: string
+  issues_url: string
+  avatar_url: string
+  members_url: string
+  public_members_url: string
+  /** Always empty. */
+  description: string
+  name: string
+  has_organization_projects: boolean
+  has_repository_projects: boolean
+  /** Number of public repositories. */
+  public_repos: number
+  /** Always 0: a git host has none. */
+  public_gists: number
+  /** Always 0: a git host has none. */
+  followers: number
+  /** Always 0: a git host has none. */
+  following: number
+  html_url: string
+  type: 'Organization'
+  /** When the account was created here. */
+  created_at: string
+  updated_at: string
+  archived_at: null
+}
+/**
+ * The membership of an account in an organization.
+ *
+ */
+export interface OrganizationMembership {
+  url: string
+  state: 'active'
+  /** `admin` for owners. */
+  role: 'admin' | 'member'
+  organization_url: string
+  organization: Organization
+  user: User
 }
 /**
  * The rate limit of the caller.

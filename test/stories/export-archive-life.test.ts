@@ -110,7 +110,7 @@ test('a link is good for its archive and its time alone', async (t) => {
   const [{ value }] = rowsOf<{ value: string }>(service, 'select value from secrets') as [
     { value: string },
   ]
-  const signed = archiveLinks(service.url, Buffer.from(value, 'hex'))
+  const signed = archiveLinks(service.url, Buffer.from(value, 'hex'), 300_000)
   const refused = {
     'no signature': url.href.replace(/&.*/, ''),
     'a wrong signature': url.href.replace(/.$/, (last) => (last === '0' ? '1' : '0')),

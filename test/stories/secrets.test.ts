@@ -86,7 +86,7 @@ for (const engine of ['sqlite', 'postgres'] as const)
     await fetch(`${signed}0`)
     await service.kill('SIGTERM')
 
-    const signature = new URL(signed).searchParams.get('signature')!
+    const signature = new URL(signed).searchParams.get('sig')!
     const secrets = [token.slice(4), signature, CANARY, 'c4n4ry0fTheEnvironment']
     if (service.databaseUrl) secrets.push(new URL(service.databaseUrl).password)
     const log = service.log()

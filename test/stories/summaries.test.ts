@@ -73,7 +73,7 @@ async function downloadByLink(service: Service, token: string, summary: Json): P
     new RegExp(`^attachment.*${link.name}`),
   )
   assert.equal((await download.arrayBuffer()).byteLength, archive.bytes)
-  assert.ok(!service.log().includes('signature='))
+  assert.ok(!service.log().includes('sig='))
 }
 
 async function seenByNobodyElse(service: Service): Promise<void> {

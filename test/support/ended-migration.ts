@@ -16,7 +16,7 @@ interface Asked {
 
 /**
  * Asks for the status until the migration has ended. Where an end is expected and the other one came, the test fails with
- * the migration's own reasons.
+ * the migration's own reasons. It is one of the asker's by its id, or any by its path.
  */
 export async function untilEnded(
   server: Asked,
@@ -24,7 +24,7 @@ export async function untilEnded(
   id: unknown,
   expected?: EndState,
 ): Promise<EndedMigration> {
-  const path = `/user/migrations/${id}`
+  const path = String(id).startsWith('/') ? String(id) : `/user/migrations/${id}`
   let last = 'not asked for'
   const ended = await until(
     () => `migration ${id} has ended: ${last}\n${errors(server)}`,

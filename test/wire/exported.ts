@@ -5,11 +5,12 @@ import type { ServerUnderTest } from './server-under-test.ts'
 export async function exported(
   { ask, repositories }: ServerUnderTest,
   more: { lock_repositories?: boolean } = {},
+  path = '/user/migrations',
 ): Promise<number> {
-  const started = await ask('POST', '/user/migrations', { body: { repositories, ...more } })
+  const started = await ask('POST', path, { body: { repositories, ...more } })
   const { id } = JSON.parse(started.body) as { id: number }
   await until(`migration ${id} is exported`, async () => {
-    const { body } = await ask('GET', `/user/migrations/${id}?exclude=repositories`)
+    const { body } = await ask('GET', `${path}/${id}?exclude=repositories`)
     const { state } = JSON.parse(body) as { state: string }
     if (state === 'failed') throw new Error(`migration ${id} failed`)
     return state === 'exported'

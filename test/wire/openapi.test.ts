@@ -2,8 +2,13 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { exported } from './exported.ts'
 import type { Answer, Headers } from './http-request.ts'
-import { needsDescription, type OpenApi, readDescription } from './openapi-description.ts'
-import { type ServerUnderTest, serverUnderTest } from './server-under-test.ts'
+import { needsDescription, readDescription } from './openapi-description.ts'
+import {
+  needsOrganization,
+  organizationUnderTest,
+  type ServerUnderTest,
+  serverUnderTest,
+} from './server-under-test.ts'
 
 interface Asked {
   operation: string
@@ -14,48 +19,83 @@ interface Asked {
   body?: unknown
 }
 
-const LIST = 'GET /user/migrations'
-const START = 'POST /user/migrations'
-const STATUS = 'GET /user/migrations/{migration_id}'
-const REPOSITORIES = 'GET /user/migrations/{migration_id}/repositories'
-const ARCHIVE = 'GET /user/migrations/{migration_id}/archive'
-const DELETE = 'DELETE /user/migrations/{migration_id}/archive'
-const UNLOCK = 'DELETE /user/migrations/{migration_id}/repos/{repo_name}/lock'
+const LIST = 'GET '
+const START = 'POST '
+const STATUS = 'GET /{migration_id}'
+const REPOSITORIES = 'GET /{migration_id}/repositories'
+const ARCHIVE = 'GET /{migration_id}/archive'
+const DELETE = 'DELETE /{migration_id}/archive'
+const UNLOCK = 'DELETE /{migration_id}/repos/{repo_name}/lock'
 const OPERATIONS = [LIST, START, STATUS, REPOSITORIES, ARCHIVE, DELETE, UNLOCK]
+const READS = [LIST, STATUS, REPOSITORIES]
+
+const withStatus = (operations: string[], ...statuses: number[]) =>
+  operations.flatMap((operation) => statuses.map((status) => `${operation} ${status}`))
 
 /** Statuses that Godwit gives and the description does not have: they match its `basic-error`. */
 const UNDESCRIBED = [
-  ...OPERATIONS.map((operation) => `${operation} 400`),
-  ...OPERATIONS.map((operation) => `${operation} 415`),
-  `${START} 413`,
-  `${REPOSITORIES} 304`,
-  `${REPOSITORIES} 401`,
-  `${REPOSITORIES} 403`,
-  `${ARCHIVE} 404`,
+  ...withStatus(OPERATIONS, 400, 415),
+  ...withStatus([REPOSITORIES], 304, 401, 403),
+  ...[`${START} 413`, `${ARCHIVE} 404`],
 ]
 
 /** Statuses that the description has and Godwit never gives: only what is read can be unmodified. */
-const NEVER_GIVEN = [START, ARCHIVE, DELETE, UNLOCK].map((operation) => `${operation} 304`)
+const NEVER_GIVEN = withStatus([START, ARCHIVE, DELETE, UNLOCK], 304)
+
+/** The same of an organization's operations, of which less is described. */
+const UNDESCRIBED_OF_ORGANIZATION = [
+  ...withStatus(OPERATIONS, 400, 401, 403, 415),
+  ...withStatus(READS, 304),
+  ...[`${START} 413`, `${LIST} 404`],
+]
+
+interface Place {
+  /** In the description, and here. */
+  path: string
+  at: string
+  server: ServerUnderTest
+}
 
 describe('GitHub’s description of its API', needsDescription(), () => {
   test('has every answer of every operation', async () => {
-    const description = await readDescription()
     const server = await serverUnderTest()
-    const complaints: string[] = []
-    const given = new Set<string>()
-    for (const asked of await everything(server)) {
-      const { operation, at, status } = asked
-      const answer = await askFor(server, asked)
-      assert.equal(answer.status, status, `${operation} at ${at}: ${answer.body.slice(0, 200)}`)
-      given.add(`${operation} ${status}`)
-      const [method, path] = operation.split(' ') as [string, string]
-      const complaint = description.complaint(method, path, answer)
-      if (complaint) complaints.push(`${operation} ${status}: ${complaint}`)
+    const place = { path: '/user/migrations', at: '/user/migrations', server }
+    const { missing, unused } = await compared(place, await everything(place))
+    assert.deepEqual(missing, UNDESCRIBED.toSorted())
+    assert.deepEqual(unused, NEVER_GIVEN.toSorted())
+  })
+
+  test('has every answer of every operation on an organization', needsOrganization, async () => {
+    const { org, ...server } = await organizationUnderTest()
+    const place = { path: '/orgs/{org}/migrations', at: `/orgs/${org}/migrations`, server }
+    const hidden = OPERATIONS.map((operation) => ({
+      operation,
+      at: `/orgs/no-such-org/migrations${operation.split(' ')[1]!.replaceAll(/\{.*?\}/g, '1')}`,
+      status: 404,
+    }))
+    const brief = { operation: LIST, at: `${place.at}?exclude=repositories`, status: 200 }
+    const asked = [...(await everything(place)), ...hidden, brief]
+    const { missing, unused } = await compared(place, asked)
+    assert.deepEqual(missing, UNDESCRIBED_OF_ORGANIZATION.toSorted())
+    assert.deepEqual(unused, [])
+  })
+
+  test('has what is told of organizations', needsOrganization, async () => {
+    const { complaint } = await readDescription()
+    const { org, ask } = await organizationUnderTest()
+    for (const path of [
+      '/meta',
+      '/user/orgs',
+      '/user/memberships/orgs',
+      '/orgs/{org}',
+      '/orgs/{org}/members',
+      '/orgs/{org}/repos',
+    ]) {
+      const answer = await ask('GET', path.replace('{org}', org))
+      assert.equal(answer.status, 200, path)
+      assert.equal(complaint('GET', path, answer), undefined, path)
+      assert.notEqual(answer.body, '[]', path)
     }
-    assert.deepEqual(complaints, [])
-    const described = new Set(OPERATIONS.flatMap((operation) => statusesOf(description, operation)))
-    assert.deepEqual([...given.difference(described)].sort(), UNDESCRIBED.toSorted())
-    assert.deepEqual([...described.difference(given)].sort(), NEVER_GIVEN.toSorted())
   })
 
   test('has what is asked beside the migrations', async () => {
@@ -81,45 +121,67 @@ describe('GitHub’s description of its API', needsDescription(), () => {
   })
 })
 
-function statusesOf(description: OpenApi, operation: string): string[] {
-  const [method, path] = operation.split(' ') as [string, string]
-  return description.statusesOf(method, path).map((status) => `${operation} ${status}`)
+/** Asks for all of it; tells which statuses the description does not have, and which of its own were not given. */
+async function compared({ path, server }: Place, all: Asked[]) {
+  const description = await readDescription()
+  const complaints: string[] = []
+  const given = new Set<string>()
+  for (const asked of all) {
+    const { operation, at, status } = asked
+    const answer = await askFor(server, asked)
+    assert.equal(answer.status, status, `${operation} at ${at}: ${answer.body.slice(0, 200)}`)
+    given.add(`${operation} ${status}`)
+    const [method, below] = operation.split(' ') as [string, string]
+    const complaint = description.complaint(method, `${path}${below}`, answer)
+    if (complaint) complaints.push(`${operation} ${status}: ${complaint}`)
+  }
+  assert.deepEqual(complaints, [])
+  const described = new Set(
+    OPERATIONS.flatMap((operation) => {
+      const [method, below] = operation.split(' ') as [string, string]
+      return withStatus([operation], ...description.statusesOf(method, `${path}${below}`))
+    }),
+  )
+  return {
+    missing: [...given.difference(described)].sort(),
+    unused: [...described.difference(given)].sort(),
+  }
 }
 
 /** Every operation in every way it can end, in an order that can be followed from top to bottom. */
-async function everything(server: ServerUnderTest): Promise<Asked[]> {
+async function everything({ at: migrations, server }: Place): Promise<Asked[]> {
   const { repositories } = server
-  const id = await exported(server, { lock_repositories: true })
-  const base = `/user/migrations/${id}`
+  const id = await exported(server, { lock_repositories: true }, migrations)
+  const base = `${migrations}/${id}`
   const name = repositories[0]!.split('/')[1]
   const etagOf = async (path: string) => ({
     'if-none-match': (await server.ask('GET', path)).headers.etag,
   })
   const places: Record<string, string> = {
-    [LIST]: '/user/migrations',
-    [START]: '/user/migrations',
+    [LIST]: migrations,
+    [START]: migrations,
     [STATUS]: base,
     [REPOSITORIES]: `${base}/repositories`,
     [ARCHIVE]: `${base}/archive`,
     [DELETE]: `${base}/archive`,
     [UNLOCK]: `${base}/repos/${name}/lock`,
   }
-  const known = [LIST, STATUS, REPOSITORIES].map(async (operation) => {
+  const known = READS.map(async (operation) => {
     const at = places[operation]!
     return { operation, at, status: 304, headers: await etagOf(at) }
   })
   return [
     ...(await Promise.all(known)),
     ...OPERATIONS.flatMap((operation) => refusedToAnyone(operation, places[operation]!)),
-    { operation: START, at: '/user/migrations', status: 201, body: { repositories } },
+    { operation: START, at: migrations, status: 201, body: { repositories } },
     ...[{}, { repositories: ['nobody/nothing'] }, { repositories: [7], lock_repositories: 1 }].map(
-      (body) => ({ operation: START, at: '/user/migrations', status: 422, body }),
+      (body) => ({ operation: START, at: migrations, status: 422, body }),
     ),
-    { operation: START, at: '/user/migrations', status: 400, body: '{' },
-    { operation: START, at: '/user/migrations', status: 400, body: '[]' },
-    { operation: START, at: '/user/migrations', status: 413, body: ' '.repeat(2 ** 20 + 1) },
+    { operation: START, at: migrations, status: 400, body: '{' },
+    { operation: START, at: migrations, status: 400, body: '[]' },
+    { operation: START, at: migrations, status: 413, body: ' '.repeat(2 ** 20 + 1) },
     ...['', '?per_page=1&page=2', '?page=1000'].flatMap((query) => [
-      { operation: LIST, at: `/user/migrations${query}`, status: 200 },
+      { operation: LIST, at: `${migrations}${query}`, status: 200 },
       { operation: REPOSITORIES, at: `${base}/repositories${query}`, status: 200 },
     ]),
     ...['', '?exclude=repositories'].map((query) => ({
@@ -134,8 +196,8 @@ async function everything(server: ServerUnderTest): Promise<Asked[]> {
     { operation: DELETE, at: `${base}/archive`, status: 404 },
     { operation: ARCHIVE, at: `${base}/archive`, status: 404 },
     { operation: STATUS, at: base, status: 200 },
-    { operation: STATUS, at: '/user/migrations/0', status: 404 },
-    { operation: REPOSITORIES, at: '/user/migrations/0/repositories', status: 404 },
+    { operation: STATUS, at: `${migrations}/0`, status: 404 },
+    { operation: REPOSITORIES, at: `${migrations}/0/repositories`, status: 404 },
   ]
 }
 

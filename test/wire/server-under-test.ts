@@ -1,3 +1,6 @@
+import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { PREVIEW, startService } from '../support/service.ts'
 import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
@@ -10,8 +13,15 @@ export interface ServerUnderTest {
   token: string
   /** Repositories that the token's owner may migrate: at least two. */
   repositories: string[]
+  /** An organization that the token's owner owns, with at least two repositories; undefined where there is none. */
+  organization: Organization | undefined
   /** A request as most clients make it; an undefined header is not sent. */
   ask(method: string, path: string, more?: { headers?: Headers; body?: unknown }): Promise<Answer>
+}
+
+export interface Organization {
+  login: string
+  repositories: string[]
 }
 
 /** Unlike each other where records may be: with and without a licence, a language, a template. */
@@ -19,7 +29,10 @@ const HOST = {
   'alice/garden': { 'godwit.templateRepository': 'alice/atlas', 'godwit.topic': 'birds' },
   'alice/atlas': { 'godwit.isTemplate': 'true', 'godwit.license': 'MIT', 'godwit.language': 'C' },
   'alice/letters': { 'gitweb.url': 'https://letters.example.com', 'godwit.private': 'false' },
+  'octo/kit': { 'godwit.topic': 'tools' },
+  'octo/engine': { 'godwit.private': 'false', 'godwit.license': 'MIT' },
 }
+const ofOwner = (owner: string) => Object.keys(HOST).filter((name) => name.startsWith(`${owner}/`))
 
 const given = process.env.GODWIT_WIRE_URL?.replace(/\/+$/, '')
 
@@ -35,6 +48,21 @@ export function serverUnderTest(): Promise<ServerUnderTest> {
   return shared
 }
 
+/** The same as its organization: what it may migrate is the organization's, under the organization's path. */
+export async function organizationUnderTest(): Promise<ServerUnderTest & { org: string }> {
+  const server = await serverUnderTest()
+  const { login, repositories } = server.organization ?? assert.fail('there is no organization')
+  return { ...server, repositories, org: login }
+}
+
+/** Skips where the server has no organization for the tests. */
+export const needsOrganization = {
+  skip:
+    given !== undefined &&
+    !process.env.GODWIT_WIRE_ORGANIZATION &&
+    'GODWIT_WIRE_ORGANIZATION is not set',
+}
+
 /** For tests that are marked with `ownServer`. */
 export function newServer(t: TestContext, ...flags: string[]): Promise<ServerUnderTest> {
   return startServer(t, ...flags)
@@ -45,11 +73,13 @@ async function startServer(
   ...flags: string[]
 ): Promise<ServerUnderTest> {
   const host = await makeRepositories(HOST)
+  await writeFile(join(host.root, 'octo/godwit-members'), 'alice owner\n')
   // Registered last, so that nobody writes to the repositories any more when they are removed.
   const service = await startService(t, { repositories: host.root, flags }).finally(() =>
     t.after(host.remove),
   )
-  return known(service.url, await service.token('alice'), Object.keys(HOST))
+  const organization = { login: 'octo', repositories: ofOwner('octo') }
+  return known(service.url, await service.token('alice'), ofOwner('alice'), organization)
 }
 
 async function givenServer(url: string): Promise<ServerUnderTest> {
@@ -58,7 +88,14 @@ async function givenServer(url: string): Promise<ServerUnderTest> {
   const server = known(url, token, [])
   const named = process.env.GODWIT_WIRE_REPOSITORIES?.split(',') ?? (await onceMigrated(server))
   if (named.length < 2) throw new Error('name two repositories in GODWIT_WIRE_REPOSITORIES')
-  return { ...server, repositories: named }
+  const login = process.env.GODWIT_WIRE_ORGANIZATION
+  const organization = login ? { login, repositories: await reposOf(server, login) } : undefined
+  return { ...server, repositories: named, organization }
+}
+
+async function reposOf({ ask }: ServerUnderTest, login: string): Promise<string[]> {
+  const { body } = await ask('GET', `/orgs/${login}/repos?per_page=3`)
+  return (JSON.parse(body) as { full_name: string }[]).map(({ full_name }) => full_name)
 }
 
 /** What a migration took once, another can take. */
@@ -69,7 +106,12 @@ async function onceMigrated({ ask }: ServerUnderTest): Promise<string[]> {
   return several?.repositories.slice(0, 3).map(({ full_name }) => full_name) ?? []
 }
 
-function known(url: string, token: string, repositories: string[]): ServerUnderTest {
+function known(
+  url: string,
+  token: string,
+  repositories: string[],
+  organization?: Organization,
+): ServerUnderTest {
   const usual = {
     accept: PREVIEW,
     authorization: `bearer ${token}`,
@@ -79,6 +121,7 @@ function known(url: string, token: string, repositories: string[]): ServerUnderT
     url,
     token,
     repositories,
+    organization,
     ask: (method, path, { headers, body } = {}) =>
       send(method, path.startsWith('http') ? path : `${url}${path}`, {
         headers: { ...usual, ...headers },

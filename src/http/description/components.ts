@@ -10,6 +10,11 @@ import {
 import { startBodySchema } from '../migrations/start-request.ts'
 import { archiveLinkSchema, lockSchema, summarySchema } from '../migrations/summary-schema.ts'
 import {
+  fullOrganizationSchema,
+  organizationMembershipSchema,
+  organizationSchema,
+} from '../organizations/organization-schema.ts'
+import {
   extendedRepositorySchema,
   licenseSchema,
   repositorySchema,
@@ -35,6 +40,9 @@ export const schemas = {
   'archive-link': archiveLinkSchema,
   user: userSchema,
   'current-user': currentUserSchema,
+  organization: organizationSchema,
+  'full-organization': fullOrganizationSchema,
+  'organization-membership': organizationMembershipSchema,
   'rate-limit': rateLimitSchema,
   root: rootSchema,
   'service-state': serviceStateSchema,
@@ -49,9 +57,25 @@ export const parameters = {
     name: 'migration_id',
     in: 'path',
     required: true,
-    description: "ID of one of the caller's migrations.",
+    description: 'ID of a migration.',
     schema: integer,
     example: 79,
+  },
+  org: {
+    name: 'org',
+    in: 'path',
+    required: true,
+    description: 'Login of an organization; case is ignored.',
+    schema: text,
+    example: 'octo',
+  },
+  'organization-id': {
+    name: 'organization_id',
+    in: 'path',
+    required: true,
+    description: 'ID of an organization.',
+    schema: integer,
+    example: 12,
   },
   'repo-name': {
     name: 'repo_name',

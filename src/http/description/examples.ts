@@ -22,9 +22,15 @@ import {
   migrationJson,
   plainRepositoryJson,
   type Rendering,
+  userJson,
 } from '../migrations/github-json.ts'
 import { forecastJson, progressJson, reportJson } from '../migrations/progress-json.ts'
 import { archiveLinkJson, lockJson, summaryJson } from '../migrations/summary-json.ts'
+import {
+  fullOrganizationJson,
+  membershipJson,
+  organizationJson,
+} from '../organizations/organization-json.ts'
 import { currentUserJson } from '../service/current-user-json.ts'
 import { rootJson } from '../service/root-json.ts'
 import { serviceStateJson } from '../service/service-state-json.ts'
@@ -32,6 +38,7 @@ import { serviceStateJson } from '../service/service-state-json.ts'
 const AT = Date.UTC(2026, 4, 4, 9, 30)
 
 const alice: Account = { id: 1, login: 'alice', type: 'User', siteAdmin: false, createdAt: AT }
+const octo: Account = { ...alice, id: 12, login: 'octo', type: 'Organization' }
 
 const atlas: RepositoryFacts = {
   ...factsOfUnreadable(AT),
@@ -112,7 +119,7 @@ const lock: HeldLock = {
   expiresAt: AT,
 }
 const link = {
-  url: `https://godwit.example.com/archives/${pending.guid}.tar.gz?expires=1777887300&signature=9f86d081884c7d65`,
+  url: `https://godwit.example.com/archives/${pending.guid}.tar.gz?expires=1777887300&sig=9f86d081884c7d65`,
   expiresAt: AT,
 }
 const forecast: Forecast = {
@@ -221,9 +228,16 @@ function valuesOf(rendering: Rendering) {
     locks: [lockJson(lock)],
     'archive-link': archiveLinkJson(summary, link),
     'current-user': currentUserJson(alice, 1, addresses),
+    users: [userJson(alice, addresses)],
+    organizations: [organizationJson(octo, addresses)],
+    'full-organization': fullOrganizationJson(octo, 1, addresses),
+    'organization-memberships': [
+      membershipJson({ account: octo, role: 'owner' }, alice, addresses),
+    ],
     'service-state': serviceStateJson(serviceState, storage, '1.0.0'),
     'rate-limit': { resources: { core, search }, rate: core },
     root: rootJson(addresses, 'github'),
+    meta: { verifiable_password_authentication: false },
     healthy: { status: 'ok' },
     waiting: { status: 'unavailable', waiting_for: ['catalogue'] },
     'bad-request': refusal(unparsableBody()),

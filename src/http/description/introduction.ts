@@ -5,6 +5,10 @@ import type { Tag } from './operation.ts'
 export const TAGS: { name: Tag; description: string }[] = [
   { name: 'Migrations', description: 'Start and follow migrations, and list their repositories.' },
   { name: 'Archives', description: 'Download and delete the archives of exported migrations.' },
+  {
+    name: 'Organizations',
+    description: 'Organizations of the caller, and the same operations on their migrations.',
+  },
   { name: 'Caller', description: 'The current account and its rate limit.' },
   { name: 'Operator', description: 'The state of the whole service, for `site_admin` accounts.' },
   { name: 'Service', description: 'Health, metrics and documentation. No token is needed.' },

@@ -12,7 +12,7 @@ export interface DescribedAnswer {
   content?: Record<string, { schema: JsonSchema; examples?: Record<string, Reference> }>
 }
 
-export type Tag = 'Migrations' | 'Archives' | 'Caller' | 'Operator' | 'Service'
+export type Tag = 'Migrations' | 'Archives' | 'Organizations' | 'Caller' | 'Operator' | 'Service'
 
 /**
  * An operation in OpenAPI's own words, but for the body of its request: that is the very schema which fastify checks

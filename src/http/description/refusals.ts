@@ -51,7 +51,7 @@ export const refusals = {
 
 /** By a link, which no token goes with. */
 export const linkRefusals = {
-  'link-invalid': json('The link is not valid, or has expired after five minutes.', {
+  'link-invalid': json('The link is not valid, or has expired.', {
     schema: one('error'),
     example: 'link-invalid',
   }),

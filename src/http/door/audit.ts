@@ -3,14 +3,17 @@ import type { Logger } from 'pino'
 import type { Migration } from '../../migrations/migration.ts'
 import { viewerOf } from './authenticate.ts'
 
-/** Who changed what, and by which token. */
+/** Who changed what of whose, and by which token. */
 export function audit(
   log: Logger,
   request: FastifyRequest,
   action: string,
-  { id, guid }: Migration,
+  { id, guid, owner }: Migration,
 ): void {
   const { account, tokenId } = viewerOf(request)
   const by = { login: account.login, tokenId, from: request.ip }
-  log.info({ audit: action, id: request.id, ...by, migration: id, guid }, action)
+  log.info(
+    { audit: action, id: request.id, ...by, migration: id, guid, owner: owner.login },
+    action,
+  )
 }

@@ -5,7 +5,7 @@ import type { Migration } from '../../migrations/migration.ts'
 import { NotFound } from '../../migrations/refusals.ts'
 import { accessLost } from '../door/refusals.ts'
 import { ARCHIVE_TYPE } from './archive-download.ts'
-import { type ArchiveLinks, LINK_SECONDS } from './archive-link.ts'
+import type { ArchiveLinks } from './archive-link.ts'
 
 interface AddressParts {
   db: Db
@@ -17,7 +17,7 @@ interface AddressParts {
 const MAX_NAMED = 3
 
 /**
- * A link to the archive, good for a few minutes and never for longer than the archive: to the store itself where it has
+ * A link to the archive, good for a while and never for longer than the archive: to the store itself where it has
  * the archive whole, and else to us. None to an archive that holds what its owner may no longer read.
  */
 export async function archiveAddress(
@@ -30,7 +30,7 @@ export async function archiveAddress(
   const lost = await noLongerReadable(db, migration, MAX_NAMED)
   if (lost.length > 0) throw accessLost(lost)
   const secondsLeft = Math.max(1, Math.floor((archiveExpiresAt - at) / 1000))
-  const seconds = Math.min(LINK_SECONDS, secondsLeft)
+  const seconds = Math.min(links.seconds, secondsLeft)
   const expiresAt = at + seconds * 1000
   if (archiveKey === null || !isComposing(blobs)) {
     return { url: links.sign(guid, at, seconds), expiresAt }

@@ -13,7 +13,7 @@ import { invalidLink, unavailable } from '../door/refusals.ts'
 import type { ArchiveLinks } from './archive-link.ts'
 import { byteRange } from './byte-range.ts'
 import { ClientGone, downloadTo } from './download-to.ts'
-import { downloadArchive as operation } from './user-migrations-operations.ts'
+import { downloadArchive as operation } from './github-migrations-operations.ts'
 
 export const ARCHIVE_TYPE = 'application/x-gzip'
 

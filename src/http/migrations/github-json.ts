@@ -131,13 +131,17 @@ function commonJson(facts: RepositoryFacts, addresses: Addresses) {
   }
 }
 
+/** Where an account's migrations are. */
+export const migrationsAddress = ({ type, login }: Account, { api }: Addresses): string =>
+  type === 'Organization' ? `${api}/orgs/${login}/migrations` : `${api}/user/migrations`
+
 export function migrationJson(
   migration: Migration,
   repositories: readonly RepositoryFacts[],
   { addresses, migrationTime }: Rendering,
 ) {
   const { options } = migration
-  const url = `${addresses.api}/user/migrations/${migration.id}`
+  const url = `${migrationsAddress(migration.owner, addresses)}/${migration.id}`
   return {
     id: migration.id,
     node_id: nodeId('Migration', migration.id),

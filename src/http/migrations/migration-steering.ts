@@ -12,15 +12,16 @@ import { acceptedTypes } from '../door/media-type.ts'
 import type { RenderedRepositories } from '../repositories/rendered-repositories.ts'
 import type { ServerParts } from '../server-parts.ts'
 import { migrationJson } from './github-json.ts'
+import type { MigrationsPlace } from './migration-places.ts'
 import * as operations from './migration-steering-operations.ts'
 import type { MigrationText } from './migration-text.ts'
-import { type ById, namedMigration } from './named-migration.ts'
+import { type ById, namedMigration, scopeOf } from './named-migration.ts'
 import { forecastJson, progressJson, reportJson } from './progress-json.ts'
 import { endId, type ProgressStreams } from './progress-stream.ts'
 import { type StartBody, startRequestOf } from './start-request.ts'
 import { answerStarted } from './started-answer.ts'
 
-interface SteeringParts extends Omit<ServerParts, 'admission'> {
+export interface SteeringParts extends Omit<ServerParts, 'admission'> {
   admission: Admission
   rendered: RenderedRepositories
   text: MigrationText
@@ -31,15 +32,23 @@ const EVENTS = 'text/event-stream'
 const TEXT = 'text/plain'
 
 /** Seeing and steering a migration: ours alone, so no preview is asked for. */
-export function migrationSteering(app: FastifyInstance, parts: SteeringParts): void {
-  seeing(app, parts)
-  steering(app, parts)
+export function migrationSteering(
+  app: FastifyInstance,
+  parts: SteeringParts,
+  place: MigrationsPlace,
+): void {
+  seeing(app, parts, place)
+  steering(app, parts, place)
 }
 
-function seeing(app: FastifyInstance, { db, now, streams, admission }: SteeringParts): void {
+function seeing(
+  app: FastifyInstance,
+  { db, now, streams, admission }: SteeringParts,
+  { path, describe }: MigrationsPlace,
+): void {
   app.get<ById>(
-    '/user/migrations/:migration_id/progress',
-    { config: { alsoAccepts: [EVENTS] }, schema: operations.getProgress },
+    `${path}/:migration_id/progress`,
+    { config: { alsoAccepts: [EVENTS] }, schema: describe(operations.getProgress) },
     async (request, reply) => {
       const migration = await namedMigration(db, request)
       if (wants(request, EVENTS)) {
@@ -58,8 +67,8 @@ function seeing(app: FastifyInstance, { db, now, streams, admission }: SteeringP
   )
 
   app.get<ById>(
-    '/user/migrations/:migration_id/report',
-    { config: { alsoAccepts: [TEXT] }, schema: operations.getReport },
+    `${path}/:migration_id/report`,
+    { config: { alsoAccepts: [TEXT] }, schema: describe(operations.getReport) },
     async (request, reply) => {
       const migration = await namedMigration(db, request)
       const report = reportOf(migration, await progressOf(db, migration), now())
@@ -72,11 +81,15 @@ function seeing(app: FastifyInstance, { db, now, streams, admission }: SteeringP
   )
 }
 
-function steering(app: FastifyInstance, parts: SteeringParts): void {
+function steering(
+  app: FastifyInstance,
+  parts: SteeringParts,
+  { path, describe }: MigrationsPlace,
+): void {
   const { db, log, rendering, rendered, text } = parts
   app.post<ById>(
-    '/user/migrations/:migration_id/cancel',
-    { schema: operations.cancelMigration },
+    `${path}/:migration_id/cancel`,
+    { schema: describe(operations.cancelMigration) },
     async (request, reply) => {
       const migration = await namedMigration(db, request)
       const cancelled = await cancelMigration(parts, migration, () =>
@@ -87,11 +100,11 @@ function steering(app: FastifyInstance, parts: SteeringParts): void {
   )
 
   app.post<ById>(
-    '/user/migrations/:migration_id/retry',
-    { schema: operations.retryMigration },
+    `${path}/:migration_id/retry`,
+    { schema: describe(operations.retryMigration) },
     async (request, reply) => {
       const migration = await namedMigration(db, request)
-      const retried = await retryMigration(parts, viewerOf(request), migration, (started) =>
+      const retried = await retryMigration(parts, scopeOf(request), migration, (started) =>
         audit(log, request, 'migration.retry', started),
       )
       return answerStarted(reply, retried, { rendering, rendered, text, isBrief: false })
@@ -99,11 +112,11 @@ function steering(app: FastifyInstance, parts: SteeringParts): void {
   )
 
   app.post<{ Body: StartBody }>(
-    '/user/migrations/preflight',
-    { schema: operations.forecastMigration },
+    `${path}/preflight`,
+    { schema: describe(operations.forecastMigration) },
     async (request, reply) => {
       const asked = startRequestOf(request.body)
-      return answer(reply, forecastJson(await forecast(parts, viewerOf(request), asked)))
+      return answer(reply, forecastJson(await forecast(parts, scopeOf(request), asked)))
     },
   )
 }

@@ -62,7 +62,7 @@ export const getArchiveLink = {
   description: `The target of the redirect as JSON, because browsers hide it from scripts. ${own}`,
   parameters: [parameter('migration-id')],
   responses: {
-    200: json('A link that is valid for five minutes.', {
+    200: json('A link that expires, after five minutes by default.', {
       schema: one('archive-link'),
       example: 'archive-link',
     }),

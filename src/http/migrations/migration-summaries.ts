@@ -9,18 +9,23 @@ import { tellPages } from '../door/page-headers.ts'
 import { pagingOf } from '../door/paging.ts'
 import type { ServerParts } from '../server-parts.ts'
 import { archiveAddress } from './archive-address.ts'
+import type { MigrationsPlace } from './migration-places.ts'
 import * as operations from './migration-summaries-operations.ts'
 import { type ById, migrationIdOf, scopeOf } from './named-migration.ts'
 import { archiveLinkJson, lockJson, summaryJson } from './summary-json.ts'
 
 /** What a page that shows migrations needs, and no more: ours alone, so no preview is asked for. */
-export function migrationSummaries(app: FastifyInstance, parts: ServerParts): void {
+export function migrationSummaries(
+  app: FastifyInstance,
+  parts: Omit<ServerParts, 'admission'>,
+  { path, describe }: MigrationsPlace,
+): void {
   const { db, rendering } = parts
   const { addresses } = rendering
 
   app.get<{ Querystring: Record<string, unknown> }>(
-    '/user/migrations/summaries',
-    { schema: operations.listSummaries },
+    `${path}/summaries`,
+    { schema: describe(operations.listSummaries) },
     async (request, reply) => {
       const scope = scopeOf(request)
       const paging = pagingOf(request.query)
@@ -34,8 +39,8 @@ export function migrationSummaries(app: FastifyInstance, parts: ServerParts): vo
   )
 
   app.get<ById>(
-    '/user/migrations/:migration_id/summary',
-    { schema: operations.getSummary },
+    `${path}/:migration_id/summary`,
+    { schema: describe(operations.getSummary) },
     async (request, reply) => {
       const body = summaryJson(await namedSummary(db, request))
       return answerIfChanged(request, reply, body)
@@ -43,8 +48,8 @@ export function migrationSummaries(app: FastifyInstance, parts: ServerParts): vo
   )
 
   app.get<ById>(
-    '/user/migrations/:migration_id/locks',
-    { schema: operations.listLocks },
+    `${path}/:migration_id/locks`,
+    { schema: describe(operations.listLocks) },
     async (request, reply) => {
       const { id } = await namedSummary(db, request)
       const body = (await heldLocks(db, id)).map(lockJson)
@@ -53,8 +58,8 @@ export function migrationSummaries(app: FastifyInstance, parts: ServerParts): vo
   )
 
   app.get<ById>(
-    '/user/migrations/:migration_id/archive/link',
-    { schema: operations.getArchiveLink },
+    `${path}/:migration_id/archive/link`,
+    { schema: describe(operations.getArchiveLink) },
     async (request, reply) => {
       const summary = await namedSummary(db, request)
       const link = await archiveAddress(parts, summary)

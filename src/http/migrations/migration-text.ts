@@ -3,7 +3,7 @@ import type { MigrationState } from '../../migrations/states.ts'
 import type { Body, Listed } from '../door/json-answer.ts'
 import { filling, type JsonOf, templateOf, valueMark } from '../door/json-template.ts'
 import { nodeId } from '../door/node-id.ts'
-import { migrationJson, type Rendering, userText } from './github-json.ts'
+import { migrationJson, migrationsAddress, type Rendering, userText } from './github-json.ts'
 
 /** A migration as JSON, with its repositories. */
 export type MigrationText = (migration: Migration, repositories: Listed | undefined) => Body
@@ -23,6 +23,7 @@ export function migrationText(rendering: Rendering): MigrationText {
 
 function marksOf({ addresses, migrationTime }: Rendering) {
   const owner = userText(addresses)
+  const address = ({ id, owner: of }: Migration) => `${migrationsAddress(of, addresses)}/${id}`
   const marks: Record<string, JsonOf<Migration>> = {
     id: ({ id }) => String(id),
     node_id: ({ id }) => `"${nodeId('Migration', id)}"`,
@@ -31,13 +32,17 @@ function marksOf({ addresses, migrationTime }: Rendering) {
     state: ({ state }) => JSON.stringify(state),
     created_at: ({ createdAt }) => `"${migrationTime(createdAt)}"`,
     updated_at: ({ updatedAt }) => `"${migrationTime(updatedAt)}"`,
+    url: (migration) => `"${address(migration)}"`,
+    archive_url: (migration) => `"${address(migration)}/archive"`,
   }
   return (mark: string): JsonOf<Migration> =>
     marks[mark] ?? (({ options }) => JSON.stringify(options[mark as keyof MigrationOptions]))
 }
 
 /** Members that the renderer computes. */
-const COMPUTED = new Set(['node_id', 'owner', 'created_at', 'updated_at', 'repositories'])
+const COMPUTED = new Set(
+  ['node_id', 'owner', 'url', 'archive_url', 'created_at', 'updated_at'].concat('repositories'),
+)
 
 const MARKED_OPTIONS = new Proxy({} as MigrationOptions, {
   get: (_, name) => valueMark(String(name)),

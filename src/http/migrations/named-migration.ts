@@ -15,8 +15,16 @@ export interface ById {
   Querystring: Record<string, unknown>
 }
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Set where the path names whose migrations it is about; else they are the caller's. */
+    scope: Scope | null
+  }
+}
+
 /** Whose migrations the path is about. */
-export const scopeOf = (request: FastifyRequest): Scope => ownScope(viewerOf(request))
+export const scopeOf = (request: FastifyRequest): Scope =>
+  request.scope ?? ownScope(viewerOf(request))
 
 /** The migration that the path names, if it is one of that scope. */
 export async function namedMigration(db: Db, request: FastifyRequest<ById>): Promise<Migration> {

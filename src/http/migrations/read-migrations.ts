@@ -9,15 +9,17 @@ import {
   pageOfReferences,
   type SnapshotPart,
 } from '../../migrations/snapshot-store.ts'
+import type { Operation } from '../description/operation.ts'
 import { answerWithEtag, type Listed } from '../door/json-answer.ts'
 import { tellPages } from '../door/page-headers.ts'
 import { pagingOf } from '../door/paging.ts'
 import type { RenderedRepositories } from '../repositories/rendered-repositories.ts'
 import type { RepositoryForm } from '../repositories/repository-text.ts'
 import type { Rendering } from './github-json.ts'
+import * as operations from './github-migrations-operations.ts'
+import { type MigrationsPlace, OF_CALLER } from './migration-places.ts'
 import { type MigrationText, migrationsText } from './migration-text.ts'
 import { type ById, namedMigration, namedMigrationToRead, scopeOf } from './named-migration.ts'
-import * as operations from './user-migrations-operations.ts'
 
 export interface ReadParts {
   db: Db
@@ -27,44 +29,60 @@ export interface ReadParts {
 }
 
 type Query = Record<string, unknown>
-const PREVIEWED = { previewed: true }
 
 /** The reads that clients poll. A validator names the migration by its guid: another database has other ones. */
-export function readMigrations(app: FastifyInstance, parts: ReadParts): void {
-  listAll(app, parts)
-  status(app, parts)
-  listRepositories(app, parts)
+export function readMigrations(
+  app: FastifyInstance,
+  parts: ReadParts,
+  place: MigrationsPlace,
+): void {
+  listAll(app, parts, place)
+  status(app, parts, place)
+  listRepositories(app, parts, place)
 }
 
-function listAll(app: FastifyInstance, parts: ReadParts): void {
+function listAll(
+  app: FastifyInstance,
+  parts: ReadParts,
+  { path, config, describe, hasBriefList }: MigrationsPlace,
+): void {
   const { db, rendering, text } = parts
   app.get<{ Querystring: Query }>(
-    '/user/migrations',
-    { config: PREVIEWED, schema: operations.listMigrations },
+    path,
+    { config, schema: describe(operations.listMigrations) },
     async (request, reply) => {
       const scope = scopeOf(request)
       const paging = pagingOf(request.query)
       const migrations = await listMigrations(db, scope, paging)
       const total = await countMigrations(db, scope)
+      const isBrief = hasBriefList && excludesRepositories(request.query)
       const { addresses, edition } = rendering
       tellPages(request, reply, { prefix: app.prefix, addresses, paging, total })
       const versions = migrations.flatMap(({ guid, version }) => [guid, version])
       return answerWithEtag(request, reply, {
-        etagParts: [edition, 'migrations', total, ...versions],
-        repositoryCount: migrations.reduce((sum, each) => sum + each.repositoryCount, 0),
+        etagParts: [edition, isBrief ? 'brief migrations' : 'migrations', total, ...versions],
+        repositoryCount: isBrief
+          ? 0
+          : migrations.reduce((sum, each) => sum + each.repositoryCount, 0),
         body: () =>
-          migrationsText(migrations, (each) => text(each, repositories(parts, each, EXTENDED))),
+          migrationsText(migrations, (each) =>
+            text(each, isBrief ? undefined : repositories(parts, each, EXTENDED)),
+          ),
       })
     },
   )
 }
 
-function status(app: FastifyInstance, parts: ReadParts): void {
+function status(
+  app: FastifyInstance,
+  parts: ReadParts,
+  { path, config, describe }: MigrationsPlace,
+): void {
   const { db, rendering, text } = parts
   const { edition } = rendering
   app.get<ById>(
-    '/user/migrations/:migration_id',
-    { config: PREVIEWED, schema: operations.getMigration },
+    `${path}/:migration_id`,
+    { config, schema: describe(operations.getMigration) },
     async (request, reply) => {
       const isBrief = excludesRepositories(request.query)
       const known = isBrief ? undefined : await namedMigrationToRead(db, request, { offset: 0 })
@@ -80,15 +98,18 @@ function status(app: FastifyInstance, parts: ReadParts): void {
   )
 }
 
-function listRepositories(app: FastifyInstance, parts: ReadParts): void {
+function listRepositories(app: FastifyInstance, parts: ReadParts, place: MigrationsPlace): void {
   const { db, rendering } = parts
   const { addresses, edition } = rendering
-  // The second path is what clients of some years ago call.
-  for (const [path, schema] of [
-    ['/user/migrations/:migration_id/repositories', operations.listRepositories],
-    ['/user/:migration_id/repositories', operations.listRepositoriesByFormerPath],
-  ] as const) {
-    app.get<ById>(path, { config: PREVIEWED, schema }, async (request, reply) => {
+  const paths: Record<string, Operation> = {
+    [`${place.path}/:migration_id/repositories`]: place.describe(operations.listRepositories),
+  }
+  // What clients of some years ago call.
+  if (place === OF_CALLER) {
+    paths['/user/:migration_id/repositories'] = operations.listRepositoriesByFormerPath
+  }
+  for (const [path, schema] of Object.entries(paths)) {
+    app.get<ById>(path, { config: place.config, schema }, async (request, reply) => {
       const paging = pagingOf(request.query)
       const known = await namedMigrationToRead(db, request, paging)
       const { guid, repositoryCount: total } = known.migration

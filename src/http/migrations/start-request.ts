@@ -32,7 +32,7 @@ const ABOUT_FLAG: Record<Flag, string> = {
   exclude_releases: 'Exclude releases; a git host has none.',
   exclude_owner_projects: 'Exclude projects of the owner; a git host has none.',
   org_metadata_only:
-    'Export only metadata of the organizations that the caller administers. `repositories` is ignored.',
+    'Export only metadata of the organization, or of those that the caller administers. `repositories` is ignored.',
   allow_partial:
     'Skip repositories that cannot be exported, instead of failing. An extension of this server.',
 }
@@ -45,7 +45,8 @@ export const startBodySchema = {
     repositories: {
       ...listOf(text),
       maxItems: MAX_LISTED,
-      description: "`owner/name`, or the name of one of the caller's own repositories.",
+      description:
+        '`owner/name`, or the name of a repository of the caller, or of the organization.',
     },
     exclude: {
       ...listOf(text),

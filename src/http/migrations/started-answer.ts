@@ -3,7 +3,7 @@ import { batchesOf } from '../../ground/batches.ts'
 import type { StartedMigration } from '../../migrations/migration.ts'
 import { answerText } from '../door/json-answer.ts'
 import type { RenderedRepositories } from '../repositories/rendered-repositories.ts'
-import type { Rendering } from './github-json.ts'
+import { migrationsAddress, type Rendering } from './github-json.ts'
 import type { MigrationText } from './migration-text.ts'
 
 const RENDERED_AT_ONCE = 50
@@ -14,7 +14,8 @@ export function answerStarted(
   started: StartedMigration,
   { rendering, rendered, text, isBrief }: StartedAnswer,
 ): Promise<FastifyReply> {
-  reply.code(201).header('location', `${rendering.addresses.api}/user/migrations/${started.id}`)
+  const all = migrationsAddress(started.owner, rendering.addresses)
+  reply.code(201).header('location', `${all}/${started.id}`)
   const { repositories, references } = started
   const shown = references.map((reference, at) => [reference, repositories[at]!] as const)
   async function* inBatches() {

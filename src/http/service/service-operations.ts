@@ -100,6 +100,28 @@ export const getRoot = {
   },
 } satisfies Operation
 
+export const getMeta = {
+  operationId: 'meta/get',
+  tags: ['Service'],
+  summary: 'Get facts about the server',
+  security: [],
+  parameters: [parameter('if-none-match')],
+  responses: {
+    200: json('Facts about the server.', {
+      schema: recordOf(
+        {
+          verifiable_password_authentication: { const: false },
+          installed_version: { ...text, description: 'If the operator has set one.' },
+        },
+        { sometimes: ['installed_version'] },
+      ),
+      example: 'meta',
+      headers: ['etag'],
+    }),
+    304: known,
+  },
+} satisfies Operation
+
 export const getDescription = {
   operationId: 'service/openapi',
   tags: ['Service'],

@@ -103,7 +103,7 @@ export const getArchive = {
   responses: {
     302: {
       description:
-        'A link that is valid for five minutes. It is a credential: anyone who has it can download the archive.',
+        'A link that expires, after five minutes by default. It is a credential: anyone who has it can download the archive.',
       ...withHeaders('location'),
       content: { 'text/plain': { schema: address } },
     },
@@ -150,7 +150,7 @@ export const downloadArchive = {
       example: '3f1c2a52-6b7e-4f7e-9d55-0a4f8c1f7b21',
     },
     { name: 'expires', in: 'query', required: true, schema: text, example: '1777887300' },
-    { name: 'signature', in: 'query', required: true, schema: text, example: '9f86d081884c7d65' },
+    { name: 'sig', in: 'query', required: true, schema: text, example: '9f86d081884c7d65' },
     {
       name: 'range',
       in: 'header',

@@ -3,35 +3,38 @@ import { deleteArchive } from '../../migrations/delete-archive.ts'
 import { unlockRepository } from '../../migrations/locks.ts'
 import { startMigration } from '../../migrations/start-migration.ts'
 import { audit } from '../door/audit.ts'
-import { viewerOf } from '../door/authenticate.ts'
 import type { RenderedRepositories } from '../repositories/rendered-repositories.ts'
 import type { ServerParts } from '../server-parts.ts'
 import { archiveAddress } from './archive-address.ts'
+import * as operations from './github-migrations-operations.ts'
+import type { MigrationsPlace } from './migration-places.ts'
 import type { MigrationText } from './migration-text.ts'
 import { type ById, namedMigration, scopeOf } from './named-migration.ts'
 import { readMigrations } from './read-migrations.ts'
 import { type StartBody, startRequestOf } from './start-request.ts'
 import { answerStarted } from './started-answer.ts'
-import * as operations from './user-migrations-operations.ts'
 
-const PREVIEWED = { previewed: true }
-
-interface OperationParts extends ServerParts {
+interface OperationParts extends Omit<ServerParts, 'admission'> {
   rendered: RenderedRepositories
   text: MigrationText
 }
 
-/** The operations on the caller's own migrations. A handler reads, calls, answers. */
-export function userMigrations(app: FastifyInstance, parts: OperationParts): void {
+/** The operations that GitHub has too. A handler reads, calls, answers. */
+export function githubMigrations(
+  app: FastifyInstance,
+  parts: OperationParts,
+  place: MigrationsPlace,
+): void {
+  const { path, config, describe } = place
   const { db, log, rendering, rendered, text } = parts
-  readMigrations(app, parts)
+  readMigrations(app, parts, place)
 
   app.post<{ Body: StartBody }>(
-    '/user/migrations',
-    { schema: operations.startMigration },
+    path,
+    { schema: describe(operations.startMigration) },
     async (request, reply) => {
       const asked = startRequestOf(request.body)
-      const started = await startMigration(parts, viewerOf(request), asked, (migration) =>
+      const started = await startMigration(parts, scopeOf(request), asked, (migration) =>
         audit(log, request, 'migration.start', migration),
       )
       const isBrief = request.body.exclude?.includes('repositories') ?? false
@@ -40,8 +43,8 @@ export function userMigrations(app: FastifyInstance, parts: OperationParts): voi
   )
 
   app.get<ById>(
-    '/user/migrations/:migration_id/archive',
-    { config: PREVIEWED, schema: operations.getArchive },
+    `${path}/:migration_id/archive`,
+    { config, schema: describe(operations.getArchive) },
     async (request, reply) => {
       const migration = await namedMigration(db, request)
       const { url } = await archiveAddress(parts, migration)
@@ -51,8 +54,8 @@ export function userMigrations(app: FastifyInstance, parts: OperationParts): voi
   )
 
   app.delete<ById>(
-    '/user/migrations/:migration_id/archive',
-    { config: PREVIEWED, schema: operations.deleteArchive },
+    `${path}/:migration_id/archive`,
+    { config, schema: describe(operations.deleteArchive) },
     async (request, reply) => {
       const migration = await namedMigration(db, request)
       await deleteArchive(parts, scopeOf(request), migration.id, () =>
@@ -63,8 +66,8 @@ export function userMigrations(app: FastifyInstance, parts: OperationParts): voi
   )
 
   app.delete<ById & { Params: { repo_name: string } }>(
-    '/user/migrations/:migration_id/repos/:repo_name/lock',
-    { config: PREVIEWED, schema: operations.unlockRepository },
+    `${path}/:migration_id/repos/:repo_name/lock`,
+    { config, schema: describe(operations.unlockRepository) },
     async (request, reply) => {
       const migration = await namedMigration(db, request)
       const { repo_name } = request.params

@@ -1,0 +1,48 @@
+import type { FastifyInstance } from 'fastify'
+import type { Db } from '../../db/database.ts'
+import { NotFound } from '../../migrations/refusals.ts'
+import type { Operation } from '../description/operation.ts'
+import { organizationInPath } from '../organizations/organization-in-path.ts'
+import { forNumberedOrganization, forOrganization } from './organization-operations.ts'
+
+/** A path that migrations are found under. The operations are the same under each. */
+export interface MigrationsPlace {
+  path: string
+  /** Of what belongs to the preview. */
+  config: { previewed?: boolean }
+  /** Whether a list can do without the repositories. */
+  hasBriefList: boolean
+  describe<O extends Operation>(operation: O): Operation
+}
+
+export const OF_CALLER: MigrationsPlace = {
+  path: '/user/migrations',
+  config: { previewed: true },
+  hasBriefList: false,
+  describe: (operation) => operation,
+}
+
+/** No preview is asked for: no client of these operations sends it. */
+export const OF_ORGANIZATION: MigrationsPlace = {
+  path: '/orgs/:org/migrations',
+  config: {},
+  hasBriefList: true,
+  describe: forOrganization,
+}
+
+/** The same by number. */
+export const OF_NUMBERED_ORGANIZATION: MigrationsPlace = {
+  ...OF_ORGANIZATION,
+  path: '/organizations/:organization_id/migrations',
+  describe: forNumberedOrganization,
+}
+
+/** What is added to the app after this is about the organization in the path, and is there only for those who may migrate it. */
+export function enterOrganization(app: FastifyInstance, db: Db): void {
+  app.addHook('onRequest', async (request, reply) => {
+    reply.header('x-accepted-oauth-scopes', 'admin:org, repo')
+    const { account, mayMigrate } = await organizationInPath(db, request)
+    if (!mayMigrate) throw new NotFound()
+    request.scope = { owner: account }
+  })
+}

@@ -1,0 +1,118 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { membersOf, organizationsOf } from '../../accounts/membership-store.ts'
+import {
+  countAdministered,
+  listAdministered,
+} from '../../repositories/administered-repositories.ts'
+import { factsForViewer } from '../../repositories/facts-for-viewer.ts'
+import { countPublic } from '../../repositories/repository-store.ts'
+import { viewerOf } from '../door/authenticate.ts'
+import { answerIfChanged } from '../door/json-answer.ts'
+import { tellPages } from '../door/page-headers.ts'
+import { pagingOf } from '../door/paging.ts'
+import { extendedRepositoryJson, userJson } from '../migrations/github-json.ts'
+import { repositoryQueryOf } from '../repositories/repository-query.ts'
+import type { ServerParts } from '../server-parts.ts'
+import { organizationInPath } from './organization-in-path.ts'
+import { fullOrganizationJson, membershipJson, organizationJson } from './organization-json.ts'
+import * as operations from './organizations-operations.ts'
+
+type Parts = Pick<ServerParts, 'db' | 'rendering'>
+type Asked = { Querystring: Record<string, unknown> }
+
+/** Organizations as their members see them, and a person's memberships. */
+export function organizations(app: FastifyInstance, parts: Parts): void {
+  const { db, rendering } = parts
+  const { addresses } = rendering
+  for (const [path, schema] of [
+    ['/orgs/:org', operations.getOrganization],
+    ['/organizations/:organization_id', operations.getNumberedOrganization],
+  ] as const) {
+    app.get(path, { schema }, async (request, reply) => {
+      const { account } = await organizationInPath(db, request)
+      const body = fullOrganizationJson(account, await countPublic(db, account), addresses)
+      return answerIfChanged(request, reply, body)
+    })
+  }
+  repositories(app, parts)
+
+  app.get<Asked>(
+    '/orgs/:org/members',
+    { schema: operations.listMembers },
+    async (request, reply) => {
+      const { account } = await organizationInPath(db, request)
+      const all = (await membersOf(db, [account])).get(account.id) ?? []
+      const role = ROLES[String(request.query.role)]
+      const asked = role ? all.filter((each) => each.role === role) : all
+      return answerPage(
+        request,
+        reply,
+        asked.map((each) => userJson(each.account, addresses)),
+      )
+    },
+  )
+
+  app.get<Asked>(
+    '/user/orgs',
+    { schema: operations.listOwnOrganizations },
+    async (request, reply) => {
+      const all = await organizationsOf(db, viewerOf(request).account)
+      return answerPage(
+        request,
+        reply,
+        all.map(({ account }) => organizationJson(account, addresses)),
+      )
+    },
+  )
+
+  app.get<Asked>(
+    '/user/memberships/orgs',
+    { schema: operations.listOwnMemberships },
+    async (request, reply) => {
+      const { account } = viewerOf(request)
+      const all = request.query.state === 'pending' ? [] : await organizationsOf(db, account)
+      return answerPage(
+        request,
+        reply,
+        all.map((each) => membershipJson(each, account, addresses)),
+      )
+    },
+  )
+
+  function answerPage(
+    request: FastifyRequest<Asked>,
+    reply: FastifyReply,
+    all: readonly unknown[],
+  ): FastifyReply {
+    const paging = pagingOf(request.query)
+    tellPages(request, reply, { prefix: app.prefix, addresses, paging, total: all.length })
+    const body = all.slice(paging.offset, paging.offset + paging.limit)
+    return answerIfChanged(request, reply, body, [all.length])
+  }
+}
+
+const ROLES: Record<string, 'owner' | 'member' | undefined> = { admin: 'owner', member: 'member' }
+
+function repositories(app: FastifyInstance, { db, rendering }: Parts): void {
+  const { addresses } = rendering
+  app.get<Asked>(
+    '/orgs/:org/repos',
+    { schema: operations.listOrganizationRepositories },
+    async (request, reply) => {
+      const { account, mayMigrate } = await organizationInPath(db, request)
+      const viewer = viewerOf(request)
+      const paging = pagingOf(request.query)
+      const { filter: asked, order } = repositoryQueryOf(request.query)
+      const readableBy = mayMigrate ? undefined : viewer.account.id
+      const filter = { ...asked, affiliations: ['owner'] as const, readableBy }
+      const own = { account }
+      const total = await countAdministered(db, own, filter)
+      const entries = await listAdministered(db, own, filter, { ...paging, order })
+      tellPages(request, reply, { prefix: app.prefix, addresses, paging, total })
+      reply.header('x-total-count', total)
+      const facts = await factsForViewer(db, mayMigrate ? own : viewer, entries)
+      const body = facts.map((each) => extendedRepositoryJson(each, addresses))
+      return answerIfChanged(request, reply, body, [total])
+    },
+  )
+}

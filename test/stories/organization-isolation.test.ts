@@ -1,0 +1,151 @@
+import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { onEachEngine } from '../support/databases.ts'
+import { gitHost } from '../support/git-host.ts'
+import { type Description, openApiValidator } from '../support/openapi-validator.ts'
+import { until } from '../support/patience.ts'
+import { startService, untilEnded } from '../support/service.ts'
+
+const PEOPLE = ['owner', 'second', 'member', 'admin-of-one', 'stranger', 'keeper'] as const
+type Login = (typeof PEOPLE)[number]
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']
+
+/** What differs between any two answers, whatever they are about. */
+const OF_THE_MOMENT = /^(date|x-.*-request-id|x-ratelimit-(remaining|used|reset)|keep-alive)$/
+
+/** An organization with two owners, a member, somebody who administers one of its repositories, a site admin and a stranger. */
+async function scene(t: TestContext, engine: 'sqlite' | 'postgres') {
+  const host = await gitHost()
+  t.after(host.remove)
+  await host.repository('octo/tools', {
+    files: { a: '1' },
+    config: { 'godwit.collaborator': 'admin-of-one:admin' },
+  })
+  await host.repository('octo/secret', { files: { a: '1' } })
+  for (const login of ['second', 'admin-of-one', 'stranger']) await host.repository(`${login}/own`)
+  await writeFile(join(host.root, 'octo/godwit-members'), 'owner owner\nmember member\n')
+  const service = await startService(t, { repositories: host.root, engine })
+  const tokens = {} as Record<Login, string>
+  await service.godwit('account', 'set', 'keeper', '--site-admin')
+  for (const login of PEOPLE) tokens[login] = await service.token(login)
+  await service.godwit('member', 'add', 'octo', 'second', '--role', 'owner')
+  const call = (login: Login, path: string, init?: RequestInit) =>
+    service.call(tokens[login], path, init)
+
+  async function ask(login: Login, path: string, init?: RequestInit) {
+    const answer = await call(login, path, init)
+    const headers = [...answer.headers].filter(([name]) => !OF_THE_MOMENT.test(name))
+    return {
+      status: answer.status,
+      headers: Object.fromEntries(headers),
+      body: await answer.text(),
+    }
+  }
+  const started = await call('owner', '/orgs/octo/migrations', {
+    method: 'POST',
+    body: JSON.stringify({ repositories: ['tools', 'secret'], lock_repositories: true }),
+  })
+  assert.equal(started.status, 201)
+  const { id } = (await started.json()) as { id: number }
+  await untilEnded(service, tokens.owner, `/orgs/octo/migrations/${id}`, 'exported')
+  const answer = await call('owner', '/orgs/octo')
+  const { id: number } = (await answer.json()) as { id: number }
+  return { service, call, ask, migration: id, number }
+}
+
+onEachEngine('an organization’s migrations', (engine) => {
+  test('are there for every owner and every site admin, and for nobody else', async (t) => {
+    const story = await scene(t, engine)
+    const { service, call, ask, migration, number } = story
+    const description = (await (await fetch(`${service.url}/openapi.json`)).json()) as Description
+    const { operations } = openApiValidator(description)
+    const paths = new Set(
+      operations.map(({ path }) => path).filter((path) => /^\/org.*\/migrations/.test(path)),
+    )
+    assert.ok(paths.size >= 18, `${paths.size} paths`)
+    const shown = async () => (await ask('owner', '/orgs/octo/migrations')).body
+    const before = [await shown(), await (await call('owner', locksOf(migration))).text()]
+    const audited = () => service.log().split('"audit"').length
+    const auditedBefore = audited()
+
+    const at = (path: string, org: string, id: number) =>
+      path
+        .replace('{org}', org)
+        .replace('{organization_id}', String(id))
+        .replace('{migration_id}', String(migration))
+        .replace('{repo_name}', 'tools')
+    for (const path of paths)
+      for (const method of METHODS)
+        for (const login of ['member', 'admin-of-one', 'stranger'] as const)
+          for (const prefix of ['', '/api/v3']) {
+            const body = JSON.stringify({ repositories: ['tools'], lock_repositories: true })
+            const init = { method, ...(['POST', 'PUT', 'PATCH'].includes(method) && { body }) }
+            const real = await ask(login, `${prefix}${at(path, 'OCTO', number)}`, init)
+            const none = await ask(login, `${prefix}${at(path, 'nobody', 987_654)}`, init)
+            assert.deepEqual(real, none, `${login}: ${method} ${path}`)
+            assert.equal(real.status, 404, `${login}: ${method} ${path}`)
+          }
+    for (const login of ['admin-of-one', 'stranger'] as const)
+      for (const path of ['', '/repos', '/members'])
+        assert.deepEqual(await ask(login, `/orgs/octo${path}`), await ask(login, `/orgs/no${path}`))
+    assert.deepEqual(
+      [await shown(), await (await call('owner', locksOf(migration))).text()],
+      before,
+    )
+    assert.equal(audited(), auditedBefore)
+
+    for (const login of ['owner', 'second', 'keeper'] as const) {
+      for (const path of ['', '/repositories', '/progress', '/report', '/summary', '/locks']) {
+        const { status } = await ask(login, `/orgs/octo/migrations/${migration}${path}`)
+        assert.equal(status, 200, `${login} ${path}`)
+      }
+      // Nor are they among a person's own.
+      assert.equal((await ask(login, `/user/migrations/${migration}`)).status, 404)
+      assert.equal((await ask(login, '/user/migrations')).body, '[]')
+    }
+    const { headers, body } = await ask('second', `/orgs/octo/migrations/${migration}/archive`)
+    assert.equal(headers.location, body)
+    assert.equal((await fetch(body)).status, 200)
+    const unlock = `/orgs/octo/migrations/${migration}/repos/tools/lock`
+    assert.equal((await ask('second', unlock, { method: 'DELETE' })).status, 204)
+    const line = /"audit":"migration.unlock_repository"[^\n]*"login":"second"[^\n]*"owner":"octo"/
+    await until('the log says who unlocked what of whose', () => line.test(service.log()))
+    await endsWithOwnership(story)
+  })
+})
+
+/** An owner who is one no longer sees nothing of it; a member sees what they may read. */
+async function endsWithOwnership({ service, ask, migration }: Story): Promise<void> {
+  const names = async (login: Login) => {
+    const { body } = await ask(login, '/orgs/octo/repos')
+    return (JSON.parse(body) as { name: string }[]).map(({ name }) => name)
+  }
+  assert.deepEqual(await names('owner'), ['secret', 'tools'])
+  assert.deepEqual(await names('keeper'), ['secret', 'tools'])
+  assert.deepEqual(await names('member'), [])
+  const roles = async (login: Login) => {
+    const { body } = await ask(login, '/user/memberships/orgs')
+    return (JSON.parse(body) as { role: string }[]).map(({ role }) => role)
+  }
+  assert.deepEqual(await Promise.all(PEOPLE.map(roles)), [
+    ['admin'],
+    ['admin'],
+    ['member'],
+    [],
+    [],
+    [],
+  ])
+
+  const status = `/orgs/octo/migrations/${migration}`
+  const { headers } = await ask('second', status)
+  await service.godwit('member', 'remove', 'octo', 'second')
+  for (const more of [{}, { 'if-none-match': headers.etag! }])
+    assert.equal((await ask('second', status, { headers: more })).status, 404)
+  assert.equal((await ask('second', '/user/orgs')).body, '[]')
+}
+
+type Story = Awaited<ReturnType<typeof scene>>
+
+const locksOf = (id: number) => `/orgs/octo/migrations/${id}/locks`

@@ -1,7 +1,17 @@
 import type { Git } from '../../../git/git.ts'
 import { GitFailed } from '../../../git/git-end.ts'
+import { codeOf } from '../../../ground/errno.ts'
+import { Odd } from '../facts/object-reader.ts'
+import { parseCommit, parseTag } from '../facts/parse-objects.ts'
+import { openPlainObjects } from '../facts/plain-objects.ts'
+import type { ObjectFormat } from './bare-repository.ts'
 
-const A_DAY = 86_400_000
+interface Named {
+  dir: string
+  objectFormat: ObjectFormat
+  /** Every object that a ref names. */
+  tips: readonly string[]
+}
 
 /**
  * When the newest of the commits that refs name was made, in seconds since 1970. It follows from the content alone, so
@@ -9,11 +19,47 @@ const A_DAY = 86_400_000
  * whoever proves the snapshot says so better.
  */
 export async function newestCommit(
-  { dir, tips }: { dir: string; tips: readonly string[] },
+  named: Named,
   git: Git,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  if (tips.length === 0) return undefined
+  if (named.tips.length === 0) return undefined
+  try {
+    return await fromFiles(named)
+  } catch (error) {
+    if (!(error instanceof Odd) && codeOf(error) === undefined) throw error
+    return byGit(named, git, signal)
+  }
+}
+
+/** More than these are for git to look at. */
+const MAX_TIPS = 1000
+/** Tags of tags. */
+const MAX_STEPS = 5
+
+/** To start git costs more than to look at a few commits. Throws Odd where only git can tell. */
+async function fromFiles({ dir, objectFormat, tips }: Named): Promise<string | undefined> {
+  if (tips.length > MAX_TIPS) throw new Odd('very many refs')
+  await using objects = await openPlainObjects(dir, objectFormat)
+  let newest: number | undefined
+  let wanted = [...tips]
+  for (let steps = 0; wanted.length > 0; steps++) {
+    if (steps > MAX_STEPS) throw new Odd('a long chain of tags')
+    const next: string[] = []
+    for (const object of await objects.read(wanted)) {
+      if (!object) throw new Odd('a missing object')
+      if (object.type === 'tag') next.push(parseTag(object).object)
+      if (object.type !== 'commit') continue
+      newest = Math.max(newest ?? 0, Number(parseCommit(object).committed))
+    }
+    wanted = next
+  }
+  return newest === undefined ? undefined : String(newest)
+}
+
+const A_DAY = 86_400_000
+
+async function byGit({ dir, tips }: Named, git: Git, signal: AbortSignal) {
   const asked = ['rev-list', '--no-walk=sorted', '--max-count=1', '--format=%ct', '--stdin']
   try {
     const input = `${tips.join('\n')}\n`

@@ -63,7 +63,7 @@ export async function makeScratch(
   )
   const packed = found.borrows ? await packBorrowed(found, dir, git, signal) : []
   const tips = tipsOf(found)
-  const newest = await newestCommit({ dir, tips }, git, signal)
+  const newest = await newestCommit({ dir, objectFormat: found.objectFormat, tips }, git, signal)
   const texts = [...stated, ...(newest === undefined ? [] : [textFile('info/last-sync', newest)])]
   return {
     dir,

@@ -113,6 +113,12 @@ describe('an archive of github.com', { ...REAL_ARCHIVE.needed, concurrency: 2 },
         await isTaken(fileOf(archive))
       })
 
+  test('packed with the folder around it', needs('GNU tar'), async () => {
+    const archive = join(mkdtempSync(join(base, 'packed-')), 'archive')
+    await runTool('GNU tar', ['-czf', archive, '-C', base, 'real'])
+    await isTaken(fileOf(archive))
+  })
+
   test('files only, in the contrary order', needs('Python'), async () => {
     const bare = join(mkdtempSync(join(base, 'bare-')), 'real')
     await cp(real, bare, { recursive: true })

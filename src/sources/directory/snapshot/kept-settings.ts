@@ -29,13 +29,14 @@ export async function readKeptSettings(
 
 const ATTRIBUTES = 'info/attributes'
 
-/** A link is not followed, and no reason to export nothing at all. */
+/** A link is not followed, and neither that nor an absurd size is a reason to export nothing at all. */
 async function readAttributes(at: { dir: string; name: string }) {
   try {
     return { attributes: await readText(at, ATTRIBUTES), attributesProblem: undefined }
   } catch (error) {
     if (!(error instanceof Unsupported)) throw error
-    return { attributes: undefined, attributesProblem: `${ATTRIBUTES} is not a file of its own` }
+    const attributesProblem = error.message.replace(`${at.name}: `, '')
+    return { attributes: undefined, attributesProblem }
   }
 }
 

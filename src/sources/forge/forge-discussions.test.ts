@@ -83,6 +83,7 @@ function fill(forge: StandInForge): Scene {
   const release = world.addRelease(repository, ann, 'v1.0', { prerelease: true })
   release.assets.push(world.asset('tool.zip', 'zip bytes'))
   world.addRelease(repository, ann, 'v2.0', { draft: true })
+  world.runFast(LONG_AGO + 60)
   return { forge, repository, ann, bob }
 }
 

@@ -125,7 +125,8 @@ export function organizationFact({
   const owners = new Set(
     teams.filter(({ team }) => isOwners(team)).flatMap(({ members }) => members.map(loginOf)),
   )
-  const logins = new Set([...members.map(loginOf), ...owners])
+  // Who is in a team is a member, though a list of members may leave out who hides that.
+  const logins = new Set([members, ...teams.map((each) => each.members)].flat().map(loginOf))
   return {
     login: textIn(organization, 'username') || textIn(organization, 'name'),
     name: textOrNull(organization, 'full_name'),

@@ -21,8 +21,9 @@ export async function readOwner(
     throw error
   })
   const people = new People()
+  // An organization is asked for here too: only so is it said since when there is one.
+  const { body } = await client.get(`/users/${segment(login)}`, {}, signal)
   if (!organization) {
-    const { body } = await client.get(`/users/${segment(login)}`, {}, signal)
     people.meet(body)
     return groupOf(`owner/${login}`, { users: people.take() })
   }
@@ -31,7 +32,8 @@ export async function readOwner(
   for (const team of await list(`${path}/teams`))
     teams.push({ team, members: await list(`/teams/${idOf(team)}/members`) })
   people.meet([members, teams.map((each) => each.members)])
-  const answers = { organization: organization.body as Entry, members, teams }
+  const { created } = (body ?? {}) as Entry
+  const answers = { organization: { ...(organization.body as Entry), created }, members, teams }
   const fact = organizationFact(answers)
   return groupOf(`owner/${login}`, {
     users: people.take(),

@@ -73,10 +73,11 @@ export const SEEDING: readonly [string, RegExp, Route][] = [
   ],
   [
     'POST',
-    /^\/orgs$/,
-    ({ world, render, body, viewer }) => {
+    /^\/admin\/users\/([^/]+)\/orgs$/,
+    ({ world, render, body }, login = '') => {
+      const owner = world.users.get(login.toLowerCase())
       const user = world.addUser(text(body.username), { isOrganization: true })
-      world.addTeam(user, 'Owners', 'owner', [viewer])
+      if (owner) world.addTeam(user, 'Owners', 'owner', [owner])
       return created(render.organization(user))
     },
   ],
@@ -345,9 +346,14 @@ export const SEEDING: readonly [string, RegExp, Route][] = [
   [
     'POST',
     at('/pulls/(\\d+)/requested_reviewers'),
-    onPull(({ world, body }, _, issue) => {
-      for (const login of (body.reviewers ?? []) as string[])
-        world.addReview(issue, world.users.get(login.toLowerCase()) ?? null, 'REQUEST_REVIEW')
+    onPull(({ world, render, body, viewer }, _, issue) => {
+      for (const login of (body.reviewers ?? []) as string[]) {
+        const asked = world.users.get(login.toLowerCase()) ?? null
+        const review = world.addReview(issue, asked, 'REQUEST_REVIEW')
+        const row = issue.comments.find(({ id }) => id === review.commentId)
+        const about = { assignee: render.user(asked) }
+        if (row) Object.assign(row, { type: 'review_request', user: viewer, about })
+      }
       return created([])
     }),
   ],

@@ -72,10 +72,12 @@ async function answer(
     count: forge.requests.length,
   }
   forge.requests.push(asked)
+  forge.world.noteRequest()
   const misdeed = forge.misbehave(asked)
   if (misdeed && 'hang' in misdeed) return
   const given =
     misdeed && 'answer' in misdeed ? misdeed.answer : await givenFor(forge, url, path, request)
+  response.setHeader('date', new Date(forge.world.clock() * 1000).toUTCString())
   send(response, given, misdeed)
 }
 

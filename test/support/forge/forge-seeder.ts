@@ -1,0 +1,103 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+
+export interface Target {
+  url: string
+  /** Of a site administrator, with every right. */
+  token: string
+}
+
+type Json = Record<string, unknown>
+
+interface Call {
+  /** Who does it: the administrator, or somebody who was created here. */
+  as?: string | undefined
+  body?: Json
+  file?: { name: string; text: string }
+}
+
+/** Writes to a forge through its API, as people do. Everything has names that nobody else has. */
+export class ForgeSeeder {
+  readonly prefix = `gw${Date.now().toString(36)}${Math.floor(Math.random() * 1296).toString(36)}`
+  readonly #target: Target
+  readonly #passwords = new Map<string, string>()
+
+  constructor(target: Target) {
+    this.#target = target
+  }
+
+  /** The body of an answer of 2xx; anything else is a failure that says what was asked and answered. */
+  async call<T = Json>(method: string, path: string, call: Call = {}): Promise<T> {
+    const { status, body, text } = await this.#send(method, path, call)
+    if (status < 200 || status > 299)
+      throw new Error(
+        `${method} ${path} as ${call.as ?? 'administrator'}: ${status} ${text.slice(0, 300)}`,
+      )
+    return body as T
+  }
+
+  /** The same for what some versions do not have: undefined where the address is not known. */
+  async callIfKnown<T = Json>(
+    method: string,
+    path: string,
+    call: Call = {},
+  ): Promise<T | undefined> {
+    const answer = await this.#send(method, path, call)
+    if (answer.status === 404 || answer.status === 405) return undefined
+    if (answer.status >= 200 && answer.status <= 299) return (answer.body ?? {}) as T
+    throw new Error(`${method} ${path}: ${answer.status} ${answer.text.slice(0, 300)}`)
+  }
+
+  /** Tries until it works: a forge looks at a new pull request in its own time. */
+  async callUntilDone(method: string, path: string, call: Call): Promise<void> {
+    for (let tries = 0; ; tries++) {
+      const { status, text } = await this.#send(method, path, call)
+      if (status >= 200 && status <= 299) return
+      if (tries > 60)
+        throw new Error(
+          `${method} ${path} still fails after a minute: ${status} ${text.slice(0, 300)}`,
+        )
+      await sleep(1000)
+    }
+  }
+
+  async addUser(name: string): Promise<string> {
+    const username = `${this.prefix}-${name}`
+    const password = `Aa1-${crypto.randomUUID()}`
+    const email = `${username}@example.com`
+    await this.call('POST', '/admin/users', {
+      body: { username, email, password, must_change_password: false, send_notify: false },
+    })
+    this.#passwords.set(username, password)
+    return username
+  }
+
+  async #send(method: string, path: string, { as, body, file }: Call) {
+    const headers: Record<string, string> = { authorization: this.#credentials(as) }
+    let content: FormData | string | null = null
+    if (file) {
+      const form = new FormData()
+      form.set('attachment', new File([file.text], file.name, { type: 'text/plain' }))
+      content = form
+    } else if (body) {
+      headers['content-type'] = 'application/json'
+      content = JSON.stringify(body)
+    }
+    const address = `${this.#target.url}/api/v1${path}`
+    const answer = await fetch(address, { method, headers, body: content })
+    const text = await answer.text()
+    return { status: answer.status, text, body: parsed(text) }
+  }
+
+  #credentials(login: string | undefined): string {
+    if (!login) return `token ${this.#target.token}`
+    return `Basic ${Buffer.from(`${login}:${this.#passwords.get(login)}`).toString('base64')}`
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

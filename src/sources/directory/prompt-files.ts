@@ -23,12 +23,24 @@ export function promptly<A extends unknown[], T>(
   ask: (...about: A) => T,
 ): (...about: A) => Promise<T> {
   return async (...about) => {
-    if (performance.now() - turnBegan > LONGEST_TURN_MS) {
-      await othersTurn()
-      turnBegan = performance.now()
-    }
+    if (isTurnOver()) await giveTurn()
     return ask(...about)
   }
+}
+
+/** The same for what asks at every step. */
+export async function inTurns<T>(steps: Iterable<T>, take: (step: T) => void): Promise<void> {
+  for (const step of steps) {
+    take(step)
+    if (isTurnOver()) await giveTurn()
+  }
+}
+
+const isTurnOver = (): boolean => performance.now() - turnBegan > LONGEST_TURN_MS
+
+async function giveTurn(): Promise<void> {
+  await othersTurn()
+  turnBegan = performance.now()
 }
 
 export const lstat = promptly((path: string): Stats => lstatSync(path))

@@ -1,42 +1,42 @@
-import { type BigIntStats, lstatSync } from 'node:fs'
+import { type BigIntStats, lstatSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { hasCode } from '../../ground/errno.ts'
-import { namesIn, promptly } from './prompt-files.ts'
+import { promptly } from './prompt-files.ts'
 
 export interface Seen {
   path: string
   stats: BigIntStats
 }
 
-/** Everything below a directory, in order of name, links not followed. What vanishes meanwhile is not there. */
-export async function* statsBelow(dir: string): AsyncGenerator<Seen, void, void> {
-  for (const name of (await ifThere(namesIn(dir)))?.sort() ?? []) {
+/**
+ * Everything below a directory, in order of name, links not followed. What vanishes meanwhile is not there. Each step asks
+ * the system: it is for `inTurns` to walk.
+ */
+export function* statsBelow(dir: string): Generator<Seen, void, void> {
+  for (const name of ifThere(() => readdirSync(dir))?.sort() ?? []) {
     const path = join(dir, name)
-    const stats = await ifThere(preciseStats(path))
+    const stats = preciseStats(path)
     if (!stats) continue
     yield { path, stats }
     if (stats.isDirectory()) yield* statsBelow(path)
   }
 }
 
-/** Those of the paths that are there. */
-export async function statsOf(paths: readonly string[]): Promise<Seen[]> {
-  const seen: Seen[] = []
-  for (const path of paths) {
-    const stats = await ifThere(preciseStats(path))
-    if (stats) seen.push({ path, stats })
-  }
-  return seen
-}
-
-/** To the nanosecond; of a link itself. Much of what is asked for is not there, and an error each would cost more. */
-const preciseStats = promptly((path: string): BigIntStats | undefined =>
-  lstatSync(path, { bigint: true, throwIfNoEntry: false }),
+/** Those of some paths that are there. */
+export const statsOf = promptly((paths: readonly string[]): Seen[] =>
+  paths.flatMap((path) => {
+    const stats = preciseStats(path)
+    return stats ? [{ path, stats }] : []
+  }),
 )
 
-async function ifThere<T>(looked: Promise<T>): Promise<T | undefined> {
+/** To the nanosecond; of a link itself. Much of what is asked for is not there, and an error each would cost more. */
+const preciseStats = (path: string): BigIntStats | undefined =>
+  ifThere(() => lstatSync(path, { bigint: true, throwIfNoEntry: false }))
+
+function ifThere<T>(look: () => T): T | undefined {
   try {
-    return await looked
+    return look()
   } catch (error) {
     if (hasCode(error, 'ENOENT', 'ENOTDIR')) return undefined
     throw error

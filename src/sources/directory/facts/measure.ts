@@ -1,6 +1,7 @@
-import { stat } from 'node:fs/promises'
+import { type Stats, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { Unreadable } from '../../unreadable.ts'
+import { inTurns } from '../prompt-files.ts'
 import { COMMON_DIR, OF_ANOTHER } from '../snapshot/examine-kind.ts'
 import { type Seen, statsBelow, statsOf } from '../stats-below.ts'
 
@@ -17,22 +18,30 @@ const READ_FILES = ['HEAD', 'config', 'config.worktree', 'packed-refs', 'shallow
 export async function measureOwnFiles(dir: string): Promise<number> {
   let bytes = 0n
   for (const part of MEASURED)
-    for await (const seen of statsBelow(join(dir, part))) {
-      await refuseOdd(dir, seen)
+    await inTurns(statsBelow(join(dir, part)), (seen) => {
+      refuseOdd(dir, seen)
       if (seen.stats.isFile()) bytes += seen.stats.size
-    }
+    })
   for (const part of READ)
-    for await (const seen of statsBelow(join(dir, part))) await refuseOdd(dir, seen)
+    await inTurns(statsBelow(join(dir, part)), (seen) => refuseOdd(dir, seen))
   for (const seen of await statsOf(READ_FILES.map((name) => join(dir, name)))) {
     if (seen.path.endsWith(`/${COMMON_DIR}`)) throw new Unreadable(OF_ANOTHER)
-    await refuseOdd(dir, seen)
+    refuseOdd(dir, seen)
   }
   return Number((bytes + 1023n) / 1024n)
 }
 
-async function refuseOdd(dir: string, { path, stats }: Seen): Promise<void> {
-  // One that leads nowhere is git's to complain of.
-  const target = stats.isSymbolicLink() ? await stat(path).catch(() => undefined) : stats
+function refuseOdd(dir: string, { path, stats }: Seen): void {
+  const target = stats.isSymbolicLink() ? targetOf(path) : stats
   if (!target || target.isFile() || target.isDirectory()) return
   throw new Unreadable(`${path.slice(dir.length + 1)} is neither a file nor a directory`)
+}
+
+/** One that leads nowhere is git's to complain of. */
+function targetOf(link: string): Stats | undefined {
+  try {
+    return statSync(link)
+  } catch {
+    return undefined
+  }
 }

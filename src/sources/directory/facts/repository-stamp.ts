@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { namesIn } from '../prompt-files.ts'
+import { inTurns, namesIn } from '../prompt-files.ts'
 import type { RepositoryPlace } from '../repository-tree.ts'
 import { type Seen, statsBelow, statsOf } from '../stats-below.ts'
 
@@ -48,7 +48,7 @@ async function watched(dir: string): Promise<Seen[]> {
   const fanOut = (await namesIn(join(dir, 'objects'))).filter((name) => /^[0-9a-f]{2}$/.test(name))
   const named = [...WATCHED, ...fanOut.sort().map((name) => `objects/${name}`)]
   const refs: Seen[] = []
-  for await (const seen of statsBelow(join(dir, 'refs'))) refs.push(seen)
+  await inTurns(statsBelow(join(dir, 'refs')), (seen) => refs.push(seen))
   return [...(await statsOf(named.map((name) => join(dir, name)))), ...refs]
 }
 

@@ -1,11 +1,8 @@
-import {
-  createServer,
-  type IncomingMessage,
-  type RequestListener,
-  type Server,
-  type ServerResponse,
-} from 'node:http'
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
 import { busy, tooManyStreams } from './refusals.ts'
+
+/** An import of it would also load all that Node has to ask other servers with: ten megabytes that nothing here uses. */
+const { createServer } = process.getBuiltinModule('node:http')
 
 export interface AdmissionOptions {
   /** Connections at a time; more are not taken. */

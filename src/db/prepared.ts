@@ -33,7 +33,8 @@ export function prepared<Values extends object, Row, Answer>(
   function questionOf(db: Db) {
     const query = build(db, holes).compile()
     const answer = answering(db, query)
-    return (values: Values) => answer(parametersOf(query, values))
+    const parametersOf = fillingOf(query)
+    return (values: Values) => answer(parametersOf(values))
   }
 
   function answering(db: Db, query: CompiledQuery): (parameters: unknown[]) => Promise<Answer> {
@@ -55,10 +56,17 @@ export function prepared<Values extends object, Row, Answer>(
   }
 }
 
-function parametersOf(query: CompiledQuery, values: object): unknown[] {
-  return query.parameters.map((value) =>
-    value instanceof Hole ? values[value.name as keyof typeof values] : value,
+function fillingOf<Values extends object>({ parameters }: CompiledQuery) {
+  const given = parameters.map((value) =>
+    value instanceof Hole ? (values: Values) => values[value.name as keyof Values] : () => value,
   )
+  return (values: Values): unknown[] => given.map((of) => of(values))
+}
+
+function keyOf(parameters: readonly unknown[]): string {
+  let key = String(parameters[0])
+  for (let at = 1; at < parameters.length; at++) key += `\n${parameters[at]}`
+  return key
 }
 
 type RowsOf = (parameters: unknown[]) => Promise<unknown[]>
@@ -114,7 +122,7 @@ function whileUnchanged<Answer>(
       remembered.clear()
       rememberedAt = now
     }
-    const key = parameters.length === 1 ? String(parameters[0]) : parameters.join('\n')
+    const key = keyOf(parameters)
     return remembered.get(key) ?? askAnew(parameters, key, now)
   }
 }
@@ -165,7 +173,7 @@ function together<Answer>(
   }
 
   return (parameters) => {
-    const key = parameters.join('\n')
+    const key = keyOf(parameters)
     let mine = waiting.get(key)
     if (!mine) {
       mine = { ...Promise.withResolvers<Answer>(), parameters }

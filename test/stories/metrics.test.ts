@@ -28,6 +28,19 @@ test('metrics count requests by route and what exports have come to', async (t) 
     3,
   )
   assert.equal(value('godwit_http_requests_total{method="GET",route="none",status="404"}'), 1)
+  assert.match(text, /^# TYPE godwit_http_request_seconds histogram$/m)
+  const times = (rest: string) => value(`godwit_http_request_seconds_${rest}`)
+  assert.equal(times('bucket{le="+Inf",route="none"}'), 1)
+  assert.equal(times('count{route="/user/migrations"}'), 3)
+  const started = ['0.001', '0.005', '0.02', '0.1', '0.5', '2', '10', '60', '+Inf'].map((le) =>
+    times(`bucket{le="${le}",route="/user/migrations"}`),
+  )
+  assert.deepEqual(
+    started,
+    started.toSorted((a, b) => a - b),
+  )
+  assert.equal(started.at(-1), 3)
+  assert.ok(times('sum{route="/user/migrations"}') > 0)
   const repositories = (outcome: string) => value(`godwit_repositories{outcome="${outcome}"}`)
   const results = ['exported', 'reused', 'skipped', 'failed']
   assert.deepEqual(results.map(repositories), [1, 1, 0, 1])

@@ -121,6 +121,8 @@ async function piecesOf(body: Body): Promise<(string | Buffer)[]> {
  * so its headers are written here.
  */
 function sendAtOnce(reply: FastifyReply, pieces: readonly (string | Buffer)[]): FastifyReply {
+  const [first = ''] = pieces
+  if (pieces.length <= 1 && typeof first === 'string') return reply.send(first)
   let length = 0
   for (const piece of pieces)
     length += typeof piece === 'string' ? Buffer.byteLength(piece) : piece.length
@@ -129,8 +131,6 @@ function sendAtOnce(reply: FastifyReply, pieces: readonly (string | Buffer)[]): 
   const { raw } = reply
   raw.writeHead(reply.statusCode, headers as OutgoingHttpHeaders)
   if (reply.request.method === 'HEAD') raw.end()
-  // Text alone goes out in one piece with its headers.
-  else if (pieces.length === 1) raw.end(pieces[0])
   else {
     raw.cork()
     for (let at = 0; at < pieces.length - 1; at++) raw.write(pieces[at])

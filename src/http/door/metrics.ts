@@ -1,11 +1,12 @@
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import { getMetrics } from '../service/service-operations.ts'
 import type { NoteAnswered } from './answered.ts'
 import { type Dependency, inTime } from './dependencies.ts'
 import { type DownloadCounts, downloadOutcomes } from './download-outcomes.ts'
 import { UNTRUSTED_FORWARDING } from './forwarding.ts'
+import { responseTimes } from './response-times.ts'
 import { type SharedMetricsParts, sharedMetrics } from './shared-metrics.ts'
 
 export interface MetricsParts extends SharedMetricsParts {
@@ -55,20 +56,14 @@ function countRequests(register: Registry): NoteAnswered {
       for (const { labels, times } of counts.values()) this.inc(labels, times)
     },
   })
-  const seconds = new Histogram({
-    name: 'godwit_http_request_seconds',
-    help: 'Response times',
-    labelNames: ['route'],
-    buckets: [0.001, 0.005, 0.02, 0.1, 0.5, 2, 10, 60],
-    registers: [register],
-  })
+  const noteTime = responseTimes(register)
   return ({ method, route = 'none', status, ms }) => {
     // The registry would sort and join the labels each time.
     const key = `${status} ${method} ${route}`
     const count = counts.get(key)
     if (count) count.times++
     else counts.set(key, { labels: { method, route, status }, times: 1 })
-    seconds.observe({ route }, ms / 1000)
+    noteTime(route, ms / 1000)
   }
 }
 

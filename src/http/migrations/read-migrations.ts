@@ -140,26 +140,29 @@ function repositories(
   migration: Migration,
   { form, page = { offset: 0, limit: migration.repositoryCount }, known }: Shown,
 ): Listed {
-  async function* inBatches(): AsyncGenerator<readonly Buffer[]> {
+  async function* inBatches(read: RenderedRepositories['read']): AsyncGenerator<readonly Buffer[]> {
     for await (const references of pageOfReferences(db, migration, page, known)) {
-      for (const some of batchesOf(references, RENDERED_AT_ONCE))
-        yield await rendered.read(form, some)
+      for (const some of batchesOf(references, RENDERED_AT_ONCE)) yield await read(form, some)
     }
   }
   return {
-    inBatches,
+    // So many would only drive out what others ask for.
+    inBatches: () => inBatches(rendered.readOnce),
     async whole() {
       const all = known && knownReferences(migration, page, known)
       if (all && all.length <= RENDERED_AT_ONCE) return rendered.read(form, all)
-      return (await Array.fromAsync(inBatches())).flat()
+      return (await Array.fromAsync(inBatches(rendered.read))).flat()
     },
   }
 }
 
 /** Comma-joined, repeated, or with brackets: all three are in use. Values that are not known are ignored. */
 function excludesRepositories(query: Query): boolean {
-  if (query.exclude === undefined && query['exclude[]'] === undefined) return false
-  return [query.exclude, query['exclude[]']]
-    .flat()
-    .some((value) => typeof value === 'string' && value.split(',').includes('repositories'))
+  return namesRepositories(query.exclude) || namesRepositories(query['exclude[]'])
+}
+
+function namesRepositories(sent: unknown): boolean {
+  if (typeof sent === 'string')
+    return sent === 'repositories' || sent.split(',').includes('repositories')
+  return Array.isArray(sent) && sent.some(namesRepositories)
 }

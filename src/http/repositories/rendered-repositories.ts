@@ -14,6 +14,8 @@ const MAX_KEPT_BYTES = 32 * 1024 * 1024
 export interface RenderedRepositories {
   /** In the order of the references. */
   read(form: RepositoryForm, references: readonly number[]): Promise<Buffer[]>
+  /** The same, and what had to be rendered for it is not kept. */
+  readOnce(form: RepositoryForm, references: readonly number[]): Promise<Buffer[]>
   /** Where the facts are at hand. */
   render(form: RepositoryForm, reference: number, facts: RepositoryFacts): Buffer
 }
@@ -27,36 +29,30 @@ export function renderedRepositories(db: Db, addresses: Addresses): RenderedRepo
   const keyOf = (form: RepositoryForm, reference: number) =>
     2 * reference + (form === 'plain' ? 1 : 0)
 
-  function make(form: RepositoryForm, reference: number, facts: RepositoryFacts): Buffer {
-    const bytes = Buffer.from(`,${texts[form](facts)}`)
+  type Make = RenderedRepositories['render']
+  const make: Make = (form, _reference, facts) => Buffer.from(`,${texts[form](facts)}`)
+  const makeAndKeep: Make = (form, reference, facts) => {
+    const bytes = make(form, reference, facts)
     kept.keep(keyOf(form, reference), bytes)
     return bytes
   }
 
-  async function readMissing(
-    form: RepositoryForm,
-    references: readonly number[],
-    found: (Buffer | undefined)[],
-  ): Promise<Buffer[]> {
-    const missing = references.filter((_, at) => found[at] === undefined)
-    const facts = await someFactsById(db, missing)
-    return references.map(
-      (reference, at) => found[at] ?? make(form, reference, facts.get(reference)!),
-    )
-  }
+  const reading =
+    (render: Make): RenderedRepositories['read'] =>
+    async (form, references) => {
+      const found = references.map((reference) => kept.get(keyOf(form, reference)))
+      const missing = references.filter((_, at) => found[at] === undefined)
+      if (missing.length === 0) return found as Buffer[]
+      const facts = await someFactsById(db, missing)
+      return references.map(
+        (reference, at) => found[at] ?? render(form, reference, facts.get(reference)!),
+      )
+    }
 
   return {
-    async read(form, references) {
-      const found: (Buffer | undefined)[] = []
-      let isWhole = true
-      for (const reference of references) {
-        const bytes = kept.get(keyOf(form, reference))
-        if (!bytes) isWhole = false
-        found.push(bytes)
-      }
-      return isWhole ? (found as Buffer[]) : readMissing(form, references, found)
-    },
+    read: reading(makeAndKeep),
+    readOnce: reading(make),
     render: (form, reference, facts) =>
-      kept.get(keyOf(form, reference)) ?? make(form, reference, facts),
+      kept.get(keyOf(form, reference)) ?? makeAndKeep(form, reference, facts),
   }
 }

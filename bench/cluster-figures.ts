@@ -4,9 +4,7 @@ import pg from 'pg'
 import { startCluster } from '../test/support/cluster.ts'
 import { post, untilEnded } from '../test/support/cluster-story.ts'
 import { createDatabase, type Cluster as Postgres } from '../test/support/postgres.ts'
-import { PREVIEW, startService, untilEnded as untilServiceEnded } from '../test/support/service.ts'
 import { OWNER } from './corpus.ts'
-import { requestsPerSecond } from './load.ts'
 import { seconds } from './measure.ts'
 
 interface Scene {
@@ -19,7 +17,6 @@ const QUIET = ['--log-level', 'error', '--max-unfinished-migrations', '1000']
 /** Counted like any other, but never refused. */
 const UNREFUSED = ['--rate-limit', '1000000000']
 const STARTS = 20
-const READ_SECONDS = 5
 
 /** From the start of a migration of everything until it is exported, by so many workers that do one thing at a time. */
 export async function exportSeconds({ workers, ...scene }: Scene & { workers: number }) {
@@ -53,29 +50,6 @@ export async function claimLatencies(scene: Scene): Promise<number[]> {
   return rows.map(({ ms }) => Number(ms))
 }
 
-/** Status reads a second of the same migration, on either database, one after the other. */
-export async function readRates(scene: Scene): Promise<{ postgres: number; sqlite: number }> {
-  await using cleanup = new Cleanup()
-  const { cluster, api, token } = await startApi(cleanup, scene)
-  const repositories = (await namesIn(scene.corpus)).slice(0, 5)
-  const worker = await cluster.worker()
-  const { id } = await post(cluster, api, token, '/user/migrations', { repositories })
-  await untilEnded(cluster, api, token, id)
-  await worker.kill('SIGTERM')
-  const postgres = await readsASecond(`${api.url}/user/migrations/1`, token)
-  await api.kill('SIGTERM')
-
-  const alone = await startService(cleanup, {
-    repositories: scene.corpus,
-    flags: [...QUIET, ...UNREFUSED],
-  })
-  const itsToken = await alone.token(OWNER)
-  const body = JSON.stringify({ repositories })
-  await alone.call(itsToken, '/user/migrations', { method: 'POST', body })
-  await untilServiceEnded(alone, itsToken, 1)
-  return { postgres, sqlite: await readsASecond(`${alone.url}/user/migrations/1`, itsToken) }
-}
-
 async function startApi(cleanup: Cleanup, { corpus, postgres }: Scene) {
   const databaseUrl = await createDatabase(postgres.url)
   const flags = [...QUIET, ...UNREFUSED]
@@ -87,12 +61,6 @@ async function startApi(cleanup: Cleanup, { corpus, postgres }: Scene) {
 async function namesIn(corpus: string): Promise<string[]> {
   const names = await readdir(join(corpus, OWNER))
   return names.map((name) => name.slice(0, -'.git'.length))
-}
-
-async function readsASecond(url: string, token: string): Promise<number> {
-  const headers = { authorization: `bearer ${token}`, accept: PREVIEW, 'user-agent': 'bench' }
-  await requestsPerSecond({ url, headers, seconds: 1 })
-  return requestsPerSecond({ url, headers, seconds: READ_SECONDS })
 }
 
 /** Stands in for a test's context: what was started is stopped at the end, last first. */

@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import { makeCorpus, OWNER } from './corpus.ts'
 
 /** Copies of one small repository that share the bytes of its packs, and nothing that tells of a change. */
-export async function makeCopies(root: string, count: number): Promise<void> {
+export async function makeCopies(root: string, count: number, owner = OWNER): Promise<void> {
   const one = join(await makeCorpus('small'), OWNER, 'small-1.git')
-  for (const name of namesOfCopies(count)) copy(one, join(root, OWNER, `${name}.git`))
+  for (const name of namesOfCopies(count)) copy(one, join(root, owner, `${name}.git`))
 }
 
 export const namesOfCopies = (count: number): string[] =>

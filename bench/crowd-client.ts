@@ -1,11 +1,12 @@
 import { once } from 'node:events'
-import { connect } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { randomNumbers } from '../test/support/random-numbers.ts'
 
 /** Read from standard input. */
 export interface CrowdOrder {
   url: string
-  asked: { path: string; authorization: string }[]
+  /** Each with headers of its own. */
+  asked: { path: string; authorization: string; 'if-none-match'?: string }[]
   headers: Record<string, string>
   connections: number
   /** For so long, in an order that never repeats; without it every request once. */
@@ -26,18 +27,18 @@ const chunks: Buffer[] = []
 for await (const chunk of process.stdin) chunks.push(chunk)
 const order = JSON.parse(Buffer.concat(chunks).toString()) as CrowdOrder
 const { hostname, port } = new URL(order.url)
-const headers = Object.entries(order.headers).map(([name, value]) => `${name}: ${value}\r\n`)
-const requests = order.asked.map(({ path, authorization }) =>
-  Buffer.from(
-    `GET ${path} HTTP/1.1\r\nhost: ${hostname}:${port}\r\nauthorization: ${authorization}\r\n${headers.join('')}\r\n`,
-  ),
-)
+const requests = order.asked.map(({ path, ...own }) => {
+  const headers = Object.entries({ host: `${hostname}:${port}`, ...own, ...order.headers })
+  const lines = headers.map(([name, value]) => `${name}: ${value}\r\n`)
+  return Buffer.from(`GET ${path} HTTP/1.1\r\n${lines.join('')}\r\n`)
+})
 
 const next = inNoOrder()
+const sockets = await Promise.all(Array.from({ length: order.connections }, connected))
 const began = performance.now()
 const endsAt = order.seconds === undefined ? Number.POSITIVE_INFINITY : began + order.seconds * 1000
 let answers = 0
-await Promise.all(Array.from({ length: order.connections }, ask))
+await Promise.all(sockets.map(ask))
 const told: CrowdAnswers = { answers, seconds: (performance.now() - began) / 1000 }
 console.log(JSON.stringify(told))
 
@@ -60,10 +61,14 @@ function inNoOrder(): () => Buffer | undefined {
   }
 }
 
-async function ask(): Promise<void> {
+async function connected(): Promise<Socket> {
   const socket = connect(Number(port), hostname)
   socket.setNoDelay()
   await once(socket, 'connect')
+  return socket
+}
+
+async function ask(socket: Socket): Promise<void> {
   const ended = new Promise<void>((resolve, reject) => {
     socket.once('error', reject)
     socket.once('close', () => reject(new Error('the server closed a connection')))

@@ -12,7 +12,7 @@ import { randomNumbers } from '../test/support/random-numbers.ts'
 const ACCOUNTS = 40
 const MIGRATIONS = 2000
 const OWN_REPOSITORIES = 60
-const NEVER_RENDERED = 500
+const NEVER_RENDERED = 3000
 
 export interface SeededMigration {
   id: number

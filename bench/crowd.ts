@@ -1,16 +1,18 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
+import { inLanes } from '../src/ground/lanes.ts'
 import { PREVIEW } from '../test/support/service.ts'
 import { CLIENT } from './cores.ts'
 import type { CrowdAnswers, CrowdOrder } from './crowd-client.ts'
 import type { Crowd } from './crowd-seed.ts'
+import { record } from './recorded-answers.ts'
 
 const CLIENT_MODULE = new URL('crowd-client.ts', import.meta.url).pathname
 export const CONNECTIONS = 64
 export const HEADERS = { accept: PREVIEW, 'user-agent': 'bench' }
 
-type Asked = CrowdOrder['asked']
+export type Asked = CrowdOrder['asked']
 
 export interface CrowdRead {
   name: string
@@ -18,18 +20,27 @@ export interface CrowdRead {
   asked: Asked
   /** Each is asked once only, so that it is the first to ask for what it asks. */
   isOnce: boolean
+  /** Whoever asks has the answer already, and sends its ETag. */
+  isKnown: boolean
   /** What share of the limit is aimed at. */
-  aim: number
+  aim: number | undefined
 }
 
 export function readsOf({ ofTen, ofThirty, cold }: Crowd): CrowdRead[] {
-  const read = (name: string, migrations: Crowd['cold'], rest: string, aim: number): CrowdRead => ({
+  const read = (
+    name: string,
+    migrations: Crowd['cold'],
+    rest: string,
+    aim?: number,
+    isKnown = false,
+  ): CrowdRead => ({
     name,
     asked: migrations.map(({ id, authorization }) => ({
       path: `/user/migrations/${id}${rest}`,
       authorization,
     })),
     isOnce: migrations === cold,
+    isKnown,
     aim,
   })
   return [
@@ -37,6 +48,7 @@ export function readsOf({ ofTen, ofThirty, cold }: Crowd): CrowdRead[] {
     read('list, page of 30', ofThirty, '/repositories', 0.4),
     read('status, exclude=repositories', ofTen, '?exclude=repositories', 0.3),
     read('status, 10 never asked for', cold, '', 0.1),
+    read('status, 10, not modified', ofTen, '', undefined, true),
   ]
 }
 
@@ -47,8 +59,30 @@ interface Ask {
   headers?: Record<string, string>
 }
 
-/** Answers a second. Anything but an answer throws. */
-export async function askAsCrowd({ url, asked, seconds, headers = HEADERS }: Ask): Promise<number> {
+const ETAGS_AT_ONCE = 16
+
+/** The same requests by those who have the answers. */
+export async function withEtags(url: string, asked: Asked): Promise<Asked> {
+  const known: Asked = []
+  await inLanes(
+    asked.entries(),
+    { lanes: ETAGS_AT_ONCE },
+    async ([at, { path, authorization }]) => {
+      const { headers } = await record(url + path, { ...HEADERS, authorization })
+      const [, etag] = headers.find(([name]) => name.toLowerCase() === 'etag')!
+      known[at] = { path, authorization, 'if-none-match': etag }
+    },
+  )
+  return known
+}
+
+/** Anything but an answer throws. */
+export async function askAsCrowd({
+  url,
+  asked,
+  seconds,
+  headers = HEADERS,
+}: Ask): Promise<CrowdAnswers> {
   const order: CrowdOrder = {
     url,
     asked,
@@ -61,6 +95,5 @@ export async function askAsCrowd({ url, asked, seconds, headers = HEADERS }: Ask
   child.stdin.end(JSON.stringify(order))
   const [told, [code]] = await Promise.all([text(child.stdout), once(child, 'exit')])
   if (code !== 0) throw new Error(`${url}: not every request was answered`)
-  const answered = JSON.parse(told) as CrowdAnswers
-  return answered.answers / answered.seconds
+  return JSON.parse(told) as CrowdAnswers
 }

@@ -15,6 +15,7 @@ import { benchMemory } from './memory.ts'
 import { benchReads } from './reads.ts'
 import { replaceSection } from './report.ts'
 import { type Section, sectionText } from './section.ts'
+import { benchStarts } from './starts.ts'
 import { benchSync } from './sync.ts'
 
 const { values } = parseArgs({
@@ -35,6 +36,7 @@ if (!isShape(shape)) throw new Error(`--shape must be one of ${Object.keys(CORPO
 /** In the order of the results; undefined where its parts are not installed. */
 const SECTIONS: Record<string, () => Promise<Section | undefined>> = {
   reads: () => benchReads({ rounds }),
+  starts: () => benchStarts({ rounds }),
   exports: async () => benchExports(await corpus(), { rounds }),
   downloads: async () => benchDownloads(await corpus(), { rounds }),
   growth: () => benchGrowth({ rounds, max: Number(values['max-repositories']) }),

@@ -42,6 +42,16 @@ export async function stop(child: ChildProcess): Promise<void> {
   await ended
 }
 
+/** The CPU time of all its threads so far, in seconds. */
+export async function cpuOf(pid: number): Promise<number> {
+  const [, after = ''] = (await readFile(join('/proc', String(pid), 'stat'), 'utf8')).split(') ')
+  const [user, system] = after.split(' ').slice(11, 13).map(Number)
+  return (user! + system!) / TICKS_A_SECOND
+}
+
+/** As Linux tells it on every machine. */
+const TICKS_A_SECOND = 100
+
 type Memory = 'VmRSS' | 'VmHWM'
 
 /** What is resident now, or was at most since `forgetPeak`, in MB. */

@@ -1,0 +1,24 @@
+import { ensureAccount } from '../src/accounts/account-store.ts'
+import { addToken } from '../src/accounts/token-store.ts'
+import { connect } from '../src/db/connect.ts'
+import { upgradeSchema } from '../src/db/upgrade.ts'
+
+/** Accounts in a new database, and a token of each. */
+export async function seedAccounts(
+  at: { dataDirectory: string; databaseUrl: string | undefined },
+  logins: readonly string[],
+): Promise<string[]> {
+  const database = await connect(at)
+  try {
+    await upgradeSchema(database)
+    const now = Date.now()
+    const tokens: string[] = []
+    for (const login of logins) {
+      const account = await ensureAccount(database.db, login, now)
+      tokens.push(await addToken(database.db, account, { name: 'bench', expiresAt: null, now }))
+    }
+    return tokens
+  } finally {
+    await database.close()
+  }
+}

@@ -98,7 +98,7 @@ function tableOf(middles: readonly Middle[]): Table {
       whole(limit),
       whole(sqlite),
       spread(all.sqlite.rates, whole),
-      `${round(sqlite / prism)} ×`,
+      Number.isFinite(prism) ? `${round(sqlite / prism)} ×` : '–',
       `${round(sqlite / limit)} ×`,
       `${round(byCpu)} ×`,
       whole(postgres),

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { onEachEngine, openDatabase } from '../../test/support/databases.ts'
-import { isUniqueViolation } from './connect.ts'
+import { createDatabase } from '../../test/support/postgres.ts'
+import { connect, isUniqueViolation } from './connect.ts'
 
 const account = (login: string) => ({
   login,
@@ -75,4 +76,11 @@ onEachEngine('the database', (engine) => {
     await assert.rejects(again, (error) => isUniqueViolation(error))
     assert.equal(isUniqueViolation(new Error('another')), false)
   })
+})
+
+test('a database of which only the pool was asked lets go of its connections too', async () => {
+  const { pool, close } = await connect({ dataDirectory: '', databaseUrl: await createDatabase() })
+  await pool!.query('select 1')
+  await close()
+  assert.deepEqual([pool!.ended, pool!.totalCount], [true, 0])
 })

@@ -20,7 +20,12 @@ export function connectPostgres(url: string, onIdleError?: (error: Error) => voi
   pool.on('connect', (client) => client.on('error', () => {}))
   const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })
   prepareManyWith(db, (query) => askMany(pool, query.sql))
-  return { db, engine: 'postgres', pool, close: () => db.destroy() }
+  async function close(): Promise<void> {
+    await db.destroy()
+    // Where only the pool itself was asked, Kysely has never begun, and ends nothing: a command would hang on its connections.
+    if (!pool.ending) await pool.end()
+  }
+  return { db, engine: 'postgres', pool, close }
 }
 
 /**

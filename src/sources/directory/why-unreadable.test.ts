@@ -88,7 +88,9 @@ test('no program that a repository names is run', async () => {
 })
 
 test('a git that is not there is no fault of the repository', async () => {
-  const dir = await host.repository(fresh(), { files: { 'a.py': 'a' } })
+  // What includes another file is asked of git.
+  const config = { 'include.path': 'more' }
+  const dir = await host.repository(fresh(), { files: { 'a.py': 'a' }, config })
   const home = join(host.root, '..', 'another-home')
   const git = createGit({ program: 'no-such-git', searchPath: '/nonexistent', home })
   await assert.rejects(factsOf(dir, undefined, git), (error) => !(error instanceof Unreadable))

@@ -34,6 +34,8 @@ export async function readFacts(
   const directory = await lstat(dir)
   if (!directory.isDirectory()) throw new Unreadable('it no longer exists')
   const sizeKib = await measureOwnFiles(dir)
+  // An ordinary repository needs no git that would notice.
+  signal?.throwIfAborted()
   const settings = await readSettings(git, dir, signal)
   if (includesOthers(settings)) await tryIncludes(git, dir, signal)
   const stated = statedFacts(settings)

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { lockDataDirectory } from '../../src/db/data-directory-lock.ts'
+import { commandRow } from '../support/command-row.ts'
 import { freePort } from '../support/free-port.ts'
 import { gitHost } from '../support/git-host.ts'
 import { temporaryDirectory } from '../support/odd-repositories.ts'
@@ -14,7 +15,8 @@ import { desk } from '../support/without-server.ts'
 test('every failure of a command is a line that says what failed and what to do next', async (t) => {
   await using host = await gitHost()
   await host.repository('alice/site', { files: { a: 'a' } })
-  const { godwit, folder } = await desk(t)
+  const { folder, env } = await desk(t)
+  const godwit = commandRow(t, { cwd: folder, env })
   const data = join(folder, 'data')
   const here = ['--repositories', host.root, '--data', data]
   assert.equal((await godwit(['sync', ...here])).code, 0)
@@ -93,10 +95,11 @@ test('every failure of a command is a line that says what failed and what to do 
   ]
   for (const [code, args, says] of expected) {
     const ended = await godwit(args)
-    assert.equal(ended.code, code, `${args.join(' ')}: ${ended.said}`)
+    const told = `${args.join(' ')}: ${ended.stderr}`
+    assert.equal(ended.code, code, told)
     assert.match(ended.stderr, says)
     assert.match(ended.stderr, /^godwit: /)
-    assert.doesNotMatch(ended.said, /\n {4}at |S3kret/, args.join(' '))
-    assert.equal(ended.stdout.length, 0, `${args.join(' ')}: ${ended.stdout}`)
+    assert.doesNotMatch(ended.stderr, /\n {4}at |S3kret/, told)
+    assert.equal(ended.stdout, '', told)
   }
 })

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import type { TestContext } from 'node:test'
@@ -20,9 +21,18 @@ export interface Ended {
  * For tests of many commands whose output alone matters: one process for all of them, since starting it takes longer than
  * any of them. One at a time.
  */
-export function commandRow(t: Pick<TestContext, 'after'>) {
-  const child = fork(PROCESS, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
-  t.after(() => child.kill('SIGKILL'))
+export function commandRow(
+  t: Pick<TestContext, 'after'>,
+  where: { cwd?: string; env?: NodeJS.ProcessEnv } = {},
+) {
+  const child = fork(PROCESS, { ...where, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+  const exited = once(child, 'exit')
+  t.after(async () => {
+    // A command that leaves something running would keep its own process from ending, and so this one.
+    child.disconnect()
+    const [code] = await inTime('the process of the commands ends by itself', exited)
+    assert.equal(code, 0)
+  })
   return async (args: string[], env: Record<string, string> = {}): Promise<Ended> => {
     const ended = once(child, 'message')
     child.send({ args, env } satisfies Command)

@@ -6,28 +6,32 @@ import { sql } from 'kysely'
 import { steps } from '../../schema/steps.ts'
 import { connect } from '../../src/db/connect.ts'
 import type { Database } from '../../src/db/database.ts'
-import { applyStep, upgradeSchema } from '../../src/db/upgrade.ts'
-import { createDatabase } from './postgres.ts'
+import { applyStep, KNOWN_SCHEMA, upgradeSchema } from '../../src/db/upgrade.ts'
+import { copyOfTemplate, createDatabase } from './postgres.ts'
 
 const engines = ['sqlite', 'postgres'] as const
 export type Engine = (typeof engines)[number]
 
 /** Where a fresh, empty database of that engine is to be found; gone again when the test ends. */
-export async function databaseOptions(t: TestContext, engine: Engine) {
+export async function databaseOptions(t: TestContext, engine: Engine, create = createDatabase) {
   const dataDirectory = await mkdtemp(join(tmpdir(), 'godwit-data-'))
   t.after(() => rm(dataDirectory, { recursive: true, force: true }))
-  return {
-    dataDirectory,
-    databaseUrl: engine === 'postgres' ? await createDatabase() : undefined,
-  }
+  return { dataDirectory, databaseUrl: engine === 'postgres' ? await create() : undefined }
 }
 
+/** With this binary's schema. */
 export async function openDatabase(t: TestContext, engine: Engine): Promise<Database> {
-  const database = await connect(await databaseOptions(t, engine))
+  const database = await connect(await databaseOptions(t, engine, copyOfUpgraded))
   t.after(() => database.close())
   await upgradeSchema(database)
   return database
 }
+
+const copyOfUpgraded = () =>
+  copyOfTemplate(`schema_${KNOWN_SCHEMA}`, async (databaseUrl) => {
+    const database = await connect({ dataDirectory: '', databaseUrl })
+    await upgradeSchema(database).finally(database.close)
+  })
 
 /** A database as an older Godwit left it, after so many steps of the schema. */
 export async function openOldDatabase(t: TestContext, engine: Engine, step: number) {

@@ -35,7 +35,9 @@ export async function startCluster(): Promise<Cluster> {
     postgresFlags: SETTINGS.flatMap((setting) => ['-c', setting]),
     onLog: () => {},
   })
-  await cluster.initialise()
+  // It writes the password for initdb, which runs as another user, to a file of its own.
+  const umask = process.umask(0o022)
+  await cluster.initialise().finally(() => process.umask(umask))
   await cluster.start()
   return {
     url: `postgres://godwit:${password}@127.0.0.1:${port}/postgres`,
@@ -65,15 +67,53 @@ async function embeddedPostgres() {
 }
 
 /** An empty database of its own in the running cluster, or in that one; in UTF-8, as all are to be, unless told. */
-export async function createDatabase(
+export function createDatabase(
   cluster = process.env.GODWIT_TEST_POSTGRES,
   encoding = 'UTF8',
 ): Promise<string> {
+  return copyDatabase(`template0 encoding '${encoding}'`, cluster)
+}
+
+async function copyDatabase(
+  template: string,
+  cluster = process.env.GODWIT_TEST_POSTGRES,
+): Promise<string> {
   if (!cluster) throw new Error('no test cluster: run the tests through `npm test`')
   const name = `t_${randomBytes(8).toString('hex')}`
-  const client = new pg.Client(cluster)
-  await client.connect()
-  await client.query(`create database ${name} encoding '${encoding}' template template0`)
-  await client.end()
+  await ask(cluster, async (query) => query(`create database ${name} template ${template}`))
   return cluster.replace(/\/postgres$/, `/${name}`)
+}
+
+type Query = (sql: string) => Promise<Record<string, unknown>[]>
+
+async function ask<T>(url: string, act: (query: Query) => Promise<T>): Promise<T> {
+  const client = new pg.Client(url)
+  await client.connect()
+  try {
+    return await act(async (sql) => (await client.query(sql)).rows)
+  } finally {
+    await client.end()
+  }
+}
+
+/**
+ * A copy of what `prepare` makes of an empty database, which is done once in a run for all who name the same template: that
+ * takes longer than copying.
+ */
+export async function copyOfTemplate(
+  template: string,
+  prepare: (url: string) => Promise<void>,
+): Promise<string> {
+  await ask(process.env.GODWIT_TEST_POSTGRES ?? '', async (query) => {
+    const isThere = async () =>
+      (await query(`select 1 from pg_database where datname = '${template}'`)).length > 0
+    if (await isThere()) return
+    // Test files run side by side; this ends with the connection.
+    await query('select pg_advisory_lock(1)')
+    if (await isThere()) return
+    const made = await createDatabase()
+    await prepare(made)
+    await query(`alter database ${made.split('/').at(-1)} rename to ${template}`)
+  })
+  return copyDatabase(template)
 }

@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { forgetSomebody } from './nobodys-environment.ts'
+import { temporaryDirectory } from './odd-repositories.ts'
+import { atTerminal, needsTerminal } from './terminal.ts'
+
+const BEFORE = new URL('before-each-file.ts', import.meta.url).pathname
 
 test('what a shell says of its user does not reach a test, what it says of the machine does', () => {
   const machine = { PATH: '/bin', HOME: '/home/x', LANG: 'C', TZ: 'Asia/Tokyo', TMPDIR: '/t' }
@@ -17,6 +23,8 @@ test('what a shell says of its user does not reach a test, what it says of the m
   }
   const env: NodeJS.ProcessEnv = { ...machine, ...ours, ...somebodys, NO_PROXY: 'intra' }
   forgetSomebody(env)
+  // The runner and every test file do.
+  forgetSomebody(env)
   assert.deepEqual(env, {
     ...machine,
     ...ours,
@@ -25,4 +33,20 @@ test('what a shell says of its user does not reach a test, what it says of the m
     NO_PROXY: '127.0.0.1,localhost,intra',
     no_proxy: '127.0.0.1,localhost',
   })
+})
+
+test('at a terminal no test is asked for colours', needsTerminal, async (t) => {
+  const cwd = temporaryDirectory(t)
+  writeFileSync(
+    join(cwd, 'a.test.ts'),
+    "import { test } from 'node:test'\ntest('a', (t) => t.diagnostic('asked ' + process.env.FORCE_COLOR))\n",
+  )
+  const line = `unset NODE_TEST_CONTEXT; ${process.execPath} --test --import=${BEFORE} a.test.ts`
+  const { shown } = await atTerminal(line, { cwd, env: {} })
+  assert.match(shown, /asked undefined/)
+  for (const script of ['test', 'test-fire'])
+    assert.match(
+      readFileSync(new URL(`../../scripts/${script}`, import.meta.url), 'utf8'),
+      /--import=\.\/test\/support\/before-each-file\.ts/,
+    )
 })

@@ -48,6 +48,8 @@ export async function lookAtOnce(
     async () => openObjects(git, call),
   ]
   for (const open of ways) {
+    // Who reads files by themselves is stopped by nobody else.
+    call.signal?.throwIfAborted()
     try {
       return await look(git, call, settings, wanted, open)
     } catch (error) {

@@ -24,6 +24,7 @@ export async function newestCommit(
   signal: AbortSignal,
 ): Promise<string | undefined> {
   if (named.tips.length === 0) return undefined
+  signal.throwIfAborted()
   try {
     return await fromFiles(named)
   } catch (error) {

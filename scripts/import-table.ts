@@ -79,6 +79,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'forge/forge-discussions.ts',
       'forge/forge-errors.ts',
       'forge/forge-token.ts',
+      'forge/known-forge.ts',
       'directory/git-directory.ts',
       'directory/why-unreadable.ts',
       'directory/facts/description.ts',

@@ -227,6 +227,23 @@ export const options = {
       'directory of LFS objects that are stored outside the repositories, as ab/cd/OID or ab/cd/REST-OF-OID',
     read: path,
   },
+  forge: {
+    argument: 'URL',
+    about:
+      'Gitea or Forgejo that serves the repositories: what people wrote there is exported as well',
+    read: webAddress,
+  },
+  forgeTokenFile: {
+    argument: 'FILE',
+    about: 'file with an access token of an administrator of the forge',
+    read: path,
+  },
+  forgeRateLimit: {
+    argument: 'N',
+    about: 'maximum number of requests per minute to the forge, of all processes together',
+    read: wholeNumber(10, 1_000_000),
+    fallback: '3000',
+  },
   gitTimeout: {
     argument: 'DURATION',
     about:

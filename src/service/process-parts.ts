@@ -15,6 +15,7 @@ import { countBlobErrors } from './blob-errors.ts'
 import { keepCatalogue } from './keep-catalogue.ts'
 import type { Log } from './log.ts'
 import { openDatabase } from './open-database.ts'
+import { type Forge, openForge } from './open-forge.ts'
 import { openBlobs, openSource, type Places, placesOf } from './places.ts'
 import { requireGit } from './requirements.ts'
 
@@ -23,6 +24,8 @@ export interface ProcessParts extends Pick<Database, 'db' | 'pool'> {
   places: Places
   /** Absent where the repositories are not at hand. */
   source: Source | undefined
+  /** Absent where there is none beside the repositories. */
+  forge: Forge | undefined
   blobs: BlobStore
   /** Counts a failure of the blob store; those of `blobs` are counted as they are. */
   onBlobError: (operation: BlobOperation) => void
@@ -56,6 +59,7 @@ export async function openProcessParts(
     ...(pool && { pool }),
     places,
     source: repositories === undefined ? undefined : openSource(places),
+    forge: await openForge(config, { db, now: Date.now, log }),
     blobs: watchErrors(await openBlobs(places), onBlobError),
     onBlobError,
     queue: await openQueue(config, db, log, stack),

@@ -8,6 +8,7 @@ import { checkAddresses } from './check-addresses.ts'
 import { checkBucket } from './check-bucket.ts'
 import { checkData } from './check-data.ts'
 import { checkDatabase } from './check-database.ts'
+import { checkForge } from './check-forge.ts'
 import { checkLfs } from './check-lfs.ts'
 import { checkLocks } from './check-locks.ts'
 import { checkMachine } from './check-machine.ts'
@@ -26,6 +27,7 @@ export async function* everyCheck(config: Config): AsyncGenerator<CheckResult> {
     yield* guarded('data', checkData(config))
     if (advice === undefined) yield* guarded('repositories', checkRepositories(config, git))
     yield* guarded('lfs', checkLfs(config))
+    yield* guarded('forge', checkForge(config))
     yield* guarded('database', checkDatabase(config))
     if (advice === undefined) yield* guarded('locks', checkLocks(config, git))
     yield* guarded('bucket', checkBucket(config))

@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict'
+import { chmod, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { startForge } from '../../../test/support/forge/stand-in-forge.ts'
+import { temporaryDirectory } from '../../../test/support/odd-repositories.ts'
+import { readConfig } from '../../config.ts'
+import { Misuse } from '../../user-mistake.ts'
+import { checkForge } from './check-forge.ts'
+
+async function tokenFile(t: TestContext, token: string, mode = 0o600): Promise<string> {
+  const file = join(temporaryDirectory(t), 'token')
+  await writeFile(file, `${token}\n`)
+  await chmod(file, mode)
+  return file
+}
+
+const check = (flags: Record<string, string>) => Array.fromAsync(checkForge(readConfig(flags, {})))
+const wordsOf = (results: Awaited<ReturnType<typeof check>>) =>
+  results.map(({ check: name, state, found }) => `${name} ${state}: ${found}`)
+
+test('a forge that answers, and a token of an administrator', async (t) => {
+  const forge = await startForge()
+  t.after(() => forge.stop())
+  const forgeTokenFile = await tokenFile(t, 'admin-token')
+  assert.deepEqual(wordsOf(await check({ forge: forge.url, forgeTokenFile })), [
+    `forge-token passed: ${forgeTokenFile}, readable`,
+    `forge passed: Gitea ${forge.dialect.version} at ${forge.url}`,
+  ])
+  await chmod(forgeTokenFile, 0o644)
+  const [token] = await check({ forge: `${forge.url}/api/v1/`, forgeTokenFile })
+  assert.equal(token?.state, 'warning')
+})
+
+test('a token of somebody else, a wrong one, an empty one: told without showing it', async (t) => {
+  const forge = await startForge()
+  t.after(() => forge.stop())
+  forge.tokens.set('anns-token', forge.world.addUser('ann'))
+  const resultsWith = async (token: string) =>
+    check({ forge: forge.url, forgeTokenFile: await tokenFile(t, token) })
+  assert.match(wordsOf(await resultsWith('anns-token')).join('\n'), /not an administrator's/)
+  const wrong = wordsOf(await resultsWith('wrong-token')).join('\n')
+  assert.match(wrong, /forge error: .* does not accept the token/)
+  assert.doesNotMatch(wrong, /wrong-token/)
+  assert.match(wordsOf(await resultsWith('')).join('\n'), /forge-token error: .* is empty/)
+  const lines = wordsOf(await resultsWith('one\ntwo')).join('\n')
+  assert.match(lines, /holds more than a token/)
+  assert.doesNotMatch(lines, /one/)
+})
+
+test('a forge that is away', async (t) => {
+  const forge = await startForge()
+  await forge.stop()
+  const forgeTokenFile = await tokenFile(t, 'admin-token')
+  const [, result] = await check({ forge: forge.url, forgeTokenFile })
+  assert.equal(result?.state, 'error')
+  assert.match(result?.found ?? '', /nothing answers at/)
+})
+
+test('one setting without the other', async (t) => {
+  await assert.rejects(check({ forge: 'http://127.0.0.1:1' }), Misuse)
+  await assert.rejects(check({ forgeTokenFile: await tokenFile(t, 'x') }), Misuse)
+})

@@ -1,0 +1,38 @@
+import type { Config } from '../../config.ts'
+import { forgePlace, isOpenToAll, OPEN_TO_ALL } from '../../service/open-forge.ts'
+import { forgeClient } from '../../sources/forge/forge-client.ts'
+import { readForgeToken } from '../../sources/forge/forge-token.ts'
+import { forgeGetter } from '../../sources/forge/known-forge.ts'
+import { type CheckResult, failure, passed, warning, wordsOf } from './check-result.ts'
+
+const TOKEN_ADVICE =
+  'write an access token of an administrator of the forge to a file that only the user that runs Godwit can read'
+const TIMEOUT_MS = 10_000
+
+/** Whether the forge answers, in a version that can be read, and lets the token see everything. */
+export async function* checkForge(config: Config): AsyncGenerator<CheckResult> {
+  const place = forgePlace(config)
+  if (!place) return
+  const { url, tokenFile } = place
+  let token: string
+  try {
+    token = await readForgeToken(tokenFile)
+  } catch (error) {
+    yield failure('forge-token', wordsOf(error), TOKEN_ADVICE)
+    return
+  }
+  yield (await isOpenToAll(tokenFile))
+    ? warning('forge-token', `${OPEN_TO_ALL}: ${tokenFile}`, `run \`chmod 600 ${tokenFile}\``)
+    : passed('forge-token', `${tokenFile}, readable`)
+  const signal = AbortSignal.timeout(TIMEOUT_MS)
+  const client = forgeClient({ url, token, timeoutMs: TIMEOUT_MS, pauseMs: 100 })
+  try {
+    const { version, mayHide } = await forgeGetter(client)(signal)
+    yield passed('forge', `${version.kind} ${version.text} at ${url}`)
+    if (mayHide)
+      yield failure('forge-token', "the forge's token is not an administrator's", TOKEN_ADVICE)
+  } catch (error) {
+    const found = signal.aborted ? `${url} did not answer within 10 s` : wordsOf(error)
+    yield failure('forge', found, 'check --forge, the forge, and the token')
+  }
+}

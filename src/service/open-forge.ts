@@ -1,0 +1,61 @@
+import { stat } from 'node:fs/promises'
+import type { Config } from '../config.ts'
+import type { Db } from '../db/database.ts'
+import { budgetInDatabase } from '../repositories/forge-budget-store.ts'
+import type { Discussions } from '../sources/discussions.ts'
+import { forgeAddress } from '../sources/forge/forge-address.ts'
+import { type ForgeClient, type ForgeOptions, forgeClient } from '../sources/forge/forge-client.ts'
+import { forgeDiscussions } from '../sources/forge/forge-discussions.ts'
+import { readForgeToken, UnusableToken } from '../sources/forge/forge-token.ts'
+import { Misuse, UserMistake } from '../user-mistake.ts'
+import type { Log } from './log.ts'
+
+/** The Gitea or Forgejo beside the repositories, asked with an administrator's token. */
+export interface Forge {
+  /** Without a slash at the end. */
+  url: string
+  client: ForgeClient
+  discussions: Discussions
+}
+
+interface ForgeParts {
+  db: Db
+  now: () => number
+  log: Pick<Log['log'], 'warn'>
+}
+
+/** Asks nothing of it yet: a forge that is away when Godwit starts is asked when it is needed. */
+export async function openForge(
+  config: Config,
+  { db, now, log }: ForgeParts,
+): Promise<Forge | undefined> {
+  const place = forgePlace(config)
+  if (!place) return undefined
+  const { url, tokenFile } = place
+  const token = await readForgeToken(tokenFile).catch((error: unknown) => {
+    throw error instanceof UnusableToken
+      ? new UserMistake(`--forge-token-file: ${error.message}`, { cause: error })
+      : error
+  })
+  if (await isOpenToAll(tokenFile)) log.warn({ file: tokenFile }, OPEN_TO_ALL)
+  const { forgeRateLimit: requestsPerMinute } = config
+  const budget = budgetInDatabase({ db, forge: url, requestsPerMinute, now })
+  const options: ForgeOptions = { url, token, budget, now }
+  return { url, client: forgeClient(options), discussions: forgeDiscussions(options) }
+}
+
+/** Where it is and what to ask it with; throws where only one of the two is set. */
+export function forgePlace({
+  forge,
+  forgeTokenFile,
+}: Config): { url: string; tokenFile: string } | undefined {
+  if (forge === undefined && forgeTokenFile === undefined) return undefined
+  if (forge === undefined) throw new Misuse('--forge-token-file needs --forge URL')
+  if (forgeTokenFile === undefined) throw new Misuse('--forge needs --forge-token-file FILE')
+  return { url: forgeAddress(forge), tokenFile: forgeTokenFile }
+}
+
+export const OPEN_TO_ALL = "every user of this machine can read the file of the forge's token"
+
+export const isOpenToAll = async (file: string): Promise<boolean> =>
+  ((await stat(file)).mode & 0o004) !== 0

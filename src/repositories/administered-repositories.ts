@@ -12,6 +12,7 @@ export interface RepositoryFilter {
   /** At least one. */
   affiliations: readonly Affiliation[]
   isPrivate?: boolean
+  isFork?: boolean
   /** Both are left out themselves. */
   updatedAfter?: number
   updatedBefore?: number
@@ -87,7 +88,14 @@ const OWNER_TYPE: Partial<Record<Affiliation, AccountType>> = {
 }
 
 function matching(db: Db, filter: RepositoryFilter) {
-  const { isPrivate, updatedAfter, updatedBefore, nameContains, readableBy: reader } = filter
+  const {
+    isPrivate,
+    updatedAfter,
+    updatedBefore,
+    nameContains,
+    isFork,
+    readableBy: reader,
+  } = filter
   return db
     .selectFrom('repositories')
     .innerJoin('accounts', 'accounts.id', 'repositories.owner_id')
@@ -98,6 +106,7 @@ function matching(db: Db, filter: RepositoryFilter) {
     .$if(updatedAfter !== undefined, (query) => query.where('updated_at', '>', updatedAfter!))
     .$if(updatedBefore !== undefined, (query) => query.where('updated_at', '<', updatedBefore!))
     .$if(nameContains !== undefined, (query) => query.where(fullNameHas(nameContains!)))
+    .$if(isFork !== undefined, (query) => query.where('fork_of', isFork ? 'is not' : 'is', null))
     .$if(reader !== undefined, (query) =>
       query.where('repositories.id', 'in', readableBy(db, reader!)),
     )

@@ -119,7 +119,7 @@ onEachEngine('an organization’s migrations', (engine) => {
 /** An owner who is one no longer sees nothing of it; a member sees what they may read. */
 async function endsWithOwnership({ service, ask, migration }: Story): Promise<void> {
   const names = async (login: Login) => {
-    const { body } = await ask(login, '/orgs/octo/repos')
+    const { body } = await ask(login, '/orgs/octo/repos?sort=full_name')
     return (JSON.parse(body) as { name: string }[]).map(({ name }) => name)
   }
   assert.deepEqual(await names('owner'), ['secret', 'tools'])

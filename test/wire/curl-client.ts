@@ -27,10 +27,16 @@ export async function curl(...args: string[]): Promise<Printed> {
   return { body, next: /<([^>]+)>; rel="next"/.exec(link)?.[1], redirect }
 }
 
-export function curlClient({ url, token }: Pick<ServerUnderTest, 'url' | 'token'>): Client {
-  const usual = ['-H', `Accept: ${PREVIEW}`, '-H', `Authorization: token ${token}`]
+export function curlClient({
+  url,
+  token,
+  org,
+}: Pick<ServerUnderTest, 'url' | 'token'> & { org?: string }): Client {
+  const migrations = org === undefined ? `${url}/user/migrations` : `${url}/orgs/${org}/migrations`
+  const preview = org === undefined ? ['-H', `Accept: ${PREVIEW}`] : []
+  const usual = [...preview, '-H', `Authorization: token ${token}`]
   const call = (...args: string[]) => curl(...usual, ...args)
-  const migration = (id: number) => `${url}/user/migrations/${id}`
+  const migration = (id: number) => `${migrations}/${id}`
 
   async function* pages<T>(address: string, pick: (item: never) => T): AsyncIterable<T[]> {
     for (let next: string | undefined = address; next !== undefined; ) {
@@ -43,10 +49,9 @@ export function curlClient({ url, token }: Pick<ServerUnderTest, 'url' | 'token'
   return {
     async start(repositories, { lock }) {
       const body = JSON.stringify({ repositories, lock_repositories: lock })
-      return JSON.parse((await call('-d', body, `${url}/user/migrations`)).body)
+      return JSON.parse((await call('-d', body, migrations)).body)
     },
-    list: (perPage) =>
-      pages(`${url}/user/migrations?per_page=${perPage}`, ({ id }: { id: number }) => id),
+    list: (perPage) => pages(`${migrations}?per_page=${perPage}`, ({ id }: { id: number }) => id),
     status: async (id) => JSON.parse((await call(migration(id))).body),
     repositories: (id, perPage) =>
       pages(

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { curl, curlClient, needsCurl } from './curl-client.ts'
 import { exported } from './exported.ts'
-import { serverUnderTest } from './server-under-test.ts'
+import { needsOrganization, organizationUnderTest, serverUnderTest } from './server-under-test.ts'
 import { wholeLife } from './whole-life.ts'
 
 describe('curl', needsCurl(), () => {
@@ -13,6 +13,15 @@ describe('curl', needsCurl(), () => {
     const server = await serverUnderTest()
     await wholeLife(t, server, curlClient(server))
   })
+
+  test(
+    'lives the whole life of an organization, without asking for the preview',
+    needsOrganization,
+    async (t) => {
+      const server = await organizationUnderTest()
+      await wholeLife(t, server, curlClient(server))
+    },
+  )
 
   test('goes on with a download that broke off', async (t) => {
     const server = await serverUnderTest()

@@ -26,16 +26,7 @@ interface Named {
 
 /** What is used of an Octokit; the methods have kept their names since version 16, but for one. */
 interface Octokit {
-  migrations: {
-    startForAuthenticatedUser: Method<Migration>
-    listForAuthenticatedUser: Method<Migration[]>
-    getStatusForAuthenticatedUser: Method<Migration>
-    listReposForAuthenticatedUser?: Method<Named[]>
-    listReposForUser: Method<Named[]>
-    getArchiveForAuthenticatedUser: Method<ArrayBuffer>
-    unlockRepoForAuthenticatedUser: Method<void>
-    deleteArchiveForAuthenticatedUser: Method<void>
-  }
+  migrations: Record<string, Method<unknown>>
   paginate: {
     iterator<T>(request: Request<T> | string, more?: Parameters): AsyncIterable<{ data: T }>
   }
@@ -63,28 +54,55 @@ export async function octokitRepositories(
   return Array.fromAsync(pages, ({ data }) => data.map(({ full_name }) => full_name))
 }
 
+/** What a version calls the methods, for the caller's own migrations and for an organization's. */
+const OF_CALLER = {
+  start: ['startForAuthenticatedUser'],
+  list: ['listForAuthenticatedUser'],
+  status: ['getStatusForAuthenticatedUser'],
+  repositories: ['listReposForAuthenticatedUser', 'listReposForUser'],
+  archive: ['getArchiveForAuthenticatedUser'],
+  unlock: ['unlockRepoForAuthenticatedUser'],
+  deleteArchive: ['deleteArchiveForAuthenticatedUser'],
+}
+const OF_ORGANIZATION: typeof OF_CALLER = {
+  start: ['startForOrg'],
+  list: ['listForOrg'],
+  status: ['getStatusForOrg'],
+  repositories: ['listReposForOrg'],
+  archive: ['downloadArchiveForOrg'],
+  unlock: ['unlockRepoForOrg'],
+  deleteArchive: ['deleteArchiveForOrg'],
+}
+
 export async function octokitClient(
   version: OctokitVersion,
-  server: Pick<ServerUnderTest, 'url' | 'token'>,
-  common: Parameters = {},
+  server: Pick<ServerUnderTest, 'url' | 'token'> & { org?: string },
+  more: Parameters = {},
 ): Promise<Client> {
   const { migrations, paginate } = await createOctokit(version, server)
+  const { org } = server
+  const names = org === undefined ? OF_CALLER : OF_ORGANIZATION
+  const common = org === undefined ? more : { ...more, org }
+  const method = <T>(what: keyof typeof OF_CALLER): Method<T> => {
+    const name = names[what].find((each) => each in migrations)!
+    return migrations[name] as Method<T>
+  }
 
   return {
     async start(repositories, { lock }) {
       const asked = { ...common, repositories, lock_repositories: lock }
-      return (await migrations.startForAuthenticatedUser(asked)).data
+      return (await method<Migration>('start')(asked)).data
     },
     async *list(perPage) {
-      const { endpoint } = migrations.listForAuthenticatedUser
+      const { endpoint } = method<Migration[]>('list')
       const asked = endpoint.merge({ ...common, per_page: perPage })
       for await (const { data } of paginate.iterator(asked)) yield data.map(({ id }) => id)
     },
     async status(id) {
-      return (await migrations.getStatusForAuthenticatedUser({ ...common, migration_id: id })).data
+      return (await method<Migration>('status')({ ...common, migration_id: id })).data
     },
     async *repositories(id, perPage) {
-      const { endpoint } = migrations.listReposForAuthenticatedUser ?? migrations.listReposForUser
+      const { endpoint } = method<Named[]>('repositories')
       const asked = endpoint.merge({ ...common, migration_id: id, per_page: perPage })
       for await (const { data } of paginate.iterator(asked)) {
         yield data.map(({ full_name }) => full_name)
@@ -92,15 +110,14 @@ export async function octokitClient(
     },
     async download(id, file) {
       const asked = { ...common, migration_id: id }
-      const { data } = await migrations.getArchiveForAuthenticatedUser(asked)
+      const { data } = await method<ArrayBuffer>('archive')(asked)
       await writeFile(file, Buffer.from(data))
     },
     async unlock(id, name) {
-      const asked = { ...common, migration_id: id, repo_name: name }
-      await migrations.unlockRepoForAuthenticatedUser(asked)
+      await method('unlock')({ ...common, migration_id: id, repo_name: name })
     },
     async deleteArchive(id) {
-      await migrations.deleteArchiveForAuthenticatedUser({ ...common, migration_id: id })
+      await method('deleteArchive')({ ...common, migration_id: id })
     },
   }
 }

@@ -2,7 +2,13 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { PREVIEW } from '../support/service.ts'
 import { needsOctokit, type OctokitVersion, octokitClient } from './octokit-client.ts'
-import { newServer, ownServer, serverUnderTest } from './server-under-test.ts'
+import {
+  needsOrganization,
+  newServer,
+  organizationUnderTest,
+  ownServer,
+  serverUnderTest,
+} from './server-under-test.ts'
 import { wholeLife } from './whole-life.ts'
 
 /** Its `mediaType.previews` does nothing any more: the header must be given. */
@@ -33,12 +39,37 @@ describe('@octokit/rest', () => {
     })
   }
 
+  for (const version of [22, 17, 16] as const) {
+    test(
+      `${version} lives the whole life of an organization as it is installed`,
+      ofOrganization(version),
+      async (t) => {
+        const server = await organizationUnderTest()
+        await wholeLife(t, server, await octokitClient(version, server))
+      },
+    )
+  }
+
+  test(
+    '22 lives the whole life of an organization under /api/v3',
+    ofOrganization(22),
+    async (t) => {
+      const server = await organizationUnderTest()
+      const enterprise = { ...server, url: `${server.url}/api/v3` }
+      await wholeLife(t, server, await octokitClient(22, enterprise))
+    },
+  )
+
   test('22 lives the whole life under /api/v3', needsOctokit(22), async (t) => {
     const server = await serverUnderTest()
     const enterprise = { ...server, url: `${server.url}/api/v3` }
     await wholeLife(t, server, await octokitClient(22, enterprise, WITH_PREVIEW))
   })
 })
+
+function ofOrganization(version: OctokitVersion): { skip: string | false } {
+  return { skip: needsOctokit(version).skip || needsOrganization.skip }
+}
 
 function either(version: OctokitVersion): { skip: string | false } {
   return { skip: needsOctokit(version).skip || ownServer.skip }

@@ -27,11 +27,13 @@ export interface PyGithub extends Client {
 
 export async function pyGithubClient(
   t: TestContext,
-  { url, token }: Pick<ServerUnderTest, 'url' | 'token'>,
+  { url, token, org }: Pick<ServerUnderTest, 'url' | 'token'> & { org?: string },
 ): Promise<PyGithub> {
   const python = findPython()
   if (python === undefined) throw new Error('PyGithub is not installed')
-  const script = spawn(python, [SCRIPT, url, token], { stdio: ['pipe', 'pipe', 'inherit'] })
+  const script = spawn(python, [SCRIPT, url, token, ...(org === undefined ? [] : [org])], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
   t.after(async () => {
     if (script.exitCode !== null || script.signalCode !== null) return
     script.stdin.end()

@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { needsPyGithub, pyGithubClient } from './pygithub-client.ts'
-import { newServer, ownServer, serverUnderTest } from './server-under-test.ts'
+import {
+  needsOrganization,
+  newServer,
+  organizationUnderTest,
+  ownServer,
+  serverUnderTest,
+} from './server-under-test.ts'
 import { wholeLife } from './whole-life.ts'
 
 describe('PyGithub', needsPyGithub(), () => {
@@ -16,6 +22,16 @@ describe('PyGithub', needsPyGithub(), () => {
   test('lives the whole life under /api/v3, as on a host that is not the vendor’s own', async (t) => {
     const server = await serverUnderTest()
     const client = await pyGithubClient(t, { ...server, url: `${server.url}/api/v3` })
+    await wholeLife(t, server, client)
+  })
+
+  test('lives the whole life of an organization', needsOrganization, async (t) => {
+    const server = await organizationUnderTest()
+    const client = await pyGithubClient(t, server)
+    const found = await client.userRepositories({ sort: 'full_name', type: 'all' })
+    for (const name of server.repositories) assert.ok(found.includes(name), name)
+    for (const type of ['forks', 'sources', 'private', 'public'])
+      assert.ok((await client.userRepositories({ type })).length <= found.length, type)
     await wholeLife(t, server, client)
   })
 

@@ -9,13 +9,19 @@ from github import Consts, Github, GithubException
 from github.PaginatedList import PaginatedList
 from github.Repository import Repository
 
-base_url, token = sys.argv[1:]
+base_url, token, *organizations = sys.argv[1:]
 MAX_LISTED = 100
 started = {}
 
 
 def github(per_page=30):
     return Github(token, base_url=base_url, per_page=per_page)
+
+
+def owner(per_page=30):
+    if organizations:
+        return github(per_page).get_organization(organizations[0])
+    return github(per_page).get_user()
 
 
 def record(migration):
@@ -31,17 +37,17 @@ def login():
 
 
 def user_repositories(asked):
-    return [repository.full_name for repository in github(1).get_user().get_repos(**asked)]
+    return [repository.full_name for repository in owner(1).get_repos(**asked)]
 
 
 def start(repositories, lock):
-    migration = github().get_user().create_migration(repositories, lock_repositories=lock)
+    migration = owner().create_migration(repositories, lock_repositories=lock)
     started[migration.id] = migration
     return record(migration)
 
 
 def list_migrations(per_page):
-    migrations = github(per_page).get_user().get_migrations()
+    migrations = owner(per_page).get_migrations()
     return [migration.id for migration in islice(migrations, MAX_LISTED)]
 
 

@@ -58,7 +58,13 @@ export const listMembers = {
   },
 } satisfies Operation
 
-const notAsked = ['affiliation', 'visibility']
+const notAsked = ['affiliation', 'visibility', 'type', 'sort']
+
+const inQuery = (name: string, values: string[]) => ({
+  name,
+  in: 'query',
+  schema: { ...text, enum: values, default: values[0] },
+})
 
 export const listOrganizationRepositories = {
   ...listUserRepositories,
@@ -68,6 +74,8 @@ export const listOrganizationRepositories = {
   description: `All of them for owners and site admins; for other members those that they may read. ${WHO}`,
   parameters: [
     parameter('org'),
+    inQuery('type', ['all', 'public', 'private', 'forks', 'sources', 'member']),
+    inQuery('sort', ['created', 'updated', 'pushed', 'full_name']),
     ...listUserRepositories.parameters.filter(
       (each) => !('name' in each && notAsked.includes(each.name)),
     ),

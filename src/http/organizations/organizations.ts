@@ -1,8 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { membersOf, organizationsOf } from '../../accounts/membership-store.ts'
+import { Invalid } from '../../migrations/refusals.ts'
 import {
   countAdministered,
   listAdministered,
+  type RepositoryFilter,
 } from '../../repositories/administered-repositories.ts'
 import { factsForViewer } from '../../repositories/facts-for-viewer.ts'
 import { countPublic } from '../../repositories/repository-store.ts'
@@ -91,6 +93,21 @@ export function organizations(app: FastifyInstance, parts: Parts): void {
   }
 }
 
+const TYPES: Record<string, Partial<RepositoryFilter> | undefined> = {
+  all: {},
+  member: {},
+  public: { isPrivate: false },
+  private: { isPrivate: true },
+  forks: { isFork: true },
+  sources: { isFork: false },
+}
+
+function ofType(type: unknown): Partial<RepositoryFilter> {
+  const filter = TYPES[String(type)]
+  if (!filter) throw new Invalid([{ resource: 'Repository', field: 'type', code: 'invalid' }])
+  return filter
+}
+
 const ROLES: Record<string, 'owner' | 'member' | undefined> = { admin: 'owner', member: 'member' }
 
 function repositories(app: FastifyInstance, { db, rendering }: Parts): void {
@@ -102,9 +119,10 @@ function repositories(app: FastifyInstance, { db, rendering }: Parts): void {
       const { account, mayMigrate } = await organizationInPath(db, request)
       const viewer = viewerOf(request)
       const paging = pagingOf(request.query)
-      const { filter: asked, order } = repositoryQueryOf(request.query)
+      const { type = 'all', ...query } = request.query
+      const { filter: asked, order } = repositoryQueryOf({ sort: 'created', ...query })
       const readableBy = mayMigrate ? undefined : viewer.account.id
-      const filter = { ...asked, affiliations: ['owner'] as const, readableBy }
+      const filter = { ...asked, ...ofType(type), affiliations: ['owner'] as const, readableBy }
       const own = { account }
       const total = await countAdministered(db, own, filter)
       const entries = await listAdministered(db, own, filter, { ...paging, order })

@@ -93,6 +93,19 @@ describe('what is in a dump', () => {
     assert.deepEqual([issue?.title, issue?.content], [readable, readable])
   })
 
+  test('titles and colours that old servers fail at are put right', async (t) => {
+    const [site, ...others] = facts.repositories!
+    const { dump, place, news } = await scene(t, {
+      issues: [{ ...facts.issues![0]!, title: '😝'.repeat(256) }],
+      repositories: [{ ...site!, labels: [{ ...site!.labels[0]!, color: 'red' }] }, ...others],
+    })
+    await dump()
+    const { issues, labels } = readDump(place)
+    assert.equal(issues[0]?.title, `${'😝'.repeat(254)}…`)
+    assert.deepEqual(labels[0], { name: 'bug', color: 'ededed', description: 'Broken' })
+    assert.match(warnings(news).join('\n'), /the title of #1 is cut to 255 characters/)
+  })
+
   test('where inline comments are, and whose', async (t) => {
     const { dump, place } = await scene(t)
     await dump()

@@ -41,6 +41,16 @@ export function poster(context: DumpContext, author: Author) {
   return { poster_id: id, poster_name: name, poster_email: '' }
 }
 
+const LONGEST_TITLE = 255
+
+/** Old servers on PostgreSQL or MySQL fail at a longer one; others cut it. */
+export function dumpTitle({ tally, fullName }: DumpContext, number: number, title: string): string {
+  const characters = Array.from(title)
+  if (characters.length <= LONGEST_TITLE) return title
+  tally.warn(`${fullName}: the title of #${number} is cut to ${LONGEST_TITLE} characters`)
+  return `${characters.slice(0, LONGEST_TITLE - 1).join('')}…`
+}
+
 /** One of each kind by each person: a second one, by somebody mapped to the same account, would end the restore. */
 export function dumpReactions(context: DumpContext, reactions: readonly Reaction[]) {
   const seen = new Set<string>()

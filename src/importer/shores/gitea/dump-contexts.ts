@@ -58,10 +58,17 @@ function unknownRepository(owner: string, name: string): Repository {
 function labelsOf({ labels }: Repository, used: Iterable<string>): Map<string, DumpLabel> {
   const all = new Map<string, DumpLabel>()
   for (const { name, color, description } of labels)
-    all.set(name, { name, color: color.replace(/^#/, ''), description: description ?? '' })
+    all.set(name, { name, color: sixDigits(color), description: description ?? '' })
   for (const name of used)
-    if (!all.has(name)) all.set(name, { name, color: 'ededed', description: '' })
+    if (!all.has(name)) all.set(name, { name, color: NO_COLOR, description: '' })
   return all
+}
+
+const NO_COLOR = 'ededed'
+
+/** Old servers fail at any other. */
+function sixDigits(color: string): string {
+  return /^#?([0-9a-f]{6})$/i.exec(color)?.[1] ?? NO_COLOR
 }
 
 function linkTargets({ spool, destinations }: Found, target: string): LinkTargets {

@@ -1,6 +1,13 @@
 import { join } from 'node:path'
 import type { Issue, IssueComment } from '../../../records/issue.ts'
-import { type DumpContext, dumpReactions, dumpTriage, isLocked, poster } from './dump-context.ts'
+import {
+  type DumpContext,
+  dumpReactions,
+  dumpTitle,
+  dumpTriage,
+  isLocked,
+  poster,
+} from './dump-context.ts'
 import { yamlTime } from './yaml-json.ts'
 import { type YamlList, yamlList } from './yaml-list.ts'
 
@@ -12,7 +19,7 @@ export function dumpIssues(context: DumpContext, signal: AbortSignal): void {
     list.add({
       number,
       ...poster(context, issue.author),
-      title: issue.title,
+      title: dumpTitle(context, number, issue.title),
       content: context.text(issue.body),
       ref: '',
       state: issue.closedAt === null ? 'open' : 'closed',

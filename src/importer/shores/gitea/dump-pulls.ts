@@ -4,7 +4,14 @@ import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { inLanes } from '../../../ground/lanes.ts'
 import type { PullRequest } from '../../../records/pull-request.ts'
-import { type DumpContext, dumpReactions, dumpTriage, isLocked, poster } from './dump-context.ts'
+import {
+  type DumpContext,
+  dumpReactions,
+  dumpTitle,
+  dumpTriage,
+  isLocked,
+  poster,
+} from './dump-context.ts'
 import { dumpReviews } from './dump-reviews.ts'
 import { branchRef, type PullHead, planHeads, type Refs } from './pull-heads.ts'
 import { yamlTime } from './yaml-json.ts'
@@ -155,7 +162,7 @@ function dumpPull(context: DumpContext, pull: PullRequest, head: PullHead, base:
   return {
     number,
     // The server knows a draft by its title.
-    title: draft && !DRAFT.test(title) ? `WIP: ${title}` : title,
+    title: dumpTitle(context, number, draft && !DRAFT.test(title) ? `WIP: ${title}` : title),
     ...poster(context, pull.author),
     content: context.text(pull.body),
     state: closedAt === null ? 'open' : 'closed',

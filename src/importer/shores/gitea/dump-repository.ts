@@ -35,7 +35,8 @@ export async function dumpSettings(
     })}\n`,
   )
   const topics = (repository.topics ?? []).map((topic) => topic.name)
-  if (topics.length > 0) await writeFile(join(place, 'topic.yml'), `${yamlJson({ topics })}\n`)
+  // Servers before 1.15.11 fail without it.
+  await writeFile(join(place, 'topic.yml'), `${yamlJson({ topics })}\n`)
   const list = yamlList(join(place, 'label.yml'))
   for (const label of labels.values()) list.add(label)
   list.close()

@@ -64,3 +64,14 @@ test('commits that are not there are found by the ref, or not at all', () => {
   ])
   assert.deepEqual(create, {})
 })
+
+test('a branch of its own that is gone comes back, but never by a name that says more to git', () => {
+  const gone = plan({ number: 9, head: head('gone', B, 'alice/site'), ...OPEN })
+  assert.deepEqual(gone.create, { 'refs/pull/9/head': B, 'refs/heads/gone': B })
+  const evil = plan({
+    number: 9,
+    head: head('x\ndelete refs/heads/main', B, 'alice/site'),
+    ...OPEN,
+  })
+  assert.deepEqual(evil.create, { 'refs/pull/9/head': B, 'refs/heads/pull-9': B })
+})

@@ -54,9 +54,13 @@ export function planHeads(
     const isOwn = head.repository?.toLowerCase() === repository.toLowerCase()
     // Never the name of a branch here that is another: whoever removes the branch of a merged one would remove that.
     const wanted = isOwn ? head.ref : `${head.owner ?? 'ghost'}/${head.ref}`
-    const there = names.at(branchRef(wanted))
-    const isUsable = isOwn || there === sha || (isPlain(wanted) && names.isFree(branchRef(wanted)))
-    const branch = isUsable ? wanted : `pull-${number}`
+    const isUsable = (name: string) => {
+      const there = names.at(branchRef(name))
+      if (there !== undefined) return isOwn || there === sha
+      return (isOwn && !isOpen) || (isPlain(name) && names.isFree(branchRef(name)))
+    }
+    const others = [`pull-${number}`, `pull-${number}-head`, `pull-${number}-${sha || 'lost'}`]
+    const branch = [wanted, ...others].find(isUsable) ?? others.at(-1)!
     if (isOpen && sha !== '' && names.at(branchRef(branch)) === undefined) {
       create.set(branchRef(branch), sha)
       names.add(branchRef(branch), sha)

@@ -1,12 +1,11 @@
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
-import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
+import { Counter, collectDefaultMetrics, Gauge, type Histogram, Registry } from 'prom-client'
 import { getMetrics } from '../service/service-operations.ts'
 import type { NoteAnswered } from './answered.ts'
 import { type Dependency, inTime } from './dependencies.ts'
 import { type DownloadCounts, downloadOutcomes } from './download-outcomes.ts'
 import { UNTRUSTED_FORWARDING } from './forwarding.ts'
-import { responseTimes } from './response-times.ts'
 import { type SharedMetricsParts, sharedMetrics } from './shared-metrics.ts'
 
 export interface MetricsParts extends SharedMetricsParts {
@@ -65,6 +64,54 @@ function countRequests(register: Registry): NoteAnswered {
     else counts.set(key, { labels: { method, route, status }, times: 1 })
     noteTime(route, ms / 1000)
   }
+}
+
+const TIMES = 'godwit_http_request_seconds'
+/** The longest in each bucket, in seconds. */
+const BOUNDS = [0.001, 0.005, 0.02, 0.1, 0.5, 2, 10, 60]
+
+interface Times {
+  /** How many were no longer than each bound, and longer than the one before it; the last are those beyond all. */
+  counts: number[]
+  sum: number
+}
+
+/** A histogram by route. The registry's own would sort, join and look up the labels of every request. */
+function responseTimes(register: Registry): (route: string, seconds: number) => void {
+  const ofRoutes = new Map<string, Times>()
+  const metric = { name: TIMES, get: async () => exposed(ofRoutes) }
+  register.registerMetric(metric as unknown as Histogram)
+  return (route, seconds) => {
+    let times = ofRoutes.get(route)
+    if (!times) {
+      times = { counts: Array(BOUNDS.length + 1).fill(0), sum: 0 }
+      ofRoutes.set(route, times)
+    }
+    let bucket = 0
+    while (bucket < BOUNDS.length && seconds > BOUNDS[bucket]!) bucket++
+    times.counts[bucket]!++
+    times.sum += seconds
+  }
+}
+
+function exposed(ofRoutes: ReadonlyMap<string, Times>) {
+  const values = [...ofRoutes].flatMap(([route, { counts, sum }]) => {
+    let upTo = 0
+    const buckets = counts.map((count, at) => {
+      upTo += count
+      return {
+        metricName: `${TIMES}_bucket`,
+        labels: { le: BOUNDS[at] ?? '+Inf', route },
+        value: upTo,
+      }
+    })
+    return [
+      ...buckets,
+      { metricName: `${TIMES}_sum`, labels: { route }, value: sum },
+      { metricName: `${TIMES}_count`, labels: { route }, value: upTo },
+    ]
+  })
+  return { name: TIMES, help: 'Response times', type: 'histogram', values, aggregator: 'sum' }
 }
 
 const SHED = 'Requests that this process answered with 503 because it was overloaded'

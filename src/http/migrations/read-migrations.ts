@@ -11,7 +11,7 @@ import {
 } from '../../migrations/snapshot-store.ts'
 import type { Operation } from '../description/operation.ts'
 import { answerWithEtag, type Listed } from '../door/json-answer.ts'
-import { tellPages } from '../door/page-headers.ts'
+import { tellPages } from '../door/link-header.ts'
 import { pagingOf } from '../door/paging.ts'
 import type { RenderedRepositories } from '../repositories/rendered-repositories.ts'
 import type { RepositoryForm } from '../repositories/repository-text.ts'

@@ -6,7 +6,7 @@ import {
 import { factsForViewer } from '../../repositories/facts-for-viewer.ts'
 import { viewerOf } from '../door/authenticate.ts'
 import { answerIfChanged } from '../door/json-answer.ts'
-import { tellPages } from '../door/page-headers.ts'
+import { tellPages } from '../door/link-header.ts'
 import { pagingOf } from '../door/paging.ts'
 import { extendedRepositoryJson } from '../migrations/github-json.ts'
 import type { ServerParts } from '../server-parts.ts'

@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { onEachEngine } from '../../test/support/databases.ts'
+import { planArchive } from '../archive/plan-archive.ts'
+import { readArchive } from '../archive/read-archive.ts'
+import { readEntries } from '../archive/read-entries.ts'
 import type { BlobStore, Composing } from '../blobs/blob-store.ts'
 import { BlobsAway } from '../blobs/blob-store.ts'
 import type { Db } from '../db/database.ts'
@@ -34,6 +37,19 @@ onEachEngine('an archive', (engine) => {
     )
     assert.deepEqual([manifest.generator, manifest.skipped], ['godwit test', []])
     assert.equal(files.get('repositories/alice/blog.git/HEAD'), 'two')
+  })
+
+  test('has the time of the migration on all of its metadata, however long the export took', async (t) => {
+    const { db, blobs, clock, start, work } = await exportScene(t, TWO, engine)
+    const id = await start(NAMES)
+    clock.now += 3_600_000
+    await work()
+    const { createdAt } = await migrationToExport(db, id)
+    const plan = planArchive(await archiveSegments(db, { id }))
+    const times = new Set<number>()
+    for await (const { path, modifiedAt } of readEntries(readArchive(plan, blobs)))
+      if (!/^repositories\/.+\//.test(path)) times.add(modifiedAt)
+    assert.deepEqual([...times], [Math.floor(createdAt / 1000) * 1000])
   })
 
   test('without a repository is a failure that names it, and keeps the others for later', async (t) => {

@@ -5,12 +5,12 @@ import {
   ForgeFailed,
   ForgeRefused,
   isCertificateError,
-  NotThere,
   WaitUntil,
   whyUnreachable,
 } from './forge-errors.ts'
+import { Patience } from './patience.ts'
 import { CutBody, readJson } from './read-json.ts'
-import { retryAfter } from './retry-after.ts'
+import { AWAY_MS, Away, refusalOf, shown } from './refusal.ts'
 
 export interface ForgeOptions {
   /** Such as `https://git.example.com`, or `https://example.com/git`. */
@@ -51,9 +51,6 @@ export interface ForgeClient {
 const TRIES = 3
 /** Told to wait no longer than this, we wait here; otherwise the job goes back. */
 const SHORT_WAIT_MS = 2000
-/** When to look again for a forge that is away, or says only that it is busy. */
-const AWAY_MS = 30_000
-const MAX_REDIRECTS = 3
 
 export function forgeClient(options: ForgeOptions): ForgeClient {
   return new Client(options)
@@ -93,7 +90,7 @@ class Client implements ForgeClient {
     return this.#untilAnswered(address, signal, async (patience) => {
       const answer = await this.#send(address, { accept: 'application/json' }, patience.signal)
       await this.#refuseRedirect(answer, address)
-      await this.#refuseFailure(answer, address, path)
+      await this.#refuseFailure(answer, address)
       return { body: await readJson(answer, address, patience.renew), headers: answer.headers }
     })
   }
@@ -102,12 +99,13 @@ class Client implements ForgeClient {
     const first = `${this.url}${path}`
     return this.#untilAnswered(first, signal, async (patience) => {
       let [address, answer] = [first, await this.#send(first, {}, patience.signal)]
-      for (let n = 0; n < MAX_REDIRECTS && isRedirect(answer); n++) {
-        address = await this.#whereTo(answer, address)
+      const storage = await this.#storageOf(answer, address)
+      if (storage) {
+        address = storage
         answer = await this.#send(address, {}, patience.signal)
       }
       await this.#refuseRedirect(answer, address)
-      await this.#refuseFailure(answer, address, path)
+      await this.#refuseFailure(answer, address)
       return answer
     })
   }
@@ -138,7 +136,7 @@ class Client implements ForgeClient {
     if (error instanceof WaitUntil) {
       const waitMs = error.dueAt - this.#now()
       if (error.why !== 'told' || waitMs > SHORT_WAIT_MS || tries === TRIES) throw error
-      return waitMs
+      return Math.max(0, waitMs)
     }
     const isFailed = error instanceof ForgeFailed
     if (error instanceof ForgeRefused && !isFailed) throw error
@@ -177,14 +175,21 @@ class Client implements ForgeClient {
     return answer
   }
 
-  /** Where a download is sent on to: the forge itself, or a storage that the operator named. */
-  async #whereTo(answer: Response, address: string): Promise<string> {
-    const to = redirectTarget(answer, address)
-    if (to && (to.origin === this.#origin || this.#storageOrigins.includes(to.origin))) {
-      await answer.body?.cancel()
-      return to.href
-    }
-    return this.#refuseRedirect(answer, address) as never
+  /** Where a download is sent on to: a storage that the operator named; undefined for any other place. */
+  async #storageOf(answer: Response, address: string): Promise<string | undefined> {
+    const to = isRedirect(answer) ? redirectTarget(answer, address) : undefined
+    if (!to || !this.#storageOrigins.includes(to.origin)) return undefined
+    await answer.body?.cancel()
+    return to.href
+  }
+
+  async #refuseFailure(answer: Response, address: string): Promise<void> {
+    if (answer.ok) return
+    await answer.body?.cancel()
+    const { status, headers } = answer
+    const refusal = refusalOf({ status, headers, url: this.url, address }, this.#now())
+    if (refusal instanceof WaitUntil) await this.#budget.holdUntil(refusal.dueAt)
+    throw refusal
   }
 
   async #refuseRedirect(answer: Response, address: string): Promise<void> {
@@ -196,66 +201,6 @@ class Client implements ForgeClient {
     throw new ForgeRefused(
       answer.status,
       `${shown(address)} redirects to ${where}: the token is not sent there. Use the address that the forge answers at`,
-    )
-  }
-
-  async #refuseFailure(answer: Response, address: string, path: string): Promise<void> {
-    const { status, headers } = answer
-    if (answer.ok) return
-    await answer.body?.cancel()
-    const where = shown(address)
-    const later = retryAfter(headers, this.#now())
-    if (
-      status === 429 ||
-      (status === 403 && later !== undefined) ||
-      (status === 503 && later !== undefined)
-    ) {
-      const dueAt = later ?? this.#now() + AWAY_MS
-      await this.#budget.holdUntil(dueAt)
-      throw new WaitUntil(dueAt, 'told', `${this.url} asks to wait (status ${status})`)
-    }
-    if (status === 502 || status === 503 || status === 504)
-      throw new Away(`${where} is away for now (status ${status})`)
-    if (status === 404 || status === 410) throw new NotThere(status, `${where} is not there`)
-    if (status >= 500) throw new ForgeFailed(status, `${where} failed with status ${status}`)
-    if (status === 401) throw new ForgeRefused(status, `${this.url} does not accept the token`)
-    if (status === 403)
-      throw new ForgeRefused(status, `the token may not read ${path} of ${this.url}`)
-    throw new ForgeRefused(status, `${where} answers with status ${status}`)
-  }
-}
-
-/** A proxy answers for a forge that does not. */
-class Away extends Error {
-  override name = 'Away'
-}
-
-/** Ends a request whose answer, or the next piece of it, does not come. */
-class Patience {
-  readonly signal: AbortSignal
-  readonly #late = new AbortController()
-  readonly #timeoutMs: number
-  #timer: NodeJS.Timeout
-
-  constructor(timeoutMs: number, outer: AbortSignal) {
-    this.#timeoutMs = timeoutMs
-    this.signal = AbortSignal.any([outer, this.#late.signal])
-    this.#timer = this.#start()
-  }
-
-  renew = () => {
-    clearTimeout(this.#timer)
-    this.#timer = this.#start()
-  }
-
-  end(): void {
-    clearTimeout(this.#timer)
-  }
-
-  #start(): NodeJS.Timeout {
-    return setTimeout(
-      () => this.#late.abort(new DOMException('no answer in time', 'TimeoutError')),
-      this.#timeoutMs,
     )
   }
 }
@@ -270,6 +215,3 @@ function redirectTarget(answer: Response, from: string): URL | undefined {
 /** What fetch throws for a connection that failed or was given up. */
 const isBroken = (error: unknown) =>
   error instanceof TypeError || (error instanceof Error && error.name === 'TimeoutError')
-
-/** An address as it is told: what was asked for is left out. */
-const shown = (address: string) => address.split('?')[0] ?? address

@@ -7,7 +7,7 @@ import { isUnchanged, type Look, lookAt, stampOfChanges } from './look.ts'
 import { Notes } from './notes.ts'
 import { openFile } from './open-file.ts'
 import { People } from './people-facts.ts'
-import type { ReadContext } from './read-issue.ts'
+import type { ReadContext } from './read-context.ts'
 import { readOwner } from './read-owner.ts'
 import { RepositoryReading } from './read-repository.ts'
 

@@ -4,7 +4,8 @@ import { cursorOf, type ForgeCursor } from './cursor.ts'
 import { NotThere } from './forge-errors.ts'
 import { type Entry, listAll, totalOf } from './forge-pages.ts'
 import { numberIn, textIn } from './forge-values.ts'
-import { issueKey, issueVersion, type ReadContext, repositoryPath } from './read-issue.ts'
+import { type ReadContext, repositoryPath } from './read-context.ts'
+import { issueKey, issueVersion } from './read-issue.ts'
 import { groupOf, readSides } from './read-sides.ts'
 
 /** What a few requests tell of a repository. */

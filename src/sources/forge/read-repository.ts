@@ -7,15 +7,8 @@ import { NotThere, WaitUntil } from './forge-errors.ts'
 import { type Entry, pagesOf } from './forge-pages.ts'
 import { numberIn, textIn } from './forge-values.ts'
 import type { Look } from './look.ts'
-import {
-  commentsIn,
-  findIssue,
-  issueKey,
-  issueVersion,
-  type ReadContext,
-  readIssue,
-  repositoryPath,
-} from './read-issue.ts'
+import { type ReadContext, repositoryPath } from './read-context.ts'
+import { commentsIn, findIssue, issueKey, issueVersion, readIssue } from './read-issue.ts'
 import { groupOf } from './read-sides.ts'
 
 /** How many issues are read side by side. */

@@ -6,7 +6,7 @@ import { ForgeRefused, NotThere } from './forge-errors.ts'
 import { type Entry, listAll, listWhole } from './forge-pages.ts'
 import { loginOf, textIn } from './forge-values.ts'
 import { teamAccess } from './people-facts.ts'
-import { type ReadContext, repositoryPath } from './read-issue.ts'
+import { type ReadContext, repositoryPath } from './read-context.ts'
 import { milestoneFact, protectedBranchFact, repositoryFact } from './repository-facts.ts'
 
 /** Permissions are asked for one by one: of this many at every look, of others when they are new. */

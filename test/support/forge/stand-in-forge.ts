@@ -26,6 +26,8 @@ export interface StandInForge {
   url: string
   world: World
   requests: Request[]
+  /** Whether `requests` grows: a test of memory wants no list of them. */
+  keepsRequests: boolean
   /** Tokens by what they are; `admin-token` is there from the beginning. */
   tokens: Map<string, User>
   dialect: Dialect
@@ -44,6 +46,7 @@ export async function startForge({ dialect = GITEA_1_22, path = '' } = {}): Prom
     url: `http://127.0.0.1:${port}${path}`,
     world,
     requests: [],
+    keepsRequests: true,
     tokens: new Map([['admin-token', admin]]),
     dialect,
     misbehave: () => undefined,
@@ -71,7 +74,7 @@ async function answer(
     headers: request.headers,
     count: forge.requests.length,
   }
-  forge.requests.push(asked)
+  if (forge.keepsRequests) forge.requests.push(asked)
   forge.world.noteRequest()
   const misdeed = forge.misbehave(asked)
   if (misdeed && 'hang' in misdeed) return

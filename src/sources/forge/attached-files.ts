@@ -1,0 +1,56 @@
+import type { AttachedTo } from '../../records/release.ts'
+import type { Group } from '../discussions.ts'
+import { linkedAttachments } from './attachment-links.ts'
+import { type Attached, attachmentFact, type ListedFile, listedFiles } from './file-facts.ts'
+import { NotThere } from './forge-errors.ts'
+import { type Entry, listWhole } from './forge-pages.ts'
+import { textIn } from './forge-values.ts'
+import { type ReadContext, repositoryPath } from './read-context.ts'
+
+/** Collects the files of an issue's texts: as the forge lists them, else as the texts link to them. */
+export class AttachedFiles {
+  readonly #context: ReadContext
+  readonly #found: Attached[] = []
+
+  constructor(context: ReadContext) {
+    this.#context = context
+  }
+
+  facts = () => this.#found.map(({ fact }) => fact)
+  files = () => this.#found.map(({ file }) => file)
+
+  /** `askFor` is the number of the comment whose files are to be asked for, where the answer at hand cannot list them. */
+  async add(on: AttachedTo, holder: Entry, askFor?: number): Promise<void> {
+    const { owner, name } = this.#context
+    const known = new Set(this.#found.map(({ fact }) => fact.uuid))
+    for (const file of await this.#filesOf(holder, askFor))
+      if (!known.has(file.uuid))
+        this.#found.push(attachmentFact(`${owner}/${name}`, on, holder, file))
+  }
+
+  /** Those of a comment that has not changed, as they were kept. */
+  addKept(kept: Group, kind: AttachedTo['kind'], id: number): void {
+    for (const fact of kept.facts.attachments ?? []) {
+      const file = kept.files.find((each) => each.file === fact.file)
+      if (file && fact.on.kind === kind && 'id' in fact.on && fact.on.id === id)
+        this.#found.push({ fact, file })
+    }
+  }
+
+  async #filesOf(holder: Entry, askFor: number | undefined): Promise<ListedFile[]> {
+    const { forge, notes, signal } = this.#context
+    const external = () => notes.leave('attachments that are links to elsewhere')
+    const linked = linkedAttachments(textIn(holder, 'body'), forge.client.url)
+    if (!forge.can.issueAssets)
+      return linked.map((each) => ({ ...each, size: null, createdAt: null }))
+    if (Array.isArray(holder.assets)) return listedFiles(holder, external)
+    // Reviews do not list their files, but the comments that they are do.
+    if (askFor === undefined || linked.length === 0) return []
+    const path = `${repositoryPath(this.#context)}/issues/comments/${askFor}/assets`
+    const assets = await listWhole(forge.client, path, signal).catch((error: unknown) => {
+      if (error instanceof NotThere) return []
+      throw error
+    })
+    return listedFiles({ assets }, external)
+  }
+}

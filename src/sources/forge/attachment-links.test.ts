@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { linkedAttachments, rewriteAttachmentLinks } from './attachment-links.ts'
+import { contentTypeOf, fileName } from './file-name.ts'
+
+const ONE = '0f0f0f0f-0000-4000-8000-000000000001'
+const TWO = '0f0f0f0f-0000-4000-8000-000000000002'
+
+describe('links to attachments', () => {
+  const forge = 'https://git.example.com/git'
+  const rewrite = (body: string) =>
+    rewriteAttachmentLinks(body, forge, (uuid) =>
+      uuid === ONE ? `https://new/${uuid}` : undefined,
+    )
+
+  it('are found as texts have them, each once, with the name that they give', () => {
+    const body = [
+      `![shot.png](/attachments/${ONE}) and again /attachments/${ONE}`,
+      `<img src="${forge}/attachments/${TWO}">`,
+    ].join('\n')
+    assert.deepEqual(linkedAttachments(body, forge), [
+      { uuid: ONE, name: 'shot.png' },
+      { uuid: TWO, name: '' },
+    ])
+  })
+
+  it('are rewritten in every form, and only those', () => {
+    const forms = [
+      `(/attachments/${ONE})`,
+      `(${forge}/attachments/${ONE})`,
+      `(/git/attachments/${ONE})`,
+      `(/octo/widgets/attachments/${ONE.toUpperCase()})`,
+      `(${forge}/octo/widgets/attachments/${ONE})`,
+    ]
+    for (const form of forms) assert.equal(rewrite(form), `(https://new/${ONE})`, form)
+    const others = [
+      `(/attachments/${TWO})`,
+      `(https://elsewhere.example/attachments/${ONE})`,
+      `(/attachments/${ONE}0)`,
+      `(/attachments/not-one)`,
+    ]
+    for (const other of others) assert.equal(rewrite(other), other)
+  })
+})
+
+describe('names of files', () => {
+  it('are no path, and not too long', () => {
+    assert.equal(fileName('../../etc/passwd'), '.._.._etc_passwd')
+    assert.equal(fileName('a\nb\u202ec.png'), 'a_b_c.png')
+    assert.equal(fileName('..'), 'file')
+    assert.equal(fileName(''), 'file')
+    const long = fileName(`${'ä'.repeat(300)}.png`)
+    assert.ok(Buffer.byteLength(long) <= 200 && long.endsWith('.png'))
+  })
+
+  it('tell what they are', () => {
+    assert.equal(contentTypeOf('A.PNG'), 'image/png')
+    assert.equal(contentTypeOf('noidea'), 'application/octet-stream')
+  })
+})

@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { ForgeClient } from './forge-client.ts'
+import { listAll, listFiltered } from './forge-pages.ts'
+
+const signal = AbortSignal.timeout(10_000)
+
+/** Answers from a list, page by page; `render` says what is left of a page. */
+function clientOf(
+  rows: number[],
+  render: (page: { id: number }[]) => unknown = (page) => page,
+  headers: Record<string, string> = {},
+) {
+  const asked: number[] = []
+  const client: Pick<ForgeClient, 'get' | 'url'> = {
+    url: 'http://x',
+    async get(_, query) {
+      const [page, limit] = [Number(query.page), Number(query.limit)]
+      asked.push(page)
+      const cut = rows.slice((page - 1) * limit, page * limit).map((id) => ({ id }))
+      return { body: render(cut), headers: new Headers(headers) }
+    },
+  }
+  return { client: client as ForgeClient, asked }
+}
+
+const upTo = (count: number) => Array.from({ length: count }, (_, n) => n + 1)
+
+describe('a listing', () => {
+  it('without a count ends with an empty page, which may be null', async () => {
+    const { client, asked } = clientOf(upTo(100), (page) => (page.length > 0 ? page : null))
+    assert.equal((await listAll(client, { path: '/l', limit: 50 }, signal)).length, 100)
+    assert.deepEqual(asked, [1, 2, 3])
+  })
+
+  it('with a count ends when all have come', async () => {
+    const { client, asked } = clientOf(upTo(100), undefined, { 'x-total-count': '100' })
+    assert.equal((await listAll(client, { path: '/l', limit: 50 }, signal)).length, 100)
+    assert.deepEqual(asked, [1, 2])
+  })
+
+  it('that gives everything each time ends with the second page', async () => {
+    const all = upTo(60).map((id) => ({ id }))
+    const { client, asked } = clientOf([], () => all)
+    assert.equal((await listAll(client, { path: '/l', limit: 50 }, signal)).length, 60)
+    assert.deepEqual(asked, [1, 2])
+  })
+
+  it('leaves out entries that the forge failed to put together', async () => {
+    const { client } = clientOf(upTo(3), (page) =>
+      page.map((each) => (each.id === 2 ? null : each)),
+    )
+    assert.equal((await listAll(client, { path: '/l', limit: 50 }, signal)).length, 2)
+  })
+})
+
+describe('a listing whose pages lose entries after they were cut', () => {
+  const isShown = ({ id }: { id: number }) => id <= 10 || id > 110
+  const render = (page: { id: number }[]) => {
+    const shown = page.filter(isShown)
+    return shown.length > 0 ? shown : null
+  }
+
+  it('is read past pages that are empty', async () => {
+    const { client, asked } = clientOf(upTo(120), render, { 'x-total-count': '10' })
+    const listing = { path: '/l', limit: 50, mayHide: false, leftOut: 100 }
+    assert.equal((await listFiltered(client, listing, signal)).length, 20)
+    assert.deepEqual(asked, [1, 2, 3])
+  })
+
+  it('ends with a short page where nothing is left out', async () => {
+    const { client, asked } = clientOf(upTo(60))
+    const listing = { path: '/l', limit: 50, mayHide: false, leftOut: 0 }
+    assert.equal((await listFiltered(client, listing, signal)).length, 60)
+    assert.deepEqual(asked, [1, 2])
+  })
+
+  it('is read to an empty page where some may be hidden', async () => {
+    const { client, asked } = clientOf(upTo(60), (page) => page.filter(({ id }) => id % 2 === 0))
+    const listing = { path: '/l', limit: 50, mayHide: true, leftOut: 0 }
+    assert.equal((await listFiltered(client, listing, signal)).length, 30)
+    assert.deepEqual(asked, [1, 2, 3])
+  })
+})

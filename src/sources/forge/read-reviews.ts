@@ -1,0 +1,116 @@
+import type { Reaction } from '../../records/fact.ts'
+import type { Review } from '../../records/pull-request.ts'
+import type { AttachedFiles } from './attached-files.ts'
+import { commentReactions, type Memory } from './comment-reactions.ts'
+import { type Entry, listAll, listWhole } from './forge-pages.ts'
+import { numberIn, textIn } from './forge-values.ts'
+import {
+  type PullAnswers,
+  type ReviewTalk,
+  reviewFact,
+  reviewState,
+  reviewTalk,
+} from './pull-facts.ts'
+import { type ReadContext, repositoryPath } from './read-context.ts'
+
+export interface ReadReviews {
+  answers: PullAnswers
+  reviews: Review[]
+  talk: ReviewTalk
+  /** How many comments of lines there are: a timeline leaves them out. */
+  codeComments: number
+}
+
+/** A pull request with its reviews and what was said of lines. */
+export async function readReviews(
+  context: ReadContext,
+  memory: Memory,
+  files: AttachedFiles,
+  issue: Entry,
+  known: Entry | undefined,
+): Promise<ReadReviews> {
+  const { forge, signal, people, owner, name } = context
+  const path = `${repositoryPath(context)}/pulls/${numberIn(issue, 'number')}`
+  const pull = known ?? ((await forge.client.get(path, {}, signal)).body as Entry)
+  const listing = { path: `${path}/reviews`, limit: forge.pageSize }
+  const listed = await listAll(forge.client, listing, signal)
+  people.meet([pull, listed])
+  const answers = { repository: `${owner}/${name}`, issue, pull, reviews: listed }
+  const read: ReadReviews = {
+    answers,
+    reviews: [],
+    talk: { threads: [], comments: [] },
+    codeComments: 0,
+  }
+  for (const review of listed) {
+    read.codeComments += numberIn(review, 'comments_count')
+    if (textIn(review, 'state') === 'PENDING') context.notes.leave('reviews that are not sent yet')
+    const state = reviewState(review)
+    if (!state) continue
+    read.reviews.push(reviewFact(answers, review, state))
+    const on = {
+      kind: 'pull_request_review' as const,
+      pull: numberIn(issue, 'number'),
+      id: numberIn(review, 'id'),
+    }
+    await files.add(on, review, commentOfReview(review))
+    const { threads, comments } =
+      keptTalk(memory, files, review) ?? (await readTalk(context, memory, files, answers, review))
+    read.talk.threads.push(...threads)
+    read.talk.comments.push(...comments)
+  }
+  return read
+}
+
+/** The comments of a review that has not changed. */
+function keptTalk(
+  { kept, seen }: Memory,
+  files: AttachedFiles,
+  review: Entry,
+): ReviewTalk | undefined {
+  const id = numberIn(review, 'id')
+  const version = [
+    textIn(review, 'updated_at') || textIn(review, 'submitted_at'),
+    numberIn(review, 'comments_count'),
+  ].join('|')
+  seen[`review/${id}`] = version
+  if (kept?.seen?.[`review/${id}`] !== version) return undefined
+  const comments =
+    kept.facts.pull_request_review_comments?.filter((each) => each.review === id) ?? []
+  for (const { id: comment } of comments) {
+    const at = kept.seen[`comment/${comment}`]
+    if (at !== undefined) seen[`comment/${comment}`] = at
+    files.addKept(kept, 'pull_request_review_comment', comment)
+  }
+  const threads = kept.facts.pull_request_review_threads?.filter((each) => each.review === id) ?? []
+  return { threads, comments }
+}
+
+async function readTalk(
+  context: ReadContext,
+  memory: Memory,
+  files: AttachedFiles,
+  answers: PullAnswers,
+  review: Entry,
+): Promise<ReviewTalk> {
+  if (review.comments_count === 0) return { threads: [], comments: [] }
+  const { forge, signal, people } = context
+  const [pull, id] = [numberIn(answers.issue, 'number'), numberIn(review, 'id')]
+  const path = `${repositoryPath(context)}/pulls/${pull}/reviews/${id}/comments`
+  const comments = await listWhole(forge.client, path, signal)
+  people.meet(comments)
+  const reactions = new Map<number, readonly Reaction[]>()
+  for (const comment of comments) {
+    const of = numberIn(comment, 'id')
+    const kind = 'pull_request_review_comments'
+    reactions.set(of, await commentReactions(context, memory, kind, comment))
+    await files.add({ kind: 'pull_request_review_comment', pull, id: of }, comment, of)
+  }
+  return reviewTalk(answers, review, comments, (each) => reactions.get(each) ?? [])
+}
+
+/** A review is shown as a comment of its own, whose number its address ends with. */
+function commentOfReview(review: Entry): number | undefined {
+  const found = /#issuecomment-(\d+)$/.exec(textIn(review, 'html_url'))
+  return found ? Number(found[1]) : undefined
+}

@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { type TestContext, test } from 'node:test'
+import { temporaryDirectory } from '../support/odd-repositories.ts'
+
+const script = (name: string) => new URL(`../support/forge/${name}`, import.meta.url).pathname
+
+function run(t: TestContext, name: string, ...args: string[]): ChildProcess {
+  const child = spawn(process.execPath, [script(name), ...args], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  t.after(() => child.kill('SIGKILL'))
+  return child
+}
+
+const linesOf = (child: ChildProcess) => createInterface({ input: child.stdout! })
+
+async function startForge(t: TestContext, issues: number): Promise<string> {
+  const forge = run(t, 'forge-test-process.ts', String(issues))
+  const [url] = (await once(linesOf(forge), 'line')) as [string]
+  return url
+}
+
+interface Outcome {
+  stamp: string
+  megabytes: number
+  requests: number
+}
+
+/** Undefined where it was killed after so many batches. */
+async function read(
+  t: TestContext,
+  url: string,
+  directory: string,
+  batches = Number.POSITIVE_INFINITY,
+): Promise<Outcome | undefined> {
+  const reader = run(t, 'reading-test-process.ts', url, directory)
+  const exit = once(reader, 'exit')
+  let [last, count] = ['', 0]
+  for await (const line of linesOf(reader)) {
+    last = line
+    if (++count >= batches) reader.kill('SIGKILL')
+  }
+  await exit
+  return last.startsWith('{') ? (JSON.parse(last) as Outcome) : undefined
+}
+
+test('50,000 issues are read in little memory', async (t) => {
+  const url = await startForge(t, 50_000)
+  const outcome = await read(t, url, temporaryDirectory(t))
+  assert.ok(outcome)
+  t.diagnostic(`${outcome.megabytes} MB, ${outcome.requests} requests`)
+  assert.ok(outcome.megabytes <= 250, `${outcome.megabytes} MB`)
+})
+
+test('a reading that is killed twenty times comes to the same as one that is not', async (t) => {
+  const url = await startForge(t, 2000)
+  const whole = await read(t, url, temporaryDirectory(t))
+  assert.ok(whole)
+  const directory = temporaryDirectory(t)
+  for (let kill = 0; kill < 20; kill++)
+    assert.equal(await read(t, url, directory, 1 + (kill % 3)), undefined, `life ${kill}`)
+  const resumed = await read(t, url, directory)
+  assert.ok(resumed)
+  assert.equal(resumed.stamp, whole.stamp)
+  t.diagnostic(`${whole.requests} requests at once, ${resumed.requests} in the last of 21 lives`)
+  assert.ok(resumed.requests < whole.requests)
+})

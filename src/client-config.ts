@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { type Config, ConfigMistakes, type Environment, readConfig } from './config.ts'
 import { path, webAddress } from './config-values.ts'
+import { isName } from './ground/names.ts'
 
 /** What a client of a server is told on its command line. */
 export interface ClientFlags {
@@ -10,11 +11,14 @@ export interface ClientFlags {
   token?: string
   vendor?: string
   git?: string
+  org?: string
 }
 
 export interface ClientConfig extends Pick<Config, 'vendor' | 'git' | 'searchPath'> {
   url: string
   token: string
+  /** The organization whose migrations it is about; undefined for the caller's own. */
+  org: string | undefined
   /** What the person should know before anything is sent. */
   warnings: string[]
 }
@@ -31,7 +35,9 @@ export function readClientConfig(flags: ClientFlags, env: Environment): ClientCo
   if (!/^[\x21-\x7e]+$/.test(token))
     throw new ConfigMistakes(['the token contains spaces or other invalid characters'])
   const { searchPath } = config
-  return { vendor: config.vendor, git: config.git, searchPath, url, token, warnings: warnings() }
+  const org = said('--org', flags.org, login)
+  const common = { vendor: config.vendor, git: config.git, searchPath }
+  return { ...common, url, token, org, warnings: warnings() }
 
   function warnings(): string[] {
     const inArguments = 'every user of this machine can see a token in the arguments'
@@ -44,6 +50,11 @@ export function readClientConfig(flags: ClientFlags, env: Environment): ClientCo
         : []),
     ]
   }
+}
+
+function login(text: string): string {
+  if (!isName(text)) throw new Error('must be the login of an organization')
+  return text
 }
 
 const NO_TOKEN = 'no access token: give --token-file FILE, or set GODWIT_TOKEN_FILE or GODWIT_TOKEN'

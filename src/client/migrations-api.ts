@@ -19,16 +19,18 @@ import type {
   SummaryJson,
 } from './wire.ts'
 
-const MIGRATIONS = '/user/migrations'
-const ONE = `${MIGRATIONS}/{migration_id}`
-
 /** The operations of a server of this API. Those that only Godwit has answer 404 elsewhere. */
 export class MigrationsApi {
   readonly server: Server
   readonly #calls: ApiCalls
+  readonly #migrations: string
+  readonly #one: string
 
   constructor(server: Server, manners: Manners) {
     this.server = server
+    const { org } = server
+    this.#migrations = org === undefined ? '/user/migrations' : `/orgs/${org}/migrations`
+    this.#one = `${this.#migrations}/{migration_id}`
     this.#calls = new ApiCalls(server, manners)
   }
 
@@ -38,33 +40,35 @@ export class MigrationsApi {
 
   start(body: StartJson): Promise<MigrationJson> {
     const explaining = { ...this.#ofApi(), repositories: body.repositories }
-    return this.#calls.one(`POST ${MIGRATIONS}`, body, explaining, statusShape)
+    return this.#calls.one(`POST ${this.#migrations}`, body, explaining, statusShape)
   }
 
   /** Godwit's own. */
   preflight(body: StartJson): Promise<ForecastJson> {
     const missing = `${this.server.url} has no preflight: only Godwit servers have it`
     const explaining = { missing, repositories: body.repositories }
-    return this.#calls.one(`POST ${MIGRATIONS}/preflight`, body, explaining, forecastShape)
+    return this.#calls.one(`POST ${this.#migrations}/preflight`, body, explaining, forecastShape)
   }
 
   list(): Promise<MigrationJson[]> {
-    return this.#calls.all(`GET ${MIGRATIONS}`, {}, this.#ofApi(), migrationShape)
+    return this.#calls.all(`GET ${this.#migrations}`, {}, this.#ofApi(), migrationShape)
   }
 
   show(id: number): Promise<MigrationJson> {
-    return this.#calls.one(`GET ${ONE}`, numbered(id), this.#ofMigration(id), migrationShape)
+    return this.#calls.one(`GET ${this.#one}`, numbered(id), this.#ofMigration(id), migrationShape)
   }
 
   repositories(id: number): Promise<RepositoryJson[]> {
-    const route = `GET ${ONE}/repositories`
+    const route = `GET ${this.#one}/repositories`
     return this.#calls.all(route, numbered(id), this.#ofMigration(id), repositoryShape)
   }
 
-  /** The caller's own, where the server lists them. */
+  /** Those of the caller or the organization, where the server lists them. */
   ownRepositories(): Promise<RepositoryJson[]> {
-    const missing = `${this.server.url} does not list your repositories: give their names instead of --all`
-    return this.#calls.all('GET /user/repos', {}, { missing }, repositoryShape)
+    const { org, url } = this.server
+    const path = org === undefined ? '/user/repos' : `/orgs/${org}/repos`
+    const missing = `${url} does not list ${org === undefined ? 'your repositories' : `repositories of ${org}`}: give their names instead of --all`
+    return this.#calls.all(`GET ${path}`, {}, { missing }, repositoryShape)
   }
 
   /** The state alone, or undefined where nothing has changed since. */
@@ -72,7 +76,7 @@ export class MigrationsApi {
     const headers = etag === undefined ? {} : { 'if-none-match': etag }
     const asked = { ...numbered(id), exclude: ['repositories'], headers }
     const answer = await this.#calls
-      .request(`GET ${ONE}`, asked, this.#ofMigration(id))
+      .request(`GET ${this.#one}`, asked, this.#ofMigration(id))
       .catch((error: unknown) => {
         if (!(error instanceof ServerRefused) || error.status !== 304) throw error
       })
@@ -81,13 +85,13 @@ export class MigrationsApi {
   }
 
   async deleteArchive(id: number): Promise<void> {
-    await this.#calls.request(`DELETE ${ONE}/archive`, numbered(id), this.#ofArchive(id))
+    await this.#calls.request(`DELETE ${this.#one}/archive`, numbered(id), this.#ofArchive(id))
   }
 
   async unlock(id: number, name: string): Promise<void> {
     const missing = `${name} is not locked by migration ${id}`
     const asked = { ...numbered(id), repo_name: name }
-    await this.#calls.request(`DELETE ${ONE}/repos/{repo_name}/lock`, asked, { missing })
+    await this.#calls.request(`DELETE ${this.#one}/repos/{repo_name}/lock`, asked, { missing })
   }
 
   /** Where the archive is to be fetched from: a credential, for a few minutes. */
@@ -95,7 +99,7 @@ export class MigrationsApi {
     const { url } = this.server
     const request = { redirect: 'manual', parseSuccessResponseBody: false }
     const asked = { ...numbered(id), request }
-    const answer = await this.#calls.request(`GET ${ONE}/archive`, asked, this.#ofArchive(id))
+    const answer = await this.#calls.request(`GET ${this.#one}/archive`, asked, this.#ofArchive(id))
     const { headers, status, data } = answer
     await (data as ReadableStream | null)?.cancel()
     if (headers.location === undefined || status < 300)
@@ -108,42 +112,51 @@ export class MigrationsApi {
   /** Godwit's own, as are those that follow. */
   cancel(id: number): Promise<MigrationJson> {
     const explaining = this.#ofGodwit('cancelling', id)
-    return this.#calls.one(`POST ${ONE}/cancel`, numbered(id), explaining, statusShape)
+    return this.#calls.one(`POST ${this.#one}/cancel`, numbered(id), explaining, statusShape)
   }
 
   retry(id: number): Promise<MigrationJson> {
     const explaining = this.#ofGodwit('retries', id)
-    return this.#calls.one(`POST ${ONE}/retry`, numbered(id), explaining, statusShape)
+    return this.#calls.one(`POST ${this.#one}/retry`, numbered(id), explaining, statusShape)
   }
 
   /** Undefined where the server has none: only Godwit does. */
   summary(id: number): Promise<SummaryJson | undefined> {
     const explaining = this.#ofGodwit('summaries', id)
-    return ifThere(this.#calls.one(`GET ${ONE}/summary`, numbered(id), explaining, summaryShape))
+    return ifThere(
+      this.#calls.one(`GET ${this.#one}/summary`, numbered(id), explaining, summaryShape),
+    )
   }
 
   /** The same of all. */
   summaries(): Promise<SummaryJson[] | undefined> {
-    return ifThere(this.#calls.all(`GET ${MIGRATIONS}/summaries`, {}, this.#ofApi(), summaryShape))
+    return ifThere(
+      this.#calls.all(`GET ${this.#migrations}/summaries`, {}, this.#ofApi(), summaryShape),
+    )
   }
 
   /** Those that could not be exported, and why. */
   async notExported(id: number): Promise<RepositoryProgressJson[]> {
     const explaining = this.#ofGodwit('reports', id)
-    const report = await this.#calls.one(`GET ${ONE}/report`, numbered(id), explaining, reportShape)
+    const report = await this.#calls.one(
+      `GET ${this.#one}/report`,
+      numbered(id),
+      explaining,
+      reportShape,
+    )
     return report.repositories.filter(({ reason }) => reason !== null)
   }
 
   report(id: number): Promise<Record<string, unknown>> {
     const explaining = this.#ofGodwit('reports', id)
-    return this.#calls.one(`GET ${ONE}/report`, numbered(id), explaining, anyRecord)
+    return this.#calls.one(`GET ${this.#one}/report`, numbered(id), explaining, anyRecord)
   }
 
   /** The same for people. */
   async reportText(id: number): Promise<string> {
     const asked = { ...numbered(id), headers: { accept: PLAIN_TEXT } }
     const explaining = this.#ofGodwit('reports', id)
-    const { data } = await this.#calls.request(`GET ${ONE}/report`, asked, explaining)
+    const { data } = await this.#calls.request(`GET ${this.#one}/report`, asked, explaining)
     return String(data)
   }
 
@@ -151,7 +164,7 @@ export class MigrationsApi {
   async events(id: number, after: string, signal: AbortSignal): Promise<Response | undefined> {
     const { url, userAgent } = this.server
     const headers = { accept: 'text/event-stream', 'user-agent': userAgent }
-    const answer = await this.send(`${url}${MIGRATIONS}/${id}/progress`, {
+    const answer = await this.send(`${url}${this.#migrations}/${id}/progress`, {
       headers: { ...headers, ...(after && { 'last-event-id': after }) },
       signal,
     })
@@ -164,20 +177,31 @@ export class MigrationsApi {
     return undefined
   }
 
-  #ofApi = (): Explaining => ({
-    missing: `${this.server.url} has no migrations API: check --url (for GitHub Enterprise Server: https://HOST/api/v3)`,
-  })
+  /** To be said with a command that is about the same migrations. */
+  get #flags(): string {
+    return this.server.org === undefined ? '' : ` --org ${this.server.org}`
+  }
+
+  #ofApi = (): Explaining => {
+    const { org, url } = this.server
+    const address = 'check --url (for GitHub Enterprise Server: https://HOST/api/v3)'
+    const missing =
+      org === undefined
+        ? `${url} has no migrations API: ${address}`
+        : `${url} has no organization ${org} of which you are an owner, or no migrations API: check --org, or ${address}`
+    return { missing }
+  }
 
   #ofMigration = (id: number): Explaining => ({
-    missing: `${this.server.url} has no migration ${id} for this account: \`godwit migration list\` shows all`,
+    missing: `${this.server.url} has no migration ${id} for ${this.server.org ?? 'this account'}: \`godwit migration list${this.#flags}\` shows all`,
   })
 
   #ofArchive = (id: number): Explaining => ({
-    missing: `migration ${id} has no archive at ${this.server.url}: it is not exported yet, the archive was deleted or has expired, or the migration does not exist; see \`godwit migration show ${id}\``,
+    missing: `migration ${id} has no archive at ${this.server.url}: it is not exported yet, the archive was deleted or has expired, or the migration does not exist; see \`godwit migration show ${id}${this.#flags}\``,
   })
 
   #ofGodwit = (what: string, id: number): Explaining => ({
-    missing: `${this.server.url} has no migration ${id} for this account, or no ${what}: only Godwit servers have them`,
+    missing: `${this.server.url} has no migration ${id} for ${this.server.org ?? 'this account'}, or no ${what}: only Godwit servers have them`,
   })
 }
 

@@ -3,6 +3,8 @@ export interface Server {
   /** Where the API begins, without a slash at the end. */
   url: string
   token: string
+  /** Whose migrations it is about, where they are not the caller's own. */
+  org?: string | undefined
   /** The word in its media types. */
   vendor: string
   /** How we call ourselves. */

@@ -20,6 +20,7 @@ export function addClientCommand(parent: Command, name: string, about: string): 
     .command(name)
     .description(about)
     .option('--json', "print the server's answer as JSON, without credentials")
+    .option('--org <ORG>', 'migrations of this organization, instead of your own')
     .optionsGroup('Server:')
     .option('--url <URL>', 'base URL of the API; GODWIT_URL')
     .option('--token-file <FILE>', 'file with the access token; GODWIT_TOKEN_FILE, GODWIT_TOKEN')
@@ -30,6 +31,10 @@ export function addClientCommand(parent: Command, name: string, about: string): 
 export interface ClientOptions extends ClientFlags {
   json?: boolean
 }
+
+/** To be said with a command that is about the same migrations. */
+export const sameFlags = ({ config: { org } }: Pick<Talk, 'config'>): string =>
+  org === undefined ? '' : ` --org ${org}`
 
 /** The action of such a command: `act` gets the command's arguments, and its own options. */
 export function talking<A extends unknown[], O>(
@@ -44,9 +49,9 @@ export function talking<A extends unknown[], O>(
     await untilStopped(async (signal) => {
       // Loaded only here: no other command waits for it.
       const { MigrationsApi } = await import('../client/migrations-api.ts')
-      const { url, token, vendor } = config
+      const { url, token, vendor, org } = config
       const onWait = (seconds: number) => note(`${url} is busy: trying again in ${seconds} s`)
-      const server = { url, token, vendor, userAgent: `godwit/${VERSION}` }
+      const server = { url, token, vendor, org, userAgent: `godwit/${VERSION}` }
       const api = new MigrationsApi(server, { signal, onWait })
       const args = command.processedArgs as A
       await act({ api, config, signal, isJson: options.json ?? false }, options, ...args)

@@ -57,6 +57,7 @@ export function describeMigration(
   migration: MigrationJson,
   summary: SummaryJson | undefined,
   notExported: readonly RepositoryProgressJson[],
+  sameFlags = '',
 ): string {
   const { id, guid, state, created_at, updated_at, repositories, archive_url } = migration
   const said = migration as unknown as Record<string, unknown>
@@ -68,15 +69,15 @@ export function describeMigration(
     `created       ${harmless(created_at)}`,
     `updated       ${harmless(updated_at)}`,
     ...(flags.length > 0 ? [`options       ${flags.join(', ').replaceAll('_', ' ')}`] : []),
-    `archive       ${archiveInWords(state, id, archive_url)}`,
+    `archive       ${archiveInWords(state, `${id}${sameFlags}`, archive_url)}`,
     `repositories  ${countOf(migration, summary)}`,
     ...repositories.map(({ full_name }) => `  ${harmless(full_name)}`),
     ...(notExported.length > 0 ? ['', ...namedInWords(notExported)] : []),
   ].join('\n')
 }
 
-function archiveInWords(state: string, id: number, address: string | undefined): string {
-  if (address !== undefined) return `ready; download it with \`godwit migration download ${id}\``
+function archiveInWords(state: string, which: string, address: string | undefined): string {
+  if (address !== undefined) return `ready; download it with \`godwit migration download ${which}\``
   return state === 'exported' ? 'deleted or expired' : '-'
 }
 

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { type MigrationJson, type StartFlag, type StartJson, startFlags } from '../client/wire.ts'
 import { harmless } from '../ground/terminal-text.ts'
 import { Misuse, UserMistake } from '../user-mistake.ts'
-import { addClientCommand, type Talk, talking, tell } from './client-command.ts'
+import { addClientCommand, sameFlags, type Talk, talking, tell } from './client-command.ts'
 import { note, withExamples } from './command-line.ts'
 import { forecastInWords, forecastRows } from './migration-in-words.ts'
 import { watchToTheEnd } from './migration-watch.ts'
@@ -20,7 +20,7 @@ const keyOf = (flag: StartFlag) => flag.replace(/_(.)/g, (_, letter) => letter.t
 export function startCommand(migration: Command): void {
   const command = addClientCommand(migration, 'start', 'start a migration and print its ID')
   command
-    .argument('[repositories...]', 'OWNER/NAME, or NAME for one of your own')
+    .argument('[repositories...]', 'OWNER/NAME, or NAME for one of your own, or of --org')
     .option('--all', 'all repositories that you may migrate')
     .option('--watch', 'watch it until it has ended')
     .option('--preflight', 'print an estimate, start nothing (Godwit only)')
@@ -30,6 +30,7 @@ export function startCommand(migration: Command): void {
     'godwit migration start alice/site octo/tools --watch',
     'godwit migration start --all --lock-repositories',
     'godwit migration start alice/site --preflight',
+    'godwit migration start --org octo --all --watch',
   )
   command.action(
     talking(async (talk, options: StartOptions, names: string[]) => {
@@ -43,13 +44,13 @@ export function startCommand(migration: Command): void {
   )
 }
 
-async function start({ api }: Talk, body: StartJson): Promise<MigrationJson> {
+async function start(talk: Talk, body: StartJson): Promise<MigrationJson> {
   try {
-    return await api.start(body)
+    return await talk.api.start(body)
   } catch (error) {
     const { ServerUnreachable } = await import('../client/errors.ts')
     if (error instanceof ServerUnreachable && error.mayHaveArrived)
-      note('the migration may have started: check with `godwit migration list`')
+      note(`the migration may have started: check with \`godwit migration list${sameFlags(talk)}\``)
     throw error
   }
 }
@@ -71,7 +72,8 @@ async function allOfMine({ api }: Talk): Promise<string[]> {
   const others = all.length - mine.length
   if (others > 0)
     note(`skipped ${others} of ${all.length} repositories: you do not administer them`)
-  if (mine.length === 0) throw new UserMistake(`${api.server.url} lists no repositories of yours`)
+  if (mine.length === 0)
+    throw new UserMistake(`${api.server.url} lists no repositories of ${api.server.org ?? 'yours'}`)
   return mine.map(({ full_name }) => full_name)
 }
 

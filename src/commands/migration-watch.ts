@@ -3,7 +3,14 @@ import type { EndJson, RepositoryProgressJson, TotalsJson } from '../client/wire
 import { harmless } from '../ground/terminal-text.ts'
 import { inUnits } from '../migrations/report.ts'
 import { UserMistake } from '../user-mistake.ts'
-import { addClientCommand, migrationId, printJson, type Talk, talking } from './client-command.ts'
+import {
+  addClientCommand,
+  migrationId,
+  printJson,
+  sameFlags,
+  type Talk,
+  talking,
+} from './client-command.ts'
 import { withExamples } from './command-line.ts'
 import { paintState } from './paint.ts'
 import { tellPartial } from './partial-export.ts'
@@ -29,7 +36,7 @@ export async function watchToTheEnd(talk: Talk, id: number): Promise<void> {
   if (isJson) printJson(await api.show(id))
   if (end.state !== 'exported')
     throw new UserMistake(
-      `migration ${id} is ${harmless(end.state)}${whyInWords(end)}; \`godwit migration report ${id}\` shows more (Godwit only)`,
+      `migration ${id} is ${harmless(end.state)}${whyInWords(end)}; \`godwit migration report ${id}${sameFlags(talk)}\` shows more (Godwit only)`,
     )
   await tellPartial(talk, id)
 }

@@ -2,7 +2,14 @@ import type { Command } from 'commander'
 import { isPartial, type MigrationJson } from '../client/wire.ts'
 import { harmless } from '../ground/terminal-text.ts'
 import { Misuse } from '../user-mistake.ts'
-import { addClientCommand, migrationId, printJson, talking, tell } from './client-command.ts'
+import {
+  addClientCommand,
+  migrationId,
+  printJson,
+  sameFlags,
+  talking,
+  tell,
+} from './client-command.ts'
 import { print, withExamples } from './command-line.ts'
 import { downloadCommand } from './migration-download.ts'
 import { describeMigration, migrationRows, repositoryRows } from './migration-in-words.ts'
@@ -54,7 +61,7 @@ function showCommand(migration: Command): void {
       if (talk.isJson) return printJson(found)
       const summary = await talk.api.summary(id)
       const lacks = summary && isPartial(summary) ? await talk.api.notExported(id) : []
-      tell(talk, found, describeMigration(found, summary, lacks))
+      tell(talk, found, describeMigration(found, summary, lacks, sameFlags(talk)))
     }),
   )
 }
@@ -97,7 +104,7 @@ function unlockCommand(migration: Command): void {
   command.action(
     talking(async (talk, _options, id: number, asked: string[]) => {
       const covered = (await talk.api.repositories(id)).map(({ full_name }) => full_name)
-      const unlocked = asked.map((name) => lockName(covered, id, name))
+      const unlocked = asked.map((name) => lockName(covered, id, name, sameFlags(talk)))
       for (const { fullName, onWire } of unlocked) {
         await talk.api.unlock(id, onWire)
         if (!talk.isJson) print(`unlocked: ${harmless(fullName)}`)
@@ -108,7 +115,7 @@ function unlockCommand(migration: Command): void {
 }
 
 /** The API has a bare name there; where that could mean two, Godwit takes the owner as well. */
-function lockName(covered: string[], id: number, asked: string) {
+function lockName(covered: string[], id: number, asked: string, flags: string) {
   const wanted = asked.toLowerCase()
   const nameOf = (fullName: string) => fullName.slice(fullName.indexOf('/') + 1)
   const found = covered.filter((each) => {
@@ -118,7 +125,7 @@ function lockName(covered: string[], id: number, asked: string) {
   const [fullName] = found
   if (fullName === undefined)
     throw new Misuse(
-      `migration ${id} does not include ${asked}: \`godwit migration repositories ${id}\` lists its repositories; nothing was unlocked`,
+      `migration ${id} does not include ${asked}: \`godwit migration repositories ${id}${flags}\` lists its repositories; nothing was unlocked`,
     )
   if (found.length > 1)
     throw new Misuse(

@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { clientDesk } from '../support/client-desk.ts'
+import { gitHost } from '../support/git-host.ts'
+import { startService } from '../support/service.ts'
+
+test('the whole life of an organization’s migration, by the client alone', async (t) => {
+  const host = await gitHost()
+  t.after(host.remove)
+  for (const name of ['octo/site', 'octo/tools', 'alice/own'])
+    await host.repository(name, { files: { a: '1' } })
+  await writeFile(join(host.root, 'octo/godwit-members'), 'alice owner\n')
+  const service = await startService(t, { repositories: host.root })
+  const token = await service.token('alice')
+  const { migration: mine } = await clientDesk(t, { url: service.url, token })
+  const migration = (code: number, ...args: string[]) => mine(code, ...args, '--org', 'Octo')
+
+  const forecast = await migration(0, 'start', 'site', 'octo/tools', '--preflight')
+  assert.match(forecast.out, /octo\/site .* exported\nocto\/tools /)
+  const started = await migration(0, 'start', '--all', '--lock-repositories', '--watch')
+  assert.equal(started.out, '1')
+  assert.match(started.err, /^migration 1 is exported: 2 of 2 repositories$/m)
+  assert.match((await migration(0, 'list')).out, /^ID .*\n1 +exported +2 +\S+ +yes$/)
+  assert.equal((await mine(0, 'list')).out.split('\n').length, 1, 'none of alice’s own')
+  assert.match((await migration(0, 'show', '1')).out, /`godwit migration download 1 --org Octo`/)
+  const { owner, url } = JSON.parse((await migration(0, 'show', '1', '--json')).out)
+  assert.deepEqual([owner.type, url], ['Organization', `${service.url}/orgs/octo/migrations/1`])
+  assert.match((await migration(0, 'repositories', '1')).out, /octo\/tools/)
+  assert.match((await migration(0, 'watch', '1')).err, /migration 1 is exported/)
+  assert.match((await migration(0, 'report', '1')).out, /of octo is exported/)
+  await migration(0, 'download', '1')
+  assert.match((await migration(0, 'unlock', '1', 'site')).out, /unlocked: octo\/site/)
+  assert.equal((await migration(0, 'retry', '1')).out, '2')
+  await migration(0, 'delete', '1')
+
+  assert.match((await mine(3, 'show', '1')).err, /no migration 1 for this account/)
+  assert.match((await migration(3, 'show', '9')).err, /no migration 9 for Octo.*list --org Octo/)
+  assert.match((await migration(3, 'start', 'alice/own')).err, /may not migrate this repository/)
+  const nobodys = await mine(3, 'list', '--org', 'nobody')
+  assert.match(nobodys.err, /no organization nobody of which you are an owner/)
+  assert.match((await mine(2, 'list', '--org', 'a/b')).err, /--org: must be the login/)
+})

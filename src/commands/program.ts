@@ -66,7 +66,7 @@ const groups: Record<string, Record<string, Entry>> = {
       load: async () => (await import('./verify.ts')).verifyCommand,
     },
     restore: {
-      about: 'restore bare repositories from an archive',
+      about: 'restore bare repositories from an archive, or dumps for Gitea and Forgejo',
       load: async () => (await import('./restore.ts')).restoreCommand,
     },
   },

@@ -28,7 +28,10 @@ export function restoreCommand(program: Command, about: string): void {
     .usage(
       'ARCHIVE --into DIR [--as gitea-dump [OWNER/NAME...]] (a file, or a directory it was unpacked into)',
     )
-    .requiredOption('--into <DIR>', 'directory to restore to, as OWNER/NAME.git')
+    .requiredOption(
+      '--into <DIR>',
+      'directory to restore to, as OWNER/NAME.git; dumps as OWNER/NAME',
+    )
     .option('--strict', 'fail if some data of the archive could not be restored')
     .addOption(
       new Option(

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdir, writeFile } from 'node:fs/promises'
+import { cp, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import {
@@ -11,6 +11,8 @@ import {
   discussedHost,
   type Facts,
 } from '../../src/importer/shores/gitea-test-archive.ts'
+import { factsOfForge } from '../support/forge/facts-of-forge.ts'
+import { seedForge } from '../support/forge/seeded-scene.ts'
 import { type GitHost, gitHost } from '../support/git-host.ts'
 import { readDump } from '../support/gitea-dump-reader.ts'
 import { GITEA, type GiteaServer, giteaServer } from '../support/gitea-server.ts'
@@ -142,6 +144,27 @@ describe('a real server takes the dumps', GITEA.needed, () => {
     )
   })
 
+  test('what it says itself comes back from an archive under another owner', async (t) => {
+    const token = await readFile(server.tokenFile, 'utf8')
+    const target = { url: server.url.replace(/\/$/, ''), token }
+    const { repository, remove } = await seedForge(target)
+    t.after(remove)
+    const folder = temporaryDirectory(t)
+    const [archive, root, into] = [join(folder, 'a'), join(folder, 'r'), join(folder, 'dumps')]
+    const facts = await factsOfForge(target, repository, archive)
+    const bare = `${repository.owner}/${repository.name}.git`
+    await cp(join(server.repositories, bare.toLowerCase()), join(root, bare), { recursive: true })
+    await archiveOfFacts(archive, { root }, facts)
+    const { godwit } = await desk(t)
+    const made = await godwit(['restore', archive, '--as', 'gitea-dump', '--into', into])
+    assert.equal(made.code, 0, made.said)
+    await restoreAll(into, server, { OWNER: 'bob' })
+    const place = join(into, repository.owner, repository.name)
+    await compareDiscussed(server, place, `bob/${repository.name}`)
+    await compareComments(server, place, `bob/${repository.name}`)
+    await compareReviews(server, place, `bob/${repository.name}`)
+  })
+
   test(
     'an archive that github.com made, held to the server’s own schemas',
     REAL_ARCHIVE.needed,
@@ -171,9 +194,13 @@ describe('a real server takes the dumps', GITEA.needed, () => {
   )
 })
 
-async function restoreAll(into: string, { env, program, url, tokenFile }: GiteaServer) {
+async function restoreAll(
+  into: string,
+  { env, program, url, tokenFile }: GiteaServer,
+  more: Record<string, string> = {},
+) {
   const child = spawn('sh', [join(into, 'restore.sh')], {
-    env: { ...env, GITEA: program, GITEA_URL: url, GITEA_TOKEN_FILE: tokenFile },
+    env: { ...env, GITEA: program, GITEA_URL: url, GITEA_TOKEN_FILE: tokenFile, ...more },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let said = ''

@@ -11,16 +11,16 @@ export type Facts = { [K in FactKind]?: FactsByKind[K][] }
 /** An archive of what is said, with the git data of a host, as a directory that it was unpacked into. */
 export async function archiveOfFacts(
   folder: string,
-  host: GitHost,
+  host: Pick<GitHost, 'root'>,
   facts: Facts,
-  files: Readonly<Record<string, string>> = {},
+  files: Readonly<Record<string, string | Uint8Array>> = {},
 ): Promise<string> {
   await mkdir(folder, { recursive: true })
   await cp(host.root, join(folder, 'repositories'), { recursive: true })
   await writeFile(join(folder, 'schema.json'), '{"version":"1.0.1"}')
-  for (const [path, text] of Object.entries(files)) {
+  for (const [path, content] of Object.entries(files)) {
     await mkdir(dirname(join(folder, path)), { recursive: true })
-    await writeFile(join(folder, path), text)
+    await writeFile(join(folder, path), content)
   }
   for (const kind of Object.keys(facts) as FactKind[]) {
     const records = facts[kind]!.map((fact) => writeRecord(kind, fact as never, ADDRESSES))

@@ -16,6 +16,8 @@ const readable = (text: string | null) => (text ?? '').toWellFormed().replaceAll
 const sorted = <T>(values: T[], key: (value: T) => number): T[] =>
   values.sort((a, b) => key(a) - key(b))
 
+const byTag = (a: { tag: string }, b: { tag: string }) => (a.tag < b.tag ? -1 : 1)
+
 export function factsOfDump(dump: ReadDump) {
   const pulls = dump.pulls.map(({ number, merged, merged_time, head, is_draft }) => ({
     ...{ number, merged, mergedAt: moment(merged_time), head: head.sha, isDraft: is_draft },
@@ -63,10 +65,12 @@ export function factsOfDump(dump: ReadDump) {
     milestones: dump.milestones.map(({ title, state, deadline, closed }) => ({
       ...{ title, state, dueOn: moment(deadline), closedAt: moment(closed) },
     })),
-    releases: dump.releases.map(({ tag_name, body, publisher_name, assets }) => ({
-      ...{ tag: tag_name, body, author: publisher_name },
-      assets: assets.map(({ name }: Value) => name),
-    })),
+    releases: dump.releases
+      .map(({ tag_name, body, publisher_name, assets }) => ({
+        ...{ tag: tag_name as string, body, author: publisher_name },
+        assets: assets.map(({ name }: Value) => name),
+      }))
+      .sort(byTag),
     topics: dump.topics,
   }
 }
@@ -78,14 +82,22 @@ const STATES = {
   dismissed: 'COMMENTED',
 }
 
-export function factsOfArchive(all: Facts, fullName: string): ReturnType<typeof factsOfDump> {
+/** `isThere` says which commits of pull requests the git data holds. */
+export function factsOfArchive(
+  all: Facts,
+  fullName: string,
+  isThere = (sha: string) => !/^c+$/.test(sha),
+): ReturnType<typeof factsOfDump> {
   const of = <T extends { repository: string }>(facts: readonly T[] | undefined): T[] =>
     (facts ?? []).filter(({ repository }) => repository === fullName)
   const repository = all.repositories!.find(({ owner, name }) => `${owner}/${name}` === fullName)!
   const titles = new Map(of(all.milestones).map(({ number, title }) => [number, title]))
   const locks = of(all.issue_events).filter(({ event }) => /^(?:un)?locked$/.test(event))
   const discussed = [...of(all.issues), ...of(all.pull_requests)].map((one) => ({
-    ...{ number: one.number, title: readable(one.title), body: readable(one.body) },
+    ...{ number: one.number, body: readable(one.body) },
+    // The mark of a draft, which a server of this kind has in the title.
+    title:
+      'draft' in one && one.draft ? readable(one.title).replace(/^WIP: /, '') : readable(one.title),
     author: by(one.author),
     state: one.closedAt === null ? 'open' : 'closed',
     isLocked: locks.findLast(({ on }) => on.number === one.number)?.event === 'locked',
@@ -108,7 +120,7 @@ export function factsOfArchive(all: Facts, fullName: string): ReturnType<typeof 
     discussed: sorted(discussed, ({ number }) => number),
     pulls: of(all.pull_requests).map(({ number, mergedAt, head, draft }) => ({
       ...{ number, merged: mergedAt !== null, mergedAt: moment(mergedAt), isDraft: draft },
-      head: /^c+$/.test(head.sha) ? '' : head.sha,
+      head: isThere(head.sha) ? head.sha : '',
     })),
     reviews: of(all.pull_request_reviews)
       .flatMap(({ id, pull, state, author, body, createdAt, submittedAt }) =>
@@ -141,9 +153,12 @@ export function factsOfArchive(all: Facts, fullName: string): ReturnType<typeof 
     milestones: of(all.milestones).map(({ title, state, dueOn, closedAt }) => ({
       ...{ title, state, dueOn: moment(dueOn), closedAt: moment(closedAt) },
     })),
-    releases: of(all.releases).map(({ tag, body, author, assets }) => ({
-      ...{ tag, body: readable(body), author: by(author), assets: assets.map(({ name }) => name) },
-    })),
+    releases: of(all.releases)
+      .map(({ tag, body, author, assets }) => ({
+        ...{ tag, body: readable(body), author: by(author) },
+        assets: assets.map(({ name }) => name),
+      }))
+      .sort(byTag),
     topics: (repository.topics ?? []).map(({ name }) => name),
   }
 }

@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { temporaryFolder } from '../../../test/support/archive-samples.ts'
+import { factsOfForge } from '../../../test/support/forge/facts-of-forge.ts'
+import { FORGEJO_11, GITEA_1_15 } from '../../../test/support/forge/render.ts'
+import { seedForge } from '../../../test/support/forge/seeded-scene.ts'
+import { startForge } from '../../../test/support/forge/stand-in-forge.ts'
+import { gitHost } from '../../../test/support/git-host.ts'
+import { readDump } from '../../../test/support/gitea-dump-reader.ts'
+import { dumpForGitea } from './gitea-dump.ts'
+import { archiveOfFacts } from './gitea-test-archive.ts'
+import { factsOfArchive, factsOfDump } from './gitea-test-facts.ts'
+
+for (const dialect of [GITEA_1_15, FORGEJO_11])
+  test(`what ${dialect.version} says goes through an archive into a dump`, async (t) => {
+    const forge = await startForge({ dialect })
+    t.after(() => forge.stop())
+    forge.world.runFast()
+    const target = { url: forge.url, token: 'admin-token' }
+    const { repository } = await seedForge(target)
+    const fullName = `${repository.owner}/${repository.name}`
+    const folder = await temporaryFolder(t)
+    const archive = join(folder, 'archive')
+    const facts = await factsOfForge(target, repository, archive)
+    await using host = await gitHost()
+    // Of another history: no commit of a pull request is there.
+    await host.repository(fullName, { files: { a: 'a' } })
+    await archiveOfFacts(archive, host, facts)
+    const into = join(folder, 'dumps')
+    const wishes = { people: new Map(), keepLinks: true, target: '', repositories: [], tell() {} }
+    const open = () => ({ folder: archive })
+    const { signal } = new AbortController()
+    await Array.fromAsync(dumpForGitea({ git: host.locked, into, open, ...wishes }, signal))
+    const dump = readDump(join(into, fullName))
+    assert.deepEqual(
+      factsOfDump(dump),
+      factsOfArchive(facts, fullName, () => false),
+    )
+    assert.ok(dump.issues.length > 50)
+    const assets = dump.releases.flatMap((release) => release.assets)
+    assert.ok(assets.length > 0)
+    for (const { download_url } of assets)
+      assert.ok(existsSync(join(into, fullName, download_url)), download_url)
+  })

@@ -1,0 +1,31 @@
+import { createWriteStream } from 'node:fs'
+import { mkdir } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import type { Facts } from '../../../src/importer/shores/gitea-test-archive.ts'
+import type { FactKind } from '../../../src/records/facts.ts'
+import { forgeDiscussions } from '../../../src/sources/forge/forge-discussions.ts'
+import type { RepositoryName } from '../../../src/sources/source.ts'
+import { KeptInMemory } from './kept-in-memory.ts'
+
+/** All that a forge says of a repository; the files that it names are written into `folder`, by their paths in an archive. */
+export async function factsOfForge(
+  target: { url: string; token: string },
+  repository: RepositoryName,
+  folder: string,
+): Promise<Facts> {
+  const discussions = forgeDiscussions(target)
+  const kept = new KeptInMemory()
+  await kept.readAll(discussions, repository)
+  const facts: Record<string, unknown[]> = {}
+  for (const group of kept.groups.values()) {
+    for (const kind of Object.keys(group.facts) as FactKind[])
+      facts[kind] = [...(facts[kind] ?? []), ...group.facts[kind]!]
+    for (const file of group.files) {
+      const path = join(folder, file.file)
+      await mkdir(dirname(path), { recursive: true })
+      await pipeline(discussions.open(file, AbortSignal.timeout(60_000)), createWriteStream(path))
+    }
+  }
+  return facts as Facts
+}

@@ -117,6 +117,7 @@ export function bucketAddress(text: string): string {
 }
 
 export function timeZone(text: string): string {
+  if (text === 'UTC') return text
   try {
     return new Intl.DateTimeFormat('en', { timeZone: text }).resolvedOptions().timeZone && text
   } catch {

@@ -33,6 +33,8 @@ interface Offset {
 
 /** Migrations' times: whole seconds with the zone's numeric offset of that moment, `2026-11-14T09:30:00+01:00`. */
 export function offsetTimestamps(timeZone: string): (at: number) => string {
+  // Where no zone is asked about, Node need not load what it knows of zones: eight megabytes.
+  if (timeZone === 'UTC') return (at) => `${upToSecond(at)}+00:00`
   const zone = new Intl.DateTimeFormat('en', { timeZone, timeZoneName: 'longOffset' })
   const offsets = new Map<number, Offset>()
 

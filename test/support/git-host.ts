@@ -1,7 +1,8 @@
 import { execFile } from 'node:child_process'
-import { appendFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import type { Dirent } from 'node:fs'
+import { appendFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { createGit, type Git } from '../../src/git/git.ts'
 
 type Files = Readonly<Record<string, string>>
@@ -65,25 +66,39 @@ export async function gitHost(): Promise<GitHost> {
   const git: GitHost['git'] = (args, { dir, input } = {}) =>
     run(args, base, dir === undefined ? env : { ...env, GIT_DIR: dir }, input)
 
-  const commit: GitHost['commit'] = async (dir, files, { branch = 'main', at, message } = {}) => {
-    const ref = `refs/heads/${branch}`
+  const importCommit = async (dir: string, files: Files, parent: string, how: CommitOptions) => {
+    const { branch = 'main', at = FIRST_COMMIT, message = 'Change things' } = how
+    const input = commitStream(`refs/heads/${branch}`, files, parent, at, message)
+    await git(['fast-import', '--quiet'], { dir, input })
+  }
+
+  const commit: GitHost['commit'] = async (dir, files, how = {}) => {
+    const ref = `refs/heads/${how.branch ?? 'main'}`
     const parent = await git(['for-each-ref', '--format=%(objectname)', ref], { dir })
-    const stream = commitStream(ref, files, parent, at ?? FIRST_COMMIT, message ?? 'Change things')
-    await git(['fast-import', '--quiet'], { dir, input: stream })
+    await importCommit(dir, files, parent, how)
     return git(['rev-parse', ref], { dir })
+  }
+
+  /** The first of a kind by git itself, and those after it as that one came out: tests make hundreds of them. */
+  const initialize = async (dir: string, branch: string, objectFormat: string): Promise<void> => {
+    const kind = `${branch} ${objectFormat}`
+    const blank = BLANK.get(kind)
+    if (blank) return makeLike(dir, blank)
+    const init = ['init', '--quiet', '--bare', '--template=', `--initial-branch=${branch}`]
+    await git([...init, `--object-format=${objectFormat}`, dir])
+    BLANK.set(kind, await lookOf(dir))
   }
 
   const repository: GitHost['repository'] = async (fullName, options = {}) => {
     const { files, branch = 'main', objectFormat = 'sha1', at } = options
     const dir = path(fullName)
-    const init = ['init', '--quiet', '--bare', '--template=', `--initial-branch=${branch}`]
-    await git([...init, `--object-format=${objectFormat}`, dir])
+    await initialize(dir, branch, objectFormat)
     await appendFile(join(dir, 'config'), configText(options.config ?? {}))
     if (options.description !== undefined) {
       await writeFile(join(dir, 'description'), options.description)
     }
     if (options.public) await writeFile(join(dir, 'git-daemon-export-ok'), '')
-    if (files) await commit(dir, files, { branch, ...(at && { at }) })
+    if (files) await importCommit(dir, files, '', { branch, ...(at && { at }) })
     if (options.wiki) await repository(`${fullName}.wiki`, { files: options.wiki })
     return dir
   }
@@ -117,6 +132,32 @@ export async function gitHost(): Promise<GitHost> {
     remove,
     [Symbol.asyncDispose]: remove,
   }
+}
+
+/** A bare repository that nothing was done to yet. */
+interface Blank {
+  folders: string[]
+  files: [path: string, bytes: Buffer][]
+}
+
+const BLANK = new Map<string, Blank>()
+
+async function lookOf(dir: string): Promise<Blank> {
+  const entries = await readdir(dir, { recursive: true, withFileTypes: true })
+  const pathOf = (entry: Dirent) => relative(dir, join(entry.parentPath, entry.name))
+  const paths = entries.filter((entry) => entry.isFile()).map(pathOf)
+  return {
+    folders: entries.filter((entry) => entry.isDirectory()).map(pathOf),
+    files: await Promise.all(
+      paths.map(async (path) => [path, await readFile(join(dir, path))] as [string, Buffer]),
+    ),
+  }
+}
+
+async function makeLike(dir: string, { folders, files }: Blank): Promise<void> {
+  await mkdir(dir, { recursive: true })
+  for (const folder of folders) await mkdir(join(dir, folder), { recursive: true })
+  await Promise.all(files.map(([path, bytes]) => writeFile(join(dir, path), bytes)))
 }
 
 const PERSON = {

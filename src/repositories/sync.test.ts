@@ -126,7 +126,9 @@ onEachEngine('the catalogue', (engine) => {
 
   test('takes in what the host has, and an unchanged repository costs no git process', async (t) => {
     const { parts, host, calls } = await scene(t, engine)
-    await host.repository('alice/site', { files: { a: '1' }, description: 'Ünïcode' })
+    // What includes another file is asked of git; an ordinary repository needs none.
+    const config = { 'include.path': 'more' }
+    await host.repository('alice/site', { files: { a: '1' }, description: 'Ünïcode', config })
     await host.repository('Bob/Empty')
     const first = await syncCatalogue(parts)
     assert.deepEqual(first, {

@@ -98,7 +98,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   'src/wire': { uses: [] },
   'src/ground': { uses: [] },
   schema: { uses: [], door: ['step.ts', 'steps.ts'] },
-  'web/src': { uses: ['src/wire'] },
+  'web/src': { uses: ['src/wire', 'src/ground'] },
   'test/wire': { uses: ['test'] },
 }
 

@@ -1,3 +1,4 @@
+import { archiveName } from '../ground/archive-name.ts'
 import { ApiCalls, type Explaining, PLAIN_TEXT } from './api-calls.ts'
 import {
   anyRecord,
@@ -92,6 +93,16 @@ export class MigrationsApi {
     const missing = `${name} is not locked by migration ${id}`
     const asked = { ...numbered(id), repo_name: name }
     await this.#calls.request(`DELETE ${this.#one}/repos/{repo_name}/lock`, asked, { missing })
+  }
+
+  /** What Godwit calls its file too. */
+  async archiveName(id: number): Promise<string> {
+    const seen = await this.status(id)
+    const { owner, created_at } = (seen?.migration ?? {}) as Partial<MigrationJson>
+    const at = new Date(created_at ?? '')
+    if (typeof owner?.login !== 'string' || Number.isNaN(at.getTime()))
+      return `migration-${id}.tar.gz`
+    return archiveName(id, owner.login, at)
   }
 
   /** Where the archive is to be fetched from: a credential, for a few minutes. */

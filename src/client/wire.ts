@@ -7,7 +7,7 @@ import type * as wire from '../wire/types.ts'
 export type MigrationJson = Pick<
   wire.Migration,
   'id' | 'guid' | 'lock_repositories' | 'created_at' | 'updated_at' | 'archive_url'
-> & { state: string; repositories: RepositoryJson[] }
+> & { state: string; repositories: RepositoryJson[]; owner?: { login?: string } }
 
 export type RepositoryJson = Pick<wire.ExtendedRepository, 'full_name' | 'private'> &
   Partial<Pick<wire.ExtendedRepository, 'size' | 'default_branch'>> & {

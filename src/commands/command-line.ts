@@ -9,6 +9,7 @@ import {
   variableOf,
 } from '../config.ts'
 import { hasCode } from '../ground/errno.ts'
+import { fromNow } from '../ground/quantities.ts'
 import { harmless, harmlessLines } from '../ground/terminal-text.ts'
 import { paint, paintState } from './paint.ts'
 
@@ -107,6 +108,10 @@ export function printTable(given: readonly (readonly string[])[]): void {
 
 const paintCell = (cell: string): string => cell.replace(/^\w+/, (state) => paintState(state))
 
-/** A time for a table, in UTC. */
-export const minute = (at: number | null): string =>
-  at === null ? '-' : new Date(at).toISOString().slice(0, 16)
+/** A time for a table; the exact one is in its JSON. */
+export const ago = (at: number | null): string =>
+  at === null ? '-' : fromNow(new Date(at), Date.now())
+
+/** The same for programs. */
+export const isoTime = (at: number | null): string | null =>
+  at === null ? null : new Date(at).toISOString()

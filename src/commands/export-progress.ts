@@ -1,5 +1,5 @@
 import { endInWords, type RepositoryEnd } from '../exporter/export-archive.ts'
-import { inUnits } from '../migrations/report.ts'
+import { inUnits } from '../ground/quantities.ts'
 import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
 import { progressLine } from './progress-line.ts'
 

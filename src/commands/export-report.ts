@@ -1,5 +1,6 @@
 import type { RepositoryEnd } from '../exporter/export-archive.ts'
-import { archiveWarnings, inUnits } from '../migrations/report.ts'
+import { duration, inUnits } from '../ground/quantities.ts'
+import { archiveWarnings } from '../migrations/report.ts'
 import { fullNameOf } from '../repositories/facts.ts'
 import type { WrittenArchive } from './export-output.ts'
 
@@ -47,7 +48,7 @@ export function exportReport(
       [
         ...warnings.map((warning) => `warning: ${warning}`),
         `${ends.length} repositories: ${exported} exported (${reused} of them reused), ` +
-          `${skipped} skipped; ${inUnits(archiveBytes)} in ${seconds.toFixed(1)} s`,
+          `${skipped} skipped; ${inUnits(archiveBytes)} in ${duration(seconds)}`,
       ].join('\n'),
   }
 }

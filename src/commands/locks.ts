@@ -8,7 +8,15 @@ import { withDatabase } from '../service/open-database.ts'
 import { openSource, placesOf } from '../service/places.ts'
 import { requireGit, requireRepositories } from '../service/requirements.ts'
 import { Misuse, UserMistake } from '../user-mistake.ts'
-import { addCommand, configOf, minute, print, printTable, withExamples } from './command-line.ts'
+import {
+  addCommand,
+  ago,
+  configOf,
+  isoTime,
+  print,
+  printTable,
+  withExamples,
+} from './command-line.ts'
 
 export function locksCommand(program: Command, about: string): void {
   const command = addCommand(program, 'locks', about)
@@ -17,17 +25,32 @@ export function locksCommand(program: Command, about: string): void {
     'godwit locks --data /var/lib/godwit',
     'godwit locks release alice/site --repositories /srv/git',
   )
-  command.action(async (_options, command: Command) => {
-    const locks = await withDatabase(configOf(command), ({ db }) => knownLocks(db))
-    printTable([['REPOSITORY', 'MIGRATION', 'LOCKED', 'EXPIRES', 'STATE'], ...locks.map(rowOf)])
-  })
+  command
+    .option('--json', 'print the locks as JSON')
+    .action(async ({ json }: { json?: boolean }, command: Command) => {
+      const locks = await withDatabase(configOf(command), ({ db }) => knownLocks(db))
+      if (json) return print(JSON.stringify(locks.map(jsonOf), null, 2))
+      const titles = ['REPOSITORY', 'MIGRATION', 'BY', 'LOCKED', 'EXPIRES', 'STATE']
+      printTable([titles, ...locks.map(rowOf)])
+    })
   addRelease(command)
 }
 
-function rowOf({ owner, name, migrationId, lockedAt, expiresAt, releasedAt }: KnownLock): string[] {
-  const state = releasedAt === null ? 'held' : `released ${minute(releasedAt)}, not yet removed`
-  return [`${owner}/${name}`, String(migrationId), minute(lockedAt), minute(expiresAt), state]
+function rowOf(lock: KnownLock): string[] {
+  const { owner, name, migrationId, holder, lockedAt, expiresAt, releasedAt } = lock
+  const state = releasedAt === null ? 'held' : `released ${ago(releasedAt)}, not yet removed`
+  const times = [ago(lockedAt), ago(expiresAt)]
+  return [`${owner}/${name}`, String(migrationId), holder, ...times, state]
 }
+
+const jsonOf = (lock: KnownLock) => ({
+  full_name: `${lock.owner}/${lock.name}`,
+  migration_id: lock.migrationId,
+  login: lock.holder,
+  locked_at: isoTime(lock.lockedAt),
+  expires_at: isoTime(lock.expiresAt),
+  released_at: isoTime(lock.releasedAt),
+})
 
 function addRelease(locks: Command): void {
   const release = addCommand(locks, 'release <repository>', 'release the lock of a repository')

@@ -5,8 +5,8 @@ import { pipeline } from 'node:stream/promises'
 import type { Command } from 'commander'
 import { ArchiveDamaged } from '../archive/unreadable-archive.ts'
 import type { Target } from '../client/download-archive.ts'
+import { inUnits } from '../ground/quantities.ts'
 import { checkArchive, checkGzip, type Proof } from '../importer/check-archive.ts'
-import { inUnits } from '../migrations/report.ts'
 import { Misuse, UserMistake } from '../user-mistake.ts'
 import { addClientCommand, migrationId, type Talk, talking, tell } from './client-command.ts'
 import { addSetting, note, print, withExamples } from './command-line.ts'
@@ -30,7 +30,7 @@ export function downloadCommand(migration: Command): void {
     .argument('<id>', 'ID of the migration', migrationId)
     .option(
       '--output <FILE>',
-      'file to write (default: migration-ID.tar.gz); - for standard output',
+      'file to write (default: migration-ID-LOGIN-DATE.tar.gz); - for standard output',
     )
     .option('--force', 'replace the file if it exists')
     .option('--verify', 'then check every repository with git, as `godwit verify` does')
@@ -46,7 +46,7 @@ export function downloadCommand(migration: Command): void {
       (talk, options: DownloadOptions, id: number) =>
         options.output === STANDARD_OUTPUT
           ? toStandardOutput(talk, id, options)
-          : toFile(talk, id, options.output ?? `migration-${id}.tar.gz`, options),
+          : toFile(talk, id, options),
       'stopped; the downloaded part is kept, and the same command resumes it',
     ),
   )
@@ -55,9 +55,9 @@ export function downloadCommand(migration: Command): void {
 async function toFile(
   talk: Talk,
   id: number,
-  name: string,
-  { force = false, verify }: DownloadOptions,
+  { output, force = false, verify }: DownloadOptions,
 ): Promise<void> {
+  const name = output ?? (await talk.api.archiveName(id))
   const file = resolve(name)
   await refuseTaken(file, force)
   await using target = await ResumableFile.open(file)

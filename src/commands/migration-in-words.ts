@@ -7,8 +7,8 @@ import {
   type SummaryJson,
   startFlags,
 } from '../client/wire.ts'
+import { duration, fromNow, inUnits } from '../ground/quantities.ts'
 import { harmless } from '../ground/terminal-text.ts'
-import { inUnits } from '../migrations/report.ts'
 import { paintState } from './paint.ts'
 import { countsInWords, namedInWords } from './partial-export.ts'
 
@@ -28,7 +28,7 @@ export function migrationRows(
       String(each.id),
       stateOf(each, said.get(each.id)),
       countOf(each, said.get(each.id)),
-      each.created_at,
+      ago(each.created_at),
       each.archive_url === undefined ? '-' : 'yes',
     ]),
   ]
@@ -42,9 +42,15 @@ export function repositoryRows(repositories: readonly RepositoryJson[]): Row[] {
       each.private ? 'private' : 'public',
       each.size === undefined ? '-' : inUnits(each.size * 1024),
       each.default_branch ?? '-',
-      each.pushed_at ?? '-',
+      each.pushed_at ? ago(each.pushed_at) : '-',
     ]),
   ]
+}
+
+/** What is no time is shown as it came. */
+function ago(time: string): string {
+  const at = new Date(time)
+  return Number.isNaN(at.getTime()) ? harmless(time) : fromNow(at, Date.now())
 }
 
 const stateOf = (migration: MigrationJson, summary: SummaryJson | undefined): string =>
@@ -66,8 +72,8 @@ export function describeMigration(
     `Migration ${id} is ${paintState(stateOf(migration, summary))}.`,
     '',
     `guid          ${harmless(guid)}`,
-    `created       ${harmless(created_at)}`,
-    `updated       ${harmless(updated_at)}`,
+    `created       ${ago(created_at)} (${harmless(created_at)})`,
+    `updated       ${ago(updated_at)} (${harmless(updated_at)})`,
     ...(flags.length > 0 ? [`options       ${flags.join(', ').replaceAll('_', ' ')}`] : []),
     `archive       ${archiveInWords(state, `${id}${sameFlags}`, archive_url)}`,
     `repositories  ${countOf(migration, summary)}`,
@@ -98,7 +104,7 @@ export function forecastRows({ repositories }: ForecastJson): Row[] {
 export function forecastInWords(forecast: ForecastJson): string {
   const { bytes_to_write, free_bytes, estimated_seconds } = forecast
   const room = free_bytes === null ? '' : `, ${inUnits(free_bytes)} free`
-  const time = estimated_seconds === null ? '' : `, about ${Math.ceil(estimated_seconds)} s`
+  const time = estimated_seconds === null ? '' : `, about ${duration(estimated_seconds)}`
   return [
     // A server of an older version sends none.
     ...(forecast.warnings ?? []).map((warning) => `warning: ${harmless(warning)}`),

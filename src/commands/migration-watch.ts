@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import type { EndJson, RepositoryProgressJson, TotalsJson } from '../client/wire.ts'
+import { duration, inUnits } from '../ground/quantities.ts'
 import { harmless } from '../ground/terminal-text.ts'
-import { inUnits } from '../migrations/report.ts'
 import { UserMistake } from '../user-mistake.ts'
 import {
   addClientCommand,
@@ -87,7 +87,7 @@ function drawn(totals: TotalsJson): [part: number, text: string] {
   const ended = repositories - remaining
   const part = bytes_expected ? bytes_done / bytes_expected : ended / Math.max(repositories, 1)
   const rate = totals.bytes_per_second ? `, ${inUnits(totals.bytes_per_second)}/s` : ''
-  const left = totals.seconds_left === null ? '' : `, ${Math.ceil(totals.seconds_left)} s left`
+  const left = totals.seconds_left === null ? '' : `, ${duration(totals.seconds_left)} left`
   const without = skipped > 0 ? `, ${skipped} skipped` : ''
   return [
     part,
@@ -95,4 +95,4 @@ function drawn(totals: TotalsJson): [part: number, text: string] {
   ]
 }
 
-const elapsed = (since: number) => `${Math.round((performance.now() - since) / 1000)} s`
+const elapsed = (since: number) => duration((performance.now() - since) / 1000)

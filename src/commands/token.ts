@@ -12,8 +12,10 @@ import { withDatabase } from '../service/open-database.ts'
 import { UserMistake } from '../user-mistake.ts'
 import {
   addCommand,
+  ago,
   configOf,
-  minute,
+  isoTime,
+  print,
   printForSure,
   printTable,
   withExamples,
@@ -36,8 +38,10 @@ export function tokenCommands(program: Command, about: string): void {
     .action(makeToken)
 
   const list = addCommand(token, 'list', 'list all tokens, without the secrets')
-  withExamples(list, 'godwit token list').action(async (_options, command: Command) => {
+  withExamples(list, 'godwit token list').option('--json', 'print the tokens as JSON')
+  list.action(async ({ json }: { json?: boolean }, command: Command) => {
     const tokens = await withDatabase(configOf(command), ({ db }) => listTokens(db))
+    if (json) return print(JSON.stringify(tokens.map(jsonOf), null, 2))
     printTable([
       ['ID', 'LOGIN', 'NAME', 'STATE', 'CREATED', 'EXPIRES', 'LAST USED'],
       ...tokens.map(tokenRow),
@@ -57,6 +61,14 @@ export function tokenCommands(program: Command, about: string): void {
         )
     })
 }
+
+const jsonOf = ({ createdAt, expiresAt, lastUsedAt, revokedAt, ...same }: TokenRecord) => ({
+  ...same,
+  created_at: isoTime(createdAt),
+  expires_at: isoTime(expiresAt),
+  last_used_at: isoTime(lastUsedAt),
+  revoked_at: isoTime(revokedAt),
+})
 
 interface AddOptions {
   name: string
@@ -101,5 +113,5 @@ function tokenRow(token: TokenRecord): string[] {
   const { id, login, name, createdAt, expiresAt, lastUsedAt, revokedAt } = token
   const expired = expiresAt !== null && expiresAt <= Date.now()
   const state = revokedAt !== null ? 'revoked' : expired ? 'expired' : 'valid'
-  return [String(id), login, name || '-', state, ...[createdAt, expiresAt, lastUsedAt].map(minute)]
+  return [String(id), login, name || '-', state, ...[createdAt, expiresAt, lastUsedAt].map(ago)]
 }

@@ -32,6 +32,7 @@ import {
 import { migrationSteering, type SteeringParts } from './migrations/migration-steering.ts'
 import { migrationSummaries } from './migrations/migration-summaries.ts'
 import { migrationText } from './migrations/migration-text.ts'
+import { ownLocks } from './migrations/own-locks.ts'
 import { ProgressStreams } from './migrations/progress-stream.ts'
 import { organizations } from './organizations/organizations.ts'
 import { renderedRepositories } from './repositories/rendered-repositories.ts'
@@ -143,6 +144,7 @@ function addOperations(
   currentUser(api, parts)
   userRepositories(api, parts)
   organizations(api, parts)
+  ownLocks(api, parts)
   adminService(api, parts)
   const all = { ...parts, rendered, text, streams, admission }
   addMigrations(api, all, OF_CALLER)

@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import type { Account } from '../accounts/account.ts'
 import type { Db } from '../db/database.ts'
 import { batchesOf } from '../ground/batches.ts'
 import { readableAmong } from '../repositories/readable-repositories.ts'
@@ -51,13 +52,24 @@ export async function findArchive(
   db: Db,
   guid: string,
   now: number,
-): Promise<{ id: number; ownerId: number } | undefined> {
-  return db
+): Promise<FoundArchive | undefined> {
+  const row = await db
     .selectFrom('migrations')
-    .select(['id', 'owner_id as ownerId'])
+    .select(['id', 'owner_id', 'owner', 'created_at'])
     .where('guid', '=', guid)
     .where('archive_expires_at', '>', now)
     .executeTakeFirst()
+  if (!row) return undefined
+  const { login } = JSON.parse(row.owner) as Account
+  return { id: row.id, ownerId: row.owner_id, login, createdAt: row.created_at }
+}
+
+export interface FoundArchive {
+  id: number
+  ownerId: number
+  /** Whose it is, as they were called then. */
+  login: string
+  createdAt: number
 }
 
 export async function expiredArchives(db: Db, now: number): Promise<number[]> {

@@ -1,4 +1,4 @@
-import { keyOf } from '../accounts/account.ts'
+import { keyOf, type Viewer } from '../accounts/account.ts'
 import type { Db } from '../db/database.ts'
 import { batchesOf } from '../ground/batches.ts'
 import type { RepositoryName } from '../sources/source.ts'
@@ -67,6 +67,33 @@ export async function newestLocks(db: Db, atMost: number): Promise<HeldLock[]> {
     .execute()
   return rows.map(heldLockOf)
 }
+
+/** On repositories that the viewer owns or administers, whoever's migration holds them. */
+export async function locksOnOwn(db: Db, { account }: Viewer): Promise<HeldLock[]> {
+  const rows = await locks(db)
+    .where('released_at', 'is', null)
+    .where((row) =>
+      row.or([
+        row('repositories.owner_id', '=', account.id),
+        row.exists(
+          row
+            .selectFrom('collaborators')
+            .select('permission')
+            .whereRef('collaborators.repository_id', '=', 'repository_locks.repository_id')
+            .where('collaborators.login_key', '=', keyOf(account.login))
+            .where('permission', '=', 'admin'),
+        ),
+      ]),
+    )
+    .orderBy('locked_at', 'desc')
+    .orderBy('repository_locks.repository_id')
+    .limit(MAX_OWN)
+    .execute()
+  return rows.map(heldLockOf)
+}
+
+/** More than a page could show. */
+const MAX_OWN = 1000
 
 function locks(db: Db) {
   return db

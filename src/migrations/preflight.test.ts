@@ -27,7 +27,7 @@ onEachEngine('a preflight', (engine) => {
     }
     assert.deepEqual(await warningsFor(40 * GIB, ['a']), [])
     const [warning, ...more] = await warningsFor(30 * GIB, ['a', 'b'])
-    assert.match(warning!, /^GitHub's importers take archives of up to 40 GiB, .* has 60\.0 GiB/)
+    assert.match(warning!, /^GitHub's importers take archives of up to 40 GiB .* has 64 GB/)
     assert.deepEqual(more, [])
   })
 })

@@ -35,5 +35,5 @@ test('an archive that no importer of GitHub takes is told in both forms of the r
   assert.doesNotMatch(describeReport(small), /Warning/)
   const large = reportOf(migration, progressWith([20 * GIB, 20 * GIB, 1]), 2000)
   assert.match(large.warnings.join(), /^GitHub's importers take archives of up to 40 GiB/)
-  assert.match(describeReport(large), /^Warning: GitHub's importers take .* has 40\.0 GiB/m)
+  assert.match(describeReport(large), /^Warning: GitHub's importers take .* has 43 GB/m)
 })

@@ -1,3 +1,4 @@
+import { duration, inUnits } from '../ground/quantities.ts'
 import type { Migration } from './migration.ts'
 import { type Progress, type RepositoryProgress, type Totals, totalsOf } from './progress.ts'
 
@@ -27,7 +28,7 @@ export function describeReport(report: Report): string {
   const lines = [
     `Migration ${migration.id} (${migration.guid}) of ${migration.owner.login} is ${stateInWords(progress, totals)}${ended}.`,
     `${totals.repositories} repositories: ${exported} exported (${reused} of them reused), ${skipped} skipped, ${failed} failed, ${remaining} not ended.`,
-    `${inUnits(bytesDone)} of git data${seconds === null ? '' : ` in ${seconds.toFixed(1)} s`}.`,
+    `${inUnits(bytesDone)} of git data${seconds === null ? '' : ` in ${duration(seconds)}`}.`,
   ]
   lines.push(...warnings.map((warning) => `Warning: ${warning}.`))
   return [...lines, '', ...progress.repositories.map(describeRepository), ''].join('\n')
@@ -51,17 +52,6 @@ const LARGEST_IMPORTED = 40 * 2 ** 30
 export function archiveWarnings(bytes: number): string[] {
   if (bytes <= LARGEST_IMPORTED) return []
   return [
-    `GitHub's importers take archives of up to 40 GiB, and this one has ${inUnits(bytes)}: export fewer repositories at a time`,
+    `GitHub's importers take archives of up to 40 GiB (43 GB), and this one has ${inUnits(bytes)}: export fewer repositories at a time`,
   ]
-}
-
-export function inUnits(bytes: number): string {
-  const units = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB']
-  let value = bytes
-  let unit = 0
-  while (value >= 1024 && unit < units.length - 1) {
-    value /= 1024
-    unit++
-  }
-  return unit === 0 ? `${bytes} bytes` : `${value.toFixed(1)} ${units[unit]}`
 }

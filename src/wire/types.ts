@@ -472,6 +472,19 @@ export interface Lock {
   expires_at: string
 }
 /**
+ * A locked repository, and the migration that locks it.
+ *
+ */
+export interface HeldLock {
+  full_name: string
+  locked_at: string
+  /** When the lock expires. */
+  expires_at: string
+  migration_id: number
+  /** The account whose migration locks it. */
+  login: string
+}
+/**
  * A link to download an archive.
  *
  */
@@ -763,15 +776,7 @@ export interface ServiceState {
   locks: {
     held: number
     /** The newest locks. */
-    newest: {
-      full_name: string
-      locked_at: string
-      /** When the lock expires. */
-      expires_at: string
-      migration_id: number
-      /** The account that started the migration. */
-      login: string
-    }[]
+    newest: HeldLock[]
   }
   /** The newest migrations that failed, or skipped repositories. */
   failures: {

@@ -45,22 +45,25 @@ before(async (suite) => {
   scene = { url: service.url, token, proxy, whole, etag }
 })
 
+/** As browsers name it too. */
+const NAME = `migration-1-alice-${new Date().toISOString().slice(0, 10)}.tar.gz`
+
 async function deskHere(t: TestContext) {
   const at = await clientDesk(t, scene)
   const before = scene.proxy.sent().length
   const sent = () => scene.proxy.sent().slice(before)
-  return { ...scene, ...at, sent, file: join(at.folder, 'migration-1.tar.gz') }
+  return { ...scene, ...at, sent, file: join(at.folder, NAME) }
 }
 
 test('a download that is cut off in the middle goes on to identical bytes', async (t) => {
   const { migration, proxy, sent, whole, file, folder } = await deskHere(t)
   proxy.interrupt(2 * MIB, 'cut')
   const { err } = await migration(0, 'download', '1')
-  assert.match(err, /broke: .*; resuming after [\d.]+ MiB/)
+  assert.match(err, /broke: .*; resuming after [\d.]+ MB/)
   assert.match(sent(), /\r\nrange: bytes=\d{6,}-\r\n/)
   assert.match(sent(), /\r\nif-range: "/)
   assert.deepEqual(await readFile(file), whole)
-  assert.deepEqual(await readdir(folder), ['migration-1.tar.gz'])
+  assert.deepEqual(await readdir(folder), [NAME])
 })
 
 test('one that is killed in the middle is taken up by the next', async (t) => {
@@ -74,11 +77,11 @@ test('one that is killed in the middle is taken up by the next', async (t) => {
   assert.ok(!existsSync(file))
   const kept = statSync(part).size
   const { err } = await migration(0, 'download', '1')
-  assert.match(err, /^resuming after [\d.]+ MiB$/m)
+  assert.match(err, /^resuming after [\d.]+ MB$/m)
   const from = Number(/\r\nrange: bytes=(\d+)-\r\n/.exec(sent())?.[1])
   assert.ok(from >= kept && from < whole.length, `${kept}, then ${from}`)
   assert.deepEqual(await readFile(file), whole)
-  assert.deepEqual(await readdir(folder), ['migration-1.tar.gz'])
+  assert.deepEqual(await readdir(folder), [NAME])
 })
 
 test('what an earlier download left is never taken on trust', async (t) => {
@@ -94,7 +97,7 @@ test('what an earlier download left is never taken on trust', async (t) => {
   const { err } = await migration(1, 'download', '1', '--force')
   assert.match(err, /damaged .*The downloaded file was removed: download it again/)
   assert.deepEqual(await readFile(file), whole)
-  assert.deepEqual(await readdir(folder), ['migration-1.tar.gz'])
+  assert.deepEqual(await readdir(folder), [NAME])
 })
 
 test('an archive for standard output is that alone, and cut off it goes on too', async (t) => {

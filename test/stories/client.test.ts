@@ -70,7 +70,7 @@ test('the whole life of a migration, by the client alone', async (t) => {
 
   const said = JSON.parse((await migration(0, 'download', '1', '--json')).out)
   assert.deepEqual([said.id, said.checked_by], [1, 'digests'])
-  const file = join(folder, 'migration-1.tar.gz')
+  const file = join(folder, `migration-1-alice-${shown.created_at.slice(0, 10)}.tar.gz`)
   assert.deepEqual(await readFile(file), await downloaded(service, token, 1))
   assert.match(
     (await migration(1, 'download', '1')).err,

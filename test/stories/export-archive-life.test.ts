@@ -23,12 +23,15 @@ const twoRepositories = (t: TestContext, flags: string[] = []) =>
 
 const bytesOf = async (answer: Response) => Buffer.from(await answer.arrayBuffer())
 
+type Created = { created_at: string }
+
 test('an archive is downloaded whole or in any range, and says what it is', async (t) => {
   const { call, migrate, link, service } = await twoRepositories(t)
   const { id, archive_url } = await migrate(['site', 'blog'])
   assert.equal(archive_url, `${service.url}/user/migrations/${id}/archive`)
   const address = await link(id)
-  const { guid } = (await (await call(`/user/migrations/${id}`)).json()) as { guid: string }
+  const { created_at } = (await (await call(`/user/migrations/${id}`)).json()) as Created
+  const day = new Date(created_at).toISOString().slice(0, 10)
 
   const answer = await fetch(address)
   const whole = await bytesOf(answer)
@@ -38,7 +41,7 @@ test('an archive is downloaded whole or in any range, and says what it is', asyn
   assert.match(etag, /^"[^"]+"$/)
   const described = {
     'content-type': 'application/x-gzip',
-    'content-disposition': `attachment; filename=${guid}.tar.gz`,
+    'content-disposition': `attachment; filename=migration-${id}-alice-${day}.tar.gz`,
     'content-length': String(length),
     'accept-ranges': 'bytes',
     'cache-control': 'private, no-store',

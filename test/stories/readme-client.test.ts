@@ -10,8 +10,10 @@ const TOUR = /<!-- client tour -->\n```console\n(.*?)```/s
 /** What differs from run to run: times, the size of the metadata, and which states a migration was seen in on its way. */
 const steady = (text: string): string[] =>
   text
-    .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)/g, 'TIME')
-    .replaceAll(/[\d.]+ KiB/g, 'SIZE')
+    .replaceAll(/-\d{4}-\d\d-\d\d\./g, '-DATE.')
+    .replaceAll(/CREATED +ARCHIVE/g, 'CREATED ARCHIVE')
+    .replaceAll(/(just now|\d+ \w+ ago) +/g, 'TIME ')
+    .replaceAll(/[\d.]+ kB/g, 'SIZE')
     .split('\n')
     .filter((line) => line !== '' && !/is (pending|exporting)$/.test(line))
     .sort()

@@ -66,7 +66,10 @@ async function downloadByLink(service: Service, token: string, summary: Json): P
   const answer = await service.call(token, '/user/migrations/2/archive/link')
   assert.equal(answer.headers.get('cache-control'), 'no-store')
   const link = (await answer.json()) as { url: string; name: string; bytes: number }
-  assert.deepEqual([link.name, link.bytes], [`${summary.guid}.tar.gz`, archive.bytes])
+  assert.deepEqual(
+    [link.name, link.bytes],
+    [`migration-2-alice-${String(summary.created_at).slice(0, 10)}.tar.gz`, archive.bytes],
+  )
   const download = await fetch(link.url)
   assert.match(
     download.headers.get('content-disposition')!,

@@ -4,6 +4,7 @@ import { type ServerEvent, serverEvents } from './event-stream.ts'
 import type {
   ArchiveLink,
   Forecast,
+  HeldLock,
   Lock,
   Migration,
   Period,
@@ -96,6 +97,7 @@ export function createApi(token: string, mediaType: string, onUnauthorized: () =
       read<Summary>('GET /user/migrations/{id}/summary', { ...options, id }),
     progress: (id: number, options: ReadOptions) =>
       read<Progress>('GET /user/migrations/{id}/progress', { ...options, id }),
+    ownLocks: (options: ReadOptions) => read<HeldLock[]>('GET /user/locks', options),
     locks: (id: number, options: ReadOptions) =>
       read<Lock[]>('GET /user/migrations/{id}/locks', { ...options, id }),
 

@@ -9,6 +9,7 @@ import type {
 export type {
   ArchiveLink,
   Forecast,
+  HeldLock,
   Lock,
   Migration,
   Progress,

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { Config } from '../../config.ts'
 import { hasCode } from '../../ground/errno.ts'
-import { inUnits } from '../../migrations/report.ts'
+import { inUnits } from '../../ground/quantities.ts'
 import { type CheckResult, failure, passed, warning, wordsOf } from './check-result.ts'
 
 const MEBIBYTE = 1024 * 1024

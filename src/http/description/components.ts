@@ -8,7 +8,12 @@ import {
   repositoryProgressSchema,
 } from '../migrations/progress-schema.ts'
 import { startBodySchema } from '../migrations/start-request.ts'
-import { archiveLinkSchema, lockSchema, summarySchema } from '../migrations/summary-schema.ts'
+import {
+  archiveLinkSchema,
+  heldLockSchema,
+  lockSchema,
+  summarySchema,
+} from '../migrations/summary-schema.ts'
 import {
   fullOrganizationSchema,
   organizationMembershipSchema,
@@ -37,6 +42,7 @@ export const schemas = {
   forecast: forecastSchema,
   summary: summarySchema,
   lock: lockSchema,
+  'held-lock': heldLockSchema,
   'archive-link': archiveLinkSchema,
   user: userSchema,
   'current-user': currentUserSchema,

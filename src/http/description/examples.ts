@@ -25,7 +25,7 @@ import {
   userJson,
 } from '../migrations/github-json.ts'
 import { forecastJson, progressJson, reportJson } from '../migrations/progress-json.ts'
-import { archiveLinkJson, lockJson, summaryJson } from '../migrations/summary-json.ts'
+import { archiveLinkJson, heldLockJson, lockJson, summaryJson } from '../migrations/summary-json.ts'
 import {
   fullOrganizationJson,
   membershipJson,
@@ -226,6 +226,7 @@ function valuesOf(rendering: Rendering) {
     summary: summaryJson(summary),
     summaries: [summaryJson(summary)],
     locks: [lockJson(lock)],
+    'own-locks': [heldLockJson({ ...lock, holder: 'bob' })],
     'archive-link': archiveLinkJson(summary, link),
     'current-user': currentUserJson(alice, 1, addresses),
     users: [userJson(alice, addresses)],

@@ -1,5 +1,6 @@
 import { type BlobStore, isComposing } from '../../blobs/blob-store.ts'
 import type { Db } from '../../db/database.ts'
+import { archiveName } from '../../ground/archive-name.ts'
 import { noLongerReadable } from '../../migrations/archive-store.ts'
 import type { Migration } from '../../migrations/migration.ts'
 import { NotFound } from '../../migrations/refusals.ts'
@@ -24,7 +25,7 @@ export async function archiveAddress(
   { db, blobs, links, now }: AddressParts,
   migration: Migration,
 ): Promise<{ url: string; expiresAt: number }> {
-  const { guid, archiveKey, archiveExpiresAt } = migration
+  const { id, guid, owner, createdAt, archiveKey, archiveExpiresAt } = migration
   const at = now()
   if (archiveExpiresAt === null || archiveExpiresAt <= at) throw new NotFound()
   const lost = await noLongerReadable(db, migration, MAX_NAMED)
@@ -36,7 +37,7 @@ export async function archiveAddress(
     return { url: links.sign(guid, at, seconds), expiresAt }
   }
   const url = await blobs.presign(archiveKey, {
-    filename: `${guid}.tar.gz`,
+    filename: archiveName(id, owner.login, new Date(createdAt)),
     contentType: ARCHIVE_TYPE,
     expiresInSeconds: seconds,
   })

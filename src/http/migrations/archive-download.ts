@@ -5,6 +5,7 @@ import { copyArchive } from '../../archive/copy-archive.ts'
 import { type ArchivePlan, planArchive } from '../../archive/plan-archive.ts'
 import type { BlobStore, ByteRange } from '../../blobs/blob-store.ts'
 import type { Db } from '../../db/database.ts'
+import { archiveName } from '../../ground/archive-name.ts'
 import { archiveSegments, findArchive } from '../../migrations/archive-store.ts'
 import { NotFound } from '../../migrations/refusals.ts'
 import type { Admission } from '../door/admission.ts'
@@ -42,21 +43,22 @@ export function archiveDownload(app: FastifyInstance, parts: DownloadParts): voi
     const archive = await findArchive(db, guid, now())
     if (!archive) throw new NotFound()
     const plan = planArchive(await archiveSegments(db, archive))
+    const name = archiveName(archive.id, archive.login, new Date(archive.createdAt))
 
     const { range: asked, 'if-range': ifRange } = request.headers
     const range = ifRange && ifRange !== plan.etag ? undefined : byteRange(asked, plan.length)
     if (range === null) {
-      return describe(reply, plan, guid)
+      return describe(reply, plan, name)
         .code(416)
         .header('content-range', `bytes */${plan.length}`)
         .send()
     }
     // Sent nothing at all, fastify would announce a length of 0.
     if (request.method === 'HEAD') {
-      return promise(reply, plan, guid, range).send(Readable.from([]))
+      return promise(reply, plan, name, range).send(Readable.from([]))
     }
     admission.stream(reply.raw, archive.ownerId)
-    const begin = () => promise(reply, plan, guid, range)
+    const begin = () => promise(reply, plan, name, range)
     await send(parts, request, reply, { guid, plan, range, begin })
     return reply
   })
@@ -108,18 +110,18 @@ async function send(
 function promise(
   reply: FastifyReply,
   plan: ArchivePlan,
-  guid: string,
+  name: string,
   range: ByteRange | undefined,
 ): FastifyReply {
   const { start, end } = range ?? { start: 0, end: plan.length }
   if (range) reply.code(206).header('content-range', `bytes ${start}-${end - 1}/${plan.length}`)
-  return describe(reply, plan, guid).header('content-length', end - start)
+  return describe(reply, plan, name).header('content-length', end - start)
 }
 
-function describe(reply: FastifyReply, { etag }: ArchivePlan, guid: string): FastifyReply {
+function describe(reply: FastifyReply, { etag }: ArchivePlan, name: string): FastifyReply {
   return reply.headers({
     'content-type': ARCHIVE_TYPE,
-    'content-disposition': `attachment; filename=${guid}.tar.gz`,
+    'content-disposition': `attachment; filename=${name}`,
     'accept-ranges': 'bytes',
     'cache-control': 'private, no-store',
     etag,

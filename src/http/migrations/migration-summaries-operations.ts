@@ -55,6 +55,22 @@ export const listLocks = {
   },
 } satisfies Operation
 
+export const listOwnLocks = {
+  operationId: 'migrations/list-own-locks',
+  tags: ['Migrations'],
+  summary: "List the locks on the caller's repositories",
+  description: `Locks on repositories that the caller owns or administers, with the migration that holds each of them and whose it is. Newest first. ${own}`,
+  parameters: [parameter('if-none-match')],
+  responses: {
+    200: json('The locked repositories.', {
+      schema: several('held-lock'),
+      example: 'own-locks',
+      headers: ['etag'],
+    }),
+    304: notModified,
+  },
+} satisfies Operation
+
 export const getArchiveLink = {
   operationId: 'migrations/get-archive-link',
   tags: ['Archives'],

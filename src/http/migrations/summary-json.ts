@@ -1,3 +1,4 @@
+import { archiveName } from '../../ground/archive-name.ts'
 import type { HeldLock } from '../../migrations/lock-store.ts'
 import { shownState } from '../../migrations/states.ts'
 import type { Summary } from '../../migrations/summaries.ts'
@@ -40,18 +41,23 @@ export function lockJson({ owner, name, lockedAt, expiresAt }: HeldLock): wire.L
   }
 }
 
+/** With whose migration it is that locks it. */
+export function heldLockJson(lock: HeldLock): wire.HeldLock {
+  return { ...lockJson(lock), migration_id: lock.migrationId, login: lock.holder }
+}
+
 export interface ArchiveLink {
   url: string
   expiresAt: number
 }
 
 export function archiveLinkJson(
-  { guid, archive }: Summary,
+  { id, owner, createdAt, archive }: Summary,
   { url, expiresAt }: ArchiveLink,
 ): wire.ArchiveLink {
   return {
     url,
-    name: `${guid}.tar.gz`,
+    name: archiveName(id, owner.login, new Date(createdAt)),
     bytes: archive?.bytes ?? 0,
     expires_at: utcTimestamp(expiresAt),
   }

@@ -53,6 +53,15 @@ export const lockSchema = recordOf(
   { description: 'A locked repository.' },
 )
 
+export const heldLockSchema = recordOf(
+  {
+    ...lockSchema.properties,
+    migration_id: integer,
+    login: { ...text, description: 'The account whose migration locks it.' },
+  },
+  { description: 'A locked repository, and the migration that locks it.' },
+)
+
 export const archiveLinkSchema = recordOf(
   {
     url: { ...address, description: 'A credential: anyone who has it can download the archive.' },

@@ -4,7 +4,7 @@ import { isPartial } from '../../migrations/summaries.ts'
 import type { ThroughputBucket } from '../../migrations/throughput.ts'
 import type * as wire from '../../wire/types.ts'
 import { timeOrNull, utcTimestamp } from '../door/timestamps.ts'
-import { lockJson, repositoryCountsJson } from '../migrations/summary-json.ts'
+import { heldLockJson, repositoryCountsJson } from '../migrations/summary-json.ts'
 
 export interface Storage extends StorageUse {
   scratchBytes: number
@@ -40,11 +40,7 @@ export function serviceStateJson(
     },
     locks: {
       held: locks.held,
-      newest: locks.newest.map((lock) => ({
-        ...lockJson(lock),
-        migration_id: lock.migrationId,
-        login: lock.holder,
-      })),
+      newest: locks.newest.map(heldLockJson),
     },
     failures: state.failures.map(failureJson),
     workers: state.workers.map(workerJson),

@@ -8,11 +8,12 @@ import {
   moment,
   momentOrNull,
   recordOf,
+  schemaNamed,
   text,
   textOrNull,
 } from '../description/json-schema.ts'
 import { shownStates } from '../migrations/migration-schema.ts'
-import { lockSchema, repositoryCountsSchema } from '../migrations/summary-schema.ts'
+import { repositoryCountsSchema } from '../migrations/summary-schema.ts'
 
 const migration = { id: integer, guid: { ...text, format: 'uuid' }, login: text }
 
@@ -65,13 +66,7 @@ const storage = recordOf({
 const locks = recordOf({
   held: count,
   newest: {
-    ...listOf(
-      recordOf({
-        ...lockSchema.properties,
-        migration_id: integer,
-        login: { ...text, description: 'The account that started the migration.' },
-      }),
-    ),
+    ...listOf(schemaNamed('held-lock')),
     description: 'The newest locks.',
   },
 })

@@ -1,5 +1,6 @@
 import { Banner } from '@primer/react'
 import { useCallback, useState } from 'react'
+import { archiveName } from '../../../src/ground/archive-name.ts'
 import { curl } from '../curl.ts'
 import type { Failure } from '../failure.ts'
 import { announce } from '../parts/announcements.tsx'
@@ -26,7 +27,7 @@ const BACK = { href: to.migrations(), text: 'Migrations' }
 const LOCKS_EVERY_MS = 15_000
 
 export default function MigrationPage({ id }: { id: number }) {
-  const { api, mediaType } = useSignedIn()
+  const { api, mediaType, user } = useSignedIn()
   const summary = useAnswer<Summary>(
     (options) => api.summary(id, options),
     `${id}`,
@@ -67,7 +68,7 @@ export default function MigrationPage({ id }: { id: number }) {
         about={<About migration={migration} />}
         actions={
           <>
-            <CopyCurl commands={commandsFor(mediaType, migration)} />
+            <CopyCurl commands={commandsFor(mediaType, user.login, migration)} />
             <MigrationActions migration={migration} onDone={refresh} onFailure={setActionFailure} />
           </>
         }
@@ -117,7 +118,7 @@ function About({ migration }: { migration: Summary }) {
   )
 }
 
-function commandsFor(mediaType: string, { id, archive }: Summary) {
+function commandsFor(mediaType: string, login: string, { id, archive, created_at }: Summary) {
   const path = `/user/migrations/${id}`
   const command = (name: string, rest: Partial<Parameters<typeof curl>[1]>) => ({
     name,
@@ -128,7 +129,12 @@ function commandsFor(mediaType: string, { id, archive }: Summary) {
     command('Progress', { path: `${path}/progress` }),
     command('Report', { path: `${path}/report` }),
     ...(archive
-      ? [command('Download', { path: `${path}/archive`, output: `migration-${id}.tar.gz` })]
+      ? [
+          command('Download', {
+            path: `${path}/archive`,
+            output: archiveName(id, login, new Date(created_at)),
+          }),
+        ]
       : []),
   ]
 }

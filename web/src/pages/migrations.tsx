@@ -5,6 +5,7 @@ import { curl } from '../curl.ts'
 import { Box } from '../parts/box.tsx'
 import { CopyCurl } from '../parts/copy-curl.tsx'
 import { LoadingRows } from '../parts/loading.tsx'
+import { LocksOfOthers } from '../parts/locks-of-others.tsx'
 import { MigrationRow } from '../parts/migration-row.tsx'
 import { PageHead } from '../parts/page-head.tsx'
 import { Problem } from '../parts/problem.tsx'
@@ -55,6 +56,7 @@ export function MigrationsPage({ number }: { number: number }) {
           />
         </div>
       )}
+      <LocksOfOthers />
       {!answer && failure && <Problem isPart failure={failure} onRetry={again} />}
       {!answer && !failure && (
         <div className={styles.frame}>

@@ -88,7 +88,7 @@ function Told({ forecast, asked }: { forecast: Answer; asked: StartRequest }) {
 
 function timeOf(seconds: number | null): string {
   if (seconds === null) return 'unknown'
-  return seconds < 1 ? 'under 1 s' : `about ${duration(seconds)}`
+  return seconds < 1 ? duration(seconds) : `about ${duration(seconds)}`
 }
 
 function Line(props: { name: string; value: string; isBad?: boolean }) {

@@ -1,0 +1,53 @@
+/** Sizes and times as people read them: one form on pages, terminals and in reports. */
+
+const UNITS = ['bytes', 'kB', 'MB', 'GB', 'TB', 'PB']
+
+/** 12,345,678 → `12 MB`. */
+export function inUnits(bytes: number): string {
+  let unit = 0
+  let rest = bytes
+  while (rest >= 999.5 && unit < UNITS.length - 1) {
+    rest /= 1000
+    unit += 1
+  }
+  if (unit === 0) return counted(Math.round(bytes), 'byte')
+  return `${rest < 9.95 ? rest.toFixed(1) : Math.round(rest)} ${UNITS[unit]}`
+}
+
+const plain = new Intl.NumberFormat('en')
+export const number = (count: number): string => plain.format(count)
+
+export function counted(count: number, one: string, many = `${one}s`): string {
+  return `${number(count)} ${count === 1 ? one : many}`
+}
+
+/** 3725 → `1 h 2 min`. */
+export function duration(seconds: number): string {
+  if (seconds < 1) return 'under 1 s'
+  if (seconds < 60) return `${Math.round(seconds)} s`
+  const minutes = Math.round(seconds / 60)
+  if (minutes < 60) return `${minutes} min`
+  const hours = Math.floor(minutes / 60)
+  if (hours < 24) return minutes % 60 === 0 ? `${hours} h` : `${hours} h ${minutes % 60} min`
+  return `${Math.floor(hours / 24)} d ${hours % 24} h`
+}
+
+const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' })
+const STEPS: [Intl.RelativeTimeFormatUnit, number][] = [
+  ['year', 31_557_600],
+  ['month', 2_629_800],
+  ['day', 86_400],
+  ['hour', 3600],
+  ['minute', 60],
+]
+
+/** `3 hours ago`, `in 6 days`. */
+export function fromNow(at: Date, now: number): string {
+  const seconds = (at.getTime() - now) / 1000
+  const [unit, length] = STEPS.find(([, length]) => Math.abs(seconds) >= length) ?? ['second', 1]
+  if (unit === 'second' && Math.abs(seconds) < 10)
+    return seconds > 0 ? 'in a few seconds' : 'just now'
+  // An age counts what is over; a time to come is not told shorter than it is.
+  const whole = seconds < 0 ? Math.trunc : Math.round
+  return relative.format(whole(seconds / length), unit)
+}

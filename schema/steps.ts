@@ -24,6 +24,7 @@ import { partialExports } from './0023-partial-exports.ts'
 import { cancelled } from './0024-cancelled.ts'
 import { sizesOfFacts } from './0025-sizes-of-facts.ts'
 import { scratchBytes } from './0026-scratch-bytes.ts'
+import { failedFingerprints } from './0027-failed-fingerprints.ts'
 import type { SchemaStep } from './step.ts'
 
 export const steps: readonly SchemaStep[] = [
@@ -53,4 +54,5 @@ export const steps: readonly SchemaStep[] = [
   cancelled,
   sizesOfFacts,
   scratchBytes,
+  failedFingerprints,
 ]

@@ -4,6 +4,7 @@ import type {
   MigrationJson,
   RepositoryJson,
   RepositoryProgressJson,
+  RetryForecastJson,
   SummaryJson,
   TotalsJson,
 } from './wire.ts'
@@ -79,6 +80,10 @@ export const repositoryProgressShape = record<RepositoryProgressJson>({
 
 export const reportShape = record<{ repositories: RepositoryProgressJson[] }>({
   repositories: listOf(repositoryProgressShape),
+})
+
+export const retryForecastShape = record<RetryForecastJson>({
+  broken: listOf(record<RetryForecastJson['broken'][number]>({ full_name: text, reason: text })),
 })
 
 export const totalsShape = record<TotalsJson>({

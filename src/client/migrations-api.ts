@@ -6,6 +6,7 @@ import {
   migrationShape,
   reportShape,
   repositoryShape,
+  retryForecastShape,
   statusShape,
   summaryShape,
 } from './check-shape.ts'
@@ -16,6 +17,7 @@ import type {
   MigrationJson,
   RepositoryJson,
   RepositoryProgressJson,
+  RetryForecastJson,
   StartJson,
   SummaryJson,
 } from './wire.ts'
@@ -97,7 +99,8 @@ export class MigrationsApi {
 
   /** What Godwit calls its file too. */
   async archiveName(id: number): Promise<string> {
-    const seen = await this.status(id)
+    // What is wrong with it, the request for the archive says.
+    const seen = await ifThere(this.status(id))
     const { owner, created_at } = (seen?.migration ?? {}) as Partial<MigrationJson>
     const at = new Date(created_at ?? '')
     if (typeof owner?.login !== 'string' || Number.isNaN(at.getTime()))
@@ -126,9 +129,10 @@ export class MigrationsApi {
     return this.#calls.one(`POST ${this.#one}/cancel`, numbered(id), explaining, statusShape)
   }
 
-  retry(id: number): Promise<MigrationJson> {
+  retry(id: number, body: { allow_partial?: boolean } = {}): Promise<MigrationJson> {
     const explaining = this.#ofGodwit('retries', id)
-    return this.#calls.one(`POST ${this.#one}/retry`, numbered(id), explaining, statusShape)
+    const asked = { ...numbered(id), ...body }
+    return this.#calls.one(`POST ${this.#one}/retry`, asked, explaining, statusShape)
   }
 
   /** Undefined where the server has none: only Godwit does. */
@@ -156,6 +160,11 @@ export class MigrationsApi {
       reportShape,
     )
     return report.repositories.filter(({ reason }) => reason !== null)
+  }
+
+  retryForecast(id: number): Promise<RetryForecastJson> {
+    const explaining = this.#ofGodwit('retries', id)
+    return this.#calls.one(`GET ${this.#one}/retry`, numbered(id), explaining, retryForecastShape)
   }
 
   report(id: number): Promise<Record<string, unknown>> {

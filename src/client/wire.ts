@@ -32,6 +32,7 @@ export type StartFlag = keyof typeof startFlags
 export type StartJson = wire.StartRequest
 export type ForecastJson = wire.Forecast
 export type RepositoryProgressJson = wire.RepositoryProgress
+export type RetryForecastJson = wire.RetryForecast
 export type SummaryJson = Pick<wire.Summary, 'id' | 'repositories' | 'archive'> & { state: string }
 export type TotalsJson = wire.Progress['totals']
 export type EndJson = Pick<wire.Progress, 'reason'> & { state: string }

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { isPartial, type MigrationJson } from '../client/wire.ts'
+import { isPartial } from '../client/wire.ts'
 import { harmless } from '../ground/terminal-text.ts'
 import { Misuse } from '../user-mistake.ts'
 import {
@@ -13,6 +13,7 @@ import {
 import { print, withExamples } from './command-line.ts'
 import { downloadCommand } from './migration-download.ts'
 import { describeMigration, migrationRows, repositoryRows } from './migration-in-words.ts'
+import { retryCommand } from './migration-retry.ts'
 import { startCommand } from './migration-start.ts'
 import { watchCommand } from './migration-watch.ts'
 
@@ -147,19 +148,6 @@ function cancelCommand(migration: Command): void {
     talking(async (talk, _options, id: number) => {
       const cancelled = await talk.api.cancel(id)
       tell(talk, cancelled, `migration ${id} is cancelled`)
-    }),
-  )
-}
-
-function retryCommand(migration: Command): void {
-  const about =
-    'start a finished migration again as a new one; unchanged repositories are reused (Godwit only)'
-  const command = addClientCommand(migration, 'retry', about)
-  withExamples(command, 'godwit migration retry 7')
-  command.argument(...ID).action(
-    talking(async (talk, _options, id: number) => {
-      const retried: MigrationJson = await talk.api.retry(id)
-      tell(talk, retried, String(retried.id))
     }),
   )
 }

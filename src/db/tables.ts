@@ -167,6 +167,8 @@ interface RepositoryExportsTable {
   bytes_expected: number | null
   bytes_done: number
   reused: number
+  /** Of what it was like when its export began, if it came that far. */
+  fingerprint: string | null
 }
 
 /** Repositories of a migration that were found unchanged together. */

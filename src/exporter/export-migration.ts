@@ -38,7 +38,7 @@ import { Busy, Unreadable } from '../sources/unreadable.ts'
 import { findUnchanged } from './find-unchanged.ts'
 import { obtainSegment } from './obtain-segment.ts'
 import { type SealParts, sealArchive } from './seal-archive.ts'
-import type { SegmentMaker } from './segment-maker.ts'
+import type { Look, SegmentMaker } from './segment-maker.ts'
 import { waitForBlobs } from './wait-for-blobs.ts'
 
 export interface ExportParts extends SealParts {
@@ -139,7 +139,7 @@ async function exportRepository(parts: ExportParts, task: ExportTask, run: Run):
         facts,
         transact: run.finish.bind(run),
         onEnd: (tx, obtained) => endRepository(parts, tx, task, { ...obtained, startedAt }),
-        onMake: ({ bytes }) => progressNotes(parts, task, { bytes, startedAt }),
+        onMake: (look) => progressNotes(parts, task, { ...look, startedAt }),
       },
       run.signal,
     )
@@ -156,10 +156,10 @@ const NOTED_EVERY_MS = 500
 async function progressNotes(
   { db }: ExportParts,
   task: ExportTask,
-  { bytes, startedAt }: { bytes: number; startedAt: number },
+  { bytes, fingerprint, startedAt }: Look & { startedAt: number },
 ) {
   const note = (bytesDone: number) =>
-    noteProgress(db, task, { startedAt, bytesExpected: bytes, bytesDone })
+    noteProgress(db, task, { startedAt, fingerprint, bytesExpected: bytes, bytesDone })
   await note(0)
   let nextAt = performance.now() + NOTED_EVERY_MS
   return (written: number): void => {

@@ -17,16 +17,23 @@ export interface Exported {
 
 export type Outcome = Exported | { reason: string }
 
+/** What was seen of it before its export. */
+interface Look {
+  bytesExpected: number
+  fingerprint: string
+}
+
 /** A repository is being looked at; its bytes as far as they are known. */
 export async function noteProgress(
   db: Db,
   { migrationId, position }: ExportTask,
-  progress: { startedAt: number; bytesExpected: number; bytesDone: number },
+  progress: Look & { startedAt: number; bytesDone: number },
 ): Promise<void> {
   const columns = {
     started_at: progress.startedAt,
     bytes_expected: progress.bytesExpected,
     bytes_done: progress.bytesDone,
+    fingerprint: progress.fingerprint,
   }
   await db
     .insertInto('repository_exports')
@@ -51,6 +58,7 @@ const NOT_ENDED = {
   bytes_expected: null,
   bytes_done: 0,
   reused: 0,
+  fingerprint: null,
 }
 
 /** Returns how many repositories of the migration are still on their way. */

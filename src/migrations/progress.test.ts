@@ -61,7 +61,7 @@ onEachEngine('progress', (engine) => {
     const { db, id, look } = await scene(t)
     await moveMigration(db, id, 'exporting', { now: 0 })
     const at = (position: number) => ({ migrationId: id, position })
-    const note = { startedAt: 0, bytesExpected: 30 * 1024, bytesDone: 15 * 1024 }
+    const note = { fingerprint: 'f', startedAt: 0, bytesExpected: 30 * 1024, bytesDone: 15 * 1024 }
     await noteProgress(db, at(0), note)
     const first = await look(15 * SECOND)
     assert.equal(first.bytesExpected, (30 + 20 + 70) * 1024)

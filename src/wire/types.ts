@@ -424,6 +424,21 @@ export interface Forecast {
   warnings: string[]
 }
 /**
+ * What a retry of a migration has to expect.
+ *
+ */
+export interface RetryForecast {
+  /** The repositories that could not be exported. */
+  broken: {
+    full_name: string
+    reason: string
+    /** Whether the repository has changed since then. Null if unknown. */
+    changed: boolean | null
+  }[]
+  /** None of them has changed: a retry would end in the same way. */
+  unchanged: boolean
+}
+/**
  * A migration and its result, without its repositories.
  *
  */

@@ -29,8 +29,18 @@ test(
     await broken.getByText(damage.reason).waitFor()
     await page.getByText('Failed:').waitFor()
 
+    // As long as nothing has changed, a retry says so, and offers to go on without.
+    await page.getByRole('button', { name: 'Retry', exact: true }).click()
+    const told = page.getByRole('alertdialog', { name: 'Nothing has changed' })
+    await told.getByText('alice/broken').waitFor()
+    await told.getByRole('button', { name: 'Do not retry' }).click()
+    await page.getByRole('button', { name: 'Retry without 1 repository' }).click()
+    const offered = page.getByRole('alertdialog', { name: 'Retry without these' })
+    await offered.getByText('alice/broken').waitFor()
+    await offered.getByRole('button', { name: 'Do not retry' }).click()
+
     await story.host.remake('alice/broken', files)
-    await page.getByRole('button', { name: 'Retry' }).click()
+    await page.getByRole('button', { name: 'Retry', exact: true }).click()
     await arrived(page, 'Migration 2')
     await page.getByText('The archive is ready').waitFor()
     // The one that was whole was not exported twice.

@@ -10,6 +10,7 @@ import type {
   Period,
   Progress,
   Repository,
+  RetryForecast,
   ServiceState,
   StartRequest,
   Summary,
@@ -142,7 +143,10 @@ export function createApi(token: string, mediaType: string, onUnauthorized: () =
     },
     start: (asked: StartRequest) =>
       change<Migration>('POST /user/migrations', { ...asked, exclude: ['repositories'] }),
-    retry: (id: number) => change<Migration>('POST /user/migrations/{id}/retry', { id }),
+    retryForecast: async (id: number) =>
+      (await readAnew<RetryForecast>('GET /user/migrations/{id}/retry', { id })).data,
+    retry: (id: number, asked: { allow_partial?: boolean } = {}) =>
+      change<Migration>('POST /user/migrations/{id}/retry', { id, ...asked }),
     cancel: (id: number) => change<Migration>('POST /user/migrations/{id}/cancel', { id }),
     deleteArchive: (id: number) => change<void>('DELETE /user/migrations/{id}/archive', { id }),
     unlock: (id: number, name: string) =>

@@ -14,6 +14,7 @@ export type {
   Migration,
   Progress,
   RepositoryProgress,
+  RetryForecast,
   ServiceState,
   StartRequest,
   Summary,

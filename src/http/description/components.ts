@@ -6,6 +6,7 @@ import {
   progressSchema,
   reportSchema,
   repositoryProgressSchema,
+  retryForecastSchema,
 } from '../migrations/progress-schema.ts'
 import { startBodySchema } from '../migrations/start-request.ts'
 import {
@@ -40,6 +41,7 @@ export const schemas = {
   'repository-progress': repositoryProgressSchema,
   report: reportSchema,
   forecast: forecastSchema,
+  'retry-forecast': retryForecastSchema,
   summary: summarySchema,
   lock: lockSchema,
   'held-lock': heldLockSchema,

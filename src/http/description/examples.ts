@@ -24,7 +24,12 @@ import {
   type Rendering,
   userJson,
 } from '../migrations/github-json.ts'
-import { forecastJson, progressJson, reportJson } from '../migrations/progress-json.ts'
+import {
+  forecastJson,
+  progressJson,
+  reportJson,
+  retryForecastJson,
+} from '../migrations/progress-json.ts'
 import { archiveLinkJson, heldLockJson, lockJson, summaryJson } from '../migrations/summary-json.ts'
 import {
   fullOrganizationJson,
@@ -223,6 +228,10 @@ function valuesOf(rendering: Rendering) {
     progress: progressJson(progress, AT + 1000),
     report: reportJson(reportOf(exported, progress, AT + 1000), AT + 1000),
     forecast: forecastJson(forecast),
+    'retry-forecast': retryForecastJson({
+      broken: [{ fullName: 'alice/atlas', reason: 'an object is missing', isChanged: false }],
+      isUnchanged: true,
+    }),
     summary: summaryJson(summary),
     summaries: [summaryJson(summary)],
     locks: [lockJson(lock)],

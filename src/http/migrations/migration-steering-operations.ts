@@ -1,6 +1,7 @@
 import { text } from '../description/json-schema.ts'
 import { alsoAs, json, type Operation, one, parameter } from '../description/operation.ts'
 import { refusal } from '../description/refusals.ts'
+import { retryBodySchema } from './progress-schema.ts'
 import { startBodySchema } from './start-request.ts'
 
 const notFound = refusal('not-found')
@@ -71,12 +72,28 @@ export const cancelMigration = {
   },
 } satisfies Operation
 
+export const forecastRetry = {
+  operationId: 'migrations/get-retry-forecast',
+  tags: ['Migrations'],
+  summary: 'Get what a retry of a migration has to expect',
+  description: `The repositories that could not be exported, and whether they have changed since then. Starts nothing. ${own}`,
+  parameters: [parameter('migration-id')],
+  responses: {
+    200: json('What a retry has to expect.', {
+      schema: one('retry-forecast'),
+      example: 'retry-forecast',
+    }),
+    404: notFound,
+  },
+} satisfies Operation
+
 export const retryMigration = {
   operationId: 'migrations/retry',
   tags: ['Migrations'],
   summary: 'Retry a migration',
-  description: `Starts a new migration of the same repositories with the same options. Unchanged repositories are reused. ${own}`,
+  description: `Starts a new migration of the same repositories with the same options. Unchanged repositories are reused. With \`allow_partial\`, repositories that cannot be exported are skipped. ${own}`,
   parameters: [parameter('migration-id')],
+  body: retryBodySchema,
   responses: {
     201: json('Created.', {
       schema: one('migration'),

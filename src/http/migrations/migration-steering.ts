@@ -3,6 +3,7 @@ import { cancelMigration } from '../../migrations/cancel-migration.ts'
 import { forecast } from '../../migrations/preflight.ts'
 import { progressOf } from '../../migrations/progress.ts'
 import { describeReport, reportOf } from '../../migrations/report.ts'
+import { forecastRetry } from '../../migrations/retry-forecast.ts'
 import { retryMigration } from '../../migrations/retry-migration.ts'
 import type { Admission } from '../door/admission.ts'
 import { audit } from '../door/audit.ts'
@@ -16,7 +17,8 @@ import type { MigrationsPlace } from './migration-places.ts'
 import * as operations from './migration-steering-operations.ts'
 import type { MigrationText } from './migration-text.ts'
 import { type ById, namedMigration, scopeOf } from './named-migration.ts'
-import { forecastJson, progressJson, reportJson } from './progress-json.ts'
+import { forecastJson, progressJson, reportJson, retryForecastJson } from './progress-json.ts'
+import type { RetryBody } from './progress-schema.ts'
 import { endId, type ProgressStreams } from './progress-stream.ts'
 import { type StartBody, startRequestOf } from './start-request.ts'
 import { answerStarted } from './started-answer.ts'
@@ -99,12 +101,22 @@ function steering(
     },
   )
 
-  app.post<ById>(
+  app.get<ById>(
+    `${path}/:migration_id/retry`,
+    { schema: describe(operations.forecastRetry) },
+    async (request, reply) => {
+      const migration = await namedMigration(db, request)
+      return answer(reply, retryForecastJson(await forecastRetry(parts, migration)))
+    },
+  )
+
+  app.post<ById & { Body: RetryBody }>(
     `${path}/:migration_id/retry`,
     { schema: describe(operations.retryMigration) },
     async (request, reply) => {
       const migration = await namedMigration(db, request)
-      const retried = await retryMigration(parts, scopeOf(request), migration, (started) =>
+      const asked = { allowPartial: request.body.allow_partial ?? false }
+      const retried = await retryMigration(parts, scopeOf(request), migration, asked, (started) =>
         audit(log, request, 'migration.retry', started),
       )
       return answerStarted(reply, retried, { rendering, rendered, text, isBrief: false })

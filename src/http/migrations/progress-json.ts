@@ -1,6 +1,7 @@
 import type { Forecast } from '../../migrations/preflight.ts'
 import { type Progress, type RepositoryProgress, totalsOf } from '../../migrations/progress.ts'
 import type { Report } from '../../migrations/report.ts'
+import type { RetryForecast } from '../../migrations/retry-forecast.ts'
 import type * as wire from '../../wire/types.ts'
 import { timeOrNull } from '../door/timestamps.ts'
 
@@ -56,6 +57,17 @@ export function reportJson(report: Report, now: number): wire.Report {
     seconds,
     warnings,
     ...progressJson(progress, now),
+  }
+}
+
+export function retryForecastJson({ broken, isUnchanged }: RetryForecast): wire.RetryForecast {
+  return {
+    broken: broken.map(({ fullName, reason, isChanged }) => ({
+      full_name: fullName,
+      reason,
+      changed: isChanged,
+    })),
+    unchanged: isUnchanged,
   }
 }
 

@@ -124,3 +124,42 @@ export const forecastSchema = recordOf(
   },
   { description: 'An estimate of a migration.' },
 )
+
+export const retryForecastSchema = recordOf(
+  {
+    broken: {
+      ...listOf(
+        recordOf({
+          full_name: text,
+          reason: text,
+          changed: {
+            type: ['boolean', 'null'],
+            description: 'Whether the repository has changed since then. Null if unknown.',
+          },
+        }),
+      ),
+      description: 'The repositories that could not be exported.',
+    },
+    unchanged: {
+      ...flag,
+      description: 'None of them has changed: a retry would end in the same way.',
+    },
+  },
+  { description: 'What a retry of a migration has to expect.' },
+)
+
+export interface RetryBody {
+  allow_partial?: boolean
+}
+
+export const retryBodySchema = {
+  type: 'object',
+  properties: {
+    allow_partial: {
+      ...flag,
+      default: false,
+      description: 'Skip repositories that cannot be exported, instead of failing.',
+    },
+  },
+  examples: [{ allow_partial: true }],
+}

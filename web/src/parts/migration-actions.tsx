@@ -1,11 +1,13 @@
-import { DownloadIcon, SyncIcon, TrashIcon, XCircleIcon } from '@primer/octicons-react'
+import { DownloadIcon, SkipIcon, SyncIcon, TrashIcon, XCircleIcon } from '@primer/octicons-react'
 import { Button, ConfirmationDialog } from '@primer/react'
 import { useState } from 'react'
 import { type Failure, failureOf } from '../failure.ts'
 import { goTo, to } from '../place.ts'
+import { counted } from '../quantities.ts'
 import { useSignedIn } from '../session.tsx'
 import { isUnfinished, type Summary } from '../wire.ts'
 import { announce } from './announcements.tsx'
+import { RetryDialog, type Retrying } from './retry-dialog.tsx'
 
 interface MigrationActionsProps {
   migration: Summary
@@ -14,7 +16,7 @@ interface MigrationActionsProps {
   onFailure(failure: Failure | undefined): void
 }
 
-type Action = 'download' | 'retry' | 'cancel' | 'delete'
+type Action = 'download' | 'retry' | 'retryPartial' | 'cancel' | 'delete'
 
 /** What may be done with a migration in its state. */
 export function MigrationActions({ migration, onDone, onFailure }: MigrationActionsProps) {
@@ -22,6 +24,8 @@ export function MigrationActions({ migration, onDone, onFailure }: MigrationActi
   const { id, state, archive } = migration
   const [busy, setBusy] = useState<Action>()
   const [confirming, setConfirming] = useState<'cancel' | 'delete'>()
+  const [retrying, setRetrying] = useState<Retrying>()
+  const { total, failed } = migration.repositories
 
   const deeds: Record<Action, () => Promise<void>> = {
     async download() {
@@ -29,10 +33,14 @@ export function MigrationActions({ migration, onDone, onFailure }: MigrationActi
       follow(url, name)
       announce('Download started')
     },
+    /** Whoever would only see the same again is told before. */
     async retry() {
-      const { id: next } = await api.retry(id)
-      announce(`Migration ${next} started`)
-      goTo(to.migration(next))
+      const forecast = await api.retryForecast(id)
+      if (forecast.unchanged) setRetrying({ forecast, isPartial: false })
+      else await start(false)
+    },
+    async retryPartial() {
+      setRetrying({ forecast: await api.retryForecast(id), isPartial: true })
     },
     async cancel() {
       await api.cancel(id)
@@ -42,6 +50,12 @@ export function MigrationActions({ migration, onDone, onFailure }: MigrationActi
       await api.deleteArchive(id)
       announce('Archive deleted')
     },
+  }
+
+  async function start(isPartial: boolean): Promise<void> {
+    const { id: next } = await api.retry(id, isPartial ? { allow_partial: true } : {})
+    announce(`Migration ${next} started`)
+    goTo(to.migration(next))
   }
 
   async function perform(action: Action): Promise<void> {
@@ -89,6 +103,15 @@ export function MigrationActions({ migration, onDone, onFailure }: MigrationActi
           {state === 'exported' ? 'Run again' : 'Retry'}
         </Button>
       )}
+      {state === 'failed' && failed > 0 && failed < total && (
+        <Button
+          leadingVisual={SkipIcon}
+          loading={busy === 'retryPartial'}
+          onClick={() => void perform('retryPartial')}
+        >
+          {`Retry without ${counted(failed, 'repository', 'repositories')}`}
+        </Button>
+      )}
       {archive && (
         <Button
           variant="primary"
@@ -98,6 +121,17 @@ export function MigrationActions({ migration, onDone, onFailure }: MigrationActi
         >
           Download
         </Button>
+      )}
+      {retrying && (
+        <RetryDialog
+          id={id}
+          retrying={retrying}
+          onClose={(isConfirmed) => {
+            setRetrying(undefined)
+            if (!isConfirmed) return
+            start(retrying.isPartial).catch((error) => onFailure(failureOf(error)))
+          }}
+        />
       )}
       {confirming && (
         <ConfirmationDialog

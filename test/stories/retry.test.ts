@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict'
+import { before, type TestContext, test } from 'node:test'
+import { type ClientDesk, clientDesk } from '../support/client-desk.ts'
+import { DAMAGED_REPOSITORIES } from '../support/export-damage.ts'
+import { type ExportStory, exportStory } from '../support/export-story.ts'
+
+let story: ExportStory
+let desk: ClientDesk
+const broken = DAMAGED_REPOSITORIES['lost-blob']!
+
+before(async (suite) => {
+  const t = suite as TestContext
+  story = await exportStory(t, {
+    async repositories(host) {
+      await host.repository('alice/whole', { files: { a: '1' } })
+      broken.make(host.path('alice/broken'))
+      DAMAGED_REPOSITORIES.grafted!.make(host.path('alice/grafted'))
+    },
+  })
+  const token = await story.service.token('alice')
+  desk = await clientDesk(t, { url: story.service.url, token })
+})
+
+interface Forecast {
+  broken: { full_name: string; reason: string; changed: boolean }[]
+  unchanged: boolean
+}
+
+const forecast = async (id: number) =>
+  (await (await story.call(`/user/migrations/${id}/retry`)).json()) as Forecast
+
+test('a retry of the same says so before it starts, and offers to skip what is broken', async () => {
+  const names = ['alice/whole', 'alice/broken', 'alice/grafted']
+  const { id } = await story.migrate(names, {}, 'failed')
+  const told = await forecast(id)
+  assert.equal(told.unchanged, true)
+  assert.deepEqual(
+    told.broken.map(({ full_name, changed }) => [full_name, changed]),
+    [
+      ['alice/broken', false],
+      ['alice/grafted', false],
+    ],
+  )
+  assert.match(told.broken[0]!.reason, broken.reason)
+
+  const same = await desk.migration(0, 'retry', String(id))
+  assert.match(same.err, /^broken: alice\/broken: .*; it has not changed since$/m)
+  assert.match(same.err, /^nothing has changed since migration 1: .*--allow-partial skips these/m)
+  await story.untilEnded(Number(same.out), 'failed')
+
+  const partial = await desk.migration(0, 'retry', String(id), '--allow-partial')
+  assert.match(partial.err, /^skipped if still broken: alice\/grafted: /m)
+  await story.untilEnded(Number(partial.out), 'exported')
+  await desk.migration(5, 'watch', partial.out)
+  assert.equal((await forecast(Number(partial.out))).broken.length, 2)
+})
+
+test('what was mended is seen, and a retry starts without a word on it', async () => {
+  const { id } = await story.migrate(['alice/whole', 'alice/broken'], {}, 'failed')
+  await story.host.remake('alice/broken', { a: '1' })
+  const told = await forecast(id)
+  assert.deepEqual([told.unchanged, told.broken[0]?.changed], [false, true])
+  const { out, err } = await desk.migration(0, 'retry', String(id))
+  assert.doesNotMatch(err, /nothing has changed/)
+  await story.untilEnded(Number(out), 'exported')
+  assert.deepEqual(await forecast(Number(out)), { broken: [], unchanged: false })
+})

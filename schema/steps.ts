@@ -25,6 +25,7 @@ import { cancelled } from './0024-cancelled.ts'
 import { sizesOfFacts } from './0025-sizes-of-facts.ts'
 import { scratchBytes } from './0026-scratch-bytes.ts'
 import { failedFingerprints } from './0027-failed-fingerprints.ts'
+import { sessions } from './0028-sessions.ts'
 import type { SchemaStep } from './step.ts'
 
 export const steps: readonly SchemaStep[] = [
@@ -55,4 +56,5 @@ export const steps: readonly SchemaStep[] = [
   sizesOfFacts,
   scratchBytes,
   failedFingerprints,
+  sessions,
 ]

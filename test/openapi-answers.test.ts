@@ -131,6 +131,13 @@ test('every answer of every operation is as described', async (t) => {
   await ask(422, '/user/repos?sort=stars')
   await ask(422, '/user/repos?type=all&visibility=all')
   await ask(200, '/rate_limit')
+  await ask(200, '/user/locks')
+  const ours = { headers: { 'x-godwit-session': '1' } }
+  await ask(200, '/session', ours)
+  await ask(403, '/session', post({ token: described.alice }))
+  await ask(401, '/session', { ...post({ token: 'gwt_wrong' }), ...ours })
+  await ask(201, '/session', { ...post({ token: described.alice }), ...ours })
+  await ask(204, '/session', { method: 'DELETE', ...ours })
   await service.godwit('account', 'set', 'keeper', '--site-admin')
   const keeper = { token: await service.token('keeper') }
   await ask(200, '/admin/service', keeper)
@@ -285,6 +292,7 @@ async function steer(ask: Ask, path: string): Promise<void> {
   await ask(200, `${path}/report`)
   await ask(200, `${path}/report`, { headers: { accept: 'text/plain' } })
   await ask(422, `${path}/cancel`, { method: 'POST' })
+  await ask(200, `${path}/retry`)
   const retried = await ask(201, `${path}/retry`, { method: 'POST' })
   assert.ok(retried.headers.get('location'))
 }

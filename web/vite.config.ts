@@ -23,7 +23,7 @@ export default defineConfig({
   },
   server: {
     proxy: {
-      '^/(user|archives|admin)': SERVER,
+      '^/(user|archives|admin|session|orgs)': SERVER,
       // The page from here, the addresses of the API from there.
       '^/$': {
         target: SERVER,

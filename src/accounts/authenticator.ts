@@ -1,11 +1,14 @@
 import type { Db } from '../db/database.ts'
 import type { Viewer } from './account.ts'
+import { viewerInSession } from './session-store.ts'
 import { digestOf, looksLikeToken } from './token.ts'
 import { findViewer, noteTokenUse } from './token-store.ts'
 
 export interface Authenticator {
   /** Undefined for whatever is not a valid token now: it is looked up every time, so a revoked one stops at once. */
   viewerOf(token: string): Promise<Viewer | undefined>
+  /** The same for the secret of a browser's session. */
+  viewerInSession(secret: string): Promise<Viewer | undefined>
   /** Writes down when tokens were last used. Called now and then, and once at the end: never on a request's path. */
   noteUses(): Promise<void>
 }
@@ -18,6 +21,13 @@ export function createAuthenticator({ db, now }: { db: Db; now: () => number }):
       if (!looksLikeToken(token)) return
       const at = now()
       const viewer = await findViewer(db, digestOf(token), at)
+      if (viewer) used.set(viewer.tokenId, at)
+      return viewer
+    },
+
+    async viewerInSession(secret) {
+      const at = now()
+      const viewer = await viewerInSession(db, secret, at)
       if (viewer) used.set(viewer.tokenId, at)
       return viewer
     },

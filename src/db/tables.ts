@@ -25,6 +25,7 @@ export interface Tables {
   stored_segments: StoredSegmentsTable
   turns: TurnsTable
   blob_errors: BlobErrorsTable
+  sessions: SessionsTable
   discussion_readings: DiscussionReadingsTable
   discussion_groups: DiscussionGroupsTable
   forge_budgets: ForgeBudgetsTable
@@ -59,6 +60,14 @@ interface MembershipsTable {
   /** Who says so: `manual`, `file` or `forge`. */
   origin: string
   role: string
+}
+
+interface SessionsTable {
+  /** Of the cookie's secret. */
+  digest: string
+  token_id: number
+  created_at: number
+  expires_at: number
 }
 
 interface RepositoriesTable {

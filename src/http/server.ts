@@ -20,6 +20,7 @@ import { metrics } from './door/metrics.ts'
 import { createRateLimit, type RateLimit, rateLimitStatus } from './door/rate-limit.ts'
 import { bodyIsNoObject, requiresAuthentication, unparsableBody } from './door/refusals.ts'
 import { requestLog } from './door/request-log.ts'
+import { type SessionCookies, sessionCookies } from './door/session-cookie.ts'
 import { archiveDownload } from './migrations/archive-download.ts'
 import { githubMigrations } from './migrations/github-migrations.ts'
 import {
@@ -43,6 +44,7 @@ import { currentUser } from './service/current-user.ts'
 import { dashboard } from './service/dashboard.ts'
 import { health } from './service/health.ts'
 import { meta } from './service/meta.ts'
+import { session } from './service/session.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -95,7 +97,10 @@ export function createServer(parts: ServerParts): FastifyInstance {
   archiveDownload(app, { ...parts, admission, downloads })
   dashboard(app, parts)
   answerPreflights(app)
-  const door = { greet, limit, forwarding, refuseCredentials: failedLogins(parts.now) }
+  const cookies = sessionCookies(parts.rendering.addresses.api)
+  const refuseCredentials = failedLogins(parts.now)
+  const door = { greet, limit, forwarding, refuseCredentials, cookies }
+  session(app, { ...parts, ...door })
   // Twice: some clients put the prefix before every path of a host that is not the vendor's own.
   for (const prefix of ['', '/api/v3']) {
     const addresses = parts.rendering.addresses.under(prefix)
@@ -166,6 +171,7 @@ interface Door {
   limit: RateLimit
   forwarding: Forwarding
   refuseCredentials: (ip: string) => Promise<never>
+  cookies: SessionCookies
 }
 
 /** What every operation of the API does before its own handler: who is asking, how often, and in which media type. */
@@ -177,10 +183,19 @@ function speakTheWire(
   const mediaTypeHeader = `x-${mediaType.vendor}-media-type`
   const types = mediaTypes(mediaType)
 
-  async function identify({ ip, headers: { authorization } }: FastifyRequest): Promise<Viewer> {
-    if (!authorization) throw requiresAuthentication()
+  async function identify(request: FastifyRequest): Promise<Viewer> {
+    const { authorization } = request.headers
+    if (!authorization) return identifyBySession(request)
     const viewer = await authenticate(authenticator, authorization)
-    return viewer ?? door.refuseCredentials(ip)
+    return viewer ?? door.refuseCredentials(request.ip)
+  }
+
+  /** Our own pages in a browser; nobody else has a session. */
+  async function identifyBySession(request: FastifyRequest): Promise<Viewer> {
+    const secret = door.cookies.read(request)
+    const viewer = secret === undefined ? undefined : await authenticator.viewerInSession(secret)
+    if (!viewer) throw requiresAuthentication()
+    return viewer
   }
 
   api.addHook('onRequest', async (request, reply) => {

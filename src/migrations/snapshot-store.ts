@@ -123,6 +123,28 @@ export async function fullNamesOf(db: Db, migration: OfMigration): Promise<strin
   return (await namedRepositoriesOf(db, migration)).map(({ fullName }) => fullName)
 }
 
+/** The names of the first repositories of several migrations, by their ids. */
+export async function firstNames(
+  db: Db,
+  migrationIds: readonly number[],
+  atMost: number,
+): Promise<Map<number, string[]>> {
+  if (migrationIds.length === 0) return new Map()
+  const rows = await db
+    .selectFrom('snapshots')
+    .select(['migration_id', 'facts_ids'])
+    .where('migration_id', 'in', migrationIds)
+    .where('part', '=', 0)
+    .execute()
+  const first = rows.map((row) => [row.migration_id, referencesOf(row.facts_ids).slice(0, atMost)])
+  const some = first as [number, readonly number[]][]
+  const names = await namesById(
+    db,
+    some.flatMap(([, ids]) => ids),
+  )
+  return new Map(some.map(([id, ids]) => [id, ids.map((each) => names.get(each)!.fullName)]))
+}
+
 export async function repositoryAt(
   db: Db,
   migrationId: number,

@@ -5,7 +5,7 @@ import { countHeldLocks } from './lock-store.ts'
 import type { Migration } from './migration.ts'
 import { migrationOf, newestRows, unfinishedLiterals } from './migration-store.ts'
 import type { Scope } from './scope.ts'
-import type { Page } from './snapshot-store.ts'
+import { firstNames, type Page } from './snapshot-store.ts'
 import { CANCELLED } from './states.ts'
 
 /** A migration and what has become of it so far, without its repositories: all of it stands in one row. */
@@ -17,6 +17,8 @@ export interface Summary extends Migration {
   bytesDone: number
   archive: { bytes: number; expiresAt: number } | null
   heldLocks: number
+  /** Of the first repositories. */
+  names: string[]
 }
 
 interface RepositoryCounts {
@@ -91,11 +93,13 @@ export async function faultySummaries(db: Db, atMost: number): Promise<Summary[]
   return summariesOf(db, newest.slice(0, atMost))
 }
 
+/** Enough to know it again. */
+const MAX_NAMES = 3
+
 async function summariesOf(db: Db, rows: readonly Row<MigrationsTable>[]): Promise<Summary[]> {
-  const locks = await countHeldLocks(
-    db,
-    rows.map(({ id }) => id),
-  )
+  const ids = rows.map(({ id }) => id)
+  const locks = await countHeldLocks(db, ids)
+  const names = await firstNames(db, ids, MAX_NAMES)
   return rows.map((row) => ({
     ...migrationOf(row),
     startedAt: row.started_at,
@@ -114,5 +118,6 @@ async function summariesOf(db: Db, rows: readonly Row<MigrationsTable>[]): Promi
         ? null
         : { bytes: row.archive_bytes ?? 0, expiresAt: row.archive_expires_at },
     heldLocks: locks.get(row.id) ?? 0,
+    names: names.get(row.id) ?? [],
   }))
 }

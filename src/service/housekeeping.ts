@@ -1,3 +1,4 @@
+import { sweepSessions } from '../accounts/session-store.ts'
 import { sweepScratch } from '../exporter/scratch.ts'
 import { sweep, sweepOrphans } from '../exporter/sweep.ts'
 import { settleReleasedLocks } from '../migrations/locks.ts'
@@ -34,6 +35,7 @@ export function startHousekeeping(parts: House, segmentTtlMs: number): Repeated 
   const tasks = [
     inTurn('settling locks', MINUTE, () => settleReleasedLocks(parts)),
     inTurn('sweeping', MINUTE, () => sweep({ ...parts, segmentTtlMs })),
+    inTurn('sweeping sessions', HOUR, () => sweepSessions(db, now())),
     inTurn('sweeping facts', DAY, async () => void (await sweepFacts(db, now()))),
     inTurn('sweeping orphans', HOUR, () => sweepOrphans(parts, DAY)),
     repeat('sweeping scratch', HOUR, () => sweepScratch(places.scratch, SCRATCH_TTL_MS)),

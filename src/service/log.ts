@@ -30,7 +30,13 @@ export function openLog({
       base: null,
       timestamp: isoTime(),
       redact: {
-        paths: ['authorization', 'token', 'headers.authorization', 'req.headers.authorization'],
+        paths: [
+          'authorization',
+          'token',
+          'headers.authorization',
+          'req.headers.authorization',
+          'cookie',
+        ],
         censor: '[hidden]',
       },
     },

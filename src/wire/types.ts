@@ -475,6 +475,8 @@ export interface Summary {
   } | null
   /** Number of repositories that it locks. */
   held_locks: number
+  /** Names of the first three repositories. */
+  names: string[]
 }
 /**
  * A locked repository.
@@ -557,6 +559,13 @@ export interface CurrentUser {
   /** When the account was created here. */
   created_at: string
   updated_at: string
+}
+/**
+ * Who is signed in with this browser.
+ *
+ */
+export interface Session {
+  user: CurrentUser | null
 }
 /**
  * An organization.

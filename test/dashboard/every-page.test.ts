@@ -124,7 +124,7 @@ async function everyState(t: TestContext): Promise<{ story: ExportStory; scenes:
         at: '',
         token: 'gwt_expired',
         expected: /401/,
-        ready: says('Your token has expired'),
+        ready: says('You are signed out'),
       },
       {
         name: 'migrations-none',

@@ -28,7 +28,7 @@ export interface VisitOptions {
 
 /**
  * A tab of its own on the page. After the test it fails on whatever no page of ours may ever do: break the content security
- * policy, ask another origin, put a token into an address or into storage that outlives the tab, or throw.
+ * policy, ask another origin, put a token into an address or into any storage, or throw.
  */
 export async function visit(
   t: Pick<TestContext, 'after'>,
@@ -44,10 +44,12 @@ export async function visit(
   const page = await context.newPage()
   page.setDefaultTimeout(PATIENCE_MS)
   const faults = watch(page, new URL(url).origin, expected)
-  if (token !== undefined) await signedIn(page, token)
+  if (token !== undefined) await signedIn(page, new URL(url).origin, token)
   t.after(async () => {
-    const kept = (await page.evaluate('JSON.stringify({ ...localStorage })')) as string
-    if (kept.includes('gwt_')) faults.push(`a token is in the local storage: ${kept}`)
+    const kept = (await page.evaluate(
+      'JSON.stringify({ ...localStorage, ...sessionStorage, cookie: document.cookie })',
+    )) as string
+    if (/gwt_|godwit_session/.test(kept)) faults.push(`a token is in a storage: ${kept}`)
     await context.close()
     assert.deepEqual(faults, [])
   })
@@ -55,10 +57,14 @@ export async function visit(
   return page
 }
 
-/** As if the tab had signed in before it was loaded. */
-async function signedIn(page: Page, token: string): Promise<void> {
+/** As if somebody had signed in with this browser before. */
+async function signedIn(page: Page, origin: string, token: string): Promise<void> {
+  await page.context().request.post(`${origin}/session`, {
+    data: { token },
+    headers: { 'x-godwit-session': '1' },
+  })
   await page.addInitScript({
-    content: `if (location.protocol === 'http:') sessionStorage.setItem('godwit.token', '${token}')`,
+    content: `if (location.protocol === 'http:') localStorage.setItem('godwit.signed-in', 'yes')`,
   })
 }
 

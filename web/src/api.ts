@@ -12,6 +12,7 @@ import type {
   Repository,
   RetryForecast,
   ServiceState,
+  Session,
   StartRequest,
   Summary,
   User,
@@ -52,9 +53,34 @@ export async function mediaTypeOf(address = API_ADDRESS): Promise<string> {
   return (data as unknown as { media_type: string }).media_type
 }
 
+/** Of our own pages: no other site can make a browser send it. */
+const OF_OUR_PAGES = { 'x-godwit-session': '1' }
+
+/** Who is signed in with this browser, if anyone is. The cookie that tells is not for scripts. */
+export async function currentSession(signal: AbortSignal): Promise<User | null> {
+  const octokit = new Octokit({ baseUrl: API_ADDRESS })
+  const asked = { headers: { ...OF_OUR_PAGES }, request: { signal } }
+  const { data } = await octokit.request('GET /session', asked)
+  return (data as Session).user
+}
+
+/** The token is sent once, for a cookie, and then forgotten. */
+export async function openSession(token: string, signal: AbortSignal): Promise<User> {
+  const octokit = new Octokit({ baseUrl: API_ADDRESS })
+  const asked = { token, headers: { ...OF_OUR_PAGES }, request: { signal } }
+  const { data } = await octokit.request('POST /session', asked)
+  return (data as Session).user!
+}
+
+export async function closeSession(): Promise<void> {
+  const octokit = new Octokit({ baseUrl: API_ADDRESS })
+  await octokit.request('DELETE /session', { headers: { ...OF_OUR_PAGES } })
+}
+
 /** Everything the pages ask of the server: the public API, through Octokit. */
-export function createApi(token: string, mediaType: string, onUnauthorized: () => void) {
-  const octokit = new (Octokit.plugin(paginateRest))({ auth: token, baseUrl: API_ADDRESS })
+export function createApi(mediaType: string, onUnauthorized: () => void) {
+  const octokit = new (Octokit.plugin(paginateRest))({ baseUrl: API_ADDRESS })
+  octokit.hook.before('request', ({ headers }) => void Object.assign(headers, OF_OUR_PAGES))
   octokit.hook.error('request', (error) => {
     if ('status' in error && error.status === 401) onUnauthorized()
     throw error

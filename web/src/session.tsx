@@ -1,13 +1,22 @@
 import { createContext, type ReactNode, useContext, useEffect, useMemo, useState } from 'react'
-import { type Api, createApi, mediaTypeOf } from './api.ts'
+import {
+  type Api,
+  closeSession,
+  createApi,
+  currentSession,
+  mediaTypeOf,
+  openSession,
+} from './api.ts'
 import { type Failure, failureOf, isAbort } from './failure.ts'
 import type { User } from './wire.ts'
 
-/** In the tab's own storage, and nowhere else: it is gone when the tab is. */
-const TOKEN_KEY = 'godwit.token'
+/** That somebody has signed in with this browser; who that is, only the cookie tells, which no script can read. */
+const SIGNED_IN = 'godwit.signed-in'
+
+type Reason = 'never' | 'left' | 'refused' | 'expired'
 
 export type Session =
-  | { state: 'signed-out'; reason: 'never' | 'left' | 'refused' | 'expired' }
+  | { state: 'signed-out'; reason: Reason }
   | { state: 'checking' }
   | { state: 'unreachable'; failure: Failure }
   | { state: 'signed-in'; user: User; api: Api; mediaType: string }
@@ -21,66 +30,72 @@ interface SessionControls {
 
 const SessionContext = createContext<SessionControls | null>(null)
 
-export function SessionProvider({ children }: { children: ReactNode }) {
-  const [token, setToken] = useState(() => sessionStorage.getItem(TOKEN_KEY))
-  const [attempt, setAttempt] = useState(0)
-  const [session, setSession] = useState<Session>(
-    token === null ? { state: 'signed-out', reason: 'never' } : { state: 'checking' },
-  )
+/** What is being found out: whether there is a session, or whether a token opens one. */
+type Attempt = { token: string | null }
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another attempt asks the same again
+export function SessionProvider({ children }: { children: ReactNode }) {
+  const [attempt, setAttempt] = useState<Attempt | null>({ token: null })
+  const [session, setSession] = useState<Session>({ state: 'checking' })
+
   useEffect(() => {
-    if (token === null) return
+    if (attempt === null) return
     const stop = new AbortController()
     setSession({ state: 'checking' })
-    openSession(token, stop.signal, (reason) => {
-      sessionStorage.removeItem(TOKEN_KEY)
-      setToken(null)
+    const close = (reason: Reason) => {
+      localStorage.removeItem(SIGNED_IN)
+      setAttempt(null)
       setSession({ state: 'signed-out', reason })
-    }).then(
-      (opened) => {
+    }
+    findSession(attempt, stop.signal, close).then(
+      (found) => {
         if (stop.signal.aborted) return
-        sessionStorage.setItem(TOKEN_KEY, token)
-        setSession(opened)
+        if (found.state === 'signed-in') localStorage.setItem(SIGNED_IN, 'yes')
+        setSession(found)
       },
       (error) => {
         const failure = failureOf(error)
-        if (stop.signal.aborted || isAbort(error) || failure.kind === 'unauthorized') return
+        if (stop.signal.aborted || isAbort(error)) return
+        if (failure.kind === 'unauthorized') return close('refused')
         setSession({ state: 'unreachable', failure })
       },
     )
     return () => stop.abort()
-  }, [token, attempt])
+  }, [attempt])
 
   const controls = useMemo<SessionControls>(
     () => ({
       session,
-      signIn: setToken,
+      signIn: (token) => setAttempt({ token }),
       signOut() {
-        sessionStorage.removeItem(TOKEN_KEY)
-        setToken(null)
-        setSession({ state: 'signed-out', reason: 'left' })
+        localStorage.removeItem(SIGNED_IN)
+        setAttempt(null)
+        closeSession().then(
+          () => setSession({ state: 'signed-out', reason: 'left' }),
+          (error) => setSession({ state: 'unreachable', failure: failureOf(error) }),
+        )
       },
-      tryAgain: () => setAttempt((n) => n + 1),
+      tryAgain: () => setAttempt((last) => ({ token: last?.token ?? null })),
     }),
     [session],
   )
   return <SessionContext value={controls}>{children}</SessionContext>
 }
 
-async function openSession(
-  token: string,
+async function findSession(
+  { token }: Attempt,
   signal: AbortSignal,
-  onClosed: (reason: 'refused' | 'expired') => void,
+  onClosed: (reason: Reason) => void,
 ): Promise<Session> {
-  const wasKept = sessionStorage.getItem(TOKEN_KEY) !== null
-  let wasOpen = wasKept
+  const user = await (token === null ? currentSession(signal) : openSession(token, signal))
+  if (!user) {
+    const wasSignedIn = localStorage.getItem(SIGNED_IN) !== null
+    localStorage.removeItem(SIGNED_IN)
+    return { state: 'signed-out', reason: wasSignedIn ? 'expired' : 'never' }
+  }
   const mediaType = await mediaTypeOf()
-  const api = createApi(token, mediaType, () => {
-    if (!signal.aborted) onClosed(wasOpen ? 'expired' : 'refused')
+  const api = createApi(mediaType, () => {
+    if (!signal.aborted) onClosed('expired')
   })
-  const user = await api.user({ signal })
-  wasOpen = true
   return { state: 'signed-in', user, api, mediaType }
 }
 

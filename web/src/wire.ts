@@ -16,6 +16,7 @@ export type {
   RepositoryProgress,
   RetryForecast,
   ServiceState,
+  Session,
   StartRequest,
   Summary,
   User,

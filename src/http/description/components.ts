@@ -27,6 +27,7 @@ import {
 } from '../repositories/repository-schema.ts'
 import { rootSchema } from '../service/root-schema.ts'
 import { serviceStateSchema } from '../service/service-state-schema.ts'
+import { sessionSchema } from '../service/session-operations.ts'
 import { currentUserSchema, userSchema } from '../service/user-schema.ts'
 import { address, count, integer, listOf, text } from './json-schema.ts'
 
@@ -48,6 +49,7 @@ export const schemas = {
   'archive-link': archiveLinkSchema,
   user: userSchema,
   'current-user': currentUserSchema,
+  session: sessionSchema,
   organization: organizationSchema,
   'full-organization': fullOrganizationSchema,
   'organization-membership': organizationMembershipSchema,

@@ -113,6 +113,7 @@ const summary: Summary = {
   bytesDone: 1105920,
   archive: { bytes: 1110016, expiresAt: AT },
   heldLocks: 1,
+  names: ['alice/atlas'],
 }
 const lock: HeldLock = {
   owner: 'alice',
@@ -238,6 +239,7 @@ function valuesOf(rendering: Rendering) {
     'own-locks': [heldLockJson({ ...lock, holder: 'bob' })],
     'archive-link': archiveLinkJson(summary, link),
     'current-user': currentUserJson(alice, 1, addresses),
+    session: { user: currentUserJson(alice, 1, addresses) },
     users: [userJson(alice, addresses)],
     organizations: [organizationJson(octo, addresses)],
     'full-organization': fullOrganizationJson(octo, 1, addresses),

@@ -13,6 +13,8 @@ export class Refused extends Error {
 
 export const requiresAuthentication = () => new Refused(401, 'Requires authentication')
 export const badCredentials = () => new Refused(401, 'Bad credentials')
+export const notOurPages = () =>
+  new Refused(403, 'Sessions are for the pages of this server: use a token instead.')
 export const typeWithOthers = () =>
   new Refused(422, 'If you specify visibility or affiliation, you cannot specify type.')
 export const unparsableBody = () => new Refused(400, 'Problems parsing JSON')

@@ -25,6 +25,7 @@ export function summaryJson(summary: Summary): wire.Summary {
     bytes_done: summary.bytesDone,
     archive: archive && { bytes: archive.bytes, expires_at: utcTimestamp(archive.expiresAt) },
     held_locks: summary.heldLocks,
+    names: summary.names,
   }
 }
 

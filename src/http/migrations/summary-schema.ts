@@ -4,6 +4,7 @@ import {
   count,
   flag,
   integer,
+  listOf,
   moment,
   momentOrNull,
   orNull,
@@ -40,6 +41,7 @@ export const summarySchema = recordOf(
       description: 'Null if there is no archive to download.',
     },
     held_locks: { ...count, description: 'Number of repositories that it locks.' },
+    names: { ...listOf(text), description: 'Names of the first three repositories.' },
   },
   { description: 'A migration and its result, without its repositories.' },
 )

@@ -9,7 +9,7 @@ type Reason = 'never' | 'left' | 'refused' | 'expired'
 const NOTICES: Partial<Record<Reason, { title: string; text: string; isBad: boolean }>> = {
   left: {
     title: 'Signed out',
-    text: 'Your token was deleted from this tab.',
+    text: 'This browser can no longer use your token.',
     isBad: false,
   },
   refused: {
@@ -18,8 +18,8 @@ const NOTICES: Partial<Record<Reason, { title: string; text: string; isBad: bool
     isBad: true,
   },
   expired: {
-    title: 'Your token has expired or was revoked',
-    text: 'Sign in with another token to continue.',
+    title: 'You are signed out',
+    text: 'The session has ended, or your token has expired or was revoked. Sign in again to continue.',
     isBad: true,
   },
 }
@@ -82,8 +82,8 @@ export function SignInPage({ reason }: { reason: Reason }) {
         </Button>
       </form>
       <p className={styles.note}>
-        The token is kept in this tab only, and is deleted when you close it. It is sent only to
-        this server.
+        The token is sent only to this server, and is not kept. A cookie that scripts cannot read
+        takes its place, until you sign out or close the browser, and for 7 days at most.
       </p>
     </div>
   )

@@ -34,6 +34,9 @@ export function Header({ place }: { place: Place }) {
         </nav>
       )}
       <div className={styles.tools}>
+        <a href="./docs" className={styles.link}>
+          API
+        </a>
         <ColorModeMenu />
         {user && (
           <ActionMenu>

@@ -20,6 +20,7 @@ export function MigrationRow({ migration }: { migration: Summary }) {
         <a href={to.migration(id)} className={styles.title}>
           Migration {id}
         </a>
+        <p className={styles.names}>{named(migration)}</p>
         <p className={styles.about} data-partial={isPartial(state, repositories)}>
           {describe(migration)}
         </p>
@@ -64,10 +65,16 @@ export function MigrationRow({ migration }: { migration: Summary }) {
   )
 }
 
-function describe({ state, reason, repositories, org_metadata_only }: Summary): string {
-  const what = org_metadata_only
-    ? 'Metadata of your organizations'
-    : counted(repositories.total, 'repository', 'repositories')
+/** By name as far as the server tells. */
+function named({ names, repositories, org_metadata_only }: Summary): string {
+  if (org_metadata_only) return 'Metadata of your organizations'
+  const more = repositories.total - names.length
+  return more > 0 ? `${names.join(', ')} and ${number(more)} more` : names.join(', ')
+}
+
+function describe(migration: Summary): string {
+  const { state, reason, repositories } = migration
+  const what = counted(repositories.total, 'repository', 'repositories')
   if (state === 'cancelled') return `${what} · cancelled`
   if (state === 'failed') return `${what} · ${inShort(reason ?? 'failed')}`
   if (isPartial(state, repositories)) return inPart(repositories)

@@ -1,0 +1,63 @@
+import { orNull, recordOf, schemaNamed, text } from '../description/json-schema.ts'
+import { json, type Operation, one } from '../description/operation.ts'
+import { refusal } from '../description/refusals.ts'
+
+const header = {
+  name: 'x-godwit-session',
+  in: 'header',
+  required: true,
+  description: 'Any value. Sent by the pages of this server; without it the cookie is ignored.',
+  schema: text,
+  example: '1',
+}
+const about =
+  'For the pages of this server: a cookie that scripts cannot read takes the place of the token. An extension of this server.'
+
+export const sessionSchema = recordOf(
+  { user: orNull(schemaNamed('current-user')) },
+  { description: 'Who is signed in with this browser.' },
+)
+
+export const getSession = {
+  operationId: 'session/get',
+  tags: ['Caller'],
+  summary: 'Get who is signed in with this browser',
+  description: about,
+  security: [],
+  parameters: [header],
+  responses: { 200: json('The session.', { schema: one('session'), example: 'session' }) },
+} satisfies Operation
+
+export const openSession = {
+  operationId: 'session/open',
+  tags: ['Caller'],
+  summary: 'Sign in with a browser',
+  description: about,
+  security: [],
+  parameters: [header],
+  body: {
+    type: 'object',
+    required: ['token'],
+    properties: { token: { ...text, description: 'An access token.' } },
+    examples: [{ token: 'gwt_…' }],
+  },
+  responses: {
+    201: json('Signed in. The cookie is in `set-cookie`.', {
+      schema: one('session'),
+      example: 'session',
+    }),
+    401: refusal('unauthenticated'),
+    403: refusal('forbidden'),
+    422: refusal('invalid'),
+  },
+} satisfies Operation
+
+export const closeSession = {
+  operationId: 'session/close',
+  tags: ['Caller'],
+  summary: 'Sign out with a browser',
+  description: about,
+  security: [],
+  parameters: [header],
+  responses: { 204: { description: 'Signed out.' }, 403: refusal('forbidden') },
+} satisfies Operation

@@ -1,0 +1,123 @@
+import assert from 'node:assert/strict'
+import { before, type TestContext, test } from 'node:test'
+import { gitHost } from '../support/git-host.ts'
+import { type Service, startService } from '../support/service.ts'
+
+const OURS = { 'x-godwit-session': '1' }
+let service: Service
+let alice: string
+
+before(async (suite) => {
+  const t = suite as TestContext
+  const host = await gitHost()
+  t.after(host.remove)
+  await host.repository('alice/site', { files: { a: '1' } })
+  service = await startService(t, { repositories: host.root })
+  alice = await service.token('alice')
+})
+
+const send = (path: string, init: RequestInit & { headers?: Record<string, string> } = {}) =>
+  fetch(`${service.url}${path}`, { redirect: 'manual', ...init })
+
+async function signIn(token: string): Promise<{ status: number; cookie: string; said: string }> {
+  const body = JSON.stringify({ token })
+  const answer = await send('/session', { method: 'POST', body, headers: OURS })
+  const said = answer.headers.get('set-cookie') ?? ''
+  return { status: answer.status, cookie: said.split(';')[0]!, said }
+}
+
+async function statusWith(headers: Record<string, string>, path = '/user'): Promise<number> {
+  return (await send(path, { headers })).status
+}
+
+test('a token opens a session, whose cookie no script can read', async () => {
+  const { status, cookie, said } = await signIn(alice)
+  assert.equal(status, 201)
+  assert.match(said, /^godwit_session=[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict$/)
+  assert.ok(!said.includes(alice))
+  assert.equal(await statusWith({ ...OURS, cookie }), 200)
+  const session = await send('/session', { headers: { ...OURS, cookie } })
+  assert.equal(session.headers.get('cache-control'), 'no-store')
+  assert.equal(((await session.json()) as { user: { login: string } }).user.login, 'alice')
+  assert.equal((await signIn('gwt_nonsense')).status, 401)
+  assert.ok(!service.log().includes(cookie.split('=')[1]!), 'the cookie was logged')
+})
+
+test('over TLS the cookie is for TLS and this host alone', async () => {
+  const host = await gitHost()
+  await using _ = host
+  await host.repository('bob/site', { files: { a: '1' } })
+  const cleanups: (() => unknown)[] = []
+  const flags = ['--base-url', 'https://godwit.example.com']
+  const secure = await startService(
+    { after: (cleanup) => void cleanups.push(cleanup as () => unknown) },
+    { repositories: host.root, flags },
+  )
+  try {
+    const body = JSON.stringify({ token: await secure.token('bob') })
+    const answer = await fetch(`${secure.url}/session`, { method: 'POST', body, headers: OURS })
+    assert.match(
+      answer.headers.get('set-cookie')!,
+      /^__Host-godwit_session=[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict; Secure$/,
+    )
+  } finally {
+    for (const cleanup of cleanups) await cleanup()
+  }
+})
+
+test('a cookie without the header of our pages counts for nothing, whatever is asked', async () => {
+  const { cookie } = await signIn(alice)
+  assert.equal(await statusWith({ cookie }), 401)
+  const start = { method: 'POST', body: JSON.stringify({ repositories: ['site'] }) }
+  assert.equal((await send('/user/migrations', { ...start, headers: { cookie } })).status, 401)
+  for (const from of ['cross-site', 'same-site', 'none']) {
+    const headers = { ...OURS, cookie, 'sec-fetch-site': from }
+    assert.equal((await send('/user/migrations', { ...start, headers })).status, 401, from)
+  }
+  // Nobody else may send the header: browsers ask first, and are not allowed to.
+  const preflight = await send('/user/migrations', {
+    method: 'OPTIONS',
+    headers: {
+      origin: 'https://evil.example',
+      'access-control-request-method': 'POST',
+      'access-control-request-headers': 'x-godwit-session',
+    },
+  })
+  assert.doesNotMatch(preflight.headers.get('access-control-allow-headers')!, /godwit-session/i)
+  assert.equal(preflight.headers.get('access-control-allow-credentials'), null)
+  // Nor can anyone sign a victim in as themselves, or out.
+  const body = JSON.stringify({ token: alice })
+  assert.equal((await send('/session', { method: 'POST', body })).status, 403)
+  assert.equal((await send('/session', { method: 'DELETE', headers: { cookie } })).status, 403)
+  assert.equal(await statusWith({ ...OURS, cookie }), 200)
+})
+
+test('signing out ends the session on the server, and so does the end of its token', async () => {
+  const { cookie } = await signIn(alice)
+  const left = await send('/session', { method: 'DELETE', headers: { ...OURS, cookie } })
+  assert.deepEqual(
+    [left.status, left.headers.get('set-cookie')?.includes('Max-Age=0')],
+    [204, true],
+  )
+  assert.equal(await statusWith({ ...OURS, cookie }), 401)
+  assert.match(service.log(), /"audit":"session.open".*"login":"alice"/)
+  assert.match(service.log(), /"audit":"session.close"/)
+
+  const other = await service.token('alice', '--name', 'other')
+  const { cookie: second } = await signIn(other)
+  assert.equal(await statusWith({ ...OURS, cookie: second }), 200)
+  const [id] = /^\d+(?= +alice +other)/m.exec(await service.godwit('token', 'list'))!
+  await service.godwit('token', 'revoke', id)
+  assert.equal(await statusWith({ ...OURS, cookie: second }), 401)
+})
+
+test('clients of the API are not affected: the token is what counts where it is sent', async () => {
+  const { cookie } = await signIn(alice)
+  await service.godwit('account', 'set', 'bob')
+  const bob = await service.token('bob')
+  const answer = await send('/user', {
+    headers: { ...OURS, cookie, authorization: `bearer ${bob}` },
+  })
+  assert.equal(((await answer.json()) as { login: string }).login, 'bob')
+  assert.equal(await statusWith({ ...OURS, cookie, authorization: 'bearer wrong' }), 401)
+})

@@ -132,7 +132,7 @@ const MEANT = [
     (of) =>
       `operation-2xx-response #/paths/~1${of}~1migrations~1{migration_id}~1archive/get/responses`,
   ),
-  ...['', 'meta', 'openapi.json', 'docs', 'healthz', 'readyz', 'metrics'].map(
+  ...['', 'meta', 'openapi.json', 'docs', 'healthz', 'readyz', 'metrics', 'session'].map(
     (page) => `operation-4xx-response #/paths/~1${page}/get/responses`,
   ),
 ]

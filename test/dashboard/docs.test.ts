@@ -23,11 +23,11 @@ test(
 
     const page = await visit(t, `${service.url}/docs`)
     const shown = page.locator('.opblock')
-    await page.getByText('Get a migration and its state').waitFor()
+    await page.getByText('Get a migration and its state', { exact: true }).waitFor()
     assert.equal(await shown.count(), operations.length)
     await keepScreenshot(page, 'docs-1280')
 
-    await page.getByLabel('Search').fill('post preflight')
+    await page.getByLabel('Search').fill('post /user/migrations/preflight')
     await page.waitForFunction("document.querySelectorAll('.opblock').length === 1")
     await page.getByText('/user/migrations/preflight').waitFor()
 

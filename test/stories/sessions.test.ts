@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { before, type TestContext, test } from 'node:test'
 import { gitHost } from '../support/git-host.ts'
+import { until } from '../support/patience.ts'
 import { type Service, startService } from '../support/service.ts'
 
 const OURS = { 'x-godwit-session': '1' }
@@ -100,8 +101,9 @@ test('signing out ends the session on the server, and so does the end of its tok
     [204, true],
   )
   assert.equal(await statusWith({ ...OURS, cookie }), 401)
-  assert.match(service.log(), /"audit":"session.open".*"login":"alice"/)
-  assert.match(service.log(), /"audit":"session.close"/)
+  await until('both are in the log', () =>
+    ['open', 'close'].every((what) => service.log().includes(`"audit":"session.${what}"`)),
+  )
 
   const other = await service.token('alice', '--name', 'other')
   const { cookie: second } = await signIn(other)

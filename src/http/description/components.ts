@@ -27,8 +27,7 @@ import {
 } from '../repositories/repository-schema.ts'
 import { rootSchema } from '../service/root-schema.ts'
 import { serviceStateSchema } from '../service/service-state-schema.ts'
-import { sessionSchema } from '../service/session-operations.ts'
-import { currentUserSchema, userSchema } from '../service/user-schema.ts'
+import { currentUserSchema, sessionSchema, userSchema } from '../service/user-schema.ts'
 import { address, count, integer, listOf, text } from './json-schema.ts'
 
 /** What operations refer to by name, so that each thing is said once. */

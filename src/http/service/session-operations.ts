@@ -1,4 +1,4 @@
-import { orNull, recordOf, schemaNamed, text } from '../description/json-schema.ts'
+import { text } from '../description/json-schema.ts'
 import { json, type Operation, one } from '../description/operation.ts'
 import { refusal } from '../description/refusals.ts'
 
@@ -12,11 +12,6 @@ const header = {
 }
 const about =
   'For the pages of this server: a cookie that scripts cannot read takes the place of the token. An extension of this server.'
-
-export const sessionSchema = recordOf(
-  { user: orNull(schemaNamed('current-user')) },
-  { description: 'Who is signed in with this browser.' },
-)
 
 export const getSession = {
   operationId: 'session/get',

@@ -3,7 +3,6 @@ import type { Viewer } from '../../accounts/account.ts'
 import { closeSession, openSession } from '../../accounts/session-store.ts'
 import { countPublic } from '../../repositories/repository-store.ts'
 import { answer } from '../door/json-answer.ts'
-import type { manners } from '../door/manners.ts'
 import { notOurPages } from '../door/refusals.ts'
 import { isOfOurPages, type SessionCookies } from '../door/session-cookie.ts'
 import type { ServerParts } from '../server-parts.ts'
@@ -13,13 +12,19 @@ import * as operations from './session-operations.ts'
 interface SessionParts
   extends Pick<ServerParts, 'db' | 'now' | 'log' | 'authenticator' | 'rendering'> {
   cookies: SessionCookies
-  greet: ReturnType<typeof manners>['greet']
   refuseCredentials: (ip: string) => Promise<never>
+}
+
+/** Nobody keeps it, and nobody else may read it. */
+const ALWAYS = {
+  'cache-control': 'no-store',
+  vary: 'Cookie',
+  'x-content-type-options': 'nosniff',
 }
 
 /** Signing in and out with a browser, which is given a cookie that no script can read in place of the token. */
 export function session(app: FastifyInstance, parts: SessionParts): void {
-  const { db, now, log, authenticator, rendering, cookies, greet } = parts
+  const { db, now, log, authenticator, rendering, cookies } = parts
 
   async function sessionJson(viewer: Viewer | undefined) {
     if (!viewer) return { user: null }
@@ -34,28 +39,28 @@ export function session(app: FastifyInstance, parts: SessionParts): void {
     )
 
   app.get('/session', { schema: operations.getSession }, async (request, reply) => {
-    greet(request, reply)
+    reply.headers(ALWAYS)
     const secret = cookies.read(request)
     const viewer = secret === undefined ? undefined : await authenticator.viewerInSession(secret)
-    return answer(reply.header('cache-control', 'no-store'), await sessionJson(viewer))
+    return answer(reply, await sessionJson(viewer))
   })
 
   app.post<{ Body: { token: string } }>(
     '/session',
     { schema: operations.openSession },
     async (request, reply) => {
-      greet(request, reply)
+      reply.headers(ALWAYS)
       if (!isOfOurPages(request)) throw notOurPages()
       const viewer = await authenticator.viewerOf(request.body.token)
       if (!viewer) return parts.refuseCredentials(request.ip)
       cookies.set(reply, request, await openSession(db, viewer, now()))
       tell(request, 'session.open', viewer)
-      return answer(reply.code(201).header('cache-control', 'no-store'), await sessionJson(viewer))
+      return answer(reply.code(201), await sessionJson(viewer))
     },
   )
 
   app.delete('/session', { schema: operations.closeSession }, async (request, reply) => {
-    greet(request, reply)
+    reply.headers(ALWAYS)
     if (!isOfOurPages(request)) throw notOurPages()
     const secret = cookies.read(request)
     const viewer = secret === undefined ? undefined : await authenticator.viewerInSession(secret)

@@ -8,7 +8,9 @@ import {
   flag,
   integer,
   moment,
+  orNull,
   recordOf,
+  schemaNamed,
   text,
   textOrNull,
 } from '../description/json-schema.ts'
@@ -55,4 +57,9 @@ export const currentUserSchema = recordOf(
     updated_at: moment,
   },
   { description: 'The account of the token.' },
+)
+
+export const sessionSchema = recordOf(
+  { user: orNull(schemaNamed('current-user')) },
+  { description: 'Who is signed in with this browser.' },
 )

@@ -237,7 +237,7 @@ describe('people and links', () => {
       ['+1', 'hooray'],
     )
     assert.ok(second?.poster_id < 0, 'an account is known only together with the server')
-    assert.equal(repository.owner, 'anna')
+    assert.deepEqual([repository.owner, repository.description], ['anna', 'A site of hers'])
     assert.match(
       readFileSync(join(place, '../../restore.sh'), 'utf8'),
       /'alice\/site' 'anna' 'site'/,

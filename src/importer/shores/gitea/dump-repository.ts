@@ -1,6 +1,7 @@
 import { rename, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Git } from '../../../git/git.ts'
+import { oneLine } from '../../../ground/one-line.ts'
 import type { Milestone } from '../../../records/repository.ts'
 import type { DumpContext } from './dump-context.ts'
 import { branchRef, type Refs, readRefs } from './pull-heads.ts'
@@ -24,7 +25,7 @@ export async function dumpSettings(
     `${yamlJson({
       name,
       owner,
-      description: repository.description ?? '',
+      description: oneLine(repository.description ?? ''),
       // Only where it begins with the server's own address are accounts known by their numbers.
       original_url: target === '' ? from : `${target}?migrated-from=${encodeURIComponent(from)}`,
       clone_addr: from,

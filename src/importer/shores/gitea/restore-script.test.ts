@@ -79,6 +79,18 @@ test('a program with options, some repositories, another owner', async (t) => {
   ])
 })
 
+test('without a name for the program, the one that is installed is run', async (t) => {
+  const { run, asked, folder } = await scene(t)
+  const bin = join(folder, 'bin')
+  await mkdir(bin)
+  await writeFile(join(bin, 'forgejo'), PROGRAM)
+  await chmod(join(bin, 'forgejo'), 0o755)
+  const env = { GITEA: '', PATH: `${bin}:/usr/bin:/bin` }
+  const { status, stderr } = run(['alice/site'], env)
+  assert.equal(status, 0, stderr)
+  assert.equal((await asked()).length, 1)
+})
+
 test('a name that is not there is told, and the others are restored', async (t) => {
   const { run } = await scene(t)
   const { status, stderr, stdout } = run(['alice/site', 'alice/nothing'])

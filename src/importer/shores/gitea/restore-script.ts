@@ -25,7 +25,7 @@ const BEGINNING = `#!/bin/sh
 #
 #   GITEA="gitea -c /etc/gitea/app.ini" sh restore.sh [OWNER/NAME ...]
 #
-# GITEA             the program, with options if it needs any (default: gitea; for Forgejo: forgejo)
+# GITEA             the program, with options if it needs any (default: gitea, else forgejo)
 # OWNER             restore everything under this user or organization instead
 # GITEA_URL         base URL of the server, and
 # GITEA_TOKEN_FILE  file with an access token that may edit the repositories: with both, what was private is made private
@@ -34,7 +34,10 @@ const BEGINNING = `#!/bin/sh
 #
 # Exit status: 0 everything arrived, 1 something did not, 2 nothing was tried.
 
-GITEA=\${GITEA:-gitea}
+if [ -z "\${GITEA:-}" ]; then
+  GITEA=gitea
+  command -v gitea >/dev/null || ! command -v forgejo >/dev/null || GITEA=forgejo
+fi
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd -P) || exit 2
 restored='' failed='' held='' exposed='' count=0 all=0
 

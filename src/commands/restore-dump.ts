@@ -28,6 +28,8 @@ export async function runDump(
     throw new Misuse(`restore-repo reads files by URL: ${place} must not have %, ? or # in it`)
   const asked = { repositories, keepLinks, target: baseUrl(target) }
   const people = await peopleIn(file)
+  if (asked.target === '' && [...people.values()].some(({ id }) => id !== undefined))
+    print('warning: account-id counts only with --target: all authors stay original authors')
   let [failed, skipped, hidden, done] = [0, 0, 0, 0]
   const tell = (news: DumpNews) => {
     skipped += 'leftBehind' in news ? news.leftBehind.length : 1

@@ -12,6 +12,7 @@ import {
 import { type GitHost, gitHost } from '../support/git-host.ts'
 import { readDump } from '../support/gitea-dump-reader.ts'
 import { temporaryDirectory } from '../support/odd-repositories.ts'
+import { until } from '../support/patience.ts'
 import { desk } from '../support/without-server.ts'
 
 let host: GitHost
@@ -99,6 +100,29 @@ test('names that the server refuses are listed, and nothing is written', async (
   assert.match(stderr, /api\/site: api: the name is reserved/)
   assert.equal(existsSync(join(folder, 'odd-dumps')), false)
   assert.deepEqual(await leftovers(), [])
+})
+
+test('numbers of accounts without the address of their server are told to be of no use', async (t) => {
+  const { godwit, folder } = await desk(t)
+  await writeFile(join(folder, 'people.csv'), 'old-login,new-login,account-id\nbob,robert,7\n')
+  const people = ['--people', 'people.csv', 'corp/quiet']
+  const { said } = await godwit(asDump('--into', 'dumps', ...people))
+  assert.match(said, /warning: account-id counts only with --target/)
+  const known = await godwit(asDump('--into', 'more', '--target', 'https://a.example', ...people))
+  assert.doesNotMatch(known.said, /account-id/)
+})
+
+test('whoever is killed leaves dumps that are whole, and no script that names others', async (t) => {
+  const { start, folder } = await desk(t)
+  const into = join(folder, 'dumps')
+  const running = start(asDump('--into', into))
+  const places = ['alice/site', 'corp/empty', 'corp/quiet'].map((name) => join(into, name))
+  await until('the first dump is there', () => existsSync(places[0]!))
+  running.kill('SIGKILL')
+  await running.ended
+  const whole = places.filter((place) => existsSync(place))
+  for (const place of whole) readDump(place)
+  assert.ok(whole.length === places.length || !existsSync(join(into, 'restore.sh')))
 })
 
 test('options that need another are refused before anything is read', async (t) => {

@@ -5,6 +5,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { Manifest } from '../../src/archive/manifest.ts'
+import { commandRow } from '../support/command-row.ts'
 import { refStateOf } from '../support/export-proof.ts'
 import { exportStory, until } from '../support/export-story.ts'
 import { type GitHost, gitHost } from '../support/git-host.ts'
@@ -226,7 +227,8 @@ test('a signal in the middle of it leaves nothing behind', async (t) => {
 test('a mistake at the keyboard is told in a line', async (t) => {
   await using host = await gitHost()
   await host.repository('alice/site', { files: { a: 'a' } })
-  const { godwit, leftovers } = await desk(t)
+  const { folder, env, leftovers } = await desk(t)
+  const godwit = commandRow(t, { cwd: folder, env })
   const to = ['--repositories', host.root, '--output', 'a.tar.gz']
   const mistakes: [args: string[], code: number, says: RegExp][] = [
     [['export', 'bob', ...to], 1, /^godwit: bob has no repositories.*\n$/],
@@ -244,7 +246,7 @@ test('a mistake at the keyboard is told in a line', async (t) => {
   ]
   for (const [args, code, says] of mistakes) {
     const ended = await godwit(args)
-    assert.equal(ended.code, code, `${args}: ${ended.said}`)
+    assert.equal(ended.code, code, `${args}: ${ended.stderr}`)
     assert.match(ended.stderr, says)
   }
   assert.deepEqual(await leftovers(), [])

@@ -2,10 +2,9 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
+import { commandRow } from './command-row.ts'
 import { temporaryDirectory } from './odd-repositories.ts'
 import { type Desk, desk } from './without-server.ts'
-
-type Ended = Awaited<ReturnType<Desk['godwit']>>
 
 export interface ClientDesk extends Desk {
   /** `godwit migration …`, which must end with this code; what it said holds no token. */
@@ -20,13 +19,14 @@ export async function clientDesk(
   const file = join(temporaryDirectory(t), 'token')
   writeFileSync(file, `${token}\n`, { mode: 0o600 })
   const at = await desk(t, { GODWIT_URL: url, GODWIT_TOKEN_FILE: file })
+  const godwit = commandRow(t, { cwd: at.folder, env: at.env })
   return {
     ...at,
     async migration(code, ...args) {
-      const ended: Ended = await at.godwit(['migration', ...args])
-      assert.equal(ended.code, code, ended.said)
-      assert.ok(!ended.said.includes(token.slice(4)), 'the token was said')
-      return { out: ended.stdout.toString().trimEnd(), err: ended.stderr }
+      const { stdout, stderr, ...ended } = await godwit(['migration', ...args])
+      assert.equal(ended.code, code, `${stdout}\n${stderr}`)
+      assert.ok(!`${stdout}${stderr}`.includes(token.slice(4)), 'the token was said')
+      return { out: stdout.trimEnd(), err: stderr }
     },
   }
 }

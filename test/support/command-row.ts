@@ -25,7 +25,10 @@ export function commandRow(
   t: Pick<TestContext, 'after'>,
   where: { cwd?: string; env?: NodeJS.ProcessEnv } = {},
 ) {
-  const child = fork(PROCESS, { ...where, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+  // Pipes, so that no command takes a terminal for its own that the tests are run at.
+  const child = fork(PROCESS, { ...where, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] })
+  child.stdout?.pipe(process.stderr)
+  child.stderr?.pipe(process.stderr)
   const exited = once(child, 'exit')
   t.after(async () => {
     // A command that leaves something running would keep its own process from ending, and so this one.

@@ -57,7 +57,8 @@ export async function askVersion(client: ForgeClient, signal: AbortSignal): Prom
 /** How many entries a page may have; half a hundred where the forge does not say. */
 export async function askPageSize(client: ForgeClient, signal: AbortSignal): Promise<number> {
   const { body } = await client.get('/settings/api', {}, signal).catch((error: unknown) => {
-    if (error instanceof NotThere) return { body: null }
+    if (error instanceof NotThere || (error instanceof ForgeRefused && error.status === 403))
+      return { body: null }
     throw error
   })
   const most = (body as { max_response_items?: unknown } | null)?.max_response_items

@@ -76,6 +76,9 @@ describe('reading again', () => {
   for (const dialect of [GITEA_1_15, GITEA_1_22])
     it(`finds every change on ${dialect.version}`, async () => {
       const { again, repository, world, ann, kept, fresh } = await scene(120, dialect)
+      repository.labels.push({ id: world.id(), name: 'bug', color: '00aabb', description: '' })
+      world.close(world.addIssue(repository, ann, { labels: [...repository.labels] }), ann)
+      await again()
       const get = (number: number) => {
         const issue = repository.issues.get(number)
         assert.ok(issue)
@@ -99,6 +102,11 @@ describe('reading again', () => {
           world.addIssue(repository, ann)
         },
         'an issue is closed': () => world.close(get(7), ann),
+        'a label gets another name, which leaves its issues as they were': () => {
+          const label = repository.labels[0]
+          assert.ok(label)
+          label.name = 'renamed'
+        },
         'a release is published': () => void world.addRelease(repository, ann, 'v9'),
         'a milestone is closed': () => {
           const now = world.clock()

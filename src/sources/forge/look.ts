@@ -40,11 +40,13 @@ export async function lookAt(context: ReadContext, kept: Kept): Promise<Look> {
   const repositoryId = numberIn(repository, 'id')
   const cursor = cursorOf(kept.cursor)
   const last = cursor?.repositoryId === repositoryId ? cursor : undefined
-  const sides = await readSides(context, repository, last && (await kept.find('repository')))
+  const before = last && (await kept.find('repository'))
+  const sides = await readSides(context, repository, before)
+  const isRenamed = await lacksNames(sides, kept)
   for (const user of context.people.take())
     sides.push(groupOf(`user/${user.login}`, { users: [user] }))
   const issues = await countOf(context, `${repositoryPath(context)}/issues`, { state: 'all' })
-  const changes = last && (await findChanges(context, kept, last, issues))
+  const changes = last && (await findChanges(context, kept, last, isRenamed ? null : issues))
   return {
     repositoryId,
     asOf,
@@ -67,6 +69,20 @@ export const stampOfChanges = ({ changedSides, moved, asOf }: Look): string =>
 
 export const isUnchanged = ({ changedSides, moved }: Look): boolean =>
   changedSides.length === 0 && moved?.length === 0
+
+/** Whether a label or a milestone is gone that issues may still have been kept with: their own time does not tell. */
+async function lacksNames(sides: readonly Group[], kept: Kept): Promise<boolean> {
+  const names = ({ facts }: Group) => [
+    ...(facts.repositories?.[0]?.labels.map(({ name }) => `label ${name}`) ?? []),
+    ...(facts.milestones?.map(({ number }) => `milestone ${number}`) ?? []),
+  ]
+  const now = new Set(sides.flatMap(names))
+  for (const key of ['repository', 'milestones']) {
+    const before = await kept.find(key)
+    if (before && names(before).some((name) => !now.has(name))) return true
+  }
+  return false
+}
 
 async function changed(sides: readonly Group[], kept: Kept): Promise<Group[]> {
   const found: Group[] = []
@@ -91,7 +107,10 @@ export async function countOf(
   }
 }
 
-/** `moved` is undefined where only a listing of all issues can tell: something is gone, or the forge cannot be asked so. */
+/**
+ * `moved` is undefined where only a listing of all issues can tell: something is gone, or the forge cannot be asked so, or how many
+ * there are is not known.
+ */
 async function findChanges(
   context: ReadContext,
   kept: Kept,

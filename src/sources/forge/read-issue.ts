@@ -7,7 +7,7 @@ import { commentReactions, type Memory } from './comment-reactions.ts'
 import { eventFacts } from './event-facts.ts'
 import { ForgeFailed, NotThere } from './forge-errors.ts'
 import { type Entry, listAll, listFiltered, listWhole } from './forge-pages.ts'
-import { numberIn, textIn } from './forge-values.ts'
+import { flagIn, numberIn, textIn } from './forge-values.ts'
 import {
   commentFact,
   discussedBy,
@@ -20,12 +20,20 @@ import { pullFact } from './pull-facts.ts'
 import { type ReadContext, repositoryPath } from './read-context.ts'
 import { type ReadReviews, readReviews } from './read-reviews.ts'
 
-/** What a listing of issues shows of whether one has changed. */
-export const issueVersion = (issue: Entry): string =>
-  `${textIn(issue, 'updated_at')}|${numberIn(issue, 'comments')}|`
+/**
+ * What a listing of issues shows of whether one has changed. The time alone does not: who deletes a comment, or gives a label or an
+ * account another name, leaves it as it was.
+ */
+export function issueVersion(issue: Entry): string {
+  const { updatedAt, ...shown } = issueFact('', issue, [])
+  const digest = createHash('sha256')
+    .update(JSON.stringify([shown, flagIn(issue, 'is_locked')]))
+    .digest('hex')
+  return `${updatedAt}|${numberIn(issue, 'comments')}|${digest.slice(0, 8)}|`
+}
 
 /** How many comments were read, as a version tells it. */
-export const commentsIn = (version: string): number => Number(version.split('|')[2] ?? 0) || 0
+export const commentsIn = (version: string): number => Number(version.split('|')[3] ?? 0) || 0
 
 export const issueKey = (issue: Entry): string => `issue/${numberIn(issue, 'number')}`
 

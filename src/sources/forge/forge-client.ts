@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { codeOf } from '../../ground/errno.ts'
 import { forgeAddress } from './forge-address.ts'
 import { type ForgeBudget, NO_BUDGET } from './forge-budget.ts'
 import {
@@ -8,6 +9,7 @@ import {
   WaitUntil,
   whyUnreachable,
 } from './forge-errors.ts'
+import { type HttpAnswer, sendGet } from './http-answer.ts'
 import { Patience } from './patience.ts'
 import { CutBody, readJson } from './read-json.ts'
 import { AWAY_MS, Away, refusalOf, shown } from './refusal.ts'
@@ -31,7 +33,8 @@ export type Query = Readonly<Record<string, string | number>>
 
 export interface Answer {
   body: unknown
-  headers: Headers
+  /** By its name in lower case. */
+  header(name: string): string | undefined
 }
 
 /** One forge, asked with one token. Every method rejects with WaitUntil, ForgeRefused, NotThere or ForgeFailed. */
@@ -41,7 +44,7 @@ export interface ForgeClient {
   /** JSON below `/api/v1`; `path` begins with a slash and has its segments encoded. */
   get(path: string, query: Query, signal: AbortSignal): Promise<Answer>
   /** The answer to a download of a path of the forge itself; its body is not yet read. */
-  download(path: string, signal: AbortSignal): Promise<Response>
+  download(path: string, signal: AbortSignal): Promise<HttpAnswer>
   /** How many requests were sent so far. */
   requests(): number
   /** The forge's own clock, as its last answer told it; ours until then. */
@@ -91,11 +94,11 @@ class Client implements ForgeClient {
       const answer = await this.#send(address, { accept: 'application/json' }, patience.signal)
       await this.#refuseRedirect(answer, address)
       await this.#refuseFailure(answer, address)
-      return { body: await readJson(answer, address, patience.renew), headers: answer.headers }
+      return { body: await readJson(answer, address, patience.renew), header: answer.header }
     })
   }
 
-  download(path: string, signal: AbortSignal): Promise<Response> {
+  download(path: string, signal: AbortSignal): Promise<HttpAnswer> {
     const first = `${this.url}${path}`
     return this.#untilAnswered(first, signal, async (patience) => {
       let [address, answer] = [first, await this.#send(first, {}, patience.signal)]
@@ -123,7 +126,8 @@ class Client implements ForgeClient {
         return await ask(patience)
       } catch (error) {
         signal.throwIfAborted()
-        const pauseMs = this.#pauseBefore(error, tries, address)
+        const why: unknown = patience.signal.aborted ? patience.signal.reason : error
+        const pauseMs = this.#pauseBefore(why, tries, address)
         await sleep(pauseMs, undefined, { signal })
       } finally {
         patience.end()
@@ -160,41 +164,42 @@ class Client implements ForgeClient {
     address: string,
     more: Record<string, string>,
     signal: AbortSignal,
-  ): Promise<Response> {
+  ): Promise<HttpAnswer> {
     const isHome = new URL(address).origin === this.#origin
     await this.#budget.take()
     this.#requests++
     const headers = isHome ? { ...this.#headers, ...more } : more
-    const answer = await fetch(address, { headers, redirect: 'manual', signal }).catch((error) => {
+    const answer = await sendGet(address, headers, signal).catch((error: unknown) => {
       if (isCertificateError(error))
         throw new ForgeRefused(0, whyUnreachable(shown(address), error))
       throw error
     })
-    const said = isHome ? Date.parse(answer.headers.get('date') ?? '') : Number.NaN
+    const said = isHome ? Date.parse(answer.header('date') ?? '') : Number.NaN
     if (!Number.isNaN(said)) this.#clockAheadMs = said - this.#now()
     return answer
   }
 
   /** Where a download is sent on to: a storage that the operator named; undefined for any other place. */
-  async #storageOf(answer: Response, address: string): Promise<string | undefined> {
+  async #storageOf(answer: HttpAnswer, address: string): Promise<string | undefined> {
     const to = isRedirect(answer) ? redirectTarget(answer, address) : undefined
     if (!to || !this.#storageOrigins.includes(to.origin)) return undefined
-    await answer.body?.cancel()
+    answer.discard()
     return to.href
   }
 
-  async #refuseFailure(answer: Response, address: string): Promise<void> {
-    if (answer.ok) return
-    await answer.body?.cancel()
-    const { status, headers } = answer
-    const refusal = refusalOf({ status, headers, url: this.url, address }, this.#now())
+  async #refuseFailure(answer: HttpAnswer, address: string): Promise<void> {
+    if (answer.status >= 200 && answer.status <= 299) return
+    answer.discard()
+    const later = answer.header('retry-after')
+    const { status } = answer
+    const refusal = refusalOf({ status, later, url: this.url, address }, this.#now())
     if (refusal instanceof WaitUntil) await this.#budget.holdUntil(refusal.dueAt)
     throw refusal
   }
 
-  async #refuseRedirect(answer: Response, address: string): Promise<void> {
+  async #refuseRedirect(answer: HttpAnswer, address: string): Promise<void> {
     if (!isRedirect(answer)) return
-    await answer.body?.cancel()
+    answer.discard()
     const to = redirectTarget(answer, address)
     const where =
       to === undefined ? 'elsewhere' : to.origin === this.#origin ? shown(to.href) : to.origin
@@ -205,13 +210,13 @@ class Client implements ForgeClient {
   }
 }
 
-const isRedirect = ({ status }: Response) => [301, 302, 303, 307, 308].includes(status)
+const isRedirect = ({ status }: HttpAnswer) => [301, 302, 303, 307, 308].includes(status)
 
-function redirectTarget(answer: Response, from: string): URL | undefined {
-  const location = answer.headers.get('location') ?? ''
+function redirectTarget(answer: HttpAnswer, from: string): URL | undefined {
+  const location = answer.header('location') ?? ''
   return location && URL.canParse(location, from) ? new URL(location, from) : undefined
 }
 
-/** What fetch throws for a connection that failed or was given up. */
+/** A connection that failed, or was given up. */
 const isBroken = (error: unknown) =>
-  error instanceof TypeError || (error instanceof Error && error.name === 'TimeoutError')
+  codeOf(error) !== undefined || (error instanceof Error && error.name === 'TimeoutError')

@@ -18,7 +18,7 @@ function clientOf(
       const [page, limit] = [Number(query.page), Number(query.limit)]
       asked.push(page)
       const cut = rows.slice((page - 1) * limit, page * limit).map((id) => ({ id }))
-      return { body: render(cut), headers: new Headers(headers) }
+      return { body: render(cut), header: (name) => headers[name] }
     },
   }
   return { client: client as ForgeClient, asked }

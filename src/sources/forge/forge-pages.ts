@@ -39,7 +39,7 @@ export async function* pagesOf(
     received += all.length
     const total = totalOf(answer)
     yield { entries, total }
-    const link = answer.headers.get('link')
+    const link = answer.header('link')
     const isLast = link ? !/rel="?next"?/.test(link) : total !== undefined && received >= total
     if (entries.length === 0 || isLast) return
   }
@@ -114,7 +114,7 @@ function entriesOf(body: unknown, where: string): Entry[] {
   return body.filter((each) => typeof each === 'object' && each !== null)
 }
 
-export function totalOf({ headers }: Answer): number | undefined {
-  const said = headers.get('x-total-count') ?? ''
+export function totalOf({ header }: Answer): number | undefined {
+  const said = header('x-total-count') ?? ''
   return /^\d{1,12}$/.test(said) ? Number(said) : undefined
 }

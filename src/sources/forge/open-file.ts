@@ -1,6 +1,7 @@
 import type { FileToFetch } from '../discussions.ts'
 import type { ForgeClient } from './forge-client.ts'
 import { ForgeRefused, WaitUntil, whyUnreachable } from './forge-errors.ts'
+import type { HttpAnswer } from './http-answer.ts'
 
 const TRIES = 3
 const IDLE_MS = 60_000
@@ -39,13 +40,13 @@ export async function* openFile(
   }
 }
 
-const lengthOf = ({ headers }: Response): number | null => {
-  const said = headers.get('content-length') ?? ''
-  return /^\d{1,15}$/.test(said) && !headers.has('content-encoding') ? Number(said) : null
+const lengthOf = ({ header }: HttpAnswer): number | null => {
+  const said = header('content-length') ?? ''
+  return /^\d{1,15}$/.test(said) && !header('content-encoding') ? Number(said) : null
 }
 
 /** Shorter than listed, and all that there is. */
-const isWholeAnswer = (answer: Response, received: number) => lengthOf(answer) === received
+const isWholeAnswer = (answer: HttpAnswer, received: number) => lengthOf(answer) === received
 
 const wrongLength = ({ url }: ForgeClient, source: string, expected: number) =>
   new ForgeRefused(200, `${url}${source} does not have the ${expected} bytes that the forge says`)
@@ -54,17 +55,17 @@ const away = ({ url, now }: ForgeClient, source: string, error: unknown) =>
   new WaitUntil(now() + AWAY_MS, 'away', whyUnreachable(`${url}${source}`, error), { cause: error })
 
 /** Ends where the next piece does not come. */
-async function* piecesOf(answer: Response, signal: AbortSignal): AsyncGenerator<Uint8Array> {
-  const reader = (answer.body ?? new Blob([]).stream()).getReader()
+async function* piecesOf(answer: HttpAnswer, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  const pieces = answer.body[Symbol.asyncIterator]()
   try {
     for (;;) {
       signal.throwIfAborted()
-      const { done, value } = await within(IDLE_MS, reader.read())
+      const { done, value } = await within(IDLE_MS, pieces.next())
       if (done) return
       yield value
     }
   } finally {
-    await reader.cancel().catch(() => {})
+    answer.discard()
   }
 }
 

@@ -1,4 +1,5 @@
 import { ForgeRefused } from './forge-errors.ts'
+import type { HttpAnswer } from './http-answer.ts'
 
 /** The largest answer that is taken: a page of 50 issues is rarely a hundredth of it. */
 const MAX_BYTES = 64 * 1024 * 1024
@@ -13,13 +14,13 @@ export class CutBody extends Error {
  * is an answer that got lost on its way. `alive` is called with every piece.
  */
 export async function readJson(
-  answer: Response,
+  answer: HttpAnswer,
   address: string,
   alive: () => void,
 ): Promise<unknown> {
   const where = address.split('?')[0]
   const text = await readText(answer, `${where}`, alive)
-  const type = answer.headers.get('content-type') ?? ''
+  const type = answer.header('content-type') ?? ''
   if (/html/i.test(type) || /^\s*</.test(text))
     throw new ForgeRefused(
       answer.status,
@@ -32,10 +33,10 @@ export async function readJson(
   }
 }
 
-async function readText(answer: Response, where: string, alive: () => void): Promise<string> {
+async function readText(answer: HttpAnswer, where: string, alive: () => void): Promise<string> {
   const pieces: Uint8Array[] = []
   let bytes = 0
-  for await (const piece of answer.body ?? []) {
+  for await (const piece of answer.body) {
     alive()
     bytes += piece.byteLength
     if (bytes > MAX_BYTES)

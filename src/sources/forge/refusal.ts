@@ -14,16 +14,17 @@ export const shown = (address: string) => address.split('?')[0] ?? address
 
 export interface Refused {
   status: number
-  headers: Headers
+  /** `Retry-After`, where it says so. */
+  later: string | undefined
   /** Where the forge lives, and what was asked for there. */
   url: string
   address: string
 }
 
 /** What an answer means that is none of 2xx, as an error to be thrown. */
-export function refusalOf({ status, headers, url, address }: Refused, now: number): Error {
+export function refusalOf({ status, later: said, url, address }: Refused, now: number): Error {
   const where = shown(address)
-  const later = retryAfter(headers, now)
+  const later = retryAfter(said, now)
   const isTold = status === 429 || (later !== undefined && (status === 403 || status === 503))
   if (isTold)
     return new WaitUntil(later ?? now + AWAY_MS, 'told', `${url} asks to wait (status ${status})`)

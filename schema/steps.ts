@@ -26,6 +26,7 @@ import { sizesOfFacts } from './0025-sizes-of-facts.ts'
 import { scratchBytes } from './0026-scratch-bytes.ts'
 import { failedFingerprints } from './0027-failed-fingerprints.ts'
 import { sessions } from './0028-sessions.ts'
+import { operator } from './0029-operator.ts'
 import type { SchemaStep } from './step.ts'
 
 export const steps: readonly SchemaStep[] = [
@@ -57,4 +58,5 @@ export const steps: readonly SchemaStep[] = [
   scratchBytes,
   failedFingerprints,
   sessions,
+  operator,
 ]

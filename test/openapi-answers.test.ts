@@ -118,6 +118,10 @@ test('every answer of every operation is as described', async (t) => {
     await ask(422, `${migrations}/${at + 1}/retry`, post())
     await ask(200, `${migrations}/${at + 1}/cancel`, post())
   }
+  await service.godwit('account', 'set', 'keeper', '--site-admin')
+  const keeper = { token: await service.token('keeper') }
+  await ask(201, '/user/migrations', post({ repositories: ['site'] }))
+  await ask(200, '/admin/migrations/3/cancel', { ...post(), ...keeper })
   await git.hurry()
   const path = await liveLife(described, '/user/migrations')
   await seeFormerly(ask, path)
@@ -138,11 +142,10 @@ test('every answer of every operation is as described', async (t) => {
   await ask(401, '/session', { ...post({ token: 'gwt_wrong' }), ...ours })
   await ask(201, '/session', { ...post({ token: described.alice }), ...ours })
   await ask(204, '/session', { method: 'DELETE', ...ours })
-  await service.godwit('account', 'set', 'keeper', '--site-admin')
-  const keeper = { token: await service.token('keeper') }
   await ask(200, '/admin/service', keeper)
   await ask(422, '/admin/service?period=year', keeper)
   await ask(404, '/admin/service')
+  await operate(ask, keeper, described)
   for (const page of PAGES) await ask(200, page)
   for (const url of [
     '/user',
@@ -172,6 +175,28 @@ test('every answer of every operation is as described', async (t) => {
     ],
   )
 })
+
+/** Every action of an operator, on what is alice's. */
+async function operate(ask: Ask, keeper: { token: string }, { service }: Described): Promise<void> {
+  const start = { repositories: ['site'], lock_repositories: true }
+  const started = await ask(201, '/user/migrations', post(start))
+  const { id } = (await started.json()) as { id: number }
+  await untilEndedAt(service, await service.token('alice'), `/user/migrations/${id}`)
+  const any = `/admin/migrations/${id}`
+  await ask(404, `${any}/cancel`, post())
+  await ask(422, `${any}/cancel`, { ...post(), ...keeper })
+  const again = await ask(201, `${any}/retry`, { ...post({ allow_partial: true }), ...keeper })
+  const next = (await again.json()) as { id: number }
+  await untilEndedAt(service, await service.token('alice'), `/user/migrations/${next.id}`)
+  await ask(204, `${any}/archive`, { method: 'DELETE', ...keeper })
+  await ask(404, `${any}/archive`, { method: 'DELETE', ...keeper })
+  await ask(204, '/admin/locks/alice/site', { method: 'DELETE', ...keeper })
+  await ask(404, '/admin/locks/alice/site', { method: 'DELETE', ...keeper })
+  const tokens = (await (await ask(200, '/admin/tokens', keeper)).json()) as { id: number }[]
+  await service.token('alice')
+  await ask(204, `/admin/tokens/${tokens.length + 1}`, { method: 'DELETE', ...keeper })
+  await ask(404, `/admin/tokens/${tokens.length + 1}`, { method: 'DELETE', ...keeper })
+}
 
 type Described = Awaited<ReturnType<typeof describedService>>
 type Ask = Described['ask']

@@ -52,7 +52,11 @@ describe('the description of the API', () => {
       `${path}/preflight`,
       `${path}/:migration_id/retry`,
     ])
-    const under = [...starting, '/organizations/:organization_id/migrations']
+    const under = [
+      ...starting,
+      '/organizations/:organization_id/migrations',
+      '/admin/migrations/:migration_id/retry',
+    ]
     const twice = under.flatMap((path) => [path, `/api/v3${path}`])
     assert.deepEqual(bodies.sort(), [...twice, '/session'].sort())
   })

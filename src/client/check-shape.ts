@@ -5,7 +5,9 @@ import type {
   RepositoryJson,
   RepositoryProgressJson,
   RetryForecastJson,
+  ServiceStateJson,
   SummaryJson,
+  TokenJson,
   TotalsJson,
 } from './wire.ts'
 
@@ -85,6 +87,13 @@ export const reportShape = record<{ repositories: RepositoryProgressJson[] }>({
 export const retryForecastShape = record<RetryForecastJson>({
   broken: listOf(record<RetryForecastJson['broken'][number]>({ full_name: text, reason: text })),
 })
+
+export const serviceShape = record<ServiceStateJson>({
+  queue: anyRecord,
+  running: Array.isArray,
+})
+
+export const tokenShape = record<TokenJson>({ id: number, login: text, name: text })
 
 export const totalsShape = record<TotalsJson>({
   repositories: number,

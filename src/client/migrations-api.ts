@@ -3,12 +3,15 @@ import { ApiCalls, type Explaining, PLAIN_TEXT } from './api-calls.ts'
 import {
   anyRecord,
   forecastShape,
+  listOf,
   migrationShape,
   reportShape,
   repositoryShape,
   retryForecastShape,
+  serviceShape,
   statusShape,
   summaryShape,
+  tokenShape,
 } from './check-shape.ts'
 import { notThisApi, ServerFailed, ServerRefused } from './errors.ts'
 import type { Manners, Server } from './server.ts'
@@ -18,9 +21,13 @@ import type {
   RepositoryJson,
   RepositoryProgressJson,
   RetryForecastJson,
+  ServiceStateJson,
   StartJson,
   SummaryJson,
+  TokenJson,
 } from './wire.ts'
+
+const ANY = '/admin/migrations/{migration_id}'
 
 /** The operations of a server of this API. Those that only Godwit has answer 404 elsewhere. */
 export class MigrationsApi {
@@ -179,6 +186,47 @@ export class MigrationsApi {
     const { data } = await this.#calls.request(`GET ${this.#one}/report`, asked, explaining)
     return String(data)
   }
+
+  /** Of the whole service, as are those that follow: for site admins alone. */
+  service(): Promise<ServiceStateJson> {
+    return this.#calls.one('GET /admin/service', {}, this.#ofOperator('it'), serviceShape)
+  }
+
+  cancelAny(id: number): Promise<SummaryJson> {
+    const explaining = this.#ofOperator(`migration ${id}`)
+    return this.#calls.one(`POST ${ANY}/cancel`, numbered(id), explaining, summaryShape)
+  }
+
+  retryAny(id: number, body: { allow_partial?: boolean }): Promise<SummaryJson> {
+    const explaining = this.#ofOperator(`migration ${id}`)
+    const asked = { ...numbered(id), ...body }
+    return this.#calls.one(`POST ${ANY}/retry`, asked, explaining, summaryShape)
+  }
+
+  async deleteAnyArchive(id: number): Promise<void> {
+    const explaining = this.#ofOperator(`the archive of migration ${id}`)
+    await this.#calls.request(`DELETE ${ANY}/archive`, numbered(id), explaining)
+  }
+
+  async releaseAny(repository: string): Promise<void> {
+    const [owner, name] = repository.split('/')
+    const explaining = this.#ofOperator(`a lock of ${repository}`)
+    await this.#calls.request('DELETE /admin/locks/{owner}/{name}', { owner, name }, explaining)
+  }
+
+  async tokens(): Promise<TokenJson[]> {
+    const explaining = this.#ofOperator('them')
+    return this.#calls.one('GET /admin/tokens', {}, explaining, listOf(tokenShape))
+  }
+
+  async revokeAny(id: number): Promise<void> {
+    const explaining = this.#ofOperator(`a valid token ${id}`)
+    await this.#calls.request('DELETE /admin/tokens/{id}', { id }, explaining)
+  }
+
+  #ofOperator = (what: string): Explaining => ({
+    missing: `${this.server.url} does not have ${what}, or this account is not a site admin of it`,
+  })
 
   /** An open stream of events, or undefined where the server has none. */
   async events(id: number, after: string, signal: AbortSignal): Promise<Response | undefined> {

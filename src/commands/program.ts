@@ -43,6 +43,10 @@ const groups: Record<string, Record<string, Entry>> = {
       about: 'list and release the locks of repositories',
       load: async () => (await import('./locks.ts')).locksCommand,
     },
+    check: {
+      about: 'prove repositories at the source without exporting them',
+      load: async () => (await import('./check.ts')).checkCommand,
+    },
     doctor: {
       about: 'check everything that `serve` and `work` need, and say how to fix it',
       load: async () => (await import('./doctor.ts')).doctorCommand,
@@ -71,6 +75,10 @@ const groups: Record<string, Record<string, Entry>> = {
     },
   },
   'Client for any server of this API (Godwit or GitHub):': {
+    admin: {
+      about: 'act on any migration, lock or token as a site admin (Godwit only)',
+      load: async () => (await import('./admin.ts')).adminCommands,
+    },
     migration: {
       about: 'start, watch and download migrations',
       load: async () => (await import('./migration.ts')).migrationCommands,

@@ -26,6 +26,7 @@ export interface Tables {
   turns: TurnsTable
   blob_errors: BlobErrorsTable
   sessions: SessionsTable
+  repository_checks: RepositoryChecksTable
   discussion_readings: DiscussionReadingsTable
   discussion_groups: DiscussionGroupsTable
   forge_budgets: ForgeBudgetsTable
@@ -60,6 +61,18 @@ interface MembershipsTable {
   /** Who says so: `manual`, `file` or `forge`. */
   origin: string
   role: string
+}
+
+/** What was last found of a repository at the source. */
+interface RepositoryChecksTable {
+  full_name: string
+  checked_at: number
+  /** `passed` or `failed`. */
+  outcome: string
+  reason: string | null
+  warning: string | null
+  bytes: number
+  took_ms: number
 }
 
 interface SessionsTable {

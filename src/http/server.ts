@@ -39,6 +39,7 @@ import { organizations } from './organizations/organizations.ts'
 import { renderedRepositories } from './repositories/rendered-repositories.ts'
 import { userRepositories } from './repositories/user-repositories.ts'
 import type { ServerParts } from './server-parts.ts'
+import { adminActions } from './service/admin-actions.ts'
 import { adminService } from './service/admin-service.ts'
 import { currentUser } from './service/current-user.ts'
 import { dashboard } from './service/dashboard.ts'
@@ -151,6 +152,7 @@ function addOperations(
   organizations(api, parts)
   ownLocks(api, parts)
   adminService(api, parts)
+  adminActions(api, parts)
   const all = { ...parts, rendered, text, streams, admission }
   addMigrations(api, all, OF_CALLER)
   api.register(async (there) => {

@@ -162,12 +162,12 @@ export async function releaseLocks(
   return rows.map((row) => row.repository_id)
 }
 
-/** Whoever holds them. Returns which repository that is; undefined where none of that name is known. */
+/** Whoever holds them. Returns which repository that is, and how many were held; undefined where none of that name is known. */
 export async function releaseLocksOn(
   db: Db,
   { owner, name }: RepositoryName,
   now: number,
-): Promise<number | undefined> {
+): Promise<{ repositoryId: number; locks: number } | undefined> {
   const known = await db
     .selectFrom('repositories')
     .innerJoin('accounts', 'accounts.id', 'owner_id')
@@ -176,13 +176,13 @@ export async function releaseLocksOn(
     .where('name_key', '=', keyOf(name))
     .executeTakeFirst()
   if (!known) return undefined
-  await db
+  const { numUpdatedRows } = await db
     .updateTable('repository_locks')
     .set({ released_at: now })
     .where('repository_id', '=', known.id)
     .where('released_at', 'is', null)
-    .execute()
-  return known.id
+    .executeTakeFirst()
+  return { repositoryId: known.id, locks: Number(numUpdatedRows) }
 }
 
 export async function releaseExpiredLocks(db: Db, now: number): Promise<void> {

@@ -171,7 +171,7 @@ export async function releaseRepository(
   { forget = false } = {},
 ): Promise<boolean> {
   const { db, source, now } = parts
-  const id = await releaseLocksOn(db, repository, now())
+  const id = (await releaseLocksOn(db, repository, now()))?.repositoryId
   const found = await source.find(repository.owner, repository.name)
   if (!found) {
     if (forget && id !== undefined) await forgetLocks(db, id, await releasedLocks(db, id))

@@ -1,10 +1,11 @@
 import type { Db } from '../db/database.ts'
 import type { Backlog, Queue } from '../queue/queue.ts'
 import { listWorkers, SILENT_MS, type WorkerRecord } from '../queue/worker-store.ts'
+import { type CheckResults, readChecks } from '../repositories/check-store.ts'
 import { countAllHeldLocks, type HeldLock, newestLocks } from './lock-store.ts'
 import { notExportedFrom } from './outcome-store.ts'
 import type { ShownState } from './states.ts'
-import { faultySummaries, type Summary, unfinishedSummaries } from './summaries.ts'
+import { faultySummaries, largestArchives, type Summary, unfinishedSummaries } from './summaries.ts'
 import { countUnfinishedByState, readTallies } from './tally-store.ts'
 import { type Throughput, type ThroughputPeriod, throughputOver } from './throughput.ts'
 
@@ -12,6 +13,8 @@ const MAX_RUNNING = 20
 const MAX_FAILURES = 20
 const MAX_NOT_EXPORTED = 5
 const MAX_LOCKS = 50
+const MAX_ARCHIVES = 20
+const MAX_CHECKS = 20
 
 /** The whole service at one moment, for its operator. Nothing here costs more for every migration there ever was. */
 export interface ServiceState {
@@ -23,6 +26,9 @@ export interface ServiceState {
   locks: { held: number; newest: HeldLock[] }
   failures: Failure[]
   workers: (WorkerRecord & { isAlive: boolean })[]
+  /** The largest there are to download. */
+  archives: Summary[]
+  checks: CheckResults
 }
 
 /** A migration that failed, or lacks something. */
@@ -42,17 +48,29 @@ export async function readServiceState(
   period: ThroughputPeriod,
 ): Promise<ServiceState> {
   const observedAt = now()
-  const [migrations, running, backlog, throughput, held, newest, failures, workers] =
-    await Promise.all([
-      countByState(db),
-      unfinishedSummaries(db, MAX_RUNNING),
-      queue.backlog(),
-      throughputOver(db, period, observedAt),
-      countAllHeldLocks(db),
-      newestLocks(db, MAX_LOCKS),
-      recentFailures(db),
-      listWorkers(db),
-    ])
+  const [
+    migrations,
+    running,
+    backlog,
+    throughput,
+    held,
+    newest,
+    failures,
+    workers,
+    archives,
+    checks,
+  ] = await Promise.all([
+    countByState(db),
+    unfinishedSummaries(db, MAX_RUNNING),
+    queue.backlog(),
+    throughputOver(db, period, observedAt),
+    countAllHeldLocks(db),
+    newestLocks(db, MAX_LOCKS),
+    recentFailures(db),
+    listWorkers(db),
+    largestArchives(db, MAX_ARCHIVES),
+    readChecks(db, MAX_CHECKS),
+  ])
   const isAlive = ({ seenAt }: WorkerRecord) => observedAt - seenAt < SILENT_MS
   return {
     observedAt,
@@ -63,6 +81,8 @@ export async function readServiceState(
     locks: { held, newest },
     failures,
     workers: workers.map((worker) => ({ ...worker, isAlive: isAlive(worker) })),
+    archives,
+    checks,
   }
 }
 

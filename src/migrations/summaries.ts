@@ -96,6 +96,18 @@ export async function faultySummaries(db: Db, atMost: number): Promise<Summary[]
 /** Enough to know it again. */
 const MAX_NAMES = 3
 
+/** The same: those with the largest archives. */
+export async function largestArchives(db: Db, atMost: number): Promise<Summary[]> {
+  const rows = await db
+    .selectFrom('migrations')
+    .selectAll()
+    .where('archive_expires_at', 'is not', null)
+    .orderBy('archive_bytes', 'desc')
+    .limit(atMost)
+    .execute()
+  return summariesOf(db, rows)
+}
+
 async function summariesOf(db: Db, rows: readonly Row<MigrationsTable>[]): Promise<Summary[]> {
   const ids = rows.map(({ id }) => id)
   const locks = await countHeldLocks(db, ids)

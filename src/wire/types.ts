@@ -841,6 +841,40 @@ export interface ServiceState {
     seen_at: string
     alive: boolean
   }[]
+  /** The largest archives. */
+  archives: {
+    id: number
+    guid: string
+    login: string
+    bytes: number
+    expires_at: string | null
+  }[]
+  /** What `godwit check` last found of each repository. */
+  checks: {
+    passed: number
+    failed: number
+    /** Null if no repository has been checked. */
+    newest_at: string | null
+    /** The newest failures. */
+    problems: {
+      full_name: string
+      checked_at: string
+      reason: string
+    }[]
+  }
+}
+/**
+ * An access token, without the secret.
+ *
+ */
+export interface Token {
+  id: number
+  login: string
+  name: string
+  created_at: string
+  expires_at: string | null
+  last_used_at: string | null
+  revoked_at: string | null
 }
 /**
  * An error.

@@ -142,6 +142,7 @@ async function everyState(t: TestContext): Promise<{ story: ExportStory; scenes:
       migration('migration-exporting', running, '2 of 3'),
       { ...migration('confirmation', exported.id, ''), ready: askToDelete },
       { name: 'service', at: '#/service', token, ready: says('Running exports') },
+      { name: 'service-action', at: '#/service', token, ready: askToCancel },
       { ...migration('not-found', 999, ''), expected: /404/, ready: says('Not found') },
     ],
   }
@@ -151,6 +152,14 @@ async function chooseSome(page: Page): Promise<void> {
   await page.getByLabel('Select all').check()
   await page.getByText('More options').click()
   await page.getByText('so the migration would fail').waitFor()
+}
+
+async function askToCancel(page: Page): Promise<void> {
+  await page
+    .getByRole('button', { name: /^Cancel migration/ })
+    .first()
+    .click()
+  await page.getByRole('alertdialog').waitFor()
 }
 
 async function askToDelete(page: Page): Promise<void> {

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { Page } from 'playwright-core'
 import { needsChromium, visit } from '../support/browser.ts'
 import { arrived, part } from '../support/dashboard.ts'
 import { DAMAGED_REPOSITORIES } from '../support/export-damage.ts'
-import { exportStory } from '../support/export-story.ts'
+import { type ExportStory, exportStory } from '../support/export-story.ts'
 
 test('an operator sees the whole service, and nobody else does', needsChromium, async (t) => {
   const story = await exportStory(t, {
@@ -26,7 +27,7 @@ test('an operator sees the whole service, and nobody else does', needsChromium, 
   await figure('Exported so far').getByText('2', { exact: true }).waitFor()
   await figure('Workers').getByText('1', { exact: true }).waitFor()
   await figure('Locks').getByText('2', { exact: true }).waitFor()
-  await part(page, 'Locks').getByRole('cell', { name: 'alice/atlas' }).waitFor()
+  await part(page, 'Locks').getByRole('cell', { name: 'alice/atlas', exact: true }).waitFor()
   await part(page, 'Recent failures')
     .getByText(/has grafts/)
     .waitFor()
@@ -39,7 +40,38 @@ test('an operator sees the whole service, and nobody else does', needsChromium, 
   await page.getByRole('button', { name: 'Week' }).click()
   await page.getByRole('img', { name: /^Throughput in the last week: \d/ }).waitFor()
 
+  await actOnThem(page, story)
+
   const other = await visit(t, `${story.service.url}/#/service`, { token: alice, expected: /404/ })
   await arrived(other, 'Not found')
   assert.equal(await other.getByRole('link', { name: 'Service' }).count(), 0)
 })
+
+/** Each by its button, after a question; what the page shows follows. */
+async function actOnThem(page: Page, story: ExportStory): Promise<void> {
+  const act = async (label: string, confirm: string) => {
+    await page.getByRole('button', { name: label }).click()
+    await page.getByRole('alertdialog').getByRole('button', { name: confirm, exact: true }).click()
+  }
+  await act('Release the locks of alice/atlas', 'Release')
+  await part(page, 'Locks')
+    .getByRole('cell', { name: 'alice/atlas', exact: true })
+    .waitFor({ state: 'detached' })
+  await story.host.push('alice/atlas', { more: '1' })
+  await act('Delete the archive of migration 1', 'Delete')
+  await page
+    .getByRole('button', { name: 'Delete the archive of migration 1' })
+    .waitFor({ state: 'detached' })
+  assert.equal((await story.call('/user/migrations/1/archive')).status, 404)
+  await act('Retry migration 3', 'Retry')
+  await part(page, 'Recent failures').getByRole('button', { name: 'Retry migration 4' }).waitFor()
+  const tokens = part(page, 'Tokens')
+  const spare = await story.service.token('alice', '--name', 'spare')
+  await page.reload()
+  await tokens.getByText('(spare)').waitFor()
+  const row = tokens.getByRole('row').filter({ hasText: '(spare)' })
+  await row.getByRole('button').click()
+  await page.getByRole('alertdialog').getByRole('button', { name: 'Revoke', exact: true }).click()
+  await tokens.getByText('(spare)').waitFor({ state: 'detached' })
+  assert.equal((await story.service.call(spare, '/user')).status, 401)
+}

@@ -15,6 +15,7 @@ import type {
   Session,
   StartRequest,
   Summary,
+  Token,
   User,
 } from './wire.ts'
 
@@ -181,6 +182,17 @@ export function createApi(mediaType: string, onUnauthorized: () => void) {
     /** A link that anyone may follow for a few minutes: to be followed at once, never shown or kept. */
     archiveLink: async (id: number) =>
       (await readAnew<ArchiveLink>('GET /user/migrations/{id}/archive/link', { id })).data,
+
+    /** Of anyone's, for operators. */
+    cancelAny: (id: number) => change<Summary>('POST /admin/migrations/{id}/cancel', { id }),
+    retryAny: (id: number) => change<Summary>('POST /admin/migrations/{id}/retry', { id }),
+    deleteAnyArchive: (id: number) => change<void>('DELETE /admin/migrations/{id}/archive', { id }),
+    releaseAny(fullName: string) {
+      const [owner, name] = fullName.split('/')
+      return change<void>('DELETE /admin/locks/{owner}/{name}', { owner, name })
+    },
+    tokens: (options: ReadOptions) => read<Token[]>('GET /admin/tokens', options),
+    revokeAny: (id: number) => change<void>('DELETE /admin/tokens/{id}', { id }),
 
     service: (period: Period, options: ReadOptions) =>
       read<ServiceState>('GET /admin/service', { ...options, period }),

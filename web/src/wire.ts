@@ -19,6 +19,7 @@ export type {
   Session,
   StartRequest,
   Summary,
+  Token,
   User,
 } from '../../src/wire/types.ts'
 

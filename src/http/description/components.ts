@@ -26,7 +26,7 @@ import {
   repositorySchema,
 } from '../repositories/repository-schema.ts'
 import { rootSchema } from '../service/root-schema.ts'
-import { serviceStateSchema } from '../service/service-state-schema.ts'
+import { serviceStateSchema, tokenSchema } from '../service/service-state-schema.ts'
 import { currentUserSchema, sessionSchema, userSchema } from '../service/user-schema.ts'
 import { address, count, integer, listOf, text } from './json-schema.ts'
 
@@ -55,6 +55,7 @@ export const schemas = {
   'rate-limit': rateLimitSchema,
   root: rootSchema,
   'service-state': serviceStateSchema,
+  token: tokenSchema,
   error: errorSchema,
   'validation-error': validationErrorSchema,
 }

@@ -1,4 +1,5 @@
 import type { Account } from '../../accounts/account.ts'
+import type { TokenRecord } from '../../accounts/token-store.ts'
 import type { HeldLock } from '../../migrations/lock-store.ts'
 import { type Migration, ORDINARY } from '../../migrations/migration.ts'
 import type { Forecast } from '../../migrations/preflight.ts'
@@ -38,7 +39,7 @@ import {
 } from '../organizations/organization-json.ts'
 import { currentUserJson } from '../service/current-user-json.ts'
 import { rootJson } from '../service/root-json.ts'
-import { serviceStateJson } from '../service/service-state-json.ts'
+import { serviceStateJson, tokenJson } from '../service/service-state-json.ts'
 
 const AT = Date.UTC(2026, 4, 4, 9, 30)
 
@@ -189,6 +190,31 @@ const serviceState: ServiceState = {
       scratchBytes: 0,
     },
   ],
+  archives: [summary],
+  checks: {
+    passed: 129,
+    failed: 1,
+    newestAt: AT,
+    problems: [
+      {
+        fullName: 'alice/atlas',
+        checkedAt: AT,
+        reason: 'an object is missing',
+        warning: null,
+        bytes: 0,
+        tookMs: 12,
+      },
+    ],
+  },
+}
+const token: TokenRecord = {
+  id: 7,
+  login: 'alice',
+  name: 'laptop',
+  createdAt: AT,
+  expiresAt: AT + 7_776_000_000,
+  lastUsedAt: AT,
+  revokedAt: null,
 }
 const storage = {
   segments: 5210,
@@ -246,6 +272,7 @@ function valuesOf(rendering: Rendering) {
     'organization-memberships': [
       membershipJson({ account: octo, role: 'owner' }, alice, addresses),
     ],
+    tokens: [tokenJson(token)],
     'service-state': serviceStateJson(serviceState, storage, '1.0.0'),
     'rate-limit': { resources: { core, search }, rate: core },
     root: rootJson(addresses, 'github'),

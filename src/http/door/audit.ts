@@ -10,10 +10,17 @@ export function audit(
   action: string,
   { id, guid, owner }: Migration,
 ): void {
+  auditAction(log, request, action, { migration: id, guid, owner: owner.login })
+}
+
+/** The same of what is no migration. */
+export function auditAction(
+  log: Logger,
+  request: FastifyRequest,
+  action: string,
+  what: Record<string, unknown>,
+): void {
   const { account, tokenId } = viewerOf(request)
   const by = { login: account.login, tokenId, from: request.ip }
-  log.info(
-    { audit: action, id: request.id, ...by, migration: id, guid, owner: owner.login },
-    action,
-  )
+  log.info({ audit: action, id: request.id, ...by, ...what }, action)
 }

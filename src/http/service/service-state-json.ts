@@ -1,6 +1,7 @@
+import type { TokenRecord } from '../../accounts/token-store.ts'
 import type { ServiceState } from '../../migrations/service-state.ts'
 import type { StorageUse } from '../../migrations/storage-use.ts'
-import { isPartial } from '../../migrations/summaries.ts'
+import { isPartial, type Summary } from '../../migrations/summaries.ts'
 import type { ThroughputBucket } from '../../migrations/throughput.ts'
 import type * as wire from '../../wire/types.ts'
 import { timeOrNull, utcTimestamp } from '../door/timestamps.ts'
@@ -44,6 +45,8 @@ export function serviceStateJson(
     },
     failures: state.failures.map(failureJson),
     workers: state.workers.map(workerJson),
+    archives: state.archives.map(archiveJson),
+    checks: checksJson(state.checks),
   }
 }
 
@@ -102,6 +105,41 @@ function failureJson({ migration, notExported }: Each<'failures'>) {
     reason: migration.reason,
     counts: repositoryCountsJson(migration),
     repositories: notExported.map(({ fullName, reason }) => ({ full_name: fullName, reason })),
+  }
+}
+
+function archiveJson(migration: Summary) {
+  return {
+    id: migration.id,
+    guid: migration.guid,
+    login: migration.owner.login,
+    bytes: migration.archive?.bytes ?? 0,
+    expires_at: timeOrNull(migration.archive?.expiresAt ?? null),
+  }
+}
+
+function checksJson({ passed, failed, newestAt, problems }: ServiceState['checks']) {
+  return {
+    passed,
+    failed,
+    newest_at: timeOrNull(newestAt),
+    problems: problems.map(({ fullName, checkedAt, reason }) => ({
+      full_name: fullName,
+      checked_at: utcTimestamp(checkedAt),
+      reason: reason ?? '',
+    })),
+  }
+}
+
+export function tokenJson(token: TokenRecord): wire.Token {
+  return {
+    id: token.id,
+    login: token.login,
+    name: token.name,
+    created_at: utcTimestamp(token.createdAt),
+    expires_at: timeOrNull(token.expiresAt),
+    last_used_at: timeOrNull(token.lastUsedAt),
+    revoked_at: timeOrNull(token.revokedAt),
   }
 }
 

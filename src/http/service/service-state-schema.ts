@@ -87,6 +87,30 @@ const failure = recordOf({
   },
 })
 
+const archive = recordOf({ ...migration, bytes: count, expires_at: momentOrNull })
+
+const checks = recordOf(
+  {
+    ...all(['passed', 'failed'], count),
+    newest_at: { ...momentOrNull, description: 'Null if no repository has been checked.' },
+    problems: {
+      ...listOf(recordOf({ full_name: text, checked_at: moment, reason: text })),
+      description: 'The newest failures.',
+    },
+  },
+  { description: 'What `godwit check` last found of each repository.' },
+)
+
+export const tokenSchema = recordOf(
+  {
+    id: integer,
+    ...all(['login', 'name'], text),
+    created_at: moment,
+    ...all(['expires_at', 'last_used_at', 'revoked_at'], momentOrNull),
+  },
+  { description: 'An access token, without the secret.' },
+)
+
 const worker = recordOf({
   id: { ...text, format: 'uuid' },
   ...all(['host', 'version'], text),
@@ -116,6 +140,8 @@ export const serviceStateSchema = recordOf(
       description: 'The newest migrations that failed, or skipped repositories.',
     },
     workers: listOf(worker),
+    archives: { ...listOf(archive), description: 'The largest archives.' },
+    checks,
   },
   { description: 'The state of the whole service.' },
 )

@@ -2,6 +2,7 @@ import { Banner, SegmentedControl } from '@primer/react'
 import { useState } from 'react'
 import { Loading } from '../parts/loading.tsx'
 import { Moment } from '../parts/moment.tsx'
+import { Archives, Checks, Queue, Tokens } from '../parts/operator-tables.tsx'
 import { PageHead } from '../parts/page-head.tsx'
 import { Problem } from '../parts/problem.tsx'
 import { ServiceFigures } from '../parts/service-figures.tsx'
@@ -71,10 +72,14 @@ export default function ServicePage() {
       <div className={styles.parts}>
         <ServiceFigures service={now} />
         <ThroughputPlots throughput={now.throughput} />
-        <Running running={now.running} />
-        <Failures failures={now.failures} />
+        <Running running={now.running} onDone={again} />
+        <Queue queue={now.queue} />
+        <Failures failures={now.failures} onDone={again} />
+        <Checks checks={now.checks} />
+        <Locks locks={now.locks} onDone={again} />
+        <Archives archives={now.archives} onDone={again} />
+        <Tokens />
         <Workers workers={now.workers} />
-        <Locks locks={now.locks} />
       </div>
     </>
   )

@@ -1,16 +1,23 @@
-import type { ReactNode } from 'react'
 import { bytes, counted, inPart, number, percent } from '../quantities.ts'
+import { useSignedIn } from '../session.tsx'
 import type { ServiceState } from '../wire.ts'
 import { Bar } from './bar.tsx'
-import { Box } from './box.tsx'
 import { Moment } from './moment.tsx'
+import { OperatorAction } from './operator-action.tsx'
 import styles from './service-tables.module.css'
+import { Table } from './table.tsx'
 
-export function Running({ running }: Pick<ServiceState, 'running'>) {
+interface ActingProps {
+  /** Something has changed by it. */
+  onDone(): void
+}
+
+export function Running({ running, onDone }: Pick<ServiceState, 'running'> & ActingProps) {
+  const { api } = useSignedIn()
   return (
     <Table
       title="Running exports"
-      columns={['Migration', 'Account', 'Started', 'Progress', 'Size so far']}
+      columns={['Migration', 'Account', 'Started', 'Progress', 'Size so far', 'Action']}
       none="No export is running."
       rows={running.map((each) => {
         const { total, remaining } = each.repositories
@@ -29,6 +36,15 @@ export function Running({ running }: Pick<ServiceState, 'running'>) {
               {inPart(each.repositories)}
             </div>,
             bytes(each.bytes_done),
+            <OperatorAction
+              key="cancel"
+              name="Cancel"
+              label={`Cancel migration ${each.id}`}
+              question={`Cancel migration ${each.id} of ${each.login}?`}
+              consequence="Its locks are released. Repositories exported so far are kept for a retry."
+              act={() => api.cancelAny(each.id)}
+              onDone={onDone}
+            />,
           ],
         }
       })}
@@ -36,11 +52,12 @@ export function Running({ running }: Pick<ServiceState, 'running'>) {
   )
 }
 
-export function Failures({ failures }: Pick<ServiceState, 'failures'>) {
+export function Failures({ failures, onDone }: Pick<ServiceState, 'failures'> & ActingProps) {
+  const { api } = useSignedIn()
   return (
     <Table
       title="Recent failures"
-      columns={['Migration', 'Account', 'Ended', 'Result', 'Reason']}
+      columns={['Migration', 'Account', 'Ended', 'Result', 'Reason', 'Action']}
       none="No recent failures."
       rows={failures.map((each) => ({
         key: each.id,
@@ -57,6 +74,16 @@ export function Failures({ failures }: Pick<ServiceState, 'failures'>) {
               </div>
             ))}
           </div>,
+          <OperatorAction
+            key="retry"
+            name="Retry"
+            label={`Retry migration ${each.id}`}
+            question={`Retry migration ${each.id} of ${each.login}?`}
+            consequence="A new migration of the same account starts, with the same repositories and options. Unchanged repositories are reused."
+            act={() => api.retryAny(each.id)}
+            onDone={onDone}
+            isDanger={false}
+          />,
         ],
       }))}
     />
@@ -99,12 +126,13 @@ export function Workers({ workers }: Pick<ServiceState, 'workers'>) {
   )
 }
 
-export function Locks({ locks }: Pick<ServiceState, 'locks'>) {
+export function Locks({ locks, onDone }: Pick<ServiceState, 'locks'> & ActingProps) {
+  const { api } = useSignedIn()
   const more = locks.held - locks.newest.length
   return (
     <Table
       title="Locks"
-      columns={['Repository', 'Migration', 'Account', 'Locked', 'Expires']}
+      columns={['Repository', 'Migration', 'Account', 'Locked', 'Expires', 'Action']}
       none="No repository is locked."
       {...(more > 0 && { note: `and ${counted(more, 'older one')}` })}
       rows={locks.newest.map((each) => ({
@@ -115,51 +143,17 @@ export function Locks({ locks }: Pick<ServiceState, 'locks'>) {
           each.login,
           <Moment key="locked" at={each.locked_at} />,
           <Moment key="expires" at={each.expires_at} />,
+          <OperatorAction
+            key="release"
+            name="Release"
+            label={`Release the locks of ${each.full_name}`}
+            question={`Release the locks of ${each.full_name}?`}
+            consequence="It accepts pushes again. What is pushed is not in archives that were made before."
+            act={() => api.releaseAny(each.full_name)}
+            onDone={onDone}
+          />,
         ],
       }))}
     />
-  )
-}
-
-interface TableProps {
-  title: string
-  columns: string[]
-  rows: { key: string | number; cells: ReactNode[] }[]
-  /** What to say where there are no rows. */
-  none: string
-  note?: string
-}
-
-function Table({ title, columns, rows, none, note }: TableProps) {
-  return (
-    <Box title={title} aside={note && <span className={styles.quiet}>{note}</span>}>
-      {rows.length === 0 ? (
-        <p className={styles.none}>{none}</p>
-      ) : (
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard
-        <section className={styles.scroll} aria-label={`${title}: the table`} tabIndex={0}>
-          <table className={styles.table}>
-            <thead>
-              <tr>
-                {columns.map((column) => (
-                  <th key={column} scope="col">
-                    {column}
-                  </th>
-                ))}
-              </tr>
-            </thead>
-            <tbody>
-              {rows.map(({ key, cells }) => (
-                <tr key={key}>
-                  {cells.map((cell, place) => (
-                    <td key={columns[place]}>{cell}</td>
-                  ))}
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </section>
-      )}
-    </Box>
   )
 }

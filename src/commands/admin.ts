@@ -1,0 +1,113 @@
+import type { Command } from 'commander'
+import type { ServiceStateJson, TokenJson } from '../client/wire.ts'
+import { fromNow } from '../ground/quantities.ts'
+import { addClientCommand, migrationId, talking, tell } from './client-command.ts'
+import { withExamples } from './command-line.ts'
+
+const ID = ['<id>', 'ID of the migration', migrationId] as const
+
+/** What an operator may do with the token of a site admin, about anyone's migrations, locks and tokens. */
+export function adminCommands(program: Command, about: string): void {
+  const admin = program.command('admin').description(about)
+  withExamples(
+    admin,
+    'godwit admin queue --url http://127.0.0.1:3000 --token-file admin-token',
+    'godwit admin cancel 7',
+    'godwit admin release alice/site',
+  )
+  queueCommand(admin)
+  actOnMigrations(admin)
+  actOnLocksAndTokens(admin)
+}
+
+function queueCommand(admin: Command): void {
+  const command = addClientCommand(admin, 'queue', 'show waiting jobs and unfinished migrations')
+  command.action(
+    talking(async (talk) => {
+      const { queue, running } = await talk.api.service()
+      tell(talk, { queue, running }, queueRows({ queue, running }))
+    }),
+  )
+}
+
+const ago = (time: string | null): string =>
+  time === null ? '-' : fromNow(new Date(time), Date.now())
+
+function queueRows({ queue, running }: Pick<ServiceStateJson, 'queue' | 'running'>): string[][] {
+  return [
+    ['WHAT', 'WHOSE', 'STATE', 'SINCE', 'PROGRESS'],
+    ...running.map(({ id, login, state, created_at, repositories: { total, remaining } }) => [
+      `migration ${id}`,
+      login,
+      state,
+      ago(created_at),
+      `${total - remaining} of ${total}`,
+    ]),
+    ...queue.kinds.map(({ kind, jobs, oldest_at }) => [
+      `jobs: ${kind}`,
+      '-',
+      'waiting or running',
+      ago(oldest_at),
+      String(jobs),
+    ]),
+  ]
+}
+
+function actOnMigrations(admin: Command): void {
+  addClientCommand(admin, 'cancel', 'cancel a migration of any account')
+    .argument(...ID)
+    .action(
+      talking(async (talk, _options, id: number) => {
+        tell(talk, await talk.api.cancelAny(id), `migration ${id} is cancelled`)
+      }),
+    )
+  addClientCommand(admin, 'retry', 'start a finished migration of any account again')
+    .argument(...ID)
+    .option('--allow-partial', 'skip repositories that cannot be exported')
+    .action(
+      talking(async (talk, { allowPartial }: { allowPartial?: boolean }, id: number) => {
+        const asked = allowPartial ? { allow_partial: true } : {}
+        const started = await talk.api.retryAny(id, asked)
+        tell(talk, started, String(started.id))
+      }),
+    )
+  addClientCommand(admin, 'delete', 'delete the archive of a migration of any account')
+    .argument(...ID)
+    .action(
+      talking(async (talk, _options, id: number) => {
+        await talk.api.deleteAnyArchive(id)
+        tell(talk, { id, archive: 'deleted' }, `the archive of migration ${id} is deleted`)
+      }),
+    )
+}
+
+function actOnLocksAndTokens(admin: Command): void {
+  addClientCommand(admin, 'release', 'release all locks of a repository')
+    .argument('<repository>', 'OWNER/NAME')
+    .action(
+      talking(async (talk, _options, repository: string) => {
+        await talk.api.releaseAny(repository)
+        tell(talk, { released: repository }, `${repository} accepts pushes`)
+      }),
+    )
+  addClientCommand(admin, 'tokens', 'list the tokens of all accounts, without the secrets').action(
+    talking(async (talk) => {
+      const tokens = await talk.api.tokens()
+      tell(talk, tokens, [['ID', 'LOGIN', 'NAME', 'STATE', 'LAST USED'], ...tokens.map(tokenRow)])
+    }),
+  )
+  addClientCommand(admin, 'revoke', 'revoke a token of any account')
+    .argument('<id>', 'ID of the token', migrationId)
+    .action(
+      talking(async (talk, _options, id: number) => {
+        await talk.api.revokeAny(id)
+        tell(talk, { id, revoked: true }, `token ${id} is revoked`)
+      }),
+    )
+}
+
+function tokenRow({ id, login, name, expires_at, last_used_at, revoked_at }: TokenJson): string[] {
+  const isOver = expires_at !== null && Date.parse(expires_at) <= Date.now()
+  const state = revoked_at !== null ? 'revoked' : isOver ? 'expired' : 'valid'
+  return [String(id), login, name || '-', state, ago(last_used_at)]
+}

@@ -1,0 +1,129 @@
+import type { Command } from 'commander'
+import type { Config } from '../config.ts'
+import { checkRepository } from '../exporter/check-repository.ts'
+import { inLanes } from '../ground/lanes.ts'
+import { inUnits } from '../ground/quantities.ts'
+import { harmless } from '../ground/terminal-text.ts'
+import { type CheckRecord, keepChecksOf, noteCheck } from '../repositories/check-store.ts'
+import { type LocalCheck, openLocalCheck } from '../service/local-check.ts'
+import type { RefusedEntry, RepositoryName } from '../sources/source.ts'
+import { Unreadable } from '../sources/unreadable.ts'
+import { UserMistake } from '../user-mistake.ts'
+import { askedRepositories } from './asked-repositories.ts'
+import { addCommand, configOf, isoTime, print, withExamples } from './command-line.ts'
+import { progressLine } from './progress-line.ts'
+import { untilStopped } from './until-stopped.ts'
+
+interface CheckOptions {
+  json?: boolean
+}
+
+export function checkCommand(program: Command, about: string): void {
+  const command = addCommand(program, 'check [names...]', about)
+  withExamples(
+    command,
+    'godwit check --repositories /srv/git                # all repositories',
+    'godwit check alice octo/tools --repositories /srv/git',
+  )
+  command
+    .usage('[OWNER[/NAME]...] --repositories DIR [settings]')
+    .option('--json', 'print the results as JSON')
+    .action((names: string[], options: CheckOptions, command: Command) =>
+      untilStopped((signal) => runCheck(configOf(command), names, options, signal)),
+    )
+}
+
+async function runCheck(
+  config: Config,
+  asked: string[],
+  { json = false }: CheckOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  await using parts = await openLocalCheck(config)
+  const { names, refused } = await repositoriesToCheck(parts, asked)
+  const results: CheckRecord[] = []
+  {
+    using line = progressLine(process.stderr)
+    line.show(0, `0/${names.length} repositories`)
+    const lanes = { lanes: config.concurrency, signal }
+    await inLanes(names, lanes, async (name, stop) => {
+      const result = await check(parts, name, stop)
+      results.push(result)
+      await noteCheck(parts.db, result)
+      const problem = inWords(result)
+      if (problem !== undefined && !json) line.say(problem)
+      const part = results.length / names.length
+      line.show(part, `${results.length}/${names.length} ${result.fullName}`)
+    })
+  }
+  if (asked.length === 0)
+    await keepChecksOf(
+      parts.db,
+      results.map(({ fullName }) => fullName),
+    )
+  tellAll(results, refused, json)
+}
+
+async function check(parts: LocalCheck, name: RepositoryName, signal: AbortSignal) {
+  const startedAt = performance.now()
+  const ended = (bytes: number, reason: string | null, warning: string | null): CheckRecord => ({
+    fullName: `${name.owner}/${name.name}`,
+    checkedAt: parts.now(),
+    reason,
+    warning,
+    bytes,
+    tookMs: performance.now() - startedAt,
+  })
+  try {
+    const { bytes, warning } = await checkRepository(parts, name, signal)
+    return ended(bytes, null, warning)
+  } catch (error) {
+    if (!(error instanceof Unreadable)) throw error
+    return ended(0, error.message.replace(`${name.owner}/${name.name}: `, ''), null)
+  }
+}
+
+/** All that the source lists where none is named. */
+async function repositoriesToCheck(parts: LocalCheck, asked: string[]) {
+  if (asked.length > 0) {
+    const { entries, refused } = await askedRepositories(parts, asked)
+    const names = entries.map(({ owner, name }) => ({ owner: owner.login, name }))
+    return { names, refused }
+  }
+  const names: RepositoryName[] = []
+  const refused: RefusedEntry[] = []
+  for await (const listed of parts.source.list()) {
+    if ('found' in listed) names.push(listed.found)
+    if ('refused' in listed) refused.push(listed.refused)
+  }
+  return { names, refused }
+}
+
+function inWords({ fullName, reason, warning }: CheckRecord): string | undefined {
+  if (reason !== null) return `failed: ${harmless(`${fullName}: ${reason}`)}`
+  return warning === null ? undefined : `warning: ${harmless(`${fullName}: ${warning}`)}`
+}
+
+function tellAll(results: CheckRecord[], refused: RefusedEntry[], isJson: boolean): void {
+  const failed = results.filter(({ reason }) => reason !== null).length
+  const warnings = results.filter(({ warning }) => warning !== null).length + refused.length
+  const bytes = results.reduce((sum, each) => sum + each.bytes, 0)
+  const counts = `${results.length - failed} passed, ${warnings} warnings, ${failed} failed`
+  if (isJson) print(JSON.stringify(results.map(jsonOf), null, 2))
+  else {
+    for (const { path, reason } of refused) print(`warning: ${harmless(`${path}: ${reason}`)}`)
+    print(`${counts}; ${inUnits(bytes)} read`)
+  }
+  if (failed > 0)
+    throw new UserMistake(`${failed} of ${results.length} repositories cannot be exported`)
+}
+
+const jsonOf = (each: CheckRecord) => ({
+  full_name: each.fullName,
+  outcome: each.reason === null ? 'passed' : 'failed',
+  reason: each.reason,
+  warning: each.warning,
+  bytes: each.bytes,
+  checked_at: isoTime(each.checkedAt),
+  seconds: each.tookMs / 1000,
+})

@@ -1,0 +1,82 @@
+import type { Db } from '../db/database.ts'
+import { batchesOf } from '../ground/batches.ts'
+
+/** What was found when a repository was proven at the source. */
+export interface CheckRecord {
+  fullName: string
+  checkedAt: number
+  /** Why it cannot be exported; null where it can. */
+  reason: string | null
+  warning: string | null
+  bytes: number
+  tookMs: number
+}
+
+export async function noteCheck(db: Db, check: CheckRecord): Promise<void> {
+  const columns = {
+    checked_at: check.checkedAt,
+    outcome: check.reason === null ? 'passed' : 'failed',
+    reason: check.reason,
+    warning: check.warning,
+    bytes: check.bytes,
+    took_ms: Math.round(check.tookMs),
+  }
+  await db
+    .insertInto('repository_checks')
+    .values({ full_name: check.fullName, ...columns })
+    .onConflict((known) => known.column('full_name').doUpdateSet(columns))
+    .execute()
+}
+
+const ROWS_AT_ONCE = 500
+
+/** Forgets repositories that are not there any more. */
+export async function keepChecksOf(db: Db, fullNames: readonly string[]): Promise<void> {
+  const there = new Set(fullNames)
+  const rows = await db.selectFrom('repository_checks').select('full_name').execute()
+  const gone = rows.map(({ full_name }) => full_name).filter((name) => !there.has(name))
+  for (const some of batchesOf(gone, ROWS_AT_ONCE))
+    await db.deleteFrom('repository_checks').where('full_name', 'in', some).execute()
+}
+
+export interface CheckResults {
+  passed: number
+  failed: number
+  newestAt: number | null
+  /** The newest of those that failed. */
+  problems: CheckRecord[]
+}
+
+export async function readChecks(db: Db, atMost: number): Promise<CheckResults> {
+  const counts = await db
+    .selectFrom('repository_checks')
+    .select((of) => [
+      'outcome',
+      of.fn.countAll<number>().as('count'),
+      of.fn.max('checked_at').as('newest'),
+    ])
+    .groupBy('outcome')
+    .execute()
+  const of = (outcome: string) => counts.find((row) => row.outcome === outcome)?.count ?? 0
+  const rows = await db
+    .selectFrom('repository_checks')
+    .selectAll()
+    .where('outcome', '=', 'failed')
+    .orderBy('checked_at', 'desc')
+    .orderBy('full_name')
+    .limit(atMost)
+    .execute()
+  return {
+    passed: of('passed'),
+    failed: of('failed'),
+    newestAt: counts.length === 0 ? null : Math.max(...counts.map(({ newest }) => newest)),
+    problems: rows.map((row) => ({
+      fullName: row.full_name,
+      checkedAt: row.checked_at,
+      reason: row.reason,
+      warning: row.warning,
+      bytes: row.bytes,
+      tookMs: row.took_ms,
+    })),
+  }
+}

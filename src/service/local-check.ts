@@ -1,0 +1,34 @@
+import type { Config } from '../config.ts'
+import type { Db } from '../db/database.ts'
+import type { CheckParts } from '../exporter/check-repository.ts'
+import { takeScratch } from '../exporter/scratch.ts'
+import { createGit } from '../git/git.ts'
+import type { Source } from '../sources/source.ts'
+import { openDatabase } from './open-database.ts'
+import { openSource, placesOf } from './places.ts'
+import { requireGit, requireRepositories } from './requirements.ts'
+
+export interface LocalCheck extends CheckParts, AsyncDisposable {
+  db: Db
+  source: Source
+  now: () => number
+}
+
+/** What proving repositories at the source needs, beside a server that may be running. */
+export async function openLocalCheck(config: Config): Promise<LocalCheck> {
+  await using parts = new AsyncDisposableStack()
+  const places = placesOf(config, requireRepositories(config))
+  await requireGit(config, createGit(places.git))
+  const { db, close } = await openDatabase(config)
+  parts.defer(close)
+  const scratch = await takeScratch(places.scratch)
+  parts.defer(() => scratch.release())
+  const opened = parts.move()
+  return {
+    db,
+    source: openSource(places),
+    scratchDirectory: scratch.directory,
+    now: Date.now,
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  }
+}

@@ -1,0 +1,139 @@
+import assert from 'node:assert/strict'
+import { before, type TestContext, test } from 'node:test'
+import { type ClientDesk, clientDesk } from '../support/client-desk.ts'
+import { DAMAGED_REPOSITORIES } from '../support/export-damage.ts'
+import { type ExportStory, exportStory } from '../support/export-story.ts'
+import { until } from '../support/patience.ts'
+import { slowGit } from '../support/slow-git.ts'
+
+let story: ExportStory
+let desk: ClientDesk
+let keeper: string
+let slow: Awaited<ReturnType<typeof slowGit>>
+
+before(async (suite) => {
+  const t = suite as TestContext
+  slow = await slowGit()
+  t.after(slow.remove)
+  await slow.hurry()
+  story = await exportStory(t, {
+    async repositories(host) {
+      for (const name of ['atlas', 'birds']) {
+        await host.repository(`alice/${name}`, { files: { name } })
+      }
+      DAMAGED_REPOSITORIES.grafted!.make(host.path('alice/grafted'))
+    },
+    flags: ['--git', slow.program],
+  })
+  await story.service.godwit('account', 'set', 'keeper', '--site-admin')
+  keeper = await story.service.token('keeper')
+  desk = await clientDesk(t, { url: story.service.url, token: keeper })
+})
+
+async function admin(code: number, ...args: string[]): Promise<{ out: string; err: string }> {
+  const ended = await desk.godwit(['admin', ...args])
+  assert.equal(ended.code, code, ended.said)
+  return { out: ended.stdout.toString().trimEnd(), err: ended.stderr }
+}
+
+const audited = (action: string, what: RegExp) =>
+  until(`${action} is in the log, by whom and of what`, () =>
+    story.service
+      .log()
+      .split('\n')
+      .some(
+        (line) =>
+          line.includes(`"audit":"${action}"`) && /"login":"keeper"/.test(line) && what.test(line),
+      ),
+  )
+
+test('an operator cancels, retries and deletes what is of others, by name in the log', async () => {
+  await slow.dawdle()
+  const running = await story.start(['alice/atlas'], { lock_repositories: true })
+  await slow.pid()
+  assert.match((await admin(0, 'queue')).out, /^migration 1 +alice +exporting /m)
+  assert.equal((await admin(0, 'cancel', String(running))).out, 'migration 1 is cancelled')
+  const state = async (id: number) =>
+    ((await (await story.call(`/user/migrations/${id}/summary`)).json()) as { state: string }).state
+  assert.equal(await state(running), 'cancelled')
+  await audited('admin.migration.cancel', /"migration":1,.*"owner":"alice"/)
+  assert.match((await admin(3, 'cancel', String(running))).err, /already ended/)
+  assert.match((await admin(3, 'cancel', '999')).err, /does not have migration 999/)
+
+  await slow.hurry()
+  const failed = await story.migrate(['alice/birds', 'alice/grafted'], {}, 'failed')
+  const retried = Number((await admin(0, 'retry', String(failed.id), '--allow-partial')).out)
+  await story.untilEnded(retried, 'exported')
+  await audited('admin.migration.retry', /"owner":"alice"/)
+  await admin(0, 'delete', String(retried))
+  assert.equal((await story.call(`/user/migrations/${retried}/archive`)).status, 404)
+  await audited('admin.migration.delete_archive', /"owner":"alice"/)
+})
+
+test('an operator releases any lock and revokes any token', async () => {
+  const locking = await story.migrate(['alice/atlas'], { lock_repositories: true })
+  await assert.rejects(story.host.push('alice/atlas', { b: '2' }), /hidden ref/)
+  await admin(0, 'release', 'alice/atlas')
+  await story.host.push('alice/atlas', { b: '2' })
+  assert.match((await admin(3, 'release', 'alice/atlas')).err, /does not have a lock/)
+  await audited('admin.lock.release', /"repository":"alice\/atlas"/)
+  assert.equal((await story.call(`/user/migrations/${locking.id}`)).status, 200)
+
+  const token = await story.service.token('alice', '--name', 'lost')
+  const { out } = await admin(0, 'tokens')
+  assert.ok(!out.includes('gwt_'))
+  const [id] = /^\d+(?= +alice +lost +valid)/m.exec(out)!
+  assert.equal((await story.service.call(token, '/user')).status, 200)
+  await admin(0, 'revoke', id)
+  assert.equal((await story.service.call(token, '/user')).status, 401)
+  await audited('admin.token.revoke', new RegExp(`"revoked":${id}`))
+  await admin(3, 'revoke', id)
+})
+
+test('to everyone else there is nothing to act on', async () => {
+  const { id } = await story.migrate(['alice/birds'])
+  for (const [method, path] of [
+    ['POST', `/admin/migrations/${id}/cancel`],
+    ['POST', `/admin/migrations/${id}/retry`],
+    ['DELETE', `/admin/migrations/${id}/archive`],
+    ['DELETE', '/admin/locks/alice/birds'],
+    ['GET', '/admin/tokens'],
+    ['DELETE', '/admin/tokens/1'],
+  ] as const) {
+    assert.equal((await story.call(path, { method })).status, 404, path)
+  }
+  assert.equal((await story.call(`/user/migrations/${id}/archive`)).status, 302)
+})
+
+test('check proves repositories at the source, and the operator sees what it found', async () => {
+  const damage = DAMAGED_REPOSITORIES['lost-blob']!
+  damage.make(story.host.path('bob/lost'))
+  const settings = ['--data', story.service.data, '--repositories', story.host.root]
+  const ended = await desk.godwit(['check', ...settings])
+  assert.equal(ended.code, 1, ended.said)
+  assert.match(ended.stderr, /^failed: alice\/grafted: .*grafts/m)
+  assert.match(ended.stderr, new RegExp(`^failed: bob/lost: .*${damage.reason.source}`, 'm'))
+  assert.match(ended.stdout.toString(), /^2 passed, 0 warnings, 2 failed; .* read$/m)
+  assert.match(ended.stderr, /2 of 4 repositories cannot be exported/)
+
+  const { checks } = (await (await story.service.call(keeper, '/admin/service')).json()) as {
+    checks: { passed: number; failed: number; problems: { full_name: string }[] }
+  }
+  assert.deepEqual([checks.passed, checks.failed], [2, 2])
+  assert.deepEqual(checks.problems.map(({ full_name }) => full_name).sort(), [
+    'alice/grafted',
+    'bob/lost',
+  ])
+
+  // One that was mended passes, and what was found of the others stays.
+  await story.host.remake('bob/lost', { a: '1' })
+  const one = await desk.godwit(['check', 'bob/lost', '--json', ...settings])
+  assert.equal(one.code, 0, one.said)
+  const [result] = JSON.parse(one.stdout.toString()) as Record<string, unknown>[]
+  assert.deepEqual(
+    [result?.full_name, result?.outcome, result?.reason],
+    ['bob/lost', 'passed', null],
+  )
+  assert.ok(Number(result?.bytes) > 0)
+  assert.equal((await desk.godwit(['check', 'bob/none', ...settings])).code, 1)
+})

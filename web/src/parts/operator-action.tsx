@@ -1,0 +1,73 @@
+import { Button, ConfirmationDialog } from '@primer/react'
+import { useState } from 'react'
+import { failureOf } from '../failure.ts'
+import { announce } from './announcements.tsx'
+import styles from './operator-action.module.css'
+
+interface OperatorActionProps {
+  /** On the button. */
+  name: string
+  /** For whoever does not see the row: `Cancel migration 7`. */
+  label: string
+  question: string
+  /** What it does, in a sentence. */
+  consequence: string
+  act(): Promise<unknown>
+  onDone(): void
+  isDanger?: boolean
+}
+
+/** A button in a row of a table that asks first, acts, and says what went wrong. */
+export function OperatorAction(props: OperatorActionProps) {
+  const { name, label, question, consequence, act, onDone, isDanger = true } = props
+  const [isAsking, setAsking] = useState(false)
+  const [isBusy, setBusy] = useState(false)
+  const [failure, setFailure] = useState('')
+
+  async function perform(): Promise<void> {
+    setBusy(true)
+    setFailure('')
+    try {
+      await act()
+      announce(`${label}: done`)
+    } catch (error) {
+      setFailure(failureOf(error).message)
+    } finally {
+      setBusy(false)
+      onDone()
+    }
+  }
+
+  return (
+    <>
+      <Button
+        size="small"
+        variant={isDanger ? 'danger' : 'default'}
+        loading={isBusy}
+        aria-label={label}
+        onClick={() => setAsking(true)}
+      >
+        {name}
+      </Button>
+      {failure && (
+        <span role="alert" className={styles.failure}>
+          {failure}
+        </span>
+      )}
+      {isAsking && (
+        <ConfirmationDialog
+          title={question}
+          confirmButtonContent={name}
+          confirmButtonType={isDanger ? 'danger' : 'primary'}
+          cancelButtonContent="Do nothing"
+          onClose={(gesture) => {
+            setAsking(false)
+            if (gesture === 'confirm') void perform()
+          }}
+        >
+          {consequence}
+        </ConfirmationDialog>
+      )}
+    </>
+  )
+}

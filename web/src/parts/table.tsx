@@ -1,0 +1,59 @@
+import type { ReactNode } from 'react'
+import { Box } from './box.tsx'
+import styles from './service-tables.module.css'
+
+interface TableProps {
+  title: string
+  columns: string[]
+  rows: { key: string | number; cells: ReactNode[] }[]
+  /** What to say where there are no rows. */
+  none: string
+  note?: ReactNode
+}
+
+/**
+ * A framed table. Where it is narrow, each row is a card with the name of the column before each value; roles are written
+ * out, because a table that is laid out otherwise is none to screen readers.
+ */
+export function Table({ title, columns, rows, none, note }: TableProps) {
+  return (
+    <Box title={title} aside={note && <span className={styles.quiet}>{note}</span>}>
+      {rows.length === 0 ? (
+        <p className={styles.none}>{none}</p>
+      ) : (
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard
+        <section className={styles.scroll} aria-label={`${title}: the table`} tabIndex={0}>
+          {/* biome-ignore lint/a11y/noRedundantRoles: see above */}
+          <table className={styles.table} role="table">
+            {/* biome-ignore lint/a11y/noRedundantRoles: see above */}
+            <thead role="rowgroup">
+              {/* biome-ignore lint/a11y/noRedundantRoles: see above */}
+              <tr role="row">
+                {columns.map((column) => (
+                  // biome-ignore lint/a11y/noRedundantRoles: see above
+                  <th key={column} scope="col" role="columnheader">
+                    {column}
+                  </th>
+                ))}
+              </tr>
+            </thead>
+            {/* biome-ignore lint/a11y/noRedundantRoles: see above */}
+            <tbody role="rowgroup">
+              {rows.map(({ key, cells }) => (
+                // biome-ignore lint/a11y/noRedundantRoles: see above
+                <tr key={key} role="row">
+                  {cells.map((cell, place) => (
+                    // biome-ignore lint/a11y/noRedundantRoles: see above
+                    <td key={columns[place]} role="cell" data-column={columns[place]}>
+                      {cell}
+                    </td>
+                  ))}
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </section>
+      )}
+    </Box>
+  )
+}

@@ -53,6 +53,14 @@ test(
     await page.locator('.live-responses-table .response-col_status', { hasText: '200' }).waitFor()
 
     await page.setViewportSize({ width: 390, height: 800 })
+    // The title comes before all that it is the title of, and no part of a table is out of sight.
+    const top = async (of: string) => (await page.locator(of).first().boundingBox())!.y
+    assert.ok((await top('h1')) < (await top('#search')))
+    assert.ok((await top('h1')) < (await top('.opblock')))
+    for (const cell of await page.locator('.opblock-body td').all()) {
+      const box = await cell.boundingBox()
+      assert.ok(!box || box.x + box.width <= 390, 'a cell is out of sight')
+    }
     await keepScreenshot(page, 'docs-390')
     const overhang = (await page.evaluate(
       'document.documentElement.scrollWidth - document.documentElement.clientWidth',

@@ -54,6 +54,8 @@ async function lookAt(t: TestContext, url: string, scene: Scene): Promise<void> 
     await keepScreenshot(page, `${name}-${colors}-${width}`)
     if (isAsked) assert.deepEqual(await complaints(page), [], `${colors}, ${width} pixels wide`)
     const overhang = (await page.evaluate(OVERHANG)) as number
+    const hidden = (await page.evaluate(SCROLLING)) as string[]
+    assert.deepEqual(hidden, [], `must be scrolled sideways at ${width}`)
     assert.ok(overhang <= 0, `${overhang} pixels are cut off at ${width}`)
   }
 }
@@ -63,6 +65,11 @@ const SETTLE_COLORS = `for (const each of document.getAnimations()) {
   if (each instanceof CSSTransition) each.finish()
 }`
 const OVERHANG = 'document.documentElement.scrollWidth - innerWidth'
+
+/** Tables that are wider than their place. */
+const SCROLLING = `[...document.querySelectorAll('section:has(> table)')]
+  .filter((each) => each.scrollWidth > each.clientWidth)
+  .map((each) => each.getAttribute('aria-label'))`
 
 async function complaints(page: Page): Promise<string[]> {
   const { violations } = (await page.evaluate("axe.run({ resultTypes: ['violations'] })")) as {

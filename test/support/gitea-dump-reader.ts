@@ -79,7 +79,7 @@ const CODE_COMMENT: Shape = {
 }
 const ASSET: Shape = {
   ...{ id: whole, name: text, content_type: text, size: whole, download_count: whole },
-  ...{ created: time, updated: time, download_url: text },
+  ...{ created: time, updated: time, download_url: text, downloadurl: text },
 }
 
 const SHAPES = {
@@ -183,7 +183,8 @@ function checkLinks(place: string, dump: ReadDump): void {
     assert.ok(statSync(join(place, pull.patch_url)).isFile())
     assert.equal(pull.head.owner_name, pull.base.owner_name)
   }
-  for (const { download_url, size } of releases.flatMap(({ assets }) => assets)) {
+  for (const { download_url, downloadurl, size } of releases.flatMap(({ assets }) => assets)) {
+    assert.equal(downloadurl, download_url)
     assert.match(download_url, /^release_assets\/[\w./-]+$/)
     assert.equal(statSync(join(place, download_url)).size, size)
   }

@@ -98,6 +98,8 @@ async function dumpAssets(context: DumpContext, release: Release, index: number)
       created: yamlTime(release.createdAt),
       updated: yamlTime(release.createdAt),
       download_url: path,
+      // Some servers of 1.15 know it only by this name, and end without it.
+      downloadurl: path,
     })
   }
   return dumped

@@ -26,7 +26,9 @@ async function storyWithGit(t: TestContext, flags: string[] = []) {
   await gitIs(REAL_GIT)
   const story = await exportStory(t, {
     async repositories(host) {
-      for (const name of NAMES) await host.repository(name, { files: { a: name } })
+      // What includes another file is asked of git; facts of an ordinary repository need none.
+      const config = { 'include.path': 'more' }
+      for (const name of NAMES) await host.repository(name, { files: { a: name }, config })
     },
     flags: ['--git', program, '--rate-limit', '0', ...flags],
   })

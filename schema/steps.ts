@@ -27,6 +27,7 @@ import { scratchBytes } from './0026-scratch-bytes.ts'
 import { failedFingerprints } from './0027-failed-fingerprints.ts'
 import { sessions } from './0028-sessions.ts'
 import { operator } from './0029-operator.ts'
+import { forgeSignIn } from './0030-forge-sign-in.ts'
 import type { SchemaStep } from './step.ts'
 
 export const steps: readonly SchemaStep[] = [
@@ -59,4 +60,5 @@ export const steps: readonly SchemaStep[] = [
   failedFingerprints,
   sessions,
   operator,
+  forgeSignIn,
 ]

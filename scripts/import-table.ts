@@ -80,6 +80,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'forge/forge-errors.ts',
       'forge/forge-token.ts',
       'forge/known-forge.ts',
+      'forge/token-owner.ts',
       'directory/git-directory.ts',
       'directory/why-unreadable.ts',
       'directory/facts/description.ts',

@@ -1,34 +1,60 @@
 import type { Db } from '../db/database.ts'
 import type { Viewer } from './account.ts'
-import { viewerInSession } from './session-store.ts'
+import { type ForgeSignIn, mayBeForgeToken } from './forge-sign-in.ts'
+import { findSession, type Session, unsealToken } from './session-store.ts'
 import { digestOf, looksLikeToken } from './token.ts'
 import { findViewer, noteTokenUse } from './token-store.ts'
 
 export interface Authenticator {
-  /** Undefined for whatever is not a valid token now: it is looked up every time, so a revoked one stops at once. */
-  viewerOf(token: string): Promise<Viewer | undefined>
+  /**
+   * Undefined for whatever is not a valid token now: it is looked up every time, so a revoked one stops at once; one of the forge
+   * within a minute. `mayAskNew` is false for who has sent too many bad tokens: the forge is not asked about theirs. Rejects
+   * with ForgeSilent where only the forge could tell, and does not.
+   */
+  viewerOf(token: string, mayAskNew?: boolean): Promise<Viewer | undefined>
   /** The same for the secret of a browser's session. */
   viewerInSession(secret: string): Promise<Viewer | undefined>
   /** Writes down when tokens were last used. Called now and then, and once at the end: never on a request's path. */
   noteUses(): Promise<void>
 }
 
-export function createAuthenticator({ db, now }: { db: Db; now: () => number }): Authenticator {
+export interface AuthenticatorParts {
+  db: Db
+  now: () => number
+  /** Where people may sign in with their tokens of the forge. */
+  forge?: ForgeSignIn | undefined
+}
+
+export function createAuthenticator({ db, now, forge }: AuthenticatorParts): Authenticator {
   let used = new Map<number, number>()
 
+  async function find(token: string, mayAskNew: boolean): Promise<Viewer | undefined> {
+    if (looksLikeToken(token)) return findViewer(db, digestOf(token), now())
+    if (!forge || !mayBeForgeToken(token)) return undefined
+    const known = await findViewer(db, digestOf(token), now())
+    if (known) return known
+    return (await forge.isGood(token, mayAskNew))
+      ? findViewer(db, digestOf(token), now())
+      : undefined
+  }
+
+  /** Only the browser has the token of the forge, and we the key to it. */
+  async function askAgain(secret: string, { tokenKey }: Session): Promise<Viewer | undefined> {
+    return tokenKey === null ? undefined : find(unsealToken(secret, tokenKey), true)
+  }
+
   return {
-    async viewerOf(token) {
-      if (!looksLikeToken(token)) return
-      const at = now()
-      const viewer = await findViewer(db, digestOf(token), at)
-      if (viewer) used.set(viewer.tokenId, at)
+    async viewerOf(token, mayAskNew = true) {
+      const viewer = await find(token, mayAskNew)
+      if (viewer) used.set(viewer.tokenId, now())
       return viewer
     },
 
     async viewerInSession(secret) {
-      const at = now()
-      const viewer = await viewerInSession(db, secret, at)
-      if (viewer) used.set(viewer.tokenId, at)
+      const session = await findSession(db, secret, now())
+      if (!session) return undefined
+      const viewer = session.isTokenValid ? session.viewer : await askAgain(secret, session)
+      if (viewer) used.set(viewer.tokenId, now())
       return viewer
     },
 

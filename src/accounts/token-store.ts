@@ -63,6 +63,8 @@ export async function listTokens(db: Db): Promise<TokenRecord[]> {
     .innerJoin('accounts', 'accounts.id', 'tokens.account_id')
     .selectAll('tokens')
     .select('accounts.login')
+    // Those of the forge are listed and revoked there.
+    .where('asked_at', 'is', null)
     .orderBy('tokens.id')
     .execute()
   return rows.map((row) => ({

@@ -30,6 +30,7 @@ export interface Tables {
   discussion_readings: DiscussionReadingsTable
   discussion_groups: DiscussionGroupsTable
   forge_budgets: ForgeBudgetsTable
+  forge_questions: ForgeQuestionsTable
 }
 
 export interface AccountsTable {
@@ -42,6 +43,8 @@ export interface AccountsTable {
   created_at: number
   /** How many migrations it has ever started. */
   migration_count: Generated<number>
+  /** Its number on the forge, once somebody has signed in with a token of the forge. */
+  forge_id: Generated<number | null>
 }
 
 interface TokensTable {
@@ -53,6 +56,18 @@ interface TokensTable {
   expires_at: number | null
   last_used_at: number | null
   revoked_at: number | null
+  /** Of a token of the forge: when the forge last said that it is good. Null for our own. */
+  asked_at: Generated<number | null>
+}
+
+/** What the forge said of a token that is not ours. */
+interface ForgeQuestionsTable {
+  /** Of the token. */
+  digest: string
+  /** `asking`, `good`, `refused` or `unknown`, where no answer came. */
+  answer: string
+  /** Nobody asks before. */
+  next_at: number
 }
 
 interface MembershipsTable {
@@ -79,6 +94,8 @@ interface SessionsTable {
   /** Of the cookie's secret. */
   digest: string
   token_id: number
+  /** Where it is a token of the forge: the key to the text of it that the cookie holds. */
+  token_key: Generated<string | null>
   created_at: number
   expires_at: number
 }

@@ -10,7 +10,7 @@ import type { Answered } from './door/answered.ts'
 import { authenticate } from './door/authenticate.ts'
 import { dependencies } from './door/dependencies.ts'
 import { countDownloads } from './door/download-outcomes.ts'
-import { failedLogins } from './door/failed-logins.ts'
+import { type FailedLogins, failedLogins } from './door/failed-logins.ts'
 import { type Forwarding, watchForwarding } from './door/forwarding.ts'
 import { errorHandler } from './door/github-errors.ts'
 import { malformedRequests } from './door/malformed-requests.ts'
@@ -99,8 +99,8 @@ export function createServer(parts: ServerParts): FastifyInstance {
   dashboard(app, parts)
   answerPreflights(app)
   const cookies = sessionCookies(parts.rendering.addresses.api)
-  const refuseCredentials = failedLogins(parts.now)
-  const door = { greet, limit, forwarding, refuseCredentials, cookies }
+  const logins = failedLogins(parts.now)
+  const door = { greet, limit, forwarding, logins, cookies }
   session(app, { ...parts, ...door })
   // Twice: some clients put the prefix before every path of a host that is not the vendor's own.
   for (const prefix of ['', '/api/v3']) {
@@ -172,7 +172,7 @@ interface Door {
   greet: ReturnType<typeof manners>['greet']
   limit: RateLimit
   forwarding: Forwarding
-  refuseCredentials: (ip: string) => Promise<never>
+  logins: FailedLogins
   cookies: SessionCookies
 }
 
@@ -188,8 +188,9 @@ function speakTheWire(
   async function identify(request: FastifyRequest): Promise<Viewer> {
     const { authorization } = request.headers
     if (!authorization) return identifyBySession(request)
-    const viewer = await authenticate(authenticator, authorization)
-    return viewer ?? door.refuseCredentials(request.ip)
+    const mayAskNew = !door.logins.hasFailedOften(request.ip)
+    const viewer = await authenticate(authenticator, authorization, mayAskNew)
+    return viewer ?? door.logins.refuse(request.ip)
   }
 
   /** Our own pages in a browser; nobody else has a session. */

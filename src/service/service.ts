@@ -4,16 +4,16 @@ import { fileURLToPath } from 'node:url'
 import { createAuthenticator } from '../accounts/authenticator.ts'
 import type { Config } from '../config.ts'
 import type { Listen } from '../config-values.ts'
-import type { Db } from '../db/database.ts'
 import { offsetTimestamps } from '../http/door/timestamps.ts'
 import { archiveLinks } from '../http/migrations/archive-link.ts'
 import { createServer } from '../http/server.ts'
 import { readDashboard } from '../http/service/dashboard-files.ts'
 import { linkKey } from '../migrations/secret-store.ts'
 import { Misuse, UserMistake } from '../user-mistake.ts'
+import { openForgeSignIn } from './forge-tokens.ts'
 import { keepHeartbeat } from './heartbeat.ts'
 import type { Log } from './log.ts'
-import { openProcessParts } from './process-parts.ts'
+import { openProcessParts, type ProcessParts } from './process-parts.ts'
 import { repeatedly } from './repeatedly.ts'
 import { requireRepositories } from './requirements.ts'
 import { startExporter } from './start-exporter.ts'
@@ -42,7 +42,7 @@ export async function startService(config: Config, logging: Log): Promise<Servic
   const { baseUrl, webUrl, cloneUrl, sshUrl, timeZone } = config
   const app = createServer({
     ...parts,
-    authenticator: keepTokens(stack, db, logging),
+    authenticator: keepTokens(stack, parts),
     links: archiveLinks(baseUrl, await linkKey(db), config.linkTtl),
     maxUnfinished: config.maxUnfinishedMigrations,
     lockTtlMs: config.lockTtl,
@@ -96,8 +96,9 @@ function checkRole(config: Config): void {
   }
 }
 
-function keepTokens(stack: AsyncDisposableStack, db: Db, { log }: Log) {
-  const authenticator = createAuthenticator({ db, now: Date.now })
+function keepTokens(stack: AsyncDisposableStack, parts: ProcessParts) {
+  const { db, now, log } = parts
+  const authenticator = createAuthenticator({ db, now, forge: openForgeSignIn(parts) })
   stack.defer(authenticator.noteUses)
   const notes = repeatedly(authenticator.noteUses, NOTE_TOKEN_USE_EVERY_MS, (err) =>
     log.error({ err }, 'could not record the use of tokens'),

@@ -12,13 +12,14 @@ declare module 'fastify' {
 /** `authorization: bearer T` or `token T`, in any letter case: clients in the field send both. */
 const CREDENTIALS = /^(?:bearer|token) +(\S+) *$/i
 
-/** Undefined for credentials that are not good. */
+/** Undefined for credentials that are not good; `mayAskNew` as the authenticator has it. */
 export function authenticate(
   { viewerOf }: Authenticator,
   authorization: string,
+  mayAskNew: boolean,
 ): Promise<Viewer | undefined> {
   const token = CREDENTIALS.exec(authorization)?.[1]
-  return token === undefined ? Promise.resolve(undefined) : viewerOf(token)
+  return token === undefined ? Promise.resolve(undefined) : viewerOf(token, mayAskNew)
 }
 
 export function viewerOf(request: FastifyRequest): Viewer {

@@ -1,8 +1,9 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
+import { ForgeSilent } from '../../accounts/forge-sign-in.ts'
 import { type Fault, Invalid, NotFound } from '../../migrations/refusals.ts'
 import { Unreadable } from '../../sources/unreadable.ts'
-import { Refused, unavailable } from './refusals.ts'
+import { Refused, signInUnavailable, unavailable } from './refusals.ts'
 import { isTemporary } from './temporary-errors.ts'
 
 interface ErrorBody {
@@ -18,7 +19,7 @@ const MAX_FAULTS = 20
 export function errorHandler(documentation: string, log: Logger) {
   return (error: FastifyError, request: FastifyRequest, reply: FastifyReply): void => {
     const { status, body } = answerTo(error)
-    const isOurs = status >= 500 && !(error instanceof Refused)
+    const isOurs = status >= 500 && !(error instanceof Refused) && !(error instanceof ForgeSilent)
     if (isOurs) log.error({ err: error, id: request.id }, 'request failed')
     if (status === 503 || status === 429) reply.header('retry-after', RETRY_AFTER_SECONDS)
     reply
@@ -30,6 +31,8 @@ export function errorHandler(documentation: string, log: Logger) {
 
 function answerTo(error: FastifyError): { status: number; body: ErrorBody } {
   if (error instanceof Refused) return { status: error.status, body: { message: error.message } }
+  // Whoever asked for it has told the log why.
+  if (error instanceof ForgeSilent) return answerTo(signInUnavailable() as never)
   if (error instanceof NotFound) return { status: 404, body: { message: 'Not Found' } }
   if (error instanceof Invalid) return invalid(error.faults)
   // What was asked is written down and done later, if the repository allows it then.

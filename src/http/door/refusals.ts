@@ -56,5 +56,10 @@ export const tooManyStreams = () =>
   )
 export const unavailable = () =>
   new Refused(503, 'This server cannot do that at the moment. Please try again later.')
+export const signInUnavailable = () =>
+  new Refused(
+    503,
+    'The forge does not answer, and only it knows whose token this is. Please try again later.',
+  )
 export const busy = () =>
   new Refused(503, 'This server is overloaded at the moment. Please try again later.')

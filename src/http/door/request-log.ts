@@ -1,7 +1,9 @@
 import type { Logger } from 'pino'
 import type { NoteAnswered } from './answered.ts'
 
-const STRAY_TOKEN = /gwt_[0-9A-Za-z]+/g
+/** Ours, and those of a Gitea or Forgejo. */
+const STRAY_TOKEN = /gwt_[0-9A-Za-z]+|[0-9a-f]{40,}/gi
+const SHORTEST_FORGE_TOKEN = 40
 
 /**
  * One line a request. The query is left out, a signed link's credential is in it; so is a token that strayed into a path.
@@ -16,5 +18,6 @@ export function requestLog(log: Logger): NoteAnswered {
 function withoutSecrets(url: string): string {
   const query = url.indexOf('?')
   const path = query === -1 ? url : url.slice(0, query)
-  return path.includes('gwt_') ? path.replaceAll(STRAY_TOKEN, '[hidden]') : path
+  const isSuspect = path.length > SHORTEST_FORGE_TOKEN || path.includes('gwt_')
+  return isSuspect ? path.replaceAll(STRAY_TOKEN, '[hidden]') : path
 }

@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Viewer } from '../../accounts/account.ts'
 import { closeSession, openSession } from '../../accounts/session-store.ts'
 import { countPublic } from '../../repositories/repository-store.ts'
+import type { FailedLogins } from '../door/failed-logins.ts'
 import { answer } from '../door/json-answer.ts'
 import { notOurPages } from '../door/refusals.ts'
 import { isOfOurPages, type SessionCookies } from '../door/session-cookie.ts'
@@ -12,7 +13,7 @@ import * as operations from './session-operations.ts'
 interface SessionParts
   extends Pick<ServerParts, 'db' | 'now' | 'log' | 'authenticator' | 'rendering'> {
   cookies: SessionCookies
-  refuseCredentials: (ip: string) => Promise<never>
+  logins: FailedLogins
 }
 
 /** Nobody keeps it, and nobody else may read it. */
@@ -51,9 +52,11 @@ export function session(app: FastifyInstance, parts: SessionParts): void {
     async (request, reply) => {
       reply.headers(ALWAYS)
       if (!isOfOurPages(request)) throw notOurPages()
-      const viewer = await authenticator.viewerOf(request.body.token)
-      if (!viewer) return parts.refuseCredentials(request.ip)
-      cookies.set(reply, request, await openSession(db, viewer, now()))
+      const { token } = request.body
+      const mayAskNew = !parts.logins.hasFailedOften(request.ip)
+      const viewer = await authenticator.viewerOf(token, mayAskNew)
+      if (!viewer) return parts.logins.refuse(request.ip)
+      cookies.set(reply, request, await openSession(db, { ...viewer, token }, now()))
       tell(request, 'session.open', viewer)
       return answer(reply.code(201), await sessionJson(viewer))
     },

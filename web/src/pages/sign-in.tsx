@@ -74,7 +74,8 @@ export function SignInPage({ reason }: { reason: Reason }) {
           )}
           <FormControl.Caption>
             The operator of your git host creates a token with{' '}
-            <code className={styles.code}>godwit token add LOGIN</code>.
+            <code className={styles.code}>godwit token add LOGIN</code>. If it is a Gitea or
+            Forgejo, your own access token from there may work too.
           </FormControl.Caption>
         </FormControl>
         <Button type="submit" variant="primary" block>

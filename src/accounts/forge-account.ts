@@ -1,0 +1,52 @@
+import type { Db } from '../db/database.ts'
+import type { AccountsTable, Row } from '../db/tables.ts'
+import { type Account, keyOf } from './account.ts'
+import { ensureAccount } from './account-store.ts'
+
+/** A person, as the forge knows them. */
+export interface ForgeUser {
+  /** Never given to anybody else, unlike a login. */
+  id: number
+  login: string
+  createdAt: number
+}
+
+/**
+ * The account of a person of the forge, made where there is none. Who was given another login there keeps the account; who was
+ * given the login of somebody else gets one of their own. Undefined where the login is an organization's here. The caller
+ * brings the transaction.
+ */
+export async function accountOfForgeUser(
+  tx: Db,
+  { id, login, createdAt }: ForgeUser,
+): Promise<Account | undefined> {
+  const same = await withForgeId(tx, id)
+  const named = await withLogin(tx, login)
+  if (named && named.type !== 'User') return undefined
+  const isOthers = named && named.forge_id !== null && named.forge_id !== id
+  if (isOthers) await rename(tx, named.id, `${named.login}--${named.forge_id}`)
+  if (same && same.id !== named?.id) {
+    if (!named || isOthers) await rename(tx, same.id, login)
+    // An account was made for the new login before: what is stored under it is this person's too.
+    else
+      await tx.updateTable('accounts').set({ forge_id: null }).where('id', '=', same.id).execute()
+  }
+  const account = await ensureAccount(tx, login, createdAt)
+  await tx.updateTable('accounts').set({ forge_id: id }).where('id', '=', account.id).execute()
+  return account
+}
+
+const withForgeId = (tx: Db, id: number): Promise<Row<AccountsTable> | undefined> =>
+  tx.selectFrom('accounts').selectAll().where('forge_id', '=', id).executeTakeFirst()
+
+const withLogin = (tx: Db, login: string): Promise<Row<AccountsTable> | undefined> =>
+  tx.selectFrom('accounts').selectAll().where('login_key', '=', keyOf(login)).executeTakeFirst()
+
+/** No forge gives a login with two dashes in a row: nobody else can have it. */
+async function rename(tx: Db, id: number, login: string): Promise<void> {
+  await tx
+    .updateTable('accounts')
+    .set({ login, login_key: keyOf(login) })
+    .where('id', '=', id)
+    .execute()
+}

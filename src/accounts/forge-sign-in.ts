@@ -1,0 +1,140 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Db } from '../db/database.ts'
+import { accountOfForgeUser, type ForgeUser } from './forge-account.ts'
+import {
+  claimQuestion,
+  endForgeToken,
+  findQuestion,
+  forgetOldQuestions,
+  MINUTE_MS,
+  noteAnswer,
+  putForgeToken,
+  wasForgeToken,
+} from './forge-question-store.ts'
+import { digestOf } from './token.ts'
+
+/** Whose a token of the forge is cannot be told now. Nothing is known against it. */
+export class ForgeSilent extends Error {
+  override name = 'ForgeSilent'
+  /** Epoch milliseconds. */
+  readonly retryAt: number
+
+  constructor(retryAt: number, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.retryAt = retryAt
+  }
+}
+
+export interface SignInParts {
+  db: Db
+  /** Whose token it is, as the forge says; undefined where it refuses the token. Rejects with ForgeSilent. */
+  askForge(token: string): Promise<ForgeUser | undefined>
+  now: () => number
+  /** Called with what an operator should know. */
+  warn(message: string): void
+}
+
+export interface ForgeSignIn {
+  /**
+   * Whether it is a good token of the forge, by an answer that is a minute old at most. Rejects with ForgeSilent. A token that
+   * never was good is not asked about where `mayAskNew` is false: whoever tries many of them is not to ask the forge for each.
+   */
+  isGood(token: string, mayAskNew: boolean): Promise<boolean>
+}
+
+/** Personal tokens of Gitea and Forgejo are 40 hexadecimal digits; those of applications are longer and have dots. */
+const SHAPE = /^(?!gwt_)[\w.-]{20,2048}$/
+
+/** A token of ours with a slip in it is not sent to anybody. */
+export const mayBeForgeToken = (token: string): boolean => SHAPE.test(token)
+
+const MAX_ASKED_AT_ONCE = 32
+/** A forge that does not answer is left alone for so long. */
+const PAUSE_MS = 3000
+const LOOKED_EVERY_MS = 50
+const WAITED_MS = 8000
+
+export function forgeSignIn(parts: SignInParts): ForgeSignIn {
+  const { db, now } = parts
+  const underway = new Map<string, Promise<boolean>>()
+  let silentUntil = 0
+  let forgotAt = Number.NEGATIVE_INFINITY
+  let warnedAt = Number.NEGATIVE_INFINITY
+
+  function noteSilence(silent: ForgeSilent): void {
+    silentUntil = Math.min(Math.max(silent.retryAt, now() + PAUSE_MS), now() + MINUTE_MS)
+    if (now() < warnedAt + MINUTE_MS) return
+    warnedAt = now()
+    parts.warn(silent.message)
+  }
+
+  async function ask(token: string, digest: string): Promise<boolean> {
+    const askedAt = now()
+    try {
+      const user = await parts.askForge(token)
+      return await keepAnswer(parts, { digest, user, askedAt })
+    } catch (error) {
+      if (error instanceof ForgeSilent) noteSilence(error)
+      await noteAnswer(db, digest, 'unknown', now() + PAUSE_MS)
+      throw error
+    }
+  }
+
+  async function settle(token: string, digest: string, mayAskNew: boolean): Promise<boolean> {
+    const known = await findQuestion(db, digest)
+    const isOver = !known || known.nextAt <= now() || known.nextAt > now() + 2 * MINUTE_MS
+    if (!isOver) return awaitAnswer(db, digest, now)
+    if (!mayAskNew && !(await wasForgeToken(db, digest))) return false
+    if (silentUntil > now()) throw new ForgeSilent(silentUntil, 'the forge did not answer')
+    if (underway.size > MAX_ASKED_AT_ONCE)
+      throw new ForgeSilent(now() + PAUSE_MS, 'too many tokens to ask the forge about')
+    if (!(await claimQuestion(db, digest, now()))) return awaitAnswer(db, digest, now)
+    const isGood = await ask(token, digest)
+    if (forgotAt + MINUTE_MS <= now()) {
+      forgotAt = now()
+      await forgetOldQuestions(db, now())
+    }
+    return isGood
+  }
+
+  return {
+    isGood(token, mayAskNew) {
+      const digest = digestOf(token)
+      const asked = underway.get(digest)
+      if (asked) return asked
+      const answer = settle(token, digest, mayAskNew).finally(() => underway.delete(digest))
+      underway.set(digest, answer)
+      return answer
+    },
+  }
+}
+
+async function keepAnswer(
+  { db, warn }: SignInParts,
+  { digest, user, askedAt }: { digest: string; user: ForgeUser | undefined; askedAt: number },
+): Promise<boolean> {
+  return db.transaction().execute(async (tx) => {
+    const account = user && (await accountOfForgeUser(tx, user))
+    if (user && !account)
+      warn(`${user.login} cannot sign in with a token of the forge: it is an organization here`)
+    if (account) await putForgeToken(tx, { digest, accountId: account.id, askedAt })
+    else await endForgeToken(tx, digest, askedAt)
+    await noteAnswer(tx, digest, account ? 'good' : 'refused', askedAt + MINUTE_MS)
+    return account !== undefined
+  })
+}
+
+/** What somebody else was told, or will be: the row is looked at until it says. */
+async function awaitAnswer(db: Db, digest: string, now: () => number): Promise<boolean> {
+  const giveUpAt = performance.now() + WAITED_MS
+  for (;;) {
+    const question = await findQuestion(db, digest)
+    if (question && question.answer !== 'asking') {
+      if (question.answer !== 'unknown') return question.answer === 'good'
+      throw new ForgeSilent(question.nextAt, 'the forge did not answer')
+    }
+    if (!question || performance.now() > giveUpAt)
+      throw new ForgeSilent(now() + PAUSE_MS, 'the forge did not answer')
+    await sleep(LOOKED_EVERY_MS)
+  }
+}

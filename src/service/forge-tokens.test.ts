@@ -1,0 +1,282 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { pino } from 'pino'
+import { type Engine, onEachEngine, openDatabase } from '../../test/support/databases.ts'
+import { describingServer, USUAL } from '../../test/support/describing-server.ts'
+import {
+  type Misdeed,
+  type StandInForge,
+  startForge,
+} from '../../test/support/forge/stand-in-forge.ts'
+import { ensureAccount, listAccounts, setAccount } from '../accounts/account-store.ts'
+import { createAuthenticator } from '../accounts/authenticator.ts'
+import { addToken, listTokens } from '../accounts/token-store.ts'
+import { openForgeSignIn } from './forge-tokens.ts'
+
+const MINUTE = 60_000
+const ANN = 'a1'.repeat(20)
+const BOB = 'b2'.repeat(20)
+
+/** A forge where Ann has a token, and as many doors of Godwit beside it as asked for, on one database. */
+async function scene(t: TestContext, engine: Engine, doors = 1) {
+  const forge = await startForge()
+  t.after(forge.stop)
+  const ann = forge.world.addUser('Ann')
+  forge.tokens.set(ANN, ann)
+  const { db } = await openDatabase(t, engine)
+  let elapsed = 0
+  const now = () => Date.now() + elapsed
+  const lines: string[] = []
+  const log = pino({ base: null }, { write: (line: string) => lines.push(line) })
+  const apps = Array.from({ length: doors }, () => {
+    const signIn = openForgeSignIn({ db, now, log, forge: { url: forge.url, deadlineMs: 1500 } })
+    const authenticator = createAuthenticator({ db, now, forge: signIn })
+    return describingServer(t, USUAL, { db, now, log, authenticator, isCatalogueRead: () => true })
+  })
+  const ask = async (token: string, door = 0) => {
+    const headers = { 'user-agent': 'test', authorization: `token ${token}` }
+    const answer = await apps[door]!.inject({ url: '/user', headers })
+    return { status: answer.statusCode, headers: answer.headers, body: answer.json() }
+  }
+  /** What a browser has of our pages. */
+  const browse = async (cookie: string) => {
+    const headers = { 'user-agent': 'test', 'x-godwit-session': '1', cookie }
+    return (await apps[0]!.inject({ url: '/user', headers })).statusCode
+  }
+  const signIn = async (token: string) => {
+    const headers = { 'user-agent': 'test', 'x-godwit-session': '1' }
+    const answer = await apps[0]!.inject({
+      method: 'POST',
+      url: '/session',
+      headers,
+      payload: { token },
+    })
+    return {
+      status: answer.statusCode,
+      cookie: String(answer.headers['set-cookie']).split(';')[0]!,
+    }
+  }
+  return {
+    browse,
+    signIn,
+    forge,
+    ann,
+    db,
+    lines,
+    ask,
+    statusOf: async (token: string, door = 0) => (await ask(token, door)).status,
+    pass: (ms: number) => {
+      elapsed += ms
+    },
+    now,
+    questions: () => forge.requests.filter(({ path }) => path === '/api/v1/user').length,
+  }
+}
+
+const misbehaving = (forge: StandInForge, misdeed: Misdeed) => {
+  forge.misbehave = () => misdeed
+}
+
+onEachEngine('a token of the forge', (engine) => {
+  test('lets its owner in, who has an account from then on; tokens of ours go on working', async (t) => {
+    const { ask, db, now, questions } = await scene(t, engine)
+    const { status, body } = await ask(ANN)
+    assert.equal(status, 200)
+    assert.equal(body.login, 'Ann')
+    assert.equal(body.created_at, '2020-09-13T12:26:40Z')
+    assert.equal(body.email, null)
+    const [account] = await listAccounts(db)
+    assert.equal(account!.type, 'User')
+    assert.equal(account!.siteAdmin, false)
+    const ours = await addToken(db, account!, { name: '', expiresAt: null, now: now() })
+    assert.equal((await ask(ours)).body.login, 'Ann')
+    assert.equal(questions(), 1)
+    assert.deepEqual(
+      (await listTokens(db)).map(({ name }) => name),
+      [''],
+    )
+  })
+
+  test('is asked about once a minute, however many requests and processes there are', async (t) => {
+    const { statusOf, questions, pass } = await scene(t, engine, 2)
+    const many = () =>
+      Promise.all(Array.from({ length: 100 }, (_, n) => statusOf(ANN, n % 2))).then((all) =>
+        assert.deepEqual(new Set(all), new Set([200])),
+      )
+    await many()
+    assert.equal(questions(), 1)
+    pass(MINUTE - 5000)
+    await many()
+    assert.equal(questions(), 1)
+    pass(5000)
+    await many()
+    assert.equal(questions(), 2)
+  })
+
+  test('that is revoked there is refused here when the minute is over, and asked about no more than once a minute', async (t) => {
+    const { forge, ann, statusOf, questions, pass } = await scene(t, engine, 2)
+    assert.equal(await statusOf(ANN), 200)
+    forge.tokens.delete(ANN)
+    assert.equal(await statusOf(ANN), 200)
+    pass(MINUTE)
+    for (let n = 0; n < 20; n++) assert.equal(await statusOf(ANN, n % 2), 401)
+    assert.equal(questions(), 2)
+    forge.tokens.set(ANN, ann)
+    pass(MINUTE)
+    assert.equal(await statusOf(ANN), 200)
+  })
+
+  test('goes on for its minute while the forge is away, and is then unavailable, not bad', async (t) => {
+    const { forge, ask, statusOf, pass, lines } = await scene(t, engine)
+    assert.equal(await statusOf(ANN), 200)
+    misbehaving(forge, { answer: { status: 502 } })
+    pass(MINUTE - 5000)
+    assert.equal(await statusOf(ANN), 200)
+    pass(5000)
+    const away = await ask(ANN)
+    assert.equal(away.status, 503)
+    assert.equal(away.headers['retry-after'], '10')
+    assert.match(away.body.message, /^The forge does not answer/)
+    assert.equal(away.body.status, '503')
+    const asked = forge.requests.length
+    assert.equal(await statusOf(ANN), 503)
+    assert.equal(forge.requests.length, asked, 'a forge that is away is left alone for a while')
+    assert.equal(lines.filter((line) => line.includes('502')).length, 1)
+    forge.misbehave = () => undefined
+    pass(MINUTE)
+    assert.equal(await statusOf(ANN), 200)
+  })
+
+  test('is a digest in the database, and nowhere in the log', async (t) => {
+    const { forge, statusOf, db, lines, pass } = await scene(t, engine)
+    await statusOf(ANN)
+    await statusOf(BOB)
+    misbehaving(forge, { answer: { status: 500, body: { message: `what is ${ANN}?` } } })
+    pass(MINUTE)
+    await statusOf(ANN)
+    const rows = [
+      ...(await db.selectFrom('tokens').selectAll().execute()),
+      ...(await db.selectFrom('forge_questions').selectAll().execute()),
+      ...(await db.selectFrom('accounts').selectAll().execute()),
+    ]
+    const kept = JSON.stringify(rows) + lines.join('')
+    for (const secret of [ANN, BOB]) assert.ok(!kept.includes(secret.slice(0, 12)))
+    assert.ok(forge.requests.every(({ path, query }) => !`${path}?${query}`.includes(ANN)))
+    assert.equal(rows.length, 1 + 2 + 1)
+  })
+
+  test('of somebody who was given another login there has the same account', async (t) => {
+    const { forge, ann, ask, statusOf, pass, db } = await scene(t, engine)
+    const { id } = (await ask(ANN)).body
+    ann.login = 'Anna'
+    pass(MINUTE)
+    assert.deepEqual([(await ask(ANN)).body].map((each) => [each.id, each.login])[0], [id, 'Anna'])
+    // Somebody else is given the login that Ann had at first, and then Anna's too.
+    const other = forge.world.addUser('ann')
+    forge.tokens.set(BOB, other)
+    const second = (await ask(BOB)).body
+    assert.notEqual(second.id, id)
+    forge.tokens.delete(ANN)
+    other.login = 'anna'
+    pass(MINUTE)
+    const third = (await ask(BOB)).body
+    assert.deepEqual([third.id, third.login], [second.id, 'anna'])
+    assert.equal(await statusOf(ANN), 401)
+    assert.deepEqual(
+      (await listAccounts(db)).map(({ login }) => login).sort(),
+      [`Anna--${ann.id}`, 'anna'].sort(),
+    )
+  })
+
+  test('opens the session of a browser, which goes on as long as the token is good', async (t) => {
+    const { forge, signIn, browse, questions, pass, db } = await scene(t, engine)
+    const { status, cookie } = await signIn(ANN)
+    assert.equal(status, 201)
+    assert.equal(await browse(cookie), 200)
+    assert.equal(questions(), 1)
+    pass(MINUTE)
+    assert.equal(await browse(cookie), 200)
+    assert.equal(await browse(cookie), 200)
+    assert.equal(questions(), 2)
+    const kept = JSON.stringify(await db.selectFrom('sessions').selectAll().execute())
+    const sealed = decodeURIComponent(cookie).split('.')[1]!
+    const isSecretIn = (text: string) =>
+      text.includes(ANN) || Buffer.from(text, 'base64url').includes(ANN.slice(0, 12))
+    assert.ok(!isSecretIn(sealed) && !isSecretIn(kept) && !kept.includes(sealed))
+    misbehaving(forge, { answer: { status: 502 } })
+    pass(MINUTE)
+    assert.equal(await browse(cookie), 503)
+    forge.misbehave = () => undefined
+    forge.tokens.delete(ANN)
+    pass(MINUTE)
+    assert.equal(await browse(cookie), 401)
+    assert.equal(await browse(`${cookie.slice(0, -3)}AAA`), 401)
+    assert.equal((await signIn(ANN)).status, 401)
+  })
+
+  test('does not make its owner an organization, nor a site admin', async (t) => {
+    const { forge, statusOf, ask, db, now } = await scene(t, engine)
+    await setAccount(db, 'octo', { type: 'Organization' }, now())
+    forge.tokens.set(BOB, forge.world.addUser('octo'))
+    assert.equal(await statusOf(BOB), 401)
+    const root = 'f'.repeat(40)
+    forge.tokens.set(root, forge.world.users.get('root')!)
+    assert.equal((await ask(root)).body.site_admin, false)
+  })
+})
+
+const NO_ANSWER: Record<string, Misdeed> = {
+  'a web page': {
+    answer: { headers: { 'content-type': 'text/html' }, bytes: Buffer.from('<html>') },
+  },
+  'a redirect': { answer: { status: 302, headers: { location: 'http://127.0.0.1:1/' } } },
+  'something else': { answer: { body: { message: 'hello' } } },
+  'no address for it': { answer: { status: 404, body: {} } },
+  'half an answer': { cut: true },
+  'a failure': { answer: { status: 500, body: {} } },
+  'a request to wait': { answer: { status: 429, headers: { 'retry-after': '30' } } },
+  silence: { hang: true },
+}
+
+for (const [name, misdeed] of Object.entries(NO_ANSWER)) {
+  test(`a forge that answers with ${name} makes no token bad`, async (t) => {
+    const { forge, statusOf, pass } = await scene(t, 'sqlite')
+    misbehaving(forge, misdeed)
+    assert.equal(await statusOf(ANN), 503)
+    forge.misbehave = () => undefined
+    pass(MINUTE)
+    assert.equal(await statusOf(ANN), 200)
+  })
+}
+
+test('a token that may not read whose it is, is refused', async (t) => {
+  const { forge, statusOf } = await scene(t, 'sqlite')
+  misbehaving(forge, { answer: { status: 403, body: { message: 'token does not have scope' } } })
+  assert.equal(await statusOf(ANN), 401)
+})
+
+test('who tries many tokens does not ask the forge for each, and keeps nobody out who was in', async (t) => {
+  const { statusOf, questions, pass, now, db } = await scene(t, 'sqlite')
+  assert.equal(await statusOf(ANN), 200)
+  const guess = (n: number) => n.toString(16).padStart(40, '0')
+  for (let n = 0; n <= 60; n++) assert.equal(await statusOf(guess(n)), 401)
+  const asked = questions()
+  assert.equal(await statusOf(guess(61)), 403)
+  assert.equal(questions(), asked)
+  pass(MINUTE)
+  assert.equal(await statusOf(ANN), 200)
+  pass(2 * MINUTE)
+  await statusOf(ANN)
+  const kept = await db.selectFrom('forge_questions').selectAll().execute()
+  assert.equal(kept.length, 1, 'what was refused is forgotten after a while')
+  assert.ok(kept[0]!.next_at > now())
+})
+
+test('what cannot be a token of a forge is not sent there', async (t) => {
+  const { forge, statusOf, db, now } = await scene(t, 'sqlite')
+  const account = await ensureAccount(db, 'carl', now())
+  const ours = await addToken(db, account, { name: '', expiresAt: null, now: now() })
+  for (const token of [`${ours}x`, ours.slice(0, -1), 'short', 'x'.repeat(5000)])
+    assert.equal(await statusOf(token), 401)
+  assert.equal(forge.requests.length, 0)
+})

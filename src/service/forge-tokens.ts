@@ -1,0 +1,45 @@
+import { type ForgeSignIn, ForgeSilent, forgeSignIn } from '../accounts/forge-sign-in.ts'
+import type { Db } from '../db/database.ts'
+import { isName } from '../ground/names.ts'
+import { ForgeRefused, WaitUntil } from '../sources/forge/forge-errors.ts'
+import { type AskedForge, askTokenOwner } from '../sources/forge/token-owner.ts'
+import type { Log } from './log.ts'
+
+interface TokenParts {
+  db: Db
+  now: () => number
+  log: Pick<Log['log'], 'warn'>
+  forge: Pick<AskedForge, 'url' | 'deadlineMs'> | undefined
+}
+
+/** A forge that answers nonsense may answer better later: nobody is told that their token is bad. */
+const AGAIN_MS = 10_000
+
+/** People may sign in with their tokens of the forge, where there is one. */
+export function openForgeSignIn({ db, now, log, forge }: TokenParts): ForgeSignIn | undefined {
+  if (!forge) return undefined
+  const { url } = forge
+  return forgeSignIn({
+    db,
+    now,
+    warn: (reason) =>
+      log.warn({ forge: url, reason }, `sign-in with tokens of the forge: ${reason}`),
+    async askForge(token) {
+      try {
+        const owner = await askTokenOwner({ ...forge, now }, token)
+        // What cannot be an owner here has nothing to migrate either.
+        return owner && isName(owner.login) ? owner : undefined
+      } catch (error) {
+        throw silentBecause(error, url, now())
+      }
+    },
+  })
+}
+
+function silentBecause(error: unknown, url: string, now: number): unknown {
+  if (error instanceof WaitUntil) return new ForgeSilent(error.dueAt, error.message)
+  if (error instanceof ForgeRefused) return new ForgeSilent(now + AGAIN_MS, error.message)
+  if (error instanceof Error && error.name === 'TimeoutError')
+    return new ForgeSilent(now, `${url} did not answer in time`)
+  return error
+}

@@ -101,6 +101,8 @@ async function everyState(t: TestContext): Promise<{ story: ExportStory; scenes:
   const { service } = story
   await service.godwit('account', 'set', 'alice', '--site-admin')
   await service.godwit('account', 'set', 'newcomer')
+  await service.godwit('account', 'set', 'octo', '--type', 'Organization')
+  await service.godwit('member', 'add', 'octo', 'alice', '--role', 'owner')
   const token = await service.token('alice')
   const exported = await story.migrate(['alice/atlas', 'alice/birds'], { lock_repositories: true })
   const failed = await story.migrate(['alice/atlas', 'alice/grafted'], {}, 'failed')
@@ -140,6 +142,7 @@ async function everyState(t: TestContext): Promise<{ story: ExportStory; scenes:
         ready: says('No migrations yet'),
       },
       { name: 'migrations', at: '', token, ready: says('6 migrations') },
+      { name: 'organization', at: '#/orgs/octo', token, ready: says('Migrations of octo') },
       { name: 'new-migration', at: '#/new', token, ready: chooseSome },
       migration('migration-exported', exported.id, 'The archive is ready'),
       migration('migration-partial', partial.id, 'Exported in part'),

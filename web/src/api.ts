@@ -7,6 +7,7 @@ import type {
   HeldLock,
   Lock,
   Migration,
+  OrganizationMembership,
   Period,
   Progress,
   Repository,
@@ -41,7 +42,14 @@ export type PageOptions = ReadOptions & {
   perPage: number
 }
 
-export type Api = ReturnType<typeof createApi>
+export type Api = ReturnType<typeof operationsOf>
+
+/** The operations on one's own migrations, or on those of an organization. */
+export type ApiOf = (org?: string) => Api
+
+/** Where the API has them. */
+export const migrationsPath = (org: string | undefined): string =>
+  org === undefined ? '/user/migrations' : `/orgs/${org}/migrations`
 
 /** Where this page came from is where the API is. */
 export const API_ADDRESS = new URL('.', location.href).href.replace(/\/$/, '')
@@ -78,15 +86,30 @@ export async function closeSession(): Promise<void> {
   await octokit.request('DELETE /session', { headers: { ...OF_OUR_PAGES } })
 }
 
-/** Everything the pages ask of the server: the public API, through Octokit. */
-export function createApi(mediaType: string, onUnauthorized: () => void) {
+/** Everything the pages ask of the server: the public API, through Octokit. The same organization has the same one. */
+export function createApi(mediaType: string, onUnauthorized: () => void): ApiOf {
   const octokit = new (Octokit.plugin(paginateRest))({ baseUrl: API_ADDRESS })
   octokit.hook.before('request', ({ headers }) => void Object.assign(headers, OF_OUR_PAGES))
   octokit.hook.error('request', (error) => {
     if ('status' in error && error.status === 401) onUnauthorized()
     throw error
   })
+  const made = new Map<string | undefined, Api>()
+  return (org) => {
+    const api = made.get(org) ?? operationsOf(octokit, mediaType, org)
+    made.set(org, api)
+    return api
+  }
+}
+
+function operationsOf(
+  octokit: Octokit & ReturnType<typeof paginateRest>,
+  mediaType: string,
+  org: string | undefined,
+) {
   const accept = { accept: mediaType }
+  const migrations = migrationsPath(org)
+  const repositories = org === undefined ? '/user/repos' : `/orgs/${org}/repos`
 
   async function read<T>(
     route: string,
@@ -118,16 +141,23 @@ export function createApi(mediaType: string, onUnauthorized: () => void) {
 
   return {
     user: async (options: ReadOptions = {}) => (await readAnew<User>('GET /user', options)).data,
+    /** Logins of the organizations that the caller owns. */
+    async ownedOrganizations(options: ReadOptions = {}): Promise<string[]> {
+      const asked = { ...options, per_page: 100 }
+      const { data } = await readAnew<OrganizationMembership[]>('GET /user/memberships/orgs', asked)
+      const owned = data.filter(({ role }) => role === 'admin')
+      return owned.map(({ organization }) => organization.login)
+    },
 
     summaries: ({ page, perPage, ...options }: PageOptions) =>
-      read<Summary[]>('GET /user/migrations/summaries', { ...options, page, per_page: perPage }),
+      read<Summary[]>(`GET ${migrations}/summaries`, { ...options, page, per_page: perPage }),
     summary: (id: number, options: ReadOptions) =>
-      read<Summary>('GET /user/migrations/{id}/summary', { ...options, id }),
+      read<Summary>(`GET ${migrations}/{id}/summary`, { ...options, id }),
     progress: (id: number, options: ReadOptions) =>
-      read<Progress>('GET /user/migrations/{id}/progress', { ...options, id }),
+      read<Progress>(`GET ${migrations}/{id}/progress`, { ...options, id }),
     ownLocks: (options: ReadOptions) => read<HeldLock[]>('GET /user/locks', options),
     locks: (id: number, options: ReadOptions) =>
-      read<Lock[]>('GET /user/migrations/{id}/locks', { ...options, id }),
+      read<Lock[]>(`GET ${migrations}/{id}/locks`, { ...options, id }),
 
     /** Told as it goes. Ends when the server has told everything, or goes away. */
     async progressEvents(
@@ -135,7 +165,7 @@ export function createApi(mediaType: string, onUnauthorized: () => void) {
       lastEventId: string,
       signal: AbortSignal,
     ): Promise<AsyncIterable<ServerEvent>> {
-      const { data } = await octokit.request('GET /user/migrations/{id}/progress', {
+      const { data } = await octokit.request(`GET ${migrations}/{id}/progress`, {
         id,
         headers: { accept: 'text/event-stream', 'last-event-id': lastEventId },
         request: { signal, parseSuccessResponseBody: false },
@@ -144,13 +174,19 @@ export function createApi(mediaType: string, onUnauthorized: () => void) {
     },
 
     repositories: ({ q, page, perPage, ...options }: PageOptions & { q: string }) =>
-      readAnew<Repository[]>('GET /user/repos', { ...options, page, per_page: perPage, q }),
+      readAnew<Repository[]>(`GET ${repositories}`, {
+        ...options,
+        page,
+        per_page: perPage,
+        q,
+        sort: 'full_name',
+      }),
     /** Every name that matches, however many pages that takes. */
     async repositoryNames(q: string, signal: AbortSignal): Promise<string[]> {
       return octokit.paginate<Repository, string>(
         {
           method: 'GET',
-          url: '/user/repos',
+          url: repositories,
           q,
           per_page: 100,
           headers: accept,
@@ -161,7 +197,7 @@ export function createApi(mediaType: string, onUnauthorized: () => void) {
     },
 
     async forecast(asked: StartRequest, signal: AbortSignal): Promise<Forecast> {
-      const { data } = await octokit.request('POST /user/migrations/preflight', {
+      const { data } = await octokit.request(`POST ${migrations}/preflight`, {
         ...asked,
         headers: accept,
         request: { signal },
@@ -169,19 +205,19 @@ export function createApi(mediaType: string, onUnauthorized: () => void) {
       return data as Forecast
     },
     start: (asked: StartRequest) =>
-      change<Migration>('POST /user/migrations', { ...asked, exclude: ['repositories'] }),
+      change<Migration>(`POST ${migrations}`, { ...asked, exclude: ['repositories'] }),
     retryForecast: async (id: number) =>
-      (await readAnew<RetryForecast>('GET /user/migrations/{id}/retry', { id })).data,
+      (await readAnew<RetryForecast>(`GET ${migrations}/{id}/retry`, { id })).data,
     retry: (id: number, asked: { allow_partial?: boolean } = {}) =>
-      change<Migration>('POST /user/migrations/{id}/retry', { id, ...asked }),
-    cancel: (id: number) => change<Migration>('POST /user/migrations/{id}/cancel', { id }),
-    deleteArchive: (id: number) => change<void>('DELETE /user/migrations/{id}/archive', { id }),
+      change<Migration>(`POST ${migrations}/{id}/retry`, { id, ...asked }),
+    cancel: (id: number) => change<Migration>(`POST ${migrations}/{id}/cancel`, { id }),
+    deleteArchive: (id: number) => change<void>(`DELETE ${migrations}/{id}/archive`, { id }),
     unlock: (id: number, name: string) =>
-      change<void>('DELETE /user/migrations/{id}/repos/{name}/lock', { id, name }),
+      change<void>(`DELETE ${migrations}/{id}/repos/{name}/lock`, { id, name }),
 
     /** A link that anyone may follow for a few minutes: to be followed at once, never shown or kept. */
     archiveLink: async (id: number) =>
-      (await readAnew<ArchiveLink>('GET /user/migrations/{id}/archive/link', { id })).data,
+      (await readAnew<ArchiveLink>(`GET ${migrations}/{id}/archive/link`, { id })).data,
 
     /** Of anyone's, for operators. */
     cancelAny: (id: number) => change<Summary>('POST /admin/migrations/{id}/cancel', { id }),

@@ -6,8 +6,8 @@ import { Announcements } from './parts/announcements.tsx'
 import { Header } from './parts/header.tsx'
 import { Loading } from './parts/loading.tsx'
 import { Problem } from './parts/problem.tsx'
-import { type Place, placeOf, to, useHash } from './place.ts'
-import { type Session, useSession } from './session.tsx'
+import { linksOf, type Place, placeOf, useHash } from './place.ts'
+import { OrganizationContext, type Session, useSession } from './session.tsx'
 
 const NewMigrationPage = lazy(() => import('./pages/new-migration.tsx'))
 const MigrationPage = lazy(() => import('./pages/migration.tsx'))
@@ -33,7 +33,9 @@ export function App() {
         )}
         {session.state === 'signed-in' && (
           <Suspense fallback={<Loading what="Loading" />}>
-            <PageAt place={place} />
+            <OrganizationContext value={place.org}>
+              <PageAt key={place.org} place={place} />
+            </OrganizationContext>
           </Suspense>
         )}
       </main>
@@ -56,7 +58,7 @@ function PageAt({ place }: { place: Place }) {
       return (
         <Problem
           failure={{ kind: 'not-found', message: 'This page does not exist.' }}
-          back={{ href: to.migrations(), text: 'All migrations' }}
+          back={{ href: linksOf(place.org).migrations(), text: 'All migrations' }}
         />
       )
   }

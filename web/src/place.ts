@@ -1,22 +1,39 @@
 import { useSyncExternalStore } from 'react'
 
 /** Where one is, kept behind the `#`: the server knows one page only. */
-export type Place =
+export type Place = Page & {
+  /** The organization whose migrations are shown; undefined for one's own. */
+  org?: string
+}
+
+type Page =
   | { page: 'migrations'; number: number }
   | { page: 'new' }
   | { page: 'migration'; id: number }
   | { page: 'service' }
   | { page: 'nowhere' }
 
-export const to = {
-  migrations: (number = 1) => (number === 1 ? '#/' : `#/page/${number}`),
-  new: () => '#/new',
-  migration: (id: number) => `#/migrations/${id}`,
-  service: () => '#/service',
+export type Links = ReturnType<typeof linksOf>
+
+/** The pages of one's own migrations, or of an organization's. */
+export function linksOf(org: string | undefined) {
+  const top = org === undefined ? '#' : `#/orgs/${org}`
+  return {
+    migrations: (number = 1) => (number === 1 ? `${top}/` : `${top}/page/${number}`),
+    new: () => `${top}/new`,
+    migration: (id: number) => `${top}/migrations/${id}`,
+    service: () => '#/service',
+  }
 }
 
 export function placeOf(hash: string): Place {
-  const [, first = '', second = '', ...rest] = hash.replace(/^#?\/?/, '/').split('/')
+  const parts = hash.replace(/^#?\/?/, '').split('/')
+  const [first, org = ''] = parts
+  if (first !== 'orgs' || !/^[\w.-]+$/.test(org)) return pageOf(parts)
+  return { ...pageOf(parts.slice(2)), org }
+}
+
+function pageOf([first = '', second = '', ...rest]: string[]): Page {
   const number = /^[1-9]\d{0,14}$/.test(second) ? Number(second) : undefined
   if (rest.length > 0) return { page: 'nowhere' }
   if (first === 'migrations' && number) return { page: 'migration', id: number }

@@ -1,13 +1,16 @@
 import { createContext, type ReactNode, useContext, useEffect, useMemo, useState } from 'react'
 import {
   type Api,
+  type ApiOf,
   closeSession,
   createApi,
   currentSession,
   mediaTypeOf,
+  migrationsPath,
   openSession,
 } from './api.ts'
 import { type Failure, failureOf, isAbort } from './failure.ts'
+import { type Links, linksOf } from './place.ts'
 import type { User } from './wire.ts'
 
 /** That somebody has signed in with this browser; who that is, only the cookie tells, which no script can read. */
@@ -19,7 +22,14 @@ export type Session =
   | { state: 'signed-out'; reason: Reason }
   | { state: 'checking' }
   | { state: 'unreachable'; failure: Failure }
-  | { state: 'signed-in'; user: User; api: Api; mediaType: string }
+  | {
+      state: 'signed-in'
+      user: User
+      /** Logins of those that the user owns. */
+      organizations: string[]
+      apiOf: ApiOf
+      mediaType: string
+    }
 
 interface SessionControls {
   session: Session
@@ -93,10 +103,11 @@ async function findSession(
     return { state: 'signed-out', reason: wasSignedIn ? 'expired' : 'never' }
   }
   const mediaType = await mediaTypeOf()
-  const api = createApi(mediaType, () => {
+  const apiOf = createApi(mediaType, () => {
     if (!signal.aborted) onClosed('expired')
   })
-  return { state: 'signed-in', user, api, mediaType }
+  const organizations = await apiOf().ownedOrganizations({ signal })
+  return { state: 'signed-in', user, organizations, apiOf, mediaType }
 }
 
 export function useSession(): SessionControls {
@@ -105,9 +116,25 @@ export function useSession(): SessionControls {
   return controls
 }
 
+/** Whose migrations are shown: an organization's, or undefined for one's own. */
+export const OrganizationContext = createContext<string | undefined>(undefined)
+
+interface SignedIn {
+  user: User
+  mediaType: string
+  org: string | undefined
+  /** The rest is about the migrations of the organization, or one's own. */
+  api: Api
+  to: Links
+  /** Where the API has them. */
+  path: string
+}
+
 /** For pages that are shown only to whoever is signed in. */
-export function useSignedIn(): Extract<Session, { state: 'signed-in' }> {
+export function useSignedIn(): SignedIn {
   const { session } = useSession()
+  const org = useContext(OrganizationContext)
   if (session.state !== 'signed-in') throw new Error('nobody is signed in')
-  return session
+  const { user, mediaType, apiOf } = session
+  return { user, mediaType, org, api: apiOf(org), to: linksOf(org), path: migrationsPath(org) }
 }

@@ -12,6 +12,7 @@ export type {
   HeldLock,
   Lock,
   Migration,
+  OrganizationMembership,
   Progress,
   RepositoryProgress,
   RetryForecast,

@@ -15,7 +15,6 @@ import { Moment } from '../parts/moment.tsx'
 import { PageHead } from '../parts/page-head.tsx'
 import { Problem } from '../parts/problem.tsx'
 import { RepositoryList } from '../parts/repository-list.tsx'
-import { to } from '../place.ts'
 import { counted } from '../quantities.ts'
 import { useSignedIn } from '../session.tsx'
 import { useAnswer } from '../use-answer.ts'
@@ -23,11 +22,14 @@ import { useProgress } from '../use-progress.ts'
 import type { Lock, Summary } from '../wire.ts'
 import styles from './migration.module.css'
 
-const BACK = { href: to.migrations(), text: 'Migrations' }
 const LOCKS_EVERY_MS = 15_000
 
 export default function MigrationPage({ id }: { id: number }) {
-  const { api, mediaType, user } = useSignedIn()
+  const { api, mediaType, user, org, to, path } = useSignedIn()
+  const back = {
+    href: to.migrations(),
+    text: org === undefined ? 'Migrations' : `Migrations of ${org}`,
+  }
   const summary = useAnswer<Summary>(
     (options) => api.summary(id, options),
     `${id}`,
@@ -49,12 +51,12 @@ export default function MigrationPage({ id }: { id: number }) {
 
   const missing = failure ?? (summary.failure?.kind === 'not-found' ? summary.failure : undefined)
   if (missing) {
-    const message = `Migration ${id} does not exist, or it is not yours.`
-    return <Problem failure={{ ...missing, message }} back={BACK} />
+    const message = `Migration ${id} does not exist, or it is not ${org === undefined ? 'yours' : `of ${org}`}.`
+    return <Problem failure={{ ...missing, message }} back={back} />
   }
   const known = summary.answer?.data
   if (!known || !progress) {
-    if (summary.failure) return <Problem failure={summary.failure} onRetry={refresh} back={BACK} />
+    if (summary.failure) return <Problem failure={summary.failure} onRetry={refresh} back={back} />
     return <Loading what={`Loading migration ${id}`} />
   }
   // The stream is ahead of the summary.
@@ -63,12 +65,12 @@ export default function MigrationPage({ id }: { id: number }) {
     <>
       <PageHead
         title={`Migration ${id}`}
-        back={BACK}
+        back={back}
         mark={<StateLabel state={shownState(migration.state, migration.repositories)} />}
         about={<About migration={migration} />}
         actions={
           <>
-            <CopyCurl commands={commandsFor(mediaType, user.login, migration)} />
+            <CopyCurl commands={commandsFor(mediaType, { path, login: user.login }, migration)} />
             <MigrationActions migration={migration} onDone={refresh} onFailure={setActionFailure} />
           </>
         }
@@ -118,8 +120,13 @@ function About({ migration }: { migration: Summary }) {
   )
 }
 
-function commandsFor(mediaType: string, login: string, { id, archive, created_at }: Summary) {
-  const path = `/user/migrations/${id}`
+function commandsFor(
+  mediaType: string,
+  about: { path: string; login: string },
+  { id, archive, created_at }: Summary,
+) {
+  const { login } = about
+  const path = `${about.path}/${id}`
   const command = (name: string, rest: Partial<Parameters<typeof curl>[1]>) => ({
     name,
     command: curl(mediaType, { path, ...rest }),

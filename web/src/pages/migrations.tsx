@@ -9,7 +9,7 @@ import { LocksOfOthers } from '../parts/locks-of-others.tsx'
 import { MigrationRow } from '../parts/migration-row.tsx'
 import { PageHead } from '../parts/page-head.tsx'
 import { Problem } from '../parts/problem.tsx'
-import { goTo, to } from '../place.ts'
+import { goTo } from '../place.ts'
 import { counted } from '../quantities.ts'
 import { useSignedIn } from '../session.tsx'
 import { useAnswer } from '../use-answer.ts'
@@ -21,7 +21,7 @@ const WHILE_SOMETHING_MOVES_MS = 3000
 const OTHERWISE_MS = 15_000
 
 export function MigrationsPage({ number }: { number: number }) {
-  const { api, mediaType } = useSignedIn()
+  const { api, mediaType, org, to, path } = useSignedIn()
   const { answer, failure, again } = useAnswer<Summary[]>(
     (options) => api.summaries({ ...options, page: number, perPage: PER_PAGE }),
     String(number),
@@ -32,14 +32,12 @@ export function MigrationsPage({ number }: { number: number }) {
   return (
     <>
       <PageHead
-        title="Migrations"
-        about="A migration exports your repositories into one archive."
+        title={org === undefined ? 'Migrations' : `Migrations of ${org}`}
+        about={`A migration exports ${org === undefined ? 'your repositories' : `repositories of ${org}`} into one archive.`}
         actions={
           <>
             <CopyCurl
-              commands={[
-                { name: 'List migrations', command: curl(mediaType, { path: '/user/migrations' }) },
-              ]}
+              commands={[{ name: 'List migrations', command: curl(mediaType, { path }) }]}
             />
             <Button as="a" href={to.new()} variant="primary" leadingVisual={PlusIcon}>
               New migration
@@ -56,7 +54,7 @@ export function MigrationsPage({ number }: { number: number }) {
           />
         </div>
       )}
-      <LocksOfOthers />
+      {org === undefined && <LocksOfOthers />}
       {!answer && failure && <Problem isPart failure={failure} onRetry={again} />}
       {!answer && !failure && (
         <div className={styles.frame}>
@@ -96,6 +94,7 @@ export function MigrationsPage({ number }: { number: number }) {
 }
 
 function NoneYet() {
+  const { to } = useSignedIn()
   return (
     <Blankslate border spacious>
       <Blankslate.Visual>

@@ -8,14 +8,14 @@ import { Forecast } from '../parts/forecast.tsx'
 import { PageHead } from '../parts/page-head.tsx'
 import { RepositoryPicker } from '../parts/repository-picker.tsx'
 import { StartOptions } from '../parts/start-options.tsx'
-import { goTo, to } from '../place.ts'
+import { goTo } from '../place.ts'
 import { counted } from '../quantities.ts'
 import { useSignedIn } from '../session.tsx'
 import type { StartOptions as Options, StartRequest } from '../wire.ts'
 import styles from './new-migration.module.css'
 
 export default function NewMigrationPage() {
-  const { api, mediaType } = useSignedIn()
+  const { api, mediaType, org, to, path } = useSignedIn()
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set())
   const [options, setOptions] = useState<Partial<Options>>({})
   const [isStarting, setStarting] = useState(false)
@@ -43,7 +43,7 @@ export default function NewMigrationPage() {
   return (
     <>
       <PageHead
-        title="New migration"
+        title={org === undefined ? 'New migration' : `New migration of ${org}`}
         back={{ href: to.migrations(), text: 'Migrations' }}
         about="Select the repositories to export. You can see an estimate before you start."
       />
@@ -79,7 +79,7 @@ export default function NewMigrationPage() {
             commands={[
               {
                 name: 'Start this migration',
-                command: curl(mediaType, { path: '/user/migrations', body: asked }),
+                command: curl(mediaType, { path, body: asked }),
               },
             ]}
           />

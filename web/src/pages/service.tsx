@@ -8,7 +8,7 @@ import { Problem } from '../parts/problem.tsx'
 import { ServiceFigures } from '../parts/service-figures.tsx'
 import { Failures, Locks, Running, Workers } from '../parts/service-tables.tsx'
 import { ThroughputPlots } from '../parts/throughput-plots.tsx'
-import { to } from '../place.ts'
+import { linksOf } from '../place.ts'
 import { useSignedIn } from '../session.tsx'
 import { useAnswer } from '../use-answer.ts'
 import type { Period, ServiceState } from '../wire.ts'
@@ -34,7 +34,7 @@ export default function ServicePage() {
   const now = answer?.data ?? last
   if (answer && answer.data !== last) setLast(answer.data)
   if (!now) {
-    const back = { href: to.migrations(), text: 'Migrations' }
+    const back = { href: linksOf(undefined).migrations(), text: 'Migrations' }
     if (failure) return <Problem failure={failure} onRetry={again} back={back} />
     return <Loading what="Loading the service" />
   }

@@ -1,12 +1,13 @@
 import {
   DeviceDesktopIcon,
   MoonIcon,
+  OrganizationIcon,
   PersonIcon,
   SignOutIcon,
   SunIcon,
 } from '@primer/octicons-react'
 import { ActionList, ActionMenu, IconButton } from '@primer/react'
-import { type Place, to } from '../place.ts'
+import { goTo, linksOf, type Place } from '../place.ts'
 import { useSession } from '../session.tsx'
 import { type ColorMode, useColorMode } from '../theme.ts'
 import styles from './header.module.css'
@@ -15,6 +16,8 @@ import { Mark } from './mark.tsx'
 export function Header({ place }: { place: Place }) {
   const { session, signOut } = useSession()
   const user = session.state === 'signed-in' ? session.user : null
+  const organizations = session.state === 'signed-in' ? session.organizations : []
+  const to = linksOf(place.org)
   return (
     <header className={styles.header}>
       <a href={to.migrations()} className={styles.brand}>
@@ -33,6 +36,7 @@ export function Header({ place }: { place: Place }) {
           )}
         </nav>
       )}
+      {user && <OwnerMenu login={user.login} organizations={organizations} org={place.org} />}
       <div className={styles.tools}>
         <a href="./docs" className={styles.link}>
           API
@@ -62,6 +66,44 @@ export function Header({ place }: { place: Place }) {
         )}
       </div>
     </header>
+  )
+}
+
+interface OwnerMenuProps {
+  login: string
+  organizations: string[]
+  org: string | undefined
+}
+
+/** Whose migrations are shown: one's own, or those of an organization that one owns. */
+function OwnerMenu({ login, organizations, org }: OwnerMenuProps) {
+  const shown = [...new Set([...organizations, ...(org === undefined ? [] : [org])])]
+  if (shown.length === 0) return null
+  const owners: [name: string, org: string | undefined][] = [[`${login} (you)`, undefined]]
+  for (const each of shown) owners.push([each, each])
+  return (
+    <ActionMenu>
+      <ActionMenu.Button
+        leadingVisual={org === undefined ? PersonIcon : OrganizationIcon}
+        className={styles.owner}
+        aria-label={`Migrations of ${org ?? login}`}
+      >
+        {org ?? login}
+      </ActionMenu.Button>
+      <ActionMenu.Overlay>
+        <ActionList selectionVariant="single">
+          {owners.map(([name, each]) => (
+            <ActionList.Item
+              key={name}
+              selected={each === org}
+              onSelect={() => goTo(linksOf(each).migrations())}
+            >
+              {name}
+            </ActionList.Item>
+          ))}
+        </ActionList>
+      </ActionMenu.Overlay>
+    </ActionMenu>
   )
 }
 

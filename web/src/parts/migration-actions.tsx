@@ -2,7 +2,7 @@ import { DownloadIcon, SkipIcon, SyncIcon, TrashIcon, XCircleIcon } from '@prime
 import { Button, ConfirmationDialog } from '@primer/react'
 import { useState } from 'react'
 import { type Failure, failureOf } from '../failure.ts'
-import { goTo, to } from '../place.ts'
+import { goTo } from '../place.ts'
 import { counted } from '../quantities.ts'
 import { useSignedIn } from '../session.tsx'
 import { isUnfinished, type Summary } from '../wire.ts'
@@ -20,7 +20,7 @@ type Action = 'download' | 'retry' | 'retryPartial' | 'cancel' | 'delete'
 
 /** What may be done with a migration in its state. */
 export function MigrationActions({ migration, onDone, onFailure }: MigrationActionsProps) {
-  const { api } = useSignedIn()
+  const { api, to } = useSignedIn()
   const { id, state, archive } = migration
   const [busy, setBusy] = useState<Action>()
   const [confirming, setConfirming] = useState<'cancel' | 'delete'>()

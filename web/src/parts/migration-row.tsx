@@ -1,6 +1,6 @@
 import { CalendarIcon, HourglassIcon, LockIcon, PackageIcon } from '@primer/octicons-react'
-import { to } from '../place.ts'
 import { bytes, counted, inPart, number, percent } from '../quantities.ts'
+import { useSignedIn } from '../session.tsx'
 import { isPartial, isUnfinished, type Summary } from '../wire.ts'
 import { Bar } from './bar.tsx'
 import styles from './migration-row.module.css'
@@ -9,6 +9,7 @@ import { Moment } from './moment.tsx'
 
 /** One of the list: its state, age, size, and how long its archive is kept. */
 export function MigrationRow({ migration }: { migration: Summary }) {
+  const { to } = useSignedIn()
   const { id, state, repositories, archive, held_locks: locks } = migration
   const ended = repositories.total - repositories.remaining
   return (

@@ -25,7 +25,7 @@ interface RepositoryPickerProps {
 
 /** The server searches and pages, so ten thousand repositories are as quick as ten. */
 export function RepositoryPicker({ chosen, onChange, isDisabled }: RepositoryPickerProps) {
-  const { api } = useSignedIn()
+  const { api, org } = useSignedIn()
   const [typed, setTyped] = useState('')
   const [page, setPage] = useState(1)
   const q = useSettled(typed.trim(), TYPING_PAUSE_MS)
@@ -109,8 +109,8 @@ export function RepositoryPicker({ chosen, onChange, isDisabled }: RepositoryPic
         {shown && !failure && shown.total === 0 && (
           <p className={styles.none}>
             {q === ''
-              ? 'You have no repositories on this host.'
-              : `None of your repositories has “${q}” in its name.`}
+              ? `${org ?? 'You'} ${org === undefined ? 'have' : 'has'} no repositories on this host.`
+              : `None of ${org === undefined ? 'your repositories' : `the repositories of ${org}`} has “${q}” in its name.`}
           </p>
         )}
         {shown && !failure && (

@@ -41,9 +41,12 @@ export class AttachedFiles {
     const { forge, notes, signal } = this.#context
     const external = () => notes.leave('attachments that are links to elsewhere')
     const linked = linkedAttachments(textIn(holder, 'body'), forge.client.url)
-    if (!forge.can.issueAssets)
-      return linked.map((each) => ({ ...each, size: null, createdAt: null }))
+    // Some versions list them before they should: what is listed counts.
     if (Array.isArray(holder.assets)) return listedFiles(holder, external)
+    if (!forge.can.issueAssets) {
+      notes.noIssueAssets(forge.version)
+      return linked.map((each) => ({ ...each, size: null, createdAt: null }))
+    }
     // Reviews do not list their files, but the comments that they are do.
     if (askFor === undefined || linked.length === 0) return []
     const path = `${repositoryPath(this.#context)}/issues/comments/${askFor}/assets`

@@ -246,6 +246,15 @@ for (const dialect of [GITEA_1_15, GITEA_1_22, FORGEJO_11])
       assert.doesNotMatch(JSON.stringify(kept.snapshot()), /secret\.example/)
     })
 
+    it('reads files that a version lists before it should', async (t) => {
+      const early = { ...dialect, hasAssets: true, version: '1.18.0' }
+      const { forge } = fill(await startForge({ dialect: early }))
+      t.after(() => forge.stop())
+      const other = new KeptInMemory()
+      await other.readAll(forgeDiscussions({ url: forge.url, token: 'admin-token' }), WIDGETS)
+      assert.equal(other.groups.get('issue/1')?.files[0]?.size, 7)
+    })
+
     it('says what this version does not give', () => {
       const notes = readingOf(kept.cursor)?.notes.join('\n') ?? ''
       const isOld = dialect === GITEA_1_15

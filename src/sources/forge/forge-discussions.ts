@@ -34,7 +34,6 @@ export function forgeDiscussions(options: ForgeOptions): Discussions & { request
     // What was said of an earlier reading still holds for what was kept of it.
     const notes = new Notes(cursorOf(kept.cursor)?.notes)
     if (!forge.can.timeline) notes.noTimeline(forge.version)
-    if (!forge.can.issueAssets) notes.noIssueAssets(forge.version)
     const context = { forge, ...pickName(repository), notes, people: new People(), signal }
     return { look: await lookAt(context, kept), context }
   }

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
 import type { Group, Kept } from '../discussions.ts'
 import { cursorOf, type ForgeCursor } from './cursor.ts'
-import { NotThere } from './forge-errors.ts'
+import { ForgeRefused, NotThere } from './forge-errors.ts'
 import { type Entry, listAll, totalOf } from './forge-pages.ts'
 import { numberIn, textIn } from './forge-values.ts'
 import { type ReadContext, repositoryPath } from './read-context.ts'
-import { issueKey, issueVersion } from './read-issue.ts'
+import { findIssue, issueKey, issueVersion } from './read-issue.ts'
 import { groupOf, readSides } from './read-sides.ts'
 
 /** What a few requests tell of a repository. */
@@ -38,6 +38,11 @@ export async function lookAt(context: ReadContext, kept: Kept): Promise<Look> {
   const repository = (body ?? {}) as Entry
   const asOf = client.now()
   const repositoryId = numberIn(repository, 'id')
+  if (repositoryId <= 0)
+    throw new ForgeRefused(
+      200,
+      `${client.url}${repositoryPath(context)} is something else than a repository`,
+    )
   const cursor = cursorOf(kept.cursor)
   const last = cursor?.repositoryId === repositoryId ? cursor : undefined
   const before = last && (await kept.find('repository'))
@@ -201,15 +206,14 @@ async function hasComments(context: ReadContext, expected: number): Promise<bool
 }
 
 async function mergeMoved(
-  { forge, signal, ...context }: ReadContext,
+  context: ReadContext,
   issues: Entry[],
   numbers: Set<number>,
 ): Promise<Entry[]> {
   const listed = new Set(issues.map((issue) => numberIn(issue, 'number')))
   for (const number of [...numbers].filter((each) => !listed.has(each))) {
-    const path = `${repositoryPath(context)}/issues/${number}`
-    const { body } = await forge.client.get(path, {}, signal)
-    issues.push(body as Entry)
+    const issue = await findIssue(context, number)
+    if (issue) issues.push(issue)
   }
   return issues
 }

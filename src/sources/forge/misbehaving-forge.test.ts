@@ -189,6 +189,9 @@ describe('a forge that misbehaves', () => {
     forge.misbehave = ({ path }) =>
       path.endsWith('/labels') ? { answer: { body: { message: 'hello' } } } : undefined
     await assert.rejects(read(), /something else than a list/)
+    forge.misbehave = ({ path }) =>
+      path.endsWith('/repos/ann/many') ? { answer: { body: [] } } : undefined
+    await assert.rejects(read(), /something else than a repository/)
   })
 
   it('that is no forge, or too old, or down at the start', async () => {

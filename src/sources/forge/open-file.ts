@@ -51,8 +51,10 @@ const isWholeAnswer = (answer: HttpAnswer, received: number) => lengthOf(answer)
 const wrongLength = ({ url }: ForgeClient, source: string, expected: number) =>
   new ForgeRefused(200, `${url}${source} does not have the ${expected} bytes that the forge says`)
 
-const away = ({ url, now }: ForgeClient, source: string, error: unknown) =>
-  new WaitUntil(now() + AWAY_MS, 'away', whyUnreachable(`${url}${source}`, error), { cause: error })
+const away = ({ url }: ForgeClient, source: string, error: unknown) =>
+  new WaitUntil(Date.now() + AWAY_MS, 'away', whyUnreachable(`${url}${source}`, error), {
+    cause: error,
+  })
 
 /** Ends where the next piece does not come. */
 async function* piecesOf(answer: HttpAnswer, signal: AbortSignal): AsyncGenerator<Uint8Array> {

@@ -102,8 +102,8 @@ const organizationOf = (team: Entry, owner: string): string => {
   return (said && (textIn(said, 'username') || textIn(said, 'name'))) || owner
 }
 
-/** What a team's or a collaborator's permission is called in archives. */
-export const ACCESS: Readonly<Record<string, string>> = {
+/** What a team's permission is called in archives. */
+const ACCESS: Readonly<Record<string, string>> = {
   read: 'pull',
   write: 'push',
   admin: 'admin',
@@ -173,9 +173,6 @@ function accessOf(team: Entry): string {
   if (said !== 'none' && said !== '') return said
   return textIn(entryIn(team, 'units_map') ?? {}, 'repo.code')
 }
-
-/** What `GET collaborators` says of somebody, before permissions were asked for one by one. */
-export const collaboratorAccess = (permission: string): string => ACCESS[permission] ?? 'pull'
 
 export const requestedReviewers = (pull: Entry, owner: string): Reviewer[] => [
   ...entriesIn(pull, 'requested_reviewers').map((user) => partyOf(user, undefined, owner)),

@@ -176,9 +176,9 @@ export class RepositoryReading {
   }
 
   #neverSteady(): WaitUntil {
-    const { owner, name, forge } = this.#context
+    const { owner, name } = this.#context
     const words = `the issues of ${owner}/${name} change faster than they can be listed`
-    return new WaitUntil(forge.client.now() + 60_000, 'away', words)
+    return new WaitUntil(Date.now() + 60_000, 'away', words)
   }
 
   /** Reads those of a page that are not as they were kept, with the people in them. */

@@ -148,7 +148,8 @@ async function permissionOf({ forge, signal, notes }: ReadContext, path: string)
   try {
     const { body } = await forge.client.get(`${path}/permission`, {}, signal)
     const permission = textIn((body ?? {}) as Entry, 'permission')
-    return permission === 'owner' ? 'admin' : permission || 'write'
+    if (permission === 'owner') return 'admin'
+    return permission === 'none' ? 'read' : permission || 'write'
   } catch (error) {
     if (!(error instanceof NotThere)) throw error
     notes.say('the forge does not tell permissions of collaborators: `write` is assumed')

@@ -169,9 +169,12 @@ export class MigrationsApi {
     return report.repositories.filter(({ reason }) => reason !== null)
   }
 
-  retryForecast(id: number): Promise<RetryForecastJson> {
+  /** Undefined where the server has none. */
+  retryForecast(id: number): Promise<RetryForecastJson | undefined> {
     const explaining = this.#ofGodwit('retries', id)
-    return this.#calls.one(`GET ${this.#one}/retry`, numbered(id), explaining, retryForecastShape)
+    return ifThere(
+      this.#calls.one(`GET ${this.#one}/retry`, numbered(id), explaining, retryForecastShape),
+    )
   }
 
   report(id: number): Promise<Record<string, unknown>> {

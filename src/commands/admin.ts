@@ -21,8 +21,8 @@ export function adminCommands(program: Command, about: string): void {
 }
 
 function queueCommand(admin: Command): void {
-  const command = addClientCommand(admin, 'queue', 'show waiting jobs and unfinished migrations')
-  command.action(
+  const about = 'show waiting jobs and unfinished migrations'
+  withExamples(addClientCommand(admin, 'queue', about), 'godwit admin queue').action(
     talking(async (talk) => {
       const { queue, running } = await talk.api.service()
       tell(talk, { queue, running }, queueRows({ queue, running }))
@@ -54,14 +54,20 @@ function queueRows({ queue, running }: Pick<ServiceStateJson, 'queue' | 'running
 }
 
 function actOnMigrations(admin: Command): void {
-  addClientCommand(admin, 'cancel', 'cancel a migration of any account')
+  withExamples(
+    addClientCommand(admin, 'cancel', 'cancel a migration of any account'),
+    'godwit admin cancel 7',
+  )
     .argument(...ID)
     .action(
       talking(async (talk, _options, id: number) => {
         tell(talk, await talk.api.cancelAny(id), `migration ${id} is cancelled`)
       }),
     )
-  addClientCommand(admin, 'retry', 'start a finished migration of any account again')
+  withExamples(
+    addClientCommand(admin, 'retry', 'start a finished migration of any account again'),
+    'godwit admin retry 7 --allow-partial',
+  )
     .argument(...ID)
     .option('--allow-partial', 'skip repositories that cannot be exported')
     .action(
@@ -71,7 +77,10 @@ function actOnMigrations(admin: Command): void {
         tell(talk, started, String(started.id))
       }),
     )
-  addClientCommand(admin, 'delete', 'delete the archive of a migration of any account')
+  withExamples(
+    addClientCommand(admin, 'delete', 'delete the archive of a migration of any account'),
+    'godwit admin delete 7',
+  )
     .argument(...ID)
     .action(
       talking(async (talk, _options, id: number) => {
@@ -82,7 +91,10 @@ function actOnMigrations(admin: Command): void {
 }
 
 function actOnLocksAndTokens(admin: Command): void {
-  addClientCommand(admin, 'release', 'release all locks of a repository')
+  withExamples(
+    addClientCommand(admin, 'release', 'release all locks of a repository'),
+    'godwit admin release alice/site',
+  )
     .argument('<repository>', 'OWNER/NAME')
     .action(
       talking(async (talk, _options, repository: string) => {
@@ -90,13 +102,17 @@ function actOnLocksAndTokens(admin: Command): void {
         tell(talk, { released: repository }, `${repository} accepts pushes`)
       }),
     )
-  addClientCommand(admin, 'tokens', 'list the tokens of all accounts, without the secrets').action(
+  const tokens = 'list the tokens of all accounts, without the secrets'
+  withExamples(addClientCommand(admin, 'tokens', tokens), 'godwit admin tokens').action(
     talking(async (talk) => {
-      const tokens = await talk.api.tokens()
-      tell(talk, tokens, [['ID', 'LOGIN', 'NAME', 'STATE', 'LAST USED'], ...tokens.map(tokenRow)])
+      const all = await talk.api.tokens()
+      tell(talk, all, [['ID', 'LOGIN', 'NAME', 'STATE', 'LAST USED'], ...all.map(tokenRow)])
     }),
   )
-  addClientCommand(admin, 'revoke', 'revoke a token of any account')
+  withExamples(
+    addClientCommand(admin, 'revoke', 'revoke a token of any account'),
+    'godwit admin revoke 7',
+  )
     .argument('<id>', 'ID of the token', migrationId)
     .action(
       talking(async (talk, _options, id: number) => {

@@ -15,7 +15,8 @@ export function retryCommand(migration: Command): void {
     .action(
       talking(async (talk, { allowPartial }: { allowPartial?: boolean }, id: number) => {
         const forecast = await talk.api.retryForecast(id)
-        for (const line of inWords(id, forecast, allowPartial ?? false)) note(line)
+        const lines = forecast ? inWords(id, forecast, allowPartial ?? false) : []
+        for (const line of lines) note(line)
         const retried = await talk.api.retry(id, allowPartial ? { allow_partial: true } : {})
         tell(talk, retried, String(retried.id))
       }),

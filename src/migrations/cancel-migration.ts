@@ -8,7 +8,8 @@ import { type LockParts, settleForAMoment } from './locks.ts'
 import type { Migration } from './migration.ts'
 import { Invalid } from './refusals.ts'
 import { CANCELLED, IllegalMove } from './states.ts'
-import { type EndLog, tellEnd } from './tell-end.ts'
+import { summaryById } from './summaries.ts'
+import { type EndLog, tellEnded } from './tell-end.ts'
 
 export interface CancelParts extends LockParts {
   db: Db
@@ -23,13 +24,13 @@ export async function cancelMigration(
   onCommitted: () => void = () => {},
 ): Promise<Migration> {
   const { queue } = parts
-  const { migration, released } = await callOff(parts, id).catch((error: unknown) => {
+  const { migration, summary, released } = await callOff(parts, id).catch((error: unknown) => {
     if (!(error instanceof IllegalMove)) throw error
     throw new Invalid([{ code: 'unprocessable', message: 'The migration has already ended.' }])
   })
   onCommitted()
   queue.interrupt(batchOf(id))
-  await tellEnd(parts, id, CANCELLED)
+  tellEnded(parts.log, summary)
   await settleForAMoment(parts, released)
   return migration
 }
@@ -43,7 +44,9 @@ async function callOff({ db, queue, now }: CancelParts, id: number) {
         await moveMigration(tx, id, 'failed', { now: now(), reason: CANCELLED })
         await queue.cancel(tx, batchOf(id))
         const released = await releaseLocks(tx, id, now())
-        return { migration: await migrationToExport(tx, id), released }
+        // Read here: what is committed is told as done, whatever becomes of the database afterwards.
+        const summary = (await summaryById(tx, id))!
+        return { migration: await migrationToExport(tx, id), summary, released }
       })
     } catch (error) {
       // A job that ends just now takes the same rows in the other order; whoever loses tries again.

@@ -23,11 +23,11 @@ export async function tellEnd(
   reason: string | null,
 ): Promise<void> {
   const ended = await summaryById(db, id)
-  if (ended?.reason === reason) tell(log, ended)
+  if (ended?.reason === reason) tellEnded(log, ended)
 }
 
-/** Its repositories that could not be exported have lines of their own. */
-function tell(log: EndLog, migration: Summary): void {
+/** The same of one that is known to have ended. Its repositories that could not be exported have lines of their own. */
+export function tellEnded(log: EndLog, migration: Summary): void {
   const { id, guid, owner, startedAt, endedAt, bytesDone } = migration
   const { total, ...ends } = migration.repositories
   const seconds = startedAt === null || endedAt === null ? null : (endedAt - startedAt) / 1000

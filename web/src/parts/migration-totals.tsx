@@ -31,8 +31,16 @@ export function MigrationTotals({ progress }: { progress: Progress }) {
             }
           />
           <Figure name="Reused (unchanged)" value={number(totals.reused)} />
-          <Figure name="Skipped" value={number(totals.skipped)} isBad={totals.skipped > 0} />
-          <Figure name="Failed" value={number(totals.failed)} isBad={totals.failed > 0} />
+          <Figure
+            name="Skipped"
+            value={number(totals.skipped)}
+            {...(totals.skipped > 0 && { tone: 'attention' })}
+          />
+          <Figure
+            name="Failed"
+            value={number(totals.failed)}
+            {...(totals.failed > 0 && { tone: 'danger' })}
+          />
         </dl>
       </div>
     </Box>
@@ -73,11 +81,11 @@ function Speed({ progress }: { progress: Progress }) {
   )
 }
 
-function Figure(props: { name: string; value: string; isBad?: boolean }) {
+function Figure(props: { name: string; value: string; tone?: BarTone }) {
   return (
     <div>
       <dt>{props.name}</dt>
-      <dd data-bad={props.isBad ?? false}>{props.value}</dd>
+      <dd data-tone={props.tone}>{props.value}</dd>
     </div>
   )
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { ForgeClient } from './forge-client.ts'
-import { listAll, listFiltered } from './forge-pages.ts'
+import { listAll, listFiltered, listWhole } from './forge-pages.ts'
 
 const signal = AbortSignal.timeout(10_000)
 
@@ -15,7 +15,7 @@ function clientOf(
   const client: Pick<ForgeClient, 'get' | 'url'> = {
     url: 'http://x',
     async get(_, query) {
-      const [page, limit] = [Number(query.page), Number(query.limit)]
+      const [page, limit] = [Number(query.page ?? 1), Number(query.limit ?? 30)]
       asked.push(page)
       const cut = rows.slice((page - 1) * limit, page * limit).map((id) => ({ id }))
       return { body: render(cut), header: (name) => headers[name] }
@@ -44,6 +44,15 @@ describe('a listing', () => {
     const { client, asked } = clientOf([], () => all)
     assert.equal((await listAll(client, { path: '/l', limit: 50 }, signal)).length, 60)
     assert.deepEqual(asked, [1, 2])
+  })
+
+  it('that is whole is asked for once, and page by page where it turns out to be cut', async () => {
+    const whole = clientOf(upTo(20), undefined, { 'x-total-count': '20' })
+    assert.equal((await listWhole(whole.client, '/l', signal)).length, 20)
+    assert.deepEqual(whole.asked, [1])
+    const cut = clientOf(upTo(80), undefined, { 'x-total-count': '80' })
+    assert.equal((await listWhole(cut.client, '/l', signal)).length, 80)
+    assert.deepEqual(cut.asked, [1, 1, 2])
   })
 
   it('leaves out entries that the forge failed to put together', async () => {

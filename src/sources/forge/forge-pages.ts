@@ -39,8 +39,8 @@ export async function* pagesOf(
     received += all.length
     const total = totalOf(answer)
     yield { entries, total }
-    const link = answer.header('link')
-    const isLast = link ? !/rel="?next"?/.test(link) : total !== undefined && received >= total
+    const isCounted = total !== undefined && received >= total
+    const isLast = answer.header('link') ? !hasNext(answer) : isCounted
     if (entries.length === 0 || isLast) return
   }
 }
@@ -85,15 +85,24 @@ export async function listAll(
   return all
 }
 
-/** What is given whole in one answer, whatever page is asked for. */
+/**
+ * What is given whole in one answer, whatever page is asked for. Should a version cut it into pages after all, and say so, they are
+ * read.
+ */
 export async function listWhole(
   client: ForgeClient,
   path: string,
   signal: AbortSignal,
 ): Promise<Entry[]> {
-  const { body } = await client.get(path, {}, signal)
-  return entriesOf(body, client.url + path)
+  const answer = await client.get(path, {}, signal)
+  const entries = entriesOf(answer.body, client.url + path)
+  const isCut = (totalOf(answer) ?? 0) > entries.length || hasNext(answer)
+  return isCut ? listAll(client, { path, limit: USUAL_LIMIT }, signal) : entries
 }
+
+const USUAL_LIMIT = 50
+
+const hasNext = ({ header }: Answer) => /rel="?next"?/.test(header('link') ?? '')
 
 const byId = (entry: Entry) => entry.id
 

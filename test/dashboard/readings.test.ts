@@ -37,7 +37,7 @@ test('sizes and times are told as people tell them', () => {
     '1.0 GB',
   ])
   assert.deepEqual([0.2, 59, 90, 3600, 3725, 200_000].map(duration), [
-    '0 s',
+    'under 1 s',
     '59 s',
     '2 min',
     '1 h',

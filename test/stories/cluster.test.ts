@@ -68,5 +68,6 @@ test('housekeeping is done by one of the workers, not by each', async (t) => {
     'sweeping',
     'sweeping facts',
     'sweeping orphans',
+    'sweeping sessions',
   ])
 })

@@ -22,7 +22,7 @@ export interface DumpContext {
   /** The unpacked archive. */
   root: string
   labels: ReadonlyMap<string, DumpLabel>
-  /** Titles by number. */
+  /** Titles by number, each title once. */
   milestones: ReadonlyMap<number, string>
   shelf(name: ShelfName): string
   identity(author: Author): Identity
@@ -77,11 +77,28 @@ export function dumpTriage(
   tally.skip('assignees', assignees.length)
   return {
     milestone: milestone === null ? '' : (milestones.get(milestone) ?? ''),
-    labels: names.flatMap((name) => labels.get(name) ?? []),
+    // The server fails at an issue that has a label twice.
+    labels: [...new Set(names)].flatMap((name) => labels.get(name) ?? []),
     assignees: assignees.map((login) => identity(login).name),
   }
 }
 
 export function isLocked({ rows, shelf }: DumpContext, number: number): boolean {
   return rows.of<string>(shelf('locks'), number).at(-1) === 'locked'
+}
+
+/** The server knows a milestone by its title: of two with the same one, all issues would go to the last. */
+export function milestoneTitles(
+  milestones: readonly { number: number; title: string }[],
+): Map<number, string> {
+  const taken = new Set<string>(milestones.map(({ title }) => title))
+  const seen = new Set<string>()
+  const titles = new Map<number, string>()
+  for (const { number, title } of milestones) {
+    let own = title
+    if (seen.has(title)) for (let n = 2; taken.has(own); n++) own = `${title} (${n})`
+    for (const set of [taken, seen]) set.add(own)
+    titles.set(number, own)
+  }
+  return titles
 }

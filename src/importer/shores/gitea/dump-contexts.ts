@@ -3,7 +3,7 @@ import type { Git } from '../../../git/git.ts'
 import type { Milestone, Repository } from '../../../records/repository.ts'
 import type { PeopleMap } from '../../people-map.ts'
 import type { Destination, Destinations } from './choose-repositories.ts'
-import type { DumpContext, DumpLabel } from './dump-context.ts'
+import { type DumpContext, type DumpLabel, milestoneTitles } from './dump-context.ts'
 import { identities } from './identities.ts'
 import { type LinkTargets, rewriteLinks } from './rewrite-links.ts'
 import type { Spool } from './spool-facts.ts'
@@ -43,7 +43,7 @@ export function dumpContexts({ git, people, keepLinks, target }: Wishes, found: 
       ...{ fullName, owner, name, repository, git, rows, root, tally, shelf, identity, text },
       place: join(workplace, 'dumps', folder),
       labels: labelsOf(repository, spool.labels.get(folder) ?? []),
-      milestones: new Map(milestones.map(({ number, title }) => [number, title])),
+      milestones: milestoneTitles(milestones),
     }
     return { context, address: known?.address ?? '' }
   }

@@ -46,11 +46,11 @@ export async function dumpSettings(
 
 const UNITS = ['wiki', 'issues', 'milestones', 'labels', 'releases', 'comments', 'pulls', 'assets']
 
-function dumpMilestones({ place, rows, shelf, text }: DumpContext): void {
+function dumpMilestones({ place, rows, shelf, text, milestones }: DumpContext): void {
   const list = yamlList(join(place, 'milestone.yml'))
   for (const [, milestone] of rows.all<Milestone>(shelf('milestones')))
     list.add({
-      title: milestone.title,
+      title: milestones.get(milestone.number)!,
       description: text(milestone.description),
       deadline: milestone.dueOn === null ? null : yamlTime(milestone.dueOn),
       created: yamlTime(milestone.createdAt),

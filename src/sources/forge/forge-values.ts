@@ -35,11 +35,14 @@ export const textsIn = (entry: Entry, name: string): string[] => {
   return Array.isArray(value) ? value.filter((each) => typeof each === 'string') : []
 }
 
-/** Go writes the year 1 for a time that is not set, Gitea 1970 for one that it never knew. */
+/**
+ * In UTC, as archives have it: a forge tells times in the zone of its server. Go writes the year 1 for a time that is not set, Gitea
+ * 1970 for one that it never knew.
+ */
 export function timeOrNull(entry: Entry, name: string): string | null {
   const said = textIn(entry, name)
   const at = Date.parse(said)
-  return Number.isNaN(at) || at <= 0 ? null : said
+  return Number.isNaN(at) || at <= 0 ? null : new Date(at).toISOString().replace('.000Z', 'Z')
 }
 
 /** Of what must have a time; the beginning of time where the forge knows none. */

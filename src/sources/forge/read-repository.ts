@@ -5,7 +5,7 @@ import type { Batch, Group, Kept } from '../discussions.ts'
 import { cursorOf, cursorText } from './cursor.ts'
 import { NotThere, WaitUntil } from './forge-errors.ts'
 import { type Entry, pagesOf } from './forge-pages.ts'
-import { numberIn, textIn } from './forge-values.ts'
+import { numberIn, textIn, timeIn } from './forge-values.ts'
 import type { Look } from './look.ts'
 import { type ReadContext, repositoryPath } from './read-context.ts'
 import { commentsIn, findIssue, issueKey, issueVersion, readIssue } from './read-issue.ts'
@@ -138,7 +138,7 @@ export class RepositoryReading {
     try {
       for await (const { entries } of pagesOf(forge.client, listing, signal)) {
         // A forge that does not know `since` begins all over: the first listing has shown those.
-        const fresh = entries.filter((issue) => textIn(issue, 'updated_at') >= since)
+        const fresh = entries.filter((issue) => timeIn(issue, 'updated_at') >= since)
         if (fresh.length === 0) return
         for (const issue of fresh) seen.add(numberIn(issue, 'number'))
         yield* this.#readPage(fresh)

@@ -68,13 +68,22 @@ export async function newestLocks(db: Db, atMost: number): Promise<HeldLock[]> {
   return rows.map(heldLockOf)
 }
 
-/** On repositories that the viewer owns or administers, whoever's migration holds them. */
+/** On repositories that the viewer, or an organization of the viewer's, owns or that the viewer administers: whoever's migration holds them. */
 export async function locksOnOwn(db: Db, { account }: Viewer): Promise<HeldLock[]> {
   const rows = await locks(db)
     .where('released_at', 'is', null)
     .where((row) =>
       row.or([
         row('repositories.owner_id', '=', account.id),
+        row.exists(
+          row
+            .selectFrom('memberships')
+            .select('role')
+            .whereRef('organization_id', '=', 'repositories.owner_id')
+            .where('accounts.type', '=', 'Organization')
+            .where('account_id', '=', account.id)
+            .where('role', '=', 'owner'),
+        ),
         row.exists(
           row
             .selectFrom('collaborators')

@@ -6,7 +6,8 @@ import { onEachEngine, openDatabase } from '../../test/support/databases.ts'
 import { until } from '../../test/support/export-story.ts'
 import { type GitHost, gitHost } from '../../test/support/git-host.ts'
 import type { Viewer } from '../accounts/account.ts'
-import { ensureAccount } from '../accounts/account-store.ts'
+import { ensureAccount, setAccount } from '../accounts/account-store.ts'
+import { putMembership } from '../accounts/membership-store.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
 import type { Git } from '../git/git.ts'
 import { embeddedQueue } from '../queue/embedded.ts'
@@ -14,6 +15,7 @@ import { gitDirectory } from '../sources/directory/git-directory.ts'
 import { type CancelParts, cancelMigration } from './cancel-migration.ts'
 import { deleteArchive } from './delete-archive.ts'
 import { moveMigration } from './export-store.ts'
+import { locksOnOwn } from './lock-store.ts'
 import { settleLocksOf, settleReleasedLocks, unlockRepository } from './locks.ts'
 import { ORDINARY } from './migration.ts'
 import { Invalid } from './refusals.ts'
@@ -71,6 +73,20 @@ function interrupted(git: Git, happening: () => Promise<void>): Git {
 }
 
 onEachEngine('locks', (engine) => {
+  test('are told to owners of the organization whose repository it is, and to nobody else there', async (t) => {
+    const { db, viewer, start } = await scene(t, engine)
+    const [alice, carol, dave] = await Promise.all(['alice', 'carol', 'dave'].map(viewer))
+    const { id } = await start('alice')
+    const alices = await setAccount(db, 'alice', { type: 'Organization' }, 0)
+    await putMembership(db, alices, { accountId: carol!.account.id, role: 'owner' }, 'manual')
+    await putMembership(db, alices, { accountId: dave!.account.id, role: 'member' }, 'manual')
+    const told = async (to: Viewer) => (await locksOnOwn(db, to)).map((lock) => lock.migrationId)
+    assert.deepEqual(await told(carol!), [id])
+    assert.deepEqual(await told(dave!), [])
+    await setAccount(db, 'alice', { type: 'User' }, 0)
+    assert.deepEqual([await told(alice!), await told(carol!)], [[id], []])
+  })
+
   test('one that is let go of while it is applied is not applied, and is no failure', async (t) => {
     const { host, parts, viewer, start, rows } = await scene(t, engine)
     const alice = await viewer('alice')

@@ -125,6 +125,10 @@ async function endsWithOwnership({ service, ask, migration }: Story): Promise<vo
   assert.deepEqual(await names('owner'), ['secret', 'tools'])
   assert.deepEqual(await names('keeper'), ['secret', 'tools'])
   assert.deepEqual(await names('member'), [])
+  // Every object has a member of that name by itself.
+  assert.equal((await ask('owner', '/orgs/octo/repos?type=constructor')).status, 422)
+  const everyone = await ask('owner', '/orgs/octo/members')
+  assert.equal((await ask('owner', '/orgs/octo/members?role=constructor')).body, everyone.body)
   const roles = async (login: Login) => {
     const { body } = await ask(login, '/user/memberships/orgs')
     return (JSON.parse(body) as { role: string }[]).map(({ role }) => role)

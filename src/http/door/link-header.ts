@@ -50,5 +50,6 @@ function withPage(rawQuery: string, page: number): string {
   const others = parts.filter((part, index) => index === at || !isPage(part))
   if (at < 0) others.push(`page=${page}`)
   else others[others.findIndex(isPage)] = `page=${page}`
-  return others.join('&').replace(/[<>"\s]/g, encodeURIComponent)
+  // Some clients take every comma of the header for the end of an address.
+  return others.join('&').replace(/[<>",\s]/g, encodeURIComponent)
 }

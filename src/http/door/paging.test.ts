@@ -64,3 +64,13 @@ test('a query cannot break out of the header', () => {
   assert.equal(link.match(/rel="/g)!.length, 2)
   assert.equal(link.match(/[<>]/g)!.length, 4)
 })
+
+test('an address has no commas, though the query that was sent has', () => {
+  const link = linkHeader(HERE, 'exclude=repositories,others', pagingOf({}), 90)!
+  assert.deepEqual(
+    link.split(',').map((part) => part.trim()),
+    ['next', 'last'].map(
+      (rel, at) => `<${HERE}?exclude=repositories%2Cothers&page=${at + 2}>; rel="${rel}"`,
+    ),
+  )
+})

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { MembershipRole } from '../../accounts/membership.ts'
 import { membersOf, organizationsOf } from '../../accounts/membership-store.ts'
 import { Invalid } from '../../migrations/refusals.ts'
 import {
@@ -44,7 +45,7 @@ export function organizations(app: FastifyInstance, parts: Parts): void {
     async (request, reply) => {
       const { account } = await organizationInPath(db, request)
       const all = (await membersOf(db, [account])).get(account.id) ?? []
-      const role = ROLES[String(request.query.role)]
+      const role = ROLES.get(request.query.role)
       const asked = role ? all.filter((each) => each.role === role) : all
       return answerPage(
         request,
@@ -93,22 +94,25 @@ export function organizations(app: FastifyInstance, parts: Parts): void {
   }
 }
 
-const TYPES: Record<string, Partial<RepositoryFilter> | undefined> = {
-  all: {},
-  member: {},
-  public: { isPrivate: false },
-  private: { isPrivate: true },
-  forks: { isFork: true },
-  sources: { isFork: false },
-}
+const TYPES = new Map<unknown, Partial<RepositoryFilter>>([
+  ['all', {}],
+  ['member', {}],
+  ['public', { isPrivate: false }],
+  ['private', { isPrivate: true }],
+  ['forks', { isFork: true }],
+  ['sources', { isFork: false }],
+])
 
 function ofType(type: unknown): Partial<RepositoryFilter> {
-  const filter = TYPES[String(type)]
+  const filter = TYPES.get(type)
   if (!filter) throw new Invalid([{ resource: 'Repository', field: 'type', code: 'invalid' }])
   return filter
 }
 
-const ROLES: Record<string, 'owner' | 'member' | undefined> = { admin: 'owner', member: 'member' }
+const ROLES = new Map<unknown, MembershipRole>([
+  ['admin', 'owner'],
+  ['member', 'member'],
+])
 
 function repositories(app: FastifyInstance, { db, rendering }: Parts): void {
   const { addresses } = rendering

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { onEachEngine, openDatabase } from '../../test/support/databases.ts'
 import { ensureAccount, findAccount, listAccounts, setAccount } from './account-store.ts'
 import { createAuthenticator } from './authenticator.ts'
+import { accountOfForgeUser } from './forge-account.ts'
 import { createToken, digestOf, looksLikeToken } from './token.ts'
 import { addToken, listTokens, revokeToken } from './token-store.ts'
 
@@ -47,6 +48,15 @@ onEachEngine('accounts', (engine) => {
       createdAt: NOW,
     })
     assert.deepEqual(await findAccount(db, 'octo'), octo)
+  })
+
+  test('keep the spelling of the directory when the forge has another', async (t) => {
+    const { db } = await openDatabase(t, engine)
+    await ensureAccount(db, 'ann', NOW)
+    const user = { id: 7, login: 'Ann', createdAt: NOW - DAY }
+    const account = await db.transaction().execute((tx) => accountOfForgeUser(tx, user))
+    assert.equal(account?.login, 'ann')
+    assert.equal(account.createdAt, NOW - DAY)
   })
 })
 

@@ -31,7 +31,9 @@ export async function accountOfForgeUser(
     else
       await tx.updateTable('accounts').set({ forge_id: null }).where('id', '=', same.id).execute()
   }
-  const account = await ensureAccount(tx, login, createdAt)
+  // Spelled as the directory has it, which is in lower case on a Gitea: else every sync would spell it anew.
+  const spelling = named && !isOthers ? named.login : login
+  const account = await ensureAccount(tx, spelling, createdAt)
   await tx.updateTable('accounts').set({ forge_id: id }).where('id', '=', account.id).execute()
   return account
 }

@@ -18,9 +18,10 @@ onEachEngine('the database', (engine) => {
     const made = await db
       .insertInto('accounts')
       .values(account('Alice'))
-      .returningAll()
+      .returning(['id', 'login', 'created_at', 'migration_count'])
       .executeTakeFirstOrThrow()
-    assert.deepEqual({ ...made }, { id: 1, ...account('Alice'), migration_count: 0 })
+    const { login, created_at } = account('Alice')
+    assert.deepEqual({ ...made }, { id: 1, login, created_at, migration_count: 0 })
     const { total } = await db
       .selectFrom('accounts')
       .select((of) => of.fn.sum<number>('created_at').as('total'))

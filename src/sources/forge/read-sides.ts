@@ -120,12 +120,13 @@ async function wholeIfAllowed(context: ReadContext, what: string, words: string)
 }
 
 async function readCollaborators(context: ReadContext, kept: Group | undefined) {
-  const { forge, signal, people } = context
+  const { forge, signal, people, notes } = context
   const path = `${repositoryPath(context)}/collaborators`
   const listing = { path, limit: forge.pageSize }
   const users = await listAll(forge.client, listing, signal).catch((error: unknown) => {
-    if (error instanceof ForgeRefused && error.status === 403) return []
-    return emptyIfNotThere(error)
+    if (!(error instanceof ForgeRefused && error.status === 403)) return emptyIfNotThere(error)
+    notes.say('the forge does not give collaborators')
+    return []
   })
   people.meet(users)
   const known = new Map(
@@ -151,7 +152,8 @@ async function permissionOf({ forge, signal, notes }: ReadContext, path: string)
     if (permission === 'owner') return 'admin'
     return permission === 'none' ? 'read' : permission || 'write'
   } catch (error) {
-    if (!(error instanceof NotThere)) throw error
+    const isForbidden = error instanceof ForgeRefused && error.status === 403
+    if (!(error instanceof NotThere) && !isForbidden) throw error
     notes.say('the forge does not tell permissions of collaborators: `write` is assumed')
     return 'write'
   }

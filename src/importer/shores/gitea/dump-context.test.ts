@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { test } from 'node:test'
+import { sortedRows } from '../../../ground/sorted-rows.ts'
 import { type DumpContext, dumpTriage, milestoneTitles } from './dump-context.ts'
+import { dumpIssues } from './dump-issues.ts'
+import { countLostReviews } from './dump-reviews.ts'
+import { createTally } from './tally.ts'
 
 const label = { name: 'bug', color: 'ededed', description: '' }
 
@@ -25,4 +32,40 @@ test('milestones of one title are told apart', () => {
       [4, '1.0 (4)'],
     ],
   )
+})
+
+test('a number that is there twice arrives once, reviews of nothing do not; both are counted', async (t) => {
+  const place = await mkdtemp(join(tmpdir(), 'godwit-dump-'))
+  const rows = sortedRows(join(place, 'rows'))
+  t.after(async () => {
+    rows.close()
+    await rm(place, { recursive: true })
+  })
+  const tally = createTally(() => {})
+  const at = '2024-01-01T00:00:00Z'
+  const context = {
+    ...{ place, rows, tally, fullName: 'a/b', labels: new Map(), milestones: new Map() },
+    shelf: (name: string) => name,
+    identity: () => ({ id: -1000, name: 'ghost' }),
+    text: (body: string) => body,
+  } as unknown as DumpContext
+  const empty = { labels: [], assignees: [], reactions: [], milestone: null, author: null }
+  const issue = { ...empty, title: 'one', body: '', createdAt: at, updatedAt: at, closedAt: null }
+  for (const number of [1, 1, 2, 3]) rows.add('issues', number, 0, issue)
+  rows.add('pulls', 2, 0, {})
+  rows.add('reviews', 2, 0, { id: 7 })
+  rows.add('reviews', 3, 0, { id: 8 })
+  rows.add('review_comments', 4, 0, { id: 9 })
+  dumpIssues(context, t.signal)
+  countLostReviews(context)
+  const issues = JSON.parse(await readFile(join(place, 'issue.yml'), 'utf8'))
+  assert.deepEqual(
+    issues.map(({ number }: { number: number }) => number),
+    [1, 3],
+  )
+  assert.deepEqual(tally.skipped(), [
+    ['issues', 2],
+    ['pull_request_review_comments', 1],
+    ['pull_request_reviews', 1],
+  ])
 })

@@ -13,9 +13,17 @@ import { type YamlList, yamlList } from './yaml-list.ts'
 
 /** issue.yml. The fields are those of the server's own schema: with `--validation` it refuses any other. */
 export function dumpIssues(context: DumpContext, signal: AbortSignal): void {
+  const { rows, shelf, tally, fullName } = context
   const list = yamlList(join(context.place, 'issue.yml'))
-  for (const [number, issue] of context.rows.all<Issue>(context.shelf('issues'))) {
+  let last = 0
+  for (const [number, issue] of rows.all<Issue>(shelf('issues'))) {
     signal.throwIfAborted()
+    // The server fails at a number that it has already.
+    if (number === last || rows.has(shelf('pulls'), number)) {
+      tally.lose('issues', `${fullName}: #${number} is there twice`)
+      continue
+    }
+    last = number
     list.add({
       number,
       ...poster(context, issue.author),

@@ -12,7 +12,7 @@ import {
   isLocked,
   poster,
 } from './dump-context.ts'
-import { dumpReviews } from './dump-reviews.ts'
+import { countLostReviews, dumpReviews } from './dump-reviews.ts'
 import { branchRef, type PullHead, planHeads, type Refs } from './pull-heads.ts'
 import { yamlTime } from './yaml-json.ts'
 import { yamlList } from './yaml-list.ts'
@@ -29,6 +29,7 @@ export async function dumpPulls(
   signal: AbortSignal,
 ): Promise<void> {
   const { rows, shelf, place } = context
+  countLostReviews(context)
   if (rows.count(shelf('pulls')) === 0) return
   await mkdir(join(place, 'pulls'))
   const heads = await makeRefs(context, refs, signal)

@@ -50,6 +50,16 @@ export function dumpReviews(context: DumpContext, pull: number): void {
   list.close()
 }
 
+/** What is said in a review of nothing has no place. */
+export function countLostReviews({ rows, shelf, tally, fullName }: DumpContext): void {
+  for (const [pull, { id }] of rows.all<Review>(shelf('reviews')))
+    if (!rows.has(shelf('pulls'), pull))
+      tally.lose('pull_request_reviews', `${fullName}: review ${id} is on #${pull}`)
+  for (const [pull, { id }] of rows.all<ReviewComment>(shelf('review_comments')))
+    if (!rows.has(shelf('pulls'), pull))
+      tally.lose('pull_request_review_comments', `${fullName}: review comment ${id} is on #${pull}`)
+}
+
 function reviewKey({ review, author }: { review: number | null; author: Author }): string {
   return `${review} ${author?.toLowerCase()}`
 }

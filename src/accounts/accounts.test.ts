@@ -55,7 +55,8 @@ onEachEngine('accounts', (engine) => {
     await ensureAccount(db, 'ann', NOW)
     const user = { id: 7, login: 'Ann', createdAt: NOW - DAY }
     const account = await db.transaction().execute((tx) => accountOfForgeUser(tx, user))
-    assert.equal(account?.login, 'ann')
+    assert.ok('id' in account)
+    assert.equal(account.login, 'ann')
     assert.equal(account.createdAt, NOW - DAY)
   })
 })

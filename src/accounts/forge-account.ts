@@ -13,16 +13,21 @@ export interface ForgeUser {
 
 /**
  * The account of a person of the forge, made where there is none. Who was given another login there keeps the account; who was
- * given the login of somebody else gets one of their own. Undefined where the login is an organization's here. The caller
- * brings the transaction.
+ * given the login of somebody else gets one of their own. Or why not. The caller brings the transaction.
  */
 export async function accountOfForgeUser(
   tx: Db,
   { id, login, createdAt }: ForgeUser,
-): Promise<Account | undefined> {
+): Promise<Account | { refusal: string }> {
   const same = await withForgeId(tx, id)
   const named = await withLogin(tx, login)
-  if (named && named.type !== 'User') return undefined
+  if (named && named.type !== 'User') return { refusal: 'it is an organization here' }
+  // Where everybody may register, the login of a site admin may be anybody's.
+  if (named?.site_admin && named.forge_id === null)
+    return {
+      refusal:
+        'it is a site admin here who never signed in by the forge. If they are the same person: godwit account set LOGIN --no-site-admin, sign in, and set it again',
+    }
   const isOthers = named && named.forge_id !== null && named.forge_id !== id
   if (isOthers) await rename(tx, named.id, `${named.login}--${named.forge_id}`)
   if (same && same.id !== named?.id) {

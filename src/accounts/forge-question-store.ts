@@ -107,5 +107,7 @@ export async function forgetOldQuestions(db: Db, now: number): Promise<void> {
   await db
     .deleteFrom('tokens')
     .where('asked_at', '<', now - FORGOTTEN_MS)
+    // What was revoked here stays so, whatever the forge says of it.
+    .where('revoked_at', 'is', null)
     .execute()
 }

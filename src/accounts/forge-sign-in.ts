@@ -114,9 +114,10 @@ async function keepAnswer(
   { digest, user, askedAt }: { digest: string; user: ForgeUser | undefined; askedAt: number },
 ): Promise<boolean> {
   return db.transaction().execute(async (tx) => {
-    const account = user && (await accountOfForgeUser(tx, user))
-    if (user && !account)
-      warn(`${user.login} cannot sign in with a token of the forge: it is an organization here`)
+    const found = user && (await accountOfForgeUser(tx, user))
+    if (found && 'refusal' in found)
+      warn(`${user.login} cannot sign in with a token of the forge: ${found.refusal}`)
+    const account = found && 'id' in found ? found : undefined
     if (account) await putForgeToken(tx, { digest, accountId: account.id, askedAt })
     else await endForgeToken(tx, digest, askedAt)
     await noteAnswer(tx, digest, account ? 'good' : 'refused', askedAt + MINUTE_MS)

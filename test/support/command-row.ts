@@ -25,8 +25,13 @@ export function commandRow(
   t: Pick<TestContext, 'after'>,
   where: { cwd?: string; env?: NodeJS.ProcessEnv } = {},
 ) {
-  // Pipes, so that no command takes a terminal for its own that the tests are run at.
-  const child = fork(PROCESS, { ...where, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] })
+  // Pipes, so that no command takes a terminal for its own that the tests are run at. Without the runner's own flags: they
+  // name files from where the tests are run, and make of the environment what a test file needs.
+  const child = fork(PROCESS, {
+    ...where,
+    execArgv: [],
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+  })
   child.stdout?.pipe(process.stderr)
   child.stderr?.pipe(process.stderr)
   const exited = once(child, 'exit')
@@ -39,7 +44,8 @@ export function commandRow(
   return async (args: string[], env: Record<string, string> = {}): Promise<Ended> => {
     const ended = once(child, 'message')
     child.send({ args, env } satisfies Command)
-    const [told] = await inTime(`godwit ${args.join(' ')} ends`, ended)
+    const died = exited.then(([code]) => assert.fail(`the process of the commands ended: ${code}`))
+    const [told] = await inTime(`godwit ${args.join(' ')} ends`, Promise.race([ended, died]))
     return told as Ended
   }
 }

@@ -28,6 +28,7 @@ import { failedFingerprints } from './0027-failed-fingerprints.ts'
 import { sessions } from './0028-sessions.ts'
 import { operator } from './0029-operator.ts'
 import { forgeSignIn } from './0030-forge-sign-in.ts'
+import { records } from './0031-records.ts'
 import type { SchemaStep } from './step.ts'
 
 export const steps: readonly SchemaStep[] = [
@@ -61,4 +62,5 @@ export const steps: readonly SchemaStep[] = [
   sessions,
   operator,
   forgeSignIn,
+  records,
 ]

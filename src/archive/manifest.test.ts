@@ -71,7 +71,7 @@ describe('refused, with where and why', () => {
   }
 
   for (const [path, value, message] of [
-    ['format', 4, 'format is not 1 or 2 or 3: 4'],
+    ['format', 5, 'format is not 1 or 2 or 3 or 4: 5'],
     ['format', 2, 'omitted is not a list: undefined'],
     ['omitted', [], 'omitted is not a known field: []'],
     ['metadata', undefined, 'metadata is not an object: undefined'],

@@ -18,8 +18,8 @@ export const MANIFEST_PATH = 'godwit-manifest.json'
 
 /** The keys are those of the file. */
 export interface Manifest {
-  /** 1 has no `metadata`; 1 and 2 say `omitted` for `skipped`. */
-  format: 1 | 2 | 3
+  /** 1 has no `metadata`; 1 and 2 say `omitted` for `skipped`; 4 has `stored_files`. */
+  format: 1 | 2 | 3 | 4
   /** The program that wrote it and its version, such as `godwit 0.1.0`. */
   generator: string
   migration_guid: string
@@ -28,6 +28,14 @@ export interface Manifest {
   repositories: ManifestRepository[]
   skipped: SkippedRepository[]
   metadata?: ManifestMetadata
+  stored_files?: ManifestStoredFiles[]
+}
+
+/** Attachments of a repository's discussions, or assets of its releases: a segment of its own. */
+export interface ManifestStoredFiles {
+  full_name: string
+  segment: ManifestSegment
+  files: ManifestFile[]
 }
 
 export interface SkippedRepository {
@@ -168,7 +176,7 @@ const repository = byFormat<ManifestRepository>((format) =>
 const metadata = object<ManifestMetadata>({ segment, files })
 
 const manifestFields = {
-  format: oneOf(1, 2, 3),
+  format: oneOf(1, 2, 3, 4),
   generator: words,
   migration_guid: words,
   created_at: time,
@@ -178,14 +186,26 @@ const manifestFields = {
 const skipped = list(object<SkippedRepository>({ full_name: fullName, reason: words }))
 
 /** As it was written before `skipped` had its name. */
-type OlderManifest = Omit<Manifest, 'skipped'> & { omitted: SkippedRepository[] }
+type OlderManifest = Omit<Manifest, 'skipped' | 'stored_files'> & { omitted: SkippedRepository[] }
 
 const ofFormat1 = object<Omit<OlderManifest, 'metadata'>>({ ...manifestFields, omitted: skipped })
 const ofFormat2 = object<Required<OlderManifest>>({ ...manifestFields, omitted: skipped, metadata })
-const ofFormat3 = object<Required<Manifest>>({ ...manifestFields, skipped, metadata })
+const ofFormat3 = object<Required<Omit<Manifest, 'stored_files'>>>({
+  ...manifestFields,
+  skipped,
+  metadata,
+})
+const storedFiles = list(object<ManifestStoredFiles>({ full_name: fullName, segment, files }))
+const ofFormat4 = object<Required<Manifest>>({
+  ...manifestFields,
+  skipped,
+  metadata,
+  stored_files: storedFiles,
+})
 
 const manifest: Shape<Manifest> = (value, at) => {
   const format = (value as Partial<Manifest> | null)?.format
+  if (format === 4) return ofFormat4(value, at)
   if (format !== 1 && format !== 2) return ofFormat3(value, at)
   const { omitted, ...rest } = (format === 1 ? ofFormat1 : ofFormat2)(value, at)
   return { ...rest, skipped: omitted }

@@ -9,6 +9,7 @@ import type { RepositoryFacts } from '../repositories/facts.ts'
 import { factsForViewer } from '../repositories/facts-for-viewer.ts'
 import { type LocalExport, openLocalExport } from '../service/local-export.ts'
 import { VERSION } from '../service/version.ts'
+import type { WaitUntil } from '../sources/forge/forge-errors.ts'
 import { UserMistake } from '../user-mistake.ts'
 import { askedRepositories } from './asked-repositories.ts'
 import { addCommand, configOf, note, withExamples } from './command-line.ts'
@@ -58,7 +59,7 @@ async function runExport(
   const output = await outputOf(options)
   const { config, guessed } = settingsForExport(given, hostname())
   const warnings = guessed ? [guessedAddress(guessed)] : []
-  await using parts = await openLocalExport(config, output.nearby)
+  await using parts = await openLocalExport(config, output.nearby, (words) => warnings.push(words))
   const repositories = await chosen(parts, names, options)
   await output.refuseTaken(repositories)
 
@@ -75,7 +76,13 @@ async function runExport(
       progress.ended(end)
     },
   }
-  const making = { ...parts, addresses: addressesFrom(config), generator: `godwit ${VERSION}` }
+  const making = {
+    ...parts,
+    addresses: addressesFrom(config),
+    generator: `godwit ${VERSION}`,
+    onWait: (fullName: string, { dueAt, message }: WaitUntil) =>
+      progress.say(`${fullName}: waiting until ${new Date(dueAt).toISOString()}: ${message}`),
+  }
   const writing = { force: options.force ?? false, onBytes: progress.writing, signal }
   const archives = await output.write(making, order, writing).catch((error: unknown) => {
     throw error instanceof ExportFailed ? cannotExport(error.message, options) : error

@@ -27,7 +27,9 @@ export interface Tables {
   blob_errors: BlobErrorsTable
   sessions: SessionsTable
   repository_checks: RepositoryChecksTable
+  record_exports: RecordExportsTable
   discussion_readings: DiscussionReadingsTable
+  discussion_readers: DiscussionReadersTable
   discussion_groups: DiscussionGroupsTable
   forge_budgets: ForgeBudgetsTable
   forge_questions: ForgeQuestionsTable
@@ -210,6 +212,30 @@ interface RepositoryExportsTable {
   fingerprint: string | null
 }
 
+/** What people said about one repository of a migration. */
+export interface RecordExportsTable {
+  migration_id: number
+  position: number
+  started_at: number
+  /** How many issues and pull requests were read, and how many there are. */
+  records_done: Generated<number>
+  records_expected: Generated<number>
+  /** The forge is not asked before, and why. */
+  waiting_until: number | null
+  waiting_for: string | null
+  finished_at: number | null
+  /** Of the rows that records are made of; not part of the archive. */
+  rows_key: string | null
+  /** Of the segments of their files, where there are any. */
+  attachments_key: string | null
+  assets_key: string | null
+  /** All of it is at least as new as this. */
+  as_of: number | null
+  /** What the forge does not give, a JSON list of sentences. */
+  notes: string | null
+  reused: Generated<number>
+}
+
 /** Repositories of a migration that were found unchanged together. */
 interface ReusedRepositoriesTable {
   migration_id: number
@@ -304,6 +330,16 @@ interface DiscussionReadingsTable {
   repository: string
   cursor: string
   kept_at: number
+}
+
+/** One at a time reads the discussions of a repository. */
+interface DiscussionReadersTable {
+  repository: string
+  /** Who: the same may take it again at once. */
+  reader: string
+  /** New each time it is taken. */
+  token: string
+  held_until: number
 }
 
 interface DiscussionGroupsTable {

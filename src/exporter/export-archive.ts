@@ -1,20 +1,30 @@
 import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Account } from '../accounts/account.ts'
 import { type ArchivePlan, planArchive } from '../archive/plan-archive.ts'
 import { inLanes } from '../ground/lanes.ts'
 import type { ExportedRepository } from '../migrations/export-store.ts'
 import { type Migration, ORDINARY } from '../migrations/migration.ts'
+import type { RepositoryRecords } from '../migrations/record-store.ts'
 import { warningOf } from '../migrations/segment-store.ts'
 import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
+import { ForgeRefused, WaitUntil } from '../sources/forge/forge-errors.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 import { coveredOrganizations } from './covered-organizations.ts'
 import { obtainSegment } from './obtain-segment.ts'
+import { obtainRecords, type RecordsParts } from './records/obtain-records.ts'
 import { failureOf, withName } from './seal-archive.ts'
 import type { SegmentMaker } from './segment-maker.ts'
 import { type MetadataWriterParts, writeMetadata } from './write-metadata.ts'
 
 export interface ArchiveParts extends MetadataWriterParts {
   segments: SegmentMaker
+  /** Where what does not fit into memory is kept for a while. */
+  scratch: string
+  /** Where what people said is read, if anywhere. */
+  forge?: RecordsParts['forge'] | undefined
+  /** Told when the forge cannot be asked now. */
+  onWait?: (fullName: string, why: WaitUntil) => void
 }
 
 export interface ArchiveOrder {
@@ -114,9 +124,9 @@ async function exportAll(
   const exported: ExportedRepository[] = []
   const lanes = { lanes: concurrency, signal }
   await inLanes(repositories.entries(), lanes, async ([position, facts], stop) => {
-    const { segmentKey, ...end } = await exportOne(parts, facts, allowPartial, stop)
+    const { segmentKey, records, ...end } = await exportOne(parts, facts, allowPartial, stop)
     const reason = 'reason' in end ? end.reason : null
-    exported[position] = { position, facts, segmentKey, reason }
+    exported[position] = { position, facts, segmentKey, records, reason }
     onEnd({ facts, ...end })
   })
   const failure = failureOf({ options: { ...ORDINARY, allowPartial } }, exported)
@@ -125,8 +135,13 @@ async function exportAll(
 }
 
 type Outcome =
-  | { outcome: 'exported' | 'reused'; segmentKey: string; warning: string | null }
-  | { outcome: 'skipped' | 'failed'; segmentKey: null; reason: string }
+  | {
+      outcome: 'exported' | 'reused'
+      segmentKey: string
+      records: RepositoryRecords | null
+      warning: string | null
+    }
+  | { outcome: 'skipped' | 'failed'; segmentKey: null; records: null; reason: string }
 
 async function exportOne(
   parts: ArchiveParts,
@@ -136,23 +151,50 @@ async function exportOne(
 ): Promise<Outcome> {
   const { db } = parts
   try {
+    const records = parts.forge ? await recordsOfForge(parts, parts.forge, facts, signal) : null
     return await obtainSegment<Outcome>(
       parts,
       {
         facts,
         transact: (work) => db.transaction().execute(work),
         onEnd: async (tx, { segmentKey, reused }) => ({
-          outcome: reused ? 'reused' : 'exported',
+          outcome: reused && records?.reused !== false ? 'reused' : 'exported',
           segmentKey,
+          records,
           warning: await warningOf(tx, segmentKey),
         }),
       },
       signal,
     )
   } catch (error) {
-    if (!(error instanceof Unreadable)) throw error
+    if (!(error instanceof Unreadable) && !(error instanceof ForgeRefused)) throw error
     const outcome = allowPartial ? 'skipped' : 'failed'
-    return { outcome, segmentKey: null, reason: error.message }
+    return { outcome, segmentKey: null, records: null, reason: error.message }
+  }
+}
+
+/** Nobody else works here, and there is no queue to go back to: it waits until the forge can be asked again. */
+async function recordsOfForge(
+  parts: ArchiveParts,
+  forge: NonNullable<ArchiveParts['forge']>,
+  facts: RepositoryFacts,
+  signal: AbortSignal,
+): Promise<RepositoryRecords> {
+  const order = {
+    repository: { owner: facts.owner.login, name: facts.name },
+    reader: 'export',
+    excludeAttachments: false,
+    excludeReleases: false,
+    onProgress: async () => {},
+  }
+  for (;;) {
+    try {
+      return await obtainRecords({ ...parts, forge }, order, signal)
+    } catch (error) {
+      if (!(error instanceof WaitUntil)) throw error
+      parts.onWait?.(fullNameOf(facts), error)
+      await sleep(Math.max(0, error.dueAt - parts.now()), undefined, { signal })
+    }
   }
 }
 

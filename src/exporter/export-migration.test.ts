@@ -44,6 +44,8 @@ async function scene(t: TestContext, engine: 'sqlite' | 'postgres') {
       sshUrl: '',
     }),
     generator: 'godwit test',
+    scratch: folder,
+    forge: undefined,
     archiveTtlMs: 60_000,
     isComposed: false,
     log: { info() {}, warn() {}, error() {} },

@@ -3,14 +3,15 @@ import type { Db } from '../db/database.ts'
 import {
   BEGIN_EXPORT,
   batchOf,
+  EXPORT_RECORDS,
   EXPORT_REPOSITORY,
+  type ExportTask,
   type LockJob,
   type MigrationJob,
   SEAL_ARCHIVE,
   SETTLE_LOCK,
 } from '../migrations/export-jobs.ts'
 import {
-  type ExportTask,
   exportedRepositories,
   migrationToExport,
   moveMigration,
@@ -18,6 +19,7 @@ import {
 } from '../migrations/export-store.ts'
 import { releaseLocks } from '../migrations/lock-store.ts'
 import { settleLock, settleLocks, settleLocksOf } from '../migrations/locks.ts'
+import type { Migration } from '../migrations/migration.ts'
 import {
   failLost,
   failSkipped,
@@ -27,16 +29,20 @@ import {
   noteReused,
   type Outcome,
 } from '../migrations/outcome-store.ts'
+import { noteRecords, recordsOf } from '../migrations/record-store.ts'
 import { markSegmentsLost, nameSegments } from '../migrations/segment-store.ts'
 import { unfinishedStates } from '../migrations/states.ts'
 import { type EndLog, tellEnd, tellNotExported } from '../migrations/tell-end.ts'
 import { type Handlers, Hopeless, type Job, type Queue, type Run } from '../queue/queue.ts'
 import { fullNameOf } from '../repositories/facts.ts'
 import { readableAmong } from '../repositories/readable-repositories.ts'
+import { ForgeRefused } from '../sources/forge/forge-errors.ts'
 import type { Source } from '../sources/source.ts'
 import { Busy, Unreadable } from '../sources/unreadable.ts'
 import { findUnchanged } from './find-unchanged.ts'
 import { obtainSegment } from './obtain-segment.ts'
+import { nameRecords, recordsForTask } from './records/export-records.ts'
+import type { RecordsParts } from './records/obtain-records.ts'
 import { type SealParts, sealArchive } from './seal-archive.ts'
 import type { Look, SegmentMaker } from './segment-maker.ts'
 import { waitForBlobs } from './wait-for-blobs.ts'
@@ -47,11 +53,15 @@ export interface ExportParts extends SealParts {
   source: Source
   blobs: BlobStore
   segments: SegmentMaker
+  /** Where what does not fit into memory is kept for a while. */
+  scratch: string
+  /** Where what people said is read, if anywhere. */
+  forge: RecordsParts['forge'] | undefined
   log: EndLog
   now: () => number
 }
 
-/** From pending to exported, in three kinds of job: begin, one for each repository, and seal. */
+/** From pending to exported: begin, for each repository its records if there is a forge and its git data, and seal. */
 export function exportHandlers(parts: ExportParts): Handlers {
   const failMigration = async (tx: Db, job: Job, reason: string) => {
     // Its locks are let go of by housekeeping: this is still within a transaction.
@@ -64,6 +74,11 @@ export function exportHandlers(parts: ExportParts): Handlers {
       run: (job, run) => beginExport(parts, job.payload as MigrationJob, run),
       gaveUp: failMigration,
       afterGivingUp: afterFailing,
+    },
+    [EXPORT_RECORDS]: {
+      run: waitForBlobs((job, run) => exportRecords(parts, job.payload as ExportTask, run)),
+      gaveUp: (tx, job, reason) => endRepository(parts, tx, job.payload as ExportTask, { reason }),
+      afterGivingUp: (job, reason) => tellNotExported(parts, job.payload as ExportTask, reason),
     },
     [EXPORT_REPOSITORY]: {
       run: waitForBlobs((job, run) => exportRepository(parts, job.payload as ExportTask, run)),
@@ -96,11 +111,13 @@ async function beginExport(parts: ExportParts, { migrationId }: MigrationJob, ru
     throw new Failure(`cannot be locked: ${error.message}`, { cause: error })
   })
   const { excludeGitData } = migration.options
-  const repositories = excludeGitData ? [] : await exportedRepositories(db, migration)
+  const hasRecords = areRecordsWanted(parts, migration)
+  const repositories =
+    excludeGitData && !hasRecords ? [] : await exportedRepositories(db, migration)
   const ids = repositories.map(({ facts }) => facts.id)
   const readable = await readableAmong(db, migration.owner.id, ids)
   // What may not be read any more gets a job like any other, which tells so.
-  const mayBeReused = repositories.filter(({ facts }) => readable.has(facts.id))
+  const mayBeReused = repositories.filter(({ facts }) => readable.has(facts.id) && !hasRecords)
   const unchanged = await findUnchanged(parts, mayBeReused, run.signal)
   await run.finish(async (tx) => {
     await moveMigration(tx, migrationId, 'exporting', { now: now() })
@@ -118,8 +135,41 @@ async function beginExport(parts: ExportParts, { migrationId }: MigrationJob, ru
     const tasks = changed
       .toSorted((a, b) => b.facts.sizeKib - a.facts.sizeKib)
       .map(({ position }): ExportTask => ({ migrationId, position }))
-    return queue.enqueue(tx, EXPORT_REPOSITORY, tasks, batch)
+    // Records come first: whatever commit they name is then among the git data.
+    return queue.enqueue(tx, hasRecords ? EXPORT_RECORDS : EXPORT_REPOSITORY, tasks, batch)
   })
+}
+
+const areRecordsWanted = (
+  { forge }: ExportParts,
+  { options: { excludeMetadata, orgMetadataOnly } }: Pick<Migration, 'options'>,
+): boolean => forge !== undefined && !excludeMetadata && !orgMetadataOnly
+
+async function exportRecords(parts: ExportParts, task: ExportTask, run: Run): Promise<void> {
+  const { db, queue, now } = parts
+  const { facts, mayBeRead } = await repositoryToExport(db, task)
+  const { options } = await migrationToExport(db, task.migrationId)
+  const endWithReason = async (reason: string) => {
+    await run.finish((tx) => endRepository(parts, tx, task, { reason }))
+    await tellNotExported(parts, task, reason)
+  }
+  if (!mayBeRead) return endWithReason(NO_LONGER_READABLE)
+  const startedAt = now()
+  try {
+    const records = await recordsForTask(parts, task, { facts, options, startedAt }, run.signal)
+    await run.finish(async (tx) => {
+      await nameRecords(tx, records, now())
+      await noteRecords(tx, task, records, now())
+      if (!options.excludeGitData)
+        return queue.enqueue(tx, EXPORT_REPOSITORY, [task], batchOf(task.migrationId))
+      const { reused } = records
+      return endRepository(parts, tx, task, { segmentKey: null, reused, bytes: 0, startedAt })
+    })
+    queue.wake()
+  } catch (error) {
+    if (!(error instanceof ForgeRefused)) throw error
+    await endWithReason(error.message)
+  }
 }
 
 const NO_LONGER_READABLE = 'the account that started the migration may no longer read it'
@@ -138,7 +188,11 @@ async function exportRepository(parts: ExportParts, task: ExportTask, run: Run):
       {
         facts,
         transact: run.finish.bind(run),
-        onEnd: (tx, obtained) => endRepository(parts, tx, task, { ...obtained, startedAt }),
+        onEnd: async (tx, obtained) => {
+          const records = await recordsOf(tx, task)
+          const reused = obtained.reused && records?.reused !== false
+          await endRepository(parts, tx, task, { ...obtained, reused, startedAt })
+        },
         onMake: (look) => progressNotes(parts, task, { ...look, startedAt }),
       },
       run.signal,
@@ -211,7 +265,7 @@ async function noteFailed(
   if (!lost) return failSkipped(tx, migrationId)
   await markSegmentsLost(
     tx,
-    lost.map(({ segmentKey }) => segmentKey),
+    lost.flatMap(({ segmentKeys }) => segmentKeys),
   )
   await failLost(tx, migrationId, lost, now())
 }

@@ -35,7 +35,8 @@ export class FakeHost {
   readonly contents = new Map<string, string>()
   readonly locked = new Set<string>()
   /** Who may administer them besides their owners. */
-  collaborators: string[] = []
+  collaborators: readonly string[] = []
+  organizations: readonly string[] = []
   readonly looks: string[] = []
   readonly makes: string[] = []
   /** Called where the repository is looked at, and again while its segment is made. */
@@ -64,12 +65,14 @@ export class FakeHost {
         const fullName = `${owner}/${name}`
         return contents.has(fullName) ? found(fullName) : undefined
       },
-      facts: async () => {
+      facts: async ({ owner }) => {
         const collaborators = this.collaborators.map((login) => ({
           login,
           permission: 'admin' as const,
         }))
-        return { ...factsOfUnreadable(0), collaborators }
+        const isOrganization = this.organizations.includes(owner)
+        const said = isOrganization ? { ownerIsOrganization: true as const } : {}
+        return { ...factsOfUnreadable(0), collaborators, ...said }
       },
       checkLock: async () => {},
       settleLock: async (repository, isWanted) => {
@@ -122,9 +125,10 @@ export async function exportScene(
   t: TestContext,
   contents: Readonly<Record<string, string>>,
   engine: Engine = 'sqlite',
+  people: Partial<Pick<FakeHost, 'collaborators' | 'organizations'>> = {},
 ) {
   const { db } = await openDatabase(t, engine)
-  const host = new FakeHost()
+  const host = Object.assign(new FakeHost(), people)
   for (const [fullName, content] of Object.entries(contents)) host.contents.set(fullName, content)
   const blobs = createDiskBlobStore(join(await temporaryFolder(t), 'blobs'))
   const queue = embeddedQueue({ db, firstPauseMs: 1, notNowPauseMs: 1, lookEveryMs: 5 })
@@ -133,6 +137,8 @@ export async function exportScene(
   const parts: ExportParts = {
     ...{ db, queue, blobs, source: host.source(), segments: host.maker(blobs) },
     log,
+    scratch: await temporaryFolder(t),
+    forge: undefined,
     now: () => clock.now++,
     addresses: addressesFrom({ baseUrl: BASE, webUrl: BASE, cloneUrl: BASE, sshUrl: '' }),
     generator: 'godwit test',

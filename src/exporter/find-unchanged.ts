@@ -21,7 +21,7 @@ export async function findUnchanged(
   { db, segments, now }: LookParts,
   repositories: readonly ExportedRepository[],
   signal: AbortSignal,
-): Promise<Map<number, Exported>> {
+): Promise<Map<number, Exported & { segmentKey: string }>> {
   const ids = repositories.map(({ facts }) => facts.id)
   const worthALook = await probablyUnchanged(db, ids)
   const looks: (Look & { position: number; startedAt: number })[] = []
@@ -35,7 +35,7 @@ export async function findUnchanged(
   })
   const fingerprints = looks.map(({ fingerprint }) => fingerprint)
   const segmentKeys = await findSegments(db, fingerprints)
-  const unchanged = new Map<number, Exported>()
+  const unchanged = new Map<number, Exported & { segmentKey: string }>()
   for (const { position, fingerprint, bytes, startedAt } of looks) {
     const segmentKey = segmentKeys.get(fingerprint)
     if (segmentKey) unchanged.set(position, { segmentKey, reused: true, bytes, startedAt })

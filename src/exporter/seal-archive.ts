@@ -11,11 +11,16 @@ import {
 } from '../migrations/export-store.ts'
 import type { Migration } from '../migrations/migration.ts'
 import type { LostRepository } from '../migrations/outcome-store.ts'
-import { insertMetadataSegment, type SegmentRecord } from '../migrations/segment-store.ts'
+import { keysOfRecords } from '../migrations/record-store.ts'
+import {
+  insertMetadataSegment,
+  type SegmentRecord,
+  segmentsByKey,
+} from '../migrations/segment-store.ts'
 import { fullNameOf } from '../repositories/facts.ts'
 import { coveredOrganizations } from './covered-organizations.ts'
 import { lostSegments } from './lost-segments.ts'
-import { type ArchiveSegments, type MetadataWriterParts, writeMetadata } from './write-metadata.ts'
+import { type MetadataWriterParts, writeMetadata } from './write-metadata.ts'
 
 export interface SealParts extends MetadataWriterParts {
   archiveTtlMs: number
@@ -44,9 +49,10 @@ export async function sealArchive(
 
   const named = await organizationsOf(db, migration)
   const organizations = await coveredOrganizations(db, named, repositories, migration.owner)
-  const archive = await writeMetadata(parts, { migration, repositories, organizations }, signal)
-  const lost = await lostSegments(parts.blobs, archive.repositories, signal)
-  if (lost.length > 0) return endAsLost(parts, archive, repositories, lost)
+  const lost = await lostSegments(parts.blobs, await storedOf(db, repositories), signal)
+  if (lost.length > 0) return endAsLost(repositories, lost)
+  const covered = { migration, repositories, organizations, viewer: migration.owner }
+  const archive = await writeMetadata(parts, covered, signal)
   const plan = planArchive(archive.all)
   const composed = await composeWhole(parts, plan, signal)
   return {
@@ -71,22 +77,24 @@ export async function sealArchive(
 
 const LOST = 'its exported data was lost; retry the migration to export it again'
 
-async function endAsLost(
-  { blobs }: SealParts,
-  { metadata, manifest }: ArchiveSegments,
+const keysOf = ({ segmentKey, records, reason }: ExportedRepository): string[] =>
+  reason === null ? [segmentKey ?? [], keysOfRecords(records)].flat() : []
+
+async function storedOf(db: Db, repositories: readonly ExportedRepository[]) {
+  return [...(await segmentsByKey(db, repositories.flatMap(keysOf))).values()]
+}
+
+function endAsLost(
   repositories: readonly ExportedRepository[],
   segments: readonly SegmentRecord[],
-): Promise<Sealed> {
-  for (const { key } of [metadata, manifest]) await blobs.delete(key)
+): Sealed {
   const keys = new Set(segments.map(({ key }) => key))
-  const gone = repositories.filter(({ segmentKey }) => segmentKey !== null && keys.has(segmentKey))
+  const gone = repositories
+    .map((each) => ({ ...each, segmentKeys: keysOf(each).filter((key) => keys.has(key)) }))
+    .filter(({ segmentKeys }) => segmentKeys.length > 0)
   return {
     reason: gone.map(({ facts }) => withName(fullNameOf(facts), LOST)).join('\n'),
-    lost: gone.map(({ position, segmentKey }) => ({
-      position,
-      segmentKey: segmentKey!,
-      reason: LOST,
-    })),
+    lost: gone.map(({ position, segmentKeys }) => ({ position, segmentKeys, reason: LOST })),
   }
 }
 

@@ -1,8 +1,12 @@
 import { randomUUID } from 'node:crypto'
+import { type Account, keyOf } from '../accounts/account.ts'
+import type { ManifestFile } from '../archive/manifest.ts'
 import { type SegmentEntry, writeSegment } from '../archive/write-segment.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
 import type { Db } from '../db/database.ts'
+import { archivedKeysOf, keysOfRecords } from '../migrations/record-store.ts'
 import { type SegmentRecord, segmentsByKey } from '../migrations/segment-store.ts'
+import type { Organization } from '../records/people.ts'
 import type { Addresses } from '../repositories/addresses.ts'
 import {
   digestsOf,
@@ -10,6 +14,7 @@ import {
   manifestEntry,
   metadataEntries,
 } from './metadata-entries.ts'
+import { ArchivedRecords } from './records/archived-records.ts'
 
 export interface MetadataWriterParts {
   db: Db
@@ -21,7 +26,11 @@ export interface MetadataWriterParts {
 }
 
 /** What the archive is to cover. */
-export type Covered = Pick<MetadataParts, 'migration' | 'repositories' | 'organizations'>
+export interface Covered
+  extends Pick<MetadataParts, 'migration' | 'repositories' | 'organizations'> {
+  /** Who gets it; without one, the operator. */
+  viewer?: Account
+}
 
 /** All that an archive is made of. */
 export interface ArchiveSegments {
@@ -30,6 +39,7 @@ export interface ArchiveSegments {
   /** These two are this archive's alone. Written just now, and no row names them yet. */
   metadata: SegmentRecord
   manifest: SegmentRecord
+  /** Of the repositories and of the files of their records. */
   repositories: SegmentRecord[]
 }
 
@@ -38,16 +48,32 @@ export async function writeMetadata(
   covered: Covered,
   signal: AbortSignal,
 ): Promise<ArchiveSegments> {
-  const keys = covered.repositories.flatMap(({ segmentKey }) => segmentKey ?? [])
-  const segments = await segmentsByKey(db, keys)
-  const parts = { ...covered, segments, addresses, generator, createdAt: now() }
-  const write = async (entries: SegmentEntry[]): Promise<SegmentRecord> => {
+  const exported = covered.repositories.filter(({ reason }) => reason === null)
+  const ofRecords = exported.flatMap(({ records }) => keysOfRecords(records))
+  const ofGit = covered.repositories.flatMap(({ segmentKey }) => segmentKey ?? [])
+  const segments = await segmentsByKey(db, [...ofGit, ...ofRecords])
+  const records = await ArchivedRecords.open({
+    ...{ blobs, segments, signal },
+    repositories: exported.toSorted((a, b) => a.facts.id - b.facts.id),
+    maySeeMembers: (organization) => maySee(covered.viewer, organization),
+  })
+  const parts = { ...covered, segments, records, addresses, generator, createdAt: now() }
+  const write = async (
+    entries: AsyncIterable<SegmentEntry> | Iterable<SegmentEntry>,
+  ): Promise<SegmentRecord> => {
     const key = randomUUID()
     return { key, ...(await writeSegment(entries, (bytes) => blobs.put(key, bytes, { signal }))) }
   }
-  const { entries, files } = metadataEntries(parts)
-  const metadata = await write(entries)
+  const files: ManifestFile[] = []
+  const metadata = await write(metadataEntries(parts, files))
   const manifest = await write([manifestEntry(parts, { segment: digestsOf(metadata), files })])
-  const repositories = keys.map((each) => segments.get(each)!)
+  const ofFiles = exported.flatMap((each) => archivedKeysOf(each.records))
+  const repositories = [...ofGit, ...ofFiles].map((each) => segments.get(each)!)
   return { all: [metadata, ...repositories, manifest], metadata, manifest, repositories }
+}
+
+/** Who administers a repository of an organization need not be one of its members, and is not told who they are. */
+function maySee(viewer: Account | undefined, { login, members }: Organization): boolean {
+  if (!viewer || viewer.siteAdmin || keyOf(viewer.login) === keyOf(login)) return true
+  return members.some((member) => keyOf(member.login) === keyOf(viewer.login))
 }

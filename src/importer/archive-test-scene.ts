@@ -44,6 +44,7 @@ export async function archiveOfHost(
     ...{ db, blobs, now, source, generator: 'godwit test' },
     addresses: addressesFrom({ baseUrl: BASE, webUrl: WEB, cloneUrl: `${WEB}.git`, sshUrl: '' }),
     segments: createSegmentMaker({ source, blobs, scratchDirectory }),
+    scratch: scratchDirectory,
   }
   await syncCatalogue(parts)
   const entries = await listCatalogue(db)

@@ -32,7 +32,7 @@ export async function fileDisagreements(
   return [...faults, ...missing.keys().map((path) => `${path} is missing`)]
 }
 
-async function* filesBelow(root: string, folder: string): AsyncGenerator<string> {
+export async function* filesBelow(root: string, folder: string): AsyncGenerator<string> {
   const found = await readdir(join(root, folder), { recursive: true, withFileTypes: true })
   for (const each of found)
     if (!each.isDirectory()) yield relative(root, join(each.parentPath, each.name))

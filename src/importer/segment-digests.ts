@@ -15,7 +15,7 @@ const CHUNK = 1024 * 1024
  */
 export async function compareSegments(
   file: string,
-  { repositories, metadata }: Manifest,
+  { repositories, metadata, stored_files = [] }: Manifest,
   signal: AbortSignal,
 ): Promise<Compared> {
   // Asked before it is opened: opening a pipe would wait for another writer.
@@ -26,7 +26,10 @@ export async function compareSegments(
   if (!(await isAsWritten(archive, kind.size)))
     return { incomparable: 'it was packed again since it was exported' }
 
-  const named = repositories.map(({ full_name, segment }) => ({ name: full_name, ...segment }))
+  const named = [...repositories, ...stored_files].map(({ full_name, segment }) => ({
+    name: full_name,
+    ...segment,
+  }))
   const segments = metadata ? [{ name: 'the metadata', ...metadata.segment }, ...named] : named
   const lengths = segments.reduce((sum, { length }) => sum + length, 0)
   const end = kind.size - ARCHIVE_TAIL_LENGTH

@@ -233,9 +233,9 @@ const FAULTS: Fault[] = [
   [
     'a manifest that is none',
     manifest((value) => {
-      value.format = 4 as 3
+      value.format = 5 as 3
     }),
-    /godwit-manifest\.json: format is not 1 or 2 or 3: 4/,
+    /godwit-manifest\.json: format is not 1 or 2 or 3 or 4: 5/,
   ],
   [
     'metadata that was edited',

@@ -9,7 +9,7 @@ import type { Git } from '../git/git.ts'
 import { hasCode } from '../ground/errno.ts'
 import { parseJson } from '../ground/parse-json.ts'
 import { kindOfFile } from '../records/record-file.ts'
-import { metadataDisagreements } from './metadata-agreement.ts'
+import { metadataDisagreements, storedFileDisagreements } from './metadata-agreement.ts'
 import { brokenRecordLinks } from './record-findings.ts'
 import { brokenLinks } from './record-links.ts'
 import { readRecords } from './records.ts'
@@ -111,6 +111,7 @@ async function manifestFindings({
 async function* metadataFindings(root: string, manifest: Manifest): AsyncGenerator<Finding> {
   const faults = await metadataDisagreements(root, manifest)
   for (const fault of faults ?? []) yield { fault }
+  for await (const fault of storedFileDisagreements(root, manifest)) yield { fault }
   if (!faults)
     yield { note: 'the metadata was not compared: older manifests have no digests of it' }
 }
@@ -134,7 +135,12 @@ async function* digestFindings(
 async function strangers(root: string, manifest: Manifest | undefined): Promise<string[]> {
   if (!manifest) return []
   const isKnown = (name: string) =>
-    kindOfFile(name) !== undefined || ['schema.json', MANIFEST_PATH, 'repositories'].includes(name)
+    kindOfFile(name) !== undefined ||
+    ['schema.json', MANIFEST_PATH, 'repositories'].includes(name) ||
+    (manifest.stored_files?.some(({ files }) =>
+      files.some(({ path }) => path.startsWith(`${name}/`)),
+    ) ??
+      false)
   const atTop = (await readdir(root)).filter((name) => !isKnown(name))
   const owners = existsSync(join(root, 'repositories'))
     ? await readdir(join(root, 'repositories'), { withFileTypes: true })

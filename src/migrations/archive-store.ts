@@ -5,12 +5,16 @@ import { batchesOf } from '../ground/batches.ts'
 import { readableAmong } from '../repositories/readable-repositories.ts'
 import type { Migration } from './migration.ts'
 import { outcomesOf } from './outcomes.ts'
+import { archivedKeysOf, recordExportsOf } from './record-store.ts'
 import { type SegmentRecord, segmentsByKey } from './segment-store.ts'
 import { namedRepositoriesOf } from './snapshot-store.ts'
 
 const ROWS_AT_ONCE = 500
 
-/** An archive is a list of segments: its metadata, those of its migration's repositories in order, its manifest. */
+/**
+ * An archive is a list of segments: its metadata, those of its migration's repositories in order, those of the files of their
+ * records, its manifest.
+ */
 export async function archiveSegments(
   db: Db,
   { id }: Pick<Migration, 'id'>,
@@ -28,7 +32,12 @@ export async function archiveSegments(
 
 async function repositorySegments(db: Db, id: number): Promise<string[]> {
   const outcomes = [...(await outcomesOf(db, { id }))].sort(([a], [b]) => a - b)
-  return outcomes.flatMap(([, { segmentKey }]) => segmentKey ?? [])
+  const records = await recordExportsOf(db, { id })
+  const ofGit = outcomes.flatMap(([, { segmentKey }]) => segmentKey ?? [])
+  const ofFiles = outcomes.flatMap(([position, { outcome }]) =>
+    outcome === 'exported' ? archivedKeysOf(records.get(position)?.records ?? null) : [],
+  )
+  return [...ofGit, ...ofFiles]
 }
 
 /** The first few repositories that the archive holds and the migration's owner may no longer read. */
@@ -39,7 +48,7 @@ export async function noLongerReadable(
 ): Promise<string[]> {
   const outcomes = await outcomesOf(db, { id })
   const exported = (await namedRepositoriesOf(db, { id, repositoryCount })).filter(
-    (_, position) => outcomes.get(position)?.segmentKey,
+    (_, position) => outcomes.get(position)?.outcome === 'exported',
   )
   const ids = exported.map(({ repositoryId }) => repositoryId)
   const readable = await readableAmong(db, owner.id, ids)

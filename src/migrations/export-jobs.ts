@@ -1,5 +1,6 @@
 /** The jobs a migration becomes. Their names are in the queue of running services: a rename needs both for a while. */
 export const BEGIN_EXPORT = 'begin-export'
+export const EXPORT_RECORDS = 'export-records'
 export const EXPORT_REPOSITORY = 'export-repository'
 export const SEAL_ARCHIVE = 'seal-archive'
 
@@ -11,6 +12,12 @@ export interface LockJob {
 
 export interface MigrationJob {
   migrationId: number
+}
+
+/** One repository of a migration, to be exported. */
+export interface ExportTask {
+  migrationId: number
+  position: number
 }
 
 /** All jobs of one migration. */

@@ -2,23 +2,21 @@ import type { Account } from '../accounts/account.ts'
 import type { Db } from '../db/database.ts'
 import type { RepositoryFacts } from '../repositories/facts.ts'
 import { readableAmong } from '../repositories/readable-repositories.ts'
+import type { ExportTask } from './export-jobs.ts'
 import type { Migration } from './migration.ts'
 import { migrationOf } from './migration-store.ts'
 import { outcomesOf } from './outcomes.ts'
+import { type RepositoryRecords, recordExportsOf } from './record-store.ts'
 import { repositoriesOf, repositoryAt } from './snapshot-store.ts'
 import { IllegalMove, type MigrationState, shownState, statesBefore } from './states.ts'
 import { tally } from './tally-store.ts'
-
-/** One repository of a migration, to be exported. */
-export interface ExportTask {
-  migrationId: number
-  position: number
-}
 
 export interface ExportedRepository {
   position: number
   facts: RepositoryFacts
   segmentKey: string | null
+  /** What people said about it, where there is a forge and that was wanted. */
+  records: RepositoryRecords | null
   /** Why it was not exported. */
   reason: string | null
 }
@@ -94,11 +92,13 @@ export async function exportedRepositories(
   migration: Migration,
 ): Promise<ExportedRepository[]> {
   const outcomes = await outcomesOf(db, migration)
+  const records = await recordExportsOf(db, migration)
   const repositories = await repositoriesOf(db, migration)
   return repositories.map((facts, position) => ({
     position,
     facts,
     segmentKey: outcomes.get(position)?.segmentKey ?? null,
+    records: records.get(position)?.records ?? null,
     reason: outcomes.get(position)?.reason ?? null,
   }))
 }

@@ -2,14 +2,15 @@ import { type RawBuilder, sql } from 'kysely'
 import type { Db } from '../db/database.ts'
 import type { Row, Tables } from '../db/tables.ts'
 import { batchesOf } from '../ground/batches.ts'
-import type { ExportTask } from './export-store.ts'
+import type { ExportTask } from './export-jobs.ts'
 import type { Migration, MigrationOptions } from './migration.ts'
 import { outcomesOf, type Reused } from './outcomes.ts'
 import { fullNameAt } from './snapshot-store.ts'
 import { tally } from './tally-store.ts'
 
 export interface Exported {
-  segmentKey: string
+  /** Null where no git data was wanted. */
+  segmentKey: string | null
   reused: boolean
   bytes: number
   startedAt: number
@@ -119,7 +120,8 @@ export async function failSkipped(tx: Db, migrationId: number): Promise<void> {
 
 export interface LostRepository {
   position: number
-  segmentKey: string
+  /** Those of its segments that are gone. */
+  segmentKeys: readonly string[]
   reason: string
 }
 
@@ -151,7 +153,7 @@ const REUSED_IN_A_ROW = 500
 export async function noteReused(
   tx: Db,
   migrationId: number,
-  reused: ReadonlyMap<number, Exported>,
+  reused: ReadonlyMap<number, Exported & { segmentKey: string }>,
   now: number,
 ): Promise<void> {
   if (reused.size === 0) return

@@ -1,6 +1,7 @@
 import type { Db } from '../db/database.ts'
 import type { Migration, MigrationOptions } from './migration.ts'
 import { outcomesOf, type RepositoryOutcome } from './outcomes.ts'
+import { type RecordsProgress, recordExportsOf } from './record-store.ts'
 import { namedRepositoriesOf } from './snapshot-store.ts'
 import { type MigrationState, type ShownState, shownState } from './states.ts'
 
@@ -21,6 +22,8 @@ export interface RepositoryProgress {
   finishedAt: number | null
   /** Its ordinal in the order they ended. */
   order: number | null
+  /** What people said about it; null where that is not exported, or not begun. */
+  records: RecordsProgress | null
 }
 
 export interface Progress {
@@ -38,6 +41,7 @@ export async function progressOf(db: Db, { id }: Pick<Migration, 'id'>): Promise
     .where('id', '=', id)
     .executeTakeFirstOrThrow()
   const outcomes = await outcomesOf(db, { id })
+  const records = await recordExportsOf(db, { id })
   const named = await namedRepositoriesOf(db, { id, repositoryCount: migration.repository_count })
   const { excludeGitData } = JSON.parse(migration.options) as MigrationOptions
   return {
@@ -47,12 +51,16 @@ export async function progressOf(db: Db, { id }: Pick<Migration, 'id'>): Promise
     endedAt: migration.ended_at,
     repositories: named.map(({ fullName, bytes }, position) => ({
       fullName,
-      ...progressBy(outcomes.get(position), excludeGitData ? 0 : bytes),
+      ...progressBy(
+        outcomes.get(position),
+        records.get(position)?.progress ?? null,
+        excludeGitData ? 0 : bytes,
+      ),
     })),
   }
 }
 
-const WAITING: Omit<RepositoryProgress, 'fullName' | 'bytesExpected'> = {
+const WAITING: Omit<RepositoryProgress, 'fullName' | 'bytesExpected' | 'records'> = {
   state: 'waiting',
   bytesDone: 0,
   reused: false,
@@ -65,12 +73,21 @@ const WAITING: Omit<RepositoryProgress, 'fullName' | 'bytesExpected'> = {
 
 function progressBy(
   outcome: RepositoryOutcome | undefined,
+  records: RecordsProgress | null,
   catalogued: number,
 ): Omit<RepositoryProgress, 'fullName'> {
-  if (!outcome) return { ...WAITING, bytesExpected: catalogued }
+  const startedAt = records?.startedAt ?? null
+  const begun = startedAt === null ? 'waiting' : 'exporting'
+  if (!outcome) return { ...WAITING, state: begun, startedAt, records, bytesExpected: catalogued }
   const { segmentKey: _, outcome: ended, bytesExpected, ...rest } = outcome
-  const state = ended ?? (rest.startedAt === null ? 'waiting' : 'exporting')
-  return { ...rest, state, bytesExpected: bytesExpected ?? catalogued }
+  const state = ended ?? (rest.startedAt === null ? begun : 'exporting')
+  return {
+    ...rest,
+    state,
+    startedAt: startedAt ?? rest.startedAt,
+    records,
+    bytesExpected: bytesExpected ?? catalogued,
+  }
 }
 
 export interface Totals {
@@ -86,6 +103,11 @@ export interface Totals {
   /** Bytes written in a second, over the whole export so far; reused ones cost nothing and do not count. */
   bytesPerSecond: number | null
   secondsLeft: number | null
+  /** Issues and pull requests that were read of a forge, and that are known to be there. */
+  recordsDone: number
+  recordsExpected: number
+  /** When the forge can be asked again, where some repository waits for that. */
+  waitingUntil: number | null
 }
 
 export function totalsOf({ repositories, startedAt, endedAt }: Progress, now: number): Totals {
@@ -109,7 +131,17 @@ export function totalsOf({ repositories, startedAt, endedAt }: Progress, now: nu
     bytesExpected,
     bytesPerSecond,
     secondsLeft: secondsLeft(remaining, bytesExpected, bytesDone, bytesPerSecond),
+    recordsDone: sum(repositories, ({ records }) => records?.done ?? 0),
+    recordsExpected: sum(repositories, ({ records }) => records?.expected ?? 0),
+    waitingUntil: endedAt === null ? firstWait(repositories) : null,
   }
+}
+
+function firstWait(repositories: readonly RepositoryProgress[]): number | null {
+  const waits = repositories.flatMap(({ records, state }) =>
+    state === 'exporting' ? (records?.waitingUntil ?? []) : [],
+  )
+  return waits.length === 0 ? null : Math.min(...waits)
 }
 
 function secondsLeft(

@@ -25,6 +25,7 @@ function progressWith(sizes: number[]): Progress {
       startedAt: 0,
       finishedAt: 1000,
       order: n + 1,
+      records: null,
     })),
   }
 }

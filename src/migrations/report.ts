@@ -30,6 +30,8 @@ export function describeReport(report: Report): string {
     `${totals.repositories} repositories: ${exported} exported (${reused} of them reused), ${skipped} skipped, ${failed} failed, ${remaining} not ended.`,
     `${inUnits(bytesDone)} of git data${seconds === null ? '' : ` in ${duration(seconds)}`}.`,
   ]
+  if (totals.recordsExpected > 0)
+    lines.push(`${totals.recordsDone} issues and pull requests with all that belongs to them.`)
   lines.push(...warnings.map((warning) => `Warning: ${warning}.`))
   return [...lines, '', ...progress.repositories.map(describeRepository), ''].join('\n')
 }
@@ -43,7 +45,20 @@ function describeRepository(repository: RepositoryProgress): string {
   if (reason !== null) return `${state.padEnd(8)} ${fullName}: ${reason}`
   const how = state === 'exported' && reused ? 'reused' : state
   const told = warning === null ? '' : `; warning: ${warning}`
-  return `${how.padEnd(8)} ${fullName}, ${inUnits(bytesDone)}${told}`
+  const line = `${how.padEnd(8)} ${fullName}, ${inUnits(bytesDone)}${told}`
+  return [line, ...describeRecords(repository)].join('\n')
+}
+
+/** A forge gives no snapshot: how new it is, and what it did not give. */
+function describeRecords({ records }: RepositoryProgress): string[] {
+  if (!records) return []
+  const { asOf, waitingUntil, waitingFor, notes, done } = records
+  if (asOf !== null) {
+    const read = `${done} issues and pull requests as of ${new Date(asOf).toISOString()}`
+    return [read, ...notes].map((each) => `         ${each}`)
+  }
+  if (waitingUntil === null) return []
+  return [`         waiting until ${new Date(waitingUntil).toISOString()}: ${waitingFor ?? ''}`]
 }
 
 const LARGEST_IMPORTED = 40 * 2 ** 30

@@ -128,6 +128,29 @@ export async function insertMetadataSegment(
     .execute()
 }
 
+/** What records are made of, or their files. Without a fingerprint it is this migration's alone. */
+export async function insertRecordsSegment(
+  tx: Db,
+  segment: SegmentRecord & { fingerprint: string | null; contents: string },
+  now: number,
+): Promise<string> {
+  const { fingerprint, contents } = segment
+  const { key } = await tx
+    .insertInto('segments')
+    .values({
+      ...columnsOf(segment, now),
+      fingerprint,
+      contents,
+      repository_id: null,
+      verified: null,
+      warning: null,
+    })
+    .onConflict((conflict) => conflict.column('fingerprint').doUpdateSet({ named_at: now }))
+    .returning('key')
+    .executeTakeFirstOrThrow()
+  return key
+}
+
 /** Nobody finds them again; the sweep takes them when no archive names them any more. */
 export async function markSegmentsLost(tx: Db, keys: readonly string[]): Promise<void> {
   for (const key of keys) {

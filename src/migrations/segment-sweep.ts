@@ -96,6 +96,14 @@ async function withoutThoseOf(
     .where('migration_id', 'in', ids)
     .execute()
   for (const { key } of single) if (key !== null) unused.delete(key)
+  const ofRecords = await db
+    .selectFrom('record_exports')
+    .select(['rows_key', 'attachments_key', 'assets_key'])
+    .where('migration_id', 'in', ids)
+    .execute()
+  for (const row of ofRecords) {
+    for (const key of Object.values(row)) if (key !== null) unused.delete(key)
+  }
   const together = await db
     .selectFrom('reused_repositories')
     .select('repositories')

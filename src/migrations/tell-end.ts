@@ -1,5 +1,5 @@
 import type { Db } from '../db/database.ts'
-import type { ExportTask } from './export-store.ts'
+import type { ExportTask } from './export-jobs.ts'
 import { fullNameAt } from './snapshot-store.ts'
 import { CANCELLED } from './states.ts'
 import { isPartial, type Summary, summaryById } from './summaries.ts'

@@ -127,6 +127,7 @@ onEachEngine('snapshots of an older database', (engine) => {
       startedAt: 10,
       finishedAt: 20,
       order: 1,
+      records: null,
     })
 
     const keys = async () => (await archiveSegments(db, ended)).map(({ key }) => key)

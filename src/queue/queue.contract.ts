@@ -118,6 +118,29 @@ export function queueContract(
       assert.equal(runs, 5)
     })
 
+    test('a job that knows when it can go on is not tried before, and others are', async (t) => {
+      const { db, queue } = await make(t)
+      const dueAt = Date.now() + 600
+      const ran: { payload: unknown; at: number }[] = []
+      const done = Promise.withResolvers<void>()
+      working(t, queue, async ({ payload }, { finish }) => {
+        ran.push({ payload, at: Date.now() })
+        if (payload === 'later' && ran.filter((each) => each.payload === 'later').length === 1)
+          throw new NotNow('the forge asks to wait', { dueAt })
+        await finish(async () => {})
+        if (payload === 'later') done.resolve()
+      })
+      await enqueue({ db, queue }, 'later')
+      await enqueue({ db, queue }, 'another')
+      await done.promise
+      assert.deepEqual(
+        ran.map(({ payload }) => payload),
+        ['later', 'another', 'later'],
+      )
+      // Clocks of a database and of this process need not agree to the millisecond.
+      assert.ok(ran[2]!.at >= dueAt - 50, `${dueAt - ran[2]!.at} ms too early`)
+    })
+
     test('stopping gives the job back, and the next worker does it', async (t) => {
       const { db, queue } = await make(t)
       const started = Promise.withResolvers<void>()

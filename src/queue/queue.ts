@@ -68,9 +68,18 @@ export class Hopeless extends Error {
   override name = 'Hopeless'
 }
 
-/** What the job needs is away for a while, by no fault of its own: it is tried again until that is back. */
+/**
+ * What the job needs is away for a while, by no fault of its own: it is tried again until that is back, and not before
+ * `dueAt` where that is known, in epoch milliseconds.
+ */
 export class NotNow extends Error {
   override name = 'NotNow'
+  readonly dueAt: number | undefined
+
+  constructor(message: string, { dueAt, ...options }: ErrorOptions & { dueAt?: number } = {}) {
+    super(message, options)
+    this.dueAt = dueAt
+  }
 }
 
 /** The job was given to someone else meanwhile; nothing of this run may be written. */

@@ -123,7 +123,7 @@ export class JobRun<Held extends HeldJob> {
     this.#onError(error, this.#job)
     if (this.#ended.signal.aborted) return
     const { pace, store } = this.#place
-    if (error instanceof NotNow) return this.#leaveToOthers(pace.notNowPauseMs)
+    if (error instanceof NotNow) return this.#leaveToOthers(pauseUntil(error, pace))
     const failures = this.#job.failures + 1
     if (error instanceof Hopeless || failures >= pace.maxFailures)
       return this.#giveUp(handler, (error as Error).message)
@@ -150,3 +150,6 @@ export class JobRun<Held extends HeldJob> {
     return result
   }
 }
+
+const pauseUntil = ({ dueAt }: NotNow, { notNowPauseMs }: Pace): number =>
+  dueAt === undefined ? notNowPauseMs : Math.max(0, Math.ceil(dueAt - Date.now()))

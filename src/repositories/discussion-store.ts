@@ -28,16 +28,86 @@ export async function keptDiscussions(
   }
 }
 
-/** A batch counts as a whole, with its cursor, or not at all. */
+/** Another reads it now. */
+export class ReadingTaken extends Error {
+  override name = 'ReadingTaken'
+}
+
+/** So long a reader may be silent before another may begin. */
+const HELD_MS = 120_000
+
+/** Two who read the same at once would undo each other's work. `reader` may take it again at once, as after a crash. */
+export async function takeReading(
+  db: Db,
+  forge: string,
+  name: RepositoryName,
+  { reader, token, now }: { reader: string; token: string; now: number },
+): Promise<void> {
+  const repository = keyOf(forge, name)
+  const taken = { reader, token, held_until: now + HELD_MS }
+  const { numInsertedOrUpdatedRows } = await db
+    .insertInto('discussion_readers')
+    .values({ repository, ...taken })
+    .onConflict((known) =>
+      known
+        .column('repository')
+        .doUpdateSet(taken)
+        .where((is) =>
+          is.or([
+            is('discussion_readers.reader', '=', reader),
+            is('discussion_readers.held_until', '<', now),
+            // Noted by a clock that was wrong.
+            is('discussion_readers.held_until', '>', now + 2 * HELD_MS),
+          ]),
+        ),
+    )
+    .executeTakeFirst()
+  if (numInsertedOrUpdatedRows !== 1n)
+    throw new ReadingTaken(`another migration is reading the records of ${name.owner}/${name.name}`)
+}
+
+/** A sign of life; throws where another has taken it meanwhile. */
+export async function holdReading(
+  tx: Db,
+  forge: string,
+  name: RepositoryName,
+  { token, now }: { token: string; now: number },
+): Promise<void> {
+  const { numUpdatedRows } = await tx
+    .updateTable('discussion_readers')
+    .set({ held_until: now + HELD_MS })
+    .where('repository', '=', keyOf(forge, name))
+    .where('token', '=', token)
+    .executeTakeFirst()
+  if (numUpdatedRows !== 1n)
+    throw new ReadingTaken(`another migration is reading the records of ${name.owner}/${name.name}`)
+}
+
+export async function endReading(
+  db: Db,
+  forge: string,
+  name: RepositoryName,
+  token: string,
+): Promise<void> {
+  await db
+    .deleteFrom('discussion_readers')
+    .where('repository', '=', keyOf(forge, name))
+    .where('token', '=', token)
+    .execute()
+}
+
+/** A batch counts as a whole, with its cursor, or not at all; where `token` is given, only while it holds the reading. */
 export async function keepBatch(
   db: Db,
   forge: string,
   name: RepositoryName,
   { put, remove, cursor }: Batch,
   now: number,
+  token?: string,
 ): Promise<void> {
   const repository = keyOf(forge, name)
   await db.transaction().execute(async (tx) => {
+    if (token !== undefined) await holdReading(tx, forge, name, { token, now })
     for (const group of put) await putGroup(tx, repository, group)
     for (const key of remove)
       await tx

@@ -10,6 +10,7 @@ import { createSegmentThreads } from '../exporter/segment-threads.ts'
 import { sweep, sweepOrphans } from '../exporter/sweep.ts'
 import type { Source } from '../sources/source.ts'
 import { openDatabase } from './open-database.ts'
+import { type Forge, openForge } from './open-forge.ts'
 import { openBlobs, openSource, placesOf } from './places.ts'
 import { requireRepositories } from './requirements.ts'
 import { SEGMENT_THREAD } from './segment-thread-address.ts'
@@ -19,6 +20,8 @@ export interface LocalExport extends AsyncDisposable {
   source: Source
   blobs: BlobStore
   segments: SegmentMaker
+  scratch: string
+  forge: Forge | undefined
   now: () => number
 }
 
@@ -26,7 +29,11 @@ export interface LocalExport extends AsyncDisposable {
  * What an export needs without a server. A data directory that was named is kept, a stopped server's too, so that the
  * next export finds what this one made; otherwise it is a throw-away one in `nearby`, where the room must be anyway.
  */
-export async function openLocalExport(given: Config, nearby: string): Promise<LocalExport> {
+export async function openLocalExport(
+  given: Config,
+  nearby: string,
+  warn: (words: string) => void,
+): Promise<LocalExport> {
   const root = requireRepositories(given)
   await using parts = new AsyncDisposableStack()
   const isKept = given.said.data?.from !== 'default'
@@ -54,8 +61,19 @@ export async function openLocalExport(given: Config, nearby: string): Promise<Lo
     count: given.concurrency,
   })
   parts.defer(() => segments.stop())
+  const forge = await openForge(given, { db, now, log: { warn: (_, words) => warn(words) } })
 
   const opened = parts.move()
   const dispose = () => opened.disposeAsync()
-  return { db, source, blobs, segments, now, [Symbol.asyncDispose]: dispose }
+  const { directory } = scratch
+  return {
+    db,
+    source,
+    blobs,
+    segments,
+    scratch: directory,
+    forge,
+    now,
+    [Symbol.asyncDispose]: dispose,
+  }
 }

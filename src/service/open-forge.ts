@@ -8,7 +8,6 @@ import { type ForgeClient, type ForgeOptions, forgeClient } from '../sources/for
 import { forgeDiscussions } from '../sources/forge/forge-discussions.ts'
 import { readForgeToken, UnusableToken } from '../sources/forge/forge-token.ts'
 import { Misuse, UserMistake } from '../user-mistake.ts'
-import type { Log } from './log.ts'
 
 /** The Gitea or Forgejo beside the repositories, asked with an administrator's token. */
 export interface Forge {
@@ -21,7 +20,7 @@ export interface Forge {
 interface ForgeParts {
   db: Db
   now: () => number
-  log: Pick<Log['log'], 'warn'>
+  log: { warn(fields: object, words: string): void }
 }
 
 /** Asks nothing of it yet: a forge that is away when Godwit starts is asked when it is needed. */

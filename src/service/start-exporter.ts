@@ -4,6 +4,7 @@ import { sweepScratch, takeScratch } from '../exporter/scratch.ts'
 import { createSegmentThreads } from '../exporter/segment-threads.ts'
 import { sweepOrphans } from '../exporter/sweep.ts'
 import { releaseAllJobs } from '../queue/embedded-jobs.ts'
+import { NotNow } from '../queue/queue.ts'
 import { SCRATCH_TTL_MS, startHousekeeping } from './housekeeping.ts'
 import type { ProcessParts } from './process-parts.ts'
 import { SEGMENT_THREAD } from './segment-thread-address.ts'
@@ -39,13 +40,17 @@ export async function startExporter(
   const handlers = exportHandlers({
     ...parts,
     segments,
+    scratch: scratch.directory,
     archiveTtlMs: config.archiveTtl,
     isComposed: config.downloads === 'redirect',
     generator: `godwit ${VERSION}`,
   })
   const working = queue.work(handlers, {
     concurrency: config.concurrency,
-    onError: (err, job) => log.error({ err, job }, 'job failed'),
+    onError(err, job) {
+      if (err instanceof NotNow) log.warn({ job, reason: err.message }, 'job waits')
+      else log.error({ err, job }, 'job failed')
+    },
   })
   const housekeeping = startHousekeeping(parts, config.segmentTtl)
   return {

@@ -342,6 +342,12 @@ export interface Progress {
     bytes_per_second: number | null
     /** Null while no estimate is possible. */
     seconds_left: number | null
+    /** Issues and pull requests that were read of the forge. */
+    records_done: number
+    /** As far as they are known. */
+    records_expected: number
+    /** When the forge can be asked again; null if nothing waits for that. */
+    waiting_until: string | null
   }
   repositories: RepositoryProgress[]
 }
@@ -364,6 +370,19 @@ export interface RepositoryProgress {
   warning: string | null
   started_at: string | null
   finished_at: string | null
+  /** Issues and pull requests of the forge; null if there is no forge, or they have not been read yet. */
+  records: {
+    done: number
+    expected: number
+    /** The records are at least as new as this. */
+    as_of: string | null
+    /** When the forge can be asked again. */
+    waiting_until: string | null
+    /** Why the forge cannot be asked now. */
+    waiting_for: string | null
+    /** What the forge does not give. */
+    notes: string[]
+  } | null
 }
 /**
  * The result of a migration.
@@ -396,6 +415,12 @@ export interface Report {
     bytes_per_second: number | null
     /** Null while no estimate is possible. */
     seconds_left: number | null
+    /** Issues and pull requests that were read of the forge. */
+    records_done: number
+    /** As far as they are known. */
+    records_expected: number
+    /** When the forge can be asked again; null if nothing waits for that. */
+    waiting_until: string | null
   }
   repositories: RepositoryProgress[]
 }

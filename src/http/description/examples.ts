@@ -103,6 +103,15 @@ const progress: Progress = {
       startedAt: AT,
       finishedAt: null,
       order: null,
+      records: {
+        done: 12,
+        expected: 40,
+        startedAt: AT,
+        asOf: null,
+        waitingUntil: null,
+        waitingFor: null,
+        notes: [],
+      },
     },
   ],
 }

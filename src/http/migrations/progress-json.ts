@@ -18,6 +18,19 @@ export function repositoryProgressJson(repository: RepositoryProgress): wire.Rep
     warning: repository.warning,
     started_at: timeOrNull(repository.startedAt),
     finished_at: timeOrNull(repository.finishedAt),
+    records: recordsJson(repository.records),
+  }
+}
+
+function recordsJson(records: RepositoryProgress['records']): wire.RepositoryProgress['records'] {
+  if (!records) return null
+  return {
+    done: records.done,
+    expected: records.expected,
+    as_of: timeOrNull(records.asOf),
+    waiting_until: timeOrNull(records.waitingUntil),
+    waiting_for: records.waitingFor,
+    notes: [...records.notes],
   }
 }
 
@@ -34,6 +47,9 @@ export function totalsJson(progress: Progress, now: number): wire.Progress['tota
     bytes_expected: totals.bytesExpected,
     bytes_per_second: totals.bytesPerSecond,
     seconds_left: totals.secondsLeft,
+    records_done: totals.recordsDone,
+    records_expected: totals.recordsExpected,
+    waiting_until: timeOrNull(totals.waitingUntil),
   }
 }
 

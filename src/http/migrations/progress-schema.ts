@@ -41,7 +41,26 @@ const totals = recordOf({
     description: 'Average of the whole export, without reused repositories.',
   },
   seconds_left: { ...countOrNull, description: 'Null while no estimate is possible.' },
+  records_done: { ...count, description: 'Issues and pull requests that were read of the forge.' },
+  records_expected: { ...count, description: 'As far as they are known.' },
+  waiting_until: {
+    ...momentOrNull,
+    description: 'When the forge can be asked again; null if nothing waits for that.',
+  },
 })
+
+const records = {
+  ...recordOf({
+    ...all(['done', 'expected'], count),
+    as_of: { ...momentOrNull, description: 'The records are at least as new as this.' },
+    waiting_until: { ...momentOrNull, description: 'When the forge can be asked again.' },
+    waiting_for: { ...textOrNull, description: 'Why the forge cannot be asked now.' },
+    notes: { ...listOf(text), description: 'What the forge does not give.' },
+  }),
+  type: ['object', 'null'],
+  description:
+    'Issues and pull requests of the forge; null if there is no forge, or they have not been read yet.',
+}
 
 export const repositoryProgressSchema = recordOf(
   {
@@ -66,6 +85,7 @@ export const repositoryProgressSchema = recordOf(
     },
     started_at: momentOrNull,
     finished_at: momentOrNull,
+    records,
   },
   { description: 'The progress of one repository of a migration.' },
 )

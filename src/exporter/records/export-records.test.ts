@@ -1,0 +1,218 @@
+import assert from 'node:assert/strict'
+import { describe, type TestContext, test } from 'node:test'
+import { type Engine, onEachEngine } from '../../../test/support/databases.ts'
+import { BINARY, makeBusy, PICTURE } from '../../../test/support/forge/busy-world.ts'
+import { startForge } from '../../../test/support/forge/stand-in-forge.ts'
+import { until } from '../../../test/support/patience.ts'
+import { cancelMigration } from '../../migrations/cancel-migration.ts'
+import { migrationToExport } from '../../migrations/export-store.ts'
+import { progressOf } from '../../migrations/progress.ts'
+import { forgeDiscussions } from '../../sources/forge/forge-discussions.ts'
+import { exportHandlers } from '../export-migration.ts'
+import { assertExported, endOf, endsOf, exportScene } from '../export-test-scene.ts'
+
+const NAMES = ['ann/site', 'octo/tools', 'tern/data']
+
+async function forgeScene(t: TestContext, engine: Engine = 'sqlite') {
+  const forge = await startForge()
+  t.after(() => forge.stop())
+  const world = makeBusy(forge)
+  const contents = Object.fromEntries(NAMES.map((name) => [name, 'git']))
+  const people = { collaborators: ['ann', 'cid'], organizations: ['octo', 'tern'] }
+  const scene = await exportScene(t, contents, engine, people)
+  const discussions = forgeDiscussions({ url: forge.url, token: 'admin-token', pauseMs: 1 })
+  const change = { forge: { url: forge.url, discussions } }
+  const recordsOf = async (id: number) => {
+    const { files, manifest } = await scene.archive(id)
+    const of = (kind: string): Record<string, unknown>[] =>
+      [...files].flatMap(([path, text]) =>
+        new RegExp(`^${kind}_\\d+\\.json$`).test(path) ? JSON.parse(text) : [],
+      )
+    return { files, manifest, of }
+  }
+  return {
+    ...{ ...scene, forge, world, change, recordsOf },
+    start: (names = NAMES, options = {}, login = 'ann') => scene.start(names, options, login),
+    work: () => scene.work(change),
+  }
+}
+
+onEachEngine('records of a forge', (engine) => {
+  test('become an archive; read again, they are reused', async (t) => {
+    const { db, start, work, recordsOf, keysInStore, forge } = await forgeScene(t, engine)
+    const id = await start()
+    await work()
+    await assertExported(db, id)
+    const { of, files, manifest } = await recordsOf(id)
+    assert.equal(of('issues').length, 40)
+    assert.equal(of('pull_requests').length, 12)
+    assert.equal(of('releases').length, 3)
+    assert.deepEqual(
+      of('users').map(({ login }) => login),
+      ['ann', 'bob', 'cid', 'ghost'],
+    )
+    assert.deepEqual(
+      of('organizations').map(({ login, name }) => [login, name]),
+      [
+        ['octo', 'Octo Works'],
+        ['tern', null],
+      ],
+    )
+    assert.equal(of('teams').length, 3)
+    assert.equal(manifest.format, 4)
+    assert.equal(manifest.stored_files?.length, 3)
+    assert.deepEqual(
+      [...files].flatMap(([path, text]) => (path.endsWith('/SUMS') ? [text] : [])).sort(),
+      ['v1.0 sums\n', 'v1.1 sums\n', 'v2.0 sums\n'],
+    )
+
+    const [before, requests] = [await keysInStore(), forge.requests.length]
+    const again = await start()
+    await work()
+    const archived = await recordsOf(again)
+    for (const [path, text] of files)
+      if (path !== 'godwit-manifest.json') assert.equal(archived.files.get(path), text, path)
+    // Only its own two segments are new.
+    assert.equal((await keysInStore()).length, before.length + 2)
+    assert.deepEqual(await endsOf(db, again), Object.fromEntries(NAMES.map((n) => [n, 'reused'])))
+    assert.equal(
+      forge.requests.slice(requests).filter(({ path }) => /attachments/.test(path)).length,
+      0,
+    )
+  })
+
+  test('wait until the forge can be asked again, say so, and can be cancelled', async (t) => {
+    const { db, parts, queue, start, forge, change } = await forgeScene(t, engine)
+    forge.misbehave = () => ({
+      answer: { status: 429, headers: { 'retry-after': '300' }, body: {} },
+    })
+    const id = await start(['ann/site'])
+    const working = queue.work(exportHandlers({ ...parts, ...change }), {
+      concurrency: 1,
+      onError: () => {},
+    })
+    const waiting = async () =>
+      (await progressOf(db, { id })).repositories[0]?.records?.waitingUntil
+    await until('the forge is waited for', async () => (await waiting()) != null)
+    const until300 = (await waiting())! - Date.now()
+    assert.ok(until300 > 200_000 && until300 < 301_000, String(until300))
+    const asked = forge.requests.length
+    await cancelMigration({ ...parts, now: Date.now }, await migrationToExport(db, id))
+    await until('nothing is left', async () => (await queue.backlog()).length === 0)
+    await working.stop()
+    assert.equal(forge.requests.length, asked)
+    assert.equal((await endOf(db, id)).state, 'failed')
+  })
+})
+
+describe('records of a forge', () => {
+  test('attachments are there byte for byte, and texts lead to them', async (t) => {
+    const { start, work, recordsOf, world } = await forgeScene(t)
+    const id = await start(['ann/site'])
+    await work()
+    const { of, files } = await recordsOf(id)
+    const [picture, notes] = of('attachments')
+    const path = String(picture?.asset_url).replace('tarball://root/', '')
+    assert.equal(files.get(path), String(PICTURE))
+    const issue = of('issues').find(({ url }) => String(url).endsWith('/issues/1'))
+    const uuid = world.site.issues.get(1)!.assets[0]!.uuid
+    assert.equal(
+      issue?.body,
+      `see ![a picture](${picture?.url}) and https://elsewhere.example/attachments/${uuid}`,
+    )
+    const comments = of('issue_comments').map(({ body }) => body)
+    assert.ok(comments.includes(`[notes](${notes?.url})`), String(comments))
+  })
+
+  test('flags leave out what they say', async (t) => {
+    const { db, start, work, recordsOf, forge } = await forgeScene(t)
+    const flags = {
+      excludeAttachments: true,
+      excludeReleases: true,
+      excludeGitData: true,
+      excludeOwnerProjects: true,
+    }
+    const id = await start(['octo/tools', 'ann/site'], flags)
+    await work()
+    await assertExported(db, id)
+    const { of, files, manifest } = await recordsOf(id)
+    assert.equal(of('issues').length, 40)
+    assert.deepEqual([of('releases'), of('attachments')], [[], []])
+    assert.deepEqual(
+      [...files.keys()].filter((path) => path.includes('/')),
+      [],
+    )
+    assert.equal(manifest.format, 3)
+    assert.equal(forge.requests.filter(({ path }) => path.startsWith('/attachments/')).length, 0)
+
+    forge.requests.length = 0
+    const bare = await start(['octo/tools'], { excludeMetadata: true })
+    await work()
+    const { files: kept } = await recordsOf(bare)
+    assert.deepEqual([...kept.keys()].filter((path) => path.endsWith('.json')).sort(), [
+      'godwit-manifest.json',
+      'organizations_000001.json',
+      'repositories_000001.json',
+      'schema.json',
+    ])
+    assert.equal(forge.requests.length, 0)
+  })
+
+  test('what the forge refuses is skipped or failed, with the reason', async (t) => {
+    const { db, start, work, world, forge } = await forgeScene(t)
+    forge.world.repositories.delete('tern/data')
+    const failed = await start()
+    await work()
+    assert.match((await endOf(db, failed)).reason ?? '', /^tern\/data: .* is not there$/)
+    const partial = await start(NAMES, { allowPartial: true })
+    await work()
+    await assertExported(db, partial)
+    assert.match((await endsOf(db, partial))['tern/data'] ?? '', /^skipped: .* is not there$/)
+    assert.ok(world.data)
+  })
+
+  test('a file that the forge has lost is told of, and has no record', async (t) => {
+    const { db, start, work, recordsOf, forge, world } = await forgeScene(t)
+    const { uuid } = world.tools.releases[1]!.assets[0]!
+    forge.misbehave = ({ path }) =>
+      path === `/attachments/${uuid}` ? { answer: { status: 404, body: {} } } : undefined
+    const id = await start(['octo/tools'])
+    await work()
+    await assertExported(db, id)
+    const { of, files } = await recordsOf(id)
+    const assets = of('releases').map(({ release_assets }) => (release_assets as unknown[]).length)
+    assert.deepEqual(assets, [2, 1, 2])
+    const bins = [...files].filter(([path]) => path.endsWith('.bin'))
+    assert.deepEqual(
+      bins.map(([, text]) => text === String(BINARY)),
+      [true, true],
+    )
+    const { notes } = (await progressOf(db, { id })).repositories[0]!.records!
+    assert.ok(
+      notes.some((note) => note.includes(uuid)),
+      notes.join('; '),
+    )
+    // Once it is back, it is asked for again.
+    forge.misbehave = () => undefined
+    const again = await start(['octo/tools'])
+    await work()
+    const found = (await recordsOf(again)).of('releases')
+    assert.deepEqual(
+      found.map(({ release_assets }) => (release_assets as unknown[]).length),
+      [2, 2, 2],
+    )
+  })
+
+  test('whoever is no member of an organization is not told who is', async (t) => {
+    const scene = await forgeScene(t)
+    const id = await scene.start(['octo/tools'], {}, 'cid')
+    await scene.work()
+    await assertExported(scene.db, id)
+    const { of } = await scene.recordsOf(id)
+    assert.deepEqual(of('organizations')[0]?.members, [])
+    assert.deepEqual(
+      of('teams').map(({ members }) => members),
+      [[], []],
+    )
+  })
+})

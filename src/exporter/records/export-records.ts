@@ -1,0 +1,59 @@
+import type { Db } from '../../db/database.ts'
+import type { ExportTask } from '../../migrations/export-jobs.ts'
+import type { MigrationOptions } from '../../migrations/migration.ts'
+import {
+  keysOfRecords,
+  noteRecordsProgress,
+  noteRecordsWaiting,
+  type RepositoryRecords,
+} from '../../migrations/record-store.ts'
+import { nameSegments } from '../../migrations/segment-store.ts'
+import { NotNow } from '../../queue/queue.ts'
+import { ReadingTaken } from '../../repositories/discussion-store.ts'
+import type { RepositoryFacts } from '../../repositories/facts.ts'
+import { WaitUntil } from '../../sources/forge/forge-errors.ts'
+import { obtainRecords, type RecordsParts } from './obtain-records.ts'
+
+interface TaskFacts {
+  facts: RepositoryFacts
+  options: MigrationOptions
+  startedAt: number
+}
+
+/** The records of one repository of a migration. Throws NotNow where the forge, or another reader, is to be waited for. */
+export async function recordsForTask(
+  parts: Omit<RecordsParts, 'forge'> & { forge: RecordsParts['forge'] | undefined },
+  task: ExportTask,
+  { facts, options, startedAt }: TaskFacts,
+  signal: AbortSignal,
+): Promise<RepositoryRecords> {
+  const { db, now, forge } = parts
+  // Whoever started it had a forge; this process is to have it too.
+  if (!forge) throw new NotNow('this process has no --forge: the records cannot be read')
+  const note = (done: number, expected: number) =>
+    noteRecordsProgress(db, task, { done, expected, startedAt })
+  await note(0, 0)
+  const order = {
+    repository: { owner: facts.owner.login, name: facts.name },
+    reader: `${task.migrationId}/${task.position}`,
+    excludeAttachments: options.excludeAttachments,
+    excludeReleases: options.excludeReleases,
+    onProgress: ({ read, total }: { read: number; total: number }) => note(read, total),
+  }
+  try {
+    return await obtainRecords({ ...parts, forge }, order, signal)
+  } catch (error) {
+    if (error instanceof ReadingTaken) throw new NotNow(error.message, { cause: error })
+    if (!(error instanceof WaitUntil)) throw error
+    const { dueAt, message } = error
+    await noteRecordsWaiting(db, task, { until: dueAt, reason: message, now: now() })
+    throw new NotNow(message, { cause: error, dueAt })
+  }
+}
+
+/** Keeps the sweep away from them. */
+export async function nameRecords(tx: Db, records: RepositoryRecords, now: number): Promise<void> {
+  const keys = keysOfRecords(records)
+  const named = await nameSegments(tx, keys, now)
+  if (named.size !== new Set(keys).size) throw new Error('a segment of records was swept')
+}

@@ -1,0 +1,162 @@
+import { hash } from 'node:crypto'
+import type { RepositoryRecords } from '../../migrations/record-store.ts'
+import {
+  findSegment,
+  insertRecordsSegment,
+  type SegmentRecord,
+  segmentsByKey,
+} from '../../migrations/segment-store.ts'
+import type { FileToFetch, Group } from '../../sources/discussions.ts'
+import type { RepositoryName } from '../../sources/source.ts'
+import { type BuildRowsParts, buildRows, folderOf } from './build-rows.ts'
+import { writeFilesSegment } from './files-segment.ts'
+import {
+  type CurrentReading,
+  type ReadingParts,
+  type ReadOrder,
+  withDiscussions,
+} from './read-discussions.ts'
+import type { FilesContents, FilesFolder, RowsContents } from './records-segments.ts'
+
+export interface RecordsParts extends ReadingParts, BuildRowsParts {}
+
+export interface RecordsOrder extends ReadOrder {
+  excludeAttachments: boolean
+  excludeReleases: boolean
+}
+
+/** To be raised when rows are to be written otherwise. */
+const ROWS_FORMAT = 1
+
+/**
+ * What people said about a repository, as it is now: its rows, and the segments of its files. What was made of the same
+ * facts before is used again.
+ */
+export async function obtainRecords(
+  parts: RecordsParts,
+  order: RecordsOrder,
+  signal: AbortSignal,
+): Promise<RepositoryRecords> {
+  return withDiscussions(parts, order, signal, async (reading) => {
+    const { repository } = order
+    const owner = await parts.forge.discussions.owner(repository.owner, signal)
+    const rows = await obtainRows(parts, repository, owner, reading, signal)
+    const obtainFiles = (folder: FilesFolder) =>
+      obtainFilesSegment(parts, { repository, folder, reading, rows }, signal)
+    const attachments = order.excludeAttachments ? NO_FILES : await obtainFiles('attachments')
+    const assets = order.excludeReleases ? NO_FILES : await obtainFiles('release_assets')
+    return {
+      rowsKey: rows.key,
+      attachmentsKey: attachments.key,
+      assetsKey: assets.key,
+      asOf: reading.asOf,
+      notes: [...reading.notes, ...attachments.notes, ...assets.notes],
+      reused: rows.reused && attachments.reused && assets.reused,
+      count: countIn(rows.contents),
+    }
+  })
+}
+
+const countIn = ({ sections }: RowsContents): number =>
+  sections
+    .filter(({ kind }) => kind === 'issues' || kind === 'pull_requests')
+    .reduce((sum, { count }) => sum + count, 0)
+
+interface ObtainedRows {
+  key: string
+  contents: RowsContents
+  reused: boolean
+}
+
+async function obtainRows(
+  parts: RecordsParts,
+  repository: RepositoryName,
+  owner: Group,
+  { kept, stamp }: CurrentReading,
+  signal: AbortSignal,
+): Promise<ObtainedRows> {
+  const fullName = `${repository.owner}/${repository.name}`
+  const made = ['rows', ROWS_FORMAT, parts.forge.url, fullName, stamp, owner.version]
+  const fingerprint = hash('sha256', JSON.stringify(made))
+  const known = await findContents<RowsContents>(parts, fingerprint)
+  if (known) return { ...known, reused: true }
+  const { segment, sections, files } = await buildRows(
+    parts,
+    fullName,
+    owner,
+    kept.groups(),
+    signal,
+  )
+  const contents: RowsContents = { forge: parts.forge.url, sections, files }
+  const key = await recordSegment(parts, segment, fingerprint, contents)
+  return { key, contents, reused: false }
+}
+
+interface ObtainedFiles {
+  key: string | null
+  reused: boolean
+  notes: string[]
+}
+
+const NO_FILES: ObtainedFiles = { key: null, reused: true, notes: [] }
+
+interface FilesOrder {
+  repository: RepositoryName
+  folder: FilesFolder
+  reading: CurrentReading
+  rows: ObtainedRows
+}
+
+async function obtainFilesSegment(
+  parts: RecordsParts,
+  { repository, folder, reading, rows }: FilesOrder,
+  signal: AbortSignal,
+): Promise<ObtainedFiles> {
+  const digest = rows.contents.files[folder]
+  if (digest === null) return NO_FILES
+  const { url, discussions } = parts.forge
+  const fullName = `${repository.owner}/${repository.name}`
+  const fingerprint = hash('sha256', JSON.stringify(['files', url, fullName, digest]))
+  const known = await findContents<FilesContents>(parts, fingerprint)
+  if (known) return { key: known.key, reused: true, notes: [] }
+  const { segment, files, missing } = await writeFilesSegment(
+    { ...parts, discussions },
+    filesIn(reading.kept.groups(), folder),
+    signal,
+  )
+  const contents: FilesContents = { full_name: fullName, files }
+  // What is missing today may be there tomorrow: then it must not be found as if it were all.
+  const findAs = missing.length === 0 ? fingerprint : null
+  const key = await recordSegment(parts, segment, findAs, contents)
+  return { key, reused: false, notes: missing.map((file) => `${file}: missing on the forge`) }
+}
+
+async function* filesIn(
+  groups: AsyncIterable<Group>,
+  folder: FilesFolder,
+): AsyncGenerator<FileToFetch> {
+  for await (const { files } of groups)
+    for (const file of files) if (folderOf(file.file) === folder) yield file
+}
+
+async function findContents<T>(
+  { db }: RecordsParts,
+  fingerprint: string,
+): Promise<{ key: string; contents: T } | undefined> {
+  const key = await findSegment(db, fingerprint)
+  const found = key === undefined ? undefined : (await segmentsByKey(db, [key])).get(key)
+  return found?.contents ? { key: found.key, contents: JSON.parse(found.contents) as T } : undefined
+}
+
+/** The bytes are there, now the row. Where another was quicker with the same, theirs is used. */
+async function recordSegment(
+  { db, blobs, now }: RecordsParts,
+  segment: SegmentRecord,
+  fingerprint: string | null,
+  contents: RowsContents | FilesContents,
+): Promise<string> {
+  const found = { ...segment, fingerprint, contents: JSON.stringify(contents) }
+  const key = await insertRecordsSegment(db, found, now())
+  if (key !== segment.key) await blobs.delete(segment.key)
+  return key
+}

@@ -1,0 +1,73 @@
+import { randomUUID } from 'node:crypto'
+import type { Db } from '../../db/database.ts'
+import {
+  endReading,
+  holdReading,
+  keepBatch,
+  keptDiscussions,
+  takeReading,
+} from '../../repositories/discussion-store.ts'
+import { type Discussions, type Reading, readingOf } from '../../sources/discussions.ts'
+import type { RepositoryName } from '../../sources/source.ts'
+
+export interface ReadingParts {
+  db: Db
+  now: () => number
+  /** Where the discussions are; without a slash at the end. */
+  forge: { url: string; discussions: Discussions }
+}
+
+export type KeptDiscussions = Awaited<ReturnType<typeof keptDiscussions>>
+
+export interface ReadOrder {
+  repository: RepositoryName
+  /** The same one may begin again at once after a crash; any other waits. */
+  reader: string
+  onProgress(progress: { read: number; total: number }): Promise<void>
+}
+
+/** Complete, and as new as `asOf`. */
+export interface CurrentReading extends Pick<Reading, 'stamp' | 'notes' | 'asOf'> {
+  kept: KeptDiscussions
+}
+
+const HELD_EVERY_MS = 30_000
+
+/**
+ * Brings what is kept of a repository's discussions up to date, batch by batch, and hands it to `use` while nobody else can
+ * change it. Throws ReadingTaken where another reads it.
+ */
+export async function withDiscussions<T>(
+  { db, now, forge }: ReadingParts,
+  order: ReadOrder,
+  signal: AbortSignal,
+  use: (reading: CurrentReading) => Promise<T>,
+): Promise<T> {
+  const { repository, reader } = order
+  const { url, discussions } = forge
+  const token = randomUUID()
+  await takeReading(db, url, repository, { reader, token, now: now() })
+  // Only a sign of life: a batch that comes too late is refused.
+  const hold = () => holdReading(db, url, repository, { token, now: now() }).catch(() => {})
+  const holding = setInterval(hold, HELD_EVERY_MS)
+  try {
+    const kept = await keptDiscussions(db, url, repository)
+    const lookedAt = now()
+    const stamp = await discussions.stamp(repository, kept, signal)
+    const known = readingOf(kept.cursor)
+    if (known?.isComplete && known.stamp === stamp)
+      return await use({ kept, stamp, notes: known.notes, asOf: lookedAt })
+    for await (const batch of discussions.read(repository, kept, signal)) {
+      await keepBatch(db, url, repository, batch, now(), token)
+      await order.onProgress(batch.progress)
+    }
+    const current = await keptDiscussions(db, url, repository)
+    const reading = readingOf(current.cursor)
+    if (!reading?.isComplete) throw new Error('a reading of discussions ended without its end')
+    const { notes, asOf } = reading
+    return await use({ kept: current, stamp: reading.stamp, notes, asOf })
+  } finally {
+    clearInterval(holding)
+    await endReading(db, url, repository, token).catch(() => {})
+  }
+}

@@ -1,0 +1,156 @@
+import type { Db } from '../db/database.ts'
+import type { RecordExportsTable, Row } from '../db/tables.ts'
+import type { ExportTask } from './export-jobs.ts'
+import type { Migration } from './migration.ts'
+
+/** What people said about one repository, stored: rows that records are made of, and the segments of their files. */
+export interface RepositoryRecords {
+  rowsKey: string
+  /** Null where there are none, or where they are not wanted. */
+  attachmentsKey: string | null
+  assetsKey: string | null
+  /** All of it is at least as new as this: a forge gives no snapshot. */
+  asOf: number
+  /** What the forge does not give. */
+  notes: readonly string[]
+  /** Exported before and unchanged since. */
+  reused: boolean
+  /** How many issues and pull requests there are. */
+  count: number
+}
+
+/** How far the reading of one repository's records has come. */
+export interface RecordsProgress {
+  done: number
+  expected: number
+  /** The forge is not asked before, and why. */
+  waitingUntil: number | null
+  waitingFor: string | null
+  startedAt: number
+  asOf: number | null
+  notes: readonly string[]
+}
+
+export interface RecordExport {
+  progress: RecordsProgress
+  /** Once they were read. */
+  records: RepositoryRecords | null
+}
+
+/** Of all repositories of a migration whose records were begun, by position. */
+export async function recordExportsOf(
+  db: Db,
+  { id }: Pick<Migration, 'id'>,
+): Promise<Map<number, RecordExport>> {
+  const rows = await db
+    .selectFrom('record_exports')
+    .selectAll()
+    .where('migration_id', '=', id)
+    .execute()
+  return new Map(rows.map((row) => [row.position, exportOf(row)]))
+}
+
+export async function recordsOf(
+  db: Db,
+  { migrationId, position }: ExportTask,
+): Promise<RepositoryRecords | null> {
+  const row = await db
+    .selectFrom('record_exports')
+    .selectAll()
+    .where('migration_id', '=', migrationId)
+    .where('position', '=', position)
+    .executeTakeFirst()
+  return row ? exportOf(row).records : null
+}
+
+function exportOf(row: Row<RecordExportsTable>): RecordExport {
+  const notes = row.notes === null ? [] : (JSON.parse(row.notes) as string[])
+  return {
+    progress: {
+      done: row.records_done,
+      expected: row.records_expected,
+      waitingUntil: row.waiting_until,
+      waitingFor: row.waiting_for,
+      startedAt: row.started_at,
+      asOf: row.as_of,
+      notes,
+    },
+    records:
+      row.rows_key === null
+        ? null
+        : {
+            rowsKey: row.rows_key,
+            attachmentsKey: row.attachments_key,
+            assetsKey: row.assets_key,
+            asOf: row.as_of ?? 0,
+            notes,
+            reused: row.reused === 1,
+            count: row.records_done,
+          },
+  }
+}
+
+type Change = Partial<Row<RecordExportsTable>>
+
+/** They are being read. Whatever was waited for is there. */
+export const noteRecordsProgress = (
+  db: Db,
+  task: ExportTask,
+  { done, expected, startedAt }: { done: number; expected: number; startedAt: number },
+): Promise<void> =>
+  change(db, task, startedAt, {
+    records_done: done,
+    records_expected: expected,
+    waiting_until: null,
+    waiting_for: null,
+  })
+
+export const noteRecordsWaiting = (
+  db: Db,
+  task: ExportTask,
+  { until, reason, now }: { until: number; reason: string; now: number },
+): Promise<void> => change(db, task, now, { waiting_until: until, waiting_for: reason })
+
+/** They are all there, and stored. */
+export const noteRecords = (
+  tx: Db,
+  task: ExportTask,
+  records: RepositoryRecords,
+  now: number,
+): Promise<void> =>
+  change(tx, task, now, {
+    waiting_until: null,
+    waiting_for: null,
+    records_done: records.count,
+    records_expected: records.count,
+    finished_at: now,
+    rows_key: records.rowsKey,
+    attachments_key: records.attachmentsKey,
+    assets_key: records.assetsKey,
+    as_of: records.asOf,
+    notes: JSON.stringify(records.notes),
+    reused: Number(records.reused),
+  })
+
+async function change(
+  db: Db,
+  { migrationId, position }: ExportTask,
+  startedAt: number,
+  columns: Change,
+): Promise<void> {
+  await db
+    .insertInto('record_exports')
+    .values({ migration_id: migrationId, position, started_at: startedAt, ...columns })
+    .onConflict((known) => known.columns(['migration_id', 'position']).doUpdateSet(columns))
+    .execute()
+}
+
+/** All that it is stored in. */
+export const keysOfRecords = (records: RepositoryRecords | null): string[] =>
+  records === null
+    ? []
+    : [records.rowsKey, records.attachmentsKey, records.assetsKey].filter((key) => key !== null)
+
+/** What of it is part of the archive, in order. */
+export const archivedKeysOf = (records: RepositoryRecords | null): string[] =>
+  records === null ? [] : [records.attachmentsKey, records.assetsKey].filter((key) => key !== null)

@@ -35,7 +35,10 @@ export function userRecord({ login, id, createdAt }: Person, addresses: Addresse
 }
 
 export function organizationRecord(
-  { account: organization, members }: CoveredOrganization,
+  {
+    account: organization,
+    members,
+  }: Pick<CoveredOrganization, 'members'> & { account: Pick<Account, 'login' | 'createdAt'> },
   addresses: Addresses,
 ) {
   return {

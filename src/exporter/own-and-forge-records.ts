@@ -1,6 +1,7 @@
 import { type Account, keyOf } from '../accounts/account.ts'
 import { oneLine } from '../ground/one-line.ts'
 import type { Migration } from '../migrations/migration.ts'
+import type { Organization } from '../records/people.ts'
 import type { RecordAddresses } from '../records/record-addresses.ts'
 import type { Repository } from '../records/repository.ts'
 import { writeRecord } from '../records/write-records.ts'
@@ -47,16 +48,32 @@ export function organizationRecords(
   { organizations, records }: PeopleParts,
   addresses: Addresses,
 ): object[] {
-  const links = recordAddressesOf(addresses)
-  return organizations.map((each) => {
-    const own = organizationRecord(each, addresses)
-    const fact = records?.organizations.get(keyOf(each.account.login))
-    if (!fact) return own
-    const said = writeRecord('organizations', fact, links)
-    const members = fact.members.length > 0 ? said.members : own.members
-    const { name, description, website, location, created_at } = said
-    return { ...own, login: fact.login, name, description, website, location, members, created_at }
+  const facts = new Map(records?.organizations)
+  const covered = organizations.map((each) => {
+    const key = keyOf(each.account.login)
+    const fact = facts.get(key)
+    facts.delete(key)
+    return organizationAs(each, fact, addresses)
   })
+  // A directory alone does not tell that an owner is an organization.
+  const others = [...facts.values()].map((fact) => {
+    const account = { login: fact.login, createdAt: Date.parse(fact.createdAt) }
+    return organizationAs({ account, members: [] }, fact, addresses)
+  })
+  return [...covered, ...others]
+}
+
+function organizationAs(
+  organization: Parameters<typeof organizationRecord>[0],
+  fact: Organization | undefined,
+  addresses: Addresses,
+): object {
+  const own = organizationRecord(organization, addresses)
+  if (!fact) return own
+  const said = writeRecord('organizations', fact, recordAddressesOf(addresses))
+  const members = fact.members.length > 0 ? said.members : own.members
+  const { name, description, website, location, created_at } = said
+  return { ...own, login: fact.login, name, description, website, location, members, created_at }
 }
 
 export const teamRecords = (records: ArchivedRecords, links: RecordAddresses): object[] =>

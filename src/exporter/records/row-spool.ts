@@ -1,16 +1,16 @@
 import { type FileHandle, open, rm } from 'node:fs/promises'
 import type { RowsByKind } from './row-kinds.ts'
 
-/** Where a row is in the file, and what it is sorted by. */
-interface Place {
-  /** Its number or id, as `compareFacts` has it. */
-  order: number
-  offset: number
-  length: number
+/** Where the rows of one kind are in the file. Numbers in columns: an object for each row would take thrice the memory. */
+interface Places {
+  /** What they are sorted by: their number or id, as `compareFacts` has it. */
+  orders: number[]
+  offsets: number[]
+  lengths: number[]
 }
 
-const WRITTEN_AT_ONCE = 1024 * 1024
-const READ_AT_ONCE = 256 * 1024
+const WRITTEN_AT_ONCE = 256 * 1024
+const READ_AT_ONCE = 64 * 1024
 
 /**
  * Facts in whatever order they come, given back by kind and in the order of the archive. They are in a file: memory holds
@@ -19,7 +19,7 @@ const READ_AT_ONCE = 256 * 1024
 export class RowSpool implements AsyncDisposable {
   readonly #path: string
   readonly #file: FileHandle
-  readonly #places = new Map<keyof RowsByKind, Place[]>()
+  readonly #places = new Map<keyof RowsByKind, Places>()
   #unwritten: Buffer[] = []
   #unwrittenBytes = 0
   #end = 0
@@ -36,8 +36,10 @@ export class RowSpool implements AsyncDisposable {
   async add(kind: keyof RowsByKind, fact: RowsByKind[keyof RowsByKind]): Promise<void> {
     const row = Buffer.from(`${JSON.stringify(fact)}\n`)
     const { number, id } = fact as { number?: number; id?: number }
-    const places = this.#places.get(kind) ?? []
-    places.push({ order: number ?? id ?? 0, offset: this.#end, length: row.length })
+    const places = this.#places.get(kind) ?? { orders: [], offsets: [], lengths: [] }
+    places.orders.push(number ?? id ?? 0)
+    places.offsets.push(this.#end)
+    places.lengths.push(row.length)
     this.#places.set(kind, places)
     this.#end += row.length
     this.#unwritten.push(row)
@@ -46,26 +48,27 @@ export class RowSpool implements AsyncDisposable {
   }
 
   count(kind: keyof RowsByKind): number {
-    return this.#places.get(kind)?.length ?? 0
+    return this.#places.get(kind)?.orders.length ?? 0
   }
 
   /** Rows of one kind, many in a chunk. */
   async *rows(kind: keyof RowsByKind): AsyncGenerator<Buffer> {
     await this.#write()
-    const places = (this.#places.get(kind) ?? []).sort((a, b) => a.order - b.order)
-    let some: Buffer[] = []
-    let bytes = 0
-    for (const { offset, length } of places) {
-      const row = Buffer.alloc(length)
-      await this.#file.read(row, 0, length, offset)
-      some.push(row)
-      bytes += length
-      if (bytes < READ_AT_ONCE) continue
-      yield Buffer.concat(some)
-      some = []
-      bytes = 0
+    const { orders, offsets, lengths } = this.#places.get(kind) ?? NONE
+    const sorted = Uint32Array.from(orders.keys()).sort((a, b) => orders[a]! - orders[b]! || a - b)
+    for (let from = 0; from < sorted.length; ) {
+      let [to, bytes] = [from, 0]
+      while (to < sorted.length && (to === from || bytes < READ_AT_ONCE))
+        bytes += lengths[sorted[to++]!]!
+      const chunk = Buffer.allocUnsafe(bytes)
+      let at = 0
+      for (const row of sorted.subarray(from, to)) {
+        await this.#read(chunk.subarray(at, at + lengths[row]!), offsets[row]!)
+        at += lengths[row]!
+      }
+      yield chunk
+      from = to
     }
-    if (some.length > 0) yield Buffer.concat(some)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -73,11 +76,18 @@ export class RowSpool implements AsyncDisposable {
     await rm(this.#path, { force: true })
   }
 
+  async #read(into: Buffer, offset: number): Promise<void> {
+    const { bytesRead } = await this.#file.read(into, 0, into.length, offset)
+    if (bytesRead !== into.length) throw new Error(`${this.#path} is shorter than was written`)
+  }
+
   async #write(): Promise<void> {
     if (this.#unwritten.length === 0) return
     const bytes = Buffer.concat(this.#unwritten)
-    await this.#file.appendFile(bytes)
     this.#unwritten = []
     this.#unwrittenBytes = 0
+    await this.#file.appendFile(bytes)
   }
 }
+
+const NONE: Places = { orders: [], offsets: [], lengths: [] }

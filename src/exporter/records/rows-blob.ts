@@ -84,10 +84,10 @@ export async function* readRows<K extends Kind>(
   if (read !== section.count) throw new Error(`the rows of ${kind} in ${key} are not whole`)
 }
 
-async function* linesOf(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+async function* linesOf(bytes: AsyncIterable<Buffer>): AsyncGenerator<string> {
   let rest: Buffer = Buffer.alloc(0)
   for await (const piece of bytes) {
-    const all = rest.length === 0 ? Buffer.from(piece) : Buffer.concat([rest, piece])
+    const all = rest.length === 0 ? piece : Buffer.concat([rest, piece])
     let from = 0
     for (let at = all.indexOf(10); at !== -1; at = all.indexOf(10, from)) {
       yield all.toString('utf8', from, at)

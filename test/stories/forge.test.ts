@@ -1,0 +1,116 @@
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { chmod, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { before, type TestContext, test } from 'node:test'
+import { untilEnded } from '../support/ended-migration.ts'
+import { BINARY, makeBusy } from '../support/forge/busy-world.ts'
+import { checkRecords } from '../support/forge/check-records.ts'
+import { type StandInForge, startForge } from '../support/forge/stand-in-forge.ts'
+import { type GitHost, gitHost } from '../support/git-host.ts'
+import { temporaryDirectory } from '../support/odd-repositories.ts'
+import { type Service, startService } from '../support/service.ts'
+import { type Desk, desk, entriesIn, packed } from '../support/without-server.ts'
+
+const REPOSITORIES = ['ann/site', 'octo/tools', 'tern/data']
+
+let forge: StandInForge
+let host: GitHost
+let service: Service
+let table: Desk
+let flags: string[]
+
+before(async (suite) => {
+  const t = suite as TestContext
+  forge = await startForge()
+  t.after(() => forge.stop())
+  makeBusy(forge)
+  host = await gitHost()
+  t.after(host.remove)
+  const config = { 'godwit.collaborator': 'ann:admin' }
+  for (const name of REPOSITORIES)
+    await host.repository(name, { files: { 'README.md': name }, config })
+  const tokenFile = join(temporaryDirectory(t), 'token')
+  await writeFile(tokenFile, 'admin-token\n')
+  await chmod(tokenFile, 0o600)
+  flags = ['--forge', forge.url, '--forge-token-file', tokenFile]
+  service = await startService(t, { repositories: host.root, flags })
+  table = await desk(t)
+})
+
+async function migrate(repositories: readonly string[], more: object = {}) {
+  const token = await service.token('ann')
+  const body = JSON.stringify({ repositories, ...more })
+  const answer = await service.call(token, '/user/migrations', { method: 'POST', body })
+  assert.equal(answer.status, 201, service.log())
+  const { id } = (await answer.json()) as { id: number }
+  await untilEnded(service, token, id, 'exported')
+  const archive = await service.call(token, `/user/migrations/${id}/archive`, {
+    redirect: 'follow',
+  })
+  const file = join(table.folder, `${id}.tar.gz`)
+  await writeFile(file, Buffer.from(await archive.arrayBuffer()))
+  return { id, token, file }
+}
+
+test('a forge becomes an archive that every check accepts', async () => {
+  const { id, token, file } = await migrate(REPOSITORIES)
+  const entries = await entriesIn(file)
+  const { of } = checkRecords(entries)
+  assert.deepEqual(
+    ['issues', 'pull_requests', 'releases', 'organizations'].map((kind) => of(kind).length),
+    [40, 12, 3, 2],
+  )
+  const states = new Set(of('pull_request_reviews').map(({ state }) => state))
+  assert.deepEqual([...states].sort(), [1, 30, 40, 50])
+  assert.equal(of('pull_requests').filter(({ merged_at }) => merged_at !== null).length, 4)
+  const digest = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')
+  const binaries = entries.filter(({ path }) => path.endsWith('.bin'))
+  assert.deepEqual(
+    binaries.map(({ content }) => digest(content)),
+    Array.from({ length: 3 }, () => digest(BINARY)),
+  )
+  const everything = entries.map(({ content }) => String(content)).join('\n')
+  assert.ok(!everything.includes('admin-token') && !service.log().includes('admin-token'))
+
+  const verified = await table.godwit(['verify', file])
+  assert.equal(verified.code, 0, verified.said)
+  const shown = await table.godwit(['show', file])
+  assert.match(shown.said, /^issues +40$/m)
+  const report = await (
+    await service.call(token, `/user/migrations/${id}/report`, {
+      headers: { accept: 'text/plain' },
+    })
+  ).text()
+  assert.match(report, /20 issues and pull requests as of 20\d\d-/)
+})
+
+test('`export` without a service tells the same', async () => {
+  const { file } = await migrate(REPOSITORIES)
+  const args = ['export', ...REPOSITORIES, '--repositories', host.root, ...flags]
+  const made = await table.godwit([...args, '--base-url', service.url, '--output', 'own.tar.gz'])
+  assert.equal(made.code, 0, made.said)
+  const recordsIn = async (archive: string) =>
+    new Map(
+      (await entriesIn(archive)).flatMap(({ path, content }) =>
+        /^(issues|pull|releases|milestones|attachments)/.test(path)
+          ? [[path, String(content)]]
+          : [],
+      ),
+    )
+  const ours = await recordsIn(join(table.folder, 'own.tar.gz'))
+  assert.ok(ours.size >= 8)
+  assert.deepEqual(ours, await recordsIn(file))
+})
+
+test('a damaged attachment is noticed, by its digest', async () => {
+  const { file } = await migrate(['ann/site'])
+  const entries = await entriesIn(file)
+  const damaged = entries.map((each) =>
+    each.path.endsWith('notes.txt') ? { ...each, content: Buffer.from('other notes\n') } : each,
+  )
+  await writeFile(join(table.folder, 'damaged.tar.gz'), packed(damaged))
+  const verified = await table.godwit(['verify', 'damaged.tar.gz'])
+  assert.notEqual(verified.code, 0)
+  assert.match(verified.said, /notes\.txt: is not the file that was exported/)
+})

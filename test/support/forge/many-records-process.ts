@@ -1,0 +1,101 @@
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { ensureAccount } from '../../../src/accounts/account-store.ts'
+import { readArchive } from '../../../src/archive/read-archive.ts'
+import { createDiskBlobStore } from '../../../src/blobs/disk.ts'
+import { connect } from '../../../src/db/connect.ts'
+import { upgradeSchema } from '../../../src/db/upgrade.ts'
+import { exportArchive } from '../../../src/exporter/export-archive.ts'
+import { createSegmentMaker } from '../../../src/exporter/make-segment.ts'
+import { addressesFrom } from '../../../src/repositories/addresses.ts'
+import { factsForViewer } from '../../../src/repositories/facts-for-viewer.ts'
+import { listCatalogue } from '../../../src/repositories/repository-store.ts'
+import { syncCatalogue } from '../../../src/repositories/sync.ts'
+import { gitDirectory } from '../../../src/sources/directory/git-directory.ts'
+import type { Discussions, Group } from '../../../src/sources/discussions.ts'
+import { gitHost } from '../git-host.ts'
+
+/** Exports a repository with so many issues, four facts each beside it, and tells the most memory it took, in MiB. */
+
+const COUNT = Number(process.argv[2])
+const WORDS = 'some words of a text that is about as long as people write. '.repeat(10)
+const AT = '2024-01-01T00:00:00Z'
+const USER = { name: null, bio: null, company: null, website: null, location: null, emails: [] }
+
+function groupOf(number: number): Group {
+  const repository = 'ann/many'
+  const on = { kind: 'issue' as const, number }
+  const comments = [1, 2].map((n) => ({
+    ...{ repository, on, id: number * 10 + n, author: 'ann', body: WORDS, reactions: [] },
+    ...{ createdAt: AT, updatedAt: AT },
+  }))
+  const events = [3, 4].map((n) => ({
+    ...{ repository, on, id: number * 10 + n, actor: 'ann', createdAt: AT },
+    ...{ event: 'subscribed', kind: 'subscribed' },
+  }))
+  const issue = {
+    ...{ repository, number, author: 'ann', title: `issue ${number}`, body: WORDS },
+    ...{ assignees: [], milestone: null, labels: [], reactions: [], closedAt: null },
+    ...{ createdAt: AT, updatedAt: AT },
+  }
+  const facts = { issues: [issue], issue_comments: comments, issue_events: events }
+  return { key: `issue/${number}`, version: '1', facts: facts as Group['facts'], files: [] }
+}
+
+const cursor = (isComplete: boolean) =>
+  JSON.stringify({ format: 1, isComplete, asOf: 0, stamp: 'stamp', notes: [] })
+
+const discussions: Discussions = {
+  stamp: async () => 'other',
+  async *read() {
+    for (let from = 1; from <= COUNT; from += 50) {
+      const put = Array.from({ length: 50 }, (_, n) => groupOf(from + n))
+      const progress = { read: from, total: COUNT }
+      yield { put, remove: [], cursor: cursor(from + 50 > COUNT), progress }
+    }
+  },
+  owner: async (login) => {
+    const users = [{ ...USER, login, avatar: null, createdAt: AT }]
+    return { key: `owner/${login}`, version: '1', facts: { users }, files: [] }
+  },
+  open: async function* () {},
+}
+
+const folder = await mkdtemp(join(tmpdir(), 'godwit-many-'))
+const host = await gitHost()
+try {
+  await host.repository('ann/many', { files: { a: 'a' } })
+  const database = await connect({ dataDirectory: folder, databaseUrl: undefined })
+  await upgradeSchema(database)
+  const { db } = database
+  const scratch = join(folder, 'scratch')
+  await mkdir(scratch)
+  const blobs = createDiskBlobStore(join(folder, 'blobs'))
+  const source = gitDirectory({ root: host.root, git: host.locked })
+  const base = 'http://git.test'
+  const parts = {
+    ...{ db, blobs, source, scratch, now: Date.now, generator: 'godwit test' },
+    addresses: addressesFrom({
+      baseUrl: base,
+      webUrl: `${base}/{owner}/{name}`,
+      cloneUrl: base,
+      sshUrl: '',
+    }),
+    segments: createSegmentMaker({ source, blobs, scratchDirectory: scratch }),
+    forge: { url: base, discussions },
+  }
+  await syncCatalogue(parts)
+  const owner = await ensureAccount(db, 'ann', 0)
+  const repositories = await factsForViewer(db, { account: owner }, await listCatalogue(db))
+  const order = { owner, repositories, allowPartial: false, concurrency: 1, onEnd: () => {} }
+  await using archive = await exportArchive(parts, order, new AbortController().signal)
+  let bytes = 0
+  for await (const piece of readArchive(archive.plan, blobs)) bytes += piece.length
+  const mostMiB = Math.round(process.resourceUsage().maxRSS / 1024)
+  process.stdout.write(JSON.stringify({ mostMiB, bytes }))
+  await database.close()
+} finally {
+  await host.remove()
+  await rm(folder, { recursive: true, force: true })
+}

@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict'
+import { chmod, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { untilEnded } from '../support/ended-migration.ts'
+import { addManyIssues } from '../support/forge/many-issues.ts'
+import { startForge } from '../support/forge/stand-in-forge.ts'
+import { gitHost } from '../support/git-host.ts'
+import { temporaryDirectory } from '../support/odd-repositories.ts'
+import { until } from '../support/patience.ts'
+import { type Service, startService } from '../support/service.ts'
+import { entriesIn } from '../support/without-server.ts'
+
+const KILLS = 20
+
+test('killed again and again while it reads a forge, it writes the same records', async (t) => {
+  const forge = await startForge()
+  t.after(() => forge.stop())
+  addManyIssues(forge, 1500)
+  const host = await gitHost()
+  t.after(host.remove)
+  await host.repository('ann/many', { files: { a: 'a' } })
+  const tokenFile = join(temporaryDirectory(t), 'token')
+  await writeFile(tokenFile, 'admin-token\n')
+  await chmod(tokenFile, 0o600)
+  const settings = ['--forge', forge.url, '--forge-token-file', tokenFile]
+  const flags = [
+    ...settings,
+    '--forge-rate-limit',
+    '1000000',
+    '--web-url',
+    'http://git.test/{owner}/{name}',
+  ]
+  const start = () => startService(t, { repositories: host.root, flags })
+
+  const calm = await start()
+  const expected = await recordsOf(t, calm, await migrate(calm))
+  await calm.kill('SIGTERM')
+
+  const service = await start()
+  const id = await migrate(service)
+  for (let kills = 0; kills < KILLS; kills++) {
+    // Now within a batch, now after one.
+    const asked = forge.requests.length + 20 + ((kills * 37) % 150)
+    await until('the forge is read', () => forge.requests.length >= asked)
+    assert.equal(await stateOf(service, id), 'exporting', `before kill ${kills + 1}`)
+    await service.kill('SIGKILL')
+    await service.restart()
+  }
+  assert.deepEqual(await recordsOf(t, service, id), expected)
+})
+
+async function migrate(service: Service): Promise<number> {
+  const token = await service.token('ann')
+  const body = JSON.stringify({ repositories: ['ann/many'] })
+  const answer = await service.call(token, '/user/migrations', { method: 'POST', body })
+  assert.equal(answer.status, 201, service.log())
+  return ((await answer.json()) as { id: number }).id
+}
+
+async function stateOf(service: Service, id: number): Promise<unknown> {
+  const answer = await service.call(await service.token('ann'), `/user/migrations/${id}`)
+  return ((await answer.json()) as { state: unknown }).state
+}
+
+async function recordsOf(t: TestContext, service: Service, id: number) {
+  const token = await service.token('ann')
+  await untilEnded(service, token, id, 'exported')
+  const archive = await service.call(token, `/user/migrations/${id}/archive`, {
+    redirect: 'follow',
+  })
+  const file = join(temporaryDirectory(t), 'archive.tar.gz')
+  await writeFile(file, Buffer.from(await archive.arrayBuffer()))
+  const records = (await entriesIn(file)).filter(({ path }) => /^[a-z_]+_\d{6}\.json$/.test(path))
+  assert.ok(records.length > 15)
+  return new Map(records.map(({ path, content }) => [path, String(content)]))
+}

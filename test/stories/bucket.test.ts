@@ -34,7 +34,7 @@ test(
     const answer = await fetch(link)
     assert.match(
       answer.headers.get('content-disposition')!,
-      /^attachment; filename=[0-9a-f-]{36}\.tar\.gz$/,
+      /^attachment; filename=migration-\d+-alice-\d{4}-\d\d-\d\d\.tar\.gz$/,
     )
     await answer.body!.cancel()
     await verifyArchive(t, cluster, api!, token, id)

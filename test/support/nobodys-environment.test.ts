@@ -15,7 +15,7 @@ test('what a shell says of its user does not reach a test, what it says of the m
     GODWIT_DATABASE_URL: 'postgres://production',
     GODWIT_TOKEN: 'x',
     GITHUB_TOKEN: 'x',
-    GIT_DIR: '/work/.git',
+    GIT_DIR: '/srv/other/.git',
     GIT_CONFIG_COUNT: '1',
     AWS_ENDPOINT_URL: 'http://production',
     PGHOST: 'production',

@@ -26,7 +26,7 @@ import { sizesOfFacts } from './0025-sizes-of-facts.ts'
 import { scratchBytes } from './0026-scratch-bytes.ts'
 import { failedFingerprints } from './0027-failed-fingerprints.ts'
 import { sessions } from './0028-sessions.ts'
-import { operator } from './0029-operator.ts'
+import { repositoryChecks } from './0029-repository-checks.ts'
 import { forgeSignIn } from './0030-forge-sign-in.ts'
 import { records } from './0031-records.ts'
 import type { SchemaStep } from './step.ts'
@@ -60,7 +60,7 @@ export const steps: readonly SchemaStep[] = [
   scratchBytes,
   failedFingerprints,
   sessions,
-  operator,
+  repositoryChecks,
   forgeSignIn,
   records,
 ]

@@ -13,6 +13,7 @@ import type { ExportedRepository } from '../migrations/export-store.ts'
 import type { Migration } from '../migrations/migration.ts'
 import { archivedKeysOf } from '../migrations/record-store.ts'
 import type { SegmentRecord } from '../migrations/segment-store.ts'
+import { SAID_KINDS } from '../records/facts.ts'
 import { splitIntoFiles } from '../records/split-into-files.ts'
 import type { Addresses } from '../repositories/addresses.ts'
 import { fullNameOf } from '../repositories/facts.ts'
@@ -84,27 +85,13 @@ async function* filesOf(parts: MetadataParts): AsyncGenerator<{ name: string; te
     }),
   )
   if (records)
-    for (const kind of SAID)
+    for (const kind of SAID_KINDS)
       if (kind !== 'releases' || !excludeReleases)
         yield* splitIntoFiles(kind, records.records(kind, links))
   if (isWhole)
     yield* splitIntoFiles('protected_branches', branchRecords(parts, facts, addresses, links))
   if (records) yield* splitIntoFiles('attachments', records.records('attachments', links))
 }
-
-/** What people said, in the order of the archive's files. */
-const SAID = [
-  'milestones',
-  'issues',
-  'issue_comments',
-  'issue_events',
-  'pull_requests',
-  'pull_request_reviews',
-  'pull_request_review_threads',
-  'pull_request_review_comments',
-  'commit_comments',
-  'releases',
-] as const
 
 /** The last entry of all: it names what comes before it. */
 export function manifestEntry(parts: MetadataParts, metadata: ManifestMetadata): SegmentEntry {

@@ -38,3 +38,17 @@ export interface FactsByKind {
 }
 
 export type FactKind = keyof FactsByKind
+
+/** What people said, and what they said it about, in the order of the archive's files. */
+export const SAID_KINDS = [
+  'milestones',
+  'issues',
+  'issue_comments',
+  'issue_events',
+  'pull_requests',
+  'pull_request_reviews',
+  'pull_request_review_threads',
+  'pull_request_review_comments',
+  'commit_comments',
+  'releases',
+] as const satisfies FactKind[]

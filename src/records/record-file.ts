@@ -1,3 +1,5 @@
+import { SAID_KINDS } from './facts.ts'
+
 const RECORD_FILE = /^([a-z][a-z_]*)_(\d{6})\.json$/
 
 /** The kind of record that a file at the top of an archive holds, such as `issues`; undefined where it is no such file. */
@@ -12,18 +14,9 @@ export const KNOWN_KINDS: ReadonlySet<string> = new Set([
   'organizations',
   'teams',
   'repositories',
-  'milestones',
-  'issues',
-  'issue_comments',
-  'issue_events',
-  'pull_requests',
-  'pull_request_reviews',
-  'pull_request_review_threads',
-  'pull_request_review_comments',
-  'commit_comments',
+  ...SAID_KINDS,
   'discussions',
   'discussion_categories',
-  'releases',
   'protected_branches',
   'attachments',
   'repository_files',

@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { keyOf } from '../../accounts/account.ts'
 import type { BlobStore } from '../../blobs/blob-store.ts'
-import type { FactKind, FactsByKind } from '../../records/facts.ts'
+import { type FactKind, type FactsByKind, SAID_KINDS } from '../../records/facts.ts'
 import type { User } from '../../records/people.ts'
 import { loginsIn } from '../../records/people-in.ts'
 import type { FileToFetch, Group } from '../../sources/discussions.ts'
@@ -65,16 +65,7 @@ export async function buildRows(
 /** What groups of a repository hold, but for people. */
 const OF_GROUPS = [
   'repositories',
-  'milestones',
-  'issues',
-  'issue_comments',
-  'issue_events',
-  'pull_requests',
-  'pull_request_reviews',
-  'pull_request_review_threads',
-  'pull_request_review_comments',
-  'commit_comments',
-  'releases',
+  ...SAID_KINDS,
   'protected_branches',
   'attachments',
 ] as const satisfies FactKind[]

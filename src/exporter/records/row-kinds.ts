@@ -1,4 +1,4 @@
-import type { FactsByKind } from '../../records/facts.ts'
+import { type FactsByKind, SAID_KINDS } from '../../records/facts.ts'
 import type { User } from '../../records/people.ts'
 
 /** What rows there are: the kinds of facts that a forge has, in the order of the archive's files. */
@@ -9,16 +9,7 @@ export const KINDS = [
   'organizations',
   'teams',
   'repositories',
-  'milestones',
-  'issues',
-  'issue_comments',
-  'issue_events',
-  'pull_requests',
-  'pull_request_reviews',
-  'pull_request_review_threads',
-  'pull_request_review_comments',
-  'commit_comments',
-  'releases',
+  ...SAID_KINDS,
   'protected_branches',
   'attachments',
 ] as const satisfies (keyof RowsByKind)[]

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { codeOf } from '../../ground/errno.ts'
+import { AnswerTimeout } from './answer-timeout.ts'
 import { forgeAddress } from './forge-address.ts'
 import { type ForgeBudget, NO_BUDGET } from './forge-budget.ts'
 import {
@@ -10,7 +11,6 @@ import {
   whyUnreachable,
 } from './forge-errors.ts'
 import { type HttpAnswer, sendGet } from './http-answer.ts'
-import { Patience } from './patience.ts'
 import { CutBody, readJson } from './read-json.ts'
 import { AWAY_MS, Away, refusalOf, shown } from './refusal.ts'
 
@@ -90,22 +90,22 @@ class Client implements ForgeClient {
       Object.entries(query).map(([name, value]) => [name, String(value)]),
     ).toString()
     const address = `${this.url}/api/v1${path}${asked && `?${asked}`}`
-    return this.#untilAnswered(address, signal, async (patience) => {
-      const answer = await this.#send(address, { accept: 'application/json' }, patience.signal)
+    return this.#untilAnswered(address, signal, async (timeout) => {
+      const answer = await this.#send(address, { accept: 'application/json' }, timeout.signal)
       await this.#refuseRedirect(answer, address)
       await this.#refuseFailure(answer, address)
-      return { body: await readJson(answer, address, patience.renew), header: answer.header }
+      return { body: await readJson(answer, address, timeout.renew), header: answer.header }
     })
   }
 
   download(path: string, signal: AbortSignal): Promise<HttpAnswer> {
     const first = `${this.url}${path}`
-    return this.#untilAnswered(first, signal, async (patience) => {
-      let [address, answer] = [first, await this.#send(first, {}, patience.signal)]
+    return this.#untilAnswered(first, signal, async (timeout) => {
+      let [address, answer] = [first, await this.#send(first, {}, timeout.signal)]
       const storage = await this.#storageOf(answer, address)
       if (storage) {
         address = storage
-        answer = await this.#send(address, {}, patience.signal)
+        answer = await this.#send(address, {}, timeout.signal)
       }
       await this.#refuseRedirect(answer, address)
       await this.#refuseFailure(answer, address)
@@ -117,20 +117,20 @@ class Client implements ForgeClient {
   async #untilAnswered<T>(
     address: string,
     signal: AbortSignal,
-    ask: (patience: Patience) => Promise<T>,
+    ask: (timeout: AnswerTimeout) => Promise<T>,
   ): Promise<T> {
     for (let tries = 1; ; tries++) {
       signal.throwIfAborted()
-      const patience = new Patience(this.#timeoutMs, signal)
+      const timeout = new AnswerTimeout(this.#timeoutMs, signal)
       try {
-        return await ask(patience)
+        return await ask(timeout)
       } catch (error) {
         signal.throwIfAborted()
-        const why: unknown = patience.signal.aborted ? patience.signal.reason : error
+        const why: unknown = timeout.signal.aborted ? timeout.signal.reason : error
         const pauseMs = this.#pauseBefore(why, tries, address)
         await sleep(pauseMs, undefined, { signal })
       } finally {
-        patience.end()
+        timeout.end()
       }
     }
   }

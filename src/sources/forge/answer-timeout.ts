@@ -1,5 +1,5 @@
 /** Ends a request whose answer, or the next piece of it, does not come, or whose asker has gone. */
-export class Patience {
+export class AnswerTimeout {
   readonly #end = new AbortController()
   readonly #timeoutMs: number
   readonly #outer: AbortSignal

@@ -1,7 +1,7 @@
 import type { SchemaStep } from './step.ts'
 
 /** What `godwit check` last found of each repository, for the operator's page. */
-export const operator: SchemaStep = {
+export const repositoryChecks: SchemaStep = {
   name: 'repository checks',
   statements: () => [
     `create table repository_checks (

@@ -9,9 +9,9 @@ import {
   type Operation,
   openApiValidator,
 } from './support/openapi-validator.ts'
-import { until } from './support/patience.ts'
 import { type Service, startService } from './support/service.ts'
 import { slowGit } from './support/slow-git.ts'
+import { until } from './support/wait-until.ts'
 
 /** Headers that a description must not keep to itself. */
 const TELLING =

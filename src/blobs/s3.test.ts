@@ -3,7 +3,6 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { describe, test } from 'node:test'
 import { collect, noise } from '../../test/support/archive-samples.ts'
-import { inTime } from '../../test/support/patience.ts'
 import {
   contentsOf,
   emptyBucket,
@@ -11,6 +10,7 @@ import {
   ownGateway,
   type TestBucket,
 } from '../../test/support/radosgw.ts'
+import { inTime } from '../../test/support/wait-until.ts'
 import { blobStoreContract } from './blob-store.contract.ts'
 import { BlobExists, BlobMissing, type BlobStore } from './blob-store.ts'
 import { createS3BlobStore } from './s3.ts'

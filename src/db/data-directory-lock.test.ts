@@ -5,7 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { inTime } from '../../test/support/patience.ts'
+import { inTime } from '../../test/support/wait-until.ts'
 import { DataDirectoryInUse, lockDataDirectory } from './data-directory-lock.ts'
 
 test('a data directory serves one server, until it lets go', async (t) => {

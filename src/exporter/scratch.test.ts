@@ -6,7 +6,7 @@ import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { temporaryFolder } from '../../test/support/archive-samples.ts'
-import { inTime } from '../../test/support/patience.ts'
+import { inTime } from '../../test/support/wait-until.ts'
 import { sweepScratch, takeScratch } from './scratch.ts'
 
 const A_DAY = 86_400_000

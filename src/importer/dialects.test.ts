@@ -8,8 +8,8 @@ import { needs, runTool } from '../../test/support/archive-tools.ts'
 import { ARCHIVE_WRITERS, packFilesOnly } from '../../test/support/archive-writers.ts'
 import { gitHost } from '../../test/support/git-host.ts'
 import { bare, git as plainGit, temporaryDirectory } from '../../test/support/odd-repositories.ts'
-import { PATIENCE_MS } from '../../test/support/patience.ts'
 import { REAL_ARCHIVE } from '../../test/support/real-archive.ts'
+import { TIMEOUT_MS } from '../../test/support/wait-until.ts'
 import { forTheWholeFile } from '../../test/support/whole-file-cleanup.ts'
 import { desk } from '../../test/support/without-server.ts'
 import type { Folder } from '../archive/read-folder.ts'
@@ -53,7 +53,7 @@ async function unpacked(archive: string, name: string): Promise<string> {
 }
 
 const fileOf = (file: string) => () => createReadStream(file)
-const signal = () => AbortSignal.timeout(PATIENCE_MS)
+const signal = () => AbortSignal.timeout(TIMEOUT_MS)
 
 async function verified(open: () => Bytes | Folder, file?: string): Promise<Finding[]> {
   const directory = mkdtempSync(join(base, 'verify-'))

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sql } from 'kysely'
-import { until } from '../../test/support/patience.ts'
+import { until } from '../../test/support/wait-until.ts'
 import type { Db } from '../db/database.ts'
 import {
   bounded,

@@ -3,7 +3,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { EventEmitter, once } from 'node:events'
 import { type TestContext, test } from 'node:test'
 import pg from 'pg'
-import { inTime, until } from '../../test/support/patience.ts'
+import { inTime, until } from '../../test/support/wait-until.ts'
 import type { Db } from '../db/database.ts'
 import { bounded, firstFallsSilent, NEVER, openQueue } from './pg-boss-test-scene.ts'
 

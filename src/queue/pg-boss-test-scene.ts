@@ -1,7 +1,7 @@
 import type { TestContext } from 'node:test'
 import { sql } from 'kysely'
 import { databaseOptions } from '../../test/support/databases.ts'
-import { PATIENCE_MS, until } from '../../test/support/patience.ts'
+import { TIMEOUT_MS, until } from '../../test/support/wait-until.ts'
 import { connect } from '../db/connect.ts'
 import type { Db } from '../db/database.ts'
 import { upgradeSchema } from '../db/upgrade.ts'
@@ -18,7 +18,7 @@ export const quick = {
 export const NEVER = 2 ** 31 - 1
 export const quietly = { onError: () => {} }
 /** Who waits for what never comes fails, rather than wait on. */
-export const bounded = { timeout: PATIENCE_MS }
+export const bounded = { timeout: TIMEOUT_MS }
 
 /** A started queue on a database of its own. */
 export async function openQueue(t: TestContext, settings: Partial<PgBossQueueOptions> = quick) {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
-import { until } from '../../test/support/patience.ts'
+import { until } from '../../test/support/wait-until.ts'
 import type { Db } from '../db/database.ts'
 import { type Handler, Hopeless, type Job, LostJob, NotNow, type Queue, type Run } from './queue.ts'
 

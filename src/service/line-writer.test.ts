@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { temporaryDirectory } from '../../test/support/odd-repositories.ts'
-import { until } from '../../test/support/patience.ts'
+import { until } from '../../test/support/wait-until.ts'
 import { LineWriter } from './line-writer.ts'
 
 const { O_RDONLY, O_WRONLY, O_NONBLOCK } = constants

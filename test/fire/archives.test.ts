@@ -26,7 +26,7 @@ import { boobyTraps } from '../support/booby-traps.ts'
 import { inForm, seed, tried } from '../support/fire.ts'
 import { gitHost } from '../support/git-host.ts'
 import { git as plainGit, temporaryDirectory } from '../support/odd-repositories.ts'
-import { PATIENCE_MS } from '../support/patience.ts'
+import { TIMEOUT_MS } from '../support/wait-until.ts'
 import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 import { changed, desk, editing, entriesIn, type PlainEntry } from '../support/without-server.ts'
 
@@ -79,7 +79,7 @@ async function verdictOf(
   const directory = mkdtempSync(join(folder, 'verify-'))
   try {
     let verdict: Verdict = 'whole'
-    const signal = AbortSignal.timeout(PATIENCE_MS)
+    const signal = AbortSignal.timeout(TIMEOUT_MS)
     for await (const finding of verifyArchive({ git, directory }, bytes, signal))
       if ('fault' in finding) verdict = 'faults'
     return verdict
@@ -94,7 +94,7 @@ async function verdictOf(
 /** Whatever becomes of it: each repository is there whole, or not at all. */
 async function restoredWell(bytes: Buffer): Promise<void> {
   const into = mkdtempSync(join(folder, 'restore-'))
-  const signal = AbortSignal.timeout(PATIENCE_MS)
+  const signal = AbortSignal.timeout(TIMEOUT_MS)
   try {
     for await (const _ of restoreArchive({ git, open: () => [bytes], into }, signal));
   } catch (error) {
@@ -308,7 +308,7 @@ test('no program that an archive brings runs', async (t) => {
   assert.equal(await verdictOf([readFileSync(file)]), 'whole')
   const into = join(temporaryDirectory(t), 'into')
   const parts = { git, open: () => [readFileSync(file)], into }
-  for await (const { faults } of restoreArchive(parts, AbortSignal.timeout(PATIENCE_MS)))
+  for await (const { faults } of restoreArchive(parts, AbortSignal.timeout(TIMEOUT_MS)))
     assert.deepEqual(faults, [])
   assert.deepEqual(traps.sprung(), [])
   assert.ok(!existsSync(join(into, 'alice/site.git/hooks')))

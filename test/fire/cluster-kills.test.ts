@@ -5,8 +5,8 @@ import { type Cluster, type Member, startCluster } from '../support/cluster.ts'
 import { manyRepositories, post, untilEnded, verifyArchive } from '../support/cluster-story.ts'
 import { inForm, seed, tried } from '../support/fire.ts'
 import { type GitHost, gitHost } from '../support/git-host.ts'
-import { until } from '../support/patience.ts'
 import { randomNumbers } from '../support/random-numbers.ts'
+import { until } from '../support/wait-until.ts'
 
 const FOR_MS = inForm({ short: 4000, long: 240_000 })
 const LONGEST_LIFE_MS = 3000

@@ -8,8 +8,8 @@ import { addManyIssues } from '../support/forge/many-issues.ts'
 import { startForge } from '../support/forge/stand-in-forge.ts'
 import { gitHost } from '../support/git-host.ts'
 import { temporaryDirectory } from '../support/odd-repositories.ts'
-import { until } from '../support/patience.ts'
 import { type Service, startService } from '../support/service.ts'
+import { until } from '../support/wait-until.ts'
 import { entriesIn } from '../support/without-server.ts'
 
 const KILLS = 20

@@ -9,10 +9,10 @@ import { mixedRepositories } from '../support/export-sources.ts'
 import { type ExportStory, exportStory } from '../support/export-story.ts'
 import { inForm, seed, tried } from '../support/fire.ts'
 import { git } from '../support/odd-repositories.ts'
-import { PATIENCE_MS } from '../support/patience.ts'
 import { childrenOf, signal } from '../support/processes.ts'
 import { randomNumbers } from '../support/random-numbers.ts'
 import { type Acknowledged, assertUnharmed, nothingAcknowledged } from '../support/unharmed.ts'
+import { TIMEOUT_MS } from '../support/wait-until.ts'
 
 const FOR_MS = inForm({ short: 12_000, long: 600_000 })
 const REPOSITORIES = 12
@@ -52,7 +52,7 @@ async function killAgainAndAgain({ service }: ExportStory) {
   const kills = { services: 0, intoExports: 0, gits: 0 }
   const over = performance.now() + FOR_MS
   // Where machines are slow, chance takes longer to hit an export.
-  const givenUp = over + PATIENCE_MS
+  const givenUp = over + TIMEOUT_MS
   const isDone = () => kills.intoExports > 0 || performance.now() > givenUp
   while (performance.now() < over || !isDone()) {
     await pause(random() ** 3 * LONGEST_LIFE_MS)

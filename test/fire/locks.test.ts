@@ -6,9 +6,9 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { inForm, seed, tried } from '../support/fire.ts'
 import { type GitHost, gitHost } from '../support/git-host.ts'
 import { temporaryDirectory } from '../support/odd-repositories.ts'
-import { until } from '../support/patience.ts'
 import { randomNumbers } from '../support/random-numbers.ts'
 import { type Service, startService } from '../support/service.ts'
+import { until } from '../support/wait-until.ts'
 
 const FOR_MS = inForm({ short: 10_000, long: 60_000 })
 const CLIENTS = 6

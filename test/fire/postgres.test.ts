@@ -5,8 +5,8 @@ import { startCluster } from '../support/cluster.ts'
 import { manyRepositories } from '../support/cluster-story.ts'
 import { inForm, tried } from '../support/fire.ts'
 import { gitHost } from '../support/git-host.ts'
-import { until } from '../support/patience.ts'
 import { createDatabase, startCluster as startPostgres } from '../support/postgres.ts'
+import { until } from '../support/wait-until.ts'
 
 const RESTARTS = inForm({ short: 2, long: 20 })
 

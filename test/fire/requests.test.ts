@@ -6,9 +6,9 @@ import { inForm, seed, tried } from '../support/fire.ts'
 import { gitHost } from '../support/git-host.ts'
 import { type HostileRequest, hostileRequests } from '../support/hostile-requests.ts'
 import type { Description } from '../support/openapi-validator.ts'
-import { PATIENCE_MS, until } from '../support/patience.ts'
 import { type Service, startService, untilEnded } from '../support/service.ts'
 import { type StateWatch, watchState } from '../support/state-digest.ts'
+import { TIMEOUT_MS, until } from '../support/wait-until.ts'
 
 const REQUESTS = {
   sqlite: inForm({ short: 1500, long: 14_000 }),
@@ -125,7 +125,7 @@ function send(
       answer.on('end', done).on('error', reject)
     },
   )
-  asked.setTimeout(PATIENCE_MS, () => asked.destroy(new Error('no answer in time')))
+  asked.setTimeout(TIMEOUT_MS, () => asked.destroy(new Error('no answer in time')))
   // A connection may be given up between two requests; whoever meets that asks again.
   asked.on('error', (error) =>
     asked.reusedSocket ? resolve(send(service, undefined, request)) : reject(error),

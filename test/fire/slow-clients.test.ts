@@ -7,7 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { largePack } from '../support/export-sources.ts'
 import { exportStory, until } from '../support/export-story.ts'
 import { inForm, tried } from '../support/fire.ts'
-import { inTime } from '../support/patience.ts'
+import { inTime } from '../support/wait-until.ts'
 
 const CLIENTS = inForm({ short: 20, long: 200 })
 /** Far more than a busy machine makes anyone wait who is not slow on purpose. */

@@ -6,9 +6,9 @@ import pg from 'pg'
 import type { Cluster, Member } from '../support/cluster.ts'
 import { type FaultStory, faultStory } from '../support/cluster-faults.ts'
 import { archiveLink, post, untilEnded, verifyBytes } from '../support/cluster-story.ts'
-import { until } from '../support/patience.ts'
 import { createDatabase, startCluster as startPostgres } from '../support/postgres.ts'
 import { needsObjectStore, ownGateway } from '../support/radosgw.ts'
+import { until } from '../support/wait-until.ts'
 
 type Json = Record<string, unknown>
 

@@ -14,7 +14,7 @@ import {
   type Terminal,
 } from '../support/newcomer.ts'
 import { temporaryDirectory } from '../support/odd-repositories.ts'
-import { until } from '../support/patience.ts'
+import { until } from '../support/wait-until.ts'
 
 const run = promisify(execFile)
 const ROOT = new URL('../..', import.meta.url).pathname

@@ -9,8 +9,8 @@ import { freePort } from '../support/free-port.ts'
 import { gitHost } from '../support/git-host.ts'
 import { type HaltingProxy, haltingProxy } from '../support/halting-proxy.ts'
 import { incompressible } from '../support/odd-repositories.ts'
-import { until } from '../support/patience.ts'
 import { startService, untilEnded } from '../support/service.ts'
+import { until } from '../support/wait-until.ts'
 
 const MIB = 1024 * 1024
 

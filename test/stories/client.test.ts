@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { clientDesk } from '../support/client-desk.ts'
 import { type GitHost, gitHost } from '../support/git-host.ts'
-import { inTime, until } from '../support/patience.ts'
 import { type Service, startService } from '../support/service.ts'
 import { slowGit } from '../support/slow-git.ts'
+import { inTime, until } from '../support/wait-until.ts'
 
 async function downloaded(service: Service, token: string, id: number): Promise<Buffer> {
   const { headers } = await service.call(token, `/user/migrations/${id}/archive`)

@@ -7,7 +7,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { largePack } from '../support/export-sources.ts'
 import { exportStory } from '../support/export-story.ts'
-import { inTime, until } from '../support/patience.ts'
+import { inTime, until } from '../support/wait-until.ts'
 
 test('a download that does not come to its end is told, and counted by how it ended', async (t) => {
   const story = await exportStory(t, {

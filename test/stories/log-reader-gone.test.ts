@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { freePort } from '../support/free-port.ts'
 import { gitHost } from '../support/git-host.ts'
 import { temporaryDirectory } from '../support/odd-repositories.ts'
-import { inTime } from '../support/patience.ts'
+import { inTime } from '../support/wait-until.ts'
 
 const GODWIT = new URL('../../bin/godwit', import.meta.url).pathname
 const REQUESTS = 200

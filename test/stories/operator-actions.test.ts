@@ -3,8 +3,8 @@ import { before, type TestContext, test } from 'node:test'
 import { type ClientDesk, clientDesk } from '../support/client-desk.ts'
 import { DAMAGED_REPOSITORIES } from '../support/export-damage.ts'
 import { type ExportStory, exportStory } from '../support/export-story.ts'
-import { until } from '../support/patience.ts'
 import { slowGit } from '../support/slow-git.ts'
+import { until } from '../support/wait-until.ts'
 
 let story: ExportStory
 let desk: ClientDesk

@@ -3,8 +3,8 @@ import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { gitHost } from '../support/git-host.ts'
-import { until } from '../support/patience.ts'
 import { type Service, startService, untilEnded } from '../support/service.ts'
+import { until } from '../support/wait-until.ts'
 
 type Json = Record<string, unknown>
 

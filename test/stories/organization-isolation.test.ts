@@ -5,8 +5,8 @@ import { type TestContext, test } from 'node:test'
 import { onEachEngine } from '../support/databases.ts'
 import { gitHost } from '../support/git-host.ts'
 import { type Description, openApiValidator } from '../support/openapi-validator.ts'
-import { until } from '../support/patience.ts'
 import { startService, untilEnded } from '../support/service.ts'
+import { until } from '../support/wait-until.ts'
 
 const PEOPLE = ['owner', 'second', 'member', 'admin-of-one', 'stranger', 'keeper'] as const
 type Login = (typeof PEOPLE)[number]

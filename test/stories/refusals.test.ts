@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { type GitHost, gitHost } from '../support/git-host.ts'
-import { until } from '../support/patience.ts'
 import { PREVIEW, type Service, startService } from '../support/service.ts'
+import { until } from '../support/wait-until.ts'
 
 interface Answer {
   status: number

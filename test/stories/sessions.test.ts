@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { before, type TestContext, test } from 'node:test'
 import { gitHost } from '../support/git-host.ts'
-import { until } from '../support/patience.ts'
 import { type Service, startService } from '../support/service.ts'
+import { until } from '../support/wait-until.ts'
 
 const OURS = { 'x-godwit-session': '1' }
 let service: Service

@@ -7,9 +7,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { snapshotsOf } from '../support/export-leftovers.ts'
 import { largePack } from '../support/export-sources.ts'
 import { gitHost } from '../support/git-host.ts'
-import { until } from '../support/patience.ts'
 import { type Service, startService, untilEnded } from '../support/service.ts'
 import { slowGit } from '../support/slow-git.ts'
+import { until } from '../support/wait-until.ts'
 
 type Json = Record<string, unknown>
 

@@ -4,7 +4,7 @@ import pg from 'pg'
 import { startCluster } from '../support/cluster.ts'
 import { manyRepositories, post } from '../support/cluster-story.ts'
 import { gitHost } from '../support/git-host.ts'
-import { until } from '../support/patience.ts'
+import { until } from '../support/wait-until.ts'
 
 test('a stream ends with its token, and one account has its share of streams', async (t) => {
   const host = await gitHost()

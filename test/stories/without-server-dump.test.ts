@@ -12,7 +12,7 @@ import {
 import { type GitHost, gitHost } from '../support/git-host.ts'
 import { readDump } from '../support/gitea-dump-reader.ts'
 import { temporaryDirectory } from '../support/odd-repositories.ts'
-import { until } from '../support/patience.ts'
+import { until } from '../support/wait-until.ts'
 import { desk } from '../support/without-server.ts'
 
 let host: GitHost

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, type TestContext } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
 import { isChromiumInstalled, launchChromium } from './chromium.ts'
-import { PATIENCE_MS } from './patience.ts'
+import { TIMEOUT_MS } from './wait-until.ts'
 
 /** For tests in a browser: where there is none they are skipped by name, except in CI, where they fail. */
 export const needsChromium: { skip: string | false } = {
@@ -42,7 +42,7 @@ export async function visit(
     acceptDownloads: true,
   })
   const page = await context.newPage()
-  page.setDefaultTimeout(PATIENCE_MS)
+  page.setDefaultTimeout(TIMEOUT_MS)
   const faults = watch(page, new URL(url).origin, expected)
   if (token !== undefined) await signedIn(page, new URL(url).origin, token)
   t.after(async () => {

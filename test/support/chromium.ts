@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { type Browser, chromium } from 'playwright-core'
-import { PATIENCE_MS } from './patience.ts'
+import { TIMEOUT_MS } from './wait-until.ts'
 
 const program = (process.env.PATH ?? '')
   .split(delimiter)
@@ -15,5 +15,5 @@ export function launchChromium(): Promise<Browser> {
   if (!program) throw new Error('Chromium is not installed')
   // Root cannot have the sandbox, and we open no page but our own.
   const args = process.getuid?.() === 0 ? ['--no-sandbox'] : []
-  return chromium.launch({ executablePath: program, args, timeout: PATIENCE_MS })
+  return chromium.launch({ executablePath: program, args, timeout: TIMEOUT_MS })
 }

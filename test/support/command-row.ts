@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import type { TestContext } from 'node:test'
-import { inTime } from './patience.ts'
+import { inTime } from './wait-until.ts'
 
 const PROCESS = new URL('command-row-process.ts', import.meta.url)
 

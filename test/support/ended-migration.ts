@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { until } from './patience.ts'
+import { until } from './wait-until.ts'
 
 export type EndState = 'exported' | 'failed'
 

@@ -120,4 +120,4 @@ export async function exportStory(
   }
 }
 
-export { until } from './patience.ts'
+export { until } from './wait-until.ts'

@@ -6,7 +6,7 @@ import { chmod, mkdir, writeFile } from 'node:fs/promises'
 import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import { freePort } from './free-port.ts'
-import { until } from './patience.ts'
+import { until } from './wait-until.ts'
 
 const PROGRAM = process.env.GODWIT_TEST_GITEA
 

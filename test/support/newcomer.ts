@@ -5,7 +5,7 @@ import { delimiter, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
 import { freePort } from './free-port.ts'
-import { inTime } from './patience.ts'
+import { inTime } from './wait-until.ts'
 
 const ROOT = new URL('../..', import.meta.url).pathname
 export const OUR_PROGRAMS = join(ROOT, 'node_modules/.bin')

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { freePort } from './free-port.ts'
-import { PATIENCE_MS, until } from './patience.ts'
+import { TIMEOUT_MS, until } from './wait-until.ts'
 
 const run = promisify(execFile)
 
@@ -108,7 +108,7 @@ const environment = (directory: string) => ({
 })
 
 async function ceph(directory: string, program: string, ...args: string[]): Promise<string> {
-  const { stdout } = await run(program, args, { env: environment(directory), timeout: PATIENCE_MS })
+  const { stdout } = await run(program, args, { env: environment(directory), timeout: TIMEOUT_MS })
   return stdout
 }
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
-import { inTime, until } from './patience.ts'
+import { inTime, until } from './wait-until.ts'
 
 export interface RawAnswer {
   /** Of every answer that came back, in order. */

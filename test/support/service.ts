@@ -9,8 +9,8 @@ import type { TestContext } from 'node:test'
 import { promisify } from 'node:util'
 import { freePort } from './free-port.ts'
 import { mintToken } from './mint-token.ts'
-import { inTime, until } from './patience.ts'
 import { createDatabase } from './postgres.ts'
+import { inTime, until } from './wait-until.ts'
 
 const GODWIT = new URL('../../bin/godwit', import.meta.url).pathname
 const run = promisify(execFile)

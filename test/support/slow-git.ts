@@ -1,7 +1,7 @@
 import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { until } from './patience.ts'
+import { until } from './wait-until.ts'
 
 export interface SlowGit {
   /** For `--git`. */

@@ -1,4 +1,4 @@
-import { until } from '../support/patience.ts'
+import { until } from '../support/wait-until.ts'
 import type { ServerUnderTest } from './server-under-test.ts'
 
 /** Starts a migration of all repositories, waits until it is exported, and returns its id. */

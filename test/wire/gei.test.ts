@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { promisify } from 'node:util'
-import { until } from '../support/patience.ts'
+import { until } from '../support/wait-until.ts'
 import {
   needsOrganization,
   newServer,

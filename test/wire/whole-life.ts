@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import { until } from '../support/patience.ts'
+import { until } from '../support/wait-until.ts'
 import { checkArchive } from './check-archive.ts'
 import type { ServerUnderTest } from './server-under-test.ts'
 

@@ -4,9 +4,9 @@ import { test } from 'node:test'
 
 /** What a process says that waits in vain, and is told to wait for so long. */
 function inVain(wait: string, seconds: string): Promise<string> {
-  const from = JSON.stringify(new URL('patience.ts', import.meta.url).href)
+  const from = JSON.stringify(new URL('wait-until.ts', import.meta.url).href)
   const script = `import { inTime, until } from ${from}\nsetInterval(() => {}, 1000)\nawait ${wait}`
-  const env = { ...process.env, GODWIT_TEST_PATIENCE: seconds }
+  const env = { ...process.env, GODWIT_TEST_TIMEOUT: seconds }
   return new Promise((resolve) => {
     execFile(process.execPath, ['--input-type=module', '-e', script], { env }, (_, __, said) =>
       resolve(said),
@@ -22,7 +22,7 @@ test('whoever waits in vain is told for what, and how long is a setting', async 
 })
 
 test('what is looked for is answered as soon as it is seen', async () => {
-  const { inTime, until } = await import('./patience.ts')
+  const { inTime, until } = await import('./wait-until.ts')
   let looks = 0
   assert.equal(await until('the third look', () => ++looks === 3 && 'seen'), 'seen')
   assert.equal(await inTime('an answer', Promise.resolve(7)), 7)

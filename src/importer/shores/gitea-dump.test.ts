@@ -124,6 +124,47 @@ describe('what is in a dump', () => {
     ])
   })
 
+  test('what was said of lines whose commits are not in the archive is a review', async (t) => {
+    const gone = '1'.repeat(40)
+    const { dump, place } = await scene(t, {
+      pull_requests: facts.pull_requests!.map((pull) =>
+        pull.number === 3 ? { ...pull, head: { ...pull.head, sha: gone } } : pull,
+      ),
+    })
+    await dump()
+    const reviews = readDump(place).reviews.get(3)!
+    assert.deepEqual(
+      reviews.flatMap(({ comments }) => comments),
+      [],
+    )
+    assert.deepEqual(
+      reviews.slice(4).map(({ reviewer_name, state, content }) => [reviewer_name, state, content]),
+      [
+        ['carol', 'COMMENTED', '`a.txt`, line 2:\n\nComment 31'],
+        ['bob', 'COMMENTED', '`a.txt`, line 2:\n\nComment 32'],
+        ['carol', 'COMMENTED', '`a.txt`, line 2:\n\nComment 33'],
+      ],
+    )
+  })
+
+  test('a number that is there twice, a milestone that is not there, two of one title', async (t) => {
+    const [pull, ...pulls] = facts.pull_requests!
+    const [milestone] = facts.milestones!
+    const [issue] = facts.issues!
+    const { dump, place, news } = await scene(t, {
+      pull_requests: [pull!, { ...pull!, title: 'Again' }, ...pulls],
+      milestones: [milestone!, { ...milestone!, number: 8 }],
+      issues: [{ ...issue!, milestone: 9 }],
+    })
+    await dump()
+    const { pulls: written } = readDump(place)
+    assert.equal(written.filter(({ number }) => number === pull!.number).length, 1)
+    const told = warnings(news).join('\n')
+    assert.match(told, new RegExp(`alice/site: #${pull!.number} is there twice`))
+    assert.match(told, /alice\/site: milestone 9 of #1 is not in the archive/)
+    assert.match(told, /a second milestone “(.+)” is called “\1 \(2\)”/)
+  })
+
   test('assets by name and bytes; a release without its tag is a draft', async (t) => {
     const [first, ...others] = facts.releases!
     // In a URL that nothing is escaped in, these would mean something else.

@@ -17,7 +17,12 @@ test('an issue that has a label twice has it once in a dump', () => {
     milestones: new Map(),
     tally: { skip() {} },
   } as unknown as DumpContext
-  const triage = dumpTriage(context, { labels: ['bug', 'bug'], milestone: null, assignees: [] })
+  const triage = dumpTriage(context, {
+    number: 1,
+    labels: ['bug', 'bug'],
+    milestone: null,
+    assignees: [],
+  })
   assert.deepEqual(triage.labels, [label])
 })
 

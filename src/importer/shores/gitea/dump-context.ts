@@ -64,6 +64,7 @@ export function dumpReactions(context: DumpContext, reactions: readonly Reaction
 }
 
 interface Sorted {
+  number: number
   labels: readonly string[]
   milestone: number | null
   assignees: readonly string[]
@@ -71,10 +72,12 @@ interface Sorted {
 
 /** What issues and pull requests have in common. */
 export function dumpTriage(
-  { labels, milestones, identity, tally }: DumpContext,
-  { labels: names, milestone, assignees }: Sorted,
+  { labels, milestones, identity, tally, fullName }: DumpContext,
+  { number, labels: names, milestone, assignees }: Sorted,
 ) {
   tally.skip('assignees', assignees.length)
+  if (milestone !== null && !milestones.has(milestone))
+    tally.warn(`${fullName}: milestone ${milestone} of #${number} is not in the archive`)
   return {
     milestone: milestone === null ? '' : (milestones.get(milestone) ?? ''),
     // The server fails at an issue that has a label twice.

@@ -37,13 +37,17 @@ export function dumpContexts({ git, people, keepLinks, target }: Wishes, found: 
     const repository = known?.fact ?? unknownRepository(owner, name)
     const shelf: DumpContext['shelf'] = (kind) => `${kind} ${folder}`
     const milestones = Array.from(rows.all<Milestone>(shelf('milestones')), ([, each]) => each)
+    const titles = milestoneTitles(milestones)
+    for (const { number, title } of milestones)
+      if (titles.get(number) !== title)
+        tally.warn(`${fullName}: a second milestone “${title}” is called “${titles.get(number)}”`)
     const text = (body: string | null) =>
       body === null || keepLinks ? (body ?? '') : rewriteLinks(body, `${owner}/${name}`, targets)
     const context = {
       ...{ fullName, owner, name, repository, git, rows, root, tally, shelf, identity, text },
       place: join(workplace, 'dumps', folder),
       labels: labelsOf(repository, spool.labels.get(folder) ?? []),
-      milestones: milestoneTitles(milestones),
+      milestones: titles,
     }
     return { context, address: known?.address ?? '' }
   }

@@ -34,7 +34,7 @@ export async function dumpPulls(
   await mkdir(join(place, 'pulls'))
   const heads = await makeRefs(context, refs, signal)
   const list = yamlList(join(place, 'pull_request.yml'))
-  for (const batch of inBatches(rows.all<PullRequest>(shelf('pulls')))) {
+  for (const batch of inBatches(eachOnce(context))) {
     const bases = new Map<number, string>()
     await inLanes(batch, { lanes: AT_ONCE, signal }, async (pull, signal) => {
       const head = heads.get(pull.number)!
@@ -43,17 +43,28 @@ export async function dumpPulls(
       await writePatch(context, head, base, signal)
     })
     for (const pull of batch) {
-      list.add(dumpPull(context, pull, heads.get(pull.number)!, bases.get(pull.number)!))
-      dumpReviews(context, pull.number)
+      const [head, base] = [heads.get(pull.number)!, bases.get(pull.number)!]
+      list.add(dumpPull(context, pull, head, base))
+      dumpReviews(context, pull.number, { hasDiff: head.sha !== '' && base !== '' })
     }
   }
   list.close()
 }
 
+/** The server fails at a number that it has already. */
+function* eachOnce({ rows, shelf, tally, fullName }: DumpContext): Generator<PullRequest> {
+  let last = 0
+  for (const [number, pull] of rows.all<PullRequest>(shelf('pulls'))) {
+    if (number === last) tally.lose('pull_requests', `${fullName}: #${number} is there twice`)
+    else yield pull
+    last = number
+  }
+}
+
 /** Each batch is whole before other questions are asked of the rows. */
-function* inBatches(pulls: Iterable<[number, PullRequest]>): Generator<PullRequest[]> {
+function* inBatches(pulls: Iterable<PullRequest>): Generator<PullRequest[]> {
   let batch: PullRequest[] = []
-  for (const [, pull] of pulls) {
+  for (const pull of pulls) {
     batch.push(pull)
     if (batch.length < BATCH) continue
     yield batch

@@ -19,8 +19,15 @@ const STATES: Readonly<Record<string, string>> = {
   dismissed: 'COMMENTED',
 }
 
-/** reviews/N.yml of one pull request. */
-export function dumpReviews(context: DumpContext, pull: number): void {
+/**
+ * reviews/N.yml of one pull request. Where its commits are not known, the server drops every inline comment: there each
+ * becomes a review that says where it stood.
+ */
+export function dumpReviews(
+  context: DumpContext,
+  pull: number,
+  { hasDiff }: { hasDiff: boolean },
+): void {
   const { rows, shelf, tally } = context
   const reviews = rows.of<Review>(shelf('reviews'), pull)
   const comments = rows.of<ReviewComment>(shelf('review_comments'), pull)
@@ -31,7 +38,7 @@ export function dumpReviews(context: DumpContext, pull: number): void {
   const said = (of: readonly ReviewComment[]) =>
     of.map((comment) => dumpReviewComment(context, comment, threads.get(comment.thread ?? 0)))
   const sent = comments.filter(({ state }) => state === 'submitted')
-  const sentBy = Map.groupBy(sent, reviewKey)
+  const sentBy = Map.groupBy(hasDiff ? sent : [], reviewKey)
   for (const review of reviews) {
     const state = STATES[review.state]
     if (state === undefined) continue
@@ -45,6 +52,12 @@ export function dumpReviews(context: DumpContext, pull: number): void {
   // The server takes the reviewer for the author of all comments: what others said there becomes a review of theirs.
   for (const [first, ...more] of sentBy.values())
     if (first) list.add({ ...reviewAround(context, first), comments: said([first, ...more]) })
+  if (!hasDiff)
+    for (const comment of sent)
+      list.add({
+        ...reviewAround(context, comment, saidOfPlace(comment, threads.get(comment.thread ?? 0))),
+        comments: [],
+      })
   tally.skip('pending_reviews', reviews.filter(({ state }) => state === 'pending').length)
   tally.skip('pending_review_comments', comments.length - sent.length)
   list.close()
@@ -78,10 +91,15 @@ function dumpReview(context: DumpContext, review: Review) {
   }
 }
 
+function saidOfPlace(comment: ReviewComment, thread: ThreadPlace | undefined): string {
+  const { line } = reviewPlace(comment, thread)
+  return `\`${comment.path}\`, line ${Math.abs(line)}:\n\n${comment.body ?? ''}`
+}
+
 /** For comments whose review is not in the archive, or is another's. */
-function reviewAround(context: DumpContext, comment: ReviewComment) {
+function reviewAround(context: DumpContext, comment: ReviewComment, body: string | null = null) {
   const { id, pull, author, createdAt } = comment
-  const review = { id, pull, author, createdAt, body: null, submittedAt: null }
+  const review = { id, pull, author, createdAt, body, submittedAt: null }
   const headSha = comment.originalCommit ?? comment.commit
   return { ...dumpReview(context, { ...review, headSha } as Review), state: 'COMMENTED' }
 }

@@ -118,6 +118,36 @@ export const USUAL_FACTS = {
 /** Facts that are expensive to derive and need not be derived again: those of the same head commit, and the birthday. */
 export type KnownFacts = Pick<SourceFacts, 'headCommit' | 'language' | 'license' | 'createdAt'>
 
+/** What is asked of the branches or tags of a repository. */
+export interface AskedRefs {
+  kind: 'branches' | 'tags'
+  offset: number
+  limit: number
+  /** The one of this name alone, or all but that one. */
+  only?: string | undefined
+  except?: string | undefined
+}
+
+export interface ListedRef {
+  name: string
+  commit: string
+}
+
+/** Some of the branches or tags, and how many there are in all. */
+export interface RefPage {
+  total: number
+  refs: ListedRef[]
+}
+
+/** A file that says under which licence a repository is. */
+export interface LicenseFile {
+  path: string
+  oid: string
+  bytes: Buffer
+  /** SPDX identifier; null where the text is of no licence that is known. */
+  license: string | null
+}
+
 /** Where repositories come from. One contract suite runs on every implementation. */
 export interface Source {
   /**
@@ -134,6 +164,11 @@ export interface Source {
   members(owner: string): Promise<StatedMembers | undefined>
   /** Rejects with Unreadable. */
   facts(repository: FoundRepository, known?: KnownFacts, signal?: AbortSignal): Promise<SourceFacts>
+  /** Branches or tags as someone who clones the repository is shown them. Rejects with Unreadable, as do the next two. */
+  refs(repository: RepositoryName, asked: AskedRefs, signal: AbortSignal): Promise<RefPage>
+  /** Bytes by language, the largest first. */
+  languages(repository: RepositoryName, signal: AbortSignal): Promise<Record<string, number>>
+  licenseFile(repository: RepositoryName, signal: AbortSignal): Promise<LicenseFile | undefined>
   /** A cheap look at what a snapshot would hold. Rejects with Unreadable, as do the next two. */
   examine(repository: RepositoryName, signal: AbortSignal): Promise<Examination>
   /** What would be told of it though it can be exported; null where there is nothing. More expensive than `examine`. */

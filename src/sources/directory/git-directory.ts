@@ -1,10 +1,11 @@
 import { dirname, resolve } from 'node:path'
 import type { Git } from '../../git/git.ts'
-import type { FoundRepository, Listed, Source, SpellingOf } from '../source.ts'
+import type { FoundRepository, Listed, RepositoryName, Source, SpellingOf } from '../source.ts'
 import { Unreadable } from '../unreadable.ts'
 import { rememberingReader } from './directory.ts'
 import { publicUrl } from './facts/public-url.ts'
 import { readFacts } from './facts/repository-facts.ts'
+import type { RepositoryCall } from './facts/repository-refs.ts'
 import { stampOf } from './facts/repository-stamp.ts'
 import { checkPushLocks, hasPushLock, settlePushLocks } from './locks/repository-locks.ts'
 import { readMembersFile } from './members-file.ts'
@@ -22,6 +23,8 @@ import { takeSnapshot } from './snapshot/snapshot.ts'
 import { Damaged } from './snapshot/snapshot-errors.ts'
 import { warningOfExamination } from './snapshot/snapshot-warning.ts'
 import { verify } from './snapshot/verify-objects.ts'
+import { readLanguages, readLicenseFile } from './views/head-views.ts'
+import { readRefPage } from './views/ref-page.ts'
 import { asUnreadable, reasonOf } from './why-unreadable.ts'
 
 export interface GitDirectoryOptions {
@@ -33,6 +36,8 @@ export interface GitDirectoryOptions {
   /** Where they can be cloned from, with `{owner}` and `{name}`; without it a snapshot has no origin. */
   cloneUrl?: string | undefined
 }
+
+const VIEW_TIMEOUT_MS = 20_000
 
 export function gitDirectory({ root, git, lfsDirectory, cloneUrl }: GitDirectoryOptions): Source {
   const top = resolve(root)
@@ -55,9 +60,29 @@ export function gitDirectory({ root, git, lfsDirectory, cloneUrl }: GitDirectory
     return undefined
   }
 
+  /** For somebody who waits for it. */
+  async function view<T>(
+    repository: RepositoryName,
+    signal: AbortSignal,
+    read: (call: RepositoryCall) => Promise<T>,
+  ): Promise<T> {
+    const { dir } = await placeOf(top, repository)
+    try {
+      return await read({ dir, signal, timeoutMs: VIEW_TIMEOUT_MS })
+    } catch (error) {
+      signal.throwIfAborted()
+      throw asUnreadable(error, dir)
+    }
+  }
+
   return {
     list,
     find,
+    refs: (repository, asked, signal) =>
+      view(repository, signal, (call) => readRefPage(git, call, asked)),
+    languages: (repository, signal) => view(repository, signal, (call) => readLanguages(git, call)),
+    licenseFile: (repository, signal) =>
+      view(repository, signal, (call) => readLicenseFile(git, call)),
     async members(owner) {
       for await (const place of repositoriesIn(top, { only: { owner, name: '' }, read })) {
         if ('membersOf' in place) return readMembersFile(top, place.membersOf)

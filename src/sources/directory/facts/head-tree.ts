@@ -1,4 +1,5 @@
 import type { Git, GitCall } from '../../../git/git.ts'
+import type { LicenseFile } from '../../source.ts'
 import { gitRecords } from './git-records.ts'
 import { languageTally } from './main-language.ts'
 import { recogniseLicense } from './recognise-license.ts'
@@ -39,21 +40,64 @@ export async function factsOfTree(
   for await (const file of files) {
     if (++count > MAX_FILES) break
     tally.add(file.path, file.size)
-    if (licenseRank(file.path) !== -1 && file.size <= LARGEST_LICENSE) licenses.push(file)
+    if (isLicense(file)) licenses.push(file)
   }
   return { language: tally.main(), license: await readLicense(licenses, readTexts) }
 }
 
 /** The same by two processes, however large the tree. */
 export function readTree(git: Git, commit: string, call: GitCall): Promise<TreeFacts> {
-  return factsOfTree(listFiles(git, commit, call), async (oids) => {
-    const input = oids.map((oid) => `${oid}\n`).join('')
-    return blobs(await git.run(['cat-file', '--batch'], { ...call, input }))
-  })
+  return factsOfTree(listFiles(git, commit, call), async (oids) =>
+    (await readBlobs(git, oids, call)).filter((blob) => blob !== undefined).map(String),
+  )
 }
 
-async function* listFiles(git: Git, commit: string, call: GitCall): AsyncGenerator<TreeFile> {
-  const args = ['ls-tree', '-r', '-l', '-z', '--full-tree', commit]
+/** What the files are written in, the most bytes first. */
+export async function bytesByLanguage(
+  files: AsyncIterable<TreeFile>,
+): Promise<Record<string, number>> {
+  const tally = await languageTally()
+  let count = 0
+  for await (const file of files) {
+    if (++count > MAX_FILES) break
+    tally.add(file.path, file.size)
+  }
+  return tally.all()
+}
+
+/** The first whose text is that of a known licence, else the likeliest by its name. */
+export async function licenseFileOf(
+  git: Git,
+  commit: string,
+  call: GitCall,
+): Promise<LicenseFile | undefined> {
+  const files: TreeFile[] = []
+  for await (const file of listFiles(git, commit, call, ['--full-tree']))
+    if (isLicense(file)) files.push(file)
+  const best = likeliest(files)
+  const read = await readBlobs(
+    git,
+    best.map(({ oid }) => oid),
+    call,
+  )
+  let first: LicenseFile | undefined
+  for (const [at, { path, oid }] of best.entries()) {
+    const bytes = read[at]
+    if (!bytes) continue
+    const license = await recogniseLicense(bytes.toString())
+    if (license !== null) return { path, oid, bytes, license }
+    first ??= { path, oid, bytes, license }
+  }
+  return first
+}
+
+export async function* listFiles(
+  git: Git,
+  commit: string,
+  call: GitCall,
+  how = ['-r', '--full-tree'],
+): AsyncGenerator<TreeFile> {
+  const args = ['ls-tree', '-l', '-z', ...how, commit]
   for await (const record of gitRecords(git, args, '\0', call)) {
     const [, oid, size, path] = /^100\d{3} blob (\w+) +(\d+)\t(.*)$/s.exec(record) ?? []
     if (oid === undefined || path === undefined) continue // a link, a submodule, a blob of unknown size
@@ -65,25 +109,39 @@ function licenseRank(path: string): number {
   return path.includes('/') ? -1 : LICENSE_FILES.findIndex((pattern) => pattern.test(path))
 }
 
+const isLicense = ({ path, size }: TreeFile): boolean =>
+  licenseRank(path) !== -1 && size <= LARGEST_LICENSE
+
+const likeliest = (files: readonly TreeFile[]): TreeFile[] =>
+  files.toSorted((a, b) => licenseRank(a.path) - licenseRank(b.path)).slice(0, MAX_LICENSE_FILES)
+
 async function readLicense(files: TreeFile[], readTexts: ReadTexts): Promise<string | null> {
   if (files.length === 0) return null
-  const best = files
-    .sort((a, b) => licenseRank(a.path) - licenseRank(b.path))
-    .slice(0, MAX_LICENSE_FILES)
-  for (const text of await readTexts(best.map(({ oid }) => oid))) {
+  for (const text of await readTexts(likeliest(files).map(({ oid }) => oid))) {
     const license = await recogniseLicense(text)
     if (license !== null) return license
   }
   return null
 }
 
+/** In the order of their names; undefined for one that is missing. */
+async function readBlobs(
+  git: Git,
+  oids: readonly string[],
+  call: GitCall,
+): Promise<(Buffer | undefined)[]> {
+  if (oids.length === 0) return []
+  const input = oids.map((oid) => `${oid}\n`).join('')
+  return [...blobs(await git.run(['cat-file', '--batch'], { ...call, input }))]
+}
+
 /** `<oid> blob <size>`, the bytes, a line end; and so on. A missing one is a line without a size. */
-function* blobs(batch: Buffer): Generator<string, void, void> {
+function* blobs(batch: Buffer): Generator<Buffer | undefined, void, void> {
   for (let at = 0; at < batch.length; ) {
     const start = batch.indexOf('\n', at) + 1
     const size = / blob (\d+)$/.exec(batch.toString('latin1', at, start - 1))?.[1]
     const end = start + Number(size ?? -1)
-    if (size !== undefined) yield batch.toString('utf8', start, end)
+    yield size === undefined ? undefined : batch.subarray(start, end)
     at = end + 1
   }
 }

@@ -4,6 +4,8 @@ export interface LanguageTally {
   add(path: string, bytes: number): void
   /** The language with the most bytes; null where nothing is written in one. */
   main(): string | null
+  /** Bytes by language, the most first. */
+  all(): Record<string, number>
 }
 
 /** The languages whose files bear a name or an extension, and the one to assume when nothing else tells. */
@@ -61,7 +63,8 @@ export async function languageTally(): Promise<LanguageTally> {
       const claim = byFilename.get(filename) ?? byLongestExtension(byExtension, filename)
       if (claim) bytesOf.set(claim, (bytesOf.get(claim) ?? 0) + bytes)
     },
-    main: () => mostBytes(bytesOf),
+    main: () => totals(bytesOf)[0]?.[0] ?? null,
+    all: () => Object.fromEntries(totals(bytesOf)),
   }
 }
 
@@ -113,7 +116,8 @@ function byLongestExtension(byExtension: Tables['byExtension'], filename: string
   return undefined
 }
 
-function mostBytes(bytesOf: ReadonlyMap<Claim, number>): string | null {
+/** The most bytes first. */
+function totals(bytesOf: ReadonlyMap<Claim, number>): [language: string, bytes: number][] {
   const total = new Map<string, number>()
   const surestFirst = [...bytesOf].sort(([a], [b]) => a.doubt - b.doubt)
   for (const [claim, bytes] of surestFirst) {
@@ -122,8 +126,7 @@ function mostBytes(bytesOf: ReadonlyMap<Claim, number>): string | null {
     if (!language || bytes === 0 || !/^(?:programming|markup)$/.test(language.type)) continue
     total.set(countsAs(language), (total.get(countsAs(language)) ?? 0) + bytes)
   }
-  const [first] = [...total].sort(([a, x], [b, y]) => y - x || (a < b ? -1 : 1))
-  return first?.[0] ?? null
+  return [...total].sort(([a, x], [b, y]) => y - x || (a < b ? -1 : 1))
 }
 
 /** A `.h` belongs to whichever of C, C++ and Objective-C the rest of the repository is written in. */

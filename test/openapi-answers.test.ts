@@ -77,7 +77,7 @@ async function describedService(t: TestContext) {
 
 async function makeRepositories(host: GitHost): Promise<void> {
   await host.repository('alice/site', {
-    files: { 'a.ts': 'export {}\n' },
+    files: { 'a.ts': 'export {}\n', LICENSE: 'Ask me.\n' },
     public: true,
     config: { 'godwit.license': 'MIT', 'godwit.templateRepository': 'alice/mould' },
   })
@@ -128,6 +128,8 @@ test('every answer of every operation is as described', async (t) => {
   await liveLife(described, '/orgs/octo/migrations')
   await seeOrganizations(described)
 
+  await seeRepositories(ask)
+
   await ask(200, '/user')
   for (const query of ['', '?q=SITE&sort=pushed&type=owner', '?per_page=1']) {
     await ask(200, `/user/repos${query}`)
@@ -165,10 +167,11 @@ test('every answer of every operation is as described', async (t) => {
   const unseen = operations.filter(
     ({ operationId }) => ![...seen].some((each) => each.startsWith(`${operationId} 2`)),
   )
-  // Its success is a redirection.
+  // The success of these is a redirection.
   assert.deepEqual(
     unseen.map(({ operationId }) => operationId),
     [
+      'service/repository-page',
       'migrations/get-archive-for-authenticated-user',
       'migrations/download-archive-for-org',
       'migrations/download-archive-for-org-id',
@@ -254,6 +257,28 @@ async function seeOrganizations({ service, ask }: Described): Promise<void> {
   await ask(302, `${path}/archive`)
   await ask(204, `${path}/archive`, { method: 'DELETE' })
   await ask(204, `${path}/repos/site/lock`, { method: 'DELETE' })
+}
+
+async function seeRepositories(ask: Ask): Promise<void> {
+  const at = '/repos/alice/site'
+  const below = ['', '/branches', '/tags', '/topics', '/languages', '/license', '/collaborators']
+  for (const each of below) {
+    const { headers } = await ask(200, `${at}${each}`)
+    await ask(304, `${at}${each}`, { headers: { 'if-none-match': headers.get('etag')! } })
+    for (const query of NONSENSE) await ask(200, `${at}${each}${query}`)
+    await ask(404, `/repos/alice/none${each}`)
+  }
+  for (const query of ['?protected=true', '?protected=false', '?protected=x'])
+    await ask(200, `${at}/branches${query}`)
+  await ask(200, `${at}/collaborators?affiliation=direct&permission=push`)
+  for (const path of ['/users/alice', '/users/octo', '/licenses', '/licenses/mit', '/versions']) {
+    const { headers } = await ask(200, path)
+    await ask(304, path, { headers: { 'if-none-match': headers.get('etag')! } })
+  }
+  for (const query of [...NONSENSE, '?featured=true']) await ask(200, `/licenses${query}`)
+  for (const missing of ['/users/none', '/licenses/none']) await ask(404, missing)
+  await ask(302, '/alice/site', { headers: { accept: 'text/html' } })
+  await ask(404, '/alice/site')
 }
 
 async function untilEndedAt(service: Service, token: string, path: string): Promise<void> {

@@ -36,6 +36,7 @@ import { migrationText } from './migrations/migration-text.ts'
 import { ownLocks } from './migrations/own-locks.ts'
 import { ProgressStreams } from './migrations/progress-stream.ts'
 import { organizations } from './organizations/organizations.ts'
+import { oneRepository } from './repositories/one-repository.ts'
 import { renderedRepositories } from './repositories/rendered-repositories.ts'
 import { userRepositories } from './repositories/user-repositories.ts'
 import type { ServerParts } from './server-parts.ts'
@@ -44,8 +45,12 @@ import { adminService } from './service/admin-service.ts'
 import { currentUser } from './service/current-user.ts'
 import { dashboard } from './service/dashboard.ts'
 import { health } from './service/health.ts'
+import { licenses } from './service/licenses.ts'
 import { meta } from './service/meta.ts'
+import { collectFirstSegments, repositoryPage } from './service/repository-page.ts'
 import { session } from './service/session.ts'
+import { users } from './service/users.ts'
+import { versions } from './service/versions.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -53,6 +58,8 @@ declare module 'fastify' {
     previewed?: boolean
     /** Does not count against the caller's rate limit. */
     uncounted?: boolean
+    /** May be asked without a token; a token that is not good is refused all the same. */
+    anonymous?: boolean
     /** Types beside JSON that it can answer in. */
     alsoAccepts?: string[]
   }
@@ -89,6 +96,7 @@ export function createServer(parts: ServerParts): FastifyInstance {
     throw new NotFound()
   })
   describeApi(app, parts)
+  const firstSegments = collectFirstSegments(app)
   readJsonBodies(app)
   const needed = dependencies(parts)
   const measured = { ...parts, downloads, shed: admission.shed, untrusted: forwarding.untrusted }
@@ -97,6 +105,7 @@ export function createServer(parts: ServerParts): FastifyInstance {
   meta(app, parts)
   archiveDownload(app, { ...parts, admission, downloads })
   dashboard(app, parts)
+  repositoryPage(app, { greet, firstSegments })
   answerPreflights(app)
   const cookies = sessionCookies(parts.rendering.addresses.api)
   const logins = failedLogins(parts.now)
@@ -149,6 +158,10 @@ function addOperations(
   rateLimitStatus(api, door.limit)
   currentUser(api, parts)
   userRepositories(api, parts)
+  oneRepository(api, parts)
+  users(api, parts)
+  licenses(api, parts)
+  versions(api)
   organizations(api, parts)
   ownLocks(api, parts)
   adminService(api, parts)
@@ -185,7 +198,7 @@ function speakTheWire(
   const mediaTypeHeader = `x-${mediaType.vendor}-media-type`
   const types = mediaTypes(mediaType)
 
-  async function identify(request: FastifyRequest): Promise<Viewer> {
+  async function identify(request: FastifyRequest): Promise<Viewer | null> {
     const { authorization } = request.headers
     if (!authorization) return identifyBySession(request)
     const mayAskNew = !door.logins.hasFailedOften(request.ip)
@@ -194,11 +207,12 @@ function speakTheWire(
   }
 
   /** Our own pages in a browser; nobody else has a session. */
-  async function identifyBySession(request: FastifyRequest): Promise<Viewer> {
+  async function identifyBySession(request: FastifyRequest): Promise<Viewer | null> {
     const secret = door.cookies.read(request)
     const viewer = secret === undefined ? undefined : await authenticator.viewerInSession(secret)
-    if (!viewer) throw requiresAuthentication()
-    return viewer
+    if (viewer) return viewer
+    if (request.routeOptions.config.anonymous) return null
+    throw requiresAuthentication()
   }
 
   api.addHook('onRequest', async (request, reply) => {
@@ -206,14 +220,14 @@ function speakTheWire(
     door.forwarding.check(request)
     const viewer = await identify(request)
     request.viewer = viewer
-    reply.header('x-oauth-scopes', 'repo').header('x-accepted-oauth-scopes', '')
+    if (viewer) reply.header('x-oauth-scopes', 'repo').header('x-accepted-oauth-scopes', '')
     const { config } = request.routeOptions
-    if (!config.uncounted) await door.limit.count(viewer, reply)
+    if (!config.uncounted) await door.limit.count({ viewer, ip: request.ip }, reply)
     reply.header(mediaTypeHeader, types.choose(request.headers.accept, config))
   })
   api.addHook('onSend', (request, reply, _payload, done) => {
-    if (reply.statusCode !== 304 || !request.viewer) return done()
-    door.limit.giveBack(request.viewer, reply).then(() => done(), done)
+    if (reply.statusCode !== 304) return done()
+    door.limit.giveBack(request, reply).then(() => done(), done)
   })
 }
 

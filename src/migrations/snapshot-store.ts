@@ -6,6 +6,7 @@ import type { RepositoryFacts } from '../repositories/facts.ts'
 import {
   deleteUnnamedFacts,
   factsById,
+  factsOfRepository,
   keepFacts,
   type NamedRepository,
   namesById,
@@ -143,6 +144,28 @@ export async function firstNames(
     some.flatMap(([, ids]) => ids),
   )
   return new Map(some.map(([id, ids]) => [id, ids.map((each) => names.get(each)!.fullName)]))
+}
+
+/** Those of the migrations that the repository is in. */
+export async function covering(
+  db: Db,
+  migrationIds: readonly number[],
+  repositoryId: number,
+): Promise<Set<number>> {
+  if (migrationIds.length === 0) return new Set()
+  const rows = await db
+    .selectFrom('snapshots')
+    .select(['migration_id', 'facts_ids'])
+    .where('migration_id', 'in', migrationIds)
+    .execute()
+  const snapshots = rows.map((row) => ({
+    migrationId: row.migration_id,
+    references: referencesOf(row.facts_ids),
+  }))
+  const all = new Set(snapshots.flatMap(({ references }) => references))
+  const its = await factsOfRepository(db, [...all], repositoryId)
+  const found = snapshots.filter(({ references }) => references.some((id) => its.has(id)))
+  return new Set(found.map(({ migrationId }) => migrationId))
 }
 
 export async function repositoryAt(

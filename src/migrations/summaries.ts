@@ -5,7 +5,7 @@ import { countHeldLocks } from './lock-store.ts'
 import type { Migration } from './migration.ts'
 import { migrationOf, newestRows, unfinishedLiterals } from './migration-store.ts'
 import type { Scope } from './scope.ts'
-import { firstNames, type Page } from './snapshot-store.ts'
+import { covering, firstNames, type Page } from './snapshot-store.ts'
 import { CANCELLED } from './states.ts'
 
 /** A migration and what has become of it so far, without its repositories: all of it stands in one row. */
@@ -38,6 +38,24 @@ export const isPartial = ({ state, repositories }: Pick<Summary, 'state' | 'repo
 /** Newest first. */
 export async function listSummaries(db: Db, scope: Scope, page: Page): Promise<Summary[]> {
   return summariesOf(db, await newestRows(db, scope, page))
+}
+
+/** How far back is looked for the migrations of one repository. */
+export const NEWEST_LOOKED_AT = 50
+
+/** Of the newest in the scope those that the repository is in, newest first. */
+export async function summariesCovering(
+  db: Db,
+  scope: Scope,
+  repositoryId: number,
+): Promise<Summary[]> {
+  const rows = await newestRows(db, scope, { offset: 0, limit: NEWEST_LOOKED_AT })
+  const ids = rows.map(({ id }) => id)
+  const found = await covering(db, ids, repositoryId)
+  return summariesOf(
+    db,
+    rows.filter(({ id }) => found.has(id)),
+  )
 }
 
 export async function findSummary(

@@ -145,6 +145,25 @@ export async function namesById(
   return found
 }
 
+/** Those of the facts that are of this repository. */
+export async function factsOfRepository(
+  db: Db,
+  ids: readonly number[],
+  repositoryId: number,
+): Promise<Set<number>> {
+  const found = new Set<number>()
+  for (const batch of batchesOf(ids, ROWS_AT_ONCE)) {
+    const rows = await db
+      .selectFrom('facts')
+      .select('id')
+      .where('id', 'in', batch)
+      .where('repository_id', '=', repositoryId)
+      .execute()
+    for (const { id } of rows) found.add(id)
+  }
+  return found
+}
+
 /** Some of those that nobody has named since then, by their ids. */
 export async function unnamedFacts(
   db: Db,

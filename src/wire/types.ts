@@ -319,6 +319,498 @@ export interface Repository {
   template_repository: ExtendedRepository | null
 }
 /**
+ * A repository in its current state.
+ *
+ */
+export interface FullRepository {
+  id: number
+  /** Opaque. */
+  node_id: string
+  name: string
+  /** Login of the owner, a slash, and the name. */
+  full_name: string
+  owner: User
+  private: boolean
+  fork: boolean
+  is_template: boolean
+  archived: boolean
+  disabled: boolean
+  /** Empty if there is none. */
+  description: string
+  html_url: string
+  url: string
+  archive_url: string
+  assignees_url: string
+  blobs_url: string
+  branches_url: string
+  collaborators_url: string
+  comments_url: string
+  commits_url: string
+  compare_url: string
+  contents_url: string
+  contributors_url: string
+  deployments_url: string
+  downloads_url: string
+  events_url: string
+  forks_url: string
+  git_commits_url: string
+  git_refs_url: string
+  git_tags_url: string
+  git_url: string
+  issue_comment_url: string
+  issue_events_url: string
+  issues_url: string
+  keys_url: string
+  labels_url: string
+  languages_url: string
+  merges_url: string
+  milestones_url: string
+  notifications_url: string
+  pulls_url: string
+  releases_url: string
+  /** For `git clone`; can have the form `user@host:path`. */
+  ssh_url: string
+  stargazers_url: string
+  statuses_url: string
+  subscribers_url: string
+  subscription_url: string
+  tags_url: string
+  teams_url: string
+  trees_url: string
+  clone_url: string
+  /** The source of a mirror; otherwise the address to mirror this repository from. */
+  mirror_url: string
+  hooks_url: string
+  svn_url: string
+  homepage: string | null
+  /** The language with the most bytes. */
+  language: string | null
+  forks_count: number
+  /** Always 0: a git host has none. */
+  stargazers_count: number
+  /** Always 0: a git host has none. */
+  watchers_count: number
+  /** Always 0: a git host has none. */
+  open_issues_count: number
+  /** Size on disk in KiB. */
+  size: number
+  default_branch: string
+  topics: string[]
+  has_issues: boolean
+  has_projects: boolean
+  has_wiki: boolean
+  has_pages: boolean
+  has_downloads: boolean
+  visibility: 'private' | 'public'
+  /** Time of the newest commit of any ref, in UTC. */
+  pushed_at: string
+  /** In UTC. */
+  created_at: string
+  /** In UTC. */
+  updated_at: string
+  /** Permissions of the caller. */
+  permissions: {
+    admin: boolean
+    push: boolean
+    pull: boolean
+  }
+  /** The template of this repository; null if there is none or the caller may not read it. */
+  template_repository: ExtendedRepository | null
+  allow_rebase_merge: boolean
+  allow_squash_merge: boolean
+  allow_merge_commit: boolean
+  delete_branch_on_merge: boolean
+  /** Always empty: there is no such token. */
+  temp_clone_token: string
+  /** Always 0: a git host has none. */
+  subscribers_count: number
+  /** Always 0: a git host has none. */
+  open_issues: number
+  /** Always 0: a git host has none. */
+  watchers: number
+  network_count: number
+  forks: number
+  license: License | null
+  has_discussions: false
+  organization?: User1
+  parent?: ExtendedRepository1
+  source?: ExtendedRepository2
+}
+/** A person or an organization. */
+export interface User1 {
+  /** Shown as on the host; case is ignored when compared. */
+  login: string
+  id: number
+  /** Opaque. */
+  node_id: string
+  avatar_url: string
+  url: string
+  html_url: string
+  /** Always empty. */
+  gravatar_id: string
+  following_url: string
+  gists_url: string
+  starred_url: string
+  events_url: string
+  followers_url: string
+  subscriptions_url: string
+  organizations_url: string
+  repos_url: string
+  received_events_url: string
+  type: 'User' | 'Organization'
+  site_admin: boolean
+}
+/** A repository with all fields. */
+export interface ExtendedRepository1 {
+  id: number
+  /** Opaque. */
+  node_id: string
+  name: string
+  /** Login of the owner, a slash, and the name. */
+  full_name: string
+  owner: User
+  private: boolean
+  fork: boolean
+  is_template: boolean
+  archived: boolean
+  disabled: boolean
+  /** Empty if there is none. */
+  description: string
+  html_url: string
+  url: string
+  archive_url: string
+  assignees_url: string
+  blobs_url: string
+  branches_url: string
+  collaborators_url: string
+  comments_url: string
+  commits_url: string
+  compare_url: string
+  contents_url: string
+  contributors_url: string
+  deployments_url: string
+  downloads_url: string
+  events_url: string
+  forks_url: string
+  git_commits_url: string
+  git_refs_url: string
+  git_tags_url: string
+  git_url: string
+  issue_comment_url: string
+  issue_events_url: string
+  issues_url: string
+  keys_url: string
+  labels_url: string
+  languages_url: string
+  merges_url: string
+  milestones_url: string
+  notifications_url: string
+  pulls_url: string
+  releases_url: string
+  /** For `git clone`; can have the form `user@host:path`. */
+  ssh_url: string
+  stargazers_url: string
+  statuses_url: string
+  subscribers_url: string
+  subscription_url: string
+  tags_url: string
+  teams_url: string
+  trees_url: string
+  clone_url: string
+  /** The source of a mirror; otherwise the address to mirror this repository from. */
+  mirror_url: string
+  hooks_url: string
+  svn_url: string
+  homepage: string | null
+  /** The language with the most bytes. */
+  language: string | null
+  forks_count: number
+  /** Always 0: a git host has none. */
+  stargazers_count: number
+  /** Always 0: a git host has none. */
+  watchers_count: number
+  /** Always 0: a git host has none. */
+  open_issues_count: number
+  /** Size on disk in KiB. */
+  size: number
+  default_branch: string
+  topics: string[]
+  has_issues: boolean
+  has_projects: boolean
+  has_wiki: boolean
+  has_pages: boolean
+  has_downloads: boolean
+  visibility: 'private' | 'public'
+  /** Time of the newest commit of any ref, in UTC. */
+  pushed_at: string
+  /** In UTC. */
+  created_at: string
+  /** In UTC. */
+  updated_at: string
+  /** Permissions of the caller. */
+  permissions: {
+    admin: boolean
+    push: boolean
+    pull: boolean
+  }
+  /** The template of this repository; null if there is none or the caller may not read it. */
+  template_repository: ExtendedRepository | null
+  allow_rebase_merge: boolean
+  allow_squash_merge: boolean
+  allow_merge_commit: boolean
+  delete_branch_on_merge: boolean
+  /** Always empty: there is no such token. */
+  temp_clone_token: string
+  /** Always 0: a git host has none. */
+  subscribers_count: number
+  /** Always 0: a git host has none. */
+  open_issues: number
+  /** Always 0: a git host has none. */
+  watchers: number
+  network_count: number
+  forks: number
+  license: License | null
+}
+/** A repository with all fields. */
+export interface ExtendedRepository2 {
+  id: number
+  /** Opaque. */
+  node_id: string
+  name: string
+  /** Login of the owner, a slash, and the name. */
+  full_name: string
+  owner: User
+  private: boolean
+  fork: boolean
+  is_template: boolean
+  archived: boolean
+  disabled: boolean
+  /** Empty if there is none. */
+  description: string
+  html_url: string
+  url: string
+  archive_url: string
+  assignees_url: string
+  blobs_url: string
+  branches_url: string
+  collaborators_url: string
+  comments_url: string
+  commits_url: string
+  compare_url: string
+  contents_url: string
+  contributors_url: string
+  deployments_url: string
+  downloads_url: string
+  events_url: string
+  forks_url: string
+  git_commits_url: string
+  git_refs_url: string
+  git_tags_url: string
+  git_url: string
+  issue_comment_url: string
+  issue_events_url: string
+  issues_url: string
+  keys_url: string
+  labels_url: string
+  languages_url: string
+  merges_url: string
+  milestones_url: string
+  notifications_url: string
+  pulls_url: string
+  releases_url: string
+  /** For `git clone`; can have the form `user@host:path`. */
+  ssh_url: string
+  stargazers_url: string
+  statuses_url: string
+  subscribers_url: string
+  subscription_url: string
+  tags_url: string
+  teams_url: string
+  trees_url: string
+  clone_url: string
+  /** The source of a mirror; otherwise the address to mirror this repository from. */
+  mirror_url: string
+  hooks_url: string
+  svn_url: string
+  homepage: string | null
+  /** The language with the most bytes. */
+  language: string | null
+  forks_count: number
+  /** Always 0: a git host has none. */
+  stargazers_count: number
+  /** Always 0: a git host has none. */
+  watchers_count: number
+  /** Always 0: a git host has none. */
+  open_issues_count: number
+  /** Size on disk in KiB. */
+  size: number
+  default_branch: string
+  topics: string[]
+  has_issues: boolean
+  has_projects: boolean
+  has_wiki: boolean
+  has_pages: boolean
+  has_downloads: boolean
+  visibility: 'private' | 'public'
+  /** Time of the newest commit of any ref, in UTC. */
+  pushed_at: string
+  /** In UTC. */
+  created_at: string
+  /** In UTC. */
+  updated_at: string
+  /** Permissions of the caller. */
+  permissions: {
+    admin: boolean
+    push: boolean
+    pull: boolean
+  }
+  /** The template of this repository; null if there is none or the caller may not read it. */
+  template_repository: ExtendedRepository | null
+  allow_rebase_merge: boolean
+  allow_squash_merge: boolean
+  allow_merge_commit: boolean
+  delete_branch_on_merge: boolean
+  /** Always empty: there is no such token. */
+  temp_clone_token: string
+  /** Always 0: a git host has none. */
+  subscribers_count: number
+  /** Always 0: a git host has none. */
+  open_issues: number
+  /** Always 0: a git host has none. */
+  watchers: number
+  network_count: number
+  forks: number
+  license: License | null
+}
+/**
+ * A branch.
+ *
+ */
+export interface Branch {
+  name: string
+  commit: {
+    sha: string
+    url: string
+  }
+  /** Set for the default branch, if the config of the repository denies deletes or non-fast-forwards. */
+  protected: boolean
+}
+/**
+ * A tag and the commit that it names in the end.
+ *
+ */
+export interface Tag {
+  name: string
+  /** This server does not answer there. */
+  zipball_url: string
+  /** This server does not answer there. */
+  tarball_url: string
+  commit: {
+    sha: string
+    url: string
+  }
+  /** Opaque. */
+  node_id: string
+}
+/**
+ * Topics.
+ *
+ */
+export interface Topics {
+  names: string[]
+}
+/**
+ * Bytes by language, the largest first.
+ *
+ */
+export interface Languages {
+  [k: string]: number
+}
+/**
+ * Somebody who may read or change a repository.
+ *
+ */
+export interface Collaborator {
+  /** Shown as on the host; case is ignored when compared. */
+  login: string
+  id: number
+  /** Opaque. */
+  node_id: string
+  avatar_url: string
+  url: string
+  html_url: string
+  /** Always empty. */
+  gravatar_id: string
+  following_url: string
+  gists_url: string
+  starred_url: string
+  events_url: string
+  followers_url: string
+  subscriptions_url: string
+  organizations_url: string
+  repos_url: string
+  received_events_url: string
+  type: 'User' | 'Organization'
+  site_admin: boolean
+  permissions: {
+    admin: boolean
+    maintain: boolean
+    push: boolean
+    triage: boolean
+    pull: boolean
+  }
+  role_name: 'read' | 'triage' | 'write' | 'maintain' | 'admin'
+}
+/**
+ * The licence file of a repository.
+ *
+ */
+export interface LicenseContent {
+  name: string
+  path: string
+  sha: string
+  type: string
+  /** In bytes. */
+  size: number
+  url: string
+  html_url: string
+  git_url: string
+  /** Always null. */
+  download_url: string | null
+  /** In base64. */
+  content: string
+  encoding: 'base64'
+  _links: {
+    self: string
+    git: string
+    html: string
+  }
+  license: License | null
+}
+/**
+ * A licence with its text.
+ *
+ */
+export interface LicenseText {
+  key: string
+  name: string
+  spdx_id: string
+  node_id: string
+  url: string
+  html_url: string
+  description: string
+  implementation: string
+  /** Known for the commonly used licences; empty for the others. */
+  permissions: string[]
+  /** Known for the commonly used licences; empty for the others. */
+  conditions: string[]
+  /** Known for the commonly used licences; empty for the others. */
+  limitations: string[]
+  /** The text. */
+  body: string
+  featured: boolean
+}
+/**
  * The progress of a migration.
  *
  */

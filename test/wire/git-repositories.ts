@@ -26,7 +26,7 @@ export interface Host {
   remove(): Promise<void>
 }
 
-/** Bare repositories in a temporary directory, each with one commit and its settings. */
+/** Bare repositories in a temporary directory, each with one commit, a tag, and its settings. */
 export async function makeRepositories(
   repositories: Readonly<Record<string, Readonly<Record<string, string>>>>,
 ): Promise<Host> {
@@ -35,8 +35,11 @@ export async function makeRepositories(
     const work = join(base, 'work', fullName)
     await git('init', '--quiet', '--initial-branch=main', work)
     await writeFile(join(work, 'README'), `This is ${fullName}.\n`)
-    await git('-C', work, 'add', 'README')
+    const license = settings['godwit.license']
+    if (license !== undefined) await writeFile(join(work, 'LICENSE'), `See ${license}.\n`)
+    await git('-C', work, 'add', '.')
     await git('-C', work, 'commit', '--quiet', '--message', `Begin ${fullName}`)
+    await git('-C', work, 'tag', 'v1.0')
     const bare = join(base, 'host', `${fullName}.git`)
     await git('clone', '--quiet', '--bare', work, bare)
     for (const [key, value] of Object.entries(settings)) {

@@ -1,6 +1,8 @@
 import { writeFile } from 'node:fs/promises'
+import { PREVIEW } from '../support/service.ts'
 import { isInstalled, needs } from './parts.ts'
 import type { ServerUnderTest } from './server-under-test.ts'
+import type { WalkedRepository } from './walked-repository.ts'
 import type { Client, Migration } from './whole-life.ts'
 
 /** The versions under test, by the name the package has here. */
@@ -26,6 +28,7 @@ interface Named {
 
 /** What is used of an Octokit; the methods have kept their names since version 16, but for one. */
 interface Octokit {
+  rest: Record<'migrations' | 'repos' | 'users' | 'licenses', Record<string, Method<unknown>>>
   migrations: Record<string, Method<unknown>>
   paginate: {
     iterator<T>(request: Request<T> | string, more?: Parameters): AsyncIterable<{ data: T }>
@@ -52,6 +55,56 @@ export async function octokitRepositories(
   const { paginate } = await createOctokit(version, server)
   const pages = paginate.iterator<Named[]>('GET /user/repos', { per_page: perPage })
   return Array.fromAsync(pages, ({ data }) => data.map(({ full_name }) => full_name))
+}
+
+/** From a migration to its repositories, and on to all that they lead to, by Octokit's own methods. */
+export async function octokitWalk(
+  server: ServerUnderTest,
+  id: number,
+): Promise<WalkedRepository[]> {
+  const { rest } = await createOctokit(22, server)
+  const { data } = await rest.migrations.listReposForAuthenticatedUser!({
+    migration_id: id,
+    headers: { accept: PREVIEW },
+  })
+  return Promise.all((data as Named[]).map(({ full_name }) => walked(rest, full_name)))
+}
+
+interface Full extends Named {
+  parent?: unknown
+  owner: { login: string }
+  license: { key: string } | null
+}
+type Ref = { name: string; commit: { sha: string } }
+type Collaborator = { login: string; permissions: { admin: boolean } }
+
+async function walked(rest: Octokit['rest'], fullName: string): Promise<WalkedRepository> {
+  const [owner, repo] = fullName.split('/')
+  const { repos, users, licenses } = rest
+  const of = async <T>(
+    method: Method<unknown> | undefined,
+    asked: Parameters = { owner, repo },
+  ): Promise<T> => (await method!(asked)).data as T
+  const refs = async (method: Method<unknown> | undefined) =>
+    (await of<Ref[]>(method)).map(({ name, commit }): [string, string] => [name, commit.sha])
+
+  const { license, parent, ...full } = await of<Full>(repos.get)
+  const person = await of<{ login: string; created_at?: string }>(users.getByUsername, {
+    username: full.owner.login,
+  })
+  const collaborators = await of<Collaborator[]>(repos.listCollaborators)
+  return {
+    full_name: full.full_name,
+    has_parent: parent !== undefined,
+    owner: { login: person.login, has_age: Boolean(person.created_at) },
+    license: license && (await of<{ body: string }>(licenses.get, { license: license.key })).body,
+    license_file: license && atob((await of<{ content: string }>(licenses.getForRepo)).content),
+    branches: await refs(repos.listBranches),
+    tags: await refs(repos.listTags),
+    topics: (await of<{ names: string[] }>(repos.getAllTopics)).names,
+    languages: await of<Record<string, number>>(repos.listLanguages),
+    collaborators: collaborators.map(({ login, permissions }) => [login, permissions.admin]),
+  }
 }
 
 /** What a version calls the methods, for the caller's own migrations and for an organization's. */

@@ -4,6 +4,7 @@ import { createInterface } from 'node:readline'
 import type { TestContext } from 'node:test'
 import { needs } from './parts.ts'
 import type { ServerUnderTest } from './server-under-test.ts'
+import type { WalkedRepository } from './walked-repository.ts'
 import type { Client, Migration } from './whole-life.ts'
 
 const SCRIPT = new URL('pygithub_client.py', import.meta.url).pathname
@@ -22,6 +23,10 @@ export interface PyGithub extends Client {
   login(): Promise<string>
   /** Full names of what the caller may migrate; PyGithub's own parameters. */
   userRepositories(asked: Record<string, string>): Promise<string[]>
+  /** From a migration to its repositories, and on to all that they lead to. */
+  walk(id: number): Promise<WalkedRepository[]>
+  /** Keys of those that are commonly used. */
+  licenses(): Promise<string[]>
   rateLimit(): Promise<{ limit: number; remaining: number }>
 }
 
@@ -53,6 +58,8 @@ export async function pyGithubClient(
   return {
     login: () => call('login'),
     userRepositories: (asked) => call('user_repositories', asked),
+    walk: (id) => call('walk', id),
+    licenses: () => call('licenses'),
     rateLimit: () => call('rate_limit'),
     start: (repositories, { lock }) => call('start', repositories, lock),
     async *list(perPage) {

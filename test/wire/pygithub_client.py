@@ -77,6 +77,34 @@ def delete_archive(id):
     started[id].delete()
 
 
+def walk(id):
+    return [walked(repository) for repository in started[id].repositories]
+
+
+def walked(repository):
+    # Neither is in the record of a migration: PyGithub asks the repository's and its owner's own addresses for them.
+    parent, since = repository.parent, repository.owner.created_at
+    license = repository.raw_data["license"]
+    return {
+        "full_name": repository.full_name,
+        "has_parent": parent is not None,
+        "owner": {"login": repository.owner.login, "has_age": since is not None},
+        "license": license and github().get_license(license["key"]).body,
+        "license_file": license and repository.get_license().decoded_content.decode(),
+        "branches": [[branch.name, branch.commit.sha] for branch in repository.get_branches()],
+        "tags": [[tag.name, tag.commit.sha] for tag in repository.get_tags()],
+        "topics": repository.get_topics(),
+        "languages": repository.get_languages(),
+        "collaborators": [
+            [person.login, person.permissions.admin] for person in repository.get_collaborators()
+        ],
+    }
+
+
+def licenses():
+    return [license.key for license in github().get_licenses()]
+
+
 def rate_limit():
     core = github().get_rate_limit().core
     return {"limit": core.limit, "remaining": core.remaining}
@@ -92,6 +120,8 @@ OPERATIONS = [
     download,
     unlock,
     delete_archive,
+    walk,
+    licenses,
     rate_limit,
 ]
 by_name = {operation.__name__: operation for operation in OPERATIONS}

@@ -25,6 +25,16 @@ import {
   licenseSchema,
   repositorySchema,
 } from '../repositories/repository-schema.ts'
+import {
+  branchSchema,
+  collaboratorSchema,
+  fullRepositorySchema,
+  languagesSchema,
+  licenseContentSchema,
+  tagSchema,
+  topicsSchema,
+} from '../repositories/repository-views-schema.ts'
+import { licenseTextSchema } from '../service/license-schema.ts'
 import { rootSchema } from '../service/root-schema.ts'
 import { serviceStateSchema, tokenSchema } from '../service/service-state-schema.ts'
 import { currentUserSchema, sessionSchema, userSchema } from '../service/user-schema.ts'
@@ -36,7 +46,15 @@ export const schemas = {
   migration: migrationSchema,
   repository: repositorySchema,
   'extended-repository': extendedRepositorySchema,
+  'full-repository': fullRepositorySchema,
+  branch: branchSchema,
+  tag: tagSchema,
+  topics: topicsSchema,
+  languages: languagesSchema,
+  collaborator: collaboratorSchema,
+  'license-content': licenseContentSchema,
   license: licenseSchema,
+  'license-text': licenseTextSchema,
   progress: progressSchema,
   'repository-progress': repositoryProgressSchema,
   report: reportSchema,
@@ -86,6 +104,38 @@ export const parameters = {
     description: 'ID of an organization.',
     schema: integer,
     example: 12,
+  },
+  owner: {
+    name: 'owner',
+    in: 'path',
+    required: true,
+    description: 'Login of the owner; case is ignored.',
+    schema: text,
+    example: 'alice',
+  },
+  repo: {
+    name: 'repo',
+    in: 'path',
+    required: true,
+    description: 'Name of the repository, without `.git`; case is ignored.',
+    schema: text,
+    example: 'atlas',
+  },
+  username: {
+    name: 'username',
+    in: 'path',
+    required: true,
+    description: 'Login of a person or an organization; case is ignored.',
+    schema: text,
+    example: 'alice',
+  },
+  license: {
+    name: 'license',
+    in: 'path',
+    required: true,
+    description: 'Key of a licence: its SPDX identifier; case is ignored.',
+    schema: text,
+    example: 'mit',
   },
   'repo-name': {
     name: 'repo_name',

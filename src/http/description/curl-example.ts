@@ -13,7 +13,7 @@ export function curlOf(route: DescribedRoute, api: string, vendor: string): stri
     ...(responses[302] ? ['--location --output migration.tar.gz'] : []),
     ...(route.path.endsWith('.tar.gz') ? ['--remote-name'] : []),
     ...(isPlain ? [] : [`--request ${method}`]),
-    ...(security ? [] : ['--header "authorization: bearer $TOKEN"']),
+    ...(security?.length === 0 ? [] : ['--header "authorization: bearer $TOKEN"']),
     ...(previewed ? [`--header 'accept: ${previewTypeOf(vendor)}'`] : []),
     ...(sample === undefined ? [] : [`--data '${JSON.stringify(sample)}'`]),
     `'${api}${filled(route)}'`,

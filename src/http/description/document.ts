@@ -64,9 +64,10 @@ function operationObject(route: DescribedRoute, { rendering, mediaType }: About)
   const { body, ...operation } = route.operation
   const { api } = rendering.addresses
   const { vendor, preview } = mediaType
-  const described = operation.security
-    ? { ...operation, servers: [{ url: api }] }
-    : onTheWire(operation, route, vendor)
+  const described =
+    operation.security?.length === 0
+      ? { ...operation, servers: [{ url: api }] }
+      : onTheWire(operation, route, vendor)
   return {
     ...described,
     ...(route.previewed && {

@@ -8,6 +8,7 @@ import { reportOf } from '../../migrations/report.ts'
 import type { ServiceState } from '../../migrations/service-state.ts'
 import type { Summary } from '../../migrations/summaries.ts'
 import { factsOfUnreadable, type RepositoryFacts } from '../../repositories/facts.ts'
+import { API_VERSIONS } from '../door/manners.ts'
 import {
   invalidLink,
   previewMissing,
@@ -37,7 +38,16 @@ import {
   membershipJson,
   organizationJson,
 } from '../organizations/organization-json.ts'
+import { licenseJson } from '../repositories/license-json.ts'
+import {
+  branchJson,
+  collaboratorJson,
+  fullRepositoryJson,
+  licenseContentJson,
+  tagJson,
+} from '../repositories/repository-views-json.ts'
 import { currentUserJson } from '../service/current-user-json.ts'
+import { licenseTextJson } from '../service/license-text-json.ts'
 import { rootJson } from '../service/root-json.ts'
 import { serviceStateJson, tokenJson } from '../service/service-state-json.ts'
 
@@ -62,6 +72,27 @@ const atlas: RepositoryFacts = {
   forksCount: 0,
   permissions: { admin: true, push: true, pull: true },
   template: null,
+}
+
+const catalogued = {
+  id: atlas.id,
+  owner: alice,
+  name: atlas.name,
+  facts: { ...factsOfUnreadable(AT), license: 'MIT' },
+}
+const COMMIT = '7fd1a60b01f91b314f59955a4e4d4e80d8edf11d'
+const LICENSE_TEXT = 'MIT License\n\nCopyright (c) 2026 Alice\n'
+const licenseFile = {
+  path: 'LICENSE',
+  oid: '3c6a6b1a6a6d2f4f1a1c7c2cb5a9a3d1a7e6b0c4',
+  bytes: Buffer.from(LICENSE_TEXT),
+  license: 'MIT',
+}
+const collaborator = {
+  account: alice,
+  permission: 'admin' as const,
+  isInside: true,
+  isDirect: true,
 }
 
 const pending: Migration = {
@@ -260,6 +291,16 @@ function valuesOf(rendering: Rendering) {
     migrations: [migrationJson(exported, [atlas], rendering)],
     repositories: [plainRepositoryJson(atlas, addresses)],
     'own-repositories': [extendedRepositoryJson(atlas, addresses)],
+    'full-repository': fullRepositoryJson(atlas, {}, addresses),
+    branches: [branchJson(catalogued, { name: 'main', commit: COMMIT }, addresses)],
+    tags: [tagJson(catalogued, { name: 'v1.0.0', commit: COMMIT }, addresses)],
+    topics: { names: atlas.topics },
+    languages: { TypeScript: 48212, CSS: 2109 },
+    collaborators: [collaboratorJson(collaborator, addresses)],
+    'license-content': licenseContentJson(catalogued, licenseFile, addresses),
+    licenses: [licenseJson('MIT', addresses)],
+    'license-text': licenseTextJson('MIT', LICENSE_TEXT, addresses),
+    versions: API_VERSIONS,
     cancelled: migrationJson(cancelled, [], rendering),
     progress: progressJson(progress, AT + 1000),
     report: reportJson(reportOf(exported, progress, AT + 1000), AT + 1000),

@@ -9,6 +9,10 @@ export const TAGS: { name: Tag; description: string }[] = [
     name: 'Organizations',
     description: 'Organizations of the caller, and the same operations on their migrations.',
   },
+  {
+    name: 'Repositories',
+    description: 'Repositories in their current state, their owners and their licences.',
+  },
   { name: 'Caller', description: 'The current account and its rate limit.' },
   { name: 'Operator', description: 'The state of the whole service, for `site_admin` accounts.' },
   { name: 'Service', description: 'Health, metrics and documentation. No token is needed.' },
@@ -20,7 +24,7 @@ export function introduction(mediaType: MediaTypeOptions): string {
   return [
     'Self-service export and move for git hosts: users export their repositories into one archive. The API is compatible ' +
       "with GitHub's User Migrations API, so clients of that API work here.",
-    'Every operation except those of the service itself needs a token: `authorization: bearer TOKEN`, or `token TOKEN`. ' +
+    'Operations need a token, except those of the service itself and those on public repositories: `authorization: bearer TOKEN`, or `token TOKEN`. ' +
       'The operator of the host creates one with `godwit token add LOGIN`. Every request needs a `user-agent` header.',
     `Some operations are part of a preview. ${aboutPreview(mediaType)}`,
     `\`x-${vendor}-api-version\` can select a version of the API: ${API_VERSIONS.map(code).join(' or ')}. ` +

@@ -12,7 +12,17 @@ export interface DescribedAnswer {
   content?: Record<string, { schema: JsonSchema; examples?: Record<string, Reference> }>
 }
 
-export type Tag = 'Migrations' | 'Archives' | 'Organizations' | 'Caller' | 'Operator' | 'Service'
+export type Tag =
+  | 'Migrations'
+  | 'Archives'
+  | 'Organizations'
+  | 'Repositories'
+  | 'Caller'
+  | 'Operator'
+  | 'Service'
+
+/** With a token, or without. */
+export const OPTIONAL_TOKEN: [{ token: [] }, object] = [{ token: [] }, {}]
 
 /**
  * An operation in OpenAPI's own words, but for the body of its request: that is the very schema which fastify checks
@@ -25,8 +35,8 @@ export interface Operation {
   summary: string
   description?: string
   deprecated?: boolean
-  /** Empty where no token is asked for. */
-  security?: []
+  /** Empty where no token is looked at. */
+  security?: [] | typeof OPTIONAL_TOKEN
   parameters?: (Reference | JsonSchema)[]
   body?: JsonSchema | undefined
   responses: Record<number, DescribedAnswer | Reference>

@@ -55,6 +55,12 @@ export function acceptedTypes(accept: string | undefined): readonly string[] {
   return types
 }
 
+/** Whether one of these comes before JSON. Browsers name HTML before all else; programs name JSON, or anything. */
+export function prefersOver(accept: string | undefined, types: readonly string[]): boolean {
+  const first = acceptedTypes(accept).find((type) => types.includes(type) || type.endsWith('json'))
+  return first !== undefined && types.includes(first)
+}
+
 /** Clients send the same one again and again. */
 const read = new Map<string, readonly string[]>()
 const MAX_READ = 1000

@@ -5,10 +5,12 @@ import { getRateLimit } from '../service/service-operations.ts'
 import { viewerOf } from './authenticate.ts'
 import { type Count, type Counters, countersInMemory } from './counters.ts'
 import { answer } from './json-answer.ts'
-import { rateLimited } from './refusals.ts'
+import { anonymousRateLimited, rateLimited } from './refusals.ts'
 import { countersInPostgres } from './shared-counters.ts'
 
 const HOUR = 3_600_000
+/** For an address without a token, in an hour. */
+const ANONYMOUS_PER_HOUR = 60
 
 export interface RateLimitOptions {
   /** Requests an account may make in an hour; 0 for no limit. */
@@ -17,11 +19,17 @@ export interface RateLimitOptions {
   pool: Pool | undefined
 }
 
+/** Whose requests are counted together: an account's, or those of an address without a token. */
+export interface Caller {
+  viewer: Viewer | null
+  ip: string
+}
+
 export interface RateLimit {
   /** Counts a request and says in its headers what is left; refuses when nothing is. */
-  count(viewer: Viewer, reply: FastifyReply): Promise<void>
+  count(caller: Caller, reply: FastifyReply): Promise<void>
   /** Not modified costs nothing. */
-  giveBack(viewer: Viewer, reply: FastifyReply): Promise<void>
+  giveBack(caller: Caller, reply: FastifyReply): Promise<void>
   /** Without counting. */
   show(viewer: Viewer): Promise<Record<string, unknown>>
 }
@@ -30,21 +38,27 @@ export function createRateLimit({ perHour, pool }: RateLimitOptions, now: () => 
   const accounts: Counters = pool
     ? countersInPostgres(HOUR, now, pool)
     : inPromises(countersInMemory(HOUR, now))
+  // Every process counts for itself: there may be as many addresses as anyone likes, and a table of them would grow.
+  const strangers = countersInMemory(HOUR, now)
 
   const keyOf = (viewer: Viewer) => String(viewer.account.id)
+  const limitOf = ({ viewer }: Caller) => (viewer ? perHour : Math.min(perHour, ANONYMOUS_PER_HOUR))
+  const add = async ({ viewer, ip }: Caller, by: number) =>
+    viewer ? accounts.add(keyOf(viewer), by) : strangers.add(ip, by)
 
   return {
-    async count(viewer, reply) {
+    async count(caller, reply) {
       if (perHour === 0) return
-      const count = await accounts.add(keyOf(viewer), 1)
-      tell(reply, perHour, count)
-      if (count.times <= perHour) return
+      const limit = limitOf(caller)
+      const count = await add(caller, 1)
+      tell(reply, limit, count)
+      if (count.times <= limit) return
       reply.header('retry-after', Math.ceil((count.endsAt - now()) / 1000))
-      throw rateLimited(viewer.account)
+      throw caller.viewer ? rateLimited(caller.viewer.account) : anonymousRateLimited(caller.ip)
     },
 
-    async giveBack(viewer, reply) {
-      if (perHour > 0) tell(reply, perHour, await accounts.add(keyOf(viewer), -1))
+    async giveBack(caller, reply) {
+      if (perHour > 0) tell(reply, limitOf(caller), await add(caller, -1))
     },
 
     async show(viewer) {

@@ -46,6 +46,10 @@ export const versionUnknown = (vendor: string, version: string) =>
   )
 export const rateLimited = ({ id }: Account) =>
   new Refused(403, `API rate limit exceeded for user ID ${id}.`)
+export const anonymousRateLimited = (ip: string) =>
+  new Refused(403, `API rate limit exceeded for ${ip}. Requests with a token have a higher limit.`)
+export const pushAccessMissing = () =>
+  new Refused(403, 'Must have push access to view repository collaborators.')
 export const tooManyFailures = () =>
   new Refused(403, 'Maximum number of login attempts exceeded. Please try again later.')
 export const tooManyStreams = () =>

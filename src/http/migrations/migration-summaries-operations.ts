@@ -1,3 +1,5 @@
+import { NEWEST_LOOKED_AT } from '../../migrations/summaries.ts'
+import { text } from '../description/json-schema.ts'
 import { json, type Operation, one, parameter, several } from '../description/operation.ts'
 import { refusal } from '../description/refusals.ts'
 
@@ -10,7 +12,17 @@ export const listSummaries = {
   tags: ['Migrations'],
   summary: "List summaries of the caller's migrations",
   description: `Newest first, without their repositories. ${own}`,
-  parameters: [parameter('per-page'), parameter('page'), parameter('if-none-match')],
+  parameters: [
+    {
+      name: 'repository',
+      in: 'query',
+      description: `\`owner/name\`: only those of the newest ${NEWEST_LOOKED_AT} migrations that this repository is in.`,
+      schema: text,
+    },
+    parameter('per-page'),
+    parameter('page'),
+    parameter('if-none-match'),
+  ],
   responses: {
     200: json('One page of the list.', {
       schema: several('summary'),

@@ -1,9 +1,17 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Db } from '../../db/database.ts'
+import { isFullName } from '../../ground/names.ts'
 import { heldLocks } from '../../migrations/lock-store.ts'
 import { countMigrations } from '../../migrations/migration-store.ts'
 import { NotFound } from '../../migrations/refusals.ts'
-import { findSummary, listSummaries, type Summary } from '../../migrations/summaries.ts'
+import type { Scope } from '../../migrations/scope.ts'
+import {
+  findSummary,
+  listSummaries,
+  type Summary,
+  summariesCovering,
+} from '../../migrations/summaries.ts'
+import { findByName } from '../../repositories/repository-store.ts'
 import { answer, answerIfChanged } from '../door/json-answer.ts'
 import { tellPages } from '../door/link-header.ts'
 import { pagingOf } from '../door/paging.ts'
@@ -29,8 +37,13 @@ export function migrationSummaries(
     async (request, reply) => {
       const scope = scopeOf(request)
       const paging = pagingOf(request.query)
-      const summaries = await listSummaries(db, scope, paging)
-      const total = await countMigrations(db, scope)
+      const { repository } = request.query
+      const covering =
+        typeof repository === 'string' ? await summariesOf(db, scope, repository) : undefined
+      const summaries = covering
+        ? covering.slice(paging.offset, paging.offset + paging.limit)
+        : await listSummaries(db, scope, paging)
+      const total = covering?.length ?? (await countMigrations(db, scope))
       tellPages(request, reply, { prefix: app.prefix, addresses, paging, total })
       reply.header('x-total-count', total)
       const body = summaries.map(summaryJson)
@@ -66,6 +79,14 @@ export function migrationSummaries(
       return answer(reply.header('cache-control', 'no-store'), archiveLinkJson(summary, link))
     },
   )
+}
+
+/** Of a repository that is not there, there are none. */
+async function summariesOf(db: Db, scope: Scope, fullName: string): Promise<Summary[]> {
+  if (!isFullName(fullName)) return []
+  const [owner = '', name = ''] = fullName.split('/')
+  const [entry] = await findByName(db, [{ owner, name }])
+  return entry ? summariesCovering(db, scope, entry.id) : []
 }
 
 async function namedSummary(db: Db, request: FastifyRequest<ById>): Promise<Summary> {

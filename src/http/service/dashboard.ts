@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { answerIfChanged, answerNotModified } from '../door/json-answer.ts'
-import { acceptedTypes, type MediaTypeOptions } from '../door/media-type.ts'
+import { acceptedTypes, type MediaTypeOptions, prefersOver } from '../door/media-type.ts'
 import type { Rendering } from '../migrations/github-json.ts'
 import type { Dashboard, DashboardFile, Encoding } from './dashboard-files.ts'
 import { rootJson } from './root-json.ts'
@@ -20,7 +20,7 @@ export function dashboard(app: FastifyInstance, parts: DashboardParts): void {
   const { page, docs } = built ?? notBuilt(rendering.addresses.api)
 
   app.get('/', { schema: getRoot }, async (request, reply) => {
-    if (!prefersPage(request.headers.accept)) return sendRoot(request, reply, parts)
+    if (!prefersOver(request.headers.accept, ['text/html'])) return sendRoot(request, reply, parts)
     reply.headers({ ...guards, vary: 'accept, accept-encoding' })
     return sendFile(request, reply, page)
   })
@@ -40,12 +40,6 @@ export function dashboard(app: FastifyInstance, parts: DashboardParts): void {
       return sendFile(request, reply, file)
     })
   }
-}
-
-/** Browsers name HTML before all else; programs name JSON, or anything. */
-function prefersPage(accept: string | undefined): boolean {
-  const first = acceptedTypes(accept).find((type) => type === 'text/html' || type.endsWith('json'))
-  return first === 'text/html'
 }
 
 function sendRoot(

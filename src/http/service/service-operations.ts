@@ -139,6 +139,20 @@ export const getDescription = {
   },
 } satisfies Operation
 
+export const getRepositoryPage = {
+  operationId: 'service/repository-page',
+  tags: ['Service'],
+  summary: 'See a repository in a browser',
+  description:
+    'The `html_url` of a repository, unless the operator has set another (`--web-url`). Leads to the page of the dashboard, which shows it to those who may read it. Clients that prefer JSON get 404.',
+  security: [],
+  parameters: [parameter('owner'), parameter('repo')],
+  responses: {
+    302: { description: 'Where the page is.', ...withHeaders('location') },
+    404: refusal('not-found'),
+  },
+} satisfies Operation
+
 export const getDocs = {
   operationId: 'service/docs',
   tags: ['Service'],

@@ -1,0 +1,169 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Logger } from 'pino'
+import type { Db } from '../../db/database.ts'
+import { NotFound } from '../../migrations/refusals.ts'
+import type { RepositoryFacts } from '../../repositories/facts.ts'
+import { factsForViewer } from '../../repositories/facts-for-viewer.ts'
+import { type SeenRepository, seenRepository } from '../../repositories/seen-repository.ts'
+import type { AskedRefs, Source } from '../../sources/source.ts'
+import { answerIfChanged } from '../door/json-answer.ts'
+import { tellPages } from '../door/link-header.ts'
+import { pagingOf } from '../door/paging.ts'
+import type { Rendering } from '../migrations/github-json.ts'
+import * as operations from './one-repository-operations.ts'
+import { repositoryCollaborators } from './repository-collaborators.ts'
+import { type InPath, repositoryInPath } from './repository-in-path.ts'
+import { repositoryViews } from './repository-views.ts'
+import {
+  branchJson,
+  type Forebears,
+  fullRepositoryJson,
+  isProtected,
+  licenseContentJson,
+  tagJson,
+} from './repository-views-json.ts'
+
+interface Parts {
+  db: Db
+  rendering: Rendering
+  source: Source | undefined
+  log: Logger
+}
+
+/** Public ones are for everybody, as a clone of them is. */
+const config = { anonymous: true }
+
+/** One repository as the catalogue has it now, and what its own refs and files tell. */
+export function oneRepository(app: FastifyInstance, parts: Parts): void {
+  const { db, rendering } = parts
+  const { addresses } = rendering
+  const views = repositoryViews(parts)
+  const path = '/repos/:owner/:repo'
+
+  app.get<InPath>(path, { config, schema: operations.getRepository }, async (request, reply) => {
+    const seen = await repositoryInPath(db, request)
+    const facts = await factsOf(db, seen)
+    const body = fullRepositoryJson(facts, await forebearsOf(db, request, seen), addresses)
+    return answerIfChanged(request, reply, body)
+  })
+
+  app.get<InPath>(
+    `${path}/branches`,
+    { config, schema: operations.listBranches },
+    async (request, reply) => {
+      const { entry } = await repositoryInPath(db, request)
+      const { defaultBranch } = entry.facts
+      const is = protectedIn(request.query)
+      const isOneProtected = isProtected(entry, defaultBranch)
+      if (is === true && !isOneProtected) return answerRefs(request, reply, 0, [])
+      const asked = {
+        ...(is === true && { only: defaultBranch }),
+        ...(is === false && isOneProtected && { except: defaultBranch }),
+      }
+      const { total, refs } = await views.refs(entry, {
+        kind: 'branches',
+        ...windowOf(request),
+        ...asked,
+      })
+      const body = refs.map((ref) => branchJson(entry, ref, addresses))
+      return answerRefs(request, reply, total, body)
+    },
+  )
+
+  app.get<InPath>(
+    `${path}/tags`,
+    { config, schema: operations.listTags },
+    async (request, reply) => {
+      const { entry } = await repositoryInPath(db, request)
+      const { total, refs } = await views.refs(entry, { kind: 'tags', ...windowOf(request) })
+      const body = refs.map((ref) => tagJson(entry, ref, addresses))
+      return answerRefs(request, reply, total, body)
+    },
+  )
+
+  app.get<InPath>(
+    `${path}/topics`,
+    { config, schema: operations.listTopics },
+    async (request, reply) => {
+      const { entry } = await repositoryInPath(db, request)
+      const { topics } = entry.facts
+      const paging = pagingOf(request.query)
+      tellPages(request, reply, { prefix: app.prefix, addresses, paging, total: topics.length })
+      const names = topics.slice(paging.offset, paging.offset + paging.limit)
+      return answerIfChanged(request, reply, { names }, [topics.length])
+    },
+  )
+
+  app.get<InPath>(
+    `${path}/languages`,
+    { config, schema: operations.listLanguages },
+    async (request, reply) => {
+      const { entry } = await repositoryInPath(db, request)
+      return answerIfChanged(request, reply, await views.languages(entry))
+    },
+  )
+
+  app.get<InPath>(
+    `${path}/license`,
+    { config, schema: operations.getLicenseFile },
+    async (request, reply) => {
+      const { entry } = await repositoryInPath(db, request)
+      const file = await views.licenseFile(entry)
+      if (!file) throw new NotFound()
+      return answerIfChanged(request, reply, licenseContentJson(entry, file, addresses))
+    },
+  )
+
+  repositoryCollaborators(app, parts)
+
+  function answerRefs(
+    request: FastifyRequest<InPath>,
+    reply: FastifyReply,
+    total: number,
+    body: readonly unknown[],
+  ): FastifyReply {
+    const paging = pagingOf(request.query)
+    tellPages(request, reply, { prefix: app.prefix, addresses, paging, total })
+    reply.header('x-total-count', total)
+    return answerIfChanged(request, reply, body, [total])
+  }
+}
+
+function windowOf({ query }: FastifyRequest<InPath>): Pick<AskedRefs, 'offset' | 'limit'> {
+  const { offset, limit } = pagingOf(query)
+  return { offset, limit }
+}
+
+/** Whether only protected branches are asked for, or only others; undefined for all. */
+function protectedIn({ protected: asked }: Record<string, unknown>): boolean | undefined {
+  return asked === 'true' ? true : asked === 'false' ? false : undefined
+}
+
+async function factsOf(db: Db, { entry, as }: SeenRepository): Promise<RepositoryFacts> {
+  const [facts] = await factsForViewer(db, as, [entry])
+  return facts!
+}
+
+/** A longer line of forks would be a circle. */
+const MAX_STEPS = 10
+
+/** A forebear that the viewer may not read ends the line. */
+async function forebearsOf(
+  db: Db,
+  { viewer }: FastifyRequest,
+  { entry }: SeenRepository,
+): Promise<Forebears> {
+  const line: SeenRepository[] = []
+  let { forkOf } = entry.facts
+  while (forkOf !== null && line.length < MAX_STEPS) {
+    const [owner = '', name = ''] = forkOf.split('/')
+    const seen = await seenRepository(db, viewer, { owner, name })
+    if (!seen || seen.entry.id === entry.id) break
+    line.push(seen)
+    forkOf = seen.entry.facts.forkOf
+  }
+  const [parent] = line
+  const source = line.at(-1)
+  if (!parent || !source) return {}
+  return { parent: await factsOf(db, parent), source: await factsOf(db, source) }
+}

@@ -1,0 +1,24 @@
+import type { FastifyRequest } from 'fastify'
+import type { Db } from '../../db/database.ts'
+import { isName } from '../../ground/names.ts'
+import { NotFound } from '../../migrations/refusals.ts'
+import { type SeenRepository, seenRepository } from '../../repositories/seen-repository.ts'
+
+export interface InPath {
+  Params: { owner: string; repo: string }
+  Querystring: Record<string, unknown>
+}
+
+/** The repository that the path names, if the caller may read it. */
+export async function repositoryInPath(
+  db: Db,
+  { params, viewer }: FastifyRequest<InPath>,
+): Promise<SeenRepository> {
+  const { owner, repo } = params
+  const seen =
+    isName(owner) && isName(repo)
+      ? await seenRepository(db, viewer, { owner, name: repo })
+      : undefined
+  if (!seen) throw new NotFound()
+  return seen
+}

@@ -1,0 +1,56 @@
+import type { FastifyInstance } from 'fastify'
+import spdx from 'spdx-license-list'
+import { NotFound } from '../../migrations/refusals.ts'
+import { answerIfChanged } from '../door/json-answer.ts'
+import { tellPages } from '../door/link-header.ts'
+import { pagingOf } from '../door/paging.ts'
+import { licenseJson } from '../repositories/license-json.ts'
+import type { ServerParts } from '../server-parts.ts'
+import { getLicense, listLicenses } from './license-operations.ts'
+import { COMMON_LICENSES } from './license-rules.ts'
+import { licenseTextJson } from './license-text-json.ts'
+
+const config = { anonymous: true }
+
+/** Where the `url` of every licence leads. The texts are SPDX's, each read when it is asked for. */
+export function licenses(
+  app: FastifyInstance,
+  { rendering }: Pick<ServerParts, 'rendering'>,
+): void {
+  const { addresses } = rendering
+  const idOf = new Map(Object.keys(spdx).map((id) => [id.toLowerCase(), id]))
+
+  app.get<{ Querystring: Record<string, unknown> }>(
+    '/licenses',
+    { config, schema: listLicenses },
+    async (request, reply) => {
+      const paging = pagingOf(request.query)
+      const isFeatured = request.query.featured === 'true'
+      const all = Object.entries(COMMON_LICENSES).filter(
+        ([, { featured }]) => featured || !isFeatured,
+      )
+      tellPages(request, reply, { prefix: app.prefix, addresses, paging, total: all.length })
+      const page = all.slice(paging.offset, paging.offset + paging.limit)
+      const body = page.map(([id]) => licenseJson(id, addresses))
+      return answerIfChanged(request, reply, body, [all.length])
+    },
+  )
+
+  app.get<{ Params: { license: string } }>(
+    '/licenses/:license',
+    { config, schema: getLicense },
+    async (request, reply) => {
+      const id = idOf.get(request.params.license.toLowerCase())
+      if (id === undefined) throw new NotFound()
+      return answerIfChanged(request, reply, licenseTextJson(id, await textOf(id), addresses))
+    },
+  )
+}
+
+/** All of them together are megabytes; one is some kilobytes. */
+async function textOf(spdxId: string): Promise<string> {
+  const { default: license } = await import(`spdx-license-list/licenses/${spdxId}.json`, {
+    with: { type: 'json' },
+  })
+  return license.licenseText
+}

@@ -1,0 +1,80 @@
+import { type Account, keyOf } from '../accounts/account.ts'
+import { accountOf } from '../accounts/account-store.ts'
+import { membersOf } from '../accounts/membership-store.ts'
+import type { Db } from '../db/database.ts'
+import type { Permission } from '../sources/source.ts'
+import type { CatalogueEntry } from './repository-store.ts'
+
+/** The weakest first. */
+export const permissions = [
+  'read',
+  'triage',
+  'write',
+  'maintain',
+  'admin',
+] as const satisfies Permission[]
+
+export interface ListedCollaborator {
+  account: Account
+  permission: Permission
+  /** A member of the organization that the repository belongs to, or the person that it belongs to. */
+  isInside: boolean
+  /** Named for this repository, and not there by owning the organization alone. */
+  isDirect: boolean
+}
+
+/**
+ * Who may do what: the owner, the owners of the organization, and those who were named. Whoever has no account here has no
+ * number and cannot be listed; they are listed as soon as they have one.
+ */
+export async function collaboratorsOf(
+  db: Db,
+  { id, owner }: CatalogueEntry,
+): Promise<ListedCollaborator[]> {
+  const members = owner.type === 'Organization' ? await membersOf(db, [owner]) : new Map()
+  const listed = new Map<number, ListedCollaborator>()
+  const inside = new Set<number>([owner.id])
+  if (owner.type === 'User')
+    listed.set(owner.id, { account: owner, permission: 'admin', isInside: true, isDirect: true })
+  for (const { account, role } of members.get(owner.id) ?? []) {
+    inside.add(account.id)
+    if (role === 'owner')
+      listed.set(account.id, { account, permission: 'admin', isInside: true, isDirect: false })
+  }
+  for (const { account, permission } of await named(db, id)) {
+    const known = listed.get(account.id)
+    listed.set(account.id, {
+      account,
+      permission: stronger(permission, known?.permission),
+      isInside: inside.has(account.id),
+      isDirect: true,
+    })
+  }
+  return [...listed.values()].sort((a, b) =>
+    keyOf(a.account.login) < keyOf(b.account.login) ? -1 : 1,
+  )
+}
+
+export const isAtLeast = (permission: Permission, asked: Permission): boolean =>
+  permissions.indexOf(permission) >= permissions.indexOf(asked)
+
+const stronger = (a: Permission, b: Permission | undefined): Permission =>
+  b !== undefined && isAtLeast(b, a) ? b : a
+
+async function named(
+  db: Db,
+  repositoryId: number,
+): Promise<{ account: Account; permission: Permission }[]> {
+  const rows = await db
+    .selectFrom('collaborators')
+    .innerJoin('accounts', 'accounts.login_key', 'collaborators.login_key')
+    .selectAll('accounts')
+    .select('permission')
+    .where('repository_id', '=', repositoryId)
+    .where('accounts.type', '=', 'User')
+    .execute()
+  return rows.map((row) => ({
+    account: accountOf(row),
+    permission: row.permission as Permission,
+  }))
+}

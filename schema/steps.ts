@@ -29,6 +29,7 @@ import { sessions } from './0028-sessions.ts'
 import { repositoryChecks } from './0029-repository-checks.ts'
 import { forgeSignIn } from './0030-forge-sign-in.ts'
 import { records } from './0031-records.ts'
+import { schedules } from './0032-schedules.ts'
 import type { SchemaStep } from './step.ts'
 
 export const steps: readonly SchemaStep[] = [
@@ -63,4 +64,5 @@ export const steps: readonly SchemaStep[] = [
   repositoryChecks,
   forgeSignIn,
   records,
+  schedules,
 ]

@@ -29,13 +29,15 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   },
   'src/service': {
     uses: [
-      ...['src/http', 'src/exporter', 'src/migrations', 'src/repositories', 'src/accounts'],
-      ...['src/queue', 'src/sources', 'src/blobs', 'src/db', 'src/git', 'src', 'src/ground'],
+      ...['src/http', 'src/exporter', 'src/schedules', 'src/migrations', 'src/repositories'],
+      ...['src/accounts', 'src/queue', 'src/sources', 'src/blobs', 'src/db', 'src/git', 'src'],
+      'src/ground',
     ],
   },
   src: { uses: ['src/ground'] },
   'src/http': {
     uses: [
+      'src/schedules',
       ...['src/migrations', 'src/repositories', 'src/accounts', 'src/queue', 'src/sources'],
       ...['src/archive', 'src/blobs', 'src/db', 'src/git', 'src/wire', 'src/ground'],
     ],
@@ -57,6 +59,12 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     uses: ['src/records', 'src/sources', 'src/archive', 'src/blobs', 'src/git', 'src/ground'],
   },
   'src/client': { uses: ['src/wire', 'src/ground'] },
+  'src/schedules': {
+    uses: [
+      ...['src/migrations', 'src/repositories', 'src/accounts', 'src/sources', 'src/blobs'],
+      ...['src/db', 'src/ground'],
+    ],
+  },
   'src/migrations': {
     uses: [
       ...['src/repositories', 'src/accounts', 'src/queue', 'src/sources', 'src/blobs', 'src/db'],

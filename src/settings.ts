@@ -147,6 +147,12 @@ export const options = {
     read: wholeNumber(1, 10_000),
     fallback: '10',
   },
+  maxSchedules: {
+    argument: 'N',
+    about: 'maximum number of schedules per account or organization; 0 for none',
+    read: wholeNumber(0, 10_000),
+    fallback: '20',
+  },
   rateLimit: {
     argument: 'N',
     about: 'maximum number of requests per account and hour; 0 for no limit',

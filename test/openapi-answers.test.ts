@@ -221,7 +221,33 @@ async function liveLife(described: Described, migrations: string): Promise<strin
   await seeAll(ask, migrations, path)
   await download(ask, path)
   await steer(ask, path)
+  await schedule(ask, `${migrations}/schedules`)
   return path
+}
+
+/** The life of a schedule, found there. */
+async function schedule(ask: Ask, schedules: string): Promise<void> {
+  const daily = { repositories: ['site'], every: 'day', at: '03:30', time_zone: 'Europe/Zurich' }
+  await ask(422, schedules, post({ ...daily, every: 'week' }))
+  await ask(422, schedules, post({ ...daily, at: '3 o’clock', keep: 'all' }))
+  const made = await ask(201, schedules, post(daily))
+  const path = new URL(made.headers.get('location')!).pathname
+  await ask(201, `${path}/runs`, post())
+  await ask(200, path, { method: 'PATCH', body: { every: 'week', weekday: 'sunday', keep: 2 } })
+  await ask(422, path, { method: 'PATCH', body: { time_zone: 'Mars/Olympus' } })
+  for (const seen of [schedules, path, `${path}/runs`]) {
+    const etag = (await ask(200, seen)).headers.get('etag')!
+    assert.ok(etag)
+  }
+  await ask(200, `${schedules}?per_page=1`)
+  await ask(204, path, { method: 'DELETE' })
+  for (const missing of [path, `${schedules}/x`]) {
+    await ask(404, missing)
+    await ask(404, `${missing}/runs`)
+    await ask(404, `${missing}/runs`, post())
+    await ask(404, missing, { method: 'PATCH', body: {} })
+    await ask(404, missing, { method: 'DELETE' })
+  }
 }
 
 async function seeOrganizations({ service, ask }: Described): Promise<void> {

@@ -51,6 +51,8 @@ describe('the description of the API', () => {
       path,
       `${path}/preflight`,
       `${path}/:migration_id/retry`,
+      `${path}/schedules`,
+      `${path}/schedules/:schedule_id`,
     ])
     const under = [
       ...starting,
@@ -132,6 +134,9 @@ describe('the description of the API', () => {
 /** Where the linter would have it otherwise: paths and statuses that are this API's own, and pages that refuse nobody. */
 const MEANT = [
   'no-ambiguous-paths #/paths/~1user~1{migration_id}~1repositories',
+  ...['user', 'orgs~1{org}'].map(
+    (of) => `no-ambiguous-paths #/paths/~1${of}~1migrations~1schedules~1{schedule_id}`,
+  ),
   ...['user', 'orgs~1{org}', 'organizations~1{organization_id}'].map(
     (of) =>
       `operation-2xx-response #/paths/~1${of}~1migrations~1{migration_id}~1archive/get/responses`,

@@ -21,6 +21,16 @@ export async function findAccount(db: Db, login: string): Promise<Account | unde
   return row && accountOf(row)
 }
 
+/** By their ids; what is not there is missing. */
+export async function accountsById(db: Db, ids: readonly number[]): Promise<Map<number, Account>> {
+  const accounts = new Map<number, Account>()
+  for (const some of batchesOf([...new Set(ids)], LOGINS_AT_ONCE)) {
+    const rows = await db.selectFrom('accounts').selectAll().where('id', 'in', some).execute()
+    for (const row of rows) accounts.set(row.id, accountOf(row))
+  }
+  return accounts
+}
+
 /** How the logins of these accounts are spelled, or of all there are; asked in any letter case. */
 export async function knownSpellings(
   db: Db,

@@ -18,7 +18,7 @@ export interface SeenOrganization {
  */
 export async function seenOrganization(
   db: Db,
-  { account }: Viewer,
+  { account }: Pick<Viewer, 'account'> & Partial<Viewer>,
   name: OrganizationName,
 ): Promise<SeenOrganization | undefined> {
   const asked = { accountId: account.id, isAdmin: Number(account.siteAdmin) }

@@ -101,3 +101,17 @@ export async function noteTokenUse(db: Db, usedAt: ReadonlyMap<number, number>):
     }
   })
 }
+
+/**
+ * Nobody can sign in as the account any more because its tokens were taken back, which is how an operator removes one. Tokens that
+ * have merely expired do not count, and who signs in by the forge is the forge's to remove.
+ */
+export async function hasOnlyRevokedTokens(db: Db, { id }: Account): Promise<boolean> {
+  const rows = await db
+    .selectFrom('tokens')
+    .innerJoin('accounts', 'accounts.id', 'account_id')
+    .select(['revoked_at', 'forge_id'])
+    .where('account_id', '=', id)
+    .execute()
+  return rows.length > 0 && rows.every((row) => row.revoked_at !== null && row.forge_id === null)
+}

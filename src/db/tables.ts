@@ -33,6 +33,8 @@ export interface Tables {
   discussion_groups: DiscussionGroupsTable
   forge_budgets: ForgeBudgetsTable
   forge_questions: ForgeQuestionsTable
+  schedules: SchedulesTable
+  schedule_runs: ScheduleRunsTable
 }
 
 export interface AccountsTable {
@@ -359,6 +361,49 @@ interface ForgeBudgetsTable {
   taken: number
   /** The forge asked not to be asked before. */
   held_until: number
+}
+
+/** A migration that is started again and again. */
+export interface SchedulesTable {
+  id: Generated<number>
+  /** Whose migrations they are: a person, or an organization. */
+  owner_id: number
+  /** The account that each run acts as. */
+  maker_id: number
+  /** A JSON list of full names. */
+  repositories: string
+  options: string
+  /** `day` or `week`. */
+  every: string
+  /** Where it is every week. */
+  weekday: string | null
+  /** `03:30`, in its time zone. */
+  at: string
+  time_zone: string
+  /** How many archives. */
+  keep: number
+  /** Moves on in the transaction that writes down the run. */
+  next_run_at: number
+  paused_at: number | null
+  /** Why the service stopped it; null where somebody paused it. */
+  paused_reason: string | null
+  created_at: number
+  updated_at: number
+}
+
+export interface ScheduleRunsTable {
+  id: Generated<number>
+  schedule_id: number
+  /** Null where somebody asked for it. */
+  due_at: number | null
+  noted_at: number
+  migration_id: number | null
+  /** `started`, `skipped` or `failed`. */
+  outcome: string
+  /** Why no migration was started. */
+  reason: string | null
+  /** A JSON list of the repositories that the migration does without, with reasons. */
+  skipped: string
 }
 
 interface JobsTable {

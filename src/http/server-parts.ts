@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { Authenticator } from '../accounts/authenticator.ts'
 import type { Db } from '../db/database.ts'
-import type { StartParts } from '../migrations/start-migration.ts'
+import type { ScheduleParts } from '../schedules/change-schedule.ts'
 import type { AdmissionOptions } from './door/admission.ts'
 import type { DependencyParts } from './door/dependencies.ts'
 import type { MediaTypeOptions } from './door/media-type.ts'
@@ -12,7 +12,7 @@ import type { Dashboard } from './service/dashboard-files.ts'
 
 /** All that the server and its routes are made from. */
 export interface ServerParts
-  extends StartParts,
+  extends ScheduleParts,
     Omit<DownloadParts, 'admission' | 'downloads'>,
     DependencyParts {
   db: Db

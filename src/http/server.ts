@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Viewer } from '../accounts/account.ts'
 import { LONGEST_NAME } from '../ground/names.ts'
-import { Invalid, NotFound } from '../migrations/refusals.ts'
+import { type Fault, Invalid, NotFound } from '../migrations/refusals.ts'
 import { describeApi } from './description/describe-api.ts'
 import { MAX_LISTED } from './description/json-schema.ts'
 import { type Admission, createAdmission } from './door/admission.ts'
@@ -39,6 +39,7 @@ import { organizations } from './organizations/organizations.ts'
 import { oneRepository } from './repositories/one-repository.ts'
 import { renderedRepositories } from './repositories/rendered-repositories.ts'
 import { userRepositories } from './repositories/user-repositories.ts'
+import { schedules } from './schedules/schedules.ts'
 import type { ServerParts } from './server-parts.ts'
 import { adminActions } from './service/admin-actions.ts'
 import { adminService } from './service/admin-service.ts'
@@ -62,6 +63,8 @@ declare module 'fastify' {
     anonymous?: boolean
     /** Types beside JSON that it can answer in. */
     alsoAccepts?: string[]
+    /** What a fault of the request is a fault of; a migration unless told. */
+    resource?: NonNullable<Fault['resource']>
   }
 }
 
@@ -179,6 +182,7 @@ function addMigrations(api: FastifyInstance, parts: SteeringParts, place: Migrat
   githubMigrations(api, parts, place)
   migrationSummaries(api, parts, place)
   migrationSteering(api, parts, place)
+  schedules(api, parts, place)
 }
 
 interface Door {

@@ -8,8 +8,8 @@ type FaultCode =
   | 'custom'
 
 export interface Fault {
-  /** What it is a fault of, where that is not a migration. */
-  resource?: 'Repository' | 'Service'
+  /** What it is a fault of, where that is not what the request is about. */
+  resource?: 'Migration' | 'Repository' | 'Service' | 'Schedule'
   field?: string
   code: FaultCode
   /** Which element of a list. */

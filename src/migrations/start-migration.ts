@@ -48,9 +48,63 @@ export async function startMigration(
   { repositories, options }: StartRequest,
   onCommitted: (started: Migration) => void = () => {},
 ): Promise<StartedMigration> {
+  const snapshot = options.orgMetadataOnly ? [] : await snapshotOf(parts, scope, repositories)
+  return begin(parts, scope, { snapshot, options }, { onCommitted })
+}
+
+/** What else belongs to a start. */
+export interface StartSteps {
+  /** In the same transaction; where it throws, there is no migration. */
+  alsoWrite?(tx: Db, started: Migration): Promise<void>
+  onCommitted?(started: Migration): void
+}
+
+/** None of the repositories is covered any more. */
+export class NoneCovered extends Error {
+  override name = 'NoneCovered'
+  readonly uncovered: readonly string[]
+
+  constructor(uncovered: readonly string[]) {
+    super('no repository is left')
+    this.uncovered = uncovered
+  }
+}
+
+/**
+ * The same for repositories that were covered once: goes on with those that still are. `onSkipped` is told the others before
+ * anything is written; where none is left it throws NoneCovered.
+ */
+export async function startCovered(
+  parts: StartParts,
+  scope: Scope,
+  { repositories, options }: StartRequest,
+  { onSkipped, ...steps }: StartSteps & { onSkipped(uncovered: readonly string[]): void },
+): Promise<StartedMigration> {
+  if (options.orgMetadataOnly) return begin(parts, scope, { snapshot: [], options }, steps)
+  const names = repositories.flatMap((text) => parseName(text, scope) ?? [])
+  const entries = await covered(parts, scope, names)
+  const left = names.filter((name) => entries.has(keyOfName(name)))
+  const gone = names.filter((name) => !entries.has(keyOfName(name)))
+  const uncovered = gone.map(({ owner, name }) => `${owner}/${name}`)
+  if (left.length === 0) throw new NoneCovered(uncovered)
+  onSkipped(uncovered)
+  const snapshot = await factsOf(parts, scope, left, entries)
+  return begin(parts, scope, { snapshot, options }, steps)
+}
+
+interface Begun {
+  snapshot: RepositoryFacts[]
+  options: MigrationOptions
+}
+
+async function begin(
+  parts: StartParts,
+  scope: Scope,
+  { snapshot, options }: Begun,
+  { alsoWrite, onCommitted }: StartSteps,
+): Promise<StartedMigration> {
   const { db, queue, now } = parts
   const { orgMetadataOnly, lockRepositories } = options
-  const snapshot = orgMetadataOnly ? [] : await snapshotOf(parts, scope, repositories)
   if (lockRepositories) await refuseUnlockable(parts.source, snapshot)
   const organizations = orgMetadataOnly ? await organizationsIn(db, scope) : null
   const migration = await db.transaction().execute(async (tx) => {
@@ -78,9 +132,10 @@ export async function startMigration(
       )
     }
     await queue.enqueue(tx, BEGIN_EXPORT, [{ migrationId: started.id }], batchOf(started.id))
+    await alsoWrite?.(tx, started)
     return started
   })
-  onCommitted(migration)
+  onCommitted?.(migration)
   queue.wake()
   if (lockRepositories) await lockEarly(parts, migration.id)
   return { ...migration, repositories: snapshot }
@@ -111,12 +166,20 @@ export async function snapshotOf(
   const entries = await covered(parts, scope, wellFormed)
   // Someone else's repository and one that does not exist get the same answer.
   refuse(wellFormed, (name) => !entries.has(keyOfName(name)), 'missing')
-  return factsForViewer(
-    parts.db,
-    { account: scope.owner },
-    wellFormed.map((name) => entries.get(keyOfName(name))!),
-  )
+  return factsOf(parts, scope, wellFormed, entries)
 }
+
+const factsOf = (
+  { db }: StartParts,
+  { owner }: Scope,
+  names: readonly RepositoryName[],
+  entries: ReadonlyMap<string, CatalogueEntry>,
+): Promise<RepositoryFacts[]> =>
+  factsForViewer(
+    db,
+    { account: owner },
+    names.map((name) => entries.get(keyOfName(name))!),
+  )
 
 function parseName(text: string, { owner: own }: Scope): RepositoryName | undefined {
   const parts = text.split('/')

@@ -4,11 +4,14 @@ import { sweep, sweepOrphans } from '../exporter/sweep.ts'
 import { settleReleasedLocks } from '../migrations/locks.ts'
 import { sweepFacts } from '../migrations/snapshot-store.ts'
 import { takeTurn } from '../queue/turn-store.ts'
+import { runDueSchedules } from '../schedules/due-schedules.ts'
+import { keepArchives } from '../schedules/keep-archives.ts'
 import type { Source } from '../sources/source.ts'
 import type { ProcessParts } from './process-parts.ts'
 import { type Repeated, repeatedly } from './repeatedly.ts'
 
-const MINUTE = 60_000
+const SECOND = 1000
+const MINUTE = 60 * SECOND
 const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR
 
@@ -17,8 +20,15 @@ export const SCRATCH_TTL_MS = 2 * DAY
 
 type House = ProcessParts & { source: Source }
 
+export interface HouseRules {
+  segmentTtlMs: number
+  archiveTtlMs: number
+  lockTtlMs: number
+  maxUnfinished: number
+}
+
 /** Expiry, locks and sweeping: done by one process at a time, however many there are; scratch space is each one's own. */
-export function startHousekeeping(parts: House, segmentTtlMs: number): Repeated {
+export function startHousekeeping(parts: House, rules: HouseRules): Repeated {
   const { db, isOnlyProcess, now, log, places } = parts
 
   const repeat = (name: string, everyMs: number, task: () => Promise<void>) =>
@@ -34,7 +44,15 @@ export function startHousekeeping(parts: House, segmentTtlMs: number): Repeated 
 
   const tasks = [
     inTurn('settling locks', MINUTE, () => settleReleasedLocks(parts)),
-    inTurn('sweeping', MINUTE, () => sweep({ ...parts, segmentTtlMs })),
+    inTurn('sweeping', MINUTE, async () => {
+      // First: what a schedule keeps does not expire.
+      await keepArchives({ ...parts, ...rules })
+      await sweep({ ...parts, ...rules })
+    }),
+    inTurn('running schedules', 15 * SECOND, async () => {
+      // Before, a repository might look as if it were gone.
+      if (parts.isCatalogueRead()) await runDueSchedules({ ...parts, ...rules })
+    }),
     inTurn('sweeping sessions', HOUR, () => sweepSessions(db, now())),
     inTurn('sweeping facts', DAY, async () => void (await sweepFacts(db, now()))),
     inTurn('sweeping orphans', HOUR, () => sweepOrphans(parts, DAY)),

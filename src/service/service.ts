@@ -45,6 +45,7 @@ export async function startService(config: Config, logging: Log): Promise<Servic
     authenticator: keepTokens(stack, parts),
     links: archiveLinks(baseUrl, await linkKey(db), config.linkTtl),
     maxUnfinished: config.maxUnfinishedMigrations,
+    maxSchedules: config.maxSchedules,
     lockTtlMs: config.lockTtl,
     rendering: {
       addresses,

@@ -52,7 +52,12 @@ export async function startExporter(
       else log.error({ err, job }, 'job failed')
     },
   })
-  const housekeeping = startHousekeeping(parts, config.segmentTtl)
+  const housekeeping = startHousekeeping(parts, {
+    segmentTtlMs: config.segmentTtl,
+    archiveTtlMs: config.archiveTtl,
+    lockTtlMs: config.lockTtl,
+    maxUnfinished: config.maxUnfinishedMigrations,
+  })
   return {
     scratch: scratch.directory,
     async stop() {

@@ -1033,6 +1033,168 @@ export interface ArchiveLink {
   expires_at: string
 }
 /**
+ * A migration that is started every day or every week.
+ *
+ */
+export interface Schedule {
+  id: number
+  url: string
+  /** The account or organization whose migrations it starts. */
+  owner: string
+  /** The account that it runs as. */
+  created_by: string
+  /** Full names. */
+  repositories: string[]
+  /** Lock the repositories: they refuse pushes until they are unlocked, the migration fails, or the lock expires. */
+  lock_repositories: boolean
+  /** Exclude metadata of the repositories. */
+  exclude_metadata: boolean
+  /** Exclude the git repositories and their wikis. */
+  exclude_git_data: boolean
+  /** Exclude attachments; a git host has none. */
+  exclude_attachments: boolean
+  /** Exclude releases; a git host has none. */
+  exclude_releases: boolean
+  /** Exclude projects of the owner; a git host has none. */
+  exclude_owner_projects: boolean
+  /** Export only metadata of the organization, or of those that the caller administers. `repositories` is ignored. */
+  org_metadata_only: boolean
+  /** Skip repositories that cannot be exported, instead of failing. An extension of this server. */
+  allow_partial: boolean
+  /** How often. */
+  every: 'day' | 'week'
+  /** For `every: week`, and only then. */
+  weekday: 'sunday' | 'monday' | 'tuesday' | 'wednesday' | 'thursday' | 'friday' | 'saturday' | null
+  /** Time of the day in `time_zone`, such as `03:30`. A time that does not exist on a day, because the clocks go forward, runs at the first moment after; one that occurs twice runs once, the first time. */
+  at: string
+  /** IANA name of a time zone, such as `Europe/Zurich` or `UTC`. */
+  time_zone: string
+  /** How many archives to keep: when a run is exported, older archives of this schedule are deleted. Archives that are kept do not expire. */
+  keep: number
+  /** A paused schedule does not run. */
+  paused: boolean
+  /** Why the service stopped it; null if somebody paused it. */
+  paused_reason: string | null
+  /** Null while it is paused. */
+  next_run_at: string | null
+  /** Null before the first. */
+  last_run: ScheduleRun | null
+  created_at: string
+  updated_at: string
+}
+/**
+ * One run of a schedule.
+ *
+ */
+export interface ScheduleRun {
+  id: number
+  /** When it was due; null if somebody asked for it. */
+  due_at: string | null
+  /** When it was started, skipped, or failed to start. */
+  created_at: string
+  /** The migration that it started; null if it started none. */
+  migration_id: number | null
+  /** The state of the migration. `skipped`: the schedule's last migration had not ended. `failed` without a migration: none could be started. */
+  state: 'pending' | 'exporting' | 'exported' | 'failed' | 'cancelled' | 'skipped'
+  /** Why it failed or was skipped. */
+  reason: string | null
+  /** Repositories that the account could not migrate any more, with the reason. */
+  skipped_repositories: {
+    full_name: string
+    reason: string
+  }[]
+  /** Whether there is an archive to download. */
+  has_archive: boolean
+}
+export interface ScheduleRequest {
+  /**
+   * `owner/name`, or the name of a repository of the caller, or of the organization.
+   *
+   * @maxItems 10000
+   */
+  repositories: string[]
+  /** Lock the repositories: they refuse pushes until they are unlocked, the migration fails, or the lock expires. */
+  lock_repositories?: boolean
+  /** Exclude metadata of the repositories. */
+  exclude_metadata?: boolean
+  /** Exclude the git repositories and their wikis. */
+  exclude_git_data?: boolean
+  /** Exclude attachments; a git host has none. */
+  exclude_attachments?: boolean
+  /** Exclude releases; a git host has none. */
+  exclude_releases?: boolean
+  /** Exclude projects of the owner; a git host has none. */
+  exclude_owner_projects?: boolean
+  /** Export only metadata of the organization, or of those that the caller administers. `repositories` is ignored. */
+  org_metadata_only?: boolean
+  /** Skip repositories that cannot be exported, instead of failing. An extension of this server. */
+  allow_partial?: boolean
+  /** How often. */
+  every: 'day' | 'week'
+  /** For `every: week`, and only then. */
+  weekday?:
+    | 'sunday'
+    | 'monday'
+    | 'tuesday'
+    | 'wednesday'
+    | 'thursday'
+    | 'friday'
+    | 'saturday'
+    | null
+  /** Time of the day in `time_zone`, such as `03:30`. A time that does not exist on a day, because the clocks go forward, runs at the first moment after; one that occurs twice runs once, the first time. */
+  at: string
+  /** IANA name of a time zone, such as `Europe/Zurich` or `UTC`. */
+  time_zone: string
+  /** How many archives to keep: when a run is exported, older archives of this schedule are deleted. Archives that are kept do not expire. */
+  keep?: number
+  /** A paused schedule does not run. */
+  paused?: boolean
+}
+export interface ScheduleChange {
+  /**
+   * `owner/name`, or the name of a repository of the caller, or of the organization.
+   *
+   * @maxItems 10000
+   */
+  repositories?: string[]
+  /** Lock the repositories: they refuse pushes until they are unlocked, the migration fails, or the lock expires. */
+  lock_repositories?: boolean
+  /** Exclude metadata of the repositories. */
+  exclude_metadata?: boolean
+  /** Exclude the git repositories and their wikis. */
+  exclude_git_data?: boolean
+  /** Exclude attachments; a git host has none. */
+  exclude_attachments?: boolean
+  /** Exclude releases; a git host has none. */
+  exclude_releases?: boolean
+  /** Exclude projects of the owner; a git host has none. */
+  exclude_owner_projects?: boolean
+  /** Export only metadata of the organization, or of those that the caller administers. `repositories` is ignored. */
+  org_metadata_only?: boolean
+  /** Skip repositories that cannot be exported, instead of failing. An extension of this server. */
+  allow_partial?: boolean
+  /** How often. */
+  every?: 'day' | 'week'
+  /** For `every: week`, and only then. */
+  weekday?:
+    | 'sunday'
+    | 'monday'
+    | 'tuesday'
+    | 'wednesday'
+    | 'thursday'
+    | 'friday'
+    | 'saturday'
+    | null
+  /** Time of the day in `time_zone`, such as `03:30`. A time that does not exist on a day, because the clocks go forward, runs at the first moment after; one that occurs twice runs once, the first time. */
+  at?: string
+  /** IANA name of a time zone, such as `Europe/Zurich` or `UTC`. */
+  time_zone?: string
+  /** How many archives to keep: when a run is exported, older archives of this schedule are deleted. Archives that are kept do not expire. */
+  keep?: number
+  /** A paused schedule does not run. */
+  paused?: boolean
+}
+/**
  * The account of the token.
  *
  */
@@ -1413,7 +1575,7 @@ export interface ValidationError {
   /** The HTTP status as a string. */
   status: string
   errors: {
-    resource: 'Migration' | 'Repository' | 'Service'
+    resource: 'Migration' | 'Repository' | 'Service' | 'Schedule'
     /** The field of the request. */
     field?: string
     code: 'missing' | 'missing_field' | 'invalid' | 'already_exists' | 'unprocessable' | 'custom'

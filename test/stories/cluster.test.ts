@@ -63,7 +63,9 @@ test('housekeeping is done by one of the workers, not by each', async (t) => {
   const workers = await Promise.all([cluster.worker(), cluster.worker(), cluster.worker()])
   await Promise.all(workers.map((worker) => worker.kill('SIGTERM')))
   const turns = cluster.log().matchAll(/"housekeeping":"([^"]+)"/g)
-  assert.deepEqual([...turns].map(([, name]) => name).sort(), [
+  // Those of schedules come again too soon to be counted.
+  const names = [...turns].map(([, name]) => name!).filter((name) => !name.endsWith('schedules'))
+  assert.deepEqual(names.sort(), [
     'settling locks',
     'sweeping',
     'sweeping facts',

@@ -34,6 +34,12 @@ import {
   tagSchema,
   topicsSchema,
 } from '../repositories/repository-views-schema.ts'
+import {
+  scheduleBodySchema,
+  scheduleChangeSchema,
+  scheduleRunSchema,
+  scheduleSchema,
+} from '../schedules/schedule-schema.ts'
 import { licenseTextSchema } from '../service/license-schema.ts'
 import { rootSchema } from '../service/root-schema.ts'
 import { serviceStateSchema, tokenSchema } from '../service/service-state-schema.ts'
@@ -64,6 +70,10 @@ export const schemas = {
   lock: lockSchema,
   'held-lock': heldLockSchema,
   'archive-link': archiveLinkSchema,
+  schedule: scheduleSchema,
+  'schedule-run': scheduleRunSchema,
+  'schedule-request': scheduleBodySchema,
+  'schedule-change': scheduleChangeSchema,
   user: userSchema,
   'current-user': currentUserSchema,
   session: sessionSchema,
@@ -88,6 +98,14 @@ export const parameters = {
     description: 'ID of a migration.',
     schema: integer,
     example: 79,
+  },
+  'schedule-id': {
+    name: 'schedule_id',
+    in: 'path',
+    required: true,
+    description: 'ID of a schedule.',
+    schema: integer,
+    example: 3,
   },
   org: {
     name: 'org',

@@ -8,6 +8,7 @@ import { reportOf } from '../../migrations/report.ts'
 import type { ServiceState } from '../../migrations/service-state.ts'
 import type { Summary } from '../../migrations/summaries.ts'
 import { factsOfUnreadable, type RepositoryFacts } from '../../repositories/facts.ts'
+import type { Schedule, ScheduleRun } from '../../schedules/schedule.ts'
 import { API_VERSIONS } from '../door/manners.ts'
 import {
   invalidLink,
@@ -46,6 +47,7 @@ import {
   licenseContentJson,
   tagJson,
 } from '../repositories/repository-views-json.ts'
+import { scheduleJson, scheduleRunJson } from '../schedules/schedule-json.ts'
 import { currentUserJson } from '../service/current-user-json.ts'
 import { licenseTextJson } from '../service/license-text-json.ts'
 import { rootJson } from '../service/root-json.ts'
@@ -155,6 +157,35 @@ const summary: Summary = {
   archive: { bytes: 1110016, expiresAt: AT },
   heldLocks: 1,
   names: ['alice/atlas'],
+}
+const schedule: Schedule = {
+  id: 3,
+  owner: alice,
+  maker: alice,
+  repositories: ['alice/atlas'],
+  options: ORDINARY,
+  every: 'week',
+  weekday: 'sunday',
+  at: '03:30',
+  timeZone: 'Europe/Zurich',
+  keep: 4,
+  nextRunAt: Date.UTC(2026, 4, 10, 1, 30),
+  isPaused: false,
+  pausedReason: null,
+  createdAt: AT,
+  updatedAt: AT,
+}
+const run: ScheduleRun = {
+  id: 12,
+  dueAt: Date.UTC(2026, 4, 3, 1, 30),
+  notedAt: Date.UTC(2026, 4, 3, 1, 30, 9),
+  migrationId: 79,
+  state: 'exported',
+  reason: null,
+  skipped: [
+    { fullName: 'bob/notes', reason: 'it does not exist, or alice may no longer migrate it' },
+  ],
+  hasArchive: true,
 }
 const lock: HeldLock = {
   owner: 'alice',
@@ -311,6 +342,10 @@ function valuesOf(rendering: Rendering) {
     }),
     summary: summaryJson(summary),
     summaries: [summaryJson(summary)],
+    schedule: scheduleJson(schedule, run, addresses),
+    schedules: [scheduleJson(schedule, run, addresses)],
+    'schedule-run': scheduleRunJson({ ...run, dueAt: null, state: 'pending', skipped: [] }),
+    'schedule-runs': [scheduleRunJson(run)],
     locks: [lockJson(lock)],
     'own-locks': [heldLockJson({ ...lock, holder: 'bob' })],
     'archive-link': archiveLinkJson(summary, link),

@@ -5,6 +5,7 @@ import type { Tag } from './operation.ts'
 export const TAGS: { name: Tag; description: string }[] = [
   { name: 'Migrations', description: 'Start and follow migrations, and list their repositories.' },
   { name: 'Archives', description: 'Download and delete the archives of exported migrations.' },
+  { name: 'Schedules', description: 'Migrations that are started every day or every week.' },
   {
     name: 'Organizations',
     description: 'Organizations of the caller, and the same operations on their migrations.',

@@ -15,6 +15,7 @@ export interface DescribedAnswer {
 export type Tag =
   | 'Migrations'
   | 'Archives'
+  | 'Schedules'
   | 'Organizations'
   | 'Repositories'
   | 'Caller'

@@ -6,9 +6,11 @@ import { Unreadable } from '../../sources/unreadable.ts'
 import { Refused, signInUnavailable, unavailable } from './refusals.ts'
 import { isTemporary } from './temporary-errors.ts'
 
+type Resource = NonNullable<Fault['resource']>
+
 interface ErrorBody {
   message: string
-  errors?: (Fault | { resource: 'Migration' })[]
+  errors?: Fault[]
 }
 
 const RETRY_AFTER_SECONDS = 10
@@ -18,7 +20,8 @@ const MAX_FAULTS = 20
 /** Every refusal, whoever made it, becomes the wire's own shape here and nowhere else. */
 export function errorHandler(documentation: string, log: Logger) {
   return (error: FastifyError, request: FastifyRequest, reply: FastifyReply): void => {
-    const { status, body } = answerTo(error)
+    const { resource = 'Migration' } = request.routeOptions.config ?? {}
+    const { status, body } = answerTo(error, resource)
     const isOurs = status >= 500 && !(error instanceof Refused) && !(error instanceof ForgeSilent)
     if (isOurs) log.error({ err: error, id: request.id }, 'request failed')
     if (status === 503 || status === 429) reply.header('retry-after', RETRY_AFTER_SECONDS)
@@ -29,17 +32,19 @@ export function errorHandler(documentation: string, log: Logger) {
   }
 }
 
-function answerTo(error: FastifyError): { status: number; body: ErrorBody } {
+function answerTo(error: FastifyError, resource: Resource): { status: number; body: ErrorBody } {
   if (error instanceof Refused) return { status: error.status, body: { message: error.message } }
   // Whoever asked for it has told the log why.
-  if (error instanceof ForgeSilent) return answerTo(signInUnavailable() as never)
+  if (error instanceof ForgeSilent) return answerTo(signInUnavailable() as never, resource)
   if (error instanceof NotFound) return { status: 404, body: { message: 'Not Found' } }
-  if (error instanceof Invalid) return invalid(error.faults)
+  if (error instanceof Invalid) return invalid(error.faults, resource)
   // What was asked is written down and done later, if the repository allows it then.
   if (error instanceof Unreadable) {
-    return invalid([{ code: 'unprocessable', message: error.message }])
+    return invalid([{ code: 'unprocessable', message: error.message }], resource)
   }
-  if (error.validation) return invalid(error.validation.slice(0, MAX_FAULTS).map(faultOf))
+  if (error.validation) {
+    return invalid(error.validation.slice(0, MAX_FAULTS).map(faultOf), resource)
+  }
   if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
     return { status: 413, body: { message: 'The request body is too large: 1 MiB at most' } }
   }
@@ -50,10 +55,8 @@ function answerTo(error: FastifyError): { status: number; body: ErrorBody } {
     : { status: 500, body: { message: 'Server Error' } }
 }
 
-function invalid(faults: Fault[]): { status: number; body: ErrorBody } {
-  const errors = faults
-    .slice(0, MAX_FAULTS)
-    .map((fault) => ({ resource: 'Migration' as const, ...fault }))
+function invalid(faults: Fault[], resource: Resource): { status: number; body: ErrorBody } {
+  const errors = faults.slice(0, MAX_FAULTS).map((fault) => ({ resource, ...fault }))
   return { status: 422, body: { message: 'Validation Failed', errors } }
 }
 

@@ -3,6 +3,10 @@ import type { Db } from '../../db/database.ts'
 import { readBlobErrors } from '../../migrations/blob-error-store.ts'
 import { countUnfinishedByState, readTallies } from '../../migrations/tally-store.ts'
 import type { Queue } from '../../queue/queue.ts'
+import { countSchedulesByState } from '../../schedules/schedule-store.ts'
+
+/** Workers look for what is due several times a minute. */
+const OVERDUE_AFTER_MS = 5 * 60_000
 
 export interface SharedMetricsParts {
   db: Db
@@ -25,6 +29,7 @@ function createGauges(register: Registry) {
     repositories: gauge('godwit_repositories', 'Repositories by result', 'outcome'),
     bytes: gauge('godwit_repository_bytes', 'Bytes of repositories by result', 'outcome'),
     reuse: gauge('godwit_reuse_ratio', 'Share of the exported repositories that were reused', 'of'),
+    schedules: gauge('godwit_schedules', 'Schedules by state', 'state'),
     blobErrors: gauge('godwit_blob_errors', 'Errors of the blob store', 'operation'),
   }
 }
@@ -35,11 +40,12 @@ export function sharedMetrics(register: Registry, parts: SharedMetricsParts): ()
 
   async function read(): Promise<void> {
     const { db, queue, now } = parts
-    const [backlog, unfinished, tallies, blobErrors] = await Promise.all([
+    const [backlog, unfinished, tallies, blobErrors, schedules] = await Promise.all([
       queue.backlog(),
       countUnfinishedByState(db),
       readTallies(db),
       readBlobErrors(db),
+      countSchedulesByState(db, now() - OVERDUE_AFTER_MS),
     ])
     // Nothing of the last time stays, but for what is there still.
     clear()
@@ -57,6 +63,7 @@ export function sharedMetrics(register: Registry, parts: SharedMetricsParts): ()
     const [made, reused] = [of('repositories exported'), of('repositories reused')]
     gauges.reuse.set('repositories', share(reused.count, made.count))
     gauges.reuse.set('bytes', share(reused.bytes, made.bytes))
+    for (const [state, count] of Object.entries(schedules)) gauges.schedules.set(state, count)
     for (const [operation, count] of blobErrors) gauges.blobErrors.set(operation, count)
   }
 

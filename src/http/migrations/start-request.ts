@@ -1,9 +1,9 @@
-import type { MigrationOptions } from '../../migrations/migration.ts'
+import { type MigrationOptions, ORDINARY } from '../../migrations/migration.ts'
 import type { StartRequest } from '../../migrations/start-migration.ts'
 import { flag, listOf, MAX_LISTED, text } from '../description/json-schema.ts'
 
 /** The body of a start request on the wire. Its schema below has checked it before a handler sees it. */
-export interface StartBody extends Partial<Record<Flag, boolean>> {
+export interface StartBody extends StartFlags {
   repositories?: string[]
   exclude?: string[]
 }
@@ -21,6 +21,8 @@ const OPTION_OF_FLAG = {
   allow_partial: 'allowPartial',
 } as const satisfies Record<string, keyof MigrationOptions>
 
+export type StartFlags = Partial<Record<Flag, boolean>>
+
 const flags = Object.keys(OPTION_OF_FLAG) as Flag[]
 
 const ABOUT_FLAG: Record<Flag, string> = {
@@ -36,6 +38,16 @@ const ABOUT_FLAG: Record<Flag, string> = {
   allow_partial:
     'Skip repositories that cannot be exported, instead of failing. An extension of this server.',
 }
+
+const schemaOfFlag = (name: Flag) => ({ ...flag, description: ABOUT_FLAG[name] })
+
+export const startFlagsWithoutDefaults = Object.fromEntries(
+  flags.map((name) => [name, schemaOfFlag(name)]),
+) as Record<Flag, ReturnType<typeof schemaOfFlag>>
+
+export const startFlagSchemas = Object.fromEntries(
+  flags.map((name) => [name, { ...flag, default: false, description: ABOUT_FLAG[name] }]),
+)
 
 /** Requests are checked against it, and the description of the API shows it. */
 export const startBodySchema = {
@@ -53,16 +65,24 @@ export const startBodySchema = {
       maxItems: MAX_LISTED,
       description: '`repositories` excludes them from the answer. Other values are ignored.',
     },
-    ...Object.fromEntries(
-      flags.map((name) => [name, { ...flag, default: false, description: ABOUT_FLAG[name] }]),
-    ),
+    ...startFlagSchemas,
   },
   examples: [{ repositories: ['alice/atlas'], lock_repositories: true }],
 }
 
 export function startRequestOf(body: StartBody): StartRequest {
-  const options = Object.fromEntries(
-    flags.map((flag) => [OPTION_OF_FLAG[flag], body[flag] ?? false]),
-  ) as Record<keyof MigrationOptions, boolean>
-  return { repositories: body.repositories ?? [], options }
+  return { repositories: body.repositories ?? [], options: { ...ORDINARY, ...optionsOf(body) } }
+}
+
+/** Those that were said. */
+export function optionsOf(body: StartFlags): Partial<MigrationOptions> {
+  return Object.fromEntries(
+    flags.flatMap((flag) => (body[flag] === undefined ? [] : [[OPTION_OF_FLAG[flag], body[flag]]])),
+  )
+}
+
+/** The other way round: all of them. */
+export function startFlagsOf(options: MigrationOptions): Required<StartFlags> {
+  const said = flags.map((flag) => [flag, options[OPTION_OF_FLAG[flag]]])
+  return Object.fromEntries(said) as Required<StartFlags>
 }

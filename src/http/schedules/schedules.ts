@@ -1,0 +1,168 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { NotFound } from '../../migrations/refusals.ts'
+import { changeSchedule, makeSchedule } from '../../schedules/change-schedule.ts'
+import { runNow } from '../../schedules/run-schedule.ts'
+import { countRuns, lastRuns, listRuns } from '../../schedules/run-store.ts'
+import type { Schedule } from '../../schedules/schedule.ts'
+import {
+  countSchedules,
+  deleteSchedule,
+  findSchedule,
+  listSchedules,
+} from '../../schedules/schedule-store.ts'
+import type * as wire from '../../wire/types.ts'
+import { audit, auditAction } from '../door/audit.ts'
+import { viewerOf } from '../door/authenticate.ts'
+import { answer, answerIfChanged } from '../door/json-answer.ts'
+import { tellPages } from '../door/link-header.ts'
+import { pagingOf } from '../door/paging.ts'
+import type { MigrationsPlace } from '../migrations/migration-places.ts'
+import { scopeOf } from '../migrations/named-migration.ts'
+import type { ServerParts } from '../server-parts.ts'
+import { scheduleAddress, scheduleJson, scheduleRunJson } from './schedule-json.ts'
+import { askedScheduleOf, newScheduleOf } from './schedule-request.ts'
+import * as operations from './schedules-operations.ts'
+
+type Parts = Omit<ServerParts, 'admission'>
+
+interface ById {
+  Params: { schedule_id: string }
+  Querystring: Record<string, unknown>
+}
+
+const config = { resource: 'Schedule' } as const
+
+/** Migrations that are started every day or every week: ours alone, so no preview is asked for. */
+export function schedules(app: FastifyInstance, parts: Parts, place: MigrationsPlace): void {
+  reading(app, parts, place)
+  changing(app, parts, place)
+  running(app, parts, place)
+}
+
+function reading(app: FastifyInstance, parts: Parts, { path, describe }: MigrationsPlace): void {
+  const { db, rendering } = parts
+  const { addresses } = rendering
+
+  app.get<{ Querystring: Record<string, unknown> }>(
+    `${path}/schedules`,
+    { config, schema: describe(operations.listSchedules) },
+    async (request, reply) => {
+      const scope = scopeOf(request)
+      const paging = pagingOf(request.query)
+      const all = await listSchedules(db, scope, paging)
+      const total = await countSchedules(db, scope)
+      tellPages(request, reply, { prefix: app.prefix, addresses, paging, total })
+      reply.header('x-total-count', total)
+      const ids = all.map(({ id }) => id)
+      const last = await lastRuns(db, ids)
+      const body = all.map((each) => scheduleJson(each, last.get(each.id), addresses))
+      return answerIfChanged(request, reply, body, [total])
+    },
+  )
+
+  app.get<ById>(
+    `${path}/schedules/:schedule_id`,
+    { config, schema: describe(operations.getSchedule) },
+    async (request, reply) => {
+      const body = await jsonOf(parts, await namedSchedule(parts, request))
+      return answerIfChanged(request, reply, body)
+    },
+  )
+}
+
+function changing(app: FastifyInstance, parts: Parts, { path, describe }: MigrationsPlace): void {
+  const { db, log, rendering } = parts
+
+  app.post<{ Body: wire.ScheduleRequest }>(
+    `${path}/schedules`,
+    { config, schema: describe(operations.createSchedule) },
+    async (request, reply) => {
+      const { account } = viewerOf(request)
+      const asked = newScheduleOf(request.body)
+      const made = await makeSchedule(parts, scopeOf(request), account, asked)
+      auditAction(log, request, 'schedule.create', aboutOf(made))
+      reply.code(201).header('location', scheduleAddress(made, rendering.addresses))
+      return answer(reply, scheduleJson(made, undefined, rendering.addresses))
+    },
+  )
+
+  app.patch<ById & { Body: wire.ScheduleChange }>(
+    `${path}/schedules/:schedule_id`,
+    { config, schema: describe(operations.updateSchedule) },
+    async (request, reply) => {
+      const { account } = viewerOf(request)
+      const asked = askedScheduleOf(request.body)
+      const changed = await changeSchedule(parts, scopeOf(request), account, idOf(request), asked)
+      const fields = Object.keys(request.body)
+      auditAction(log, request, 'schedule.update', { ...aboutOf(changed), fields })
+      return answer(reply, await jsonOf(parts, changed))
+    },
+  )
+
+  app.delete<ById>(
+    `${path}/schedules/:schedule_id`,
+    { config, schema: describe(operations.deleteSchedule) },
+    async (request, reply) => {
+      const scope = scopeOf(request)
+      const id = idOf(request)
+      if (!(await deleteSchedule(db, scope, id))) throw new NotFound()
+      auditAction(log, request, 'schedule.delete', { schedule: id, owner: scope.owner.login })
+      return reply.code(204).send()
+    },
+  )
+}
+
+function running(app: FastifyInstance, parts: Parts, { path, describe }: MigrationsPlace): void {
+  const { db, log, rendering } = parts
+  const { addresses } = rendering
+
+  app.get<ById>(
+    `${path}/schedules/:schedule_id/runs`,
+    { config, schema: describe(operations.listRuns) },
+    async (request, reply) => {
+      const schedule = await namedSchedule(parts, request)
+      const paging = pagingOf(request.query)
+      const runs = await listRuns(db, schedule, paging)
+      const total = await countRuns(db, schedule)
+      tellPages(request, reply, { prefix: app.prefix, addresses, paging, total })
+      reply.header('x-total-count', total)
+      return answerIfChanged(request, reply, runs.map(scheduleRunJson), [total])
+    },
+  )
+
+  app.post<ById>(
+    `${path}/schedules/:schedule_id/runs`,
+    { config, schema: describe(operations.runSchedule) },
+    async (request, reply) => {
+      const schedule = await namedSchedule(parts, request)
+      await runNow(parts, schedule, (migration) => {
+        auditAction(log, request, 'schedule.run', aboutOf(schedule))
+        audit(log, request, 'migration.start', migration)
+      })
+      const run = (await lastRuns(db, [schedule.id])).get(schedule.id)
+      if (!run) throw new NotFound()
+      return answer(reply.code(201), scheduleRunJson(run))
+    },
+  )
+}
+
+type Reading = Pick<Parts, 'db' | 'rendering'>
+
+const aboutOf = ({ id, owner }: Schedule) => ({ schedule: id, owner: owner.login })
+
+async function jsonOf({ db, rendering }: Reading, schedule: Schedule): Promise<wire.Schedule> {
+  const last = await lastRuns(db, [schedule.id])
+  return scheduleJson(schedule, last.get(schedule.id), rendering.addresses)
+}
+
+async function namedSchedule({ db }: Reading, request: FastifyRequest<ById>): Promise<Schedule> {
+  const found = await findSchedule(db, scopeOf(request), idOf(request))
+  if (!found) throw new NotFound()
+  return found
+}
+
+/** An id that is no number names none. */
+function idOf({ params }: FastifyRequest<ById>): number {
+  if (!/^\d{1,15}$/.test(params.schedule_id)) throw new NotFound()
+  return Number(params.schedule_id)
+}

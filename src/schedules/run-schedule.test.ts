@@ -1,0 +1,272 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { type Engine, onEachEngine } from '../../test/support/databases.ts'
+import { putMembership, removeMembership } from '../accounts/membership-store.ts'
+import { addToken, revokeToken } from '../accounts/token-store.ts'
+import { Invalid, NotFound } from '../migrations/refusals.ts'
+import { changeSchedule } from './change-schedule.ts'
+import { runNow } from './run-schedule.ts'
+import { DAY, HOUR, type ScheduleScene, scheduleScene } from './schedule-test-scene.ts'
+
+const SINCE = '2026-06-01T12:00Z'
+
+/** Whose time has come. */
+async function dueScene(t: TestContext, engine: Engine) {
+  const scene = await scheduleScene(t, engine, SINCE)
+  const schedule = await scene.make({ repositories: ['atlas', 'bob/notes'] })
+  scene.clock.now = schedule.nextRunAt
+  return { ...scene, schedule }
+}
+
+const loseAccess = ({ db }: ScheduleScene, login: string) =>
+  db.deleteFrom('collaborators').where('login_key', '=', login).execute()
+
+onEachEngine('a schedule', (engine) => {
+  test('is run once however many try, and not before its time', async (t) => {
+    const scene = await scheduleScene(t, engine, SINCE)
+    const schedule = await scene.make()
+    assert.equal(new Date(schedule.nextRunAt).toISOString(), '2026-06-02T00:30:00.000Z')
+    scene.clock.now = schedule.nextRunAt - 60_000
+    await scene.runDue()
+    assert.deepEqual(await scene.runs(schedule), [])
+    scene.clock.now = schedule.nextRunAt
+    await Promise.all(Array.from({ length: 8 }, () => scene.runDue()))
+    const [run, ...others] = await scene.runs(schedule)
+    assert.deepEqual(others, [])
+    assert.equal(run!.dueAt, schedule.nextRunAt)
+    assert.equal((await scene.migrations()).length, 1)
+    assert.equal((await scene.again(schedule)).nextRunAt, schedule.nextRunAt + DAY)
+  })
+
+  test('keeps its time where the start is not written: all of it or nothing', async (t) => {
+    const scene = await dueScene(t, engine)
+    const { schedule, parts } = scene
+    const enqueue = async () => {
+      throw new Error('no room in the queue')
+    }
+    await scene.runDue({ queue: { ...parts.queue, enqueue } })
+    assert.deepEqual(await scene.runs(schedule), [])
+    assert.deepEqual(await scene.migrations(), [])
+    assert.deepEqual(await scene.again(schedule), schedule)
+    assert.deepEqual(scene.logged, [`error: schedule ${schedule.id} could not run now`])
+    await scene.runDue()
+    assert.equal((await scene.migrations()).length, 1)
+  })
+
+  test('makes up once for what it missed', async (t) => {
+    const scene = await dueScene(t, engine)
+    scene.clock.now += 10 * DAY + 3 * HOUR
+    await scene.runDue()
+    await scene.export()
+    await scene.runDue()
+    assert.equal((await scene.runs(scene.schedule)).length, 1)
+    const { nextRunAt } = await scene.again(scene.schedule)
+    assert.equal(nextRunAt, scene.schedule.nextRunAt + 11 * DAY)
+  })
+
+  test('never has two runs at once: the later one is skipped, and that is noted', async (t) => {
+    const scene = await dueScene(t, engine)
+    const { schedule, clock, parts } = scene
+    await scene.runDue()
+    clock.now += DAY
+    await scene.runDue()
+    const [skipped] = await scene.runs(schedule)
+    assert.deepEqual(
+      [skipped!.state, skipped!.migrationId, skipped!.reason],
+      ['skipped', null, 'migration 1 of this schedule has not ended'],
+    )
+    const now = runNow(parts, await scene.again(schedule), () => {})
+    await assert.rejects(now, ({ faults }: Invalid) => {
+      assert.equal(faults[0]!.message, 'Migration 1 of this schedule has not ended.')
+      return true
+    })
+    await scene.export()
+    clock.now += DAY
+    await scene.runDue()
+    assert.deepEqual(
+      (await scene.runs(schedule)).map(({ state, migrationId }) => [state, migrationId]),
+      [
+        ['pending', 2],
+        ['skipped', null],
+        ['exported', 1],
+      ],
+    )
+  })
+
+  test('runs when somebody asks for it, once, and its next time stays', async (t) => {
+    const scene = await scheduleScene(t, engine, SINCE)
+    const { parts } = scene
+    const schedule = await scene.make({ isPaused: true })
+    const tries = await Promise.allSettled(
+      Array.from({ length: 4 }, () => runNow(parts, schedule, () => {})),
+    )
+    assert.equal(tries.filter(({ status }) => status === 'fulfilled').length, 1)
+    for (const each of tries)
+      if (each.status === 'rejected') assert.ok(each.reason instanceof Invalid)
+    assert.deepEqual(
+      (await scene.runs(schedule)).map(({ dueAt, state }) => [dueAt, state]),
+      [[null, 'pending']],
+    )
+    assert.deepEqual(await scene.again(schedule), schedule)
+  })
+
+  test('skips what its account may no longer migrate, and says so', async (t) => {
+    const scene = await dueScene(t, engine)
+    const { schedule, clock, host } = scene
+    await loseAccess(scene, 'alice')
+    await scene.runDue()
+    await scene.export()
+    const [run] = await scene.runs(schedule)
+    const reason = 'it does not exist, or alice may no longer migrate it'
+    assert.deepEqual(run!.skipped, [{ fullName: 'bob/notes', reason }])
+    assert.equal(run!.state, 'exported')
+    assert.equal((await scene.migrations())[0]!.repository_count, 1)
+
+    host.contents.delete('alice/atlas')
+    clock.now += DAY
+    await scene.runDue()
+    const [failed] = await scene.runs(schedule)
+    assert.deepEqual(
+      [failed!.state, failed!.migrationId, failed!.reason, failed!.skipped.length],
+      ['failed', null, 'alice may no longer migrate any of the repositories', 2],
+    )
+    assert.equal((await scene.again(schedule)).isPaused, false)
+    const now = runNow(scene.parts, await scene.again(schedule), () => {})
+    await assert.rejects(now, Invalid)
+    assert.equal((await scene.runs(schedule)).length, 2)
+  })
+
+  test('stops when every token of its account is revoked, and not when they expire', async (t) => {
+    const scene = await dueScene(t, engine)
+    const { schedule, clock, db, alice, parts } = scene
+    const token = { name: '', expiresAt: clock.now - 1, now: 0 }
+    await addToken(db, alice, token)
+    await addToken(db, alice, token)
+    await revokeToken(db, 1, clock.now)
+    await scene.runDue()
+    await scene.export()
+    assert.equal((await scene.runs(schedule))[0]!.state, 'exported')
+    await revokeToken(db, 2, clock.now)
+    clock.now += DAY
+    await scene.runDue()
+    const stopped = await scene.again(schedule)
+    assert.deepEqual(
+      [stopped.isPaused, stopped.pausedReason],
+      [true, 'every token of alice is revoked'],
+    )
+    clock.now += 9 * DAY
+    await scene.runDue()
+    assert.deepEqual(
+      (await scene.runs(schedule)).map(({ state }) => state),
+      ['failed', 'exported'],
+    )
+    await addToken(db, alice, { ...token, expiresAt: null })
+    const asked = { options: {}, isPaused: false }
+    const change = () =>
+      changeSchedule({ ...parts, maxSchedules: 9 }, { owner: alice }, alice, schedule.id, asked)
+    const resumed = await change()
+    assert.deepEqual([resumed.isPaused, resumed.pausedReason], [false, null])
+    // What was due while it was stopped is not made up for.
+    assert.ok(resumed.nextRunAt > clock.now && resumed.nextRunAt <= clock.now + DAY)
+    await db.deleteFrom('schedules').execute()
+    await assert.rejects(change(), NotFound)
+  })
+
+  test('of an organization needs its maker to be an owner still; another owner may take it over', async (t) => {
+    const scene = await scheduleScene(t, engine, SINCE)
+    const { octo, clock, db, alice, parts } = scene
+    const bob = await scene.person('bob')
+    for (const { id } of [alice, bob])
+      await putMembership(db, octo, { accountId: id, role: 'owner' }, 'manual')
+    const schedule = await scene.make({ repositories: ['kit'] }, { owner: octo })
+    assert.deepEqual(schedule.repositories, ['octo/kit'])
+    clock.now = schedule.nextRunAt
+    await scene.runDue()
+    await scene.export()
+    assert.equal((await scene.runs(schedule))[0]!.state, 'exported')
+    assert.equal((await scene.migrations())[0]!.owner_id, octo.id)
+
+    await removeMembership(db, octo, alice, 'manual')
+    clock.now += DAY
+    await scene.runDue()
+    const stopped = await scene.again(schedule)
+    assert.equal(stopped.pausedReason, 'alice is no longer an owner of octo')
+    const asked = { options: {}, isPaused: false }
+    const all = { ...parts, maxSchedules: 9 }
+    const resumed = await changeSchedule(all, { owner: octo }, bob, schedule.id, asked)
+    assert.equal(resumed.maker.login, 'bob')
+    clock.now = resumed.nextRunAt
+    await scene.runDue()
+    assert.equal((await scene.runs(schedule))[0]!.state, 'pending')
+  })
+
+  test('is told why where a start would be refused', async (t) => {
+    const scene = await dueScene(t, engine)
+    await scene.start(['alice/atlas'])
+    await scene.runDue({ maxUnfinished: 1 })
+    const [run] = await scene.runs(scene.schedule)
+    assert.equal(run!.state, 'failed')
+    assert.match(run!.reason!, /^You already have 1 unfinished migrations/)
+  })
+
+  test('is not run while it is paused, or after it was changed or deleted under a run', async (t) => {
+    const scene = await dueScene(t, engine)
+    const { schedule, clock, db, parts, alice } = scene
+    const all = { ...parts, maxSchedules: 9 }
+    const change = (asked: object) =>
+      changeSchedule(all, { owner: alice }, alice, schedule.id, { options: {}, ...asked })
+    // Changed while the run looks at the repositories.
+    const source = { ...parts.source! }
+    source.find = async (...name) => {
+      await change({ at: '05:00' })
+      return parts.source!.find(...name)
+    }
+    await scene.runDue({ source })
+    assert.deepEqual(await scene.migrations(), [])
+    const changed = await scene.again(schedule)
+    assert.equal(changed.nextRunAt, schedule.nextRunAt + 2.5 * HOUR)
+    await change({ isPaused: true })
+    clock.now += 3 * DAY
+    await scene.runDue()
+    await change({ isPaused: false })
+    await scene.runDue()
+    assert.deepEqual(await scene.migrations(), [])
+    source.find = async (...name) => {
+      await db.deleteFrom('schedules').execute()
+      return parts.source!.find(...name)
+    }
+    clock.now += DAY
+    await scene.runDue({ source })
+    assert.deepEqual(await scene.migrations(), [])
+  })
+
+  test('that was put off by a clock that was wrong is due again in time', async (t) => {
+    const scene = await dueScene(t, engine)
+    const { schedule, clock, db } = scene
+    const years = clock.now + 3000 * DAY
+    await db.updateTable('schedules').set({ next_run_at: years }).execute()
+    await scene.runDue()
+    assert.deepEqual(await scene.migrations(), [])
+    assert.equal((await scene.again(schedule)).nextRunAt, schedule.nextRunAt + DAY)
+  })
+
+  test('is refused beyond the maximum, and so is one that makes no sense; nothing is written', async (t) => {
+    const scene = await scheduleScene(t, engine, SINCE)
+    const refused = (asked: Parameters<typeof scene.make>[0]) =>
+      scene.make(asked).then(
+        () => assert.fail('it was made'),
+        (error: Invalid) => error.faults.map(({ field, code, index }) => ({ field, code, index })),
+      )
+    const fault = (field: string, code: string, index?: number) => ({ field, code, index })
+    assert.deepEqual(await refused({ timeZone: 'Mars/Olympus' }), [fault('time_zone', 'custom')])
+    assert.deepEqual(await refused({ every: 'week' }), [fault('weekday', 'missing_field')])
+    assert.deepEqual(await refused({ weekday: 'monday' }), [fault('weekday', 'custom')])
+    assert.deepEqual(await refused({ repositories: ['atlas', 'none'] }), [
+      fault('repositories', 'missing', 1),
+    ])
+    assert.deepEqual(await refused({ repositories: [] }), [fault('repositories', 'missing_field')])
+    assert.deepEqual(await scene.db.selectFrom('schedules').selectAll().execute(), [])
+    const many = await Promise.allSettled(Array.from({ length: 6 }, () => scene.make()))
+    assert.equal(many.filter(({ status }) => status === 'fulfilled').length, 3)
+  })
+})

@@ -1,0 +1,167 @@
+import type { Account } from '../accounts/account.ts'
+import type { Db } from '../db/database.ts'
+import type { Migration } from '../migrations/migration.ts'
+import { Invalid } from '../migrations/refusals.ts'
+import { NoneCovered, type StartParts, startCovered } from '../migrations/start-migration.ts'
+import { Unreadable } from '../sources/unreadable.ts'
+import {
+  insertRun,
+  LostTime,
+  lockSchedule,
+  type NewRun,
+  StillRunning,
+  stopSchedule,
+  takeTime,
+  unfinishedRun,
+} from './run-store.ts'
+import type { Schedule, SkippedRepository } from './schedule.ts'
+import { type StandingParts, whyStopped } from './why-stopped.ts'
+
+export interface RunParts extends StartParts, StandingParts {}
+
+/** What became of one time: a migration, or why there is none. */
+export interface RunEnd {
+  outcome: NewRun['outcome']
+  migration?: Migration
+  reason?: string
+  skipped: readonly SkippedRepository[]
+  /** The schedule does not run again until somebody resumes it. */
+  isStopped?: boolean
+}
+
+/**
+ * Runs a schedule whose time has come, and moves it on to the next. The time is taken in the very transaction that writes down
+ * what became of it, so it is used once, whoever tries it and whoever dies at it. Undefined where somebody else has it.
+ * Rejects with what may pass by itself: the schedule is then still due.
+ */
+export async function runDue(
+  parts: RunParts,
+  schedule: Schedule,
+  next: number,
+): Promise<RunEnd | undefined> {
+  const time = { dueAt: schedule.nextRunAt, take: (tx: Db) => takeTime(tx, schedule, next) }
+  try {
+    const stopped = await whyStopped(parts, schedule)
+    if (stopped !== undefined) {
+      return await note(parts, schedule, time, { ...failed(stopped), isStopped: true })
+    }
+    return await startOrNote(parts, schedule, time)
+  } catch (error) {
+    if (error instanceof LostTime) return undefined
+    throw error
+  }
+}
+
+async function startOrNote(parts: RunParts, schedule: Schedule, time: Time): Promise<RunEnd> {
+  const running = await unfinishedRun(parts.db, schedule)
+  if (running !== undefined) return note(parts, schedule, time, skippedFor(running))
+  try {
+    return await start(parts, schedule, time)
+  } catch (error) {
+    const end = endOf(error, schedule)
+    if (!end) throw error
+    return note(parts, schedule, time, end)
+  }
+}
+
+/** Runs it because somebody who may asks for it; its next time stays. What cannot be done is refused, and not written down. */
+export async function runNow(
+  parts: RunParts,
+  schedule: Schedule,
+  onCommitted: (started: Migration) => void,
+): Promise<void> {
+  const time = { dueAt: null, take: (tx: Db) => lockSchedule(tx, schedule) }
+  try {
+    const running = await unfinishedRun(parts.db, schedule)
+    if (running !== undefined) throw new StillRunning(running)
+    await start(parts, schedule, time, onCommitted)
+  } catch (error) {
+    const reason = error instanceof LostTime ? CHANGED_MEANWHILE : endOf(error, schedule)?.reason
+    if (reason === undefined || error instanceof Invalid) throw error
+    throw new Invalid([{ code: 'unprocessable', message: sentence(reason) }])
+  }
+}
+
+const CHANGED_MEANWHILE = 'the schedule was changed meanwhile; try again'
+const sentence = (text: string): string => `${text[0]!.toUpperCase()}${text.slice(1)}.`
+
+interface Time {
+  /** Null where somebody asks for it. */
+  dueAt: number | null
+  /** Takes it for this run alone, or throws LostTime. */
+  take(tx: Db): Promise<void>
+}
+
+/** Through the same door as anybody's start, with the time taken in its transaction. */
+async function start(
+  parts: RunParts,
+  schedule: Schedule,
+  { dueAt, take }: Time,
+  onCommitted?: (started: Migration) => void,
+): Promise<RunEnd> {
+  const { owner, repositories, options } = schedule
+  let skipped: SkippedRepository[] = []
+  const steps = {
+    onSkipped(uncovered: readonly string[]) {
+      skipped = skippedBecause(uncovered, owner)
+    },
+    async alsoWrite(tx: Db, { id: migrationId }: Migration) {
+      await take(tx)
+      const running = await unfinishedRun(tx, schedule)
+      if (running !== undefined) throw new StillRunning(running)
+      const outcome = 'started' as const
+      await insertRun(tx, schedule, { dueAt, notedAt: parts.now(), outcome, migrationId, skipped })
+    },
+    ...(onCommitted && { onCommitted }),
+  }
+  const migration = await startCovered(parts, { owner }, { repositories, options }, steps)
+  return { outcome: 'started', migration, skipped }
+}
+
+/** Writes down that no migration was started, and why. */
+async function note(
+  { db, now }: RunParts,
+  schedule: Schedule,
+  { dueAt, take }: Time,
+  end: RunEnd,
+): Promise<RunEnd> {
+  const { outcome, reason = '', skipped, isStopped = false } = end
+  await db.transaction().execute(async (tx) => {
+    await take(tx)
+    await insertRun(tx, schedule, { dueAt, notedAt: now(), outcome, reason, skipped })
+    if (isStopped) await stopSchedule(tx, schedule, reason, now())
+  })
+  return end
+}
+
+const failed = (reason: string, skipped: readonly SkippedRepository[] = []): RunEnd => ({
+  outcome: 'failed',
+  reason,
+  skipped,
+})
+
+const skippedFor = (migrationId: number): RunEnd => ({
+  outcome: 'skipped',
+  reason: `migration ${migrationId} of this schedule has not ended`,
+  skipped: [],
+})
+
+/** Whether it exists for others is not told. */
+const skippedBecause = (names: readonly string[], { login }: Account): SkippedRepository[] =>
+  names.map((fullName) => ({
+    fullName,
+    reason: `it does not exist, or ${login} may no longer migrate it`,
+  }))
+
+/** What a person would be refused a start for; undefined for what may pass by itself. */
+function endOf(error: unknown, { owner }: Schedule): RunEnd | undefined {
+  if (error instanceof StillRunning) return skippedFor(error.migrationId)
+  if (error instanceof NoneCovered) {
+    const skipped = skippedBecause(error.uncovered, owner)
+    return failed(`${owner.login} may no longer migrate any of the repositories`, skipped)
+  }
+  if (error instanceof Invalid) {
+    return failed(error.faults.map(({ message, code }) => message ?? code).join(' '))
+  }
+  return error instanceof Unreadable ? failed(error.message) : undefined
+}

@@ -1,0 +1,230 @@
+import type { Db } from '../db/database.ts'
+import type { MigrationsTable, Row, ScheduleRunsTable } from '../db/tables.ts'
+import { unfinishedLiterals } from '../migrations/migration-store.ts'
+import type { Page } from '../migrations/snapshot-store.ts'
+import { type MigrationState, shownState } from '../migrations/states.ts'
+import type { Schedule, ScheduleRun, SkippedRepository } from './schedule.ts'
+
+/** Somebody else has taken this time, or the schedule is another now: nothing of this run may be written. */
+export class LostTime extends Error {
+  override name = 'LostTime'
+}
+
+/** The run before has not ended. */
+export class StillRunning extends Error {
+  override name = 'StillRunning'
+  readonly migrationId: number
+
+  constructor(migrationId: number) {
+    super(`migration ${migrationId} of this schedule has not ended`)
+    this.migrationId = migrationId
+  }
+}
+
+/**
+ * Moves the schedule on to its next time, if it is still due at the one that was seen: of all that try, one can. The row is locked
+ * until the caller's transaction ends.
+ */
+export async function takeTime(
+  tx: Db,
+  { id, nextRunAt, updatedAt }: Schedule,
+  next: number,
+): Promise<void> {
+  const { numUpdatedRows } = await tx
+    .updateTable('schedules')
+    .set({ next_run_at: next })
+    .where('id', '=', id)
+    .where('next_run_at', '=', nextRunAt)
+    .where('updated_at', '=', updatedAt)
+    .where('paused_at', 'is', null)
+    .executeTakeFirst()
+  if (numUpdatedRows !== 1n) throw new LostTime()
+}
+
+/** The same for a run that somebody asks for: the next time stays as it is. */
+export async function lockSchedule(tx: Db, { id, updatedAt }: Schedule): Promise<void> {
+  const { numUpdatedRows } = await tx
+    .updateTable('schedules')
+    .set({ updated_at: updatedAt })
+    .where('id', '=', id)
+    .where('updated_at', '=', updatedAt)
+    .executeTakeFirst()
+  if (numUpdatedRows !== 1n) throw new LostTime()
+}
+
+export async function stopSchedule(
+  tx: Db,
+  { id, updatedAt }: Schedule,
+  reason: string,
+  now: number,
+): Promise<void> {
+  await tx
+    .updateTable('schedules')
+    .set({
+      paused_at: now,
+      paused_reason: reason,
+      updated_at: Math.max(now, updatedAt + 1),
+    })
+    .where('id', '=', id)
+    .execute()
+}
+
+/** Without a run. Nothing where somebody else was first. */
+export async function putOffSchedule(
+  db: Db,
+  { id, nextRunAt }: Schedule,
+  next: number,
+): Promise<void> {
+  await db
+    .updateTable('schedules')
+    .set({ next_run_at: next })
+    .where('id', '=', id)
+    .where('next_run_at', '=', nextRunAt)
+    .execute()
+}
+
+export async function unfinishedRun(db: Db, { id }: Schedule): Promise<number | undefined> {
+  const row = await db
+    .selectFrom('schedule_runs')
+    .innerJoin('migrations', 'migrations.id', 'migration_id')
+    .select('migration_id')
+    .where('schedule_id', '=', id)
+    .where('state', 'in', unfinishedLiterals)
+    .executeTakeFirst()
+  return row?.migration_id ?? undefined
+}
+
+export interface NewRun {
+  dueAt: number | null
+  notedAt: number
+  outcome: 'started' | 'skipped' | 'failed'
+  migrationId?: number
+  reason?: string
+  skipped?: readonly SkippedRepository[]
+}
+
+/** Runs that nobody looks back at any more; those whose archives are there stay. */
+const MAX_KEPT = 200
+
+export async function insertRun(tx: Db, { id }: Schedule, run: NewRun): Promise<number> {
+  const { skipped = [] } = run
+  const made = await tx
+    .insertInto('schedule_runs')
+    .values({
+      schedule_id: id,
+      due_at: run.dueAt,
+      noted_at: run.notedAt,
+      migration_id: run.migrationId ?? null,
+      outcome: run.outcome,
+      reason: run.reason ?? null,
+      skipped: JSON.stringify(skipped),
+    })
+    .returning('id')
+    .executeTakeFirstOrThrow()
+  await forgetOldRuns(tx, id)
+  return made.id
+}
+
+async function forgetOldRuns(tx: Db, scheduleId: number): Promise<void> {
+  const oldest = await tx
+    .selectFrom('schedule_runs')
+    .select('id')
+    .where('schedule_id', '=', scheduleId)
+    .orderBy('id', 'desc')
+    .offset(MAX_KEPT)
+    .limit(1)
+    .executeTakeFirst()
+  if (!oldest) return
+  await tx
+    .deleteFrom('schedule_runs')
+    .where('schedule_id', '=', scheduleId)
+    .where('id', '<=', oldest.id)
+    .where((is) =>
+      is.not(
+        is.exists(
+          is
+            .selectFrom('migrations')
+            .select('migrations.id')
+            .whereRef('migrations.id', '=', 'migration_id')
+            .where((has) =>
+              has.or([
+                has('archive_expires_at', 'is not', null),
+                has('state', 'in', unfinishedLiterals),
+              ]),
+            ),
+        ),
+      ),
+    )
+    .execute()
+}
+
+/** Newest first. */
+export async function listRuns(
+  db: Db,
+  { id }: Pick<Schedule, 'id'>,
+  { offset, limit }: Page,
+): Promise<ScheduleRun[]> {
+  const rows = await runs(db)
+    .where('schedule_id', '=', id)
+    .orderBy('schedule_runs.id', 'desc')
+    .limit(limit)
+    .offset(offset)
+    .execute()
+  return rows.map(runOf)
+}
+
+export async function countRuns(db: Db, { id }: Pick<Schedule, 'id'>): Promise<number> {
+  const { total } = await db
+    .selectFrom('schedule_runs')
+    .select((of) => of.fn.countAll<number>().as('total'))
+    .where('schedule_id', '=', id)
+    .executeTakeFirstOrThrow()
+  return total
+}
+
+/** The newest of each, by the schedule's id. */
+export async function lastRuns(
+  db: Db,
+  scheduleIds: readonly number[],
+): Promise<Map<number, ScheduleRun>> {
+  if (scheduleIds.length === 0) return new Map()
+  const rows = await runs(db)
+    .where('schedule_runs.id', 'in', (newest) =>
+      newest
+        .selectFrom('schedule_runs')
+        .select((of) => of.fn.max('id').as('id'))
+        .where('schedule_id', 'in', scheduleIds)
+        .groupBy('schedule_id'),
+    )
+    .execute()
+  return new Map(rows.map((row) => [row.schedule_id, runOf(row)]))
+}
+
+function runs(db: Db) {
+  return db
+    .selectFrom('schedule_runs')
+    .leftJoin('migrations', 'migrations.id', 'migration_id')
+    .selectAll('schedule_runs')
+    .select(['state', 'migrations.reason as migration_reason', 'archive_expires_at'])
+}
+
+type RunRow = Row<ScheduleRunsTable> & {
+  [Of in 'state' | 'archive_expires_at']: Row<MigrationsTable>[Of] | null
+} & { migration_reason: string | null }
+
+function runOf(row: RunRow): ScheduleRun {
+  const { state, outcome } = row
+  return {
+    id: row.id,
+    dueAt: row.due_at,
+    notedAt: row.noted_at,
+    migrationId: row.migration_id,
+    state:
+      state === null
+        ? (outcome as 'skipped' | 'failed')
+        : shownState(state as MigrationState, row.migration_reason),
+    reason: row.reason ?? row.migration_reason,
+    skipped: JSON.parse(row.skipped) as SkippedRepository[],
+    hasArchive: row.archive_expires_at !== null,
+  }
+}

@@ -1,0 +1,194 @@
+import type { Account } from '../accounts/account.ts'
+import { accountsById } from '../accounts/account-store.ts'
+import type { Db } from '../db/database.ts'
+import type { Row, SchedulesTable } from '../db/tables.ts'
+import type { MigrationOptions } from '../migrations/migration.ts'
+import type { Scope } from '../migrations/scope.ts'
+import type { Page } from '../migrations/snapshot-store.ts'
+import type { Period, Schedule, ScheduleRequest, Weekday } from './schedule.ts'
+
+export interface NewSchedule extends ScheduleRequest {
+  owner: Account
+  maker: Account
+  nextRunAt: number
+  isPaused: boolean
+  now: number
+}
+
+export async function insertSchedule(tx: Db, schedule: NewSchedule): Promise<number> {
+  const { owner, maker, isPaused, now } = schedule
+  const { id } = await tx
+    .insertInto('schedules')
+    .values({
+      ...columnsOf(schedule),
+      owner_id: owner.id,
+      maker_id: maker.id,
+      next_run_at: schedule.nextRunAt,
+      paused_at: isPaused ? now : null,
+      paused_reason: null,
+      created_at: now,
+      updated_at: now,
+    })
+    .returning('id')
+    .executeTakeFirstOrThrow()
+  return id
+}
+
+const columnsOf = (asked: ScheduleRequest) => ({
+  repositories: JSON.stringify(asked.repositories),
+  options: JSON.stringify(asked.options),
+  every: asked.every,
+  weekday: asked.weekday,
+  at: asked.at,
+  time_zone: asked.timeZone,
+  keep: asked.keep,
+})
+
+export interface ScheduleChange extends ScheduleRequest {
+  maker: Account
+  nextRunAt: number
+  isPaused: boolean
+  now: number
+}
+
+/** False where it is gone, or another than the one that the change was made for. */
+export async function updateSchedule(
+  db: Db,
+  { id, updatedAt }: Pick<Schedule, 'id' | 'updatedAt'>,
+  change: ScheduleChange,
+): Promise<boolean> {
+  const { maker, nextRunAt, isPaused, now } = change
+  const { numUpdatedRows } = await db
+    .updateTable('schedules')
+    .set((row) => ({
+      ...columnsOf(change),
+      maker_id: maker.id,
+      next_run_at: nextRunAt,
+      ...(isPaused
+        ? { paused_at: row.fn.coalesce('paused_at', row.val(now)) }
+        : { paused_at: null, paused_reason: null }),
+      updated_at: Math.max(now, updatedAt + 1),
+    }))
+    .where('id', '=', id)
+    .where('updated_at', '=', updatedAt)
+    .executeTakeFirst()
+  return numUpdatedRows === 1n
+}
+
+/** Its migrations stay. False where there is none. */
+export async function deleteSchedule(db: Db, { owner }: Scope, id: number): Promise<boolean> {
+  const { numDeletedRows } = await db
+    .deleteFrom('schedules')
+    .where('id', '=', id)
+    .where('owner_id', '=', owner.id)
+    .executeTakeFirst()
+  return numDeletedRows === 1n
+}
+
+export async function findSchedule(
+  db: Db,
+  { owner }: Scope,
+  id: number,
+): Promise<Schedule | undefined> {
+  const rows = await db
+    .selectFrom('schedules')
+    .selectAll()
+    .where('id', '=', id)
+    .where('owner_id', '=', owner.id)
+    .execute()
+  return (await schedulesOf(db, rows))[0]
+}
+
+/** Oldest first. */
+export async function listSchedules(
+  db: Db,
+  { owner }: Scope,
+  { offset, limit }: Page,
+): Promise<Schedule[]> {
+  const rows = await db
+    .selectFrom('schedules')
+    .selectAll()
+    .where('owner_id', '=', owner.id)
+    .orderBy('id')
+    .limit(limit)
+    .offset(offset)
+    .execute()
+  return schedulesOf(db, rows)
+}
+
+export async function countSchedules(db: Db, { owner }: Scope): Promise<number> {
+  const { total } = await db
+    .selectFrom('schedules')
+    .select((of) => of.fn.countAll<number>().as('total'))
+    .where('owner_id', '=', owner.id)
+    .executeTakeFirstOrThrow()
+  return total
+}
+
+/** Of all accounts, those whose time has come, longest overdue first; and those that are due only after `tooFar`. */
+export async function dueSchedules(
+  db: Db,
+  { now, tooFar, atMost }: { now: number; tooFar: number; atMost: number },
+): Promise<Schedule[]> {
+  const rows = await db
+    .selectFrom('schedules')
+    .selectAll()
+    .where('paused_at', 'is', null)
+    .where((is) => is.or([is('next_run_at', '<=', now), is('next_run_at', '>', tooFar)]))
+    .orderBy('next_run_at')
+    .limit(atMost)
+    .execute()
+  return schedulesOf(db, rows)
+}
+
+export type SchedulesByState = Record<'active' | 'paused' | 'overdue', number>
+
+/** Overdue ones are active, and their time came before `overdueBefore`. */
+export async function countSchedulesByState(
+  db: Db,
+  overdueBefore: number,
+): Promise<SchedulesByState> {
+  const rows = await db
+    .selectFrom('schedules')
+    .select((row) => [
+      row
+        .case()
+        .when('paused_at', 'is not', null)
+        .then('paused' as const)
+        .when('next_run_at', '<', overdueBefore)
+        .then('overdue' as const)
+        .else('active' as const)
+        .end()
+        .as('state'),
+      row.fn.countAll<number>().as('total'),
+    ])
+    .groupBy('state')
+    .execute()
+  const counts: SchedulesByState = { active: 0, paused: 0, overdue: 0 }
+  for (const { state, total } of rows) counts[state] = total
+  return counts
+}
+
+async function schedulesOf(db: Db, rows: readonly Row<SchedulesTable>[]): Promise<Schedule[]> {
+  const accounts = await accountsById(
+    db,
+    rows.flatMap(({ owner_id, maker_id }) => [owner_id, maker_id]),
+  )
+  return rows.map((row) => ({
+    id: row.id,
+    owner: accounts.get(row.owner_id)!,
+    maker: accounts.get(row.maker_id)!,
+    repositories: JSON.parse(row.repositories) as string[],
+    options: JSON.parse(row.options) as MigrationOptions,
+    every: row.every as Period,
+    weekday: row.weekday as Weekday | null,
+    at: row.at,
+    timeZone: row.time_zone,
+    keep: row.keep,
+    nextRunAt: row.next_run_at,
+    isPaused: row.paused_at !== null,
+    pausedReason: row.paused_reason,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  }))
+}

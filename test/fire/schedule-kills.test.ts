@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
+import { onEachEngine } from '../support/databases.ts'
+import { falseClock, needsFalseClock } from '../support/false-clock.ts'
+import { inForm, seed, tried } from '../support/fire.ts'
+import { gitHost } from '../support/git-host.ts'
+import { randomNumbers } from '../support/random-numbers.ts'
+import { startService } from '../support/service.ts'
+import { until } from '../support/wait-until.ts'
+
+interface Run {
+  due_at: string
+  migration_id: number
+  state: string
+}
+
+const DAYS = inForm({ short: 8, long: 60 })
+
+onEachEngine('a service with schedules that is killed', (engine) => {
+  test('starts one migration for each time that is due', needsFalseClock, async (t) => {
+    const random = randomNumbers(seed)
+    const host = await gitHost()
+    t.after(host.remove)
+    await host.repository('alice/atlas', { files: { a: '1' } })
+    const clock = falseClock(t)
+    const options = { repositories: host.root, engine, env: clock.env }
+    const service = await startService(t, options)
+    const token = await service.token('alice', '--expires', '900d')
+    const call = async (path: string, init?: RequestInit) => {
+      const answer = await service.call(token, `/user/migrations${path}`, init)
+      assert.ok(answer.ok, `${path}: ${answer.status}`)
+      return answer.json()
+    }
+    const body = { repositories: ['atlas'], every: 'day', at: '12:00', time_zone: 'UTC', keep: 2 }
+    await call('/schedules', { method: 'POST', body: JSON.stringify(body) })
+    const runs = async () => (await call('/schedules/1/runs?per_page=100')) as Run[]
+
+    for (let day = 1; day <= DAYS; day++) {
+      await service.kill('SIGKILL')
+      clock.set(24 * day)
+      // It looks for what is due as soon as it has read the catalogue.
+      const restarted = service.restart()
+      await pause(random() * 1500)
+      await service.kill('SIGKILL')
+      await restarted.catch(() => {})
+      await service.restart()
+      await until(
+        () => `day ${day} has its run (seed ${seed}):\n${service.log()}`,
+        async () => (await runs()).length === day && (await runs())[0]!.state === 'exported',
+      )
+    }
+    const all = await runs()
+    assert.equal(new Set(all.map(({ due_at }) => due_at)).size, DAYS)
+    const migrations = (await call('?per_page=100&exclude=repositories')) as { id: number }[]
+    assert.deepEqual(
+      migrations.map(({ id }) => id),
+      all.map(({ migration_id }) => migration_id),
+    )
+    tried(t, 'kill -9 of a service whose schedule is due', DAYS, 'one migration for each time')
+  })
+})

@@ -5,6 +5,8 @@ import type {
   RepositoryJson,
   RepositoryProgressJson,
   RetryForecastJson,
+  ScheduleJson,
+  ScheduleRunJson,
   ServiceStateJson,
   SummaryJson,
   TokenJson,
@@ -114,6 +116,31 @@ export const summaryShape = record<SummaryJson>({
     exported: number,
     skipped: number,
   }),
+})
+
+export const scheduleRunShape = record<ScheduleRunJson>({
+  created_at: text,
+  state: text,
+  migration_id: orNothing(number),
+  reason: orNothing(text),
+  skipped_repositories: listOf(
+    record<ScheduleRunJson['skipped_repositories'][number]>({ full_name: text, reason: text }),
+  ),
+})
+
+export const scheduleShape = record<ScheduleJson>({
+  id: number,
+  owner: text,
+  created_by: text,
+  repositories: listOf((value): value is string => typeof value === 'string'),
+  every: text,
+  weekday: orNothing(text),
+  at: text,
+  time_zone: text,
+  keep: number,
+  next_run_at: orNothing(text),
+  paused_reason: orNothing(text),
+  last_run: orNothing(scheduleRunShape),
 })
 
 export const endShape = record<EndJson>({ state: text, reason: orNothing(text) })

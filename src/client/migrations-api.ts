@@ -14,6 +14,7 @@ import {
   tokenShape,
 } from './check-shape.ts'
 import { notThisApi, ServerFailed, ServerRefused } from './errors.ts'
+import { SchedulesApi } from './schedules-api.ts'
 import type { Manners, Server } from './server.ts'
 import type {
   ForecastJson,
@@ -32,6 +33,8 @@ const ANY = '/admin/migrations/{migration_id}'
 /** The operations of a server of this API. Those that only Godwit has answer 404 elsewhere. */
 export class MigrationsApi {
   readonly server: Server
+  /** Godwit's own. */
+  readonly schedules: SchedulesApi
   readonly #calls: ApiCalls
   readonly #migrations: string
   readonly #one: string
@@ -42,6 +45,7 @@ export class MigrationsApi {
     this.#migrations = org === undefined ? '/user/migrations' : `/orgs/${org}/migrations`
     this.#one = `${this.#migrations}/{migration_id}`
     this.#calls = new ApiCalls(server, manners)
+    this.schedules = new SchedulesApi(server, this.#calls, this.#migrations)
   }
 
   get send(): typeof fetch {

@@ -36,6 +36,10 @@ export type ServiceStateJson = Pick<wire.ServiceState, 'queue' | 'running'>
 export type TokenJson = wire.Token
 export type RetryForecastJson = wire.RetryForecast
 export type SummaryJson = Pick<wire.Summary, 'id' | 'repositories' | 'archive'> & { state: string }
+export type ScheduleRunJson = wire.ScheduleRun
+export type ScheduleJson = wire.Schedule
+export type NewScheduleJson = wire.ScheduleRequest
+export type ScheduleChangeJson = wire.ScheduleChange
 export type TotalsJson = wire.Progress['totals']
 export type EndJson = Pick<wire.Progress, 'reason'> & { state: string }
 

@@ -1,30 +1,29 @@
 import type { Command } from 'commander'
-import { type MigrationJson, type StartFlag, type StartJson, startFlags } from '../client/wire.ts'
+import type { MigrationJson, StartJson } from '../client/wire.ts'
 import { harmless } from '../ground/terminal-text.ts'
-import { Misuse, UserMistake } from '../user-mistake.ts'
+import { UserMistake } from '../user-mistake.ts'
 import { addClientCommand, sameFlags, type Talk, talking, tell } from './client-command.ts'
 import { note, withExamples } from './command-line.ts'
 import { forecastInWords, forecastRows } from './migration-in-words.ts'
 import { watchToTheEnd } from './migration-watch.ts'
+import {
+  addStartArguments,
+  addStartFlags,
+  type StartOptions,
+  startRequest,
+} from './start-request.ts'
 
-interface StartOptions extends Record<string, unknown> {
-  all?: boolean
+interface Options extends StartOptions {
   preflight?: boolean
   watch?: boolean
 }
 
-const flags = Object.keys(startFlags) as StartFlag[]
-const spelt = (flag: StartFlag) => `--${flag.replaceAll('_', '-')}`
-const keyOf = (flag: StartFlag) => flag.replace(/_(.)/g, (_, letter) => letter.toUpperCase())
-
 export function startCommand(migration: Command): void {
   const command = addClientCommand(migration, 'start', 'start a migration and print its ID')
-  command
-    .argument('[repositories...]', 'OWNER/NAME, or NAME for one of your own, or of --org')
-    .option('--all', 'all repositories that you may migrate')
+  addStartArguments(command)
     .option('--watch', 'watch it until it has ended')
     .option('--preflight', 'print an estimate, start nothing (Godwit only)')
-  for (const flag of flags) command.option(spelt(flag), startFlags[flag])
+  addStartFlags(command)
   withExamples(
     command,
     'godwit migration start alice/site octo/tools --watch',
@@ -33,8 +32,8 @@ export function startCommand(migration: Command): void {
     'godwit migration start --org octo --all --watch',
   )
   command.action(
-    talking(async (talk, options: StartOptions, names: string[]) => {
-      const body = await asked(talk, names, options)
+    talking(async (talk, options: Options, names: string[]) => {
+      const body = await startRequest(talk, names, options)
       if (options.preflight) return forecast(talk, body)
       const started = await start(talk, body)
       if (!options.watch) return tell(talk, started, String(started.id))
@@ -53,28 +52,6 @@ async function start(talk: Talk, body: StartJson): Promise<MigrationJson> {
       note(`the migration may have started: check with \`godwit migration list${sameFlags(talk)}\``)
     throw error
   }
-}
-
-async function asked(talk: Talk, names: string[], options: StartOptions): Promise<StartJson> {
-  const isOrganization = options[keyOf('org_metadata_only')] === true
-  if (options.all ? names.length > 0 : names.length === 0 && !isOrganization)
-    throw new Misuse('no repositories: give OWNER/NAME…, or --all for all of yours')
-  return {
-    repositories: options.all ? await allOfMine(talk) : names,
-    ...Object.fromEntries(flags.filter((flag) => options[keyOf(flag)]).map((flag) => [flag, true])),
-  }
-}
-
-/** Whoever may only read a repository may not migrate it. */
-async function allOfMine({ api }: Talk): Promise<string[]> {
-  const all = await api.ownRepositories()
-  const mine = all.filter(({ permissions }) => permissions?.admin !== false)
-  const others = all.length - mine.length
-  if (others > 0)
-    note(`skipped ${others} of ${all.length} repositories: you do not administer them`)
-  if (mine.length === 0)
-    throw new UserMistake(`${api.server.url} lists no repositories of ${api.server.org ?? 'yours'}`)
-  return mine.map(({ full_name }) => full_name)
 }
 
 async function forecast(talk: Talk, body: StartJson): Promise<void> {

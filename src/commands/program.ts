@@ -83,6 +83,10 @@ const groups: Record<string, Record<string, Entry>> = {
       about: 'start, watch and download migrations',
       load: async () => (await import('./migration.ts')).migrationCommands,
     },
+    schedule: {
+      about: 'start migrations every day or every week (Godwit only)',
+      load: async () => (await import('./schedule.ts')).scheduleCommands,
+    },
   },
 }
 

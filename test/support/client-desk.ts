@@ -9,6 +9,8 @@ import { type Desk, desk } from './without-server.ts'
 export interface ClientDesk extends Desk {
   /** `godwit migration …`, which must end with this code; what it said holds no token. */
   migration(code: number, ...args: string[]): Promise<{ out: string; err: string }>
+  /** The same for `godwit schedule …`. */
+  schedule(code: number, ...args: string[]): Promise<{ out: string; err: string }>
 }
 
 /** A desk at which a server and a token are known, the token by a file. */
@@ -20,13 +22,13 @@ export async function clientDesk(
   writeFileSync(file, `${token}\n`, { mode: 0o600 })
   const at = await desk(t, { GODWIT_URL: url, GODWIT_TOKEN_FILE: file })
   const godwit = commandRow(t, { cwd: at.folder, env: at.env })
-  return {
-    ...at,
-    async migration(code, ...args) {
-      const { stdout, stderr, ...ended } = await godwit(['migration', ...args])
+  const running =
+    (command: string) =>
+    async (code: number, ...args: string[]) => {
+      const { stdout, stderr, ...ended } = await godwit([command, ...args])
       assert.equal(ended.code, code, `${stdout}\n${stderr}`)
       assert.ok(!`${stdout}${stderr}`.includes(token.slice(4)), 'the token was said')
       return { out: stdout.trimEnd(), err: stderr }
-    },
-  }
+    }
+  return { ...at, migration: running('migration'), schedule: running('schedule') }
 }

@@ -1,0 +1,68 @@
+import type { ApiCalls, Explaining } from './api-calls.ts'
+import { scheduleRunShape, scheduleShape } from './check-shape.ts'
+import type { Server } from './server.ts'
+import type { NewScheduleJson, ScheduleChangeJson, ScheduleJson, ScheduleRunJson } from './wire.ts'
+
+/** Migrations that are started every day or every week. Only Godwit has them. */
+export class SchedulesApi {
+  readonly #calls: ApiCalls
+  readonly #server: Server
+  readonly #all: string
+  readonly #one: string
+
+  constructor(server: Server, calls: ApiCalls, migrations: string) {
+    this.#server = server
+    this.#calls = calls
+    this.#all = `${migrations}/schedules`
+    this.#one = `${this.#all}/{schedule_id}`
+  }
+
+  list(): Promise<ScheduleJson[]> {
+    return this.#calls.all(`GET ${this.#all}`, {}, this.#ofAll(), scheduleShape)
+  }
+
+  show(id: number): Promise<ScheduleJson> {
+    return this.#calls.one(`GET ${this.#one}`, numbered(id), this.#ofOne(id), scheduleShape)
+  }
+
+  runs(id: number): Promise<ScheduleRunJson[]> {
+    return this.#calls.all(`GET ${this.#one}/runs`, numbered(id), this.#ofOne(id), scheduleRunShape)
+  }
+
+  add(body: NewScheduleJson): Promise<ScheduleJson> {
+    const explaining = { ...this.#ofAll(), repositories: body.repositories }
+    return this.#calls.one(`POST ${this.#all}`, body, explaining, scheduleShape)
+  }
+
+  change(id: number, body: ScheduleChangeJson): Promise<ScheduleJson> {
+    const asked = { ...numbered(id), ...body }
+    const { repositories } = body
+    const explaining = { ...this.#ofOne(id), ...(repositories && { repositories }) }
+    return this.#calls.one(`PATCH ${this.#one}`, asked, explaining, scheduleShape)
+  }
+
+  async remove(id: number): Promise<void> {
+    await this.#calls.request(`DELETE ${this.#one}`, numbered(id), this.#ofOne(id))
+  }
+
+  run(id: number): Promise<ScheduleRunJson> {
+    const asked = numbered(id)
+    return this.#calls.one(`POST ${this.#one}/runs`, asked, this.#ofOne(id), scheduleRunShape)
+  }
+
+  #ofAll = (): Explaining => {
+    const { url, org } = this.#server
+    const where = org === undefined ? '' : `no organization ${org} of which you are an owner, or `
+    return { missing: `${url} has ${where}no schedules: only Godwit servers have them` }
+  }
+
+  #ofOne = (id: number): Explaining => {
+    const { url, org } = this.#server
+    const list = `godwit schedule list${org === undefined ? '' : ` --org ${org}`}`
+    return {
+      missing: `${url} has no schedule ${id} for ${org ?? 'this account'}: \`${list}\` shows all`,
+    }
+  }
+}
+
+const numbered = (id: number) => ({ schedule_id: id })

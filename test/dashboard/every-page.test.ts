@@ -118,6 +118,7 @@ async function everyState(t: TestContext): Promise<{ story: ExportStory; scenes:
   const cancelled = await story.start(['alice/coast'])
   await story.call(`/user/migrations/${cancelled}/cancel`, { method: 'POST' })
 
+  await makeSchedules(story)
   const migration = (name: string, id: number, text: string | RegExp): Scene => ({
     name,
     at: `#/migrations/${id}`,
@@ -141,7 +142,10 @@ async function everyState(t: TestContext): Promise<{ story: ExportStory; scenes:
         token: await service.token('newcomer'),
         ready: says('No migrations yet'),
       },
-      { name: 'migrations', at: '', token, ready: says('6 migrations') },
+      { name: 'migrations', at: '', token, ready: says('7 migrations') },
+      { name: 'schedules', at: '#/schedules', token, ready: says('3 schedules') },
+      { name: 'schedule', at: '#/schedules/1', token, ready: chooseSchedule },
+      { name: 'new-schedule', at: '#/schedules/new', token, ready: chooseSchedule },
       { name: 'organization', at: '#/orgs/octo', token, ready: says('Migrations of octo') },
       { name: 'new-migration', at: '#/new', token, ready: chooseSome },
       migration('migration-exported', exported.id, 'The archive is ready'),
@@ -156,6 +160,29 @@ async function everyState(t: TestContext): Promise<{ story: ExportStory; scenes:
       { ...migration('not-found', 999, ''), expected: /404/, ready: says('Not found') },
     ],
   }
+}
+
+/** One that has run, one that is paused, and one in a place with a long name. */
+async function makeSchedules({ service, call }: ExportStory): Promise<void> {
+  const weekly = {
+    repositories: ['alice/atlas', 'alice/birds'],
+    every: 'week',
+    weekday: 'sunday',
+    at: '03:30',
+    time_zone: 'Europe/Zurich',
+  }
+  const make = (body: object) =>
+    call('/user/migrations/schedules', { method: 'POST', body: JSON.stringify(body) })
+  await make(weekly)
+  await make({ ...weekly, paused: true })
+  await make({ ...weekly, time_zone: 'America/Argentina/Ushuaia', keep: 1 })
+  await call('/user/migrations/schedules/1/runs', { method: 'POST' })
+  assert.ok(service.log().includes('schedule.run'))
+}
+
+async function chooseSchedule(page: Page): Promise<void> {
+  await page.getByLabel('Archives to keep').waitFor()
+  await page.getByRole('checkbox', { name: 'alice/atlas' }).waitFor()
 }
 
 async function chooseSome(page: Page): Promise<void> {

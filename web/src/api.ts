@@ -12,6 +12,10 @@ import type {
   Progress,
   Repository,
   RetryForecast,
+  Schedule,
+  ScheduleChange,
+  ScheduleRequest,
+  ScheduleRun,
   ServiceState,
   Session,
   StartRequest,
@@ -218,6 +222,20 @@ function operationsOf(
     /** A link that anyone may follow for a few minutes: to be followed at once, never shown or kept. */
     archiveLink: async (id: number) =>
       (await readAnew<ArchiveLink>(`GET ${migrations}/{id}/archive/link`, { id })).data,
+
+    schedules: (options: ReadOptions) =>
+      read<Schedule[]>(`GET ${migrations}/schedules`, { ...options, per_page: 100 }),
+    schedule: (id: number, options: ReadOptions) =>
+      read<Schedule>(`GET ${migrations}/schedules/{id}`, { ...options, id }),
+    scheduleRuns: (id: number, options: ReadOptions) =>
+      read<ScheduleRun[]>(`GET ${migrations}/schedules/{id}/runs`, { ...options, id }),
+    addSchedule: (asked: ScheduleRequest) =>
+      change<Schedule>(`POST ${migrations}/schedules`, { ...asked }),
+    changeSchedule: (id: number, asked: ScheduleChange) =>
+      change<Schedule>(`PATCH ${migrations}/schedules/{id}`, { id, ...asked }),
+    deleteSchedule: (id: number) => change<void>(`DELETE ${migrations}/schedules/{id}`, { id }),
+    runSchedule: (id: number) =>
+      change<ScheduleRun>(`POST ${migrations}/schedules/{id}/runs`, { id }),
 
     /** Of anyone's, for operators. */
     cancelAny: (id: number) => change<Summary>('POST /admin/migrations/{id}/cancel', { id }),

@@ -11,6 +11,9 @@ import { OrganizationContext, type Session, useSession } from './session.tsx'
 
 const NewMigrationPage = lazy(() => import('./pages/new-migration.tsx'))
 const MigrationPage = lazy(() => import('./pages/migration.tsx'))
+const SchedulesPage = lazy(() => import('./pages/schedules.tsx'))
+const NewSchedulePage = lazy(() => import('./pages/new-schedule.tsx'))
+const SchedulePage = lazy(() => import('./pages/schedule.tsx'))
 const ServicePage = lazy(() => import('./pages/service.tsx'))
 
 export function App() {
@@ -52,6 +55,12 @@ function PageAt({ place }: { place: Place }) {
       return <NewMigrationPage />
     case 'migration':
       return <MigrationPage key={place.id} id={place.id} />
+    case 'schedules':
+      return <SchedulesPage />
+    case 'new-schedule':
+      return <NewSchedulePage />
+    case 'schedule':
+      return <SchedulePage key={place.id} id={place.id} />
     case 'service':
       return <ServicePage />
     case 'nowhere':

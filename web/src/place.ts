@@ -10,6 +10,9 @@ type Page =
   | { page: 'migrations'; number: number }
   | { page: 'new' }
   | { page: 'migration'; id: number }
+  | { page: 'schedules' }
+  | { page: 'new-schedule' }
+  | { page: 'schedule'; id: number }
   | { page: 'service' }
   | { page: 'nowhere' }
 
@@ -22,6 +25,9 @@ export function linksOf(org: string | undefined) {
     migrations: (number = 1) => (number === 1 ? `${top}/` : `${top}/page/${number}`),
     new: () => `${top}/new`,
     migration: (id: number) => `${top}/migrations/${id}`,
+    schedules: () => `${top}/schedules`,
+    newSchedule: () => `${top}/schedules/new`,
+    schedule: (id: number) => `${top}/schedules/${id}`,
     service: () => '#/service',
   }
 }
@@ -37,10 +43,14 @@ function pageOf([first = '', second = '', ...rest]: string[]): Page {
   const number = /^[1-9]\d{0,14}$/.test(second) ? Number(second) : undefined
   if (rest.length > 0) return { page: 'nowhere' }
   if (first === 'migrations' && number) return { page: 'migration', id: number }
+  if (first === 'schedules' && number) return { page: 'schedule', id: number }
+  if (first === 'schedules' && second === 'new') return { page: 'new-schedule' }
   if (first === 'page' && number) return { page: 'migrations', number }
   if (second !== '') return { page: 'nowhere' }
   if (first === '') return { page: 'migrations', number: 1 }
-  return first === 'new' || first === 'service' ? { page: first } : { page: 'nowhere' }
+  return first === 'new' || first === 'service' || first === 'schedules'
+    ? { page: first }
+    : { page: 'nowhere' }
 }
 
 function subscribe(onChange: () => void): () => void {

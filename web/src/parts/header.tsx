@@ -29,6 +29,9 @@ export function Header({ place }: { place: Place }) {
           <NavLink href={to.migrations()} isHere={place.page === 'migrations'}>
             Migrations
           </NavLink>
+          <NavLink href={to.schedules()} isHere={place.page === 'schedules'}>
+            Schedules
+          </NavLink>
           {user.site_admin && (
             <NavLink href={to.service()} isHere={place.page === 'service'}>
               Service

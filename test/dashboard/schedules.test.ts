@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { needsChromium, visit } from '../support/browser.ts'
+import { arrived, part } from '../support/dashboard.ts'
+import { gitHost } from '../support/git-host.ts'
+import { startService } from '../support/service.ts'
+
+test('a schedule is made, run, paused, changed and deleted', needsChromium, async (t) => {
+  const host = await gitHost()
+  t.after(host.remove)
+  for (const name of ['alice/atlas', 'alice/birds', 'octo/kit'])
+    await host.repository(name, { files: { a: '1' } })
+  await writeFile(join(host.root, 'octo/godwit-members'), 'alice owner\n')
+  const service = await startService(t, { repositories: host.root })
+  const token = await service.token('alice')
+  const page = await visit(t, `${service.url}/`, { token, expected: /422/ })
+  await page.getByRole('link', { name: 'Schedules' }).click()
+  await arrived(page, 'Schedules')
+  await page.getByRole('link', { name: 'Create a schedule' }).click()
+  await arrived(page, 'New schedule')
+  await page.getByRole('checkbox', { name: 'alice/atlas' }).check()
+  await page.getByLabel('Runs').selectOption('every Tuesday')
+  await page.getByLabel('At').fill('04:15')
+  await page.getByLabel('Time zone').fill('Mars/Olympus')
+  await page.getByRole('button', { name: 'Create schedule' }).click()
+  await page.getByText('"Mars/Olympus" is not a time zone').waitFor()
+  await page.getByLabel('Time zone').fill('America/New_York')
+  await page.getByRole('button', { name: 'Create schedule' }).click()
+  await arrived(page, 'Schedules')
+  const all = part(page, '1 schedule')
+  await all.getByText('Every Tuesday at 04:15 (America/New_York)').waitFor()
+  await all.getByText(/Tue, .* your time, Tue, .*04:15 in America\/New_York/).waitFor()
+
+  await page.getByRole('button', { name: 'Run schedule 1 now' }).click()
+  await all.getByRole('link', { name: 'Migration 1' }).waitFor()
+  await page.getByRole('button', { name: 'Pause schedule 1' }).click()
+  await all.getByText('paused', { exact: true }).waitFor()
+  await page.getByRole('button', { name: 'Resume schedule 1' }).click()
+  await page.getByRole('button', { name: 'Pause schedule 1' }).waitFor()
+  await page.getByRole('button', { name: 'Edit schedule 1' }).click()
+  await arrived(page, 'Schedule 1')
+  await part(page, 'Runs').getByText('started by hand').waitFor()
+  assert.equal(await page.getByRole('checkbox', { name: 'alice/atlas' }).isChecked(), true)
+  await page.getByLabel('Runs').selectOption('every day')
+  await page.getByLabel('Archives to keep').fill('7')
+  await page.getByRole('button', { name: 'Save changes' }).click()
+  await page.getByText('the last 7 archives').waitFor()
+  await page.getByRole('button', { name: 'Delete schedule 1' }).click()
+  await page.getByRole('alertdialog').getByRole('button', { name: 'Delete' }).click()
+  await arrived(page, 'Schedules')
+  await page.getByText('No schedules yet').waitFor()
+
+  await page.goto(`${service.url}/#/orgs/octo/schedules/new`)
+  await arrived(page, 'New schedule of octo')
+  await page.getByRole('checkbox', { name: 'octo/kit' }).check()
+  await page.getByRole('button', { name: 'Create schedule' }).click()
+  await arrived(page, 'Schedules of octo')
+  await part(page, '1 schedule').getByText('octo/kit').waitFor()
+})

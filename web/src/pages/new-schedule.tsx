@@ -1,0 +1,44 @@
+import { curl } from '../curl.ts'
+import { announce } from '../parts/announcements.tsx'
+import { CopyCurl } from '../parts/copy-curl.tsx'
+import { PageHead } from '../parts/page-head.tsx'
+import { ScheduleForm } from '../parts/schedule-form.tsx'
+import { timeZoneHere } from '../parts/schedule-words.ts'
+import { goTo } from '../place.ts'
+import { useSignedIn } from '../session.tsx'
+
+const WEEKLY = { every: 'week', weekday: 'sunday', at: '03:30', keep: 4 } as const
+
+export default function NewSchedulePage() {
+  const { api, mediaType, org, to, path } = useSignedIn()
+  return (
+    <>
+      <PageHead
+        title={org === undefined ? 'New schedule' : `New schedule of ${org}`}
+        back={{ href: to.schedules(), text: 'Schedules' }}
+        about="Select what to export, and when. Unchanged repositories cost next to nothing."
+      />
+      <ScheduleForm
+        repositories={[]}
+        options={{}}
+        timing={{ ...WEEKLY, time_zone: timeZoneHere() }}
+        name="Create schedule"
+        save={async (asked) => {
+          const { id } = await api.addSchedule(asked)
+          announce(`Schedule ${id} created`)
+          goTo(to.schedules())
+        }}
+        below={(asked) => (
+          <CopyCurl
+            commands={[
+              {
+                name: 'Create this schedule',
+                command: curl(mediaType, { path: `${path}/schedules`, body: asked }),
+              },
+            ]}
+          />
+        )}
+      />
+    </>
+  )
+}

@@ -1,0 +1,87 @@
+import { ClockIcon, PlusIcon } from '@primer/octicons-react'
+import { Banner, Button } from '@primer/react'
+import { Blankslate } from '@primer/react/experimental'
+import { curl } from '../curl.ts'
+import { Box } from '../parts/box.tsx'
+import { CopyCurl } from '../parts/copy-curl.tsx'
+import { LoadingRows } from '../parts/loading.tsx'
+import { PageHead } from '../parts/page-head.tsx'
+import { Problem } from '../parts/problem.tsx'
+import styles from '../parts/schedule.module.css'
+import { ScheduleRow } from '../parts/schedule-row.tsx'
+import { counted } from '../quantities.ts'
+import { useSignedIn } from '../session.tsx'
+import { useAnswer } from '../use-answer.ts'
+import type { Schedule } from '../wire.ts'
+
+const EVERY_MS = 10_000
+
+export default function SchedulesPage() {
+  const { api, mediaType, org, to, path } = useSignedIn()
+  const { answer, failure, again } = useAnswer<Schedule[]>(
+    (options) => api.schedules(options),
+    'schedules',
+    EVERY_MS,
+  )
+  return (
+    <>
+      <PageHead
+        title={org === undefined ? 'Schedules' : `Schedules of ${org}`}
+        about="A schedule starts a migration every day or every week, and keeps its last archives."
+        actions={
+          <>
+            <CopyCurl
+              commands={[
+                {
+                  name: 'List schedules',
+                  command: curl(mediaType, { path: `${path}/schedules` }),
+                },
+              ]}
+            />
+            <Button as="a" href={to.newSchedule()} variant="primary" leadingVisual={PlusIcon}>
+              New schedule
+            </Button>
+          </>
+        }
+      />
+      {failure && answer && (
+        <div role="status" className={styles.notice}>
+          <Banner
+            variant="warning"
+            title="This page may be out of date"
+            description={`${failure.message} Trying again.`}
+          />
+        </div>
+      )}
+      {!answer && failure && <Problem isPart failure={failure} onRetry={again} />}
+      {!answer && !failure && <LoadingRows what="Loading schedules" />}
+      {answer?.data.length === 0 && <NoneYet />}
+      {answer && answer.data.length > 0 && (
+        <Box title={counted(answer.total, 'schedule')}>
+          <ul>
+            {answer.data.map((each) => (
+              <ScheduleRow key={each.id} schedule={each} onDone={again} />
+            ))}
+          </ul>
+        </Box>
+      )}
+    </>
+  )
+}
+
+function NoneYet() {
+  const { to } = useSignedIn()
+  return (
+    <Blankslate border spacious>
+      <Blankslate.Visual>
+        <ClockIcon size="medium" />
+      </Blankslate.Visual>
+      <Blankslate.Heading>No schedules yet</Blankslate.Heading>
+      <Blankslate.Description>
+        A schedule exports the repositories you select again and again, by itself. Unchanged
+        repositories are reused.
+      </Blankslate.Description>
+      <Blankslate.PrimaryAction href={to.newSchedule()}>Create a schedule</Blankslate.PrimaryAction>
+    </Blankslate>
+  )
+}

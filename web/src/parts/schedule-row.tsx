@@ -1,0 +1,68 @@
+import { number } from '../quantities.ts'
+import { useSignedIn } from '../session.tsx'
+import type { Schedule } from '../wire.ts'
+import { Moment } from './moment.tsx'
+import styles from './schedule.module.css'
+import { ScheduleActions } from './schedule-actions.tsx'
+import { RunResult } from './schedule-run.tsx'
+import { momentByBothClocks, timingInWords } from './schedule-words.ts'
+
+/** One of the list: when it runs, what became of its last run, and what can be done. */
+export function ScheduleRow({ schedule, onDone }: { schedule: Schedule; onDone(): void }) {
+  const { to } = useSignedIn()
+  return (
+    <li className={styles.row}>
+      <div>
+        <a href={to.schedule(schedule.id)} className={styles.title}>
+          {timingInWords(schedule)}
+        </a>
+        <p className={styles.names}>{named(schedule)}</p>
+        <ScheduleFacts schedule={schedule} />
+      </div>
+      <ScheduleActions schedule={schedule} onDone={onDone} onDeleted={onDone} />
+    </li>
+  )
+}
+
+/** Its next run, its last, and how many archives it keeps. */
+export function ScheduleFacts({ schedule }: { schedule: Schedule }) {
+  const { next_run_at: next, last_run: last, keep } = schedule
+  return (
+    <dl className={styles.facts}>
+      <div>
+        <dt>Next run</dt>
+        <dd>{next === null ? <Paused schedule={schedule} /> : <Next at={next} in={schedule} />}</dd>
+      </div>
+      <div>
+        <dt>Last run</dt>
+        <dd>{last === null ? 'none yet' : <RunResult run={last} />}</dd>
+      </div>
+      <div>
+        <dt>Keeps</dt>
+        <dd>{keep === 1 ? 'the last archive' : `the last ${number(keep)} archives`}</dd>
+      </div>
+    </dl>
+  )
+}
+
+function Next({ at, in: { time_zone } }: { at: string; in: Schedule }) {
+  return (
+    <>
+      <Moment at={at} />: {momentByBothClocks(at, time_zone)}
+    </>
+  )
+}
+
+function Paused({ schedule: { paused_reason: reason } }: { schedule: Schedule }) {
+  if (reason === null) return 'paused'
+  return <span className={styles.bad}>stopped: {reason}</span>
+}
+
+const MAX_NAMES = 3
+
+function named({ repositories, org_metadata_only }: Schedule): string {
+  if (org_metadata_only) return 'Metadata of your organizations'
+  const names = repositories.slice(0, MAX_NAMES).join(', ')
+  const more = repositories.length - MAX_NAMES
+  return more > 0 ? `${names} and ${number(more)} more` : names
+}

@@ -1,0 +1,26 @@
+import { useSignedIn } from '../session.tsx'
+import type { ScheduleRun } from '../wire.ts'
+import { Moment } from './moment.tsx'
+import styles from './schedule.module.css'
+
+/** What became of one run: its migration, or why there is none. */
+export function RunResult({ run }: { run: ScheduleRun }) {
+  const { to } = useSignedIn()
+  const { migration_id: id, state, reason, skipped_repositories: skipped } = run
+  const isBad = state === 'failed' || state === 'skipped'
+  return (
+    <>
+      <span data-bad={isBad} className={styles.state}>
+        {id === null ? state : <a href={to.migration(id)}>{`Migration ${id}`}</a>}
+        {id !== null && ` ${state}`}
+      </span>{' '}
+      <Moment at={run.created_at} />
+      {reason !== null && <p className={styles.bad}>{reason.split('\n')[0]}</p>}
+      {skipped.map(({ full_name, reason }) => (
+        <p key={full_name} className={styles.bad}>
+          Skipped {full_name}: {reason}
+        </p>
+      ))}
+    </>
+  )
+}

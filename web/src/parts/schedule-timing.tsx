@@ -1,0 +1,91 @@
+import { FormControl, Select, TextInput } from '@primer/react'
+import { useId } from 'react'
+import type { Schedule } from '../wire.ts'
+import { Box } from './box.tsx'
+import styles from './schedule.module.css'
+import { capital } from './schedule-words.ts'
+
+export type Timing = Pick<Schedule, 'every' | 'weekday' | 'at' | 'time_zone' | 'keep'>
+
+const WEEKDAYS = [
+  'monday',
+  'tuesday',
+  'wednesday',
+  'thursday',
+  'friday',
+  'saturday',
+  'sunday',
+] as const
+
+interface ScheduleTimingProps {
+  timing: Timing
+  onChange(timing: Timing): void
+}
+
+/** When it runs, and how many archives it keeps. */
+export function ScheduleTiming({ timing, onChange }: ScheduleTimingProps) {
+  const { weekday, at, time_zone, keep } = timing
+  const zones = useId()
+  const change = (some: Partial<Timing>) => onChange({ ...timing, ...some })
+  return (
+    <Box title="When">
+      <div className={styles.fields}>
+        <FormControl>
+          <FormControl.Label>Runs</FormControl.Label>
+          <Select
+            block
+            value={weekday ?? 'day'}
+            onChange={({ target: { value } }) => change(periodOf(value))}
+          >
+            <Select.Option value="day">every day</Select.Option>
+            {WEEKDAYS.map((day) => (
+              <Select.Option key={day} value={day}>
+                {`every ${capital(day)}`}
+              </Select.Option>
+            ))}
+          </Select>
+        </FormControl>
+        <FormControl>
+          <FormControl.Label>At</FormControl.Label>
+          <TextInput
+            block
+            type="time"
+            value={at}
+            onChange={(event) => change({ at: event.target.value })}
+          />
+        </FormControl>
+        <FormControl>
+          <FormControl.Label>Time zone</FormControl.Label>
+          <TextInput
+            block
+            list={zones}
+            value={time_zone}
+            onChange={(event) => change({ time_zone: event.target.value.trim() })}
+          />
+        </FormControl>
+        <FormControl>
+          <FormControl.Label>Archives to keep</FormControl.Label>
+          <TextInput
+            block
+            type="number"
+            min={1}
+            max={100}
+            value={String(keep)}
+            onChange={(event) => change({ keep: Number(event.target.value) })}
+          />
+          <FormControl.Caption>They do not expire. Older ones are deleted.</FormControl.Caption>
+        </FormControl>
+        <datalist id={zones}>
+          {Intl.supportedValuesOf('timeZone').map((zone) => (
+            <option key={zone} value={zone} />
+          ))}
+        </datalist>
+      </div>
+    </Box>
+  )
+}
+
+const periodOf = (value: string): Pick<Timing, 'every' | 'weekday'> =>
+  value === 'day'
+    ? { every: 'day', weekday: null }
+    : { every: 'week', weekday: value as Timing['weekday'] }

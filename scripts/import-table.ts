@@ -90,6 +90,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'forge/known-forge.ts',
       'forge/token-owner.ts',
       'directory/git-directory.ts',
+      'directory/layout/layout-of.ts',
       'directory/why-unreadable.ts',
       'directory/facts/description.ts',
       'directory/snapshot/prove-repository.ts',

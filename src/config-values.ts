@@ -1,5 +1,6 @@
 import { isIP } from 'node:net'
 import { resolve } from 'node:path'
+import { nameRefusal } from './ground/names.ts'
 
 /** Each reads one option's text, or throws an Error whose message says what is expected of it. */
 
@@ -85,9 +86,15 @@ export function hostNameOf(text: string): string {
   return name
 }
 
-/** An address with `{owner}` and `{name}` in it. */
+export function login(text: string): string {
+  if (nameRefusal(text) !== undefined)
+    throw new Error('must be the name of an account: letters, digits, ".", "_" and "-"')
+  return text
+}
+
+/** An address with `{name}` in it; whether `{owner}` must be there too depends on the layout. */
 export function addressTemplate(text: string): string {
-  if (!text.includes('{owner}') || !text.includes('{name}')) {
+  if (!text.includes('{name}')) {
     throw new Error('must contain {owner} and {name}')
   }
   return text

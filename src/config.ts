@@ -1,3 +1,4 @@
+import { disagreements } from './config-agreement.ts'
 import type { Listen } from './config-values.ts'
 import { type Option, options } from './settings.ts'
 
@@ -67,6 +68,7 @@ export function readConfig(flags: Texts, env: Environment): Config {
       mistakes.push(`${spelt}: ${(error as Error).message}`)
     }
   }
+  for (const { name, why } of disagreements(values)) mistakes.push(`${flagOf(name)}: ${why}`)
   if (mistakes.length > 0) throw new ConfigMistakes(mistakes)
   return Object.freeze({
     ...derivedAddresses(values as Partial<Config> & Pick<Config, 'listen'>),

@@ -7,6 +7,7 @@ import {
   lifetime,
   lifetimeUpTo,
   listen,
+  login,
   networks,
   nonEmpty,
   oneOf,
@@ -41,8 +42,20 @@ export const options = {
   },
   repositories: {
     argument: 'DIR',
-    about: 'directory of the bare repositories to serve, as OWNER/NAME.git',
+    about: 'directory of the bare repositories to serve',
     read: path,
+  },
+  layout: {
+    argument: 'owner/name|flat|any-depth',
+    about:
+      'where repositories are: at OWNER/NAME.git, at NAME.git (all of --owner), or at any depth: the first directory is the owner, the rest joined by - is the name',
+    read: oneOf('owner/name', 'flat', 'any-depth'),
+    fallback: 'owner/name',
+  },
+  owner: {
+    argument: 'LOGIN',
+    about: 'owner of the repositories that are in no directory of an owner (flat, any-depth)',
+    read: login,
   },
   listen: {
     argument: 'HOST:PORT',

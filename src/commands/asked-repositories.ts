@@ -59,11 +59,17 @@ async function ofOwner(source: Source, owner: string) {
   for await (const listed of source.list((name) => (isOwner(name) ? owner : undefined))) {
     if ('found' in listed) {
       if (isOwner(listed.found.owner)) found.push(listed.found)
-    } else if ('refused' in listed && isOwner(listed.refused.path.split('/')[0]!)) {
+    } else if ('refused' in listed && isOwner(ownerOf(listed.refused))) {
       refused.push(listed.refused)
     }
   }
   if (found.length === 0 && refused.length === 0)
-    throw new UserMistake(`${owner} has no repositories: there is no ${owner}/NAME.git`)
+    throw new UserMistake(`${owner} has no repositories in --repositories`)
   return { found, refused }
+}
+
+/** Whose it would be. */
+function ownerOf({ path, hides }: RefusedEntry): string {
+  const name = !hides ? path : 'fullName' in hides ? hides.fullName : hides.beginning
+  return name.split('/')[0]!
 }

@@ -6,7 +6,7 @@ import { type SyncReport, syncCatalogue } from '../repositories/sync.ts'
 import { withDatabase } from '../service/open-database.ts'
 import { openSource, placesOf } from '../service/places.ts'
 import { requireGit, requireRepositories } from '../service/requirements.ts'
-import { addCommand, configOf, print, withExamples } from './command-line.ts'
+import { addCommand, configOf, note, print, withExamples } from './command-line.ts'
 
 export function syncCommand(program: Command, about: string): void {
   const command = addCommand(program, 'sync', about)
@@ -18,7 +18,11 @@ export function syncCommand(program: Command, about: string): void {
     const source = openSource(places)
     await withDatabase(config, async ({ db }) => {
       const parts = { db, source, now: Date.now }
-      print(describe(await syncCatalogue(parts)))
+      const report = await syncCatalogue(parts)
+      print(describe(report))
+      const { length } = report.refused
+      if (length > 0)
+        note(`warning: ${length} ${length === 1 ? 'entry was' : 'entries were'} skipped`)
       // A repository that has come back may bring a lock with it that was let go of meanwhile.
       await settleReleasedLocks(parts)
     })

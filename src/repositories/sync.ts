@@ -111,7 +111,10 @@ async function syncMembers(
 
 /** What stands behind a refused entry is unknown, not gone. A twin is somebody else's. */
 function isBehind(entry: CatalogueEntry, refused: RefusedEntry): boolean {
-  if (refused.twinOf !== undefined) return false
+  const { twinOf, hides, isWithdrawn } = refused
+  if (twinOf !== undefined || isWithdrawn) return false
+  if (hides && 'beginning' in hides) return keyOfEntry(entry).startsWith(keyOf(hides.beginning))
+  if (hides) return keyOf(hides.fullName) === keyOfEntry(entry)
   const path = keyOf(refused.path.replace(/\.git$/, ''))
   return path === keyOf(entry.owner.login) || path === keyOfEntry(entry)
 }

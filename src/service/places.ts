@@ -5,11 +5,13 @@ import type { S3Options } from '../blobs/s3.ts'
 import type { Config } from '../config.ts'
 import { createGit, type GitOptions } from '../git/git.ts'
 import { gitDirectory } from '../sources/directory/git-directory.ts'
+import type { LayoutOptions } from '../sources/directory/layout/layout-of.ts'
 import type { Source } from '../sources/source.ts'
 
 /** Where the parts that touch disks find what they need; plain values, so that a thread can be given them. */
 export interface Places {
   root: string
+  layout?: LayoutOptions
   git: GitOptions
   lfsDirectory?: string | undefined
   /** Where repositories can be cloned from, with `{owner}` and `{name}`: their origin in an archive. */
@@ -23,6 +25,7 @@ export function placesOf(config: Config, root: string): Places {
   const { data, git, searchPath, gitTimeout: idleTimeoutMs } = config
   return {
     root,
+    layout: layoutIn(config),
     git: { program: git, searchPath, home: join(data, 'git-home'), idleTimeoutMs },
     lfsDirectory: config.lfsDirectory,
     cloneUrl: config.cloneUrl,
@@ -31,8 +34,11 @@ export function placesOf(config: Config, root: string): Places {
   }
 }
 
-export function openSource({ root, git, lfsDirectory, cloneUrl }: Places): Source {
-  return gitDirectory({ root, git: createGit(git), lfsDirectory, cloneUrl })
+/** How repositories are named by where they are. */
+export const layoutIn = ({ layout, owner }: Config): LayoutOptions => ({ kind: layout, owner })
+
+export function openSource({ git, ...places }: Places): Source {
+  return gitDirectory({ ...places, git: createGit(git) })
 }
 
 function bucketOf({ s3Endpoint, s3PublicEndpoint }: Config, address: string): S3Options {

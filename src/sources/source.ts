@@ -24,6 +24,10 @@ export interface RefusedEntry {
   reason: string
   /** The name that this one differs from only in case, where that is the reason. */
   twinOf?: string
+  /** What cannot be seen for it, where the path does not tell: one repository, or all whose full names begin so. */
+  hides?: { fullName: string } | { beginning: string }
+  /** Known not to be served, rather than unknown: what was served before no longer is. */
+  isWithdrawn?: true
 }
 
 /** How an owner's name is spelled where it is known already; case is disregarded. */

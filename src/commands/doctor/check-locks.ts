@@ -3,6 +3,7 @@ import type { Config } from '../../config.ts'
 import { lockedRepositories } from '../../db/survey.ts'
 import type { Git } from '../../git/git.ts'
 import { inLanes } from '../../ground/lanes.ts'
+import { layoutIn } from '../../service/places.ts'
 import { gitDirectory } from '../../sources/directory/git-directory.ts'
 import type { FoundRepository, Source } from '../../sources/source.ts'
 import { Unreadable } from '../../sources/unreadable.ts'
@@ -18,7 +19,9 @@ export async function* checkLocks(config: Config, git: Git): AsyncGenerator<Chec
   const database = { sqlite: join(data, 'godwit.sqlite'), postgres: databaseUrl }
   // A database or a directory that cannot be read has its own finding.
   const known = await lockedRepositories(database).catch(() => undefined)
-  const locked = await lockedIn(gitDirectory({ root, git })).catch(() => [])
+  const locked = await lockedIn(gitDirectory({ root, git, layout: layoutIn(config) })).catch(
+    () => [],
+  )
   const stray = known && locked.filter((name) => !known.has(name.toLowerCase()))
   if (!stray || stray.length === 0) return
   const advice =

@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import type { Config } from '../../config.ts'
 import type { Git } from '../../git/git.ts'
 import { inLanes } from '../../ground/lanes.ts'
-import { gitDirectory } from '../../sources/directory/git-directory.ts'
+import { layoutIn } from '../../service/places.ts'
+import { type GitDirectory, gitDirectory } from '../../sources/directory/git-directory.ts'
 import { asUnreadable } from '../../sources/directory/why-unreadable.ts'
 import type { FoundRepository, Source } from '../../sources/source.ts'
 import { Unreadable } from '../../sources/unreadable.ts'
@@ -27,7 +28,7 @@ export async function* checkRepositories(config: Config, git: Git): AsyncGenerat
     yield withoutRepositories(role, databaseUrl !== undefined)
     return
   }
-  const source = gitDirectory({ root, git })
+  const source = gitDirectory({ root, git, layout: layoutIn(config) })
   const found: FoundRepository[] = []
   const problems: Problems = { refused: [], twins: [], unreadable: [], unlockable: [] }
   try {
@@ -45,8 +46,8 @@ export async function* checkRepositories(config: Config, git: Git): AsyncGenerat
     yield failure('repositories', `${root}: ${wordsOf(error)}`, advice)
     return
   }
-  await openEach(source, git, root, found, problems)
-  yield* judge(root, found, problems)
+  await openEach(source, git, found, problems)
+  yield* judge(config, root, found, problems)
   yield await howSnapshots(config, root)
 }
 
@@ -58,16 +59,16 @@ function withoutRepositories(role: Config['role'], isShared: boolean): CheckResu
 }
 
 async function openEach(
-  source: Source,
+  source: GitDirectory,
   git: Git,
-  root: string,
   found: readonly FoundRepository[],
   { unreadable, unlockable }: Problems,
 ): Promise<void> {
   await inLanes(found, { lanes: AT_ONCE }, async (repository, signal) => {
     const name = `${repository.owner}/${repository.name}`
-    const dir = join(root, `${name}.git`)
+    let dir = name
     try {
+      dir = await source.directoryOf(repository)
       await source.examine(repository, signal)
       await askGit(git, dir)
     } catch (error) {
@@ -101,12 +102,24 @@ const isThere = (path: string): Promise<boolean> =>
     () => false,
   )
 
-function* judge(root: string, found: readonly FoundRepository[], problems: Problems) {
+/** How a repository is named where it is expected. */
+const EXPECTED = {
+  'owner/name': 'as OWNER/NAME.git',
+  flat: 'as NAME.git',
+  'any-depth': 'as OWNER/…/NAME.git, with names that are all different when / is written -',
+} as const
+
+function* judge(
+  { layout }: Config,
+  root: string,
+  found: readonly FoundRepository[],
+  problems: Problems,
+) {
   const { refused, twins, unreadable, unlockable } = problems
   const owners = new Set(found.map(({ owner }) => owner)).size
   const counts = `${count(found.length, 'repository', 'repositories')} of ${count(owners, 'owner', 'owners')} in ${root}`
   if (found.length === 0) {
-    const advice = 'put bare repositories there as OWNER/NAME.git, or set another directory'
+    const advice = `put bare repositories there ${EXPECTED[layout]}, or set another directory or --layout`
     yield warning('repositories', `none in ${root}`, advice)
   } else if (unreadable.length > 0) {
     const advice = 'repair them, or let Godwit read them: a migration that includes one fails'
@@ -115,7 +128,7 @@ function* judge(root: string, found: readonly FoundRepository[], problems: Probl
     yield passed('repositories', counts)
   }
   if (refused.length > 0) {
-    const advice = 'move or rename them to OWNER/NAME.git; otherwise they are skipped'
+    const advice = `move or rename them: repositories are expected ${EXPECTED[layout]}; these are skipped`
     yield warning('repositories', `skipped: ${some(refused)}`, advice)
   }
   if (twins.length > 0) {

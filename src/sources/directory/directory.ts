@@ -22,6 +22,10 @@ export class Directory {
     return this.named(name).some((entry) => entry.name === name)
   }
 
+  hasDirectory(name: string): boolean {
+    return this.named(name).some((entry) => entry.name === name && entry.isDirectory())
+  }
+
   get repositories(): readonly Dirent[] {
     this.#repositories ??= this.entries.filter(isNamedAsRepository)
     return this.#repositories
@@ -46,7 +50,7 @@ export function isNamedAsRepository({ name }: Dirent): boolean {
 
 /** A directory that changed less long ago could change again without its times telling. */
 const SETTLED_AFTER_MS = 2000
-const MAX_REMEMBERED = 16
+const MAX_REMEMBERED = 64
 
 /**
  * Reads a directory again only when it has changed: looking up each of ten thousand repositories of one owner would

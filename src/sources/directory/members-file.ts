@@ -5,13 +5,16 @@ import type { RefusedEntry, StatedMember, StatedMembers } from '../source.ts'
 import { readOwnFile } from './own-file.ts'
 import { reasonOf } from './why-unreadable.ts'
 
-/** In an owner's directory: a login and a role on each line. */
+/** In an owner's directory, or the root where all repositories are one owner's: a login and a role on each line. */
 export const MEMBERS_FILE = 'godwit-members'
 
 const LARGEST_FILE = 1024 * 1024
 
-export async function readMembersFile(root: string, owner: string): Promise<StatedMembers> {
-  const path = `${owner}/${MEMBERS_FILE}`
+export async function readMembersFile(
+  root: string,
+  owner: string,
+  path: string,
+): Promise<StatedMembers> {
   try {
     const text = (await readOwnFile(Buffer.from(join(root, path)), LARGEST_FILE)).toString()
     return { owner, ...parseMembers(text, path) }

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Git } from '../../../git/git.ts'
 import { hasCode } from '../../../ground/errno.ts'
 import { Unreadable } from '../../unreadable.ts'
-import { isDirectory, isRepository, type RepositoryPlace } from '../repository-tree.ts'
+import { isDirectory, isRepository, type RepositoryPlace } from '../repository-place.ts'
 import { asUnreadable } from '../why-unreadable.ts'
 import { holdsPushLock, settlePushLock, whyNoLock } from './push-lock.ts'
 

@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict'
+import { rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { onEachEngine, openDatabase } from '../../test/support/databases.ts'
+import { gitHost } from '../../test/support/git-host.ts'
+import { gitDirectory } from '../sources/directory/git-directory.ts'
+import type { Listed, Source } from '../sources/source.ts'
+import { listCatalogue } from './repository-store.ts'
+import { syncCatalogue } from './sync.ts'
+
+onEachEngine('the catalogue of other layouts', (engine) => {
+  test('never swaps one repository for another of the same name', async (t) => {
+    const { db } = await openDatabase(t, engine)
+    const host = await gitHost()
+    t.after(host.remove)
+    const layout = { kind: 'any-depth' } as const
+    const source = gitDirectory({ root: host.root, git: host.locked, layout })
+    const sync = () => syncCatalogue({ db, source, now: Date.now })
+    const known = async () =>
+      (await listCatalogue(db)).map(
+        (e) => `${e.id} ${e.owner.login}/${e.name} ${e.facts.description}`,
+      )
+    await host.repository('octo/a/b', { description: 'first' })
+    await sync()
+    assert.deepEqual(await known(), ['1 octo/a-b first'])
+
+    await host.repository('octo/a-b', { description: 'second' })
+    for (const when of ['now', 'the next time']) {
+      const { found, missing, refused } = await sync()
+      assert.deepEqual([found, missing], [0, 0], when)
+      assert.deepEqual(
+        refused.map(({ path }) => path),
+        ['octo/a/b.git', 'octo/a-b.git'],
+      )
+      assert.deepEqual(await known(), ['1 octo/a-b first'], when)
+    }
+    await rename(join(host.root, 'octo/a-b.git'), join(host.root, 'octo/c.git'))
+    await sync()
+    assert.deepEqual(await known(), ['1 octo/a-b first', '2 octo/c second'])
+    await rm(join(host.root, 'octo/a'), { recursive: true })
+    assert.equal((await sync()).missing, 1)
+  })
+
+  test('what is known not to be served is withdrawn; what cannot be seen is kept', async (t) => {
+    const { db } = await openDatabase(t, engine)
+    const host = await gitHost()
+    t.after(host.remove)
+    for (const name of ['octo/a', 'octo/b', 'octo/deep-c', 'octo/d']) await host.repository(name)
+    const directory = gitDirectory({ root: host.root, git: host.locked })
+    await syncCatalogue({ db, source: directory, now: Date.now })
+    const list: Source['list'] = async function* (): AsyncGenerator<Listed, void, void> {
+      const hides = { fullName: 'octo/a' }
+      yield { refused: { path: 'a.git', reason: 'withdrawn', hides, isWithdrawn: true } }
+      yield { refused: { path: 'b.git', reason: 'unreadable', hides: { fullName: 'Octo/B' } } }
+      yield {
+        refused: { path: 'octo/deep', reason: 'unreadable', hides: { beginning: 'octo/deep-' } },
+      }
+    }
+    await syncCatalogue({ db, source: { ...directory, list }, now: Date.now })
+    assert.deepEqual(
+      (await listCatalogue(db)).map(({ name }) => name),
+      ['b', 'deep-c'],
+    )
+  })
+})

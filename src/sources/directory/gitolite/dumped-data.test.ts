@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { parseCompiledConf } from './compiled-conf.ts'
+import { parseDump } from './dumped-data.ts'
+
+test('what Perl wrote is read as data', () => {
+  const read = parseDump(`$data_version = '3.2';
+%repos = (
+  'a\\'b\\\\c\\d' => {
+    '@all' => [
+      [
+        3,
+        'RW+',
+        'refs/.*'
+      ]
+    ]
+  }
+);
+%empty = ();
+`)
+  const rules = new Map([['@all', [[3, 'RW+', 'refs/.*']]]])
+  assert.deepEqual(
+    [...read],
+    [
+      ['data_version', '3.2'],
+      ['repos', new Map([["a'b\\c\\d", rules]])],
+      ['empty', new Map()],
+    ],
+  )
+})
+
+test('what is more than data is refused, and nothing is run', () => {
+  for (const text of [
+    "%repos = ( 'a' => system('id') );",
+    "%repos = ( 'a' => $repos{'b'} );",
+    'unlink glob("*");',
+    "%repos = ( 'a' => { 'b' ); ",
+    '%repos = ( \'a\' => "x@{[`id`]}" );',
+    `%deep = ( 'a' => ${'['.repeat(100_000)}`,
+  ])
+    assert.throws(() => parseDump(text), /expected|too deep/, text.slice(0, 60))
+  assert.throws(() => parseCompiledConf("$data_version = '4.0';"), /4.0/)
+})

@@ -1,0 +1,43 @@
+import type { Dirent } from 'node:fs'
+import { Unreadable } from '../../unreadable.ts'
+import { type Directory, isNamedAsRepository, readDirectory } from '../directory.ts'
+import { MEMBERS_FILE } from '../members-file.ts'
+import { isWikiName } from '../repository-names.ts'
+import { nameOf } from '../repository-place.ts'
+import type { Layout, ListingOptions, Places } from './layout.ts'
+import { outOfPlace } from './out-of-place.ts'
+import { type Candidate, placesFor, settled } from './same-names.ts'
+
+const OUT_OF_PLACE = 'a repository must be at NAME.git (--layout flat)'
+
+/** Repositories at NAME.git, all of one owner. */
+export function flat(root: string, owner: string): Layout {
+  const isOwner = (login: string) => login.toLowerCase() === owner.toLowerCase()
+
+  async function* list({ only, read = readDirectory }: ListingOptions = {}): Places {
+    const top = await read(root)
+    if ('reason' in top) throw new Unreadable(`the directory of repositories: ${top.reason}`)
+    if (only && !isOwner(only.owner)) return
+    if (!only) yield* outOfPlace(root, '', top, OUT_OF_PLACE)
+    if (top.has(MEMBERS_FILE)) yield { membersOf: owner, path: MEMBERS_FILE }
+    yield* settled(root, candidatesIn(top, owner, only?.name))
+  }
+
+  return {
+    list,
+    async placesOf({ owner: login, name }) {
+      const top = await readDirectory(root)
+      if ('reason' in top) throw new Unreadable(`the directory of repositories: ${top.reason}`)
+      return isOwner(login) ? placesFor(root, candidatesIn(top, owner, name)) : []
+    },
+  }
+}
+
+function candidatesIn(top: Directory, owner: string, only?: string): Candidate[] {
+  const isThere = (name: string) => top.has(`${name}.git`)
+  const entries: readonly Dirent[] =
+    only === undefined ? top.repositories : top.named(`${only}.git`).filter(isNamedAsRepository)
+  return entries
+    .map((entry) => ({ owner, name: nameOf(entry), path: nameOf(entry), entry }))
+    .filter(({ name }) => !isWikiName(name, isThere))
+}

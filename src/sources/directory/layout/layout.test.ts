@@ -1,0 +1,202 @@
+import assert from 'node:assert/strict'
+import { chmod, mkdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, test } from 'node:test'
+import { type GitHost, gitHost } from '../../../../test/support/git-host.ts'
+import { sourceContract } from '../../source.contract.ts'
+import type { Source } from '../../source.ts'
+import { Unreadable } from '../../unreadable.ts'
+import { gitDirectory } from '../git-directory.ts'
+import type { LayoutOptions } from './layout-of.ts'
+
+sourceContract('a git directory of any depth', async () => {
+  const host = await gitHost()
+  return {
+    source: gitDirectory({ root: host.root, git: host.locked, layout: { kind: 'any-depth' } }),
+    add: host.repository,
+    push: host.push,
+    destroy: (fullName) => rm(host.path(fullName), { recursive: true }),
+    async damage(fullName) {
+      const objects = join(host.path(fullName), 'objects')
+      await rm(objects, { recursive: true })
+      await mkdir(objects)
+    },
+    [Symbol.asyncDispose]: host.remove,
+  }
+})
+
+describe('layouts of a git directory', () => {
+  let host: GitHost
+  let source: Source
+
+  beforeEach(async () => {
+    host = await gitHost()
+  })
+  afterEach(() => host.remove())
+
+  const use = (layout: LayoutOptions) => {
+    source = gitDirectory({ root: host.root, git: host.locked, layout })
+  }
+  const at = (...path: string[]) => join(host.root, ...path)
+  const signal = new AbortController().signal
+
+  /** `owner/name`, or `path: reason`, in the order they come. */
+  async function listed(): Promise<string[]> {
+    const rows = await Array.fromAsync(source.list())
+    return rows.map((row) => {
+      if ('found' in row) return `${row.found.owner}/${row.found.name}`
+      return 'refused' in row
+        ? `${row.refused.path}: ${row.refused.reason}`
+        : `members of ${row.members.owner}: ${row.members.members?.map(({ login }) => login)}`
+    })
+  }
+  async function push(fullName: string, path: string): Promise<void> {
+    await host.push(path, { b: 'b' }).catch((error: unknown) => {
+      throw new Error(`${fullName} refused a push`, { cause: error })
+    })
+  }
+  const [yes, no] = [async () => true, async () => false]
+
+  describe('flat', () => {
+    beforeEach(() => use({ kind: 'flat', owner: 'Team' }))
+
+    test('every repository at the top is the one owner’s', async () => {
+      await host.repository('site', { files: { a: 'a' }, wiki: { 'Home.md': 'Hello' } })
+      await host.repository('other.wiki')
+      await host.repository('deep/down')
+      await host.git(['init', '--quiet', '--bare', at('unnamed')])
+      await symlink('site.git', at('link.git'))
+      await writeFile(at('godwit-members'), 'alice owner\n')
+      const place = 'a repository must be at NAME.git (--layout flat)'
+      assert.deepEqual(await listed(), [
+        `deep/down.git: ${place}`,
+        `unnamed: ${place}`,
+        'members of Team: alice',
+        'link.git: a symbolic link; the directory itself must be here',
+        'Team/other.wiki',
+        'Team/site',
+      ])
+      assert.equal((await source.find('team', 'SITE'))?.hasWiki, true)
+      assert.equal(await source.find('deep', 'down'), undefined)
+      assert.equal((await source.members('team'))?.members?.length, 1)
+      const examined = await source.examine({ owner: 'Team', name: 'site' }, signal)
+      assert.ok(JSON.stringify(examined).includes(at('site.git')))
+      await assert.rejects(source.examine({ owner: 'deep', name: 'down' }, signal), Unreadable)
+    })
+
+    test('a lock is put on and taken off where the repository is', async () => {
+      await host.repository('site', { files: { a: 'a' }, wiki: { 'Home.md': 'Hello' } })
+      const site = { owner: 'Team', name: 'site' }
+      await source.settleLock(site, yes)
+      assert.equal(await source.hasLock(site), true)
+      await assert.rejects(push('Team/site', 'site'))
+      await assert.rejects(push('Team/site.wiki', 'site.wiki'))
+      await source.settleLock(site, no)
+      await push('Team/site', 'site')
+    })
+  })
+
+  describe('any depth', () => {
+    beforeEach(() => use({ kind: 'any-depth' }))
+
+    test('the first directory is the owner, the others are joined to the name', async () => {
+      await host.repository('octo/site', { files: { a: 'a' } })
+      await host.repository('octo/web/shop/cart', { files: { a: 'a' }, wiki: { 'Home.md': 'Hi' } })
+      await host.repository('octo/web/shop.wiki')
+      await host.repository('top')
+      await host.repository('octo/a b/c')
+      await host.git(['init', '--quiet', at('octo', 'checkout')])
+      await host.git(['init', '--quiet', '--bare', at('octo', 'unnamed')])
+      await symlink('web', at('octo', 'link'))
+      assert.deepEqual(await listed(), [
+        'octo/link: a symbolic link; the directory itself must be here',
+        'octo/unnamed: a bare repository must have a name that ends in .git',
+        'octo/a b/c.git: its name has characters other than letters, digits, ".", "_" and "-"',
+        'octo/checkout/.git: it has no name',
+        'octo/site',
+        'octo/web-shop-cart',
+        'octo/web-shop.wiki',
+        'top.git: it is in no directory of an owner: set --owner LOGIN to say whose it is',
+      ])
+      const cart = await source.find('OCTO', 'web-SHOP-cart')
+      assert.deepEqual([cart?.name, cart?.hasWiki], ['web-shop-cart', true])
+      for (const name of ['web', 'web-shop', 'cart', 'web-shop-', '-web-shop-cart'])
+        assert.equal(await source.find('octo', name), undefined, name)
+      const examined = await source.examine(cart!, signal)
+      assert.ok(JSON.stringify(examined).includes(at('octo/web/shop/cart.git')))
+      await source.settleLock(cart!, yes)
+      await assert.rejects(push('octo/web-shop-cart', 'octo/web/shop/cart'))
+      await source.settleLock(cart!, no)
+      await push('octo/web-shop-cart', 'octo/web/shop/cart')
+    })
+
+    test('repositories at the top are the named owner’s, beside those in a directory of that name', async () => {
+      use({ kind: 'any-depth', owner: 'git' })
+      for (const name of ['testing', 'git/tools/x', 'git/y', 'y', 'Git/z', 'octo/site'])
+        await host.repository(name)
+      assert.deepEqual((await listed()).sort(), [
+        'Git: its name differs only in case from git',
+        'git/testing',
+        'git/tools-x',
+        'git/y.git: git/y would be its name and that of y.git',
+        'octo/site',
+        'y.git: git/y would be its name and that of git/y.git',
+      ])
+      assert.equal((await source.find('git', 'tools-x'))?.owner, 'git')
+      assert.equal(await source.find('git', 'y'), undefined)
+    })
+
+    test('of several with one name none is taken, at this look and the next, whoever was there first', async () => {
+      await host.repository('octo/web-shop', { files: { a: 'first' } })
+      assert.deepEqual(await listed(), ['octo/web-shop'])
+      const known = (await source.find('octo', 'web-shop'))!
+      await source.settleLock(known, yes)
+      await host.repository('octo/Web/shop', { files: { a: 'second' } })
+      const both = [
+        'octo/Web/shop.git: octo/Web-shop would be its name and that of octo/web-shop.git',
+        'octo/web-shop.git: octo/web-shop would be its name and that of octo/Web/shop.git',
+      ]
+      assert.deepEqual(await listed(), both)
+      assert.deepEqual(await listed(), both)
+      assert.equal(await source.find('octo', 'web-shop'), undefined)
+      for (const act of [
+        () => source.facts(known),
+        () => source.examine(known, signal),
+        () => source.checkLock(known),
+        () => source.settleLock(known, yes),
+      ])
+        await assert.rejects(act, /several repositories have this name: octo\/.*shop.git, octo\//)
+      const second = await readFile(at('octo/Web/shop.git/config'), 'utf8')
+      assert.equal(await source.hasLock(known), true)
+      await source.settleLock(known, no)
+      assert.equal(await source.hasLock(known), false, 'the lock of the first is taken off')
+      assert.equal(await readFile(at('octo/Web/shop.git/config'), 'utf8'), second)
+      await rename(at('octo/Web'), at('octo/other'))
+      assert.deepEqual(await listed(), ['octo/other-shop', 'octo/web-shop'])
+    })
+
+    test('what cannot be read now keeps its name', async () => {
+      await host.repository('octo/web-shop')
+      await host.repository('octo/web/shop')
+      await chmod(at('octo/web-shop.git'), 0)
+      await chmod(join(host.root, '..'), 0o755)
+      const rows = await asSomebodyElse(listed)
+      await chmod(at('octo/web-shop.git'), 0o755)
+      assert.deepEqual(
+        rows.map((row) => row.split(':')[0]),
+        ['octo/web/shop.git', 'octo/web-shop.git'],
+      )
+    })
+  })
+})
+
+/** Root may read everything, so as root it is done by a user who may not. */
+async function asSomebodyElse<T>(act: () => Promise<T>): Promise<T> {
+  if (process.getuid?.() !== 0) return act()
+  process.seteuid?.('nobody')
+  try {
+    return await act()
+  } finally {
+    process.seteuid?.(0)
+  }
+}

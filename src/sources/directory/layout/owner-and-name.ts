@@ -1,0 +1,104 @@
+import { join } from 'node:path'
+import { nameRefusal } from '../../../ground/names.ts'
+import type { RepositoryName } from '../../source.ts'
+import { Unreadable } from '../../unreadable.ts'
+import { type Directory, isNamedAsRepository, readDirectory } from '../directory.ts'
+import { MEMBERS_FILE } from '../members-file.ts'
+import { isWikiName, type TakenNames, takenNames } from '../repository-names.ts'
+import {
+  A_LINK,
+  isLikeRepository,
+  isLinkToDirectory,
+  nameOf,
+  placeAt,
+  refusal,
+  refused,
+  refusedTwin,
+} from '../repository-place.ts'
+import type { Layout, ListingOptions, Places } from './layout.ts'
+import { outOfPlace } from './out-of-place.ts'
+
+const OUT_OF_PLACE = 'a repository must be at OWNER/NAME.git'
+
+/** Repositories at OWNER/NAME.git. */
+export function ownerAndName(root: string): Layout {
+  return {
+    list: (options) => repositoriesIn(root, options),
+    async placesOf({ owner, name }) {
+      if ((nameRefusal(owner) ?? nameRefusal(name)) !== undefined) {
+        throw new Unreadable('this name is not valid for a repository')
+      }
+      return [await placeAt(root, `${owner}/${name}`, { owner, name })]
+    },
+  }
+}
+
+/**
+ * What `root` holds at OWNER/NAME.git, sorted by name, and why anything else that looks like a repository is not taken.
+ * No link is ever followed: it could show a repository under an owner who may not read it.
+ */
+async function* repositoriesIn(
+  root: string,
+  { only, read = readDirectory, spellingOf = () => only?.owner }: ListingOptions = {},
+): Places {
+  const top = await read(root)
+  // An empty answer here would read as if every repository had been removed.
+  if ('reason' in top) throw new Unreadable(`the directory of repositories: ${top.reason}`)
+  const owners = takenNames()
+  for (const entry of only ? top.named(only.owner) : top.entries) {
+    const { name } = entry
+    if (isNamedAsRepository(entry)) yield refused(name, OUT_OF_PLACE)
+    else if (entry.isDirectory()) {
+      const spelling = spellingOf(name)
+      // Whose name it is keeps it even while nothing is there: others would be given what is not theirs.
+      if (spelling !== undefined && top.hasDirectory(spelling)) owners.take(spelling)
+      yield* inOwner(root, name, await read(join(root, name)), owners, only)
+    } else if (await isLinkToDirectory(join(root, name))) yield refused(name, A_LINK)
+  }
+}
+
+async function* inOwner(
+  root: string,
+  owner: string,
+  directory: Directory | { reason: string },
+  owners: TakenNames,
+  only?: RepositoryName,
+): Places {
+  if ('reason' in directory) return yield refused(owner, directory.reason)
+  if (isLikeRepository(directory)) return yield refused(owner, OUT_OF_PLACE)
+  if (!only) yield* outOfPlace(root, owner, directory, OUT_OF_PLACE)
+  const hasMembers = directory.has(MEMBERS_FILE)
+  if (directory.repositories.length === 0 && !hasMembers) return
+  const reason = nameRefusal(owner)
+  if (reason !== undefined) return yield refused(owner, reason)
+  const twin = owners.twinOf(owner)
+  if (twin !== undefined && twin !== owner) return yield refusedTwin(owner, twin)
+  owners.take(owner)
+  if (hasMembers) yield { membersOf: owner, path: `${owner}/${MEMBERS_FILE}` }
+  yield* ofOwner(root, owner, directory, only)
+}
+
+async function* ofOwner(
+  root: string,
+  owner: string,
+  directory: Directory,
+  only?: RepositoryName,
+): Places {
+  const wanted = only ? directory.named(`${only.name}.git`) : directory.repositories
+  const isThere = (name: string) => directory.has(`${name}.git`)
+  const names = takenNames()
+  for (const entry of wanted.filter(isNamedAsRepository)) {
+    const name = nameOf(entry)
+    const path = `${owner}/${entry.name}`
+    const twin = names.twinOf(name)
+    const reason = nameRefusal(name) ?? (twin ? undefined : await refusal(join(root, path), entry))
+    if (reason !== undefined) {
+      yield refused(path, reason)
+    } else if (twin !== undefined) {
+      yield refusedTwin(path, twin)
+    } else if (!isWikiName(name, isThere)) {
+      names.take(name)
+      yield { repository: await placeAt(root, `${owner}/${name}`, { owner, name }) }
+    }
+  }
+}

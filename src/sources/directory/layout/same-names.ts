@@ -1,0 +1,74 @@
+import type { Dirent } from 'node:fs'
+import { join } from 'node:path'
+import { nameRefusal } from '../../../ground/names.ts'
+import {
+  A_LINK,
+  NO_REPOSITORY,
+  placeAt,
+  type RepositoryPlace,
+  refusal,
+  refused,
+} from '../repository-place.ts'
+import type { Places } from './layout.ts'
+
+/** An entry `….git`, and the name that it would have by where it is. */
+export interface Candidate {
+  owner: string
+  name: string
+  /** Below the root, without `.git`. */
+  path: string
+  entry: Dirent
+}
+
+interface Judged extends Candidate {
+  /** Why it is no repository; undefined where it is one. */
+  reason: string | undefined
+}
+
+/**
+ * Takes each name that one repository has, without regard to case. Where several have it, none is taken: to choose would be
+ * to show one under the name by which the other is known, as soon as either goes away.
+ */
+export async function* settled(root: string, candidates: readonly Candidate[]): Places {
+  const judged: Judged[] = []
+  for (const each of candidates) judged.push({ ...each, reason: await whyNone(root, each) })
+  const holders = Map.groupBy(judged.filter(holdsName), keyOf)
+  for (const each of judged) {
+    const { owner, name, path, reason } = each
+    const hides = { fullName: `${owner}/${name}` }
+    const others = (holders.get(keyOf(each)) ?? []).filter((other) => other.path !== path)
+    if (holdsName(each) && others.length > 0) {
+      const same = others.map((other) => `${other.path}.git`).join(', ')
+      yield refused(`${path}.git`, `${hides.fullName} would be its name and that of ${same}`, hides)
+    } else if (reason !== undefined) {
+      yield refused(`${path}.git`, reason, hides)
+    } else {
+      yield { repository: await placeAt(root, path, { owner, name }) }
+    }
+  }
+}
+
+/** Where the name leads: to who holds it, else to whatever stands where one could. */
+export async function placesFor(
+  root: string,
+  candidates: readonly Candidate[],
+): Promise<RepositoryPlace[]> {
+  const directories = candidates.filter(({ entry }) => entry.isDirectory())
+  const holders: Candidate[] = []
+  for (const each of directories)
+    if (holdsName({ ...each, reason: await whyNone(root, each) })) holders.push(each)
+  const there = holders.length > 0 ? holders : directories
+  return Promise.all(there.map((each) => placeAt(root, each.path, each)))
+}
+
+async function whyNone(root: string, { name, path, entry }: Candidate) {
+  const parts = path.split('/').map(nameRefusal)
+  const odd = parts.find((reason) => reason !== undefined) ?? nameRefusal(name)
+  return odd ?? refusal(join(root, `${path}.git`), entry)
+}
+
+/** What cannot be read now may be a repository: its name is not another's. */
+const holdsName = ({ reason, entry }: Judged): boolean =>
+  reason === undefined || (entry.isDirectory() && reason !== NO_REPOSITORY && reason !== A_LINK)
+
+const keyOf = ({ owner, name }: Candidate): string => `${owner}/${name}`.toLowerCase()

@@ -1,0 +1,87 @@
+import type { Dirent, Stats } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { hasCode } from '../../ground/errno.ts'
+import type { RefusedEntry, RepositoryName } from '../source.ts'
+import { type Directory, readDirectory } from './directory.ts'
+import { lstat, lstatIfThere } from './prompt-files.ts'
+
+export interface RepositoryPlace extends RepositoryName {
+  /** Where it is below the root, without `.git`. */
+  path: string
+  dir: string
+  /** The directory of its wiki; null when it has none. */
+  wikiDir: string | null
+}
+
+export const A_LINK = 'a symbolic link; the directory itself must be here'
+export const NO_REPOSITORY = 'not a bare git repository'
+
+/** What is, or would be, at a path below the root; its wiki is beside it. */
+export async function placeAt(
+  root: string,
+  path: string,
+  { owner, name }: RepositoryName,
+): Promise<RepositoryPlace> {
+  const dir = join(root, `${path}.git`)
+  const wikiDir = join(root, `${path}.wiki.git`)
+  return { owner, name, path, dir, wikiDir: (await isRepository(wikiDir)) ? wikiDir : null }
+}
+
+/** Why what stands in the place of a repository's wiki cannot be taken as one; undefined where nothing, or a wiki, does. */
+export async function wikiRefusal({ dir }: RepositoryPlace): Promise<string | undefined> {
+  const wiki = dir.replace(/\.git$/, '.wiki.git')
+  const there = await lstat(wiki).catch((error: unknown) => {
+    // The longest name that a repository can have leaves no room for that of a wiki.
+    if (hasCode(error, 'ENOENT', 'ENAMETOOLONG')) return undefined
+    throw error
+  })
+  return there && refusal(wiki, there)
+}
+
+/** Why an entry that is named as a repository is none. */
+export async function refusal(dir: string, entry: Dirent | Stats): Promise<string | undefined> {
+  if (entry.isSymbolicLink()) return A_LINK
+  if (!entry.isDirectory()) return NO_REPOSITORY
+  const directory = await readDirectory(dir)
+  if ('reason' in directory) return directory.reason
+  return isLikeRepository(directory) ? undefined : NO_REPOSITORY
+}
+
+/** A directory of its own, not a link to one. */
+export async function isRepository(dir: string): Promise<boolean> {
+  if (!(await isDirectory(dir))) return false
+  const directory = await readDirectory(dir)
+  return !('reason' in directory) && isLikeRepository(directory)
+}
+
+/** What git itself asks for before it takes a directory for a repository. */
+export function isLikeRepository(directory: Directory): boolean {
+  return ['HEAD', 'objects', 'refs'].every((part) => directory.has(part))
+}
+
+/** The name of `NAME.git`. */
+export function nameOf({ name }: Dirent): string {
+  return name.slice(0, -'.git'.length)
+}
+
+export function refused(
+  path: string,
+  reason: string,
+  hides?: RefusedEntry['hides'],
+): { refused: RefusedEntry } {
+  return { refused: { path, reason, ...(hides && { hides }) } }
+}
+
+export function refusedTwin(path: string, twinOf: string): { refused: RefusedEntry } {
+  return { refused: { path, reason: `its name differs only in case from ${twinOf}`, twinOf } }
+}
+
+export async function isLinkToDirectory(path: string): Promise<boolean> {
+  const target = await stat(path).catch(() => undefined)
+  return target?.isDirectory() ?? false
+}
+
+export async function isDirectory(path: string): Promise<boolean> {
+  return (await lstatIfThere(path).catch(() => undefined))?.isDirectory() ?? false
+}

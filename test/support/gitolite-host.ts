@@ -1,0 +1,93 @@
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+
+const PROGRAMS = '/usr/share/gitolite3'
+const searchPath = `${PROGRAMS}:${process.env.PATH ?? '/usr/bin:/bin'}`
+
+/** For tests on gitolite: where it is absent they are skipped by name, except in CI, where they fail. */
+export const needsGitolite: { skip: string | false } = {
+  skip: !isInstalled() && process.env.CI !== 'true' && 'gitolite3 is not installed',
+}
+
+function isInstalled(): boolean {
+  try {
+    execFileSync('which', ['gitolite', 'ssh-keygen'], { env: { PATH: searchPath } })
+    return true
+  } catch {
+    return false
+  }
+}
+
+export interface GitoliteHost {
+  home: string
+  /** Where its repositories are. */
+  root: string
+  /** Compiles a configuration, as a push to gitolite-admin does, and creates the repositories that it names. */
+  configure(conf: string): void
+  addKey(user: string): void
+  /** What gitolite itself answers: those of the pairs `repository user` who may. */
+  allowed(pairs: readonly string[], permission: 'R' | 'W' | '+'): string[]
+  /** What somebody's ssh asks for. */
+  ssh(user: string, command: string, input?: string): string
+  /** A commit on the default branch of a repository. */
+  commit(repository: string): void
+}
+
+/** A real gitolite with a home of its own; `keeper` administers it. */
+export function gitoliteHost(t: Pick<TestContext, 'after'>): GitoliteHost {
+  const home = mkdtempSync(join(tmpdir(), 'godwit-gitolite-'))
+  t.after(() => rmSync(home, { recursive: true, force: true }))
+  const root = join(home, 'repositories')
+  const names = { GIT_AUTHOR_NAME: 'git', GIT_COMMITTER_NAME: 'git' }
+  const addresses = { GIT_AUTHOR_EMAIL: 'git@example.com', GIT_COMMITTER_EMAIL: 'git@example.com' }
+  const env = { HOME: home, PATH: searchPath, LANG: 'C', ...names, ...addresses }
+  const run = (program: string, args: readonly string[], input = '', more = {}) =>
+    execFileSync(program, args, {
+      env: { ...env, ...more },
+      cwd: home,
+      input,
+      encoding: 'utf8',
+      stdio: ['pipe', 'pipe', 'pipe'],
+    })
+  const makeKey = (user: string): string => {
+    const file = join(home, 'keys', user)
+    mkdirSync(join(home, 'keys'), { recursive: true })
+    run('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-C', user, '-f', file])
+    return `${file}.pub`
+  }
+  run('gitolite', ['setup', '-pk', makeKey('keeper')])
+
+  return {
+    home,
+    root,
+    configure(text) {
+      writeFileSync(join(home, '.gitolite/conf/gitolite.conf'), text)
+      run('gitolite', ['compile'])
+    },
+    addKey(user) {
+      run('cp', [makeKey(user), join(home, '.gitolite/keydir', `${user}.pub`)])
+    },
+    allowed(pairs, permission) {
+      const input = pairs.map((pair) => `${pair}\n`).join('')
+      const answers = run('gitolite', ['access', '%', '%', permission, 'any'], input).trim()
+      return answers
+        .split('\n')
+        .filter((line) => !line.includes('DENIED'))
+        .map((line) => line.split('\t').slice(0, 2).join(' '))
+    },
+    ssh: (user, command, input) =>
+      run(join(PROGRAMS, 'gitolite-shell'), [user], input, {
+        SSH_ORIGINAL_COMMAND: command,
+        SSH_CONNECTION: '127.0.0.1 1 127.0.0.1 22',
+      }),
+    commit(repository) {
+      const git = (...args: string[]) =>
+        run('git', [`--git-dir=${join(root, repository)}.git`, ...args]).trim()
+      const commit = git('commit-tree', '-m', 'First', git('mktree'))
+      git('update-ref', git('symbolic-ref', 'HEAD'), commit)
+    },
+  }
+}

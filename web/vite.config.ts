@@ -23,7 +23,7 @@ export default defineConfig({
   },
   server: {
     proxy: {
-      '^/(user|archives|admin|session|orgs)': SERVER,
+      '^/(user|archives|admin|session|orgs|repos)': SERVER,
       // The page from here, the addresses of the API from there.
       '^/$': {
         target: SERVER,

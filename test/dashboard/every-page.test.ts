@@ -91,6 +91,7 @@ async function everyState(t: TestContext): Promise<{ story: ExportStory; scenes:
         await host.repository(`alice/${name}`, {
           files: { ...files, name },
           description: `All about ${name}`,
+          public: name === 'coast',
         })
       }
       await host.repository('carol/empty-handed')
@@ -157,6 +158,21 @@ async function everyState(t: TestContext): Promise<{ story: ExportStory; scenes:
       { ...migration('confirmation', exported.id, ''), ready: askToDelete },
       { name: 'service', at: '#/service', token, ready: says('Running exports') },
       { name: 'service-action', at: '#/service', token, ready: askToCancel },
+      {
+        name: 'repository',
+        at: '#/repositories/alice/atlas',
+        token,
+        ready: async (page) => {
+          await page.getByRole('region', { name: 'Branches' }).getByText('main').waitFor()
+          await page.getByRole('link', { name: `Migration ${exported.id}`, exact: true }).waitFor()
+          await page.getByText('locks this repository').waitFor()
+        },
+      },
+      {
+        name: 'repository-public',
+        at: '#/repositories/alice/coast',
+        ready: says('All about coast'),
+      },
       { ...migration('not-found', 999, ''), expected: /404/, ready: says('Not found') },
     ],
   }

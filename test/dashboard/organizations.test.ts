@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { promisify } from 'node:util'
 import { needsChromium, visit } from '../support/browser.ts'
-import { arrived, part } from '../support/dashboard.ts'
+import { arrived, part, signIn } from '../support/dashboard.ts'
 import { gitHost } from '../support/git-host.ts'
-import { startService } from '../support/service.ts'
+import { type Service, startService } from '../support/service.ts'
 
 const run = promisify(execFile)
 
@@ -63,5 +63,45 @@ test(
     await other.goto(`${service.url}/#/`)
     await arrived(other, 'Migrations')
     assert.equal(await other.getByRole('button', { name: /^Migrations of/ }).count(), 0)
+    await seeRepository(t, service, { alice, bob })
   },
 )
+
+/** Where the `html_url` of a repository leads: for its owner, for somebody else, and for whoever is not signed in. */
+async function seeRepository(
+  t: TestContext,
+  service: Service,
+  { alice, bob }: { alice: string; bob: string },
+): Promise<void> {
+  const start = { repositories: ['alice/own'], lock_repositories: true }
+  await service.call(alice, '/user/migrations', { method: 'POST', body: JSON.stringify(start) })
+  const record = await service.call(alice, '/repos/octo/kit')
+  const { html_url, clone_url } = (await record.json()) as Record<string, string>
+  assert.equal(html_url, `${service.url}/octo/kit`)
+
+  const page = await visit(t, html_url!, { token: alice })
+  await arrived(page, 'octo/kit')
+  await part(page, 'Branches').getByText('main').waitFor()
+  await part(page, 'Tags').getByText('None.').waitFor()
+  await part(page, 'Migrations of octo').getByRole('link', { name: 'Migration 1' }).waitFor()
+  await part(page, 'Your migrations').getByText('None of the newest ones').waitFor()
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
+  await page.getByRole('button', { name: 'Copy HTTP address' }).focus()
+  await page.keyboard.press('Enter')
+  await page.getByText('HTTP address copied').waitFor()
+  assert.equal(await page.evaluate('navigator.clipboard.readText()'), clone_url)
+  await page.goto(`${service.url}/alice/own`)
+  await arrived(page, 'alice/own')
+  await page.getByText('Migration 2 of alice locks this repository').waitFor()
+  await part(page, 'Your migrations').getByRole('link', { name: 'Migration 2' }).click()
+  await arrived(page, 'Migration 2')
+  await page.getByRole('link', { name: 'alice/own' }).click()
+  await arrived(page, 'alice/own')
+
+  const other = await visit(t, html_url!, { token: bob, expected: /404/ })
+  await arrived(other, 'Not found')
+  const nobody = await visit(t, `${service.url}/octo/kit`, { expected: /404/ })
+  await arrived(nobody, 'Sign in to Godwit')
+  await signIn(nobody, alice)
+  await arrived(nobody, 'octo/kit')
+}

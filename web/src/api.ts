@@ -3,7 +3,9 @@ import { paginateRest } from '@octokit/plugin-paginate-rest'
 import { type ServerEvent, serverEvents } from './event-stream.ts'
 import type {
   ArchiveLink,
+  Branch,
   Forecast,
+  FullRepository,
   HeldLock,
   Lock,
   Migration,
@@ -20,6 +22,7 @@ import type {
   Session,
   StartRequest,
   Summary,
+  Tag,
   Token,
   User,
 } from './wire.ts'
@@ -106,6 +109,9 @@ export function createApi(mediaType: string, onUnauthorized: () => void): ApiOf 
   }
 }
 
+/** For those who are not signed in: what is public. */
+export const anonymousApi: Api = createApi('application/json', () => {})()
+
 function operationsOf(
   octokit: Octokit & ReturnType<typeof paginateRest>,
   mediaType: string,
@@ -155,6 +161,15 @@ function operationsOf(
 
     summaries: ({ page, perPage, ...options }: PageOptions) =>
       read<Summary[]>(`GET ${migrations}/summaries`, { ...options, page, per_page: perPage }),
+    /** Those that a repository is in. */
+    summariesOf: (fullName: string, options: ReadOptions) =>
+      read<Summary[]>(`GET ${migrations}/summaries`, { ...options, repository: fullName }),
+    repository: (fullName: string, options: ReadOptions) =>
+      read<FullRepository>(`GET /repos/${fullName}`, options),
+    branches: (fullName: string, options: ReadOptions) =>
+      read<Branch[]>(`GET /repos/${fullName}/branches`, options),
+    tags: (fullName: string, options: ReadOptions) =>
+      read<Tag[]>(`GET /repos/${fullName}/tags`, options),
     summary: (id: number, options: ReadOptions) =>
       read<Summary>(`GET ${migrations}/{id}/summary`, { ...options, id }),
     progress: (id: number, options: ReadOptions) =>

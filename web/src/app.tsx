@@ -7,13 +7,15 @@ import { Header } from './parts/header.tsx'
 import { Loading } from './parts/loading.tsx'
 import { Problem } from './parts/problem.tsx'
 import { linksOf, type Place, placeOf, useHash } from './place.ts'
-import { OrganizationContext, type Session, useSession } from './session.tsx'
+import { OrganizationContext, type Session, type SignedOutReason, useSession } from './session.tsx'
 
 const NewMigrationPage = lazy(() => import('./pages/new-migration.tsx'))
 const MigrationPage = lazy(() => import('./pages/migration.tsx'))
 const SchedulesPage = lazy(() => import('./pages/schedules.tsx'))
 const NewSchedulePage = lazy(() => import('./pages/new-schedule.tsx'))
 const SchedulePage = lazy(() => import('./pages/schedule.tsx'))
+const RepositoryPage = lazy(() => import('./pages/repository.tsx'))
+const PublicRepositoryPage = lazy(() => import('./pages/public-repository.tsx'))
 const ServicePage = lazy(() => import('./pages/service.tsx'))
 
 export function App() {
@@ -29,7 +31,7 @@ export function App() {
       </button>
       <Header place={place} />
       <main id="main" ref={main} tabIndex={-1} className={styles.main}>
-        {session.state === 'signed-out' && <SignInPage reason={session.reason} />}
+        {session.state === 'signed-out' && <SignedOut place={place} reason={session.reason} />}
         {session.state === 'checking' && <Loading what="Signing in" />}
         {session.state === 'unreachable' && (
           <Problem failure={session.failure} onRetry={tryAgain} />
@@ -47,6 +49,18 @@ export function App() {
   )
 }
 
+/** What is public is shown to everyone. */
+function SignedOut({ place, reason }: { place: Place; reason: SignedOutReason }) {
+  const signIn = <SignInPage reason={reason} />
+  if (place.page !== 'repository') return signIn
+  const { owner, name } = place
+  return (
+    <Suspense fallback={<Loading what="Loading" />}>
+      <PublicRepositoryPage key={`${owner}/${name}`} owner={owner} name={name} otherwise={signIn} />
+    </Suspense>
+  )
+}
+
 function PageAt({ place }: { place: Place }) {
   switch (place.page) {
     case 'migrations':
@@ -61,6 +75,14 @@ function PageAt({ place }: { place: Place }) {
       return <NewSchedulePage />
     case 'schedule':
       return <SchedulePage key={place.id} id={place.id} />
+    case 'repository':
+      return (
+        <RepositoryPage
+          key={`${place.owner}/${place.name}`}
+          owner={place.owner}
+          name={place.name}
+        />
+      )
     case 'service':
       return <ServicePage />
     case 'nowhere':

@@ -14,6 +14,7 @@ type Page =
   | { page: 'new-schedule' }
   | { page: 'schedule'; id: number }
   | { page: 'service' }
+  | { page: 'repository'; owner: string; name: string }
   | { page: 'nowhere' }
 
 export type Links = ReturnType<typeof linksOf>
@@ -29,14 +30,23 @@ export function linksOf(org: string | undefined) {
     newSchedule: () => `${top}/schedules/new`,
     schedule: (id: number) => `${top}/schedules/${id}`,
     service: () => '#/service',
+    repository: (fullName: string) => `#/repositories/${fullName}`,
   }
 }
 
 export function placeOf(hash: string): Place {
   const parts = hash.replace(/^#?\/?/, '').split('/')
   const [first, org = ''] = parts
-  if (first !== 'orgs' || !/^[\w.-]+$/.test(org)) return pageOf(parts)
+  if (first === 'repositories') return repositoryAt(parts.slice(1))
+  if (first !== 'orgs' || !NAME.test(org)) return pageOf(parts)
   return { ...pageOf(parts.slice(2)), org }
+}
+
+const NAME = /^[\w.-]+$/
+
+function repositoryAt([owner = '', name = '', ...rest]: string[]): Place {
+  const isOne = NAME.test(owner) && NAME.test(name) && rest.length === 0
+  return isOne ? { page: 'repository', owner, name } : { page: 'nowhere' }
 }
 
 function pageOf([first = '', second = '', ...rest]: string[]): Page {

@@ -16,10 +16,10 @@ import type { User } from './wire.ts'
 /** That somebody has signed in with this browser; who that is, only the cookie tells, which no script can read. */
 const SIGNED_IN = 'godwit.signed-in'
 
-type Reason = 'never' | 'left' | 'refused' | 'expired'
+export type SignedOutReason = 'never' | 'left' | 'refused' | 'expired'
 
 export type Session =
-  | { state: 'signed-out'; reason: Reason }
+  | { state: 'signed-out'; reason: SignedOutReason }
   | { state: 'checking' }
   | { state: 'unreachable'; failure: Failure }
   | {
@@ -51,7 +51,7 @@ export function SessionProvider({ children }: { children: ReactNode }) {
     if (attempt === null) return
     const stop = new AbortController()
     setSession({ state: 'checking' })
-    const close = (reason: Reason) => {
+    const close = (reason: SignedOutReason) => {
       localStorage.removeItem(SIGNED_IN)
       setAttempt(null)
       setSession({ state: 'signed-out', reason })
@@ -94,7 +94,7 @@ export function SessionProvider({ children }: { children: ReactNode }) {
 async function findSession(
   { token }: Attempt,
   signal: AbortSignal,
-  onClosed: (reason: Reason) => void,
+  onClosed: (reason: SignedOutReason) => void,
 ): Promise<Session> {
   const user = await (token === null ? currentSession(signal) : openSession(token, signal))
   if (!user) {

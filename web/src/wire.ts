@@ -8,7 +8,9 @@ import type {
 /** What the API takes and answers: the types that its own description makes, and names for parts of them. */
 export type {
   ArchiveLink,
+  Branch,
   Forecast,
+  FullRepository,
   HeldLock,
   Lock,
   Migration,
@@ -24,6 +26,7 @@ export type {
   Session,
   StartRequest,
   Summary,
+  Tag,
   Token,
   User,
 } from '../../src/wire/types.ts'

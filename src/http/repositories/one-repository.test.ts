@@ -9,6 +9,10 @@ import { gitHost } from '../../../test/support/git-host.ts'
 import { ensureAccount, setAccount } from '../../accounts/account-store.ts'
 import { createAuthenticator } from '../../accounts/authenticator.ts'
 import { addToken } from '../../accounts/token-store.ts'
+import { ORDINARY } from '../../migrations/migration.ts'
+import { insertMigration } from '../../migrations/migration-store.ts'
+import { factsForViewer } from '../../repositories/facts-for-viewer.ts'
+import { findByName } from '../../repositories/repository-store.ts'
 import { syncCatalogue } from '../../repositories/sync.ts'
 import { gitDirectory } from '../../sources/directory/git-directory.ts'
 
@@ -95,12 +99,27 @@ async function scene(t: TestContext, engine: Engine) {
     return { ask, statuses, lines }
   }
   const sync = () => syncCatalogue({ db, source, now })
-  return { host, sync, serve, ...serve() }
+
+  /** A migration of some of alice's own. */
+  async function migrate(names: string[]): Promise<number> {
+    const account = await ensureAccount(db, 'alice', now())
+    const entries = await findByName(
+      db,
+      names.map((name) => ({ owner: 'alice', name })),
+    )
+    const repositories = await factsForViewer(db, { account }, entries)
+    const wanted = { guid: crypto.randomUUID(), owner: account, options: ORDINARY, repositories }
+    const { id } = await db
+      .transaction()
+      .execute((tx) => insertMigration(tx, { ...wanted, organizations: null, now: now() }))
+    return id
+  }
+  return { host, sync, serve, migrate, ...serve() }
 }
 
 onEachEngine('a repository', (engine) => {
   test('and what is asked beside it', async (t) => {
-    const { host, sync, serve, ask, statuses, lines } = await scene(t, engine)
+    const { host, sync, serve, migrate, ask, statuses, lines } = await scene(t, engine)
 
     await t.test(
       'is there for those who may read it, under any spelling, and for nobody else',
@@ -307,6 +326,24 @@ onEachEngine('a repository', (engine) => {
       assert.deepEqual((await ask(null, '/versions')).json(), ['2026-03-10', '2022-11-28'])
       const versioned = await ask(null, '/versions', { 'x-github-api-version': '1999-01-01' })
       assert.equal(versioned.status, 400)
+    })
+
+    await t.test('is in the migrations that are listed for it', async () => {
+      const listed = async (fullName: string, more = '') => {
+        const { status, headers, json } = await ask(
+          'alice',
+          `/user/migrations/summaries?repository=${fullName}${more}`,
+        )
+        assert.equal(status, 200)
+        const ids = (json() as { id: number }[]).map(({ id }) => id)
+        return [ids, Number(headers['x-total-count'])]
+      }
+      const [both, one] = [await migrate(['Site', 'open']), await migrate(['open'])]
+      assert.deepEqual(await listed('alice/site'), [[both], 1])
+      assert.deepEqual(await listed('ALICE/open'), [[one, both], 2])
+      assert.deepEqual(await listed('alice/open', '&per_page=1&page=2'), [[both], 2])
+      for (const none of ['carol/fork', 'alice/none', 'alice', '%00/x', ''])
+        assert.deepEqual(await listed(none), [[], 0], none)
     })
 
     await t.test('tells what it is a fork of, and what that goes back to', async () => {

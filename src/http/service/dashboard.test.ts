@@ -133,3 +133,30 @@ test('a page that was not built says so', async (t) => {
   assert.match(body, /pages are not built/)
   assert.equal((await app.inject('/')).json().current_user_url, 'https://git.host.test/api/user')
 })
+
+test('the address of a repository leads to its page, and takes nothing from the API', async (t) => {
+  const app = await built(t)
+  for (const accept of [BROWSER, '*/*', undefined]) {
+    const headers = accept === undefined ? {} : { accept }
+    const { statusCode, headers: said } = await app.inject({ url: '/alice/Site.js', headers })
+    assert.deepEqual(
+      [statusCode, said.location],
+      [302, '../#/repositories/alice/Site.js'],
+      String(accept),
+    )
+    const page = new URL(String(said.location), 'https://git.host.test/api/alice/Site.js')
+    assert.equal(page.href, 'https://git.host.test/api/#/repositories/alice/Site.js')
+  }
+  for (const url of [
+    ...['/alice/site.git', '/alice/%2e%2e', '/alice/a%2Fb', '/alice/a%0d%0ab', '/alice/', '/alice'],
+    ...['/user/nothing', '/orgs', '/repos/x', '/api/v3', '/assets/none.js', '/docs/x'],
+  ]) {
+    const { statusCode, headers } = await app.inject(asBrowser(url, { 'user-agent': 'test' }))
+    assert.notEqual(statusCode, 302, url)
+    assert.equal(headers.location, undefined, url)
+  }
+  const json = { accept: 'application/json', 'user-agent': 'test' }
+  const refused = await app.inject({ url: '/alice/site', headers: json })
+  assert.deepEqual([refused.statusCode, refused.json().message], [404, 'Not Found'])
+  assert.ok(refused.headers['x-github-request-id'])
+})

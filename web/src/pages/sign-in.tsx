@@ -1,12 +1,10 @@
 import { Banner, Button, FormControl, TextInput } from '@primer/react'
 import { type FormEvent, useEffect, useState } from 'react'
 import { Mark } from '../parts/mark.tsx'
-import { useSession } from '../session.tsx'
+import { type SignedOutReason, useSession } from '../session.tsx'
 import styles from './sign-in.module.css'
 
-type Reason = 'never' | 'left' | 'refused' | 'expired'
-
-const NOTICES: Partial<Record<Reason, { title: string; text: string; isBad: boolean }>> = {
+const NOTICES: Partial<Record<SignedOutReason, { title: string; text: string; isBad: boolean }>> = {
   left: {
     title: 'Signed out',
     text: 'This browser can no longer use your token.',
@@ -24,7 +22,7 @@ const NOTICES: Partial<Record<Reason, { title: string; text: string; isBad: bool
   },
 }
 
-export function SignInPage({ reason }: { reason: Reason }) {
+export function SignInPage({ reason }: { reason: SignedOutReason }) {
   const { signIn } = useSession()
   const [token, setToken] = useState('')
   const [isMissing, setMissing] = useState(false)

@@ -1,6 +1,7 @@
 import { CheckIcon, CopyIcon, TerminalIcon } from '@primer/octicons-react'
 import { ActionList, ActionMenu, Button } from '@primer/react'
 import { useState } from 'react'
+import { copyText } from '../copy-text.ts'
 import { announce } from './announcements.tsx'
 
 export interface CurlCommand {
@@ -48,20 +49,4 @@ export function CopyCurl({ commands }: { commands: CurlCommand[] }) {
       </ActionMenu.Overlay>
     </ActionMenu>
   )
-}
-
-/** Browsers keep the clipboard from pages that came without TLS, but for the old way. */
-async function copyText(text: string): Promise<boolean> {
-  try {
-    await navigator.clipboard.writeText(text)
-    return true
-  } catch {
-    const area = document.createElement('textarea')
-    area.value = text
-    document.body.append(area)
-    area.select()
-    const isDone = document.execCommand('copy')
-    area.remove()
-    return isDone
-  }
 }

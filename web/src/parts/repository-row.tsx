@@ -11,6 +11,7 @@ import {
 import { Button, Label } from '@primer/react'
 import { useState } from 'react'
 import { failureOf } from '../failure.ts'
+import { linksOf } from '../place.ts'
 import { bytes, percent } from '../quantities.ts'
 import type { Lock, RepositoryProgress } from '../wire.ts'
 import { Unseen } from './announcements.tsx'
@@ -43,7 +44,7 @@ export function RepositoryRow({ repository, lock, onUnlock }: RepositoryRowProps
         <Unseen>{word}:</Unseen>
       </span>
       <div className={styles.name}>
-        {full_name}
+        <a href={linksOf(undefined).repository(full_name)}>{full_name}</a>
         {reused && <Label variant="secondary">reused</Label>}
         {lock && (
           <Label variant="attention">

@@ -1,0 +1,130 @@
+import { Banner } from '@primer/react'
+import { curl } from '../curl.ts'
+import { Box } from '../parts/box.tsx'
+import { CopyCurl } from '../parts/copy-curl.tsx'
+import { Loading, LoadingRows } from '../parts/loading.tsx'
+import { MigrationRow } from '../parts/migration-row.tsx'
+import { Moment } from '../parts/moment.tsx'
+import { PageHead } from '../parts/page-head.tsx'
+import { Problem } from '../parts/problem.tsx'
+import { RepositoryAbout, VisibilityLabel } from '../parts/repository-about.tsx'
+import { OrganizationContext, useSession, useSignedIn } from '../session.tsx'
+import { useAnswer } from '../use-answer.ts'
+import type { FullRepository, HeldLock, Summary } from '../wire.ts'
+import styles from './repository.module.css'
+
+const EVERY_MS = 30_000
+
+/** One repository, for those who may read it: what it is, its migrations and its lock. */
+export default function RepositoryPage({ owner, name }: { owner: string; name: string }) {
+  const { api, mediaType, to } = useSignedIn()
+  const asked = `${owner}/${name}`
+  const { answer, failure, again } = useAnswer<FullRepository>(
+    (options) => api.repository(asked, options),
+    asked,
+    EVERY_MS,
+  )
+  const back = { href: to.migrations(), text: 'Migrations' }
+  if (!answer && failure) {
+    const message = `${asked} does not exist, or you may not read it.`
+    return failure.kind === 'not-found' ? (
+      <Problem failure={{ ...failure, message }} back={back} />
+    ) : (
+      <Problem failure={failure} onRetry={again} back={back} />
+    )
+  }
+  if (!answer) return <Loading what={`Loading ${asked}`} />
+  const repository = answer.data
+  const fullName = repository.full_name
+  return (
+    <>
+      <PageHead
+        title={fullName}
+        back={back}
+        mark={<VisibilityLabel repository={repository} />}
+        about={repository.description || 'No description.'}
+        actions={
+          <CopyCurl
+            commands={[
+              { name: 'Repository', command: curl(mediaType, { path: `/repos/${fullName}` }) },
+            ]}
+          />
+        }
+      />
+      <div className={styles.parts}>
+        <LockNotice fullName={fullName} />
+        <RepositoryAbout api={api} repository={repository} />
+        <MigrationsOfRepository fullName={fullName} owner={repository.owner.login} />
+      </div>
+    </>
+  )
+}
+
+/** Why pushes are refused, for those who own or administer it. */
+function LockNotice({ fullName }: { fullName: string }) {
+  const { api } = useSignedIn()
+  const { answer } = useAnswer<HeldLock[]>((options) => api.ownLocks(options), 'locks', EVERY_MS)
+  const locks = answer?.data.filter((lock) => lock.full_name === fullName) ?? []
+  if (locks.length === 0) return null
+  return (
+    <div role="status">
+      <Banner
+        variant="warning"
+        title="Locked"
+        description={
+          <ul>
+            {locks.map((lock) => (
+              <li key={lock.migration_id}>
+                Migration {lock.migration_id} of {lock.login} locks this repository: pushes are
+                refused. The lock expires <Moment at={lock.expires_at} />.
+              </li>
+            ))}
+          </ul>
+        }
+      />
+    </div>
+  )
+}
+
+/** One's own, and those of the organization that it belongs to if one owns that. */
+function MigrationsOfRepository({ fullName, owner }: { fullName: string; owner: string }) {
+  const { session } = useSession()
+  const isOwned = session.state === 'signed-in' && session.organizations.includes(owner)
+  return (
+    <>
+      <OrganizationContext value={undefined}>
+        <MigrationList title="Your migrations" fullName={fullName} />
+      </OrganizationContext>
+      {isOwned && (
+        <OrganizationContext value={owner}>
+          <MigrationList title={`Migrations of ${owner}`} fullName={fullName} />
+        </OrganizationContext>
+      )}
+    </>
+  )
+}
+
+function MigrationList({ title, fullName }: { title: string; fullName: string }) {
+  const { api } = useSignedIn()
+  const { answer, failure, again } = useAnswer<Summary[]>(
+    (options) => api.summariesOf(fullName, options),
+    `${title} ${fullName}`,
+    EVERY_MS,
+  )
+  return (
+    <Box title={title}>
+      {!answer && failure && <Problem isPart failure={failure} onRetry={again} />}
+      {!answer && !failure && <LoadingRows what="Loading migrations" />}
+      {answer?.data.length === 0 && (
+        <p className={styles.none}>None of the newest ones contains this repository.</p>
+      )}
+      {answer && answer.data.length > 0 && (
+        <ul>
+          {answer.data.map((each) => (
+            <MigrationRow key={each.id} migration={each} />
+          ))}
+        </ul>
+      )}
+    </Box>
+  )
+}

@@ -1,0 +1,80 @@
+import { Label } from '@primer/react'
+import type { ReactNode } from 'react'
+import type { Api } from '../api.ts'
+import { bytes } from '../quantities.ts'
+import { useAnswer } from '../use-answer.ts'
+import type { Branch, FullRepository, Tag } from '../wire.ts'
+import { Box } from './box.tsx'
+import { CopyAddress } from './copy-address.tsx'
+import { Moment } from './moment.tsx'
+import { RefList } from './ref-list.tsx'
+import styles from './repository-about.module.css'
+
+export function VisibilityLabel({ repository }: { repository: FullRepository }) {
+  return (
+    <>
+      <Label variant="secondary">{repository.visibility}</Label>
+      {repository.archived && <Label variant="attention">archived</Label>}
+      {repository.fork && <Label variant="secondary">fork</Label>}
+    </>
+  )
+}
+
+/** What a repository is, where it can be cloned from, and what is in it. */
+export function RepositoryAbout({ api, repository }: { api: Api; repository: FullRepository }) {
+  const { full_name: fullName, default_branch: defaultBranch } = repository
+  const branches = useAnswer<Branch[]>((options) => api.branches(fullName, options), fullName)
+  const tags = useAnswer<Tag[]>((options) => api.tags(fullName, options), fullName)
+  return (
+    <>
+      <Box title="About">
+        <dl className={styles.figures}>
+          <Figure name="Size">{bytes(repository.size * 1024)}</Figure>
+          <Figure name="Licence">
+            {repository.license ? (
+              <a href={repository.license.html_url}>{repository.license.name}</a>
+            ) : (
+              'not known'
+            )}
+          </Figure>
+          <Figure name="Language">{repository.language ?? 'not known'}</Figure>
+          <Figure name="Default branch">{defaultBranch}</Figure>
+          <Figure name="Last push">
+            <Moment at={repository.pushed_at} />
+          </Figure>
+          {repository.homepage && (
+            <Figure name="Homepage">
+              <a href={repository.homepage}>{repository.homepage}</a>
+            </Figure>
+          )}
+        </dl>
+        {repository.topics.length > 0 && (
+          <ul className={styles.topics} aria-label="Topics">
+            {repository.topics.map((topic) => (
+              <li key={topic}>
+                <Label variant="accent">{topic}</Label>
+              </li>
+            ))}
+          </ul>
+        )}
+      </Box>
+      <Box title="Clone">
+        <CopyAddress name="HTTP address" address={repository.clone_url} />
+        <CopyAddress name="SSH address" address={repository.ssh_url} />
+      </Box>
+      <div className={styles.refs}>
+        <RefList title="Branches" one="branch" refs={branches} defaultBranch={defaultBranch} />
+        <RefList title="Tags" one="tag" refs={tags} />
+      </div>
+    </>
+  )
+}
+
+function Figure({ name, children }: { name: string; children: ReactNode }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  )
+}

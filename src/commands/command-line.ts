@@ -50,6 +50,7 @@ let failure: Error | undefined
  * another reason, a full disk say, is told at the end, when all has been cleaned up.
  */
 export function watchOutput(): void {
+  failure = undefined
   process.stdout.on('error', (error) => {
     if (!hasCode(error, 'EPIPE')) failure ??= error
   })

@@ -9,7 +9,7 @@ test('a data directory that cannot be made is refused in a line', async (t) => {
   const folder = temporaryDirectory(t)
   const file = join(folder, 'file')
   writeFileSync(file, '')
-  const godwit = commandRow(t)
+  const godwit = commandRow()
   const served = ['serve', '--repositories', folder]
   for (const data of ['/proc/x', '/dev/null/x', file, join(file, 'x')]) {
     for (const command of [['serve'], served, ['account', 'list']]) {

@@ -16,7 +16,7 @@ test('every failure of a command is a line that says what failed and what to do 
   await using host = await gitHost()
   await host.repository('alice/site', { files: { a: 'a' } })
   const { folder, env } = await desk(t)
-  const godwit = commandRow(t, { cwd: folder, env })
+  const godwit = commandRow({ cwd: folder, env })
   const data = join(folder, 'data')
   const here = ['--repositories', host.root, '--data', data]
   assert.equal((await godwit(['sync', ...here])).code, 0)

@@ -8,28 +8,38 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { type TestContext, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { commandRow, type Ended } from '../support/command-row.ts'
+import { commandRow, runInRow } from '../support/command-row.ts'
 import { freePort } from '../support/free-port.ts'
 import { gitHost } from '../support/git-host.ts'
 import { temporaryDirectory } from '../support/odd-repositories.ts'
 import { createDatabase } from '../support/postgres.ts'
+import { TIMEOUT_MS } from '../support/wait-until.ts'
 
 const GODWIT = new URL('../../bin/godwit', import.meta.url).pathname
 const EVIL = 'evil\x1b]0;x\x07\u009b31m\u202e\r\ngodwit: all is well'
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
 const UNSAFE = /[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/
 
-function run(args: string[], env: Record<string, string> = {}, to = ''): Promise<Ended> {
+interface Said {
+  code: number
+  stdout: string
+  stderr: string
+}
+
+const godwit = commandRow()
+
+/** A process of its own, whose output goes where the shell is told. */
+function redirected(args: string[], env: Record<string, string>, to: string): Promise<Said> {
   const shell = ['-c', `exec "$@" ${to}`, 'sh', GODWIT, ...args]
   return new Promise((resolve) => {
-    const options = { env: { ...process.env, ...env }, timeout: 120_000 }
+    const options = { env: { ...process.env, ...env }, timeout: TIMEOUT_MS }
     execFile('sh', shell, options, (error, stdout, stderr) => {
       resolve({ code: error ? Number(error.code ?? -1) : 0, stdout, stderr })
     })
   })
 }
 
-function assertShown({ stdout, stderr }: Ended, command: string): void {
+function assertShown({ stdout, stderr }: Said, command: string): void {
   assert.doesNotMatch(stdout + stderr, UNSAFE, command)
   assert.doesNotMatch(stderr, /^\s+at /m, `${command}: ${stderr}`)
   assert.doesNotMatch(stdout + stderr, /^godwit: all is well/m, command)
@@ -48,7 +58,7 @@ test('no name on the disk can steer a terminal', async (t) => {
     ['doctor', '--json'],
     ['export', 'alice', '--output', '/dev/null/x'],
   ])
-    assertShown(await run([...command, ...settings]), command.join(' '))
+    assertShown(await godwit([...command, ...settings]), command.join(' '))
 })
 
 /** What a server answers: JSON, the text of an event stream, the bytes of an archive, or an address to go to. */
@@ -104,7 +114,6 @@ const CALLS = [
 test('nothing that a server says can steer a terminal', async (t) => {
   const url = await serverOf(t, answersWith(EVIL))
   const env = { GODWIT_URL: url, GODWIT_TOKEN: 'x' }
-  const godwit = commandRow(t)
   for (const call of CALLS) {
     const ended = await godwit(['migration', ...call], env)
     assert.notEqual(ended.stdout + ended.stderr, '', call.join(' '))
@@ -114,7 +123,6 @@ test('nothing that a server says can steer a terminal', async (t) => {
 })
 
 test('an answer of the wrong shape is one line', async (t) => {
-  const godwit = commandRow(t)
   for (const answer of [7, [null], { id: 'x', state: 1, repositories: 7 }, ': x\n\n']) {
     const url = await serverOf(t, () => answer)
     for (const call of CALLS) {
@@ -130,19 +138,40 @@ test('an answer of the wrong shape is one line', async (t) => {
   }
 })
 
-async function assertUnwritten(command: string[], env: Record<string, string>): Promise<void> {
-  const { code, stderr } = await run(command, env, '> /dev/full')
-  const told = `${command.join(' ')}: ${stderr}`
+/** These are to run until they are stopped, so it counts that the process ends. */
+const ENDS_WITH_ITS_PROCESS = new Set(['serve', 'work'])
+
+/** With standard output on a disk that is full: one line, and before it what is for people where the command says such. */
+async function assertUnwritten(
+  args: string[],
+  env: Record<string, string>,
+  isOneLine = true,
+): Promise<void> {
+  const command = { args, cwd: process.cwd(), env: { ...process.env, ...env } }
+  const { code, stderr } = ENDS_WITH_ITS_PROCESS.has(args[0]!)
+    ? await redirected(args, env, '> /dev/full')
+    : await runInRow(command, 'full')
+  const told = `${args.join(' ')}: ${stderr}`
   assert.equal(code, 1, told)
-  assert.match(stderr, /^godwit: [^\n]+\n$/, told)
+  assert.match(stderr, isOneLine ? /^godwit: [^\n]+\n$/ : /^([^\n]+\n)+godwit: [^\n]+\n$/, told)
+  assert.equal(stderr.match(/^godwit: .*ENOSPC/gm)?.length, 1, told)
 }
 
 test('what a client cannot write is one line', async (t) => {
-  const url = await serverOf(t, answersWith('alice/site', gzipSync(randomBytes(1_000_000))))
-  const env = { GODWIT_URL: url, GODWIT_TOKEN: 'x' }
+  const at = (url: string) => ({ GODWIT_URL: url, GODWIT_TOKEN: 'x' })
+  const archive = gzipSync(randomBytes(1_000_000))
+  const env = at(await serverOf(t, answersWith('alice/site', archive)))
+  // Its migration has ended well, so that nothing fails but the writing.
+  const ended = at(await serverOf(t, answersWith('exported')))
   const file = join(temporaryDirectory(t), 'archive.tar.gz')
+  const alsoForPeople = [
+    ['start', 'a/b', '--preflight', '--allow-partial'],
+    ['start', 'a/b', '--watch'],
+    ['watch', '1'],
+    ['watch', '1', '--json'],
+  ]
+  for (const call of alsoForPeople) await assertUnwritten(['migration', ...call], ended, false)
   for (const call of [
-    // These write for people too, to the other output.
     ...CALLS.filter((call) => call[0] !== 'watch' && !call.includes('--preflight')),
     ['list', '--json'],
     ['report', '1', '--json'],
@@ -168,7 +197,7 @@ test('what cannot be written is one line, and leaves nothing behind', async (t) 
     ['token', 'add', 'alice'],
     ['export', 'alice', '--output', archive!],
   ])
-    assert.equal((await run([...command, ...settings])).code, 0, command.join(' '))
+    assert.equal((await godwit([...command, ...settings])).code, 0, command.join(' '))
   const env = { TMPDIR: scratch! }
   for (const command of [
     ['--help'],
@@ -182,7 +211,9 @@ test('what cannot be written is one line, and leaves nothing behind', async (t) 
     ['sync'],
     ['doctor'],
     ['doctor', '--json'],
+    ['check'],
     ['verify', archive!],
+    ['show', archive!],
     ['restore', archive!, '--into', join(folder, 'restored')],
     ['serve', '--log-level', 'silent', '--listen', `127.0.0.1:${await freePort()}`],
     ['work', '--log-level', 'silent', '--database-url', await createDatabase()],
@@ -190,13 +221,17 @@ test('what cannot be written is one line, and leaves nothing behind', async (t) 
     const given = command[0] === '--help' ? command : [...command, ...settings]
     await assertUnwritten(given, env)
   }
-  const piped = await run(['export', 'alice', '--output', '-', ...settings], env, '> /dev/full')
+  const piped = await redirected(
+    ['export', 'alice', '--output', '-', ...settings],
+    env,
+    '> /dev/full',
+  )
   assert.equal(piped.code, 1)
   assert.match(piped.stderr, /\ngodwit: [^\n]+\n$/)
   assertShown(piped, 'export')
   assert.deepEqual(await readdir(scratch!), [])
   using database = new DatabaseSync(join(data!, 'godwit.sqlite'))
   assert.equal(database.prepare('select count(*) as n from tokens').get()!.n, 1)
-  const silent = await run(['account', 'show', 'nobody', ...settings], env, '2> /dev/full')
+  const silent = await redirected(['account', 'show', 'nobody', ...settings], env, '2> /dev/full')
   assert.equal(silent.code, 1)
 })

@@ -228,7 +228,7 @@ test('a mistake at the keyboard is told in a line', async (t) => {
   await using host = await gitHost()
   await host.repository('alice/site', { files: { a: 'a' } })
   const { folder, env, leftovers } = await desk(t)
-  const godwit = commandRow(t, { cwd: folder, env })
+  const godwit = commandRow({ cwd: folder, env })
   const to = ['--repositories', host.root, '--output', 'a.tar.gz']
   const mistakes: [args: string[], code: number, says: RegExp][] = [
     [['export', 'bob', ...to], 1, /^godwit: bob has no repositories.*\n$/],

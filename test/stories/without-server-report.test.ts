@@ -1,14 +1,10 @@
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { promisify } from 'node:util'
+import { commandRow } from '../support/command-row.ts'
 import { gitHost } from '../support/git-host.ts'
-
-const run = promisify(execFile)
-const GODWIT = new URL('../../bin/godwit', import.meta.url).pathname
 
 test('an export tells people and programs what became of each repository', async (t) => {
   const host = await gitHost()
@@ -19,10 +15,11 @@ test('an export tells people and programs what became of each repository', async
   const dir = await mkdtemp(join(tmpdir(), 'godwit-report-'))
   t.after(() => rm(dir, { recursive: true, force: true }))
   const [output, reportFile] = [join(dir, 'a.tar.gz'), join(dir, 'report.json')]
-  const { stderr } = await run(GODWIT, [
+  const { code, stderr } = await commandRow()([
     ...['export', 'alice', '--repositories', host.root, '--output', output],
     ...['--allow-partial', '--report', reportFile],
   ])
+  assert.equal(code, 0, stderr)
   assert.match(stderr, /^2 repositories: 1 exported \(0 of them .*\), 1 skipped; .* in .* s$/m)
   const report = JSON.parse(await readFile(reportFile, 'utf8'))
   assert.deepEqual([report.total, report.exported, report.reused, report.skipped], [2, 1, 0, 1])

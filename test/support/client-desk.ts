@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import { commandRow } from './command-row.ts'
 import { temporaryDirectory } from './odd-repositories.ts'
 import { type Desk, desk } from './without-server.ts'
 
@@ -21,14 +20,13 @@ export async function clientDesk(
   const file = join(temporaryDirectory(t), 'token')
   writeFileSync(file, `${token}\n`, { mode: 0o600 })
   const at = await desk(t, { GODWIT_URL: url, GODWIT_TOKEN_FILE: file })
-  const godwit = commandRow(t, { cwd: at.folder, env: at.env })
   const running =
     (command: string) =>
     async (code: number, ...args: string[]) => {
-      const { stdout, stderr, ...ended } = await godwit([command, ...args])
-      assert.equal(ended.code, code, `${stdout}\n${stderr}`)
-      assert.ok(!`${stdout}${stderr}`.includes(token.slice(4)), 'the token was said')
-      return { out: stdout.trimEnd(), err: stderr }
+      const { stdout, stderr, said, ...ended } = await at.godwit([command, ...args])
+      assert.equal(ended.code, code, said)
+      assert.ok(!said.includes(token.slice(4)), 'the token was said')
+      return { out: stdout.toString().trimEnd(), err: stderr }
     }
   return { ...at, migration: running('migration'), schedule: running('schedule') }
 }

@@ -1,16 +1,12 @@
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import { promisify } from 'node:util'
 import type { Cluster, Member } from './cluster.ts'
+import { commandRow } from './command-row.ts'
 import { type EndState, untilEnded as untilServerEnded } from './ended-migration.ts'
 import type { GitHost } from './git-host.ts'
-
-const run = promisify(execFile)
-const GODWIT = new URL('../../bin/godwit', import.meta.url).pathname
 
 export async function manyRepositories(host: GitHost, count: number): Promise<string[]> {
   const names = Array.from({ length: count }, (_, n) => `alice/r${n}`)
@@ -76,5 +72,6 @@ export async function verifyBytes(t: TestContext, archive: Buffer): Promise<void
   t.after(() => rm(dir, { recursive: true, force: true }))
   const file = join(dir, 'migration.tar.gz')
   await writeFile(file, archive)
-  await run(GODWIT, ['verify', file])
+  const { code, stdout, stderr } = await commandRow()(['verify', file])
+  assert.equal(code, 0, `${stdout}${stderr}`)
 }

@@ -1,4 +1,4 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import type { TestContext } from 'node:test'
-import { promisify } from 'node:util'
+import { commandRow } from './command-row.ts'
 import { freePort } from './free-port.ts'
 import { mintToken } from './mint-token.ts'
 import { createDatabase } from './postgres.ts'
@@ -14,7 +14,6 @@ import { PREVIEW } from './service.ts'
 import { inTime } from './wait-until.ts'
 
 const GODWIT = new URL('../../bin/godwit', import.meta.url).pathname
-const run = promisify(execFile)
 
 export interface Member {
   process: ChildProcess
@@ -85,7 +84,8 @@ export async function startCluster(
       start(['work', '--repositories', options.repositories, ...shared, ...flags], ''),
     async token(login) {
       const sync = ['sync', '--repositories', options.repositories, ...shared]
-      await run(GODWIT, sync, { env })
+      const { code, stderr } = await commandRow({ env })(sync)
+      if (code !== 0) throw new Error(stderr)
       return mintToken({ dataDirectory: data, databaseUrl }, login)
     },
     call: ({ url }, token, path, init = {}) =>

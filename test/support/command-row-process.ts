@@ -1,30 +1,48 @@
 import { createProgram } from '../../src/commands/program.ts'
 import { runToTheEnd } from '../../src/commands/report-failure.ts'
-import type { Command, Ended } from './command-row.ts'
+import type { Command, Ended, Output } from './command-row.ts'
 
 /** Started by command-row.ts: runs one command after the other as main.ts does, and catches what each of them writes. */
 for (const each of [process, process.stdout, process.stderr]) each.setMaxListeners(0)
 
-process.on('message', async ({ args, env }: Command) => {
-  const before = { ...process.env }
-  const written = { stdout: '', stderr: '' }
-  for (const name of ['stdout', 'stderr'] as const) {
-    process[name].write = ((text: string | Uint8Array, ...more: unknown[]) => {
-      written[name] += String(text)
-      const onWritten = more.at(-1)
-      if (typeof onWritten === 'function') onWritten()
-      return true
-    }) as typeof process.stdout.write
-  }
-  Object.assign(process.env, env)
+const HERE = process.cwd()
+const isCaught = (process.argv[2] as Output) === 'caught'
+
+process.on('message', async ({ args, cwd, env }: Command) => {
+  const said = caught('stderr')
+  const printed = isCaught ? caught('stdout') : []
+  takeEnvironment(env)
+  process.chdir(cwd)
   process.argv = [process.argv[0]!, 'godwit', ...args]
   process.exitCode = 0
   await runToTheEnd(async () => {
     const program = await createProgram(args)
     await program.parseAsync()
   })
-  const ended: Ended = { code: Number(process.exitCode), ...written }
+  const ended: Ended = {
+    code: Number(process.exitCode),
+    stdout: Buffer.concat(printed),
+    stderr: Buffer.concat(said).toString(),
+  }
   process.exitCode = 0
-  process.env = before
+  // The folder of the command may be removed now.
+  process.chdir(HERE)
   process.send!(ended)
 })
+
+function caught(name: 'stdout' | 'stderr'): Buffer[] {
+  const written: Buffer[] = []
+  process[name].write = ((text: string | Uint8Array, ...more: unknown[]) => {
+    written.push(Buffer.from(text as string))
+    const onWritten = more.at(-1)
+    if (typeof onWritten === 'function') onWritten()
+    return true
+  }) as typeof process.stdout.write
+  return written
+}
+
+/** The process's own is changed, and not put another in its place: the system looks there for a few of them. */
+function takeEnvironment(env: NodeJS.ProcessEnv): void {
+  for (const name of Object.keys(process.env)) if (!(name in env)) delete process.env[name]
+  Object.assign(process.env, env)
+}

@@ -1,4 +1,4 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -6,14 +6,14 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import type { TestContext } from 'node:test'
-import { promisify } from 'node:util'
+import { commandRow } from './command-row.ts'
 import { freePort } from './free-port.ts'
 import { mintToken } from './mint-token.ts'
 import { createDatabase } from './postgres.ts'
 import { inTime, until } from './wait-until.ts'
 
 const GODWIT = new URL('../../bin/godwit', import.meta.url).pathname
-const run = promisify(execFile)
+const inRow = commandRow()
 
 export const PREVIEW = 'application/vnd.github.wyandotte-preview+json'
 
@@ -84,7 +84,8 @@ export async function startService(
   }
 
   const godwit = async (...args: string[]) => {
-    const { stdout } = await run(GODWIT, [...args, ...settings])
+    const { code, stdout, stderr } = await inRow([...args, ...settings])
+    if (code !== 0) throw Object.assign(new Error(stderr), { code, stdout, stderr })
     return stdout.trimEnd()
   }
 

@@ -8,6 +8,7 @@ import { gzipSync } from 'node:zlib'
 import { readEntries } from '../../src/archive/read-entries.ts'
 import { tarHeader, tarPadding } from '../../src/archive/tar-header.ts'
 import { collect } from './archive-samples.ts'
+import { runInRow } from './command-row.ts'
 import { temporaryDirectory } from './odd-repositories.ts'
 
 const GODWIT = new URL('../../bin/godwit', import.meta.url).pathname
@@ -32,6 +33,7 @@ export interface Desk {
   folder: string
   /** What its commands are run with. */
   env: NodeJS.ProcessEnv
+  /** To its end; with input, or bytes as output, in a process of its own. */
   godwit(args: readonly string[], input?: Buffer): Promise<Ended>
   start(args: readonly string[], input?: Buffer): Running
   /** Whatever commands have left behind: temporary files, and hidden ones in the folder. */
@@ -51,7 +53,11 @@ export async function desk(
     folder,
     env: environment,
     start,
-    godwit: (args, input) => start(args, input).ended,
+    async godwit(args, input) {
+      if (input || args.includes('-')) return start(args, input).ended
+      const { stdout, stderr, code } = await runInRow({ args, cwd: folder, env: environment })
+      return { code, stdout, stderr, said: `${stdout.toString('latin1')}\n${stderr}` }
+    },
     async leftovers() {
       const hidden = (await readdir(folder, { recursive: true })).filter((path) =>
         /(^|\/)\./.test(path),

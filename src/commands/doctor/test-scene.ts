@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { promisify } from 'node:util'
+import { commandRow } from '../../../test/support/command-row.ts'
 import { freePort } from '../../../test/support/free-port.ts'
 import { temporaryDirectory } from '../../../test/support/odd-repositories.ts'
 import { type OptionName, readConfig } from '../../config.ts'
@@ -20,10 +21,8 @@ export async function doctor(flags: Flags, env: NodeJS.ProcessEnv = {}): Promise
 }
 
 /** The same by the command itself, in surroundings of the test's making. */
-export async function doctorCommand(flags: string[], env: NodeJS.ProcessEnv = {}) {
-  const options = { env: { ...process.env, ...env } }
-  const ended = await run(GODWIT, ['doctor', ...flags], options).catch((error) => error)
-  return { code: ended.code ?? 0, stdout: ended.stdout as string, stderr: ended.stderr as string }
+export function doctorCommand(flags: string[], env: Readonly<Record<string, string>> = {}) {
+  return commandRow()(['doctor', ...flags], env)
 }
 
 /** The one finding of that name that is not fine, or the first that is. */

@@ -1,19 +1,34 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { before, test } from 'node:test'
 import { needsChromium, visit } from '../support/browser.ts'
 import { arrived, part, signIn } from '../support/dashboard.ts'
-import { exportStory } from '../support/export-story.ts'
-import { slowGit } from '../support/slow-git.ts'
+import { type ExportStory, exportStory } from '../support/export-story.ts'
+import { type SlowGit, slowGit } from '../support/slow-git.ts'
+import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 
-const files = { 'README.md': 'Words\n' }
+const wholeFile = forTheWholeFile()
+let story: ExportStory
+/** Quick unless a test has it dawdle. */
+let slow: SlowGit
+
+before(async () => {
+  if (needsChromium.skip) return
+  slow = await slowGit()
+  wholeFile.after(slow.remove)
+  await slow.hurry()
+  story = await exportStory(wholeFile, {
+    async repositories(host) {
+      for (const name of ['atlas', 'birds', 'coast', 'dunes'])
+        await host.repository(`alice/${name}`, { files: { 'README.md': 'Words\n' } })
+    },
+    flags: ['--git', slow.program, '--concurrency', '1'],
+  })
+})
 
 test(
   'a token that is revoked leads to the sign-in, and from there back to where one was',
   needsChromium,
   async (t) => {
-    const story = await exportStory(t, {
-      repositories: (host) => host.repository('alice/atlas', { files }),
-    })
     const { id } = await story.migrate(['alice/atlas'])
     const token = await story.service.token('alice', '--name', 'tab')
     const page = await visit(t, story.service.url, { expected: /401/ })
@@ -36,16 +51,9 @@ test(
   'a server that is killed and started again under the page: it says so, and goes on',
   needsChromium,
   async (t) => {
-    const slow = await slowGit({ afterFirst: 1 })
-    t.after(slow.remove)
-    const story = await exportStory(t, {
-      async repositories(host) {
-        for (const name of ['atlas', 'birds']) await host.repository(`alice/${name}`, { files })
-      },
-      flags: ['--git', slow.program, '--concurrency', '1'],
-    })
+    await slow.dawdle(1)
     const token = await story.service.token('alice')
-    const id = await story.start(['alice/atlas', 'alice/birds'])
+    const id = await story.start(['alice/birds', 'alice/coast'])
     const page = await visit(t, `${story.service.url}/#/migrations/${id}`, {
       token,
     })
@@ -64,14 +72,9 @@ test(
 )
 
 test('where no stream can be had, it asks again and again', needsChromium, async (t) => {
-  const slow = await slowGit()
-  t.after(slow.remove)
-  const story = await exportStory(t, {
-    repositories: (host) => host.repository('alice/atlas', { files }),
-    flags: ['--git', slow.program],
-  })
+  await slow.dawdle()
   const token = await story.service.token('alice')
-  const id = await story.start(['alice/atlas'])
+  const id = await story.start(['alice/dunes'])
   await slow.pid()
   const page = await visit(t, story.service.url, { token })
   const asked: string[] = []
@@ -90,12 +93,10 @@ test('where no stream can be had, it asks again and again', needsChromium, async
     asked.slice(1).every((etag) => etag !== ''),
     'later ones bring the validator',
   )
+  await slow.hurry()
 })
 
 test('a server that is away when the page is loaded anew', needsChromium, async (t) => {
-  const story = await exportStory(t, {
-    repositories: (host) => host.repository('alice/atlas', { files }),
-  })
   const token = await story.service.token('alice')
   const page = await visit(t, story.service.url, { token })
   await arrived(page, 'Migrations')

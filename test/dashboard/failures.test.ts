@@ -1,23 +1,41 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { before, test } from 'node:test'
 import { needsChromium, visit } from '../support/browser.ts'
 import { arrived, part } from '../support/dashboard.ts'
 import { DAMAGED_REPOSITORIES } from '../support/export-damage.ts'
-import { exportStory } from '../support/export-story.ts'
-import { slowGit } from '../support/slow-git.ts'
+import { type ExportStory, exportStory } from '../support/export-story.ts'
+import { type SlowGit, slowGit } from '../support/slow-git.ts'
+import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
+
+const wholeFile = forTheWholeFile()
+const damage = DAMAGED_REPOSITORIES['lost-blob']!
+const files = { 'README.md': 'Words\n' }
+let story: ExportStory
+/** Quick unless a test has it dawdle. */
+let slow: SlowGit
+
+/** Each owner has the repositories of one test. */
+before(async () => {
+  if (needsChromium.skip) return
+  slow = await slowGit()
+  wholeFile.after(slow.remove)
+  await slow.hurry()
+  story = await exportStory(wholeFile, {
+    async repositories(host) {
+      await host.repository('alice/whole', { files })
+      damage.make(host.path('alice/broken'))
+      await host.repository('bob/atlas', { files })
+      await host.repository('carol/whole', { files })
+      DAMAGED_REPOSITORIES.grafted!.make(host.path('carol/grafted'))
+    },
+    flags: ['--git', slow.program],
+  })
+})
 
 test(
   'a damaged repository is named with its reason, and a retry carries it when it is whole',
   needsChromium,
   async (t) => {
-    const damage = DAMAGED_REPOSITORIES['lost-blob']!
-    const files = { 'README.md': 'Words\n' }
-    const story = await exportStory(t, {
-      async repositories(host) {
-        await host.repository('alice/whole', { files })
-        damage.make(host.path('alice/broken'))
-      },
-    })
     const token = await story.service.token('alice')
     const page = await visit(t, `${story.service.url}/#/new`, { token })
     await page.getByLabel('Select all').check()
@@ -57,38 +75,28 @@ test(
   'locked repositories are unlocked one by one, and a migration is cancelled',
   needsChromium,
   async (t) => {
-    const slow = await slowGit()
-    t.after(slow.remove)
-    const story = await exportStory(t, {
-      repositories: (host) => host.repository('alice/atlas', { files: { a: '1' } }),
-      flags: ['--git', slow.program],
-    })
-    const token = await story.service.token('alice')
+    await slow.dawdle()
+    const token = await story.service.token('bob')
     const page = await visit(t, `${story.service.url}/#/new`, { token })
-    await page.getByRole('checkbox', { name: 'alice/atlas' }).check()
+    await page.getByRole('checkbox', { name: 'bob/atlas' }).check()
     await page.getByRole('checkbox', { name: 'Lock repositories' }).check()
     await page.getByRole('button', { name: 'Start with 1 repository' }).click()
 
-    await arrived(page, 'Migration 1')
-    await page.getByRole('button', { name: 'Unlock alice/atlas' }).click()
+    await page.getByRole('heading', { level: 1, name: /^Migration \d+$/ }).waitFor()
+    await page.getByRole('button', { name: 'Unlock bob/atlas' }).click()
     await page.getByText('locked', { exact: true }).waitFor({ state: 'detached' })
-    await story.host.push('alice/atlas', { b: '2' })
+    await story.host.push('bob/atlas', { b: '2' })
 
     await page.getByRole('button', { name: 'Cancel' }).click()
     await page.getByRole('button', { name: 'Cancel migration' }).click()
     await page.getByText('Migration cancelled').waitFor()
     await page.getByText('Cancelled', { exact: true }).waitFor()
+    await slow.hurry()
   },
 )
 
 test('what cannot be exported is told before the start', needsChromium, async (t) => {
-  const story = await exportStory(t, {
-    async repositories(host) {
-      await host.repository('alice/whole', { files: { a: '1' } })
-      DAMAGED_REPOSITORIES.grafted!.make(host.path('alice/grafted'))
-    },
-  })
-  const token = await story.service.token('alice')
+  const token = await story.service.token('carol')
   const page = await visit(t, `${story.service.url}/#/new`, { token })
   await page.getByLabel('Select all').check()
   const forecast = part(page, 'Estimate')

@@ -11,6 +11,7 @@ import { type HaltingProxy, haltingProxy } from '../support/halting-proxy.ts'
 import { incompressible } from '../support/odd-repositories.ts'
 import { startService, untilEnded } from '../support/service.ts'
 import { until } from '../support/wait-until.ts'
+import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 
 const MIB = 1024 * 1024
 
@@ -25,15 +26,16 @@ interface Scene {
 let scene: Scene
 
 /** A service with an archive of some megabytes, whose links lead over a network that can fail. */
-before(async (suite) => {
-  const t = suite as TestContext
+const wholeFile = forTheWholeFile()
+
+before(async () => {
   const host = await gitHost()
-  t.after(host.remove)
+  wholeFile.after(host.remove)
   await host.repository('alice/large', { files: { a: incompressible(4 * MIB) } })
   const port = await freePort()
   const flags = ['--base-url', `http://127.0.0.1:${port}`]
-  const service = await startService(t, { repositories: host.root, flags })
-  const proxy = await haltingProxy(t, port, () => Number(new URL(service.url).port))
+  const service = await startService(wholeFile, { repositories: host.root, flags })
+  const proxy = await haltingProxy(wholeFile, port, () => Number(new URL(service.url).port))
   const token = await service.token('alice')
   const body = JSON.stringify({ repositories: ['large'] })
   await service.call(token, '/user/migrations', { method: 'POST', body })

@@ -2,31 +2,43 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { test } from 'node:test'
-import { clientDesk } from '../support/client-desk.ts'
+import { before, test } from 'node:test'
+import { type ClientDesk, clientDesk } from '../support/client-desk.ts'
 import { type GitHost, gitHost } from '../support/git-host.ts'
 import { type Service, startService } from '../support/service.ts'
-import { slowGit } from '../support/slow-git.ts'
+import { type SlowGit, slowGit } from '../support/slow-git.ts'
 import { inTime, until } from '../support/wait-until.ts'
+import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 
 async function downloaded(service: Service, token: string, id: number): Promise<Buffer> {
   const { headers } = await service.call(token, `/user/migrations/${id}/archive`)
   return Buffer.from(await (await fetch(headers.get('location')!)).arrayBuffer())
 }
 
-async function twoRepositories(): Promise<GitHost> {
-  const host = await gitHost()
+const wholeFile = forTheWholeFile()
+let host: GitHost
+/** Quick unless a test has it dawdle. */
+let git: SlowGit
+let service: Service
+let token: string
+let desk: ClientDesk
+
+before(async () => {
+  host = await gitHost()
+  wholeFile.after(host.remove)
   await host.repository('alice/site', { files: { a: '1' }, public: true })
   await host.repository('alice/tools', { files: { a: '2' } })
-  return host
-}
+  git = await slowGit()
+  wholeFile.after(git.remove)
+  await git.hurry()
+  const flags = ['--git', git.program]
+  service = await startService(wholeFile, { repositories: host.root, flags })
+  token = await service.token('alice')
+  desk = await clientDesk(wholeFile, { url: service.url, token })
+})
 
-test('the whole life of a migration, by the client alone', async (t) => {
-  const host = await twoRepositories()
-  t.after(host.remove)
-  const service = await startService(t, { repositories: host.root })
-  const token = await service.token('alice')
-  const { migration, folder } = await clientDesk(t, { url: service.url, token })
+test('the whole life of a migration, by the client alone', async () => {
+  const { migration, folder } = desk
 
   const forecast = await migration(0, 'start', 'site', 'alice/tools', '--preflight')
   assert.match(forecast.out, /^REPOSITORY +SIZE +RESULT\nalice\/site .* exported\nalice\/tools /)
@@ -90,49 +102,45 @@ test('the whole life of a migration, by the client alone', async (t) => {
     'alice/site',
     'alice/tools',
   ])
+  await migration(0, 'watch', '2')
 })
 
-test('a failed migration is an exit code, and retry, report and cancel do the rest', async (t) => {
-  const host = await twoRepositories()
-  t.after(host.remove)
-  const git = await slowGit()
-  t.after(git.remove)
-  await git.hurry()
-  const service = await startService(t, { repositories: host.root, flags: ['--git', git.program] })
-  const token = await service.token('alice')
-  const { migration } = await clientDesk(t, { url: service.url, token })
+test('a failed migration is an exit code, and retry, report and cancel do the rest', async () => {
+  const { migration } = desk
   await host.loseObjects('alice/site')
 
   const failed = await migration(1, 'start', 'site', 'tools', '--watch')
-  assert.equal(failed.out, '1')
+  assert.equal(failed.out, '3')
   assert.match(failed.err, /^failed: alice\/site: /m)
-  assert.match(failed.err, /^godwit: migration 1 is failed.*`godwit migration report 1`/m)
-  assert.match((await migration(0, 'report', '1')).out, /failed {3}alice\/site: /)
+  assert.match(failed.err, /^godwit: migration 3 is failed.*`godwit migration report 3`/m)
+  assert.match((await migration(0, 'report', '3')).out, /failed {3}alice\/site: /)
   await host.remake('alice/site', { a: '1' })
-  assert.equal((await migration(0, 'retry', '1')).out, '2')
-  await migration(0, 'watch', '2')
+  assert.equal((await migration(0, 'retry', '3')).out, '4')
+  await migration(0, 'watch', '4')
 
   await git.dawdle()
   await host.push('alice/site', { b: '2' })
-  assert.equal((await migration(0, 'start', 'site')).out, '3')
+  assert.equal((await migration(0, 'start', 'site')).out, '5')
   await git.pid()
-  assert.equal((await migration(0, 'cancel', '3')).out, 'migration 3 is cancelled')
-  assert.match((await migration(1, 'watch', '3')).err, /migration 3 is cancelled; /)
-  assert.match((await migration(3, 'cancel', '3')).err, /The migration has already ended/)
+  assert.equal((await migration(0, 'cancel', '5')).out, 'migration 5 is cancelled')
+  assert.match((await migration(1, 'watch', '5')).err, /migration 5 is cancelled; /)
+  assert.match((await migration(3, 'cancel', '5')).err, /The migration has already ended/)
+  await git.hurry()
 })
 
-test('a server that is killed and started again is watched to the end', async (t) => {
-  const host = await twoRepositories()
-  t.after(host.remove)
-  const git = await slowGit()
-  t.after(git.remove)
-  const service = await startService(t, { repositories: host.root, flags: ['--git', git.program] })
-  const token = await service.token('alice')
-  const { migration, start, godwit } = await clientDesk(t, { url: service.url, token })
-  await migration(0, 'start', 'site', 'tools')
+/** Starts a migration of what was changed just now, and waits until it is being exported. */
+async function startSlowly(...names: string[]): Promise<string> {
+  await git.dawdle()
+  for (const name of names) await host.push(`alice/${name}`, { [`file-${Date.now()}`]: 'new' })
+  const { out } = await desk.migration(0, 'start', ...names)
   await git.pid()
+  return out
+}
 
-  const watching = start(['migration', 'watch', '1'])
+test('a server that is killed and started again is watched to the end', async () => {
+  const { start } = desk
+  const id = await startSlowly('site', 'tools')
+  const watching = start(['migration', 'watch', id])
   let said = ''
   watching.stderr.on('data', (text: string) => {
     said += text
@@ -142,31 +150,23 @@ test('a server that is killed and started again is watched to the end', async (t
       () => `the watch says ${what}; it said ${said}`,
       () => what.test(said),
     )
-  await says(/migration 1 is exporting/)
+  await says(new RegExp(`migration ${id} is exporting`))
   await service.kill('SIGKILL')
   await says(/trying again/)
-  assert.equal((await godwit(['migration', 'show', '1'])).code, 4)
+  await desk.migration(4, 'show', id)
   await git.hurry()
   await service.restart()
   const { code, stdout } = await watching.ended
   assert.equal(code, 0, said)
   assert.match(said, /exported: alice\/site/)
   assert.match(said, /exported: alice\/tools/)
-  assert.match(said, /migration 1 is exported: \d of \d repositor.*\n$/)
+  assert.match(said, new RegExp(`migration ${id} is exported: \\d of \\d repositor.*\n$`))
   assert.equal(stdout.length, 0)
 })
 
-test('Ctrl-C ends the watch and not the migration', async (t) => {
-  const host = await twoRepositories()
-  t.after(host.remove)
-  const git = await slowGit()
-  t.after(git.remove)
-  const service = await startService(t, { repositories: host.root, flags: ['--git', git.program] })
-  const token = await service.token('alice')
-  const { migration, start } = await clientDesk(t, { url: service.url, token })
-  await migration(0, 'start', 'site')
-  await git.pid()
-  const watching = start(['migration', 'watch', '1'])
+test('Ctrl-C ends the watch and not the migration', async () => {
+  const id = await startSlowly('site')
+  const watching = desk.start(['migration', 'watch', id])
   await inTime('the watch has begun', once(watching.stderr, 'data'))
   watching.kill('SIGINT')
   const { code, stderr } = await watching.ended

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
-import { type TestContext, test } from 'node:test'
+import { before, type TestContext, test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { archiveLinks } from '../../src/http/migrations/archive-link.ts'
 import {
@@ -10,9 +10,10 @@ import {
   rowsOf,
 } from '../support/export-leftovers.ts'
 import { largePack } from '../support/export-sources.ts'
-import { exportStory, until } from '../support/export-story.ts'
+import { type ExportStory, exportStory, until } from '../support/export-story.ts'
+import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 
-const twoRepositories = (t: TestContext, flags: string[] = []) =>
+const twoRepositories = (t: Pick<TestContext, 'after'>, flags: string[] = []) =>
   exportStory(t, {
     async repositories(host) {
       await host.repository('alice/site', { files: { a: 'site' } })
@@ -25,8 +26,33 @@ const bytesOf = async (answer: Response) => Buffer.from(await answer.arrayBuffer
 
 type Created = { created_at: string }
 
-test('an archive is downloaded whole or in any range, and says what it is', async (t) => {
-  const { call, migrate, link, service } = await twoRepositories(t)
+const wholeFile = forTheWholeFile()
+let story: ExportStory
+
+before(async () => {
+  story = await twoRepositories(wholeFile)
+})
+
+test('a deleted archive is gone at once, and its record stays', async () => {
+  const { service, call, migrate, link } = story
+  const { id } = await migrate(['site', 'blog'])
+  const address = await link(id)
+  const path = `/user/migrations/${id}`
+  const remove = async () => (await call(`${path}/archive`, { method: 'DELETE' })).status
+  assert.equal(await remove(), 204)
+  assert.equal((await call(`${path}/archive`)).status, 404)
+  assert.equal((await fetch(address)).status, 404)
+  assert.equal(await remove(), 404)
+  const status = (await (await call(path)).json()) as Record<string, unknown>
+  assert.equal(status.state, 'exported')
+  assert.ok(!('archive_url' in status))
+  assert.equal((status.repositories as unknown[]).length, 2)
+  assert.deepEqual(blobsOf(service), repositorySegments(service), 'its own metadata is gone')
+  assertNothingLeftOver(service)
+})
+
+test('an archive is downloaded whole or in any range, and says what it is', async () => {
+  const { call, migrate, link, service } = story
   const { id, archive_url } = await migrate(['site', 'blog'])
   assert.equal(archive_url, `${service.url}/user/migrations/${id}/archive`)
   const address = await link(id)
@@ -84,7 +110,7 @@ test('an archive is downloaded whole or in any range, and says what it is', asyn
 
 test('a download that a crash cut off goes on where it stopped', async (t) => {
   const { service, migrate, link, download } = await exportStory(t, {
-    repositories: (host) => largePack(host.path('alice/large'), 60),
+    repositories: (host) => largePack(host.path('alice/large'), 30),
   })
   const { id } = await migrate(['large'])
   const cut = await fetch(await link(id))
@@ -105,8 +131,8 @@ test('a download that a crash cut off goes on where it stopped', async (t) => {
   assert.ok(resumed.equals(await readFile(await download(id))))
 })
 
-test('a link is good for its archive and its time alone', async (t) => {
-  const { service, migrate, link } = await twoRepositories(t)
+test('a link is good for its archive and its time alone', async () => {
+  const { service, migrate, link } = story
   const [first, second] = [await migrate(['site']), await migrate(['blog'])]
   const url = new URL(await link(first.id))
   const guidOf = async (id: number) => /archives\/(.+)\.tar/.exec(await link(id))![1]!
@@ -128,24 +154,6 @@ test('a link is good for its archive and its time alone', async (t) => {
   }
   // The same hand signs a good one, so the last of these is refused for its age.
   assert.equal((await fetch(signed.sign(await guidOf(first.id), Date.now()))).status, 200)
-})
-
-test('a deleted archive is gone at once, and its record stays', async (t) => {
-  const { service, call, migrate, link } = await twoRepositories(t)
-  const { id } = await migrate(['site', 'blog'])
-  const address = await link(id)
-  const path = `/user/migrations/${id}`
-  const remove = async () => (await call(`${path}/archive`, { method: 'DELETE' })).status
-  assert.equal(await remove(), 204)
-  assert.equal((await call(`${path}/archive`)).status, 404)
-  assert.equal((await fetch(address)).status, 404)
-  assert.equal(await remove(), 404)
-  const status = (await (await call(path)).json()) as Record<string, unknown>
-  assert.equal(status.state, 'exported')
-  assert.ok(!('archive_url' in status))
-  assert.equal((status.repositories as unknown[]).length, 2)
-  assert.deepEqual(blobsOf(service), repositorySegments(service), 'its own metadata is gone')
-  assertNothingLeftOver(service)
 })
 
 test('an archive whose time is over is gone', async (t) => {

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
 import { appendFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
+import { before, type TestContext, test } from 'node:test'
 import type { EndState } from '../support/ended-migration.ts'
 import { rowsOf } from '../support/export-leftovers.ts'
 import { exportStory, until } from '../support/export-story.ts'
+import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 
-async function lockStory(t: TestContext, flags: string[] = []) {
+async function lockStory(t: Pick<TestContext, 'after'>, flags: string[] = []) {
   const story = await exportStory(t, {
     async repositories(host) {
       await host.repository('alice/site', { files: { a: '1' }, wiki: { 'Home.md': '# Home' } })
@@ -35,8 +36,16 @@ async function lockStory(t: TestContext, flags: string[] = []) {
   }
 }
 
-test('a locked repository takes no pushes and gives what it has, until it is unlocked', async (t) => {
-  const { host, service, lock, unlock, push, assertLocked } = await lockStory(t)
+const wholeFile = forTheWholeFile()
+let story: Awaited<ReturnType<typeof lockStory>>
+
+/** For all tests that leave no lock behind. */
+before(async () => {
+  story = await lockStory(wholeFile)
+})
+
+test('a locked repository takes no pushes and gives what it has, until it is unlocked', async () => {
+  const { host, service, lock, unlock, push, assertLocked } = story
   await push('alice/site')
   const { id, ended } = await lock('site', 'blog')
   for (const name of ['alice/site', 'alice/site.wiki', 'alice/blog']) await assertLocked(name)
@@ -63,8 +72,8 @@ test('a locked repository takes no pushes and gives what it has, until it is unl
   assert.equal(await unlock(id, 'alice%2Fblog'), 404)
 })
 
-test('a repository that two migrations hold opens when the last lets go', async (t) => {
-  const { lock, unlock, push, assertLocked } = await lockStory(t)
+test('a repository that two migrations hold opens when the last lets go', async () => {
+  const { lock, unlock, push, assertLocked } = story
   const first = await lock('site')
   const second = await lock('site', 'blog')
   for (const { ended } of [first, second]) await ended('exported')
@@ -72,12 +81,12 @@ test('a repository that two migrations hold opens when the last lets go', async 
   await assertLocked('alice/site')
   assert.equal(await unlock(first.id, 'site'), 404)
   assert.equal(await unlock(first.id, 'blog'), 404)
-  assert.equal(await unlock(second.id, 'site'), 204)
+  for (const name of ['site', 'blog']) assert.equal(await unlock(second.id, name), 204)
   await push('alice/site')
 })
 
-test('what the host hides from pushes for reasons of its own stays hidden', async (t) => {
-  const { host, lock, unlock, assertLocked } = await lockStory(t)
+test('what the host hides from pushes for reasons of its own stays hidden', async () => {
+  const { host, lock, unlock, assertLocked } = story
   const dir = host.path('alice/site')
   await host.git(['config', 'receive.hideRefs', 'refs/heads'], { dir })
   const { id, ended } = await lock('site')
@@ -85,6 +94,7 @@ test('what the host hides from pushes for reasons of its own stays hidden', asyn
   assert.equal(await unlock(id, 'site'), 204)
   await assertLocked('alice/site')
   assert.equal(await host.git(['config', '--get-all', 'receive.hideRefs'], { dir }), 'refs/heads')
+  await host.git(['config', '--unset-all', 'receive.hideRefs'], { dir })
 })
 
 test('a lock whose time is over opens by itself, also where another cannot be opened', async (t) => {
@@ -105,16 +115,19 @@ test('a lock whose time is over opens by itself, also where another cannot be op
   assert.equal(await unlock(id, 'site'), 404)
 })
 
-test('a lock of a repository that was away goes when it is back; a stray one is found and released', async (t) => {
-  const { host, service, lock, unlock, push, assertLocked } = await lockStory(t)
+test('a lock of a repository that was away goes when it is back; a stray one is found and released', async () => {
+  const { host, service, lock, unlock, push, assertLocked } = story
   const [here, away] = [join(host.root, 'alice'), join(host.root, '../away')]
   const locks = async () => (await service.godwit('locks')).split('\n').slice(1)
   const { id, ended } = await lock('site')
   await ended('exported')
-  assert.match((await locks()).join(), /^alice\/site +1 .* held$/)
+  assert.match((await locks()).join(), new RegExp(`^alice/site +${id} .* held$`))
   await rename(here, away)
   assert.equal(await unlock(id, 'site'), 204)
-  assert.match((await locks()).join(), /^alice\/site +1 .* released .*, not yet removed$/)
+  assert.match(
+    (await locks()).join(),
+    new RegExp(`^alice/site +${id} .* released .*, not yet removed$`),
+  )
   await rename(away, here)
   await assertLocked('alice/site')
   await service.godwit('sync')

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
+import { before, test } from 'node:test'
 import { readManifest } from '../support/export-proof.ts'
 import { type ExportStory, exportStory, type StartFlags } from '../support/export-story.ts'
 import type { GitHost } from '../support/git-host.ts'
+import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 
 type Json = Record<string, unknown>
 
@@ -29,11 +30,13 @@ async function makeRepositories(host: GitHost): Promise<void> {
   })
 }
 
-async function metadataStory(t: TestContext): Promise<ExportStory> {
-  const story = await exportStory(t, { repositories: makeRepositories })
+const wholeFile = forTheWholeFile()
+let story: ExportStory
+
+before(async () => {
+  story = await exportStory(wholeFile, { repositories: makeRepositories })
   await story.service.godwit('account', 'set', 'octo', '--type', 'Organization')
-  return story
-}
+})
 
 /** The archive of one migration: its files at the top, and what the JSON in them says. */
 async function archiveOf({ migrate, unpacked }: ExportStory, names: string[], flags?: StartFlags) {
@@ -51,8 +54,7 @@ async function archiveOf({ migrate, unpacked }: ExportStory, names: string[], fl
 const TIME = '2020-01-02T03:04:05Z'
 const timestamp = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.000\+00:00$/
 
-test('the records are those that importers know', async (t) => {
-  const story = await metadataStory(t)
+test('the records are those that importers know', async () => {
   const { url } = story.service
   const { folder, top, read, records } = await archiveOf(story, NAMES)
   assert.deepEqual(top, [
@@ -112,8 +114,7 @@ test('the records are those that importers know', async (t) => {
   assert.deepEqual([site.type, site.created_at, site.default_branch], ['repository', TIME, 'main'])
 })
 
-test('the members of an organization are those that were added, for archives of people who belong to it', async (t) => {
-  const story = await metadataStory(t)
+test('the members of an organization are those that were added, for archives of people who belong to it', async () => {
   const { url, godwit } = story.service
   await godwit('account', 'set', 'dave')
   await godwit('member', 'add', 'octo', 'dave', '--role', 'owner')
@@ -176,10 +177,8 @@ test('without git data there are records alone, a hundred to a file', async (t) 
   assert.deepEqual(readManifest(folder).repositories, [])
 })
 
-test('without metadata there are no users', async (t) => {
-  const { top, folder } = await archiveOf(await metadataStory(t), NAMES, {
-    exclude_metadata: true,
-  })
+test('without metadata there are no users', async () => {
+  const { top, folder } = await archiveOf(story, NAMES, { exclude_metadata: true })
   assert.deepEqual(top, [
     'godwit-manifest.json',
     'organizations_000001.json',
@@ -195,8 +194,7 @@ test('without metadata there are no users', async (t) => {
   ])
 })
 
-test('of organizations alone there are their records, and no repositories', async (t) => {
-  const story = await metadataStory(t)
+test('of organizations alone there are their records, and no repositories', async () => {
   const { top, records } = await archiveOf(story, [], { org_metadata_only: true })
   assert.deepEqual(top, ['godwit-manifest.json', 'organizations_000001.json', 'schema.json'])
   assert.deepEqual(

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { chmod, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { before, type TestContext, test } from 'node:test'
+import { before, test } from 'node:test'
 import { untilEnded } from '../support/ended-migration.ts'
 import { BINARY, makeBusy } from '../support/forge/busy-world.ts'
 import { checkRecords } from '../support/forge/check-records.ts'
@@ -10,6 +10,7 @@ import { type StandInForge, startForge } from '../support/forge/stand-in-forge.t
 import { type GitHost, gitHost } from '../support/git-host.ts'
 import { temporaryDirectory } from '../support/odd-repositories.ts'
 import { type Service, startService } from '../support/service.ts'
+import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 import { type Desk, desk, entriesIn, packed } from '../support/without-server.ts'
 
 const REPOSITORIES = ['ann/site', 'octo/tools', 'tern/data']
@@ -20,22 +21,23 @@ let service: Service
 let table: Desk
 let flags: string[]
 
-before(async (suite) => {
-  const t = suite as TestContext
+const wholeFile = forTheWholeFile()
+
+before(async () => {
   forge = await startForge()
-  t.after(() => forge.stop())
+  wholeFile.after(() => forge.stop())
   makeBusy(forge)
   host = await gitHost()
-  t.after(host.remove)
+  wholeFile.after(host.remove)
   const config = { 'godwit.collaborator': 'ann:admin' }
   for (const name of REPOSITORIES)
     await host.repository(name, { files: { 'README.md': name }, config })
-  const tokenFile = join(temporaryDirectory(t), 'token')
+  const tokenFile = join(temporaryDirectory(wholeFile), 'token')
   await writeFile(tokenFile, 'admin-token\n')
   await chmod(tokenFile, 0o600)
   flags = ['--forge', forge.url, '--forge-token-file', tokenFile]
-  service = await startService(t, { repositories: host.root, flags })
-  table = await desk(t)
+  service = await startService(wholeFile, { repositories: host.root, flags })
+  table = await desk(wholeFile)
 })
 
 async function migrate(repositories: readonly string[], more: object = {}) {

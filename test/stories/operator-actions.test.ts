@@ -1,22 +1,24 @@
 import assert from 'node:assert/strict'
-import { before, type TestContext, test } from 'node:test'
+import { before, test } from 'node:test'
 import { type ClientDesk, clientDesk } from '../support/client-desk.ts'
 import { DAMAGED_REPOSITORIES } from '../support/export-damage.ts'
 import { type ExportStory, exportStory } from '../support/export-story.ts'
 import { slowGit } from '../support/slow-git.ts'
 import { until } from '../support/wait-until.ts'
+import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 
 let story: ExportStory
 let desk: ClientDesk
 let keeper: string
 let slow: Awaited<ReturnType<typeof slowGit>>
 
-before(async (suite) => {
-  const t = suite as TestContext
+const wholeFile = forTheWholeFile()
+
+before(async () => {
   slow = await slowGit()
-  t.after(slow.remove)
+  wholeFile.after(slow.remove)
   await slow.hurry()
-  story = await exportStory(t, {
+  story = await exportStory(wholeFile, {
     async repositories(host) {
       for (const name of ['atlas', 'birds']) {
         await host.repository(`alice/${name}`, { files: { name } })
@@ -27,7 +29,7 @@ before(async (suite) => {
   })
   await story.service.godwit('account', 'set', 'keeper', '--site-admin')
   keeper = await story.service.token('keeper')
-  desk = await clientDesk(t, { url: story.service.url, token: keeper })
+  desk = await clientDesk(wholeFile, { url: story.service.url, token: keeper })
 })
 
 async function admin(code: number, ...args: string[]): Promise<{ out: string; err: string }> {

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
-import { before, type TestContext, test } from 'node:test'
+import { before, test } from 'node:test'
 import { type ClientDesk, clientDesk } from '../support/client-desk.ts'
 import { DAMAGED_REPOSITORIES } from '../support/export-damage.ts'
 import { type ExportStory, exportStory } from '../support/export-story.ts'
+import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 
 const WHOLE = ['alice/atlas', 'alice/birds']
 const PARTIAL =
@@ -11,9 +12,10 @@ const PARTIAL =
 let story: ExportStory
 let desk: ClientDesk
 
-before(async (suite) => {
-  const t = suite as TestContext
-  story = await exportStory(t, {
+const wholeFile = forTheWholeFile()
+
+before(async () => {
+  story = await exportStory(wholeFile, {
     async repositories(host) {
       for (const name of WHOLE) await host.repository(name, { files: { a: name } })
       DAMAGED_REPOSITORIES.grafted!.make(host.path('alice/grafted'))
@@ -22,7 +24,7 @@ before(async (suite) => {
   await story.migrate(WHOLE)
   await story.migrate([...WHOLE, 'alice/grafted'], { allow_partial: true })
   const token = await story.service.token('alice')
-  desk = await clientDesk(t, { url: story.service.url, token })
+  desk = await clientDesk(wholeFile, { url: story.service.url, token })
 })
 
 test('watching a partial export ends with what it lacks, and code 5', async () => {

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
-import { describe, test } from 'node:test'
+import { before, describe, test } from 'node:test'
 import { type GitHost, gitHost } from '../support/git-host.ts'
-import { PREVIEW, type Service, startService } from '../support/service.ts'
+import { PREVIEW, type Service, startService, untilEnded } from '../support/service.ts'
 import { until } from '../support/wait-until.ts'
+import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 
 interface Answer {
   status: number
@@ -26,15 +27,19 @@ async function host(): Promise<GitHost> {
 
 for (const engine of ['sqlite', 'postgres'] as const) {
   describe(`refusals on ${engine}`, () => {
-    test('have the whole shape of the wire, and change nothing', async (t) => {
+    const t = forTheWholeFile()
+    let service: Service
+    let alice: string
+
+    before(async () => {
       const repositories = await host()
       t.after(repositories.remove)
-      const service = await startService(t, {
-        repositories: repositories.root,
-        engine,
-        flags: ['--max-unfinished-migrations', '1'],
-      })
-      const alice = await service.token('alice')
+      const flags = ['--max-unfinished-migrations', '1', '--trusted-proxies', '127.0.0.1']
+      service = await startService(t, { repositories: repositories.root, engine, flags })
+      alice = await service.token('alice')
+    })
+
+    test('have the whole shape of the wire, and change nothing', async () => {
       const bob = await service.token('bob')
       const refusal = (status: number, message: string, more = {}) => ({
         status,
@@ -116,13 +121,40 @@ for (const engine of ['sqlite', 'postgres'] as const) {
         assert.deepEqual(await ask(service, alice, path), none, path)
       }
       assert.deepEqual(await ask(service, alice, '/user/migrations/1', { method: 'PUT' }), none)
+      await untilEnded(service, alice, 1, 'exported')
     })
 
-    test('name the kind of missing or wrong credentials', async (t) => {
-      const repositories = await host()
-      t.after(repositories.remove)
-      const service = await startService(t, { repositories: repositories.root, engine })
-      const alice = await service.token('alice')
+    test('ask for the preview where it must be, and nowhere else', async () => {
+      const accept = { headers: { accept: 'application/json' } }
+      const body = JSON.stringify({ repositories: ['site'] })
+      const start = { method: 'POST', body, ...accept }
+      assert.equal((await ask(service, alice, '/user/migrations', start)).status, 201)
+      for (const path of ['', '/1', '/1/repositories', '/1/archive', '/77']) {
+        const { status, body } = await ask(service, alice, `/user/migrations${path}`, accept)
+        assert.equal(status, 415)
+        assert.equal((body as { message: string }).message, NEEDS_PREVIEW)
+      }
+      const unknown = await ask(service, alice, '/user/nothing', accept)
+      assert.equal(unknown.status, 404)
+      assert.equal((await fetch(`${service.url}/healthz`)).status, 200)
+    })
+
+    test('meet an address that guesses tokens, and never a good token', async () => {
+      const from = async (address: string, token: string) => {
+        const headers = { 'x-forwarded-for': address }
+        const { status, body } = await ask(service, token, '/user/migrations', { headers })
+        return [status, (body as { message?: string }).message]
+      }
+      for (let n = 0; n <= 60; n++) {
+        assert.deepEqual(await from('203.0.113.7', `guess-${n}`), [401, 'Bad credentials'])
+      }
+      const shut = [403, 'Maximum number of login attempts exceeded. Please try again later.']
+      assert.deepEqual(await from('203.0.113.7', 'guess'), shut)
+      assert.deepEqual(await from('203.0.113.7', alice), [200, undefined])
+      assert.deepEqual(await from('203.0.113.8', alice), [200, undefined])
+    })
+
+    test('name the kind of missing or wrong credentials', async () => {
       const as = async (authorization: string | undefined) => {
         const answer = await fetch(`${service.url}/user/migrations`, {
           headers: { accept: PREVIEW, ...(authorization !== undefined && { authorization }) },
@@ -152,46 +184,6 @@ for (const engine of ['sqlite', 'postgres'] as const) {
     })
   })
 }
-
-test('the preview is asked for where it must be, and nowhere else', async (t) => {
-  const repositories = await host()
-  t.after(repositories.remove)
-  const service = await startService(t, { repositories: repositories.root })
-  const alice = await service.token('alice')
-  const accept = { headers: { accept: 'application/json' } }
-  const start = { method: 'POST', body: JSON.stringify({ repositories: ['site'] }), ...accept }
-  assert.equal((await ask(service, alice, '/user/migrations', start)).status, 201)
-  for (const path of ['', '/1', '/1/repositories', '/1/archive', '/77']) {
-    const { status, body } = await ask(service, alice, `/user/migrations${path}`, accept)
-    assert.equal(status, 415)
-    assert.equal((body as { message: string }).message, NEEDS_PREVIEW)
-  }
-  const unknown = await ask(service, alice, '/user/nothing', accept)
-  assert.equal(unknown.status, 404)
-  assert.equal((await fetch(`${service.url}/healthz`)).status, 200)
-})
-
-test('an address that guesses tokens is refused, and a good token never is', async (t) => {
-  const repositories = await host()
-  const service = await startService(t, {
-    repositories: repositories.root,
-    flags: ['--trusted-proxies', '127.0.0.1'],
-  })
-  t.after(repositories.remove)
-  const alice = await service.token('alice')
-  const from = async (address: string, token: string) => {
-    const headers = { 'x-forwarded-for': address }
-    const { status, body } = await ask(service, token, '/user/migrations', { headers })
-    return [status, (body as { message?: string }).message]
-  }
-  for (let n = 0; n <= 60; n++) {
-    assert.deepEqual(await from('203.0.113.7', `guess-${n}`), [401, 'Bad credentials'])
-  }
-  const shut = [403, 'Maximum number of login attempts exceeded. Please try again later.']
-  assert.deepEqual(await from('203.0.113.7', 'guess'), shut)
-  assert.deepEqual(await from('203.0.113.7', alice), [200, undefined])
-  assert.deepEqual(await from('203.0.113.8', alice), [200, undefined])
-})
 
 async function ask(
   service: Service,

@@ -1,16 +1,18 @@
 import assert from 'node:assert/strict'
-import { before, type TestContext, test } from 'node:test'
+import { before, test } from 'node:test'
 import { type ClientDesk, clientDesk } from '../support/client-desk.ts'
 import { DAMAGED_REPOSITORIES } from '../support/export-damage.ts'
 import { type ExportStory, exportStory } from '../support/export-story.ts'
+import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 
 let story: ExportStory
 let desk: ClientDesk
 const broken = DAMAGED_REPOSITORIES['lost-blob']!
 
-before(async (suite) => {
-  const t = suite as TestContext
-  story = await exportStory(t, {
+const wholeFile = forTheWholeFile()
+
+before(async () => {
+  story = await exportStory(wholeFile, {
     async repositories(host) {
       await host.repository('alice/whole', { files: { a: '1' } })
       broken.make(host.path('alice/broken'))
@@ -18,7 +20,7 @@ before(async (suite) => {
     },
   })
   const token = await story.service.token('alice')
-  desk = await clientDesk(t, { url: story.service.url, token })
+  desk = await clientDesk(wholeFile, { url: story.service.url, token })
 })
 
 interface Forecast {

@@ -1,19 +1,21 @@
 import assert from 'node:assert/strict'
-import { before, type TestContext, test } from 'node:test'
+import { before, test } from 'node:test'
 import { gitHost } from '../support/git-host.ts'
 import { type Service, startService } from '../support/service.ts'
 import { until } from '../support/wait-until.ts'
+import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 
 const OURS = { 'x-godwit-session': '1' }
 let service: Service
 let alice: string
 
-before(async (suite) => {
-  const t = suite as TestContext
+const wholeFile = forTheWholeFile()
+
+before(async () => {
   const host = await gitHost()
-  t.after(host.remove)
+  wholeFile.after(host.remove)
   await host.repository('alice/site', { files: { a: '1' } })
-  service = await startService(t, { repositories: host.root })
+  service = await startService(wholeFile, { repositories: host.root })
   alice = await service.token('alice')
 })
 

@@ -2,14 +2,16 @@ import assert from 'node:assert/strict'
 import { statSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { isDeepStrictEqual } from 'node:util'
 import { snapshotsOf } from '../support/export-leftovers.ts'
 import { largePack } from '../support/export-sources.ts'
-import { gitHost } from '../support/git-host.ts'
+import { type GitHost, gitHost } from '../support/git-host.ts'
 import { type Service, startService, untilEnded } from '../support/service.ts'
-import { slowGit } from '../support/slow-git.ts'
+import { type SlowGit, slowGit } from '../support/slow-git.ts'
 import { until } from '../support/wait-until.ts'
+import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 
 type Json = Record<string, unknown>
 
@@ -29,18 +31,52 @@ const statesOf = (progress: Json): unknown[] =>
     reused,
   ])
 
-test('progress, report and retry: only what was broken is exported again', async (t) => {
-  const host = await gitHost()
-  t.after(host.remove)
-  await host.repository('alice/good', { files: { a: '1' } })
-  await host.repository('alice/bad', { files: { a: '2' } })
-  const service = await startService(t, { repositories: host.root })
-  const alice = await service.token('alice')
-  await host.loseObjects('alice/bad')
-  await post(service, alice, '/user/migrations', { repositories: ['good', 'bad'] })
-  await untilEnded(service, alice, 1, 'failed')
+const wholeFile = forTheWholeFile()
+let host: GitHost
+/** Quick unless a test has it dawdle. */
+let git: SlowGit
+let service: Service
+let alice: string
 
-  const progress = await get(service, alice, '/user/migrations/1/progress')
+const WATCHERS = 100
+
+before(async () => {
+  host = await gitHost()
+  wholeFile.after(host.remove)
+  for (const name of ['good', 'bad', 'site', 'a', 'b', 'c', 'known'])
+    await host.repository(`alice/${name}`, { files: { a: name } })
+  await host.repository('alice/new', { files: { a: 'x'.repeat(5000) } })
+  const shallow = await host.repository('alice/shallow', { files: { a: '1' } })
+  const oid = await host.git(['rev-parse', 'main'], { dir: shallow })
+  await host.write(shallow, 'shallow', `${oid}\n`)
+  // Large enough to be found in the middle of it.
+  await largePack(host.path('alice/large'), 80)
+  git = await slowGit()
+  wholeFile.after(git.remove)
+  await git.hurry()
+  service = await startService(wholeFile, {
+    repositories: host.root,
+    flags: [
+      ...['--git', git.program, '--concurrency', '1', '--rate-limit', '0'],
+      ...['--max-streams-per-account', String(WATCHERS)],
+    ],
+  })
+  alice = await service.token('alice')
+})
+
+async function start(repositories: string[], more = {}): Promise<number> {
+  const asked = { repositories, ...more }
+  const { status, body } = await post(service, alice, '/user/migrations', asked)
+  assert.equal(status, 201, JSON.stringify(body))
+  return body.id as number
+}
+
+test('progress, report and retry: only what was broken is exported again', async () => {
+  await host.loseObjects('alice/bad')
+  const id = await start(['good', 'bad'])
+  await untilEnded(service, alice, id, 'failed')
+
+  const progress = await get(service, alice, `/user/migrations/${id}/progress`)
   assert.deepEqual(statesOf(progress), [
     ['alice/good', 'exported', false],
     ['alice/bad', 'failed', false],
@@ -51,99 +87,90 @@ test('progress, report and retry: only what was broken is exported again', async
   const { exported, skipped, failed, remaining, seconds_left } = progress.totals as Json
   assert.deepEqual([exported, skipped, failed, remaining, seconds_left], [1, 0, 1, 0, 0])
 
-  const report = await get(service, alice, '/user/migrations/1/report')
+  const report = await get(service, alice, `/user/migrations/${id}/report`)
   assert.deepEqual(report.repositories, progress.repositories)
-  const text = await service.call(alice, '/user/migrations/1/report', {
+  const text = await service.call(alice, `/user/migrations/${id}/report`, {
     headers: { accept: 'text/plain' },
   })
   const said = await text.text()
-  assert.match(said, /Migration 1 .* of alice is failed/)
+  assert.match(said, new RegExp(`Migration ${id} .* of alice is failed`))
   assert.match(said, /failed {3}alice\/bad: (?!alice)/)
 
-  await host.remake('alice/bad', { a: '2' })
-  const retried = await post(service, alice, '/user/migrations/1/retry')
+  await host.remake('alice/bad', { a: 'bad' })
+  const retried = await post(service, alice, `/user/migrations/${id}/retry`)
   assert.equal(retried.status, 201)
-  assert.equal(retried.body.id, 2)
-  await untilEnded(service, alice, 2, 'exported')
-  assert.deepEqual(statesOf(await get(service, alice, '/user/migrations/2/progress')), [
+  assert.equal(retried.body.id, id + 1)
+  await untilEnded(service, alice, id + 1, 'exported')
+  assert.deepEqual(statesOf(await get(service, alice, `/user/migrations/${id + 1}/progress`)), [
     ['alice/good', 'exported', true],
     ['alice/bad', 'exported', false],
   ])
 })
 
-test('cancel in the middle leaves no process, no lock, no temporary file', async (t) => {
-  const host = await gitHost()
-  t.after(host.remove)
-  await host.repository('alice/site', { files: { a: '1' } })
-  const git = await slowGit()
-  t.after(git.remove)
-  const service = await startService(t, { repositories: host.root, flags: ['--git', git.program] })
-  const alice = await service.token('alice')
+test('cancel in the middle leaves no process, no lock, no temporary file', async () => {
+  await git.dawdle()
   const bob = await service.token(await account(service, 'bob'))
-  await post(service, alice, '/user/migrations', {
-    repositories: ['site'],
-    lock_repositories: true,
-  })
+  const blobs = join(service.data, 'blobs')
+  const before = await filesIn(blobs)
+  const id = await start(['site'], { lock_repositories: true })
+  const at = `/user/migrations/${id}`
   const pid = await git.pid()
-  assert.equal((await get(service, alice, '/user/migrations/1')).state, 'exporting')
-  assert.match(await service.godwit('locks'), /alice\/site +1 /)
+  assert.equal((await get(service, alice, at)).state, 'exporting')
+  assert.match(await service.godwit('locks'), new RegExp(`alice/site +${id} `))
   await assert.rejects(host.push('alice/site', { b: '2' }), /deny updating a hidden ref/)
-  assert.equal((await post(service, alice, '/user/migrations/1/retry')).status, 422)
+  assert.equal((await post(service, alice, `${at}/retry`)).status, 422)
 
-  assert.equal((await post(service, bob, '/user/migrations/1/cancel')).status, 404)
-  const cancelled = await post(service, alice, '/user/migrations/1/cancel')
+  assert.equal((await post(service, bob, `${at}/cancel`)).status, 404)
+  const cancelled = await post(service, alice, `${at}/cancel`)
   assert.deepEqual([cancelled.status, cancelled.body.state], [200, 'failed'])
-  assert.equal((await post(service, alice, '/user/migrations/1/cancel')).status, 422)
-  await isCancelledNotFailed(service, alice)
+  assert.equal((await post(service, alice, `${at}/cancel`)).status, 422)
+  await isCancelledNotFailed(service, alice, id)
   await until('the git of the cancelled migration is gone', () => !isAlive(pid))
   await until('no snapshot is left', () => snapshotsOf(service).length === 0)
-  await untilEmpty(join(service.data, 'blobs'))
+  await untilOnly(before, blobs)
   assert.doesNotMatch(await service.godwit('locks'), /alice\/site/)
   await host.push('alice/site', { b: '2' })
 
   await git.hurry()
-  await post(service, alice, '/user/migrations', { repositories: ['site'] })
-  await untilEnded(service, alice, 2, 'exported')
+  await untilEnded(service, alice, await start(['site']), 'exported')
 })
 
 /** To others' clients it failed; on everything that is ours it did not. */
-async function isCancelledNotFailed(service: Service, token: string): Promise<void> {
-  assert.equal((await get(service, token, '/user/migrations/1')).state, 'failed')
+async function isCancelledNotFailed(service: Service, token: string, id: number): Promise<void> {
+  const at = `/user/migrations/${id}`
+  assert.equal((await get(service, token, at)).state, 'failed')
   for (const part of ['summary', 'progress', 'report']) {
-    const { state } = await get(service, token, `/user/migrations/1/${part}`)
+    const { state } = await get(service, token, `${at}/${part}`)
     assert.equal(state, 'cancelled', part)
   }
   const events = { headers: { accept: 'text/event-stream' } }
-  const stream = await service.call(token, '/user/migrations/1/progress', events)
+  const stream = await service.call(token, `${at}/progress`, events)
   assert.match(await stream.text(), /event: end\n.*\ndata: \{"state":"cancelled"/)
   const text = { headers: { accept: 'text/plain' } }
-  const report = await (await service.call(token, '/user/migrations/1/report', text)).text()
-  assert.match(report, /^Migration 1 .* is cancelled on /)
+  const report = await (await service.call(token, `${at}/report`, text)).text()
+  assert.match(report, new RegExp(`^Migration ${id} .* is cancelled on `))
   const metrics = await (await fetch(`${service.url}/metrics`)).text()
   assert.match(metrics, /^godwit_migrations\{state="cancelled"\} 1$/m)
-  assert.match(metrics, /^godwit_migrations\{state="failed"\} 0$/m)
+  assert.match(metrics, /^godwit_migrations\{state="failed"\} 1$/m, 'that of the test before')
 }
 
 test('cancel in the middle of a pack stops the writing of it', async (t) => {
-  const host = await gitHost()
-  t.after(host.remove)
-  await largePack(host.path('alice/large'), 200)
-  const git = await slowGit()
-  t.after(git.remove)
-  const service = await startService(t, { repositories: host.root, flags: ['--git', git.program] })
-  const alice = await service.token('alice')
-  await post(service, alice, '/user/migrations', { repositories: ['large'] })
+  await git.dawdle()
   const blobs = join(service.data, 'blobs')
-  await until('some of the pack is written', async () => (await sizeOf(blobs)) > 1_000_000)
+  const [before, size] = [await filesIn(blobs), await sizeOf(blobs)]
+  const id = await start(['large'])
+  const written = async () => (await sizeOf(blobs)) - size
+  await until('some of the pack is written', async () => (await written()) > 1_000_000)
   // The request lies there before the process goes on, so it is heard while most of the pack is still to be written.
   process.kill(service.pid(), 'SIGSTOP')
-  const cancelling = post(service, alice, '/user/migrations/1/cancel')
+  const cancelling = post(service, alice, `/user/migrations/${id}/cancel`)
   await sleep(100)
-  t.diagnostic(`stopped with ${await sizeOf(blobs)} bytes of 200 MB written`)
+  t.diagnostic(`stopped with ${await written()} bytes of 80 MB written`)
   process.kill(service.pid(), 'SIGCONT')
   assert.equal((await cancelling).status, 200)
-  await untilEmpty(blobs)
+  await untilOnly(before, blobs)
   await until('no snapshot is left', () => snapshotsOf(service).length === 0)
+  await git.hurry()
 })
 
 interface Update {
@@ -217,42 +244,22 @@ test('a watcher sees every repository end exactly once, across a crash of the se
   assert.equal(after.status, 204)
 })
 
-test('a thousand watchers are all told, by one reading of the database for all', async (t) => {
-  const host = await gitHost()
-  t.after(host.remove)
+test('many watchers are all told, over a restart too', async () => {
+  await git.dawdle()
   const names = ['alice/a', 'alice/b', 'alice/c']
-  for (const name of names) await host.repository(name, { files: { a: name } })
-  const git = await slowGit()
-  t.after(git.remove)
-  const service = await startService(t, {
-    repositories: host.root,
-    flags: [
-      ...['--git', git.program, '--concurrency', '1', '--rate-limit', '0'],
-      ...['--max-streams-per-account', '1000'],
-    ],
-  })
-  const alice = await service.token('alice')
-  await post(service, alice, '/user/migrations', { repositories: names })
+  const id = await start(names)
   await git.pid()
-  const streams = await Promise.all(
-    Array.from({ length: 1000 }, () =>
-      service.call(alice, '/user/migrations/1/progress', {
-        headers: { accept: 'text/event-stream' },
-      }),
-    ),
-  )
+  const watch = () =>
+    service.call(alice, `/user/migrations/${id}/progress`, {
+      headers: { accept: 'text/event-stream' },
+    })
+  const streams = await Promise.all(Array.from({ length: WATCHERS }, watch))
   await git.hurry()
   await service.kill('SIGTERM')
   await service.restart()
   const told = await Promise.all(streams.map((stream) => stream.text()))
   assert.ok(told.every((text) => text.includes('event: progress')))
-  const again = await Promise.all(
-    Array.from({ length: 100 }, () =>
-      service.call(alice, '/user/migrations/1/progress', {
-        headers: { accept: 'text/event-stream' },
-      }),
-    ),
-  )
+  const again = await Promise.all(Array.from({ length: WATCHERS }, watch))
   for (const text of await Promise.all(again.map((stream) => stream.text()))) {
     const events = text.split('\n\n').filter(Boolean).map(parseEvent)
     const ended = events
@@ -263,19 +270,13 @@ test('a thousand watchers are all told, by one reading of the database for all',
   }
 })
 
-test('preflight tells what a start would do, and does nothing', async (t) => {
-  const host = await gitHost()
-  t.after(host.remove)
-  await host.repository('alice/known', { files: { a: '1' } })
-  await host.repository('alice/new', { files: { a: 'x'.repeat(5000) } })
-  const shallow = await host.repository('alice/shallow', { files: { a: '1' } })
-  await host
-    .git(['rev-parse', 'main'], { dir: shallow })
-    .then((oid) => host.write(shallow, 'shallow', `${oid}\n`))
-  const service = await startService(t, { repositories: host.root })
-  const alice = await service.token('alice')
-  await post(service, alice, '/user/migrations', { repositories: ['known'] })
-  await untilEnded(service, alice, 1)
+test('preflight tells what a start would do, and does nothing', async () => {
+  await untilEnded(service, alice, await start(['known']), 'exported')
+  const listed = async () => {
+    const list = await get(service, alice, '/user/migrations?per_page=100')
+    return (list as unknown as Json[]).length
+  }
+  const before = await listed()
 
   const asked = { repositories: ['known', 'new', 'shallow'] }
   const { status, body } = await post(service, alice, '/user/migrations/preflight', asked)
@@ -287,8 +288,7 @@ test('preflight tells what a start would do, and does nothing', async (t) => {
   assert.ok((body.free_bytes as number) > 0)
   const wrong = await post(service, alice, '/user/migrations/preflight', { repositories: ['none'] })
   assert.equal(wrong.status, 422)
-  const list = (await get(service, alice, '/user/migrations')) as unknown as Json[]
-  assert.equal(list.length, 1)
+  assert.equal(await listed(), before)
 })
 
 function parseEvent(text: string): { name: string; id: string | undefined; data: Json } {
@@ -318,8 +318,10 @@ async function sizeOf(dir: string): Promise<number> {
   return sizes.reduce((sum, size) => sum + size, 0)
 }
 
-const untilEmpty = (dir: string): Promise<boolean> =>
-  until(`no file is left in ${dir}`, async () => (await filesIn(dir)).length === 0)
+const untilOnly = (files: string[], dir: string): Promise<boolean> =>
+  until(`no other files are left in ${dir}`, async () =>
+    isDeepStrictEqual((await filesIn(dir)).sort(), files.toSorted()),
+  )
 
 function isAlive(pid: number): boolean {
   try {

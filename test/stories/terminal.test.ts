@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { before, type TestContext, test } from 'node:test'
+import { before, test } from 'node:test'
 import { freePort } from '../support/free-port.ts'
 import { gitHost } from '../support/git-host.ts'
 import { temporaryDirectory } from '../support/odd-repositories.ts'
 import { startService, untilEnded } from '../support/service.ts'
 import { atTerminal, needsTerminal } from '../support/terminal.ts'
+import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 
 const GODWIT = new URL('../../bin/godwit', import.meta.url).pathname
 const ESCAPE = '\x1b'
@@ -18,16 +19,17 @@ let folder: string
 let repositories: string
 let env: Record<string, string>
 
-before(async (suite) => {
-  const t = suite as TestContext
+const wholeFile = forTheWholeFile()
+
+before(async () => {
   const host = await gitHost()
-  t.after(host.remove)
+  wholeFile.after(host.remove)
   repositories = host.root
   for (const name of ['alice/site', 'alice/tools'])
     await host.repository(name, { files: { a: name } })
-  const service = await startService(t, { repositories })
+  const service = await startService(wholeFile, { repositories })
   const token = await service.token('alice')
-  folder = temporaryDirectory(t)
+  folder = temporaryDirectory(wholeFile)
   await writeFile(join(folder, 'token'), token)
   env = { GODWIT_URL: service.url, GODWIT_TOKEN_FILE: join(folder, 'token') }
   const body = JSON.stringify({ repositories: ['site', 'tools'] })

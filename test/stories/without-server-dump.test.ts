@@ -13,15 +13,18 @@ import { type GitHost, gitHost } from '../support/git-host.ts'
 import { readDump } from '../support/gitea-dump-reader.ts'
 import { temporaryDirectory } from '../support/odd-repositories.ts'
 import { until } from '../support/wait-until.ts'
+import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 import { desk } from '../support/without-server.ts'
 
 let host: GitHost
 let archive: string
 
-before(async (t) => {
+const wholeFile = forTheWholeFile()
+
+before(async () => {
   host = await gitHost()
   const facts = discussedFacts(await discussedHost(host))
-  const folder = join(temporaryDirectory(t as never), 'archive')
+  const folder = join(temporaryDirectory(wholeFile), 'archive')
   archive = await archiveOfFacts(folder, host, facts, DISCUSSED_FILES)
 })
 after(() => host.remove())

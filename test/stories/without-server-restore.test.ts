@@ -5,18 +5,21 @@ import { join } from 'node:path'
 import { before, test } from 'node:test'
 import { gitHost } from '../support/git-host.ts'
 import { git, temporaryDirectory } from '../support/odd-repositories.ts'
+import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 import { changed, desk, type PlainEntry } from '../support/without-server.ts'
 
 const SITE = 'repositories/alice/site.git'
 
 let archive: string
 
-before(async (t) => {
+const wholeFile = forTheWholeFile()
+
+before(async () => {
   await using host = await gitHost()
   await host.repository('alice/site', { files: { a: 'a' }, wiki: { 'Home.md': '# Home\n' } })
   await host.repository('alice/notes', { files: { b: 'b' } })
-  const { godwit } = await desk(t as never)
-  archive = join(temporaryDirectory(t as never), 'whole.tar.gz')
+  const { godwit } = await desk(wholeFile)
+  archive = join(temporaryDirectory(wholeFile), 'whole.tar.gz')
   const order = ['export', 'alice', '--repositories', host.root, '--output', archive]
   const { code, said } = await godwit(order)
   assert.equal(code, 0, said)

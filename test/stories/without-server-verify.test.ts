@@ -6,6 +6,7 @@ import { before, test } from 'node:test'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { gitHost } from '../support/git-host.ts'
 import { ODD_REPOSITORIES, temporaryDirectory } from '../support/odd-repositories.ts'
+import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 import { changed, type Desk, desk, editing, type PlainEntry } from '../support/without-server.ts'
 
 interface RepositoryRecord {
@@ -17,7 +18,9 @@ const MANIFEST = 'godwit-manifest.json'
 
 let archive: string
 
-before(async (t) => {
+const wholeFile = forTheWholeFile()
+
+before(async () => {
   await using host = await gitHost()
   await host.repository('alice/site', {
     files: { 'index.html': '<h1>Alice</h1>' },
@@ -26,8 +29,8 @@ before(async (t) => {
   })
   await host.git(['repack', '-adq'], { dir: host.path('alice/site') })
   ODD_REPOSITORIES['LFS objects'](host.path('alice/video'))
-  const { godwit } = await desk(t as never)
-  archive = join(temporaryDirectory(t as never), 'whole.tar.gz')
+  const { godwit } = await desk(wholeFile)
+  archive = join(temporaryDirectory(wholeFile), 'whole.tar.gz')
   const order = ['export', 'alice', '--repositories', host.root, '--output', archive]
   const { code, said } = await godwit(order)
   assert.equal(code, 0, said)

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
-import { after, type TestContext } from 'node:test'
+import type { TestContext } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
 import { isChromiumInstalled, launchChromium } from './chromium.ts'
+import { atProcessEnd } from './process-end.ts'
 import { TIMEOUT_MS } from './wait-until.ts'
 
 /** For tests in a browser: where there is none they are skipped by name, except in CI, where they fail. */
@@ -13,11 +14,12 @@ let launched: Promise<Browser> | undefined
 
 /** One for all tests of a process. */
 function browser(): Promise<Browser> {
-  launched ??= launchChromium()
+  if (!launched) {
+    launched = launchChromium()
+    atProcessEnd(async () => (await launched)?.close())
+  }
   return launched
 }
-
-after(async () => (await launched)?.close())
 
 export interface VisitOptions {
   /** Signed in from the start, as if the tab had been reloaded. */

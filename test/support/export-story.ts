@@ -56,7 +56,7 @@ export interface ExportStory {
 }
 
 export async function exportStory(
-  t: TestContext,
+  t: Pick<TestContext, 'after'>,
   { repositories, ...options }: StoryOptions,
 ): Promise<ExportStory> {
   const host = await gitHost()

@@ -10,8 +10,8 @@ export interface SlowGit {
   pid(howMany?: number): Promise<number>
   /** From now on it is as quick as git; those that are slow go on. */
   hurry(): Promise<void>
-  /** And now it is slow again. */
-  dawdle(): Promise<void>
+  /** And now it is slow again, as if from the start: but for the first few. */
+  dawdle(afterFirst?: number): Promise<void>
   remove(): Promise<void>
 }
 
@@ -29,7 +29,7 @@ export async function slowGit({ afterFirst = 0 } = {}): Promise<SlowGit> {
 if [ ! -e ${dir}/hurry ]; then
   case "$*" in *rev-list*--objects*--quiet*)
     echo >> ${dir}/proofs
-    [ $(wc -l < ${dir}/proofs) -le ${afterFirst} ] || {
+    [ $(wc -l < ${dir}/proofs) -le $(cat ${dir}/quick) ] || {
       echo $$ >> ${pidFile}
       while [ -d ${dir} ] && [ ! -e ${dir}/hurry ]; do sleep 0.1; done
     } ;;
@@ -39,6 +39,8 @@ exec git "$@"
 `,
   )
   await chmod(program, 0o755)
+  const quick = join(dir, 'quick')
+  await writeFile(quick, String(afterFirst))
   const pids = async () => {
     const text = await readFile(pidFile, 'utf8').catch(() => '')
     return text.split('\n').slice(0, -1).map(Number)
@@ -55,7 +57,10 @@ exec git "$@"
     async hurry() {
       await writeFile(join(dir, 'hurry'), '')
     },
-    dawdle: () => rm(join(dir, 'hurry'), { force: true }),
+    async dawdle(afterFirst = 0) {
+      await writeFile(quick, String(afterFirst))
+      for (const name of ['pids', 'proofs', 'hurry']) await rm(join(dir, name), { force: true })
+    },
     // Whoever was killed with -9 could not stop the git it had started: that ends by itself when this is gone.
     remove: () => rm(dir, { recursive: true, force: true }),
   }

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
+import { atProcessEnd } from '../support/process-end.ts'
 import { PREVIEW, startService } from '../support/service.ts'
-import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 import { makeRepositories } from './git-repositories.ts'
 import { type Answer, type Headers, send } from './http-request.ts'
 
@@ -39,14 +39,17 @@ const given = process.env.GODWIT_WIRE_URL?.replace(/\/+$/, '')
 /** For a test that needs flags of its own, or nobody else asking at the same time. */
 export const ownServer = { skip: given !== undefined && 'needs a server of its own' }
 
-const wholeFile = forTheWholeFile()
 let shared: Promise<ServerUnderTest> | undefined
 
-/** The server at `GODWIT_WIRE_URL`, or one that is started for all tests of a file that have no needs of their own. */
+/** The server at `GODWIT_WIRE_URL`, or one that is started for all tests of a process that have no needs of their own. */
 export function serverUnderTest(): Promise<ServerUnderTest> {
-  shared ??= given === undefined ? startServer(wholeFile) : givenServer(given)
+  shared ??= given === undefined ? startShared() : givenServer(given)
   return shared
 }
+
+const startShared = () =>
+  // Those who wait for something ask as often as they like.
+  startServer({ after: (act) => atProcessEnd(act as () => unknown) }, '--rate-limit', '1000000')
 
 /** The same as its organization: what it may migrate is the organization's, under the organization's path. */
 export async function organizationUnderTest(): Promise<ServerUnderTest & { org: string }> {

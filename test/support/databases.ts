@@ -1,10 +1,10 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, type TestContext } from 'node:test'
 import { sql } from 'kysely'
 import { steps } from '../../schema/steps.ts'
-import { connect } from '../../src/db/connect.ts'
+import { connect, sqliteFile } from '../../src/db/connect.ts'
 import type { Database } from '../../src/db/database.ts'
 import { applyStep, KNOWN_SCHEMA, upgradeSchema } from '../../src/db/upgrade.ts'
 import { copyOfTemplate, createDatabase } from './postgres.ts'
@@ -21,17 +21,39 @@ export async function databaseOptions(t: TestContext, engine: Engine, create = c
 
 /** With this binary's schema. */
 export async function openDatabase(t: TestContext, engine: Engine): Promise<Database> {
-  const database = await connect(await databaseOptions(t, engine, copyOfUpgraded))
+  const options = await databaseOptions(t, engine, copyOfUpgraded)
+  if (engine === 'sqlite') await writeFile(sqliteFile(options.dataDirectory), await upgradedFile())
+  const database = await connect(options)
   t.after(() => database.close())
   await upgradeSchema(database)
   return database
 }
 
 const copyOfUpgraded = () =>
-  copyOfTemplate(`schema_${KNOWN_SCHEMA}`, async (databaseUrl) => {
-    const database = await connect({ dataDirectory: '', databaseUrl })
-    await upgradeSchema(database).finally(database.close)
-  })
+  copyOfTemplate(`schema_${KNOWN_SCHEMA}`, (databaseUrl) => upgraded('', databaseUrl))
+
+async function upgraded(dataDirectory: string, databaseUrl?: string): Promise<void> {
+  const database = await connect({ dataDirectory, databaseUrl })
+  await upgradeSchema(database).finally(database.close)
+}
+
+let file: Promise<Buffer> | undefined
+
+/** Of a database that nothing was done to but the steps of the schema, which take longer than most tests. */
+function upgradedFile(): Promise<Buffer> {
+  file ??= makeUpgradedFile()
+  return file
+}
+
+async function makeUpgradedFile(): Promise<Buffer> {
+  const directory = await mkdtemp(join(tmpdir(), 'godwit-data-'))
+  try {
+    await upgraded(directory)
+    return await readFile(sqliteFile(directory))
+  } finally {
+    await rm(directory, { recursive: true, force: true })
+  }
+}
 
 /** A database as an older Godwit left it, after so many steps of the schema. */
 export async function openOldDatabase(t: TestContext, engine: Engine, step: number) {

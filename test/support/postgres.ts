@@ -80,7 +80,9 @@ async function copyDatabase(
 ): Promise<string> {
   if (!cluster) throw new Error('no test cluster: run the tests through `npm test`')
   const name = `t_${randomBytes(8).toString('hex')}`
-  await ask(cluster, async (query) => query(`create database ${name} template ${template}`))
+  // Without a copy of every block in the log, which nobody is going to need, it takes half of the time.
+  const how = `template ${template} strategy file_copy`
+  await ask(cluster, async (query) => query(`create database ${name} ${how}`))
   return cluster.replace(/\/postgres$/, `/${name}`)
 }
 

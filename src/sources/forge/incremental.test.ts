@@ -41,7 +41,7 @@ describe('reading again', () => {
 
   for (const [count, dialect] of [
     [200, GITEA_1_15],
-    [600, GITEA_1_22],
+    [400, GITEA_1_22],
   ] as const)
     it(`costs few requests where nothing changed in ${count} issues, and few more for a comment, on ${dialect.version}`, async (t) => {
       const { again, repository, world, ann, kept } = await scene(count, dialect)
@@ -76,7 +76,7 @@ describe('reading again', () => {
 
   for (const dialect of [GITEA_1_15, GITEA_1_22])
     it(`finds every change on ${dialect.version}`, async () => {
-      const { again, repository, world, ann, kept, fresh } = await scene(120, dialect)
+      const { again, repository, world, ann, kept, fresh } = await scene(70, dialect)
       repository.labels.push({ id: world.id(), name: 'bug', color: '00aabb', description: '' })
       world.close(world.addIssue(repository, ann, { labels: [...repository.labels] }), ann)
       await again()
@@ -135,7 +135,7 @@ describe('reading again', () => {
   })
 
   it('comes to the same however often it is interrupted, and loses one batch each time', async () => {
-    const { name, forge, open, fresh } = await scene(300)
+    const { name, forge, open, fresh } = await scene(250)
     const killed = new KeptInMemory()
     let [lives, done] = [0, false]
     const before = forge.requests.length
@@ -151,7 +151,7 @@ describe('reading again', () => {
     const timelines = forge.requests
       .slice(before, before + requests)
       .filter(({ path }) => path.endsWith('/timeline'))
-    assert.equal(timelines.length, 300)
+    assert.equal(timelines.length, 250)
   })
 
   it('tells how far it has come', async () => {

@@ -30,6 +30,7 @@ import { repositoryChecks } from './0029-repository-checks.ts'
 import { forgeSignIn } from './0030-forge-sign-in.ts'
 import { records } from './0031-records.ts'
 import { schedules } from './0032-schedules.ts'
+import { forgeRights } from './0033-forge-rights.ts'
 import type { SchemaStep } from './step.ts'
 
 export const steps: readonly SchemaStep[] = [
@@ -65,4 +66,5 @@ export const steps: readonly SchemaStep[] = [
   forgeSignIn,
   records,
   schedules,
+  forgeRights,
 ]

@@ -88,6 +88,8 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'forge/forge-errors.ts',
       'forge/forge-token.ts',
       'forge/known-forge.ts',
+      'forge/forge-repositories.ts',
+      'forge/read-rights.ts',
       'forge/token-owner.ts',
       'directory/git-directory.ts',
       'directory/layout/layout-of.ts',

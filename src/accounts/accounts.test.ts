@@ -50,13 +50,13 @@ onEachEngine('accounts', (engine) => {
     assert.deepEqual(await findAccount(db, 'octo'), octo)
   })
 
-  test('keep the spelling of the directory when the forge has another', async (t) => {
+  test('have the spelling of the forge, which keeps directories in lower case', async (t) => {
     const { db } = await openDatabase(t, engine)
     await ensureAccount(db, 'ann', NOW)
     const user = { id: 7, login: 'Ann', createdAt: NOW - DAY }
     const account = await db.transaction().execute((tx) => accountOfForgeUser(tx, user))
     assert.ok('id' in account)
-    assert.equal(account.login, 'ann')
+    assert.equal(account.login, 'Ann')
     assert.equal(account.createdAt, NOW - DAY)
   })
 })

@@ -29,16 +29,14 @@ export async function accountOfForgeUser(
         'it is a site admin here who never signed in by the forge. If they are the same person: godwit account set LOGIN --no-site-admin, sign in, and set it again',
     }
   const isOthers = named && named.forge_id !== null && named.forge_id !== id
-  if (isOthers) await rename(tx, named.id, `${named.login}--${named.forge_id}`)
+  if (isOthers) await rename(tx, named, `${named.login}--${named.forge_id}`)
   if (same && same.id !== named?.id) {
-    if (!named || isOthers) await rename(tx, same.id, login)
+    if (!named || isOthers) await rename(tx, same, login)
     // An account was made for the new login before: what is stored under it is this person's too.
     else
       await tx.updateTable('accounts').set({ forge_id: null }).where('id', '=', same.id).execute()
   }
-  // Spelled as the directory has it, which is in lower case on a Gitea: else every sync would spell it anew.
-  const spelling = named && !isOthers ? named.login : login
-  const account = await ensureAccount(tx, spelling, createdAt)
+  const account = await ensureAccount(tx, login, createdAt)
   await tx.updateTable('accounts').set({ forge_id: id }).where('id', '=', account.id).execute()
   return account
 }
@@ -50,10 +48,16 @@ const withLogin = (tx: Db, login: string): Promise<Row<AccountsTable> | undefine
   tx.selectFrom('accounts').selectAll().where('login_key', '=', keyOf(login)).executeTakeFirst()
 
 /** No forge gives a login with two dashes in a row: nobody else can have it. */
-async function rename(tx: Db, id: number, login: string): Promise<void> {
+async function rename(tx: Db, { id, login_key }: Row<AccountsTable>, login: string): Promise<void> {
   await tx
     .updateTable('accounts')
     .set({ login, login_key: keyOf(login) })
     .where('id', '=', id)
+    .execute()
+  // What the forge granted was granted to the person; it is asked for again.
+  await tx
+    .deleteFrom('collaborators')
+    .where('login_key', '=', login_key)
+    .where('origin', '=', 'forge')
     .execute()
 }

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Db } from '../db/database.ts'
+import type { Account } from './account.ts'
 import { accountOfForgeUser, type ForgeUser } from './forge-account.ts'
 import {
   claimQuestion,
@@ -29,6 +30,8 @@ export interface SignInParts {
   db: Db
   /** Whose token it is, as the forge says; undefined where it refuses the token. Rejects with ForgeSilent. */
   askForge(token: string): Promise<ForgeUser | undefined>
+  /** Called whenever the forge has said that a token is good, before its owner is let in. */
+  onSignedIn?(account: Account): Promise<void>
   now: () => number
   /** Called with what an operator should know. */
   warn(message: string): void
@@ -72,7 +75,9 @@ export function forgeSignIn(parts: SignInParts): ForgeSignIn {
     const askedAt = now()
     try {
       const user = await parts.askForge(token)
-      return await keepAnswer(parts, { digest, user, askedAt })
+      const account = await keepAnswer(parts, { digest, user, askedAt })
+      if (account) await parts.onSignedIn?.(account)
+      return account !== undefined
     } catch (error) {
       if (error instanceof ForgeSilent) noteSilence(error)
       await noteAnswer(db, digest, 'unknown', now() + PAUSE_MS)
@@ -112,7 +117,7 @@ export function forgeSignIn(parts: SignInParts): ForgeSignIn {
 async function keepAnswer(
   { db, warn }: SignInParts,
   { digest, user, askedAt }: { digest: string; user: ForgeUser | undefined; askedAt: number },
-): Promise<boolean> {
+): Promise<Account | undefined> {
   return db.transaction().execute(async (tx) => {
     const found = user && (await accountOfForgeUser(tx, user))
     if (found && 'refusal' in found)
@@ -121,7 +126,7 @@ async function keepAnswer(
     if (account) await putForgeToken(tx, { digest, accountId: account.id, askedAt })
     else await endForgeToken(tx, digest, askedAt)
     await noteAnswer(tx, digest, account ? 'good' : 'refused', askedAt + MINUTE_MS)
-    return account !== undefined
+    return account
   })
 }
 

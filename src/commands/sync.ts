@@ -4,6 +4,7 @@ import { harmless } from '../ground/terminal-text.ts'
 import { settleReleasedLocks } from '../migrations/locks.ts'
 import { type SyncReport, syncCatalogue } from '../repositories/sync.ts'
 import { withDatabase } from '../service/open-database.ts'
+import { openForge, withForge } from '../service/open-forge.ts'
 import { openSource, placesOf } from '../service/places.ts'
 import { requireGit, requireRepositories } from '../service/requirements.ts'
 import { addCommand, configOf, note, print, withExamples } from './command-line.ts'
@@ -15,9 +16,12 @@ export function syncCommand(program: Command, about: string): void {
     const config = configOf(command)
     const places = placesOf(config, requireRepositories(config))
     await requireGit(config, createGit(places.git))
-    const source = openSource(places)
     await withDatabase(config, async ({ db }) => {
-      const parts = { db, source, now: Date.now }
+      const now = Date.now
+      const log = { warn: (_: object, words: string) => note(`warning: ${harmless(words)}`) }
+      const forge = await openForge(config, { db, now, log })
+      const source = withForge(openSource(places), forge, { db, now, log })
+      const parts = { db, source, now }
       const report = await syncCatalogue(parts)
       print(describe(report))
       const { length } = report.refused

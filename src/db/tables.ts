@@ -35,6 +35,8 @@ export interface Tables {
   forge_questions: ForgeQuestionsTable
   schedules: SchedulesTable
   schedule_runs: ScheduleRunsTable
+  forge_repositories: ForgeRepositoriesTable
+  forge_rights: ForgeRightsTable
 }
 
 export interface AccountsTable {
@@ -118,6 +120,8 @@ interface RepositoriesTable {
   problem: string | null
   /** When the source stopped listing it. The row stays: a disk that comes back brings the same ids. */
   missing_since: number | null
+  /** Why it is nobody's though it is there: the forge does not know it. Only of what is missing. */
+  hidden: Generated<string | null>
   synced_at: number
   /** Those of the facts that lists are filtered and sorted by. */
   private: number
@@ -129,6 +133,8 @@ interface RepositoriesTable {
 interface CollaboratorsTable {
   repository_id: number
   login_key: string
+  /** Who says so: `file` or `forge`. */
+  origin: string
   permission: string
 }
 
@@ -404,6 +410,20 @@ export interface ScheduleRunsTable {
   reason: string | null
   /** A JSON list of the repositories that the migration does without, with reasons. */
   skipped: string
+}
+
+/** What the forge said last of a repository. */
+interface ForgeRepositoriesTable {
+  /** `owner/name` in lower case. */
+  name_key: string
+  facts: string
+  asked_at: number
+}
+
+/** When the forge said last what an account may do. */
+interface ForgeRightsTable {
+  account_id: number
+  asked_at: number
 }
 
 interface JobsTable {

@@ -57,6 +57,28 @@ onEachEngine('the schema', (engine) => {
     )
   })
 
+  test('keeps who may do what, by the word of the files, where the forge has a word too', async (t) => {
+    const { db, run, upgrade } = await openOldDatabase(t, engine, 32)
+    await run(`insert into accounts (id, login, login_key, type, site_admin, created_at)
+      values (1, 'alice', 'alice', 'User', 0, 0)`)
+    await run(`insert into repositories (id, owner_id, name, name_key, stamp, facts, synced_at, private, created_at, updated_at, pushed_at)
+      values (7, 1, 'site', 'site', '', '{}', 0, 1, 0, 0, 0)`)
+    await run(`insert into collaborators (repository_id, login_key, permission)
+      values (7, 'bob', 'admin'), (7, 'carl', 'read')`)
+    await upgrade()
+    await run(`insert into collaborators (repository_id, login_key, origin, permission)
+      values (7, 'bob', 'forge', 'read')`)
+    const { rows } = await sql`select login_key, origin, permission from collaborators
+      order by login_key, origin`.execute(db)
+    assert.deepEqual(
+      rows.map((row) => Object.values(row as object).join(' ')),
+      ['bob file admin', 'bob forge read', 'carl file read'],
+    )
+    await run('delete from repositories where id = 7')
+    const left = await sql`select * from collaborators`.execute(db)
+    assert.equal(left.rows.length, 0)
+  })
+
   test('refuses a database that a newer Godwit has upgraded', async (t) => {
     const database = await openDatabase(t, engine)
     await sql`insert into godwit_schema (step, name, applied_at) values (999, 'later', 0)`.execute(

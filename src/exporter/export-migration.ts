@@ -116,8 +116,8 @@ async function beginExport(parts: ExportParts, { migrationId }: MigrationJob, ru
     excludeGitData && !hasRecords ? [] : await exportedRepositories(db, migration)
   const ids = repositories.map(({ facts }) => facts.id)
   const readable = await readableAmong(db, migration.owner.id, ids)
-  // What may not be read any more gets a job like any other, which tells so.
-  const mayBeReused = repositories.filter(({ facts }) => readable.has(facts.id) && !hasRecords)
+  // What may not be read any more gets a job like any other, which tells so; with a forge, each is asked about in its job.
+  const mayBeReused = parts.forge ? [] : repositories.filter(({ facts }) => readable.has(facts.id))
   const unchanged = await findUnchanged(parts, mayBeReused, run.signal)
   await run.finish(async (tx) => {
     await moveMigration(tx, migrationId, 'exporting', { now: now() })
@@ -147,13 +147,13 @@ const areRecordsWanted = (
 
 async function exportRecords(parts: ExportParts, task: ExportTask, run: Run): Promise<void> {
   const { db, queue, now } = parts
-  const { facts, mayBeRead } = await repositoryToExport(db, task)
+  const { facts, refusal } = await repositoryToExport(db, task)
   const { options } = await migrationToExport(db, task.migrationId)
   const endWithReason = async (reason: string) => {
     await run.finish((tx) => endRepository(parts, tx, task, { reason }))
     await tellNotExported(parts, task, reason)
   }
-  if (!mayBeRead) return endWithReason(NO_LONGER_READABLE)
+  if (refusal !== undefined) return endWithReason(refusal)
   const startedAt = now()
   try {
     const records = await recordsForTask(parts, task, { facts, options, startedAt }, run.signal)
@@ -172,15 +172,13 @@ async function exportRecords(parts: ExportParts, task: ExportTask, run: Run): Pr
   }
 }
 
-const NO_LONGER_READABLE = 'the account that started the migration may no longer read it'
-
 async function exportRepository(parts: ExportParts, task: ExportTask, run: Run): Promise<void> {
-  const { facts, mayBeRead } = await repositoryToExport(parts.db, task)
+  const { facts, refusal } = await repositoryToExport(parts.db, task)
   const endWithReason = async (reason: string) => {
     await run.finish((tx) => endRepository(parts, tx, task, { reason }))
     await tellNotExported(parts, task, reason)
   }
-  if (!mayBeRead) return endWithReason(NO_LONGER_READABLE)
+  if (refusal !== undefined) return endWithReason(refusal)
   const startedAt = parts.now()
   try {
     await obtainSegment<void>(

@@ -172,7 +172,7 @@ function addOperations(
   const all = { ...parts, rendered, text, streams, admission }
   addMigrations(api, all, OF_CALLER)
   api.register(async (there) => {
-    enterOrganization(there, parts.db)
+    enterOrganization(there, parts)
     addMigrations(there, all, OF_ORGANIZATION)
     githubMigrations(there, all, OF_NUMBERED_ORGANIZATION)
   })

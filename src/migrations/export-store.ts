@@ -2,6 +2,7 @@ import type { Account } from '../accounts/account.ts'
 import type { Db } from '../db/database.ts'
 import type { RepositoryFacts } from '../repositories/facts.ts'
 import { readableAmong } from '../repositories/readable-repositories.ts'
+import { whyHidden } from '../repositories/repository-store.ts'
 import type { ExportTask } from './export-jobs.ts'
 import type { Migration } from './migration.ts'
 import { migrationOf } from './migration-store.ts'
@@ -31,11 +32,13 @@ export async function migrationToExport(db: Db, id: number): Promise<Migration> 
   return migrationOf(row)
 }
 
-/** With whether the migration's owner may read it: asked now, not when the migration was started. */
+const NO_LONGER_READABLE = 'the account that started the migration may no longer read it'
+
+/** With why it may not be exported, if so: asked now, not when the migration was started. */
 export async function repositoryToExport(
   db: Db,
   { migrationId, position }: ExportTask,
-): Promise<{ facts: RepositoryFacts; mayBeRead: boolean }> {
+): Promise<{ facts: RepositoryFacts; refusal: string | undefined }> {
   const facts = await repositoryAt(db, migrationId, position)
   const { owner_id } = await db
     .selectFrom('migrations')
@@ -43,7 +46,8 @@ export async function repositoryToExport(
     .where('id', '=', migrationId)
     .executeTakeFirstOrThrow()
   const readable = await readableAmong(db, owner_id, [facts.id])
-  return { facts, mayBeRead: readable.has(facts.id) }
+  const hidden = await whyHidden(db, facts.id)
+  return { facts, refusal: hidden ?? (readable.has(facts.id) ? undefined : NO_LONGER_READABLE) }
 }
 
 interface NewArchive {

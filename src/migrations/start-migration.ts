@@ -6,6 +6,7 @@ import type { Queue } from '../queue/queue.ts'
 import { mayAdminister, type RepositoryFacts } from '../repositories/facts.ts'
 import { factsForViewer } from '../repositories/facts-for-viewer.ts'
 import { administeredOrganizations } from '../repositories/organizations.ts'
+import { ASKED_NOW, type RightsRefresher } from '../repositories/refresh-rights.ts'
 import {
   type CatalogueEntry,
   findCatalogued,
@@ -27,6 +28,8 @@ export interface StartParts {
   queue: Queue
   /** Absent where the repositories are not at hand; the catalogue is then taken as it is. */
   source: Source | undefined
+  /** Absent where there is no forge to ask. */
+  rights?: RightsRefresher | undefined
   now: () => number
   maxUnfinished: number
   lockTtlMs: number
@@ -163,6 +166,7 @@ export async function snapshotOf(
   const firstIndex = new Map(wellFormed.map((name, i) => [keyOfName(name), i] as const).reverse())
   refuse(wellFormed, (name, i) => firstIndex.get(keyOfName(name)) !== i, 'already_exists')
 
+  await parts.rights?.refresh(scope.owner, ASKED_NOW, wellFormed)
   const entries = await covered(parts, scope, wellFormed)
   // Someone else's repository and one that does not exist get the same answer.
   refuse(wellFormed, (name) => !entries.has(keyOfName(name)), 'missing')

@@ -27,6 +27,20 @@ export type Role = Permission | 'owner' | 'none'
 const PUSHES: ReadonlySet<Role> = new Set(['owner', 'admin', 'maintain', 'write'])
 const ADMINISTERS: ReadonlySet<Role> = new Set(['owner', 'admin'])
 
+const BY_STRENGTH: readonly Role[] = [
+  'none',
+  'read',
+  'triage',
+  'write',
+  'maintain',
+  'admin',
+  'owner',
+]
+
+/** Whoever may do something by anybody's word may do it. */
+export const strongerRole = (a: Role, b: Role): Role =>
+  BY_STRENGTH.indexOf(a) > BY_STRENGTH.indexOf(b) ? a : b
+
 export const mayRead = (role: Role, facts: Pick<SourceFacts, 'private'>): boolean =>
   role !== 'none' || !facts.private
 

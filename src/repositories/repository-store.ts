@@ -4,7 +4,7 @@ import type { Db } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
 import { batchesOf } from '../ground/batches.ts'
 import type { RepositoryName, SourceFacts } from '../sources/source.ts'
-import type { Role } from './facts.ts'
+import { type Role, strongerRole } from './facts.ts'
 
 /** One row of the catalogue. */
 export interface CatalogueEntry {
@@ -88,7 +88,9 @@ export async function rolesOf(
   { account }: Pick<Viewer, 'account'>,
   entries: readonly CatalogueEntry[],
 ): Promise<Map<number, Role>> {
-  const roles = new Map(await grantedTo(db, { loginKey: keyOf(account.login) }))
+  const roles = new Map<number, Role>()
+  for (const [id, role] of await grantedTo(db, { loginKey: keyOf(account.login) }))
+    roles.set(id, strongerRole(role, roles.get(id) ?? 'none'))
   for (const entry of entries) if (entry.owner.id === account.id) roles.set(entry.id, 'owner')
   return roles
 }
@@ -144,6 +146,7 @@ export async function putRepository(tx: Db, update: CatalogueUpdate, now: number
     fork_of: facts.forkOf === null ? null : keyOf(facts.forkOf),
     problem: update.problem,
     missing_since: null,
+    hidden: null,
     synced_at: now,
     private: Number(facts.private),
     created_at: Math.trunc(facts.createdAt),
@@ -156,7 +159,11 @@ export async function putRepository(tx: Db, update: CatalogueUpdate, now: number
     .onConflict((conflict) => conflict.columns(['owner_id', 'name_key']).doUpdateSet(columns))
     .returning('id')
     .executeTakeFirstOrThrow()
-  await tx.deleteFrom('collaborators').where('repository_id', '=', id).execute()
+  await tx
+    .deleteFrom('collaborators')
+    .where('repository_id', '=', id)
+    .where('origin', '=', 'file')
+    .execute()
   const collaborators = new Map(facts.collaborators.map((c) => [keyOf(c.login), c.permission]))
   if (collaborators.size === 0) return
   await tx
@@ -165,14 +172,27 @@ export async function putRepository(tx: Db, update: CatalogueUpdate, now: number
       [...collaborators].map(([login_key, permission]) => ({
         repository_id: id,
         login_key,
+        origin: 'file',
         permission,
       })),
     )
     .execute()
 }
 
-export async function markMissing(db: Db, id: number, now: number): Promise<void> {
-  await db.updateTable('repositories').set({ missing_since: now }).where('id', '=', id).execute()
+/** `hidden` says why it is nobody's though it is there. */
+export async function markMissing(db: Db, id: number, now: number, hidden?: string): Promise<void> {
+  const columns = { missing_since: now, hidden: hidden ?? null }
+  await db.updateTable('repositories').set(columns).where('id', '=', id).execute()
+}
+
+/** Why it is nobody's though it is there, where that is so. */
+export async function whyHidden(db: Db, id: number): Promise<string | undefined> {
+  const row = await db
+    .selectFrom('repositories')
+    .select('hidden')
+    .where('id', '=', id)
+    .executeTakeFirst()
+  return row?.hidden ?? undefined
 }
 
 function catalogue(db: Db) {

@@ -87,12 +87,26 @@ export async function syncCatalogue(parts: SyncParts): Promise<SyncReport> {
   })
   await writer.flush()
   await syncMembers(parts, stated, report)
-  for (const gone of known.values()) {
+  await markGone(parts, known, report)
+  return report
+}
+
+/** What was known and not listed is gone, or hidden; unless it may stand behind what could not be looked at. */
+async function markGone(
+  { db, now }: SyncParts,
+  known: ReadonlyMap<string, CatalogueEntry>,
+  report: SyncReport,
+): Promise<void> {
+  const hidden = new Map(
+    report.refused.flatMap(({ hides, reason, isWithdrawn }) =>
+      isWithdrawn && hides && 'fullName' in hides ? [[keyOf(hides.fullName), reason] as const] : [],
+    ),
+  )
+  for (const [key, gone] of known) {
     if (report.refused.some((refused) => isBehind(gone, refused))) continue
-    await markMissing(parts.db, gone.id, parts.now())
+    await markMissing(db, gone.id, now(), hidden.get(key))
     report.missing++
   }
-  return report
 }
 
 /** An owner whose directory cannot be read keeps the members that were stated before. */
@@ -109,7 +123,7 @@ async function syncMembers(
   await forgetOtherMembers(db, (organization) => kept.has(keyOf(organization)))
 }
 
-/** What stands behind a refused entry is unknown, not gone. A twin is somebody else's. */
+/** What stands behind a refused entry is unknown, not gone. A twin is somebody else's, and what is withdrawn nobody's. */
 function isBehind(entry: CatalogueEntry, refused: RefusedEntry): boolean {
   const { twinOf, hides, isWithdrawn } = refused
   if (twinOf !== undefined || isWithdrawn) return false
@@ -141,7 +155,8 @@ export async function refreshRepositories(
       learnt[at] = { owner: found.owner, learnt: await learn(parts, found, entry) }
     } else if (!found && entry) {
       isChanged = true
-      await markMissing(parts.db, entry.id, parts.now())
+      const hidden = await parts.source.whyHidden?.(name)
+      await markMissing(parts.db, entry.id, parts.now(), hidden)
     }
   })
   // In the order of the names, not of who was read first: new ones get the same ids each time.

@@ -1,6 +1,7 @@
 import { type ForgeSignIn, ForgeSilent, forgeSignIn } from '../accounts/forge-sign-in.ts'
 import type { Db } from '../db/database.ts'
 import { isName } from '../ground/names.ts'
+import { LAST_SAID, type RightsRefresher } from '../repositories/refresh-rights.ts'
 import { ForgeRefused, WaitUntil } from '../sources/forge/forge-errors.ts'
 import { type AskedForge, askTokenOwner } from '../sources/forge/token-owner.ts'
 import type { Log } from './log.ts'
@@ -9,6 +10,7 @@ interface TokenParts {
   db: Db
   now: () => number
   log: Pick<Log['log'], 'warn'>
+  rights?: RightsRefresher | undefined
   forge: Pick<AskedForge, 'url' | 'deadlineMs'> | undefined
 }
 
@@ -16,12 +18,14 @@ interface TokenParts {
 const AGAIN_MS = 10_000
 
 /** People may sign in with their tokens of the forge, where there is one. */
-export function openForgeSignIn({ db, now, log, forge }: TokenParts): ForgeSignIn | undefined {
+export function openForgeSignIn(parts: TokenParts): ForgeSignIn | undefined {
+  const { db, now, log, forge, rights } = parts
   if (!forge) return undefined
   const { url } = forge
   return forgeSignIn({
     db,
     now,
+    onSignedIn: async (account) => rights?.refresh(account, LAST_SAID),
     warn: (reason) =>
       log.warn({ forge: url, reason }, `sign-in with tokens of the forge: ${reason}`),
     async askForge(token) {

@@ -1,12 +1,16 @@
 import { settleReleasedLocks } from '../migrations/locks.ts'
 import { giveTurnBack, hasTurnEnded, noteTurnEnd, takeTurn } from '../queue/turn-store.ts'
+import type { RightsRefresher } from '../repositories/refresh-rights.ts'
 import { type SyncParts, type SyncReport, syncCatalogue } from '../repositories/sync.ts'
 import type { Source } from '../sources/source.ts'
+import { refreshAllRights } from './fresh-rights.ts'
 import type { Log } from './log.ts'
 import { repeatedly } from './repeatedly.ts'
 
 interface CatalogueParts extends Omit<SyncParts, 'source'> {
   source: Source | undefined
+  /** Absent where there is no forge. */
+  rights?: RightsRefresher | undefined
   log: Log['log']
   isOnlyProcess: boolean
 }
@@ -22,7 +26,7 @@ const WATCHED_EVERY_MS = 1000
  * the others wait for its end.
  */
 export function keepCatalogue(parts: CatalogueParts, intervalMs: number) {
-  const { db, source, now, log, isOnlyProcess } = parts
+  const { db, source, rights, now, log, isOnlyProcess } = parts
   if (!source) return { stop: async () => {}, isRead: () => true }
   const everyMs = intervalMs || TOGETHER_MS
   const since = now() - everyMs
@@ -44,9 +48,11 @@ export function keepCatalogue(parts: CatalogueParts, intervalMs: number) {
       source: source!,
       now,
     })
+    if (rights) await refreshAllRights({ db, now }, rights)
     isRead = true
     tellNew(broken)
-    for (const entry of refused) log.warn(entry, 'skipped: not a repository')
+    for (const entry of refused)
+      log.warn(entry, entry.isWithdrawn ? `skipped: ${entry.reason}` : 'skipped: not a repository')
     for (const entry of warnings) log.warn(entry, 'members ignored')
     log.info(counts, 'catalogue synchronized')
     // A repository that has come back may bring a lock with it that was let go of meanwhile.

@@ -10,7 +10,7 @@ import { createSegmentThreads } from '../exporter/segment-threads.ts'
 import { sweep, sweepOrphans } from '../exporter/sweep.ts'
 import type { Source } from '../sources/source.ts'
 import { openDatabase } from './open-database.ts'
-import { type Forge, openForge } from './open-forge.ts'
+import { type Forge, openForge, withForge } from './open-forge.ts'
 import { openBlobs, openSource, placesOf } from './places.ts'
 import { requireRepositories } from './requirements.ts'
 import { SEGMENT_THREAD } from './segment-thread-address.ts'
@@ -46,7 +46,6 @@ export async function openLocalExport(
 
   const now = Date.now
   const places = placesOf({ ...given, data }, root)
-  const source = openSource(places)
   const blobs = await openBlobs(places)
   await sweepScratch(places.scratch, 0)
   const scratch = await takeScratch(places.scratch)
@@ -61,7 +60,9 @@ export async function openLocalExport(
     count: given.concurrency,
   })
   parts.defer(() => segments.stop())
-  const forge = await openForge(given, { db, now, log: { warn: (_, words) => warn(words) } })
+  const log = { warn: (_: object, words: string) => warn(words) }
+  const forge = await openForge(given, { db, now, log })
+  const source = withForge(openSource(places), forge, { db, now, log })
 
   const opened = parts.move()
   const dispose = () => opened.disposeAsync()

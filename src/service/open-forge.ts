@@ -2,11 +2,15 @@ import { stat } from 'node:fs/promises'
 import type { Config } from '../config.ts'
 import type { Db } from '../db/database.ts'
 import { budgetInDatabase } from '../repositories/forge-budget-store.ts'
+import { forgeSource } from '../repositories/forge-source.ts'
 import type { Discussions } from '../sources/discussions.ts'
 import { forgeAddress } from '../sources/forge/forge-address.ts'
 import { type ForgeClient, type ForgeOptions, forgeClient } from '../sources/forge/forge-client.ts'
 import { forgeDiscussions } from '../sources/forge/forge-discussions.ts'
+import { type ForgeCatalogue, forgeCatalogue } from '../sources/forge/forge-repositories.ts'
 import { readForgeToken, UnusableToken } from '../sources/forge/forge-token.ts'
+import { forgeGetter } from '../sources/forge/known-forge.ts'
+import type { Source } from '../sources/source.ts'
 import { Misuse, UserMistake } from '../user-mistake.ts'
 
 /** The Gitea or Forgejo beside the repositories, asked with an administrator's token. */
@@ -15,6 +19,7 @@ export interface Forge {
   url: string
   client: ForgeClient
   discussions: Discussions
+  catalogue: ForgeCatalogue
 }
 
 interface ForgeParts {
@@ -40,7 +45,22 @@ export async function openForge(
   const { forgeRateLimit: requestsPerMinute } = config
   const budget = budgetInDatabase({ db, forge: url, requestsPerMinute, now })
   const options: ForgeOptions = { url, token, budget, now }
-  return { url, client: forgeClient(options), discussions: forgeDiscussions(options) }
+  const client = forgeClient(options)
+  const catalogue = forgeCatalogue(forgeGetter(client, now))
+  return { url, client, catalogue, discussions: forgeDiscussions(options) }
+}
+
+/** The repositories on disk, as the forge tells of them where there is one. */
+export function withForge(
+  source: Source,
+  forge: Forge | undefined,
+  { db, now, log }: ForgeParts,
+): Source {
+  if (!forge) return source
+  const { url, catalogue } = forge
+  const warn = (reason: string) =>
+    log.warn({ forge: url, reason }, `repositories of the forge: ${reason}`)
+  return forgeSource(source, { db, catalogue, now, warn })
 }
 
 /** Where it is and what to ask it with; throws where only one of the two is set. */

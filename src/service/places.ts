@@ -35,7 +35,11 @@ export function placesOf(config: Config, root: string): Places {
 }
 
 /** How repositories are named by where they are. */
-export const layoutIn = ({ layout, owner }: Config): LayoutOptions => ({ kind: layout, owner })
+export const layoutIn = ({ layout, owner, forge }: Config): LayoutOptions => ({
+  kind: layout,
+  owner,
+  mayBeLowerCase: forge !== undefined,
+})
 
 export function openSource({ git, ...places }: Places): Source {
   return gitDirectory({ ...places, git: createGit(git) })

@@ -9,13 +9,15 @@ import { createGit } from '../git/git.ts'
 import { embeddedQueue } from '../queue/embedded.ts'
 import type { Queue } from '../queue/queue.ts'
 import { type Addresses, addressesFrom } from '../repositories/addresses.ts'
+import type { RightsRefresher } from '../repositories/refresh-rights.ts'
 import type { Source } from '../sources/source.ts'
 import { UserMistake } from '../user-mistake.ts'
 import { countBlobErrors } from './blob-errors.ts'
+import { openRights } from './fresh-rights.ts'
 import { keepCatalogue } from './keep-catalogue.ts'
 import type { Log } from './log.ts'
 import { openDatabase } from './open-database.ts'
-import { type Forge, openForge } from './open-forge.ts'
+import { type Forge, openForge, withForge } from './open-forge.ts'
 import { openBlobs, openSource, type Places, placesOf } from './places.ts'
 import { requireGit } from './requirements.ts'
 
@@ -26,6 +28,8 @@ export interface ProcessParts extends Pick<Database, 'db' | 'pool'> {
   source: Source | undefined
   /** Absent where there is none beside the repositories. */
   forge: Forge | undefined
+  /** Absent where there is no forge. */
+  rights: RightsRefresher | undefined
   blobs: BlobStore
   /** Counts a failure of the blob store; those of `blobs` are counted as they are. */
   onBlobError: (operation: BlobOperation) => void
@@ -54,17 +58,22 @@ export async function openProcessParts(
   const places = placesOf(config, repositories ?? '')
   if (repositories !== undefined) await requireGit(config, createGit(places.git))
   const onBlobError = countBlobErrors(db, log, stack)
+  const now = Date.now
+  const forge = await openForge(config, { db, now, log })
+  const source =
+    repositories === undefined ? undefined : withForge(openSource(places), forge, { db, now, log })
   const shared = {
     db,
     ...(pool && { pool }),
     places,
-    source: repositories === undefined ? undefined : openSource(places),
-    forge: await openForge(config, { db, now: Date.now, log }),
+    source,
+    forge,
+    rights: openRights({ db, now, log, source, forge }),
     blobs: watchErrors(await openBlobs(places), onBlobError),
     onBlobError,
     queue: await openQueue(config, db, log, stack),
     addresses: addressesFrom(config),
-    now: Date.now,
+    now,
     log,
     isOnlyProcess,
   }

@@ -5,6 +5,7 @@ import { createSegmentThreads } from '../exporter/segment-threads.ts'
 import { sweepOrphans } from '../exporter/sweep.ts'
 import { releaseAllJobs } from '../queue/embedded-jobs.ts'
 import { NotNow } from '../queue/queue.ts'
+import { withFreshRights } from './fresh-rights.ts'
 import { SCRATCH_TTL_MS, startHousekeeping } from './housekeeping.ts'
 import type { ProcessParts } from './process-parts.ts'
 import { SEGMENT_THREAD } from './segment-thread-address.ts'
@@ -45,7 +46,7 @@ export async function startExporter(
     isComposed: config.downloads === 'redirect',
     generator: `godwit ${VERSION}`,
   })
-  const working = queue.work(handlers, {
+  const working = queue.work(withFreshRights(handlers, parts), {
     concurrency: config.concurrency,
     onError(err, job) {
       if (err instanceof NotNow) log.warn({ job, reason: err.message }, 'job waits')

@@ -164,6 +164,8 @@ export interface Source {
    * that differ only in case it is the one that is spelled as asked.
    */
   find(owner: string, name: string): Promise<FoundRepository | undefined>
+  /** Why `find` does not give what is there; undefined where nothing is. Absent where nothing is ever hidden. */
+  whyHidden?(repository: RepositoryName): Promise<string | undefined>
   /** The same as its row in `list`, for one owner; undefined where the source states no members. */
   members(owner: string): Promise<StatedMembers | undefined>
   /** Rejects with Unreadable. */

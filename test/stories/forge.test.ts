@@ -4,7 +4,7 @@ import { chmod, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { before, test } from 'node:test'
 import { untilEnded } from '../support/ended-migration.ts'
-import { BINARY, makeBusy } from '../support/forge/busy-world.ts'
+import { BINARY, makeBusy, tokenOf } from '../support/forge/busy-world.ts'
 import { checkRecords } from '../support/forge/check-records.ts'
 import { type StandInForge, startForge } from '../support/forge/stand-in-forge.ts'
 import { type GitHost, gitHost } from '../support/git-host.ts'
@@ -29,9 +29,7 @@ before(async () => {
   makeBusy(forge)
   host = await gitHost()
   wholeFile.after(host.remove)
-  const config = { 'godwit.collaborator': 'ann:admin' }
-  for (const name of REPOSITORIES)
-    await host.repository(name, { files: { 'README.md': name }, config })
+  for (const name of REPOSITORIES) await host.repository(name, { files: { 'README.md': name } })
   const tokenFile = join(temporaryDirectory(wholeFile), 'token')
   await writeFile(tokenFile, 'admin-token\n')
   await chmod(tokenFile, 0o600)
@@ -41,7 +39,7 @@ before(async () => {
 })
 
 async function migrate(repositories: readonly string[], more: object = {}) {
-  const token = await service.token('ann')
+  const token = tokenOf('ann')
   const body = JSON.stringify({ repositories, ...more })
   const answer = await service.call(token, '/user/migrations', { method: 'POST', body })
   assert.equal(answer.status, 201, service.log())

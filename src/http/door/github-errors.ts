@@ -2,8 +2,9 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { ForgeSilent } from '../../accounts/forge-sign-in.ts'
 import { type Fault, Invalid, NotFound } from '../../migrations/refusals.ts'
+import { ForgeAway } from '../../repositories/forge-away.ts'
 import { Unreadable } from '../../sources/unreadable.ts'
-import { Refused, signInUnavailable, unavailable } from './refusals.ts'
+import { Refused, rightsUnavailable, signInUnavailable, unavailable } from './refusals.ts'
 import { isTemporary } from './temporary-errors.ts'
 
 type Resource = NonNullable<Fault['resource']>
@@ -22,7 +23,7 @@ export function errorHandler(documentation: string, log: Logger) {
   return (error: FastifyError, request: FastifyRequest, reply: FastifyReply): void => {
     const { resource = 'Migration' } = request.routeOptions.config ?? {}
     const { status, body } = answerTo(error, resource)
-    const isOurs = status >= 500 && !(error instanceof Refused) && !(error instanceof ForgeSilent)
+    const isOurs = status >= 500 && !isOfForge(error) && !(error instanceof Refused)
     if (isOurs) log.error({ err: error, id: request.id }, 'request failed')
     if (status === 503 || status === 429) reply.header('retry-after', RETRY_AFTER_SECONDS)
     reply
@@ -32,10 +33,14 @@ export function errorHandler(documentation: string, log: Logger) {
   }
 }
 
+/** Whoever asked it has told the log why. */
+const isOfForge = (error: Error): boolean =>
+  error instanceof ForgeSilent || error instanceof ForgeAway
+
 function answerTo(error: FastifyError, resource: Resource): { status: number; body: ErrorBody } {
   if (error instanceof Refused) return { status: error.status, body: { message: error.message } }
-  // Whoever asked for it has told the log why.
   if (error instanceof ForgeSilent) return answerTo(signInUnavailable() as never, resource)
+  if (error instanceof ForgeAway) return answerTo(rightsUnavailable() as never, resource)
   if (error instanceof NotFound) return { status: 404, body: { message: 'Not Found' } }
   if (error instanceof Invalid) return invalid(error.faults, resource)
   // What was asked is written down and done later, if the repository allows it then.

@@ -65,5 +65,10 @@ export const signInUnavailable = () =>
     503,
     'The forge does not answer, and only it knows whose token this is. Please try again later.',
   )
+export const rightsUnavailable = () =>
+  new Refused(
+    503,
+    'The forge does not answer, and only it knows what you may do. Please try again later.',
+  )
 export const busy = () =>
   new Refused(503, 'This server is overloaded at the moment. Please try again later.')

@@ -4,6 +4,7 @@ import { archiveName } from '../../ground/archive-name.ts'
 import { noLongerReadable } from '../../migrations/archive-store.ts'
 import type { Migration } from '../../migrations/migration.ts'
 import { NotFound } from '../../migrations/refusals.ts'
+import { LAST_SAID, type RightsRefresher } from '../../repositories/refresh-rights.ts'
 import { accessLost } from '../door/refusals.ts'
 import { ARCHIVE_TYPE } from './archive-download.ts'
 import type { ArchiveLinks } from './archive-link.ts'
@@ -12,6 +13,8 @@ interface AddressParts {
   db: Db
   blobs: BlobStore
   links: ArchiveLinks
+  /** Absent where there is no forge to ask. */
+  rights?: RightsRefresher | undefined
   now: () => number
 }
 
@@ -22,12 +25,13 @@ const MAX_NAMED = 3
  * the archive whole, and else to us. None to an archive that holds what its owner may no longer read.
  */
 export async function archiveAddress(
-  { db, blobs, links, now }: AddressParts,
+  { db, blobs, links, rights, now }: AddressParts,
   migration: Migration,
 ): Promise<{ url: string; expiresAt: number }> {
   const { id, guid, owner, createdAt, archiveKey, archiveExpiresAt } = migration
   const at = now()
   if (archiveExpiresAt === null || archiveExpiresAt <= at) throw new NotFound()
+  await rights?.refresh(owner, LAST_SAID)
   const lost = await noLongerReadable(db, migration, MAX_NAMED)
   if (lost.length > 0) throw accessLost(lost)
   const secondsLeft = Math.max(1, Math.floor((archiveExpiresAt - at) / 1000))

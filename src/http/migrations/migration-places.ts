@@ -1,8 +1,10 @@
 import type { FastifyInstance } from 'fastify'
-import type { Db } from '../../db/database.ts'
 import { NotFound } from '../../migrations/refusals.ts'
+import { ASKED_NOW, LAST_SAID } from '../../repositories/refresh-rights.ts'
 import type { Operation } from '../description/operation.ts'
+import { viewerOf } from '../door/authenticate.ts'
 import { organizationInPath } from '../organizations/organization-in-path.ts'
+import type { ServerParts } from '../server-parts.ts'
 import { forNumberedOrganization, forOrganization } from './organization-operations.ts'
 
 /** A path that migrations are found under. The operations are the same under each. */
@@ -38,9 +40,14 @@ export const OF_NUMBERED_ORGANIZATION: MigrationsPlace = {
 }
 
 /** What is added to the app after this is about the organization in the path, and is there only for those who may migrate it. */
-export function enterOrganization(app: FastifyInstance, db: Db): void {
+export function enterOrganization(
+  app: FastifyInstance,
+  { db, rights }: Pick<ServerParts, 'db' | 'rights'>,
+): void {
   app.addHook('onRequest', async (request, reply) => {
     reply.header('x-accepted-oauth-scopes', 'admin:org, repo')
+    const age = request.method === 'GET' ? LAST_SAID : ASKED_NOW
+    await rights?.refresh(viewerOf(request).account, age)
     const { account, mayMigrate } = await organizationInPath(db, request)
     if (!mayMigrate) throw new NotFound()
     request.scope = { owner: account }

@@ -17,6 +17,8 @@ export interface Listing {
   limit: number
   /** What tells two entries apart. */
   keyOf?: (entry: Entry) => unknown
+  /** The field of the answer that holds the entries; without it the answer itself is the list. */
+  within?: string
 }
 
 /**
@@ -27,14 +29,15 @@ export interface Listing {
  */
 export async function* pagesOf(
   client: ForgeClient,
-  { path, query = {}, limit, keyOf = byId }: Listing,
+  { path, query = {}, limit, keyOf = byId, within }: Listing,
   signal: AbortSignal,
 ): AsyncGenerator<Page> {
   const seen = new Set<unknown>()
   let received = 0
   for (let page = 1; ; page++) {
     const answer = await client.get(path, { ...query, limit, page }, signal)
-    const all = entriesOf(answer.body, client.url + path)
+    const body = within ? (answer.body as Entry | null)?.[within] : answer.body
+    const all = entriesOf(body, client.url + path)
     const entries = unseen(all, seen, keyOf)
     received += all.length
     const total = totalOf(answer)

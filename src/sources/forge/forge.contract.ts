@@ -7,8 +7,13 @@ import type { Target } from '../../../test/support/forge/forge-seeder.ts'
 import { KeptInMemory } from '../../../test/support/forge/kept-in-memory.ts'
 import { type SeededScene, seedForge } from '../../../test/support/forge/seeded-scene.ts'
 import { readingOf } from '../discussions.ts'
+import type { RepositoryName } from '../source.ts'
+import { forgeClient } from './forge-client.ts'
 import { forgeDiscussions } from './forge-discussions.ts'
 import { ForgeRefused, NotThere } from './forge-errors.ts'
+import { forgeCatalogue } from './forge-repositories.ts'
+import { forgeGetter } from './known-forge.ts'
+import { readRights } from './read-rights.ts'
 
 const signal = AbortSignal.timeout(600_000)
 
@@ -276,6 +281,39 @@ export function forgeContract(
           .map(({ key, facts }) => ({ key, facts }))
           .sort((a, b) => (a.key < b.key ? -1 : 1))
       assert.deepEqual(plain(kept), plain(other))
+    })
+
+    it('tells what a person may do, asked in their name: by a team, and no more when they left it', async () => {
+      const { ann, bob, organization, team, seeder } = scene
+      const client = forgeClient(target)
+      const widgets = async (login: string) => {
+        const { person, repositories, organizations } = await readRights(client, login, signal)
+        const found = repositories.find(({ owner }) => owner === organization)
+        const role = organizations.find((each) => each.login === organization)?.role
+        return [person?.login, found?.name, found?.permission, role]
+      }
+      assert.deepEqual(await widgets(ann), [ann, 'widgets', 'admin', 'owner'])
+      assert.deepEqual(await widgets(bob), [bob, 'widgets', 'write', 'member'])
+      await seeder.call('DELETE', `/teams/${team.id}/members/${bob}`, { as: ann })
+      const [, , permission, role] = await widgets(bob)
+      assert.ok(permission === undefined || permission === 'read', String(permission))
+      assert.equal(role, undefined)
+      assert.equal((await readRights(client, `${bob}-nobody`, signal)).person, undefined)
+    })
+
+    it('tells which repositories and organizations there are', async () => {
+      const { organization, repository } = scene
+      const catalogue = forgeCatalogue(forgeGetter(forgeClient(target)))
+      const isIt = ({ owner, name }: RepositoryName) =>
+        owner === repository.owner && name === repository.name
+      const listed = (await Array.fromAsync(catalogue.all(signal))).find(isIt)
+      assert.deepEqual(listed, await catalogue.find(repository, signal))
+      assert.equal(listed?.facts.archived, false)
+      assert.deepEqual((await catalogue.ofOrganization(organization, signal)).map(isIt), [true])
+      assert.ok((await catalogue.organizations(signal)).includes(organization))
+      assert.deepEqual(await catalogue.topics(repository, signal), scene.topics)
+      const nowhere = { owner: organization, name: 'no-such' }
+      assert.equal(await catalogue.find(nowhere, signal), undefined)
     })
 
     if (repositories !== undefined)

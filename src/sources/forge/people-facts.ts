@@ -143,7 +143,7 @@ export function organizationFact({
   }
 }
 
-const isOwners = (team: Entry) =>
+export const isOwners = (team: Entry) =>
   textIn(team, 'permission') === 'owner' || textIn(team, 'name') === 'Owners'
 
 export const teamFact = (organization: string, team: Entry, members: readonly Entry[]): Team => ({

@@ -62,7 +62,11 @@ async function repositoryGroup(
   const ofOwner = isOrganization ? await organizationLabels(context) : []
   const collaborators = await readCollaborators(context, kept)
   const teams = isOrganization ? await readTeams(context) : []
-  const answers = { repository, owner, name, labels: [...labels, ...ofOwner], collaborators }
+  const topics = 'topics' in repository ? repository.topics : await readTopics(context)
+  const answers = {
+    ...{ repository: { ...repository, topics }, owner, name, collaborators },
+    labels: [...labels, ...ofOwner],
+  }
   return groupOf(
     'repository',
     { repositories: [repositoryFact(answers)] },
@@ -84,6 +88,18 @@ async function ownsLabels({ forge, owner, signal }: ReadContext): Promise<boolea
 function organizationLabels({ forge, owner, signal }: ReadContext): Promise<Entry[]> {
   const listing = { path: `/orgs/${segment(owner)}/labels`, limit: forge.pageSize }
   return listAll(forge.client, listing, signal).catch(emptyIfNotThere)
+}
+
+/** Old versions tell them at an address of their own. */
+async function readTopics({ forge, signal, ...context }: ReadContext): Promise<unknown> {
+  const path = `${repositoryPath(context)}/topics`
+  try {
+    const { body } = await forge.client.get(path, { limit: forge.pageSize }, signal)
+    return ((body ?? {}) as Entry).topics
+  } catch (error) {
+    if (error instanceof NotThere) return undefined
+    throw error
+  }
 }
 
 const readTeams = async (context: ReadContext): Promise<Entry[]> =>

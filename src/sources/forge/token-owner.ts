@@ -38,7 +38,8 @@ export async function askTokenOwner(
   }
 }
 
-function ownerIn(body: unknown, url: string): TokenOwner {
+/** Throws ForgeRefused where it is no person. */
+export function ownerIn(body: unknown, url: string): TokenOwner {
   const user = entryIn({ body } as Entry, 'body') ?? {}
   const [id, login] = [numberIn(user, 'id'), textIn(user, 'login') || textIn(user, 'username')]
   if (id <= 0 || login === '') throw new ForgeRefused(200, `${url} does not say whose a token is`)

@@ -16,6 +16,9 @@ export const PICTURE = Buffer.from('89504e470d0a1a0a', 'hex')
 export const NOTES = 'notes of the meeting\n'
 export const BINARY = Buffer.alloc(300_000, 'godwit ')
 
+/** As long as those of a forge. */
+export const tokenOf = (login: string): string => `token-of-${login}`.padEnd(40, '0')
+
 /**
  * 3 accounts, 2 organizations, 40 issues, 12 pull requests (merged, closed, open, of a fork that is gone; with reviews of every
  * state and comments on lines), 3 releases with assets, attachments, a milestone, labels, a protected branch, a comment by an
@@ -30,7 +33,7 @@ export function makeBusy(forge: StandInForge): BusyWorld {
     User,
     User,
   ]
-  for (const user of [ann, bob, cid]) forge.tokens.set(`token-of-${user.login}`, user)
+  for (const user of [ann, bob, cid]) forge.tokens.set(tokenOf(user.login), user)
   const octo = world.addUser('octo', { isOrganization: true, fullName: 'Octo Works' })
   const tern = world.addUser('tern', { isOrganization: true })
   for (const each of [octo, tern]) world.addTeam(each, 'Owners', 'owner', [ann])

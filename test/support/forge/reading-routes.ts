@@ -7,16 +7,9 @@ import {
   NOT_FOUND,
   pagingOf,
 } from './answers.ts'
-import type { Dialect, Renderer } from './render.ts'
-import type { Issue, Pull, Repository, User, World } from './world.ts'
-
-export interface Asked {
-  url: URL
-  world: World
-  render: Renderer
-  dialect: Dialect
-  viewer: User
-}
+import type { Asked } from './asked.ts'
+import { ownRepositories, ownTeams, searchRepositories } from './rights-routes.ts'
+import type { Issue, Pull, Repository, World } from './world.ts'
 
 type Route = (asked: Asked, ...names: string[]) => Given | undefined
 
@@ -25,6 +18,26 @@ export const READING: readonly [RegExp, Route][] = [
   [/^\/version$/, ({ dialect }) => ({ body: { version: dialect.version } })],
   [/^\/settings\/api$/, () => ({ body: { max_response_items: MAX_PAGE, default_paging_num: 30 } })],
   [/^\/user$/, ({ render, viewer }) => ({ body: render.user(viewer) })],
+  [/^\/user\/repos$/, ownRepositories],
+  [/^\/user\/teams$/, ownTeams],
+  [/^\/repos\/search$/, searchRepositories],
+  [
+    /^\/orgs$/,
+    ({ world, render, url }) =>
+      counted(
+        [...world.users.values()].filter(({ isOrganization }) => isOrganization),
+        url.searchParams,
+        render.organization,
+      ),
+  ],
+  [
+    /^\/orgs\/([^/]+)\/repos$/,
+    ({ world, render, url }, login) => {
+      const owner = organization(world, login)
+      const all = [...world.repositories.values()].filter((each) => each.owner === owner)
+      return owner && counted(all, url.searchParams, (each) => render.repository(each))
+    },
+  ],
   [
     /^\/users\/([^/]+)$/,
     ({ world, render }, login) => {
@@ -83,6 +96,7 @@ type RepositoryRoute = (
 
 export const READING_A_REPOSITORY: readonly [RegExp, RepositoryRoute][] = [
   [/^$/, ({ render }, repository) => ({ body: render.repository(repository) })],
+  [/^\/topics$/, (_, { topics }) => ({ body: { topics } })],
   [/^\/labels$/, ({ render, url }, { labels }) => counted(labels, url.searchParams, render.label)],
   [
     /^\/milestones$/,

@@ -44,11 +44,12 @@ export class Renderer {
   }
 
   user(user: World.User | null) {
-    const { id, login, fullName, isAdmin, created } = user ?? {
+    const { id, login, fullName, isAdmin, created, visibility } = user ?? {
       id: -1,
       login: 'Ghost',
       fullName: '',
       isAdmin: false,
+      visibility: 'public',
       created: 0,
     }
     return {
@@ -63,6 +64,7 @@ export class Renderer {
       location: '',
       website: '',
       description: '',
+      visibility,
       username: login,
     }
   }
@@ -94,28 +96,28 @@ export class Renderer {
   })
 
   repository(repository: World.Repository) {
-    const { id, owner, name, isPrivate } = repository
+    const { id, owner, name, isPrivate, isArchived, description, topics } = repository
     const full = `${owner.login}/${name}`
     return {
       id,
       owner: this.user(owner),
       name,
       full_name: full,
-      description: `about ${name}`,
+      description,
       empty: false,
       private: isPrivate,
       fork: false,
       html_url: `${this.#base}/${full}`,
       website: '',
       default_branch: 'main',
-      archived: false,
+      archived: isArchived,
       created_at: time(1_600_000_000),
       updated_at: time(1_600_000_001),
       has_issues: true,
       has_pull_requests: true,
       has_wiki: false,
       internal: false,
-      topics: ['sample'],
+      ...(this.#dialect.isNew && { topics }),
       permissions: { admin: true, push: true, pull: true },
     }
   }

@@ -4,6 +4,9 @@ import { ForgeSeeder, type Target } from './forge-seeder.ts'
 export interface SeededScene {
   seeder: ForgeSeeder
   organization: string
+  topics: string[]
+  /** In which bob is, and may write. */
+  team: { id: number }
   repository: { owner: string; name: string }
   path: string
   ann: string
@@ -50,7 +53,7 @@ async function seedEverything(seeder: ForgeSeeder, undo: (() => Promise<unknown>
   const organization = `${seeder.prefix}-org`
   await seeder.call('POST', `/admin/users/${ann}/orgs`, { body: { username: organization } })
   undo.push(() => seeder.call('DELETE', `/orgs/${organization}`))
-  await seedTeam(seeder, organization, ann, bob)
+  const team = await seedTeam(seeder, organization, ann, bob)
   const repository = { owner: organization, name: 'widgets' }
   const path = `/repos/${organization}/widgets`
   await seeder.call('POST', `/orgs/${organization}/repos`, {
@@ -58,6 +61,8 @@ async function seedEverything(seeder: ForgeSeeder, undo: (() => Promise<unknown>
     body: { name: 'widgets', auto_init: true, readme: 'Default', default_branch: 'main' },
   })
   undo.push(() => seeder.call('DELETE', path))
+  const topics = ['birds', 'sea']
+  await seeder.call('PUT', `${path}/topics`, { as: ann, body: { topics } })
   await seeder.call('PUT', `${path}/collaborators/${cee}`, {
     as: ann,
     body: { permission: 'read' },
@@ -72,6 +77,8 @@ async function seedEverything(seeder: ForgeSeeder, undo: (() => Promise<unknown>
   return {
     seeder,
     organization,
+    topics,
+    team,
     repository,
     path,
     ann,
@@ -97,6 +104,7 @@ async function seedTeam(seeder: ForgeSeeder, organization: string, ann: string, 
     as: ann,
     body: { name: 'all over', color: '#00aabb', description: 'of the organization' },
   })
+  return team
 }
 
 type People = Record<'ann' | 'bob' | 'cee', string>

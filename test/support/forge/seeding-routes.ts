@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Given } from './answers.ts'
-import type { Asked } from './reading-routes.ts'
+import type { Asked } from './asked.ts'
 import { type Asset, type Issue, type Pull, type Repository, sha } from './world.ts'
 
 export interface Sent extends Asked {
@@ -113,6 +113,15 @@ export const SEEDING: readonly [string, RegExp, Route][] = [
     },
   ],
   [
+    'DELETE',
+    /^\/teams\/(\d+)\/members\/([^/]+)$/,
+    ({ world }, id, login = '') => {
+      const team = [...world.teams.values()].flat().find((each) => each.id === Number(id))
+      const user = world.users.get(login.toLowerCase())
+      return team && user && team.members.delete(user) ? done : undefined
+    },
+  ],
+  [
     'POST',
     /^\/orgs\/([^/]+)\/labels$/,
     ({ world, render, body }, login = '') => {
@@ -137,6 +146,14 @@ export const SEEDING: readonly [string, RegExp, Route][] = [
       world.repositories.delete(`${owner}/${name}`.toLowerCase())
       return done
     },
+  ],
+  [
+    'PUT',
+    at('/topics'),
+    inRepository(({ body }, repository) => {
+      repository.topics = (body.topics as string[]) ?? []
+      return done
+    }),
   ],
   [
     'POST',

@@ -7,6 +7,7 @@ export interface User {
   fullName: string
   isAdmin: boolean
   isOrganization: boolean
+  visibility: 'public' | 'limited' | 'private'
   created: number
 }
 
@@ -120,6 +121,9 @@ export interface Repository {
   owner: User
   name: string
   isPrivate: boolean
+  isArchived: boolean
+  description: string
+  topics: string[]
   labels: Label[]
   milestones: Milestone[]
   /** By number. */
@@ -157,7 +161,7 @@ export class World {
 
   addUser(login: string, more: Partial<User> = {}): User {
     const plain = { fullName: '', isAdmin: false, isOrganization: false, created: 1_600_000_000 }
-    const user = { id: this.id(), login, ...plain, ...more }
+    const user: User = { id: this.id(), login, visibility: 'public', ...plain, ...more }
     this.users.set(login.toLowerCase(), user)
     if (user.isOrganization) this.teams.set(login.toLowerCase(), [])
     return user
@@ -175,6 +179,9 @@ export class World {
       owner,
       name,
       isPrivate: false,
+      isArchived: false,
+      description: `about ${name}`,
+      topics: ['sample'],
       labels: [],
       milestones: [],
       issues: new Map(),

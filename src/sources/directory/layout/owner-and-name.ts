@@ -7,6 +7,7 @@ import { MEMBERS_FILE } from '../members-file.ts'
 import { isWikiName, type TakenNames, takenNames } from '../repository-names.ts'
 import {
   A_LINK,
+  isDirectory,
   isLikeRepository,
   isLinkToDirectory,
   nameOf,
@@ -21,14 +22,16 @@ import { outOfPlace } from './out-of-place.ts'
 const OUT_OF_PLACE = 'a repository must be at OWNER/NAME.git'
 
 /** Repositories at OWNER/NAME.git. */
-export function ownerAndName(root: string): Layout {
+export function ownerAndName(root: string, mayBeLowerCase = false): Layout {
   return {
     list: (options) => repositoriesIn(root, options),
     async placesOf({ owner, name }) {
       if ((nameRefusal(owner) ?? nameRefusal(name)) !== undefined) {
         throw new Unreadable('this name is not valid for a repository')
       }
-      return [await placeAt(root, `${owner}/${name}`, { owner, name })]
+      const path = `${owner}/${name}`
+      const isElsewhere = mayBeLowerCase && !(await isDirectory(join(root, `${path}.git`)))
+      return [await placeAt(root, isElsewhere ? path.toLowerCase() : path, { owner, name })]
     },
   }
 }

@@ -1,0 +1,181 @@
+import assert from 'node:assert/strict'
+import { rm } from 'node:fs/promises'
+import { type TestContext, test } from 'node:test'
+import { type Engine, onEachEngine, openDatabase } from '../../test/support/databases.ts'
+import { GITEA_1_15, GITEA_1_22 } from '../../test/support/forge/render.ts'
+import { startForge } from '../../test/support/forge/stand-in-forge.ts'
+import { gitHost } from '../../test/support/git-host.ts'
+import { findAccount } from '../accounts/account-store.ts'
+import { gitDirectory } from '../sources/directory/git-directory.ts'
+import { forgeClient } from '../sources/forge/forge-client.ts'
+import { forgeCatalogue } from '../sources/forge/forge-repositories.ts'
+import { forgeGetter } from '../sources/forge/known-forge.ts'
+import { ForgeAway } from './forge-away.ts'
+import { forgeSource } from './forge-source.ts'
+import { listCatalogue } from './repository-store.ts'
+import { syncCatalogue } from './sync.ts'
+
+const MINUTE = 60_000
+
+/** A forge that keeps `Octo/Tools` and `Ann/Site` in lower case, as forges do. */
+async function scene(t: TestContext, engine: Engine, dialect = GITEA_1_22) {
+  const forge = await startForge({ dialect })
+  t.after(forge.stop)
+  const { world } = forge
+  const octo = world.addUser('Octo', { isOrganization: true })
+  const tools = Object.assign(world.addRepository(octo, 'Tools'), {
+    description: 'sharp\nthings',
+    topics: ['birds', 'sea'],
+    isPrivate: true,
+    isArchived: true,
+  })
+  const site = world.addRepository(world.addUser('Ann'), 'Site')
+  const host = await gitHost()
+  t.after(host.remove)
+  for (const name of ['octo/tools', 'ann/site'])
+    await host.repository(name, { files: { a: '1' }, wiki: { Home: 'hello' } })
+  const { db } = await openDatabase(t, engine)
+  let elapsed = 0
+  const now = () => Date.now() + elapsed
+  const warnings: string[] = []
+  const client = forgeClient({ url: forge.url, token: 'admin-token', now, pauseMs: 1 })
+  const directory = gitDirectory({
+    root: host.root,
+    git: host.locked,
+    layout: { kind: 'owner/name', mayBeLowerCase: true },
+  })
+  const source = forgeSource(directory, {
+    db,
+    now,
+    catalogue: forgeCatalogue(forgeGetter(client, now)),
+    warn: (words) => void warnings.push(words),
+  })
+  return {
+    ...{ forge, world, octo, tools, site, host, db, source, warnings },
+    sync: () => syncCatalogue({ db, source, now }),
+    pass: (ms: number) => {
+      elapsed += ms
+    },
+    catalogue: async () =>
+      new Map(
+        (await listCatalogue(db)).map((each) => [`${each.owner.login}/${each.name}`, each.facts]),
+      ),
+  }
+}
+
+onEachEngine('repositories that a forge serves', (engine) => {
+  for (const dialect of [GITEA_1_15, GITEA_1_22])
+    test(`have its names and what it says of them: ${dialect.version}`, async (t) => {
+      const { db, octo, tools, sync, catalogue } = await scene(t, engine, dialect)
+      const first = await sync()
+      assert.deepEqual([first.found, first.read, first.refused], [2, 2, []])
+      const all = await catalogue()
+      assert.deepEqual([...all.keys()].sort(), ['Ann/Site', 'Octo/Tools'])
+      const { description, topics, private: isPrivate, archived } = all.get('Octo/Tools')!
+      assert.deepEqual(
+        { description, topics, isPrivate, archived },
+        { description: 'sharp things', topics: ['birds', 'sea'], isPrivate: true, archived: true },
+      )
+      assert.equal(all.get('Ann/Site')?.private, false)
+      assert.equal((await findAccount(db, 'octo'))?.type, 'Organization')
+      assert.equal((await findAccount(db, 'ann'))?.type, 'User')
+
+      assert.equal((await sync()).read, 0)
+      tools.isPrivate = false
+      assert.equal((await sync()).read, 1)
+      assert.equal((await catalogue()).get('Octo/Tools')?.private, false)
+      octo.visibility = 'limited'
+      await sync()
+      assert.equal((await catalogue()).get('Octo/Tools')?.private, true)
+    })
+
+  test('are examined, read and locked under its names', async (t) => {
+    const { source, host } = await scene(t, engine)
+    const signal = AbortSignal.timeout(60_000)
+    const name = { owner: 'Octo', name: 'Tools' }
+    const examination = await source.examine(name, signal)
+    assert.equal(examination.place.fullName, 'Octo/Tools')
+    assert.ok(examination.wiki)
+    await source.settleLock(name, async () => true)
+    assert.ok(await source.hasLock(name))
+    assert.match(
+      await host.git(['config', 'receive.hideRefs'], { dir: host.path('octo/tools') }),
+      /refs\//,
+    )
+    await source.settleLock(name, async () => false)
+  })
+
+  test('are hidden where it does not know them, and come back with the same number', async (t) => {
+    const { db, world, octo, host, sync, catalogue } = await scene(t, engine)
+    await host.repository('ann/stray', { files: { a: '1' } })
+    const reason = 'the forge does not know this repository'
+    const { refused, found, missing } = await sync()
+    assert.deepEqual(refused, [
+      { path: 'ann/stray.git', reason, hides: { fullName: 'ann/stray' }, isWithdrawn: true },
+    ])
+    assert.deepEqual([found, missing], [2, 0])
+    const before = (await listCatalogue(db)).find(({ name }) => name === 'Tools')
+    const kept = world.repositories.get('octo/tools')!
+    world.repositories.delete('octo/tools')
+    assert.equal((await sync()).missing, 1)
+    assert.deepEqual([...(await catalogue()).keys()], ['Ann/Site'])
+    world.repositories.set('octo/tools', kept)
+    assert.equal(kept.owner, octo)
+    await sync()
+    const after = (await listCatalogue(db)).find(({ name }) => name === 'Tools')
+    assert.equal(after?.id, before?.id)
+  })
+
+  test('are as it said last while it does not answer; what it never told of is not shown', async (t) => {
+    const { forge, world, host, source, sync, catalogue, warnings, pass } = await scene(t, engine)
+    await sync()
+    const before = await catalogue()
+    forge.misbehave = () => ({ answer: { status: 502 } })
+    await host.repository('ann/new', { files: { a: '1' } })
+    world.addRepository(world.users.get('ann')!, 'New')
+    const { refused, missing, read } = await sync()
+    assert.deepEqual([missing, read], [0, 0])
+    assert.deepEqual(refused, [
+      {
+        path: 'ann/new.git',
+        reason: 'the forge has not told of this repository yet',
+        hides: { fullName: 'ann/new' },
+      },
+    ])
+    assert.match(warnings.join(), /what the forge said last .* \(status 502\)/)
+    assert.deepEqual(await catalogue(), before)
+    assert.equal((await source.find('ann', 'site'))?.name, 'Site')
+    pass(MINUTE)
+    await assert.rejects(source.find('ann', 'site'), ForgeAway)
+    forge.misbehave = () => undefined
+    assert.equal((await sync()).found, 3)
+    assert.equal((await source.find('ann', 'NEW'))?.name, 'New')
+  })
+
+  test('are not taken for gone by a token that may not see them', async (t) => {
+    const { forge, world, sync, catalogue, warnings, pass } = await scene(t, engine)
+    await sync()
+    world.users.get('root')!.isAdmin = false
+    // What is known of the forge, its token's owner among it, is asked again every hour.
+    pass(61 * MINUTE)
+    assert.equal((await sync()).missing, 0)
+    assert.equal((await catalogue()).size, 2)
+    assert.match(warnings.join(), /not an administrator's/)
+    assert.ok(forge.requests.length > 0)
+  })
+
+  test('that are listed on no page, because others went meanwhile, are asked for by name', async (t) => {
+    const { forge, world, octo, host, sync } = await scene(t, engine)
+    for (let n = 0; n < 60; n++) world.addRepository(octo, `r${n}`)
+    await host.repository('octo/r48', { files: { a: '1' } })
+    forge.misbehave = ({ path, query }) => {
+      if (path.endsWith('/repos/search') && query.get('page') === '2')
+        for (const name of ['r0', 'r1', 'r2']) world.repositories.delete(`octo/${name}`)
+      return undefined
+    }
+    const { found, refused } = await sync()
+    assert.deepEqual([found, refused], [3, []])
+    await rm(host.path('octo/r48'), { recursive: true })
+    assert.equal((await sync()).missing, 1)
+  })
+})

@@ -1,0 +1,164 @@
+import { createHash } from 'node:crypto'
+import { keyOf } from '../accounts/account.ts'
+import { ensureOrganization } from '../accounts/account-store.ts'
+import type { Db } from '../db/database.ts'
+import { isName } from '../ground/names.ts'
+import { ForgeRefused, WaitUntil } from '../sources/forge/forge-errors.ts'
+import type { ForgeCatalogue, ForgeRepository } from '../sources/forge/forge-repositories.ts'
+import type { FoundRepository, Listed, RepositoryName, Source } from '../sources/source.ts'
+import { ForgeAway, forgeAway } from './forge-away.ts'
+import {
+  allSaidRepositories,
+  forgetSaidRepository,
+  putSaidRepositories,
+  replaceSaidRepositories,
+  saidRepository,
+} from './forge-repository-store.ts'
+import { keyOfName } from './repository-store.ts'
+
+export interface ForgeSourceParts {
+  db: Db
+  catalogue: ForgeCatalogue
+  now: () => number
+  /** Called with what an operator should know. */
+  warn(message: string): void
+}
+
+const MINUTE_MS = 60_000
+const LISTING_MS = 10 * MINUTE_MS
+const ANSWER_MS = 20_000
+/** What a listing has not shown is asked for by name: pages shift while they are read. So many at most. */
+const MAX_ASKED = 200
+
+const UNKNOWN = 'the forge does not know this repository'
+
+/**
+ * Repositories on disk as the forge tells of them: with its names, its description, and private where it says so. What it does not
+ * know is nobody's. Where the forge does not answer, what it said last holds for `list`; `find` then rejects with ForgeAway, unless
+ * the forge was asked in the last minute.
+ */
+export function forgeSource(source: Source, parts: ForgeSourceParts): Source {
+  const { db, catalogue, now, warn } = parts
+  const said = new WeakMap<FoundRepository, ForgeRepository>()
+
+  function asSaid(found: FoundRepository, repository: ForgeRepository): FoundRepository {
+    const { owner, name } = repository
+    const stamp = `${found.stamp} ${digestOf(repository)}`
+    const shown = { ...found, owner, name, stamp }
+    said.set(shown, repository)
+    return shown
+  }
+
+  async function ask(name: RepositoryName): Promise<ForgeRepository | undefined> {
+    const askedAt = now()
+    const found = await catalogue.find(name, AbortSignal.timeout(ANSWER_MS))
+    // One that was renamed may be found by its old name.
+    const isSame = found !== undefined && keyOfName(found) === keyOfName(name)
+    if (isSame) await putSaidRepositories(db, [found], askedAt)
+    else await forgetSaidRepository(db, name)
+    return isSame ? found : undefined
+  }
+
+  /** By an answer that is a minute old at most. */
+  async function freshlySaid(name: RepositoryName): Promise<ForgeRepository | undefined> {
+    const known = await saidRepository(db, name)
+    const isFresh = known && Math.abs(now() - known.askedAt) < MINUTE_MS
+    if (isFresh) return known.repository
+    return ask(name).catch((error: unknown) => {
+      throw forgeAway(error, now())
+    })
+  }
+
+  return {
+    ...source,
+
+    async *list(spellingOf) {
+      const listing = await listAll(parts)
+      let asked = 0
+      const isAskedFor = () => listing.isFresh && asked++ < MAX_ASKED
+      for await (const row of source.list(spellingOf)) {
+        if (!('found' in row)) {
+          yield row
+          continue
+        }
+        const { found } = row
+        const known =
+          listing.repositories.get(keyOfName(found)) ??
+          (isAskedFor() ? await ask(found).catch(ignoreAway) : undefined)
+        yield known ? { found: asSaid(found, known) } : notKnown(found, listing.isFresh)
+      }
+    },
+
+    async find(owner, name) {
+      const found = await source.find(owner, name)
+      const known = found && (await freshlySaid(found))
+      return known && asSaid(found, known)
+    },
+
+    async whyHidden(name) {
+      return (await source.find(name.owner, name.name)) ? UNKNOWN : undefined
+    },
+
+    async facts(found, known, signal) {
+      const facts = await source.facts(found, known, signal)
+      const repository = said.get(found) ?? (await saidRepository(db, found))?.repository
+      if (!repository) return facts
+      const topics = await topicsOf(repository).catch((error: unknown) => {
+        const away = forgeAway(error, now())
+        if (!(away instanceof ForgeAway)) throw away
+        warn(away.message)
+        return undefined
+      })
+      return { ...facts, ...repository.facts, ...(topics && { topics }) }
+    },
+  }
+
+  async function topicsOf(repository: ForgeRepository): Promise<string[] | undefined> {
+    if (repository.topicsAsOf === undefined) return undefined
+    return catalogue.topics(repository, AbortSignal.timeout(ANSWER_MS))
+  }
+}
+
+const digestOf = (repository: ForgeRepository): string =>
+  createHash('sha256').update(JSON.stringify(repository)).digest('base64url').slice(0, 16)
+
+/** What was never asked about is neither there nor gone. */
+function notKnown({ owner, name }: FoundRepository, isFresh: boolean): Listed {
+  const fullName = `${owner}/${name}`
+  const refused = { path: `${fullName}.git`, hides: { fullName } }
+  if (isFresh) return { refused: { ...refused, reason: UNKNOWN, isWithdrawn: true } }
+  return { refused: { ...refused, reason: 'the forge has not told of this repository yet' } }
+}
+
+function ignoreAway(error: unknown): undefined {
+  if (!(error instanceof WaitUntil) && !(error instanceof ForgeRefused)) throw error
+}
+
+const isOrganization = async (db: Db, login: string, now: number): Promise<boolean> =>
+  isName(login) &&
+  (await db.transaction().execute((tx) => ensureOrganization(tx, login, now))) !== undefined
+
+interface Listing {
+  repositories: Map<string, ForgeRepository>
+  /** Whether the forge has told it now. */
+  isFresh: boolean
+}
+
+async function listAll({ db, catalogue, now, warn }: ForgeSourceParts): Promise<Listing> {
+  const askedAt = now()
+  try {
+    const signal = AbortSignal.timeout(LISTING_MS)
+    const all = await Array.fromAsync(catalogue.all(signal))
+    await replaceSaidRepositories(db, all, askedAt)
+    const owners = new Set(all.map(({ owner }) => keyOf(owner)))
+    for (const login of await catalogue.organizations(signal))
+      if (owners.has(keyOf(login)) && !(await isOrganization(db, login, askedAt)))
+        warn(`${login} is an organization there, and a user with tokens here`)
+    return { repositories: new Map(all.map((each) => [keyOfName(each), each])), isFresh: true }
+  } catch (error) {
+    const away = forgeAway(error, now())
+    if (!(away instanceof ForgeAway)) throw away
+    warn(`what the forge said last of repositories is used: ${away.message}`)
+    return { repositories: await allSaidRepositories(db), isFresh: false }
+  }
+}

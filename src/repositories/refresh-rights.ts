@@ -1,0 +1,146 @@
+import type { Account } from '../accounts/account.ts'
+import { accountOfForgeUser } from '../accounts/forge-account.ts'
+import type { Db } from '../db/database.ts'
+import { isName } from '../ground/names.ts'
+import type { ForgeCatalogue } from '../sources/forge/forge-repositories.ts'
+import type { ForgeRights } from '../sources/forge/read-rights.ts'
+import type { RepositoryName, Source } from '../sources/source.ts'
+import { ForgeAway, forgeAway } from './forge-away.ts'
+import { putSaidRepositories } from './forge-repository-store.ts'
+import { findCatalogued, keyOfName } from './repository-store.ts'
+import { forgeIdOf, noteAsked, replaceRights, rightsAskedAt } from './rights-store.ts'
+import { refreshRepositories } from './sync.ts'
+
+export interface RightsParts {
+  db: Db
+  /** Absent where the repositories are not at hand. */
+  source: Source | undefined
+  /** Rejects with WaitUntil or ForgeRefused. */
+  readRights(login: string, signal: AbortSignal): Promise<ForgeRights>
+  catalogue: Pick<ForgeCatalogue, 'ofOrganization'>
+  now: () => number
+  warn(message: string): void
+}
+
+export interface RightsAge {
+  /** The forge is not asked where it said so less long ago. */
+  fresh: number
+  /** Where it does not answer, what it said less long ago still holds. */
+  usable: number
+}
+
+export interface RightsRefresher {
+  /**
+   * Asks the forge what the account may do. Of an organization: which repositories it has. Rejects with ForgeAway where the forge
+   * does not answer and what it said last is too old. `wanted` are repositories that may be new to the catalogue.
+   */
+  refresh(account: Account, age: RightsAge, wanted?: readonly RepositoryName[]): Promise<void>
+}
+
+const MINUTE_MS = 60_000
+/** Before something is begun. */
+export const ASKED_NOW: RightsAge = { fresh: 0, usable: MINUTE_MS }
+/** While something goes on. */
+export const ASKED_LATELY: RightsAge = { fresh: MINUTE_MS, usable: MINUTE_MS }
+/** For what is only shown. */
+export const LAST_SAID: RightsAge = { fresh: MINUTE_MS - 10_000, usable: Number.POSITIVE_INFINITY }
+
+const DEADLINE_MS = 20_000
+const WARNED_EVERY_MS = MINUTE_MS
+const MAX_SILENCE_MS = 10_000
+
+export function rightsRefresher(parts: RightsParts): RightsRefresher {
+  const { db, catalogue, now, warn } = parts
+  const underway = new Map<number, Promise<void>>()
+  let warnedAt = Number.NEGATIVE_INFINITY
+  const silences = new Map<number, ForgeAway>()
+
+  function tell(message: string): void {
+    if (now() < warnedAt + WARNED_EVERY_MS) return
+    warnedAt = now()
+    warn(message)
+  }
+
+  async function ask(account: Account, wanted: readonly RepositoryName[]): Promise<void> {
+    const askedAt = now()
+    const signal = AbortSignal.timeout(DEADLINE_MS)
+    if (account.type === 'Organization') {
+      const repositories = await catalogue.ofOrganization(account.login, signal)
+      await putSaidRepositories(db, repositories, askedAt)
+      return noteAsked(db, account, askedAt)
+    }
+    const rights = await parts.readRights(account.login, signal)
+    const { refused } = await keepRights(parts, account, { rights, askedAt, wanted })
+    for (const login of refused) tell(`${login} is an organization there, and a user here`)
+  }
+
+  async function refresh(account: Account, age: RightsAge, wanted: readonly RepositoryName[]) {
+    const said = Math.abs(now() - (await rightsAskedAt(db, account)))
+    if (said < age.fresh) return
+    // A forge that did not answer is left alone for a while: nobody waits for it in vain.
+    const last = silences.get(account.id)
+    const silence = last && last.retryAt > now() ? last : await silenceOf(ask(account, wanted))
+    if (!silence) silences.delete(account.id)
+    else silences.set(account.id, silence)
+    if (silence && said >= age.usable) throw silence
+  }
+
+  async function silenceOf(asked: Promise<void>): Promise<ForgeAway | undefined> {
+    try {
+      await asked
+      return undefined
+    } catch (error) {
+      const away = forgeAway(error, now())
+      if (!(away instanceof ForgeAway)) throw away
+      tell(away.message)
+      return new ForgeAway(Math.min(away.retryAt, now() + MAX_SILENCE_MS), away.message, {
+        cause: error,
+      })
+    }
+  }
+
+  return {
+    async refresh(account, age, wanted = []) {
+      // An answer that is under way may be older than the question.
+      await underway.get(account.id)?.catch(() => {})
+      const asked = underway.get(account.id) ?? refresh(account, age, wanted)
+      underway.set(account.id, asked)
+      await asked.finally(() => {
+        if (underway.get(account.id) === asked) underway.delete(account.id)
+      })
+    },
+  }
+}
+
+interface Answer {
+  rights: ForgeRights
+  askedAt: number
+  wanted: readonly RepositoryName[]
+}
+
+async function keepRights(
+  { db, source, now }: RightsParts,
+  account: Account,
+  { rights, askedAt, wanted }: Answer,
+): Promise<{ refused: string[] }> {
+  const { person, repositories } = rights
+  await putSaidRepositories(db, repositories.map(withoutPermission), askedAt)
+  // What is new to the catalogue is to have its row before a right to it is written.
+  const named = new Set(wanted.map(keyOfName))
+  const news = repositories.filter(
+    (each) => named.has(keyOfName(each)) && isName(each.owner) && isName(each.name),
+  )
+  if (source && news.length > 0)
+    await refreshRepositories({ db, source, now }, news, await findCatalogued(db, news))
+  const forgeId = await forgeIdOf(db, account)
+  return db.transaction().execute(async (tx) => {
+    const isOther = forgeId !== null && person !== undefined && person.id !== forgeId
+    if (!isOther) return replaceRights(tx, account, rights, askedAt)
+    // The login is somebody else's by now: the account that had it gets another, and keeps no right.
+    await accountOfForgeUser(tx, person)
+    return replaceRights(tx, account, { repositories: [], organizations: [] }, askedAt)
+  })
+}
+
+const withoutPermission = ({ permission: _, ...repository }: ForgeRights['repositories'][number]) =>
+  repository

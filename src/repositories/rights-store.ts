@@ -1,0 +1,111 @@
+import { type Account, keyOf } from '../accounts/account.ts'
+import { accountOf, ensureOrganization } from '../accounts/account-store.ts'
+import { putMembership } from '../accounts/membership-store.ts'
+import type { Db } from '../db/database.ts'
+import { batchesOf } from '../ground/batches.ts'
+import { isName } from '../ground/names.ts'
+import type { ForgeRights } from '../sources/forge/read-rights.ts'
+import { findByName, keyOfEntry, keyOfName } from './repository-store.ts'
+
+const ROWS_AT_ONCE = 200
+
+type Rights = Pick<ForgeRights, 'repositories' | 'organizations'>
+
+/**
+ * These and no others, by the word of the forge. Of repositories that the catalogue does not have, nothing is kept. The caller brings
+ * the transaction.
+ */
+export async function replaceRights(
+  tx: Db,
+  account: Account,
+  { repositories, organizations }: Rights,
+  now: number,
+): Promise<{ refused: string[] }> {
+  const login = keyOf(account.login)
+  const permissions = new Map(repositories.map((each) => [keyOfName(each), each.permission]))
+  const named = repositories.filter(({ owner, name }) => isName(owner) && isName(name))
+  await tx
+    .deleteFrom('collaborators')
+    .where('login_key', '=', login)
+    .where('origin', '=', 'forge')
+    .execute()
+  const rows = (await findByName(tx, named)).map((entry) => ({
+    repository_id: entry.id,
+    login_key: login,
+    origin: 'forge',
+    permission: permissions.get(keyOfEntry(entry))!,
+  }))
+  for (const some of batchesOf(rows, ROWS_AT_ONCE))
+    await tx.insertInto('collaborators').values(some).execute()
+  await noteAsked(tx, account, now)
+  return replaceMemberships(tx, account, organizations, now)
+}
+
+async function replaceMemberships(
+  tx: Db,
+  { id }: Account,
+  organizations: ForgeRights['organizations'],
+  now: number,
+): Promise<{ refused: string[] }> {
+  const refused: string[] = []
+  await tx
+    .deleteFrom('memberships')
+    .where('account_id', '=', id)
+    .where('origin', '=', 'forge')
+    .execute()
+  for (const { login, role } of organizations.filter((each) => isName(each.login))) {
+    const organization = await ensureOrganization(tx, login, now)
+    if (!organization) refused.push(login)
+    else await putMembership(tx, organization, { accountId: id, role }, 'forge')
+  }
+  return { refused }
+}
+
+export async function noteAsked(tx: Db, { id }: Account, now: number): Promise<void> {
+  await tx
+    .insertInto('forge_rights')
+    .values({ account_id: id, asked_at: now })
+    .onConflict((known) => known.column('account_id').doUpdateSet({ asked_at: now }))
+    .execute()
+}
+
+/** When the forge said last what the account may do; long ago where it never did. */
+export async function rightsAskedAt(db: Db, { id }: Pick<Account, 'id'>): Promise<number> {
+  const row = await db
+    .selectFrom('forge_rights')
+    .select('asked_at')
+    .where('account_id', '=', id)
+    .executeTakeFirst()
+  return row?.asked_at ?? Number.NEGATIVE_INFINITY
+}
+
+/** Its number on the forge, where it has one. */
+export async function forgeIdOf(db: Db, { id }: Pick<Account, 'id'>): Promise<number | null> {
+  const row = await db
+    .selectFrom('accounts')
+    .select('forge_id')
+    .where('id', '=', id)
+    .executeTakeFirst()
+  return row?.forge_id ?? null
+}
+
+/** Who has used a token since then, those first of whom the forge was asked longest ago. */
+export async function recentlySignedIn(db: Db, since: number, atMost: number): Promise<Account[]> {
+  const rows = await db
+    .selectFrom('accounts')
+    .leftJoin('forge_rights', 'forge_rights.account_id', 'accounts.id')
+    .selectAll('accounts')
+    .where('type', '=', 'User')
+    .where('accounts.id', 'in', (holders) =>
+      holders
+        .selectFrom('tokens')
+        .select('account_id')
+        .where('revoked_at', 'is', null)
+        .where((is) => is.or([is('last_used_at', '>', since), is('created_at', '>', since)])),
+    )
+    .orderBy((of) => of.fn.coalesce('forge_rights.asked_at', of.lit(0)))
+    .orderBy('accounts.id')
+    .limit(atMost)
+    .execute()
+  return rows.map(accountOf)
+}

@@ -1,0 +1,218 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { type Engine, onEachEngine } from '../../test/support/databases.ts'
+import { describingServer, USUAL } from '../../test/support/describing-server.ts'
+import { startForge } from '../../test/support/forge/stand-in-forge.ts'
+import { until } from '../../test/support/wait-until.ts'
+import { ensureAccount } from '../accounts/account-store.ts'
+import { createAuthenticator } from '../accounts/authenticator.ts'
+import { addToken } from '../accounts/token-store.ts'
+import { exportHandlers } from '../exporter/export-migration.ts'
+import { endOf, endsOf, exportScene } from '../exporter/export-test-scene.ts'
+import { syncCatalogue } from '../repositories/sync.ts'
+import { forgeClient } from '../sources/forge/forge-client.ts'
+import { forgeDiscussions } from '../sources/forge/forge-discussions.ts'
+import { forgeCatalogue } from '../sources/forge/forge-repositories.ts'
+import { forgeGetter } from '../sources/forge/known-forge.ts'
+import { openForgeSignIn } from './forge-tokens.ts'
+import { openRights, withFreshRights } from './fresh-rights.ts'
+import { withForge } from './open-forge.ts'
+
+const MINUTE = 60_000
+const BOB = 'b2'.repeat(20)
+const AWAY = { answer: { status: 502 } }
+
+/**
+ * A forge with the organization octo, that ann owns, and its private tools; bob may administer them. Godwit beside it, with a door
+ * and an exporter.
+ */
+async function scene(t: TestContext, engine: Engine) {
+  const forge = await startForge()
+  t.after(forge.stop)
+  const { world } = forge
+  const [ann, bob] = [world.addUser('ann'), world.addUser('bob')]
+  const octo = world.addUser('octo', { isOrganization: true })
+  const owners = world.addTeam(octo, 'Owners', 'owner', [ann])
+  const tools = world.addRepository(octo, 'tools')
+  tools.isPrivate = true
+  tools.collaborators.set(bob, 'admin')
+  forge.tokens.set(BOB, bob)
+  const exporting = await exportScene(t, { 'octo/tools': 'one' }, engine)
+  const { db, queue, host } = exporting
+  let elapsed = 0
+  const now = () => Date.now() + elapsed
+  const warnings: string[] = []
+  const log = { warn: (_: object, words: string) => void warnings.push(words) }
+  const client = forgeClient({ url: forge.url, token: 'admin-token', now, pauseMs: 1 })
+  const place = {
+    url: forge.url,
+    client,
+    catalogue: forgeCatalogue(forgeGetter(client, now)),
+    discussions: forgeDiscussions({ url: forge.url, token: 'admin-token', now }),
+  }
+  const source = withForge(exporting.parts.source, place, { db, now, log })
+  const rights = openRights({ db, now, log: log as never, source, forge: place })
+  await syncCatalogue({ db, source, now })
+
+  const signIn = openForgeSignIn({ db, now, log: log as never, rights, forge: place })
+  const authenticator = createAuthenticator({ db, now, forge: signIn })
+  const starting = { maxUnfinished: 99, lockTtlMs: MINUTE, isCatalogueRead: () => true }
+  const app = describingServer(t, USUAL, {
+    ...{ db, queue, now, source, rights, authenticator, ...starting },
+  })
+  const ask = async (token: string, url: string, payload?: object) => {
+    const method = payload ? 'POST' : 'GET'
+    const headers = { 'user-agent': 'test', authorization: `token ${token}` }
+    const options = { method, url, headers, ...(payload && { payload }) } as const
+    const answer = await app.inject(options)
+    return { status: answer.statusCode, headers: answer.headers, body: answer.json() }
+  }
+  return {
+    ...{ forge, world, ann, bob, octo, owners, tools, db, host, warnings, now, ask },
+    start: (token: string, where = '/user') =>
+      ask(token, `${where}/migrations`, { repositories: ['octo/tools'], exclude_metadata: true }),
+    ourToken: async (login: string) =>
+      addToken(db, await ensureAccount(db, login, 0), { name: '', expiresAt: null, now: now() }),
+    sync: () => syncCatalogue({ db, source, now }),
+    pass: (ms: number) => {
+      elapsed += ms
+    },
+    async work(meanwhile: () => Promise<unknown> = async () => {}) {
+      const parts = { ...exporting.parts, source, forge: place, now }
+      const handlers = withFreshRights(exportHandlers(parts), { db, source, rights, now })
+      const said: string[] = []
+      const onError = (error: unknown) => void said.push(String(error))
+      const working = queue.work(handlers, { concurrency: 1, onError })
+      await meanwhile()
+      await until(
+        () => `all jobs are done; ${said.join('; ')}`,
+        async () => (await queue.backlog()).length === 0 && queue.running() === 0,
+      )
+      await working.stop()
+      return said
+    },
+  }
+}
+
+/** GitHub's own words for what is not there, or not the caller's. */
+function assertNotCovered({ status, body }: { status: number; body: Record<string, unknown> }) {
+  assert.equal(status, 422)
+  assert.equal(body.message, 'Validation Failed')
+  assert.deepEqual(body.errors, [
+    { resource: 'Migration', field: 'repositories', code: 'missing', index: 0 },
+  ])
+}
+
+onEachEngine('what the forge grants', (engine) => {
+  test('may be migrated, by whatever token; what it takes back is refused at once', async (t) => {
+    const { tools, bob, ask, start, ourToken } = await scene(t, engine)
+    const ours = await ourToken('bob')
+    for (const token of [BOB, ours]) assert.equal((await start(token)).status, 201)
+    const listed = await ask(BOB, '/user/repos')
+    assert.deepEqual(
+      listed.body.map((each: { full_name: string }) => each.full_name),
+      ['octo/tools'],
+    )
+    tools.collaborators.set(bob, 'write')
+    for (const token of [BOB, ours]) assertNotCovered(await start(token))
+    assertNotCovered(await start(await ourToken('mallory')))
+  })
+
+  test('is looked at again by the job: what may no longer be read is skipped, with the reason', async (t) => {
+    const { db, tools, bob, start, work, pass } = await scene(t, engine)
+    const { id } = (await start(BOB)).body
+    tools.collaborators.delete(bob)
+    pass(MINUTE)
+    await work()
+    const reason = 'the account that started the migration may no longer read it'
+    assert.deepEqual(await endsOf(db, id), { 'octo/tools': `failed: ${reason}` })
+    assert.equal((await endOf(db, id)).state, 'failed')
+  })
+
+  test('makes the job wait while the forge does not answer, and go on when it does', async (t) => {
+    const { db, forge, start, work } = await scene(t, engine)
+    const { id } = (await start(BOB)).body
+    forge.misbehave = () => ({ answer: { status: 429, headers: { 'retry-after': '3' } } })
+    for (const table of ['forge_rights', 'forge_repositories'] as const)
+      await db.updateTable(table).set({ asked_at: 0 }).execute()
+    const before = forge.requests.length
+    const said = await work(async () => {
+      await until('the forge was asked in vain', () => forge.requests.length > before)
+      forge.misbehave = () => undefined
+    })
+    assert.match(said.join(), /NotNow: .* asks to wait/)
+    assert.deepEqual(await endsOf(db, id), { 'octo/tools': 'exported' })
+  })
+
+  test('holds for a minute when the forge is away; then a start is unavailable, and says so', async (t) => {
+    const { forge, start, pass, ourToken } = await scene(t, engine)
+    const ours = await ourToken('bob')
+    assert.equal((await start(ours)).status, 201)
+    forge.misbehave = () => AWAY
+    pass(MINUTE - 5000)
+    assert.equal((await start(ours)).status, 201)
+    pass(5000)
+    const away = await start(ours)
+    assert.equal(away.status, 503)
+    assert.equal(away.headers['retry-after'], '10')
+    assert.match(away.body.message, /^The forge does not answer, and only it knows what you may do/)
+    assert.equal((await start(await ourToken('ann'), '/orgs/octo')).status, 503)
+  })
+
+  test('makes who is in the team of the owners an owner of the organization, as long as they are', async (t) => {
+    const { ann, owners, start, ourToken, ask } = await scene(t, engine)
+    const [anns, bobs] = [await ourToken('ann'), await ourToken('bob')]
+    assert.equal((await start(bobs, '/orgs/octo')).status, 404)
+    assert.equal((await start(anns, '/orgs/octo')).status, 201)
+    const { body } = await ask(anns, '/user/orgs')
+    assert.deepEqual(
+      body.map(({ login }: { login: string }) => login),
+      ['octo'],
+    )
+    owners.members.delete(ann)
+    assert.equal((await start(anns, '/orgs/octo')).status, 404)
+  })
+
+  test('does not reach what the forge no longer knows, though it is on disk: nobody has it', async (t) => {
+    const { db, world, start, work, pass, sync, ask } = await scene(t, engine)
+    const { id } = (await start(BOB)).body
+    world.repositories.clear()
+    pass(MINUTE)
+    await work()
+    const reason = 'the forge does not know this repository'
+    assert.deepEqual(await endsOf(db, id), { 'octo/tools': `failed: ${reason}` })
+    assertNotCovered(await start(BOB))
+    const hides = { fullName: 'octo/tools' }
+    const refused = [{ path: 'octo/tools.git', reason, hides, isWithdrawn: true }]
+    assert.deepEqual((await sync()).refused, refused)
+    assert.deepEqual((await ask(BOB, '/user/repos')).body, [])
+  })
+
+  test('is not given to who has the login of somebody else', async (t) => {
+    const { forge, world, bob, start, ask, pass, ourToken } = await scene(t, engine)
+    const { id } = (await ask(BOB, '/user')).body
+    const ours = await ourToken('bob')
+    bob.login = 'robert'
+    world.users.delete('bob')
+    world.users.set('robert', bob)
+    const other = world.addUser('bob')
+    for (const { collaborators } of world.repositories.values()) collaborators.set(other, 'admin')
+    // Only the login of the account is known here, until its owner signs in by the forge again.
+    assertNotCovered(await start(ours))
+    pass(MINUTE)
+    const again = await ask(BOB, '/user')
+    assert.deepEqual([again.body.id, again.body.login], [id, 'robert'])
+    assert.equal((await start(ours)).status, 201)
+    forge.tokens.set('c3'.repeat(20), other)
+    assert.notEqual((await ask('c3'.repeat(20), '/user')).body.id, id)
+  })
+
+  test('is found for a repository that is newer than the catalogue', async (t) => {
+    const { world, octo, bob, ask, host } = await scene(t, engine)
+    const order = { repositories: ['octo/fresh'] }
+    world.addRepository(octo, 'fresh').collaborators.set(bob, 'admin')
+    assertNotCovered(await ask(BOB, '/user/migrations', order))
+    host.contents.set('octo/fresh', 'one')
+    assert.equal((await ask(BOB, '/user/migrations', order)).status, 201)
+  })
+})

@@ -1,0 +1,113 @@
+import type { Db } from '../db/database.ts'
+import { inLanes } from '../ground/lanes.ts'
+import {
+  BEGIN_EXPORT,
+  EXPORT_RECORDS,
+  EXPORT_REPOSITORY,
+  type ExportTask,
+  type MigrationJob,
+} from '../migrations/export-jobs.ts'
+import { migrationOwner } from '../migrations/migration-owner.ts'
+import { noteRecordsWaiting } from '../migrations/record-store.ts'
+import { repositoryAt } from '../migrations/snapshot-store.ts'
+import { type Handler, type Handlers, type Job, NotNow } from '../queue/queue.ts'
+import { ForgeAway } from '../repositories/forge-away.ts'
+import {
+  ASKED_LATELY,
+  LAST_SAID,
+  type RightsRefresher,
+  rightsRefresher,
+} from '../repositories/refresh-rights.ts'
+import { findCatalogued } from '../repositories/repository-store.ts'
+import { recentlySignedIn } from '../repositories/rights-store.ts'
+import { refreshRepositories } from '../repositories/sync.ts'
+import { readRights } from '../sources/forge/read-rights.ts'
+import type { Source } from '../sources/source.ts'
+import type { Log } from './log.ts'
+import type { Forge } from './open-forge.ts'
+
+interface RightsParts {
+  db: Db
+  now: () => number
+  log: Pick<Log['log'], 'warn'>
+  source: Source | undefined
+  forge: Forge | undefined
+}
+
+/** What people may do on the forge, where there is one. */
+export function openRights({ forge, log, ...parts }: RightsParts): RightsRefresher | undefined {
+  if (!forge) return undefined
+  const { url, client, catalogue } = forge
+  return rightsRefresher({
+    ...parts,
+    catalogue,
+    readRights: (login, signal) => readRights(client, login, signal),
+    warn: (reason) => log.warn({ forge: url, reason }, `permissions of the forge: ${reason}`),
+  })
+}
+
+interface JobParts {
+  db: Db
+  source: Source
+  rights: RightsRefresher | undefined
+  now: () => number
+}
+
+/** Jobs that read repositories look first what the forge says now, of their migration's owner and of the repository. */
+export function withFreshRights(handlers: Handlers, parts: JobParts): Handlers {
+  const { rights } = parts
+  if (!rights) return handlers
+  const fresh = (handler: Handler): Handler => ({
+    ...handler,
+    async run(job, run) {
+      await askForge({ ...parts, rights }, job).catch(async (error: unknown) => {
+        if (!(error instanceof ForgeAway)) throw error
+        const { retryAt: dueAt, message } = error
+        if (job.kind === EXPORT_RECORDS)
+          await noteRecordsWaiting(parts.db, job.payload as ExportTask, {
+            until: dueAt,
+            reason: message,
+            now: parts.now(),
+          })
+        throw new NotNow(message, { cause: error, dueAt })
+      })
+      await handler.run(job, run)
+    },
+  })
+  return Object.fromEntries(
+    Object.entries(handlers).map(([kind, handler]) => [
+      kind,
+      ASKED_BEFORE.has(kind) ? fresh(handler) : handler,
+    ]),
+  )
+}
+
+const ASKED_BEFORE: ReadonlySet<string> = new Set([BEGIN_EXPORT, EXPORT_RECORDS, EXPORT_REPOSITORY])
+
+async function askForge(
+  { db, source, rights, now }: JobParts & { rights: RightsRefresher },
+  { kind, payload }: Job,
+): Promise<void> {
+  const { migrationId } = payload as MigrationJob
+  const owner = await migrationOwner(db, migrationId)
+  if (owner) await rights.refresh(owner, ASKED_LATELY)
+  if (kind === BEGIN_EXPORT) return
+  const facts = await repositoryAt(db, migrationId, (payload as ExportTask).position)
+  const names = [{ owner: facts.owner.login, name: facts.name }]
+  await refreshRepositories({ db, source, now }, names, await findCatalogued(db, names))
+}
+
+const DAY_MS = 24 * 60 * 60 * 1000
+const MAX_ASKED = 500
+const ASKED_AT_ONCE = 4
+
+/** Of everyone who was here lately. */
+export async function refreshAllRights(
+  { db, now }: { db: Db; now: () => number },
+  rights: RightsRefresher,
+): Promise<void> {
+  const accounts = await recentlySignedIn(db, now() - DAY_MS, MAX_ASKED)
+  await inLanes(accounts.values(), { lanes: ASKED_AT_ONCE }, (each) =>
+    rights.refresh(each, LAST_SAID),
+  )
+}

@@ -1,0 +1,134 @@
+import { oneLine } from '../../ground/one-line.ts'
+import { webPage } from '../directory/facts/public-url.ts'
+import type { RepositoryName, SourceFacts } from '../source.ts'
+import { segment } from './forge-address.ts'
+import type { ForgeClient } from './forge-client.ts'
+import { ForgeRefused, NotThere } from './forge-errors.ts'
+import { type Entry, type Listing, listAll, pagesOf } from './forge-pages.ts'
+import { entryIn, flagIn, textIn, textOrNull, textsIn, timeIn } from './forge-values.ts'
+import type { KnownForge } from './known-forge.ts'
+
+/** What a forge knows better than the files of a repository. */
+type SaidFacts = Pick<
+  SourceFacts,
+  | 'description'
+  | 'homepage'
+  | 'private'
+  | 'archived'
+  | 'isTemplate'
+  | 'forkOf'
+  | 'hasIssues'
+  | 'hasProjects'
+  | 'createdAt'
+> &
+  Partial<Pick<SourceFacts, 'topics'>>
+
+/** A repository as the forge tells of it, with the forge's own spelling of its names. */
+export interface ForgeRepository extends RepositoryName {
+  facts: SaidFacts
+  /** Where topics have an address of their own: changes when they do. */
+  topicsAsOf?: string
+}
+
+/** Asks a forge which repositories there are. All of it rejects with WaitUntil or ForgeRefused. */
+export interface ForgeCatalogue {
+  /** All there are. */
+  all(signal: AbortSignal): AsyncIterable<ForgeRepository>
+  /** Those of an organization. */
+  ofOrganization(login: string, signal: AbortSignal): Promise<ForgeRepository[]>
+  find(name: RepositoryName, signal: AbortSignal): Promise<ForgeRepository | undefined>
+  /** Of one whose answer has no topics. */
+  topics(name: RepositoryName, signal: AbortSignal): Promise<string[]>
+  /** The logins of all organizations. */
+  organizations(signal: AbortSignal): Promise<string[]>
+}
+
+const PAGE = 50
+
+export function forgeCatalogue(
+  getForge: (signal: AbortSignal) => Promise<KnownForge>,
+): ForgeCatalogue {
+  /** Whoever is no administrator is shown a part, and a part would read as if the rest were gone. */
+  async function clientOf(signal: AbortSignal): Promise<ForgeClient> {
+    const { client, mayHide } = await getForge(signal)
+    if (mayHide)
+      throw new ForgeRefused(403, `the token for ${client.url} is not an administrator's`)
+    return client
+  }
+
+  return {
+    async *all(signal) {
+      const client = await clientOf(signal)
+      // By number: what is new comes last, and moves nothing.
+      const query = { sort: 'id', order: 'asc' }
+      const listing: Listing = { path: '/repos/search', query, limit: PAGE, within: 'data' }
+      for await (const { entries } of pagesOf(client, listing, signal))
+        for (const entry of entries) yield* repositoryIn(entry)
+    },
+
+    async ofOrganization(login, signal) {
+      const listing = { path: `/orgs/${segment(login)}/repos`, limit: PAGE }
+      return (await listAll(await clientOf(signal), listing, signal)).flatMap(repositoryIn)
+    },
+
+    async find({ owner, name }, signal) {
+      const client = await clientOf(signal)
+      try {
+        const { body } = await client.get(`/repos/${segment(owner)}/${segment(name)}`, {}, signal)
+        const [found] = repositoryIn((body ?? {}) as Entry)
+        if (!found) throw new ForgeRefused(200, `${client.url} does not tell of ${owner}/${name}`)
+        return found
+      } catch (error) {
+        // One that was renamed is somewhere else; what is on disk by its old name is not that one.
+        const isMoved = error instanceof ForgeRefused && [301, 302, 307, 308].includes(error.status)
+        if (error instanceof NotThere || isMoved) return undefined
+        throw error
+      }
+    },
+
+    async topics({ owner, name }, signal) {
+      const path = `/repos/${segment(owner)}/${segment(name)}/topics`
+      const { body } = await (await clientOf(signal)).get(path, { limit: PAGE }, signal)
+      return textsIn((body ?? {}) as Entry, 'topics')
+    },
+
+    async organizations(signal) {
+      const listing = { path: '/orgs', limit: PAGE }
+      return (await listAll(await clientOf(signal), listing, signal)).map(
+        (each) => textIn(each, 'username') || textIn(each, 'name'),
+      )
+    },
+  }
+}
+
+/** What a forge shows only to those who are signed in is private too: who asks here may have no token. */
+const isPrivate = (entry: Entry): boolean =>
+  flagIn(entry, 'private') ||
+  flagIn(entry, 'internal') ||
+  ['limited', 'private'].includes(textIn(entryIn(entry, 'owner') ?? {}, 'visibility'))
+
+/** None where it has no name. */
+export function repositoryIn(entry: Entry): ForgeRepository[] {
+  const [owner, name] = textIn(entry, 'full_name').split('/')
+  if (!owner || !name) return []
+  const parent = entryIn(entry, 'parent')
+  return [
+    {
+      owner,
+      name,
+      facts: {
+        description: oneLine(textIn(entry, 'description')),
+        homepage: webPage(textIn(entry, 'website')),
+        private: isPrivate(entry),
+        archived: flagIn(entry, 'archived'),
+        isTemplate: flagIn(entry, 'template'),
+        forkOf: flagIn(entry, 'fork') && parent ? textOrNull(parent, 'full_name') : null,
+        hasIssues: flagIn(entry, 'has_issues'),
+        hasProjects: flagIn(entry, 'has_projects'),
+        createdAt: Date.parse(timeIn(entry, 'created_at')),
+        ...('topics' in entry && { topics: textsIn(entry, 'topics') }),
+      },
+      ...(!('topics' in entry) && { topicsAsOf: textIn(entry, 'updated_at') }),
+    },
+  ]
+}

@@ -137,6 +137,17 @@ export function vendorName(text: string): string {
   return text
 }
 
+/** Of web servers, separated by commas: without a path. */
+export function origins(text: string): string[] {
+  return text.split(',').map((part) => {
+    const url = URL.parse(part.trim())
+    const isOrigin = url && /^https?:$/.test(url.protocol) && url.href === `${url.origin}/`
+    if (!isOrigin)
+      throw new Error(`"${part.trim()}" is not an origin such as https://s3.example.com`)
+    return url.origin
+  })
+}
+
 /** Addresses and networks, separated by commas. */
 export function networks(text: string): string[] {
   const parts = text.split(',').map((part) => part.trim())

@@ -11,6 +11,7 @@ import {
   networks,
   nonEmpty,
   oneOf,
+  origins,
   path,
   postgresAddress,
   timeZone,
@@ -262,6 +263,12 @@ export const options = {
     about: 'maximum number of requests per minute to the forge, of all processes together',
     read: wholeNumber(10, 1_000_000),
     fallback: '3000',
+  },
+  forgeStorageOrigins: {
+    argument: 'LIST',
+    about:
+      'object storages that the forge sends downloads on to (SERVE_DIRECT): origins such as https://s3.example.com, separated by commas; the token is not sent there',
+    read: origins,
   },
   gitTimeout: {
     argument: 'DURATION',

@@ -42,9 +42,9 @@ export async function openForge(
       : error
   })
   if (await isOpenToAll(tokenFile)) log.warn({ file: tokenFile }, OPEN_TO_ALL)
-  const { forgeRateLimit: requestsPerMinute } = config
+  const { forgeRateLimit: requestsPerMinute, forgeStorageOrigins: storageOrigins = [] } = config
   const budget = budgetInDatabase({ db, forge: url, requestsPerMinute, now })
-  const options: ForgeOptions = { url, token, budget, now }
+  const options: ForgeOptions = { url, token, budget, storageOrigins, now }
   const client = forgeClient(options)
   const catalogue = forgeCatalogue(forgeGetter(client, now))
   return { url, client, catalogue, discussions: forgeDiscussions(options) }

@@ -105,9 +105,9 @@ class Client implements ForgeClient {
       const storage = await this.#storageOf(answer, address)
       if (storage) {
         address = storage
-        answer = await this.#send(address, {}, timeout.signal)
+        answer = await this.#send(address, {}, timeout.signal, true)
       }
-      await this.#refuseRedirect(answer, address)
+      await this.#refuseRedirect(answer, address, STORAGE_ADVICE)
       await this.#refuseFailure(answer, address)
       return answer
     })
@@ -164,8 +164,9 @@ class Client implements ForgeClient {
     address: string,
     more: Record<string, string>,
     signal: AbortSignal,
+    isStorage = false,
   ): Promise<HttpAnswer> {
-    const isHome = new URL(address).origin === this.#origin
+    const isHome = !isStorage && new URL(address).origin === this.#origin
     await this.#budget.take()
     this.#requests++
     const headers = isHome ? { ...this.#headers, ...more } : more
@@ -197,7 +198,11 @@ class Client implements ForgeClient {
     throw refusal
   }
 
-  async #refuseRedirect(answer: HttpAnswer, address: string): Promise<void> {
+  async #refuseRedirect(
+    answer: HttpAnswer,
+    address: string,
+    advice = ADDRESS_ADVICE,
+  ): Promise<void> {
     if (!isRedirect(answer)) return
     answer.discard()
     const to = redirectTarget(answer, address)
@@ -205,10 +210,13 @@ class Client implements ForgeClient {
       to === undefined ? 'elsewhere' : to.origin === this.#origin ? shown(to.href) : to.origin
     throw new ForgeRefused(
       answer.status,
-      `${shown(address)} redirects to ${where}: the token is not sent there. Use the address that the forge answers at`,
+      `${shown(address)} redirects to ${where}: the token is not sent there. ${advice}`,
     )
   }
 }
+
+const ADDRESS_ADVICE = 'Use the address that the forge answers at'
+const STORAGE_ADVICE = "If that is the forge's object storage, name it with --forge-storage-origins"
 
 const isRedirect = ({ status }: HttpAnswer) => [301, 302, 303, 307, 308].includes(status)
 

@@ -26,6 +26,8 @@ export class RepositoryReading {
   readonly #look: Look
   /** Of everything kept, as this reading leaves it. */
   #versions = new Map<string, string>()
+  /** Those of issues, and their comments: counted as they change, for there may be many. */
+  readonly #counts = { issues: 0, comments: 0 }
   readonly #edited: Set<number>
   #read = 0
   #total: number
@@ -54,28 +56,32 @@ export class RepositoryReading {
     const stale: string[] = []
     const now = new Set(this.#look.sides.map(({ key }) => key))
     for await (const { key, version } of this.#kept.versions()) {
-      if (isSame) this.#versions.set(key, version)
+      if (isSame) this.#setVersion(key, version)
       else if (!now.has(key)) stale.push(key)
     }
     return stale
   }
 
   #batch(put: Group[], remove: string[] = [], isComplete = false): Batch {
-    for (const { key, version } of put) this.#versions.set(key, version)
-    for (const key of remove) this.#versions.delete(key)
+    for (const { key, version } of put) this.#setVersion(key, version)
+    for (const key of remove) this.#setVersion(key, undefined)
     const { repositoryId, asOf } = this.#look
-    const counts = { issues: 0, comments: 0 }
-    for (const [key, version] of this.#versions) {
-      if (!isIssue(key)) continue
-      counts.issues++
-      counts.comments += commentsIn(version)
-    }
+    const counts = this.#counts
     const notes = this.#context.notes.all()
     const stamp = isComplete ? this.#stamp() : ''
     const since = isComplete ? asOf : this.#look.since
     const cursor = cursorText({ repositoryId, asOf, since, isComplete, stamp, notes, ...counts })
     const total = Math.max(this.#total, this.#read)
     return { put, remove, cursor, progress: { read: this.#read, total } }
+  }
+
+  #setVersion(key: string, version: string | undefined): void {
+    const before = this.#versions.get(key)
+    if (version === undefined) this.#versions.delete(key)
+    else this.#versions.set(key, version)
+    if (!isIssue(key)) return
+    this.#counts.issues += Number(version !== undefined) - Number(before !== undefined)
+    this.#counts.comments += commentsIn(version ?? '') - commentsIn(before ?? '')
   }
 
   /** The same for the same facts, in whatever order they were read. */

@@ -162,6 +162,10 @@ onEachEngine('a repository', (engine) => {
         ])
           assert.equal((await ask('alice', path)).status, 404, path)
         assert.equal((await ask('alice', '/repos/ALICE/SITE')).json().full_name, 'alice/Site')
+        const [hidden, none] = await Promise.all(
+          ['site', 'none'].map((name) => ask('dora', `/repos/alice/${name}`)),
+        )
+        assert.equal(hidden!.text, none!.text)
         const bad = await ask(null, '/repos/alice/open', { authorization: 'bearer gwt_wrong' })
         assert.deepEqual([bad.status, bad.json().message], [401, 'Bad credentials'])
       },

@@ -1,9 +1,8 @@
 import type { FastifyInstance } from 'fastify'
-import { findAccount } from '../../accounts/account-store.ts'
 import { isName } from '../../ground/names.ts'
 import { NotFound } from '../../migrations/refusals.ts'
 import { countPublic } from '../../repositories/repository-store.ts'
-import { mayKnow } from '../../repositories/seen-repository.ts'
+import { seenAccount } from '../../repositories/seen-repository.ts'
 import { answerIfChanged } from '../door/json-answer.ts'
 import type { ServerParts } from '../server-parts.ts'
 import { currentUserJson } from './current-user-json.ts'
@@ -19,8 +18,8 @@ export function users(
     { config: { anonymous: true }, schema: getUser },
     async (request, reply) => {
       const { username } = request.params
-      const account = isName(username) ? await findAccount(db, username) : undefined
-      if (!account || !(await mayKnow(db, request.viewer, account))) throw new NotFound()
+      const account = isName(username) ? await seenAccount(db, request.viewer, username) : undefined
+      if (!account) throw new NotFound()
       const body = currentUserJson(account, await countPublic(db, account), rendering.addresses)
       return answerIfChanged(request, reply, body)
     },

@@ -57,7 +57,7 @@ export function ScheduleActions(props: ScheduleActionsProps) {
       )}
       <Button
         size="small"
-        aria-label={`Run schedule ${id} now`}
+        aria-label={`Run now: schedule ${id}`}
         loading={busy === 'run'}
         onClick={() => void run()}
       >

@@ -31,7 +31,7 @@ export function ScheduleTiming({ timing, onChange }: ScheduleTimingProps) {
     <Box title="When">
       <div className={styles.fields}>
         <FormControl>
-          <FormControl.Label>Runs</FormControl.Label>
+          <FormControl.Label>Repeats</FormControl.Label>
           <Select
             block
             value={weekday ?? 'day'}

@@ -31,6 +31,7 @@ import { forgeSignIn } from './0030-forge-sign-in.ts'
 import { records } from './0031-records.ts'
 import { schedules } from './0032-schedules.ts'
 import { forgeRights } from './0033-forge-rights.ts'
+import { webhooks } from './0034-webhooks.ts'
 import type { SchemaStep } from './step.ts'
 
 export const steps: readonly SchemaStep[] = [
@@ -67,4 +68,5 @@ export const steps: readonly SchemaStep[] = [
   records,
   schedules,
   forgeRights,
+  webhooks,
 ]

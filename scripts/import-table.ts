@@ -29,7 +29,8 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   },
   'src/service': {
     uses: [
-      ...['src/http', 'src/exporter', 'src/schedules', 'src/migrations', 'src/repositories'],
+      ...['src/http', 'src/exporter', 'src/schedules', 'src/migrations', 'src/webhooks'],
+      'src/repositories',
       ...['src/accounts', 'src/queue', 'src/sources', 'src/blobs', 'src/db', 'src/git', 'src'],
       'src/ground',
     ],
@@ -37,7 +38,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   src: { uses: ['src/ground'] },
   'src/http': {
     uses: [
-      'src/schedules',
+      ...['src/schedules', 'src/webhooks'],
       ...['src/migrations', 'src/repositories', 'src/accounts', 'src/queue', 'src/sources'],
       ...['src/archive', 'src/blobs', 'src/db', 'src/git', 'src/wire', 'src/ground'],
     ],
@@ -47,6 +48,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'door/timestamps.ts',
       'migrations/archive-link.ts',
       'service/dashboard-files.ts',
+      'webhooks/webhook-payload.ts',
     ],
   },
   'src/exporter': {
@@ -67,10 +69,19 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   },
   'src/migrations': {
     uses: [
-      ...['src/repositories', 'src/accounts', 'src/queue', 'src/sources', 'src/blobs', 'src/db'],
+      ...[
+        'src/webhooks',
+        'src/repositories',
+        'src/accounts',
+        'src/queue',
+        'src/sources',
+        'src/blobs',
+        'src/db',
+      ],
       'src/ground',
     ],
   },
+  'src/webhooks': { uses: ['src/accounts', 'src/queue', 'src/db', 'src/ground'] },
   'src/repositories': { uses: ['src/accounts', 'src/sources', 'src/db', 'src/ground'] },
   'src/accounts': { uses: ['src/db', 'src/ground'] },
   'src/queue': { uses: ['src/db', 'src/ground'] },
@@ -114,7 +125,9 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   'test/wire': { uses: ['test'] },
 }
 
-const STORES = ['src/db', 'src/accounts', 'src/repositories', 'src/migrations', 'src/queue']
+const STORES = [
+  ...['src/db', 'src/accounts', 'src/repositories', 'src/migrations', 'src/webhooks', 'src/queue'],
+]
 
 /** Packages and modules of Node that are for some rooms alone. What is not listed is for all. */
 export const PACKAGES: Readonly<Record<string, readonly string[]>> = {

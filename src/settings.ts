@@ -155,6 +155,12 @@ export const options = {
       'proxies whose x-forwarded-for header is trusted: addresses or networks, separated by commas',
     read: networks,
   },
+  webhookNetworks: {
+    argument: 'LIST',
+    about:
+      'private networks that webhooks may be sent to: addresses or networks, separated by commas',
+    read: networks,
+  },
   maxUnfinishedMigrations: {
     argument: 'N',
     about: 'maximum number of unfinished migrations per account or organization',

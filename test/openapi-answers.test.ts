@@ -33,7 +33,10 @@ async function describedService(t: TestContext) {
   await makeRepositories(host)
   const git = await slowGit()
   t.after(git.remove)
-  const service = await startService(t, { repositories: host.root, flags: ['--git', git.program] })
+  const service = await startService(t, {
+    repositories: host.root,
+    flags: ['--git', git.program, '--webhook-networks', '127.0.0.1'],
+  })
   const alice = await service.token('alice')
   const document = (await (await fetch(`${service.url}/openapi.json`)).json()) as Description
   const validator = openApiValidator(document)
@@ -148,6 +151,7 @@ test('every answer of every operation is as described', async (t) => {
   await ask(422, '/admin/service?period=year', keeper)
   await ask(404, '/admin/service')
   await operate(ask, keeper, described)
+  for (const hooks of ['/user/hooks', '/orgs/Octo/hooks']) await seeWebhooks(ask, hooks)
   for (const page of PAGES) await ask(200, page)
   for (const url of [
     '/user',
@@ -199,6 +203,39 @@ async function operate(ask: Ask, keeper: { token: string }, { service }: Describ
   await service.token('alice')
   await ask(204, `/admin/tokens/${tokens.length + 1}`, { method: 'DELETE', ...keeper })
   await ask(404, `/admin/tokens/${tokens.length + 1}`, { method: 'DELETE', ...keeper })
+}
+
+/** Every operation on webhooks, for those that are found there. */
+async function seeWebhooks(ask: Ask, hooks: string): Promise<void> {
+  // Nobody listens there: it is tried, and that is listed.
+  const config = { url: 'http://127.0.0.1:9/', content_type: 'json', secret: 'secret' }
+  await ask(422, hooks, post({ config: { url: 'http://10.0.0.1/' } }))
+  await ask(422, hooks, post({ config: { url: 7 } }))
+  await ask(422, hooks, post({ config, events: ['push'] }))
+  const added = await ask(201, hooks, post({ name: 'web', config }))
+  const { id } = (await added.json()) as { id: number }
+  for (const query of NONSENSE) await ask(200, `${hooks}${query}`)
+  const hook = `${hooks}/${id}`
+  await ask(200, hook)
+  await ask(200, `${hook}/config`)
+  await ask(200, `${hook}/config`, { method: 'PATCH', body: { content_type: 'form' } })
+  await ask(200, hook, { method: 'PATCH', body: { events: ['migration.failed'] } })
+  await ask(422, hook, { method: 'PATCH', body: { config: { insecure_ssl: '1' } } })
+  await ask(204, `${hook}/pings`, { method: 'POST' })
+  const deliveries = await until('both pings were sent', async () => {
+    const all = (await (await ask(200, `${hook}/deliveries`)).json()) as { id: number }[]
+    return all.length === 2 && all
+  })
+  for (const query of [...NONSENSE, '?cursor=x', `?cursor=${deliveries[1]!.id}`])
+    await ask(200, `${hook}/deliveries${query}`)
+  const delivery = `${hook}/deliveries/${deliveries[0]!.id}`
+  await ask(200, delivery)
+  await ask(202, `${delivery}/attempts`, { method: 'POST' })
+  for (const missing of ['', '/config', '/deliveries', '/deliveries/1'])
+    await ask(404, `${hooks}/999${missing}`)
+  await ask(404, `${hook}/deliveries/999`)
+  await ask(204, hook, { method: 'DELETE' })
+  await ask(404, hook, { method: 'DELETE' })
 }
 
 type Described = Awaited<ReturnType<typeof describedService>>

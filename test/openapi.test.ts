@@ -54,8 +54,14 @@ describe('the description of the API', () => {
       `${path}/schedules`,
       `${path}/schedules/:schedule_id`,
     ])
+    const hooks = ['/user/hooks', '/orgs/:org/hooks'].flatMap((path) => [
+      path,
+      `${path}/:hook_id`,
+      `${path}/:hook_id/config`,
+    ])
     const under = [
       ...starting,
+      ...hooks,
       '/organizations/:organization_id/migrations',
       '/admin/migrations/:migration_id/retry',
     ]
@@ -133,6 +139,7 @@ describe('the description of the API', () => {
 
 /** Where the linter would have it otherwise: paths and statuses that are this API's own, and pages that refuse nobody. */
 const MEANT = [
+  'no-ambiguous-paths #/paths/~1user~1hooks~1{hook_id}',
   'no-ambiguous-paths #/paths/~1user~1{migration_id}~1repositories',
   ...['user', 'orgs~1{org}'].map(
     (of) => `no-ambiguous-paths #/paths/~1${of}~1migrations~1schedules~1{schedule_id}`,

@@ -37,6 +37,10 @@ export interface Tables {
   schedule_runs: ScheduleRunsTable
   forge_repositories: ForgeRepositoriesTable
   forge_rights: ForgeRightsTable
+  webhooks: WebhooksTable
+  webhook_events: WebhookEventsTable
+  webhook_deliveries: WebhookDeliveriesTable
+  webhook_tallies: WebhookTalliesTable
 }
 
 export interface AccountsTable {
@@ -144,6 +148,8 @@ export interface MigrationsTable {
   owner_id: number
   /** The owner as it was when the migration started. */
   owner: string
+  /** The person who started it, as they were then. Null for migrations of some time ago. */
+  started_by: Generated<string | null>
   options: string
   state: string
   /** Why it failed. */
@@ -438,6 +444,74 @@ interface JobsTable {
   lease: string | null
   /** Jobs of one batch can be called off together. */
   batch: string | null
+  line: Generated<string>
+}
+
+export interface WebhooksTable {
+  id: Generated<number>
+  owner_id: number
+  url: string
+  content_type: string
+  /** As it is: a signature cannot be made from a digest of it. */
+  secret: string | null
+  /** A JSON list. */
+  events: string
+  active: number
+  created_at: number
+  updated_at: number
+  /** Since the first of those failures that no success came after. */
+  failing_since: number | null
+  /** Why Godwit made it inactive, where it did. */
+  disabled_reason: string | null
+  /** How the last one went: JSON. */
+  last_delivery: string | null
+}
+
+/** What is to be told to one webhook. */
+export interface WebhookEventsTable {
+  id: Generated<number>
+  guid: string
+  webhook_id: number
+  event: string
+  action: string | null
+  /** What it is about, as it was then; JSON. */
+  facts: string
+  /** The JSON that is sent, made at the first try and the same ever after. */
+  payload: string | null
+  /** `waiting`, `delivered` or `given up`. */
+  state: string
+  /** Moves on with every redelivery: the job of an earlier turn is nobody's any more. */
+  turn: number
+  tries: number
+  /** How many more before it is given up. */
+  tries_left: number
+  /** Not before. */
+  next_at: number
+  created_at: number
+}
+
+/** One try. */
+export interface WebhookDeliveriesTable {
+  id: Generated<number>
+  event_id: number
+  webhook_id: number
+  delivered_at: number
+  redelivery: number
+  duration_ms: number
+  /** In words. */
+  status: string
+  /** Of the answer; 0 where none came. */
+  status_code: number
+  url: string
+  /** JSON. */
+  request_headers: string
+  /** Its headers and the first bytes of its body, JSON. */
+  response: string | null
+}
+
+interface WebhookTalliesTable {
+  outcome: string
+  count: number
 }
 
 export type Row<Table> = Selectable<Table>

@@ -1,5 +1,6 @@
 import type { BlobStore } from '../blobs/blob-store.ts'
 import type { Db } from '../db/database.ts'
+import { endMigration } from '../migrations/end-migration.ts'
 import {
   BEGIN_EXPORT,
   batchOf,
@@ -249,6 +250,7 @@ async function seal(parts: ExportParts, { migrationId }: MigrationJob, run: Run)
     await noteFailed(parts, tx, migrationId, sealed.lost)
     return endAsFailed(parts, tx, migrationId, sealed.reason)
   })
+  parts.queue.wake()
   await tellEnd(parts, migrationId, 'reason' in sealed ? sealed.reason : null)
   await settleLocks(parts, released)
 }
@@ -269,7 +271,7 @@ async function noteFailed(
 }
 
 async function endAsFailed(
-  { now }: ExportParts,
+  parts: ExportParts,
   tx: Db,
   migrationId: number,
   reason: string,
@@ -277,6 +279,6 @@ async function endAsFailed(
   const { state } = await migrationToExport(tx, migrationId)
   // Ended meanwhile, by a cancel: there is nothing left to end.
   if (!unfinishedStates.includes(state)) return []
-  await moveMigration(tx, migrationId, 'failed', { now: now(), reason })
-  return releaseLocks(tx, migrationId, now())
+  await endMigration(parts, tx, migrationId, 'failed', { reason })
+  return releaseLocks(tx, migrationId, parts.now())
 }

@@ -24,6 +24,7 @@ import { factsOfUnreadable } from '../repositories/facts.ts'
 import { syncCatalogue } from '../repositories/sync.ts'
 import type { FoundRepository, RepositoryName, Source } from '../sources/source.ts'
 import { Unreadable } from '../sources/unreadable.ts'
+import { DELIVER_WEBHOOK } from '../webhooks/note-event.ts'
 import { type ExportParts, exportHandlers } from './export-migration.ts'
 import type { SegmentContents } from './segment-contents.ts'
 import type { SegmentMaker } from './segment-maker.ts'
@@ -164,7 +165,10 @@ export async function exportScene(
       })
       await until(
         () => `all jobs are done; ${errors.join('; ')}`,
-        async () => (await queue.backlog()).length === 0 && queue.running() === 0,
+        // Webhooks are told by others.
+        async () =>
+          (await queue.backlog()).every(({ kind }) => kind === DELIVER_WEBHOOK) &&
+          queue.running() === 0,
       )
       await working.stop()
     },

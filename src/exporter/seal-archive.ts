@@ -3,10 +3,10 @@ import { composeArchive } from '../archive/compose-archive.ts'
 import { type ArchivePlan, planArchive } from '../archive/plan-archive.ts'
 import { isComposing } from '../blobs/blob-store.ts'
 import type { Db } from '../db/database.ts'
+import { endMigration } from '../migrations/end-migration.ts'
 import {
   type ExportedRepository,
   exportedRepositories,
-  moveMigration,
   organizationsOf,
 } from '../migrations/export-store.ts'
 import type { Migration } from '../migrations/migration.ts'
@@ -17,12 +17,14 @@ import {
   type SegmentRecord,
   segmentsByKey,
 } from '../migrations/segment-store.ts'
+import type { Queue } from '../queue/queue.ts'
 import { fullNameOf } from '../repositories/facts.ts'
 import { coveredOrganizations } from './covered-organizations.ts'
 import { lostSegments } from './lost-segments.ts'
 import { type MetadataWriterParts, writeMetadata } from './write-metadata.ts'
 
 export interface SealParts extends MetadataWriterParts {
+  queue: Queue
   archiveTtlMs: number
   /** Whether clients are to fetch archives from the store itself, where it can give them out. */
   isComposed: boolean
@@ -61,8 +63,7 @@ export async function sealArchive(
         await insertMetadataSegment(tx, segment, now())
       }
       const expiresAt = now() + archiveTtlMs
-      await moveMigration(tx, migration.id, 'exported', {
-        now: now(),
+      await endMigration(parts, tx, migration.id, 'exported', {
         archive: {
           bytes: plan.length,
           expiresAt,

@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import type { Authenticator } from '../accounts/authenticator.ts'
 import type { Db } from '../db/database.ts'
 import type { ScheduleParts } from '../schedules/change-schedule.ts'
+import type { IsAllowed } from '../webhooks/allowed-addresses.ts'
 import type { AdmissionOptions } from './door/admission.ts'
 import type { DependencyParts } from './door/dependencies.ts'
 import type { MediaTypeOptions } from './door/media-type.ts'
@@ -28,6 +29,8 @@ export interface ServerParts
   version: string
   /** Of the Enterprise Server that clients are to take this for; none unless told. */
   installedVersion: string | undefined
+  /** Whether a webhook may be sent to an IP address. */
+  isWebhookAllowed: IsAllowed
   /** Undefined where it was not built. */
   dashboard: Dashboard | undefined
 }

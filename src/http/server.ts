@@ -52,6 +52,7 @@ import { collectFirstSegments, repositoryPage } from './service/repository-page.
 import { session } from './service/session.ts'
 import { users } from './service/users.ts'
 import { versions } from './service/versions.ts'
+import { WEBHOOKS_OF_CALLER, WEBHOOKS_OF_ORGANIZATION, webhooks } from './webhooks/webhooks.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -171,10 +172,12 @@ function addOperations(
   adminActions(api, parts)
   const all = { ...parts, rendered, text, streams, admission }
   addMigrations(api, all, OF_CALLER)
+  webhooks(api, parts, WEBHOOKS_OF_CALLER)
   api.register(async (there) => {
     enterOrganization(there, parts)
     addMigrations(there, all, OF_ORGANIZATION)
     githubMigrations(there, all, OF_NUMBERED_ORGANIZATION)
+    webhooks(there, parts, WEBHOOKS_OF_ORGANIZATION)
   })
 }
 

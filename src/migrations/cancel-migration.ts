@@ -1,8 +1,9 @@
 import { isDeadlock } from '../db/connect.ts'
 import type { Db } from '../db/database.ts'
 import type { Queue } from '../queue/queue.ts'
+import { endMigration } from './end-migration.ts'
 import { batchOf } from './export-jobs.ts'
-import { migrationToExport, moveMigration } from './export-store.ts'
+import { migrationToExport } from './export-store.ts'
 import { releaseLocks } from './lock-store.ts'
 import { type LockParts, settleForAMoment } from './locks.ts'
 import type { Migration } from './migration.ts'
@@ -30,6 +31,7 @@ export async function cancelMigration(
   })
   onCommitted()
   queue.interrupt(batchOf(id))
+  queue.wake()
   tellEnded(parts.log, summary)
   await settleForAMoment(parts, released)
   return migration
@@ -41,7 +43,7 @@ async function callOff({ db, queue, now }: CancelParts, id: number) {
   for (let tries = 1; ; tries++) {
     try {
       return await db.transaction().execute(async (tx) => {
-        await moveMigration(tx, id, 'failed', { now: now(), reason: CANCELLED })
+        await endMigration({ queue, now }, tx, id, 'failed', { reason: CANCELLED })
         await queue.cancel(tx, batchOf(id))
         const released = await releaseLocks(tx, id, now())
         // Read here: what is committed is told as done, whatever becomes of the database afterwards.

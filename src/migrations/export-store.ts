@@ -60,12 +60,21 @@ interface NewArchive {
   key?: string
 }
 
-/** Throws IllegalMove where the migration is not in a state that leads there, as when it was ended meanwhile. */
+/** What is said of an end beside it. */
+export interface MigrationEnd {
+  reason?: string
+  archive?: NewArchive
+}
+
+/**
+ * Throws IllegalMove where the migration is not in a state that leads there, as when it was ended meanwhile. Of an end nobody is
+ * told: that is `endMigration`.
+ */
 export async function moveMigration(
   tx: Db,
   id: number,
   to: MigrationState,
-  change: { now: number; reason?: string; archive?: NewArchive },
+  change: MigrationEnd & { now: number },
 ): Promise<void> {
   const { numUpdatedRows } = await tx
     .updateTable('migrations')

@@ -21,6 +21,7 @@ export const unfinishedLiterals = unfinishedStates.map((state) => sql.lit(state)
 export interface NewMigration {
   guid: string
   owner: Account
+  startedBy?: Account
   options: MigrationOptions
   repositories: RepositoryFacts[]
   /** For a migration of organizations alone. */
@@ -40,6 +41,7 @@ export async function insertMigration(
       guid: migration.guid,
       owner_id: owner.id,
       owner: JSON.stringify(owner),
+      started_by: JSON.stringify(migration.startedBy ?? owner),
       options: JSON.stringify(migration.options),
       state: 'pending',
       reason: null,

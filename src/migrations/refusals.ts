@@ -9,7 +9,7 @@ type FaultCode =
 
 export interface Fault {
   /** What it is a fault of, where that is not what the request is about. */
-  resource?: 'Migration' | 'Repository' | 'Service' | 'Schedule'
+  resource?: 'Migration' | 'Repository' | 'Service' | 'Schedule' | 'Hook'
   field?: string
   code: FaultCode
   /** Which element of a list. */

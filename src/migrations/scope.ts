@@ -7,6 +7,8 @@ import type { Account, Viewer } from '../accounts/account.ts'
 export interface Scope {
   /** A person, or an organization. */
   owner: Account
+  /** The person who asks, where that is not the owner. */
+  by?: Account
 }
 
 /** A person's own. */

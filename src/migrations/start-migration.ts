@@ -120,6 +120,7 @@ async function begin(
     const started = await insertMigration(tx, {
       guid: randomUUID(),
       owner: scope.owner,
+      startedBy: scope.by ?? scope.owner,
       options,
       repositories: snapshot,
       organizations,

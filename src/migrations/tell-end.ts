@@ -37,13 +37,14 @@ export function tellEnded(log: EndLog, migration: Summary): void {
   log[level](fields, `migration ${id} of ${owner.login} ${words}`)
 }
 
-interface End {
+export interface End {
   level: keyof EndLog
   end: 'exported' | 'partial' | 'failed' | 'cancelled'
   words: string
 }
 
-function endOf(migration: Summary): End {
+/** How it ended, and how that is told. */
+export function endOf(migration: Summary): End {
   const { total, exported, skipped, failed } = migration.repositories
   if (isPartial(migration)) {
     const words = `is exported in part: ${exported} of ${inAll(total)}, ${skipped} skipped`

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Db } from '../db/database.ts'
 import { batchesOf } from '../ground/batches.ts'
-import type { Backlog } from './queue.ts'
+import type { Backlog, Line } from './queue.ts'
 import type { HeldJob } from './run-job.ts'
 
 /** A job in our hands. The lease is new with every claim: only its holder may touch the job. */
@@ -16,7 +16,7 @@ export async function insertJobs(
   tx: Db,
   kind: string,
   payloads: readonly unknown[],
-  { batch, now }: { batch: string; now: number },
+  { batch, line, now }: { batch: string; line: Line; now: number },
 ): Promise<void> {
   const rows = payloads.map((payload) => ({
     kind,
@@ -26,6 +26,7 @@ export async function insertJobs(
     created_at: now,
     lease: null,
     batch,
+    line,
   }))
   for (const batch of batchesOf(rows, ROWS_AT_ONCE)) {
     await tx.insertInto('jobs').values(batch).execute()
@@ -40,11 +41,13 @@ export async function claimJob(
   db: Db,
   now: number,
   leaseMs: number,
+  line: Line = 'jobs',
 ): Promise<ClaimedJob | undefined> {
   for (;;) {
     const row = await db
       .selectFrom('jobs')
       .selectAll()
+      .where('line', '=', line)
       .where('due_at', '<=', now)
       .orderBy('due_at')
       .orderBy('id')

@@ -34,10 +34,10 @@ export function embeddedQueue({
   ...pace
 }: EmbeddedQueueOptions): Queue {
   const store: JobStore<ClaimedJob> = {
-    async claim(atMost) {
+    async claim(atMost, line) {
       const jobs: ClaimedJob[] = []
       while (jobs.length < atMost) {
-        const job = await claimJob(db, now(), leaseMs)
+        const job = await claimJob(db, now(), leaseMs, line)
         if (!job) break
         jobs.push(job)
       }
@@ -53,10 +53,11 @@ export function embeddedQueue({
   const workers = new Workers({ db, store, pace: { ...usualPace, keepEveryMs, ...pace } })
 
   return {
-    enqueue: (tx, kind, payloads, batch) => insertJobs(tx, kind, payloads, { batch, now: now() }),
+    enqueue: (tx, kind, payloads, batch, line = 'jobs') =>
+      insertJobs(tx, kind, payloads, { batch, line, now: now() }),
     cancel: deleteBatch,
     backlog: () => countJobs(db),
-    running: () => workers.running(),
+    running: (line) => workers.running(line),
     interrupt: (batch) => workers.interrupt(batch),
     wake: () => workers.wake(),
     work: (handlers, options) => workers.start(handlers, options),

@@ -1,13 +1,11 @@
 import { sql } from 'kysely'
 import { fromKysely, type JobWithMetadata, type PgBoss } from 'pg-boss'
 import type { Db } from '../db/database.ts'
-import type { Backlog } from './queue.ts'
+import { type Backlog, type Line, lines } from './queue.ts'
 import type { HeldJob, JobStore } from './run-job.ts'
 
 /** pg-boss owns this schema whole; ours is beside it. */
 export const SCHEMA = 'godwit_queue'
-/** One line for jobs of every kind: what has waited longest is next. */
-export const LINE = 'jobs'
 /** Without a payload: there is work. With one: that batch was called off. */
 export const CHANNEL = 'godwit_queue'
 
@@ -20,6 +18,7 @@ interface Envelope {
 
 /** pg-boss counts every claim of a job: whoever knows the number of the last one holds it. */
 interface PgBossJob extends HeldJob {
+  line: Line
   claim: number
   givenBack: number
 }
@@ -31,17 +30,18 @@ interface PgBossJob extends HeldJob {
  */
 export function pgBossJobs(boss: PgBoss, db: Db): JobStore<PgBossJob> {
   return {
-    async claim(atMost) {
-      const rows = await boss.fetch<Envelope>(LINE, { batchSize: atMost, includeMetadata: true })
-      return rows.map(heldJob)
+    // What has waited longest in the line is next, whatever its kind.
+    async claim(atMost, line) {
+      const rows = await boss.fetch<Envelope>(line, { batchSize: atMost, includeMetadata: true })
+      return rows.map((row) => heldJob(row, line))
     },
 
     // On pg-boss's own connections: a rush on the others must not look like death.
-    async keep({ id, claim }) {
+    async keep({ id, line, claim }) {
       const { rows } = await boss.getDb().executeSql(
         `update ${SCHEMA}.job set heartbeat_on = now()
           where name = $1 and id = $2 and state = 'active' and retry_count = $3 returning id`,
-        [LINE, id, claim],
+        [line, id, claim],
       )
       return rows.length === 1
     },
@@ -63,29 +63,41 @@ export function pgBossJobs(boss: PgBoss, db: Db): JobStore<PgBossJob> {
   }
 }
 
-function heldJob({ id, data, groupId, retryCount }: JobWithMetadata<Envelope>): PgBossJob {
+function heldJob(
+  { id, data, groupId, retryCount }: JobWithMetadata<Envelope>,
+  line: Line,
+): PgBossJob {
   const { kind, payload, givenBack = 0 } = data
   const failures = retryCount - givenBack
-  return { id, kind, payload, batch: groupId ?? '', claim: retryCount, givenBack, failures }
+  const batch = groupId ?? ''
+  return { id, line, kind, payload, batch, claim: retryCount, givenBack, failures }
 }
 
 const JOBS = sql.table(`${SCHEMA}.job`)
+const isOurs = sql`name in (${sql.join(lines)})`
 
-const isHeld = ({ id, claim }: PgBossJob) =>
-  sql`name = ${LINE} and id = ${id} and state = 'active' and retry_count = ${claim}`
+const isHeld = ({ id, line, claim }: PgBossJob) =>
+  sql`name = ${line} and id = ${id} and state = 'active' and retry_count = ${claim}`
+
+interface NewJobs {
+  kind: string
+  payloads: readonly unknown[]
+  batch: string
+  line: Line
+}
 
 export async function insertJobs(
   boss: PgBoss,
   tx: Db,
-  { kind, payloads, batch }: { kind: string; payloads: readonly unknown[]; batch: string },
+  { kind, payloads, batch, line }: NewJobs,
 ): Promise<void> {
   const jobs = payloads.map((payload) => ({ data: { kind, payload }, group: { id: batch } }))
-  await boss.insert(LINE, jobs, { db: fromKysely(tx) })
+  await boss.insert(line, jobs, { db: fromKysely(tx) })
   await notify(tx)
 }
 
 export async function deleteBatch(tx: Db, batch: string): Promise<void> {
-  const dropBatch = sql`delete from ${JOBS} where name = ${LINE} and group_id = ${batch}`
+  const dropBatch = sql`delete from ${JOBS} where ${isOurs} and group_id = ${batch}`
   await dropBatch.execute(tx)
   // Taking over a job deletes its row and inserts it anew: who waited for that sees the new row only when looking again.
   await dropBatch.execute(tx)
@@ -96,7 +108,7 @@ export async function countJobs(db: Db): Promise<Backlog[]> {
   const { rows } = await sql<Backlog>`
     select data->>'kind' as kind, count(*) as jobs,
       floor(extract(epoch from min(created_on)) * 1000) as oldest
-    from ${JOBS} where name = ${LINE} group by 1`.execute(db)
+    from ${JOBS} where ${isOurs} group by 1`.execute(db)
   return rows
 }
 

@@ -1,15 +1,7 @@
 import { PgBoss } from 'pg-boss'
 import type { Db } from '../db/database.ts'
-import {
-  CHANNEL,
-  countJobs,
-  deleteBatch,
-  insertJobs,
-  LINE,
-  pgBossJobs,
-  SCHEMA,
-} from './pg-boss-jobs.ts'
-import type { Queue } from './queue.ts'
+import { CHANNEL, countJobs, deleteBatch, insertJobs, pgBossJobs, SCHEMA } from './pg-boss-jobs.ts'
+import { lines, type Queue } from './queue.ts'
 import { type Pace, usualPace } from './run-job.ts'
 import { Workers } from './worker.ts'
 
@@ -69,8 +61,10 @@ export function createPgBossQueue({
     async start() {
       try {
         await boss.start()
-        await boss.createQueue(LINE, lineSettings)
-        await boss.updateQueue(LINE, lineSettings)
+        for (const line of lines) {
+          await boss.createQueue(line, lineSettings)
+          await boss.updateQueue(line, lineSettings)
+        }
         const heard = (batch: string) => (batch ? interrupt(batch) : wake())
         listening = await boss.getDb().listen?.(CHANNEL, heard, wake)
       } catch (error) {
@@ -79,10 +73,11 @@ export function createPgBossQueue({
       }
     },
     stop,
-    enqueue: (tx, kind, payloads, batch) => insertJobs(boss, tx, { kind, payloads, batch }),
+    enqueue: (tx, kind, payloads, batch, line = 'jobs') =>
+      insertJobs(boss, tx, { kind, payloads, batch, line }),
     cancel: deleteBatch,
     backlog: () => countJobs(db),
-    running: () => workers.running(),
+    running: (line) => workers.running(line),
     interrupt,
     wake,
     work: (handlers, options) => workers.start(handlers, options),

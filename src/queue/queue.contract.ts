@@ -2,7 +2,16 @@ import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { until } from '../../test/support/wait-until.ts'
 import type { Db } from '../db/database.ts'
-import { type Handler, Hopeless, type Job, LostJob, NotNow, type Queue, type Run } from './queue.ts'
+import {
+  type Handler,
+  Hopeless,
+  type Job,
+  type Line,
+  LostJob,
+  NotNow,
+  type Queue,
+  type Run,
+} from './queue.ts'
 
 export interface QueueUnderTest {
   db: Db
@@ -53,6 +62,43 @@ export function queueContract(
       going.resolve()
       await done.promise
       await until('no job runs here', () => queue.running() === 0)
+    })
+
+    test('a job waits in its line: those of another are neither taken nor in the way', async (t) => {
+      const { db, queue } = await make(t)
+      const seen: unknown[] = []
+      const going = Promise.withResolvers<void>()
+      t.after(() => going.resolve())
+      working(t, queue, async (job, { finish }) => {
+        seen.push(job.payload)
+        await going.promise
+        await finish(async () => {})
+      })
+      const inLine = (payloads: unknown[], batch: string, line?: Line) =>
+        db.transaction().execute((tx) => queue.enqueue(tx, 'task', payloads, batch, line))
+      await inLine(['other', 'another'], 'other', 'webhooks')
+      await inLine(['ours'], 'ours')
+      queue.wake()
+      await until('ours is under way', () => seen.length === 1)
+      const others: unknown[] = []
+      const there = queue.work(
+        handlers(async (job, { finish }) => {
+          others.push(job.payload)
+          await finish(async () => {})
+        }),
+        { concurrency: 1, line: 'webhooks', onError: () => {} },
+      )
+      t.after(there.stop)
+      await until('the others are done, and ours is left', async () => {
+        const [left] = await queue.backlog()
+        return others.length === 2 && left?.jobs === 1
+      })
+      assert.deepEqual([queue.running(), seen], [1, ['ours']])
+      await there.stop()
+      await inLine(['called off'], 'off', 'webhooks')
+      await db.transaction().execute((tx) => queue.cancel(tx, 'off'))
+      going.resolve()
+      await until('nothing is left', async () => (await queue.backlog()).length === 0)
     })
 
     test('the result and the end of the job are one transaction', async (t) => {

@@ -33,8 +33,17 @@ export interface Working {
   stop(): Promise<void>
 }
 
+/**
+ * Jobs of one line wait for each other and for no others: what is slow by its nature, as whoever answers a webhook may be, is
+ * never in the way of exports.
+ */
+export type Line = (typeof lines)[number]
+export const lines = ['jobs', 'webhooks'] as const
+
 export interface WorkOptions {
   concurrency: number
+  /** Whose jobs are taken; `jobs` unless told. */
+  line?: Line
   /** Told of every failed run and of errors of the queue itself. */
   onError: (error: unknown, job?: Job) => void
 }
@@ -49,7 +58,13 @@ export interface Backlog {
 /** One small port; a contract suite runs on every implementation. */
 export interface Queue {
   /** One job a payload, all of one batch. They exist if and when the caller's transaction commits. */
-  enqueue(tx: Db, kind: string, payloads: readonly unknown[], batch: string): Promise<void>
+  enqueue(
+    tx: Db,
+    kind: string,
+    payloads: readonly unknown[],
+    batch: string,
+    line?: Line,
+  ): Promise<void>
   /** Takes all jobs of a batch out of the queue, with the caller's transaction. */
   cancel(tx: Db, batch: string): Promise<void>
   /** After that commit: stops those under way here at once. Elsewhere they stop when they next renew their lease. */
@@ -57,8 +72,8 @@ export interface Queue {
   /** After that commit: work begins at once rather than at the next look. */
   wake(): void
   work(handlers: Handlers, options: WorkOptions): Working
-  /** How many jobs are under way in this process. */
-  running(): number
+  /** How many jobs of the line are under way in this process. */
+  running(line?: Line): number
   /** What waits to be done, by kind, and since when the oldest does. */
   backlog(): Promise<Backlog[]>
 }
@@ -70,15 +85,20 @@ export class Hopeless extends Error {
 
 /**
  * What the job needs is away for a while, by no fault of its own: it is tried again until that is back, and not before
- * `dueAt` where that is known, in epoch milliseconds.
+ * `dueAt` where that is known, in epoch milliseconds, or after `pauseMs`.
  */
 export class NotNow extends Error {
   override name = 'NotNow'
   readonly dueAt: number | undefined
+  readonly pauseMs: number | undefined
 
-  constructor(message: string, { dueAt, ...options }: ErrorOptions & { dueAt?: number } = {}) {
+  constructor(
+    message: string,
+    { dueAt, pauseMs, ...options }: ErrorOptions & { dueAt?: number; pauseMs?: number } = {},
+  ) {
     super(message, options)
     this.dueAt = dueAt
+    this.pauseMs = pauseMs
   }
 }
 

@@ -5,6 +5,7 @@ import {
   type Handlers,
   Hopeless,
   type Job,
+  type Line,
   LostJob,
   NotNow,
   type WorkOptions,
@@ -18,7 +19,7 @@ export interface HeldJob extends Job {
 
 /** Each but `claim` leaves a job alone that its caller no longer holds. */
 export interface JobStore<Held extends HeldJob> {
-  claim(atMost: number): Promise<Held[]>
+  claim(atMost: number, line: Line): Promise<Held[]>
   /** A sign of life. False when the job is no longer ours. */
   keep(job: Held): Promise<boolean>
   /** False when the job is no longer ours. */
@@ -151,5 +152,5 @@ export class JobRun<Held extends HeldJob> {
   }
 }
 
-const pauseUntil = ({ dueAt }: NotNow, { notNowPauseMs }: Pace): number =>
-  dueAt === undefined ? notNowPauseMs : Math.max(0, Math.ceil(dueAt - Date.now()))
+const pauseUntil = ({ dueAt, pauseMs }: NotNow, { notNowPauseMs }: Pace): number =>
+  dueAt === undefined ? (pauseMs ?? notNowPauseMs) : Math.max(0, Math.ceil(dueAt - Date.now()))

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Handlers, LostJob, type Working, type WorkOptions } from './queue.ts'
+import { type Handlers, type Line, LostJob, type Working, type WorkOptions } from './queue.ts'
 import { type HeldJob, JobRun, type Workplace } from './run-job.ts'
 
 /** Takes jobs as long as there is room for more, and runs them side by side. */
@@ -22,6 +22,10 @@ class Worker<Held extends HeldJob> implements Working {
 
   wake(): void {
     this.#bell.abort()
+  }
+
+  get line(): Line {
+    return this.#options.line ?? 'jobs'
   }
 
   running(): number {
@@ -50,7 +54,7 @@ class Worker<Held extends HeldJob> implements Working {
 
   async #claim(atMost: number): Promise<Held[]> {
     try {
-      return await this.#place.store.claim(atMost)
+      return await this.#place.store.claim(atMost, this.line)
     } catch (error) {
       this.#options.onError(error)
       return []
@@ -107,8 +111,9 @@ export class Workers<Held extends HeldJob> {
     for (const worker of this.#workers) worker.interrupt(batch)
   }
 
-  running(): number {
-    return this.#workers.values().reduce((sum, worker) => sum + worker.running(), 0)
+  running(line: Line = 'jobs'): number {
+    const there = this.#workers.values().filter((worker) => worker.line === line)
+    return there.reduce((sum, worker) => sum + worker.running(), 0)
   }
 
   async stop(): Promise<void> {

@@ -7,6 +7,7 @@ import { takeTurn } from '../queue/turn-store.ts'
 import { runDueSchedules } from '../schedules/due-schedules.ts'
 import { keepArchives } from '../schedules/keep-archives.ts'
 import type { Source } from '../sources/source.ts'
+import { sweepDeliveries } from '../webhooks/sweep-deliveries.ts'
 import type { ProcessParts } from './process-parts.ts'
 import { type Repeated, repeatedly } from './repeatedly.ts'
 
@@ -54,6 +55,7 @@ export function startHousekeeping(parts: House, rules: HouseRules): Repeated {
       if (parts.isCatalogueRead()) await runDueSchedules({ ...parts, ...rules })
     }),
     inTurn('sweeping sessions', HOUR, () => sweepSessions(db, now())),
+    inTurn('sweeping webhook deliveries', HOUR, () => sweepDeliveries(db, now())),
     inTurn('sweeping facts', DAY, async () => void (await sweepFacts(db, now()))),
     inTurn('sweeping orphans', HOUR, () => sweepOrphans(parts, DAY)),
     repeat('sweeping scratch', HOUR, () => sweepScratch(places.scratch, SCRATCH_TTL_MS)),

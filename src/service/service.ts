@@ -10,6 +10,7 @@ import { createServer } from '../http/server.ts'
 import { readDashboard } from '../http/service/dashboard-files.ts'
 import { linkKey } from '../migrations/secret-store.ts'
 import { Misuse, UserMistake } from '../user-mistake.ts'
+import { addressesAllowed } from '../webhooks/allowed-addresses.ts'
 import { openForgeSignIn } from './forge-tokens.ts'
 import { keepHeartbeat } from './heartbeat.ts'
 import type { Log } from './log.ts'
@@ -62,6 +63,7 @@ export async function startService(config: Config, logging: Log): Promise<Servic
       clientTimeoutMs: config.clientTimeout,
     },
     trustedProxies: config.trustedProxies ?? [],
+    isWebhookAllowed: addressesAllowed(config.webhookNetworks ?? []),
     version: VERSION,
     installedVersion: config.installedVersion,
     dashboard: await readDashboard(BUILT_DASHBOARD),

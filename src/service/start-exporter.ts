@@ -9,6 +9,7 @@ import { withFreshRights } from './fresh-rights.ts'
 import { SCRATCH_TTL_MS, startHousekeeping } from './housekeeping.ts'
 import type { ProcessParts } from './process-parts.ts'
 import { SEGMENT_THREAD } from './segment-thread-address.ts'
+import { startDeliveries } from './start-deliveries.ts'
 import { VERSION } from './version.ts'
 
 export interface RunningExporter {
@@ -53,6 +54,7 @@ export async function startExporter(
       else log.error({ err, job }, 'job failed')
     },
   })
+  const deliveries = startDeliveries(config, parts)
   const housekeeping = startHousekeeping(parts, {
     segmentTtlMs: config.segmentTtl,
     archiveTtlMs: config.archiveTtl,
@@ -63,6 +65,7 @@ export async function startExporter(
     scratch: scratch.directory,
     async stop() {
       await housekeeping.stop()
+      await deliveries.stop()
       await working.stop()
       await segments.stop()
       await scratch.release()

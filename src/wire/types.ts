@@ -1317,6 +1317,124 @@ export interface OrganizationMembership {
   user: User
 }
 /**
+ * A webhook: an address that is told when migrations end.
+ *
+ */
+export interface Webhook {
+  /** Whose webhook it is. */
+  type: 'User' | 'Organization'
+  id: number
+  name: 'web'
+  active: boolean
+  /** `migration` for all ends of migrations, or some of `migration.exported`, `migration.partial` (exported, but some repositories were skipped), `migration.failed` and `migration.cancelled`; `*` for everything. `ping` is always sent. */
+  events: (
+    | '*'
+    | 'migration'
+    | 'migration.exported'
+    | 'migration.partial'
+    | 'migration.failed'
+    | 'migration.cancelled'
+  )[]
+  config: WebhookConfig
+  created_at: string
+  updated_at: string
+  url: string
+  ping_url: string
+  deliveries_url: string
+  /** How the last delivery went. An extension of this server for organizations. */
+  last_response: {
+    code: number | null
+    /** Whether the last delivery succeeded. */
+    status: 'unused' | 'active' | 'failing'
+    message: string | null
+  }
+  /** Why the server made it inactive. An extension of this server. */
+  disabled_reason: string | null
+}
+/**
+ * Where and how a webhook is sent.
+ *
+ */
+export interface WebhookConfig {
+  /** Where the events are sent, by POST. */
+  url: string
+  /** `json`, or `form`: the JSON as the field `payload` of a form. */
+  content_type: 'json' | 'form'
+  /** The key of the signatures `x-hub-signature-256` and `x-hub-signature`. Answers have `********` in its place; when sent, that means no change, and an empty text removes the secret. */
+  secret?: string
+  insecure_ssl: '0'
+}
+/**
+ * One try to deliver an event to a webhook.
+ *
+ */
+export interface WebhookDelivery {
+  id: number
+  /** Of the event: the same at every try, as in its header. */
+  guid: string
+  delivered_at: string
+  /** Whether the event was sent before. */
+  redelivery: boolean
+  /** In seconds. */
+  duration: number
+  /** `OK`, or what went wrong. */
+  status: string
+  /** Of the answer; 0 if there was none. */
+  status_code: number
+  event: 'migration' | 'ping'
+  action: string | null
+  installation_id: null
+  repository_id: null
+  throttled_at: null
+  /** Of the event by now. An extension of this server. */
+  state: 'waiting' | 'delivered' | 'given_up'
+  /** When the event is sent again, if it is. An extension of this server. */
+  next_attempt_at: string | null
+}
+/**
+ * One try to deliver an event to a webhook, and what was said on both sides.
+ *
+ */
+export interface FullWebhookDelivery {
+  id: number
+  /** Of the event: the same at every try, as in its header. */
+  guid: string
+  delivered_at: string
+  /** Whether the event was sent before. */
+  redelivery: boolean
+  /** In seconds. */
+  duration: number
+  /** `OK`, or what went wrong. */
+  status: string
+  /** Of the answer; 0 if there was none. */
+  status_code: number
+  event: 'migration' | 'ping'
+  action: string | null
+  installation_id: null
+  repository_id: null
+  throttled_at: null
+  /** Of the event by now. An extension of this server. */
+  state: 'waiting' | 'delivered' | 'given_up'
+  /** When the event is sent again, if it is. An extension of this server. */
+  next_attempt_at: string | null
+  url: string
+  request: {
+    headers: {
+      [k: string]: string
+    }
+    payload: {
+      [k: string]: unknown
+    }
+  }
+  response: {
+    headers: {
+      [k: string]: string
+    } | null
+    /** The first 4096 bytes. */
+    payload: string | null
+  }
+}
+/**
  * The rate limit of the caller.
  *
  */
@@ -1575,7 +1693,7 @@ export interface ValidationError {
   /** The HTTP status as a string. */
   status: string
   errors: {
-    resource: 'Migration' | 'Repository' | 'Service' | 'Schedule'
+    resource: 'Migration' | 'Repository' | 'Service' | 'Schedule' | 'Hook'
     /** The field of the request. */
     field?: string
     code: 'missing' | 'missing_field' | 'invalid' | 'already_exists' | 'unprocessable' | 'custom'

@@ -44,6 +44,12 @@ import { licenseTextSchema } from '../service/license-schema.ts'
 import { rootSchema } from '../service/root-schema.ts'
 import { serviceStateSchema, tokenSchema } from '../service/service-state-schema.ts'
 import { currentUserSchema, sessionSchema, userSchema } from '../service/user-schema.ts'
+import {
+  fullWebhookDeliverySchema,
+  webhookConfigSchema,
+  webhookDeliverySchema,
+  webhookSchema,
+} from '../webhooks/webhook-schema.ts'
 import { address, count, integer, listOf, text } from './json-schema.ts'
 
 /** What operations refer to by name, so that each thing is said once. */
@@ -80,6 +86,10 @@ export const schemas = {
   organization: organizationSchema,
   'full-organization': fullOrganizationSchema,
   'organization-membership': organizationMembershipSchema,
+  webhook: webhookSchema,
+  'webhook-config': webhookConfigSchema,
+  'webhook-delivery': webhookDeliverySchema,
+  'full-webhook-delivery': fullWebhookDeliverySchema,
   'rate-limit': rateLimitSchema,
   root: rootSchema,
   'service-state': serviceStateSchema,
@@ -162,6 +172,22 @@ export const parameters = {
     description: 'Name of a repository, or `owner%2Fname`.',
     schema: text,
     example: 'atlas',
+  },
+  'hook-id': {
+    name: 'hook_id',
+    in: 'path',
+    required: true,
+    description: 'ID of a webhook.',
+    schema: integer,
+    example: 3,
+  },
+  'delivery-id': {
+    name: 'delivery_id',
+    in: 'path',
+    required: true,
+    description: 'ID of a delivery.',
+    schema: integer,
+    example: 41,
   },
   page: {
     name: 'page',

@@ -1,5 +1,6 @@
 import type { Account } from '../../accounts/account.ts'
 import type { TokenRecord } from '../../accounts/token-store.ts'
+import type { EndedMigration } from '../../migrations/end-migration.ts'
 import type { HeldLock } from '../../migrations/lock-store.ts'
 import { type Migration, ORDINARY } from '../../migrations/migration.ts'
 import type { Forecast } from '../../migrations/preflight.ts'
@@ -9,6 +10,8 @@ import type { ServiceState } from '../../migrations/service-state.ts'
 import type { Summary } from '../../migrations/summaries.ts'
 import { factsOfUnreadable, type RepositoryFacts } from '../../repositories/facts.ts'
 import type { Schedule, ScheduleRun } from '../../schedules/schedule.ts'
+import type { Delivery, FullDelivery } from '../../webhooks/delivery-store.ts'
+import type { Webhook } from '../../webhooks/webhook.ts'
 import { API_VERSIONS } from '../door/manners.ts'
 import {
   invalidLink,
@@ -52,6 +55,13 @@ import { currentUserJson } from '../service/current-user-json.ts'
 import { licenseTextJson } from '../service/license-text-json.ts'
 import { rootJson } from '../service/root-json.ts'
 import { serviceStateJson, tokenJson } from '../service/service-state-json.ts'
+import {
+  deliveryJson,
+  fullDeliveryJson,
+  webhookConfigJson,
+  webhookJson,
+} from '../webhooks/webhook-json.ts'
+import { webhookPayload } from '../webhooks/webhook-payload.ts'
 
 const AT = Date.UTC(2026, 4, 4, 9, 30)
 
@@ -278,6 +288,34 @@ const serviceState: ServiceState = {
     ],
   },
 }
+const webhook: Webhook = {
+  id: 3,
+  owner: alice,
+  url: 'https://ci.example.com/godwit',
+  contentType: 'json',
+  secret: 'hidden',
+  events: ['migration'],
+  isActive: true,
+  createdAt: AT,
+  updatedAt: AT,
+  failingSince: null,
+  disabledReason: null,
+  lastDelivery: { at: AT, statusCode: 200, status: 'OK' },
+}
+const delivery: Delivery = {
+  id: 41,
+  guid: '8a4c1c1e-5b0e-4f5a-9d5b-2f6f5f0c7a11',
+  eventId: 12,
+  event: 'migration',
+  action: 'exported',
+  deliveredAt: AT,
+  isRedelivery: false,
+  durationMs: 270,
+  status: 'OK',
+  statusCode: 200,
+  state: 'delivered',
+  nextAt: null,
+}
 const token: TokenRecord = {
   id: 7,
   login: 'alice',
@@ -302,6 +340,22 @@ export type ExampleName = keyof ReturnType<typeof valuesOf>
 export function examplesOf(rendering: Rendering): Record<string, { value: unknown }> {
   const values = Object.entries(valuesOf(rendering))
   return Object.fromEntries(values.map(([name, value]) => [name, { value }]))
+}
+
+function fullDeliveryIn(rendering: Rendering): FullDelivery {
+  const facts: EndedMigration = { summary, startedBy: alice }
+  const event = { ...delivery, webhookId: webhook.id, facts, payload: null }
+  const payload = webhookPayload(rendering)(
+    { ...event, turn: 1, tries: 1, triesLeft: 9, nextAt: AT },
+    webhook,
+  )
+  return {
+    ...delivery,
+    url: webhook.url,
+    requestHeaders: { 'content-type': 'application/json' },
+    payload: JSON.stringify(payload),
+    response: { headers: { 'content-type': 'text/plain' }, body: 'thanks' },
+  }
 }
 
 function valuesOf(rendering: Rendering) {
@@ -357,6 +411,12 @@ function valuesOf(rendering: Rendering) {
     'organization-memberships': [
       membershipJson({ account: octo, role: 'owner' }, alice, addresses),
     ],
+    webhook: webhookJson(webhook, addresses),
+    webhooks: [webhookJson(webhook, addresses)],
+    'webhook-config': webhookConfigJson(webhook),
+    'webhook-deliveries': [deliveryJson(delivery)],
+    'webhook-delivery': fullDeliveryJson(fullDeliveryIn(rendering)),
+    accepted: {},
     tokens: [tokenJson(token)],
     'service-state': serviceStateJson(serviceState, storage, '1.0.0'),
     'rate-limit': { resources: { core, search }, rate: core },

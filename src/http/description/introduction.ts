@@ -14,6 +14,10 @@ export const TAGS: { name: Tag; description: string }[] = [
     name: 'Repositories',
     description: 'Repositories in their current state, their owners and their licences.',
   },
+  {
+    name: 'Webhooks',
+    description: 'Addresses that are told when migrations end, and the log of what they were sent.',
+  },
   { name: 'Caller', description: 'The current account and its rate limit.' },
   { name: 'Operator', description: 'The state of the whole service, for `site_admin` accounts.' },
   { name: 'Service', description: 'Health, metrics and documentation. No token is needed.' },

@@ -18,6 +18,7 @@ export type Tag =
   | 'Schedules'
   | 'Organizations'
   | 'Repositories'
+  | 'Webhooks'
   | 'Caller'
   | 'Operator'
   | 'Service'

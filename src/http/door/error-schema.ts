@@ -25,7 +25,7 @@ export const validationErrorSchema = recordOf(
     errors: listOf(
       recordOf(
         {
-          resource: { ...text, enum: ['Migration', 'Repository', 'Service', 'Schedule'] },
+          resource: { ...text, enum: ['Migration', 'Repository', 'Service', 'Schedule', 'Hook'] },
           field: { ...text, description: 'The field of the request.' },
           code: { ...text, enum: codes },
           index: { ...count, description: 'The index of the element, if the field is a list.' },

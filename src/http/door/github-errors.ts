@@ -65,12 +65,13 @@ function invalid(faults: Fault[], resource: Resource): { status: number; body: E
   return { status: 422, body: { message: 'Validation Failed', errors } }
 }
 
-/** `/repositories/3` must be string → the fourth of `repositories` is invalid. */
+/** `/repositories/3` must be string → the fourth of `repositories` is invalid; `/config/url` → `url` is. */
 function faultOf(complaint: NonNullable<FastifyError['validation']>[number]): Fault {
   const { missingProperty } = complaint.params
   if (typeof missingProperty === 'string') return { field: missingProperty, code: 'missing_field' }
-  const [, field = '', index] = complaint.instancePath.split('/')
-  return index === undefined
-    ? { field, code: 'invalid' }
-    : { field, code: 'invalid', index: Number(index) }
+  const [, field = '', below] = complaint.instancePath.split('/')
+  if (below === undefined) return { field, code: 'invalid' }
+  return /^\d+$/.test(below)
+    ? { field, code: 'invalid', index: Number(below) }
+    : { field: below, code: 'invalid' }
 }

@@ -4,6 +4,7 @@ import { readBlobErrors } from '../../migrations/blob-error-store.ts'
 import { countUnfinishedByState, readTallies } from '../../migrations/tally-store.ts'
 import type { Queue } from '../../queue/queue.ts'
 import { countSchedulesByState } from '../../schedules/schedule-store.ts'
+import { readDeliveryTallies } from '../../webhooks/tallies.ts'
 
 /** Workers look for what is due several times a minute. */
 const OVERDUE_AFTER_MS = 5 * 60_000
@@ -30,6 +31,7 @@ function createGauges(register: Registry) {
     bytes: gauge('godwit_repository_bytes', 'Bytes of repositories by result', 'outcome'),
     reuse: gauge('godwit_reuse_ratio', 'Share of the exported repositories that were reused', 'of'),
     schedules: gauge('godwit_schedules', 'Schedules by state', 'state'),
+    deliveries: gauge('godwit_webhook_deliveries', 'Deliveries to webhooks by result', 'outcome'),
     blobErrors: gauge('godwit_blob_errors', 'Errors of the blob store', 'operation'),
   }
 }
@@ -40,12 +42,13 @@ export function sharedMetrics(register: Registry, parts: SharedMetricsParts): ()
 
   async function read(): Promise<void> {
     const { db, queue, now } = parts
-    const [backlog, unfinished, tallies, blobErrors, schedules] = await Promise.all([
+    const [backlog, unfinished, tallies, blobErrors, schedules, deliveries] = await Promise.all([
       queue.backlog(),
       countUnfinishedByState(db),
       readTallies(db),
       readBlobErrors(db),
       countSchedulesByState(db, now() - OVERDUE_AFTER_MS),
+      readDeliveryTallies(db),
     ])
     // Nothing of the last time stays, but for what is there still.
     clear()
@@ -64,6 +67,7 @@ export function sharedMetrics(register: Registry, parts: SharedMetricsParts): ()
     gauges.reuse.set('repositories', share(reused.count, made.count))
     gauges.reuse.set('bytes', share(reused.bytes, made.bytes))
     for (const [state, count] of Object.entries(schedules)) gauges.schedules.set(state, count)
+    for (const [outcome, count] of deliveries) gauges.deliveries.set(outcome, count)
     for (const [operation, count] of blobErrors) gauges.blobErrors.set(operation, count)
   }
 

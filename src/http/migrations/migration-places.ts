@@ -50,6 +50,6 @@ export function enterOrganization(
     await rights?.refresh(viewerOf(request).account, age)
     const { account, mayMigrate } = await organizationInPath(db, request)
     if (!mayMigrate) throw new NotFound()
-    request.scope = { owner: account }
+    request.scope = { owner: account, by: viewerOf(request).account }
   })
 }

@@ -52,7 +52,8 @@ function migrationActions(app: FastifyInstance, parts: Parts): void {
     async (request, reply) => {
       const migration = await named(request)
       const asked = { allowPartial: request.body.allow_partial ?? false }
-      const { id } = await retryMigration(parts, migration, migration, asked, (started) =>
+      const scope = { owner: migration.owner, by: viewerOf(request).account }
+      const { id } = await retryMigration(parts, scope, migration, asked, (started) =>
         audit(log, request, 'admin.migration.retry', started),
       )
       return answer(reply.code(201), summaryJson((await summaryById(db, id))!))

@@ -1,0 +1,89 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { NotFound } from '../../migrations/refusals.ts'
+import { type FullDelivery, findDelivery, listDeliveries } from '../../webhooks/delivery-store.ts'
+import { redeliver } from '../../webhooks/manage-webhooks.ts'
+import type { Webhook } from '../../webhooks/webhook.ts'
+import { answer, answerIfChanged } from '../door/json-answer.ts'
+import { pagingOf } from '../door/paging.ts'
+import {
+  auditWebhook,
+  type ByHook,
+  idIn,
+  namedWebhook,
+  type WebhookParts,
+  type WebhooksPlace,
+} from './named-webhook.ts'
+import { deliveryJson, fullDeliveryJson } from './webhook-json.ts'
+import * as operations from './webhooks-operations.ts'
+
+/** The log of what a webhook was sent. */
+export function webhookDeliveries(
+  app: FastifyInstance,
+  parts: WebhookParts,
+  { path, describe }: WebhooksPlace,
+): void {
+  const { db, rendering } = parts
+  const deliveries = `${path}/:hook_id/deliveries`
+
+  app.get<ByHook>(
+    deliveries,
+    { schema: describe(operations.listDeliveries) },
+    async (request, reply) => {
+      const webhook = await namedWebhook(parts, request)
+      const { limit } = pagingOf(request.query)
+      const from = idIn(String(request.query.cursor ?? ''))
+      const found = await listDeliveries(db, webhook, { from, limit: limit + 1 })
+      const next = found[limit]
+      if (next) tellNext(request, reply, `${rendering.addresses.api}`, app.prefix, next.id)
+      const body = found.slice(0, limit).map(deliveryJson)
+      return answerIfChanged(request, reply, body, [next?.id ?? 0])
+    },
+  )
+
+  app.get<ByHook>(
+    `${deliveries}/:delivery_id`,
+    { schema: describe(operations.getDelivery) },
+    async (request, reply) => {
+      const webhook = await namedWebhook(parts, request)
+      const body = fullDeliveryJson(await namedDelivery(parts, request, webhook))
+      return answerIfChanged(request, reply, body)
+    },
+  )
+
+  app.post<ByHook>(
+    `${deliveries}/:delivery_id/attempts`,
+    { schema: describe(operations.redeliver) },
+    async (request, reply) => {
+      const webhook = await namedWebhook(parts, request)
+      const { id, eventId, guid } = await namedDelivery(parts, request, webhook)
+      await redeliver(parts, webhook, eventId)
+      auditWebhook(parts, request, 'webhook.redeliver', webhook, { delivery: id, guid })
+      return answer(reply.code(202), {})
+    },
+  )
+}
+
+async function namedDelivery(
+  { db }: WebhookParts,
+  request: FastifyRequest<ByHook>,
+  webhook: Webhook,
+): Promise<FullDelivery> {
+  const id = idIn(request.params.delivery_id)
+  const found = id === undefined ? undefined : await findDelivery(db, webhook, id)
+  if (!found) throw new NotFound()
+  return found
+}
+
+/** The caller's own query with another cursor. */
+function tellNext(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  api: string,
+  prefix: string,
+  cursor: number,
+): void {
+  const [path = '', query = ''] = request.url.slice(prefix.length).split('?', 2)
+  const asked = new URLSearchParams(query)
+  asked.set('cursor', String(cursor))
+  reply.header('link', `<${api}${path}?${asked}>; rel="next"`)
+}

@@ -1,0 +1,169 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { Invalid } from '../../migrations/refusals.ts'
+import {
+  addWebhook,
+  editWebhook,
+  MAX_WEBHOOKS,
+  type PingFacts,
+  pingWebhook,
+  removeWebhook,
+} from '../../webhooks/manage-webhooks.ts'
+import type { Webhook, WebhookSettings } from '../../webhooks/webhook.ts'
+import { listWebhooks } from '../../webhooks/webhook-store.ts'
+import { viewerOf } from '../door/authenticate.ts'
+import { answer, answerIfChanged } from '../door/json-answer.ts'
+import { tellPages } from '../door/link-header.ts'
+import { pagingOf } from '../door/paging.ts'
+import { scopeOf } from '../migrations/named-migration.ts'
+import {
+  auditWebhook,
+  type ByHook,
+  OF_HOOK as config,
+  namedWebhook,
+  type WebhookParts,
+  type WebhooksPlace,
+} from './named-webhook.ts'
+import { type ConfigBody, settingsFrom, type WebhookBody } from './webhook-body.ts'
+import { webhookDeliveries } from './webhook-deliveries.ts'
+import { webhookConfigJson, webhookJson } from './webhook-json.ts'
+import * as operations from './webhooks-operations.ts'
+
+export const WEBHOOKS_OF_CALLER: WebhooksPlace = {
+  path: '/user/hooks',
+  describe: (operation) => operation,
+}
+
+export const WEBHOOKS_OF_ORGANIZATION: WebhooksPlace = {
+  path: '/orgs/:org/hooks',
+  describe: operations.forOrganization,
+}
+
+export function webhooks(app: FastifyInstance, parts: WebhookParts, place: WebhooksPlace): void {
+  addAndList(app, parts, place)
+  readAndChange(app, parts, place)
+  configOnly(app, parts, place)
+  webhookDeliveries(app, parts, place)
+}
+
+function addAndList(
+  app: FastifyInstance,
+  parts: WebhookParts,
+  { path, describe }: WebhooksPlace,
+): void {
+  const { db, rendering } = parts
+  const { addresses } = rendering
+  app.get<{ Querystring: Record<string, unknown> }>(
+    path,
+    { schema: describe(operations.listWebhooks) },
+    async (request, reply) => {
+      const all = await listWebhooks(db, scopeOf(request))
+      const paging = pagingOf(request.query)
+      tellPages(request, reply, { prefix: app.prefix, addresses, paging, total: all.length })
+      const shown = all.slice(paging.offset, paging.offset + paging.limit)
+      const body = shown.map((each) => webhookJson(each, addresses))
+      return answerIfChanged(request, reply, body, [all.length])
+    },
+  )
+
+  app.post<{ Body: WebhookBody }>(
+    path,
+    { config, schema: describe(operations.createWebhook) },
+    async (request, reply) => {
+      const settings = settingsFrom(request.body, undefined, parts.isWebhookAllowed)
+      const added = await addWebhook(parts, scopeOf(request), settings, pingOf(request))
+      if (!added) throw tooMany()
+      auditWebhook(parts, request, 'webhook.create', added)
+      const body = webhookJson(added, addresses)
+      return answer(reply.code(201).header('location', body.url), body)
+    },
+  )
+}
+
+function readAndChange(
+  app: FastifyInstance,
+  parts: WebhookParts,
+  { path, describe }: WebhooksPlace,
+): void {
+  const { addresses } = parts.rendering
+  app.get<ByHook>(
+    `${path}/:hook_id`,
+    { schema: describe(operations.getWebhook) },
+    async (request, reply) => {
+      const found = await namedWebhook(parts, request)
+      return answerIfChanged(request, reply, webhookJson(found, addresses))
+    },
+  )
+
+  app.patch<ByHook & { Body: WebhookBody }>(
+    `${path}/:hook_id`,
+    { config, schema: describe(operations.updateWebhook) },
+    async (request, reply) => {
+      const changed = await change(parts, request, request.body)
+      return answer(reply, webhookJson(changed, addresses))
+    },
+  )
+
+  app.delete<ByHook>(
+    `${path}/:hook_id`,
+    { schema: describe(operations.deleteWebhook) },
+    async (request, reply) => {
+      const found = await namedWebhook(parts, request)
+      await removeWebhook(parts, found)
+      auditWebhook(parts, request, 'webhook.delete', found)
+      return reply.code(204).send()
+    },
+  )
+
+  app.post<ByHook>(
+    `${path}/:hook_id/pings`,
+    { schema: describe(operations.pingWebhook) },
+    async (request, reply) => {
+      const found = await namedWebhook(parts, request)
+      await pingWebhook(parts, found, pingOf(request))
+      auditWebhook(parts, request, 'webhook.ping', found)
+      return reply.code(204).send()
+    },
+  )
+}
+
+/** GitHub has these of their own as well. */
+function configOnly(
+  app: FastifyInstance,
+  parts: WebhookParts,
+  { path, describe }: WebhooksPlace,
+): void {
+  app.get<ByHook>(
+    `${path}/:hook_id/config`,
+    { schema: describe(operations.getWebhookConfig) },
+    async (request, reply) =>
+      answerIfChanged(request, reply, webhookConfigJson(await namedWebhook(parts, request))),
+  )
+
+  app.patch<ByHook & { Body: ConfigBody }>(
+    `${path}/:hook_id/config`,
+    { config, schema: describe(operations.updateWebhookConfig) },
+    async (request, reply) => {
+      const changed = await change(parts, request, { config: request.body })
+      return answer(reply, webhookConfigJson(changed))
+    },
+  )
+}
+
+async function change(
+  parts: WebhookParts,
+  request: FastifyRequest,
+  body: WebhookBody,
+): Promise<Webhook> {
+  const found = await namedWebhook(parts, request as FastifyRequest<ByHook>)
+  const settings: WebhookSettings = settingsFrom(body, found, parts.isWebhookAllowed)
+  const changed = await editWebhook(parts, found, settings)
+  auditWebhook(parts, request, 'webhook.update', changed)
+  return changed
+}
+
+const pingOf = (request: FastifyRequest): PingFacts => ({ sender: viewerOf(request).account })
+
+const tooMany = () =>
+  new Invalid([
+    { resource: 'Hook', code: 'custom', message: `There are ${MAX_WEBHOOKS} webhooks already.` },
+  ])

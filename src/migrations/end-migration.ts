@@ -1,0 +1,48 @@
+import type { Account } from '../accounts/account.ts'
+import type { Db } from '../db/database.ts'
+import type { Queue } from '../queue/queue.ts'
+import { noteEvent } from '../webhooks/note-event.ts'
+import type { MigrationAction } from '../webhooks/webhook.ts'
+import { type MigrationEnd, moveMigration } from './export-store.ts'
+import { migrationOf } from './migration-store.ts'
+import { type Summary, summaryById } from './summaries.ts'
+import { endOf } from './tell-end.ts'
+
+interface EndParts {
+  queue: Queue
+  now: () => number
+}
+
+/** What a webhook is told of a migration that has ended. */
+export interface EndedMigration {
+  summary: Summary
+  /** The person who started it. */
+  startedBy: Account
+}
+
+/**
+ * Moves the migration to its end, and writes down in the same transaction what the webhooks of its owner are to be told of it.
+ * Throws IllegalMove as `moveMigration` does.
+ */
+export async function endMigration(
+  parts: EndParts,
+  tx: Db,
+  id: number,
+  to: 'exported' | 'failed',
+  end: MigrationEnd = {},
+): Promise<void> {
+  await moveMigration(tx, id, to, { now: parts.now(), ...end })
+  const row = await tx
+    .selectFrom('migrations')
+    .selectAll()
+    .where('id', '=', id)
+    .executeTakeFirstOrThrow()
+  const { owner } = migrationOf(row)
+  await noteEvent(parts, tx, { owner }, async () => {
+    const summary = (await summaryById(tx, id))!
+    const startedBy = row.started_by === null ? owner : (JSON.parse(row.started_by) as Account)
+    const action: MigrationAction = endOf(summary).end
+    const facts: EndedMigration = { summary, startedBy }
+    return { event: 'migration', action, facts }
+  })
+}

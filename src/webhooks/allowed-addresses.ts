@@ -1,0 +1,79 @@
+import { BlockList, isIP, isIPv4 } from 'node:net'
+
+/** Networks that are nobody's on the internet: one's own, one's neighbours', or for no single machine. */
+const NOT_PUBLIC_IPV4 = [
+  '0.0.0.0/8',
+  '10.0.0.0/8',
+  '100.64.0.0/10',
+  '127.0.0.0/8',
+  '169.254.0.0/16',
+  '172.16.0.0/12',
+  '192.0.0.0/24',
+  '192.0.2.0/24',
+  '192.88.99.0/24',
+  '192.168.0.0/16',
+  '198.18.0.0/15',
+  '198.51.100.0/24',
+  '203.0.113.0/24',
+  '224.0.0.0/4',
+  '240.0.0.0/4',
+]
+
+/** All that is public is in here, but for those that follow: documentation, and ways to wrap an IPv4 address. */
+const PUBLIC_IPV6 = ['2000::/3']
+const NOT_PUBLIC_IPV6 = ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20']
+
+export type IsAllowed = (address: string) => boolean
+
+/** Whether something may be sent to an IP address: to public ones, and to those of the networks that the operator named. */
+export function addressesAllowed(networks: readonly string[]): IsAllowed {
+  const named = listOf(networks)
+  return (address) => {
+    const plain = withoutWrapping(address)
+    return isIn(named, plain) || isPublic(plain)
+  }
+}
+
+const notPublic = listOf([...NOT_PUBLIC_IPV4, ...NOT_PUBLIC_IPV6])
+const public6 = listOf(PUBLIC_IPV6)
+
+function isPublic(address: string): boolean {
+  if (isIP(address) === 0 || isIn(notPublic, address)) return false
+  return isIPv4(address) || isIn(public6, address)
+}
+
+function listOf(networks: readonly string[]): BlockList {
+  const list = new BlockList()
+  for (const network of networks) {
+    const [address = '', bits] = network.split('/')
+    const type = isIPv4(address) ? 'ipv4' : 'ipv6'
+    list.addSubnet(address, Number(bits ?? (type === 'ipv4' ? 32 : 128)), type)
+  }
+  return list
+}
+
+const isIn = (list: BlockList, address: string): boolean =>
+  list.check(address, isIPv4(address) ? 'ipv4' : 'ipv6')
+
+/** The IPv4 address that is meant by one of IPv6: mapped (`::ffff:`), or for a translator of the network (`64:ff9b::`). */
+function withoutWrapping(address: string): string {
+  if (isIP(address) !== 6) return address
+  const groups = groupsOf(address)
+  const start = groups.slice(0, 6).join(':')
+  if (start !== '0:0:0:0:0:ffff' && start !== '64:ff9b:0:0:0:0') return address
+  const bytes = groups.slice(6).flatMap((group) => {
+    const value = Number.parseInt(group, 16)
+    return [value >> 8, value & 0xff]
+  })
+  return bytes.join('.')
+}
+
+/** The eight groups of a valid IPv6 address, in hexadecimal without leading zeros. */
+function groupsOf(address: string): string[] {
+  // The one spelling that the URL standard has for each.
+  const { hostname } = new URL(`http://[${address.replace(/%.*$/, '')}]`)
+  const [left = '', right] = hostname.slice(1, -1).split('::')
+  const first = left === '' ? [] : left.split(':')
+  const last = right === undefined || right === '' ? [] : right.split(':')
+  return [...first, ...Array(8 - first.length - last.length).fill('0'), ...last]
+}

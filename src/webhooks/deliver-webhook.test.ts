@@ -1,0 +1,268 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { onEachEngine } from '../../test/support/databases.ts'
+import { until } from '../../test/support/wait-until.ts'
+import { webhookReceiver } from '../../test/support/webhook-receiver.ts'
+import { releaseAllJobs } from '../queue/embedded-jobs.ts'
+import { findDelivery } from './delivery-store.ts'
+import { editWebhook, redeliver, removeWebhook } from './manage-webhooks.ts'
+import { MAX_KEPT, sweepDeliveries } from './sweep-deliveries.ts'
+import { readDeliveryTallies } from './tallies.ts'
+import { NOON, webhookScene } from './webhook-test-scene.ts'
+
+const SECOND = 1000
+const MINUTE = 60 * SECOND
+const HOUR = 60 * MINUTE
+const DAY = 24 * HOUR
+
+onEachEngine('deliveries to webhooks', (engine) => {
+  test('each subscribed webhook of the owner is told once, and nobody else’s', async (t) => {
+    const scene = await webhookScene(t, engine)
+    const [alice, bob] = [await scene.account('alice'), await scene.account('bob')]
+    const receiver = await webhookReceiver(t)
+    const at = (path: string) => `${receiver.url}/${path}`
+    const first = await scene.add(alice, at('all'), { events: ['*'] })
+    await scene.add(alice, at('failed'), { events: ['migration.failed', 'migration.partial'] })
+    await scene.add(alice, at('form'), { contentType: 'form', events: ['migration.exported'] })
+    await scene.add(alice, at('inactive'), { isActive: false })
+    await scene.add(bob, at('bob'))
+    await scene.tell(alice, 'exported', { migration: 7 })
+    scene.work()
+    await scene.settle()
+    assert.deepEqual(receiver.received.map(({ path }) => path).sort(), ['/all', '/form'])
+    const told = { event: 'migration', action: 'exported', facts: { migration: 7 } }
+    const form = receiver.received.find(({ path }) => path === '/form')!
+    assert.equal(form.headers['content-type'], 'application/x-www-form-urlencoded')
+    assert.deepEqual(JSON.parse(new URLSearchParams(form.body).get('payload')!), told)
+    const json = receiver.received.find(({ path }) => path === '/all')!
+    assert.deepEqual(JSON.parse(json.body), told)
+    assert.equal(json.headers['user-agent'], 'Godwit-Hookshot/1.2.3')
+    assert.equal(json.headers['x-hub-signature-256'], undefined, 'without a secret')
+    const [delivery] = await scene.deliveries(first)
+    assert.equal(json.headers['x-github-delivery'], delivery!.guid)
+    const { id, durationMs, eventId, guid, ...known } = delivery!
+    assert.deepEqual(known, {
+      ...{ event: 'migration', action: 'exported', deliveredAt: NOON, isRedelivery: false },
+      ...{ status: 'OK', statusCode: 200, state: 'delivered', nextAt: null },
+    })
+    assert.deepEqual((await scene.webhook(first)).lastDelivery, {
+      ...{ at: NOON, status: 'OK', statusCode: 200 },
+    })
+  })
+
+  test('what fails is tried ten times within a day, under one id, and then given up', async (t) => {
+    const scene = await webhookScene(t, engine)
+    const alice = await scene.account('alice')
+    const receiver = await webhookReceiver(t)
+    receiver.answer = (response) => void response.writeHead(500).end('no\0')
+    const webhook = await scene.add(alice, receiver.url, { secret: 'soon changed' })
+    await scene.tell(alice)
+    scene.work()
+    await scene.settle()
+    const pauses = [10 * SECOND, MINUTE, 5 * MINUTE, 15 * MINUTE, HOUR, 2 * HOUR, 4 * HOUR]
+    for (const [index, pause] of [...pauses, 8 * HOUR, 8 * HOUR].entries()) {
+      assert.equal(receiver.received.length, index + 1)
+      const [last] = await scene.deliveries(webhook)
+      assert.deepEqual([last!.state, last!.nextAt], ['waiting', scene.clock.now + pause])
+      await scene.later(pause - 1)
+      assert.equal(receiver.received.length, index + 1, 'not before')
+      await scene.later(1)
+    }
+    assert.equal(receiver.received.length, 10)
+    assert.ok(scene.clock.now - NOON < DAY)
+    await scene.later(30 * DAY)
+    assert.equal(receiver.received.length, 10, 'no more')
+    const all = await scene.deliveries(webhook)
+    assert.deepEqual(
+      all.map(({ isRedelivery }) => isRedelivery),
+      [...Array(9).fill(true), false],
+    )
+    for (const { status, state } of all)
+      assert.deepEqual([status, state], ['500 Internal Server Error', 'given up'])
+    const full = await findDelivery(scene.db, webhook, all[0]!.id)
+    assert.equal(full?.response?.body, 'no\0')
+    const sent = receiver.received.map(({ headers, body }) => [headers['x-github-delivery'], body])
+    assert.equal(new Set(sent.map(String)).size, 1)
+    assert.ok((await scene.webhook(webhook)).isActive, 'a day is no reason')
+    const tallies = Object.fromEntries(await readDeliveryTallies(scene.db))
+    assert.deepEqual(tallies, { delivered: 0, failed: 10, 'given up': 1 })
+    assert.deepEqual(scene.errors, [])
+    assert.ok(!scene.logged.join().includes('soon changed'))
+  })
+
+  test('a webhook that fails for a week is made inactive, with the reason, until it is changed', async (t) => {
+    const scene = await webhookScene(t, engine)
+    const alice = await scene.account('alice')
+    const receiver = await webhookReceiver(t)
+    receiver.answer = (response) => void response.writeHead(410).end()
+    const webhook = await scene.add(alice, receiver.url)
+    scene.work()
+    const tellInVain = async () => {
+      await scene.tell(alice)
+      for (let tries = 0; tries < 10; tries++) await scene.later(8 * HOUR)
+    }
+    await tellInVain()
+    assert.equal((await scene.deliveries(webhook))[0]!.state, 'given up')
+    assert.ok((await scene.webhook(webhook)).isActive, 'after some days')
+    await scene.later(4 * DAY)
+    await tellInVain()
+    const disabled = await scene.webhook(webhook)
+    assert.equal(disabled.isActive, false)
+    assert.equal(disabled.disabledReason, 'no delivery has succeeded since 2026-05-04: 410 Gone')
+    const before = receiver.received.length
+    await scene.tell(alice)
+    await scene.later(DAY)
+    assert.equal(receiver.received.length, before)
+    receiver.answer = (response) => void response.end()
+    await editWebhook(scene.parts, disabled, { ...disabled, isActive: true })
+    await scene.tell(alice)
+    await scene.later(0)
+    assert.equal(receiver.received.length, before + 1)
+    const again = await scene.webhook(webhook)
+    assert.deepEqual([again.disabledReason, again.failingSince], [null, null])
+  })
+
+  test('is sent again when asked for, with the same id and body, and as often as asked', async (t) => {
+    const scene = await webhookScene(t, engine)
+    const alice = await scene.account('alice')
+    const receiver = await webhookReceiver(t)
+    const webhook = await scene.add(alice, receiver.url)
+    await scene.tell(alice)
+    scene.work()
+    await scene.settle()
+    const [first] = await scene.deliveries(webhook)
+    await redeliver(scene.parts, webhook, first!.eventId)
+    await scene.settle()
+    receiver.answer = (response) => void response.writeHead(500).end()
+    await redeliver(scene.parts, webhook, first!.eventId)
+    await scene.settle()
+    await scene.later(DAY)
+    const [third, second] = await scene.deliveries(webhook)
+    assert.deepEqual([second!.isRedelivery, second!.status], [true, 'OK'])
+    assert.deepEqual([third!.status, third!.state], ['500 Internal Server Error', 'given up'])
+    assert.equal(receiver.received.length, 3)
+    const sent = receiver.received.map(({ headers, body }) => [headers['x-github-delivery'], body])
+    assert.equal(new Set(sent.map(String)).size, 1)
+  })
+
+  test('asked for while it waits for its next try, it is sent now and still tried as often', async (t) => {
+    const scene = await webhookScene(t, engine)
+    const alice = await scene.account('alice')
+    const receiver = await webhookReceiver(t)
+    receiver.answer = (response) => void response.writeHead(500).end()
+    const webhook = await scene.add(alice, receiver.url)
+    await scene.tell(alice)
+    scene.work()
+    await scene.settle()
+    const [first] = await scene.deliveries(webhook)
+    await redeliver(scene.parts, webhook, first!.eventId)
+    await scene.settle()
+    assert.equal(receiver.received.length, 2)
+    for (let hour = 0; hour < 48; hour++) await scene.later(HOUR)
+    assert.equal(receiver.received.length, 10)
+  })
+
+  test('one that was being sent when its sender died is sent again, under the same id', async (t) => {
+    const scene = await webhookScene(t, engine)
+    const alice = await scene.account('alice')
+    const receiver = await webhookReceiver(t)
+    receiver.answer = () => {}
+    const webhook = await scene.add(alice, receiver.url)
+    await scene.tell(alice)
+    scene.work()
+    await until('it is being sent', () => receiver.received.length === 1)
+    await scene.stop()
+    assert.deepEqual(await scene.deliveries(webhook), [], 'nothing is told of it')
+    // As at the start of the only process: whatever was claimed was claimed by the dead.
+    await releaseAllJobs(scene.db, scene.clock.now)
+    receiver.answer = (response) => void response.end()
+    scene.work({ payloadOf: () => ({ another: 'text' }) })
+    await scene.settle()
+    const [before, after] = receiver.received
+    assert.equal(after!.headers['x-github-delivery'], before!.headers['x-github-delivery'])
+    assert.equal(after!.body, before!.body)
+    assert.equal((await scene.deliveries(webhook)).length, 1)
+  })
+
+  test('receivers that hang take neither the room of others nor all there is', async (t) => {
+    const scene = await webhookScene(t, engine)
+    const hanging = await webhookReceiver(t)
+    hanging.answer = () => {}
+    const good = await webhookReceiver(t)
+    const alice = await scene.account('alice')
+    await scene.add(alice, `${hanging.url}/alice`)
+    for (let i = 0; i < 30; i++) await scene.tell(alice)
+    // As many as there is room for, each of another owner, and each has failed before.
+    for (let i = 0; i < 20; i++) {
+      const owner = await scene.account(`owner-${i}`)
+      const { id } = await scene.add(owner, `${hanging.url}/failing`)
+      await scene.db
+        .updateTable('webhooks')
+        .set({ failing_since: 1 })
+        .where('id', '=', id)
+        .execute()
+      await scene.tell(owner)
+    }
+    const bob = await scene.account('bob')
+    const webhook = await scene.add(bob, good.url)
+    for (let i = 0; i < 3; i++) await scene.tell(bob)
+    scene.work()
+    const ticking = setInterval(() => {
+      scene.clock.now += 100
+    }, 1)
+    t.after(() => clearInterval(ticking))
+    await until('bob is told', () => good.received.length === 3)
+    const of = (path: string) => hanging.received.filter((each) => each.path === path).length
+    assert.deepEqual([of('/alice'), of('/failing') <= 8], [2, true])
+    await until(
+      'bob’s are written down',
+      async () => (await scene.deliveries(webhook)).length === 3,
+    )
+  })
+
+  test('nothing is sent for a webhook that was removed, and nothing of it is left', async (t) => {
+    const scene = await webhookScene(t, engine)
+    const alice = await scene.account('alice')
+    const receiver = await webhookReceiver(t)
+    const webhook = await scene.add(alice, receiver.url)
+    await scene.tell(alice)
+    await removeWebhook(scene.parts, webhook)
+    scene.work()
+    await scene.settle()
+    assert.deepEqual(receiver.received, [])
+    assert.deepEqual(await scene.queue.backlog(), [])
+    assert.deepEqual(await scene.db.selectFrom('webhook_events').selectAll().execute(), [])
+  })
+
+  test('the log of deliveries is bounded by age and by number; what is to be told stays', async (t) => {
+    const scene = await webhookScene(t, engine)
+    const alice = await scene.account('alice')
+    const receiver = await webhookReceiver(t)
+    const webhook = await scene.add(alice, receiver.url)
+    await scene.tell(alice)
+    scene.work()
+    await scene.settle()
+    await scene.stop()
+    const { eventId } = (await scene.deliveries(webhook))[0]!
+    const row = await scene.db
+      .selectFrom('webhook_deliveries')
+      .selectAll()
+      .executeTakeFirstOrThrow()
+    const { id, ...like } = row
+    const many = Array.from({ length: MAX_KEPT + 20 }, () => like)
+    await scene.db.insertInto('webhook_deliveries').values(many).execute()
+    await scene.tell(alice)
+    const count = async (table: 'webhook_deliveries' | 'webhook_events') =>
+      (await scene.db.selectFrom(table).select('id').execute()).length
+    await sweepDeliveries(scene.db, NOON)
+    assert.deepEqual([await count('webhook_deliveries'), await count('webhook_events')], [500, 2])
+    await sweepDeliveries(scene.db, NOON + 31 * DAY)
+    const left = await scene.db.selectFrom('webhook_events').selectAll().execute()
+    assert.equal(await count('webhook_deliveries'), 0)
+    assert.deepEqual(
+      left.map(({ state }) => state),
+      ['waiting'],
+    )
+    assert.notEqual(left[0]!.id, eventId)
+  })
+})

@@ -1,0 +1,144 @@
+import { randomInt } from 'node:crypto'
+import type { Db } from '../db/database.ts'
+import { type Handlers, type Job, NotNow, type Queue, type Run } from '../queue/queue.ts'
+import { DeliveryLanes } from './delivery-lanes.ts'
+import { insertDelivery } from './delivery-store.ts'
+import { dropEvent, findEvent, keepPayload, noteTry, type WebhookEvent } from './event-store.ts'
+import { DELIVER_WEBHOOK, type DeliverJob, enqueueDelivery } from './note-event.ts'
+import { DISABLED_AFTER_MS, LONGEST_PAUSE_MS, pauseAfter } from './retry-times.ts'
+import { type Outcome, type SendParts, sendRequest, type WebhookRequest } from './send-request.ts'
+import { tallyDelivery } from './tallies.ts'
+import type { Webhook } from './webhook.ts'
+import { webhookRequest } from './webhook-request.ts'
+import { disableWebhook, noteLastDelivery, webhookById } from './webhook-store.ts'
+
+export interface DeliverParts {
+  db: Db
+  queue: Queue
+  now: () => number
+  log: DeliverLog
+  send: SendParts
+  /** Of Godwit, told to receivers. */
+  version: string
+  /** The JSON that tells it. */
+  payloadOf(event: WebhookEvent, webhook: Webhook): unknown
+}
+
+interface DeliverLog {
+  info(fields: object, message: string): void
+}
+
+/** Sends what was written down, at least once and always under the same id. */
+export function deliverHandlers(parts: DeliverParts): Handlers {
+  const lanes = new DeliveryLanes()
+  return {
+    [DELIVER_WEBHOOK]: {
+      run: (job, run) => deliver(parts, lanes, job, run),
+      gaveUp: async (tx, job) => {
+        await dropEvent(tx, (job.payload as DeliverJob).eventId)
+        await tallyDelivery(tx, 'given up')
+      },
+    },
+  }
+}
+
+async function deliver(
+  parts: DeliverParts,
+  lanes: DeliveryLanes,
+  job: Job,
+  run: Run,
+): Promise<void> {
+  const { db, now } = parts
+  const { eventId, turn } = job.payload as DeliverJob
+  const event = await findEvent(db, eventId)
+  const webhook = event && (await webhookById(db, event.webhookId))
+  // Removed, or somebody else's turn by now.
+  if (!webhook || event.turn !== turn || event.state !== 'waiting')
+    return run.finish(async () => {})
+  // What a person asks for is sent all the same.
+  if (!webhook.isActive && event.event !== 'ping' && turn === 1)
+    return run.finish((tx) => dropEvent(tx, eventId))
+  const waitMs = event.nextAt - now()
+  // Further away than any pause is long: noted by a clock that was wrong.
+  if (waitMs > 0 && waitMs <= LONGEST_PAUSE_MS)
+    throw new NotNow('the next try is later', { pauseMs: waitMs })
+  const { owner, failingSince } = webhook
+  const leave = lanes.enter({ ownerId: owner.id, isFailing: failingSince !== null })
+  if (!leave) throw new NotNow('others are being sent', { pauseMs: randomInt(200, 1000) })
+  try {
+    await send(parts, event, webhook, run)
+  } finally {
+    leave()
+  }
+}
+
+async function send(
+  parts: DeliverParts,
+  event: WebhookEvent,
+  webhook: Webhook,
+  run: Run,
+): Promise<void> {
+  const payload = event.payload ?? JSON.stringify(parts.payloadOf(event, webhook))
+  if (event.payload === null) await keepPayload(parts.db, event, payload)
+  const request = webhookRequest(webhook, event, payload, parts.version)
+  const deliveredAt = parts.now()
+  const outcome = await sendRequest(request, parts.send, run.signal)
+  const end = endOf(event, outcome, parts.now())
+  await run.finish(async (tx) => {
+    await insertDelivery(tx, {
+      ...{ eventId: event.id, webhookId: webhook.id, deliveredAt, ...said(request) },
+      isRedelivery: event.tries > 0,
+      ...outcome,
+    })
+    await noteTry(tx, event, end)
+    await noteEnd(parts, tx, webhook, { event, outcome, state: end.state, deliveredAt })
+    if (end.state === 'waiting')
+      await enqueueDelivery(parts.queue, tx, webhook, { eventId: event.id, turn: event.turn })
+  })
+  tell(parts.log, webhook, event, outcome)
+}
+
+const said = ({ url, headers }: WebhookRequest) => ({ url, requestHeaders: headers })
+
+function endOf({ tries, triesLeft }: WebhookEvent, { isDelivered }: Outcome, now: number) {
+  const left = triesLeft - 1
+  if (isDelivered) return { state: 'delivered' as const, triesLeft: left, nextAt: now }
+  if (left <= 0) return { state: 'given up' as const, triesLeft: 0, nextAt: now }
+  return { state: 'waiting' as const, triesLeft: left, nextAt: now + pauseAfter(tries + 1) }
+}
+
+interface Ended {
+  event: WebhookEvent
+  outcome: Outcome
+  state: WebhookEvent['state']
+  deliveredAt: number
+}
+
+async function noteEnd(
+  { now }: DeliverParts,
+  tx: Db,
+  webhook: Webhook,
+  { outcome, state, deliveredAt }: Ended,
+): Promise<void> {
+  const { isDelivered, status, statusCode } = outcome
+  await tallyDelivery(tx, isDelivered ? 'delivered' : 'failed')
+  await noteLastDelivery(tx, webhook, { at: deliveredAt, isDelivered, status, statusCode })
+  if (state !== 'given up') return
+  await tallyDelivery(tx, 'given up')
+  const since = webhook.failingSince
+  if (since === null || now() - since < DISABLED_AFTER_MS) return
+  const day = new Date(since).toISOString().slice(0, 10)
+  await disableWebhook(tx, webhook, `no delivery has succeeded since ${day}: ${status}`, now())
+}
+
+/** Never the address: some of them are as good as a password. */
+function tell(
+  log: DeliverLog,
+  { id, owner, url }: Webhook,
+  { guid, event, action, tries }: WebhookEvent,
+  { isDelivered, status, statusCode, durationMs }: Outcome,
+): void {
+  const what = { webhook: id, delivery: guid, owner: owner.login, event, action }
+  const how = { host: new URL(url).host, try: tries + 1, status, statusCode, ms: durationMs }
+  log.info({ ...what, ...how }, isDelivered ? 'webhook delivered' : 'webhook not delivered')
+}

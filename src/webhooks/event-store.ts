@@ -1,0 +1,117 @@
+import type { Db } from '../db/database.ts'
+import type { Row, WebhookEventsTable } from '../db/tables.ts'
+import type { Queue } from '../queue/queue.ts'
+import { enqueueDelivery } from './note-event.ts'
+import type { ToldEvent, Webhook } from './webhook.ts'
+
+export type EventState = 'waiting' | 'delivered' | 'given up'
+
+/** What is to be told to one webhook, and how far that has come. */
+export interface WebhookEvent extends ToldEvent {
+  id: number
+  /** The same at every try: a receiver knows by it what it has had already. */
+  guid: string
+  webhookId: number
+  facts: unknown
+  /** What is sent, once it was made. */
+  payload: string | null
+  state: EventState
+  turn: number
+  tries: number
+  triesLeft: number
+  nextAt: number
+}
+
+export async function findEvent(db: Db, id: number): Promise<WebhookEvent | undefined> {
+  const row = await db
+    .selectFrom('webhook_events')
+    .selectAll()
+    .where('id', '=', id)
+    .executeTakeFirst()
+  return row && eventOf(row)
+}
+
+/** Before it is first sent: whatever happens then, it is the same next time. */
+export async function keepPayload(db: Db, { id }: WebhookEvent, payload: string): Promise<void> {
+  await db
+    .updateTable('webhook_events')
+    .set({ payload })
+    .where('id', '=', id)
+    .where('payload', 'is', null)
+    .execute()
+}
+
+export interface TryNote {
+  state: EventState
+  triesLeft: number
+  nextAt: number
+}
+
+export async function noteTry(
+  tx: Db,
+  { id, tries }: WebhookEvent,
+  { state, triesLeft, nextAt }: TryNote,
+): Promise<void> {
+  await tx
+    .updateTable('webhook_events')
+    .set({ state, tries: tries + 1, tries_left: triesLeft, next_at: nextAt })
+    .where('id', '=', id)
+    .execute()
+}
+
+/** Nothing was sent and nothing will be. */
+export async function dropEvent(tx: Db, id: number): Promise<void> {
+  await tx
+    .updateTable('webhook_events')
+    .set({ state: 'given up', tries_left: 0 })
+    .where('id', '=', id)
+    .where('state', '=', 'waiting')
+    .execute()
+}
+
+/**
+ * To be told again, now. What is still being tried keeps its further tries; what has ended is tried once. The caller brings
+ * the transaction.
+ */
+export async function tellAgain(
+  tx: Db,
+  queue: Queue,
+  webhook: Webhook,
+  { id }: Pick<WebhookEvent, 'id'>,
+  now: number,
+): Promise<void> {
+  const { turn } = await tx
+    .updateTable('webhook_events')
+    .set((row) => ({
+      turn: row('turn', '+', 1),
+      next_at: now,
+      tries_left: row
+        .case()
+        .when('state', '=', 'waiting')
+        .then(row.ref('tries_left'))
+        .else(1)
+        .end(),
+      state: 'waiting',
+    }))
+    .where('id', '=', id)
+    .returning('turn')
+    .executeTakeFirstOrThrow()
+  await enqueueDelivery(queue, tx, webhook, { eventId: id, turn })
+}
+
+function eventOf(row: Row<WebhookEventsTable>): WebhookEvent {
+  return {
+    id: row.id,
+    guid: row.guid,
+    webhookId: row.webhook_id,
+    event: row.event as WebhookEvent['event'],
+    action: row.action,
+    facts: JSON.parse(row.facts),
+    payload: row.payload,
+    state: row.state as EventState,
+    turn: row.turn,
+    tries: row.tries,
+    triesLeft: row.tries_left,
+    nextAt: row.next_at,
+  }
+}

@@ -1,0 +1,222 @@
+import assert from 'node:assert/strict'
+import { createServer as createTlsServer } from 'node:https'
+import { createServer as createSocketServer, type Socket } from 'node:net'
+import { type TestContext, test } from 'node:test'
+import { SELF_SIGNED } from '../../test/support/forge/self-signed.ts'
+import { nameServer } from '../../test/support/name-server.ts'
+import { listen, webhookReceiver } from '../../test/support/webhook-receiver.ts'
+import { addressesAllowed } from './allowed-addresses.ts'
+import { resolver } from './resolve-name.ts'
+import { type SendParts, sendRequest } from './send-request.ts'
+
+const near: SendParts = { isAllowed: addressesAllowed(['127.0.0.0/8']), resolve: resolver() }
+const never = new AbortController().signal
+
+function send(url: string, parts: Partial<SendParts> = {}) {
+  const headers = { 'content-type': 'application/json', 'x-github-event': 'ping' }
+  return sendRequest({ url, headers, body: '{"a":"é"}' }, { ...near, ...parts }, never)
+}
+
+/** A server that speaks no HTTP but what it is told. */
+async function rawServer(t: TestContext, onConnection: (socket: Socket) => void): Promise<string> {
+  const sockets = new Set<Socket>()
+  const server = createSocketServer((socket) => {
+    sockets.add(socket)
+    socket.on('error', () => {})
+    onConnection(socket)
+  })
+  const port = await listen(t, server as never)
+  t.after(() => {
+    for (const socket of sockets) socket.destroy()
+  })
+  return `http://127.0.0.1:${port}`
+}
+
+test('what is sent arrives as it is, and the answer is kept', async (t) => {
+  const receiver = await webhookReceiver(t)
+  receiver.answer = (response) => void response.writeHead(201, { 'x-a': 'b' }).end('made\0é')
+  const outcome = await send(`${receiver.url}/path?q=1`)
+  assert.deepEqual([outcome.isDelivered, outcome.status, outcome.statusCode], [true, 'OK', 201])
+  assert.equal(outcome.response?.headers['x-a'], 'b')
+  assert.equal(outcome.response?.body, 'made\0é')
+  const [received] = receiver.received
+  assert.deepEqual([received?.path, received?.body], ['/path?q=1', '{"a":"é"}'])
+  assert.equal(received?.headers['content-length'], '10')
+  assert.equal(received?.headers['x-github-event'], 'ping')
+})
+
+test('what is no success is told in words', async (t) => {
+  const receiver = await webhookReceiver(t)
+  for (const [code, status] of [
+    [500, '500 Internal Server Error'],
+    [404, '404 Not Found'],
+    [799, '799'],
+  ] as const) {
+    receiver.answer = (response) => void response.writeHead(code).end()
+    const { isDelivered, ...outcome } = await send(receiver.url)
+    assert.deepEqual([isDelivered, outcome.status, outcome.statusCode], [false, status, code])
+  }
+})
+
+test('a redirect is not followed', async (t) => {
+  const receiver = await webhookReceiver(t)
+  const elsewhere = await webhookReceiver(t)
+  for (const code of [301, 302, 303, 307, 308]) {
+    receiver.answer = (response) => void response.writeHead(code, { location: elsewhere.url }).end()
+    const outcome = await send(receiver.url)
+    assert.equal(outcome.isDelivered, false)
+    assert.match(outcome.status, new RegExp(`^${code} .*: redirects are not followed$`))
+  }
+  assert.deepEqual(elsewhere.received, [])
+})
+
+test('a receiver that hangs is left after the timeout, with what it was waited for', async (t) => {
+  const head = 'HTTP/1.1 200 OK\r\ncontent-length: 100\r\nx-seen: yes\r\n\r\nfirst'
+  const silent = await rawServer(t, () => {})
+  const dripping = await rawServer(t, (socket) => void socket.write(head))
+  // Long enough for the slowest of machines to come as far as it has to.
+  const [waited, cut, tls] = await Promise.all([
+    send(silent, { timeoutMs: 3000 }),
+    send(dripping, { timeoutMs: 3000 }),
+    send(silent.replace('http:', 'https:'), { connectTimeoutMs: 3000 }),
+  ])
+  assert.deepEqual(
+    [waited.isDelivered, waited.status, waited.statusCode],
+    [false, 'timed out while waiting for the answer', 0],
+  )
+  assert.deepEqual([cut.status, cut.statusCode], ['timed out while reading the answer', 0])
+  assert.deepEqual(cut.response, {
+    headers: { 'content-length': '100', 'x-seen': 'yes' },
+    body: 'first',
+  })
+  assert.equal(tls.status, 'timed out while agreeing on TLS')
+})
+
+test('endless bytes are cut off, wherever they come', async (t) => {
+  const endless = (head: string, again: string) => (socket: Socket) => {
+    socket.write(head)
+    const more = again.repeat(1000)
+    const pour = () => {
+      while (!socket.destroyed && socket.write(more));
+    }
+    socket.on('drain', pour)
+    pour()
+  }
+  const body = await send(
+    await rawServer(t, endless('HTTP/1.1 200 OK\r\n\r\n', 'abcdefghij'.repeat(10))),
+  )
+  assert.equal(body.status, 'the answer is larger than 256 kB')
+  assert.deepEqual([body.isDelivered, body.statusCode], [false, 0])
+  assert.equal(body.response?.body.length, 4096)
+  const headers = await send(await rawServer(t, endless('HTTP/1.1 200 OK\r\n', 'x-y: zzzzz\r\n')))
+  assert.equal(headers.status, 'the headers of the answer are too large')
+  const noise = await send(await rawServer(t, endless('', 'what?\r\n')))
+  assert.equal(noise.status, 'the answer is not HTTP')
+  const closing = await send(await rawServer(t, (socket) => void socket.end()))
+  assert.equal(closing.status, 'the connection was closed before the answer')
+})
+
+test('certificates are verified, whatever the environment says', async (t) => {
+  const server = createTlsServer(SELF_SIGNED, (_request, response) => response.end('in'))
+  const port = await listen(t, server as never)
+  const { address } = await nameServer(t, () => ['127.0.0.1'])
+  const named = { resolve: resolver({ servers: [address] }) }
+  const url = `https://forge.invalid:${port}`
+  const before = process.env.NODE_TLS_REJECT_UNAUTHORIZED
+  process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0'
+  t.after(() => {
+    if (before === undefined) delete process.env.NODE_TLS_REJECT_UNAUTHORIZED
+    else process.env.NODE_TLS_REJECT_UNAUTHORIZED = before
+  })
+  const ca = SELF_SIGNED.cert
+  assert.equal((await send(url, named)).status, 'TLS: the certificate is self-signed')
+  assert.equal((await send(url, { ...named, ca })).status, 'OK')
+  const elsewhere = await send(`https://other.test:${port}`, { ...named, ca })
+  assert.equal(elsewhere.status, 'TLS: the certificate is for another name')
+  const plain = await rawServer(t, (socket) => void socket.end('not TLS'))
+  assert.equal(
+    (await send(plain.replace('http:', 'https:'))).status,
+    'TLS: no agreement with the server',
+  )
+})
+
+test('addresses of private networks are refused, however they are spelt', async (t) => {
+  const receiver = await webhookReceiver(t)
+  const { port } = new URL(receiver.url)
+  const { address } = await nameServer(t, () => ['127.0.0.1'])
+  const isAllowed = addressesAllowed([])
+  const resolve = resolver({ servers: [address] })
+  for (const host of [
+    ...['127.0.0.1', '127.1', '2130706433', '0x7f000001', '0177.0.0.1', '127.0.0.1.', '0'],
+    ...['[::1]', '[::ffff:127.0.0.1]', '[::ffff:7f00:1]', 'localhost', 'LOCALHOST', 'hook.test'],
+    ...['①②⑦.0.0.1', '%31%32%37.0.0.1', '169.254.169.254', '10.0.0.1'],
+  ]) {
+    const { status } = await send(`http://${host}:${port}/`, { isAllowed, resolve })
+    assert.equal(status, 'not sent: the address is on a network that is not allowed', host)
+  }
+  assert.deepEqual(receiver.received, [])
+})
+
+test('a name that leads elsewhere at the second look-up leads nowhere', async (t) => {
+  const allowed = await webhookReceiver(t, { host: '127.0.0.2' })
+  const port = Number(new URL(allowed.url).port)
+  const inside = await webhookReceiver(t, { host: '127.0.0.1', port })
+  const names = await nameServer(t, (_name, ordinal) =>
+    ordinal === 1 ? ['127.0.0.2'] : ['127.0.0.1'],
+  )
+  const parts = {
+    isAllowed: addressesAllowed(['127.0.0.2']),
+    resolve: resolver({ servers: [names.address] }),
+  }
+  const first = await send(`http://hook.test:${port}/`, parts)
+  assert.equal(first.status, 'OK')
+  assert.equal(allowed.received.length, 1)
+  assert.deepEqual(names.questions.sort(), ['A hook.test', 'AAAA hook.test'], 'asked once')
+  const second = await send(`http://hook.test:${port}/`, parts)
+  assert.match(second.status, /network that is not allowed/)
+  assert.deepEqual(inside.received, [])
+})
+
+test('of several addresses only those that are allowed are tried', async (t) => {
+  const allowed = await webhookReceiver(t, { host: '127.0.0.2' })
+  const port = Number(new URL(allowed.url).port)
+  const inside = await webhookReceiver(t, { host: '127.0.0.1', port })
+  const names = await nameServer(t, () => ['127.0.0.1', '127.0.0.2'])
+  const isAllowed = addressesAllowed(['127.0.0.2'])
+  const resolve = resolver({ servers: [names.address] })
+  const { status } = await send(`http://hook.test:${port}/`, { isAllowed, resolve })
+  assert.equal(status, 'OK')
+  assert.deepEqual([allowed.received.length, inside.received.length], [1, 0])
+})
+
+test('a name that is not there, or is never answered, is told', async (t) => {
+  const names = await nameServer(t, (name) => (name === 'silent.test' ? 'silence' : []))
+  const resolve = resolver({ servers: [names.address] })
+  const none = await send('http://none.test/', { resolve })
+  assert.equal(none.status, 'the name has no address')
+  const silent = await send('http://silent.test/', { resolve, connectTimeoutMs: 200 })
+  assert.equal(silent.status, 'timed out while looking up the name')
+})
+
+test('no proxy of the environment is asked', async (t) => {
+  const proxy = await webhookReceiver(t)
+  const receiver = await webhookReceiver(t)
+  for (const name of ['http_proxy', 'HTTP_PROXY', 'NODE_USE_ENV_PROXY']) {
+    const before = process.env[name]
+    process.env[name] = name === 'NODE_USE_ENV_PROXY' ? '1' : proxy.url
+    t.after(() => {
+      if (before === undefined) delete process.env[name]
+      else process.env[name] = before
+    })
+  }
+  assert.equal((await send(receiver.url)).status, 'OK')
+  assert.deepEqual([receiver.received.length, proxy.received.length], [1, 0])
+})
+
+test('nothing is told of what a stop cut off', async (t) => {
+  const silent = await rawServer(t, () => {})
+  const stop = new AbortController()
+  const sending = sendRequest({ url: silent, headers: {}, body: '' }, near, stop.signal)
+  stop.abort(new Error('stopping'))
+  await assert.rejects(sending, /stopping/)
+})

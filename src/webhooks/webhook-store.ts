@@ -1,0 +1,159 @@
+import type { Account } from '../accounts/account.ts'
+import { accountOf } from '../accounts/account-store.ts'
+import type { Db } from '../db/database.ts'
+import type { Row, WebhooksTable } from '../db/tables.ts'
+import type {
+  ContentType,
+  LastDelivery,
+  Subscription,
+  Webhook,
+  WebhookSettings,
+} from './webhook.ts'
+
+/** Whose webhooks a question is about: one account's, or one organization's. */
+export interface WebhookScope {
+  owner: Account
+}
+
+export async function insertWebhook(
+  tx: Db,
+  { owner }: WebhookScope,
+  settings: WebhookSettings,
+  now: number,
+): Promise<Webhook> {
+  const row = await tx
+    .insertInto('webhooks')
+    .values({
+      owner_id: owner.id,
+      ...columnsOf(settings),
+      created_at: now,
+      updated_at: now,
+      failing_since: null,
+      disabled_reason: null,
+      last_delivery: null,
+    })
+    .returningAll()
+    .executeTakeFirstOrThrow()
+  return webhookOf(row, owner)
+}
+
+/** The oldest first, as they were made. */
+export async function listWebhooks(db: Db, { owner }: WebhookScope): Promise<Webhook[]> {
+  const rows = await db
+    .selectFrom('webhooks')
+    .selectAll()
+    .where('owner_id', '=', owner.id)
+    .orderBy('id')
+    .execute()
+  return rows.map((row) => webhookOf(row, owner))
+}
+
+export async function findWebhook(
+  db: Db,
+  { owner }: WebhookScope,
+  id: number,
+): Promise<Webhook | undefined> {
+  const row = await db
+    .selectFrom('webhooks')
+    .selectAll()
+    .where('id', '=', id)
+    .where('owner_id', '=', owner.id)
+    .executeTakeFirst()
+  return row && webhookOf(row, owner)
+}
+
+/** Whoever's it is: for whoever sends. */
+export async function webhookById(db: Db, id: number): Promise<Webhook | undefined> {
+  const row = await db.selectFrom('webhooks').selectAll().where('id', '=', id).executeTakeFirst()
+  if (!row) return undefined
+  const owner = await db
+    .selectFrom('accounts')
+    .selectAll()
+    .where('id', '=', row.owner_id)
+    .executeTakeFirstOrThrow()
+  return webhookOf(row, accountOf(owner))
+}
+
+/** What was said of its failures is forgotten: it is given another chance. */
+export async function changeWebhook(
+  tx: Db,
+  { id }: Webhook,
+  settings: WebhookSettings,
+  now: number,
+): Promise<void> {
+  await tx
+    .updateTable('webhooks')
+    .set({
+      ...columnsOf(settings),
+      updated_at: now,
+      failing_since: null,
+      disabled_reason: null,
+    })
+    .where('id', '=', id)
+    .execute()
+}
+
+/** With everything that was told to it. */
+export async function deleteWebhook(tx: Db, { id }: Webhook): Promise<void> {
+  await tx.deleteFrom('webhooks').where('id', '=', id).execute()
+  await tx.deleteFrom('webhook_deliveries').where('webhook_id', '=', id).execute()
+  await tx.deleteFrom('webhook_events').where('webhook_id', '=', id).execute()
+}
+
+export interface DeliveryNote extends LastDelivery {
+  isDelivered: boolean
+}
+
+export async function noteLastDelivery(
+  tx: Db,
+  { id, failingSince }: Webhook,
+  { isDelivered, ...last }: DeliveryNote,
+): Promise<void> {
+  await tx
+    .updateTable('webhooks')
+    .set({
+      last_delivery: JSON.stringify(last),
+      failing_since: isDelivered ? null : (failingSince ?? last.at),
+    })
+    .where('id', '=', id)
+    .execute()
+}
+
+export async function disableWebhook(
+  tx: Db,
+  { id }: Webhook,
+  disabled_reason: string,
+  now: number,
+): Promise<void> {
+  await tx
+    .updateTable('webhooks')
+    .set({ active: 0, disabled_reason, updated_at: now })
+    .where('id', '=', id)
+    .execute()
+}
+
+const columnsOf = ({ url, contentType, secret, events, isActive }: WebhookSettings) => ({
+  url,
+  content_type: contentType,
+  secret,
+  events: JSON.stringify(events),
+  active: Number(isActive),
+})
+
+function webhookOf(row: Row<WebhooksTable>, owner: Account): Webhook {
+  return {
+    id: row.id,
+    owner,
+    url: row.url,
+    contentType: row.content_type as ContentType,
+    secret: row.secret,
+    events: JSON.parse(row.events) as Subscription[],
+    isActive: row.active === 1,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+    failingSince: row.failing_since,
+    disabledReason: row.disabled_reason,
+    lastDelivery:
+      row.last_delivery === null ? null : (JSON.parse(row.last_delivery) as LastDelivery),
+  }
+}

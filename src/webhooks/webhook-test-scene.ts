@@ -1,0 +1,89 @@
+import type { TestContext } from 'node:test'
+import { type Engine, openDatabase } from '../../test/support/databases.ts'
+import { until } from '../../test/support/wait-until.ts'
+import type { Account } from '../accounts/account.ts'
+import { ensureAccount } from '../accounts/account-store.ts'
+import { embeddedQueue } from '../queue/embedded.ts'
+import type { Working } from '../queue/queue.ts'
+import { addressesAllowed } from './allowed-addresses.ts'
+import { type DeliverParts, deliverHandlers } from './deliver-webhook.ts'
+import { DELIVERIES_AT_ONCE } from './delivery-lanes.ts'
+import { listDeliveries } from './delivery-store.ts'
+import { noteEvent } from './note-event.ts'
+import { resolver } from './resolve-name.ts'
+import type { Webhook, WebhookSettings } from './webhook.ts'
+import { findWebhook, insertWebhook } from './webhook-store.ts'
+
+export const NOON = Date.UTC(2026, 4, 4, 12)
+
+/** Webhooks on a real database and a real queue, by a clock that stands still until it is set. */
+export async function webhookScene(t: TestContext, engine: Engine) {
+  const { db } = await openDatabase(t, engine)
+  const clock = { now: NOON }
+  const now = () => clock.now
+  // No lease ends because the clock is set.
+  const leaseMs = 20 * 24 * 3_600_000
+  const queue = embeddedQueue({ db, now, leaseMs, lookEveryMs: 5, firstPauseMs: 1 })
+  const errors: string[] = []
+  const logged: string[] = []
+  const parts: DeliverParts = {
+    ...{ db, queue, now, version: '1.2.3' },
+    log: { info: (fields, words) => void logged.push(`${words} ${JSON.stringify(fields)}`) },
+    send: { isAllowed: addressesAllowed(['127.0.0.0/8']), resolve: resolver(), timeoutMs: 20_000 },
+    payloadOf: ({ event, action, facts }) => ({ event, action, facts }),
+  }
+  let working: Working | undefined
+  const scene = {
+    ...{ db, clock, queue, parts, errors, logged },
+
+    account: (login: string) => ensureAccount(db, login, 0),
+    async add(owner: Account, url: string, more: Partial<WebhookSettings> = {}): Promise<Webhook> {
+      const usual = { contentType: 'json', secret: null, events: ['migration'], isActive: true }
+      const settings = { url, ...usual, ...more } as WebhookSettings
+      return insertWebhook(db, { owner }, settings, clock.now)
+    },
+    tell: (owner: Account, action = 'exported', facts: unknown = {}) =>
+      db
+        .transaction()
+        .execute((tx) =>
+          noteEvent(parts, tx, { owner }, async () => ({ event: 'migration', action, facts })),
+        ),
+
+    work(change: Partial<DeliverParts> = {}): void {
+      working = queue.work(deliverHandlers({ ...parts, ...change }), {
+        line: 'webhooks',
+        concurrency: DELIVERIES_AT_ONCE,
+        onError: (error) => {
+          if ((error as Error).name !== 'NotNow') errors.push(String(error))
+        },
+      })
+    },
+    async stop(): Promise<void> {
+      await working?.stop()
+    },
+    /** Until nothing is due by the clock as it stands. */
+    async settle(): Promise<void> {
+      await until(
+        () => `nothing is due any more; ${errors.join('; ')}`,
+        async () => {
+          if (queue.running('webhooks') > 0) return false
+          const left = await db
+            .selectFrom('jobs')
+            .select('id')
+            .where((is) => is.or([is('due_at', '<=', clock.now), is('lease', 'is not', null)]))
+            .executeTakeFirst()
+          return left === undefined
+        },
+      )
+    },
+    async later(ms: number): Promise<void> {
+      clock.now += ms
+      queue.wake()
+      await scene.settle()
+    },
+    deliveries: (webhook: Webhook) => listDeliveries(db, webhook, { limit: 100 }),
+    webhook: async ({ id, owner }: Webhook) => (await findWebhook(db, { owner }, id))!,
+  }
+  t.after(scene.stop)
+  return scene
+}

@@ -90,7 +90,12 @@ function saidFor(name: OptionName, flags: Texts, env: Environment): Said | undef
 }
 
 /** Read by client-config.ts; a server started in the same shell has no use for them. */
-const CLIENT_VARIABLES = ['GODWIT_URL', 'GODWIT_TOKEN_FILE', 'GODWIT_TOKEN']
+const CLIENT_VARIABLES = [
+  'GODWIT_URL',
+  'GODWIT_TOKEN_FILE',
+  'GODWIT_TOKEN',
+  'GODWIT_WEBHOOK_SECRET',
+]
 
 /** A misspelt variable would otherwise be a setting that silently does nothing. */
 function unknownVariables(env: Environment): string[] {

@@ -1,6 +1,8 @@
 import type {
+  DeliveryJson,
   EndJson,
   ForecastJson,
+  FullDeliveryJson,
   MigrationJson,
   RepositoryJson,
   RepositoryProgressJson,
@@ -11,6 +13,7 @@ import type {
   SummaryJson,
   TokenJson,
   TotalsJson,
+  WebhookJson,
 } from './wire.ts'
 
 /** Whether an answer has what is read of it here; a server may say more. */
@@ -141,6 +144,23 @@ export const scheduleShape = record<ScheduleJson>({
   next_run_at: orNothing(text),
   paused_reason: orNothing(text),
   last_run: orNothing(scheduleRunShape),
+})
+
+export const webhookShape = record<WebhookJson>({
+  id: number,
+  active: (value) => typeof value === 'boolean',
+  events: Array.isArray,
+  config: anyRecord,
+})
+
+const deliveryFields = { id: number, guid: text, delivered_at: text, status: text, event: text }
+
+export const deliveryShape = record<DeliveryJson>(deliveryFields)
+
+export const fullDeliveryShape = record<FullDeliveryJson>({
+  ...deliveryFields,
+  request: anyRecord,
+  response: anyRecord,
 })
 
 export const endShape = record<EndJson>({ state: text, reason: orNothing(text) })

@@ -16,6 +16,7 @@ import {
 import { notThisApi, ServerFailed, ServerRefused } from './errors.ts'
 import { SchedulesApi } from './schedules-api.ts'
 import type { Manners, Server } from './server.ts'
+import { WebhooksApi } from './webhooks-api.ts'
 import type {
   ForecastJson,
   MigrationJson,
@@ -35,6 +36,7 @@ export class MigrationsApi {
   readonly server: Server
   /** Godwit's own. */
   readonly schedules: SchedulesApi
+  readonly webhooks: WebhooksApi
   readonly #calls: ApiCalls
   readonly #migrations: string
   readonly #one: string
@@ -46,6 +48,7 @@ export class MigrationsApi {
     this.#one = `${this.#migrations}/{migration_id}`
     this.#calls = new ApiCalls(server, manners)
     this.schedules = new SchedulesApi(server, this.#calls, this.#migrations)
+    this.webhooks = new WebhooksApi(server, this.#calls)
   }
 
   get send(): typeof fetch {

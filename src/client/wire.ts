@@ -40,6 +40,23 @@ export type ScheduleRunJson = wire.ScheduleRun
 export type ScheduleJson = wire.Schedule
 export type NewScheduleJson = wire.ScheduleRequest
 export type ScheduleChangeJson = wire.ScheduleChange
+export type WebhookJson = Pick<wire.Webhook, 'id' | 'active' | 'config'> & {
+  events: string[]
+} & Partial<Pick<wire.Webhook, 'last_response' | 'disabled_reason'>>
+/** What may be said of a webhook; what is not said stays as it is. */
+export interface WebhookChangeJson {
+  config?: { url?: string; content_type?: string; secret?: string }
+  events?: string[]
+  active?: boolean
+}
+export type DeliveryJson = Pick<
+  wire.WebhookDelivery,
+  'id' | 'guid' | 'delivered_at' | 'redelivery' | 'status' | 'status_code' | 'action'
+> & { event: string; duration: number } & Partial<
+    Pick<wire.WebhookDelivery, 'state' | 'next_attempt_at'>
+  >
+export type FullDeliveryJson = DeliveryJson &
+  Pick<wire.FullWebhookDelivery, 'request' | 'response'> & { url?: string }
 export type TotalsJson = wire.Progress['totals']
 export type EndJson = Pick<wire.Progress, 'reason'> & { state: string }
 

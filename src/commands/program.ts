@@ -87,6 +87,10 @@ const groups: Record<string, Record<string, Entry>> = {
       about: 'start migrations every day or every week (Godwit only)',
       load: async () => (await import('./schedule.ts')).scheduleCommands,
     },
+    webhook: {
+      about: 'manage the addresses that are told when migrations end',
+      load: async () => (await import('./webhook.ts')).webhookCommands,
+    },
   },
 }
 

@@ -1,0 +1,82 @@
+import type { ApiCalls, Explaining } from './api-calls.ts'
+import { deliveryShape, fullDeliveryShape, webhookShape } from './check-shape.ts'
+import type { Server } from './server.ts'
+import type { DeliveryJson, FullDeliveryJson, WebhookChangeJson, WebhookJson } from './wire.ts'
+
+/** The webhooks of the caller, or of an organization. GitHub has those of organizations. */
+export class WebhooksApi {
+  readonly #server: Server
+  readonly #calls: ApiCalls
+  readonly #all: string
+  readonly #one: string
+
+  constructor(server: Server, calls: ApiCalls) {
+    const { org } = server
+    this.#server = server
+    this.#calls = calls
+    this.#all = org === undefined ? '/user/hooks' : `/orgs/${org}/hooks`
+    this.#one = `${this.#all}/{hook_id}`
+  }
+
+  list(): Promise<WebhookJson[]> {
+    return this.#calls.all(`GET ${this.#all}`, {}, this.#ofApi(), webhookShape)
+  }
+
+  add(body: WebhookChangeJson): Promise<WebhookJson> {
+    const asked = { name: 'web', ...body }
+    return this.#calls.one(`POST ${this.#all}`, asked, this.#ofApi(), webhookShape)
+  }
+
+  show(id: number): Promise<WebhookJson> {
+    return this.#calls.one(`GET ${this.#one}`, { hook_id: id }, this.#of(id), webhookShape)
+  }
+
+  edit(id: number, change: WebhookChangeJson): Promise<WebhookJson> {
+    const asked = { hook_id: id, ...change }
+    return this.#calls.one(`PATCH ${this.#one}`, asked, this.#of(id), webhookShape)
+  }
+
+  async remove(id: number): Promise<void> {
+    await this.#calls.request(`DELETE ${this.#one}`, { hook_id: id }, this.#of(id))
+  }
+
+  async ping(id: number): Promise<void> {
+    await this.#calls.request(`POST ${this.#one}/pings`, { hook_id: id }, this.#of(id))
+  }
+
+  deliveries(id: number): Promise<DeliveryJson[]> {
+    const route = `GET ${this.#one}/deliveries`
+    return this.#calls.all(route, { hook_id: id }, this.#of(id), deliveryShape)
+  }
+
+  delivery(id: number, delivery: number): Promise<FullDeliveryJson> {
+    const asked = { hook_id: id, delivery_id: delivery }
+    const route = `GET ${this.#one}/deliveries/{delivery_id}`
+    return this.#calls.one(route, asked, this.#of(id, delivery), fullDeliveryShape)
+  }
+
+  async redeliver(id: number, delivery: number): Promise<void> {
+    const asked = { hook_id: id, delivery_id: delivery }
+    const route = `POST ${this.#one}/deliveries/{delivery_id}/attempts`
+    await this.#calls.request(route, asked, this.#of(id, delivery))
+  }
+
+  #ofApi = (): Explaining => {
+    const { org, url } = this.#server
+    return {
+      missing:
+        org === undefined
+          ? `${url} has no webhooks of accounts: only Godwit servers have them`
+          : `${url} has no organization ${org} of which you are an owner`,
+    }
+  }
+
+  #of = (id: number, delivery?: number): Explaining => {
+    const { org, url } = this.#server
+    const what = delivery === undefined ? `webhook ${id}` : `delivery ${delivery} of webhook ${id}`
+    const flags = org === undefined ? '' : ` --org ${org}`
+    return {
+      missing: `${url} has no ${what} for ${org ?? 'this account'}: \`godwit webhook list${flags}\` shows all webhooks`,
+    }
+  }
+}

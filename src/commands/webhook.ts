@@ -1,0 +1,201 @@
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import type { WebhookChangeJson } from '../client/wire.ts'
+import { Misuse } from '../user-mistake.ts'
+import { addClientCommand, talking, tell } from './client-command.ts'
+import { withExamples } from './command-line.ts'
+import { deliveryRows, describeDelivery, describeWebhook, webhookRows } from './webhook-in-words.ts'
+import { webhookSecret } from './webhook-secret.ts'
+
+const ID = ['<id>', 'ID of the webhook', numberOf('webhook')] as const
+const DELIVERY = ['<delivery>', 'ID of the delivery', numberOf('delivery')] as const
+
+/** Addresses that are told when migrations end. */
+export function webhookCommands(program: Command, about: string): void {
+  const webhook = program.command('webhook').description(about)
+  withExamples(
+    webhook,
+    'godwit webhook add https://ci.example.com/godwit --secret-file secret',
+    'godwit webhook add https://chat.example.com/hook --org octo --events migration.failed',
+    'godwit webhook deliveries 3',
+  )
+  listCommand(webhook)
+  addWebhookCommand(webhook)
+  showCommand(webhook)
+  editCommand(webhook)
+  removeCommand(webhook)
+  pingCommand(webhook)
+  deliveriesCommand(webhook)
+  redeliverCommand(webhook)
+}
+
+function listCommand(webhook: Command): void {
+  const command = addClientCommand(webhook, 'list', 'list webhooks')
+  withExamples(command, 'godwit webhook list', 'godwit webhook list --org octo --json').action(
+    talking(async (talk) => {
+      const all = await talk.api.webhooks.list()
+      tell(talk, all, webhookRows(all))
+    }),
+  )
+}
+
+interface ChangeFlags {
+  to?: string
+  events?: string[]
+  contentType?: string
+  secretFile?: string
+  secret?: boolean
+  active?: boolean
+  inactive?: boolean
+}
+
+const EVENTS =
+  'events to send, separated by commas: migration, migration.exported, migration.partial, migration.failed, migration.cancelled'
+
+function withSettings(command: Command): Command {
+  return command
+    .option('--events <LIST>', EVENTS, (text) => text.split(',').map((each) => each.trim()))
+    .addOption(
+      new Option('--content-type <TYPE>', 'how the body is sent').choices(['json', 'form']),
+    )
+    .option(
+      '--secret-file <FILE>',
+      'file with the secret that signs deliveries, - for standard input; GODWIT_WEBHOOK_SECRET',
+    )
+}
+
+function addWebhookCommand(webhook: Command): void {
+  const about = 'add a webhook; a ping is sent to it'
+  const command = withSettings(addClientCommand(webhook, 'add', about))
+    .argument('<address>', 'URL that is told')
+    .option('--inactive', 'send nothing yet')
+  withExamples(
+    command,
+    'godwit webhook add https://ci.example.com/godwit --secret-file secret',
+    'openssl rand -hex 20 | tee secret | godwit webhook add https://ci.example.com/godwit --secret-file -',
+  )
+  command.action(
+    talking(async (talk, flags: ChangeFlags, address: string) => {
+      const change = changeFrom({ contentType: 'json', ...flags, to: address })
+      const added = await talk.api.webhooks.add(change)
+      tell(talk, added, describeWebhook(added))
+    }),
+  )
+}
+
+function showCommand(webhook: Command): void {
+  const command = addClientCommand(webhook, 'show', 'show one webhook')
+  withExamples(command, 'godwit webhook show 3')
+  command.argument(...ID).action(
+    talking(async (talk, _options, id: number) => {
+      const found = await talk.api.webhooks.show(id)
+      tell(talk, found, describeWebhook(found))
+    }),
+  )
+}
+
+function editCommand(webhook: Command): void {
+  const command = withSettings(addClientCommand(webhook, 'edit', 'change a webhook'))
+    .argument(...ID)
+    .option('--to <URL>', 'URL that is told')
+    .option('--no-secret', 'remove the secret')
+    .option('--active', 'send events')
+    .option('--inactive', 'send no events')
+  withExamples(
+    command,
+    'godwit webhook edit 3 --events migration.failed,migration.partial',
+    'godwit webhook edit 3 --active',
+  )
+  command.action(
+    talking(async (talk, flags: ChangeFlags, id: number) => {
+      const change = changeFrom(flags)
+      if (Object.keys(change).length === 0)
+        throw new Misuse('nothing to change: give --to, --events, --content-type or another option')
+      const changed = await talk.api.webhooks.edit(id, change)
+      tell(talk, changed, describeWebhook(changed))
+    }),
+  )
+}
+
+/** What is not said is not sent. */
+function changeFrom(flags: ChangeFlags): WebhookChangeJson {
+  const { to, events, contentType, active, inactive } = flags
+  if (active && inactive) throw new Misuse('--active and --inactive exclude each other')
+  const secret = webhookSecret(flags, process.env)
+  const config = {
+    ...(to !== undefined && { url: to }),
+    ...(contentType !== undefined && { content_type: contentType }),
+    ...(secret !== undefined && { secret }),
+  }
+  return {
+    ...(Object.keys(config).length > 0 && { config }),
+    ...(events && { events }),
+    ...((active || inactive) && { active: active === true }),
+  }
+}
+
+function removeCommand(webhook: Command): void {
+  const command = addClientCommand(webhook, 'remove', 'remove a webhook and its deliveries')
+  withExamples(command, 'godwit webhook remove 3')
+  command.argument(...ID).action(
+    talking(async (talk, _options, id: number) => {
+      await talk.api.webhooks.remove(id)
+      tell(talk, { id, removed: true }, `webhook ${id} is removed`)
+    }),
+  )
+}
+
+function pingCommand(webhook: Command): void {
+  const command = addClientCommand(webhook, 'ping', 'send a ping to a webhook, to test it')
+  withExamples(command, 'godwit webhook ping 3 && godwit webhook deliveries 3')
+  command.argument(...ID).action(
+    talking(async (talk, _options, id: number) => {
+      await talk.api.webhooks.ping(id)
+      tell(talk, { id, ping: true }, `a ping will be sent to webhook ${id}`)
+    }),
+  )
+}
+
+function deliveriesCommand(webhook: Command): void {
+  const about = 'list what was sent to a webhook, newest first, or show one delivery'
+  const command = addClientCommand(webhook, 'deliveries', about)
+  withExamples(command, 'godwit webhook deliveries 3', 'godwit webhook deliveries 3 41')
+  const [, aboutDelivery, read] = DELIVERY
+  command
+    .argument(...ID)
+    .argument('[delivery]', `${aboutDelivery}, to show it whole`, read)
+    .action(
+      talking(async (talk, _options, id: number, delivery?: number) => {
+        const { webhooks } = talk.api
+        if (delivery === undefined) {
+          const all = await webhooks.deliveries(id)
+          return tell(talk, all, deliveryRows(all))
+        }
+        const found = await webhooks.delivery(id, delivery)
+        tell(talk, found, describeDelivery(found))
+      }),
+    )
+}
+
+function redeliverCommand(webhook: Command): void {
+  const about = 'send the event of a delivery again, under the same ID'
+  const command = addClientCommand(webhook, 'redeliver', about)
+  withExamples(command, 'godwit webhook redeliver 3 41')
+  command
+    .argument(...ID)
+    .argument(...DELIVERY)
+    .action(
+      talking(async (talk, _options, id: number, delivery: number) => {
+        await talk.api.webhooks.redeliver(id, delivery)
+        const words = `delivery ${delivery} will be sent to webhook ${id} again`
+        tell(talk, { id, delivery, redelivery: true }, words)
+      }),
+    )
+}
+
+function numberOf(what: string): (text: string) => number {
+  return (text) => {
+    const id = Number(text)
+    if (/^[1-9]\d*$/.test(text) && Number.isSafeInteger(id)) return id
+    throw new InvalidArgumentError(`The ID of a ${what} is a number, such as 3.`)
+  }
+}

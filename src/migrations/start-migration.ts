@@ -109,7 +109,7 @@ async function begin(
   const { db, queue, now } = parts
   const { orgMetadataOnly, lockRepositories } = options
   if (lockRepositories) await refuseUnlockable(parts.source, snapshot)
-  const organizations = orgMetadataOnly ? await organizationsIn(db, scope) : null
+  const organizations = orgMetadataOnly ? await organizationsIn(parts, scope) : null
   const migration = await db.transaction().execute(async (tx) => {
     await lockScope(tx, scope)
     if ((await countUnfinished(tx, scope)) >= parts.maxUnfinished) {
@@ -151,8 +151,11 @@ const tooManyUnfinished = ({ owner }: Scope, max: number): string =>
 
 const isOrganization = ({ type }: Account): boolean => type === 'Organization'
 
-const organizationsIn = async (db: Db, { owner }: Scope): Promise<Account[]> =>
-  isOrganization(owner) ? [owner] : administeredOrganizations(db, owner)
+async function organizationsIn({ db, rights }: StartParts, { owner }: Scope): Promise<Account[]> {
+  if (isOrganization(owner)) return [owner]
+  await rights?.refresh(owner, ASKED_NOW)
+  return administeredOrganizations(db, owner)
+}
 
 /** The named repositories as they are now, in order. Refuses what the scope does not cover, each by its index. */
 export async function snapshotOf(
@@ -167,7 +170,6 @@ export async function snapshotOf(
   const firstIndex = new Map(wellFormed.map((name, i) => [keyOfName(name), i] as const).reverse())
   refuse(wellFormed, (name, i) => firstIndex.get(keyOfName(name)) !== i, 'already_exists')
 
-  await parts.rights?.refresh(scope.owner, ASKED_NOW, wellFormed)
   const entries = await covered(parts, scope, wellFormed)
   // Someone else's repository and one that does not exist get the same answer.
   refuse(wellFormed, (name) => !entries.has(keyOfName(name)), 'missing')
@@ -210,6 +212,7 @@ async function covered(
   scope: Scope,
   names: RepositoryName[],
 ): Promise<Map<string, CatalogueEntry>> {
+  await parts.rights?.refresh(scope.owner, ASKED_NOW, names)
   const known = await findCatalogued(parts.db, names)
   const entries = await coveredBy(parts.db, scope, known)
   if (!parts.source) return entries

@@ -3,13 +3,18 @@ import { type TestContext, test } from 'node:test'
 import { type Engine, onEachEngine } from '../../test/support/databases.ts'
 import { describingServer, USUAL } from '../../test/support/describing-server.ts'
 import { startForge } from '../../test/support/forge/stand-in-forge.ts'
+import type { User } from '../../test/support/forge/world.ts'
 import { until } from '../../test/support/wait-until.ts'
-import { ensureAccount } from '../accounts/account-store.ts'
+import { ensureAccount, findAccount } from '../accounts/account-store.ts'
 import { createAuthenticator } from '../accounts/authenticator.ts'
 import { addToken } from '../accounts/token-store.ts'
 import { exportHandlers } from '../exporter/export-migration.ts'
 import { endOf, endsOf, exportScene } from '../exporter/export-test-scene.ts'
+import { ORDINARY } from '../migrations/migration.ts'
 import { syncCatalogue } from '../repositories/sync.ts'
+import { makeSchedule } from '../schedules/change-schedule.ts'
+import { runDue } from '../schedules/run-schedule.ts'
+import { findSchedule } from '../schedules/schedule-store.ts'
 import { forgeClient } from '../sources/forge/forge-client.ts'
 import { forgeDiscussions } from '../sources/forge/forge-discussions.ts'
 import { forgeCatalogue } from '../sources/forge/forge-repositories.ts'
@@ -73,6 +78,24 @@ async function scene(t: TestContext, engine: Engine) {
       ask(token, `${where}/migrations`, { repositories: ['octo/tools'], exclude_metadata: true }),
     ourToken: async (login: string) =>
       addToken(db, await ensureAccount(db, login, 0), { name: '', expiresAt: null, now: now() }),
+    /** A schedule of the tools that somebody made, in the name of a person or an organization; what a run of it comes to. */
+    async scheduled(login: string, { login: ownerLogin }: User) {
+      const parts = { db, queue, now, source, rights, ...starting, maxSchedules: 9 }
+      const maker = await ensureAccount(db, login, 0)
+      const owner = (await findAccount(db, ownerLogin))!
+      const order = {
+        repositories: ['octo/tools'],
+        options: ORDINARY,
+        every: 'day',
+        at: '03:00',
+        timeZone: 'UTC',
+      }
+      const { id } = await makeSchedule(parts, { owner }, maker, order as never)
+      return async () => {
+        const schedule = (await findSchedule(db, { owner }, id))!
+        return runDue(parts, schedule, schedule.nextRunAt + 24 * 60 * MINUTE)
+      }
+    },
     sync: () => syncCatalogue({ db, source, now }),
     pass: (ms: number) => {
       elapsed += ms
@@ -171,6 +194,18 @@ onEachEngine('what the forge grants', (engine) => {
     )
     owners.members.delete(ann)
     assert.equal((await start(anns, '/orgs/octo')).status, 404)
+  })
+
+  test('is what a schedule runs by: it starts nothing by a right that is gone', async (t) => {
+    const { db, ann, bob, owners, octo, tools, scheduled, pass } = await scene(t, engine)
+    const [bobs, octos] = [await scheduled('bob', bob), await scheduled('ann', octo)]
+    for (const run of [bobs, octos]) assert.equal((await run())?.outcome, 'started')
+    await db.updateTable('migrations').set({ state: 'failed' }).execute()
+    tools.collaborators.delete(bob)
+    owners.members.delete(ann)
+    pass(MINUTE)
+    assert.match((await bobs())?.reason ?? '', /^bob may no longer migrate/)
+    assert.equal((await octos())?.reason, 'ann is no longer an owner of octo')
   })
 
   test('does not reach what the forge no longer knows, though it is on disk: nobody has it', async (t) => {

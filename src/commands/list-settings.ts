@@ -1,0 +1,55 @@
+import type { Command } from 'commander'
+import { STANDARD_CONFIG_FILE } from '../config-file.ts'
+import { harmlessJson } from '../ground/terminal-text.ts'
+import { allNames, anyOptionOf, fileNameOf, flagOf, variableOf } from '../setting-names.ts'
+import { print, withExamples } from './command-line.ts'
+import { paint } from './paint.ts'
+
+export function settingsCommand(program: Command, about: string): void {
+  const command = program
+    .command('settings')
+    .description(about)
+    .option('--json', 'print the settings as JSON')
+  command.addHelpText('after', () => `\n${settingsInWords()}`)
+  withExamples(command, 'godwit settings', 'godwit settings --json')
+  command.action(({ json }: { json?: boolean }) =>
+    print(json ? harmlessJson(everySetting()) : settingsInWords()),
+  )
+}
+
+/** One setting, as it can be given. */
+export interface SettingShape {
+  name: string
+  flag: string
+  variable: string
+  argument: string
+  default: string | null
+  about: string
+}
+
+export const everySetting = (): SettingShape[] =>
+  allNames.map((name) => {
+    const { argument, about, fallback, otherwise } = anyOptionOf(name)
+    // A number of cores would differ from machine to machine.
+    const standard = name === 'concurrency' ? 'number of CPU cores' : (fallback ?? otherwise)
+    const names = { name: fileNameOf(name), flag: flagOf(name), variable: variableOf(name) }
+    return { ...names, argument, default: standard ?? null, about }
+  })
+
+export const HOW_TO_SET = [
+  'A setting is given by its flag, else by its environment variable, else in the configuration file.',
+  `The configuration file is named by --config FILE or GODWIT_CONFIG, and otherwise ${STANDARD_CONFIG_FILE}, if it exists.`,
+  'It has one NAME = VALUE on each line, with the names of the flags; # begins a comment.',
+  '`godwit config` shows the current values, and where each comes from.',
+]
+
+function settingsInWords(): string {
+  const titled = everySetting().map(({ flag, variable, argument, default: standard, about }) =>
+    [
+      `  ${paint('bold', `${flag} ${argument}`)}`,
+      `      ${about}`,
+      `      ${variable}${standard === null ? '' : ` (default: ${standard})`}`,
+    ].join('\n'),
+  )
+  return [...HOW_TO_SET, '', ...titled].join('\n')
+}

@@ -1,0 +1,89 @@
+import type { Command } from 'commander'
+import { STANDARD_CONFIG_FILE } from '../config-file.ts'
+import { exitCodes } from '../exit-codes.ts'
+import { VERSION } from '../service/version.ts'
+import { examplesOf, printPainted, withExamples } from './command-line.ts'
+import { type CommandShape, type OptionShape, shapeOf, withAllBelow } from './command-shape.ts'
+import { everySetting, HOW_TO_SET } from './list-settings.ts'
+
+export function manCommand(program: Command, about: string): void {
+  const command = program.command('man').description(about)
+  withExamples(command, 'godwit man | man -l -', 'godwit man | gzip -9n > godwit.1.gz')
+  command.action(() => printPainted(manualPage(program).trimEnd()))
+}
+
+/** godwit(1), from the same tree and tables as the help. */
+function manualPage(program: Command): string {
+  const shape = shapeOf(program)
+  const leaves = withAllBelow(shape).filter(
+    ({ path, commands }) =>
+      path.length > 0 && path[0] !== 'help' && (commands.length === 0 || path[0] === 'locks'),
+  )
+  return [
+    `.TH GODWIT 1 "" "godwit ${VERSION}" "User Commands"`,
+    // Names are to be copied: no hyphens of the page's own.
+    '.nr HY 0',
+    '.nh',
+    '.ad l',
+    ...section('NAME', `godwit \\- ${escaped(firstLower(shape.about))}`),
+    ...section('SYNOPSIS', '.B godwit', escaped('COMMAND [OPTIONS] [SETTINGS]')),
+    ...section('DESCRIPTION', ...DESCRIPTION.map(escaped)),
+    ...section('COMMANDS', ...leaves.flatMap((each) => commandLines(each, program))),
+    ...section('SETTINGS', ...HOW_TO_SET.map(escaped), ...settingLines()),
+    ...section(
+      'EXIT STATUS',
+      ...exitCodes.flatMap(([code, about]) => item(`.B ${escaped(code)}`, about)),
+    ),
+    ...section('FILES', ...item(`.I ${STANDARD_CONFIG_FILE}`, 'the configuration file')),
+    ...section('EXAMPLES', ...example(examplesOf(program))),
+    ...section('SEE ALSO', '.BR git (1)'),
+    '',
+  ].join('\n')
+}
+
+const DESCRIPTION = [
+  'Godwit serves the bare repositories that a git host has on disk. Every user of the host can start a migration of their repositories, follow it, and download one archive.',
+  'Data goes to standard output, progress and messages to standard error.',
+]
+
+const section = (title: string, ...lines: string[]): string[] => [`.SH ${title}`, ...lines]
+
+const item = (term: string, ...about: string[]): string[] => ['.TP', term, ...about.map(escaped)]
+
+function commandLines({ path, about, usage, options }: CommandShape, program: Command): string[] {
+  const own = options.filter(({ flag }) => flag !== '--help')
+  return [
+    `.SS ${escaped(path.join(' '))}`,
+    escaped(`${about.charAt(0).toUpperCase()}${about.slice(1)}.`),
+    '.PP',
+    `.B ${escaped(usage)}`,
+    ...own.flatMap(optionLines),
+    ...example(examplesOf(commandAt(program, path))),
+  ]
+}
+
+function commandAt(program: Command, path: readonly string[]): Command {
+  return path.reduce((at, name) => at.commands.find((each) => each.name() === name) ?? at, program)
+}
+
+const optionLines = ({ flag, about, value }: OptionShape): string[] =>
+  item(`.B ${escaped(flag)}${value ? ` \\fI${escaped(value.name)}\\fR` : ''}`, about)
+
+const settingLines = (): string[] =>
+  everySetting().flatMap(({ flag, argument, variable, default: standard, about }) =>
+    item(
+      `.B ${escaped(flag)} \\fI${escaped(argument)}\\fR`,
+      `${about}; ${variable}${standard === null ? '' : ` (default: ${standard})`}`,
+    ),
+  )
+
+const example = (lines: readonly string[]): string[] =>
+  lines.length === 0 ? [] : ['.PP', '.EX', ...lines.map(escaped), '.EE']
+
+/** A dash is one to copy, a backslash is one to see, and no line of text is a request. */
+function escaped(text: string): string {
+  const plain = text.replaceAll('\\', '\\e').replaceAll('-', '\\-').replaceAll('…', '...')
+  return /^[.']/.test(plain) ? `\\&${plain}` : plain
+}
+
+const firstLower = (text: string): string => `${text.charAt(0).toLowerCase()}${text.slice(1)}`

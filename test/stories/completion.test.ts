@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict'
+import { execFile, spawnSync } from 'node:child_process'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { before, type TestContext, test } from 'node:test'
+import { promisify } from 'node:util'
+import { temporaryDirectory } from '../support/odd-repositories.ts'
+import { needsTerminal } from '../support/terminal.ts'
+import { shellAtTerminal } from '../support/typing.ts'
+
+const GODWIT = new URL('../../bin/godwit', import.meta.url).pathname
+const run = promisify(execFile)
+
+const needs = (shell: string): { skip: string | false } => ({
+  skip:
+    spawnSync(shell, ['--version']).status !== 0 &&
+    process.env.CI !== 'true' &&
+    `${shell} is not installed`,
+})
+
+let folder: string
+const scriptFor = (shell: string) => join(folder, `completion.${shell}`)
+
+before(async (suite) => {
+  folder = temporaryDirectory(suite as TestContext)
+  for (const shell of ['bash', 'zsh', 'fish']) {
+    const { stdout } = await run(GODWIT, ['completion', shell])
+    writeFileSync(scriptFor(shell), stdout)
+  }
+  mkdirSync(join(folder, 'a folder'))
+  writeFileSync(join(folder, 'an-archive.tar.gz'), '')
+})
+
+/** What is typed, and what must be among, or missing from, what is offered. */
+const CASES: [typed: string, offered: string[], not: string[]][] = [
+  ['tok', ['token'], ['serve']],
+  ['', ['serve', 'token', 'completion', 'version', 'help'], ['add']],
+  ['token ', ['add', 'list', 'revoke'], ['serve']],
+  ['help tok', ['token'], []],
+  ['completion ', ['bash', 'zsh', 'fish'], []],
+  ['token add alice --exp', ['--expires'], []],
+  ['token add --repo', ['--repositories'], []],
+  ['migration list --js', ['--json'], []],
+  ['migration list --rep', [], ['--repositories']],
+  ['member add octo alice --role ', ['owner', 'member'], ['api']],
+  ['serve --role ', ['all', 'api'], ['owner']],
+  ['locks --data serve rel', ['release'], []],
+  ['--config an-archive.tar.gz token ', ['add'], []],
+  ['verify an', ['an-archive.tar.gz'], []],
+]
+
+function check(typed: string, offered: string[], wanted: string[], not: string[]): void {
+  const told = `godwit ${typed}: ${offered.join(' ')}`
+  for (const word of wanted) assert.ok(offered.includes(word), told)
+  for (const word of not) assert.ok(!offered.includes(word), told)
+}
+
+test('bash offers what fits', needs('bash'), async () => {
+  const ask = `source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); compopt() { :; }
+    _godwit; printf '%s\\n' "\${COMPREPLY[@]}"`
+  for (const [typed, wanted, not] of CASES) {
+    const words = ['godwit', ...typed.split(' ')]
+    const { stdout } = await run('bash', ['-c', ask, 'bash', scriptFor('bash'), ...words], {
+      cwd: folder,
+    })
+    check(typed, stdout.split('\n'), wanted, not)
+  }
+  const words = ['godwit', 'serve', '--role', '=', 'a']
+  const { stdout } = await run('bash', ['-c', ask, 'bash', scriptFor('bash'), ...words])
+  check('serve --role=a', stdout.split('\n'), ['all', 'api'], [])
+})
+
+test('bash at a terminal: the Tab key', { ...needsTerminal }, async (t) => {
+  const bash = shellAtTerminal(t, 'bash --norc --noprofile -i', { cwd: folder })
+  await bash.type(
+    `bind 'set bell-style none'; source ${scriptFor('bash')}; echo rea''dy\n`,
+    /ready/,
+  )
+  await bash.type('godwit tok\t', /token /)
+  await bash.type('a\t', /add /)
+  await bash.type('--exp\t', /--expires /)
+  await bash.type('\x15godwit verify an\t', /an-archive\.tar\.gz /)
+  await bash.type('\x15godwit serve --data a\\ f\t', /a\\ folder\//)
+  await bash.type('\x15exit\n', /exit/)
+})
+
+test('zsh at a terminal: the Tab key', needs('zsh'), async (t) => {
+  const zsh = shellAtTerminal(t, 'zsh -f -i', { cwd: folder })
+  const load = 'autoload -U compinit; compinit -u -D'
+  await zsh.type(`PS1='> '; ${load}; source ${scriptFor('zsh')}; echo rea''dy\n`, /ready/)
+  await zsh.type('godwit tok\t', /token /)
+  await zsh.type('a\t', /add /)
+  await zsh.type('--exp\t', /--expires /)
+  await zsh.type('\x15godwit serve --role ap\t', /api/)
+  await zsh.type('\x15godwit verify an\t', /an-archive\.tar\.gz/)
+  await zsh.type('\x15godwit migration re\t\t', /repositories.*retry|retry.*repositories/s)
+  await zsh.type('\x15exit\n', /exit/)
+})
+
+test('fish offers what fits', needs('fish'), async () => {
+  const ask = 'source $argv[1]; complete -C "godwit $argv[2]"'
+  for (const [typed, wanted, not] of CASES) {
+    const { stdout } = await run('fish', ['--no-config', '-c', ask, scriptFor('fish'), typed], {
+      cwd: folder,
+      env: { ...process.env, HOME: folder },
+    })
+    const offered = stdout.split('\n').map((line) => line.split('\t')[0]!)
+    check(typed, offered, wanted, not)
+  }
+})

@@ -48,6 +48,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'door/timestamps.ts',
       'migrations/archive-link.ts',
       'service/dashboard-files.ts',
+      'service/proxy-probe.ts',
       'webhooks/webhook-payload.ts',
     ],
   },

@@ -35,15 +35,38 @@ const LOCKED = `select distinct login_key || '/' || name_key as name from reposi
   join repositories on repositories.id = repository_id join accounts on accounts.id = owner_id`
 
 /** In lower case, `owner/name` of all repositories whose lock is held or not yet seen to be gone. */
-export async function lockedRepositories(database: {
-  sqlite: string
-  postgres: string | undefined
-}): Promise<Set<string>> {
-  const rows = database.postgres
-    ? await postgresRows(database.postgres, LOCKED)
-    : sqliteRows(database.sqlite, LOCKED)
+export async function lockedRepositories(database: Surveyed): Promise<Set<string>> {
+  const rows = await rowsOf(database, LOCKED)
   return new Set(rows.map(({ name }) => String(name)))
 }
+
+/** The key that signs links; undefined where no service has run yet. */
+export async function signingKey(database: Surveyed): Promise<Buffer | undefined> {
+  const rows = await rowsOf(database, "select value from secrets where name = 'link-key'")
+  return rows[0] && Buffer.from(String(rows[0].value), 'hex')
+}
+
+/** Processes of the service, as they last told of themselves. */
+export async function knownProcesses(
+  url: string,
+): Promise<{ id: string; host: string; pid: number; role: string; seenAt: number }[]> {
+  const rows = await postgresRows(url, 'select id, host, pid, role, seen_at from workers')
+  return rows.map(({ id, host, pid, role, seen_at }) => ({
+    id: String(id),
+    host: String(host),
+    pid: Number(pid),
+    role: String(role),
+    seenAt: Number(seen_at),
+  }))
+}
+
+interface Surveyed {
+  sqlite: string
+  postgres: string | undefined
+}
+
+const rowsOf = async ({ sqlite, postgres }: Surveyed, query: string) =>
+  postgres ? postgresRows(postgres, query) : sqliteRows(sqlite, query)
 
 function sqliteRows(file: string, query: string): Record<string, unknown>[] {
   if (!existsSync(file) || !surveySqlite(file).schema) return []

@@ -48,6 +48,7 @@ import { dashboard } from './service/dashboard.ts'
 import { health } from './service/health.ts'
 import { licenses } from './service/licenses.ts'
 import { meta } from './service/meta.ts'
+import { proxyProbe } from './service/proxy-probe.ts'
 import { collectFirstSegments, repositoryPage } from './service/repository-page.ts'
 import { session } from './service/session.ts'
 import { users } from './service/users.ts'
@@ -107,6 +108,7 @@ export function createServer(parts: ServerParts): FastifyInstance {
   tellAnswers(app, [requestLog(parts.log), metrics(app, measured, needed)])
   health(app, needed)
   meta(app, parts)
+  proxyProbe(app, parts)
   archiveDownload(app, { ...parts, admission, downloads })
   dashboard(app, parts)
   repositoryPage(app, { greet, firstSegments })

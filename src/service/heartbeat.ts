@@ -3,6 +3,7 @@ import { statfs } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { bytesBelow } from '../exporter/scratch.ts'
 import { noteWorker, removeWorker } from '../queue/worker-store.ts'
+import { markProcess } from './mark-process.ts'
 import type { Places } from './places.ts'
 import type { ProcessParts } from './process-parts.ts'
 import { repeatedly } from './repeatedly.ts'
@@ -19,22 +20,28 @@ interface Beating {
 
 /** Tells the others, by the database, that this process lives; the stack takes it back. */
 export function keepHeartbeat(
-  { db, queue, now, log, places }: ProcessParts,
+  parts: ProcessParts,
   { role, concurrency, scratch }: Beating,
   stack: AsyncDisposableStack,
 ): void {
+  const { db, queue, now, log, places } = parts
   const id = randomUUID()
+  const marking = markProcess(parts, id)
+  // The row goes before the mark, and comes after it: a process that is known has one.
+  stack.defer(marking.remove)
   const about = { id, host: hostname(), pid: process.pid, role, version: VERSION, concurrency }
   const startedAt = now()
   // Gone or not, nobody is kept from stopping by a database that is away.
   stack.defer(() => removeWorker(db, id).catch(() => {}))
   const beating = repeatedly(
     async () => {
+      await marking.leave()
       const freeBytes = role === 'api' ? null : await freeBytesOf(places.blobs)
       const scratchBytes = scratch === undefined ? null : await bytesBelow(scratch)
       const room = { freeBytes, scratchBytes }
       const lately = { runningJobs: queue.running(), startedAt, seenAt: now(), ...room }
       await noteWorker(db, { ...about, ...lately })
+      await marking.lookForOthers()
     },
     EVERY_MS,
     (err) => log.warn({ err }, 'could not write the heartbeat'),

@@ -1,6 +1,7 @@
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import type { Config } from '../../config.ts'
+import { checkProxy } from './check-proxy.ts'
 import { type CheckResult, failure, passed, warning, wordsOf } from './check-result.ts'
 
 /** A name of the metrics, known here as to anybody who reads them. */
@@ -48,7 +49,8 @@ function isLoopback(host: string): boolean {
 }
 
 /** Whether somebody is there already: us, which is well, or another program, which is not. */
-async function* checkListen({ listen: { host, port } }: Config): AsyncGenerator<CheckResult> {
+async function* checkListen(config: Config): AsyncGenerator<CheckResult> {
+  const { host, port } = config.listen
   const shown = host.includes(':') ? `[${host}]` : host
   const place = `${shown}:${port}`
   const near = `http://${EVERYWHERE.has(shown) ? 'localhost' : shown}:${port}`
@@ -79,6 +81,7 @@ async function* checkListen({ listen: { host, port } }: Config): AsyncGenerator<
   }
   yield passed('listen', `a service runs at ${place}`)
   yield await checkForwarding(near)
+  yield* checkProxy(config)
 }
 
 /** Only a service that runs knows who sends it requests. */

@@ -6,14 +6,17 @@ import { createGit } from '../../git/git.ts'
 import { lookForGit } from '../../git/installed-git.ts'
 import { checkAddresses } from './check-addresses.ts'
 import { checkBucket } from './check-bucket.ts'
+import { checkConfig } from './check-config.ts'
 import { checkData } from './check-data.ts'
 import { checkDatabase } from './check-database.ts'
 import { checkForge } from './check-forge.ts'
 import { checkLfs } from './check-lfs.ts'
 import { checkLocks } from './check-locks.ts'
 import { checkMachine } from './check-machine.ts'
+import { checkOwnership } from './check-ownership.ts'
 import { checkRepositories } from './check-repositories.ts'
 import { type CheckResult, failure, passed, wordsOf } from './check-result.ts'
+import { checkSharedData } from './check-shared-data.ts'
 
 /** All that can be found, whatever is an error on the way; nothing that stays is changed. */
 export async function* everyCheck(config: Config): AsyncGenerator<CheckResult> {
@@ -22,13 +25,16 @@ export async function* everyCheck(config: Config): AsyncGenerator<CheckResult> {
     const place = { program: config.git, searchPath: config.searchPath }
     const git = createGit({ ...place, home })
     yield* guarded('machine', checkMachine())
+    yield* guarded('config', checkConfig(config))
     const { found, advice } = await lookForGit(place, git)
     yield advice === undefined ? passed('git', found) : failure('git', found, advice)
     yield* guarded('data', checkData(config))
+    yield* guarded('ownership', checkOwnership(config))
     if (advice === undefined) yield* guarded('repositories', checkRepositories(config, git))
     yield* guarded('lfs', checkLfs(config))
     yield* guarded('forge', checkForge(config))
     yield* guarded('database', checkDatabase(config))
+    yield* guarded('shared data', checkSharedData(config))
     if (advice === undefined) yield* guarded('locks', checkLocks(config, git))
     yield* guarded('bucket', checkBucket(config))
     yield* guarded('addresses', checkAddresses(config))

@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import {
+  request as ask,
+  createServer,
+  type IncomingMessage,
+  type RequestOptions,
+  type ServerResponse,
+} from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { buffer } from 'node:stream/consumers'
+import { before, type TestContext, test } from 'node:test'
+import { gitHost } from '../../../test/support/git-host.ts'
+import { type Service, startService } from '../../../test/support/service.ts'
+import { assertFinding, doctor } from './test-scene.ts'
+
+let service: Service
+
+before(async (suite) => {
+  const t = suite as TestContext
+  const host = await gitHost()
+  t.after(host.remove)
+  const flags = ['--trusted-proxies', '127.0.0.1']
+  service = await startService(t, { repositories: host.root, flags })
+})
+
+interface Manners {
+  /** What it does to a request on its way. */
+  alter?: (headers: NonNullable<RequestOptions['headers']>) => void
+  /** How it hands on an answer. */
+  answer?: (from: IncomingMessage, to: ServerResponse) => void
+}
+
+/** What it finds behind a proxy with these manners. */
+async function behind(t: TestContext, { alter, answer = handOn }: Manners) {
+  const { port } = new URL(service.url)
+  const proxy = createServer((incoming, outgoing) => {
+    const headers: Record<string, unknown> = { ...incoming.headers, 'x-forwarded-for': '192.0.2.7' }
+    alter?.(headers as never)
+    const { url: path, method } = incoming
+    ask({ host: '127.0.0.1', port, path, method, headers: headers as never }, (got) =>
+      answer(got, outgoing),
+    )
+      .on('error', () => outgoing.destroy())
+      .end()
+  }).listen(0, '127.0.0.1')
+  t.after(() => proxy.close())
+  await once(proxy, 'listening')
+  const baseUrl = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`
+  return doctor({ data: service.data, listen: new URL(service.url).host, baseUrl })
+}
+
+function handOn(from: IncomingMessage, to: ServerResponse): void {
+  to.writeHead(from.statusCode!, from.headers)
+  to.flushHeaders()
+  from.pipe(to)
+  to.on('close', () => from.destroy())
+}
+
+test('a proxy that lets everything through', async (t) => {
+  const findings = await behind(t, {})
+  assertFinding(findings, 'proxy', 'passed', /leads here; streams, ranges and addresses arrive$/)
+})
+
+test('a proxy that holds streams back', async (t) => {
+  const findings = await behind(t, {
+    async answer(from, to) {
+      const all = await buffer(from)
+      to.writeHead(from.statusCode!, from.headers).end(all)
+    },
+  })
+  assertFinding(findings, 'proxy', 'warning', /holds streams back/)
+})
+
+test('a proxy that asks for the whole where a range is asked for', async (t) => {
+  const findings = await behind(t, {
+    alter: (headers) => delete (headers as { range?: string }).range,
+  })
+  assertFinding(findings, 'proxy', 'warning', /does not pass on ranges/)
+})
+
+test('a proxy that does not say for whom it asks', async (t) => {
+  const findings = await behind(t, {
+    alter: (headers) => delete (headers as { 'x-forwarded-for'?: string })['x-forwarded-for'],
+  })
+  assertFinding(
+    findings,
+    'trusted-proxies',
+    'warning',
+    /127\.0\.0\.1 does not send x-forwarded-for/,
+  )
+})
+
+test('a proxy that leads elsewhere, or nowhere', async (t) => {
+  const elsewhere = await behind(t, {
+    answer: (from, to) => {
+      from.resume()
+      to.writeHead(200).end('<h1>Welcome</h1>')
+    },
+  })
+  assertFinding(elsewhere, 'proxy', 'warning', /answers 200, and not as the service that runs here/)
+  const nowhere = await behind(t, { answer: (_, to) => to.destroy() })
+  assertFinding(nowhere, 'proxy', 'warning', /cannot be reached from here/)
+})
+
+test('nobody without the key of the service is told how a request looks', async () => {
+  const now = Math.floor(Date.now() / 1000) + 60
+  for (const query of ['', `?expires=${now}&sig=${'0'.repeat(64)}`, '?part=stream'])
+    assert.equal((await fetch(`${service.url}/proxy-probe${query}`)).status, 404)
+})

@@ -1,0 +1,53 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { NotFound } from '../../migrations/refusals.ts'
+import type { ArchiveLinks } from '../migrations/archive-link.ts'
+import { byteRange } from '../migrations/byte-range.ts'
+
+/** In the place of an archive's guid in the signature; none is called so. */
+export const PROXY_PROBE = 'proxy-probe'
+export const PROBED_TEXT = 'godwit is here'
+/** Between the first and the last event: who gets both at once has them from something that waited for the end. */
+const PAUSE_MS = 5000
+
+interface Probe {
+  Querystring: Record<string, unknown>
+}
+
+/**
+ * For `godwit doctor`, which asks by the public address and so sees what stands between. Signed by the key in the database:
+ * what a request looks like from here is nobody else's concern.
+ */
+export function proxyProbe(
+  app: FastifyInstance,
+  { links, now }: { links: ArchiveLinks; now: () => number },
+): void {
+  app.get<Probe>('/proxy-probe', async (request, reply) => {
+    if (!links.isValid(PROXY_PROBE, request.query, now())) throw new NotFound()
+    reply.header('cache-control', 'private, no-store')
+    if (request.query.part === 'stream') return stream(request, reply)
+    const range = byteRange(request.headers.range, PROBED_TEXT.length)
+    if (!range) return reply.type('text/plain').send(PROBED_TEXT)
+    const { start, end } = range
+    return reply
+      .code(206)
+      .type('text/plain')
+      .header('content-range', `bytes ${start}-${end - 1}/${PROBED_TEXT.length}`)
+      .send(PROBED_TEXT.slice(start, end))
+  })
+}
+
+function stream(request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const { headers, ip, ips, socket } = request
+  const seen = {
+    peer: socket.remoteAddress ?? '',
+    client: ip,
+    forwarded_for: headers['x-forwarded-for'] ?? null,
+    is_trusted: ips !== undefined && ips.length > 1,
+  }
+  reply.hijack()
+  reply.raw.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' })
+  reply.raw.write(`event: seen\ndata: ${JSON.stringify(seen)}\n\n`)
+  const ending = setTimeout(() => reply.raw.end('event: end\ndata: {}\n\n'), PAUSE_MS)
+  reply.raw.on('close', () => clearTimeout(ending))
+  return reply
+}

@@ -1,7 +1,12 @@
 import { readFileSync } from 'node:fs'
-import { type Config, ConfigMistakes, type Environment, readConfig } from './config.ts'
-import { path, webAddress } from './config-values.ts'
+import { type Config, readConfig } from './config.ts'
+import type { ConfigFile } from './config-file.ts'
+import { ConfigMistakes } from './config-mistakes.ts'
+import { fileSettings } from './file-settings.ts'
 import { isName } from './ground/names.ts'
+import { type Environment, type Said, saidOf, spellingOf } from './said.ts'
+import { type ClientOptionName, clientOptionNames } from './setting-names.ts'
+import { clientOptions } from './settings.ts'
 
 /** What a client of a server is told on its command line. */
 export interface ClientFlags {
@@ -23,19 +28,40 @@ export interface ClientConfig extends Pick<Config, 'vendor' | 'git' | 'searchPat
   warnings: string[]
 }
 
+export type ClientSaid = Readonly<Record<ClientOptionName, Said | undefined>>
+
+/** What was said of the server, and by whom. */
+export function clientSaid(
+  flags: Partial<Record<ClientOptionName, string>>,
+  env: Environment,
+  file: ConfigFile | undefined,
+): ClientSaid {
+  const inFile = fileSettings(file)
+  const entries = clientOptionNames.map((name) => [name, saidOf(name, flags[name], env, inFile)])
+  return Object.fromEntries(entries)
+}
+
 /** `--token`, a file, then the environment; GitHub's own variable counts for GitHub alone, nobody else is to see it. */
-export function readClientConfig(flags: ClientFlags, env: Environment): ClientConfig {
+export function readClientConfig(
+  flags: ClientFlags,
+  env: Environment,
+  file?: ConfigFile,
+): ClientConfig {
   const { git, vendor } = flags
-  const config = readConfig({ ...(git && { git }), ...(vendor && { vendor }) }, env)
-  const url = said('--url', flags.url, webAddress) ?? said('GODWIT_URL', env.GODWIT_URL, webAddress)
-  if (url === undefined) throw new ConfigMistakes(['no server: give --url URL or set GODWIT_URL'])
-  const token = flags.token ?? tokenOf(flags, env) ?? (isGitHub(url) && env.GITHUB_TOKEN)
+  const { url: named } = clientSaid(flags, env, file)
+  const url = named && read('url', named)
+  if (url === undefined) throw new ConfigMistakes([NO_SERVER])
+  // What a file says of one server is not for another, its token least of all.
+  const ofServer = isServerOf(file, url) ? file : undefined
+  const config = readConfig({ ...(git && { git }), ...(vendor && { vendor }) }, env, ofServer)
+  const told = clientSaid(flags, env, ofServer)
+  const token = tokenFor(told, env) ?? (isGitHub(url) && env.GITHUB_TOKEN)
   if (!token) throw new ConfigMistakes([NO_TOKEN])
   // Anything else cannot be sent, and the message that says so would show it.
   if (!/^[\x21-\x7e]+$/.test(token))
     throw new ConfigMistakes(['the token contains spaces or other invalid characters'])
   const { searchPath } = config
-  const org = said('--org', flags.org, login)
+  const org = organization(flags.org)
   const common = { vendor: config.vendor, git: config.git, searchPath }
   return { ...common, url, token, org, warnings: warnings() }
 
@@ -52,21 +78,34 @@ export function readClientConfig(flags: ClientFlags, env: Environment): ClientCo
   }
 }
 
-function login(text: string): string {
-  if (!isName(text)) throw new Error('must be the login of an organization')
-  return text
+function organization(text: string | undefined): string | undefined {
+  if (text && !isName(text))
+    throw new ConfigMistakes(['--org: must be the login of an organization'])
+  return text || undefined
 }
 
+const NO_SERVER = 'no server: give --url URL or set GODWIT_URL'
 const NO_TOKEN = 'no access token: give --token-file FILE, or set GODWIT_TOKEN_FILE or GODWIT_TOKEN'
 
 const isGitHub = (url: string): boolean =>
   /(^|\.)(github\.com|ghe\.com)$/.test(new URL(url).hostname)
 
-function tokenOf(flags: ClientFlags, env: Environment): string | undefined {
-  const file =
-    said('--token-file', flags.tokenFile, path) ??
-    said('GODWIT_TOKEN_FILE', env.GODWIT_TOKEN_FILE, path)
-  if (file === undefined) return env.GODWIT_TOKEN
+function isServerOf(file: ConfigFile | undefined, url: string): boolean {
+  const { url: said } = clientSaid({}, {}, file)
+  return said !== undefined && read('url', said) === url
+}
+
+/** Who is nearer to the keyboard wins; of one speaker, a file wins over the token itself. */
+function tokenFor(told: ClientSaid, env: Environment): string | undefined {
+  if (told.token?.from === 'flag') return told.token.text
+  const { tokenFile } = told
+  if (tokenFile && tokenFile.from !== 'file') return tokenIn(tokenFile)
+  if (env.GODWIT_TOKEN) return env.GODWIT_TOKEN
+  return tokenFile ? tokenIn(tokenFile) : told.token?.text
+}
+
+function tokenIn(tokenFile: Said): string {
+  const file = read('tokenFile', tokenFile)
   try {
     const token = readFileSync(file, 'utf8').trim()
     if (token !== '') return token
@@ -76,11 +115,10 @@ function tokenOf(flags: ClientFlags, env: Environment): string | undefined {
   throw new ConfigMistakes([`${file} contains no token`])
 }
 
-function said<T>(name: string, text: string | undefined, read: (text: string) => T): T | undefined {
-  if (!text) return undefined
+function read(name: ClientOptionName, said: Said): string {
   try {
-    return read(text)
+    return clientOptions[name].read(said.text)
   } catch (error) {
-    throw new ConfigMistakes([`${name}: ${(error as Error).message}`])
+    throw new ConfigMistakes([`${spellingOf(name, said)}: ${(error as Error).message}`])
   }
 }

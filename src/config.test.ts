@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ConfigMistakes, describeConfig, readConfig, settingsForExport } from './config.ts'
+import { clientSaid } from './client-config.ts'
+import { readConfig, settingsForExport } from './config.ts'
+import { ConfigMistakes } from './config-mistakes.ts'
+import { describeConfig } from './describe-config.ts'
 
 test('flags win over the environment, the environment over defaults', () => {
   const env = { GODWIT_VENDOR: 'acme', GODWIT_PREVIEW: 'optional' }
@@ -90,7 +93,7 @@ test('the description tells where each value came from and hides the password', 
     { databaseUrl: 'postgres://godwit:s3cret@db.example.com/godwit?password=s3cret' },
     { GODWIT_SYNC_INTERVAL: '1h' },
   )
-  const text = describeConfig(config)
+  const text = describeConfig(config, clientSaid({}, {}, undefined))
   assert.match(
     text,
     /^--database-url +postgres:\/\/godwit:\*\*\*@db.example.com\/godwit \(flag\)$/m,

@@ -1,12 +1,21 @@
 import { disagreements } from './config-agreement.ts'
+import type { ConfigFile } from './config-file.ts'
+import { ConfigMistakes } from './config-mistakes.ts'
 import type { Listen } from './config-values.ts'
-import { type Option, options } from './settings.ts'
+import { exposedSecrets, type FileSettings, fileSettings } from './file-settings.ts'
+import { didYouMean } from './ground/near-name.ts'
+import { type Environment, type Said, saidOf, spellingOf } from './said.ts'
+import {
+  allNames,
+  flagOf,
+  type OptionName,
+  optionNames,
+  optionOf,
+  variableOf,
+} from './setting-names.ts'
+import { options } from './settings.ts'
 
 type Options = typeof options
-export type OptionName = keyof Options
-export const optionNames = Object.keys(options) as OptionName[]
-export const optionOf = (name: OptionName): Option<unknown> => options[name]
-
 type Value<N extends OptionName> = ReturnType<Options[N]['read']>
 type Derived = 'baseUrl' | 'webUrl' | 'cloneUrl' | 'sshUrl'
 type IsAlwaysSet<N extends OptionName> = Options[N] extends { fallback: string } ? true : false
@@ -25,50 +34,36 @@ export type Config = Readonly<
     s3Endpoint: string | undefined
     /** What was said, and where: for people to look at. */
     said: Readonly<Partial<Record<OptionName, Said>>>
+    file: ReadFile | undefined
   }
 >
 
-interface Said {
-  text: string
-  from: 'flag' | 'environment' | 'default'
+/** The file that was read, or that this user may not read; without its lines, which may be secrets. */
+export interface ReadFile extends Pick<ConfigFile, 'path' | 'from' | 'isDenied'> {
+  /** Names of the secrets in it, where every user of this machine can read them. */
+  exposedSecrets: readonly string[]
 }
-
-/** Everything that is wrong with the configuration, at once. */
-export class ConfigMistakes extends Error {
-  override name = 'ConfigMistakes'
-  readonly mistakes: readonly string[]
-
-  constructor(mistakes: readonly string[]) {
-    super(mistakes.join('\n'))
-    this.mistakes = mistakes
-  }
-}
-
-const kebab = (name: string): string => name.replace(/[A-Z]/g, (c) => `-${c.toLowerCase()}`)
-export const flagOf = (name: OptionName): string => `--${kebab(name)}`
-export const variableOf = (name: OptionName): string =>
-  `GODWIT_${kebab(name).replaceAll('-', '_').toUpperCase()}`
 
 type Texts = Partial<Record<OptionName, string>>
-export type Environment = Readonly<Record<string, string | undefined>>
 
-/** Flags win over the environment, the environment over defaults. */
-export function readConfig(flags: Texts, env: Environment): Config {
-  const mistakes = unknownVariables(env)
+/** Flags win over the environment, the environment over the file, the file over defaults. */
+export function readConfig(flags: Texts, env: Environment, file?: ConfigFile): Config {
+  const inFile = fileSettings(file)
+  const mistakes = [...unknownVariables(env), ...inFile.mistakes]
   const values: Record<string, unknown> = {}
   const said: Partial<Record<OptionName, Said>> = {}
   for (const name of optionNames) {
-    const saying = saidFor(name, flags, env)
+    const saying = saidOf(name, flags[name], env, inFile) ?? standard(name)
     if (!saying) continue
     said[name] = saying
     try {
       values[name] = options[name].read(saying.text)
     } catch (error) {
-      const spelt = saying.from === 'environment' ? variableOf(name) : flagOf(name)
-      mistakes.push(`${spelt}: ${(error as Error).message}`)
+      mistakes.push(`${spellingOf(name, saying)}: ${(error as Error).message}`)
     }
   }
-  for (const { name, why } of disagreements(values)) mistakes.push(`${flagOf(name)}: ${why}`)
+  for (const { name, why } of disagreements(values))
+    mistakes.push(`${said[name] ? spellingOf(name, said[name]) : flagOf(name)}: ${why}`)
   if (mistakes.length > 0) throw new ConfigMistakes(mistakes)
   return Object.freeze({
     ...derivedAddresses(values as Partial<Config> & Pick<Config, 'listen'>),
@@ -76,36 +71,31 @@ export function readConfig(flags: Texts, env: Environment): Config {
     searchPath: env.PATH ?? '/usr/local/bin:/usr/bin:/bin',
     s3Endpoint: env.AWS_ENDPOINT_URL_S3 ?? env.AWS_ENDPOINT_URL,
     said: Object.freeze(said),
+    file: file && readFile(file, inFile),
   }) as Config
 }
 
-function saidFor(name: OptionName, flags: Texts, env: Environment): Said | undefined {
-  const flag = flags[name]
-  if (flag !== undefined) return { text: flag, from: 'flag' }
-  // An empty variable is how a shell or a unit file says "not set".
-  const variable = env[variableOf(name)]
-  if (variable) return { text: variable, from: 'environment' }
+function readFile(file: ConfigFile, inFile: FileSettings): ReadFile {
+  const { path, from, isDenied } = file
+  return { path, from, isDenied, exposedSecrets: exposedSecrets(file, inFile) }
+}
+
+function standard(name: OptionName): Said | undefined {
   const { fallback } = optionOf(name)
   return fallback === undefined ? undefined : { text: fallback, from: 'default' }
 }
 
-/** Read by client-config.ts; a server started in the same shell has no use for them. */
-const CLIENT_VARIABLES = [
-  'GODWIT_URL',
-  'GODWIT_TOKEN_FILE',
-  'GODWIT_TOKEN',
-  'GODWIT_WEBHOOK_SECRET',
-]
-
 /** A misspelt variable would otherwise be a setting that silently does nothing. */
 function unknownVariables(env: Environment): string[] {
-  const known = new Set([...optionNames.map(variableOf), ...CLIENT_VARIABLES])
+  // A server has no use for what its client is told in the same shell.
+  const others = ['GODWIT_CONFIG', 'GODWIT_WEBHOOK_SECRET']
+  const known = new Set([...others, ...allNames.map(variableOf)])
   return (
     Object.keys(env)
       .filter((name) => name.startsWith('GODWIT_') && !known.has(name))
       // Those of the test suite are none of ours.
       .filter((name) => !/^GODWIT_(TEST|WIRE)_/.test(name))
-      .map((name) => `${name}: unknown setting`)
+      .map((name) => `${name}: unknown setting${didYouMean(name, known)}`)
   )
 }
 
@@ -149,25 +139,4 @@ export function settingsForExport(
 function asHostName(machineName: string): string {
   const name = machineName.toLowerCase().replace(/[^a-z0-9.-]+/g, '-')
   return name.replace(/^[.-]+|[.-]+$/g, '') || 'localhost'
-}
-
-/** One line a setting: what it is, and who said so. */
-export function describeConfig(config: Config): string {
-  return optionNames.map((name) => `${flagOf(name).padEnd(24)} ${shown(name, config)}`).join('\n')
-}
-
-function shown(name: OptionName, config: Config): string {
-  const said = config.said[name]
-  if (!said) return config[name] === undefined ? '(not set)' : `${config[name]} (default)`
-  const { secret } = optionOf(name)
-  return `${secret ? withoutPassword(said.text) : said.text} (${said.from})`
-}
-
-/** An address of a database, fit to be shown. */
-export function withoutPassword(address: string): string {
-  const url = new URL(address)
-  if (url.password) url.password = '***'
-  // libpq takes a password here too.
-  url.search = ''
-  return url.href
 }

@@ -30,6 +30,9 @@ export interface Option<T> {
   fallback?: string
   /** Said of the default where it is not a fixed text. */
   otherwise?: string
+  /** A list, whose parts may stand on several lines of a file. */
+  isList?: boolean
+  /** Never shown whole. */
   secret?: boolean
 }
 
@@ -154,6 +157,7 @@ export const options = {
     about:
       'proxies whose x-forwarded-for header is trusted: addresses or networks, separated by commas',
     read: networks,
+    isList: true,
   },
   webhookNetworks: {
     argument: 'LIST',
@@ -295,5 +299,25 @@ export const options = {
       'format of the log: JSON, or readable lines (text); auto: readable on a terminal, else JSON',
     read: oneOf('auto', 'json', 'text'),
     fallback: 'auto',
+  },
+} satisfies Record<string, Option<unknown>>
+
+/** What a client is told of its server, beside its own flags. */
+export const clientOptions = {
+  url: {
+    argument: 'URL',
+    about: 'base URL of the API',
+    read: webAddress,
+  },
+  tokenFile: {
+    argument: 'FILE',
+    about: 'file with the access token',
+    read: path,
+  },
+  token: {
+    argument: 'TOKEN',
+    about: 'the token itself; every user of this machine can see it',
+    read: nonEmpty,
+    secret: true,
   },
 } satisfies Record<string, Option<unknown>>

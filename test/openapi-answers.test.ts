@@ -121,7 +121,7 @@ test('every answer of every operation is as described', async (t) => {
     await ask(422, `${migrations}/${at + 1}/retry`, post())
     await ask(200, `${migrations}/${at + 1}/cancel`, post())
   }
-  await service.godwit('account', 'set', 'keeper', '--site-admin')
+  await service.godwit('account', 'set', 'keeper', '--site-admin', '--create')
   const keeper = { token: await service.token('keeper') }
   await ask(201, '/user/migrations', post({ repositories: ['site'] }))
   await ask(200, '/admin/migrations/3/cancel', { ...post(), ...keeper })

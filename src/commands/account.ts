@@ -6,47 +6,58 @@ import {
   listAccounts,
   setAccount,
 } from '../accounts/account-store.ts'
+import type { Database } from '../db/database.ts'
 import { nameRefusal } from '../ground/names.ts'
+import { harmlessJson } from '../ground/terminal-text.ts'
 import { withDatabase } from '../service/open-database.ts'
 import { Misuse, UserMistake } from '../user-mistake.ts'
-import { addCommand, configOf, printTable, withExamples } from './command-line.ts'
+import { addCommand, dataConfigOf, print, printTable, withExamples } from './command-line.ts'
 
 export function accountCommands(program: Command, about: string): void {
   const account = program.command('account').description(about)
   withExamples(account, 'godwit account list', 'godwit account set octo --type Organization')
 
   const list = addCommand(account, 'list', 'list all accounts')
-  withExamples(list, 'godwit account list').action(async (_options, command: Command) => {
-    const accounts = await withDatabase(configOf(command), ({ db }) => listAccounts(db))
-    printAccounts(accounts)
-  })
+  withExamples(list, 'godwit account list', 'godwit account list --json')
+    .option('--json', 'print the accounts as JSON')
+    .action(async ({ json }: JsonOption, command: Command) => {
+      const accounts = await withDatabase(dataConfigOf(command), ({ db }) => listAccounts(db))
+      if (json) print(harmlessJson(accounts.map(jsonOf)))
+      else printAccounts(accounts)
+    })
 
   const show = addCommand(account, 'show <login>', 'show one account')
-  withExamples(show, 'godwit account show alice').action(
-    async (login: string, _options, command: Command) => {
-      const found = await withDatabase(configOf(command), ({ db }) => findAccount(db, login))
-      if (!found)
-        throw new UserMistake(
-          `account ${login} does not exist: \`godwit account list\` shows all accounts`,
-        )
-      printAccounts([found])
-    },
-  )
+  withExamples(show, 'godwit account show alice')
+    .option('--json', 'print the account as JSON')
+    .action(async (login: string, { json }: JsonOption, command: Command) => {
+      const found = await withDatabase(dataConfigOf(command), ({ db }) => findAccount(db, login))
+      if (!found) throw new UserMistake(`account ${login} does not exist: ${SEE_ALL}`)
+      if (json) print(harmlessJson(jsonOf(found)))
+      else printAccounts([found])
+    })
 
-  const set = addCommand(account, 'set <login>', 'change an account, or create it')
+  const set = addCommand(account, 'set <login>', 'change an account, or create it with --create')
   withExamples(
     set,
-    'godwit account set octo --type Organization',
     'godwit account set alice --site-admin',
+    'godwit account set octo --type Organization --create',
   )
   set
+    .option('--create', 'create the account if it does not exist')
     .addOption(new Option('--type <type>', 'type of the account').choices(accountTypes))
     .option('--site-admin', 'may see the whole service')
     .option('--no-site-admin', 'may see only its own migrations')
     .action(changeAccount)
 }
 
+const SEE_ALL = '`godwit account list` shows all accounts'
+
+interface JsonOption {
+  json?: boolean
+}
+
 interface AccountOptions {
+  create?: boolean
   type?: AccountType
   siteAdmin?: boolean
 }
@@ -62,10 +73,23 @@ async function changeAccount(
     ...(options.type && { type: options.type }),
     ...(options.siteAdmin !== undefined && { siteAdmin: options.siteAdmin }),
   }
-  printAccounts([
-    await withDatabase(configOf(command), ({ db }) => setAccount(db, login, change, Date.now())),
-  ])
+  const { create = false } = options
+  const act = async ({ db }: Pick<Database, 'db'>) => {
+    if (!create && !(await findAccount(db, login)))
+      throw new UserMistake(
+        `account ${login} does not exist: check the spelling (${SEE_ALL}), or add --create to create it`,
+      )
+    return setAccount(db, login, change, Date.now())
+  }
+  printAccounts([await withDatabase(dataConfigOf(command), act, { create })])
 }
+
+const jsonOf = ({ id, login, type, siteAdmin }: Account) => ({
+  id,
+  login,
+  type,
+  site_admin: siteAdmin,
+})
 
 function printAccounts(accounts: Account[]): void {
   printTable([

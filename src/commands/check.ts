@@ -10,7 +10,7 @@ import type { RefusedEntry, RepositoryName } from '../sources/source.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 import { UserMistake } from '../user-mistake.ts'
 import { askedRepositories } from './asked-repositories.ts'
-import { addCommand, configOf, isoTime, print, withExamples } from './command-line.ts'
+import { addCommand, dataConfigOf, isoTime, print, withExamples } from './command-line.ts'
 import { progressLine } from './progress-line.ts'
 import { untilStopped } from './until-stopped.ts'
 
@@ -29,7 +29,7 @@ export function checkCommand(program: Command, about: string): void {
     .usage('[OWNER[/NAME]...] --repositories DIR [settings]')
     .option('--json', 'print the results as JSON')
     .action((names: string[], options: CheckOptions, command: Command) =>
-      untilStopped((signal) => runCheck(configOf(command), names, options, signal)),
+      untilStopped((signal) => runCheck(dataConfigOf(command), names, options, signal)),
     )
 }
 

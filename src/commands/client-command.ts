@@ -3,7 +3,8 @@ import type { MigrationsApi } from '../client/migrations-api.ts'
 import { type ClientConfig, type ClientFlags, readClientConfig } from '../client-config.ts'
 import { harmlessJson } from '../ground/terminal-text.ts'
 import { VERSION } from '../service/version.ts'
-import { addSetting, note, print, printPainted, printTable } from './command-line.ts'
+import { clientOptions } from '../settings.ts'
+import { addSetting, configFileOf, note, print, printPainted, printTable } from './command-line.ts'
 import { untilStopped } from './until-stopped.ts'
 
 /** A server, and how what it says is to be told. */
@@ -22,10 +23,13 @@ export function addClientCommand(parent: Command, name: string, about: string): 
     .option('--json', "print the server's answer as JSON, without credentials")
     .option('--org <ORG>', 'migrations of this organization, instead of your own')
     .optionsGroup('Server:')
-    .option('--url <URL>', 'base URL of the API; GODWIT_URL')
-    .option('--token-file <FILE>', 'file with the access token; GODWIT_TOKEN_FILE, GODWIT_TOKEN')
-    .option('--token <TOKEN>', 'the token itself; every user of this machine can see it')
-  return addSetting(command, 'vendor').optionsGroup('Options:')
+    .option('--url <URL>', `${clientOptions.url.about}; GODWIT_URL`)
+    .option(
+      '--token-file <FILE>',
+      `${clientOptions.tokenFile.about}; GODWIT_TOKEN_FILE, GODWIT_TOKEN`,
+    )
+    .option('--token <TOKEN>', clientOptions.token.about)
+  return addSetting(command, 'vendor', 'Server:').optionsGroup('Options:')
 }
 
 export interface ClientOptions extends ClientFlags {
@@ -44,7 +48,7 @@ export function talking<A extends unknown[], O>(
   return async (...given: unknown[]): Promise<void> => {
     const command = given.at(-1) as Command
     const options = command.opts<ClientOptions & O>()
-    const config = readClientConfig(options, process.env)
+    const config = readClientConfig(options, process.env, configFileOf(command))
     for (const warning of config.warnings) note(`godwit: ${warning}`)
     await untilStopped(async (signal) => {
       // Loaded only here: no other command waits for it.

@@ -1,16 +1,12 @@
 import { type Command, Option } from 'commander'
-import {
-  type Config,
-  flagOf,
-  type OptionName,
-  optionNames,
-  optionOf,
-  readConfig,
-  variableOf,
-} from '../config.ts'
+import { type Config, readConfig } from '../config.ts'
+import { type ConfigFile, findConfigFile } from '../config-file.ts'
+import { ConfigMistakes } from '../config-mistakes.ts'
 import { hasCode } from '../ground/errno.ts'
 import { fromNow } from '../ground/quantities.ts'
 import { harmless, harmlessLines } from '../ground/terminal-text.ts'
+import { actAsOwnerOf } from '../service/data-owner.ts'
+import { flagOf, type OptionName, optionNames, optionOf, variableOf } from '../setting-names.ts'
 import { paint, paintState } from './paint.ts'
 
 /** Adds a command that takes, like every other, all the settings, but one that it has another use for. */
@@ -22,25 +18,64 @@ export function addCommand(
 ): Command {
   const command = parent.command(nameAndArguments).description(about)
   for (const name of optionNames) if (name !== without) addSetting(command, name)
-  return command
+  return command.addHelpText('after', () => `\n${paint('bold', SETTINGS)} godwit help settings`)
 }
 
-export function addSetting(command: Command, name: (typeof optionNames)[number]): Command {
+/** The group of options that are the same for every command. */
+export const SETTINGS = 'Settings:'
+
+/** Adds one setting; in a group of the command's own where it has few. */
+export function addSetting(command: Command, name: OptionName, group = SETTINGS): Command {
   const { argument, about, fallback, otherwise } = optionOf(name)
   const standard = fallback ?? otherwise
   const help = `${about}; ${variableOf(name)}${standard ? ` (default: ${standard})` : ''}`
-  return command.addOption(new Option(`${flagOf(name)} <${argument}>`, help).helpGroup('Settings:'))
+  return command.addOption(new Option(`${flagOf(name)} <${argument}>`, help).helpGroup(group))
 }
+
+const examples = new WeakMap<Command, readonly string[]>()
+
+export const examplesOf = (command: Command): readonly string[] => examples.get(command) ?? []
 
 /** Lines to copy, at the end of a command's help. */
 export function withExamples(command: Command, ...lines: string[]): Command {
+  examples.set(command, lines)
   const title = () => paint('bold', 'Examples:')
   return command.addHelpText('after', () => `\n${[title(), ...lines].join('\n  ')}`)
 }
 
-export function configOf(command: Command): Config {
-  return readConfig(command.opts(), process.env)
+/** The file that the command was told of; `--config` stands before or after the command's name. */
+export function configFileOf(command: Command): ConfigFile | undefined {
+  const { config: flag } = command.optsWithGlobals<{ config?: string }>()
+  return findConfigFile({ flag, variable: process.env.GODWIT_CONFIG })
 }
+
+/** The settings of a command, but one that it has another use for, and of those that it stands under. */
+export function settingsOf(command: Command, without?: OptionName): Config {
+  const flags = command.optsWithGlobals<Partial<Record<OptionName, string>>>()
+  if (without !== undefined) delete flags[without]
+  return readConfig(flags, process.env, configFileOf(command))
+}
+
+/** The same, for a command that works on the service's data: it has to know where that is. */
+export function configOf(command: Command, without?: OptionName): Config {
+  const config = settingsOf(command, without)
+  const { file, said } = config
+  if (!file?.isDenied) return config
+  const isPlaceSaid = said.databaseUrl !== undefined || said.data?.from !== 'default'
+  if (!isPlaceSaid) throw new ConfigMistakes([deniedFile(file.path)])
+  note(`godwit: ${file.path} is ignored: this user may not read it`)
+  return config
+}
+
+/** The same, where what is done to the data is done as its owner, also by root. */
+export function dataConfigOf(command: Command, without?: OptionName): Config {
+  const config = configOf(command, without)
+  actAsOwnerOf(config.data)
+  return config
+}
+
+export const deniedFile = (path: string): string =>
+  `this user may not read ${path}, which says where the data is: run the command as root or as the user of the service, or use --config FILE or --data DIR`
 
 /** Why what was printed could not be written. */
 let failure: Error | undefined

@@ -1,8 +1,9 @@
 import type { Command } from 'commander'
 import { EXIT } from '../exit-codes.ts'
 import { harmless, harmlessJson } from '../ground/terminal-text.ts'
-import { addCommand, configOf, print, printPainted, withExamples } from './command-line.ts'
-import type { CheckResult } from './doctor/check-result.ts'
+import { actAsOwnerOf } from '../service/data-owner.ts'
+import { addCommand, print, printPainted, settingsOf, withExamples } from './command-line.ts'
+import { type CheckResult, passed } from './doctor/check-result.ts'
 import { paint } from './paint.ts'
 
 export function doctorCommand(program: Command, about: string): void {
@@ -17,21 +18,33 @@ export function doctorCommand(program: Command, about: string): void {
     .action(async ({ json }: { json?: boolean }, command: Command) => {
       // Loaded only here: no other command needs what it takes to try everything.
       const { everyCheck } = await import('./doctor/every-check.ts')
+      const config = settingsOf(command)
+      // What matters is what the service may do, whose data it is.
+      const user = actAsOwnerOf(config.data)
+      const asWhom = user ? [passed('user', `${user}, the owner of ${config.data}`)] : []
       const findings: CheckResult[] = []
-      for await (const finding of everyCheck(configOf(command))) {
+      for await (const finding of inOrder(asWhom, everyCheck(config))) {
         findings.push(finding)
         if (!json) printPainted(asText(finding))
       }
       const count = (state: CheckResult['state']) =>
         findings.filter((finding) => finding.state === state).length
-      const [passed, warnings, errors] = [count('passed'), count('warning'), count('error')]
+      const counts = { passed: count('passed'), warnings: count('warning'), errors: count('error') }
       print(
         json
-          ? harmlessJson({ passed, warnings, errors, checks: findings })
-          : `\n${passed} passed, ${warnings} warnings, ${errors} errors`,
+          ? harmlessJson({ ...counts, checks: findings })
+          : `\n${counts.passed} passed, ${counts.warnings} warnings, ${counts.errors} errors`,
       )
-      if (errors > 0) process.exitCode = EXIT.failed
+      if (counts.errors > 0) process.exitCode = EXIT.failed
     })
+}
+
+async function* inOrder(
+  first: CheckResult[],
+  others: AsyncGenerator<CheckResult>,
+): AsyncGenerator<CheckResult> {
+  yield* first
+  yield* others
 }
 
 const MARKS = { passed: ['green', '✓'], warning: ['yellow', '!'], error: ['red', '✗'] } as const

@@ -12,7 +12,7 @@ import { VERSION } from '../service/version.ts'
 import type { WaitUntil } from '../sources/forge/forge-errors.ts'
 import { UserMistake } from '../user-mistake.ts'
 import { askedRepositories } from './asked-repositories.ts'
-import { addCommand, configOf, note, withExamples } from './command-line.ts'
+import { addCommand, note, settingsOf, withExamples } from './command-line.ts'
 import { outputOf } from './export-output.ts'
 import { exportProgress } from './export-progress.ts'
 import { type ExportReport, exportReport } from './export-report.ts'
@@ -46,7 +46,7 @@ export function exportCommand(program: Command, about: string): void {
     )
     .option('--report <FILE>', 'write a report of each repository to this file, as JSON')
     .action((names: string[], options: ExportOptions, command: Command) =>
-      untilStopped((signal) => runExport(configOf(command), names, options, signal)),
+      untilStopped((signal) => runExport(settingsOf(command), names, options, signal)),
     )
 }
 

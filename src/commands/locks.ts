@@ -1,5 +1,4 @@
 import type { Command } from 'commander'
-import { readConfig } from '../config.ts'
 import { createGit } from '../git/git.ts'
 import { isFullName } from '../ground/names.ts'
 import { type KnownLock, knownLocks } from '../migrations/lock-store.ts'
@@ -11,7 +10,7 @@ import { Misuse, UserMistake } from '../user-mistake.ts'
 import {
   addCommand,
   ago,
-  configOf,
+  dataConfigOf,
   isoTime,
   print,
   printTable,
@@ -28,7 +27,7 @@ export function locksCommand(program: Command, about: string): void {
   command
     .option('--json', 'print the locks as JSON')
     .action(async ({ json }: { json?: boolean }, command: Command) => {
-      const locks = await withDatabase(configOf(command), ({ db }) => knownLocks(db))
+      const locks = await withDatabase(dataConfigOf(command), ({ db }) => knownLocks(db))
       if (json) return print(JSON.stringify(locks.map(jsonOf), null, 2))
       const titles = ['REPOSITORY', 'MIGRATION', 'BY', 'LOCKED', 'EXPIRES', 'STATE']
       printTable([titles, ...locks.map(rowOf)])
@@ -64,8 +63,7 @@ function addRelease(locks: Command): void {
     .action(async (fullName: string, { forget }: { forget?: boolean }, command: Command) => {
       if (!isFullName(fullName)) throw new Misuse(`"${fullName}" is not OWNER/NAME`)
       const [owner = '', name = ''] = fullName.split('/')
-      // Settings may stand before `release` too.
-      const config = readConfig(command.optsWithGlobals(), process.env)
+      const config = dataConfigOf(command)
       const places = placesOf(config, requireRepositories(config))
       await requireGit(config, createGit(places.git))
       const isRemoved = await withDatabase(config, ({ db }) => {

@@ -3,11 +3,10 @@ import type { Account } from '../accounts/account.ts'
 import { findAccount } from '../accounts/account-store.ts'
 import { type Membership, type MembershipRole, membershipRoles } from '../accounts/membership.ts'
 import { listMemberships, putMembership, removeMembership } from '../accounts/membership-store.ts'
-import { readConfig } from '../config.ts'
 import type { Db } from '../db/database.ts'
 import { withDatabase } from '../service/open-database.ts'
 import { UserMistake } from '../user-mistake.ts'
-import { addCommand, configOf, note, print, printTable, withExamples } from './command-line.ts'
+import { addCommand, dataConfigOf, note, print, printTable, withExamples } from './command-line.ts'
 
 export function memberCommands(program: Command, about: string): void {
   const member = program.command('member').description(about)
@@ -21,8 +20,8 @@ export function memberCommands(program: Command, about: string): void {
         .choices(membershipRoles)
         .default('member'),
     )
-    .action(async (org: string, login: string, { role, ...settings }: RoleOption) => {
-      await withDatabase(readConfig(settings, process.env), async ({ db }) => {
+    .action(async (org: string, login: string, { role }: RoleOption, command: Command) => {
+      await withDatabase(dataConfigOf(command, 'role'), async ({ db }) => {
         const { organization, account } = await named(db, org, login)
         await putMembership(db, organization, { accountId: account.id, role }, 'manual')
         printMemberships(await membershipsOf(db, organization, account))
@@ -32,7 +31,7 @@ export function memberCommands(program: Command, about: string): void {
   const remove = addCommand(member, 'remove <org> <login>', 'remove a member')
   withExamples(remove, 'godwit member remove octo alice').action(
     async (org: string, login: string, _options, command: Command) => {
-      await withDatabase(configOf(command), ({ db }) => removeMember(db, org, login))
+      await withDatabase(dataConfigOf(command), ({ db }) => removeMember(db, org, login))
     },
   )
 
@@ -40,7 +39,7 @@ export function memberCommands(program: Command, about: string): void {
   withExamples(list, 'godwit member list octo', 'godwit member list --json')
     .option('--json', 'print them as JSON')
     .action(async (org: string | undefined, { json }: { json?: boolean }, command: Command) => {
-      const all = await withDatabase(configOf(command), async ({ db }) =>
+      const all = await withDatabase(dataConfigOf(command), async ({ db }) =>
         listMemberships(db, org === undefined ? undefined : await organizationNamed(db, org)),
       )
       if (json) print(JSON.stringify(all.map(membershipJson), null, 2))
@@ -91,7 +90,7 @@ async function accountNamed(db: Db, login: string, flags = ''): Promise<Account>
   const account = await findAccount(db, login)
   if (account) return account
   throw new UserMistake(
-    `account ${login} does not exist: run \`godwit sync\` if it owns repositories, or \`godwit account set ${login}${flags}\``,
+    `account ${login} does not exist: run \`godwit sync\` if it owns repositories, or \`godwit account set ${login}${flags} --create\``,
   )
 }
 

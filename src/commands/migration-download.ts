@@ -34,7 +34,7 @@ export function downloadCommand(migration: Command): void {
     )
     .option('--force', 'replace the file if it exists')
     .option('--verify', 'then check every repository with git, as `godwit verify` does')
-  addSetting(command, 'git')
+  addSetting(command, 'git', 'Options:')
   withExamples(
     command,
     'godwit migration download 7',

@@ -31,7 +31,7 @@ test('every command has a help with examples that it would take', async () => {
       const words = example.trim().split(/\s+/)
       const shown = all.get(words.slice(0, 3).join(' ')) ?? all.get(words.slice(0, 2).join(' '))
       assert.ok(shown, `${path}: no such command as in: ${example}`)
-      const known = shown.options.map(({ long }) => long)
+      const known = [...shown.options, ...program.options].map(({ long }) => long)
       for (const flag of words.filter((word) => word.startsWith('--')))
         assert.ok(known.includes(flag), `${path}: ${pathOf(shown)} has no ${flag}`)
     }

@@ -1,8 +1,10 @@
 import { Command } from 'commander'
+import { STANDARD_CONFIG_FILE } from '../config-file.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { VERSION } from '../service/version.ts'
 import { withExamples } from './command-line.ts'
 import { paint } from './paint.ts'
+import { withoutSettings } from './short-help.ts'
 
 /** Adds a command to the program. */
 type Adding = (program: Command, about: string) => void
@@ -10,6 +12,8 @@ type Adding = (program: Command, about: string) => void
 interface Entry {
   about: string
   load(): Promise<Adding>
+  /** It is about the commands themselves: all of them are loaded for it. */
+  needsAll?: true
 }
 
 /** Every command there is, in the order of the help. */
@@ -52,7 +56,7 @@ const groups: Record<string, Record<string, Entry>> = {
       load: async () => (await import('./doctor.ts')).doctorCommand,
     },
     config: {
-      about: 'print the current settings',
+      about: 'print the current settings and where each comes from',
       load: async () => (await import('./show-config.ts')).configCommand,
     },
   },
@@ -62,7 +66,7 @@ const groups: Record<string, Record<string, Entry>> = {
       load: async () => (await import('./export.ts')).exportCommand,
     },
     show: {
-      about: 'shows what is in an archive',
+      about: 'show what is in an archive',
       load: async () => (await import('./show.ts')).showCommand,
     },
     verify: {
@@ -92,7 +96,29 @@ const groups: Record<string, Record<string, Entry>> = {
       load: async () => (await import('./webhook.ts')).webhookCommands,
     },
   },
+  'More:': {
+    settings: {
+      about: 'list every setting: its flag, variable, name in the file, and default',
+      load: async () => (await import('./list-settings.ts')).settingsCommand,
+    },
+    completion: {
+      about: 'print a completion script for bash, zsh or fish',
+      load: async () => (await import('./completion.ts')).completionCommand,
+      needsAll: true,
+    },
+    man: {
+      about: 'print the manual page, in the format of man',
+      load: async () => (await import('./manual-page.ts')).manCommand,
+      needsAll: true,
+    },
+    version: {
+      about: 'print the version',
+      load: async () => (await import('./print-version.ts')).versionCommand,
+    },
+  },
 }
+
+const entries = new Map(Object.values(groups).flatMap((group) => Object.entries(group)))
 
 /**
  * The program, with all of its commands by name; only what these arguments ask for is loaded, so that nothing waits for
@@ -104,20 +130,28 @@ export async function createProgram(args?: readonly string[]): Promise<Command> 
       "Self-service export and move for git hosts, compatible with GitHub's User Migrations API",
     )
     .version(VERSION, '--version')
+    .option(
+      '--config <FILE>',
+      `configuration file; GODWIT_CONFIG (default: ${STANDARD_CONFIG_FILE})`,
+    )
     .exitOverride()
-    .configureHelp({ styleTitle: (title) => paint('bold', title) })
+    .configureHelp({ styleTitle: (title) => paint('bold', title), ...withoutSettings })
     .configureOutput({
       outputError: (text, write) => write(text.replace(/^error: /, 'godwit: ')),
     })
-  const asked = args?.find((arg) => !arg.startsWith('-') && arg !== 'help')
+  const asked = args?.find(
+    (arg, i) => !arg.startsWith('-') && arg !== 'help' && args[i - 1] !== '--config',
+  )
+  const isLean = args !== undefined && !(asked !== undefined && entries.get(asked)?.needsAll)
   for (const [group, commands] of Object.entries(groups)) {
     program.commandsGroup(group)
     for (const [name, { about, load }] of Object.entries(commands)) {
-      if (args && asked !== name) program.command(name).description(about)
+      if (isLean && asked !== name) program.command(name).description(about)
       else (await load())(program, about)
     }
   }
-  program.commandsGroup('More:')
+  // Last in the last group.
+  program.helpCommand(true)
   withExamples(
     program,
     'godwit serve                             # a sample git host, to try it',

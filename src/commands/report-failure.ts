@@ -1,5 +1,5 @@
 import { CommanderError } from 'commander'
-import { ConfigMistakes } from '../config.ts'
+import { ConfigMistakes } from '../config-mistakes.ts'
 import { EXIT } from '../exit-codes.ts'
 import { hasCode } from '../ground/errno.ts'
 import { UserMistake } from '../user-mistake.ts'

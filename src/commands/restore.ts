@@ -9,7 +9,7 @@ import { type RestoreNews, restoreArchive } from '../importer/restore-archive.ts
 import { countInWords } from '../records/record-file.ts'
 import { Misuse, UserMistake } from '../user-mistake.ts'
 import { archiveAt } from './archive-file.ts'
-import { addCommand, configOf, print, withExamples } from './command-line.ts'
+import { addCommand, print, settingsOf, withExamples } from './command-line.ts'
 import { type DumpOptions, runDump } from './restore-dump.ts'
 import { untilStopped } from './until-stopped.ts'
 
@@ -43,7 +43,9 @@ export function restoreCommand(program: Command, about: string): void {
     .option('--keep-links', 'with --as: leave links to the old host in texts as they are')
     .option('--target <URL>', 'with --as: base URL of the new server, for links and accounts')
     .action((file: string, repositories: string[], options: RestoreOptions, command: Command) =>
-      untilStopped((signal) => runRestore(configOf(command), file, repositories, options, signal)),
+      untilStopped((signal) =>
+        runRestore(settingsOf(command), file, repositories, options, signal),
+      ),
     )
 }
 

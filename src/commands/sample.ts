@@ -35,8 +35,10 @@ export async function startSample(given: Config, log: Log): Promise<Service> {
 /** The sample's own token is kept, readable by its owner alone, so that yesterday's commands still work today. */
 async function ensureToken(config: Config): Promise<string> {
   // Its user sees the whole service, so that there is something of everything to look at.
-  const account = await withDatabase(config, ({ db }) =>
-    setAccount(db, SAMPLE_LOGIN, { siteAdmin: true }, Date.now()),
+  const account = await withDatabase(
+    config,
+    ({ db }) => setAccount(db, SAMPLE_LOGIN, { siteAdmin: true }, Date.now()),
+    { create: true },
   )
   const file = join(config.data, 'token')
   const kept = await readFile(file, 'utf8').catch(() => undefined)

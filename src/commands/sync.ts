@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import type { Database } from '../db/database.ts'
 import { createGit } from '../git/git.ts'
 import { harmless } from '../ground/terminal-text.ts'
 import { settleReleasedLocks } from '../migrations/locks.ts'
@@ -7,16 +8,16 @@ import { withDatabase } from '../service/open-database.ts'
 import { openForge, withForge } from '../service/open-forge.ts'
 import { openSource, placesOf } from '../service/places.ts'
 import { requireGit, requireRepositories } from '../service/requirements.ts'
-import { addCommand, configOf, note, print, withExamples } from './command-line.ts'
+import { addCommand, dataConfigOf, note, print, withExamples } from './command-line.ts'
 
 export function syncCommand(program: Command, about: string): void {
   const command = addCommand(program, 'sync', about)
   withExamples(command, 'godwit sync --repositories /srv/git')
   command.action(async (_options, command: Command) => {
-    const config = configOf(command)
+    const config = dataConfigOf(command)
     const places = placesOf(config, requireRepositories(config))
     await requireGit(config, createGit(places.git))
-    await withDatabase(config, async ({ db }) => {
+    const act = async ({ db }: Pick<Database, 'db'>) => {
       const now = Date.now
       const log = { warn: (_: object, words: string) => note(`warning: ${harmless(words)}`) }
       const forge = await openForge(config, { db, now, log })
@@ -29,7 +30,8 @@ export function syncCommand(program: Command, about: string): void {
         note(`warning: ${length} ${length === 1 ? 'entry was' : 'entries were'} skipped`)
       // A repository that has come back may bring a lock with it that was let go of meanwhile.
       await settleReleasedLocks(parts)
-    })
+    }
+    await withDatabase(config, act, { create: true })
   })
 }
 

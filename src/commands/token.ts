@@ -13,7 +13,7 @@ import { UserMistake } from '../user-mistake.ts'
 import {
   addCommand,
   ago,
-  configOf,
+  dataConfigOf,
   isoTime,
   print,
   printForSure,
@@ -40,7 +40,7 @@ export function tokenCommands(program: Command, about: string): void {
   const list = addCommand(token, 'list', 'list all tokens, without the secrets')
   withExamples(list, 'godwit token list').option('--json', 'print the tokens as JSON')
   list.action(async ({ json }: { json?: boolean }, command: Command) => {
-    const tokens = await withDatabase(configOf(command), ({ db }) => listTokens(db))
+    const tokens = await withDatabase(dataConfigOf(command), ({ db }) => listTokens(db))
     if (json) return print(JSON.stringify(tokens.map(jsonOf), null, 2))
     printTable([
       ['ID', 'LOGIN', 'NAME', 'STATE', 'CREATED', 'EXPIRES', 'LAST USED'],
@@ -52,7 +52,7 @@ export function tokenCommands(program: Command, about: string): void {
   withExamples(revoke, 'godwit token revoke 7')
     .argument('<id>', 'ID of the token', number)
     .action(async (id: number, _options, command: Command) => {
-      const revoked = await withDatabase(configOf(command), ({ db }) =>
+      const revoked = await withDatabase(dataConfigOf(command), ({ db }) =>
         revokeToken(db, id, Date.now()),
       )
       if (!revoked)
@@ -77,7 +77,7 @@ interface AddOptions {
 
 async function makeToken(login: string, options: AddOptions, command: Command): Promise<void> {
   const now = Date.now()
-  await withDatabase(configOf(command), async ({ db }) => {
+  await withDatabase(dataConfigOf(command), async ({ db }) => {
     const account = await findAccount(db, login)
     if (!account) throw new UserMistake(unknownAccount(login))
     if (account.type !== 'User')
@@ -94,7 +94,7 @@ async function makeToken(login: string, options: AddOptions, command: Command): 
 
 const ASK = 'create a token for a user who administers its repositories'
 const unknownAccount = (login: string) =>
-  `account ${login} does not exist: run \`godwit sync\` if it owns repositories, or \`godwit account set ${login}\``
+  `account ${login} does not exist: run \`godwit sync\` if it owns repositories, or \`godwit account set ${login} --create\``
 
 function number(text: string): number {
   if (!/^\d+$/.test(text)) throw new InvalidArgumentError('A token ID is a number, such as 7.')

@@ -8,7 +8,7 @@ import { harmless } from '../ground/terminal-text.ts'
 import { verifyArchive } from '../importer/verify-archive.ts'
 import { UserMistake } from '../user-mistake.ts'
 import { archiveAt } from './archive-file.ts'
-import { addCommand, configOf, print, withExamples } from './command-line.ts'
+import { addCommand, print, settingsOf, withExamples } from './command-line.ts'
 import { untilStopped } from './until-stopped.ts'
 
 export function verifyCommand(program: Command, about: string): void {
@@ -17,7 +17,7 @@ export function verifyCommand(program: Command, about: string): void {
   )
   withExamples(command, 'godwit verify migration.tar.gz', 'godwit verify - < migration.tar.gz')
   command.action((file: string, _options, command: Command) =>
-    untilStopped((signal) => verifyFile(configOf(command), file, signal, print)),
+    untilStopped((signal) => verifyFile(settingsOf(command), file, signal, print)),
   )
 }
 

@@ -38,6 +38,15 @@ export async function upgradeSchema({ db, engine }: Database): Promise<void> {
   })
 }
 
+/** Whether Godwit has ever been here. */
+export async function hasSchema({ db, engine }: Database): Promise<boolean> {
+  const question =
+    engine === 'postgres'
+      ? sql`select 1 where to_regclass('godwit_schema') is not null`
+      : sql`select 1 from sqlite_schema where name = 'godwit_schema'`
+  return (await question.execute(db)).rows.length > 0
+}
+
 /** The caller brings the transaction. */
 export async function applyStep(
   tx: Db,

@@ -36,7 +36,9 @@ export async function openLocalExport(
 ): Promise<LocalExport> {
   const root = requireRepositories(given)
   await using parts = new AsyncDisposableStack()
-  const isKept = given.said.data?.from !== 'default'
+  // A file speaks of the service's own directory, which is locked while it runs, and another user's.
+  const { from = 'default' } = given.said.data ?? {}
+  const isKept = from === 'flag' || from === 'environment'
   const data = isKept ? given.data : await mkdtemp(join(nearby, '.godwit-export-'))
   if (!isKept) parts.defer(() => rm(data, { recursive: true, force: true }))
   parts.defer(lockDataDirectory(data))
@@ -45,7 +47,9 @@ export async function openLocalExport(
   parts.defer(close)
 
   const now = Date.now
-  const places = placesOf({ ...given, data }, root)
+  // Nor is the service's bucket the place for what nobody keeps.
+  const { blobs: bucket } = given.said.blobs?.from === 'file' ? ({} as Partial<Config>) : given
+  const places = placesOf({ ...given, data, blobs: bucket }, root)
   const blobs = await openBlobs(places)
   await sweepScratch(places.scratch, 0)
   const scratch = await takeScratch(places.scratch)

@@ -1,17 +1,30 @@
+import { accessSync, constants, statSync } from 'node:fs'
 import type { Config } from '../config.ts'
-import { connect, type DatabaseOptions } from '../db/connect.ts'
+import { connect, type DatabaseOptions, sqliteFile } from '../db/connect.ts'
 import type { Database } from '../db/database.ts'
-import { upgradeSchema } from '../db/upgrade.ts'
+import { hasSchema, upgradeSchema } from '../db/upgrade.ts'
+import { hasCode } from '../ground/errno.ts'
+import { withoutPassword } from '../said.ts'
+import { UserMistake } from '../user-mistake.ts'
+import { userName } from './data-owner.ts'
 import { explainedDatabase, requireUtf8 } from './database-errors.ts'
+
+interface Opening extends Pick<DatabaseOptions, 'onIdleError' | 'onDamage'> {
+  /** A database that is not there is refused, rather than created. */
+  mustExist?: boolean
+}
 
 /** The database of this configuration, brought to this binary's schema. */
 export async function openDatabase(
-  { data, databaseUrl }: Config,
-  listeners: Pick<DatabaseOptions, 'onIdleError' | 'onDamage'> = {},
+  config: Config,
+  { mustExist = false, ...listeners }: Opening = {},
 ): Promise<Database> {
+  const { data, databaseUrl } = config
+  if (databaseUrl === undefined) requireUsableFile(sqliteFile(data), mustExist)
   const database = await connect({ dataDirectory: data, databaseUrl, ...listeners })
   try {
     if (databaseUrl !== undefined) await requireUtf8(database, databaseUrl)
+    if (mustExist && !(await hasSchema(database))) throw noDatabase(config)
     await upgradeSchema(database)
   } catch (error) {
     await database.close()
@@ -20,12 +33,51 @@ export async function openDatabase(
   return database
 }
 
-/** Opens the database for as long as `act` runs. */
+function requireUsableFile(file: string, mustExist: boolean): void {
+  try {
+    accessSync(file, constants.R_OK | constants.W_OK)
+  } catch (error) {
+    if (hasCode(error, 'EACCES')) throw notForThisUser(file, error)
+    if (mustExist && hasCode(error, 'ENOENT', 'ENOTDIR')) throw noDatabaseAt(file)
+    // Whatever else it is, opening the file tells better.
+  }
+}
+
+function notForThisUser(file: string, cause: unknown): UserMistake {
+  // The file itself may be out of sight.
+  const owner = [file, sqliteFolder(file)].map(ownerOf).find((name) => name !== undefined)
+  const asWhom = owner === undefined ? 'as root' : `as root or as ${owner}`
+  return new UserMistake(`this user may not write ${file}: run the command ${asWhom}`, { cause })
+}
+
+const sqliteFolder = (file: string): string => file.slice(0, file.lastIndexOf('/'))
+
+function ownerOf(path: string): string | undefined {
+  try {
+    return userName(statSync(path).uid)
+  } catch {
+    return undefined
+  }
+}
+
+const BEGIN = 'run `godwit sync` or start `godwit serve` first'
+
+const noDatabaseAt = (file: string): UserMistake =>
+  new UserMistake(`there is no database at ${file}: ${BEGIN}, or set --data`)
+
+function noDatabase({ data, databaseUrl }: Config): UserMistake {
+  if (databaseUrl === undefined) return noDatabaseAt(sqliteFile(data))
+  const address = withoutPassword(databaseUrl)
+  return new UserMistake(`${address} has no tables of Godwit: ${BEGIN}, or set --database-url`)
+}
+
+/** Opens the database for as long as `act` runs; one that is not there only where it may be created. */
 export async function withDatabase<T>(
   config: Config,
   act: (database: Database) => Promise<T>,
+  { create = false } = {},
 ): Promise<T> {
-  const database = await openDatabase(config)
+  const database = await openDatabase(config, { mustExist: !create })
   try {
     return await act(database)
   } finally {

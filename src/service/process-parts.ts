@@ -13,6 +13,7 @@ import type { RightsRefresher } from '../repositories/refresh-rights.ts'
 import type { Source } from '../sources/source.ts'
 import { UserMistake } from '../user-mistake.ts'
 import { countBlobErrors } from './blob-errors.ts'
+import { exposedFile } from './exposed-file.ts'
 import { openRights } from './fresh-rights.ts'
 import { keepCatalogue } from './keep-catalogue.ts'
 import type { Log } from './log.ts'
@@ -50,6 +51,8 @@ export async function openProcessParts(
   stack: AsyncDisposableStack,
 ): Promise<ProcessParts> {
   const { log } = logging
+  const exposed = exposedFile(config.file)
+  if (exposed) log.warn(exposed)
   const isOnlyProcess = config.databaseUrl === undefined
   const { db, pool } = await openData(config, logging, stack).catch((error: unknown) => {
     throw isOnlyProcess ? asDataDirectoryError(error, config.data) : error

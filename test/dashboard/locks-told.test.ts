@@ -20,7 +20,7 @@ before(async () => {
   await host.repository('alice/site', { files: { a: '1' }, config })
   await host.repository('carol/own', { files: { a: '1' } })
   service = await startService(wholeFile, { repositories: host.root })
-  await service.godwit('account', 'set', 'bob')
+  await service.godwit('account', 'set', 'bob', '--create')
   bob = await service.token('bob')
   const body = JSON.stringify({ repositories: ['alice/site'], lock_repositories: true })
   await service.call(bob, '/user/migrations', { method: 'POST', body })

@@ -17,7 +17,7 @@ test('an operator sees the whole service, and nobody else does', needsChromium, 
   await story.migrate(['alice/atlas', 'alice/birds'], { lock_repositories: true })
   await story.migrate(['alice/atlas', 'alice/birds'])
   await story.migrate(['alice/grafted'], {}, 'failed')
-  await story.service.godwit('account', 'set', 'olga', '--site-admin')
+  await story.service.godwit('account', 'set', 'olga', '--site-admin', '--create')
   const [olga, alice] = [await story.service.token('olga'), await story.service.token('alice')]
 
   const page = await visit(t, story.service.url, { token: olga })

@@ -72,7 +72,7 @@ for (const engine of ['sqlite', 'postgres'] as const)
 
 /** Alice and Bob with migrations of every kind, and tokens for each and for an operator. */
 async function inhabited(service: Service) {
-  await service.godwit('account', 'set', 'operator', '--site-admin')
+  await service.godwit('account', 'set', 'operator', '--site-admin', '--create')
   const tokens = await Promise.all(
     ['alice', 'bob', 'operator'].map((login) => service.token(login)),
   )

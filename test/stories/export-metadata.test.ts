@@ -35,7 +35,7 @@ let story: ExportStory
 
 before(async () => {
   story = await exportStory(wholeFile, { repositories: makeRepositories })
-  await story.service.godwit('account', 'set', 'octo', '--type', 'Organization')
+  await story.service.godwit('account', 'set', 'octo', '--type', 'Organization', '--create')
 })
 
 /** The archive of one migration: its files at the top, and what the JSON in them says. */
@@ -116,7 +116,7 @@ test('the records are those that importers know', async () => {
 
 test('the members of an organization are those that were added, for archives of people who belong to it', async () => {
   const { url, godwit } = story.service
-  await godwit('account', 'set', 'dave')
+  await godwit('account', 'set', 'dave', '--create')
   await godwit('member', 'add', 'octo', 'dave', '--role', 'owner')
   const membersIn = async () => {
     const { records } = await archiveOf(story, ['octo/tools'])

@@ -28,7 +28,7 @@ test('every failure of a command is a line that says what failed and what to do 
   const taken = join(temporaryDirectory(t), 'taken')
   t.after(lockDataDirectory(taken))
   const newer = join(temporaryDirectory(t), 'newer')
-  assert.equal((await godwit(['account', 'list', '--data', newer])).code, 0)
+  assert.equal((await godwit(['account', 'set', 'bob', '--create', '--data', newer])).code, 0)
   const database = new DatabaseSync(join(newer, 'godwit.sqlite'))
   database.exec("insert into godwit_schema values (999, 'from the future', 0)")
   database.close()

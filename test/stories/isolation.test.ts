@@ -39,7 +39,7 @@ describe('what is another’s is not there', () => {
     await host.repository('carol/zine', { files: { a: '1' } })
     await host.repository('operator/tools', { files: { a: '1' } })
     service = await startService(t, { repositories: host.root })
-    await service.godwit('account', 'set', 'operator', '--site-admin')
+    await service.godwit('account', 'set', 'operator', '--site-admin', '--create')
     tokens = {
       alice: await service.token('alice'),
       bob: await service.token('bob'),

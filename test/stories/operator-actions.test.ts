@@ -27,7 +27,7 @@ before(async () => {
     },
     flags: ['--git', slow.program],
   })
-  await story.service.godwit('account', 'set', 'keeper', '--site-admin')
+  await story.service.godwit('account', 'set', 'keeper', '--site-admin', '--create')
   keeper = await story.service.token('keeper')
   desk = await clientDesk(wholeFile, { url: story.service.url, token: keeper })
 })

@@ -30,7 +30,10 @@ async function scene(engine: 'sqlite' | 'postgres', t: Parameters<typeof startSe
   }
   await host.loseObjects('bob/bad')
   const service = await startService(t, { repositories: host.root, engine })
-  assert.match(await service.godwit('account', 'set', 'keeper', '--site-admin'), /keeper .* yes/)
+  assert.match(
+    await service.godwit('account', 'set', 'keeper', '--site-admin', '--create'),
+    /keeper .* yes/,
+  )
   const tokens = {
     keeper: await service.token('keeper'),
     alice: await service.token('alice'),

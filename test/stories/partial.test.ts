@@ -63,7 +63,7 @@ test('list, show and report say how much of it there is', async () => {
 })
 
 test('the operator finds it among the failures', async () => {
-  await story.service.godwit('account', 'set', 'olga', '--site-admin')
+  await story.service.godwit('account', 'set', 'olga', '--site-admin', '--create')
   const olga = await story.service.token('olga')
   const answer = await story.service.call(olga, '/admin/service')
   const { failures } = (await answer.json()) as { failures: Record<string, unknown>[] }

@@ -117,7 +117,7 @@ test('signing out ends the session on the server, and so does the end of its tok
 
 test('clients of the API are not affected: the token is what counts where it is sent', async () => {
   const { cookie } = await signIn(alice)
-  await service.godwit('account', 'set', 'bob')
+  await service.godwit('account', 'set', 'bob', '--create')
   const bob = await service.token('bob')
   const answer = await send('/user', {
     headers: { ...OURS, cookie, authorization: `bearer ${bob}` },

@@ -301,7 +301,7 @@ function parseEvent(text: string): { name: string; id: string | undefined; data:
 }
 
 async function account(service: Service, login: string): Promise<string> {
-  await service.godwit('account', 'set', login)
+  await service.godwit('account', 'set', login, '--create')
   return login
 }
 

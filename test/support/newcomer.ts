@@ -34,6 +34,7 @@ export function newcomersEnvironment(): NodeJS.ProcessEnv {
   return {
     ...Object.fromEntries(entries),
     PATH: folders.filter((folder) => !folder.includes('node_modules/.bin')).join(delimiter),
+    GODWIT_CONFIG: '/dev/null',
     // What `npm ci` of this checkout has fetched need not be fetched again.
     npm_config_prefer_offline: 'true',
   }

@@ -14,6 +14,7 @@ test('what a shell says of its user does not reach a test, what it says of the m
   const somebodys = {
     GODWIT_DATABASE_URL: 'postgres://production',
     GODWIT_TOKEN: 'x',
+    GODWIT_CONFIG: '/etc/godwit/config',
     GITHUB_TOKEN: 'x',
     GIT_DIR: '/srv/other/.git',
     GIT_CONFIG_COUNT: '1',
@@ -29,6 +30,7 @@ test('what a shell says of its user does not reach a test, what it says of the m
     ...machine,
     ...ours,
     GIT_CONFIG_GLOBAL: '/dev/null',
+    GODWIT_CONFIG: '/dev/null',
     GIT_CONFIG_NOSYSTEM: '1',
     NO_PROXY: '127.0.0.1,localhost,intra',
     no_proxy: '127.0.0.1,localhost',

@@ -8,6 +8,8 @@ const HERE = ['127.0.0.1', 'localhost']
 export function forgetSomebody(env: NodeJS.ProcessEnv = process.env): void {
   for (const name of Object.keys(env)) if (OF_SOMEBODY.test(name)) delete env[name]
   env.GIT_CONFIG_GLOBAL = '/dev/null'
+  // A machine where Godwit is installed has a file of settings.
+  env.GODWIT_CONFIG = '/dev/null'
   env.GIT_CONFIG_NOSYSTEM = '1'
   // Tests talk to servers on this machine; curl and Python would ask a proxy for them.
   for (const name of ['NO_PROXY', 'no_proxy']) {

@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict'
+import { chmodSync, existsSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { commandRow } from '../../test/support/command-row.ts'
+import { gitHost } from '../../test/support/git-host.ts'
+import { temporaryDirectory } from '../../test/support/odd-repositories.ts'
+import { createDatabase } from '../../test/support/postgres.ts'
+import { assertFinding } from './doctor/test-scene.ts'
+
+test('every command that works on the data finds it by the file', async (t) => {
+  await using host = await gitHost()
+  await host.repository('alice/site', { files: { a: 'a' } })
+  const folder = temporaryDirectory(t)
+  const godwit = commandRow(t, { cwd: folder })
+  for (const [place, text] of [
+    ['sqlite', 'data = data\n'],
+    ['postgres', `data = data-beside\ndatabase-url = ${await createDatabase()}\n`],
+  ] as const) {
+    const file = join(folder, place)
+    writeFileSync(file, `${text}repositories = ${host.root}\n`)
+    const ended = async (...args: string[]) => {
+      const { code, stdout, stderr } = await godwit(args)
+      assert.equal(code, 0, `${args.join(' ')}: ${stderr}`)
+      return stdout
+    }
+    assert.match(await ended('sync', '--config', file), /^1 repositories/)
+    assert.match(await ended('--config', file, 'token', 'add', 'alice'), /^gwt_/)
+    assert.match(await ended('token', 'list', '--config', file), /alice/)
+    assert.match(await ended('member', 'list', `--config=${file}`), /ORGANIZATION/)
+    assert.match(await ended('locks', '--config', file), /REPOSITORY/)
+    assert.match(await ended('check', '--config', file), /^1 passed/)
+    await ended('locks', 'release', 'alice/site', '--config', file)
+    const { stdout } = await godwit(['account', 'list', '--json'], { GODWIT_CONFIG: file })
+    assert.equal(JSON.parse(stdout)[0].login, 'alice')
+    const archive = join(folder, `${place}.tar.gz`)
+    await ended('export', 'alice', '--config', file, '--output', archive)
+    assert.ok(existsSync(archive))
+  }
+  assert.ok(!existsSync(join(folder, 'var')), 'a default was used')
+})
+
+test('`config` tells where each value comes from, for people and for programs', async (t) => {
+  const file = join(temporaryDirectory(t), 'config')
+  writeFileSync(file, 'vendor = forge\nlog-level = warn\n')
+  const godwit = commandRow(t)
+  const { stdout } = await godwit(['config', '--json', '--data', '/d'], {
+    GODWIT_CONFIG: file,
+    GODWIT_LOG_LEVEL: 'error',
+  })
+  const { file: read, settings } = JSON.parse(stdout)
+  assert.deepEqual(read, { path: file, from: 'environment', state: 'read' })
+  const about = (wanted: string) => {
+    const found = settings.find(({ name }: { name: string }) => name === wanted)
+    return [found.value, found.from, found.at]
+  }
+  assert.deepEqual(about('data'), ['/d', 'flag', null])
+  assert.deepEqual(about('log-level'), ['error', 'environment', null])
+  assert.deepEqual(about('vendor'), ['forge', 'file', `${file}:1`])
+  assert.deepEqual(about('link-ttl'), ['5m', 'default', null])
+  assert.deepEqual(about('forge'), [null, null, null])
+})
+
+test('wrong lines end a command before it does anything', async (t) => {
+  const folder = temporaryDirectory(t)
+  const file = join(folder, 'config')
+  writeFileSync(file, `data = ${folder}/data\nlistne = 127.0.0.1:80\nlisten = 80\n`)
+  const { code, stderr, stdout } = await commandRow(t)(['sync', '--config', file])
+  assert.deepEqual([code, stdout], [2, ''])
+  assert.equal(
+    stderr,
+    `godwit: ${file}:2: listne: unknown setting; did you mean listen?\n` +
+      `godwit: ${file}:3: listen: must be HOST:PORT, such as 127.0.0.1:3000\n`,
+  )
+  assert.ok(!existsSync(join(folder, 'data')))
+})
+
+test('doctor warns of secrets in a file that everybody can read', async (t) => {
+  const folder = temporaryDirectory(t)
+  const file = join(folder, 'config')
+  writeFileSync(file, `data = data\ntoken = t0ken\nurl = http://127.0.0.1:1\n`)
+  const godwit = commandRow(t)
+  const checks = async () => {
+    const { stdout } = await godwit(['doctor', '--json', '--config', file])
+    assert.ok(!stdout.includes('t0ken'))
+    return JSON.parse(stdout).checks
+  }
+  assertFinding(await checks(), 'config', 'warning', /every user .* contains secrets: token$/)
+  chmodSync(file, 0o640)
+  assertFinding(await checks(), 'config', 'passed', /config$/)
+})

@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
+import { chmod, chown, mkdir, readdir, stat } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { test } from 'node:test'
+import { commandRow } from '../../test/support/command-row.ts'
+import { gitHost } from '../../test/support/git-host.ts'
+import { temporaryDirectory } from '../../test/support/odd-repositories.ts'
+import { createDatabase } from '../../test/support/postgres.ts'
+import { GODWIT, run } from './doctor/test-scene.ts'
+
+/** Everything that works on data which should be there. */
+const COMMANDS = [
+  ['account', 'list'],
+  ['account', 'list', '--json'],
+  ['account', 'show', 'alice'],
+  ['account', 'set', 'alice', '--site-admin'],
+  ['member', 'list'],
+  ['member', 'add', 'octo', 'alice'],
+  ['member', 'remove', 'octo', 'alice'],
+  ['token', 'list'],
+  ['token', 'add', 'alice'],
+  ['token', 'revoke', '7'],
+  ['locks'],
+  ['locks', '--json'],
+]
+
+test('a command that needs a database says that there is none, and creates none', async (t) => {
+  const folder = temporaryDirectory(t)
+  const godwit = commandRow(t)
+  const data = join(folder, 'nope')
+  const databaseUrl = await createDatabase()
+  for (const command of COMMANDS) {
+    const sqlite = await godwit([...command, '--data', data])
+    const told = `${command.join(' ')}: ${sqlite.stderr}`
+    assert.match(
+      sqlite.stderr,
+      /^godwit: there is no database at \S+\/nope\/godwit\.sqlite: /,
+      told,
+    )
+    assert.deepEqual([sqlite.code, sqlite.stdout], [1, ''], told)
+    const postgres = await godwit([...command, '--data', data, '--database-url', databaseUrl])
+    assert.match(postgres.stderr, /^godwit: postgres:\S+ has no tables of Godwit: /, told)
+    assert.equal(postgres.code, 1, told)
+  }
+  for (const command of [['config'], ['settings'], ['version'], ['doctor']])
+    await godwit([...command, '--data', data].slice(0, command[0] === 'version' ? 1 : undefined))
+  assert.ok(!existsSync(data), 'the data directory was created')
+})
+
+test('an account that is unknown is created only where that is asked for', async (t) => {
+  const data = join(temporaryDirectory(t), 'data')
+  const godwit = commandRow(t)
+  const account = (...args: string[]) => godwit(['account', ...args, '--data', data])
+  assert.equal((await account('set', 'alice', '--create')).code, 0)
+  const typo = await account('set', 'alcie', '--site-admin')
+  assert.equal(typo.code, 1)
+  assert.match(typo.stderr, /account alcie does not exist: check the spelling .*--create/)
+  assert.match((await account('set', 'Alice', '--site-admin')).stdout, /alice +User +yes/)
+  const listed = JSON.parse((await account('list', '--json')).stdout)
+  assert.deepEqual(listed, [{ id: 1, login: 'alice', type: 'User', site_admin: true }])
+})
+
+const isRoot = process.getuid?.() === 0
+
+test("what root does to another user's data is done as that user", {
+  skip: !isRoot && 'only root can give files away',
+}, async (t) => {
+  await using host = await gitHost()
+  await host.repository('alice/site', { files: { a: 'a' } })
+  const data = join(temporaryDirectory(t), 'data')
+  await mkdir(data, { mode: 0o700 })
+  await chown(data, 65_534, 65_534)
+  for (const folder of [dirname(host.root), host.root, dirname(data)]) await chmod(folder, 0o755)
+  const settings = ['--data', data, '--repositories', host.root]
+  await run(GODWIT, ['sync', ...settings])
+  await run(GODWIT, ['token', 'add', 'alice', ...settings])
+  await run(GODWIT, ['check', ...settings])
+  const made = await readdir(data, { recursive: true })
+  assert.ok(made.includes('godwit.sqlite'), `${made}`)
+  for (const name of made) assert.equal((await stat(join(data, name))).uid, 65_534, name)
+})

@@ -12,7 +12,7 @@ test('every command that works on the data finds it by the file', async (t) => {
   await using host = await gitHost()
   await host.repository('alice/site', { files: { a: 'a' } })
   const folder = temporaryDirectory(t)
-  const godwit = commandRow(t, { cwd: folder })
+  const godwit = commandRow({ cwd: folder })
   for (const [place, text] of [
     ['sqlite', 'data = data\n'],
     ['postgres', `data = data-beside\ndatabase-url = ${await createDatabase()}\n`],
@@ -43,7 +43,7 @@ test('every command that works on the data finds it by the file', async (t) => {
 test('`config` tells where each value comes from, for people and for programs', async (t) => {
   const file = join(temporaryDirectory(t), 'config')
   writeFileSync(file, 'vendor = forge\nlog-level = warn\n')
-  const godwit = commandRow(t)
+  const godwit = commandRow()
   const { stdout } = await godwit(['config', '--json', '--data', '/d'], {
     GODWIT_CONFIG: file,
     GODWIT_LOG_LEVEL: 'error',
@@ -65,7 +65,7 @@ test('wrong lines end a command before it does anything', async (t) => {
   const folder = temporaryDirectory(t)
   const file = join(folder, 'config')
   writeFileSync(file, `data = ${folder}/data\nlistne = 127.0.0.1:80\nlisten = 80\n`)
-  const { code, stderr, stdout } = await commandRow(t)(['sync', '--config', file])
+  const { code, stderr, stdout } = await commandRow()(['sync', '--config', file])
   assert.deepEqual([code, stdout], [2, ''])
   assert.equal(
     stderr,
@@ -79,7 +79,7 @@ test('doctor warns of secrets in a file that everybody can read', async (t) => {
   const folder = temporaryDirectory(t)
   const file = join(folder, 'config')
   writeFileSync(file, `data = data\ntoken = t0ken\nurl = http://127.0.0.1:1\n`)
-  const godwit = commandRow(t)
+  const godwit = commandRow()
   const checks = async () => {
     const { stdout } = await godwit(['doctor', '--json', '--config', file])
     assert.ok(!stdout.includes('t0ken'))

@@ -8,8 +8,8 @@ import { flagOf, optionNames, variableOf } from '../setting-names.ts'
 import { shapeOf, withAllBelow } from './command-shape.ts'
 import { createProgram } from './program.ts'
 
-test('the help of a command is short: its own options, and where the settings are', async (t) => {
-  const godwit = commandRow(t)
+test('the help of a command is short: its own options, and where the settings are', async () => {
+  const godwit = commandRow()
   for (const command of ['serve', 'token add', 'doctor', 'export', 'locks release']) {
     const { code, stdout } = await godwit([...command.split(' '), '--help'])
     assert.equal(code, 0)
@@ -21,8 +21,8 @@ test('the help of a command is short: its own options, and where the settings ar
   assert.match(stdout, /^ {2}--expires <duration> {2}how long/m, 'columns as wide as they need')
 })
 
-test('`help settings` lists all of them, with variable and default', async (t) => {
-  const godwit = commandRow(t)
+test('`help settings` lists all of them, with variable and default', async () => {
+  const godwit = commandRow()
   const help = await godwit(['help', 'settings'])
   const list = await godwit(['settings'])
   for (const { code, stdout } of [help, list]) {
@@ -38,14 +38,14 @@ test('`help settings` lists all of them, with variable and default', async (t) =
   assert.deepEqual([data.flag, data.variable, data.default], ['--data', 'GODWIT_DATA', './var'])
 })
 
-test('a misspelt setting is still known by its neighbour', async (t) => {
-  const { code, stderr } = await commandRow(t)(['sync', '--repositries', 'x'])
+test('a misspelt setting is still known by its neighbour', async () => {
+  const { code, stderr } = await commandRow()(['sync', '--repositries', 'x'])
   assert.equal(code, 2)
   assert.match(stderr, /Did you mean --repositories\?/)
 })
 
-test('`version` and `--version`', async (t) => {
-  const godwit = commandRow(t)
+test('`version` and `--version`', async () => {
+  const godwit = commandRow()
   assert.equal((await godwit(['--version'])).stdout, `${VERSION}\n`)
   const { stdout } = await godwit(['version'])
   assert.match(stdout, new RegExp(`^godwit ${VERSION.replaceAll('.', '\\.')} \\(node \\d+`))
@@ -71,8 +71,8 @@ const hasGroff = spawnSync('groff', ['--version']).status === 0
 
 test('the manual page has every command, option and setting, and no mistake', {
   skip: !hasGroff && 'groff is not installed',
-}, async (t) => {
-  const { stdout: page } = await commandRow(t)(['man'])
+}, async () => {
+  const { stdout: page } = await commandRow()(['man'])
   const read = spawnSync('groff', ['-man', '-Tutf8', '-ww', '-rLL=100n', '-P-cbou'], {
     input: page,
     encoding: 'utf8',

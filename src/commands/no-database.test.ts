@@ -27,7 +27,7 @@ const COMMANDS = [
 
 test('a command that needs a database says that there is none, and creates none', async (t) => {
   const folder = temporaryDirectory(t)
-  const godwit = commandRow(t)
+  const godwit = commandRow()
   const data = join(folder, 'nope')
   const databaseUrl = await createDatabase()
   for (const command of COMMANDS) {
@@ -50,7 +50,7 @@ test('a command that needs a database says that there is none, and creates none'
 
 test('an account that is unknown is created only where that is asked for', async (t) => {
   const data = join(temporaryDirectory(t), 'data')
-  const godwit = commandRow(t)
+  const godwit = commandRow()
   const account = (...args: string[]) => godwit(['account', ...args, '--data', data])
   assert.equal((await account('set', 'alice', '--create')).code, 0)
   const typo = await account('set', 'alcie', '--site-admin')

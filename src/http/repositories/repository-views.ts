@@ -21,17 +21,17 @@ interface ViewParts {
   log: Logger
 }
 
-/** Gits at a time: an export next to them needs the cores more. */
-const READ_AT_ONCE = 2
-/** Those that wait are requests under way: more would keep others out. */
-const MAX_WAITING = 100
+/** Gits at a time: an export next to them needs the cores more. Those that wait are requests under way: more would keep others out. */
+const READING = { atOnce: 2, maxWaiting: 100 }
+/** To see whether a repository has changed, every loose ref is looked at: there may be many. */
+const LOOKING = { atOnce: 8, maxWaiting: 500 }
 const MAX_KEPT = 200
 const DEADLINE_MS = 30_000
 
 /** Read once for as long as the repository is as it was: whether it is, is asked each time without git. */
 export function repositoryViews({ source, log }: ViewParts): RepositoryViews {
   const kept = new Map<string, Promise<unknown>>()
-  const takeTurn = turns()
+  const [takeTurn, takeLook] = [turns(READING), turns(LOOKING)]
 
   /** The one that was not asked for the longest time is forgotten first. */
   function remember<T>(key: string, read: () => Promise<T>): Promise<T> {
@@ -52,7 +52,7 @@ export function repositoryViews({ source, log }: ViewParts): RepositoryViews {
   ): Promise<T> {
     try {
       if (!source) throw new Unreadable('this process has no repositories (--repositories)')
-      const found = await source.find(owner.login, name)
+      const found = await takeLook(() => source.find(owner.login, name))
       if (!found) throw new Unreadable('it no longer exists')
       const key = `${id} ${found.stamp} ${asked}`
       return await remember(key, () => read(source, AbortSignal.timeout(DEADLINE_MS)))
@@ -79,12 +79,12 @@ export function repositoryViews({ source, log }: ViewParts): RepositoryViews {
 const named = ({ owner, name }: Entry) => ({ owner: owner.login, name })
 
 /** Some at a time, in the order in which they came. */
-function turns() {
+function turns({ atOnce, maxWaiting }: { atOnce: number; maxWaiting: number }) {
   const waiting: (() => void)[] = []
   let running = 0
   return async <T>(work: () => Promise<T>): Promise<T> => {
-    if (waiting.length >= MAX_WAITING) throw busy()
-    if (running >= READ_AT_ONCE) await new Promise<void>((resolve) => waiting.push(resolve))
+    if (waiting.length >= maxWaiting) throw busy()
+    if (running >= atOnce) await new Promise<void>((resolve) => waiting.push(resolve))
     else running++
     try {
       return await work()

@@ -16,7 +16,7 @@ test('metrics count requests by route and what exports have come to', async (t) 
     const started = await service.call(token, '/user/migrations', { method: 'POST', body })
     await untilEnded(service, token, ((await started.json()) as { id: number }).id)
   }
-  await fetch(`${service.url}/nowhere/${token}`)
+  await fetch(`${service.url}/nowhere/at/all/${token}`)
 
   const answer = await fetch(`${service.url}/metrics`)
   assert.match(answer.headers.get('content-type')!, /^text\/plain/)

@@ -104,9 +104,9 @@ async function bytesIn(directory: string): Promise<number> {
 
 /** A process tells of itself a moment after it listens. */
 async function untilSeen(service: Service, keeper: string): Promise<State> {
-  return until('a process tells of itself', async () => {
+  return until('a process tells of itself, after all exports', async () => {
     const state = (await (await service.call(keeper, SERVICE)).json()) as State
-    return state.workers.length > 0 && state
+    return state.workers.length > 0 && state.storage.scratch_bytes === 0 && state
   })
 }
 

@@ -12,11 +12,11 @@ const TESTS = [
   'test/{dashboard,stories,support,wire}/*.test.ts',
 ]
 
-/** A folder of src or test with all below it; of the stories, those whose names begin with the same word. */
+/** A folder of src or test with all below it; of the stories, those whose names begin with the same letter. */
 function roomOf(file: string): string {
   const [top, folder = '', name = ''] = file.split('/')
   if (folder.endsWith('.test.ts')) return top!
-  return `${top}-${folder}${folder === 'stories' ? `-${/^[a-z]+/.exec(name)?.[0]}` : ''}`
+  return `${top}-${folder}${folder === 'stories' ? `-${name[0]}` : ''}`
 }
 
 const sizeOf = (files: readonly string[]): number =>

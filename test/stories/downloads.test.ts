@@ -4,15 +4,25 @@ import { readdir, rename, stat, truncate } from 'node:fs/promises'
 import { get } from 'node:http'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { test } from 'node:test'
+import { before, test } from 'node:test'
 import { largePack } from '../support/export-sources.ts'
-import { exportStory } from '../support/export-story.ts'
+import { type ExportStory, exportStory } from '../support/export-story.ts'
 import { inTime, until } from '../support/wait-until.ts'
+import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 
-test('a download that does not come to its end is told, and counted by how it ended', async (t) => {
-  const story = await exportStory(t, {
-    repositories: (host) => largePack(host.path('alice/large'), 40),
+const wholeFile = forTheWholeFile()
+let story: ExportStory
+
+before(async () => {
+  story = await exportStory(wholeFile, {
+    async repositories(host) {
+      await largePack(host.path('alice/large'), 40)
+      await host.repository('alice/site', { files: { a: '1' } })
+    },
   })
+})
+
+test('a download that does not come to its end is told, and counted by how it ended', async () => {
   const { service } = story
   const { id } = await story.migrate(['large'])
   const link = await story.link(id)
@@ -83,10 +93,7 @@ test('a download that does not come to its end is told, and counted by how it en
   }
 })
 
-test('an archive past its time is refused from that second on', async (t) => {
-  const story = await exportStory(t, {
-    repositories: (host) => host.repository('alice/site', { files: { a: '1' } }),
-  })
+test('an archive past its time is refused from that second on', async () => {
   const { id } = await story.migrate(['site'])
   const link = await story.link(id)
   assert.equal((await fetch(link)).status, 200)

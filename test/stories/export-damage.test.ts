@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { before, test } from 'node:test'
 import { DAMAGED_REPOSITORIES } from '../support/export-damage.ts'
 import {
   assertNothingLeftOver,
@@ -11,18 +11,25 @@ import {
 } from '../support/export-leftovers.ts'
 import { assertArchiveHolds, refStateOf } from '../support/export-proof.ts'
 import { type ExportStory, exportStory } from '../support/export-story.ts'
+import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 
 const GOOD = ['alice/site', 'alice/blog']
 const DAMAGED = Object.keys(DAMAGED_REPOSITORIES).map((kind) => `alice/${kind}`)
 
-test('a repository that lacks anything is refused by name, and the good ones are not lost', async (t) => {
-  const story = await exportStory(t, {
+const wholeFile = forTheWholeFile()
+let story: ExportStory
+
+before(async () => {
+  story = await exportStory(wholeFile, {
     async repositories(host) {
       for (const name of GOOD) await host.repository(name, { files: { 'a.txt': name } })
       for (const [kind, { make }] of Object.entries(DAMAGED_REPOSITORIES))
         make(host.path(`alice/${kind}`))
     },
   })
+})
+
+test('a repository that lacks anything is refused by name, and the good ones are not lost', async () => {
   const { host, service, migrate, unpacked } = story
   const sources = Object.fromEntries(GOOD.map((name) => [name, refStateOf(host.path(name))]))
 
@@ -52,10 +59,8 @@ test('a repository that lacks anything is refused by name, and the good ones are
   assertNothingLeftOver(service)
 })
 
-test('a repository that is mended comes along the next time', async (t) => {
-  const { host, migrate, unpacked } = await exportStory(t, {
-    repositories: (host) => DAMAGED_REPOSITORIES.grafted!.make(host.path('alice/grafted')),
-  })
+test('a repository that is mended comes along the next time', async () => {
+  const { host, migrate, unpacked } = story
   await migrate(['grafted'], {}, 'failed')
   const dir = host.path('alice/grafted')
   await host.git(['repack', '-adq'], { dir })

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { rm } from 'node:fs/promises'
-import { describe, test } from 'node:test'
+import { before, describe, test } from 'node:test'
 import { FIRST_COMMIT, type GitHost, gitHost } from '../support/git-host.ts'
 import { type Service, startService } from '../support/service.ts'
+import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 
 type Json = Record<string, unknown>
 
@@ -70,17 +71,24 @@ const NINE = [
 
 for (const engine of ['sqlite', 'postgres'] as const) {
   describe(`the two operations on ${engine}`, () => {
-    test('answer whole, and nothing that happens later changes an answer', async (t) => {
-      const host = await gitHost()
+    const t = forTheWholeFile()
+    let host: GitHost
+    let service: Service
+    let alice: string
+
+    before(async () => {
+      host = await gitHost()
       t.after(host.remove)
       await makeRepositories(host)
-      const service = await startService(t, {
+      service = await startService(t, {
         repositories: host.root,
         engine,
         flags: ['--time-zone', 'Asia/Kolkata'],
       })
-      const alice = await service.token('alice')
+      alice = await service.token('alice')
+    })
 
+    test('answer whole, and nothing that happens later changes an answer', async () => {
       const started = await service.call(alice, '/user/migrations', {
         method: 'POST',
         body: JSON.stringify({
@@ -139,16 +147,12 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       assert.deepEqual(await readJson(service, alice, '/user/migrations/1/repositories'), list)
     })
 
-    test('leave the repositories out when asked to, in every spelling', async (t) => {
-      const host = await gitHost()
-      t.after(host.remove)
-      await host.repository('alice/site', { files: { a: '1' } })
-      const service = await startService(t, { repositories: host.root, engine })
-      const alice = await service.token('alice')
-      await service.call(alice, '/user/migrations', {
+    test('leave the repositories out when asked to, in every spelling', async () => {
+      const started = await service.call(alice, '/user/migrations', {
         method: 'POST',
         body: JSON.stringify({ repositories: ['site'] }),
       })
+      const { id } = (await started.json()) as Json
       for (const query of [
         'exclude=repositories',
         'exclude=other,repositories',
@@ -156,10 +160,11 @@ for (const engine of ['sqlite', 'postgres'] as const) {
         'exclude[]=repositories',
         'exclude%5B%5D=repositories&exclude%5B%5D=x',
       ]) {
-        const { repositories } = await readJson(service, alice, `/user/migrations/1?${query}`)
+        const { repositories } = await readJson(service, alice, `/user/migrations/${id}?${query}`)
         assert.deepEqual(repositories, [], query)
       }
-      const { repositories } = await readJson(service, alice, '/user/migrations/1?exclude=unknown')
+      const unknown = `/user/migrations/${id}?exclude=unknown`
+      const { repositories } = await readJson(service, alice, unknown)
       assert.equal((repositories as Json[]).length, 1)
     })
   })

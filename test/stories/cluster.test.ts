@@ -3,9 +3,11 @@ import { mkdtemp, rm, statfs } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { connect } from '../../src/db/connect.ts'
 import { startCluster } from '../support/cluster.ts'
 import { manyRepositories, post, untilEnded, verifyArchive } from '../support/cluster-story.ts'
 import { gitHost } from '../support/git-host.ts'
+import { until } from '../support/wait-until.ts'
 
 test('an API that sees no repositories, and workers that do', async (t) => {
   const host = await gitHost()
@@ -53,6 +55,37 @@ test('API processes on one database count against the same rate limit', async (t
   )
   const used = answers.map(({ headers }) => headers.get('x-ratelimit-used'))
   assert.deepEqual(used, ['1', '2', '3', '4', '4', '4'])
+})
+
+test('each due time of a schedule is run once, whichever workers look', async (t) => {
+  const host = await gitHost()
+  t.after(host.remove)
+  const names = await manyRepositories(host, 1)
+  const cluster = await startCluster(t, { repositories: host.root, flags: ['--rate-limit', '0'] })
+  const token = await cluster.token('alice')
+  const api = await cluster.api()
+  const daily = { repositories: names, every: 'day', at: '03:30', time_zone: 'UTC' }
+  const path = '/user/migrations/schedules'
+  for (let n = 0; n < 6; n++) await post(cluster, api, token, path, daily)
+  const { db, close } = await connect({ dataDirectory: '', databaseUrl: cluster.databaseUrl })
+  t.after(close)
+  const yesterday = Date.now() - 86_400_000
+  await db.updateTable('schedules').set({ next_run_at: yesterday }).execute()
+  // Both look as soon as they have started.
+  await Promise.all([cluster.worker(), cluster.worker()])
+  await until(
+    () => `every schedule has run:\n${cluster.log()}`,
+    async () => {
+      const all = await (await cluster.call(api, token, path)).json()
+      return (all as { last_run: { state: string } | null }[]).every(
+        ({ last_run }) => last_run?.state === 'exported',
+      )
+    },
+  )
+  const runs = await db.selectFrom('schedule_runs').selectAll().execute()
+  assert.deepEqual(runs.map(({ schedule_id }) => schedule_id).sort(), [1, 2, 3, 4, 5, 6])
+  const migrations = await db.selectFrom('migrations').select('id').execute()
+  assert.equal(migrations.length, runs.length)
 })
 
 test('housekeeping is done by one of the workers, not by each', async (t) => {

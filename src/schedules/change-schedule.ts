@@ -53,6 +53,7 @@ export async function makeSchedule(
 }
 
 function tooMany({ owner }: Scope, max: number): Invalid {
+  if (max === 0) return new Invalid([{ code: 'custom', message: 'This server has no schedules.' }])
   const who = owner.type === 'Organization' ? `${owner.login} already has` : 'You already have'
   return new Invalid([{ code: 'custom', message: `${who} ${max} schedules, the maximum.` }])
 }

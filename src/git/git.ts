@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { renameSync, writeFileSync } from 'node:fs'
+import { constants, setPriority } from 'node:os'
 import { join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import { makeDirectory } from '../ground/make-directory.ts'
@@ -17,6 +18,10 @@ export interface GitCall {
   config?: Record<string, string>
   /** What git must not say on its error output: then it has failed, although it exits with 0. */
   mustNotSay?: RegExp
+  /** Which version of git's protocol its client speaks, where it serves one. */
+  protocolVersion?: 0 | 1 | 2
+  /** Lets whatever else this machine has to do go first. */
+  yields?: boolean
 }
 
 export interface RunningGit {
@@ -80,7 +85,7 @@ export function createGit({
       `${key}=${value}`,
     ])
     const child = spawn(program, [...ALWAYS, ...settings, ...args], {
-      env: call.dir === undefined ? env : { ...env, GIT_DIR: call.dir },
+      env: { ...env, ...environmentOf(call) },
       cwd: home,
       stdio: ['pipe', 'pipe', 'pipe'],
     })
@@ -89,6 +94,7 @@ export function createGit({
       child.once('error', () => {})
       throw new Error(`git ${args[0]} could not be started: too many open files`)
     }
+    if (call.yields && child.pid !== undefined) yieldToOthers(child.pid)
     const { timeoutMs = TEN_MINUTES, signal, mustNotSay } = call
     const done = ended(child, args, { timeoutMs, idleTimeoutMs, signal, mustNotSay })
     // Who reads the output first looks at `done` later; until then a failure is not an unhandled one.
@@ -110,6 +116,22 @@ const environmentIn = (home: string, searchPath: string) => ({
   XDG_CONFIG_HOME: home,
   GIT_CONFIG_GLOBAL: join(home, '.gitconfig'),
 })
+
+function environmentOf({ dir, protocolVersion }: GitCall): Record<string, string> {
+  return {
+    ...(dir !== undefined && { GIT_DIR: dir }),
+    ...(protocolVersion && { GIT_PROTOCOL: `version=${protocolVersion}` }),
+  }
+}
+
+/** Whatever it starts later inherits that. */
+function yieldToOthers(pid: number): void {
+  try {
+    setPriority(pid, constants.priority.PRIORITY_BELOW_NORMAL)
+  } catch {
+    // It has ended already.
+  }
+}
 
 async function outputOf(
   start: Git['start'],

@@ -2,6 +2,7 @@ export type { Examination, Found } from './directory/snapshot/examine.ts'
 export type { Snapshot } from './directory/snapshot/snapshot.ts'
 export type { Verified } from './directory/snapshot/verify-objects.ts'
 
+import type { RunningGit } from '../git/git.ts'
 import type { Examination } from './directory/snapshot/examine.ts'
 import type { Snapshot } from './directory/snapshot/snapshot.ts'
 import type { Verified } from './directory/snapshot/verify-objects.ts'
@@ -152,6 +153,16 @@ export interface LicenseFile {
   license: string | null
 }
 
+/** One request of a git client that fetches, and nothing of what came before it: so is git's protocol over HTTP. */
+export interface ServedFetch {
+  /** The refs that there are, or an answer to what is then written to the process. */
+  answer: 'advertisement' | 'request'
+  protocolVersion: 0 | 1 | 2
+  /** Its wiki, not the repository itself. */
+  ofWiki: boolean
+  signal: AbortSignal
+}
+
 /** Where repositories come from. One contract suite runs on every implementation. */
 export interface Source {
   /**
@@ -185,6 +196,8 @@ export interface Source {
     scratchDirectory: string,
     signal: AbortSignal,
   ): Promise<Snapshot>
+  /** Starts git's own server of fetches, which heeds the repository's own settings for them. Rejects with Unreadable. */
+  serveFetch(repository: RepositoryName, fetch: ServedFetch): Promise<RunningGit>
   /** Proves that every object is there; `last` is what the previous snapshot of the same repository has proven. */
   verify(snapshot: Snapshot, last: Verified | undefined, signal: AbortSignal): Promise<Verified>
   /** Rejects with Unreadable where a lock could not keep pushes out; changes nothing. */

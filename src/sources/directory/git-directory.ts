@@ -12,6 +12,7 @@ import { type LayoutOptions, layoutOf } from './layout/layout-of.ts'
 import { checkPushLocks, hasPushLock, settlePushLocks } from './locks/repository-locks.ts'
 import { readMembersFile } from './members-file.ts'
 import { isDirectory, isRepository, type RepositoryPlace, wikiRefusal } from './repository-place.ts'
+import { serveFetch } from './serve-fetch.ts'
 import { examine } from './snapshot/examine.ts'
 import { SharedLfs } from './snapshot/lfs-shared.ts'
 import { takeSnapshot } from './snapshot/snapshot.ts'
@@ -100,6 +101,15 @@ export function gitDirectory(options: GitDirectoryOptions): GitDirectory {
     return place
   }
 
+  /** The same; whoever is told why not is told of which. */
+  async function placeToName(repository: RepositoryName): Promise<RepositoryPlace> {
+    const { owner, name } = repository
+    return placeOf(repository).catch((error: unknown) => {
+      if (!(error instanceof Unreadable)) throw error
+      throw new Unreadable(`${owner}/${name}: ${error.message}`, { cause: error })
+    })
+  }
+
   /** For somebody who waits for it. */
   async function view<T>(
     repository: RepositoryName,
@@ -142,11 +152,9 @@ export function gitDirectory(options: GitDirectoryOptions): GitDirectory {
       }
     },
     async examine(repository, signal) {
-      const fullName = `${repository.owner}/${repository.name}`
-      const placed = await placeOf(repository).catch((error: unknown) => {
-        throw error instanceof Unreadable ? new Unreadable(`${fullName}: ${error.message}`) : error
-      })
+      const placed = await placeToName(repository)
       const { owner, name, dir, wikiDir } = placed
+      const fullName = `${owner}/${name}`
       const isThere = (await isDirectory(dirname(dir))) && (await isRepository(dir))
       if (!isThere) throw new Unreadable(`${fullName}: the repository no longer exists`)
       const damage = wikiDir === null && (await wikiRefusal(placed))
@@ -159,6 +167,15 @@ export function gitDirectory(options: GitDirectoryOptions): GitDirectory {
     warning: (examination, signal) => warningOfExamination(examination, { git, signal }),
     snapshot: (examination, scratch, signal) => takeSnapshot(examination, scratch, git, signal),
     verify: (snapshot, last, signal) => verify(snapshot, git, signal, last),
+    async serveFetch(repository, fetch) {
+      const place = await placeToName(repository)
+      try {
+        return await serveFetch(git, place, fetch)
+      } catch (error) {
+        fetch.signal.throwIfAborted()
+        throw asUnreadable(error, place.dir)
+      }
+    },
     checkLock: async (repository) => checkPushLocks(git, await placeOf(repository)),
     async hasLock(repository) {
       for (const place of await layout.placesOf(repository))

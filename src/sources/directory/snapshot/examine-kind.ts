@@ -59,7 +59,10 @@ export async function refuseCutHistory(repository: BareRepository): Promise<void
 }
 
 /** Throws Unsupported where its refs, or git itself, would be read from another repository. */
-export async function refuseOtherPlaces({ dir, name }: BareRepository): Promise<void> {
+export async function refuseOtherPlaces({
+  dir,
+  name,
+}: Pick<BareRepository, 'dir' | 'name'>): Promise<void> {
   const refs = await lstat(join(dir, 'refs'))
   if (!refs.isDirectory()) throw new Unsupported(name, 'refs is not a directory of its own')
   if (await lstat(join(dir, COMMON_DIR)).catch(() => undefined))

@@ -1,9 +1,11 @@
+import type { Dirent } from 'node:fs'
 import { hasCode } from '../../../ground/errno.ts'
-import { byteEntriesIn, linkTarget } from '../prompt-files.ts'
+import { byteEntriesIn, linkTarget, lstatIfThere } from '../prompt-files.ts'
 import type { BareRepository } from './bare-repository.ts'
 import { readText } from './examine-text.ts'
 import { Damaged, Unsupported } from './snapshot-errors.ts'
 
+type Place = Pick<BareRepository, 'dir' | 'name'>
 type Pointer = { oid: string } | { target: string }
 
 /**
@@ -30,6 +32,19 @@ export async function readRefs(repository: BareRepository): Promise<Refs> {
   return { head, refs: names.map((name) => ({ name, ...all.get(name)! })) }
 }
 
+/**
+ * Throws Unsupported where git would read a ref from elsewhere, or wait for ever: a link could lead to the refs of somebody
+ * else, and a pipe has no end.
+ */
+export async function refuseForeignRefs(repository: Place): Promise<void> {
+  const files = [{ name: 'HEAD', entry: await lstatIfThere(`${repository.dir}/HEAD`) }]
+  for (const { name, entry } of [...files, ...(await looseFiles(repository))]) {
+    if (entry?.isSymbolicLink()) await symbolicLink(repository, name)
+    else if (entry && !entry.isFile())
+      throw new Unsupported(repository.name, `${readable(name)} is not a file of its own`)
+  }
+}
+
 /** Every object that a ref or a detached HEAD names, once. */
 export function tipsOf({ head, refs }: Refs): string[] {
   const oids = [head, ...refs].flatMap((pointer) => ('oid' in pointer ? [pointer.oid] : []))
@@ -50,27 +65,27 @@ export function readable(name: string): string {
 
 async function readLoose(repository: BareRepository): Promise<Map<string, Pointer>> {
   const loose = new Map<string, Pointer>()
-  for (const [name, maybeLink] of await looseFiles(repository)) {
-    const pointer = await unlessGone(readPointer(repository, name, maybeLink))
+  for (const { name, entry } of await looseFiles(repository)) {
+    const pointer = await unlessGone(readPointer(repository, name, entry.isSymbolicLink()))
     if (pointer) loose.set(name, pointer)
   }
   return loose
 }
 
-async function looseFiles(repository: BareRepository) {
-  const files: [name: string, maybeLink: boolean][] = []
+async function looseFiles(repository: Place) {
+  const files: { name: string; entry: Dirent<Buffer> }[] = []
   const folders = ['refs']
   for (const folder of folders) {
     for (const entry of await inFolder(repository, folder)) {
       const name = `${folder}/${entry.name.toString('latin1')}`
       if (entry.isDirectory()) folders.push(name)
-      else if (isRefName(name)) files.push([name, entry.isSymbolicLink()])
+      else if (isRefName(name)) files.push({ name, entry })
     }
   }
   return files
 }
 
-async function inFolder(repository: BareRepository, folder: string) {
+async function inFolder(repository: Place, folder: string) {
   const path = pathOf(repository, folder)
   return (await unlessGone(byteEntriesIn(path))) ?? []
 }
@@ -107,7 +122,7 @@ async function readPointer(
 }
 
 /** Before 2006 git wrote symbolic refs as symbolic links, and still reads them. */
-async function symbolicLink(repository: BareRepository, name: string): Promise<string | undefined> {
+async function symbolicLink(repository: Place, name: string): Promise<string | undefined> {
   try {
     const target = await linkTarget(pathOf(repository, name))
     if (isRefName(target)) return target
@@ -144,6 +159,6 @@ function isRefName(name: string): boolean {
   return name.startsWith('refs/') && !NOT_IN_A_NAME.test(name)
 }
 
-function pathOf(repository: BareRepository, name: string): Buffer {
+function pathOf(repository: Place, name: string): Buffer {
   return Buffer.concat([Buffer.from(`${repository.dir}/`), Buffer.from(name, 'latin1')])
 }

@@ -37,7 +37,18 @@ const ONE_GIANT: Kind[] = [
 /** Packs of several parts each, where a bucket takes them. */
 const PACKS: Kind[] = [{ name: 'pack', count: 4, commits: 20, files: 5, binaryBytes: 40 * MB }]
 
-export const CORPORA = { projects: PROJECTS, small: SMALL_ONES, giant: ONE_GIANT, packs: PACKS }
+/** What is cloned. */
+const HUNDRED: Kind[] = [
+  { name: 'hundred', count: 1, commits: 6000, files: 800, binaryBytes: 85 * MB },
+]
+
+export const CORPORA = {
+  hundred: HUNDRED,
+  projects: PROJECTS,
+  small: SMALL_ONES,
+  giant: ONE_GIANT,
+  packs: PACKS,
+}
 export type CorpusName = keyof typeof CORPORA
 
 /** Raise it when the same parameters make another history. */

@@ -2,6 +2,7 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { loadavg } from 'node:os'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
+import { benchClones } from './clones.ts'
 import { benchCluster } from './cluster.ts'
 import type { Corpus } from './contestants.ts'
 import { CORPORA, type CorpusName, makeCorpus } from './corpus.ts'
@@ -39,6 +40,7 @@ const SECTIONS: Record<string, () => Promise<Section | undefined>> = {
   starts: () => benchStarts({ rounds }),
   exports: async () => benchExports(await corpus(), { rounds }),
   downloads: async () => benchDownloads(await corpus(), { rounds }),
+  clones: async () => benchClones(await makeCorpus('hundred'), { rounds }),
   growth: () => benchGrowth({ rounds, max: Number(values['max-repositories']) }),
   sync: () => benchSync({ rounds }),
   memory: () => benchMemory({ rounds }),

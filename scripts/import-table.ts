@@ -45,6 +45,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     door: [
       'server.ts',
       'server-parts.ts',
+      'clones/clone-tokens.ts',
       'door/timestamps.ts',
       'migrations/archive-link.ts',
       'service/dashboard-files.ts',

@@ -5,12 +5,17 @@ import { flagOf, optionNames, optionOf, variableOf } from '../src/setting-names.
 const README = new URL('../README.md', import.meta.url)
 const BETWEEN = /(<!-- settings -->\n).*?(<!-- \/settings -->)/s
 
+/** A number of cores would differ from machine to machine. */
+const BY_CORES: Partial<Record<string, string>> = {
+  concurrency: 'number of CPU cores',
+  maxClones: '4 for each CPU core',
+}
+
 function settingsTable(): string {
   const rows = optionNames.map((name) => {
     const { argument, about, fallback, otherwise } = optionOf(name)
-    // A number of cores would differ from machine to machine.
-    const standard = name === 'concurrency' ? 'number of CPU cores' : (fallback ?? otherwise ?? '')
-    const shown = fallback !== undefined && name !== 'concurrency' ? `\`${standard}\`` : standard
+    const standard = BY_CORES[name] ?? fallback ?? otherwise ?? ''
+    const shown = fallback !== undefined && !(name in BY_CORES) ? `\`${standard}\`` : standard
     const flag = `\`${flagOf(name)} ${argument}\``.replaceAll('|', '\\|')
     return `| ${flag} | \`${variableOf(name)}\` | ${shown} | ${about} |`
   })

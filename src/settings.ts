@@ -95,7 +95,7 @@ export const options = {
   },
   cloneUrl: {
     argument: 'TEMPLATE',
-    about: 'address to clone a repository from over HTTP',
+    about: 'address to clone a repository from over HTTP; Godwit itself serves the default one',
     read: webAddressTemplate,
     otherwise: 'WEB-URL.git',
   },
@@ -201,6 +201,13 @@ export const options = {
       'maximum number of concurrent downloads and event streams per account; further ones get status 429',
     read: wholeNumber(1, 1_000_000),
     otherwise: 'a tenth of --max-streams',
+  },
+  maxClones: {
+    argument: 'N',
+    about:
+      'maximum number of concurrent git processes that serve clones; further requests wait for 45 seconds, then get status 503; 0 to serve no clones',
+    read: wholeNumber(0, 10_000),
+    fallback: String(4 * availableParallelism()),
   },
   clientTimeout: {
     argument: 'DURATION',

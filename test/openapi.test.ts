@@ -26,8 +26,10 @@ describe('the description of the API', () => {
     const { operations } = openApiValidator(await descriptionOf(app))
     const routes = added.map(({ method, url }) => `${method} ${url}`)
 
-    // Every GET is a HEAD too, browsers ask OPTIONS of anything, and the API stands a second time under a prefix.
-    const implied = /^HEAD |^OPTIONS \/\*$| \/api\/v3(\/|$)/
+    // Every GET is a HEAD too, browsers ask OPTIONS of anything, the API stands a second time under a prefix, and git has a
+    // protocol of its own.
+    const implied =
+      /^HEAD |^OPTIONS \/\*$| \/api\/v3(\/|$)| \/:owner\/:name\/(info\/refs|git-\w+-pack)$/
     const own = routes.filter((route) => !implied.test(route))
     const described = operations.map(({ method, path }) => `${method} ${path}`)
     const inBraces = own.map((route) => route.replaceAll(/:(\w+)/g, '{$1}'))

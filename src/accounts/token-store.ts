@@ -57,6 +57,32 @@ export async function findViewer(db: Db, digest: string, now: number): Promise<V
   return holder && holder.expiresAt > now ? holder.viewer : undefined
 }
 
+/**
+ * The account of a token that was good when it was used last. One of the forge is good for a minute and then asked about again,
+ * which takes the token itself: until somebody brings it, the last answer holds.
+ */
+export async function findHolder(
+  db: Db,
+  tokenId: number,
+  now: number,
+): Promise<Viewer | undefined> {
+  const row = await db
+    .selectFrom('tokens')
+    .innerJoin('accounts', 'accounts.id', 'tokens.account_id')
+    .selectAll('accounts')
+    .where('tokens.id', '=', tokenId)
+    .where('revoked_at', 'is', null)
+    .where((is) =>
+      is.or([
+        is('expires_at', 'is', null),
+        is('expires_at', '>', now),
+        is('asked_at', 'is not', null),
+      ]),
+    )
+    .executeTakeFirst()
+  return row && { account: accountOf(row), tokenId }
+}
+
 export async function listTokens(db: Db): Promise<TokenRecord[]> {
   const rows = await db
     .selectFrom('tokens')

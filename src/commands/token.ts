@@ -8,6 +8,7 @@ import {
   type TokenRecord,
 } from '../accounts/token-store.ts'
 import { duration } from '../config-values.ts'
+import { replaceKey } from '../migrations/secret-store.ts'
 import { withDatabase } from '../service/open-database.ts'
 import { UserMistake } from '../user-mistake.ts'
 import {
@@ -47,6 +48,13 @@ export function tokenCommands(program: Command, about: string): void {
       ...tokens.map(tokenRow),
     ])
   })
+
+  const ending = 'replace the key of temp_clone_token: all that were issued end within 10 seconds'
+  const replace = addCommand(token, 'replace-clone-key', ending)
+  withExamples(replace, 'godwit token replace-clone-key').action(
+    async (_options, command: Command) =>
+      withDatabase(dataConfigOf(command), ({ db }) => replaceKey(db, 'clone-key')),
+  )
 
   const revoke = addCommand(token, 'revoke', 'revoke a token')
   withExamples(revoke, 'godwit token revoke 7')

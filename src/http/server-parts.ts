@@ -3,6 +3,8 @@ import type { Authenticator } from '../accounts/authenticator.ts'
 import type { Db } from '../db/database.ts'
 import type { ScheduleParts } from '../schedules/change-schedule.ts'
 import type { IsAllowed } from '../webhooks/allowed-addresses.ts'
+import type { ClonePlaceOptions } from './clones/clone-places.ts'
+import type { CloneTokens } from './clones/clone-tokens.ts'
 import type { AdmissionOptions } from './door/admission.ts'
 import type { DependencyParts } from './door/dependencies.ts'
 import type { MediaTypeOptions } from './door/media-type.ts'
@@ -24,6 +26,8 @@ export interface ServerParts
   mediaType: MediaTypeOptions
   rateLimit: RateLimitOptions
   admission: AdmissionOptions
+  clonePlaces: ClonePlaceOptions
+  cloneTokens: CloneTokens
   /** Addresses or networks whose `x-forwarded-for` is believed. */
   trustedProxies: string[]
   version: string

@@ -3,6 +3,8 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import type { Viewer } from '../accounts/account.ts'
 import { LONGEST_NAME } from '../ground/names.ts'
 import { type Fault, Invalid, NotFound } from '../migrations/refusals.ts'
+import { clonePlaces } from './clones/clone-places.ts'
+import { clones } from './clones/clones.ts'
 import { describeApi } from './description/describe-api.ts'
 import { MAX_LISTED } from './description/json-schema.ts'
 import { type Admission, createAdmission } from './door/admission.ts'
@@ -89,6 +91,8 @@ export function createServer(parts: ServerParts): FastifyInstance {
   const forwarding = watchForwarding(parts.log, parts.now)
   const limit = createRateLimit(parts.rateLimit, parts.now)
   const downloads = countDownloads()
+  const places = clonePlaces(parts.clonePlaces)
+  const cloned = { outcomes: countDownloads(), places }
   const streams = new ProgressStreams(parts)
   app.addHook('preClose', async () => streams.stop())
 
@@ -104,7 +108,8 @@ export function createServer(parts: ServerParts): FastifyInstance {
   const firstSegments = collectFirstSegments(app)
   readJsonBodies(app)
   const needed = dependencies(parts)
-  const measured = { ...parts, downloads, shed: admission.shed, untrusted: forwarding.untrusted }
+  const { shed } = admission
+  const measured = { ...parts, downloads, cloned, shed, untrusted: forwarding.untrusted }
   tellAnswers(app, [requestLog(parts.log), metrics(app, measured, needed)])
   health(app, needed)
   meta(app, parts)
@@ -117,6 +122,8 @@ export function createServer(parts: ServerParts): FastifyInstance {
   const logins = failedLogins(parts.now)
   const door = { greet, limit, forwarding, logins, cookies }
   session(app, { ...parts, ...door })
+  const source = parts.clonePlaces.max > 0 ? parts.source : undefined
+  clones(app, { ...parts, ...door, ...cloned, source, admission, tokens: parts.cloneTokens })
   // Twice: some clients put the prefix before every path of a host that is not the vendor's own.
   for (const prefix of ['', '/api/v3']) {
     const addresses = parts.rendering.addresses.under(prefix)

@@ -8,9 +8,10 @@ import { offsetTimestamps } from '../http/door/timestamps.ts'
 import { archiveLinks } from '../http/migrations/archive-link.ts'
 import { createServer } from '../http/server.ts'
 import { readDashboard } from '../http/service/dashboard-files.ts'
-import { linkKey } from '../migrations/secret-store.ts'
+import { signingKey } from '../migrations/secret-store.ts'
 import { Misuse, UserMistake } from '../user-mistake.ts'
 import { addressesAllowed } from '../webhooks/allowed-addresses.ts'
+import { keepCloneTokens } from './clone-key.ts'
 import { openForgeSignIn } from './forge-tokens.ts'
 import { keepHeartbeat } from './heartbeat.ts'
 import type { Log } from './log.ts'
@@ -23,6 +24,8 @@ import { VERSION } from './version.ts'
 /** Beside the source, or beside what was compiled from it. */
 const BUILT_DASHBOARD = fileURLToPath(new URL('../../web/dist', import.meta.url))
 const NOTE_TOKEN_USE_EVERY_MS = 10_000
+/** Proxies give up on a server that has said nothing for a minute. */
+const CLONE_WAIT_MS = 45_000
 
 export interface Service {
   address: string
@@ -44,7 +47,7 @@ export async function startService(config: Config, logging: Log): Promise<Servic
   const app = createServer({
     ...parts,
     authenticator: keepTokens(stack, parts),
-    links: archiveLinks(baseUrl, await linkKey(db), config.linkTtl),
+    links: archiveLinks(baseUrl, await signingKey(db, 'link-key'), config.linkTtl),
     maxUnfinished: config.maxUnfinishedMigrations,
     maxSchedules: config.maxSchedules,
     lockTtlMs: config.lockTtl,
@@ -62,6 +65,8 @@ export async function startService(config: Config, logging: Log): Promise<Servic
       maxStreamsPerAccount: config.maxStreamsPerAccount ?? Math.ceil(config.maxStreams / 10),
       clientTimeoutMs: config.clientTimeout,
     },
+    clonePlaces: { max: config.maxClones, waitMs: CLONE_WAIT_MS },
+    cloneTokens: await keepCloneTokens(config, parts, stack),
     trustedProxies: config.trustedProxies ?? [],
     isWebhookAllowed: addressesAllowed(config.webhookNetworks ?? []),
     version: VERSION,

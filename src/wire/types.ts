@@ -195,7 +195,7 @@ export interface ExtendedRepository {
   allow_squash_merge: boolean
   allow_merge_commit: boolean
   delete_branch_on_merge: boolean
-  /** Always empty: there is no such token. */
+  /** For a private repository, a token to clone it with: the password of any user name, for reading only, valid for an hour. Otherwise empty. */
   temp_clone_token: string
   /** Always 0: a git host has none. */
   subscribers_count: number
@@ -420,7 +420,7 @@ export interface FullRepository {
   allow_squash_merge: boolean
   allow_merge_commit: boolean
   delete_branch_on_merge: boolean
-  /** Always empty: there is no such token. */
+  /** For a private repository, a token to clone it with: the password of any user name, for reading only, valid for an hour. Otherwise empty. */
   temp_clone_token: string
   /** Always 0: a git host has none. */
   subscribers_count: number
@@ -559,7 +559,7 @@ export interface ExtendedRepository1 {
   allow_squash_merge: boolean
   allow_merge_commit: boolean
   delete_branch_on_merge: boolean
-  /** Always empty: there is no such token. */
+  /** For a private repository, a token to clone it with: the password of any user name, for reading only, valid for an hour. Otherwise empty. */
   temp_clone_token: string
   /** Always 0: a git host has none. */
   subscribers_count: number
@@ -670,7 +670,7 @@ export interface ExtendedRepository2 {
   allow_squash_merge: boolean
   allow_merge_commit: boolean
   delete_branch_on_merge: boolean
-  /** Always empty: there is no such token. */
+  /** For a private repository, a token to clone it with: the password of any user name, for reading only, valid for an hour. Otherwise empty. */
   temp_clone_token: string
   /** Always 0: a git host has none. */
   subscribers_count: number

@@ -71,10 +71,22 @@ for (const engine of ['sqlite', 'postgres'] as const)
     const signed = redirect.headers.get('location')!
     const archive = Buffer.from(await (await fetch(signed)).arrayBuffer())
 
+    const shown = (await (await ask(token, `/user/migrations/${id}`)).json()) as Shown
+    const toClone = shown.repositories[0]!.temp_clone_token
+    assert.match(toClone, /^gwc_/)
+    const refs = '/info/refs?service=git-upload-pack'
+    for (const password of [token, toClone, `${token}x`, `${toClone}x`]) {
+      const authorization = `Basic ${Buffer.from(`x:${password}`).toString('base64')}`
+      const cloning = await ask(token, `/alice/site.git${refs}`, { headers: { authorization } })
+      assert.equal(cloning.status, password.endsWith('x') ? 401 : 200)
+    }
+
     // Where secrets should not be sent, people send them.
     const astray: [path: string, init?: RequestInit][] = [
       [`/user/migrations?access_token=${token}&x=${CANARY}`],
       [`/user/migrations/${token}`],
+      [`/user/migrations/${toClone}`],
+      [`/${toClone}/site.git${refs}&token=${toClone}`],
       [`/user/migrations/${id}/repos/${token}/lock`, { method: 'DELETE' }],
       ['/user/migrations', { method: 'POST', body: `{"token": "${token}"` }],
       ['/user/migrations', { method: 'POST', body: JSON.stringify({ repositories: [token] }) }],
@@ -87,7 +99,13 @@ for (const engine of ['sqlite', 'postgres'] as const)
     await service.kill('SIGTERM')
 
     const signature = new URL(signed).searchParams.get('sig')!
-    const secrets = [token.slice(4), signature, CANARY, 'c4n4ry0fTheEnvironment']
+    const secrets = [
+      token.slice(4),
+      toClone.slice(-32),
+      signature,
+      CANARY,
+      'c4n4ry0fTheEnvironment',
+    ]
     if (service.databaseUrl) secrets.push(new URL(service.databaseUrl).password)
     const log = service.log()
     assert.match(log, /"audit":"migration.start"/)
@@ -107,6 +125,10 @@ for (const engine of ['sqlite', 'postgres'] as const)
     for (const answer of told)
       assertWithout([CANARY, 'c4n4ry0fTheEnvironment'], answer, 'an answer')
   })
+
+interface Shown {
+  repositories: { temp_clone_token: string }[]
+}
 
 function assertWithout(secrets: readonly string[], content: string | Buffer, place: string): void {
   for (const secret of secrets) {

@@ -2,6 +2,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { TestContext } from 'node:test'
 import type { FastifyInstance, RouteOptions } from 'fastify'
 import { pino } from 'pino'
+import { cloneTokens } from '../../src/http/clones/clone-tokens.ts'
 import type { MediaTypeOptions } from '../../src/http/door/media-type.ts'
 import { offsetTimestamps } from '../../src/http/door/timestamps.ts'
 import { createServer } from '../../src/http/server.ts'
@@ -42,6 +43,8 @@ export function describingServer(
       maxStreamsPerAccount: 10,
       clientTimeoutMs: 60_000,
     },
+    clonePlaces: { max: 0, waitMs: 0 },
+    cloneTokens: cloneTokens({ key: () => Buffer.alloc(32), now: Date.now, isServed: false }),
     ...more,
   }
   const app = createServer(parts as ServerParts)

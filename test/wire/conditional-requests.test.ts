@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { withoutCloneTokens } from '../support/without-clone-tokens.ts'
 import { exported } from './exported.ts'
 import { ownServer, serverUnderTest } from './server-under-test.ts'
 
@@ -30,7 +31,8 @@ describe('conditional requests', () => {
         for (const name of KEPT) assert.equal(again.headers[name], whole.headers[name])
       }
       const other = await server.ask('GET', path, { headers: { 'if-none-match': 'W/"other"' } })
-      assert.deepEqual([other.status, other.body], [200, whole.body])
+      assert.equal(other.status, 200)
+      assert.equal(withoutCloneTokens(other.body), withoutCloneTokens(whole.body))
     }
   })
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { withoutCloneTokens } from '../support/without-clone-tokens.ts'
 import { exported } from './exported.ts'
 import { send } from './http-request.ts'
 import { type ServerUnderTest, serverUnderTest } from './server-under-test.ts'
@@ -113,7 +114,8 @@ describe('other ways to the same', () => {
         await server.ask('GET', `/user/migrations/${id}/repositories${query}`),
         await server.ask('GET', `/user/${id}/repositories${query}`),
       ]
-      assert.deepEqual([then.status, then.body], [200, now.body])
+      assert.equal(then.status, 200)
+      assert.equal(withoutCloneTokens(then.body), withoutCloneTokens(now.body))
       const linkThen = now.headers.link?.toString().replaceAll('/user/migrations/', '/user/')
       assert.equal(then.headers.link, linkThen)
     }
@@ -142,7 +144,7 @@ const list = (header: string | undefined) => (header ?? '').toLowerCase().split(
 async function both(server: ServerUnderTest, path: string) {
   const answers = [await server.ask('GET', path), await server.ask('GET', `/api/v3${path}`)]
   const [here, there] = answers.map(({ status, headers, body }) => {
-    const names = body.replaceAll(/"https?:[^"]*"/g, '"…"')
+    const names = withoutCloneTokens(body).replaceAll(/"https?:[^"]*"/g, '"…"')
     return { status, body, names, link: headers.link?.toString() }
   })
   return [here!, there!] as const

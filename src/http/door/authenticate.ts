@@ -12,13 +12,16 @@ declare module 'fastify' {
 /** `authorization: bearer T` or `token T`, in any letter case: clients in the field send both. */
 const CREDENTIALS = /^(?:bearer|token) +(\S+) *$/i
 
+export const tokenIn = (authorization: string): string | undefined =>
+  CREDENTIALS.exec(authorization)?.[1]
+
 /** Undefined for credentials that are not good; `mayAskNew` as the authenticator has it. */
 export function authenticate(
   { viewerOf }: Authenticator,
   authorization: string,
   mayAskNew: boolean,
 ): Promise<Viewer | undefined> {
-  const token = CREDENTIALS.exec(authorization)?.[1]
+  const token = tokenIn(authorization)
   return token === undefined ? Promise.resolve(undefined) : viewerOf(token, mayAskNew)
 }
 

@@ -21,16 +21,37 @@ const MAX_FAULTS = 20
 /** Every refusal, whoever made it, becomes the wire's own shape here and nowhere else. */
 export function errorHandler(documentation: string, log: Logger) {
   return (error: FastifyError, request: FastifyRequest, reply: FastifyReply): void => {
-    const { resource = 'Migration' } = request.routeOptions.config ?? {}
-    const { status, body } = answerTo(error, resource)
-    const isOurs = status >= 500 && !isOfForge(error) && !(error instanceof Refused)
-    if (isOurs) log.error({ err: error, id: request.id }, 'request failed')
-    if (status === 503 || status === 429) reply.header('retry-after', RETRY_AFTER_SECONDS)
+    const { status, body } = answerAndLog(error, log, request, reply)
     reply
-      .code(status)
       .header('content-type', 'application/json; charset=utf-8')
       .send(JSON.stringify({ ...body, documentation_url: documentation, status: String(status) }))
   }
+}
+
+/** The same for git, which shows its user what is plain text, each line behind `remote: `, and asks for credentials at 401. */
+export function gitErrorHandler(log: Logger) {
+  return (error: FastifyError, request: FastifyRequest, reply: FastifyReply): void => {
+    const { status, body } = answerAndLog(error, log, request, reply)
+    if (status === 401) reply.header('www-authenticate', 'Basic realm="Godwit", charset="UTF-8"')
+    // Whoever is refused may still be sending, and nobody reads that.
+    if (!request.raw.complete) reply.header('connection', 'close')
+    reply.type('text/plain; charset=utf-8').send(`${body.message}\n`)
+  }
+}
+
+function answerAndLog(
+  error: FastifyError,
+  log: Logger,
+  request: FastifyRequest,
+  reply: FastifyReply,
+) {
+  const { resource = 'Migration' } = request.routeOptions.config ?? {}
+  const { status, body } = answerTo(error, resource)
+  const isOurs = status >= 500 && !isOfForge(error) && !(error instanceof Refused)
+  if (isOurs) log.error({ err: error, id: request.id }, 'request failed')
+  if (status === 503 || status === 429) reply.header('retry-after', RETRY_AFTER_SECONDS)
+  reply.code(status)
+  return { status, body }
 }
 
 /** Whoever asked it has told the log why. */

@@ -23,6 +23,26 @@ export function answerIfChanged(
   return sendJson(reply, text)
 }
 
+/**
+ * The same where the body is to have something in it that its validator must not know of: a credential, which is another one
+ * every minute.
+ */
+export function answerCompleted(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { body, complete, alsoMadeFrom = [] }: CompletedBody,
+): FastifyReply {
+  const text = JSON.stringify(body)
+  if (answerNotModified(request, reply, [...alsoMadeFrom, text])) return reply
+  return reply.header('content-type', JSON_TYPE).send(complete(Buffer.from(text)))
+}
+
+interface CompletedBody {
+  body: unknown
+  complete: (json: Buffer) => Buffer
+  alsoMadeFrom?: EtagParts
+}
+
 const sendJson = (reply: FastifyReply, text: string): FastifyReply =>
   reply.header('content-type', JSON_TYPE).send(text)
 
@@ -68,7 +88,7 @@ export async function answerWithEtag(
   return answerText(reply, known)
 }
 
-type EtagParts = readonly (string | number | boolean)[]
+export type EtagParts = readonly (string | number | boolean)[]
 
 /**
  * Gives the answer a validator made from what it will be rendered from; where the client has it already, that is the answer.

@@ -15,6 +15,12 @@ export interface MetricsParts extends SharedMetricsParts {
   /** How many requests came with `x-forwarded-for` from an address that is not trusted. */
   untrusted: () => number
   downloads: DownloadCounts
+  cloned: ClonesToTell
+}
+
+interface ClonesToTell {
+  outcomes: DownloadCounts
+  places: { running(): number; waiting(): number }
 }
 
 /**
@@ -30,7 +36,9 @@ export function metrics(
   collectDefaultMetrics({ register })
   countLate(register, 'godwit_http_shed_total', SHED, parts.shed)
   countLate(register, UNTRUSTED_FORWARDING, UNTRUSTED, parts.untrusted)
-  tellDownloads(register, parts.downloads)
+  tellOutcomes(register, DOWNLOADS, parts.downloads)
+  tellOutcomes(register, CLONES, parts.cloned.outcomes)
+  tellClonePlaces(register, parts.cloned.places)
   tellDependencies(register, dependencies)
   const readShared = sharedMetrics(register, parts)
   app.get('/metrics', { schema: getMetrics }, async (_request, reply) => {
@@ -131,15 +139,46 @@ function countLate(register: Registry, name: string, help: string, read: () => n
 }
 
 /** Those that a bucket gives by itself are none of ours. */
-function tellDownloads(register: Registry, downloads: DownloadCounts): void {
+const DOWNLOADS = {
+  name: 'godwit_downloads_total',
+  help: 'Downloads of archives through this process, by result',
+}
+const CLONES = {
+  name: 'godwit_clone_requests_total',
+  help: 'Requests of git clients that this process ran git for, by result',
+}
+
+interface MetricName {
+  name: string
+  help: string
+}
+
+function tellOutcomes(
+  register: Registry,
+  { name, help }: MetricName,
+  counts: DownloadCounts,
+): void {
   new Counter({
-    name: 'godwit_downloads_total',
-    help: 'Downloads of archives through this process, by result',
+    name,
+    help,
     labelNames: ['outcome'],
     registers: [register],
     collect() {
       this.reset()
-      for (const outcome of downloadOutcomes) this.inc({ outcome }, downloads.of(outcome))
+      for (const outcome of downloadOutcomes) this.inc({ outcome }, counts.of(outcome))
+    },
+  })
+}
+
+function tellClonePlaces(register: Registry, { running, waiting }: ClonesToTell['places']): void {
+  new Gauge({
+    name: 'godwit_clone_requests',
+    help: 'Requests of git clients that this process runs git for, and that wait for it',
+    labelNames: ['state'],
+    registers: [register],
+    collect() {
+      this.set({ state: 'running' }, running())
+      this.set({ state: 'waiting' }, waiting())
     },
   })
 }

@@ -5,7 +5,7 @@ import { getRateLimit } from '../service/service-operations.ts'
 import { viewerOf } from './authenticate.ts'
 import { type Count, type Counters, countersInMemory } from './counters.ts'
 import { answer } from './json-answer.ts'
-import { anonymousRateLimited, rateLimited } from './refusals.ts'
+import { addressRateLimited, anonymousRateLimited, rateLimited } from './refusals.ts'
 import { countersInPostgres } from './shared-counters.ts'
 
 const HOUR = 3_600_000
@@ -28,6 +28,8 @@ export interface Caller {
 export interface RateLimit {
   /** Counts a request and says in its headers what is left; refuses when nothing is. */
   count(caller: Caller, reply: FastifyReply): Promise<void>
+  /** A request of a git client that comes without a token, by its address: as many as an account's, apart from the API's. */
+  countAddress(ip: string, reply: FastifyReply): Promise<void>
   /** Not modified costs nothing. */
   giveBack(caller: Caller, reply: FastifyReply): Promise<void>
   /** Without counting. */
@@ -40,6 +42,14 @@ export function createRateLimit({ perHour, pool }: RateLimitOptions, now: () => 
     : inPromises(countersInMemory(HOUR, now))
   // Every process counts for itself: there may be as many addresses as anyone likes, and a table of them would grow.
   const strangers = countersInMemory(HOUR, now)
+  const cloning = countersInMemory(HOUR, now)
+
+  function spend(reply: FastifyReply, limit: number, count: Count, refusal: () => Error): void {
+    tell(reply, limit, count)
+    if (count.times <= limit) return
+    reply.header('retry-after', Math.ceil((count.endsAt - now()) / 1000))
+    throw refusal()
+  }
 
   const keyOf = (viewer: Viewer) => String(viewer.account.id)
   const limitOf = ({ viewer }: Caller) => (viewer ? perHour : Math.min(perHour, ANONYMOUS_PER_HOUR))
@@ -49,12 +59,13 @@ export function createRateLimit({ perHour, pool }: RateLimitOptions, now: () => 
   return {
     async count(caller, reply) {
       if (perHour === 0) return
-      const limit = limitOf(caller)
-      const count = await add(caller, 1)
-      tell(reply, limit, count)
-      if (count.times <= limit) return
-      reply.header('retry-after', Math.ceil((count.endsAt - now()) / 1000))
-      throw caller.viewer ? rateLimited(caller.viewer.account) : anonymousRateLimited(caller.ip)
+      const { viewer, ip } = caller
+      const refusal = () => (viewer ? rateLimited(viewer.account) : anonymousRateLimited(ip))
+      spend(reply, limitOf(caller), await add(caller, 1), refusal)
+    },
+
+    async countAddress(ip, reply) {
+      if (perHour > 0) spend(reply, perHour, cloning.add(ip, 1), () => addressRateLimited(ip))
     },
 
     async giveBack(caller, reply) {

@@ -50,6 +50,8 @@ export const anonymousRateLimited = (ip: string) =>
   new Refused(403, `API rate limit exceeded for ${ip}. Requests with a token have a higher limit.`)
 export const pushAccessMissing = () =>
   new Refused(403, 'Must have push access to view repository collaborators.')
+export const addressRateLimited = (ip: string) =>
+  new Refused(403, `Rate limit exceeded for ${ip}. Use a token: accounts have limits of their own.`)
 export const tooManyFailures = () =>
   new Refused(403, 'Maximum number of login attempts exceeded. Please try again later.')
 export const tooManyStreams = () =>
@@ -58,6 +60,23 @@ export const tooManyStreams = () =>
     'You have exceeded a secondary rate limit: too many downloads and event streams of this account are open. ' +
       'Please try again later.',
   )
+export const repositoryNotFound = () => new Refused(404, 'Repository not found.')
+export const pushRefused = () =>
+  new Refused(403, 'This address is for cloning and fetching only. It does not accept pushes.')
+export const serviceUnknown = () =>
+  new Refused(
+    403,
+    'Only git clone and git fetch over smart HTTP are served here (git 1.6.6 or newer).',
+  )
+export const tooManyClones = () =>
+  new Refused(503, 'Too many clones are running at the moment. Please try again later.')
+export const cloneRequestTooLarge = () =>
+  new Refused(413, 'The request is too large: at most 16 MiB, uncompressed.')
+export const notUploadPackRequest = () =>
+  new Refused(415, 'The content type must be application/x-git-upload-pack-request.')
+export const unknownCompression = (encoding: string) =>
+  new Refused(415, `Unsupported content encoding: ${encoding.slice(0, 20)}. Use gzip or none.`)
+export const badCompression = () => new Refused(400, 'The request is not valid gzip.')
 export const unavailable = () =>
   new Refused(503, 'This server cannot do that at the moment. Please try again later.')
 export const signInUnavailable = () =>

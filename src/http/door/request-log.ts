@@ -1,8 +1,8 @@
 import type { Logger } from 'pino'
 import type { NoteAnswered } from './answered.ts'
 
-/** Ours, and those of a Gitea or Forgejo. */
-const STRAY_TOKEN = /gwt_[0-9A-Za-z]+|[0-9a-f]{40,}/gi
+/** Ours, those to clone with, and those of a Gitea or Forgejo. */
+const STRAY_TOKEN = /gw[tc]_[\w-]+|[0-9a-f]{40,}/gi
 const SHORTEST_FORGE_TOKEN = 40
 
 /**
@@ -18,6 +18,6 @@ export function requestLog(log: Logger): NoteAnswered {
 function withoutSecrets(url: string): string {
   const query = url.indexOf('?')
   const path = query === -1 ? url : url.slice(0, query)
-  const isSuspect = path.length > SHORTEST_FORGE_TOKEN || path.includes('gwt_')
+  const isSuspect = path.length > SHORTEST_FORGE_TOKEN || /gw[tc]_/i.test(path)
   return isSuspect ? path.replaceAll(STRAY_TOKEN, '[hidden]') : path
 }

@@ -11,9 +11,9 @@ import { NotFound } from '../../migrations/refusals.ts'
 import type { Admission } from '../door/admission.ts'
 import type { DownloadCounts } from '../door/download-outcomes.ts'
 import { invalidLink, unavailable } from '../door/refusals.ts'
+import { ClientGone, takingClient } from '../door/taking-client.ts'
 import type { ArchiveLinks } from './archive-link.ts'
 import { byteRange } from './byte-range.ts'
-import { ClientGone, downloadTo } from './download-to.ts'
 import { downloadArchive as operation } from './github-migrations-operations.ts'
 
 export const ARCHIVE_TYPE = 'application/x-gzip'
@@ -79,7 +79,7 @@ async function send(
   reply: FastifyReply,
   { guid, plan, range = { start: 0, end: plan.length }, begin }: Sending,
 ): Promise<void> {
-  const client = downloadTo(reply.raw)
+  const client = takingClient(reply.raw)
   const about = () => ({
     id: request.id,
     from: request.ip,

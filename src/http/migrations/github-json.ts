@@ -80,7 +80,7 @@ function extendedJson(facts: RepositoryFacts, addresses: Addresses) {
   return {
     ...commonJson(facts, addresses),
     allow_rebase_merge: facts.allowRebaseMerge,
-    // A credential, and none exists: an empty string says so without changing the field's type.
+    // A credential: it is put in when an answer is written, for whoever asks, and kept nowhere.
     temp_clone_token: '',
     allow_squash_merge: facts.allowSquashMerge,
     allow_merge_commit: facts.allowMergeCommit,

@@ -3,6 +3,7 @@ import { deleteArchive } from '../../migrations/delete-archive.ts'
 import { unlockRepository } from '../../migrations/locks.ts'
 import { startMigration } from '../../migrations/start-migration.ts'
 import { audit } from '../door/audit.ts'
+import { viewerOf } from '../door/authenticate.ts'
 import type { RenderedRepositories } from '../repositories/rendered-repositories.ts'
 import type { ServerParts } from '../server-parts.ts'
 import { archiveAddress } from './archive-address.ts'
@@ -38,7 +39,8 @@ export function githubMigrations(
         audit(log, request, 'migration.start', migration),
       )
       const isBrief = request.body.exclude?.includes('repositories') ?? false
-      return answerStarted(reply, started, { rendering, rendered, text, isBrief })
+      const tokenOf = parts.cloneTokens.for(viewerOf(request))
+      return answerStarted(reply, started, { rendering, rendered, text, tokenOf, isBrief })
     },
   )
 

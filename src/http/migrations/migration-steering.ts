@@ -119,7 +119,8 @@ function steering(
       const retried = await retryMigration(parts, scopeOf(request), migration, asked, (started) =>
         audit(log, request, 'migration.retry', started),
       )
-      return answerStarted(reply, retried, { rendering, rendered, text, isBrief: false })
+      const tokenOf = parts.cloneTokens.for(viewerOf(request))
+      return answerStarted(reply, retried, { rendering, rendered, text, tokenOf, isBrief: false })
     },
   )
 

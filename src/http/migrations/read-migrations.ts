@@ -1,4 +1,4 @@
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Db } from '../../db/database.ts'
 import { batchesOf } from '../../ground/batches.ts'
 import type { Migration } from '../../migrations/migration.ts'
@@ -9,11 +9,13 @@ import {
   pageOfReferences,
   type SnapshotPart,
 } from '../../migrations/snapshot-store.ts'
+import type { CloneTokenOf, CloneTokens } from '../clones/clone-tokens.ts'
 import type { Operation } from '../description/operation.ts'
+import { viewerOf } from '../door/authenticate.ts'
 import { answerWithEtag, type Listed } from '../door/json-answer.ts'
 import { tellPages } from '../door/link-header.ts'
 import { pagingOf } from '../door/paging.ts'
-import type { RenderedRepositories } from '../repositories/rendered-repositories.ts'
+import type { ReadRendered, RenderedRepositories } from '../repositories/rendered-repositories.ts'
 import type { RepositoryForm } from '../repositories/repository-text.ts'
 import type { Rendering } from './github-json.ts'
 import * as operations from './github-migrations-operations.ts'
@@ -26,6 +28,7 @@ export interface ReadParts {
   rendering: Rendering
   rendered: RenderedRepositories
   text: MigrationText
+  cloneTokens: CloneTokens
 }
 
 type Query = Record<string, unknown>
@@ -58,6 +61,7 @@ function listAll(
       const isBrief = hasBriefList && excludesRepositories(request.query)
       const { addresses, edition } = rendering
       tellPages(request, reply, { prefix: app.prefix, addresses, paging, total })
+      const shown = { form: 'extended', tokenOf: tokensFor(parts, request) } as const
       const versions = migrations.flatMap(({ guid, version }) => [guid, version])
       return answerWithEtag(request, reply, {
         etagParts: [edition, isBrief ? 'brief migrations' : 'migrations', total, ...versions],
@@ -66,7 +70,7 @@ function listAll(
           : migrations.reduce((sum, each) => sum + each.repositoryCount, 0),
         body: () =>
           migrationsText(migrations, (each) =>
-            text(each, isBrief ? undefined : repositories(parts, each, EXTENDED)),
+            text(each, isBrief ? undefined : repositories(parts, each, shown)),
           ),
       })
     },
@@ -91,8 +95,11 @@ function status(
       return answerWithEtag(request, reply, {
         etagParts: [edition, 'migration', guid, version, isBrief],
         repositoryCount: isBrief ? 0 : repositoryCount,
-        body: () =>
-          text(migration, known && repositories(parts, migration, { form: 'extended', known })),
+        body: () => {
+          const tokenOf = tokensFor(parts, request)
+          const shown = { form: 'extended', tokenOf, known } as const
+          return text(migration, known && repositories(parts, migration, shown))
+        },
       })
     },
   )
@@ -114,7 +121,8 @@ function listRepositories(app: FastifyInstance, parts: ReadParts, place: Migrati
       const known = await namedMigrationToRead(db, request, paging)
       const { guid, repositoryCount: total } = known.migration
       tellPages(request, reply, { prefix: app.prefix, addresses, paging, total })
-      const page = { form: 'plain', page: paging, known } as const
+      const tokenOf = tokensFor(parts, request)
+      const page = { form: 'plain', tokenOf, page: paging, known } as const
       return answerWithEtag(request, reply, {
         // The snapshot never changes, so neither does any page of it.
         etagParts: [edition, 'repositories', guid, paging.page, paging.perPage],
@@ -125,11 +133,14 @@ function listRepositories(app: FastifyInstance, parts: ReadParts, place: Migrati
   }
 }
 
-const EXTENDED = { form: 'extended' } as const
+const tokensFor = ({ cloneTokens }: ReadParts, request: FastifyRequest) =>
+  cloneTokens.for(viewerOf(request))
+
 const RENDERED_AT_ONCE = 50
 
 interface Shown {
   form: RepositoryForm
+  tokenOf: CloneTokenOf | undefined
   /** All of them unless told. */
   page?: Page
   known?: SnapshotPart | undefined
@@ -138,11 +149,12 @@ interface Shown {
 function repositories(
   { db, rendered }: ReadParts,
   migration: Migration,
-  { form, page = { offset: 0, limit: migration.repositoryCount }, known }: Shown,
+  { form, tokenOf, page = { offset: 0, limit: migration.repositoryCount }, known }: Shown,
 ): Listed {
-  async function* inBatches(read: RenderedRepositories['read']): AsyncGenerator<readonly Buffer[]> {
+  const shown = { form, tokenOf }
+  async function* inBatches(read: ReadRendered): AsyncGenerator<readonly Buffer[]> {
     for await (const references of pageOfReferences(db, migration, page, known)) {
-      for (const some of batchesOf(references, RENDERED_AT_ONCE)) yield await read(form, some)
+      for (const some of batchesOf(references, RENDERED_AT_ONCE)) yield await read(shown, some)
     }
   }
   return {
@@ -150,7 +162,7 @@ function repositories(
     inBatches: () => inBatches(rendered.readOnce),
     async whole() {
       const all = known && knownReferences(migration, page, known)
-      if (all && all.length <= RENDERED_AT_ONCE) return rendered.read(form, all)
+      if (all && all.length <= RENDERED_AT_ONCE) return rendered.read(shown, all)
       return (await Array.fromAsync(inBatches(rendered.read))).flat()
     },
   }

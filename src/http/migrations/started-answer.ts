@@ -1,6 +1,7 @@
 import type { FastifyReply } from 'fastify'
 import { batchesOf } from '../../ground/batches.ts'
 import type { StartedMigration } from '../../migrations/migration.ts'
+import type { CloneTokenOf } from '../clones/clone-tokens.ts'
 import { answerText } from '../door/json-answer.ts'
 import type { RenderedRepositories } from '../repositories/rendered-repositories.ts'
 import { migrationsAddress, type Rendering } from './github-json.ts'
@@ -12,7 +13,7 @@ const RENDERED_AT_ONCE = 50
 export function answerStarted(
   reply: FastifyReply,
   started: StartedMigration,
-  { rendering, rendered, text, isBrief }: StartedAnswer,
+  { rendering, rendered, text, tokenOf, isBrief }: StartedAnswer,
 ): Promise<FastifyReply> {
   const all = migrationsAddress(started.owner, rendering.addresses)
   reply.code(201).header('location', `${all}/${started.id}`)
@@ -20,7 +21,9 @@ export function answerStarted(
   const shown = references.map((reference, at) => [reference, repositories[at]!] as const)
   async function* inBatches() {
     for (const batch of batchesOf(shown, RENDERED_AT_ONCE)) {
-      yield batch.map(([reference, facts]) => rendered.render('extended', reference, facts))
+      yield batch.flatMap(([reference, facts]) =>
+        rendered.render({ form: 'extended', tokenOf }, reference, facts),
+      )
     }
   }
   const listed = { inBatches, whole: async () => (await Array.fromAsync(inBatches())).flat() }
@@ -34,6 +37,7 @@ interface StartedAnswer {
   rendering: Rendering
   rendered: RenderedRepositories
   text: MigrationText
+  tokenOf: CloneTokenOf | undefined
   /** Without its repositories. */
   isBrief: boolean
 }

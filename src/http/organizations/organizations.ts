@@ -14,13 +14,14 @@ import { answerIfChanged } from '../door/json-answer.ts'
 import { tellPages } from '../door/link-header.ts'
 import { pagingOf } from '../door/paging.ts'
 import { extendedRepositoryJson, userJson } from '../migrations/github-json.ts'
+import { answerRepositories } from '../repositories/answer-repositories.ts'
 import { repositoryQueryOf } from '../repositories/repository-query.ts'
 import type { ServerParts } from '../server-parts.ts'
 import { organizationInPath } from './organization-in-path.ts'
 import { fullOrganizationJson, membershipJson, organizationJson } from './organization-json.ts'
 import * as operations from './organizations-operations.ts'
 
-type Parts = Pick<ServerParts, 'db' | 'rendering'>
+type Parts = Pick<ServerParts, 'db' | 'rendering' | 'cloneTokens'>
 type Asked = { Querystring: Record<string, unknown> }
 
 /** Organizations as their members see them, and a person's memberships. */
@@ -114,7 +115,7 @@ const ROLES = new Map<unknown, MembershipRole>([
   ['member', 'member'],
 ])
 
-function repositories(app: FastifyInstance, { db, rendering }: Parts): void {
+function repositories(app: FastifyInstance, { db, rendering, cloneTokens }: Parts): void {
   const { addresses } = rendering
   app.get<Asked>(
     '/orgs/:org/repos',
@@ -133,8 +134,12 @@ function repositories(app: FastifyInstance, { db, rendering }: Parts): void {
       tellPages(request, reply, { prefix: app.prefix, addresses, paging, total })
       reply.header('x-total-count', total)
       const facts = await factsForViewer(db, mayMigrate ? own : viewer, entries)
-      const body = facts.map((each) => extendedRepositoryJson(each, addresses))
-      return answerIfChanged(request, reply, body, [total])
+      return answerRepositories(request, reply, {
+        body: facts.map((each) => extendedRepositoryJson(each, addresses)),
+        shown: facts,
+        tokenOf: cloneTokens.for(viewer),
+        alsoMadeFrom: [total],
+      })
     },
   )
 }

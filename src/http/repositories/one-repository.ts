@@ -6,10 +6,12 @@ import type { RepositoryFacts } from '../../repositories/facts.ts'
 import { factsForViewer } from '../../repositories/facts-for-viewer.ts'
 import { type SeenRepository, seenRepository } from '../../repositories/seen-repository.ts'
 import type { AskedRefs, Source } from '../../sources/source.ts'
+import type { CloneTokens } from '../clones/clone-tokens.ts'
 import { answerIfChanged } from '../door/json-answer.ts'
 import { tellPages } from '../door/link-header.ts'
 import { pagingOf } from '../door/paging.ts'
 import type { Rendering } from '../migrations/github-json.ts'
+import { answerRepositories } from './answer-repositories.ts'
 import * as operations from './one-repository-operations.ts'
 import { repositoryCollaborators } from './repository-collaborators.ts'
 import { type InPath, repositoryInPath } from './repository-in-path.ts'
@@ -28,6 +30,7 @@ interface Parts {
   rendering: Rendering
   source: Source | undefined
   log: Logger
+  cloneTokens: CloneTokens
 }
 
 /** Public ones are for everybody, as a clone of them is. */
@@ -43,8 +46,14 @@ export function oneRepository(app: FastifyInstance, parts: Parts): void {
   app.get<InPath>(path, { config, schema: operations.getRepository }, async (request, reply) => {
     const seen = await repositoryInPath(db, request)
     const facts = await factsOf(db, seen)
-    const body = fullRepositoryJson(facts, await forebearsOf(db, request, seen), addresses)
-    return answerIfChanged(request, reply, body)
+    const forebears = await forebearsOf(db, request, seen)
+    const { parent, source } = forebears
+    const { viewer } = request
+    return answerRepositories(request, reply, {
+      body: fullRepositoryJson(facts, forebears, addresses),
+      shown: [facts, parent, source].filter((each) => each !== undefined),
+      tokenOf: viewer ? parts.cloneTokens.for(viewer) : undefined,
+    })
   })
 
   app.get<InPath>(

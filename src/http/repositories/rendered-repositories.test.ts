@@ -35,7 +35,8 @@ test('what is read once is not kept, and what was kept before serves it', async 
       .execute()
   const rendered = renderedRepositories(db, addresses)
   const described = async (read: typeof rendered.read) =>
-    JSON.parse(String((await read('plain', [id!]))[0]).slice(1)).description
+    JSON.parse(String((await read({ form: 'plain', tokenOf: undefined }, [id!]))[0]).slice(1))
+      .description
   await describe('first')
   assert.equal(await described(rendered.readOnce), 'first')
   await describe('second')

@@ -63,7 +63,11 @@ export const extendedRepositorySchema = recordOf(
     ...repositorySchema.properties,
     ...all(['allow_rebase_merge', 'allow_squash_merge', 'allow_merge_commit'], flag),
     delete_branch_on_merge: flag,
-    temp_clone_token: { ...text, description: 'Always empty: there is no such token.' },
+    temp_clone_token: {
+      ...text,
+      description:
+        'For a private repository, a token to clone it with: the password of any user name, for reading only, valid for an hour. Otherwise empty.',
+    },
     ...all(['subscribers_count', 'open_issues', 'watchers'], notKept),
     ...all(['network_count', 'forks'], count),
     license: orNull(schemaNamed('license')),

@@ -5,16 +5,19 @@ import {
 } from '../../repositories/administered-repositories.ts'
 import { factsForViewer } from '../../repositories/facts-for-viewer.ts'
 import { viewerOf } from '../door/authenticate.ts'
-import { answerIfChanged } from '../door/json-answer.ts'
 import { tellPages } from '../door/link-header.ts'
 import { pagingOf } from '../door/paging.ts'
 import { extendedRepositoryJson } from '../migrations/github-json.ts'
 import type { ServerParts } from '../server-parts.ts'
+import { answerRepositories } from './answer-repositories.ts'
 import { repositoryQueryOf } from './repository-query.ts'
 import { listUserRepositories } from './user-repositories-operations.ts'
 
 /** What the caller may migrate, as the catalogue has it now. */
-export function userRepositories(app: FastifyInstance, { db, rendering }: ServerParts): void {
+export function userRepositories(
+  app: FastifyInstance,
+  { db, rendering, cloneTokens }: ServerParts,
+): void {
   const { addresses } = rendering
 
   app.get<{ Querystring: Record<string, unknown> }>(
@@ -29,8 +32,12 @@ export function userRepositories(app: FastifyInstance, { db, rendering }: Server
       tellPages(request, reply, { prefix: app.prefix, addresses, paging, total })
       reply.header('x-total-count', total)
       const facts = await factsForViewer(db, viewer, entries)
-      const body = facts.map((each) => extendedRepositoryJson(each, addresses))
-      return answerIfChanged(request, reply, body, [total])
+      return answerRepositories(request, reply, {
+        body: facts.map((each) => extendedRepositoryJson(each, addresses)),
+        shown: facts,
+        tokenOf: cloneTokens.for(viewer),
+        alsoMadeFrom: [total],
+      })
     },
   )
 }

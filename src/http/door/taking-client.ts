@@ -7,8 +7,8 @@ export class ClientGone extends Error {
   override name = 'ClientGone'
 }
 
-/** A client that takes an archive, for as long as it does. */
-export interface DownloadClient {
+/** A client that takes an archive or a clone, for as long as it does. */
+export interface TakingClient {
   /** Aborted once it is gone. */
   signal: AbortSignal
   /** Says what the reply's headers say; from here on the answer is written by hand. */
@@ -17,26 +17,28 @@ export interface DownloadClient {
   sent(): number
 }
 
-export function downloadTo(raw: ServerResponse): DownloadClient {
+export function takingClient(raw: ServerResponse): TakingClient {
   const gone = new AbortController()
-  const left = Promise.withResolvers<void>()
-  left.promise.catch(() => {})
+  // Of the bytes that are on their way: nobody else tells that they will never arrive.
+  let taken: PromiseWithResolvers<void> | undefined
   let sent = 0
   raw.once('close', () => {
     if (raw.writableFinished) return
     const reason = new ClientGone('the client is gone')
     gone.abort(reason)
-    left.reject(reason)
+    taken?.reject(reason)
   })
 
   function write(bytes: Uint8Array): Promise<void> {
-    const taken = Promise.withResolvers<void>()
+    const mine = Promise.withResolvers<void>()
+    taken = mine
+    if (gone.signal.aborted) mine.reject(gone.signal.reason)
     raw.write(bytes, (error) => {
-      if (error) return taken.reject(new ClientGone('the client is gone', { cause: error }))
+      if (error) return mine.reject(new ClientGone('the client is gone', { cause: error }))
       sent += bytes.length
-      taken.resolve()
+      mine.resolve()
     })
-    return Promise.race([taken.promise, left.promise])
+    return mine.promise
   }
 
   return {

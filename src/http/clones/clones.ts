@@ -1,0 +1,149 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Viewer } from '../../accounts/account.ts'
+import type { Authenticator } from '../../accounts/authenticator.ts'
+import { findHolder } from '../../accounts/token-store.ts'
+import type { Db } from '../../db/database.ts'
+import { isName } from '../../ground/names.ts'
+import { ASKED_LATELY, type RightsRefresher } from '../../repositories/refresh-rights.ts'
+import { type SeenRepository, seenRepository } from '../../repositories/seen-repository.ts'
+import type { FailedLogins } from '../door/failed-logins.ts'
+import type { Forwarding } from '../door/forwarding.ts'
+import { gitErrorHandler } from '../door/github-errors.ts'
+import type { RateLimit } from '../door/rate-limit.ts'
+import {
+  notUploadPackRequest,
+  pushRefused,
+  repositoryNotFound,
+  requiresAuthentication,
+  serviceUnknown,
+} from '../door/refusals.ts'
+import { cloneCredential } from './clone-credentials.ts'
+import { type CloneTokens, isCloneToken } from './clone-tokens.ts'
+import { type RequestBody, requestReader } from './request-body.ts'
+import { type ServedClone, type ServeParts, serveClone } from './serve-clone.ts'
+
+export interface CloneParts extends ServeParts {
+  authenticator: Authenticator
+  tokens: CloneTokens
+  limit: RateLimit
+  logins: FailedLogins
+  forwarding: Forwarding
+  /** Absent where there is no forge to ask. */
+  rights?: RightsRefresher | undefined
+}
+
+interface Named {
+  Params: { owner: string; name: string }
+  Querystring: Record<string, unknown>
+}
+
+const NEVER_KEPT = {
+  'cache-control': 'no-cache, max-age=0, must-revalidate',
+  expires: 'Fri, 01 Jan 1980 00:00:00 GMT',
+  pragma: 'no-cache',
+  'x-content-type-options': 'nosniff',
+}
+
+/** Git's own protocol, for reading: `git clone`, `fetch` and `ls-remote` at `OWNER/NAME.git`, or without `.git`. */
+export function clones(app: FastifyInstance, parts: CloneParts): void {
+  app.register(async (git) => {
+    git.setErrorHandler(gitErrorHandler(parts.log))
+    git.removeAllContentTypeParsers()
+    // It is read by whoever knows how much of it may be.
+    git.addContentTypeParser('*', (_request, _payload, done) => done(null))
+    git.addHook('onRequest', async (request, reply) => {
+      reply.headers(NEVER_KEPT).header('x-request-id', request.id)
+      parts.forwarding.check(request)
+    })
+    addRoutes(git, parts)
+  })
+}
+
+function addRoutes(git: FastifyInstance, parts: CloneParts): void {
+  const readRequest = requestReader()
+
+  git.get<Named>('/:owner/:name/info/refs', { exposeHeadRoute: false }, async (request, reply) => {
+    const { service } = request.query
+    if (service === 'git-receive-pack') throw pushRefused()
+    if (service !== 'git-upload-pack') throw serviceUnknown()
+    return serve(request, reply, 'advertisement', undefined)
+  })
+
+  git.post<Named>('/:owner/:name/git-upload-pack', async (request, reply) => {
+    const type = request.headers['content-type']?.trim().toLowerCase()
+    if (type !== 'application/x-git-upload-pack-request') throw notUploadPackRequest()
+    return serve(request, reply, 'request', () => readRequest(request.raw))
+  })
+
+  git.post('/:owner/:name/git-receive-pack', async () => {
+    throw pushRefused()
+  })
+
+  async function serve(
+    request: FastifyRequest<Named>,
+    reply: FastifyReply,
+    answer: ServedClone['answer'],
+    read: (() => Promise<RequestBody>) | undefined,
+  ): Promise<FastifyReply> {
+    const { viewer, seen, ofWiki } = await whatIsAsked(parts, request)
+    request.viewer = viewer
+    if (viewer) await parts.limit.count({ viewer, ip: request.ip }, reply)
+    else if (seen) await parts.limit.countAddress(request.ip, reply)
+    // Nobody learns without a token what there is that is not public.
+    if (!seen) throw viewer ? repositoryNotFound() : requiresAuthentication()
+    const { owner, name } = seen.entry
+    const repository = { owner: owner.login, name }
+    await serveClone(parts, request, reply, { repository, ofWiki, answer, viewer, read })
+    return reply
+  }
+}
+
+interface Asked {
+  viewer: Viewer | null
+  /** Undefined where there is none that the caller may read. */
+  seen: SeenRepository | undefined
+  ofWiki: boolean
+}
+
+async function whatIsAsked(parts: CloneParts, request: FastifyRequest<Named>): Promise<Asked> {
+  const { db, rights, logins } = parts
+  const { viewer, onlyId } = await whoAsks(parts, request)
+  let { seen, ofWiki } = await seenBy(db, null, request.params)
+  // Nobody need be asked who may read what is public.
+  if (!seen && viewer) {
+    await rights?.refresh(viewer.account, ASKED_LATELY)
+    ;({ seen, ofWiki } = await seenBy(db, viewer, request.params))
+  }
+  // As any credential that is not good here.
+  if (onlyId !== undefined && seen?.entry.id !== onlyId) return logins.refuse(request.ip)
+  return { viewer, seen, ofWiki }
+}
+
+async function seenBy(
+  db: Db,
+  viewer: Viewer | null,
+  { owner, name: asked }: Named['Params'],
+): Promise<Omit<Asked, 'viewer'>> {
+  const find = async (name: string) =>
+    isName(owner) && isName(name) ? seenRepository(db, viewer, { owner, name }) : undefined
+  const name = asked.replace(/\.git$/, '')
+  const seen = await find(name)
+  if (seen || !name.endsWith('.wiki')) return { seen, ofWiki: false }
+  return { seen: await find(name.slice(0, -'.wiki'.length)), ofWiki: true }
+}
+
+async function whoAsks(
+  { db, authenticator, tokens, logins, now }: CloneParts,
+  { headers: { authorization }, ip }: FastifyRequest,
+): Promise<{ viewer: Viewer | null; onlyId?: number }> {
+  if (!authorization) return { viewer: null }
+  const credential = cloneCredential(authorization)
+  if (credential === undefined) return logins.refuse(ip)
+  if (!isCloneToken(credential)) {
+    const viewer = await authenticator.viewerOf(credential, !logins.hasFailedOften(ip))
+    return viewer ? { viewer } : logins.refuse(ip)
+  }
+  const token = tokens.read(credential)
+  const viewer = token && (await findHolder(db, token.tokenId, now()))
+  return viewer ? { viewer, onlyId: token.repositoryId } : logins.refuse(ip)
+}

@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { gitHost } from '../support/git-host.ts'
+import { startService, untilEnded } from '../support/service.ts'
+
+const CLONES = 50
+const REPOSITORIES = 10
+const FILES = 20
+const FILE_BYTES = 200_000
+/** Of reads beside all that: far more than they take, and far less than a clone. */
+const SLOWEST_READ_MS = 2000
+
+test('fifty clones at once beside an export: all are whole, and reads are answered', async (t) => {
+  await using host = await gitHost()
+  const names = Array.from({ length: REPOSITORIES }, (_, at) => `project-${at}`)
+  for (const name of names) {
+    const files = Array.from({ length: FILES }, (_, at) => [
+      `file-${at}`,
+      randomBytes(FILE_BYTES / 2).toString('hex'),
+    ])
+    const dir = await host.repository(`alice/${name}`, { files: Object.fromEntries(files) })
+    await host.commit(dir, { last: name })
+  }
+  const service = await startService(t, { repositories: host.root })
+  const token = await service.token('alice')
+  const work = await mkdtemp(join(tmpdir(), 'godwit-clones-'))
+  t.after(() => rm(work, { recursive: true, force: true }))
+  const body = JSON.stringify({ repositories: names })
+  const started = await service.call(token, '/user/migrations', { method: 'POST', body })
+  const { id } = (await started.json()) as { id: number }
+
+  const from = service.url.replace('//', `//x:${token}@`)
+  let running = CLONES
+  const clones = Array.from({ length: CLONES }, async (_, at) => {
+    const name = names[at % REPOSITORIES]!
+    const into = join(work, String(at))
+    try {
+      await host.git(['clone', '--quiet', '--bare', `${from}/alice/${name}.git`, into])
+      await host.git(['fsck', '--full', '--strict'], { dir: into })
+      const tip = await host.git(['rev-parse', 'HEAD'], { dir: into })
+      assert.equal(tip, await host.git(['rev-parse', 'HEAD'], { dir: host.path(`alice/${name}`) }))
+    } finally {
+      running--
+    }
+  })
+  const took: number[] = []
+  while (running > 0) {
+    const began = performance.now()
+    const answer = await service.call(token, `/user/migrations/${id}`)
+    assert.equal(answer.status, 200)
+    await answer.arrayBuffer()
+    took.push(performance.now() - began)
+  }
+  await Promise.all(clones)
+  await untilEnded(service, token, id, 'exported')
+  took.sort((a, b) => a - b)
+  const p99 = took[Math.floor(took.length * 0.99)]!
+  t.diagnostic(`${took.length} reads beside ${CLONES} clones, p99 ${Math.round(p99)} ms`)
+  assert.ok(p99 < SLOWEST_READ_MS, `p99 of ${took.length} reads is ${p99} ms`)
+})

@@ -1,0 +1,126 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import { pino } from 'pino'
+import { ensureAccount } from '../../src/accounts/account-store.ts'
+import { createAuthenticator } from '../../src/accounts/authenticator.ts'
+import { addToken } from '../../src/accounts/token-store.ts'
+import { createGit, type Git } from '../../src/git/git.ts'
+import { cloneTokens } from '../../src/http/clones/clone-tokens.ts'
+import type { ServerParts } from '../../src/http/server-parts.ts'
+import { embeddedQueue } from '../../src/queue/embedded.ts'
+import { syncCatalogue } from '../../src/repositories/sync.ts'
+import { gitDirectory } from '../../src/sources/directory/git-directory.ts'
+import { type Engine, openDatabase } from './databases.ts'
+import { describingServer, USUAL } from './describing-server.ts'
+import { type GitHost, gitHost } from './git-host.ts'
+import { PREVIEW } from './service.ts'
+import { inTime } from './wait-until.ts'
+
+export interface GitEnded {
+  code: number | null
+  said: string
+}
+
+/** What git runs with when someone clones, and nothing of whose machine this is. */
+const CLIENT = {
+  PATH: process.env.PATH,
+  GIT_CONFIG_NOSYSTEM: '1',
+  GIT_TERMINAL_PROMPT: '0',
+  GIT_ASKPASS: 'true',
+  GIT_AUTHOR_NAME: 'Ada',
+  GIT_AUTHOR_EMAIL: 'ada@example.com',
+  GIT_COMMITTER_NAME: 'Ada',
+  GIT_COMMITTER_EMAIL: 'ada@example.com',
+  LC_ALL: 'C',
+}
+
+/** A server of clones in this process, a git host behind it, and real git before it. */
+export async function cloneScene(
+  t: TestContext,
+  fill: (host: GitHost) => Promise<unknown>,
+  { engine = 'sqlite', serving, ...more }: SceneOptions = {},
+) {
+  const host = await gitHost()
+  t.after(host.remove)
+  await fill(host)
+  const { db, pool } = await openDatabase(t, engine)
+  const work = await mkdtemp(join(tmpdir(), 'godwit-clone-'))
+  t.after(() => rm(work, { recursive: true, force: true }))
+  const clock = { ahead: 0 }
+  const now = () => Date.now() + clock.ahead
+  const key = { bytes: Buffer.alloc(32, 7) }
+  const searchPath = process.env.PATH ?? ''
+  const git = serving ?? createGit({ program: 'git', searchPath, home: join(work, '.git-home') })
+  const source = gitDirectory({ root: host.root, git })
+  const sync = () => syncCatalogue({ db, source, now })
+  await sync()
+  const lines: string[] = []
+  const log = pino({ base: null }, { write: (line: string) => lines.push(line) })
+  const tokens = cloneTokens({ key: () => key.bytes, now, isServed: true })
+  const app = describingServer(t, USUAL, {
+    ...{ db, now, log, source, queue: embeddedQueue({ db }) },
+    ...{ maxUnfinished: 10, lockTtlMs: 1000, isCatalogueRead: () => true },
+    authenticator: createAuthenticator({ db, now }),
+    rateLimit: { perHour: 5000, pool },
+    clonePlaces: { max: 8, waitMs: 60_000 },
+    cloneTokens: tokens,
+    ...more,
+  })
+  await app.listen({ port: 0, host: '127.0.0.1' })
+  const { port } = app.server.address() as AddressInfo
+  const url = `http://127.0.0.1:${port}`
+  const running = new Set<ChildProcess>()
+  t.after(() => {
+    for (const child of running) child.kill('SIGKILL')
+  })
+
+  function start(
+    args: readonly string[],
+    env: NodeJS.ProcessEnv = {},
+  ): { child: ChildProcess; ended: Promise<GitEnded> } {
+    const child = spawn('git', args, {
+      cwd: work,
+      env: { ...CLIENT, HOME: work, ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    running.add(child)
+    let said = ''
+    for (const output of [child.stdout, child.stderr])
+      output.setEncoding('utf8').on('data', (text: string) => {
+        said += text
+      })
+    const ended = new Promise<GitEnded>((resolve) => {
+      child.once('close', (code) => {
+        running.delete(child)
+        resolve({ code, said })
+      })
+    })
+    return { child, ended }
+  }
+
+  return {
+    ...{ host, db, url, work, clock, key, tokens, source, sync, start },
+    log: () => lines.join(''),
+    /** Real git, as a person runs it. */
+    git: (...args: string[]): Promise<GitEnded> =>
+      inTime(() => `git ${args.join(' ')} ends`, start(args).ended),
+    /** Where a repository is to be cloned from, with a password. */
+    at: (fullName: string, password?: string, user = 'x-access-token') =>
+      `http://${password === undefined ? '' : `${user}:${password}@`}127.0.0.1:${port}/${fullName}`,
+    async token(login: string): Promise<string> {
+      const account = await ensureAccount(db, login, 0)
+      return addToken(db, account, { name: '', expiresAt: null, now: now() })
+    },
+    call: (token: string, path: string, init: RequestInit = {}) =>
+      fetch(url + path, {
+        ...init,
+        headers: { accept: PREVIEW, authorization: `bearer ${token}`, ...init.headers },
+      }),
+  }
+}
+
+type SceneOptions = { engine?: Engine; serving?: Git } & Partial<ServerParts>

@@ -3,6 +3,8 @@ import { createHash } from 'node:crypto'
 import { chmod, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { before, test } from 'node:test'
+import { needsChromium, visit } from '../support/browser.ts'
+import { arrived, part } from '../support/dashboard.ts'
 import { untilEnded } from '../support/ended-migration.ts'
 import { BINARY, makeBusy, tokenOf } from '../support/forge/busy-world.ts'
 import { checkRecords } from '../support/forge/check-records.ts'
@@ -84,6 +86,19 @@ test('a forge becomes an archive that every check accepts', async () => {
   ).text()
   assert.match(report, /20 issues and pull requests as of 20\d\d-/)
 })
+
+test(
+  'the page of a migration tells how many issues and pull requests it holds',
+  needsChromium,
+  async (t) => {
+    const { id } = await migrate(REPOSITORIES)
+    const page = await visit(t, `${service.url}/#/migrations/${id}`, { token: tokenOf('ann') })
+    await arrived(page, `Migration ${id}`)
+    const figures = part(page, 'Progress')
+    await figures.getByText('Issues and pull requests').waitFor()
+    assert.match(await figures.innerText(), /Issues and pull requests\s+52\b/)
+  },
+)
 
 test('`export` without a service tells the same', async () => {
   const { file } = await migrate(REPOSITORIES)

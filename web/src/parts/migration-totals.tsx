@@ -4,6 +4,7 @@ import { Bar, type BarTone } from './bar.tsx'
 import { Box } from './box.tsx'
 import { type ShownState, shownState } from './migration-state.tsx'
 import styles from './migration-totals.module.css'
+import { Moment } from './moment.tsx'
 
 /** The whole of it: one bar, and the figures behind. */
 export function MigrationTotals({ progress }: { progress: Progress }) {
@@ -30,6 +31,9 @@ export function MigrationTotals({ progress }: { progress: Progress }) {
                 : bytes(totals.bytes_done)
             }
           />
+          {totals.records_expected > 0 && (
+            <Figure name="Issues and pull requests" value={recordsIn(progress)} />
+          )}
           <Figure name="Reused (unchanged)" value={number(totals.reused)} />
           <Figure
             name="Skipped"
@@ -56,6 +60,11 @@ const TONES: Record<ShownState, BarTone> = {
   cancelled: 'neutral',
 }
 
+function recordsIn({ state, totals }: Progress): string {
+  const done = number(totals.records_done)
+  return isUnfinished(state) ? `${done} of ${number(totals.records_expected)}` : done
+}
+
 /** By bytes where they are known, else by how many are done. */
 function totalPercent({ state, totals }: Progress): number {
   if (isPartial(state, totals)) return percent(totals.exported, totals.repositories)
@@ -73,6 +82,12 @@ function Speed({ progress }: { progress: Progress }) {
     const seconds = (Date.parse(ended_at) - Date.parse(started_at)) / 1000
     return <span className={styles.quiet}>Took {duration(seconds)}</span>
   }
+  if (totals.waiting_until !== null)
+    return (
+      <span className={styles.quiet}>
+        Waiting for the forge, next try <Moment at={totals.waiting_until} />
+      </span>
+    )
   return (
     <span className={styles.quiet}>
       {totals.bytes_per_second !== null && `${bytes(totals.bytes_per_second)}/s`}

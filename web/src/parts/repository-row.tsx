@@ -35,7 +35,8 @@ interface RepositoryRowProps {
 }
 
 export function RepositoryRow({ repository, lock, onUnlock }: RepositoryRowProps) {
-  const { full_name, state, reason, warning, reused } = repository
+  const { full_name, state, reason, warning, reused, records } = repository
+  const waiting = state === 'exporting' && records?.waiting_for
   const { word, icon: Icon, tone } = LOOKS[state]
   return (
     <li className={styles.row} data-state={state}>
@@ -58,6 +59,7 @@ export function RepositoryRow({ repository, lock, onUnlock }: RepositoryRowProps
       </div>
       <span className={styles.size}>{sizeOf(repository)}</span>
       {(reason ?? warning) && <p className={styles.reason}>{reason ?? warning}</p>}
+      {waiting && <p className={styles.reason}>Waiting for the forge: {waiting}</p>}
     </li>
   )
 }

@@ -1,14 +1,53 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
+import { temporaryDirectory } from '../support/odd-repositories.ts'
 
 const PROCESS = new URL('../support/forge/many-records-process.ts', import.meta.url).pathname
+const MAIN = new URL('../../src/main.ts', import.meta.url).pathname
+const run = promisify(execFile)
 
 // As objects they would take 600 MiB and more. How much it is exactly depends on when V8 collects.
 test('the records of 50,000 issues are never all in memory', async (t) => {
-  const { stdout } = await promisify(execFile)(process.execPath, [PROCESS, '50000'])
+  const { stdout } = await run(process.execPath, [PROCESS, '50000'])
   const { mostMiB, bytes } = JSON.parse(stdout) as { mostMiB: number; bytes: number }
   t.diagnostic(`${mostMiB} MiB at most, an archive of ${bytes} bytes`)
   assert.ok(mostMiB <= 350, `${mostMiB} MiB`)
+})
+
+/** Tells on its standard error, last of all, the most memory that it took. */
+const TELLING = `process.on('exit', () => process.stderr.write(String(process.resourceUsage().maxRSS)))`
+
+const COUNT = 20_000
+
+test(`an archive with the records of ${COUNT} issues is restored, and dumped for Gitea`, async (t) => {
+  const folder = temporaryDirectory(t)
+  const archive = join(folder, 'many.tar.gz')
+  await run(process.execPath, [PROCESS, String(COUNT), archive])
+  const godwit = async (...args: string[]) => {
+    const telling = ['--import', `data:text/javascript,${encodeURIComponent(TELLING)}`]
+    const { stdout, stderr } = await run(process.execPath, [...telling, MAIN, ...args])
+    const mostMiB = Math.round(Number(/\d+$/.exec(stderr)?.[0]) / 1024)
+    t.diagnostic(`${args.join(' ')}: ${mostMiB} MiB at most`)
+    assert.ok(mostMiB <= 350, `${mostMiB} MiB`)
+    return stdout
+  }
+  await godwit('verify', archive)
+  const restored = await godwit('restore', archive, '--into', join(folder, 'bare'))
+  assert.match(restored, /^restored: ann\/many$/m)
+  for (const kind of ['20000 issues', '40000 issue comments', '40000 issue events'])
+    assert.ok(restored.includes(kind), `${kind}: ${restored}`)
+
+  const dumps = join(folder, 'dumps')
+  await godwit('restore', archive, '--as', 'gitea-dump', '--into', dumps)
+  const dump = join(dumps, 'ann/many')
+  const issues = JSON.parse(await readFile(join(dump, 'issue.yml'), 'utf8')) as { number: number }[]
+  assert.deepEqual(
+    issues.map(({ number }) => number).sort((a, b) => a - b),
+    Array.from({ length: COUNT }, (_, n) => n + 1),
+  )
+  assert.equal((await readdir(join(dump, 'comments'))).length, COUNT)
 })

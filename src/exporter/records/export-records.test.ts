@@ -7,6 +7,7 @@ import { until } from '../../../test/support/wait-until.ts'
 import { cancelMigration } from '../../migrations/cancel-migration.ts'
 import { migrationToExport } from '../../migrations/export-store.ts'
 import { progressOf } from '../../migrations/progress.ts'
+import { embeddedQueue } from '../../queue/embedded.ts'
 import { forgeDiscussions } from '../../sources/forge/forge-discussions.ts'
 import { exportHandlers } from '../export-migration.ts'
 import { assertExported, endOf, endsOf, exportScene } from '../export-test-scene.ts'
@@ -79,6 +80,35 @@ onEachEngine('records of a forge', (engine) => {
       forge.requests.slice(requests).filter(({ path }) => /attachments/.test(path)).length,
       0,
     )
+  })
+
+  test('that two migrations want at once are read by one of them, and both have them', async (t) => {
+    const { db, start, parts, change, forge, recordsOf } = await forgeScene(t, engine)
+    // Who waits does not take the database from who reads.
+    const queue = embeddedQueue({ db, notNowPauseMs: 200, lookEveryMs: 20 })
+    const ids = [await start(['octo/tools']), await start(['octo/tools'])]
+    const said: string[] = []
+    const onError = (error: unknown) => void said.push(String(error))
+    const working = queue.work(exportHandlers({ ...parts, ...change, queue }), {
+      concurrency: 4,
+      onError,
+    })
+    await until(
+      () => `both are done; ${said.join('; ')}`,
+      async () => (await queue.backlog()).length === 0 && queue.running() === 0,
+    )
+    await working.stop()
+    for (const id of ids) await assertExported(db, id)
+    const [first, second] = [await recordsOf(ids[0]!), await recordsOf(ids[1]!)]
+    assert.equal(first.of('issues').length, 20)
+    for (const kind of ['issues', 'issue_comments', 'pull_requests', 'releases', 'users'])
+      assert.deepEqual(first.of(kind), second.of(kind))
+    // Whoever came second waited, and then found nothing to read.
+    assert.ok(said.length > 0 && said.every((each) => /NotNow/.test(each)), said.join('; '))
+    const details = forge.requests.filter(({ path }) => /issues\/4\/comments$/.test(path))
+    const files = forge.requests.filter(({ path }) => path.startsWith('/attachments/'))
+    assert.equal(details.length, 1)
+    assert.equal(files.length, new Set(files.map(({ path }) => path)).size)
   })
 
   test('wait until the forge can be asked again, say so, and can be cancelled', async (t) => {

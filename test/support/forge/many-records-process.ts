@@ -1,6 +1,8 @@
+import { createWriteStream } from 'node:fs'
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
 import { ensureAccount } from '../../../src/accounts/account-store.ts'
 import { readArchive } from '../../../src/archive/read-archive.ts'
 import { createDiskBlobStore } from '../../../src/blobs/disk.ts'
@@ -16,9 +18,13 @@ import { gitDirectory } from '../../../src/sources/directory/git-directory.ts'
 import type { Discussions, Group } from '../../../src/sources/discussions.ts'
 import { gitHost } from '../git-host.ts'
 
-/** Exports a repository with so many issues, four facts each beside it, and tells the most memory it took, in MiB. */
+/**
+ * Exports a repository with so many issues, four facts each beside it, to a file if one is named, and tells the most memory it
+ * took, in MiB.
+ */
 
 const COUNT = Number(process.argv[2])
+const OUTPUT = process.argv[3] ?? '/dev/null'
 const WORDS = 'some words of a text that is about as long as people write. '.repeat(10)
 const AT = '2024-01-01T00:00:00Z'
 const USER = { name: null, bio: null, company: null, website: null, location: null, emails: [] }
@@ -90,8 +96,9 @@ try {
   const repositories = await factsForViewer(db, { account: owner }, await listCatalogue(db))
   const order = { owner, repositories, allowPartial: false, concurrency: 1, onEnd: () => {} }
   await using archive = await exportArchive(parts, order, new AbortController().signal)
-  let bytes = 0
-  for await (const piece of readArchive(archive.plan, blobs)) bytes += piece.length
+  const output = createWriteStream(OUTPUT)
+  await pipeline(readArchive(archive.plan, blobs), output)
+  const bytes = output.bytesWritten
   const mostMiB = Math.round(process.resourceUsage().maxRSS / 1024)
   process.stdout.write(JSON.stringify({ mostMiB, bytes }))
   await database.close()

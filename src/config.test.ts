@@ -55,6 +55,22 @@ test('an archive that no server makes is named after the host, not after an addr
     assert.throws(() => readConfig({ hostName }, {}), /--host-name: must be the name of a host/)
 })
 
+test('object storages are named by their origins, and by nothing more', () => {
+  const { forgeStorageOrigins } = readConfig(
+    { forgeStorageOrigins: 'https://S3.example.com, http://10.0.0.1:9000/' },
+    {},
+  )
+  assert.deepEqual(forgeStorageOrigins, ['https://s3.example.com', 'http://10.0.0.1:9000'])
+  for (const wrong of [
+    '',
+    's3.example.com',
+    'https://a.test/bucket',
+    'https://u:p@a.test',
+    'ftp://a',
+  ])
+    assert.throws(() => readConfig({ forgeStorageOrigins: wrong }, {}), /is not an origin/)
+})
+
 test('every mistake is named at once, by the name it was made under', () => {
   const wrong = () =>
     readConfig(

@@ -186,8 +186,25 @@ describe('a client of a forge', () => {
     assert.equal(Buffer.concat(await Array.fromAsync(answer.body)).toString(), 'bytes')
     assert.equal(storage.requests[0]?.headers.authorization, undefined)
     wrong(1, redirect)
-    await assert.rejects(client().download('/attachments/1', signal), ForgeRefused)
+    await assert.rejects(
+      client().download('/attachments/1', signal),
+      /redirects to .*name it with --forge-storage-origins/,
+    )
     assert.equal(storage.requests.length, 1)
+  })
+
+  it('sends no token to a storage at the address of the forge itself', async () => {
+    const { origin } = new URL(forge.url)
+    forge.misbehave = ({ path }) =>
+      path === '/attachments/1'
+        ? { answer: { status: 303, headers: { location: '/bucket/1?signature=1' } } }
+        : { answer: { bytes: Buffer.from('bytes') } }
+    const answer = await client({ storageOrigins: [origin] }).download('/attachments/1', signal)
+    assert.equal(Buffer.concat(await Array.fromAsync(answer.body)).toString(), 'bytes')
+    const [asked, followed] = forge.requests.slice(-2)
+    assert.ok(asked?.headers.authorization)
+    assert.equal(followed?.path, '/bucket/1')
+    assert.equal(followed?.headers.authorization, undefined)
   })
 
   it('says that something is not there', async () => {

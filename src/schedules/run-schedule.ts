@@ -99,7 +99,8 @@ async function start(
   { dueAt, take }: Time,
   onCommitted?: (started: Migration) => void,
 ): Promise<RunEnd> {
-  const { owner, repositories, options } = schedule
+  const { owner, maker, repositories, options } = schedule
+  const scope = { owner, by: maker }
   let skipped: SkippedRepository[] = []
   const steps = {
     onSkipped(uncovered: readonly string[]) {
@@ -114,7 +115,7 @@ async function start(
     },
     ...(onCommitted && { onCommitted }),
   }
-  const migration = await startCovered(parts, { owner }, { repositories, options }, steps)
+  const migration = await startCovered(parts, scope, { repositories, options }, steps)
   return { outcome: 'started', migration, skipped }
 }
 

@@ -97,7 +97,7 @@ async function everyState(t: TestContext): Promise<{ story: ExportStory; scenes:
       await host.repository('carol/empty-handed')
       DAMAGED_REPOSITORIES.grafted!.make(host.path('alice/grafted'))
     },
-    flags: ['--git', slow.program, '--concurrency', '1'],
+    flags: ['--git', slow.program, '--concurrency', '1', '--webhook-networks', '127.0.0.1'],
   })
   const { service } = story
   await service.godwit('account', 'set', 'alice', '--site-admin', '--create')
@@ -120,6 +120,7 @@ async function everyState(t: TestContext): Promise<{ story: ExportStory; scenes:
   await story.call(`/user/migrations/${cancelled}/cancel`, { method: 'POST' })
 
   await makeSchedules(story)
+  await makeWebhook(story)
   const migration = (name: string, id: number, text: string | RegExp): Scene => ({
     name,
     at: `#/migrations/${id}`,
@@ -147,6 +148,9 @@ async function everyState(t: TestContext): Promise<{ story: ExportStory; scenes:
       { name: 'schedules', at: '#/schedules', token, ready: says('3 schedules') },
       { name: 'schedule', at: '#/schedules/1', token, ready: chooseSchedule },
       { name: 'new-schedule', at: '#/schedules/new', token, ready: chooseSchedule },
+      { name: 'webhooks', at: '#/webhooks', token, ready: says('1 webhook') },
+      { name: 'webhook', at: '#/webhooks/1', token, ready: lookAtDelivery },
+      { name: 'new-webhook', at: '#/webhooks/new', token, ready: chooseEvents },
       { name: 'organization', at: '#/orgs/octo', token, ready: says('Migrations of octo') },
       { name: 'new-migration', at: '#/new', token, ready: chooseSome },
       migration('migration-exported', exported.id, 'The archive is ready'),
@@ -194,6 +198,25 @@ async function makeSchedules({ call }: ExportStory): Promise<void> {
   await make({ ...weekly, time_zone: 'America/Argentina/Ushuaia', keep: 1 })
   const { status } = await call('/user/migrations/schedules/1/runs', { method: 'POST' })
   assert.equal(status, 201)
+}
+
+/** At a long address where nobody listens. */
+async function makeWebhook({ call }: ExportStory): Promise<void> {
+  const url = `http://127.0.0.1:9/${'services/godwit/'.repeat(8)}`
+  const body = JSON.stringify({ config: { url, content_type: 'json', secret: 'whisper' } })
+  const { status } = await call('/user/hooks', { method: 'POST', body })
+  assert.equal(status, 201)
+}
+
+async function lookAtDelivery(page: Page): Promise<void> {
+  await page.getByText('connection refused').first().waitFor()
+  await page.getByRole('button', { name: 'Details of delivery 1' }).click()
+  await page.getByRole('region', { name: 'Delivery 1' }).getByText('x-github-event').waitFor()
+}
+
+async function chooseEvents(page: Page): Promise<void> {
+  await page.getByRole('radio', { name: 'Only some' }).check()
+  await page.getByRole('checkbox', { name: 'Exported in part' }).check()
 }
 
 async function chooseSchedule(page: Page): Promise<void> {

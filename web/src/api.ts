@@ -6,6 +6,7 @@ import type {
   Branch,
   Forecast,
   FullRepository,
+  FullWebhookDelivery,
   HeldLock,
   Lock,
   Migration,
@@ -25,6 +26,9 @@ import type {
   Tag,
   Token,
   User,
+  Webhook,
+  WebhookChange,
+  WebhookDelivery,
 } from './wire.ts'
 
 /** A read, and the validator that tells the next one whether anything has changed. */
@@ -57,6 +61,9 @@ export type ApiOf = (org?: string) => Api
 /** Where the API has them. */
 export const migrationsPath = (org: string | undefined): string =>
   org === undefined ? '/user/migrations' : `/orgs/${org}/migrations`
+
+export const webhooksPath = (org: string | undefined): string =>
+  org === undefined ? '/user/hooks' : `/orgs/${org}/hooks`
 
 /** Where this page came from is where the API is. */
 export const API_ADDRESS = new URL('.', location.href).href.replace(/\/$/, '')
@@ -119,6 +126,7 @@ function operationsOf(
 ) {
   const accept = { accept: mediaType }
   const migrations = migrationsPath(org)
+  const webhooks = webhooksPath(org)
   const repositories = org === undefined ? '/user/repos' : `/orgs/${org}/repos`
 
   async function read<T>(
@@ -251,6 +259,28 @@ function operationsOf(
     deleteSchedule: (id: number) => change<void>(`DELETE ${migrations}/schedules/{id}`, { id }),
     runSchedule: (id: number) =>
       change<ScheduleRun>(`POST ${migrations}/schedules/{id}/runs`, { id }),
+
+    webhooks: (options: ReadOptions) =>
+      read<Webhook[]>(`GET ${webhooks}`, { ...options, per_page: 100 }),
+    webhook: (id: number, options: ReadOptions) =>
+      read<Webhook>(`GET ${webhooks}/{id}`, { ...options, id }),
+    addWebhook: (asked: WebhookChange) =>
+      change<Webhook>(`POST ${webhooks}`, { name: 'web', ...asked }),
+    changeWebhook: (id: number, asked: WebhookChange) =>
+      change<Webhook>(`PATCH ${webhooks}/{id}`, { id, ...asked }),
+    deleteWebhook: (id: number) => change<void>(`DELETE ${webhooks}/{id}`, { id }),
+    pingWebhook: (id: number) => change<void>(`POST ${webhooks}/{id}/pings`, { id }),
+    /** The newest. */
+    webhookDeliveries: (id: number, options: ReadOptions) =>
+      read<WebhookDelivery[]>(`GET ${webhooks}/{id}/deliveries`, { ...options, id }),
+    webhookDelivery: (id: number, delivery: number, options: ReadOptions) =>
+      read<FullWebhookDelivery>(`GET ${webhooks}/{id}/deliveries/{delivery}`, {
+        ...options,
+        id,
+        delivery,
+      }),
+    redeliver: (id: number, delivery: number) =>
+      change<object>(`POST ${webhooks}/{id}/deliveries/{delivery}/attempts`, { id, delivery }),
 
     /** Of anyone's, for operators. */
     cancelAny: (id: number) => change<Summary>('POST /admin/migrations/{id}/cancel', { id }),

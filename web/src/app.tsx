@@ -16,6 +16,9 @@ const NewSchedulePage = lazy(() => import('./pages/new-schedule.tsx'))
 const SchedulePage = lazy(() => import('./pages/schedule.tsx'))
 const RepositoryPage = lazy(() => import('./pages/repository.tsx'))
 const PublicRepositoryPage = lazy(() => import('./pages/public-repository.tsx'))
+const WebhooksPage = lazy(() => import('./pages/webhooks.tsx'))
+const NewWebhookPage = lazy(() => import('./pages/new-webhook.tsx'))
+const WebhookPage = lazy(() => import('./pages/webhook.tsx'))
 const ServicePage = lazy(() => import('./pages/service.tsx'))
 
 export function App() {
@@ -83,6 +86,12 @@ function PageAt({ place }: { place: Place }) {
           name={place.name}
         />
       )
+    case 'webhooks':
+      return <WebhooksPage />
+    case 'new-webhook':
+      return <NewWebhookPage />
+    case 'webhook':
+      return <WebhookPage key={place.id} id={place.id} />
     case 'service':
       return <ServicePage />
     case 'nowhere':

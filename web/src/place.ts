@@ -13,6 +13,9 @@ type Page =
   | { page: 'schedules' }
   | { page: 'new-schedule' }
   | { page: 'schedule'; id: number }
+  | { page: 'webhooks' }
+  | { page: 'new-webhook' }
+  | { page: 'webhook'; id: number }
   | { page: 'service' }
   | { page: 'repository'; owner: string; name: string }
   | { page: 'nowhere' }
@@ -29,6 +32,9 @@ export function linksOf(org: string | undefined) {
     schedules: () => `${top}/schedules`,
     newSchedule: () => `${top}/schedules/new`,
     schedule: (id: number) => `${top}/schedules/${id}`,
+    webhooks: () => `${top}/webhooks`,
+    newWebhook: () => `${top}/webhooks/new`,
+    webhook: (id: number) => `${top}/webhooks/${id}`,
     service: () => '#/service',
     repository: (fullName: string) => `#/repositories/${fullName}`,
   }
@@ -55,13 +61,18 @@ function pageOf([first = '', second = '', ...rest]: string[]): Page {
   if (first === 'migrations' && number) return { page: 'migration', id: number }
   if (first === 'schedules' && number) return { page: 'schedule', id: number }
   if (first === 'schedules' && second === 'new') return { page: 'new-schedule' }
+  if (first === 'webhooks' && number) return { page: 'webhook', id: number }
+  if (first === 'webhooks' && second === 'new') return { page: 'new-webhook' }
   if (first === 'page' && number) return { page: 'migrations', number }
   if (second !== '') return { page: 'nowhere' }
   if (first === '') return { page: 'migrations', number: 1 }
-  return first === 'new' || first === 'service' || first === 'schedules'
-    ? { page: first }
-    : { page: 'nowhere' }
+  return isPlain(first) ? { page: first } : { page: 'nowhere' }
 }
+
+const PLAIN = ['new', 'service', 'schedules', 'webhooks'] as const
+type Plain = (typeof PLAIN)[number]
+
+const isPlain = (text: string): text is Plain => (PLAIN as readonly string[]).includes(text)
 
 function subscribe(onChange: () => void): () => void {
   addEventListener('hashchange', onChange)

@@ -11,6 +11,7 @@ export type {
   Branch,
   Forecast,
   FullRepository,
+  FullWebhookDelivery,
   HeldLock,
   Lock,
   Migration,
@@ -29,8 +30,16 @@ export type {
   Tag,
   Token,
   User,
+  Webhook,
+  WebhookDelivery,
 } from '../../src/wire/types.ts'
 
+/** What may be said of a webhook; what is not said stays as it is. */
+export interface WebhookChange {
+  config?: { url?: string; content_type?: string; secret?: string }
+  events?: string[]
+  active?: boolean
+}
 export type Repository = ExtendedRepository
 export type MigrationState = Progress['state']
 export type Totals = Progress['totals']

@@ -32,6 +32,9 @@ export function Header({ place }: { place: Place }) {
           <NavLink href={to.schedules()} isHere={place.page === 'schedules'}>
             Schedules
           </NavLink>
+          <NavLink href={to.webhooks()} isHere={place.page === 'webhooks'}>
+            Webhooks
+          </NavLink>
           {user.site_admin && (
             <NavLink href={to.service()} isHere={place.page === 'service'}>
               Service

@@ -1,0 +1,110 @@
+import { Banner, Button } from '@primer/react'
+import { useState } from 'react'
+import { failureOf } from '../failure.ts'
+import { announce } from '../parts/announcements.tsx'
+import { Loading } from '../parts/loading.tsx'
+import { OperatorAction } from '../parts/operator-action.tsx'
+import { PageHead } from '../parts/page-head.tsx'
+import { Problem } from '../parts/problem.tsx'
+import styles from '../parts/webhook.module.css'
+import { WebhookDeliveries } from '../parts/webhook-deliveries.tsx'
+import { WebhookForm } from '../parts/webhook-form.tsx'
+import { goTo } from '../place.ts'
+import { useSignedIn } from '../session.tsx'
+import { useAnswer } from '../use-answer.ts'
+import type { Webhook } from '../wire.ts'
+
+const EVERY_MS = 10_000
+
+/** One webhook: to be changed and tested, with what it was sent. */
+export default function WebhookPage({ id }: { id: number }) {
+  const { api, to } = useSignedIn()
+  const back = { href: to.webhooks(), text: 'Webhooks' }
+  const { answer, failure, again } = useAnswer<Webhook>(
+    (options) => api.webhook(id, options),
+    String(id),
+    EVERY_MS,
+  )
+  const [pings, setPings] = useState(0)
+  if (!answer) {
+    if (failure) return <Problem failure={failure} onRetry={again} back={back} />
+    return <Loading what="Loading the webhook" />
+  }
+  const webhook = answer.data
+  return (
+    <>
+      <PageHead
+        title={`Webhook ${id}`}
+        back={back}
+        about={webhook.config.url}
+        actions={<Actions id={id} onPinged={() => setPings(pings + 1)} />}
+      />
+      {webhook.disabled_reason !== null && (
+        <div role="status" className={styles.notice}>
+          <Banner
+            variant="warning"
+            title="This webhook was made inactive"
+            description={`Reason: ${webhook.disabled_reason}. Save it as active to try again.`}
+          />
+        </div>
+      )}
+      <div className={styles.parts}>
+        <WebhookDeliveries id={id} pings={pings} />
+        <WebhookForm
+          key={webhook.updated_at}
+          webhook={webhook}
+          name="Save changes"
+          save={async (asked) => {
+            await api.changeWebhook(id, asked)
+            announce(`Webhook ${id} saved`)
+            again()
+          }}
+        />
+      </div>
+    </>
+  )
+}
+
+function Actions({ id, onPinged }: { id: number; onPinged(): void }) {
+  const { api, to } = useSignedIn()
+  const [isBusy, setBusy] = useState(false)
+  const [failure, setFailure] = useState('')
+
+  async function ping(): Promise<void> {
+    setBusy(true)
+    setFailure('')
+    try {
+      await api.pingWebhook(id)
+      announce('A ping will be sent')
+      onPinged()
+    } catch (error) {
+      setFailure(failureOf(error).message)
+    } finally {
+      setBusy(false)
+    }
+  }
+
+  return (
+    <>
+      {failure && (
+        <span role="alert" className={styles.bad}>
+          {failure}
+        </span>
+      )}
+      <Button loading={isBusy} onClick={() => void ping()}>
+        Send a ping
+      </Button>
+      <OperatorAction
+        name="Delete"
+        label={`Delete webhook ${id}`}
+        question={`Delete webhook ${id}?`}
+        consequence="Nothing more is sent to it, and its deliveries are no longer listed."
+        act={async () => {
+          await api.deleteWebhook(id)
+          goTo(to.webhooks())
+        }}
+        onDone={() => {}}
+      />
+    </>
+  )
+}

@@ -1,0 +1,101 @@
+import { PlusIcon, WebhookIcon } from '@primer/octicons-react'
+import { Banner, Button } from '@primer/react'
+import { Blankslate } from '@primer/react/experimental'
+import { webhooksPath } from '../api.ts'
+import { curl } from '../curl.ts'
+import { Box } from '../parts/box.tsx'
+import { CopyCurl } from '../parts/copy-curl.tsx'
+import { LoadingRows } from '../parts/loading.tsx'
+import { PageHead } from '../parts/page-head.tsx'
+import { Problem } from '../parts/problem.tsx'
+import styles from '../parts/webhook.module.css'
+import { counted } from '../quantities.ts'
+import { useSignedIn } from '../session.tsx'
+import { useAnswer } from '../use-answer.ts'
+import type { Webhook } from '../wire.ts'
+
+const EVERY_MS = 10_000
+
+export default function WebhooksPage() {
+  const { api, mediaType, org, to } = useSignedIn()
+  const { answer, failure, again } = useAnswer<Webhook[]>(
+    (options) => api.webhooks(options),
+    'webhooks',
+    EVERY_MS,
+  )
+  const list = { path: webhooksPath(org) }
+  return (
+    <>
+      <PageHead
+        title={org === undefined ? 'Webhooks' : `Webhooks of ${org}`}
+        about="A webhook is an address that is told when migrations end."
+        actions={
+          <>
+            <CopyCurl commands={[{ name: 'List webhooks', command: curl(mediaType, list) }]} />
+            <Button as="a" href={to.newWebhook()} variant="primary" leadingVisual={PlusIcon}>
+              New webhook
+            </Button>
+          </>
+        }
+      />
+      {failure && answer && (
+        <div role="status" className={styles.notice}>
+          <Banner
+            variant="warning"
+            title="This page may be out of date"
+            description={`${failure.message} Trying again.`}
+          />
+        </div>
+      )}
+      {!answer && failure && <Problem isPart failure={failure} onRetry={again} />}
+      {!answer && !failure && <LoadingRows what="Loading webhooks" />}
+      {answer?.data.length === 0 && <NoneYet />}
+      {answer && answer.data.length > 0 && (
+        <Box title={counted(answer.data.length, 'webhook')}>
+          <ul>
+            {answer.data.map((each) => (
+              <WebhookRow key={each.id} webhook={each} />
+            ))}
+          </ul>
+        </Box>
+      )}
+    </>
+  )
+}
+
+function WebhookRow({ webhook }: { webhook: Webhook }) {
+  const { to } = useSignedIn()
+  const { id, config, events, active, disabled_reason, last_response } = webhook
+  const isBad = disabled_reason !== null || last_response.status === 'failing'
+  return (
+    <li className={styles.row}>
+      <div className={styles.about}>
+        <a href={to.webhook(id)} className={styles.title}>
+          {config.url}
+        </a>
+        <p className={styles.quiet}>{events.join(', ')}</p>
+      </div>
+      <p className={isBad ? styles.bad : styles.quiet}>
+        {active ? `Last delivery: ${last_response.message ?? 'none yet'}` : 'inactive'}
+        {disabled_reason !== null && `: ${disabled_reason}`}
+      </p>
+    </li>
+  )
+}
+
+function NoneYet() {
+  const { to } = useSignedIn()
+  return (
+    <Blankslate border spacious>
+      <Blankslate.Visual>
+        <WebhookIcon size="medium" />
+      </Blankslate.Visual>
+      <Blankslate.Heading>No webhooks yet</Blankslate.Heading>
+      <Blankslate.Description>
+        A webhook tells another program that a migration is exported, or that it failed. What
+        receives webhooks of GitHub receives these.
+      </Blankslate.Description>
+      <Blankslate.PrimaryAction href={to.newWebhook()}>Create a webhook</Blankslate.PrimaryAction>
+    </Blankslate>
+  )
+}

@@ -1,0 +1,181 @@
+import { Button } from '@primer/react'
+import { useEffect, useRef, useState } from 'react'
+import { failureOf } from '../failure.ts'
+import { useSignedIn } from '../session.tsx'
+import { useAnswer } from '../use-answer.ts'
+import type { FullWebhookDelivery, WebhookDelivery } from '../wire.ts'
+import { announce } from './announcements.tsx'
+import { Box } from './box.tsx'
+import { Loading } from './loading.tsx'
+import { Moment } from './moment.tsx'
+import { Problem } from './problem.tsx'
+import { Table } from './table.tsx'
+import styles from './webhook.module.css'
+
+const EVERY_MS = 3000
+
+/** What a webhook was sent, newest first; asked anew when a ping was sent. */
+export function WebhookDeliveries({ id, pings }: { id: number; pings: number }) {
+  const { api } = useSignedIn()
+  const [shown, setShown] = useState<number>()
+  const { answer, failure, again } = useAnswer<WebhookDelivery[]>(
+    (options) => api.webhookDeliveries(id, options),
+    `${id} ${pings}`,
+    EVERY_MS,
+  )
+  const known = useRef<WebhookDelivery[]>(undefined)
+  if (answer) known.current = answer.data
+  const deliveries = known.current
+  if (!deliveries) {
+    if (failure) return <Problem isPart failure={failure} onRetry={again} />
+    return <Loading what="Loading the deliveries" />
+  }
+  return (
+    <>
+      <Table
+        title="Deliveries"
+        columns={['Event', 'Sent', 'Result', 'Actions']}
+        none="Nothing was sent yet."
+        rows={deliveries.map((each) => ({
+          key: each.id,
+          cells: [
+            eventOf(each),
+            <Moment key="sent" at={each.delivered_at} />,
+            <Result key="result" delivery={each} isLatest={isLatest(deliveries, each)} />,
+            <div key="actions" className={styles.actions}>
+              <Button
+                size="small"
+                aria-label={`Details of delivery ${each.id}`}
+                aria-expanded={shown === each.id}
+                onClick={() => setShown(shown === each.id ? undefined : each.id)}
+              >
+                Details
+              </Button>
+              <Redeliver id={id} delivery={each.id} onDone={again} />
+            </div>,
+          ],
+        }))}
+      />
+      {shown !== undefined && <Details key={shown} id={id} delivery={shown} />}
+    </>
+  )
+}
+
+const eventOf = ({ event, action, redelivery }: WebhookDelivery): string =>
+  `${action === null ? event : `${event}.${action}`}${redelivery ? ' (again)' : ''}`
+
+/** Of those of one event. */
+const isLatest = (all: readonly WebhookDelivery[], { id, guid }: WebhookDelivery): boolean =>
+  all.find((each) => each.guid === guid)?.id === id
+
+function Result({ delivery, isLatest }: { delivery: WebhookDelivery; isLatest: boolean }) {
+  const { status, state, next_attempt_at: next } = delivery
+  return (
+    <div className={status === 'OK' ? styles.words : `${styles.words} ${styles.bad}`}>
+      {status}
+      {isLatest && state === 'given_up' && ' (given up)'}
+      {isLatest && next !== null && (
+        <span className={styles.quiet}>
+          {' '}
+          (next try <Moment at={next} />)
+        </span>
+      )}
+    </div>
+  )
+}
+
+interface RedeliverProps {
+  id: number
+  delivery: number
+  onDone(): void
+}
+
+function Redeliver({ id, delivery, onDone }: RedeliverProps) {
+  const { api } = useSignedIn()
+  const [isBusy, setBusy] = useState(false)
+  const [failure, setFailure] = useState('')
+
+  async function perform(): Promise<void> {
+    setBusy(true)
+    setFailure('')
+    try {
+      await api.redeliver(id, delivery)
+      announce(`Delivery ${delivery} will be sent again`)
+    } catch (error) {
+      setFailure(failureOf(error).message)
+    } finally {
+      setBusy(false)
+      onDone()
+    }
+  }
+
+  return (
+    <>
+      <Button
+        size="small"
+        aria-label={`Redeliver delivery ${delivery}`}
+        loading={isBusy}
+        onClick={() => void perform()}
+      >
+        Redeliver
+      </Button>
+      {failure && (
+        <span role="alert" className={styles.bad}>
+          {failure}
+        </span>
+      )}
+    </>
+  )
+}
+
+/** What was said on both sides. */
+function Details({ id, delivery }: { id: number; delivery: number }) {
+  const { api } = useSignedIn()
+  const { answer, failure, again } = useAnswer<FullWebhookDelivery>(
+    (options) => api.webhookDelivery(id, delivery, options),
+    `${id} ${delivery}`,
+  )
+  const place = useRef<HTMLDivElement>(null)
+  useEffect(() => {
+    if (answer) place.current?.scrollIntoView({ block: 'nearest' })
+  }, [answer])
+  if (!answer) {
+    if (failure) return <Problem isPart failure={failure} onRetry={again} />
+    return <Loading what="Loading the delivery" />
+  }
+  const { guid, duration, request, response } = answer.data
+  return (
+    <Box title={`Delivery ${delivery}`}>
+      <div ref={place} className={styles.said}>
+        <p>
+          <code>{guid}</code>, {duration} s
+        </p>
+        <h3>Request</h3>
+        <Said title="Headers of the request" text={linesOf(request.headers)} />
+        <Said title="Body of the request" text={JSON.stringify(request.payload, null, 2)} />
+        <h3>Response</h3>
+        {response.headers === null && <p>None.</p>}
+        {response.headers !== null && (
+          <>
+            <Said title="Headers of the response" text={linesOf(response.headers)} />
+            <Said title="Body of the response" text={response.payload ?? ''} />
+          </>
+        )}
+      </div>
+    </Box>
+  )
+}
+
+const linesOf = (headers: Readonly<Record<string, string>>): string =>
+  Object.entries(headers)
+    .map(([name, value]) => `${name}: ${value}`)
+    .join('\n')
+
+function Said({ title, text }: { title: string; text: string }) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard
+    <section aria-label={title} tabIndex={0}>
+      <pre>{text}</pre>
+    </section>
+  )
+}

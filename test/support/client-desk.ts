@@ -10,6 +10,8 @@ export interface ClientDesk extends Desk {
   migration(code: number, ...args: string[]): Promise<{ out: string; err: string }>
   /** The same for `godwit schedule …`. */
   schedule(code: number, ...args: string[]): Promise<{ out: string; err: string }>
+  /** And for `godwit webhook …`. */
+  webhook(code: number, ...args: string[]): Promise<{ out: string; err: string }>
 }
 
 /** A desk at which a server and a token are known, the token by a file. */
@@ -28,5 +30,10 @@ export async function clientDesk(
       assert.ok(!said.includes(token.slice(4)), 'the token was said')
       return { out: stdout.toString().trimEnd(), err: stderr }
     }
-  return { ...at, migration: running('migration'), schedule: running('schedule') }
+  return {
+    ...at,
+    migration: running('migration'),
+    schedule: running('schedule'),
+    webhook: running('webhook'),
+  }
 }

@@ -137,7 +137,7 @@ onEachEngine('the sweep of facts', (engine) => {
   })
 })
 
-const ADDED = 200
+const ADDED = 100
 const KIB = 1024
 
 onEachEngine('a migration of 30 unchanged repositories', (engine) => {

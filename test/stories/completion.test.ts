@@ -2,11 +2,12 @@ import assert from 'node:assert/strict'
 import { execFile, spawnSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { before, type TestContext, test } from 'node:test'
+import { before, test } from 'node:test'
 import { promisify } from 'node:util'
 import { temporaryDirectory } from '../support/odd-repositories.ts'
 import { needsTerminal } from '../support/terminal.ts'
 import { shellAtTerminal } from '../support/typing.ts'
+import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 
 const GODWIT = new URL('../../bin/godwit', import.meta.url).pathname
 const run = promisify(execFile)
@@ -21,8 +22,10 @@ const needs = (shell: string): { skip: string | false } => ({
 let folder: string
 const scriptFor = (shell: string) => join(folder, `completion.${shell}`)
 
-before(async (suite) => {
-  folder = temporaryDirectory(suite as TestContext)
+const wholeFile = forTheWholeFile()
+
+before(async () => {
+  folder = temporaryDirectory(wholeFile)
   for (const shell of ['bash', 'zsh', 'fish']) {
     const { stdout } = await run(GODWIT, ['completion', shell])
     writeFileSync(scriptFor(shell), stdout)

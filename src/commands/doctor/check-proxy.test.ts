@@ -12,16 +12,18 @@ import { buffer } from 'node:stream/consumers'
 import { before, type TestContext, test } from 'node:test'
 import { gitHost } from '../../../test/support/git-host.ts'
 import { type Service, startService } from '../../../test/support/service.ts'
+import { forTheWholeFile } from '../../../test/support/whole-file-cleanup.ts'
 import { assertFinding, doctor } from './test-scene.ts'
 
 let service: Service
 
-before(async (suite) => {
-  const t = suite as TestContext
+const wholeFile = forTheWholeFile()
+
+before(async () => {
   const host = await gitHost()
-  t.after(host.remove)
+  wholeFile.after(host.remove)
   const flags = ['--trusted-proxies', '127.0.0.1']
-  service = await startService(t, { repositories: host.root, flags })
+  service = await startService(wholeFile, { repositories: host.root, flags })
 })
 
 interface Manners {

@@ -32,10 +32,18 @@ export interface RightsAge {
 export interface RightsRefresher {
   /**
    * Asks the forge what the account may do. Of an organization: which repositories it has. Rejects with ForgeAway where the forge
-   * does not answer and what it said last is too old. `wanted` are repositories that may be new to the catalogue.
+   * does not answer and what it said last is too old. `wanted` are repositories that may be new to the catalogue. Where the forge
+   * was asked and says that the account is no longer one of its own, that is the answer.
    */
-  refresh(account: Account, age: RightsAge, wanted?: readonly RepositoryName[]): Promise<void>
+  refresh(
+    account: Account,
+    age: RightsAge,
+    wanted?: readonly RepositoryName[],
+  ): Promise<Removal | undefined>
 }
+
+/** Deleted on the forge, or called otherwise there; or not allowed to sign in there. */
+export type Removal = 'deleted' | 'suspended'
 
 const MINUTE_MS = 60_000
 /** Before something is begun. */
@@ -51,7 +59,7 @@ const MAX_SILENCE_MS = 10_000
 
 export function rightsRefresher(parts: RightsParts): RightsRefresher {
   const { db, catalogue, now, warn } = parts
-  const underway = new Map<number, Promise<void>>()
+  const underway = new Map<number, Promise<Removal | undefined>>()
   let warnedAt = Number.NEGATIVE_INFINITY
   const silences = new Map<number, ForgeAway>()
 
@@ -61,34 +69,42 @@ export function rightsRefresher(parts: RightsParts): RightsRefresher {
     warn(message)
   }
 
-  async function ask(account: Account, wanted: readonly RepositoryName[]): Promise<void> {
+  async function ask(
+    account: Account,
+    wanted: readonly RepositoryName[],
+  ): Promise<Removal | undefined> {
     const askedAt = now()
     const signal = AbortSignal.timeout(DEADLINE_MS)
     if (account.type === 'Organization') {
       const repositories = await catalogue.ofOrganization(account.login, signal)
       await putSaidRepositories(db, repositories, askedAt)
-      return noteAsked(db, account, askedAt)
+      await noteAsked(db, account, askedAt)
+      return undefined
     }
     const rights = await parts.readRights(account.login, signal)
-    const { refused } = await keepRights(parts, account, { rights, askedAt, wanted })
+    const { refused, removal } = await keepRights(parts, account, { rights, askedAt, wanted })
     for (const login of refused) tell(`${login} is an organization there, and a user here`)
+    return removal
   }
 
   async function refresh(account: Account, age: RightsAge, wanted: readonly RepositoryName[]) {
     const said = Math.abs(now() - (await rightsAskedAt(db, account)))
-    if (said < age.fresh) return
+    if (said < age.fresh) return undefined
     // A forge that did not answer is left alone for a while: nobody waits for it in vain.
     const last = silences.get(account.id)
-    const silence = last && last.retryAt > now() ? last : await silenceOf(ask(account, wanted))
-    if (!silence) silences.delete(account.id)
-    else silences.set(account.id, silence)
-    if (silence && said >= age.usable) throw silence
+    const answer = last && last.retryAt > now() ? last : await orSilence(ask(account, wanted))
+    if (!(answer instanceof ForgeAway)) {
+      silences.delete(account.id)
+      return answer
+    }
+    silences.set(account.id, answer)
+    if (said >= age.usable) throw answer
+    return undefined
   }
 
-  async function silenceOf(asked: Promise<void>): Promise<ForgeAway | undefined> {
+  async function orSilence(asked: Promise<Removal | undefined>) {
     try {
-      await asked
-      return undefined
+      return await asked
     } catch (error) {
       const away = forgeAway(error, now())
       if (!(away instanceof ForgeAway)) throw away
@@ -105,7 +121,7 @@ export function rightsRefresher(parts: RightsParts): RightsRefresher {
       await underway.get(account.id)?.catch(() => {})
       const asked = underway.get(account.id) ?? refresh(account, age, wanted)
       underway.set(account.id, asked)
-      await asked.finally(() => {
+      return asked.finally(() => {
         if (underway.get(account.id) === asked) underway.delete(account.id)
       })
     },
@@ -122,7 +138,7 @@ async function keepRights(
   { db, source, now }: RightsParts,
   account: Account,
   { rights, askedAt, wanted }: Answer,
-): Promise<{ refused: string[] }> {
+): Promise<{ refused: string[]; removal: Removal | undefined }> {
   const { person, repositories } = rights
   await putSaidRepositories(db, repositories.map(withoutPermission), askedAt)
   // What is new to the catalogue is to have its row before a right to it is written.
@@ -135,11 +151,18 @@ async function keepRights(
   const forgeId = await forgeIdOf(db, account)
   return db.transaction().execute(async (tx) => {
     const isOther = forgeId !== null && person !== undefined && person.id !== forgeId
-    if (!isOther) return replaceRights(tx, account, rights, askedAt)
+    const removal = forgeId === null ? undefined : removalOf(rights, isOther)
+    if (!isOther) return { ...(await replaceRights(tx, account, rights, askedAt)), removal }
     // The login is somebody else's by now: the account that had it gets another, and keeps no right.
     await accountOfForgeUser(tx, person)
-    return replaceRights(tx, account, { repositories: [], organizations: [] }, askedAt)
+    const none = { repositories: [], organizations: [] }
+    return { ...(await replaceRights(tx, account, none, askedAt)), removal }
   })
+}
+
+function removalOf({ person, isSuspended }: ForgeRights, isOther: boolean): Removal | undefined {
+  if (!person || isOther) return 'deleted'
+  return isSuspended ? 'suspended' : undefined
 }
 
 const withoutPermission = ({ permission: _, ...repository }: ForgeRights['repositories'][number]) =>

@@ -18,8 +18,9 @@ export async function whyStopped(
   const { login } = maker
   if (maker.type !== 'User') return `${login} is not a user any more`
   if (await hasOnlyRevokedTokens(db, maker)) return `every token of ${login} is revoked`
+  const removal = await rights?.refresh(maker, ASKED_NOW)
+  if (removal) return `${login} is ${removal === 'deleted' ? 'no longer' : removal} on the forge`
   if (owner.id === maker.id) return undefined
-  await rights?.refresh(maker, ASKED_NOW)
   const seen = await seenOrganization(db, { account: maker }, { id: owner.id })
   return seen?.mayMigrate ? undefined : `${login} is no longer an owner of ${owner.login}`
 }

@@ -25,7 +25,7 @@ export function openForgeSignIn(parts: TokenParts): ForgeSignIn | undefined {
   return forgeSignIn({
     db,
     now,
-    onSignedIn: async (account) => rights?.refresh(account, LAST_SAID),
+    onSignedIn: async (account) => void (await rights?.refresh(account, LAST_SAID)),
     warn: (reason) =>
       log.warn({ forge: url, reason }, `sign-in with tokens of the forge: ${reason}`),
     async askForge(token) {

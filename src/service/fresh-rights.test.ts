@@ -208,6 +208,21 @@ onEachEngine('what the forge grants', (engine) => {
     assert.equal((await octos())?.reason, 'ann is no longer an owner of octo')
   })
 
+  test('ends with the account: a schedule of who is suspended or deleted there stops', async (t) => {
+    const { world, bob, scheduled, pass, ask } = await scene(t, engine)
+    // Whoever signed in by the forge is known to be of it.
+    assert.equal((await ask(BOB, '/user')).status, 200)
+    const run = await scheduled('bob', bob)
+    bob.isSuspended = true
+    pass(MINUTE)
+    const { reason, isStopped } = (await run())!
+    assert.deepEqual([reason, isStopped], ['bob is suspended on the forge', true])
+    const again = await scheduled('bob', bob)
+    world.users.delete('bob')
+    pass(MINUTE)
+    assert.equal((await again())!.reason, 'bob is no longer on the forge')
+  })
+
   test('does not reach what the forge no longer knows, though it is on disk: nobody has it', async (t) => {
     const { db, world, start, work, pass, sync, ask } = await scene(t, engine)
     const { id } = (await start(BOB)).body

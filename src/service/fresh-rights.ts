@@ -107,7 +107,7 @@ export async function refreshAllRights(
   rights: RightsRefresher,
 ): Promise<void> {
   const accounts = await recentlySignedIn(db, now() - DAY_MS, MAX_ASKED)
-  await inLanes(accounts.values(), { lanes: ASKED_AT_ONCE }, (each) =>
-    rights.refresh(each, LAST_SAID),
-  )
+  await inLanes(accounts.values(), { lanes: ASKED_AT_ONCE }, async (each) => {
+    await rights.refresh(each, LAST_SAID)
+  })
 }

@@ -10,13 +10,20 @@ import { ownerIn, type TokenOwner } from './token-owner.ts'
 export interface ForgeRights {
   /** Who has that login there now; undefined where nobody has. */
   person: TokenOwner | undefined
+  /** They may not sign in there. */
+  isSuspended: boolean
   repositories: (ForgeRepository & { permission: 'read' | 'write' | 'admin' })[]
   organizations: { login: string; role: 'owner' | 'member' }[]
 }
 
 const PAGE = 50
 
-const NOBODY: ForgeRights = { person: undefined, repositories: [], organizations: [] }
+const NOBODY: ForgeRights = {
+  person: undefined,
+  isSuspended: false,
+  repositories: [],
+  organizations: [],
+}
 
 /**
  * Asked in the person's name, which an administrator's token may do: the forge itself then says what each right comes to. One
@@ -37,6 +44,7 @@ export async function readRights(
     const teams = await list({ path: '/user/teams' })
     return {
       person: ownerIn(body, client.url),
+      isSuspended: isSuspended((body ?? {}) as Entry),
       repositories: repositories.flatMap(rightIn),
       organizations: membershipsIn(teams),
     }
@@ -45,6 +53,11 @@ export async function readRights(
     throw error
   }
 }
+
+/** `active` is false too where a forge does not want to say; it then says of no time when they last signed in. */
+const isSuspended = (user: Entry): boolean =>
+  flagIn(user, 'prohibit_login') ||
+  (user.active === false && /^(19|20)/.test(textIn(user, 'last_login')))
 
 function rightIn(entry: Entry): ForgeRights['repositories'] {
   const may = entryIn(entry, 'permissions') ?? {}

@@ -60,6 +60,7 @@ export class Renderer {
       avatar_url: `${this.#base}/avatars/${id}`,
       language: '',
       is_admin: isAdmin,
+      prohibit_login: user?.isSuspended ?? false,
       created: time(created),
       location: '',
       website: '',

@@ -7,6 +7,8 @@ export interface User {
   fullName: string
   isAdmin: boolean
   isOrganization: boolean
+  /** May not sign in. */
+  isSuspended?: boolean
   visibility: 'public' | 'limited' | 'private'
   created: number
 }

@@ -81,7 +81,7 @@ async function until(isSo: () => Promise<boolean>): Promise<void> {
 const previewOf = (vendor: string) => `application/vnd.${vendor}.wyandotte-preview+json`
 
 function screen({ baseUrl, vendor, data }: Config, token: string, id: number): string {
-  const curl = `curl -s -H 'authorization: bearer ${token}' -H 'accept: ${previewOf(vendor)}'`
+  const curl = `curl -sf -H 'authorization: bearer ${token}' -H 'accept: ${previewOf(vendor)}'`
   const migrations = `${baseUrl}/user/migrations`
   return `
 Dashboard:     ${baseUrl}/ (sign in with the token below)

@@ -1,0 +1,172 @@
+import assert from 'node:assert/strict'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { freePort } from '../support/free-port.ts'
+import { gitHost } from '../support/git-host.ts'
+import { temporaryDirectory } from '../support/odd-repositories.ts'
+import {
+  commandBlocks,
+  configFileOf,
+  godwitCalls,
+  inlineCommands,
+  refusalOf,
+} from '../support/page-commands.ts'
+import { inTime } from '../support/wait-until.ts'
+
+const GODWIT = new URL('../../bin/godwit', import.meta.url).pathname
+
+const needsParts = {
+  skip:
+    ['curl', 'jq', 'sqlite3'].some((program) => spawnSync(program, ['--version']).error) &&
+    process.env.CI !== 'true' &&
+    'curl, jq or sqlite3 is not installed',
+}
+
+/** A machine for the commands of a page: its directories are in one of the test's, everything else is real. */
+async function machine(t: TestContext) {
+  const host = await gitHost()
+  t.after(host.remove)
+  const config = { 'godwit.collaborator': 'alice:admin' }
+  await host.repository('alice/site', { files: { 'index.html': '<h1>Alice</h1>' } })
+  await host.repository('alice/notes', { files: { a: 'a' } })
+  await host.repository('octo/tools', { files: { 'tool.sh': 'echo tool' }, config })
+  const root = temporaryDirectory(t)
+  const place = `127.0.0.1:${await freePort()}`
+  for (const folder of ['bin', 'etc/godwit', 'var/backups', 'home'])
+    mkdirSync(join(root, folder), { recursive: true })
+  symlinkSync(GODWIT, join(root, 'bin/godwit'))
+  symlinkSync(join(root, 'bin'), join(root, 'home/bin'))
+  const program = (name: string, text: string) => {
+    writeFileSync(join(root, 'bin', name), `#!/bin/bash\nset -eu\n${text}\n`)
+    chmodSync(join(root, 'bin', name), 0o755)
+  }
+  const pid = join(root, 'pid')
+  // What the unit does, without systemd.
+  program(
+    'systemctl',
+    `case $* in
+      'enable --now godwit' | 'start godwit') godwit serve >> ${root}/log 2>&1 & echo $! > ${pid} ;;
+      'stop godwit') kill "$(cat ${pid})"; while kill -0 "$(cat ${pid})" 2>/dev/null; do sleep 0.05; done; rm ${pid} ;;
+      *) echo "systemctl $*: not here" >&2; exit 1 ;;
+    esac`,
+  )
+  // There is no user of that name here.
+  program('chown', `[ "$1 $2" = '-R godwit:' ] && [ -e "$3" ]`)
+  t.after(() => {
+    spawnSync('bash', ['-c', `kill -9 "$(cat ${pid})" 2>/dev/null`])
+    rmSync(pid, { force: true })
+  })
+  const here = (text: string): string =>
+    text
+      .replaceAll('https://migrations.example.com', `http://${place}`)
+      .replaceAll('127.0.0.1:3000', place)
+      .replaceAll(
+        /\/(srv\/git|srv\/restored|etc\/godwit|var\/(?:lib|backups)\/godwit)\b/g,
+        (path) => (path === '/srv/git' ? host.root : join(root, path)),
+      )
+  const env = {
+    ...process.env,
+    PATH: `${join(root, 'bin')}:${dirname(process.execPath)}:${process.env.PATH}`,
+    HOME: join(root, 'home'),
+    GODWIT_LISTEN: place,
+  }
+  return { root, pid, place, here, env: env as Record<string, string> }
+}
+
+/** Typed one after the other into one shell, until one fails. */
+async function typed(
+  { root }: { root: string },
+  env: Record<string, string>,
+  commands: readonly string[],
+): Promise<string> {
+  const script = [
+    'set -eu -o pipefail',
+    ...commands.flatMap((each) => [`: at ${quoted(each)}`, each]),
+  ]
+  const shell = spawn('bash', ['-xc', script.join('\n')], {
+    cwd: join(root, 'home'),
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let shown = ''
+  for (const stream of [shell.stdout, shell.stderr])
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      shown += text
+    })
+  const [code] = await inTime(() => `the commands of the page end:\n${shown}`, once(shell, 'exit'))
+  assert.equal(code, 0, shown)
+  return shown
+}
+
+const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`
+
+const runnable = async (page: string): Promise<string[]> =>
+  (await commandBlocks(page))
+    .filter(({ notRun }) => notRun === undefined)
+    .flatMap(({ commands }) => commands)
+
+test("the README's tour works as it is written", needsParts, async (t) => {
+  const all = await machine(t)
+  const tour = (await runnable('README.md'))
+    // These have tests of their own: a fresh clone, and the tour of the client.
+    .filter((line) => !line.startsWith('npm ') && !line.startsWith('godwit migration'))
+    .map(all.here)
+  assert.ok(tour.length >= 12 && tour.some((line) => line.includes('curl -sf')), tour.join('\n'))
+  const serve = tour.findIndex((line) => line.startsWith('bin/godwit serve'))
+  tour[serve] =
+    `${tour[serve]} > ../log 2>&1 & echo $! > ${all.pid}; until curl -sf http://${all.place}/readyz; do sleep 0.1; done`
+  const shown = await typed(all, all.env, [...tour, `kill $(cat ${all.pid})`])
+  assert.match(shown, /^alice\/site\nocto\/tools$/m)
+  assert.match(shown, /alice\.tar\.gz is intact: 3 repositories verified/)
+})
+
+/** What a reader puts in for the words in capitals. */
+const FILLED: [RegExp, string][] = [
+  [/\[(OWNER)?[^\]]*\]?\]?\.*\]?/g, ''],
+  [/owner\|member/g, 'owner'],
+  [/OWNER\/NAME/g, 'alice/site'],
+  [/\bORG\b/g, 'octo'],
+  [/\bLOGIN\b/g, 'alice'],
+  [/~\/\S+\//g, './'],
+]
+
+test(
+  'the first day, from the file of settings to a restored service, and the commands of operations',
+  needsParts,
+  async (t) => {
+    const all = await machine(t)
+    const file = join(all.root, 'etc/godwit/config')
+    writeFileSync(file, all.here(await configFileOf('docs/FIRST-DAY.md')))
+    const env = { ...all.env, GODWIT_CONFIG: file }
+    const day = (await runnable('docs/FIRST-DAY.md')).map(all.here)
+    assert.ok(day.length >= 25, day.join('\n'))
+    const shown = await typed(all, env, day)
+    assert.match(shown, /alice\.tar\.gz is intact: 3 repositories verified/)
+    assert.match(shown, new RegExp(`--repositories +\\S+ \\(${file}:2\\)`))
+
+    const client = { GODWIT_URL: `http://${all.place}`, GODWIT_TOKEN_FILE: 'alice.token' }
+    const operations: string[] = ['godwit account set octo --type Organization']
+    for (const inline of await inlineCommands('docs/OPERATIONS.md')) {
+      const line = FILLED.reduce((text, [from, to]) => text.replaceAll(from, to), inline)
+      const [words = []] = godwitCalls(line)
+      // What is only mentioned lacks its arguments; what runs until it is stopped has run above.
+      const isWhole = !/…/.test(line) && (await refusalOf(words)) === undefined
+      if (isWhole && !['serve', 'work'].includes(words[0]!))
+        operations.push(line.replace('| man -l -', '> man'))
+    }
+    for (const wanted of [
+      'godwit member add octo alice --role owner',
+      'godwit locks',
+      'godwit check',
+      'godwit sync',
+    ])
+      assert.ok(
+        operations.some((line) => line.trim() === wanted),
+        `${wanted} is not among\n${operations.join('\n')}`,
+      )
+    await typed(all, { ...env, ...client }, [...operations, 'systemctl stop godwit'])
+  },
+)

@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import {
+  commandBlocks,
+  godwitCalls,
+  inlineCommands,
+  refusalOf,
+  unknownIn,
+} from './support/page-commands.ts'
+
+/** Their commands are run by test/long/pages.test.ts. */
+const PAGES = ['README.md', 'docs/FIRST-DAY.md', 'docs/OPERATIONS.md']
+
+test('every godwit in a block of a page is one that the program takes', async () => {
+  let calls = 0
+  for (const page of PAGES) {
+    for (const { commands } of await commandBlocks(page)) {
+      for (const words of commands.flatMap(godwitCalls)) {
+        calls++
+        assert.equal(await refusalOf(words), undefined, `${page}: godwit ${words.join(' ')}`)
+      }
+    }
+  }
+  assert.ok(calls > 25, `${calls} were found`)
+  assert.match((await refusalOf(['token', 'add'])) ?? '', /missing required argument/)
+  assert.match((await refusalOf(['sync', '--nonsense'])) ?? '', /unknown option/)
+})
+
+test('every godwit between the words of a page has a name and flags that there are', async () => {
+  let calls = 0
+  for (const page of [
+    ...PAGES,
+    'docs/MOVING.md',
+    'docs/GEI.md',
+    'docs/FORGE.md',
+    'docs/SECURITY.md',
+  ]) {
+    for (const words of (await inlineCommands(page)).flatMap(godwitCalls)) {
+      calls++
+      assert.deepEqual(await unknownIn(words), [], `${page}: godwit ${words.join(' ')}`)
+    }
+  }
+  assert.ok(calls > 30, `${calls} were found`)
+  assert.deepEqual(await unknownIn(['tokens', 'list']), ['tokens'])
+  assert.deepEqual(await unknownIn(['token', 'list', '--nonsense']), ['--nonsense'])
+})

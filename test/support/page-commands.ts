@@ -1,0 +1,105 @@
+import { readFile } from 'node:fs/promises'
+import type { Command } from 'commander'
+import { createProgram } from '../../src/commands/program.ts'
+
+/** A block of a page that shows commands. */
+export interface CommandBlock {
+  commands: string[]
+  /** Why a test cannot run it; undefined where it can. */
+  notRun: string | undefined
+}
+
+const readPage = (page: string): Promise<string> =>
+  readFile(new URL(`../../${page}`, import.meta.url), 'utf8')
+
+const BLOCK = /(?:<!-- checked, not run: ([^\n]*) -->\n)?^```(\w*)\n(.*?)^```$/gms
+
+const SHOWN = ['sh', 'console', '']
+
+/** Every command in the blocks of a page, in order; what a block says that no test could run is said before it. */
+export async function commandBlocks(page: string): Promise<CommandBlock[]> {
+  const text = await readPage(page)
+  const blocks = Array.from(text.matchAll(BLOCK)).filter(([, , kind]) => SHOWN.includes(kind!))
+  return blocks
+    .map(([, notRun, kind, body = '']) => ({
+      notRun,
+      commands: kind === 'console' ? prompted(body) : plain(body),
+    }))
+    .filter(({ commands }) => commands.length > 0)
+}
+
+/** After a prompt; the other lines are what was shown. */
+const prompted = (body: string): string[] =>
+  joined(body)
+    .filter((line) => /^[$#] /.test(line))
+    .map((line) => line.slice(2))
+
+const plain = (body: string): string[] =>
+  joined(body)
+    .map((line) => line.replace(/ +#.*/, '').trim())
+    .filter((line) => /^(godwit|bin\/godwit|npm|[A-Z_]+=\S+ godwit) /.test(line))
+
+const joined = (body: string): string[] => body.replaceAll(/ \\\n +/g, ' ').split('\n')
+
+/** The settings that a page shows as a file. */
+export async function configFileOf(page: string): Promise<string> {
+  const text = await readPage(page)
+  const [, file = ''] = /^```ini\n(# \/etc\/godwit\/config\n.*?)^```$/ms.exec(text) ?? []
+  return file
+}
+
+/** Every `godwit …` that stands between words. */
+export async function inlineCommands(page: string): Promise<string[]> {
+  const text = (await readPage(page)).replaceAll(BLOCK, '')
+  return [...new Set(Array.from(text.matchAll(/`(godwit [a-z][^`]*)`/g), ([, each]) => each!))]
+}
+
+/** The calls of godwit in a line of shell, each as its words. */
+export function godwitCalls(line: string): string[][] {
+  const calls = line.matchAll(
+    /(?<![\w/.-])(?:bin\/)?godwit((?:\s+(?:"[^"]*"|'[^']*'|[^\s|&;<>)]+))+)/g,
+  )
+  return Array.from(calls, ([, words = '']) =>
+    Array.from(words.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g), ([, a, b, c]) => a ?? b ?? c ?? ''),
+  )
+}
+
+/** Why the real program would not take these words; undefined where it would. */
+export async function refusalOf(words: readonly string[]): Promise<string | undefined> {
+  const program = await createProgram()
+  const silent = { writeErr: () => {}, writeOut: () => {} }
+  for (const group of program.commands) group.configureOutput(silent)
+  for (const command of everyCommand(program)) command.action(() => {}).configureOutput(silent)
+  try {
+    await program.parseAsync([...words], { from: 'user' })
+  } catch (error) {
+    const { exitCode, message } = error as Error & { exitCode?: number }
+    return exitCode === 0 ? undefined : message
+  }
+  return undefined
+}
+
+/** Those that do something; a name of several commands does nothing by itself. */
+const everyCommand = (parent: Command): Command[] =>
+  parent.commands.flatMap((command) =>
+    command.commands.length > 0 && command.name() !== 'locks'
+      ? everyCommand(command)
+      : [command, ...everyCommand(command)],
+  )
+
+/** What of these words is no command or flag of the program, where they are only mentioned and may lack arguments. */
+export async function unknownIn(words: readonly string[]): Promise<string[]> {
+  let at: Command = await createProgram()
+  const known = at.options.map(({ long }) => long)
+  const unknown: string[] = []
+  for (const [index, word] of words.entries()) {
+    const below = at.commands.find((each) => each.name() === word)
+    if (below) at = below
+    else if (index === 0 && word !== 'help') unknown.push(word)
+    known.push(...at.options.map(({ long }) => long), '--help')
+  }
+  const flags = words.filter((word) => word.startsWith('--')).map((word) => word.split('=')[0]!)
+  // Of several commands that are mentioned by the name above them, any may have it.
+  known.push(...at.commands.flatMap((each) => each.options.map(({ long }) => long)))
+  return [...unknown, ...flags.filter((flag) => !known.includes(flag))]
+}

@@ -39,6 +39,7 @@ async function scene(t: TestContext, engine: Engine, dialect = GITEA_1_22) {
   const now = () => Date.now() + elapsed
   const warnings: string[] = []
   const client = forgeClient({ url: forge.url, token: 'admin-token', now, pauseMs: 1 })
+  const stranger = forgeClient({ url: forge.url, token: '', now, pauseMs: 1 })
   const directory = gitDirectory({
     root: host.root,
     git: host.locked,
@@ -47,7 +48,7 @@ async function scene(t: TestContext, engine: Engine, dialect = GITEA_1_22) {
   const source = forgeSource(directory, {
     db,
     now,
-    catalogue: forgeCatalogue(forgeGetter(client, now)),
+    catalogue: forgeCatalogue({ getForge: forgeGetter(client, now), stranger, now }),
     warn: (words) => void warnings.push(words),
   })
   return {
@@ -88,6 +89,16 @@ onEachEngine('repositories that a forge serves', (engine) => {
       await sync()
       assert.equal((await catalogue()).get('Octo/Tools')?.private, true)
     })
+
+  test('are all private where only those who are signed in may look at the forge', async (t) => {
+    const { forge, sync, catalogue, pass } = await scene(t, engine)
+    await sync()
+    assert.equal((await catalogue()).get('Ann/Site')?.private, false)
+    forge.requiresSignIn = true
+    pass(61 * MINUTE)
+    await sync()
+    assert.equal((await catalogue()).get('Ann/Site')?.private, true)
+  })
 
   test('are examined, read and locked under its names', async (t) => {
     const { source, host } = await scene(t, engine)

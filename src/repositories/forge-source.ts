@@ -3,7 +3,6 @@ import { keyOf } from '../accounts/account.ts'
 import { ensureOrganization } from '../accounts/account-store.ts'
 import type { Db } from '../db/database.ts'
 import { isName } from '../ground/names.ts'
-import { ForgeRefused, WaitUntil } from '../sources/forge/forge-errors.ts'
 import type { ForgeCatalogue, ForgeRepository } from '../sources/forge/forge-repositories.ts'
 import type { FoundRepository, Listed, RepositoryName, Source } from '../sources/source.ts'
 import { ForgeAway, forgeAway } from './forge-away.ts'
@@ -41,7 +40,20 @@ export function forgeSource(source: Source, parts: ForgeSourceParts): Source {
   const { db, catalogue, now, warn } = parts
   const said = new WeakMap<FoundRepository, ForgeRepository>()
 
-  function asSaid(found: FoundRepository, repository: ForgeRepository): FoundRepository {
+  let wasOpen = false
+
+  /** Where only those who are signed in may look, nothing is public: who asks here may have no token. */
+  async function mayBePublic(): Promise<boolean> {
+    wasOpen = await catalogue.isOpen(AbortSignal.timeout(ANSWER_MS)).catch((error: unknown) => {
+      ignoreAway(error)
+      return wasOpen
+    })
+    return wasOpen
+  }
+
+  function asSaid(found: FoundRepository, told: ForgeRepository, isOpen: boolean): FoundRepository {
+    const facts = isOpen ? told.facts : { ...told.facts, private: true }
+    const repository = { ...told, facts }
     const { owner, name } = repository
     const stamp = `${found.stamp} ${digestOf(repository)}`
     const shown = { ...found, owner, name, stamp }
@@ -74,6 +86,7 @@ export function forgeSource(source: Source, parts: ForgeSourceParts): Source {
 
     async *list(spellingOf) {
       const listing = await listAll(parts)
+      const isOpen = listing.isFresh ? await mayBePublic() : wasOpen
       let asked = 0
       const isAskedFor = () => listing.isFresh && asked++ < MAX_ASKED
       for await (const row of source.list(spellingOf)) {
@@ -85,14 +98,14 @@ export function forgeSource(source: Source, parts: ForgeSourceParts): Source {
         const known =
           listing.repositories.get(keyOfName(found)) ??
           (isAskedFor() ? await ask(found).catch(ignoreAway) : undefined)
-        yield known ? { found: asSaid(found, known) } : notKnown(found, listing.isFresh)
+        yield known ? { found: asSaid(found, known, isOpen) } : notKnown(found, listing.isFresh)
       }
     },
 
     async find(owner, name) {
       const found = await source.find(owner, name)
       const known = found && (await freshlySaid(found))
-      return known && asSaid(found, known)
+      return known && asSaid(found, known, await mayBePublic())
     },
 
     async whyHidden(name) {
@@ -101,8 +114,8 @@ export function forgeSource(source: Source, parts: ForgeSourceParts): Source {
 
     async facts(found, known, signal) {
       const facts = await source.facts(found, known, signal)
-      const repository = said.get(found) ?? (await saidRepository(db, found))?.repository
-      if (!repository) return facts
+      const repository = said.get(found)
+      if (!repository) throw new Error('facts are asked for of what was found here')
       const topics = await topicsOf(repository).catch((error: unknown) => {
         const away = forgeAway(error, now())
         if (!(away instanceof ForgeAway)) throw away
@@ -131,7 +144,7 @@ function notKnown({ owner, name }: FoundRepository, isFresh: boolean): Listed {
 }
 
 function ignoreAway(error: unknown): undefined {
-  if (!(error instanceof WaitUntil) && !(error instanceof ForgeRefused)) throw error
+  if (!(forgeAway(error, 0) instanceof ForgeAway)) throw error
 }
 
 const isOrganization = async (db: Db, login: string, now: number): Promise<boolean> =>

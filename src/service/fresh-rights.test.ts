@@ -49,10 +49,11 @@ async function scene(t: TestContext, engine: Engine) {
   const warnings: string[] = []
   const log = { warn: (_: object, words: string) => void warnings.push(words) }
   const client = forgeClient({ url: forge.url, token: 'admin-token', now, pauseMs: 1 })
+  const stranger = forgeClient({ url: forge.url, token: '', now, pauseMs: 1 })
   const place = {
     url: forge.url,
     client,
-    catalogue: forgeCatalogue(forgeGetter(client, now)),
+    catalogue: forgeCatalogue({ getForge: forgeGetter(client, now), stranger, now }),
     discussions: forgeDiscussions({ url: forge.url, token: 'admin-token', now }),
   }
   const source = withForge(exporting.parts.source, place, { db, now, log })

@@ -46,7 +46,8 @@ export async function openForge(
   const budget = budgetInDatabase({ db, forge: url, requestsPerMinute, now })
   const options: ForgeOptions = { url, token, budget, storageOrigins, now }
   const client = forgeClient(options)
-  const catalogue = forgeCatalogue(forgeGetter(client, now))
+  const stranger = forgeClient({ ...options, token: '' })
+  const catalogue = forgeCatalogue({ getForge: forgeGetter(client, now), stranger, now })
   return { url, client, catalogue, discussions: forgeDiscussions(options) }
 }
 

@@ -17,7 +17,7 @@ import { AWAY_MS, Away, refusalOf, shown } from './refusal.ts'
 export interface ForgeOptions {
   /** Such as `https://git.example.com`, or `https://example.com/git`. */
   url: string
-  /** Sent in a header, to this forge alone; never part of an address, a message or a log. */
+  /** Sent in a header, to this forge alone; never part of an address, a message or a log. Empty: as anybody asks. */
   token: string
   budget?: ForgeBudget
   /** Origins that downloads may be sent on to, without the token: where the forge serves its object storage directly. */
@@ -74,7 +74,8 @@ class Client implements ForgeClient {
   constructor(options: ForgeOptions) {
     this.url = forgeAddress(options.url)
     this.#origin = new URL(this.url).origin
-    this.#headers = { authorization: `token ${options.token}`, 'user-agent': 'godwit' }
+    const authorization = options.token && { authorization: `token ${options.token}` }
+    this.#headers = { ...authorization, 'user-agent': 'godwit' }
     this.#budget = options.budget ?? NO_BUDGET
     this.#storageOrigins = options.storageOrigins ?? []
     this.#timeoutMs = options.timeoutMs ?? 60_000

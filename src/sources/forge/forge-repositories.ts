@@ -39,15 +39,25 @@ export interface ForgeCatalogue {
   find(name: RepositoryName, signal: AbortSignal): Promise<ForgeRepository | undefined>
   /** Of one whose answer has no topics. */
   topics(name: RepositoryName, signal: AbortSignal): Promise<string[]>
+  /** Whether those who are not signed in may look around there; learned once an hour. */
+  isOpen(signal: AbortSignal): Promise<boolean>
   /** The logins of all organizations. */
   organizations(signal: AbortSignal): Promise<string[]>
 }
 
 const PAGE = 50
+const HOUR_MS = 60 * 60 * 1000
 
-export function forgeCatalogue(
-  getForge: (signal: AbortSignal) => Promise<KnownForge>,
-): ForgeCatalogue {
+export interface CatalogueParts {
+  getForge(signal: AbortSignal): Promise<KnownForge>
+  /** Has no token. */
+  stranger: ForgeClient
+  now: () => number
+}
+
+export function forgeCatalogue({ getForge, stranger, now }: CatalogueParts): ForgeCatalogue {
+  let open: { isOpen: boolean; until: number } | undefined
+
   /** Whoever is no administrator is shown a part, and a part would read as if the rest were gone. */
   async function clientOf(signal: AbortSignal): Promise<ForgeClient> {
     const { client, mayHide } = await getForge(signal)
@@ -92,12 +102,29 @@ export function forgeCatalogue(
       return textsIn((body ?? {}) as Entry, 'topics')
     },
 
+    async isOpen(signal) {
+      if (!open || open.until < now())
+        open = { isOpen: await mayLook(stranger, signal), until: now() + HOUR_MS }
+      return open.isOpen
+    },
+
     async organizations(signal) {
       const listing = { path: '/orgs', limit: PAGE }
       return (await listAll(await clientOf(signal), listing, signal)).map(
         (each) => textIn(each, 'username') || textIn(each, 'name'),
       )
     },
+  }
+}
+
+async function mayLook(stranger: ForgeClient, signal: AbortSignal): Promise<boolean> {
+  try {
+    await stranger.get('/version', {}, signal)
+    return true
+  } catch (error) {
+    if (error instanceof ForgeRefused && (error.status === 401 || error.status === 403))
+      return false
+    throw error
   }
 }
 

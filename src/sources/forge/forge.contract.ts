@@ -303,7 +303,11 @@ export function forgeContract(
 
     it('tells which repositories and organizations there are', async () => {
       const { organization, repository } = scene
-      const catalogue = forgeCatalogue(forgeGetter(forgeClient(target)))
+      const catalogue = forgeCatalogue({
+        getForge: forgeGetter(forgeClient(target)),
+        stranger: forgeClient({ ...target, token: '' }),
+        now: Date.now,
+      })
       const isIt = ({ owner, name }: RepositoryName) =>
         owner === repository.owner && name === repository.name
       const listed = (await Array.fromAsync(catalogue.all(signal))).find(isIt)
@@ -312,6 +316,7 @@ export function forgeContract(
       assert.deepEqual((await catalogue.ofOrganization(organization, signal)).map(isIt), [true])
       assert.ok((await catalogue.organizations(signal)).includes(organization))
       assert.deepEqual(await catalogue.topics(repository, signal), scene.topics)
+      assert.equal(typeof (await catalogue.isOpen(signal)), 'boolean')
       const nowhere = { owner: organization, name: 'no-such' }
       assert.equal(await catalogue.find(nowhere, signal), undefined)
     })

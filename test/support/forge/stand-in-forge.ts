@@ -32,6 +32,8 @@ export interface StandInForge {
   /** Tokens by what they are; `admin-token` is there from the beginning. */
   tokens: Map<string, User>
   dialect: Dialect
+  /** Whether it shows nothing to those who are not signed in. */
+  requiresSignIn: boolean
   misbehave: (request: Request) => Misdeed | undefined
   stop(): Promise<void>
 }
@@ -50,6 +52,7 @@ export async function startForge({ dialect = GITEA_1_22, path = '' } = {}): Prom
     keepsRequests: true,
     tokens: new Map([['admin-token', admin]]),
     dialect,
+    requiresSignIn: false,
     misbehave: () => undefined,
     stop: () => stop(server),
   }
@@ -92,6 +95,8 @@ async function givenFor(
   request: IncomingMessage,
 ): Promise<Given> {
   const asker = viewerOf(forge, request)
+  const isAnybody = request.headers.authorization === undefined && !forge.requiresSignIn
+  if (isAnybody && path === '/api/v1/version') return { body: { version: forge.dialect.version } }
   if (!asker) return { status: 401, body: { message: 'token is required' } }
   const sudo = url.searchParams.get('sudo')
   if (sudo && !asker.isAdmin)

@@ -48,7 +48,12 @@ async function readMembers({ db, source, now }: SyncParts, owners: Set<string>):
 
 async function byName(source: Source, { owner, name }: RepositoryName) {
   const found = await source.find(owner, name)
-  if (!found) throw new UserMistake(`repository ${owner}/${name} does not exist`)
+  if (!found) {
+    const hidden = await source.whyHidden?.({ owner, name })
+    throw new UserMistake(
+      hidden ? `${owner}/${name}: ${hidden}` : `repository ${owner}/${name} does not exist`,
+    )
+  }
   return { found: [found], refused: [] }
 }
 

@@ -42,6 +42,7 @@ const PLAIN: Record<string, number> = {
   ArchiveRefused: EXIT.failed,
   DataDirectoryInUse: EXIT.failed,
   DatabaseDamaged: EXIT.failed,
+  ForgeAway: EXIT.unreachable,
   ManifestInvalid: EXIT.failed,
   SchemaTooNew: EXIT.failed,
   Unreadable: EXIT.failed,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { chmod, writeFile } from 'node:fs/promises'
+import { chmod, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { before, test } from 'node:test'
 import { needsChromium, visit } from '../support/browser.ts'
@@ -116,6 +116,20 @@ test('`export` without a service tells the same', async () => {
   const ours = await recordsIn(join(table.folder, 'own.tar.gz'))
   assert.ok(ours.size >= 8)
   assert.deepEqual(ours, await recordsIn(file))
+})
+
+test('a directory that the forge does not know is exported to nobody, and named', async (t) => {
+  await host.repository('ann/stray', { files: { a: 'a' } })
+  t.after(() => rm(host.path('ann/stray'), { recursive: true }))
+  const reason = 'the forge does not know this repository'
+  const settings = ['--repositories', host.root, ...flags]
+  const made = await table.godwit(['export', 'ann/stray', ...settings, '--output', 'stray.tar.gz'])
+  assert.deepEqual([made.code, made.said.trim()], [1, `godwit: ann/stray: ${reason}`])
+  const synced = await table.godwit(['sync', '--data', join(table.folder, 'data'), ...settings])
+  assert.match(synced.said, new RegExp(`^skipped: ann/stray\\.git: ${reason}$`, 'm'))
+  const away = ['--repositories', host.root, '--forge', 'http://127.0.0.1:1', ...flags.slice(2)]
+  const waited = await table.godwit(['export', 'ann/site', ...away, '--output', 'away.tar.gz'])
+  assert.match(waited.said.trim(), /^godwit: nothing answers at [^\n]*$/)
 })
 
 test('a damaged attachment is noticed, by its digest', async () => {

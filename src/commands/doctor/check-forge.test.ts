@@ -48,6 +48,19 @@ test('a token of somebody else, a wrong one, an empty one: told without showing 
   assert.doesNotMatch(lines, /one/)
 })
 
+test('a token of an administrator that may not ask in the name of people', async (t) => {
+  const forge = await startForge()
+  t.after(() => forge.stop())
+  forge.misbehave = ({ query }) =>
+    query.has('sudo') ? { answer: { status: 403, body: { message: 'no scope' } } } : undefined
+  const forgeTokenFile = await tokenFile(t, 'admin-token')
+  const results = await check({ forge: forge.url, forgeTokenFile })
+  assert.match(
+    wordsOf(results).at(-1) ?? '',
+    /^forge-token error: .* may not ask what people may do/,
+  )
+})
+
 test('a forge that is away', async (t) => {
   const forge = await startForge()
   await forge.stop()

@@ -1,8 +1,11 @@
 import type { Config } from '../../config.ts'
 import { forgePlace, isOpenToAll, OPEN_TO_ALL } from '../../service/open-forge.ts'
-import { forgeClient } from '../../sources/forge/forge-client.ts'
+import { type ForgeClient, forgeClient } from '../../sources/forge/forge-client.ts'
+import { ForgeRefused } from '../../sources/forge/forge-errors.ts'
 import { readForgeToken } from '../../sources/forge/forge-token.ts'
 import { forgeGetter } from '../../sources/forge/known-forge.ts'
+import { readRights } from '../../sources/forge/read-rights.ts'
+import { ownerIn } from '../../sources/forge/token-owner.ts'
 import { type CheckResult, failure, passed, warning, wordsOf } from './check-result.ts'
 
 const TOKEN_ADVICE =
@@ -31,8 +34,24 @@ export async function* checkForge(config: Config): AsyncGenerator<CheckResult> {
     yield passed('forge', `${version.kind} ${version.text} at ${url}`)
     if (mayHide)
       yield failure('forge-token', "the forge's token is not an administrator's", TOKEN_ADVICE)
+    else yield* checkSudo(client, signal)
   } catch (error) {
     const found = signal.aborted ? `${url} did not answer within 10 s` : wordsOf(error)
     yield failure('forge', found, 'check --forge, the forge, and the token')
   }
 }
+
+/** Whether the token may ask in the name of people: so the forge tells what they may do. */
+async function* checkSudo(client: ForgeClient, signal: AbortSignal): AsyncGenerator<CheckResult> {
+  const { body } = await client.get('/user', {}, signal)
+  try {
+    await readRights(client, ownerIn(body, client.url).login, signal)
+  } catch (error) {
+    if (!(error instanceof ForgeRefused)) throw error
+    const found = `the forge's token may not ask what people may do: ${error.message}`
+    yield failure('forge-token', found, SCOPES_ADVICE)
+  }
+}
+
+const SCOPES_ADVICE =
+  'give the token read access to everything, in Gitea 1.19 also `sudo`: see docs/FORGE.md'

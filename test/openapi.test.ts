@@ -9,6 +9,7 @@ import {
   plainRepositoryJson,
   userJson,
 } from '../src/http/migrations/github-json.ts'
+import type * as wire from '../src/wire/types.ts'
 import {
   addresses,
   describingServer,
@@ -28,8 +29,9 @@ describe('the description of the API', () => {
 
     // Every GET is a HEAD too, browsers ask OPTIONS of anything, the API stands a second time under a prefix, and git has a
     // protocol of its own.
+    // One is for `godwit doctor` alone, by a signature.
     const implied =
-      /^HEAD |^OPTIONS \/\*$| \/api\/v3(\/|$)| \/:owner\/:name\/(info\/refs|git-\w+-pack)$/
+      /^HEAD |^GET \/proxy-probe$|^OPTIONS \/\*$| \/api\/v3(\/|$)| \/:owner\/:name\/(info\/refs|git-\w+-pack)$/
     const own = routes.filter((route) => !implied.test(route))
     const described = operations.map(({ method, path }) => `${method} ${path}`)
     const inBraces = own.map((route) => route.replaceAll(/:(\w+)/g, '{$1}'))
@@ -109,10 +111,13 @@ describe('the description of the API', () => {
   })
 
   test('allows whatever facts can be rendered to, and not a field more', async (t) => {
-    const { assertValid } = openApiValidator(await descriptionOf(describingServer(t)))
+    const description = await descriptionOf(describingServer(t))
+    const { assertValid, lookup } = openApiValidator(description)
     const is = (name: string, value: unknown) =>
       assertValid({ $ref: `#/components/schemas/${name}` }, value, name)
     is('user', userJson(alice, addresses))
+    const sent = { $ref: '#/components/examples/webhook-delivery' }
+    is('webhook-event', lookup<{ value: wire.FullWebhookDelivery }>(sent).value.request.payload)
     is('user', userJson({ ...alice, type: 'Organization', siteAdmin: true }, addresses))
     const nothing = { homepage: null, language: null, license: null, description: '', topics: [] }
     const template = repositoryFacts({ id: 8, name: 'mould' })

@@ -1365,6 +1365,18 @@ export interface WebhookConfig {
   insecure_ssl: '0'
 }
 /**
+ * What webhooks are told when a migration has ended; without its repositories.
+ *
+ */
+export interface WebhookEvent {
+  /** How it ended. */
+  action: 'exported' | 'partial' | 'failed' | 'cancelled'
+  migration: Migration
+  summary: Summary
+  sender: User
+  organization?: Organization
+}
+/**
  * One try to deliver an event to a webhook.
  *
  */

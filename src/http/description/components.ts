@@ -48,6 +48,7 @@ import {
   fullWebhookDeliverySchema,
   webhookConfigSchema,
   webhookDeliverySchema,
+  webhookEventSchema,
   webhookSchema,
 } from '../webhooks/webhook-schema.ts'
 import { address, count, integer, listOf, text } from './json-schema.ts'
@@ -87,6 +88,7 @@ export const schemas = {
   'full-organization': fullOrganizationSchema,
   'organization-membership': organizationMembershipSchema,
   webhook: webhookSchema,
+  'webhook-event': webhookEventSchema,
   'webhook-config': webhookConfigSchema,
   'webhook-delivery': webhookDeliverySchema,
   'full-webhook-delivery': fullWebhookDeliverySchema,

@@ -1,6 +1,7 @@
 import { API_VERSIONS, DEFAULT_VERSION } from '../door/manners.ts'
 import { type MediaTypeOptions, previewTypeOf } from '../door/media-type.ts'
 import type { Rendering } from '../migrations/github-json.ts'
+import { migrationEvent } from '../webhooks/webhooks-operations.ts'
 import { headers, parameters, schemas } from './components.ts'
 import { curlOf } from './curl-example.ts'
 import type { DescribedRoute } from './described-route.ts'
@@ -43,6 +44,7 @@ export function openApiDocument(routes: readonly DescribedRoute[], about: About)
     security: [{ token: [] }],
     tags: TAGS,
     paths,
+    webhooks: { migration: { post: migrationEvent } },
     components: {
       securitySchemes: {
         token: {

@@ -1,4 +1,4 @@
-import { contentTypes, subscriptions } from '../../webhooks/webhook.ts'
+import { contentTypes, migrationActions, subscriptions } from '../../webhooks/webhook.ts'
 import {
   address,
   all,
@@ -130,6 +130,21 @@ const deliveryFields = {
 export const webhookDeliverySchema = recordOf(deliveryFields, {
   description: 'One try to deliver an event to a webhook.',
 })
+
+/** What is sent when a migration has ended. */
+export const webhookEventSchema = recordOf(
+  {
+    action: { ...text, enum: migrationActions, description: 'How it ended.' },
+    migration: schemaNamed('migration'),
+    summary: schemaNamed('summary'),
+    sender: schemaNamed('user'),
+    organization: schemaNamed('organization'),
+  },
+  {
+    description: 'What webhooks are told when a migration has ended; without its repositories.',
+    sometimes: ['organization'],
+  },
+)
 
 const headers = { type: 'object', additionalProperties: { type: 'string' } }
 

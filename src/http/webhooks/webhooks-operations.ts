@@ -157,6 +157,24 @@ export const redeliver = {
   },
 } satisfies Operation
 
+/** Sent by us, so it is no route: in the part of the description that tells of such. */
+export const migrationEvent = {
+  operationId: 'webhooks/migration',
+  tags,
+  summary: 'A migration has ended',
+  description:
+    'Sent to webhooks, as JSON or as a form, with the headers that GitHub has for its events. Any 2xx answer means that it was received.',
+  security: [],
+  requestBody: {
+    required: true,
+    content: { 'application/json': { schema: one('webhook-event') } },
+  },
+  responses: {
+    204: { description: 'Received.' },
+    '4XX': { description: 'Not received: it is sent again later, as after any other answer.' },
+  },
+}
+
 const WHO =
   'Only for owners of the organization and for site admins; for all others it does not exist.'
 

@@ -91,7 +91,7 @@ function Actions({ id, onPinged }: { id: number; onPinged(): void }) {
           {failure}
         </span>
       )}
-      <Button loading={isBusy} onClick={() => void ping()}>
+      <Button size="small" loading={isBusy} onClick={() => void ping()}>
         Send a ping
       </Button>
       <OperatorAction

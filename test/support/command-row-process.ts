@@ -6,6 +6,7 @@ import type { Command, Ended, Output } from './command-row.ts'
 for (const each of [process, process.stdout, process.stderr]) each.setMaxListeners(0)
 
 const HERE = process.cwd()
+const USER = process.getuid?.()
 const isCaught = (process.argv[2] as Output) === 'caught'
 
 process.on('message', async ({ args, cwd, env }: Command) => {
@@ -19,14 +20,17 @@ process.on('message', async ({ args, cwd, env }: Command) => {
     const program = await createProgram(args)
     await program.parseAsync()
   })
-  const ended: Ended = {
+  // Some commands become the user that the data belongs to, and cannot go back.
+  const isSpent = process.getuid?.() !== USER
+  const ended: Ended & { isSpent: boolean } = {
+    isSpent,
     code: Number(process.exitCode),
     stdout: Buffer.concat(printed),
     stderr: Buffer.concat(said).toString(),
   }
   process.exitCode = 0
   // The folder of the command may be removed now.
-  process.chdir(HERE)
+  if (!isSpent) process.chdir(HERE)
   process.send!(ended)
 })
 

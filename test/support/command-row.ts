@@ -26,8 +26,6 @@ export type Output = 'caught' | 'full'
 class Row {
   readonly #child: ChildProcess
   readonly #exited: Promise<unknown[]>
-  /** What was asked for last has ended. */
-  #quiet: Promise<unknown> = Promise.resolve()
 
   constructor(output: Output) {
     const stdout = output === 'full' ? openSync('/dev/full', 'w') : 'pipe'
@@ -44,32 +42,31 @@ class Row {
     this.#exited = once(this.#child, 'exit')
   }
 
-  run(command: Command): Promise<Ended> {
-    const ended = this.#quiet.then(() => this.#runNow(command))
-    this.#quiet = ended.catch(() => {})
-    return ended
-  }
-
-  async #runNow(command: Command): Promise<Ended> {
+  /** One at a time. Who is spent can run no other. */
+  async run(command: Command): Promise<Ended & { isSpent: boolean }> {
     const told = once(this.#child, 'message')
     this.#child.send(command)
     const died = this.#exited.then(([code]) =>
       assert.fail(`the process of the commands ended: ${code}`),
     )
     const what = `godwit ${command.args.join(' ')} ends`
-    const [ended] = (await inTime(what, Promise.race([told, died]))) as [Ended]
+    const [ended] = (await inTime(what, Promise.race([told, died]))) as [
+      Ended & { isSpent: boolean },
+    ]
     return { ...ended, stdout: Buffer.from(ended.stdout) }
   }
 
   async end(): Promise<void> {
     // A command that leaves something running would keep its own process from ending, and so this one.
-    this.#child.disconnect()
+    if (this.#child.connected) this.#child.disconnect()
     const [code] = await inTime('the process of the commands ends by itself', this.#exited)
     assert.equal(code, 0)
   }
 }
 
 const rows = new Map<Output, Row>()
+/** What was asked for last has ended. */
+let quiet: Promise<unknown> = Promise.resolve()
 
 function rowWith(output: Output): Row {
   const known = rows.get(output)
@@ -85,7 +82,17 @@ function rowWith(output: Output): Row {
  * this one, since to start it takes longer than any of them. One at a time.
  */
 export function runInRow(command: Command, output: Output = 'caught'): Promise<Ended> {
-  return rowWith(output).run(command)
+  const ended = quiet.then(async () => {
+    const row = rowWith(output)
+    const { isSpent, ...result } = await row.run(command)
+    if (isSpent) {
+      rows.delete(output)
+      await row.end()
+    }
+    return result
+  })
+  quiet = ended.catch(() => {})
+  return ended
 }
 
 /** The same for what is said, with the same folder and environment again and again. */

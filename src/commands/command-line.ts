@@ -57,8 +57,11 @@ export function settingsOf(command: Command, without?: OptionName): Config {
 }
 
 /** The same, for a command that works on the service's data: it has to know where that is. */
-export function configOf(command: Command, without?: OptionName): Config {
-  const config = settingsOf(command, without)
+export const configOf = (command: Command, without?: OptionName): Config =>
+  withKnownPlace(settingsOf(command, without))
+
+/** Refuses settings that leave it to a file which this user may not read where the data is. */
+export function withKnownPlace(config: Config): Config {
   const { file, said } = config
   if (!file?.isDenied) return config
   const isPlaceSaid = said.databaseUrl !== undefined || said.data?.from !== 'default'
@@ -74,7 +77,7 @@ export function dataConfigOf(command: Command, without?: OptionName): Config {
   return config
 }
 
-export const deniedFile = (path: string): string =>
+const deniedFile = (path: string): string =>
   `this user may not read ${path}, which says where the data is: run the command as root or as the user of the service, or use --config FILE or --data DIR`
 
 /** Why what was printed could not be written. */

@@ -6,6 +6,9 @@ import { commandRow } from '../../test/support/command-row.ts'
 import { gitHost } from '../../test/support/git-host.ts'
 import { temporaryDirectory } from '../../test/support/odd-repositories.ts'
 import { createDatabase } from '../../test/support/postgres.ts'
+import { readConfig } from '../config.ts'
+import type { ConfigFile } from '../config-file.ts'
+import { withKnownPlace } from './command-line.ts'
 import { assertFinding } from './doctor/test-scene.ts'
 
 test('every command that works on the data finds it by the file', async (t) => {
@@ -88,4 +91,23 @@ test('doctor warns of secrets in a file that everybody can read', async (t) => {
   assertFinding(await checks(), 'config', 'warning', /every user .* contains secrets: token$/)
   chmodSync(file, 0o640)
   assertFinding(await checks(), 'config', 'passed', /config$/)
+})
+
+test('a command on the data refuses to guess where it is when the file is not for this user', () => {
+  const nothing = { lines: [], mistakes: [], isOpenToAll: false }
+  const file: ConfigFile = {
+    path: '/etc/godwit/config',
+    from: 'default',
+    isDenied: true,
+    ...nothing,
+  }
+  const denied = /this user may not read \/etc\/godwit\/config, .* run the command as root or/
+  assert.throws(() => withKnownPlace(readConfig({}, {}, file)), denied)
+  assert.throws(() => withKnownPlace(readConfig({ vendor: 'forge' }, {}, file)), denied)
+  for (const [flags, env] of [
+    [{ data: '/d' }, {}],
+    [{}, { GODWIT_DATA: '/d' }],
+    [{ databaseUrl: 'postgres://db/godwit' }, {}],
+  ] as const)
+    assert.ok(withKnownPlace(readConfig(flags, env, file)))
 })

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { chmodSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { optionNames, variableOf } from '../src/setting-names.ts'
 import { temporaryDirectory } from './support/odd-repositories.ts'
 
 const PROJECT = new URL('..', import.meta.url).pathname
@@ -36,3 +37,77 @@ for (const unit of readdirSync(UNITS)) {
     assert.equal(judged.status, 0, judged.stdout.split('\n').slice(-3).join('\n'))
   })
 }
+
+const dockerfile = readFileSync(join(PROJECT, 'Dockerfile'), 'utf8')
+const composeFile = readFileSync(join(PROJECT, 'compose.yaml'), 'utf8')
+
+interface Compose {
+  services: Record<
+    string,
+    {
+      image: string
+      depends_on?: Record<string, { condition: string }>
+      environment?: Record<string, string>
+      volumes?: string[]
+      healthcheck?: object
+    }
+  >
+  volumes: Record<string, null>
+}
+
+const needsRuby = {
+  skip:
+    spawnSync('ruby', ['--version']).status !== 0 &&
+    process.env.CI !== 'true' &&
+    'ruby is not installed',
+}
+
+test('compose.yaml says what belongs together, with settings that exist', needsRuby, () => {
+  const script = 'puts JSON.dump(YAML.load(STDIN.read, aliases: true))'
+  const options = { input: composeFile, encoding: 'utf8' } as const
+  const read = spawnSync('ruby', ['-ryaml', '-rjson', '-e', script], options)
+  assert.equal(read.status, 0, read.stderr)
+  const { services, volumes } = JSON.parse(read.stdout) as Compose
+  assert.deepEqual(Object.keys(services), ['api', 'worker', 'database', 'bucket', 'make-bucket'])
+  for (const [name, service] of Object.entries(services)) {
+    assert.match(service.image, name === 'api' || name === 'worker' ? /^godwit$/ : /:[\w.-]+$/)
+    for (const [other, { condition }] of Object.entries(service.depends_on ?? {})) {
+      assert.ok(services[other], `${name} waits for ${other}`)
+      if (condition === 'service_healthy')
+        assert.ok(services[other].healthcheck, `${other} has no health to wait for`)
+    }
+    for (const volume of service.volumes ?? []) {
+      const [, from = ''] = /^(\w+):/.exec(volume) ?? []
+      assert.ok(from === '' || from in volumes, volume)
+    }
+  }
+  const known = new Set(optionNames.map(variableOf))
+  const used = `${dockerfile}${composeFile}`.match(/\bGODWIT_\w+/g) ?? []
+  assert.deepEqual(
+    used.filter((variable) => !known.has(variable)),
+    [],
+  )
+})
+
+test('the Dockerfile copies what is there, and runs as an ordinary user', () => {
+  const ignored = readFileSync(join(PROJECT, '.dockerignore'), 'utf8').split('\n').filter(Boolean)
+  for (const [, source = ''] of dockerfile.matchAll(/^COPY (?!--from)(\S+) /gm))
+    assert.ok(existsSync(join(PROJECT, source)), source)
+  for (const needed of ['package.json', 'package-lock.json', 'scripts', 'packaging', 'src'])
+    assert.ok(!ignored.includes(needed) && existsSync(join(PROJECT, needed)), needed)
+  const { scripts } = JSON.parse(readFileSync(join(PROJECT, 'package.json'), 'utf8'))
+  for (const [, script = ''] of dockerfile.matchAll(/npm run (\S+)/g)) assert.ok(scripts[script])
+  assert.match(dockerfile, /^USER godwit$/m)
+})
+
+const hasCompose = spawnSync('docker', ['compose', 'version']).status === 0
+
+test('Docker itself takes compose.yaml', {
+  skip: !hasCompose && 'the compose plugin of Docker is not installed',
+}, () => {
+  const words = { POSTGRES_PASSWORD: 'a', BUCKET_PASSWORD: 'b', REPOSITORIES: '/srv/git' }
+  const env = { ...process.env, ...words }
+  const args = ['compose', '--file', join(PROJECT, 'compose.yaml'), 'config', '--quiet']
+  const checked = spawnSync('docker', args, { env, encoding: 'utf8' })
+  assert.equal(checked.status, 0, checked.stderr)
+})

@@ -53,16 +53,18 @@ describe('behind nginx, by the example', needsNginx, () => {
     const id = await start('alice/other')
     await git.pid()
     const accept = 'text/event-stream'
-    const stream = await nginx.get(`/user/migrations/${id}/progress`, asAlice({ accept }))
-    assert.equal(stream.headers['content-type'], 'text/event-stream')
-    const ended = once(stream, 'end')
+    const path = `/user/migrations/${id}/progress`
     try {
+      const stream = await inTime('a stream begins', nginx.get(path, asAlice({ accept })))
+      assert.equal(stream.headers['content-type'], 'text/event-stream')
+      const ended = once(stream, 'end')
       const told = await inTime('an event arrives while the export goes on', firstWords(stream))
       assert.match(told, /^event: progress$/m)
+      await git.hurry()
+      await inTime('the stream ends with the export', ended)
     } finally {
       await git.hurry()
     }
-    await inTime('the stream ends with the export', ended)
   })
 
   test('a large archive passes whole, in parts, and leaves nothing on the disk of nginx', async () => {

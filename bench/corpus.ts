@@ -39,7 +39,7 @@ const PACKS: Kind[] = [{ name: 'pack', count: 4, commits: 20, files: 5, binaryBy
 
 /** What is cloned. */
 const HUNDRED: Kind[] = [
-  { name: 'hundred', count: 1, commits: 6000, files: 800, binaryBytes: 85 * MB },
+  { name: 'hundred', count: 1, commits: 6000, files: 800, binaryBytes: 55 * MB },
 ]
 
 export const CORPORA = {

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { RepositoryFacts } from '../../repositories/facts.ts'
 import type { CloneTokenOf } from '../clones/clone-tokens.ts'
 import { answerCompleted, type EtagParts } from '../door/json-answer.ts'
-import { holesIn, withTokens } from './clone-token-holes.ts'
+import { holesIn, pushWithTokens } from './clone-token-holes.ts'
 
 interface AnsweredRepositories {
   /** Repositories in their extended form, whatever is around them. */
@@ -20,8 +20,10 @@ export function answerRepositories(
   { body, shown, tokenOf, alsoMadeFrom = [] }: AnsweredRepositories,
 ): FastifyReply {
   const complete = (json: Buffer) => {
-    const holes = tokenOf ? holesIn(json, 'extended', shown) : []
-    return tokenOf && holes.length > 0 ? Buffer.concat(withTokens(json, holes, tokenOf)) : json
+    if (!tokenOf) return json
+    const pieces: Buffer[] = []
+    pushWithTokens(pieces, json, holesIn(json, 'extended', shown), tokenOf)
+    return Buffer.concat(pieces)
   }
   return answerCompleted(request, reply, { body, complete, alsoMadeFrom })
 }

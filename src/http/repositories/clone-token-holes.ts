@@ -35,18 +35,23 @@ export function holesIn(
   return holes
 }
 
-/** The bytes in pieces, with the tokens between them. */
-export function withTokens(
+/** Adds the bytes in pieces, with the tokens between them. */
+export function pushWithTokens(
+  pieces: Buffer[],
   bytes: Buffer,
   holes: readonly TokenHole[],
   tokenOf: CloneTokenOf,
-): Buffer[] {
-  const pieces: Buffer[] = []
+): void {
   let from = 0
+  let token = NONE
   for (const { at, repositoryId } of holes) {
-    pieces.push(bytes.subarray(from, at), tokenOf(repositoryId))
+    if (token !== NONE) pieces.push(token)
+    pieces.push(bytes.subarray(from, at))
+    token = tokenOf(repositoryId)
     from = at
   }
-  pieces.push(bytes.subarray(from))
-  return pieces
+  // Little follows the last token, and each piece of a write costs more than to copy that.
+  pieces.push(Buffer.concat([token, bytes.subarray(from)]))
 }
+
+const NONE: Buffer = Buffer.alloc(0)

@@ -3,7 +3,7 @@ import type { Addresses } from '../../repositories/addresses.ts'
 import type { RepositoryFacts } from '../../repositories/facts.ts'
 import { someFactsById } from '../../repositories/facts-store.ts'
 import type { CloneTokenOf } from '../clones/clone-tokens.ts'
-import { holesIn, type TokenHole, withTokens } from './clone-token-holes.ts'
+import { holesIn, pushWithTokens, type TokenHole } from './clone-token-holes.ts'
 import { type RepositoryForm, repositoryText } from './repository-text.ts'
 
 const MAX_KEPT_BYTES = 32 * 1024 * 1024
@@ -82,7 +82,7 @@ function piecesOf(all: readonly Rendered[], tokenOf: CloneTokenOf | undefined): 
   const pieces: Buffer[] = []
   for (const { bytes, holes } of all) {
     if (tokenOf === undefined || holes.length === 0) pieces.push(bytes)
-    else pieces.push(...withTokens(bytes, holes, tokenOf))
+    else pushWithTokens(pieces, bytes, holes, tokenOf)
   }
   return pieces
 }

@@ -63,6 +63,7 @@ test('every version of the protocol, whole, shallow, in part and again', async (
       assert.match(missing, /^\?/m)
       const unfiltered = await ended(...speaking, 'clone', ...filter, from('many'), place('all'))
       assert.match(unfiltered, /filtering not recognized by server, ignoring/)
+      assert.ok(!unfiltered.includes('hint'), unfiltered)
     })
   }
   // What came since is fetched by what both have, and such a request is long enough for git to compress it.

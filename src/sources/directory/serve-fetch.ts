@@ -34,6 +34,8 @@ export async function serveFetch(
     signal,
     timeoutMs: LONGEST_MS,
     yields: true,
+    // It would tell every client of the graft file that hides none.
+    config: { 'advice.graftFileDeprecated': 'false' },
   })
 }
 

@@ -21,9 +21,11 @@ export function part(page: Page, title: string | RegExp) {
   return page.getByRole('region', { name: title })
 }
 
-/** For people, where they ask for it with `GODWIT_TEST_SCREENSHOTS=1`: drawing takes longer than testing. */
+/** Where people ask with `GODWIT_TEST_SCREENSHOTS=1` to see every page: drawing takes longer than testing. */
+export const forPeople = process.env.GODWIT_TEST_SCREENSHOTS !== undefined
+
 export async function keepScreenshot(page: Page, name: string): Promise<void> {
-  if (!process.env.GODWIT_TEST_SCREENSHOTS) return
+  if (!forPeople) return
   await mkdir(SCREENSHOTS, { recursive: true })
   await page.screenshot({ path: join(SCREENSHOTS, `${name}.png`), fullPage: true })
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { freePort } from '../support/free-port.ts'
@@ -33,6 +33,9 @@ async function machine(t: TestContext) {
   await host.repository('alice/site', { files: { 'index.html': '<h1>Alice</h1>' } })
   await host.repository('alice/notes', { files: { a: 'a' } })
   await host.repository('octo/tools', { files: { 'tool.sh': 'echo tool' }, config })
+  let pid = ''
+  // Before its directory goes.
+  t.after(() => spawnSync('bash', ['-c', `kill -9 "$(cat ${pid})" 2>/dev/null`]))
   const root = temporaryDirectory(t)
   const place = `127.0.0.1:${await freePort()}`
   for (const folder of ['bin', 'etc/godwit', 'var/backups', 'home'])
@@ -43,7 +46,7 @@ async function machine(t: TestContext) {
     writeFileSync(join(root, 'bin', name), `#!/bin/bash\nset -eu\n${text}\n`)
     chmodSync(join(root, 'bin', name), 0o755)
   }
-  const pid = join(root, 'pid')
+  pid = join(root, 'pid')
   // What the unit does, without systemd.
   program(
     'systemctl',
@@ -55,10 +58,6 @@ async function machine(t: TestContext) {
   )
   // There is no user of that name here.
   program('chown', `[ "$1 $2" = '-R godwit:' ] && [ -e "$3" ]`)
-  t.after(() => {
-    spawnSync('bash', ['-c', `kill -9 "$(cat ${pid})" 2>/dev/null`])
-    rmSync(pid, { force: true })
-  })
   const here = (text: string): string =>
     text
       .replaceAll('https://migrations.example.com', `http://${place}`)

@@ -104,5 +104,6 @@ test('housekeeping is done by one of the workers, not by each', async (t) => {
     'sweeping facts',
     'sweeping orphans',
     'sweeping sessions',
+    'sweeping webhook deliveries',
   ])
 })

@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { cancelMigration } from '../../migrations/cancel-migration.ts'
 import { forecast } from '../../migrations/preflight.ts'
 import { progressOf } from '../../migrations/progress.ts'
@@ -8,6 +8,7 @@ import { retryMigration } from '../../migrations/retry-migration.ts'
 import type { Admission } from '../door/admission.ts'
 import { audit } from '../door/audit.ts'
 import { viewerOf } from '../door/authenticate.ts'
+import { EVENT_STREAM, openEventStream } from '../door/event-stream.ts'
 import { answer, answerIfChanged } from '../door/json-answer.ts'
 import { acceptedTypes } from '../door/media-type.ts'
 import type { RenderedRepositories } from '../repositories/rendered-repositories.ts'
@@ -30,7 +31,6 @@ export interface SteeringParts extends Omit<ServerParts, 'admission'> {
   streams: ProgressStreams
 }
 
-const EVENTS = 'text/event-stream'
 const TEXT = 'text/plain'
 
 /** Seeing and steering a migration: ours alone, so no preview is asked for. */
@@ -50,10 +50,10 @@ function seeing(
 ): void {
   app.get<ById>(
     `${path}/:migration_id/progress`,
-    { config: { alsoAccepts: [EVENTS] }, schema: describe(operations.getProgress) },
+    { config: { alsoAccepts: [EVENT_STREAM] }, schema: describe(operations.getProgress) },
     async (request, reply) => {
       const migration = await namedMigration(db, request)
-      if (wants(request, EVENTS)) {
+      if (wants(request, EVENT_STREAM)) {
         const seen = Number(request.headers['last-event-id']) || 0
         // Nothing is left to tell: this is what makes an EventSource stop coming back.
         if (seen >= endId({ repositories: Array(migration.repositoryCount) })) {
@@ -61,7 +61,7 @@ function seeing(
         }
         const viewer = viewerOf(request)
         admission.stream(reply.raw, viewer.account.id)
-        return streams.listen(migration, viewer, openStream(reply), seen)
+        return streams.listen(migration, viewer, openEventStream(reply), seen)
       }
       const body = progressJson(await progressOf(db, migration), now())
       return answerIfChanged(request, reply, body)
@@ -136,12 +136,4 @@ function steering(
 
 function wants(request: FastifyRequest, type: string): boolean {
   return acceptedTypes(request.headers.accept).includes(type)
-}
-
-/** From here on the answer is written by hand, with the headers that were set so far. */
-function openStream(reply: FastifyReply) {
-  const headers = reply.getHeaders() as Record<string, string>
-  reply.hijack()
-  reply.raw.writeHead(200, { ...headers, 'content-type': EVENTS, 'cache-control': 'no-cache' })
-  return reply.raw
 }

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { NotFound } from '../../migrations/refusals.ts'
+import { openEventStream } from '../door/event-stream.ts'
 import type { ArchiveLinks } from '../migrations/archive-link.ts'
 import { byteRange } from '../migrations/byte-range.ts'
 
@@ -44,10 +45,9 @@ function stream(request: FastifyRequest, reply: FastifyReply): FastifyReply {
     forwarded_for: headers['x-forwarded-for'] ?? null,
     is_trusted: ips !== undefined && ips.length > 1,
   }
-  reply.hijack()
-  reply.raw.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' })
-  reply.raw.write(`event: seen\ndata: ${JSON.stringify(seen)}\n\n`)
-  const ending = setTimeout(() => reply.raw.end('event: end\ndata: {}\n\n'), PAUSE_MS)
-  reply.raw.on('close', () => clearTimeout(ending))
+  const events = openEventStream(reply)
+  events.write(`event: seen\ndata: ${JSON.stringify(seen)}\n\n`)
+  const ending = setTimeout(() => events.end('event: end\ndata: {}\n\n'), PAUSE_MS)
+  events.on('close', () => clearTimeout(ending))
   return reply
 }

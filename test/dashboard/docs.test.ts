@@ -4,9 +4,14 @@ import { needsChromium, visit } from '../support/browser.ts'
 import { keepScreenshot } from '../support/dashboard.ts'
 import { gitHost } from '../support/git-host.ts'
 import { startService } from '../support/service.ts'
+import { until } from '../support/wait-until.ts'
+
+type Operations = Record<string, Record<string, unknown>>
 
 interface Description {
-  paths: Record<string, Record<string, { operationId: string; summary: string }>>
+  paths: Operations
+  /** What the service sends to others. */
+  webhooks: Operations
 }
 
 test(
@@ -18,17 +23,19 @@ test(
     await host.repository('alice/atlas', { files: { a: '1' } })
     const service = await startService(t, { repositories: host.root })
     const token = await service.token('alice')
-    const { paths } = (await (await fetch(`${service.url}/openapi.json`)).json()) as Description
-    const operations = Object.values(paths).flatMap((methods) => Object.values(methods))
+    const told = (await (await fetch(`${service.url}/openapi.json`)).json()) as Description
+    const operations = [told.paths, told.webhooks]
+      .flatMap((each) => Object.values(each))
+      .flatMap((methods) => Object.values(methods))
 
     const page = await visit(t, `${service.url}/docs`)
-    const shown = page.locator('.opblock')
+    const shown = page.locator('.opblock:visible')
     await page.getByText('Get a migration and its state', { exact: true }).waitFor()
     assert.equal(await shown.count(), operations.length)
     await keepScreenshot(page, 'docs-1280')
 
     await page.getByLabel('Search').fill('post /user/migrations/preflight')
-    await page.waitForFunction("document.querySelectorAll('.opblock').length === 1")
+    await until('one operation is left', async () => (await shown.count()) === 1)
     await page.getByText('/user/migrations/preflight').waitFor()
 
     // Whoever is signed in here can try an operation out; the preview is asked for where it must be.

@@ -1,5 +1,7 @@
 /** Of the API's description, the parts that the page adds something to. */
 export interface Description {
+  /** What is sent to others. */
+  webhooks?: object
   paths: Record<string, Record<string, Operation>>
 }
 

@@ -3,10 +3,11 @@ import 'swagger-ui-dist/swagger-ui.css'
 import './docs.css'
 import { withCurlExample } from './curl-example.ts'
 import { readDescription, requiredMediaType } from './description.ts'
-import { searchOperations } from './search-operations.ts'
+import { hasWords, searchOperations } from './search-operations.ts'
 
 const description = await readDescription()
 const mediaType = requiredMediaType(description)
+const webhooksText = JSON.stringify(description.webhooks ?? {}).toLowerCase()
 
 const ui = swaggerUi({
   domNode: document.querySelector('#description'),
@@ -31,4 +32,9 @@ const ui = swaggerUi({
 })
 
 const search = document.querySelector<HTMLInputElement>('#search')!
-search.addEventListener('input', () => ui.layoutActions.updateFilter(search.value.trim()))
+search.addEventListener('input', () => {
+  const words = search.value.trim()
+  ui.layoutActions.updateFilter(words)
+  // Swagger UI always shows what is sent to others.
+  document.body.toggleAttribute('data-without-webhooks', !hasWords(webhooksText, words))
+})

@@ -1,5 +1,6 @@
-import { flagOf, optionNames, optionOf } from '../../setting-names.ts'
-import { type CommandShape, type ValueShape, valueShape, withAllBelow } from '../command-shape.ts'
+import { flagOf, optionNames } from '../../setting-names.ts'
+import { type CommandShape, withAllBelow } from '../command-shape.ts'
+import { offered, valueFunction } from './flag-values.ts'
 
 /** Nothing but bash itself is needed to read it. */
 export function bashCompletion(program: CommandShape): string {
@@ -15,19 +16,7 @@ ${withAllBelow(program).map(commandArm).join('\n')}
   esac
 }
 
-# The values of a flag: words, or the kind of a file.
-_godwit_value() {
-  value=anything
-  case "$1 $2" in
-${withAllBelow(program).flatMap(valueArms).join('\n')}
-  *)
-    case $2 in
-${settingArms().join('\n')}
-    *) value= ;;
-    esac
-    ;;
-  esac
-}
+${valueFunction(program)}
 
 _godwit_offer() {
   case $1 in
@@ -83,19 +72,3 @@ function commandArm({ path, commands, options, hasSettings, arguments: all }: Co
   ]
   return `  '${path.join(' ')}') ${words.join(' ')} ;;`
 }
-
-const valueArms = ({ path, options }: CommandShape): string[] =>
-  options
-    .filter(({ value }) => value)
-    .map(({ flag, value }) => `  '${path.join(' ')} ${flag}') value='${offered(value!)}' ;;`)
-
-const settingArms = (): string[] => [
-  '    --config) value=file ;;',
-  ...optionNames.map((name) => {
-    const value = offered(valueShape(optionOf(name).argument))
-    return `    ${flagOf(name)}) value='${value}' ;;`
-  }),
-]
-
-const offered = ({ choices, takes }: ValueShape): string =>
-  choices.length > 0 ? choices.join(' ') : takes

@@ -15,7 +15,11 @@ import { viewerOf } from '../door/authenticate.ts'
 import { answerWithEtag, type Listed } from '../door/json-answer.ts'
 import { tellPages } from '../door/link-header.ts'
 import { pagingOf } from '../door/paging.ts'
-import type { ReadRendered, RenderedRepositories } from '../repositories/rendered-repositories.ts'
+import {
+  RENDERED_AT_ONCE,
+  type ReadRendered,
+  type RenderedRepositories,
+} from '../repositories/rendered-repositories.ts'
 import type { RepositoryForm } from '../repositories/repository-text.ts'
 import type { Rendering } from './github-json.ts'
 import * as operations from './github-migrations-operations.ts'
@@ -135,8 +139,6 @@ function listRepositories(app: FastifyInstance, parts: ReadParts, place: Migrati
 
 const tokensFor = ({ cloneTokens }: ReadParts, request: FastifyRequest) =>
   cloneTokens.for(viewerOf(request))
-
-const RENDERED_AT_ONCE = 50
 
 interface Shown {
   form: RepositoryForm

@@ -3,11 +3,12 @@ import { batchesOf } from '../../ground/batches.ts'
 import type { StartedMigration } from '../../migrations/migration.ts'
 import type { CloneTokenOf } from '../clones/clone-tokens.ts'
 import { answerText } from '../door/json-answer.ts'
-import type { RenderedRepositories } from '../repositories/rendered-repositories.ts'
+import {
+  RENDERED_AT_ONCE,
+  type RenderedRepositories,
+} from '../repositories/rendered-repositories.ts'
 import { migrationsAddress, type Rendering } from './github-json.ts'
 import type { MigrationText } from './migration-text.ts'
-
-const RENDERED_AT_ONCE = 50
 
 /** A migration that has just come to be: where it is, and what it is. */
 export function answerStarted(

@@ -7,6 +7,8 @@ import { holesIn, pushWithTokens, type TokenHole } from './clone-token-holes.ts'
 import { type RepositoryForm, repositoryText } from './repository-text.ts'
 
 const MAX_KEPT_BYTES = 32 * 1024 * 1024
+/** Others get their turn between so many. */
+export const RENDERED_AT_ONCE = 50
 
 /**
  * Repositories as JSON in pieces, with a comma before each repository. Facts never change, so what was rendered once holds for

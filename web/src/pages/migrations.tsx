@@ -1,5 +1,5 @@
 import { PackageIcon, PlusIcon } from '@primer/octicons-react'
-import { Banner, Button, Pagination } from '@primer/react'
+import { Button, Pagination } from '@primer/react'
 import { Blankslate } from '@primer/react/experimental'
 import { curl } from '../curl.ts'
 import { Box } from '../parts/box.tsx'
@@ -7,6 +7,7 @@ import { CopyCurl } from '../parts/copy-curl.tsx'
 import { LoadingRows } from '../parts/loading.tsx'
 import { LocksOfOthers } from '../parts/locks-of-others.tsx'
 import { MigrationRow } from '../parts/migration-row.tsx'
+import { OutOfDate } from '../parts/out-of-date.tsx'
 import { PageHead } from '../parts/page-head.tsx'
 import { Problem } from '../parts/problem.tsx'
 import { goTo } from '../place.ts'
@@ -45,15 +46,7 @@ export function MigrationsPage({ number }: { number: number }) {
           </>
         }
       />
-      {failure && answer && (
-        <div role="status" className={styles.notice}>
-          <Banner
-            variant="warning"
-            title="This page may be out of date"
-            description={`${failure.message} Trying again.`}
-          />
-        </div>
-      )}
+      {failure && answer && <OutOfDate failure={failure} />}
       {org === undefined && <LocksOfOthers />}
       {!answer && failure && <Problem isPart failure={failure} onRetry={again} />}
       {!answer && !failure && (

@@ -1,13 +1,13 @@
 import { ClockIcon, PlusIcon } from '@primer/octicons-react'
-import { Banner, Button } from '@primer/react'
+import { Button } from '@primer/react'
 import { Blankslate } from '@primer/react/experimental'
 import { curl } from '../curl.ts'
 import { Box } from '../parts/box.tsx'
 import { CopyCurl } from '../parts/copy-curl.tsx'
 import { LoadingRows } from '../parts/loading.tsx'
+import { OutOfDate } from '../parts/out-of-date.tsx'
 import { PageHead } from '../parts/page-head.tsx'
 import { Problem } from '../parts/problem.tsx'
-import styles from '../parts/schedule.module.css'
 import { ScheduleRow } from '../parts/schedule-row.tsx'
 import { counted } from '../quantities.ts'
 import { useSignedIn } from '../session.tsx'
@@ -44,15 +44,7 @@ export default function SchedulesPage() {
           </>
         }
       />
-      {failure && answer && (
-        <div role="status" className={styles.notice}>
-          <Banner
-            variant="warning"
-            title="This page may be out of date"
-            description={`${failure.message} Trying again.`}
-          />
-        </div>
-      )}
+      {failure && answer && <OutOfDate failure={failure} />}
       {!answer && failure && <Problem isPart failure={failure} onRetry={again} />}
       {!answer && !failure && <LoadingRows what="Loading schedules" />}
       {answer?.data.length === 0 && <NoneYet />}

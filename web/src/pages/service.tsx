@@ -1,8 +1,9 @@
-import { Banner, SegmentedControl } from '@primer/react'
+import { SegmentedControl } from '@primer/react'
 import { useState } from 'react'
 import { Loading } from '../parts/loading.tsx'
 import { Moment } from '../parts/moment.tsx'
 import { Archives, Checks, Queue, Tokens } from '../parts/operator-tables.tsx'
+import { OutOfDate } from '../parts/out-of-date.tsx'
 import { PageHead } from '../parts/page-head.tsx'
 import { Problem } from '../parts/problem.tsx'
 import { ServiceFigures } from '../parts/service-figures.tsx'
@@ -60,15 +61,7 @@ export default function ServicePage() {
           </SegmentedControl>
         }
       />
-      {failure && (
-        <div role="status" className={styles.notice}>
-          <Banner
-            variant="warning"
-            title="This page may be out of date"
-            description={`${failure.message} Trying again.`}
-          />
-        </div>
-      )}
+      {failure && <OutOfDate failure={failure} />}
       <div className={styles.parts}>
         <ServiceFigures service={now} />
         <ThroughputPlots throughput={now.throughput} />

@@ -1,11 +1,12 @@
 import { PlusIcon, WebhookIcon } from '@primer/octicons-react'
-import { Banner, Button } from '@primer/react'
+import { Button } from '@primer/react'
 import { Blankslate } from '@primer/react/experimental'
 import { webhooksPath } from '../api.ts'
 import { curl } from '../curl.ts'
 import { Box } from '../parts/box.tsx'
 import { CopyCurl } from '../parts/copy-curl.tsx'
 import { LoadingRows } from '../parts/loading.tsx'
+import { OutOfDate } from '../parts/out-of-date.tsx'
 import { PageHead } from '../parts/page-head.tsx'
 import { Problem } from '../parts/problem.tsx'
 import styles from '../parts/webhook.module.css'
@@ -38,15 +39,7 @@ export default function WebhooksPage() {
           </>
         }
       />
-      {failure && answer && (
-        <div role="status" className={styles.notice}>
-          <Banner
-            variant="warning"
-            title="This page may be out of date"
-            description={`${failure.message} Trying again.`}
-          />
-        </div>
-      )}
+      {failure && answer && <OutOfDate failure={failure} />}
       {!answer && failure && <Problem isPart failure={failure} onRetry={again} />}
       {!answer && !failure && <LoadingRows what="Loading webhooks" />}
       {answer?.data.length === 0 && <NoneYet />}

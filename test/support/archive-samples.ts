@@ -107,7 +107,7 @@ export function sampleSegments(): SegmentEntry[][] {
   ]
 }
 
-export async function temporaryFolder(t: TestContext): Promise<string> {
+export async function temporaryFolder(t: Pick<TestContext, 'after'>): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'godwit-archive-'))
   t.after(() => rm(folder, { recursive: true, force: true }))
   return folder

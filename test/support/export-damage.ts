@@ -1,14 +1,7 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import {
-  bare,
-  commit,
-  git,
-  incompressible,
-  looseObject,
-  onlyPack,
-  packedHistory,
-} from './odd-repositories.ts'
+import { looseObject } from './loose-objects.ts'
+import { bare, commit, git, incompressible, onlyPack, packedHistory } from './odd-repositories.ts'
 
 interface DamagedKind {
   /** Makes a repository at the path that lacks something. */

@@ -1,9 +1,10 @@
 import { execFile } from 'node:child_process'
-import type { Dirent } from 'node:fs'
-import { appendFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { appendFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join, relative } from 'node:path'
+import { join } from 'node:path'
 import { createGit, type Git } from '../../src/git/git.ts'
+import { type Blank, lookOf, makeLike } from './blank-repository.ts'
+import { asFolders, looseObjects } from './loose-objects.ts'
 
 type Files = Readonly<Record<string, string>>
 
@@ -72,11 +73,25 @@ export async function gitHost(): Promise<GitHost> {
     await git(['fast-import', '--quiet'], { dir, input })
   }
 
+  const firstCommit = async (
+    dir: string,
+    files: Files,
+    how: CommitOptions & { branch: string },
+  ) => {
+    // Of more files git makes a pack, and so do large ones take it less time.
+    if (Object.keys(files).length > FEW || sizeOf(files) > SMALL)
+      return importCommit(dir, files, '', how)
+    const { branch, at = FIRST_COMMIT, message = 'Change things' } = how
+    const objects = looseObjects(dir)
+    const tree = objects.tree(asFolders(files))
+    objects.point(`refs/heads/${branch}`, objects.commit({ tree, who: whoAt(at), message }))
+  }
+
   const commit: GitHost['commit'] = async (dir, files, how = {}) => {
     const ref = `refs/heads/${how.branch ?? 'main'}`
-    const parent = await git(['for-each-ref', '--format=%(objectname)', ref], { dir })
-    await importCommit(dir, files, parent, how)
-    return git(['rev-parse', ref], { dir })
+    const { read } = looseObjects(dir)
+    await importCommit(dir, files, read(ref) ?? '', how)
+    return read(ref)!
   }
 
   /** The first of a kind by git itself, and those after it as that one came out: tests make hundreds of them. */
@@ -86,7 +101,7 @@ export async function gitHost(): Promise<GitHost> {
     if (blank) return makeLike(dir, blank)
     const init = ['init', '--quiet', '--bare', '--template=', `--initial-branch=${branch}`]
     await git([...init, `--object-format=${objectFormat}`, dir])
-    BLANK.set(kind, await lookOf(dir))
+    BLANK.set(kind, lookOf(dir))
   }
 
   const repository: GitHost['repository'] = async (fullName, options = {}) => {
@@ -98,7 +113,7 @@ export async function gitHost(): Promise<GitHost> {
       await writeFile(join(dir, 'description'), options.description)
     }
     if (options.public) await writeFile(join(dir, 'git-daemon-export-ok'), '')
-    if (files) await importCommit(dir, files, '', { branch, ...(at && { at }) })
+    if (files) await firstCommit(dir, files, { branch, ...(at && { at }) })
     if (options.wiki) await repository(`${fullName}.wiki`, { files: options.wiki })
     return dir
   }
@@ -134,31 +149,7 @@ export async function gitHost(): Promise<GitHost> {
   }
 }
 
-/** A bare repository that nothing was done to yet. */
-interface Blank {
-  folders: string[]
-  files: [path: string, bytes: Buffer][]
-}
-
 const BLANK = new Map<string, Blank>()
-
-async function lookOf(dir: string): Promise<Blank> {
-  const entries = await readdir(dir, { recursive: true, withFileTypes: true })
-  const pathOf = (entry: Dirent) => relative(dir, join(entry.parentPath, entry.name))
-  const paths = entries.filter((entry) => entry.isFile()).map(pathOf)
-  return {
-    folders: entries.filter((entry) => entry.isDirectory()).map(pathOf),
-    files: await Promise.all(
-      paths.map(async (path) => [path, await readFile(join(dir, path))] as [string, Buffer]),
-    ),
-  }
-}
-
-async function makeLike(dir: string, { folders, files }: Blank): Promise<void> {
-  await mkdir(dir, { recursive: true })
-  for (const folder of folders) await mkdir(join(dir, folder), { recursive: true })
-  await Promise.all(files.map(([path, bytes]) => writeFile(join(dir, path), bytes)))
-}
 
 const PERSON = {
   GIT_CONFIG_NOSYSTEM: '1',
@@ -188,14 +179,21 @@ function run(
   })
 }
 
+/** As many files as git does not make a pack of, and bytes that are deflated in no time. */
+const FEW = 30
+const SMALL = 100_000
+
+const sizeOf = (files: Files) => Object.values(files).reduce((sum, { length }) => sum + length, 0)
+
+const whoAt = (at: Date) => `Ada <ada@example.com> ${Math.floor(at.getTime() / 1000)} +0000`
+
 function commitStream(ref: string, files: Files, parent: string, at: Date, message: string) {
   const data = (text: string) => `data ${Buffer.byteLength(text)}\n${text}\n`
-  const who = `Ada <ada@example.com> ${Math.floor(at.getTime() / 1000)} +0000`
   const changes = Object.entries(files).map(
     ([path, text]) => `M 100644 inline ${JSON.stringify(path)}\n${data(text)}`,
   )
   const from = parent === '' ? '' : `from ${parent}\n`
-  return `commit ${ref}\ncommitter ${who}\n${data(message)}${from}${changes.join('')}\n`
+  return `commit ${ref}\ncommitter ${whoAt(at)}\n${data(message)}${from}${changes.join('')}\n`
 }
 
 /** Written as people write it, `section.key` or `section.name.key`; git reads it like its own. */

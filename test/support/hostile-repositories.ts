@@ -8,7 +8,8 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import type { Traps } from './booby-traps.ts'
-import { bare, commit, git, looseObject, makeWiki } from './odd-repositories.ts'
+import { looseObject } from './loose-objects.ts'
+import { bare, commit, git, makeWiki } from './odd-repositories.ts'
 
 interface Scene {
   traps: Traps

@@ -4,6 +4,8 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { TestContext } from 'node:test'
+import { type Blank, lookOf, makeLike } from './blank-repository.ts'
+import { looseObjects } from './loose-objects.ts'
 
 /** A directory of the test's own, removed after it. */
 export function temporaryDirectory(t: Pick<TestContext, 'after'>): string {
@@ -37,18 +39,28 @@ export function git(dir: string, args: readonly string[], input: string | Buffer
     .trim()
 }
 
+const BLANK = new Map<string, Blank>()
+
+/** The first of a format by git itself, and those after it as that one came out. */
 export function bare(dir: string, format = 'sha1'): void {
+  const blank = BLANK.get(format)
+  if (blank) {
+    makeLike(dir, blank)
+    return
+  }
   mkdirSync(dir, { recursive: true })
   git(dir, ['init', '-q', '--bare', '-b', 'main', `--object-format=${format}`, dir])
+  BLANK.set(format, lookOf(dir))
 }
+
+const WHO = 'Ada <ada@example.org> 1700000000 +0100'
 
 /** A commit of one file on top of what `ref` names; all of it loose. Returns its name. */
 export function commit(dir: string, ref: string, text: string): string {
-  const blob = git(dir, ['hash-object', '-w', '--stdin'], text)
-  const tree = git(dir, ['mktree'], `100644 blob ${blob}\tfile.txt\n`)
-  const parent = git(dir, ['for-each-ref', '--format=%(objectname)', ref])
-  const oid = git(dir, ['commit-tree', tree, ...(parent ? ['-p', parent] : [])], text)
-  git(dir, ['update-ref', ref, oid])
+  const objects = looseObjects(dir)
+  const tree = objects.tree({ 'file.txt': text })
+  const oid = objects.commit({ tree, parent: objects.read(ref), who: WHO, message: text })
+  objects.point(ref, oid)
   return oid
 }
 
@@ -61,10 +73,6 @@ export function packedHistory(dir: string, ref: string, count: number): void {
 M 100644 inline dir/file-${n % 7}.txt\ndata ${text.length}\n${text}\n`
   })
   git(dir, ['-c', 'fastimport.unpackLimit=0', 'fast-import', '--quiet'], commits.join(''))
-}
-
-export function looseObject(dir: string, oid: string): string {
-  return join(dir, 'objects', oid.slice(0, 2), oid.slice(2))
 }
 
 export function onlyPack(dir: string): string {

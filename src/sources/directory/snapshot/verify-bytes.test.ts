@@ -3,10 +3,10 @@ import { chmod, mkdir, open, readFile, rm, truncate, writeFile } from 'node:fs/p
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { deflateSync } from 'node:zlib'
+import { looseObject } from '../../../../test/support/loose-objects.ts'
 import {
   bare,
   incompressible,
-  looseObject,
   onlyPack,
   packedHistory,
   git as plainGit,

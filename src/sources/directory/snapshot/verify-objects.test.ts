@@ -3,9 +3,9 @@ import { readdirSync } from 'node:fs'
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { looseObject } from '../../../../test/support/loose-objects.ts'
 import {
   commit,
-  looseObject,
   makeWiki,
   ODD_REPOSITORIES,
   onlyPack,

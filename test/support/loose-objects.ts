@@ -1,0 +1,102 @@
+import { createHash } from 'node:crypto'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { deflateSync } from 'node:zlib'
+
+/** Name and mode of everything in a folder, and the object that it is. */
+type TreeEntry = readonly [name: string, mode: string, oid: string]
+
+export interface Folder {
+  [name: string]: string | Folder
+}
+
+export interface Commit {
+  tree: string
+  parent?: string | undefined
+  /** Name, address and time, as a commit has them. */
+  who: string
+  message: string
+}
+
+/**
+ * Writes objects and refs of a bare repository as git does, each to a file of its own: tests make thousands of them, and to start a
+ * git for each takes longer than most of what is tested.
+ */
+export function looseObjects(dir: string) {
+  const isSha256 = readFileSync(join(dir, 'config'), 'utf8').includes('objectformat = sha256')
+
+  function put(kind: string, content: Buffer): string {
+    const whole = Buffer.concat([Buffer.from(`${kind} ${content.length}\0`), content])
+    const oid = createHash(isSha256 ? 'sha256' : 'sha1')
+      .update(whole)
+      .digest('hex')
+    const path = looseObject(dir, oid)
+    if (existsSync(path)) return oid
+    mkdirSync(dirname(path), { recursive: true })
+    writeFileSync(path, deflateSync(whole, { level: 1 }), { mode: 0o444 })
+    return oid
+  }
+
+  const blob = (text: string) => put('blob', Buffer.from(text))
+
+  function tree(folder: Folder): string {
+    const entries = Object.entries(folder).map(([name, content]): TreeEntry => {
+      return typeof content === 'string'
+        ? [name, '100644', blob(content)]
+        : [name, '40000', tree(content)]
+    })
+    // Git sorts by bytes, and a folder as if its name ended with a slash.
+    const keyOf = ([name, mode]: TreeEntry) => Buffer.from(mode === '40000' ? `${name}/` : name)
+    entries.sort((a, b) => Buffer.compare(keyOf(a), keyOf(b)))
+    const lines = entries.flatMap(([name, mode, oid]) => [
+      Buffer.from(`${mode} ${name}\0`),
+      Buffer.from(oid, 'hex'),
+    ])
+    return put('tree', Buffer.concat(lines))
+  }
+
+  function commit({ tree, parent, who, message }: Commit): string {
+    const from = parent ? `parent ${parent}\n` : ''
+    const text = `tree ${tree}\n${from}author ${who}\ncommitter ${who}\n\n${message}`
+    return put('commit', Buffer.from(text))
+  }
+
+  /** What a ref says; none where it is not there. */
+  function read(ref: string): string | undefined {
+    const path = join(dir, ref)
+    if (existsSync(path)) {
+      const text = readFileSync(path, 'latin1').trim()
+      return text.startsWith('ref: ') ? read(text.slice('ref: '.length)) : text
+    }
+    const packed = join(dir, 'packed-refs')
+    const lines = existsSync(packed) ? readFileSync(packed, 'utf8').split('\n') : []
+    return lines.find((line) => line.endsWith(` ${ref}`))?.split(' ')[0]
+  }
+
+  function point(ref: string, oid: string): void {
+    const path = join(dir, ref)
+    mkdirSync(dirname(path), { recursive: true })
+    writeFileSync(path, `${oid}\n`)
+  }
+
+  return { blob, tree, commit, read, point }
+}
+
+export function looseObject(dir: string, oid: string): string {
+  return join(dir, 'objects', oid.slice(0, 2), oid.slice(2))
+}
+
+/** Files by their paths as folders within folders. */
+export function asFolders(files: Readonly<Record<string, string>>): Folder {
+  const root: Folder = {}
+  for (const [path, text] of Object.entries(files)) {
+    const [name = '', ...above] = path.split('/').reverse()
+    let folder = root
+    for (const each of above.reverse()) {
+      folder[each] ??= {}
+      folder = folder[each] as Folder
+    }
+    folder[name] = text
+  }
+  return root
+}

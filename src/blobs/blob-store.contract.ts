@@ -52,11 +52,11 @@ function puttingAndOpening(check: Check): void {
   check('a chunk may be overwritten when the next is asked for', async (blobs) => {
     const chunk = Buffer.alloc(3_000_000)
     async function* overwriting() {
-      for (const letter of 'abcdefgh') yield chunk.fill(letter)
+      for (const letter of 'abcde') yield chunk.fill(letter)
     }
     await blobs.put('a', overwriting())
     const letters = (await read(blobs, 'a')).filter((_, at) => at % chunk.length === 12_345)
-    assert.equal(letters.toString(), 'abcdefgh')
+    assert.equal(letters.toString(), 'abcde')
   })
 
   check('every kind of key', async (blobs) => {

@@ -20,15 +20,42 @@ function pipe(t: TestContext) {
   return { reading, writing }
 }
 
+/** More than a pipe holds. */
+const TAKEN = Buffer.alloc(1024 * 1024)
+
 function take(fd: number): string {
-  const bytes = Buffer.alloc(4 * 1024 * 1024)
   try {
-    return bytes.toString('latin1', 0, readSync(fd, bytes))
+    return TAKEN.toString('latin1', 0, readSync(fd, TAKEN))
   } catch (error) {
     assert.equal((error as NodeJS.ErrnoException).code, 'EAGAIN')
     return ''
   }
 }
+
+/** Looks more often than most tests do: of megabytes a pipe holds a sixteenth. */
+async function takeUntil(
+  what: string,
+  fd: number,
+  isEnough: (last: string, length: number) => boolean,
+): Promise<string> {
+  const taken: string[] = []
+  let length = 0
+  await until(what, async () => {
+    for (let looks = 0; looks < 100; looks++) {
+      const piece = take(fd)
+      taken.push(piece)
+      length += piece.length
+      if (isEnough(piece, length)) return true
+      await sleep(1)
+    }
+    return false
+  })
+  return taken.join('')
+}
+
+/** What the writer waits for a reader, where a test has many such waits. */
+const PAUSE_MS = 1
+const asItIs = (line: string) => line
 
 const lineOf = (index: number) => `${JSON.stringify({ index, text: 'x'.repeat(200) })}\n`
 
@@ -63,12 +90,8 @@ test('a reader that pauses gets the rest when it goes on', async (t) => {
     lines.write(lineOf(index))
     expected += lineOf(index)
   }
-  let taken = ''
-  await until('the rest is written', () => {
-    taken += take(reading)
-    return taken.length >= expected.length
-  })
-  assert.equal(taken, expected)
+  const isWhole = (_: string, length: number) => length >= expected.length
+  assert.equal(await takeUntil('the rest is written', reading, isWhole), expected)
   closeSync(reading)
 })
 
@@ -81,7 +104,7 @@ test('a reader that has gone, or takes nothing, does not keep the writer from en
   await lines.close()
 
   const stalled = pipe(t)
-  const more = new LineWriter(stalled.writing)
+  const more = new LineWriter(stalled.writing, asItIs, PAUSE_MS)
   for (let index = 0; index < 2000; index++) more.write(lineOf(index))
   await more.close()
   assert.match(take(stalled.reading), /^{"index":0,/)
@@ -90,16 +113,13 @@ test('a reader that has gone, or takes nothing, does not keep the writer from en
 
 test('what a stalled reader costs is bounded, and told when it goes on', async (t) => {
   const { reading, writing } = pipe(t)
-  const lines = new LineWriter(writing)
+  const lines = new LineWriter(writing, asItIs, PAUSE_MS)
   const long = `${'x'.repeat(1024 * 1024)}\n`
   for (let index = 0; index < 30; index++) lines.write(long)
-  let taken = ''
-  await until('it is told that lines were lost', () => {
-    taken = taken.slice(-200) + take(reading)
-    return /lines were lost/.test(taken)
-  })
+  const isTold = (last: string) => last.endsWith('enough"}\n')
+  const taken = await takeUntil('it is told that lines were lost', reading, isTold)
   assert.match(
-    taken,
+    taken.slice(-200),
     /{"level":40,"msg":"1\d log lines were lost: the log was not read fast enough"}/,
   )
   closeSync(reading)

@@ -15,16 +15,18 @@ const LAST_TRIES = 50
 export class LineWriter {
   readonly #fd: number
   readonly #render: (line: string) => string
+  readonly #pauseMs: number
   #gathered = ''
   #lost = 0
   #writing: Promise<void> | undefined
   #due: NodeJS.Timeout | undefined
   #triesLeft = Number.POSITIVE_INFINITY
 
-  /** `render` makes of each line what is written. */
-  constructor(fd: number, render = (line: string) => line) {
+  /** `render` makes of each line what is written; `pauseMs` is waited for a reader that takes nothing. */
+  constructor(fd: number, render = (line: string) => line, pauseMs = PAUSE_MS) {
     this.#fd = fd
     this.#render = render
+    this.#pauseMs = pauseMs
   }
 
   write(given: string): void {
@@ -85,7 +87,7 @@ export class LineWriter {
       } catch (error) {
         if (!hasCode(error, 'EAGAIN')) return
         this.#triesLeft--
-        await sleep(PAUSE_MS)
+        await sleep(this.#pauseMs)
       }
     }
   }

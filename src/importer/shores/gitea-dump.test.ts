@@ -8,6 +8,7 @@ import { type GitHost, gitHost } from '../../../test/support/git-host.ts'
 import { readDump } from '../../../test/support/gitea-dump-reader.ts'
 import { REAL_ARCHIVE } from '../../../test/support/real-archive.ts'
 import { realRecords } from '../../../test/support/real-records.ts'
+import { forTheWholeFile } from '../../../test/support/whole-file-cleanup.ts'
 import type { FactKind } from '../../records/facts.ts'
 import { readFact } from '../../records/read-records.ts'
 import { type DumpNews, type DumpParts, dumpForGitea } from './gitea-dump.ts'
@@ -32,7 +33,7 @@ after(() => host.remove())
 
 type Wishes = Partial<Omit<DumpParts, 'git'>>
 
-async function scene(t: TestContext, change: Facts = {}) {
+async function scene(t: Pick<TestContext, 'after'>, change: Facts = {}) {
   const folder = await temporaryFolder(t)
   const into = join(folder, 'dumps')
   const news: DumpNews[] = []
@@ -56,13 +57,27 @@ async function scene(t: TestContext, change: Facts = {}) {
   return { into, archive, place, dump, news, git, stop }
 }
 
+const wholeFile = forTheWholeFile()
+const made = new Map<boolean, ReturnType<typeof dumpOnce>>()
+
+async function dumpOnce(keepLinks: boolean) {
+  const here = await scene(wholeFile)
+  return { ...here, dumped: await here.dump({ keepLinks }) }
+}
+
+/** The facts as they are, dumped once for all tests that only look at what came of it. */
+function dumpOfAll(keepLinks = false) {
+  const dump = made.get(keepLinks) ?? dumpOnce(keepLinks)
+  made.set(keepLinks, dump)
+  return dump
+}
+
 const warnings = (news: readonly DumpNews[]) =>
   news.flatMap((one) => ('warning' in one ? [one.warning] : []))
 
 describe('what is in a dump', () => {
-  test('the same facts as in the archive', async (t) => {
-    const { dump, place } = await scene(t)
-    await dump({ keepLinks: true })
+  test('the same facts as in the archive', async () => {
+    const { place } = await dumpOfAll(true)
     assert.deepEqual(factsOfDump(readDump(place)), factsOfArchive(facts, 'alice/site'))
   })
 
@@ -85,9 +100,8 @@ describe('what is in a dump', () => {
     )
   })
 
-  test('text that YAML or a database would stumble over', async (t) => {
-    const { dump, place } = await scene(t)
-    await dump()
+  test('text that YAML or a database would stumble over', async () => {
+    const { place } = await dumpOfAll()
     const issue = readDump(place).issues.find(({ number }) => number === 2)
     const readable = HOSTILE_TEXT.toWellFormed().replace('\u0000', '\ufffd')
     assert.deepEqual([issue?.title, issue?.content], [readable, readable])
@@ -106,9 +120,8 @@ describe('what is in a dump', () => {
     assert.match(warnings(news).join('\n'), /the title of #1 is cut to 255 characters/)
   })
 
-  test('where inline comments are, and whose', async (t) => {
-    const { dump, place } = await scene(t)
-    await dump()
+  test('where inline comments are, and whose', async () => {
+    const { place } = await dumpOfAll()
     const reviews = readDump(place).reviews.get(3)!
     const told = reviews.map(({ reviewer_name, state, comments }) => [
       ...[reviewer_name, state],
@@ -186,9 +199,8 @@ describe('what is in a dump', () => {
     assert.match(warnings(news).join('\n'), /the tag v9 is not in the archive: its release becomes/)
   })
 
-  test('attachments beside it, with a list', async (t) => {
-    const { dump, place, news } = await scene(t)
-    await dump()
+  test('attachments beside it, with a list', async () => {
+    const { place, news } = await dumpOfAll()
     assert.deepEqual(readFileSync(join(place, 'attachments.csv'), 'utf8').split('\n').slice(1), [
       '#1,bob,2021-03-06T12:00:00Z,shot.txt,text/plain,9,attachments/1/shot.txt',
       '',
@@ -217,9 +229,8 @@ describe('what is in a dump', () => {
 })
 
 describe('git of a dump', () => {
-  test('keeps the commits of every pull request, and gives open ones a branch', async (t) => {
-    const { dump, git, place, news } = await scene(t)
-    await dump()
+  test('keeps the commits of every pull request, and gives open ones a branch', async () => {
+    const { git, place, news } = await dumpOfAll()
     const refs = (await git('for-each-ref', '--format=%(refname)')).split('\n')
     assert.deepEqual(refs, [
       ...['refs/heads/bob/fix', 'refs/heads/main', 'refs/heads/own'],
@@ -232,9 +243,8 @@ describe('git of a dump', () => {
     assert.match(warnings(news).join('\n'), /the commits of pull request 6 are not in the archive/)
   })
 
-  test('patches apply to where the branch began', async (t) => {
-    const { dump, git, place } = await scene(t)
-    await dump()
+  test('patches apply to where the branch began', async () => {
+    const { git, place } = await dumpOfAll()
     const [first] = (await git('rev-list', '--max-parents=0', 'main')).split('\n')
     for (const { number, base, head, patch_url } of readDump(place).pulls) {
       const patch = readFileSync(join(place, patch_url), 'utf8')
@@ -246,9 +256,8 @@ describe('git of a dump', () => {
     }
   })
 
-  test('merged stays merged, and a draft is one by its title', async (t) => {
-    const { dump, place } = await scene(t)
-    await dump()
+  test('merged stays merged, and a draft is one by its title', async () => {
+    const { place } = await dumpOfAll()
     const { pulls } = readDump(place)
     const of = (number: number) => pulls.find((pull) => pull.number === number)!
     const merged = facts.issue_events!.find(({ event }) => event === 'merged')!.commit
@@ -257,9 +266,8 @@ describe('git of a dump', () => {
     assert.deepEqual([of(4).title, of(4).head.ref], ['Pull 4', 'bob/fix'])
   })
 
-  test('a wiki where the server looks for it, with the branch that it shows', async (t) => {
-    const { dump, place } = await scene(t)
-    await dump()
+  test('a wiki where the server looks for it, with the branch that it shows', async () => {
+    const { place } = await dumpOfAll()
     const dir = join(place, 'git.wiki.git')
     assert.match(await host.git(['log', '--format=%H', 'master'], { dir }), /^[0-9a-f]{40}$/)
   })
@@ -295,10 +303,9 @@ describe('people and links', () => {
     assert.match(repository.original_url!, /^https:\/\/new\.example\.com\/\?migrated-from=https%3A/)
   })
 
-  test('links to what is in the archive lead to the new place, unless they are kept', async (t) => {
+  test('links to what is in the archive lead to the new place, unless they are kept', async () => {
     const body = async (keepLinks: boolean) => {
-      const { dump, place } = await scene(t)
-      await dump({ keepLinks })
+      const { place } = await dumpOfAll(keepLinks)
       return readDump(place)
         .comments.get(2)
         ?.find(({ index }) => index === 11)?.content
@@ -309,9 +316,9 @@ describe('people and links', () => {
 })
 
 describe('whole or not at all', () => {
-  test('several repositories, empty ones and quiet ones, and a script for all', async (t) => {
-    const { dump, into } = await scene(t)
-    assert.deepEqual(await dump(), [
+  test('several repositories, empty ones and quiet ones, and a script for all', async () => {
+    const { dumped, into } = await dumpOfAll()
+    assert.deepEqual(dumped, [
       { fullName: 'alice/site', faults: [], isPrivate: false },
       { fullName: 'corp/empty', faults: [], isPrivate: false },
       { fullName: 'corp/quiet', faults: [], isPrivate: true },

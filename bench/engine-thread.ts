@@ -4,8 +4,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { createSegmentMaker } from '../src/exporter/make-segment.ts'
 import { answerRequests } from '../src/exporter/segment-messages.ts'
 import { openBlobs, openSource, type Places } from '../src/service/places.ts'
-import type { Snapshot } from '../src/sources/directory/snapshot/snapshot.ts'
-import type { SnapshotEntry } from '../src/sources/directory/snapshot/snapshot-entries.ts'
+import type { Snapshot, SnapshotEntry } from '../src/sources/directory/snapshot/snapshot.ts'
 
 /** A segment thread that believes what it reads: what is left is reading, hashing and writing. */
 const places = workerData as Places

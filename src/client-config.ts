@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { type Config, readConfig } from './config.ts'
 import type { ConfigFile } from './config-file.ts'
-import { ConfigMistakes } from './config-mistakes.ts'
 import { fileSettings } from './file-settings.ts'
 import { isName } from './ground/names.ts'
 import { type Environment, type Said, saidOf, spellingOf } from './said.ts'
 import { type ClientOptionName, clientOptionNames } from './setting-names.ts'
 import { clientOptions } from './settings.ts'
+import { ConfigMistakes } from './user-mistake.ts'
 
 /** What a client of a server is told on its command line. */
 export interface ClientFlags {

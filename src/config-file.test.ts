@@ -6,9 +6,9 @@ import { temporaryDirectory } from '../test/support/odd-repositories.ts'
 import { clientSaid, readClientConfig } from './client-config.ts'
 import { readConfig } from './config.ts'
 import { findConfigFile, parseConfigFile } from './config-file.ts'
-import { ConfigMistakes } from './config-mistakes.ts'
 import { describeConfig, shownSettings } from './describe-config.ts'
 import { fileNameOf, optionNames } from './setting-names.ts'
+import { ConfigMistakes } from './user-mistake.ts'
 
 function written(t: TestContext, text: string): string {
   const path = join(temporaryDirectory(t), 'config')

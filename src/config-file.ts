@@ -1,7 +1,7 @@
 import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { ConfigMistakes } from './config-mistakes.ts'
 import { hasCode } from './ground/errno.ts'
+import { ConfigMistakes } from './user-mistake.ts'
 
 /** Read where no other file is named, if it is there. */
 export const STANDARD_CONFIG_FILE = '/etc/godwit/config'

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { clientSaid } from './client-config.ts'
 import { readConfig, settingsForExport } from './config.ts'
-import { ConfigMistakes } from './config-mistakes.ts'
 import { describeConfig } from './describe-config.ts'
+import { ConfigMistakes } from './user-mistake.ts'
 
 test('flags win over the environment, the environment over defaults', () => {
   const env = { GODWIT_VENDOR: 'acme', GODWIT_PREVIEW: 'optional' }

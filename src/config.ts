@@ -1,6 +1,5 @@
 import { disagreements } from './config-agreement.ts'
 import type { ConfigFile } from './config-file.ts'
-import { ConfigMistakes } from './config-mistakes.ts'
 import type { Listen } from './config-values.ts'
 import { exposedSecrets, type FileSettings, fileSettings } from './file-settings.ts'
 import { didYouMean } from './ground/near-name.ts'
@@ -14,6 +13,7 @@ import {
   variableOf,
 } from './setting-names.ts'
 import { options } from './settings.ts'
+import { ConfigMistakes } from './user-mistake.ts'
 
 type Options = typeof options
 type Value<N extends OptionName> = ReturnType<Options[N]['read']>

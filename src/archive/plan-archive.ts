@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
-import { crc32Combine } from './crc32-combine.ts'
 import { storedBlocks } from './stored-blocks.ts'
 import { TAR_BLOCK } from './tar-header.ts'
 import type { Segment } from './write-segment.ts'
@@ -71,3 +70,32 @@ function checkSegment({ key, length, plainLength, crc32, sha256 }: StoredSegment
 }
 
 const isLength = (value: number): boolean => Number.isSafeInteger(value) && value >= 0
+
+/*
+ * Appending n bytes to a message multiplies its CRC by x^8n, modulo the CRC's polynomial over GF(2). Polynomials are
+ * bit-reversed as in zlib: the highest bit is x^0.
+ */
+const POLYNOMIAL = 0xedb88320
+const ONE = 0x80000000
+const X_TO_THE_8 = 0x00800000
+
+/** The CRC-32 of a ‖ b from those of a and b. */
+export function crc32Combine(crcOfA: number, crcOfB: number, lengthOfB: number): number {
+  let shift = ONE
+  let square = X_TO_THE_8
+  // Halving instead of shifting: lengths go past 32 bits.
+  for (let rest = lengthOfB; rest > 0; rest = Math.floor(rest / 2)) {
+    if (rest % 2 === 1) shift = multiply(shift, square)
+    square = multiply(square, square)
+  }
+  return (multiply(shift, crcOfA) ^ crcOfB) >>> 0
+}
+
+function multiply(a: number, b: number): number {
+  let product = 0
+  for (let bit = ONE; bit !== 0; bit >>>= 1) {
+    if (a & bit) product ^= b
+    b = b & 1 ? (b >>> 1) ^ POLYNOMIAL : b >>> 1
+  }
+  return product >>> 0
+}

@@ -12,8 +12,7 @@ import {
 } from '../../test/support/archive-samples.ts'
 import { BlobMissing, type BlobStore, type ByteRange } from '../blobs/blob-store.ts'
 import { createDiskBlobStore } from '../blobs/disk.ts'
-import { crc32Combine } from './crc32-combine.ts'
-import { planArchive, type StoredSegment } from './plan-archive.ts'
+import { crc32Combine, planArchive, type StoredSegment } from './plan-archive.ts'
 import { readArchive } from './read-archive.ts'
 
 const SEGMENTS = [

@@ -3,9 +3,9 @@ import { Readable } from 'node:stream'
 import { describe, test } from 'node:test'
 import { pathOf } from '../../test/support/archive-samples.ts'
 import { needs, runTool } from '../../test/support/archive-tools.ts'
-import { PlainBytes } from './plain-bytes.ts'
+import { PlainBytes } from './open-tar.ts'
+import { TarEntries } from './read-entries.ts'
 import { parseTarHeader } from './read-tar-header.ts'
-import { TarEntries } from './tar-entries.ts'
 import { tarHeader, tarPadding } from './tar-header.ts'
 
 const GIB = 2 ** 30

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
-import { crc32 } from 'node:zlib'
+import { promisify } from 'node:util'
+import { constants, crc32, deflateRaw } from 'node:zlib'
 import type { Bytes } from '../blobs/blob-store.ts'
-import { DeflatedPiece } from './deflated-piece.ts'
 import { STORED_BLOCK, StoredBlocks } from './stored-blocks.ts'
 import { tarHeader, tarPadding } from './tar-header.ts'
 
@@ -141,4 +141,32 @@ async function* pieces(runs: AsyncIterable<Run>): AsyncGenerator<Uint8Array> {
   if (piece.length > 0) yield await piece.finish()
   // Only after a good end, when both are empty.
   spare.push(own)
+}
+
+const deflate = promisify(deflateRaw)
+
+/** Gathers text and deflates it, ended by a full flush: nothing after it refers to bytes in it. */
+class DeflatedPiece {
+  readonly max: number
+  length = 0
+  readonly #plain: Buffer
+
+  constructor(max: number) {
+    this.max = max
+    this.#plain = Buffer.allocUnsafeSlow(max)
+  }
+
+  /** Takes what there is room for, and answers how many bytes that was. */
+  add(plain: Uint8Array): number {
+    const taken = Math.min(plain.length, this.max - this.length)
+    this.#plain.set(plain.subarray(0, taken), this.length)
+    this.length += taken
+    return taken
+  }
+
+  async finish(): Promise<Uint8Array> {
+    const plain = this.#plain.subarray(0, this.length)
+    this.length = 0
+    return deflate(plain, { finishFlush: constants.Z_FULL_FLUSH, chunkSize: 256 * 1024 })
+  }
 }

@@ -12,7 +12,7 @@ import { UserMistake } from '../user-mistake.ts'
 import { askedRepositories } from './asked-repositories.ts'
 import { addCommand, dataConfigOf, isoTime, print, withExamples } from './command-line.ts'
 import { progressLine } from './progress-line.ts'
-import { untilStopped } from './until-stopped.ts'
+import { untilStopped } from './stop-signal.ts'
 
 interface CheckOptions {
   json?: boolean

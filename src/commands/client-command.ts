@@ -5,7 +5,7 @@ import { harmlessJson } from '../ground/terminal-text.ts'
 import { VERSION } from '../service/version.ts'
 import { clientOptions } from '../settings.ts'
 import { addSetting, configFileOf, note, print, printPainted, printTable } from './command-line.ts'
-import { untilStopped } from './until-stopped.ts'
+import { untilStopped } from './stop-signal.ts'
 
 /** A server, and how what it says is to be told. */
 export interface Talk {

@@ -1,12 +1,12 @@
-import { type Command, Option } from 'commander'
+import { type Command, Help, Option } from 'commander'
 import { type Config, readConfig } from '../config.ts'
 import { type ConfigFile, findConfigFile } from '../config-file.ts'
-import { ConfigMistakes } from '../config-mistakes.ts'
 import { hasCode } from '../ground/errno.ts'
 import { fromNow } from '../ground/quantities.ts'
 import { harmless, harmlessLines } from '../ground/terminal-text.ts'
 import { actAsOwnerOf } from '../service/data-owner.ts'
 import { flagOf, type OptionName, optionNames, optionOf, variableOf } from '../setting-names.ts'
+import { ConfigMistakes } from '../user-mistake.ts'
 import { paint, paintState } from './paint.ts'
 
 /** Adds a command that takes, like every other, all the settings, but one that it has another use for. */
@@ -154,3 +154,29 @@ export const ago = (at: number | null): string =>
 /** The same for programs. */
 export const isoTime = (at: number | null): string | null =>
   at === null ? null : new Date(at).toISOString()
+
+const isShown = ({ helpGroupHeading }: Option): boolean => helpGroupHeading !== SETTINGS
+
+/**
+ * For a help that shows a command's own options. The settings, the same for all, have a page of their own; they stay
+ * visible to commander, which so can tell what a misspelt one should have been.
+ */
+export const withoutSettings = {
+  groupItems<T extends Command | Option>(
+    this: Help,
+    all: T[],
+    visible: T[],
+    groupOf: (item: T) => string,
+  ): Map<string, T[]> {
+    const groups = Help.prototype.groupItems.call(this, all, visible, groupOf as never)
+    groups.delete(SETTINGS)
+    return groups as Map<string, T[]>
+  },
+  longestOptionTermLength(this: Help, command: Command, help: Help): number {
+    const widths = help
+      .visibleOptions(command)
+      .filter(isShown)
+      .map((option) => this.displayWidth(help.styleOptionTerm(help.optionTerm(option))))
+    return Math.max(0, ...widths)
+  },
+}

@@ -2,10 +2,11 @@ import { hostname } from 'node:os'
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import { type Config, settingsForExport } from '../config.ts'
-import { ExportFailed, type RepositoryEnd } from '../exporter/export-archive.ts'
+import { ExportFailed, endInWords, type RepositoryEnd } from '../exporter/export-archive.ts'
+import { inUnits } from '../ground/quantities.ts'
 import { harmless } from '../ground/terminal-text.ts'
 import { addressesFrom } from '../repositories/addresses.ts'
-import type { RepositoryFacts } from '../repositories/facts.ts'
+import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
 import { factsForViewer } from '../repositories/facts-for-viewer.ts'
 import { type LocalExport, openLocalExport } from '../service/local-export.ts'
 import { VERSION } from '../service/version.ts'
@@ -14,9 +15,9 @@ import { UserMistake } from '../user-mistake.ts'
 import { askedRepositories } from './asked-repositories.ts'
 import { addCommand, note, settingsOf, withExamples } from './command-line.ts'
 import { outputOf } from './export-output.ts'
-import { exportProgress } from './export-progress.ts'
 import { type ExportReport, exportReport } from './export-report.ts'
-import { untilStopped } from './until-stopped.ts'
+import { progressLine } from './progress-line.ts'
+import { untilStopped } from './stop-signal.ts'
 import { writeWholeFile } from './whole-file.ts'
 
 interface ExportOptions {
@@ -123,4 +124,35 @@ function cannotExport(reasons: string, { allowPartial }: ExportOptions): UserMis
     ? 'no other repository was selected'
     : 'use --allow-partial to skip these'
   return new UserMistake(`${reasons}\nnothing was written; ${next}`)
+}
+
+/** Disposing leaves the terminal as it was. */
+interface ExportProgress extends Disposable {
+  ended(end: RepositoryEnd): void
+  writing(bytes: number): void
+  say(text: string): void
+}
+
+/** A bar where someone watches; otherwise a line for each repository, for logs. */
+function exportProgress(
+  to: NodeJS.WriteStream,
+  repositories: readonly RepositoryFacts[],
+): ExportProgress {
+  const line = progressLine(to)
+  // An empty repository is a step too.
+  const weight = ({ sizeKib }: RepositoryFacts) => sizeKib + 1
+  const total = repositories.reduce((sum, facts) => sum + weight(facts), 0)
+  let [done, count] = [0, 0]
+  return {
+    ended(end) {
+      done += weight(end.facts)
+      count += 1
+      const isTold = 'reason' in end || end.warning !== null
+      if (!to.isTTY || isTold) line.say(endInWords(end))
+      line.show(done / total, `${count}/${repositories.length} ${fullNameOf(end.facts)}`)
+    },
+    writing: (bytes) => line.show(undefined, `writing ${inUnits(bytes)}`),
+    say: line.say,
+    [Symbol.dispose]: line[Symbol.dispose],
+  }
 }

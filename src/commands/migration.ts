@@ -13,8 +13,7 @@ import {
 import { print, withExamples } from './command-line.ts'
 import { downloadCommand } from './migration-download.ts'
 import { describeMigration, migrationRows, repositoryRows } from './migration-in-words.ts'
-import { retryCommand } from './migration-retry.ts'
-import { startCommand } from './migration-start.ts'
+import { retryCommand, startCommand } from './migration-start.ts'
 import { watchCommand } from './migration-watch.ts'
 
 const ID = ['<id>', 'ID of the migration', migrationId] as const

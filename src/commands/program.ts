@@ -2,9 +2,8 @@ import { Command } from 'commander'
 import { STANDARD_CONFIG_FILE } from '../config-file.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { VERSION } from '../service/version.ts'
-import { withExamples } from './command-line.ts'
+import { withExamples, withoutSettings } from './command-line.ts'
 import { paint } from './paint.ts'
-import { withoutSettings } from './short-help.ts'
 
 /** Adds a command to the program. */
 type Adding = (program: Command, about: string) => void

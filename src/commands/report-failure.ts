@@ -1,8 +1,7 @@
 import { CommanderError } from 'commander'
-import { ConfigMistakes } from '../config-mistakes.ts'
 import { EXIT } from '../exit-codes.ts'
 import { hasCode } from '../ground/errno.ts'
-import { UserMistake } from '../user-mistake.ts'
+import { ConfigMistakes, UserMistake } from '../user-mistake.ts'
 import { note, outputFailure, watchOutput } from './command-line.ts'
 
 /** Runs a command. What went wrong is told in one line, be it the output alone, and counts as the process's end. */

@@ -11,7 +11,7 @@ import { Misuse, UserMistake } from '../user-mistake.ts'
 import { archiveAt } from './archive-file.ts'
 import { addCommand, print, settingsOf, withExamples } from './command-line.ts'
 import { type DumpOptions, runDump } from './restore-dump.ts'
-import { untilStopped } from './until-stopped.ts'
+import { untilStopped } from './stop-signal.ts'
 
 interface RestoreOptions extends DumpOptions {
   as?: string

@@ -6,7 +6,7 @@ import { listPeople } from '../importer/list-people.ts'
 import { type ArchiveSummary, summarizeArchive } from '../importer/summarize-archive.ts'
 import { archiveAt } from './archive-file.ts'
 import { addCommand, note, print, printTable, withExamples } from './command-line.ts'
-import { untilStopped } from './until-stopped.ts'
+import { untilStopped } from './stop-signal.ts'
 
 export function showCommand(program: Command, about: string): void {
   const command = addCommand(program, 'show <archive>', about).usage(

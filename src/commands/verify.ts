@@ -9,7 +9,7 @@ import { verifyArchive } from '../importer/verify-archive.ts'
 import { UserMistake } from '../user-mistake.ts'
 import { archiveAt } from './archive-file.ts'
 import { addCommand, print, settingsOf, withExamples } from './command-line.ts'
-import { untilStopped } from './until-stopped.ts'
+import { untilStopped } from './stop-signal.ts'
 
 export function verifyCommand(program: Command, about: string): void {
   const command = addCommand(program, 'verify <archive>', about).usage(

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { composeArchive } from '../archive/compose-archive.ts'
 import { type ArchivePlan, planArchive } from '../archive/plan-archive.ts'
-import { isComposing } from '../blobs/blob-store.ts'
+import { BlobMissing, type BlobStore, isComposing } from '../blobs/blob-store.ts'
 import type { Db } from '../db/database.ts'
+import { inLanes } from '../ground/lanes.ts'
 import { endMigration } from '../migrations/end-migration.ts'
 import {
   type ExportedRepository,
@@ -20,7 +21,6 @@ import {
 import type { Queue } from '../queue/queue.ts'
 import { fullNameOf } from '../repositories/facts.ts'
 import { coveredOrganizations } from './covered-organizations.ts'
-import { lostSegments } from './lost-segments.ts'
 import { type MetadataWriterParts, writeMetadata } from './write-metadata.ts'
 
 export interface SealParts extends MetadataWriterParts {
@@ -126,4 +126,31 @@ export function failureOf(
 /** What the source says of a repository begins with its name, or its wiki's; what others say may not. */
 export function withName(fullName: string, reason: string): string {
   return reason.startsWith(fullName) ? reason : `${fullName}: ${reason}`
+}
+
+const ASKED_AT_ONCE = 16
+
+/**
+ * Those whose bytes the store does not have whole. Rows and bytes part where one of them was restored from a backup, and
+ * an archive of what is gone could never be read.
+ */
+export async function lostSegments(
+  blobs: BlobStore,
+  segments: readonly SegmentRecord[],
+  signal: AbortSignal,
+): Promise<SegmentRecord[]> {
+  const lost: SegmentRecord[] = []
+  await inLanes(segments, { lanes: ASKED_AT_ONCE, signal }, async (segment) => {
+    if ((await sizeIn(blobs, segment.key)) !== segment.length) lost.push(segment)
+  })
+  return lost
+}
+
+async function sizeIn(blobs: BlobStore, key: string): Promise<number | undefined> {
+  try {
+    return await blobs.size(key)
+  } catch (error) {
+    if (error instanceof BlobMissing) return undefined
+    throw error
+  }
 }

@@ -7,8 +7,8 @@ import { type Engine, onEachEngine } from '../../test/support/databases.ts'
 import { archiveSegments } from '../migrations/archive-store.ts'
 import { migrationToExport } from '../migrations/export-store.ts'
 import { endsOf, exportScene } from './export-test-scene.ts'
-import { lostSegments } from './lost-segments.ts'
 import { sweepScratch } from './scratch.ts'
+import { lostSegments } from './seal-archive.ts'
 import { sweep, sweepOrphans } from './sweep.ts'
 
 const REPOSITORIES = { 'alice/site': 'one', 'alice/blog': 'one' }

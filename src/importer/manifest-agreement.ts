@@ -1,4 +1,10 @@
-import type { ManifestGit, ManifestRepository } from '../archive/manifest.ts'
+import { createHash } from 'node:crypto'
+import { createReadStream, existsSync } from 'node:fs'
+import { readdir } from 'node:fs/promises'
+import { join, relative } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import type { Manifest, ManifestGit, ManifestRepository } from '../archive/manifest.ts'
+import { kindOfFile } from '../records/record-file.ts'
 import { statedRefs } from '../sources/directory/snapshot/stated-refs.ts'
 import type { Examination, Found } from '../sources/source.ts'
 import type { SegmentRun } from './unpack-archive.ts'
@@ -62,4 +68,95 @@ function differences(
     if (!said.has(name)) lines.push(`the manifest does not name the ${what} ${name}`)
   const more = lines.length - MAX_TOLD
   return more > 0 ? [...lines.slice(0, MAX_TOLD), `and ${more} more like these`] : lines
+}
+
+/** Objects of git and LFS have their digest in their name, or are in a pack that ends with its own. */
+const PROVES_ITSELF = /^repositories\/[^/]+\/[^/]+\/(?:objects|lfs)\//
+
+/**
+ * Every file of an unpacked repository and its wiki that is not the one it was exported with, each in a line. None where
+ * the manifest says nothing of files, as those of older formats.
+ */
+export async function fileDisagreements(
+  root: string,
+  { full_name, wiki, files }: ManifestRepository,
+): Promise<string[]> {
+  if (!files) return []
+  const folders = wiki ? [`${full_name}.git`, `${full_name}.wiki.git`] : [`${full_name}.git`]
+  const named = new Map(files.map(({ path, sha256 }) => [path, sha256]))
+  async function* found(): AsyncGenerator<string> {
+    for (const folder of folders)
+      for await (const path of filesBelow(root, join('repositories', folder)))
+        if (!PROVES_ITSELF.test(path)) yield path
+  }
+  const differing = await Array.fromAsync(differingFiles(root, found(), named))
+  return differing.map(({ path, why }) => `${path} ${why}`)
+}
+
+/** Each file that was found or is named, and is not there or not the same. */
+async function* differingFiles(
+  root: string,
+  found: AsyncIterable<string>,
+  named: ReadonlyMap<string, string>,
+): AsyncGenerator<{ path: string; why: string }> {
+  const missing = new Set(named.keys())
+  for await (const path of found) {
+    missing.delete(path)
+    const sha256 = named.get(path)
+    if (sha256 === undefined) yield { path, why: UNNAMED }
+    else if ((await digestOf(join(root, path))) !== sha256) yield { path, why: CHANGED }
+  }
+  for (const path of missing) yield { path, why: MISSING }
+}
+
+const UNNAMED = 'is in the archive and not in the manifest'
+const CHANGED = 'is not the file that was exported (SHA-256)'
+const MISSING = 'is missing'
+
+async function* filesBelow(root: string, folder: string): AsyncGenerator<string> {
+  const found = await readdir(join(root, folder), { recursive: true, withFileTypes: true })
+  for (const each of found)
+    if (!each.isDirectory()) yield relative(root, join(each.parentPath, each.name))
+}
+
+async function digestOf(file: string): Promise<string> {
+  const digest = createHash('sha256')
+  await pipeline(createReadStream(file), digest)
+  return digest.digest('hex')
+}
+
+/**
+ * Every file of an unpacked archive's metadata that is not the one it was exported with, each in a line. Undefined where
+ * the manifest says nothing of them, as those of format 1.
+ */
+export async function metadataDisagreements(
+  root: string,
+  { metadata }: Manifest,
+): Promise<string[] | undefined> {
+  if (!metadata) return undefined
+  const faults: string[] = []
+  for (const { path, sha256 } of metadata.files) {
+    const file = join(root, path)
+    if (!existsSync(file)) faults.push(`${path}: ${MISSING}`)
+    else if ((await digestOf(file)) !== sha256) faults.push(`${path}: ${CHANGED}`)
+  }
+  const named = new Set(metadata.files.map(({ path }) => path))
+  for (const name of (await readdir(root)).sort())
+    if (kindOfFile(name) !== undefined && !named.has(name)) faults.push(`${name}: ${UNNAMED}`)
+  return faults
+}
+
+/** The same for the files that records name: attachments, and assets of releases. */
+export async function* storedFileDisagreements(
+  root: string,
+  { stored_files = [] }: Manifest,
+): AsyncGenerator<string> {
+  const named = new Map(
+    stored_files.flatMap(({ files }) => files.map(({ path, sha256 }) => [path, sha256] as const)),
+  )
+  async function* found(): AsyncGenerator<string> {
+    for (const folder of new Set([...named.keys()].map((path) => path.split('/')[0]!)))
+      if (existsSync(join(root, folder))) yield* filesBelow(root, folder)
+  }
+  for await (const { path, why } of differingFiles(root, found(), named)) yield `${path}: ${why}`
 }

@@ -14,10 +14,10 @@ import { hasCode } from '../ground/errno.ts'
 import { inLanes } from '../ground/lanes.ts'
 import { oneLine } from '../ground/one-line.ts'
 import { pathInArchive } from '../records/record-links.ts'
+import type { RepositoryRecord } from '../records/record-shapes.ts'
 import { describedBy } from '../sources/directory/facts/description.ts'
 import type { Snapshot } from '../sources/source.ts'
 import type { Records } from './records.ts'
-import { statedConfig } from './stated-config.ts'
 
 /** Moves a proven repository and its wiki to where they are served from: both whole and durable, or neither. */
 export async function placeRepository(
@@ -122,4 +122,55 @@ export async function syncBelow(dir: string): Promise<void> {
 export async function sync(path: string): Promise<void> {
   await using handle = await open(path)
   await handle.sync()
+}
+
+interface About {
+  hasWiki: boolean
+  /** Whether its owner is one. */
+  isOrganization: boolean
+  loginOf(url: string): string | undefined
+}
+
+/**
+ * What a record says of a repository and git has no place for, as the `[godwit]` section that gives it back when the
+ * repository is served or exported again. An archive does not say what the repository is a fork of, or made from.
+ */
+function statedConfig(
+  record: RepositoryRecord,
+  { hasWiki, isOrganization, loginOf }: About,
+): string {
+  const settings = record.general_settings
+  const collaborators = (record.collaborators ?? []).flatMap(({ user, permission }) => {
+    const login = loginOf(user)
+    return login === undefined ? [] : [`${login}:${permission}`]
+  })
+  const said: [key: string, value: string | boolean | null | undefined][] = [
+    ['ownerType', isOrganization ? 'Organization' : undefined],
+    ['homepage', record.website],
+    ['archived', record.is_archived],
+    ['isTemplate', settings?.template],
+    ['hasIssues', record.has_issues],
+    ['hasProjects', settings?.projects],
+    // That there is one need not be said.
+    ['hasWiki', record.has_wiki === hasWiki ? undefined : record.has_wiki],
+    ['hasDownloads', record.has_downloads],
+    ['allowMergeCommit', settings?.merge_commit],
+    ['allowSquashMerge', settings?.squash_merge],
+    ['allowRebaseMerge', settings?.rebase_merge],
+    ['deleteBranchOnMerge', settings?.delete_branch_heads],
+    ...(record.repository_topics ?? []).map(({ topic_name }): [string, string] => [
+      'topic',
+      topic_name,
+    ]),
+    ...collaborators.map((value): [string, string] => ['collaborator', value]),
+  ]
+  const lines = said.flatMap(([key, value]) =>
+    value === null || value === undefined ? [] : [`\t${key} = ${quoted(String(value))}\n`],
+  )
+  return `[godwit]\n${lines.join('')}`
+}
+
+/** On one line and in quotes, nothing in a value can begin another setting. */
+function quoted(value: string): string {
+  return `"${oneLine(value).replace(/["\\]/g, '\\$&')}"`
 }

@@ -1,7 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { readRecordFile } from '../records/read-record-file.ts'
-import { KNOWN_KINDS, kindOfFile } from '../records/record-file.ts'
+import { KNOWN_KINDS, kindOfFile, readRecordFile } from '../records/record-file.ts'
 import type { OrganizationRecord, RepositoryRecord, UserRecord } from '../records/record-shapes.ts'
 
 export interface Records {

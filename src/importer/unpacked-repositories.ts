@@ -16,8 +16,7 @@ import {
 } from '../sources/directory/snapshot/prove-repository.ts'
 import type { FoundRepository, Snapshot } from '../sources/source.ts'
 import { Unreadable } from '../sources/unreadable.ts'
-import { fileDisagreements } from './file-agreement.ts'
-import { disagreements, runDisagreement } from './manifest-agreement.ts'
+import { disagreements, fileDisagreements, runDisagreement } from './manifest-agreement.ts'
 import type { SegmentRun, Unpacked } from './unpack-archive.ts'
 
 /** What became of one repository of the archive. */

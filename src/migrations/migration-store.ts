@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import type { Account } from '../accounts/account.ts'
+import { accountOf } from '../accounts/account-store.ts'
 import type { Db } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
 import type { MigrationsTable, Row } from '../db/tables.ts'
@@ -176,4 +177,16 @@ export function migrationOf(row: Row<MigrationsTable>): Migration {
     archiveExpiresAt: row.archive_expires_at,
     archiveKey: row.archive_key,
   }
+}
+
+/** Whose a migration is, as the account is now; undefined where there is no such migration. */
+export async function migrationOwner(db: Db, migrationId: number): Promise<Account | undefined> {
+  const row = await db
+    .selectFrom('accounts')
+    .selectAll()
+    .where('id', '=', (of) =>
+      of.selectFrom('migrations').select('owner_id').where('migrations.id', '=', migrationId),
+    )
+    .executeTakeFirst()
+  return row && accountOf(row)
 }

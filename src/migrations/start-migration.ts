@@ -3,9 +3,9 @@ import { type Account, keyOf } from '../accounts/account.ts'
 import type { Db } from '../db/database.ts'
 import { isName } from '../ground/names.ts'
 import type { Queue } from '../queue/queue.ts'
+import { administeredOrganizations } from '../repositories/administered-repositories.ts'
 import { mayAdminister, type RepositoryFacts } from '../repositories/facts.ts'
 import { factsForViewer } from '../repositories/facts-for-viewer.ts'
-import { administeredOrganizations } from '../repositories/organizations.ts'
 import { ASKED_NOW, type RightsRefresher } from '../repositories/refresh-rights.ts'
 import {
   type CatalogueEntry,

@@ -2,13 +2,12 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc, { type Arbitrary } from 'fast-check'
 import type { FactKind, FactsByKind } from './facts.ts'
-import { loginsIn } from './people-in.ts'
 import { readFact, readFacts, readWholeFact } from './read-records.ts'
 import { addressesAt } from './record-addresses.ts'
 import { linksOf } from './record-links.ts'
 import { splitIntoFiles } from './split-into-files.ts'
 import { FACTS } from './test-facts.ts'
-import { writeRecord } from './write-records.ts'
+import { loginsIn, writeRecord } from './write-records.ts'
 
 const HOSTS = ['https://git.example.com', 'http://localhost:3000/git', 'https://host/a/b']
 const KINDS = Object.keys(FACTS) as FactKind[]

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
-import { type AccountType, keyOf, type Viewer } from '../accounts/account.ts'
+import { type Account, type AccountType, keyOf, type Viewer } from '../accounts/account.ts'
+import { accountOf } from '../accounts/account-store.ts'
 import type { Db } from '../db/database.ts'
 import { readableBy } from './readable-repositories.ts'
 import { type CatalogueEntry, findById } from './repository-store.ts'
@@ -117,4 +118,24 @@ function fullNameHas(part: string) {
   if (part.includes('\0')) return sql<boolean>`1 = 0`
   const literal = keyOf(part).replaceAll(/[\\%_]/g, '\\$&')
   return sql<boolean>`login_key || '/' || name_key like ${`%${literal}%`} escape '\\'`
+}
+
+/** The organizations in which the account administers a repository. */
+export async function administeredOrganizations(db: Db, account: Account): Promise<Account[]> {
+  const rows = await db
+    .selectFrom('accounts')
+    .selectAll('accounts')
+    .where('type', '=', 'Organization')
+    .where('id', 'in', (owners) =>
+      owners
+        .selectFrom('repositories')
+        .innerJoin('collaborators', 'collaborators.repository_id', 'repositories.id')
+        .select('owner_id')
+        .where('login_key', '=', keyOf(account.login))
+        .where('permission', '=', 'admin')
+        .where('missing_since', 'is', null),
+    )
+    .orderBy('id')
+    .execute()
+  return rows.map(accountOf)
 }

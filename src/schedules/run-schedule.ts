@@ -1,8 +1,11 @@
 import type { Account } from '../accounts/account.ts'
+import { seenOrganization } from '../accounts/seen-organization.ts'
+import { hasOnlyRevokedTokens } from '../accounts/token-store.ts'
 import type { Db } from '../db/database.ts'
 import type { Migration } from '../migrations/migration.ts'
 import { Invalid } from '../migrations/refusals.ts'
 import { NoneCovered, type StartParts, startCovered } from '../migrations/start-migration.ts'
+import { ASKED_NOW, type RightsRefresher } from '../repositories/refresh-rights.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 import {
   insertRun,
@@ -15,7 +18,6 @@ import {
   unfinishedRun,
 } from './run-store.ts'
 import type { Schedule, SkippedRepository } from './schedule.ts'
-import { type StandingParts, whyStopped } from './why-stopped.ts'
 
 export interface RunParts extends StartParts, StandingParts {}
 
@@ -165,4 +167,25 @@ function endOf(error: unknown, { owner }: Schedule): RunEnd | undefined {
     return failed(error.faults.map(({ message, code }) => message ?? code).join(' '))
   }
   return error instanceof Unreadable ? failed(error.message) : undefined
+}
+
+interface StandingParts {
+  db: Db
+  /** Absent where there is no forge to ask. */
+  rights?: RightsRefresher | undefined
+}
+
+/** Why the account that made the schedule may no longer act; undefined while it may. Rejects with ForgeAway. */
+async function whyStopped(
+  { db, rights }: StandingParts,
+  { owner, maker }: Pick<Schedule, 'owner' | 'maker'>,
+): Promise<string | undefined> {
+  const { login } = maker
+  if (maker.type !== 'User') return `${login} is not a user any more`
+  if (await hasOnlyRevokedTokens(db, maker)) return `every token of ${login} is revoked`
+  const removal = await rights?.refresh(maker, ASKED_NOW)
+  if (removal) return `${login} is ${removal === 'deleted' ? 'no longer' : removal} on the forge`
+  if (owner.id === maker.id) return undefined
+  const seen = await seenOrganization(db, { account: maker }, { id: owner.id })
+  return seen?.mayMigrate ? undefined : `${login} is no longer an owner of ${owner.login}`
 }

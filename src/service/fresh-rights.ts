@@ -7,7 +7,7 @@ import {
   type ExportTask,
   type MigrationJob,
 } from '../migrations/export-jobs.ts'
-import { migrationOwner } from '../migrations/migration-owner.ts'
+import { migrationOwner } from '../migrations/migration-store.ts'
 import { noteRecordsWaiting } from '../migrations/record-store.ts'
 import { repositoryAt } from '../migrations/snapshot-store.ts'
 import { type Handler, type Handlers, type Job, NotNow } from '../queue/queue.ts'

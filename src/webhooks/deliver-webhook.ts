@@ -1,4 +1,4 @@
-import { randomInt } from 'node:crypto'
+import { createHmac, randomInt } from 'node:crypto'
 import type { Db } from '../db/database.ts'
 import { type Handlers, type Job, NotNow, type Queue, type Run } from '../queue/queue.ts'
 import { DeliveryLanes } from './delivery-lanes.ts'
@@ -9,7 +9,6 @@ import { DISABLED_AFTER_MS, LONGEST_PAUSE_MS, pauseAfter } from './retry-times.t
 import { type Outcome, type SendParts, sendRequest, type WebhookRequest } from './send-request.ts'
 import { tallyDelivery } from './tallies.ts'
 import type { Webhook } from './webhook.ts'
-import { webhookRequest } from './webhook-request.ts'
 import { disableWebhook, noteLastDelivery, webhookById } from './webhook-store.ts'
 
 export interface DeliverParts {
@@ -142,3 +141,37 @@ function tell(
   const how = { host: new URL(url).host, try: tries + 1, status, statusCode, ms: durationMs }
   log.info({ ...what, ...how }, isDelivered ? 'webhook delivered' : 'webhook not delivered')
 }
+
+/** As GitHub sends it, so that whatever receives GitHub's webhooks receives ours. */
+function webhookRequest(
+  webhook: Webhook,
+  { guid, event }: WebhookEvent,
+  payload: string,
+  version: string,
+): WebhookRequest {
+  const { id, owner, contentType, secret, url } = webhook
+  const isForm = contentType === 'form'
+  const body = isForm ? String(new URLSearchParams({ payload })) : payload
+  return {
+    url,
+    body,
+    headers: {
+      accept: '*/*',
+      'content-type': isForm ? 'application/x-www-form-urlencoded' : 'application/json',
+      'user-agent': `Godwit-Hookshot/${version}`,
+      'x-github-delivery': guid,
+      'x-github-event': event,
+      'x-github-hook-id': String(id),
+      'x-github-hook-installation-target-id': String(owner.id),
+      'x-github-hook-installation-target-type':
+        owner.type === 'Organization' ? 'organization' : 'user',
+      ...(secret !== null && {
+        'x-hub-signature': `sha1=${signed('sha1', secret, body)}`,
+        'x-hub-signature-256': `sha256=${signed('sha256', secret, body)}`,
+      }),
+    },
+  }
+}
+
+const signed = (algorithm: 'sha1' | 'sha256', secret: string, body: string): string =>
+  createHmac(algorithm, secret).update(body).digest('hex')

@@ -6,6 +6,7 @@ import type { Db } from '../../db/database.ts'
 import { isName } from '../../ground/names.ts'
 import { ASKED_LATELY, type RightsRefresher } from '../../repositories/refresh-rights.ts'
 import { type SeenRepository, seenRepository } from '../../repositories/seen-repository.ts'
+import { tokenIn } from '../door/authenticate.ts'
 import type { FailedLogins } from '../door/failed-logins.ts'
 import type { Forwarding } from '../door/forwarding.ts'
 import { gitErrorHandler } from '../door/github-errors.ts'
@@ -17,7 +18,6 @@ import {
   requiresAuthentication,
   serviceUnknown,
 } from '../door/refusals.ts'
-import { cloneCredential } from './clone-credentials.ts'
 import { type CloneTokens, isCloneToken } from './clone-tokens.ts'
 import { type RequestBody, requestReader } from './request-body.ts'
 import { type ServedClone, type ServeParts, serveClone } from './serve-clone.ts'
@@ -146,4 +146,20 @@ async function whoAsks(
   const token = tokens.read(credential)
   const viewer = token && (await findHolder(db, token.tokenId, now()))
   return viewer ? { viewer, onlyId: token.repositoryId } : logins.refuse(ip)
+}
+
+const BASIC = /^basic +([A-Za-z0-9+/]+=*) *$/i
+/** As a password, it says that the token is the user's name. */
+const NO_PASSWORD = new Set(['', 'x-oauth-basic'])
+
+/**
+ * The token that a git client sends. Git itself knows names and passwords only: the token is the password of any name, or the
+ * name of no password. Undefined where there is none in it.
+ */
+function cloneCredential(authorization: string): string | undefined {
+  const encoded = BASIC.exec(authorization)?.[1]
+  if (encoded === undefined) return tokenIn(authorization)
+  const [, name = '', password = ''] =
+    /^([^:]*):?(.*)$/s.exec(Buffer.from(encoded, 'base64').toString()) ?? []
+  return (NO_PASSWORD.has(password) ? name : password) || undefined
 }

@@ -1,5 +1,4 @@
 import type { FastifyInstance, RouteOptions } from 'fastify'
-import type { DescribedRoute } from './described-route.ts'
 import type { Operation } from './operation.ts'
 
 /**
@@ -29,4 +28,14 @@ function describedRoute({ method, url, schema, config }: Described): DescribedRo
     previewed,
     uncounted,
   }
+}
+
+/** A route of the server, with what its schema and its config say of it. */
+export interface DescribedRoute {
+  method: string
+  /** With parameters in braces. */
+  path: string
+  operation: Operation
+  previewed: boolean
+  uncounted: boolean
 }

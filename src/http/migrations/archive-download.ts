@@ -13,7 +13,6 @@ import type { DownloadCounts } from '../door/download-outcomes.ts'
 import { invalidLink, unavailable } from '../door/refusals.ts'
 import { ClientGone, takingClient } from '../door/taking-client.ts'
 import type { ArchiveLinks } from './archive-link.ts'
-import { byteRange } from './byte-range.ts'
 import { downloadArchive as operation } from './github-migrations-operations.ts'
 
 export const ARCHIVE_TYPE = 'application/x-gzip'
@@ -126,4 +125,24 @@ function describe(reply: FastifyReply, { etag }: ArchivePlan, name: string): Fas
     'cache-control': 'private, no-store',
     etag,
   })
+}
+
+/**
+ * The one range that a `range` header asks for: undefined where there is none that we serve (several, or another unit,
+ * in which case the whole is the right answer), null where it lies outside.
+ */
+export function byteRange(
+  header: string | undefined,
+  length: number,
+): ByteRange | null | undefined {
+  const [, first, last] = /^bytes=(\d*)-(\d*)$/i.exec(header?.trim() ?? '') ?? []
+  if (first === undefined || last === undefined || (first === '' && last === '')) return undefined
+  if (first === '') {
+    const suffix = Math.min(Number(last), length)
+    return suffix === 0 ? null : { start: length - suffix, end: length }
+  }
+  const start = Number(first)
+  const end = last === '' ? length : Math.min(Number(last) + 1, length)
+  if (last !== '' && Number(last) < start) return undefined
+  return start < length ? { start, end } : null
 }

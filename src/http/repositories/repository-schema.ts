@@ -1,10 +1,12 @@
 import {
   address,
   addressOrNull,
+  addressTemplate,
   all,
   count,
   flag,
   integer,
+  type JsonSchema,
   listOf,
   moment,
   orNull,
@@ -13,7 +15,60 @@ import {
   text,
   textOrNull,
 } from '../description/json-schema.ts'
-import { repositoryAddressesSchema } from './repository-addresses-schema.ts'
+import type { repositoryAddressesJson } from './repository-addresses-json.ts'
+
+/** Which of a repository's addresses can be followed as they are, and which are templates. */
+const repositoryAddressesSchema: Record<
+  keyof ReturnType<typeof repositoryAddressesJson>,
+  JsonSchema
+> = {
+  html_url: address,
+  url: address,
+  archive_url: addressTemplate,
+  assignees_url: addressTemplate,
+  blobs_url: addressTemplate,
+  branches_url: addressTemplate,
+  collaborators_url: addressTemplate,
+  comments_url: addressTemplate,
+  commits_url: addressTemplate,
+  compare_url: addressTemplate,
+  contents_url: addressTemplate,
+  contributors_url: address,
+  deployments_url: address,
+  downloads_url: address,
+  events_url: address,
+  forks_url: address,
+  git_commits_url: addressTemplate,
+  git_refs_url: addressTemplate,
+  git_tags_url: addressTemplate,
+  git_url: address,
+  issue_comment_url: addressTemplate,
+  issue_events_url: addressTemplate,
+  issues_url: addressTemplate,
+  keys_url: addressTemplate,
+  labels_url: addressTemplate,
+  languages_url: address,
+  merges_url: address,
+  milestones_url: addressTemplate,
+  notifications_url: addressTemplate,
+  pulls_url: addressTemplate,
+  releases_url: addressTemplate,
+  ssh_url: { ...text, description: 'For `git clone`; can have the form `user@host:path`.' },
+  stargazers_url: address,
+  statuses_url: addressTemplate,
+  subscribers_url: address,
+  subscription_url: address,
+  tags_url: address,
+  teams_url: address,
+  trees_url: addressTemplate,
+  clone_url: address,
+  mirror_url: {
+    ...address,
+    description: 'The source of a mirror; otherwise the address to mirror this repository from.',
+  },
+  hooks_url: address,
+  svn_url: address,
+}
 
 export const licenseSchema = recordOf(
   {

@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { NotFound } from '../../migrations/refusals.ts'
 import { openEventStream } from '../door/event-stream.ts'
+import { byteRange } from '../migrations/archive-download.ts'
 import type { ArchiveLinks } from '../migrations/archive-link.ts'
-import { byteRange } from '../migrations/byte-range.ts'
 
 /** In the place of an archive's guid in the signature; none is called so. */
 export const PROXY_PROBE = 'proxy-probe'

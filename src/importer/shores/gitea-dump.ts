@@ -1,20 +1,26 @@
 import { existsSync } from 'node:fs'
-import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import type { Folder } from '../../archive/read-folder.ts'
 import type { Bytes } from '../../blobs/blob-store.ts'
 import type { Git } from '../../git/git.ts'
 import { makeDirectory } from '../../ground/make-directory.ts'
 import { sortedRows } from '../../ground/sorted-rows.ts'
+import type { Snapshot } from '../../sources/source.ts'
 import type { PeopleMap } from '../people-map.ts'
-import { removeIfEmpty, sync } from '../place-repository.ts'
+import { moveTo, removeIfEmpty, sync, syncBelow } from '../place-repository.ts'
 import { refuseEdited, refuseTaken, repositoryFolders } from '../restore-archive.ts'
 import { ArchiveRefused } from '../safe-entries.ts'
 import { type Unpacked, unpackArchive } from '../unpack-archive.ts'
 import { judgeRepositories, readManifest } from '../unpacked-repositories.ts'
 import { chooseRepositories, type Destinations } from './gitea/choose-repositories.ts'
+import { dumpAttachments } from './gitea/dump-attachments.ts'
+import type { DumpContext } from './gitea/dump-context.ts'
 import { dumpContexts } from './gitea/dump-contexts.ts'
-import { dumpWhole } from './gitea/dump-whole.ts'
+import { dumpComments, dumpIssues } from './gitea/dump-issues.ts'
+import { dumpPulls } from './gitea/dump-pulls.ts'
+import { dumpReleases } from './gitea/dump-releases.ts'
+import { dumpSettings, placeGit, placeWiki } from './gitea/dump-repository.ts'
 import { type Dumped, restoreScript } from './gitea/restore-script.ts'
 import { spoolFacts } from './gitea/spool-facts.ts'
 import { createTally } from './gitea/tally.ts'
@@ -142,4 +148,43 @@ async function placeScript(workplace: string, into: string, dumped: readonly Dum
   await sync(file)
   await rename(file, join(into, SCRIPT))
   await sync(into)
+}
+
+interface DumpPlace {
+  /** Where the dump is to be when it is whole. */
+  place: string
+  /** Where the repository was. */
+  address: string
+  target: string
+}
+
+/** Makes the dump of a proven repository, and moves it to its place when all of it is durable. Answers how many attachments it has. */
+async function dumpWhole(
+  context: DumpContext,
+  { repository, wiki, examination }: Snapshot,
+  { place, address, target }: DumpPlace,
+  signal: AbortSignal,
+): Promise<number> {
+  const { tally, repository: fact } = context
+  await mkdir(context.place, { recursive: true })
+  const refs = await placeGit(context, repository.dir, signal)
+  if (wiki) await placeWiki(context, wiki.dir, signal)
+  await dumpSettings(context, address, target)
+  dumpIssues(context, signal)
+  dumpComments(context, signal)
+  await dumpPulls(context, refs, signal)
+  await dumpReleases(context, refs, signal)
+  const attachments = await dumpAttachments(context, signal)
+  tally.skip('LFS_objects', examination.repository.lfsObjects.length)
+  tally.skip('collaborators', fact.collaborators.length)
+  await syncBelow(context.place)
+  const owner = dirname(place)
+  await mkdir(owner, { recursive: true })
+  try {
+    await moveTo(context.place, place)
+  } finally {
+    await removeIfEmpty(owner)
+  }
+  for (const folder of [owner, dirname(owner)]) await sync(folder)
+  return attachments
 }

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { codeOf } from '../../ground/errno.ts'
-import { AnswerTimeout } from './answer-timeout.ts'
 import { forgeAddress } from './forge-address.ts'
 import { type ForgeBudget, NO_BUDGET } from './forge-budget.ts'
 import {
@@ -10,8 +9,7 @@ import {
   WaitUntil,
   whyUnreachable,
 } from './forge-errors.ts'
-import { type HttpAnswer, sendGet } from './http-answer.ts'
-import { CutBody, readJson } from './read-json.ts'
+import { AnswerTimeout, CutBody, type HttpAnswer, readJson, sendGet } from './http-answer.ts'
 import { AWAY_MS, Away, refusalOf, shown } from './refusal.ts'
 
 export interface ForgeOptions {

@@ -1,6 +1,6 @@
 import { segment } from './forge-address.ts'
+import type { ForgeVersion } from './forge-version.ts'
 import type { KnownForge } from './known-forge.ts'
-import type { Notes } from './notes.ts'
 import type { People } from './people-facts.ts'
 
 /** What every part of a reading needs to know. */
@@ -15,3 +15,37 @@ export interface ReadContext {
 
 export const repositoryPath = ({ owner, name }: { owner: string; name: string }): string =>
   `/repos/${segment(owner)}/${segment(name)}`
+
+/** What a reading could not give, for the report: each once. */
+export class Notes {
+  readonly #sentences = new Set<string>()
+
+  constructor(earlier: readonly string[] = []) {
+    for (const each of earlier) this.#sentences.add(each)
+  }
+
+  say(sentence: string): void {
+    this.#sentences.add(sentence)
+  }
+
+  /** Things that an archive has no word for, or that are not for others to see. */
+  leave(what: string): void {
+    this.say(`left out: ${what}`)
+  }
+
+  noTimeline({ kind, text }: ForgeVersion): void {
+    this.say(
+      `${kind} ${text} has no timeline of issues: events other than closed, merged and locked are missing, and who closed is unknown`,
+    )
+  }
+
+  noIssueAssets({ kind, text }: ForgeVersion): void {
+    this.say(
+      `${kind} ${text} does not list attachments of issues: those that a text links to were read`,
+    )
+  }
+
+  all(): string[] {
+    return [...this.#sentences].sort()
+  }
+}

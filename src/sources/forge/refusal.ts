@@ -1,5 +1,4 @@
 import { ForgeFailed, ForgeRefused, NotThere, WaitUntil } from './forge-errors.ts'
-import { retryAfter } from './retry-after.ts'
 
 /** A proxy answers for a forge that does not. */
 export class Away extends Error {
@@ -35,4 +34,15 @@ export function refusalOf({ status, later: said, url, address }: Refused, now: n
   if (status === 401) return new ForgeRefused(status, `${url} does not accept the token`)
   if (status === 403) return new ForgeRefused(status, `the token may not read ${where}`)
   return new ForgeRefused(status, `${where} answers with status ${status}`)
+}
+
+/** No forge is taken at its word for longer. */
+const LONGEST_MS = 24 * 60 * 60 * 1000
+
+/** When to come back, in epoch milliseconds, as an answer says it in seconds or as a date; undefined where it does not. */
+function retryAfter(said: string | undefined, now: number): number | undefined {
+  if (!said?.trim()) return undefined
+  const at = /^\d+$/.test(said.trim()) ? now + Number(said) * 1000 : Date.parse(said)
+  if (Number.isNaN(at)) return undefined
+  return Math.min(Math.max(at, now), now + LONGEST_MS)
 }

@@ -2,9 +2,8 @@ import { lstat, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { AttachedTo, Attachment, RepositoryFile } from '../../../records/release.ts'
 import { csvLine } from '../../csv-line.ts'
-import { linkOrCopy } from '../../link-or-copy.ts'
 import type { DumpContext } from './dump-context.ts'
-import { storedFile } from './stored-file.ts'
+import { linkOrCopy, storedFile } from './stored-file.ts'
 
 const TITLES = ['belongs to', 'author', 'created', 'name', 'content type', 'bytes', 'file']
 

@@ -8,8 +8,7 @@ import {
   isLocked,
   poster,
 } from './dump-context.ts'
-import { yamlTime } from './yaml-json.ts'
-import { type YamlList, yamlList } from './yaml-list.ts'
+import { type YamlList, yamlList, yamlTime } from './yaml-json.ts'
 
 /** issue.yml. The fields are those of the server's own schema: with `--validation` it refuses any other. */
 export function dumpIssues(context: DumpContext, signal: AbortSignal): void {

@@ -14,8 +14,7 @@ import {
 } from './dump-context.ts'
 import { countLostReviews, dumpReviews } from './dump-reviews.ts'
 import { branchRef, type PullHead, planHeads, type Refs } from './pull-heads.ts'
-import { yamlTime } from './yaml-json.ts'
-import { yamlList } from './yaml-list.ts'
+import { yamlList, yamlTime } from './yaml-json.ts'
 
 /** How many are in memory at a time. */
 const BATCH = 64

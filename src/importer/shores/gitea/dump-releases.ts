@@ -1,12 +1,10 @@
 import { lstat, mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Release, ReleaseAsset } from '../../../records/release.ts'
-import { linkOrCopy } from '../../link-or-copy.ts'
 import type { DumpContext } from './dump-context.ts'
 import type { Refs } from './pull-heads.ts'
-import { storedFile } from './stored-file.ts'
-import { yamlTime } from './yaml-json.ts'
-import { yamlList } from './yaml-list.ts'
+import { linkOrCopy, storedFile } from './stored-file.ts'
+import { yamlList, yamlTime } from './yaml-json.ts'
 
 /** release.yml and release_assets/. */
 export async function dumpReleases(

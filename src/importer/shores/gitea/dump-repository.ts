@@ -5,8 +5,7 @@ import { oneLine } from '../../../ground/one-line.ts'
 import type { Milestone } from '../../../records/repository.ts'
 import type { DumpContext } from './dump-context.ts'
 import { branchRef, type Refs, readRefs } from './pull-heads.ts'
-import { yamlJson, yamlTime } from './yaml-json.ts'
-import { yamlList } from './yaml-list.ts'
+import { yamlJson, yamlList, yamlTime } from './yaml-json.ts'
 
 /** The numbers by which the server knows where a repository came from: GitHub, or any git host. */
 const SERVICES = { github: '2', git: '1' }

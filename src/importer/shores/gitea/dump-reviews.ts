@@ -3,8 +3,7 @@ import type { Author } from '../../../records/fact.ts'
 import type { Review, ReviewComment, ReviewThread } from '../../../records/pull-request.ts'
 import { type DumpContext, dumpReactions } from './dump-context.ts'
 import { reviewPlace } from './review-place.ts'
-import { yamlTime } from './yaml-json.ts'
-import { yamlList } from './yaml-list.ts'
+import { yamlList, yamlTime } from './yaml-json.ts'
 
 type ThreadPlace = Pick<ReviewThread, 'id' | 'line' | 'originalLine' | 'side'>
 

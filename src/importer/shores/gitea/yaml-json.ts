@@ -1,3 +1,6 @@
+import { closeSync, mkdirSync, openSync, writeSync } from 'node:fs'
+import { dirname } from 'node:path'
+
 /** Line ends and controls that YAML has and JSON does not; a byte order mark is no text there. */
 const OTHERWISE_IN_YAML = /[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/g
 const NO_TEXT = /\\u(?:d[89ab][0-9a-f]{2}|0000)/i
@@ -24,4 +27,45 @@ export function yamlTime(text: string): string {
   const at = Date.parse(text)
   if (Number.isNaN(at)) throw new Error(`it has the time ${JSON.stringify(text)}, which is none`)
   return new Date(at).toISOString().replace('.000Z', 'Z')
+}
+
+const BUFFERED = 64 * 1024
+
+export interface YamlList {
+  add(value: unknown): void
+  /** Nothing that was not closed is whole. */
+  close(): void
+}
+
+/** A file with one value on each line. It is made with the first: where there are none, the server wants no file. */
+export function yamlList(path: string): YamlList {
+  let file: number | undefined
+  let text = ''
+  const write = () => {
+    writeAll(file!, text)
+    text = ''
+  }
+  return {
+    add(value) {
+      if (file === undefined) {
+        mkdirSync(dirname(path), { recursive: true })
+        file = openSync(path, 'wx')
+        text = '[\n'
+      } else text += ',\n'
+      text += yamlJson(value)
+      if (text.length > BUFFERED) write()
+    },
+    close() {
+      if (file === undefined) return
+      text += '\n]\n'
+      write()
+      closeSync(file)
+      file = undefined
+    },
+  }
+}
+
+function writeAll(file: number, text: string): void {
+  const bytes = Buffer.from(text)
+  for (let done = 0; done < bytes.length; ) done += writeSync(file, bytes, done)
 }

@@ -1,8 +1,10 @@
 import type { Git, GitCall } from '../../../git/git.ts'
+import { GitFailed } from '../../../git/git-end.ts'
 import type { LicenseFile } from '../../source.ts'
 import { gitRecords } from './git-records.ts'
 import { languageTally } from './main-language.ts'
 import { recogniseLicense } from './recognise-license.ts'
+import type { RepositoryCall } from './repository-refs.ts'
 
 export interface TreeFacts {
   language: string | null
@@ -53,9 +55,7 @@ export function readTree(git: Git, commit: string, call: GitCall): Promise<TreeF
 }
 
 /** What the files are written in, the most bytes first. */
-export async function bytesByLanguage(
-  files: AsyncIterable<TreeFile>,
-): Promise<Record<string, number>> {
+async function bytesByLanguage(files: AsyncIterable<TreeFile>): Promise<Record<string, number>> {
   const tally = await languageTally()
   let count = 0
   for await (const file of files) {
@@ -66,7 +66,7 @@ export async function bytesByLanguage(
 }
 
 /** The first whose text is that of a known licence, else the likeliest by its name. */
-export async function licenseFileOf(
+async function licenseFileOf(
   git: Git,
   commit: string,
   call: GitCall,
@@ -91,7 +91,7 @@ export async function licenseFileOf(
   return first
 }
 
-export async function* listFiles(
+async function* listFiles(
   git: Git,
   commit: string,
   call: GitCall,
@@ -143,5 +143,32 @@ function* blobs(batch: Buffer): Generator<Buffer | undefined, void, void> {
     const end = start + Number(size ?? -1)
     yield size === undefined ? undefined : batch.subarray(start, end)
     at = end + 1
+  }
+}
+
+/** Bytes by language of what HEAD names, the largest first; nothing while its branch is unborn. */
+export async function readLanguages(
+  git: Git,
+  call: RepositoryCall,
+): Promise<Record<string, number>> {
+  const head = await headCommit(git, call)
+  return head === undefined ? {} : bytesByLanguage(listFiles(git, head, call))
+}
+
+/** The file whose text the licence was recognised by, or the likeliest one. */
+export async function readLicenseFile(
+  git: Git,
+  call: RepositoryCall,
+): Promise<LicenseFile | undefined> {
+  const head = await headCommit(git, call)
+  return head === undefined ? undefined : licenseFileOf(git, head, call)
+}
+
+async function headCommit(git: Git, call: RepositoryCall): Promise<string | undefined> {
+  try {
+    return (await git.text(['rev-parse', '--verify', '--quiet', 'HEAD'], call)).trim()
+  } catch (error) {
+    if (error instanceof GitFailed && error.exitCode === 1) return undefined
+    throw error
   }
 }

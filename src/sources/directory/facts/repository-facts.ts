@@ -1,14 +1,15 @@
+import { type Stats, statSync } from 'node:fs'
 import { lstat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Git } from '../../../git/git.ts'
 import { type KnownFacts, type SourceFacts, USUAL_FACTS } from '../../source.ts'
 import { Unreadable } from '../../unreadable.ts'
+import { inTurns, type Seen, statsBelow, statsOf } from '../prompt-files.ts'
 import type { RepositoryPlace } from '../repository-place.ts'
-import { statsOf } from '../stats-below.ts'
+import { COMMON_DIR, OF_ANOTHER } from '../snapshot/examine-kind.ts'
 import { readDescription } from './description.ts'
 import { lookAtOnce } from './look-at-once.ts'
 import { type GitFacts, lookByCommands } from './look-by-commands.ts'
-import { measureOwnFiles } from './measure.ts'
 import { publicUrl, webPage } from './public-url.ts'
 import {
   flag,
@@ -104,4 +105,45 @@ function mirrorOf(settings: Settings): string | null {
     if (url && settings.has(`${remote}.fetch`)) return publicUrl(url)
   }
   return null
+}
+
+/** What counts as the size of a repository: it is as large on any disk, and an empty one has no size. */
+const MEASURED = ['objects', 'lfs']
+/** What git reads besides. */
+const READ = ['refs', 'worktrees']
+const READ_FILES = ['HEAD', 'config', 'config.worktree', 'packed-refs', 'shallow', COMMON_DIR]
+
+/**
+ * The bytes of objects and of large files, in KiB. On the way everything that git may open is looked at: it would wait for
+ * ever at a pipe, and be led into another repository.
+ */
+async function measureOwnFiles(dir: string): Promise<number> {
+  let bytes = 0n
+  for (const part of MEASURED)
+    await inTurns(statsBelow(join(dir, part)), (seen) => {
+      refuseOdd(dir, seen)
+      if (seen.stats.isFile()) bytes += seen.stats.size
+    })
+  for (const part of READ)
+    await inTurns(statsBelow(join(dir, part)), (seen) => refuseOdd(dir, seen))
+  for (const seen of await statsOf(READ_FILES.map((name) => join(dir, name)))) {
+    if (seen.path.endsWith(`/${COMMON_DIR}`)) throw new Unreadable(OF_ANOTHER)
+    refuseOdd(dir, seen)
+  }
+  return Number((bytes + 1023n) / 1024n)
+}
+
+function refuseOdd(dir: string, { path, stats }: Seen): void {
+  const target = stats.isSymbolicLink() ? targetOf(path) : stats
+  if (!target || target.isFile() || target.isDirectory()) return
+  throw new Unreadable(`${path.slice(dir.length + 1)} is neither a file nor a directory`)
+}
+
+/** One that leads nowhere is git's to complain of. */
+function targetOf(link: string): Stats | undefined {
+  try {
+    return statSync(link)
+  } catch {
+    return undefined
+  }
 }

@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { inTurns, namesIn } from '../prompt-files.ts'
+import { inTurns, namesIn, type Seen, statsBelow, statsOf } from '../prompt-files.ts'
 import type { RepositoryPlace } from '../repository-place.ts'
-import { type Seen, statsBelow, statsOf } from '../stats-below.ts'
 
 /** Besides loose refs and the directories of loose objects: all that facts are read from, and what a repack touches. */
 const WATCHED = [

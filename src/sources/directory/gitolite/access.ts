@@ -1,5 +1,4 @@
 import type { CompiledConf, Rule } from './compiled-conf.ts'
-import { perlPattern } from './perl-pattern.ts'
 
 /** What gitolite knows of one repository beside its configuration. */
 export interface RepositoryState {
@@ -88,4 +87,27 @@ export function isAllowed(
     }
   }
   return false
+}
+
+const compiled = new Map<string, RegExp | null>()
+const MAX_REMEMBERED = 10_000
+
+/** A pattern of gitolite's configuration; null where only Perl understands it. */
+function perlPattern(pattern: string): RegExp | null {
+  const known = compiled.get(pattern)
+  if (known !== undefined) return known
+  if (compiled.size >= MAX_REMEMBERED) compiled.clear()
+  const made = compile(pattern)
+  compiled.set(pattern, made)
+  return made
+}
+
+function compile(pattern: string): RegExp | null {
+  // Letters after a backslash that mean another thing to Perl, or nothing here.
+  if (/\\[AzZGQEKRhHXNpPlLuU]/.test(pattern)) return null
+  try {
+    return new RegExp(pattern)
+  } catch {
+    return null
+  }
 }

@@ -9,7 +9,6 @@ import {
   rememberingReader,
 } from '../directory.ts'
 import { MEMBERS_FILE } from '../members-file.ts'
-import { type TakenNames, takenNames } from '../repository-names.ts'
 import {
   A_LINK,
   isLikeRepository,
@@ -19,7 +18,7 @@ import {
 } from '../repository-place.ts'
 import { candidatesNamed, type Folder, UNNAMED, walk } from './folder.ts'
 import type { Layout, ListingOptions, Places } from './layout.ts'
-import { type Candidate, placesFor, settled } from './same-names.ts'
+import { type Candidate, placesFor, settled, type TakenNames, takenNames } from './same-names.ts'
 
 const AT_THE_TOP = 'it is in no directory of an owner: set --owner LOGIN to say whose it is'
 

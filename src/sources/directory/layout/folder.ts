@@ -6,7 +6,6 @@ import {
   type ReadDirectory,
   readDirectory,
 } from '../directory.ts'
-import { isWikiName } from '../repository-names.ts'
 import {
   A_LINK,
   isLikeRepository,
@@ -16,6 +15,7 @@ import {
 } from '../repository-place.ts'
 import type { Places } from './layout.ts'
 import type { Candidate } from './same-names.ts'
+import { isWikiName } from './same-names.ts'
 
 /** A directory with repositories of an owner in it, or in directories of it. */
 export interface Folder {

@@ -1,7 +1,13 @@
+import type { Dirent } from 'node:fs'
+import { Unreadable } from '../../unreadable.ts'
+import { type Directory, isNamedAsRepository, readDirectory } from '../directory.ts'
+import { MEMBERS_FILE } from '../members-file.ts'
+import { nameOf } from '../repository-place.ts'
 import { anyDepth } from './any-depth.ts'
-import { flat } from './flat.ts'
-import type { Layout } from './layout.ts'
+import type { Layout, ListingOptions, Places } from './layout.ts'
+import { outOfPlace } from './out-of-place.ts'
 import { ownerAndName } from './owner-and-name.ts'
+import { type Candidate, isWikiName, placesFor, settled } from './same-names.ts'
 
 export interface LayoutOptions {
   kind: 'owner/name' | 'flat' | 'any-depth'
@@ -16,4 +22,38 @@ export function layoutOf(root: string, { kind, owner, mayBeLowerCase }: LayoutOp
   if (kind === 'any-depth') return anyDepth(root, owner)
   if (owner === undefined) throw new Error('the flat layout needs an owner')
   return flat(root, owner)
+}
+
+const OUT_OF_PLACE = 'a repository must be at NAME.git (--layout flat)'
+
+/** Repositories at NAME.git, all of one owner. */
+function flat(root: string, owner: string): Layout {
+  const isOwner = (login: string) => login.toLowerCase() === owner.toLowerCase()
+
+  async function* list({ only, read = readDirectory }: ListingOptions = {}): Places {
+    const top = await read(root)
+    if ('reason' in top) throw new Unreadable(`the directory of repositories: ${top.reason}`)
+    if (only && !isOwner(only.owner)) return
+    if (!only) yield* outOfPlace(root, '', top, OUT_OF_PLACE)
+    if (top.has(MEMBERS_FILE)) yield { membersOf: owner, path: MEMBERS_FILE }
+    yield* settled(root, candidatesIn(top, owner, only?.name))
+  }
+
+  return {
+    list,
+    async placesOf({ owner: login, name }) {
+      const top = await readDirectory(root)
+      if ('reason' in top) throw new Unreadable(`the directory of repositories: ${top.reason}`)
+      return isOwner(login) ? placesFor(root, candidatesIn(top, owner, name)) : []
+    },
+  }
+}
+
+function candidatesIn(top: Directory, owner: string, only?: string): Candidate[] {
+  const isThere = (name: string) => top.has(`${name}.git`)
+  const entries: readonly Dirent[] =
+    only === undefined ? top.repositories : top.named(`${only}.git`).filter(isNamedAsRepository)
+  return entries
+    .map((entry) => ({ owner, name: nameOf(entry), path: nameOf(entry), entry }))
+    .filter(({ name }) => !isWikiName(name, isThere))
 }

@@ -4,7 +4,6 @@ import type { RepositoryName } from '../../source.ts'
 import { Unreadable } from '../../unreadable.ts'
 import { type Directory, isNamedAsRepository, readDirectory } from '../directory.ts'
 import { MEMBERS_FILE } from '../members-file.ts'
-import { isWikiName, type TakenNames, takenNames } from '../repository-names.ts'
 import {
   A_LINK,
   isDirectory,
@@ -18,6 +17,7 @@ import {
 } from '../repository-place.ts'
 import type { Layout, ListingOptions, Places } from './layout.ts'
 import { outOfPlace } from './out-of-place.ts'
+import { isWikiName, type TakenNames, takenNames } from './same-names.ts'
 
 const OUT_OF_PLACE = 'a repository must be at OWNER/NAME.git'
 

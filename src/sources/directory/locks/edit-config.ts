@@ -4,8 +4,7 @@ import { constants, link, lstat, open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { hasCode } from '../../../ground/errno.ts'
 import { Unreadable } from '../../unreadable.ts'
-import { draftName, lstatIfThere, removeAbandoned, signName } from './abandoned-edits.ts'
-import { holdSign } from './sign-of-life.ts'
+import { draftName, holdSign, lstatIfThere, removeAbandoned, signName } from './abandoned-edits.ts'
 import { type Patience, TurnAtConfig } from './turn-at-config.ts'
 
 const LARGEST_CONFIG = 16 * 1024 * 1024

@@ -1,9 +1,8 @@
 import type { Git } from '../../../git/git.ts'
 import type { Examination, Found } from './examine.ts'
-import { headsOf } from './examine-refs.ts'
-import { importerRefusals } from './importer-refusals.ts'
+import type { ObjectFile } from './examine-objects.ts'
+import { headsOf, readable } from './examine-refs.ts'
 import { findPointers, type LfsPointer } from './lfs-pointers.ts'
-import { type LfsReport, lfsReport } from './lfs-warning.ts'
 import { byName } from './snapshot-errors.ts'
 import type { ScratchRepository } from './snapshot-scratch.ts'
 
@@ -96,4 +95,89 @@ async function pointersOf(
     signal.throwIfAborted()
     throw byName(found.name, error, dir)
   }
+}
+
+const MAX_NAMED = 3
+
+/** What is to be told of pointers without their objects: the host's own clients cannot fetch those either. */
+interface LfsReport {
+  /** As their pointers name them, in the order of their oids. */
+  missing: LfsPointer[]
+  /** In a line; null where there is nothing to tell. */
+  warning: string | null
+}
+
+function lfsReport(
+  parts: readonly { pointers: readonly LfsPointer[]; objects: readonly ObjectFile[] }[],
+): LfsReport {
+  const missing = new Map<string, LfsPointer>()
+  const otherSize = new Set<string>()
+  for (const { pointers, objects } of parts) {
+    const sizes = new Map(objects.map(({ path, size }) => [path.split('/').at(-1), size]))
+    for (const pointer of pointers) {
+      const { oid, size } = pointer
+      const there = sizes.get(oid)
+      if (there === undefined) missing.set(oid, pointer)
+      else if (there !== size) otherSize.add(oid)
+    }
+  }
+  const told = [
+    tell(missing.keys(), 'LFS object is missing', 'LFS objects are missing'),
+    tell(
+      otherSize.keys(),
+      'LFS object differs in size from its pointer',
+      'LFS objects differ in size from their pointers',
+    ),
+  ].filter((text) => text !== undefined)
+  return {
+    missing: [...missing.values()].sort((a, b) => (a.oid < b.oid ? -1 : 1)),
+    warning: told.length === 0 ? null : told.join('; '),
+  }
+}
+
+function tell(those: Iterable<string>, one: string, many: string): string | undefined {
+  const oids = [...those]
+  if (oids.length === 0) return undefined
+  return `${oids.length} ${oids.length === 1 ? one : many}: ${firstOf(oids)}`
+}
+
+function firstOf(names: readonly string[]): string {
+  const more = names.length > MAX_NAMED ? ` and ${names.length - MAX_NAMED} more` : ''
+  return `${names.slice(0, MAX_NAMED).join(', ')}${more}`
+}
+
+/** GitHub takes such a name for that of an object. */
+const LIKE_AN_OBJECT = /^refs\/(?:heads|tags)\/([0-9a-f]{40})$/i
+
+/**
+ * What GitHub's importers would not take of a repository that can be exported, and what is not exported of it, each in a
+ * line. From the examination alone, so that an export and a preflight say the same.
+ */
+function importerRefusals({ repository, wiki }: Examination): string[] {
+  const parts = wiki ? [repository, wiki] : [repository]
+  return [
+    ...(parts.some(({ objectFormat }) => objectFormat === 'sha256')
+      ? ["GitHub's importers do not take repositories with SHA-256 objects"]
+      : []),
+    ...hexNames(parts),
+    ...lfsObjects(parts),
+    ...parts.flatMap(({ kept }) =>
+      kept.attributesProblem === undefined ? [] : [`${kept.attributesProblem}: not exported`],
+    ),
+  ]
+}
+
+function hexNames(parts: readonly Found[]): string[] {
+  const names = parts.flatMap(({ refs }) =>
+    refs.flatMap(({ name }) => (LIKE_AN_OBJECT.test(name) ? [readable(name)] : [])),
+  )
+  if (names.length === 0) return []
+  return [`GitHub's importers refuse names of 40 hex digits: ${firstOf(names)}`]
+}
+
+function lfsObjects(parts: readonly Found[]): string[] {
+  const count = parts.reduce((sum, { lfsObjects: objects }) => sum + objects.length, 0)
+  if (count === 0) return []
+  const what = count === 1 ? '1 LFS object' : `${count} LFS objects`
+  return [`GitHub's importers do not take LFS objects: push ${what} after the import`]
 }

@@ -10,7 +10,7 @@ import {
   ODD_REPOSITORIES,
   git as plainGit,
 } from '../../../../test/support/odd-repositories.ts'
-import type { SnapshotEntry } from './snapshot-entries.ts'
+import type { SnapshotEntry } from './snapshot.ts'
 import { scene, signal } from './snapshot-test-scene.ts'
 import { verify } from './verify-objects.ts'
 

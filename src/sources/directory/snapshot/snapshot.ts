@@ -2,10 +2,10 @@ import { link as hardLink, mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Git } from '../../../git/git.ts'
 import { type Examination, examine, keepsChanging } from './examine.ts'
-import { entriesOf, type SnapshotEntry } from './snapshot-entries.ts'
 import { Moved } from './snapshot-errors.ts'
 import { type Link, makeScratch, type ScratchRepository } from './snapshot-scratch.ts'
 import { reportOfSnapshot, type SnapshotReport } from './snapshot-warning.ts'
+import { checkedBytes } from './verify-bytes.ts'
 
 /** A repository and its wiki as they were at one moment, apart from the source and unchanging. */
 export interface Snapshot {
@@ -67,5 +67,57 @@ async function takeUntilWhole(
       await rm(attempt, REMOVAL)
       examination = await examine(asked.place, parts.git, parts.signal)
     }
+  }
+}
+
+export interface SnapshotEntry {
+  /** From the root of the archive, without a slash at the end. */
+  path: string
+  kind: 'directory' | 'file'
+  size: number
+  /** Epoch milliseconds. */
+  modifiedAt: number
+  /** Compressed already: deflating it again is wasted. */
+  packed: boolean
+  /** A chunk is good until the next is asked for. */
+  open(): AsyncIterable<Uint8Array> | Iterable<Uint8Array>
+}
+
+/** Always the same, so that the same content gives the same archive; no tool takes it for an unset clock. */
+const MODIFIED_AT = Date.UTC(2001, 0, 1)
+
+async function* entriesOf(
+  fullName: string,
+  repository: ScratchRepository,
+  wiki: ScratchRepository | null,
+): AsyncGenerator<SnapshotEntry> {
+  const parts: [root: string, part: ScratchRepository][] = [
+    [`repositories/${fullName}.git`, repository],
+  ]
+  if (wiki) parts.push([`repositories/${fullName}.wiki.git`, wiki])
+  for (const [root, part] of parts) {
+    yield directory(root)
+    for (const path of part.directories) yield directory(`${root}/${path}`)
+  }
+  for (const [root, part] of parts)
+    for (const file of part.files)
+      yield {
+        path: `${root}/${file.path}`,
+        kind: 'file',
+        size: file.size,
+        modifiedAt: MODIFIED_AT,
+        packed: file.kind !== 'text',
+        open: () => checkedBytes(part, file),
+      }
+}
+
+function directory(path: string): SnapshotEntry {
+  return {
+    path,
+    kind: 'directory',
+    size: 0,
+    modifiedAt: MODIFIED_AT,
+    packed: false,
+    open: () => [],
   }
 }

@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { gitHost } from '../../../../test/support/git-host.ts'
-import { plainSettings } from './plain-config.ts'
+import { plainSettings } from './repository-settings.ts'
 
 const host = await gitHost()
 after(() => host.remove())

@@ -2,17 +2,8 @@ import { type Account, keyOf } from '../accounts/account.ts'
 import { accountOf } from '../accounts/account-store.ts'
 import { membersOf } from '../accounts/membership-store.ts'
 import type { Db } from '../db/database.ts'
-import type { Permission } from '../sources/source.ts'
+import { PERMISSIONS, type Permission } from '../sources/source.ts'
 import type { CatalogueEntry } from './repository-store.ts'
-
-/** The weakest first. */
-export const permissions = [
-  'read',
-  'triage',
-  'write',
-  'maintain',
-  'admin',
-] as const satisfies Permission[]
 
 export interface ListedCollaborator {
   account: Account
@@ -56,7 +47,7 @@ export async function collaboratorsOf(
 }
 
 export const isAtLeast = (permission: Permission, asked: Permission): boolean =>
-  permissions.indexOf(permission) >= permissions.indexOf(asked)
+  PERMISSIONS.indexOf(permission) >= PERMISSIONS.indexOf(asked)
 
 const stronger = (a: Permission, b: Permission | undefined): Permission =>
   b !== undefined && isAtLeast(b, a) ? b : a

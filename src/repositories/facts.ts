@@ -1,5 +1,5 @@
 import type { Account } from '../accounts/account.ts'
-import { type Permission, type SourceFacts, USUAL_FACTS } from '../sources/source.ts'
+import { PERMISSIONS, type Permission, type SourceFacts, USUAL_FACTS } from '../sources/source.ts'
 
 /** What is of use to the catalogue alone. */
 type Private = 'headCommit' | 'templateRepository' | 'forkOf' | 'ownerIsOrganization'
@@ -27,15 +27,7 @@ export type Role = Permission | 'owner' | 'none'
 const PUSHES: ReadonlySet<Role> = new Set(['owner', 'admin', 'maintain', 'write'])
 const ADMINISTERS: ReadonlySet<Role> = new Set(['owner', 'admin'])
 
-const BY_STRENGTH: readonly Role[] = [
-  'none',
-  'read',
-  'triage',
-  'write',
-  'maintain',
-  'admin',
-  'owner',
-]
+const BY_STRENGTH: readonly Role[] = ['none', ...PERMISSIONS, 'owner']
 
 /** Whoever may do something by anybody's word may do it. */
 export const strongerRole = (a: Role, b: Role): Role =>

@@ -57,7 +57,9 @@ export interface Collaborator {
   permission: Permission
 }
 
-export type Permission = 'read' | 'triage' | 'write' | 'maintain' | 'admin'
+/** The weakest first. */
+export const PERMISSIONS = ['read', 'triage', 'write', 'maintain', 'admin'] as const
+export type Permission = (typeof PERMISSIONS)[number]
 
 /** What a source knows of a repository: no ids, no URLs. Times are epoch milliseconds. */
 export interface SourceFacts {

@@ -12,8 +12,8 @@ import {
   summariesCovering,
 } from '../../migrations/summaries.ts'
 import { findByName } from '../../repositories/repository-store.ts'
+import { answerPage } from '../answer-page.ts'
 import { answer, answerIfChanged } from '../door/json-answer.ts'
-import { tellPages } from '../door/link-header.ts'
 import { pagingOf } from '../door/paging.ts'
 import type { ServerParts } from '../server-parts.ts'
 import { archiveAddress } from './archive-address.ts'
@@ -44,10 +44,7 @@ export function migrationSummaries(
         ? covering.slice(paging.offset, paging.offset + paging.limit)
         : await listSummaries(db, scope, paging)
       const total = covering?.length ?? (await countMigrations(db, scope))
-      tellPages(request, reply, { prefix: app.prefix, addresses, paging, total })
-      reply.header('x-total-count', total)
-      const body = summaries.map(summaryJson)
-      return answerIfChanged(request, reply, body, [total])
+      return answerPage(request, reply, addresses, { total, body: summaries.map(summaryJson) })
     },
   )
 

@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import type { MembershipRole } from '../../accounts/membership.ts'
 import { membersOf, organizationsOf } from '../../accounts/membership-store.ts'
 import { Invalid } from '../../migrations/refusals.ts'
@@ -9,6 +9,7 @@ import {
 } from '../../repositories/administered-repositories.ts'
 import { factsForViewer } from '../../repositories/facts-for-viewer.ts'
 import { countPublic } from '../../repositories/repository-store.ts'
+import { answerPageOf } from '../answer-page.ts'
 import { viewerOf } from '../door/authenticate.ts'
 import { answerIfChanged } from '../door/json-answer.ts'
 import { tellPages } from '../door/link-header.ts'
@@ -48,10 +49,8 @@ export function organizations(app: FastifyInstance, parts: Parts): void {
       const all = (await membersOf(db, [account])).get(account.id) ?? []
       const role = ROLES.get(request.query.role)
       const asked = role ? all.filter((each) => each.role === role) : all
-      return answerPage(
-        request,
-        reply,
-        asked.map((each) => userJson(each.account, addresses)),
+      return answerPageOf(request, reply, addresses, asked, (each) =>
+        userJson(each.account, addresses),
       )
     },
   )
@@ -61,10 +60,8 @@ export function organizations(app: FastifyInstance, parts: Parts): void {
     { schema: operations.listOwnOrganizations },
     async (request, reply) => {
       const all = await organizationsOf(db, viewerOf(request).account)
-      return answerPage(
-        request,
-        reply,
-        all.map(({ account }) => organizationJson(account, addresses)),
+      return answerPageOf(request, reply, addresses, all, (each) =>
+        organizationJson(each.account, addresses),
       )
     },
   )
@@ -75,24 +72,11 @@ export function organizations(app: FastifyInstance, parts: Parts): void {
     async (request, reply) => {
       const { account } = viewerOf(request)
       const all = request.query.state === 'pending' ? [] : await organizationsOf(db, account)
-      return answerPage(
-        request,
-        reply,
-        all.map((each) => membershipJson(each, account, addresses)),
+      return answerPageOf(request, reply, addresses, all, (each) =>
+        membershipJson(each, account, addresses),
       )
     },
   )
-
-  function answerPage(
-    request: FastifyRequest<Asked>,
-    reply: FastifyReply,
-    all: readonly unknown[],
-  ): FastifyReply {
-    const paging = pagingOf(request.query)
-    tellPages(request, reply, { prefix: app.prefix, addresses, paging, total: all.length })
-    const body = all.slice(paging.offset, paging.offset + paging.limit)
-    return answerIfChanged(request, reply, body, [all.length])
-  }
 }
 
 const TYPES = new Map<unknown, Partial<RepositoryFilter>>([

@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import type { Db } from '../../db/database.ts'
 import { NotFound } from '../../migrations/refusals.ts'
@@ -6,6 +6,7 @@ import type { RepositoryFacts } from '../../repositories/facts.ts'
 import { factsForViewer } from '../../repositories/facts-for-viewer.ts'
 import { type SeenRepository, seenRepository } from '../../repositories/seen-repository.ts'
 import type { AskedRefs, Source } from '../../sources/source.ts'
+import { answerPage } from '../answer-page.ts'
 import type { CloneTokens } from '../clones/clone-tokens.ts'
 import { answerIfChanged } from '../door/json-answer.ts'
 import { tellPages } from '../door/link-header.ts'
@@ -64,7 +65,8 @@ export function oneRepository(app: FastifyInstance, parts: Parts): void {
       const { defaultBranch } = entry.facts
       const is = protectedIn(request.query)
       const isOneProtected = isProtected(entry, defaultBranch)
-      if (is === true && !isOneProtected) return answerRefs(request, reply, 0, [])
+      if (is === true && !isOneProtected)
+        return answerPage(request, reply, addresses, { total: 0, body: [] })
       const asked = {
         ...(is === true && { only: defaultBranch }),
         ...(is === false && isOneProtected && { except: defaultBranch }),
@@ -75,7 +77,7 @@ export function oneRepository(app: FastifyInstance, parts: Parts): void {
         ...asked,
       })
       const body = refs.map((ref) => branchJson(entry, ref, addresses))
-      return answerRefs(request, reply, total, body)
+      return answerPage(request, reply, addresses, { total, body })
     },
   )
 
@@ -86,7 +88,7 @@ export function oneRepository(app: FastifyInstance, parts: Parts): void {
       const { entry } = await repositoryInPath(db, request)
       const { total, refs } = await views.refs(entry, { kind: 'tags', ...windowOf(request) })
       const body = refs.map((ref) => tagJson(entry, ref, addresses))
-      return answerRefs(request, reply, total, body)
+      return answerPage(request, reply, addresses, { total, body })
     },
   )
 
@@ -124,18 +126,6 @@ export function oneRepository(app: FastifyInstance, parts: Parts): void {
   )
 
   repositoryCollaborators(app, parts)
-
-  function answerRefs(
-    request: FastifyRequest<InPath>,
-    reply: FastifyReply,
-    total: number,
-    body: readonly unknown[],
-  ): FastifyReply {
-    const paging = pagingOf(request.query)
-    tellPages(request, reply, { prefix: app.prefix, addresses, paging, total })
-    reply.header('x-total-count', total)
-    return answerIfChanged(request, reply, body, [total])
-  }
 }
 
 function windowOf({ query }: FastifyRequest<InPath>): Pick<AskedRefs, 'offset' | 'limit'> {

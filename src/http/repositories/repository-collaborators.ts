@@ -7,9 +7,7 @@ import {
 } from '../../repositories/collaborators.ts'
 import { permissionsOf } from '../../repositories/facts.ts'
 import type { Permission } from '../../sources/source.ts'
-import { answerIfChanged } from '../door/json-answer.ts'
-import { tellPages } from '../door/link-header.ts'
-import { pagingOf } from '../door/paging.ts'
+import { answerPageOf } from '../answer-page.ts'
 import { pushAccessMissing } from '../door/refusals.ts'
 import type { Rendering } from '../migrations/github-json.ts'
 import { listCollaborators } from './one-repository-operations.ts'
@@ -37,11 +35,9 @@ export function repositoryCollaborators(
       const { entry, role } = await repositoryInPath(db, request)
       if (!permissionsOf(role, entry.facts).push) throw pushAccessMissing()
       const all = (await collaboratorsOf(db, entry)).filter(wantedBy(request.query))
-      const paging = pagingOf(request.query)
-      tellPages(request, reply, { prefix: app.prefix, addresses, paging, total: all.length })
-      const page = all.slice(paging.offset, paging.offset + paging.limit)
-      const body = page.map((each) => collaboratorJson(each, addresses))
-      return answerIfChanged(request, reply, body, [all.length])
+      return answerPageOf(request, reply, addresses, all, (each) =>
+        collaboratorJson(each, addresses),
+      )
     },
   )
 }

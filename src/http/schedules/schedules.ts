@@ -1,6 +1,11 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { ORDINARY } from '../../migrations/migration.ts'
 import { NotFound } from '../../migrations/refusals.ts'
-import { changeSchedule, makeSchedule } from '../../schedules/change-schedule.ts'
+import {
+  type AskedSchedule,
+  changeSchedule,
+  makeSchedule,
+} from '../../schedules/change-schedule.ts'
 import { runNow } from '../../schedules/run-schedule.ts'
 import { countRuns, lastRuns, listRuns } from '../../schedules/run-store.ts'
 import type { Schedule } from '../../schedules/schedule.ts'
@@ -11,16 +16,16 @@ import {
   listSchedules,
 } from '../../schedules/schedule-store.ts'
 import type * as wire from '../../wire/types.ts'
+import { answerPage } from '../answer-page.ts'
 import { audit, auditAction } from '../door/audit.ts'
 import { viewerOf } from '../door/authenticate.ts'
 import { answer, answerIfChanged } from '../door/json-answer.ts'
-import { tellPages } from '../door/link-header.ts'
 import { pagingOf } from '../door/paging.ts'
 import type { MigrationsPlace } from '../migrations/migration-places.ts'
 import { scopeOf } from '../migrations/named-migration.ts'
+import { optionsOf } from '../migrations/start-request.ts'
 import type { ServerParts } from '../server-parts.ts'
 import { scheduleAddress, scheduleJson, scheduleRunJson } from './schedule-json.ts'
-import { askedScheduleOf, newScheduleOf } from './schedule-request.ts'
 import * as operations from './schedules-operations.ts'
 
 type Parts = Omit<ServerParts, 'admission'>
@@ -48,15 +53,12 @@ function reading(app: FastifyInstance, parts: Parts, { path, describe }: Migrati
     { config, schema: describe(operations.listSchedules) },
     async (request, reply) => {
       const scope = scopeOf(request)
-      const paging = pagingOf(request.query)
-      const all = await listSchedules(db, scope, paging)
+      const all = await listSchedules(db, scope, pagingOf(request.query))
       const total = await countSchedules(db, scope)
-      tellPages(request, reply, { prefix: app.prefix, addresses, paging, total })
-      reply.header('x-total-count', total)
       const ids = all.map(({ id }) => id)
       const last = await lastRuns(db, ids)
       const body = all.map((each) => scheduleJson(each, last.get(each.id), addresses))
-      return answerIfChanged(request, reply, body, [total])
+      return answerPage(request, reply, addresses, { total, body })
     },
   )
 
@@ -121,12 +123,9 @@ function running(app: FastifyInstance, parts: Parts, { path, describe }: Migrati
     { config, schema: describe(operations.listRuns) },
     async (request, reply) => {
       const schedule = await namedSchedule(parts, request)
-      const paging = pagingOf(request.query)
-      const runs = await listRuns(db, schedule, paging)
+      const runs = await listRuns(db, schedule, pagingOf(request.query))
       const total = await countRuns(db, schedule)
-      tellPages(request, reply, { prefix: app.prefix, addresses, paging, total })
-      reply.header('x-total-count', total)
-      return answerIfChanged(request, reply, runs.map(scheduleRunJson), [total])
+      return answerPage(request, reply, addresses, { total, body: runs.map(scheduleRunJson) })
     },
   )
 
@@ -165,4 +164,25 @@ async function namedSchedule({ db }: Reading, request: FastifyRequest<ById>): Pr
 function idOf({ params }: FastifyRequest<ById>): number {
   if (!/^\d{1,15}$/.test(params.schedule_id)) throw new NotFound()
   return Number(params.schedule_id)
+}
+
+/** What a change of a schedule says; its schema has checked it before. */
+function askedScheduleOf(body: wire.ScheduleChange): AskedSchedule {
+  const { repositories, every, weekday, at, time_zone: timeZone, keep, paused: isPaused } = body
+  return {
+    ...(repositories && { repositories }),
+    ...(every && { every }),
+    ...(weekday !== undefined && { weekday }),
+    ...(at !== undefined && { at }),
+    ...(timeZone !== undefined && { timeZone }),
+    ...(keep !== undefined && { keep }),
+    ...(isPaused !== undefined && { isPaused }),
+    options: optionsOf(body),
+  }
+}
+
+/** The same of a new one: what is not said of its options is as usual. */
+function newScheduleOf(body: wire.ScheduleRequest) {
+  const asked = askedScheduleOf(body)
+  return { ...asked, options: { ...ORDINARY, ...asked.options } }
 }

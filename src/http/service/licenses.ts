@@ -1,9 +1,8 @@
 import type { FastifyInstance } from 'fastify'
 import spdx from 'spdx-license-list'
 import { NotFound } from '../../migrations/refusals.ts'
+import { answerPageOf } from '../answer-page.ts'
 import { answerIfChanged } from '../door/json-answer.ts'
-import { tellPages } from '../door/link-header.ts'
-import { pagingOf } from '../door/paging.ts'
 import { licenseJson } from '../repositories/license-json.ts'
 import type { ServerParts } from '../server-parts.ts'
 import { getLicense, listLicenses } from './license-operations.ts'
@@ -24,15 +23,11 @@ export function licenses(
     '/licenses',
     { config, schema: listLicenses },
     async (request, reply) => {
-      const paging = pagingOf(request.query)
       const isFeatured = request.query.featured === 'true'
       const all = Object.entries(COMMON_LICENSES).filter(
         ([, { featured }]) => featured || !isFeatured,
       )
-      tellPages(request, reply, { prefix: app.prefix, addresses, paging, total: all.length })
-      const page = all.slice(paging.offset, paging.offset + paging.limit)
-      const body = page.map(([id]) => licenseJson(id, addresses))
-      return answerIfChanged(request, reply, body, [all.length])
+      return answerPageOf(request, reply, addresses, all, ([id]) => licenseJson(id, addresses))
     },
   )
 

@@ -10,10 +10,9 @@ import {
 } from '../../webhooks/manage-webhooks.ts'
 import type { Webhook, WebhookSettings } from '../../webhooks/webhook.ts'
 import { listWebhooks } from '../../webhooks/webhook-store.ts'
+import { answerPageOf } from '../answer-page.ts'
 import { viewerOf } from '../door/authenticate.ts'
 import { answer, answerIfChanged } from '../door/json-answer.ts'
-import { tellPages } from '../door/link-header.ts'
-import { pagingOf } from '../door/paging.ts'
 import { scopeOf } from '../migrations/named-migration.ts'
 import {
   auditWebhook,
@@ -57,11 +56,7 @@ function addAndList(
     { schema: describe(operations.listWebhooks) },
     async (request, reply) => {
       const all = await listWebhooks(db, scopeOf(request))
-      const paging = pagingOf(request.query)
-      tellPages(request, reply, { prefix: app.prefix, addresses, paging, total: all.length })
-      const shown = all.slice(paging.offset, paging.offset + paging.limit)
-      const body = shown.map((each) => webhookJson(each, addresses))
-      return answerIfChanged(request, reply, body, [all.length])
+      return answerPageOf(request, reply, addresses, all, (each) => webhookJson(each, addresses))
     },
   )
 

@@ -1,6 +1,6 @@
 import { isFullName, isName } from '../../../ground/names.ts'
 import { oneLine } from '../../../ground/one-line.ts'
-import type { Collaborator, Permission, SourceFacts } from '../../source.ts'
+import { type Collaborator, PERMISSIONS, type SourceFacts } from '../../source.ts'
 import { webPage } from './public-url.ts'
 import { everySetting, flag, type Settings, setting } from './repository-settings.ts'
 
@@ -20,14 +20,6 @@ const FLAGS = [
 ] as const
 
 const IMPORTERS_TAKE_FOR_ON = ['hasIssues', 'hasDownloads'] as const
-
-const PERMISSIONS: readonly string[] = [
-  'read',
-  'triage',
-  'write',
-  'maintain',
-  'admin',
-] satisfies Permission[]
 
 /** What git has no place for is always there, if only as nothing; the rest only where it was said. */
 export type StatedFacts = Partial<SourceFacts> &
@@ -79,9 +71,10 @@ function fullName(value: string | undefined): string | null {
 function collaborators(values: readonly string[]): Collaborator[] {
   const byLogin = new Map<string, Collaborator>()
   for (const value of values) {
-    const [login = '', permission = '', ...more] = value.split(':').map((part) => part.trim())
-    if (more.length > 0 || !isName(login) || !PERMISSIONS.includes(permission)) continue
-    byLogin.set(login.toLowerCase(), { login, permission: permission as Permission })
+    const [login = '', said, ...more] = value.split(':').map((part) => part.trim())
+    const permission = PERMISSIONS.find((each) => each === said)
+    if (more.length > 0 || !isName(login) || !permission) continue
+    byLogin.set(login.toLowerCase(), { login, permission })
   }
   return [...byLogin.values()]
 }

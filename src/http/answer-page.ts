@@ -1,0 +1,38 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Addresses } from '../repositories/addresses.ts'
+import { answerIfChanged } from './door/json-answer.ts'
+import { tellPages } from './door/link-header.ts'
+import { pagingOf } from './door/paging.ts'
+
+type Asked = FastifyRequest<{ Querystring: Record<string, unknown> }>
+
+/** A page that a store was asked for, with how many there are in all. */
+export function answerPage(
+  request: Asked,
+  reply: FastifyReply,
+  addresses: Addresses,
+  { total, body }: { total: number; body: readonly unknown[] },
+): FastifyReply {
+  tellTotal(request, reply, addresses, total)
+  reply.header('x-total-count', total)
+  return answerIfChanged(request, reply, body, [total])
+}
+
+/** The page of a whole list that is asked for. */
+export function answerPageOf<T>(
+  request: Asked,
+  reply: FastifyReply,
+  addresses: Addresses,
+  all: readonly T[],
+  render: (each: T) => unknown,
+): FastifyReply {
+  const { offset, limit } = tellTotal(request, reply, addresses, all.length)
+  const body = all.slice(offset, offset + limit).map((each) => render(each))
+  return answerIfChanged(request, reply, body, [all.length])
+}
+
+function tellTotal(request: Asked, reply: FastifyReply, addresses: Addresses, total: number) {
+  const paging = pagingOf(request.query)
+  tellPages(request, reply, { prefix: request.server.prefix, addresses, paging, total })
+  return paging
+}

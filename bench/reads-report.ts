@@ -19,6 +19,7 @@ interface Rounds {
   rounds: number
   turns: number
   turnSeconds: number
+  warmUpSeconds: number
 }
 
 /** One read, with the median of everyone who answers it; none where it was not asked. */
@@ -75,8 +76,8 @@ function middleOf(read: CrowdRead, all: Rates): Middle {
   }
 }
 
-const notesOn = ({ rounds, turns, turnSeconds }: Rounds): string[] => [
-  `answers a second to ${CONNECTIONS} clients that never pause, each request with another account’s token and for another migration, in an order that never repeats; medians of ${rounds} rounds of ${turns} turns of ${turnSeconds} s, everyone in turn, after a warm-up`,
+const notesOn = ({ rounds, turns, turnSeconds, warmUpSeconds }: Rounds): string[] => [
+  `answers a second to ${CONNECTIONS} clients that never pause, each request with another account’s token and for another migration, in an order that never repeats; medians of ${rounds} rounds of ${turns} turns of ${turnSeconds} s, everyone in turn, after ${warmUpSeconds} s of the same to warm up`,
   '40 accounts with 60 repositories each, 2,000 migrations of 10 of these and 2,000 of 30; *never asked for*: each of 2,000 migrations once, whose repositories nobody had asked for before; *not modified*: with the ETag of each',
   'every server on one core, whoever asks on another; PostgreSQL wherever there is room',
   'Godwit with authentication, rate limiting, a line of log for every request, and its database',

@@ -15,8 +15,12 @@ const UNSAFE_IN_JSON = /[\x7f-\x9f\p{Bidi_C}\u2028\u2029]/gu
 const asEscape = (character: string): string =>
   `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
 
+/** Nearly every line: to see that costs a fraction of looking for what is unsafe. */
+const PLAIN = /^[\n -~]*$/
+
 /** The same for lines of JSON, which stay the values that they are. */
-export const harmlessJsonLines = (lines: string): string => lines.replace(UNSAFE_IN_JSON, asEscape)
+export const harmlessJsonLines = (lines: string): string =>
+  PLAIN.test(lines) ? lines : lines.replace(UNSAFE_IN_JSON, asEscape)
 
 /** JSON that is the same value to whoever reads it, and harmless to a terminal. */
 export function harmlessJson(value: unknown, replacer?: (key: string, value: unknown) => unknown) {

@@ -8,16 +8,37 @@ import { migrationJson, migrationsAddress, type Rendering, userText } from './gi
 /** A migration as JSON, with its repositories. */
 export type MigrationText = (migration: Migration, repositories: Listed | undefined) => Body
 
-/** The same to the byte as what its renderer and JSON.stringify make of it. */
+/** What stands before the repositories, what after them, and both where there are none. */
+interface Around {
+  opening: string
+  closing: string
+  brief: readonly [string]
+}
+
+const MAX_REMEMBERED = 5000
+
+/**
+ * The same to the byte as what its renderer and JSON.stringify make of it. Who polls gets the same migration from the store
+ * for as long as nothing has been written, so its text is kept for as long.
+ */
 export function migrationText(rendering: Rendering): MigrationText {
   const withoutArchive = aroundRepositories(null, rendering)
   const withArchive = aroundRepositories(0, rendering)
+  const written = new Map<Migration, Around>()
 
-  return (migration, repositories) => {
+  function write(migration: Migration): Around {
     const { before, after } = migration.archiveExpiresAt === null ? withoutArchive : withArchive
     const opening = `${before(migration)!}[`
     const closing = `]${after(migration)!}`
-    return repositories ? [opening, repositories, closing] : [opening + closing]
+    const around: Around = { opening, closing, brief: [opening + closing] }
+    if (written.size >= MAX_REMEMBERED) written.clear()
+    written.set(migration, around)
+    return around
+  }
+
+  return (migration, repositories) => {
+    const { opening, closing, brief } = written.get(migration) ?? write(migration)
+    return repositories ? [opening, repositories, closing] : brief
   }
 }
 

@@ -3,7 +3,8 @@ import type { Addresses } from '../../repositories/addresses.ts'
 import type { RepositoryFacts } from '../../repositories/facts.ts'
 import { someFactsById } from '../../repositories/facts-store.ts'
 import type { CloneTokenOf } from '../clones/clone-tokens.ts'
-import { holesIn, pushWithTokens, type TokenHole } from './clone-token-holes.ts'
+import { holesIn, pushWithTokens } from './clone-token-holes.ts'
+import { type KeptText, keepTexts } from './kept-texts.ts'
 import { type RepositoryForm, repositoryText } from './repository-text.ts'
 
 const MAX_KEPT_BYTES = 32 * 1024 * 1024
@@ -32,15 +33,8 @@ export interface ShownTo {
 
 export type ReadRendered = (shown: ShownTo, references: readonly number[]) => Promise<Buffer[]>
 
-interface Rendered {
-  bytes: Buffer
-  holes: readonly TokenHole[]
-  /** Of the bytes. */
-  length: number
-}
-
 export function renderedRepositories(db: Db, addresses: Addresses): RenderedRepositories {
-  const kept = keepBytes<Rendered>(MAX_KEPT_BYTES)
+  const kept = keepTexts(MAX_KEPT_BYTES)
   const texts = {
     plain: repositoryText('plain', addresses),
     extended: repositoryText('extended', addresses),
@@ -48,23 +42,22 @@ export function renderedRepositories(db: Db, addresses: Addresses): RenderedRepo
   const keyOf = (form: RepositoryForm, reference: number) =>
     2 * reference + (form === 'plain' ? 1 : 0)
 
-  type Make = (form: RepositoryForm, reference: number, facts: RepositoryFacts) => Rendered
+  type Make = (form: RepositoryForm, reference: number, facts: RepositoryFacts) => KeptText
   const make: Make = (form, _reference, facts) => {
     const bytes = Buffer.from(`,${texts[form](facts)}`)
-    return { bytes, holes: holesIn(bytes, form, [facts]), length: bytes.length }
+    return { bytes, holes: holesIn(bytes, form, [facts]) }
   }
-  const makeAndKeep: Make = (form, reference, facts) => {
-    const rendered = make(form, reference, facts)
-    kept.keep(keyOf(form, reference), rendered)
-    return rendered
-  }
+  const makeAndKeep: Make = (form, reference, facts) =>
+    kept.keep(keyOf(form, reference), `,${texts[form](facts)}`, (bytes) =>
+      holesIn(bytes, form, [facts]),
+    )
 
   const reading =
     (render: Make): ReadRendered =>
     async ({ form, tokenOf }, references) => {
       const found = references.map((reference) => kept.get(keyOf(form, reference)))
       const missing = references.filter((_, at) => found[at] === undefined)
-      if (missing.length === 0) return piecesOf(found as Rendered[], tokenOf)
+      if (missing.length === 0) return piecesOf(found as KeptText[], tokenOf)
       const facts = await someFactsById(db, missing)
       const all = references.map(
         (reference, at) => found[at] ?? render(form, reference, facts.get(reference)!),
@@ -80,53 +73,11 @@ export function renderedRepositories(db: Db, addresses: Addresses): RenderedRepo
   }
 }
 
-function piecesOf(all: readonly Rendered[], tokenOf: CloneTokenOf | undefined): Buffer[] {
+function piecesOf(all: readonly KeptText[], tokenOf: CloneTokenOf | undefined): Buffer[] {
   const pieces: Buffer[] = []
   for (const { bytes, holes } of all) {
     if (tokenOf === undefined || holes.length === 0) pieces.push(bytes)
     else pushWithTokens(pieces, bytes, holes, tokenOf)
   }
   return pieces
-}
-
-/** Bytes that were made once, by a number that stands for them: about so many in all, those that are asked for again. */
-interface KeptBytes<T extends Sized> {
-  get(key: number): T | undefined
-  keep(key: number, bytes: T): void
-}
-
-interface Sized {
-  length: number
-}
-
-/**
- * Two generations: what is asked for moves into the younger, and when that has its half of the room, the older is dropped
- * with all that nobody has asked for meanwhile.
- */
-export function keepBytes<T extends Sized>(maxBytes: number): KeptBytes<T> {
-  let young = new Map<number, T>()
-  let old = new Map<number, T>()
-  let youngBytes = 0
-
-  function keep(key: number, bytes: T): void {
-    if (bytes.length > maxBytes / 2 || young.has(key)) return
-    if (youngBytes + bytes.length > maxBytes / 2) {
-      old = young
-      young = new Map()
-      youngBytes = 0
-    }
-    young.set(key, bytes)
-    youngBytes += bytes.length
-  }
-
-  return {
-    get(key) {
-      const found = young.get(key)
-      if (found) return found
-      const older = old.get(key)
-      if (older) keep(key, older)
-      return older
-    },
-    keep,
-  }
 }

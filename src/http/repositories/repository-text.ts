@@ -104,9 +104,11 @@ function marksOf(
   }
 }
 
+/** For most facts, faster than to ask for their JSON. */
 function json(value: unknown): string | undefined {
-  if (value === true) return 'true'
-  return value === false ? 'false' : JSON.stringify(value)
+  if (typeof value === 'string') return `"${within(value)}"`
+  if (typeof value === 'boolean' || value === null) return String(value)
+  return JSON.stringify(value)
 }
 
 const PLAIN = /^[ !#-[\]-~]*$/

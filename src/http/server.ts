@@ -15,6 +15,7 @@ import { countDownloads } from './door/download-outcomes.ts'
 import { type FailedLogins, failedLogins } from './door/failed-logins.ts'
 import { type Forwarding, watchForwarding } from './door/forwarding.ts'
 import { errorHandler } from './door/github-errors.ts'
+import { lateChecks } from './door/late-checks.ts'
 import { malformedRequests } from './door/malformed-requests.ts'
 import { manners } from './door/manners.ts'
 import { mediaTypes } from './door/media-type.ts'
@@ -142,6 +143,7 @@ function usualOptions(trustedProxies: string[]) {
     trustProxy: trustedProxies.length > 0 ? trustedProxies : false,
     forceCloseConnections: 'idle' as const,
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false, allErrors: true } },
+    schemaController: { compilersFactory: lateChecks },
   }
 }
 

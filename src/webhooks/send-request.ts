@@ -1,6 +1,6 @@
-import http, { type IncomingHttpHeaders, STATUS_CODES } from 'node:http'
-import https from 'node:https'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { LookupFunction } from 'node:net'
+import { http, https } from '../ground/node-http.ts'
 import type { IsAllowed } from './allowed-addresses.ts'
 import type { ReceivedResponse } from './delivery-store.ts'
 import { explainFailure, SendFailure } from './explain-failure.ts'
@@ -67,7 +67,7 @@ export async function sendRequest(
 }
 
 function refusalOf(statusCode: number): string {
-  const words = `${statusCode} ${STATUS_CODES[statusCode] ?? ''}`.trim()
+  const words = `${statusCode} ${http.STATUS_CODES[statusCode] ?? ''}`.trim()
   const isRedirect = statusCode >= 300 && statusCode < 400
   return isRedirect ? `${words}: redirects are not followed` : words
 }
@@ -162,7 +162,7 @@ class Exchange {
     })
   }
 
-  async #read(answer: http.IncomingMessage): Promise<void> {
+  async #read(answer: IncomingMessage): Promise<void> {
     this.phase = 'reading the answer'
     this.statusCode = answer.statusCode ?? 0
     this.#headers = keptHeaders(answer.headers)

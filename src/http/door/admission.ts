@@ -1,8 +1,6 @@
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
+import { http } from '../../ground/node-http.ts'
 import { busy, tooManyStreams } from './refusals.ts'
-
-/** An import of it would also load all that Node has to ask other servers with: ten megabytes that nothing here uses. */
-const { createServer } = process.getBuiltinModule('node:http')
 
 export interface AdmissionOptions {
   /** Connections at a time; more are not taken. */
@@ -53,7 +51,7 @@ export function createAdmission(options: AdmissionOptions, documentation: string
 
   return {
     server(listener) {
-      const server = createServer(
+      const server = http.createServer(
         {
           headersTimeout: clientTimeoutMs,
           requestTimeout: clientTimeoutMs,

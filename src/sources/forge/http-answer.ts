@@ -1,5 +1,5 @@
-import * as http from 'node:http'
-import * as https from 'node:https'
+import type { IncomingMessage } from 'node:http'
+import { http, https } from '../../ground/node-http.ts'
 import { ForgeRefused } from './forge-errors.ts'
 
 /** An answer whose body is still to be read, or to be let go. */
@@ -35,7 +35,7 @@ export function sendGet(
   })
 }
 
-const answerOf = (message: http.IncomingMessage): HttpAnswer => ({
+const answerOf = (message: IncomingMessage): HttpAnswer => ({
   status: message.statusCode ?? 0,
   header: (name) => {
     const value = message.headers[name]
@@ -46,7 +46,7 @@ const answerOf = (message: http.IncomingMessage): HttpAnswer => ({
   discard: () => void (isShort(message) ? message.resume() : message.destroy()),
 })
 
-const isShort = ({ headers }: http.IncomingMessage) =>
+const isShort = ({ headers }: IncomingMessage) =>
   Number(headers['content-length'] ?? Number.NaN) <= 64 * 1024
 
 /** Ends a request whose answer, or the next piece of it, does not come, or whose asker has gone. */

@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { test } from 'node:test'
+import { freePort } from '../support/free-port.ts'
+import { inTime } from '../support/wait-until.ts'
+
+const MAIN = new URL('../../src/main.ts', import.meta.url).pathname
+
+/** Loaded before the program: prints at its end what it has loaded. */
+const TELLING = `
+  import { writeSync } from 'node:fs'
+  import { createRequire } from 'node:module'
+  const { cache } = createRequire(${JSON.stringify(MAIN)})
+  process.on('exit', () => {
+    const names = [...process.moduleLoadList, ...Object.keys(cache)]
+    writeSync(1, names.map((name) => 'loaded ' + name + '\\n').join(''))
+  })`
+
+/** What an ordinary start has no use for, and what each of them would cost all starts. */
+const FOR_OTHERS =
+  /undici|node_modules\/(?:@aws-sdk|pg|pg-boss|ajv|@fastify\/fast-json-stringify-compiler|prom-client|@opentelemetry)\//
+
+test('a service on a disk loads nothing that only buckets, PostgreSQL, forges or metrics need', async (t) => {
+  const place = await mkdtemp(join(tmpdir(), 'godwit-lean-'))
+  t.after(() => rm(place, { recursive: true, force: true }))
+  const listen = `127.0.0.1:${await freePort()}`
+  const settings = ['--config', '/dev/null', '--data', join(place, 'data'), '--repositories', place]
+  const telling = `--import=data:text/javascript,${encodeURIComponent(TELLING)}`
+  const args = [telling, MAIN, 'serve', ...settings, '--listen', listen]
+  const child = spawn(process.execPath, args, {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  t.after(() => child.kill('SIGKILL'))
+  const ended = once(child, 'exit')
+  let logged = ''
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    logged += text
+  })
+  const loaded: string[] = []
+  const reading = (async () => {
+    for await (const line of createInterface(child.stdout)) {
+      if (line.includes('listening at')) child.kill('SIGTERM')
+      if (line.startsWith('loaded ')) loaded.push(line.slice('loaded '.length))
+    }
+  })()
+  await inTime(() => `the service starts and ends:\n${logged}`, Promise.all([ended, reading]))
+  assert.ok(
+    loaded.some((name) => name.includes('node_modules/fastify/')),
+    logged,
+  )
+  assert.deepEqual(
+    loaded.filter((name) => FOR_OTHERS.test(name)),
+    [],
+  )
+})

@@ -2,6 +2,7 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { loadavg } from 'node:os'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
+import { endProcess } from '../test/support/process-end.ts'
 import { benchClones } from './clones.ts'
 import { benchCluster } from './cluster.ts'
 import type { Corpus } from './contestants.ts'
@@ -66,6 +67,7 @@ for (const name of wanted) {
     process.exitCode = 1
   }
 }
+await endProcess()
 
 async function keep(name: string, section: Section): Promise<void> {
   const text = await withPlots(section)

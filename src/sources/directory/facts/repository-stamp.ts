@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { inTurns, namesIn, type Seen, statsBelow, statsOf } from '../prompt-files.ts'
@@ -33,14 +33,12 @@ export async function stampOf({ dir, wikiDir }: RepositoryPlace): Promise<string
     await pause(TICKS_PASSED_MS)
     seen = await watched(dir)
   }
-  const hash = createHash('sha256').update(
-    `${FACTS_EDITION} ${wikiDir === null ? 'no wiki' : 'wiki'}`,
-  )
+  let text = `${FACTS_EDITION} ${wikiDir === null ? 'no wiki' : 'wiki'}`
   for (const { path, stats } of seen) {
     const { mtimeNs, ctimeNs, size, ino } = stats
-    hash.update(`\n${path.slice(dir.length)} ${mtimeNs} ${ctimeNs} ${size} ${ino}`)
+    text += `\n${path.slice(dir.length)} ${mtimeNs} ${ctimeNs} ${size} ${ino}`
   }
-  return hash.digest('base64url')
+  return hash('sha256', text, 'base64url')
 }
 
 async function watched(dir: string): Promise<Seen[]> {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
+import { before, type TestContext, test } from 'node:test'
 import { type GitHost, gitHost } from './support/git-host.ts'
 import {
   type DescribedAnswer,
@@ -12,6 +12,7 @@ import {
 import { type Service, startService } from './support/service.ts'
 import { slowGit } from './support/slow-git.ts'
 import { until } from './support/wait-until.ts'
+import { forTheWholeFile } from './support/whole-file-cleanup.ts'
 
 /** Headers that a description must not keep to itself. */
 const TELLING =
@@ -27,7 +28,7 @@ interface Asked {
 }
 
 /** A service and its own description, which every answer is held against. */
-async function describedService(t: TestContext) {
+async function describedService(t: Pick<TestContext, 'after'>) {
   const host = await gitHost()
   t.after(host.remove)
   await makeRepositories(host)
@@ -112,8 +113,14 @@ function operationFor(operations: Operation[], method: string, pathname: string)
 
 const post = (body: unknown = {}) => ({ method: 'POST', body })
 
-test('every answer of every operation is as described', async (t) => {
-  const described = await describedService(t)
+const wholeFile = forTheWholeFile()
+let described: Described
+
+before(async () => {
+  described = await describedService(wholeFile)
+})
+
+test('every answer of every operation is as described', async () => {
   const { service, git, ask, seen, operations } = described
   for (const [at, migrations] of ['/user/migrations', '/orgs/Octo/migrations'].entries()) {
     await ask(201, migrations, post({ repositories: ['site'] }))
@@ -410,8 +417,8 @@ async function steer(ask: Ask, path: string): Promise<void> {
   assert.ok(retried.headers.get('location'))
 }
 
-test('a token is asked for wherever the description says so, and nowhere else', async (t) => {
-  const { service, operations } = await describedService(t)
+test('a token is asked for wherever the description says so, and nowhere else', async () => {
+  const { service, operations } = described
   for (const { method, path, security, operationId } of operations) {
     const url = `${service.url}${path.replaceAll(/\{\w+\}/g, '1')}`
     const { status } = await fetch(url, { method })

@@ -26,9 +26,14 @@ export interface Operation extends DescribedOperation {
   path: string
 }
 
+interface Validate {
+  (value: unknown): boolean
+  errors?: unknown
+}
+
 interface Ajv {
   addSchema(schema: object, key: string): void
-  compile(schema: object): { (value: unknown): boolean; errors?: unknown }
+  compile(schema: object): Validate
 }
 
 /** The one that fastify checks requests with, in the dialect of OpenAPI 3.1. */
@@ -61,6 +66,13 @@ export function openApiValidator(document: Description) {
   for (const [name, schema] of Object.entries(document.components.schemas)) {
     ajv.addSchema(standing(schema), `schema:${name}`)
   }
+  // To compile one takes longer than to hold a hundred values against it.
+  const compiled = new WeakMap<object, Validate>()
+  function validatorOf(schema: object): Validate {
+    const validate = compiled.get(schema) ?? ajv.compile(standing(schema))
+    compiled.set(schema, validate)
+    return validate
+  }
 
   return {
     operations: Object.entries(document.paths).flatMap(([path, methods]) =>
@@ -83,7 +95,7 @@ export function openApiValidator(document: Description) {
     },
 
     assertValid(schema: object, value: unknown, what: string): void {
-      const isValid = ajv.compile(standing(schema))
+      const isValid = validatorOf(schema)
       assert.ok(isValid(value), `${what}: ${JSON.stringify(isValid.errors, null, 2)}`)
     },
   }

@@ -73,10 +73,10 @@ describe('the addresses of a record', () => {
     for (const fullName of server.repositories) await compareAll(server, fullName)
   })
 
-  test('are followed by PyGithub', needsPyGithub(), async (t) => {
+  test('are followed by PyGithub', needsPyGithub(), async () => {
     const server = await serverUnderTest()
     for (const prefix of ['', '/api/v3']) {
-      const client = await pyGithubClient(t, { ...server, url: `${server.url}${prefix}` })
+      const client = pyGithubClient({ ...server, url: `${server.url}${prefix}` })
       const { id } = await client.start(server.repositories, { lock: false })
       const walked = await client.walk(id)
       assertWhole(walked, server)
@@ -84,12 +84,12 @@ describe('the addresses of a record', () => {
     }
   })
 
-  test('are followed by Octokit, to the same', needsOctokit(22), async (t) => {
+  test('are followed by Octokit, to the same', needsOctokit(22), async () => {
     const server = await serverUnderTest()
     const walked = await octokitWalk(server, await exported(server))
     assertWhole(walked, server)
     if (needsPyGithub().skip) return
-    const client = await pyGithubClient(t, server)
+    const client = pyGithubClient(server)
     const { id } = await client.start(server.repositories, { lock: false })
     assert.deepEqual(await client.walk(id), walked)
   })

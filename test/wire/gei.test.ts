@@ -8,10 +8,10 @@ import { promisify } from 'node:util'
 import { until } from '../support/wait-until.ts'
 import {
   needsOrganization,
-  newServer,
   organizationUnderTest,
   ownServer,
   type ServerUnderTest,
+  serverWith,
 } from './server-under-test.ts'
 
 const run = promisify(execFile)
@@ -186,8 +186,8 @@ test(
 test(
   'links live as long as the operator says, and the version is the one that was set',
   ownServer,
-  async (t) => {
-    const server = await newServer(t, '--link-ttl', '2h', '--installed-version', '3.7.1')
+  async () => {
+    const server = await serverWith('unusual')
     const gei = importer({ ...server, org: 'octo' })
     assert.equal(await gei.installedVersion(), '3.7.1')
     const id = await gei.startGit('kit')

@@ -4,10 +4,10 @@ import { PREVIEW } from '../support/service.ts'
 import { needsOctokit, type OctokitVersion, octokitClient } from './octokit-client.ts'
 import {
   needsOrganization,
-  newServer,
   organizationUnderTest,
   ownServer,
   serverUnderTest,
+  serverWith,
 } from './server-under-test.ts'
 import { wholeLife } from './whole-life.ts'
 
@@ -21,12 +21,12 @@ describe('@octokit/rest', () => {
   })
 
   test('22 as it is installed needs an optional preview', either(22), async (t) => {
-    const server = await newServer(t, '--preview', 'optional')
+    const server = await serverWith('unusual')
     await wholeLife(t, server, await octokitClient(22, server))
   })
 
-  test('22 is told of a preview that is required', either(22), async (t) => {
-    const server = await newServer(t, '--preview', 'required')
+  test('22 is told of a preview that is required', either(22), async () => {
+    const server = await serverWith('strict')
     const client = await octokitClient(22, server)
     const { id } = await client.start(server.repositories, { lock: false })
     await assert.rejects(client.status(id), { status: 415 })

@@ -54,7 +54,15 @@ const ANY_ERROR = {
   required: ['message', 'documentation_url', 'status'],
 }
 
-export async function readDescription(): Promise<OpenApi> {
+let known: Promise<OpenApi> | undefined
+
+/** Read once for all tests of a process: it is of some megabytes. */
+export function readDescription(): Promise<OpenApi> {
+  known ??= read()
+  return known
+}
+
+async function read(): Promise<OpenApi> {
   const { openapi, paths, components } = JSON.parse(readFileSync(FILE, 'utf8')) as Description
   if (!openapi.startsWith('3.0.')) throw new Error(`OpenAPI ${openapi} has another way to say null`)
   const ajv = await createAjv()
@@ -75,13 +83,22 @@ export async function readDescription(): Promise<OpenApi> {
     return schema && (withNulls(absolute(schema)) as object)
   }
 
+  const compiled = new Map<string, Validate | undefined>()
+  function validatorOf(method: string, path: string, status: number): Validate | undefined {
+    const name = `${method} ${path} ${status}`
+    if (!compiled.has(name)) {
+      const schema = schemaOf(method, path, status)
+      compiled.set(name, schema && ajv.compile(schema))
+    }
+    return compiled.get(name)
+  }
+
   return {
     statusesOf: (method, path) => Object.keys(responses(method, path)).map(Number),
     complaint(method, path, { status, body }) {
       if (status === 204 || status === 304) return body === '' ? undefined : 'has a body'
-      const schema = schemaOf(method, path, status)
-      if (!schema) return undefined
-      const validate = ajv.compile(schema)
+      const validate = validatorOf(method, path, status)
+      if (!validate) return undefined
       return validate(JSON.parse(body)) ? undefined : ajv.errorsText(validate.errors)
     },
   }

@@ -1,7 +1,7 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
-import type { TestContext } from 'node:test'
+import { atProcessEnd } from '../support/process-end.ts'
 import { needs } from './parts.ts'
 import type { ServerUnderTest } from './server-under-test.ts'
 import type { WalkedRepository } from './walked-repository.ts'
@@ -9,11 +9,16 @@ import type { Client, Migration } from './whole-life.ts'
 
 const SCRIPT = new URL('pygithub_client.py', import.meta.url).pathname
 
+let found: { python: string | undefined } | undefined
+
 /** Debian's packages are known to Debian's own Python, which need not be the first on the path. */
 function findPython(): string | undefined {
-  return ['python3', '/usr/bin/python3'].find(
-    (python) => spawnSync(python, ['-c', 'import github.Migration']).status === 0,
-  )
+  found ??= {
+    python: ['python3', '/usr/bin/python3'].find(
+      (python) => spawnSync(python, ['-c', 'import github.Migration']).status === 0,
+    ),
+  }
+  return found.python
 }
 
 export const needsPyGithub = () => needs('PyGithub', findPython() !== undefined)
@@ -30,29 +35,41 @@ export interface PyGithub extends Client {
   rateLimit(): Promise<{ limit: number; remaining: number }>
 }
 
-export async function pyGithubClient(
-  t: TestContext,
-  { url, token, org }: Pick<ServerUnderTest, 'url' | 'token'> & { org?: string },
-): Promise<PyGithub> {
+type Whom = [url: string, token: string, org: string | null]
+type Call = (whom: Whom, operation: string, args: unknown[]) => Promise<Record<string, unknown>>
+
+/** A process that is asked a line, and answers a line. */
+function startScript(): Call {
   const python = findPython()
   if (python === undefined) throw new Error('PyGithub is not installed')
-  const script = spawn(python, [SCRIPT, url, token, ...(org === undefined ? [] : [org])], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-  })
-  t.after(async () => {
+  const script = spawn(python, [SCRIPT], { stdio: ['pipe', 'pipe', 'inherit'] })
+  atProcessEnd(async () => {
     if (script.exitCode !== null || script.signalCode !== null) return
     script.stdin.end()
     await once(script, 'exit')
   })
   const answers = createInterface(script.stdout)[Symbol.asyncIterator]()
-
-  async function call<T>(operation: string, ...args: unknown[]): Promise<T> {
-    script.stdin.write(`${JSON.stringify([operation, args])}\n`)
+  return async (whom, operation, args) => {
+    script.stdin.write(`${JSON.stringify([...whom, operation, args])}\n`)
     const { value: line } = await answers.next()
     if (line === undefined) throw new Error(`PyGithub died of ${operation}`)
-    const answer = JSON.parse(line)
-    if ('done' in answer) return answer.done
-    throw Object.assign(new Error(answer.refused), { status: answer.status })
+    return JSON.parse(line)
+  }
+}
+
+let script: Call | undefined
+
+/** One process for all clients of the tests that run in this one, since to load PyGithub takes longer than to ask. */
+export function pyGithubClient({
+  url,
+  token,
+  org,
+}: Pick<ServerUnderTest, 'url' | 'token'> & { org?: string }): PyGithub {
+  async function call<T>(operation: string, ...args: unknown[]): Promise<T> {
+    script ??= startScript()
+    const answer = await script([url, token, org ?? null], operation, args)
+    if ('done' in answer) return answer.done as T
+    throw Object.assign(new Error(String(answer.refused)), { status: answer.status })
   }
 
   return {

@@ -3,17 +3,17 @@ import { describe, test } from 'node:test'
 import { needsPyGithub, pyGithubClient } from './pygithub-client.ts'
 import {
   needsOrganization,
-  newServer,
   organizationUnderTest,
   ownServer,
   serverUnderTest,
+  serverWith,
 } from './server-under-test.ts'
 import { wholeLife } from './whole-life.ts'
 
 describe('PyGithub', needsPyGithub(), () => {
   test('lives the whole life', async (t) => {
     const server = await serverUnderTest()
-    const client = await pyGithubClient(t, server)
+    const client = pyGithubClient(server)
     const { body } = await server.ask('GET', '/user')
     assert.equal(await client.login(), JSON.parse(body).login)
     await wholeLife(t, server, client)
@@ -21,13 +21,13 @@ describe('PyGithub', needsPyGithub(), () => {
 
   test('lives the whole life under /api/v3, as on a host that is not the vendor’s own', async (t) => {
     const server = await serverUnderTest()
-    const client = await pyGithubClient(t, { ...server, url: `${server.url}/api/v3` })
+    const client = pyGithubClient({ ...server, url: `${server.url}/api/v3` })
     await wholeLife(t, server, client)
   })
 
   test('lives the whole life of an organization', needsOrganization, async (t) => {
     const server = await organizationUnderTest()
-    const client = await pyGithubClient(t, server)
+    const client = pyGithubClient(server)
     const found = await client.userRepositories({ sort: 'full_name', type: 'all' })
     for (const name of server.repositories) assert.ok(found.includes(name), name)
     for (const type of ['forks', 'sources', 'private', 'public'])
@@ -35,9 +35,9 @@ describe('PyGithub', needsPyGithub(), () => {
     await wholeLife(t, server, client)
   })
 
-  test('reads a time with an offset as it is meant', ownServer, async (t) => {
-    const server = await newServer(t, '--time-zone', 'Asia/Kolkata')
-    const client = await pyGithubClient(t, server)
+  test('reads a time with an offset as it is meant', ownServer, async () => {
+    const server = await serverWith('unusual')
+    const client = pyGithubClient(server)
     const { id, created_at } = await client.start(server.repositories, { lock: false })
     const { body } = await server.ask('GET', `/user/migrations/${id}`)
     const sent: string = JSON.parse(body).created_at
@@ -45,8 +45,8 @@ describe('PyGithub', needsPyGithub(), () => {
     assert.equal(`${created_at}.000Z`, new Date(sent).toISOString(), 'PyGithub’s times are UTC')
   })
 
-  test('understands when too much was asked', ownServer, async (t) => {
-    const client = await pyGithubClient(t, await newServer(t, '--rate-limit', '2'))
+  test('understands when too much was asked', ownServer, async () => {
+    const client = pyGithubClient(await serverWith('strict', 'bob'))
     assert.deepEqual(await client.rateLimit(), { limit: 2, remaining: 2 })
     await client.login()
     await client.login()

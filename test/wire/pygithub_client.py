@@ -9,9 +9,10 @@ from github import Consts, Github, GithubException
 from github.PaginatedList import PaginatedList
 from github.Repository import Repository
 
-base_url, token, *organizations = sys.argv[1:]
 MAX_LISTED = 100
-started = {}
+# Whom the line at hand asks, and as whom; migrations that were started, by where and which.
+base_url = token = organization = None
+all_started = {}
 
 
 def github(per_page=30):
@@ -19,9 +20,13 @@ def github(per_page=30):
 
 
 def owner(per_page=30):
-    if organizations:
-        return github(per_page).get_organization(organizations[0])
+    if organization:
+        return github(per_page).get_organization(organization)
     return github(per_page).get_user()
+
+
+def started(id):
+    return all_started[base_url, id]
 
 
 def record(migration):
@@ -42,7 +47,7 @@ def user_repositories(asked):
 
 def start(repositories, lock):
     migration = owner().create_migration(repositories, lock_repositories=lock)
-    started[migration.id] = migration
+    all_started[base_url, migration.id] = migration
     return record(migration)
 
 
@@ -52,33 +57,33 @@ def list_migrations(per_page):
 
 
 def status(id):
-    started[id].get_status()
-    return record(started[id])
+    started(id).get_status()
+    return record(started(id))
 
 
 def repositories(id, per_page):
     # PyGithub has no method for this list, but its pager can be pointed at it.
-    requester = started[id]._requester
+    requester = started(id)._requester
     requester.per_page = per_page
     headers = {"Accept": Consts.mediaTypeMigrationPreview}
-    listed = PaginatedList(Repository, requester, f"{started[id].url}/repositories", None, headers)
+    listed = PaginatedList(Repository, requester, f"{started(id).url}/repositories", None, headers)
     return [repository.full_name for repository in listed]
 
 
 def download(id, file):
-    urllib.request.urlretrieve(started[id].get_archive_url(), file)
+    urllib.request.urlretrieve(started(id).get_archive_url(), file)
 
 
 def unlock(id, name):
-    started[id].unlock_repo(name)
+    started(id).unlock_repo(name)
 
 
 def delete_archive(id):
-    started[id].delete()
+    started(id).delete()
 
 
 def walk(id):
-    return [walked(repository) for repository in started[id].repositories]
+    return [walked(repository) for repository in started(id).repositories]
 
 
 def walked(repository):
@@ -127,7 +132,7 @@ OPERATIONS = [
 by_name = {operation.__name__: operation for operation in OPERATIONS}
 
 for line in sys.stdin:
-    name, arguments = json.loads(line)
+    base_url, token, organization, name, arguments = json.loads(line)
     try:
         answer = {"done": by_name[name](*arguments)}
     except GithubException as refusal:

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Answer } from './http-request.ts'
-import { newServer, ownServer, serverUnderTest } from './server-under-test.ts'
+import { ownServer, serverUnderTest, serverWith } from './server-under-test.ts'
 
 describe('the rate limit', ownServer, () => {
-  test('is told in every answer, and free to ask for', async (t) => {
-    const { ask } = await newServer(t)
+  test('is told in every answer, and free to ask for', async () => {
+    const { ask } = await serverWith('unusual', 'carol')
     const first = rateOf(await ask('GET', '/user/migrations'))
     assert.deepEqual(
       { ...first, reset: 0 },
@@ -24,8 +24,8 @@ describe('the rate limit', ownServer, () => {
     assert.equal(rateOf(await ask('GET', '/user')).used, 3, 'asking for it was free')
   })
 
-  test('refuses what is too much, until it is reset', async (t) => {
-    const { ask } = await newServer(t, '--rate-limit', '2')
+  test('refuses what is too much, until it is reset', async () => {
+    const { ask } = await serverWith('strict', 'carol')
     await ask('GET', '/user')
     assert.equal(rateOf(await ask('GET', '/user')).remaining, 0)
     for (const [method, path] of [

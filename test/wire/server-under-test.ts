@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { TestContext } from 'node:test'
 import { atProcessEnd } from '../support/process-end.ts'
 import { PREVIEW, startService } from '../support/service.ts'
 import { makeRepositories } from './git-repositories.ts'
@@ -31,6 +30,9 @@ const HOST = {
   'alice/letters': { 'gitweb.url': 'https://letters.example.com', 'godwit.private': 'false' },
   'octo/kit': { 'godwit.topic': 'tools' },
   'octo/engine': { 'godwit.private': 'false', 'godwit.license': 'MIT' },
+  // For tests that count what one person asks.
+  'bob/notes': {},
+  'carol/notes': {},
 }
 const ofOwner = (owner: string) => Object.keys(HOST).filter((name) => name.startsWith(`${owner}/`))
 
@@ -47,9 +49,9 @@ export function serverUnderTest(): Promise<ServerUnderTest> {
   return shared
 }
 
-const startShared = () =>
+const startShared = async () =>
   // Those who wait for something ask as often as they like.
-  startServer({ after: (act) => atProcessEnd(act as () => unknown) }, '--rate-limit', '1000000')
+  (await startServer('--rate-limit', '1000000'))('alice')
 
 /** The same as its organization: what it may migrate is the organization's, under the organization's path. */
 export async function organizationUnderTest(): Promise<ServerUnderTest & { org: string }> {
@@ -66,23 +68,39 @@ export const needsOrganization = {
     'GODWIT_WIRE_ORGANIZATION is not set',
 }
 
-/** For tests that are marked with `ownServer`. */
-export function newServer(t: TestContext, ...flags: string[]): Promise<ServerUnderTest> {
-  return startServer(t, ...flags)
+/** What an operator may set: for tests that are marked with `ownServer`, one server for all that name the same of these. */
+const SETTINGS = {
+  unusual: [
+    ...['--preview', 'optional', '--time-zone', 'Asia/Kolkata', '--webhook-networks', '127.0.0.1'],
+    ...['--link-ttl', '2h', '--installed-version', '3.7.1'],
+  ],
+  strict: ['--preview', 'required', '--rate-limit', '2'],
+}
+type Settings = keyof typeof SETTINGS
+
+const started = new Map<Settings, ReturnType<typeof startServer>>()
+
+/** As someone whom no other test asks as, where it matters what was asked before. */
+export async function serverWith(
+  settings: Settings,
+  login: 'alice' | 'bob' | 'carol' = 'alice',
+): Promise<ServerUnderTest> {
+  const server = started.get(settings) ?? startServer(...SETTINGS[settings])
+  started.set(settings, server)
+  return (await server)(login)
 }
 
-async function startServer(
-  t: Pick<TestContext, 'after'>,
-  ...flags: string[]
-): Promise<ServerUnderTest> {
+const atEnd = { after: (act: unknown) => atProcessEnd(act as () => unknown) }
+
+/** One for all tests of a process; answers how it is known to a person. */
+async function startServer(...flags: string[]) {
   const host = await makeRepositories(HOST)
+  atEnd.after(host.remove)
   await writeFile(join(host.root, 'octo/godwit-members'), 'alice owner\n')
-  // Registered last, so that nobody writes to the repositories any more when they are removed.
-  const service = await startService(t, { repositories: host.root, flags }).finally(() =>
-    t.after(host.remove),
-  )
+  const service = await startService(atEnd, { repositories: host.root, flags })
   const organization = { login: 'octo', repositories: ofOwner('octo') }
-  return known(service.url, await service.token('alice'), ofOwner('alice'), organization)
+  return async (login: string) =>
+    known(service.url, await service.token(login), ofOwner(login), organization)
 }
 
 async function givenServer(url: string): Promise<ServerUnderTest> {

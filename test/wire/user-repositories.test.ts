@@ -17,9 +17,9 @@ describe('the repositories to choose from', () => {
     assertHas(pages.flat(), server)
   })
 
-  test('are found by PyGithub, sorted as it asks', needsPyGithub(), async (t) => {
+  test('are found by PyGithub, sorted as it asks', needsPyGithub(), async () => {
     const server = await serverUnderTest()
-    const client = await pyGithubClient(t, server)
+    const client = pyGithubClient(server)
     assertHas(await client.userRepositories({}), server)
     const backwards = await client.userRepositories({ sort: 'full_name', direction: 'desc' })
     assert.deepEqual(backwards, (await client.userRepositories({})).toReversed())

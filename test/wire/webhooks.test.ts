@@ -4,7 +4,7 @@ import { describe, test } from 'node:test'
 import { until } from '../support/wait-until.ts'
 import { webhookReceiver } from '../support/webhook-receiver.ts'
 import { isInstalled, needs } from './parts.ts'
-import { newServer, ownServer } from './server-under-test.ts'
+import { ownServer, serverWith } from './server-under-test.ts'
 
 /** Not by their names: where they are absent the types are, too. */
 const [REST, METHODS]: string[] = ['@octokit/rest', '@octokit/webhooks-methods']
@@ -25,7 +25,7 @@ describe('webhooks, by GitHub’s own client and its check of signatures', insta
     async (t) => {
       const { Octokit } = await import(REST!)
       const { verify } = await import(METHODS!)
-      const server = await newServer(t, '--webhook-networks', '127.0.0.1')
+      const server = await serverWith('unusual')
       const org = server.organization!.login
       const octokit = new Octokit({ baseUrl: server.url, auth: server.token })
       const receiver = await webhookReceiver(t)

@@ -8,17 +8,24 @@ import { DAMAGED_REPOSITORIES } from '../support/export-damage.ts'
 import { type ExportStory, exportStory } from '../support/export-story.ts'
 import { slowGit } from '../support/slow-git.ts'
 
+interface Look {
+  colors: 'light' | 'dark'
+  width: number
+  height: number
+  axe: boolean
+}
+
 /** Whatever depends on the colors or on the width is seen in these; people who want to see every page get each with each. */
-const LOOKS = [
+const LOOKS: readonly [Look, ...Look[]] = [
   { colors: 'light', width: 1440, height: 900, axe: true },
   { colors: 'light', width: 768, height: 1024, axe: forPeople },
   { colors: 'dark', width: 390, height: 844, axe: true },
-] as const
-const OTHER_LOOKS = [
+]
+const OTHER_LOOKS: readonly Look[] = [
   { colors: 'dark', width: 1440, height: 900, axe: true },
   { colors: 'dark', width: 768, height: 1024, axe: true },
   { colors: 'light', width: 390, height: 844, axe: true },
-] as const
+]
 
 interface Scene {
   name: string
@@ -34,25 +41,43 @@ const says = (text: string | RegExp) => (page: Page) => page.getByText(text).fir
 
 test('every page, light and dark, wide and narrow', needsChromium, async (t) => {
   const { story, scenes } = await everyState(t)
+  const open = tabs(t, story.service.url)
   for (const scene of scenes) {
-    await t.test(`${scene.name}: nothing axe complains of, nothing cut off`, (t) =>
-      lookAt(t, story.service.url, scene),
+    await t.test(`${scene.name}: nothing axe complains of, nothing cut off`, async () =>
+      lookAt(await open(scene), scene),
     )
   }
 })
 
-async function lookAt(t: TestContext, url: string, scene: Scene): Promise<void> {
-  const { name, at, token, expected, ready } = scene
-  const page = await visit(t, `${url}/${at}`, {
-    ...(token && { token }),
-    ...(expected && { expected }),
-  })
+/** Whoever looks at several pages goes from one to the next, as people do: to load them all anew takes longer than to look. */
+function tabs(t: TestContext, url: string): (scene: Scene) => Promise<Page> {
+  const known = new Map<string | undefined, Page>()
+  return async ({ at, token, expected }) => {
+    const page = known.get(token)
+    if (page && !expected) {
+      await show(page, LOOKS[0])
+      await page.goto(`${url}/${at}`)
+      return page
+    }
+    const options = { ...(token && { token }), ...(expected && { expected }) }
+    const visited = await visit(t, `${url}/${at}`, options)
+    if (!expected) known.set(token, visited)
+    return visited
+  }
+}
+
+async function show(page: Page, { colors, width, height }: Look): Promise<void> {
+  await page.emulateMedia({ colorScheme: colors })
+  await page.setViewportSize({ width, height })
+}
+
+async function lookAt(page: Page, { name, ready }: Scene): Promise<void> {
   await ready(page)
-  await page.evaluate(axe.source)
+  if (!(await page.evaluate("'axe' in globalThis"))) await page.evaluate(axe.source)
   const looks = forPeople ? [...LOOKS, ...OTHER_LOOKS] : LOOKS
-  for (const { colors, width, height, axe: isAsked } of looks) {
-    await page.emulateMedia({ colorScheme: colors })
-    await page.setViewportSize({ width, height })
+  for (const look of looks) {
+    const { colors, width, axe: isAsked } = look
+    await show(page, look)
     await page.evaluate(SETTLE_COLORS)
     await keepScreenshot(page, `${name}-${colors}-${width}`)
     if (isAsked) assert.deepEqual(await complaints(page), [], `${colors}, ${width} pixels wide`)
@@ -63,9 +88,9 @@ async function lookAt(t: TestContext, url: string, scene: Scene): Promise<void> 
   }
 }
 
-/** Colors change over a moment, in which nothing can be said of their contrast. */
+/** Colors change over a moment, and dialogs fade in: meanwhile nothing can be said of their contrast. */
 const SETTLE_COLORS = `for (const each of document.getAnimations()) {
-  if (each instanceof CSSTransition) each.finish()
+  if (Number.isFinite(each.effect.getComputedTiming().endTime)) each.finish()
 }`
 const OVERHANG = 'document.documentElement.scrollWidth - innerWidth'
 

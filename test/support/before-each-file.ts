@@ -1,3 +1,5 @@
+// Before anything that loads the runner.
+import './followed-promises.ts'
 import { forgetSomebody } from './nobodys-environment.ts'
 
 /**

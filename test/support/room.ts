@@ -1,6 +1,7 @@
 import { relative } from 'node:path'
-import { describe } from 'node:test'
+import { before, describe } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { stopFollowingPromises } from './followed-promises.ts'
 // Before any of the files: its hook is for the end of the process, not of the first of them.
 import './process-end.ts'
 
@@ -10,6 +11,7 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 export function room(files: readonly string[]): void {
   for (const file of files) {
     describe(relative(ROOT, file), async () => {
+      before(stopFollowingPromises)
       await import(file)
     })
   }

@@ -14,16 +14,16 @@ export interface Log {
 }
 
 /**
- * Lines on standard error, gathered into larger writes: for programs, or for people where a person looks. Whatever might
- * carry a credential is blanked, even though nothing is meant to log one; and whatever a terminal would obey that shows the
- * log is escaped.
+ * Lines on standard error or in that file, gathered into larger writes: for programs, or for people where a person looks.
+ * Whatever might carry a credential is blanked, even though nothing is meant to log one; and whatever a terminal would obey
+ * that shows the log is escaped.
  */
-export function openLog({
-  logLevel: level,
-  logFormat,
-}: Pick<Config, 'logLevel' | 'logFormat'>): Log {
-  const isReadable = logFormat === 'auto' ? isatty(STANDARD_ERROR) : logFormat === 'text'
-  const lines = new LineWriter(STANDARD_ERROR, isReadable ? readableLine : undefined)
+export function openLog(
+  { logLevel: level, logFormat }: Pick<Config, 'logLevel' | 'logFormat'>,
+  file = STANDARD_ERROR,
+): Log {
+  const isReadable = logFormat === 'auto' ? isatty(file) : logFormat === 'text'
+  const lines = new LineWriter(file, isReadable ? readableLine : undefined)
   const log = pino(
     {
       level,

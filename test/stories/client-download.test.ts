@@ -9,7 +9,8 @@ import { freePort } from '../support/free-port.ts'
 import { gitHost } from '../support/git-host.ts'
 import { type HaltingProxy, haltingProxy } from '../support/halting-proxy.ts'
 import { incompressible } from '../support/odd-repositories.ts'
-import { startService, untilEnded } from '../support/service.ts'
+import { untilEnded } from '../support/service.ts'
+import { startInRow } from '../support/service-row.ts'
 import { until } from '../support/wait-until.ts'
 import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 
@@ -34,7 +35,7 @@ before(async () => {
   await host.repository('alice/large', { files: { a: incompressible(4 * MIB) } })
   const port = await freePort()
   const flags = ['--base-url', `http://127.0.0.1:${port}`]
-  const service = await startService(wholeFile, { repositories: host.root, flags })
+  const service = await startInRow(wholeFile, { repositories: host.root, flags })
   const proxy = await haltingProxy(wholeFile, port, () => Number(new URL(service.url).port))
   const token = await service.token('alice')
   const body = JSON.stringify({ repositories: ['large'] })

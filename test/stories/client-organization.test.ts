@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { clientDesk } from '../support/client-desk.ts'
 import { gitHost } from '../support/git-host.ts'
-import { startService } from '../support/service.ts'
+import { startInRow } from '../support/service-row.ts'
 
 test('the whole life of an organization’s migration, by the client alone', async (t) => {
   const host = await gitHost()
@@ -12,7 +12,7 @@ test('the whole life of an organization’s migration, by the client alone', asy
   for (const name of ['octo/site', 'octo/tools', 'alice/own'])
     await host.repository(name, { files: { a: '1' } })
   await writeFile(join(host.root, 'octo/godwit-members'), 'alice owner\n')
-  const service = await startService(t, { repositories: host.root })
+  const service = await startInRow(t, { repositories: host.root })
   const token = await service.token('alice')
   const { migration: mine } = await clientDesk(t, { url: service.url, token })
   const migration = (code: number, ...args: string[]) => mine(code, ...args, '--org', 'Octo')

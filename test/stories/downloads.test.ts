@@ -6,15 +6,15 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { before, test } from 'node:test'
 import { largePack } from '../support/export-sources.ts'
-import { type ExportStory, exportStory } from '../support/export-story.ts'
+import { type SharedStory, storyInRow } from '../support/export-story.ts'
 import { inTime, until } from '../support/wait-until.ts'
 import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 
 const wholeFile = forTheWholeFile()
-let story: ExportStory
+let story: SharedStory
 
 before(async () => {
-  story = await exportStory(wholeFile, {
+  story = await storyInRow(wholeFile, {
     async repositories(host) {
       await largePack(host.path('alice/large'), 40)
       await host.repository('alice/site', { files: { a: '1' } })

@@ -10,11 +10,11 @@ import {
   rowsOf,
 } from '../support/export-leftovers.ts'
 import { largePack } from '../support/export-sources.ts'
-import { type ExportStory, exportStory, until } from '../support/export-story.ts'
+import { exportStory, type SharedStory, storyInRow, until } from '../support/export-story.ts'
 import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 
 const twoRepositories = (t: Pick<TestContext, 'after'>, flags: string[] = []) =>
-  exportStory(t, {
+  storyInRow(t, {
     async repositories(host) {
       await host.repository('alice/site', { files: { a: 'site' } })
       await host.repository('alice/blog', { files: { a: 'blog' } })
@@ -27,7 +27,7 @@ const bytesOf = async (answer: Response) => Buffer.from(await answer.arrayBuffer
 type Created = { created_at: string }
 
 const wholeFile = forTheWholeFile()
-let story: ExportStory
+let story: SharedStory
 
 before(async () => {
   story = await twoRepositories(wholeFile)
@@ -162,7 +162,7 @@ test('an archive whose time is over is gone', async (t) => {
   const path = `/user/migrations/${id}`
   // Nobody looks for archives that are over until the next start.
   assert.equal((await call(`${path}/archive`)).status, 302)
-  await service.kill('SIGTERM')
+  await service.stop()
   const alive = 'select * from migrations where archive_expires_at > ?'
   await until('its time is over', () => rowsOf(service, alive, Date.now()).length === 0)
   await service.restart()

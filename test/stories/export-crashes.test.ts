@@ -11,7 +11,7 @@ import { mixedRepositories } from '../support/export-sources.ts'
 import { type ExportStory, exportStory, until } from '../support/export-story.ts'
 import { slowGit } from '../support/slow-git.ts'
 
-const REPOSITORIES = 20
+const REPOSITORIES = 10
 
 async function mixedStory(t: TestContext) {
   let names: string[] = []

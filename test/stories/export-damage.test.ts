@@ -10,17 +10,17 @@ import {
   rowsOf,
 } from '../support/export-leftovers.ts'
 import { assertArchiveHolds, refStateOf } from '../support/export-proof.ts'
-import { type ExportStory, exportStory } from '../support/export-story.ts'
+import { type SharedStory, storyInRow } from '../support/export-story.ts'
 import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 
 const GOOD = ['alice/site', 'alice/blog']
 const DAMAGED = Object.keys(DAMAGED_REPOSITORIES).map((kind) => `alice/${kind}`)
 
 const wholeFile = forTheWholeFile()
-let story: ExportStory
+let story: SharedStory
 
 before(async () => {
-  story = await exportStory(wholeFile, {
+  story = await storyInRow(wholeFile, {
     async repositories(host) {
       for (const name of GOOD) await host.repository(name, { files: { 'a.txt': name } })
       for (const [kind, { make }] of Object.entries(DAMAGED_REPOSITORIES))
@@ -75,7 +75,7 @@ function assertReasons(skipped: ReadonlyMap<string, string>): void {
     assert.match(skipped.get(`alice/${kind}`)!, reason)
 }
 
-function omissionsOf({ service }: ExportStory, id: number): Map<string, string> {
+function omissionsOf({ service }: SharedStory, id: number): Map<string, string> {
   const sql = `select full_name, reason from repository_exports as exported
     join snapshots on snapshots.migration_id = exported.migration_id and part = 0
     join facts on facts.id = json_extract(facts_ids, '$[' || position || ']')
@@ -84,7 +84,7 @@ function omissionsOf({ service }: ExportStory, id: number): Map<string, string> 
   return new Map(rows.map(({ full_name, reason }) => [full_name, reason]))
 }
 
-function reasonOf({ service }: ExportStory, id: number): string {
+function reasonOf({ service }: SharedStory, id: number): string {
   const [row] = rowsOf<{ reason: string }>(
     service,
     'select reason from migrations where id = ?',

@@ -1,20 +1,25 @@
 import assert from 'node:assert/strict'
 import { appendFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
-import { before, type TestContext, test } from 'node:test'
+import { before, test } from 'node:test'
 import type { EndState } from '../support/ended-migration.ts'
 import { rowsOf } from '../support/export-leftovers.ts'
-import { exportStory, until } from '../support/export-story.ts'
+import {
+  type ExportStory,
+  exportStory,
+  type SharedStory,
+  storyInRow,
+  until,
+} from '../support/export-story.ts'
+import type { GitHost } from '../support/git-host.ts'
 import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 
-async function lockStory(t: Pick<TestContext, 'after'>, flags: string[] = []) {
-  const story = await exportStory(t, {
-    async repositories(host) {
-      await host.repository('alice/site', { files: { a: '1' }, wiki: { 'Home.md': '# Home' } })
-      await host.repository('alice/blog', { files: { a: '1' } })
-    },
-    flags,
-  })
+async function twoRepositories(host: GitHost): Promise<void> {
+  await host.repository('alice/site', { files: { a: '1' }, wiki: { 'Home.md': '# Home' } })
+  await host.repository('alice/blog', { files: { a: '1' } })
+}
+
+function lockStory<Story extends SharedStory>(story: Story) {
   const { host, start, untilEnded, call } = story
   let pushes = 0
   const push = (name: string) => host.push(name, { [`file-${++pushes}`]: 'new' })
@@ -37,11 +42,11 @@ async function lockStory(t: Pick<TestContext, 'after'>, flags: string[] = []) {
 }
 
 const wholeFile = forTheWholeFile()
-let story: Awaited<ReturnType<typeof lockStory>>
+let story: ReturnType<typeof lockStory<ExportStory>>
 
 /** For all tests that leave no lock behind. */
 before(async () => {
-  story = await lockStory(wholeFile)
+  story = lockStory(await exportStory(wholeFile, { repositories: twoRepositories }))
 })
 
 test('a locked repository takes no pushes and gives what it has, until it is unlocked', async () => {
@@ -98,15 +103,15 @@ test('what the host hides from pushes for reasons of its own stays hidden', asyn
 })
 
 test('a lock whose time is over opens by itself, also where another cannot be opened', async (t) => {
-  const { host, service, lock, assertLocked, takesPushes, unlock } = await lockStory(t, [
-    '--lock-ttl',
-    '1s',
-  ])
+  const flags = ['--lock-ttl', '1s']
+  const { host, service, lock, assertLocked, takesPushes, unlock } = lockStory(
+    await storyInRow(t, { repositories: twoRepositories, flags }),
+  )
   const { id, ended } = await lock('blog', 'site')
   // Nobody looks for locks that are over until the next start, so this one still stands, however slow we are.
   await assertLocked('alice/site')
   await ended('exported')
-  await service.kill('SIGTERM')
+  await service.stop()
   const valid = 'select * from repository_locks where expires_at > ?'
   await until('the locks are over', () => rowsOf(service, valid, Date.now()).length === 0)
   await appendFile(join(host.path('alice/blog'), 'config'), '[unfinished')

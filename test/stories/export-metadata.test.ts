@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { before, test } from 'node:test'
 import { readManifest } from '../support/export-proof.ts'
-import { type ExportStory, exportStory, type StartFlags } from '../support/export-story.ts'
+import { type SharedStory, type StartFlags, storyInRow } from '../support/export-story.ts'
 import type { GitHost } from '../support/git-host.ts'
 import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 
@@ -31,15 +31,15 @@ async function makeRepositories(host: GitHost): Promise<void> {
 }
 
 const wholeFile = forTheWholeFile()
-let story: ExportStory
+let story: SharedStory
 
 before(async () => {
-  story = await exportStory(wholeFile, { repositories: makeRepositories })
+  story = await storyInRow(wholeFile, { repositories: makeRepositories })
   await story.service.godwit('account', 'set', 'octo', '--type', 'Organization', '--create')
 })
 
 /** The archive of one migration: its files at the top, and what the JSON in them says. */
-async function archiveOf({ migrate, unpacked }: ExportStory, names: string[], flags?: StartFlags) {
+async function archiveOf({ migrate, unpacked }: SharedStory, names: string[], flags?: StartFlags) {
   const { id } = await migrate(names, flags)
   const folder = await unpacked(id)
   const read = (path: string) => JSON.parse(readFileSync(join(folder, path), 'utf8'))
@@ -149,7 +149,7 @@ test('the members of an organization are those that were added, for archives of 
 
 test('without git data there are records alone, a hundred to a file', async (t) => {
   const names = Array.from({ length: 105 }, (_, n) => `alice/r${n}`)
-  const story = await exportStory(t, {
+  const story = await storyInRow(t, {
     async repositories(host) {
       for (const name of names) await host.repository(name)
       await host.repository('alice/r7.wiki', { files: { a: '1' } })
@@ -205,7 +205,7 @@ test('of organizations alone there are their records, and no repositories', asyn
 
 const byUrl = (a: Json, b: Json): number => (String(a.url) < String(b.url) ? -1 : 1)
 
-async function inOrderOfIds({ call }: ExportStory, names: readonly string[]): Promise<string[]> {
+async function inOrderOfIds({ call }: SharedStory, names: readonly string[]): Promise<string[]> {
   const ids = new Map<string, number>()
   for (const page of [1, 2]) {
     const answer = await call(`/user/migrations/1/repositories?per_page=100&page=${page}`)

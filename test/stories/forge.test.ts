@@ -11,7 +11,8 @@ import { checkRecords } from '../support/forge/check-records.ts'
 import { type StandInForge, startForge } from '../support/forge/stand-in-forge.ts'
 import { type GitHost, gitHost } from '../support/git-host.ts'
 import { temporaryDirectory } from '../support/odd-repositories.ts'
-import { type Service, startService } from '../support/service.ts'
+import type { SharedService } from '../support/service.ts'
+import { startInRow } from '../support/service-row.ts'
 import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 import { type Desk, desk, entriesIn, packed } from '../support/without-server.ts'
 
@@ -19,7 +20,7 @@ const REPOSITORIES = ['ann/site', 'octo/tools', 'tern/data']
 
 let forge: StandInForge
 let host: GitHost
-let service: Service
+let service: SharedService
 let table: Desk
 let flags: string[]
 
@@ -36,7 +37,7 @@ before(async () => {
   await writeFile(tokenFile, 'admin-token\n')
   await chmod(tokenFile, 0o600)
   flags = ['--forge', forge.url, '--forge-token-file', tokenFile]
-  service = await startService(wholeFile, { repositories: host.root, flags })
+  service = await startInRow(wholeFile, { repositories: host.root, flags })
   table = await desk(wholeFile)
 })
 

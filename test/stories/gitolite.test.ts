@@ -8,7 +8,8 @@ import { createGit } from '../../src/git/git.ts'
 import { gitDirectory } from '../../src/sources/directory/git-directory.ts'
 import type { Listed } from '../../src/sources/source.ts'
 import { type GitoliteHost, gitoliteHost, needsGitolite } from '../support/gitolite-host.ts'
-import { type Service, startService, untilEnded } from '../support/service.ts'
+import { type SharedService, untilEnded } from '../support/service.ts'
+import { startInRow } from '../support/service-row.ts'
 import { desk } from '../support/without-server.ts'
 
 const CONF = `
@@ -187,7 +188,7 @@ describe('gitolite', needsGitolite, () => {
   })
 
   test('users of the service see what is theirs, and can take it along', async (t) => {
-    const service = await startService(t, { repositories: host.root, flags: SETTINGS })
+    const service = await startInRow(t, { repositories: host.root, flags: SETTINGS })
     const token = async (login: string) => {
       const { db, close } = await connect({ dataDirectory: service.data, databaseUrl: undefined })
       await ensureAccount(db, login, Date.now())
@@ -210,7 +211,7 @@ describe('gitolite', needsGitolite, () => {
   })
 })
 
-async function administered(service: Service, token: string): Promise<string[]> {
+async function administered(service: SharedService, token: string): Promise<string[]> {
   const answer = await service.call(token, '/user/repos?per_page=100')
   const rows = (await answer.json()) as { full_name: string }[]
   return rows.map(({ full_name }) => full_name).sort()

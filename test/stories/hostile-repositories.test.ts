@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { harmless } from '../../src/ground/terminal-text.ts'
 import { boobyTraps } from '../support/booby-traps.ts'
-import { exportStory } from '../support/export-story.ts'
+import { storyInRow } from '../support/export-story.ts'
 import { HOSTILE_NAMES, HOSTILE_REPOSITORIES } from '../support/hostile-repositories.ts'
 import { bare, commit, git, temporaryDirectory } from '../support/odd-repositories.ts'
 import { desk } from '../support/without-server.ts'
@@ -20,7 +20,7 @@ interface Report {
 test('hostile repositories are exported safely or skipped by name, and no program of theirs runs', async (t) => {
   const traps = boobyTraps(temporaryDirectory(t))
   let secret = ''
-  const story = await exportStory(t, {
+  const story = await storyInRow(t, {
     async repositories({ root }) {
       const another = join(root, 'bob/diary.git')
       bare(another)
@@ -76,7 +76,7 @@ test('hostile repositories are exported safely or skipped by name, and no progra
     const lock = `/user/migrations/${locked.id}/repos/${name}/lock`
     assert.equal((await story.call(lock, { method: 'DELETE' })).status, 204)
   }
-  await service.kill('SIGTERM')
+  await service.stop()
 
   assert.deepEqual(traps.sprung(), [])
   for (const file of [archive, again]) assert.ok(!gunzipSync(await readFile(file)).includes(SECRET))

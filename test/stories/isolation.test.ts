@@ -4,7 +4,8 @@ import { rowsOf } from '../support/export-leftovers.ts'
 import { type GitHost, gitHost } from '../support/git-host.ts'
 import type { Description } from '../support/openapi-validator.ts'
 import { openApiValidator } from '../support/openapi-validator.ts'
-import { type Service, startService, untilEnded } from '../support/service.ts'
+import { type SharedService, untilEnded } from '../support/service.ts'
+import { startInRow } from '../support/service-row.ts'
 import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 import { withoutCloneTokens } from '../support/without-clone-tokens.ts'
 
@@ -22,7 +23,7 @@ interface Told {
 
 describe('what is another’s is not there', () => {
   let host: GitHost
-  let service: Service
+  let service: SharedService
   let tokens: Record<'alice' | 'bob' | 'carol' | 'operator', string>
   let migration: { id: number; guid: string }
 
@@ -39,7 +40,7 @@ describe('what is another’s is not there', () => {
     await host.repository('bob/diary', { files: { a: '1' } })
     await host.repository('carol/zine', { files: { a: '1' } })
     await host.repository('operator/tools', { files: { a: '1' } })
-    service = await startService(t, { repositories: host.root })
+    service = await startInRow(t, { repositories: host.root })
     await service.godwit('account', 'set', 'operator', '--site-admin', '--create')
     tokens = {
       alice: await service.token('alice'),

@@ -4,7 +4,8 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { gitHost } from '../support/git-host.ts'
-import { startService, untilEnded } from '../support/service.ts'
+import { untilEnded } from '../support/service.ts'
+import { startInRow } from '../support/service-row.ts'
 import { desk, entriesIn } from '../support/without-server.ts'
 
 type Json = Record<string, unknown>
@@ -21,7 +22,7 @@ test('missing LFS objects and what importers refuse are told in preflight, progr
   const hex = await host.repository('alice/hex', { files: { 'a.txt': 'a' } })
   const branch = `refs/heads/${'c0ffee'.repeat(7).slice(0, 40)}`
   await writeFile(join(hex, branch), await readFile(join(plain, 'refs/heads/main')))
-  const service = await startService(t, { repositories: host.root })
+  const service = await startInRow(t, { repositories: host.root })
   const alice = await service.token('alice')
   const ask = async (path: string, body?: Json) => {
     const init = body ? { method: 'POST', body: JSON.stringify(body) } : {}

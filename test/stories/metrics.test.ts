@@ -1,14 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { gitHost } from '../support/git-host.ts'
-import { startService, untilEnded } from '../support/service.ts'
+import { untilEnded } from '../support/service.ts'
+import { startInRow } from '../support/service-row.ts'
 
 test('metrics count requests by route and what exports have come to', async (t) => {
   const host = await gitHost()
   t.after(host.remove)
   await host.repository('alice/site', { files: { a: '1' } })
   await host.repository('alice/lost', { files: { a: '1' } })
-  const service = await startService(t, { repositories: host.root })
+  const service = await startInRow(t, { repositories: host.root })
   await host.loseObjects('alice/lost')
   const token = await service.token('alice')
   for (const repositories of [['site'], ['site'], ['lost']]) {

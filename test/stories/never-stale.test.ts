@@ -9,7 +9,8 @@ import {
   untilEnded as untilClusterEnded,
 } from '../support/cluster-story.ts'
 import { gitHost } from '../support/git-host.ts'
-import { startService, untilEnded } from '../support/service.ts'
+import { untilEnded } from '../support/service.ts'
+import { startInRow } from '../support/service-row.ts'
 
 const CHANGES = 10
 type Ask = (path: string, init?: RequestInit) => Promise<Response>
@@ -18,7 +19,7 @@ test('one process on SQLite shows every change, whoever made it', async (t) => {
   const host = await gitHost()
   t.after(host.remove)
   const repositories = await manyRepositories(host, 3)
-  const service = await startService(t, { repositories: host.root })
+  const service = await startInRow(t, { repositories: host.root })
   const token = await service.token('alice')
   const ask: Ask = (path, init) => service.call(token, path, init)
   const body = JSON.stringify({ repositories })

@@ -5,7 +5,8 @@ import type { IncomingMessage } from 'node:http'
 import { after, before, describe, test } from 'node:test'
 import { gitHost } from '../support/git-host.ts'
 import { type Nginx, needsNginx, nginxBefore } from '../support/nginx.ts'
-import { PREVIEW, type Service, startService, untilEnded } from '../support/service.ts'
+import { PREVIEW, type SharedService, untilEnded } from '../support/service.ts'
+import { startInRow } from '../support/service-row.ts'
 import { type SlowGit, slowGit } from '../support/slow-git.ts'
 import { inTime, until } from '../support/wait-until.ts'
 
@@ -13,7 +14,7 @@ import { inTime, until } from '../support/wait-until.ts'
 const LARGE = 24 * 1024 * 1024
 
 describe('behind nginx, by the example', needsNginx, () => {
-  let service: Service
+  let service: SharedService
   let nginx: Nginx
   let git: SlowGit
   let token: string
@@ -34,7 +35,7 @@ describe('behind nginx, by the example', needsNginx, () => {
     await host.repository('alice/site', { files: { 'noise.txt': noise } })
     await host.repository('alice/other', { files: { a: 'a' } })
     const flags = ['--trusted-proxies', '127.0.0.1', '--git', git.program]
-    service = await startService(t, { repositories: host.root, flags })
+    service = await startInRow(t, { repositories: host.root, flags })
     nginx = await nginxBefore(t, new URL(service.url).host)
     token = await service.token('alice')
   })

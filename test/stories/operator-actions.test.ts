@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { type ClientDesk, clientDesk } from '../support/client-desk.ts'
 import { DAMAGED_REPOSITORIES } from '../support/export-damage.ts'
-import { type ExportStory, exportStory } from '../support/export-story.ts'
+import { type SharedStory, storyInRow } from '../support/export-story.ts'
 import { slowGit } from '../support/slow-git.ts'
 import { until } from '../support/wait-until.ts'
 import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 
-let story: ExportStory
+let story: SharedStory
 let desk: ClientDesk
 let keeper: string
 let slow: Awaited<ReturnType<typeof slowGit>>
@@ -18,7 +18,7 @@ before(async () => {
   slow = await slowGit()
   wholeFile.after(slow.remove)
   await slow.hurry()
-  story = await exportStory(wholeFile, {
+  story = await storyInRow(wholeFile, {
     async repositories(host) {
       for (const name of ['atlas', 'birds']) {
         await host.repository(`alice/${name}`, { files: { name } })

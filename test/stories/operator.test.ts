@@ -3,7 +3,8 @@ import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { gitHost } from '../support/git-host.ts'
-import { type Service, startService, untilEnded } from '../support/service.ts'
+import { type SharedService, untilEnded } from '../support/service.ts'
+import { startInRow } from '../support/service-row.ts'
 import { until } from '../support/wait-until.ts'
 
 type Json = Record<string, unknown>
@@ -22,14 +23,14 @@ interface State {
 const SERVICE = '/admin/service'
 
 /** An account that is marked by the command that marks them, and one that is not. */
-async function scene(engine: 'sqlite' | 'postgres', t: Parameters<typeof startService>[0]) {
+async function scene(engine: 'sqlite' | 'postgres', t: Parameters<typeof startInRow>[0]) {
   const host = await gitHost()
   t.after(host.remove)
   for (const name of ['alice/good', 'alice/other', 'bob/bad']) {
     await host.repository(name, { files: { a: name } })
   }
   await host.loseObjects('bob/bad')
-  const service = await startService(t, { repositories: host.root, engine })
+  const service = await startInRow(t, { repositories: host.root, engine })
   assert.match(
     await service.godwit('account', 'set', 'keeper', '--site-admin', '--create'),
     /keeper .* yes/,
@@ -42,7 +43,7 @@ async function scene(engine: 'sqlite' | 'postgres', t: Parameters<typeof startSe
   return { service, ...tokens }
 }
 
-async function migrate(service: Service, token: string, body: Json): Promise<void> {
+async function migrate(service: SharedService, token: string, body: Json): Promise<void> {
   const sent = { method: 'POST', body: JSON.stringify(body) }
   const { id } = (await (await service.call(token, '/user/migrations', sent)).json()) as Json
   await untilEnded(service, token, id as number)
@@ -103,14 +104,14 @@ async function bytesIn(directory: string): Promise<number> {
 }
 
 /** A process tells of itself a moment after it listens. */
-async function untilSeen(service: Service, keeper: string): Promise<State> {
+async function untilSeen(service: SharedService, keeper: string): Promise<State> {
   return until('a process tells of itself, after all exports', async () => {
     const state = (await (await service.call(keeper, SERVICE)).json()) as State
     return state.workers.length > 0 && state.storage.scratch_bytes === 0 && state
   })
 }
 
-async function isHidden(service: Service, tokens: string[]): Promise<void> {
+async function isHidden(service: SharedService, tokens: string[]): Promise<void> {
   for (const token of tokens) {
     for (const query of ['', '?period=week', '?period=nonsense']) {
       const answer = await service.call(token, `${SERVICE}${query}`)
@@ -125,7 +126,7 @@ async function isHidden(service: Service, tokens: string[]): Promise<void> {
   }
 }
 
-async function isPolledCheaply(service: Service, keeper: string): Promise<void> {
+async function isPolledCheaply(service: SharedService, keeper: string): Promise<void> {
   const wrong = await service.call(keeper, `${SERVICE}?period=year`)
   assert.equal(wrong.status, 422)
   const { site_admin } = (await (await service.call(keeper, '/user')).json()) as Json

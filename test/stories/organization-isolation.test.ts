@@ -5,7 +5,8 @@ import { type TestContext, test } from 'node:test'
 import { onEachEngine } from '../support/databases.ts'
 import { gitHost } from '../support/git-host.ts'
 import { type Description, openApiValidator } from '../support/openapi-validator.ts'
-import { startService, untilEnded } from '../support/service.ts'
+import { untilEnded } from '../support/service.ts'
+import { startInRow } from '../support/service-row.ts'
 import { until } from '../support/wait-until.ts'
 import { withoutCloneTokens } from '../support/without-clone-tokens.ts'
 
@@ -27,7 +28,7 @@ async function scene(t: TestContext, engine: 'sqlite' | 'postgres') {
   await host.repository('octo/secret', { files: { a: '1' } })
   for (const login of ['second', 'admin-of-one', 'stranger']) await host.repository(`${login}/own`)
   await writeFile(join(host.root, 'octo/godwit-members'), 'owner owner\nmember member\n')
-  const service = await startService(t, { repositories: host.root, engine })
+  const service = await startInRow(t, { repositories: host.root, engine })
   const tokens = {} as Record<Login, string>
   await service.godwit('account', 'set', 'keeper', '--site-admin', '--create')
   for (const login of PEOPLE) tokens[login] = await service.token(login)
@@ -68,6 +69,8 @@ onEachEngine('an organization’s migrations', (engine) => {
     assert.ok(paths.size >= 18, `${paths.size} paths`)
     const shown = async () => (await ask('owner', '/orgs/octo/migrations')).body
     const before = [await shown(), await (await call('owner', locksOf(migration))).text()]
+    // The prefix is taken off before anything is looked up, so one database is enough for it.
+    const prefixes = engine === 'sqlite' ? ['', '/api/v3'] : ['']
     const audited = () => service.log().split('"audit"').length
     const auditedBefore = audited()
 
@@ -80,7 +83,7 @@ onEachEngine('an organization’s migrations', (engine) => {
     for (const path of paths)
       for (const method of METHODS)
         for (const login of ['member', 'admin-of-one', 'stranger'] as const)
-          for (const prefix of ['', '/api/v3']) {
+          for (const prefix of prefixes) {
             const body = JSON.stringify({ repositories: ['tools'], lock_repositories: true })
             const init = { method, ...(['POST', 'PUT', 'PATCH'].includes(method) && { body }) }
             const real = await ask(login, `${prefix}${at(path, 'OCTO', number)}`, init)

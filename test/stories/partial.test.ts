@@ -2,20 +2,20 @@ import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { type ClientDesk, clientDesk } from '../support/client-desk.ts'
 import { DAMAGED_REPOSITORIES } from '../support/export-damage.ts'
-import { type ExportStory, exportStory } from '../support/export-story.ts'
+import { type SharedStory, storyInRow } from '../support/export-story.ts'
 import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 
 const WHOLE = ['alice/atlas', 'alice/birds']
 const PARTIAL =
   /migration 2 is exported in part: 2 of 3 repositories, 1 skipped\n +skipped: alice\/grafted: .*grafts/
 
-let story: ExportStory
+let story: SharedStory
 let desk: ClientDesk
 
 const wholeFile = forTheWholeFile()
 
 before(async () => {
-  story = await exportStory(wholeFile, {
+  story = await storyInRow(wholeFile, {
     async repositories(host) {
       for (const name of WHOLE) await host.repository(name, { files: { a: name } })
       DAMAGED_REPOSITORIES.grafted!.make(host.path('alice/grafted'))

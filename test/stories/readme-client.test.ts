@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { test } from 'node:test'
 import { clientDesk } from '../support/client-desk.ts'
 import { gitHost } from '../support/git-host.ts'
-import { startService } from '../support/service.ts'
+import { startInRow } from '../support/service-row.ts'
 
 const TOUR = /<!-- client tour -->\n```console\n(.*?)```/s
 
@@ -29,7 +29,7 @@ test("the README's tour of the client is what happens", async (t) => {
   await host.repository('alice/site', { files: { 'index.html': '<h1>Alice</h1>' } })
   const config = { 'godwit.collaborator': 'alice:admin' }
   await host.repository('octo/tools', { files: { 'tool.sh': 'echo tool' }, config })
-  const service = await startService(t, { repositories: host.root })
+  const service = await startInRow(t, { repositories: host.root })
   const token = await service.token('alice')
   const { godwit } = await clientDesk(t, { url: service.url, token })
   for (const step of steps) {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { type GitHost, gitHost } from '../support/git-host.ts'
-import { PREVIEW, type Service, startService, untilEnded } from '../support/service.ts'
+import { PREVIEW, type SharedService, untilEnded } from '../support/service.ts'
+import { startInRow } from '../support/service-row.ts'
 import { until } from '../support/wait-until.ts'
 import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 
@@ -28,14 +29,14 @@ async function host(): Promise<GitHost> {
 for (const engine of ['sqlite', 'postgres'] as const) {
   describe(`refusals on ${engine}`, () => {
     const t = forTheWholeFile()
-    let service: Service
+    let service: SharedService
     let alice: string
 
     before(async () => {
       const repositories = await host()
       t.after(repositories.remove)
       const flags = ['--max-unfinished-migrations', '1', '--trusted-proxies', '127.0.0.1']
-      service = await startService(t, { repositories: repositories.root, engine, flags })
+      service = await startInRow(t, { repositories: repositories.root, engine, flags })
       alice = await service.token('alice')
     })
 
@@ -186,7 +187,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
 }
 
 async function ask(
-  service: Service,
+  service: SharedService,
   token: string,
   path: string,
   init?: RequestInit,

@@ -2,17 +2,17 @@ import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { type ClientDesk, clientDesk } from '../support/client-desk.ts'
 import { DAMAGED_REPOSITORIES } from '../support/export-damage.ts'
-import { type ExportStory, exportStory } from '../support/export-story.ts'
+import { type SharedStory, storyInRow } from '../support/export-story.ts'
 import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 
-let story: ExportStory
+let story: SharedStory
 let desk: ClientDesk
 const broken = DAMAGED_REPOSITORIES['lost-blob']!
 
 const wholeFile = forTheWholeFile()
 
 before(async () => {
-  story = await exportStory(wholeFile, {
+  story = await storyInRow(wholeFile, {
     async repositories(host) {
       await host.repository('alice/whole', { files: { a: '1' } })
       broken.make(host.path('alice/broken'))

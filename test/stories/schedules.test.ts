@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { clientDesk } from '../support/client-desk.ts'
 import { onEachEngine } from '../support/databases.ts'
 import { falseClock, needsFalseClock } from '../support/false-clock.ts'
-import { gitHost } from '../support/git-host.ts'
-import { type Service, startService } from '../support/service.ts'
+import { type GitHost, gitHost } from '../support/git-host.ts'
+import { type SharedService, startService } from '../support/service.ts'
+import { startInRow } from '../support/service-row.ts'
 import { until } from '../support/wait-until.ts'
 
 interface Run {
@@ -39,7 +40,7 @@ const WEEKLY = {
 }
 const OWN = '/user/migrations/schedules'
 
-async function scene(t: Parameters<typeof startService>[0], options = {}) {
+async function makeHost(t: TestContext): Promise<GitHost> {
   const host = await gitHost()
   t.after(host.remove)
   await host.repository('alice/atlas', { files: { a: '1' } })
@@ -49,12 +50,11 @@ async function scene(t: Parameters<typeof startService>[0], options = {}) {
     config: { 'godwit.collaborator': 'alice:admin' },
   })
   await writeFile(join(host.root, 'octo/godwit-members'), 'alice owner\nbob member\n')
-  const service = await startService(t, { repositories: host.root, ...options })
-  return { host, service }
+  return host
 }
 
 /** Asks, and answers what came with that status. */
-function asking(service: Service, token: string) {
+function asking(service: SharedService, token: string) {
   return async <T>(status: number, method: string, path: string, body?: unknown): Promise<T> => {
     const answer = await service.call(token, path, {
       method,
@@ -69,7 +69,9 @@ function asking(service: Service, token: string) {
 onEachEngine('a schedule that missed its time', (engine) => {
   test('is made up for once, when the service is back', needsFalseClock, async (t) => {
     const clock = falseClock(t)
-    const { host, service } = await scene(t, { engine, env: clock.env })
+    const host = await makeHost(t)
+    const options = { repositories: host.root, engine, env: clock.env }
+    const service = await startService(t, options)
     const ask = asking(service, await service.token('alice', '--expires', '900d'))
     const made = await ask<Schedule>(201, 'POST', OWN, WEEKLY)
     assert.equal(new Date(made.next_run_at!).getUTCDay(), 0)
@@ -101,7 +103,9 @@ onEachEngine('a schedule that missed its time', (engine) => {
 })
 
 test('schedules by the API: whose they are, what they refuse, and that they stop', async (t) => {
-  const { service } = await scene(t, { flags: ['--max-schedules', '2'] })
+  const { root } = await makeHost(t)
+  const flags = ['--max-schedules', '2']
+  const service = await startInRow(t, { repositories: root, flags })
   const [alice, bob] = [await service.token('alice'), await service.token('bob')]
   const ask = asking(service, alice)
   const made = await ask<Schedule>(201, 'POST', OWN, WEEKLY)
@@ -164,7 +168,8 @@ test('schedules by the API: whose they are, what they refuse, and that they stop
 })
 
 test('schedules by the client', async (t) => {
-  const { service } = await scene(t)
+  const { root: repositories } = await makeHost(t)
+  const service = await startInRow(t, { repositories })
   const token = await service.token('alice')
   const { schedule } = await clientDesk(t, { url: service.url, token })
   assert.match((await schedule(2, 'add', 'atlas', '--at', '03:30')).err, /no period/)

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { gitHost } from '../support/git-host.ts'
-import { type Service, startService } from '../support/service.ts'
+import type { SharedService } from '../support/service.ts'
+import { startInRow } from '../support/service-row.ts'
 import { until } from '../support/wait-until.ts'
 import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 
 const OURS = { 'x-godwit-session': '1' }
-let service: Service
+let service: SharedService
 let alice: string
 
 const wholeFile = forTheWholeFile()
@@ -15,7 +16,7 @@ before(async () => {
   const host = await gitHost()
   wholeFile.after(host.remove)
   await host.repository('alice/site', { files: { a: '1' } })
-  service = await startService(wholeFile, { repositories: host.root })
+  service = await startInRow(wholeFile, { repositories: host.root })
   alice = await service.token('alice')
 })
 
@@ -52,7 +53,7 @@ test('over TLS the cookie is for TLS and this host alone', async () => {
   await host.repository('bob/site', { files: { a: '1' } })
   const cleanups: (() => unknown)[] = []
   const flags = ['--base-url', 'https://godwit.example.com']
-  const secure = await startService(
+  const secure = await startInRow(
     { after: (cleanup) => void cleanups.push(cleanup as () => unknown) },
     { repositories: host.root, flags },
   )

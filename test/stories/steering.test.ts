@@ -39,12 +39,14 @@ let service: Service
 let alice: string
 
 const WATCHERS = 100
+const WATCHED = Array.from({ length: 12 }, (_, n) => `alice/r${n}`)
 
 before(async () => {
   host = await gitHost()
   wholeFile.after(host.remove)
   for (const name of ['good', 'bad', 'site', 'a', 'b', 'c', 'known'])
     await host.repository(`alice/${name}`, { files: { a: name } })
+  for (const name of WATCHED) await host.repository(name, { files: { a: name } })
   await host.repository('alice/new', { files: { a: 'x'.repeat(5000) } })
   const shallow = await host.repository('alice/shallow', { files: { a: '1' } })
   const oid = await host.git(['rev-parse', 'main'], { dir: shallow })
@@ -57,7 +59,7 @@ before(async () => {
   service = await startService(wholeFile, {
     repositories: host.root,
     flags: [
-      ...['--git', git.program, '--concurrency', '1', '--rate-limit', '0'],
+      ...['--git', git.program, '--concurrency', '2', '--rate-limit', '0'],
       ...['--max-streams-per-account', String(WATCHERS)],
     ],
   })
@@ -180,17 +182,10 @@ interface Update {
   under_way: Json[]
 }
 
-test('a watcher sees every repository end exactly once, across a crash of the server', async (t) => {
-  const host = await gitHost()
-  t.after(host.remove)
-  const names = Array.from({ length: 12 }, (_, n) => `alice/r${n}`)
-  for (const name of names) await host.repository(name, { files: { a: name } })
-  const git = await slowGit({ afterFirst: 4 })
-  t.after(git.remove)
-  const flags = ['--git', git.program, '--concurrency', '2']
-  const service = await startService(t, { repositories: host.root, flags })
-  const alice = await service.token('alice')
-  await post(service, alice, '/user/migrations', { repositories: names })
+test('a watcher sees every repository end exactly once, across a crash of the server', async () => {
+  await git.dawdle(4)
+  const id = await start(WATCHED)
+  const path = `/user/migrations/${id}/progress`
   await git.pid()
 
   const seen: string[] = []
@@ -199,7 +194,7 @@ test('a watcher sees every repository end exactly once, across a crash of the se
   let ended: Json | undefined
   /** As an EventSource does it: reads until the connection ends, remembers the last id. */
   async function watch(): Promise<void> {
-    const answer = await service.call(alice, '/user/migrations/1/progress', {
+    const answer = await service.call(alice, path, {
       headers: { accept: 'text/event-stream', 'last-event-id': lastId },
     })
     assert.equal(answer.headers.get('content-type'), 'text/event-stream')
@@ -229,7 +224,7 @@ test('a watcher sees every repository end exactly once, across a crash of the se
     return ended
   })
   assert.deepEqual(ended, { state: 'exported', reason: null })
-  assert.deepEqual(seen.toSorted(), names.toSorted())
+  assert.deepEqual(seen.toSorted(), WATCHED.toSorted())
   assert.ok(updates.every(({ bytes_expected }) => bytes_expected > 0))
   const done = updates.map(({ bytes_done }) => bytes_done)
   assert.deepEqual(
@@ -238,7 +233,7 @@ test('a watcher sees every repository end exactly once, across a crash of the se
     'it never goes back',
   )
   assert.ok(updates.some(({ state, under_way }) => state === 'exporting' && under_way.length > 0))
-  const after = await service.call(alice, '/user/migrations/1/progress', {
+  const after = await service.call(alice, path, {
     headers: { accept: 'text/event-stream', 'last-event-id': lastId },
   })
   assert.equal(after.status, 204)

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { gitHost } from '../support/git-host.ts'
-import { type Service, startService, untilEnded } from '../support/service.ts'
+import { type SharedService, untilEnded } from '../support/service.ts'
+import { startInRow } from '../support/service-row.ts'
 
 type Json = Record<string, unknown>
 
-const start = (service: Service, token: string, body: Json) =>
+const start = (service: SharedService, token: string, body: Json) =>
   service.call(token, '/user/migrations', { method: 'POST', body: JSON.stringify(body) })
 
 for (const engine of ['sqlite', 'postgres'] as const) {
@@ -17,7 +18,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
     }
     await host.repository('bob/other', { files: { a: '1' } })
     await host.loseObjects('alice/broken')
-    const service = await startService(t, { repositories: host.root, engine })
+    const service = await startInRow(t, { repositories: host.root, engine })
     const alice = await service.token('alice')
     const get = async (path: string) => (await service.call(alice, path)).json() as Promise<Json>
 
@@ -61,7 +62,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
 }
 
 /** As a page does it: the link by `fetch`, and then the browser alone. */
-async function downloadByLink(service: Service, token: string, summary: Json): Promise<void> {
+async function downloadByLink(service: SharedService, token: string, summary: Json): Promise<void> {
   const archive = summary.archive as { bytes: number; expires_at: string }
   const answer = await service.call(token, '/user/migrations/2/archive/link')
   assert.equal(answer.headers.get('cache-control'), 'no-store')
@@ -79,7 +80,7 @@ async function downloadByLink(service: Service, token: string, summary: Json): P
   assert.ok(!service.log().includes('sig='))
 }
 
-async function seenByNobodyElse(service: Service): Promise<void> {
+async function seenByNobodyElse(service: SharedService): Promise<void> {
   const bob = await service.token('bob')
   for (const path of ['summary', 'locks', 'archive/link']) {
     assert.equal((await service.call(bob, `/user/migrations/2/${path}`)).status, 404)

@@ -5,7 +5,8 @@ import { before, test } from 'node:test'
 import { freePort } from '../support/free-port.ts'
 import { gitHost } from '../support/git-host.ts'
 import { temporaryDirectory } from '../support/odd-repositories.ts'
-import { startService, untilEnded } from '../support/service.ts'
+import { untilEnded } from '../support/service.ts'
+import { startInRow } from '../support/service-row.ts'
 import { atTerminal, needsTerminal } from '../support/terminal.ts'
 import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 
@@ -27,7 +28,7 @@ before(async () => {
   repositories = host.root
   for (const name of ['alice/site', 'alice/tools'])
     await host.repository(name, { files: { a: name } })
-  const service = await startService(wholeFile, { repositories })
+  const service = await startInRow(wholeFile, { repositories })
   const token = await service.token('alice')
   folder = temporaryDirectory(wholeFile)
   await writeFile(join(folder, 'token'), token)

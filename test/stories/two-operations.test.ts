@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { rm } from 'node:fs/promises'
 import { before, describe, test } from 'node:test'
 import { FIRST_COMMIT, type GitHost, gitHost } from '../support/git-host.ts'
-import { type Service, startService } from '../support/service.ts'
+import type { SharedService } from '../support/service.ts'
+import { startInRow } from '../support/service-row.ts'
 import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 import { withoutCloneTokens } from '../support/without-clone-tokens.ts'
 
@@ -74,14 +75,14 @@ for (const engine of ['sqlite', 'postgres'] as const) {
   describe(`the two operations on ${engine}`, () => {
     const t = forTheWholeFile()
     let host: GitHost
-    let service: Service
+    let service: SharedService
     let alice: string
 
     before(async () => {
       host = await gitHost()
       t.after(host.remove)
       await makeRepositories(host)
-      service = await startService(t, {
+      service = await startInRow(t, {
         repositories: host.root,
         engine,
         flags: ['--time-zone', 'Asia/Kolkata'],
@@ -171,7 +172,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
   })
 }
 
-async function readJson(service: Service, token: string, path: string): Promise<Json> {
+async function readJson(service: SharedService, token: string, path: string): Promise<Json> {
   const answer = await service.call(token, path)
   assert.equal(answer.status, 200)
   assert.equal(answer.headers.get('content-type'), 'application/json; charset=utf-8')
@@ -180,7 +181,7 @@ async function readJson(service: Service, token: string, path: string): Promise<
 }
 
 /** Sizes, ids and modification times are the machine's; they are checked by themselves and then taken as they are. */
-function expectedRepositories(service: Service, actual: Json[]) {
+function expectedRepositories(service: SharedService, actual: Json[]) {
   const ids = actual.map(({ id }) => id)
   assert.equal(new Set(ids).size, NINE.length)
   const idOf = (full_name: string) =>
@@ -242,7 +243,7 @@ interface Expected {
   isEmpty?: boolean
 }
 
-function repository(service: Service, actual: Json, expected: Expected) {
+function repository(service: SharedService, actual: Json, expected: Expected) {
   const [owner = '', name = ''] = expected.full_name.split('/')
   const isPrivate = expected.private ?? true
   const firstCommit = FIRST_COMMIT.toISOString().replace('.000', '')
@@ -300,7 +301,7 @@ function repository(service: Service, actual: Json, expected: Expected) {
   return { plain, extended }
 }
 
-function user({ url }: Service, login: string, id: unknown): Json {
+function user({ url }: SharedService, login: string, id: unknown): Json {
   const api = `${url}/users/${login}`
   return {
     login,
@@ -324,7 +325,7 @@ function user({ url }: Service, login: string, id: unknown): Json {
   }
 }
 
-function license({ url }: Service): Json {
+function license({ url }: SharedService): Json {
   return {
     key: 'mit',
     name: 'MIT License',
@@ -335,7 +336,7 @@ function license({ url }: Service): Json {
   }
 }
 
-function addresses({ url }: Service, owner: string, name: string): Json {
+function addresses({ url }: SharedService, owner: string, name: string): Json {
   const api = `${url}/repos/${owner}/${name}`
   const host = new URL(url)
   const ends = {

@@ -6,7 +6,8 @@ import { type TestContext, test } from 'node:test'
 import { clientDesk } from '../support/client-desk.ts'
 import { onEachEngine } from '../support/databases.ts'
 import { type GitHost, gitHost } from '../support/git-host.ts'
-import { type Service, startService } from '../support/service.ts'
+import { type SharedService, startService } from '../support/service.ts'
+import { startInRow } from '../support/service-row.ts'
 import { until } from '../support/wait-until.ts'
 import { type Receiver, webhookReceiver } from '../support/webhook-receiver.ts'
 
@@ -23,7 +24,7 @@ const NEAR = ['--webhook-networks', '127.0.0.1']
 
 const post = (body: unknown) => ({ method: 'POST', body: JSON.stringify(body) })
 
-async function add(service: Service, token: string, url: string): Promise<void> {
+async function add(service: SharedService, token: string, url: string): Promise<void> {
   const { status } = await service.call(token, '/user/hooks', post({ config: { url } }))
   assert.equal(status, 201)
 }
@@ -31,7 +32,7 @@ async function add(service: Service, token: string, url: string): Promise<void> 
 const events = ({ received }: Receiver): unknown[] =>
   received.map(({ headers }) => headers['x-github-event'])
 
-const stateOf = async (service: Service, token: string, id: number): Promise<string> => {
+const stateOf = async (service: SharedService, token: string, id: number): Promise<string> => {
   const answer = await service.call(token, `/user/migrations/${id}?exclude=repositories`)
   return ((await answer.json()) as { state: string }).state
 }
@@ -67,7 +68,7 @@ onEachEngine('webhooks', (engine) => {
   test('that hang are not in the way of exports, nor of anybody else’s', async (t) => {
     const host = await makeHost(t)
     const flags = [...NEAR, '--concurrency', '1']
-    const service = await startService(t, { repositories: host.root, engine, flags })
+    const service = await startInRow(t, { repositories: host.root, engine, flags })
     const [alice, bob] = [await service.token('alice'), await service.token('bob')]
     const hanging = await webhookReceiver(t)
     hanging.answer = () => {}
@@ -89,7 +90,7 @@ onEachEngine('webhooks', (engine) => {
 
 test('webhooks of an organization, by the client alone', async (t) => {
   const host = await makeHost(t)
-  const service = await startService(t, { repositories: host.root, flags: NEAR })
+  const service = await startInRow(t, { repositories: host.root, flags: NEAR })
   const token = await service.token('alice')
   const receiver = await webhookReceiver(t)
   const desk = await clientDesk(t, { url: service.url, token })

@@ -59,8 +59,8 @@ export function leavesNothingOver(service: DataDirectory): boolean {
 }
 
 /** Stops the service and asks its log: nothing went wrong on the way, not even something that a second try mended. */
-export async function assertNoErrors(service: Pick<Service, 'kill' | 'log'>): Promise<void> {
-  await service.kill('SIGTERM')
+export async function assertNoErrors(service: Pick<Service, 'stop' | 'log'>): Promise<void> {
+  await service.stop()
   const errors = service
     .log()
     .split('\n')

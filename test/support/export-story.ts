@@ -11,7 +11,8 @@ import { promisify } from 'node:util'
 import { type EndedMigration, type EndState, untilEnded } from './ended-migration.ts'
 import { type GitHost, gitHost } from './git-host.ts'
 import { temporaryDirectory } from './odd-repositories.ts'
-import { type Service, type ServiceOptions, startService } from './service.ts'
+import { type Service, type ServiceOptions, type SharedService, startService } from './service.ts'
+import { startInRow } from './service-row.ts'
 
 const run = promisify(execFile)
 
@@ -34,9 +35,9 @@ export type StartFlags = Partial<
 type Ended = EndedMigration & { id: number }
 
 /** A git host, the service on it, and alice, who wants her repositories. */
-export interface ExportStory {
+export interface ExportStory<Served extends SharedService = Service> {
   host: GitHost
-  service: Service
+  service: Served
   /** A request of alice's. */
   call(path: string, init?: RequestInit): Promise<Response>
   /** Starts a migration and answers its id. */
@@ -55,10 +56,23 @@ export interface ExportStory {
   unpacked(id: number): Promise<string>
 }
 
-export async function exportStory(
-  t: Pick<TestContext, 'after'>,
+export type SharedStory = ExportStory<SharedService>
+
+/** For tests that kill the service, or give it an environment of its own. */
+export const exportStory = (t: Cleanup, options: StoryOptions): Promise<ExportStory> =>
+  storyWith(startService, t, options)
+
+/** For all others. */
+export const storyInRow = (t: Cleanup, options: Omit<StoryOptions, 'env'>): Promise<SharedStory> =>
+  storyWith(startInRow, t, options)
+
+type Cleanup = Pick<TestContext, 'after'>
+
+async function storyWith<Served extends SharedService>(
+  startService: (t: Cleanup, options: ServiceOptions) => Promise<Served>,
+  t: Cleanup,
   { repositories, ...options }: StoryOptions,
-): Promise<ExportStory> {
+): Promise<ExportStory<Served>> {
   const host = await gitHost()
   t.after(host.remove)
   await repositories(host)

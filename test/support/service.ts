@@ -27,8 +27,8 @@ export interface ServiceOptions {
   env?: Record<string, string>
 }
 
-/** The service as an operator runs it: a process of its own, known by its address alone. */
-export interface Service {
+/** A service that runs, known by its address alone. */
+export interface SharedService {
   url: string
   data: string
   /** Where it is on PostgreSQL. */
@@ -40,28 +40,30 @@ export interface Service {
   token(login: string, ...flags: string[]): Promise<string>
   /** A request as a client of the API makes it. */
   call(token: string, path: string, init?: RequestInit): Promise<Response>
-  /** Of the process that runs now, or ran last. */
-  pid(): number
-  /** How it ended: its code, or null where the signal did it. */
-  kill(signal: NodeJS.Signals): Promise<number | null>
+  /** As by SIGTERM: when it has stopped, its log is whole. */
+  stop(): Promise<void>
   /** Starts it again, on the same data and the same port. */
   restart(): Promise<void>
 }
 
+/** The service as an operator runs it: a process of its own. */
+export interface Service extends SharedService {
+  /** Of the process that runs now, or ran last. */
+  pid(): number
+  /** How it ended: its code, or null where the signal did it. */
+  kill(signal: NodeJS.Signals): Promise<number | null>
+}
+
+/** For tests that kill it, or give it an environment of its own; for the others there is `startInRow`. */
 export async function startService(
   t: Pick<TestContext, 'after'>,
   options: ServiceOptions,
 ): Promise<Service> {
-  const data = options.data ?? (await mkdtemp(join(tmpdir(), 'godwit-service-')))
-  const settings = ['--data', data, '--repositories', options.repositories]
-  const databaseUrl = options.engine === 'postgres' ? await createDatabase() : undefined
-  if (databaseUrl !== undefined) settings.push('--database-url', databaseUrl)
+  const { args, remove, ...about } = await prepareService(options)
   let logged = ''
   let running: ChildProcess | undefined
-  const listen = `127.0.0.1:${await freePort()}`
 
-  async function start(): Promise<string> {
-    const args = ['serve', ...settings, '--listen', listen, ...(options.flags ?? [])]
+  async function start(): Promise<void> {
     const env = { ...process.env, ...options.env }
     const child = spawn(GODWIT, args, { env, stdio: ['ignore', 'pipe', 'pipe'] })
     running = child
@@ -71,7 +73,7 @@ export async function startService(
     const what = () => `the service listens:\n${logged}`
     const address = await inTime(what, addressSaid(child.stdout))
     if (address === undefined) throw new Error(`the service did not start:\n${logged}`)
-    return untilReady(address, () => logged)
+    await untilReady(address, () => logged)
   }
 
   async function kill(signal: NodeJS.Signals): Promise<number | null> {
@@ -83,37 +85,50 @@ export async function startService(
     return running.exitCode
   }
 
-  const godwit = async (...args: string[]) => {
+  t.after(async () => {
+    await kill('SIGKILL')
+    await remove()
+  })
+  await start()
+  return {
+    ...about,
+    log: () => logged,
+    stop: async () => void (await kill('SIGTERM')),
+    pid: () => running!.pid!,
+    kill,
+    restart: start,
+  }
+}
+
+/** All about a service but the process that it runs in: what `godwit` is told, and how it is asked. */
+export async function prepareService(options: Omit<ServiceOptions, 'env'>) {
+  const data = options.data ?? (await mkdtemp(join(tmpdir(), 'godwit-service-')))
+  const settings = ['--data', data, '--repositories', options.repositories]
+  const databaseUrl = options.engine === 'postgres' ? await createDatabase() : undefined
+  if (databaseUrl !== undefined) settings.push('--database-url', databaseUrl)
+  const listen = `127.0.0.1:${await freePort()}`
+  const url = `http://${listen}`
+
+  const godwit: SharedService['godwit'] = async (...args) => {
     const { code, stdout, stderr } = await inRow([...args, ...settings])
     if (code !== 0) throw Object.assign(new Error(stderr), { code, stdout, stderr })
     return stdout.trimEnd()
   }
-
-  t.after(async () => {
-    await kill('SIGKILL')
-    if (options.data === undefined) await rm(data, { recursive: true, force: true })
-  })
-  const url = await start()
+  const token: SharedService['token'] = (login, ...flags) =>
+    flags.length === 0
+      ? mintToken({ dataDirectory: data, databaseUrl }, login)
+      : godwit('token', 'add', login, ...flags)
+  const call: SharedService['call'] = (token, path, init = {}) =>
+    fetch(path.startsWith('http') ? path : `${url}${path}`, {
+      redirect: 'manual',
+      ...init,
+      headers: { accept: PREVIEW, authorization: `bearer ${token}`, ...init.headers },
+    })
   return {
-    url,
-    data,
-    databaseUrl,
-    log: () => logged,
-    godwit,
-    token: (login, ...flags) =>
-      flags.length === 0
-        ? mintToken({ dataDirectory: data, databaseUrl }, login)
-        : godwit('token', 'add', login, ...flags),
-    call: (token, path, init = {}) =>
-      fetch(path.startsWith('http') ? path : `${url}${path}`, {
-        redirect: 'manual',
-        ...init,
-        headers: { accept: PREVIEW, authorization: `bearer ${token}`, ...init.headers },
-      }),
-    pid: () => running!.pid!,
-    kill,
-    async restart() {
-      await start()
+    ...{ url, data, databaseUrl, godwit, token, call },
+    args: ['serve', ...settings, '--listen', listen, ...(options.flags ?? [])],
+    async remove() {
+      if (options.data === undefined) await rm(data, { recursive: true, force: true })
     },
   }
 }
@@ -126,10 +141,9 @@ async function addressSaid(output: Readable): Promise<string | undefined> {
   return undefined
 }
 
-async function untilReady(url: string, log: () => string): Promise<string> {
+export async function untilReady(url: string, log: () => string): Promise<void> {
   const what = () => `the service at ${url} is ready:\n${log()}`
   await until(what, async () => (await fetch(`${url}/readyz`)).ok)
-  return url
 }
 
 export { untilEnded } from './ended-migration.ts'

@@ -1,5 +1,4 @@
 import { GetObjectCommand, paginateListObjectsV2 } from '@aws-sdk/client-s3'
-import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
 import {
   assertBlobKey,
   type BlobStore,
@@ -83,6 +82,8 @@ export function createS3BlobStore(options: S3Options): BlobStore & Composing {
         ResponseContentDisposition: `attachment; filename=${filename}`,
         ResponseContentType: contentType,
       })
+      // Loaded only here: threads that write segments sign no addresses.
+      const { getSignedUrl } = await import('@aws-sdk/s3-request-presigner')
       return getSignedUrl(outside, asked, { expiresIn: expiresInSeconds })
     },
   }

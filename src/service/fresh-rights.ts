@@ -21,7 +21,6 @@ import {
 import { findCatalogued } from '../repositories/repository-store.ts'
 import { recentlySignedIn } from '../repositories/rights-store.ts'
 import { refreshRepositories } from '../repositories/sync.ts'
-import { readRights } from '../sources/forge/read-rights.ts'
 import type { Source } from '../sources/source.ts'
 import type { Log } from './log.ts'
 import type { Forge } from './open-forge.ts'
@@ -41,7 +40,10 @@ export function openRights({ forge, log, ...parts }: RightsParts): RightsRefresh
   return rightsRefresher({
     ...parts,
     catalogue,
-    readRights: (login, signal) => readRights(client, login, signal),
+    async readRights(login, signal) {
+      const { readRights } = await import('../sources/forge/read-rights.ts')
+      return readRights(client, login, signal)
+    },
     warn: (reason) => log.warn({ forge: url, reason }, `permissions of the forge: ${reason}`),
   })
 }

@@ -5,11 +5,9 @@ import { budgetInDatabase } from '../repositories/forge-budget-store.ts'
 import { forgeSource } from '../repositories/forge-source.ts'
 import type { Discussions } from '../sources/discussions.ts'
 import { forgeAddress } from '../sources/forge/forge-address.ts'
-import { type ForgeClient, type ForgeOptions, forgeClient } from '../sources/forge/forge-client.ts'
-import { forgeDiscussions } from '../sources/forge/forge-discussions.ts'
-import { type ForgeCatalogue, forgeCatalogue } from '../sources/forge/forge-repositories.ts'
+import type { ForgeClient, ForgeOptions } from '../sources/forge/forge-client.ts'
+import type { ForgeCatalogue } from '../sources/forge/forge-repositories.ts'
 import { readForgeToken, UnusableToken } from '../sources/forge/forge-token.ts'
-import { forgeGetter } from '../sources/forge/known-forge.ts'
 import type { Source } from '../sources/source.ts'
 import { Misuse, UserMistake } from '../user-mistake.ts'
 
@@ -45,6 +43,11 @@ export async function openForge(
   const { forgeRateLimit: requestsPerMinute, forgeStorageOrigins: storageOrigins = [] } = config
   const budget = budgetInDatabase({ db, forge: url, requestsPerMinute, now })
   const options: ForgeOptions = { url, token, budget, storageOrigins, now }
+  // Loaded only here: most hosts have no forge.
+  const { forgeClient } = await import('../sources/forge/forge-client.ts')
+  const { forgeCatalogue } = await import('../sources/forge/forge-repositories.ts')
+  const { forgeDiscussions } = await import('../sources/forge/forge-discussions.ts')
+  const { forgeGetter } = await import('../sources/forge/known-forge.ts')
   const client = forgeClient(options)
   const stranger = forgeClient({ ...options, token: '' })
   const catalogue = forgeCatalogue({ getForge: forgeGetter(client, now), stranger, now })

@@ -7,8 +7,8 @@ import { BlobExists, BlobMissing, type BlobPart } from '../blobs/blob-store.ts'
 import { createS3BlobStore } from '../blobs/s3.ts'
 import { S3_LIMITS } from '../blobs/s3-compose-plan.ts'
 import { composeArchive } from './compose-archive.ts'
+import { readArchive } from './copy-archive.ts'
 import { planArchive } from './plan-archive.ts'
-import { readArchive } from './read-archive.ts'
 
 const MEGABYTE = 1_000_000
 const PRESENTED = {

@@ -12,9 +12,8 @@ import {
 } from '../../test/support/archive-samples.ts'
 import { BlobMissing } from '../blobs/blob-store.ts'
 import { createDiskBlobStore } from '../blobs/disk.ts'
-import { copyArchive } from './copy-archive.ts'
+import { copyArchive, readArchive } from './copy-archive.ts'
 import { planArchive } from './plan-archive.ts'
-import { readArchive } from './read-archive.ts'
 
 async function scene(t: TestContext) {
   const root = await temporaryFolder(t)

@@ -17,8 +17,8 @@ import {
   record,
   sizeField,
 } from '../../test/support/odd-tar.ts'
-import { unsafePath } from './entry-path.ts'
 import { readEntries } from './read-entries.ts'
+import { unsafePath } from './tar-header.ts'
 import { ArchiveDamaged, ArchiveNotSupported, ArchiveRefused } from './unreadable-archive.ts'
 
 const END = Buffer.alloc(1024)

@@ -16,8 +16,8 @@ import {
 } from '../../test/support/archive-samples.ts'
 import { needs, runTool } from '../../test/support/archive-tools.ts'
 import { createDiskBlobStore } from '../blobs/disk.ts'
+import { readArchive } from './copy-archive.ts'
 import { planArchive } from './plan-archive.ts'
-import { readArchive } from './read-archive.ts'
 
 const digest = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
 

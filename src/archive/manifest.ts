@@ -6,12 +6,12 @@ import {
   objectWith,
   oneOf,
   orNull,
+  parseJson,
   type Shape,
   text,
 } from '../ground/json-shape.ts'
 import { isFullName } from '../ground/names.ts'
-import { parseJson } from '../ground/parse-json.ts'
-import { unsafePath } from './entry-path.ts'
+import { unsafePath } from './tar-header.ts'
 
 /** The entry of an archive that says what is in it. It is the last. */
 export const MANIFEST_PATH = 'godwit-manifest.json'

@@ -12,8 +12,8 @@ import {
 } from '../../test/support/archive-samples.ts'
 import { BlobMissing, type BlobStore, type ByteRange } from '../blobs/blob-store.ts'
 import { createDiskBlobStore } from '../blobs/disk.ts'
+import { readArchive } from './copy-archive.ts'
 import { crc32Combine, planArchive, type StoredSegment } from './plan-archive.ts'
-import { readArchive } from './read-archive.ts'
 
 const SEGMENTS = [
   [file('schema.json', Buffer.from('{"version":"1.0.1"}'))],

@@ -12,8 +12,8 @@ import {
   sampleSegments,
   segmentInMemory,
 } from '../../test/support/archive-samples.ts'
+import { readArchive } from './copy-archive.ts'
 import { planArchive } from './plan-archive.ts'
-import { readArchive } from './read-archive.ts'
 import { readEntries } from './read-entries.ts'
 import { ArchiveDamaged, ArchiveNotSupported, ArchiveRefused } from './unreadable-archive.ts'
 import type { SegmentEntry } from './write-segment.ts'

@@ -1,5 +1,4 @@
 import type { Bytes } from '../blobs/blob-store.ts'
-import { LONGEST_PATH, plainPath, unsafePath } from './entry-path.ts'
 import { openTar, type PlainBytes } from './open-tar.ts'
 import {
   isTarHeader,
@@ -9,7 +8,14 @@ import {
   type TarHeader,
   textUpToNul,
 } from './read-tar-header.ts'
-import { TAR_BLOCK, type TarEntry, tarPadding } from './tar-header.ts'
+import {
+  LONGEST_PATH,
+  plainPath,
+  TAR_BLOCK,
+  type TarEntry,
+  tarPadding,
+  unsafePath,
+} from './tar-header.ts'
 import { ArchiveDamaged, ArchiveNotSupported, ArchiveRefused } from './unreadable-archive.ts'
 
 export interface ArchiveEntry extends TarEntry {

@@ -1,8 +1,8 @@
 import { constants, type Dirent, existsSync } from 'node:fs'
 import { lstat, open, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { unsafePath } from './entry-path.ts'
 import type { ArchiveEntry } from './read-entries.ts'
+import { unsafePath } from './tar-header.ts'
 import { ArchiveNotSupported, ArchiveRefused } from './unreadable-archive.ts'
 
 /** A directory that an archive was unpacked into. */

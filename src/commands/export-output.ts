@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, relative, resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
+import { readArchive } from '../archive/copy-archive.ts'
 import type { ArchivePlan } from '../archive/plan-archive.ts'
-import { readArchive } from '../archive/read-archive.ts'
 import {
   type ArchiveOrder,
   type ArchiveParts,

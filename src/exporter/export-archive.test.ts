@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { collect } from '../../test/support/archive-samples.ts'
-import { readArchive } from '../archive/read-archive.ts'
+import { readArchive } from '../archive/copy-archive.ts'
 import { readEntries } from '../archive/read-entries.ts'
 import { factsForViewer } from '../repositories/facts-for-viewer.ts'
 import { listCatalogue } from '../repositories/repository-store.ts'

@@ -1,7 +1,6 @@
 import { createReadStream } from 'node:fs'
 import { Readable } from 'node:stream'
-import { ByteReader } from '../archive/byte-reader.ts'
-import { GzipDamaged, gunzip } from '../archive/gunzip.ts'
+import { ByteReader, GzipDamaged, gunzip } from '../archive/gunzip.ts'
 import { MANIFEST_PATH, type Manifest, parseManifest } from '../archive/manifest.ts'
 import { readEntries, textOf } from '../archive/read-entries.ts'
 import {

@@ -1,6 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { KNOWN_KINDS, kindOfFile, readRecordFile } from '../records/record-file.ts'
+import { linksOf, pathInArchive } from '../records/record-links.ts'
 import type { OrganizationRecord, RepositoryRecord, UserRecord } from '../records/record-shapes.ts'
 
 export interface Records {
@@ -63,5 +64,96 @@ export async function* recordFiles(root: string): AsyncGenerator<ReadFile> {
     } catch (error) {
       if (KNOWN_KINDS.has(kind)) yield { file, kind, read: { fault: (error as Error).message } }
     }
+  }
+}
+
+/** Every link from one record to another, or into the archive, that leads nowhere; and every address that two share. */
+export function brokenLinks(
+  {
+    users,
+    organizations,
+    repositories,
+    hasUsers,
+  }: Pick<Records, 'users' | 'organizations' | 'repositories' | 'hasUsers'>,
+  isInArchive: (path: string) => boolean,
+): string[] {
+  const people = new Set([...users, ...organizations].map(({ url }) => url))
+  const faults = sharedAddresses([...users, ...organizations, ...repositories])
+  const toPerson = (from: string, link: string) => {
+    if (hasUsers && !people.has(link)) faults.push(`${from} links to ${link}, who has no record`)
+  }
+  const toArchive = (from: string, link: string) => {
+    const path = pathInArchive(link)
+    if (path === undefined || !isInArchive(path))
+      faults.push(`${from} leads to ${link}, which is not in the archive`)
+  }
+  for (const { url, members } of organizations)
+    for (const member of members ?? []) toPerson(`a member of ${url}`, member.user)
+  for (const repository of repositories) {
+    const { url } = repository
+    for (const [what, link] of linksToPeople(repository)) toPerson(`${what} of ${url}`, link)
+    for (const topic of repository.repository_topics ?? [])
+      if (topic.repository !== undefined && topic.repository !== url)
+        faults.push(`a topic of ${url} belongs to ${topic.repository}`)
+    toArchive(`git_url of ${url}`, repository.git_url)
+    if (repository.wiki_url !== undefined) toArchive(`wiki_url of ${url}`, repository.wiki_url)
+  }
+  return faults
+}
+
+function linksToPeople(repository: RepositoryRecord): [what: string, link: string][] {
+  const { owner, collaborators = [], repository_topics = [] } = repository
+  return [
+    ['the owner', owner],
+    ...collaborators.map(({ user }): [string, string] => ['a collaborator', user]),
+    ...repository_topics.flatMap(({ creator }): [string, string][] =>
+      creator === undefined ? [] : [['the creator of a topic', creator]],
+    ),
+  ]
+}
+
+function sharedAddresses(records: readonly { url: string }[]): string[] {
+  const byAddress = Map.groupBy(records, ({ url }) => url)
+  return [...byAddress].flatMap(([url, those]) =>
+    those.length > 1 ? [`${those.length} records have the address ${url}`] : [],
+  )
+}
+
+/** More of one kind say nothing new. */
+const MOST_OF_A_KIND = 10
+
+/**
+ * The links of what people said: of every record that is no user, organization or repository, whose own are told of elsewhere.
+ * Two passes over the files; only addresses stay in memory.
+ */
+export async function* brokenRecordLinks(
+  root: string,
+  { repositories, hasUsers }: Pick<Records, 'repositories' | 'hasUsers'>,
+  isInArchive: (path: string) => boolean,
+): AsyncGenerator<string> {
+  const known = new Set<string>()
+  for (const { labels = [] } of repositories) for (const { url } of labels) known.add(url)
+  for await (const { read } of recordFiles(root)) {
+    if ('fault' in read) continue
+    for (const { value } of read.records) {
+      const { url } = value as { url?: unknown }
+      if (typeof url === 'string') known.add(url)
+    }
+  }
+  const leadsOn = ({ address, to }: ReturnType<typeof linksOf>[number]): boolean => {
+    if (to !== 'archive') return known.has(address) || (to === 'person' && !hasUsers)
+    const path = pathInArchive(address)
+    return path !== undefined && isInArchive(path)
+  }
+  for await (const { file, kind, read } of recordFiles(root)) {
+    if ('fault' in read || ['users', 'organizations', 'repositories'].includes(kind)) continue
+    let told = 0
+    for (const { index, value } of read.records)
+      for (const link of linksOf(value)) {
+        if (leadsOn(link) || told++ >= MOST_OF_A_KIND) continue
+        const where = link.to === 'archive' ? 'which is not in the archive' : 'which has no record'
+        yield `${file}: [${index}].${link.field} leads to ${link.address}, ${where}`
+      }
+    if (told > MOST_OF_A_KIND) yield `${file}: and ${told - MOST_OF_A_KIND} more like these`
   }
 }

@@ -1,5 +1,5 @@
 import type { Shape } from '../ground/json-shape.ts'
-import { parseJson } from '../ground/parse-json.ts'
+import { parseJson } from '../ground/json-shape.ts'
 import { SAID_KINDS } from './facts.ts'
 import { anyRecord, SHAPES } from './record-shapes.ts'
 

@@ -1,6 +1,6 @@
 import { copyFile, link, lstat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { unsafePath } from '../../../archive/entry-path.ts'
+import { unsafePath } from '../../../archive/tar-header.ts'
 import { hasCode } from '../../../ground/errno.ts'
 
 /** The unpacked file that a record names; undefined where there is none. Anybody may have written the record. */

@@ -5,8 +5,7 @@ import { MEMBERS_FILE } from '../members-file.ts'
 import { nameOf } from '../repository-place.ts'
 import { anyDepth } from './any-depth.ts'
 import type { Layout, ListingOptions, Places } from './layout.ts'
-import { outOfPlace } from './out-of-place.ts'
-import { ownerAndName } from './owner-and-name.ts'
+import { outOfPlace, ownerAndName } from './owner-and-name.ts'
 import { type Candidate, isWikiName, placesFor, settled } from './same-names.ts'
 
 export interface LayoutOptions {

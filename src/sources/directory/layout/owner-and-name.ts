@@ -16,7 +16,6 @@ import {
   refusedTwin,
 } from '../repository-place.ts'
 import type { Layout, ListingOptions, Places } from './layout.ts'
-import { outOfPlace } from './out-of-place.ts'
 import { isWikiName, type TakenNames, takenNames } from './same-names.ts'
 
 const OUT_OF_PLACE = 'a repository must be at OWNER/NAME.git'
@@ -102,6 +101,32 @@ async function* ofOwner(
     } else if (!isWikiName(name, isThere)) {
       names.take(name)
       yield { repository: await placeAt(root, `${owner}/${name}`, { owner, name }) }
+    }
+  }
+}
+
+/** How deep to look for repositories that were put where none is expected. */
+const DEEPEST = 3
+
+/** Repositories that lie deeper than they should, or whose directory is not named as one. */
+export async function* outOfPlace(
+  root: string,
+  path: string,
+  at: Directory,
+  reason: string,
+  depth = 1,
+): Places {
+  for (const entry of at.entries) {
+    if (isNamedAsRepository(entry) || !entry.isDirectory()) continue
+    const below = join(path, entry.name)
+    const inside = await readDirectory(join(root, below))
+    if ('reason' in inside) {
+      yield refused(below, inside.reason)
+    } else if (isLikeRepository(inside)) {
+      yield refused(below, reason)
+    } else {
+      for (const deep of inside.repositories) yield refused(join(below, deep.name), reason)
+      if (depth < DEEPEST) yield* outOfPlace(root, below, inside, reason, depth + 1)
     }
   }
 }

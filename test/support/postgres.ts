@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { chmod, mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import { freePort } from './free-port.ts'
+import { placeForFiles } from './postgres-place.ts'
 
 export interface Cluster {
   url: string
@@ -14,11 +14,15 @@ export interface Cluster {
 
 /** Its files are gone with the run: nobody needs them to outlive the machine. */
 const UNSAFE = ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off']
-const SETTINGS = ['listen_addresses=127.0.0.1', 'max_connections=200', ...UNSAFE]
+/** Autovacuum visits every database once a minute, and there are hundreds of them. */
+const SETTINGS = ['listen_addresses=127.0.0.1', 'max_connections=200', 'autovacuum=off', ...UNSAFE]
+
+/** Nobody guesses this password, and each connection would take milliseconds to prove that it is known. */
+const QUICK_LOGIN = ['--set=scram_iterations=1']
 
 /** A real PostgreSQL in a temporary directory. As root it runs under a user of its own, as PostgreSQL demands. */
 export async function startCluster(): Promise<Cluster> {
-  const dir = await mkdtemp(join(tmpdir(), 'godwit-postgres-'))
+  const dir = await mkdtemp(join(await placeForFiles(), 'godwit-postgres-'))
   await chmod(dir, 0o755) // PostgreSQL's own user must be able to pass through
   const password = randomBytes(12).toString('hex')
   const port = await freePort()
@@ -31,7 +35,7 @@ export async function startCluster(): Promise<Cluster> {
     persistent: true,
     createPostgresUser: process.getuid?.() === 0,
     // Whatever the environment says; without one PostgreSQL would take SQL_ASCII.
-    initdbFlags: ['--encoding=UTF8', '--locale=C'],
+    initdbFlags: ['--encoding=UTF8', '--locale=C', ...QUICK_LOGIN],
     postgresFlags: SETTINGS.flatMap((setting) => ['-c', setting]),
     onLog: () => {},
   })

@@ -33,6 +33,9 @@ after(() => host.remove())
 
 type Wishes = Partial<Omit<DumpParts, 'git'>>
 
+/** For who looks at no other. */
+const SITE: Wishes = { repositories: ['alice/site'] }
+
 async function scene(t: Pick<TestContext, 'after'>, change: Facts = {}) {
   const folder = await temporaryFolder(t)
   const into = join(folder, 'dumps')
@@ -113,7 +116,7 @@ describe('what is in a dump', () => {
       issues: [{ ...facts.issues![0]!, title: '😝'.repeat(256) }],
       repositories: [{ ...site!, labels: [{ ...site!.labels[0]!, color: 'red' }] }, ...others],
     })
-    await dump()
+    await dump(SITE)
     const { issues, labels } = readDump(place)
     assert.equal(issues[0]?.title, `${'😝'.repeat(254)}…`)
     assert.deepEqual(labels[0], { name: 'bug', color: 'ededed', description: 'Broken' })
@@ -144,7 +147,7 @@ describe('what is in a dump', () => {
         pull.number === 3 ? { ...pull, head: { ...pull.head, sha: gone } } : pull,
       ),
     })
-    await dump()
+    await dump(SITE)
     const reviews = readDump(place).reviews.get(3)!
     assert.deepEqual(
       reviews.flatMap(({ comments }) => comments),
@@ -169,7 +172,7 @@ describe('what is in a dump', () => {
       milestones: [milestone!, { ...milestone!, number: 8 }],
       issues: [{ ...issue!, milestone: 9 }],
     })
-    await dump()
+    await dump(SITE)
     const { pulls: written } = readDump(place)
     assert.equal(written.filter(({ number }) => number === pull!.number).length, 1)
     const told = warnings(news).join('\n')
@@ -185,7 +188,7 @@ describe('what is in a dump', () => {
     const { dump, place, news } = await scene(t, {
       releases: [{ ...first!, assets: [...first!.assets, odd] }, ...others],
     })
-    await dump()
+    await dump(SITE)
     const { releases } = readDump(place)
     const [asset, second] = releases.find(({ tag_name }) => tag_name === 'v1')!.assets
     assert.deepEqual([asset.name, asset.size, second.name], ['a b.txt', 8, odd.name])
@@ -212,7 +215,7 @@ describe('what is in a dump', () => {
 
   test('what no dump has a place for, by kind', async (t) => {
     const { dump, news } = await scene(t)
-    await dump({ repositories: ['alice/site'] })
+    await dump(SITE)
     assert.deepEqual(news.find((one) => 'leftBehind' in one)?.leftBehind, [
       ['assignees', 1],
       ['attachments', 1],
@@ -358,7 +361,7 @@ describe('whole or not at all', () => {
     await assert.rejects(dump(), /corp\/quiet is there already/)
     assert.deepEqual(readdirSync(into, { recursive: true }).sort(), ['corp', 'corp/quiet'])
     await writeFile(join(into, 'restore.sh'), '')
-    await assert.rejects(dump({ repositories: ['alice/site'] }), /restore.sh is there already/)
+    await assert.rejects(dump(SITE), /restore.sh is there already/)
     assert.deepEqual(readdirSync(into).sort(), ['corp', 'restore.sh'])
   })
 
@@ -367,7 +370,7 @@ describe('whole or not at all', () => {
     const { dump, place, news } = await scene(t, {
       issues: [{ ...first!, updatedAt: 'yesterday' }, ...others],
     })
-    await dump()
+    await dump(SITE)
     assert.deepEqual(
       readDump(place).issues.map(({ number }) => number),
       [2],

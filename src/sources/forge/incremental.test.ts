@@ -40,8 +40,8 @@ describe('reading again', () => {
   }
 
   for (const [count, dialect] of [
-    [200, GITEA_1_15],
-    [400, GITEA_1_22],
+    [150, GITEA_1_15],
+    [200, GITEA_1_22],
   ] as const)
     it(`costs few requests where nothing changed in ${count} issues, and few more for a comment, on ${dialect.version}`, async (t) => {
       const { again, repository, world, ann, kept } = await scene(count, dialect)
@@ -65,7 +65,7 @@ describe('reading again', () => {
     })
 
   it('costs no more than the listing where a comment is gone', async () => {
-    const { again, repository, kept, fresh } = await scene(200)
+    const { again, repository, kept, fresh } = await scene(120)
     const issue = repository.issues.get(5)
     assert.ok(issue)
     issue.comments.shift()
@@ -76,7 +76,7 @@ describe('reading again', () => {
 
   for (const dialect of [GITEA_1_15, GITEA_1_22])
     it(`finds every change on ${dialect.version}`, async () => {
-      const { again, repository, world, ann, kept, fresh } = await scene(70, dialect)
+      const { again, repository, world, ann, kept, fresh } = await scene(62, dialect)
       repository.labels.push({ id: world.id(), name: 'bug', color: '00aabb', description: '' })
       world.close(world.addIssue(repository, ann, { labels: [...repository.labels] }), ann)
       await again()

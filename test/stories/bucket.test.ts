@@ -7,9 +7,11 @@ import {
   post,
   untilEnded,
   verifyArchive,
+  verifyBytes,
 } from '../support/cluster-story.ts'
 import { gitHost } from '../support/git-host.ts'
 import { contentsOf, emptyBucket, envFor, flagsFor, needsObjectStore } from '../support/radosgw.ts'
+import { startService, untilEnded as untilServiceEnded } from '../support/service.ts'
 
 async function startOnBucket(t: TestContext, repositories: string) {
   const bucket = await emptyBucket()
@@ -55,12 +57,20 @@ test('downloads by proxy come from the API itself', needsObjectStore, async (t) 
   const host = await gitHost()
   t.after(host.remove)
   const names = await manyRepositories(host, 2)
-  const { cluster } = await startOnBucket(t, host.root)
-  const token = await cluster.token('alice')
-  const api = await cluster.api('--downloads', 'proxy')
-  await cluster.worker('--downloads', 'proxy')
-  const { id } = await post(cluster, api, token, '/user/migrations', { repositories: names })
-  await untilEnded(cluster, api, token, id, 'exported')
-  assert.ok((await archiveLink(cluster, api, token, id)).startsWith(api.url))
-  await verifyArchive(t, cluster, api, token, id)
+  const bucket = await emptyBucket()
+  const service = await startService(t, {
+    repositories: host.root,
+    engine: 'postgres',
+    flags: [...flagsFor(bucket), '--concurrency', '1', '--downloads', 'proxy'],
+    env: envFor(bucket),
+  })
+  const token = await service.token('alice')
+  const body = JSON.stringify({ repositories: names })
+  const started = await service.call(token, '/user/migrations', { method: 'POST', body })
+  const { id } = (await started.json()) as { id: number }
+  await untilServiceEnded(service, token, id, 'exported')
+  const { headers } = await service.call(token, `/user/migrations/${id}/archive`)
+  const link = headers.get('location')!
+  assert.ok(link.startsWith(service.url))
+  await verifyBytes(t, Buffer.from(await (await fetch(link)).arrayBuffer()))
 })

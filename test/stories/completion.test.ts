@@ -4,12 +4,12 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { before, test } from 'node:test'
 import { promisify } from 'node:util'
+import { commandRow } from '../support/command-row.ts'
 import { temporaryDirectory } from '../support/odd-repositories.ts'
 import { needsTerminal } from '../support/terminal.ts'
 import { shellAtTerminal } from '../support/typing.ts'
 import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 
-const GODWIT = new URL('../../bin/godwit', import.meta.url).pathname
 const run = promisify(execFile)
 
 const needs = (shell: string): { skip: string | false } => ({
@@ -27,7 +27,7 @@ const wholeFile = forTheWholeFile()
 before(async () => {
   folder = temporaryDirectory(wholeFile)
   for (const shell of ['bash', 'zsh', 'fish']) {
-    const { stdout } = await run(GODWIT, ['completion', shell])
+    const { stdout } = await commandRow()(['completion', shell])
     writeFileSync(scriptFor(shell), stdout)
   }
   mkdirSync(join(folder, 'a folder'))

@@ -46,9 +46,11 @@ test('two processes on one PostgreSQL show every change, whoever made it', async
       (path, init) =>
         cluster.call(api, token, path, init),
   )
-  await cluster.worker()
+  const { databaseUrl, data } = cluster
+  const exporter = await startInRow(t, { repositories: host.root, databaseUrl, data })
   const { id } = await post(cluster, apis[0]!, token, '/user/migrations', { repositories })
   await untilClusterEnded(cluster, apis[1]!, token, id, 'exported')
+  await exporter.stop()
 
   const database = await connect({ dataDirectory: '', databaseUrl: cluster.databaseUrl })
   t.after(database.close)

@@ -26,9 +26,10 @@ test("the README's tour of the client is what happens", async (t) => {
   assert.ok(steps.length >= 5)
 
   await using host = await gitHost()
-  await host.repository('alice/site', { files: { 'index.html': '<h1>Alice</h1>' } })
+  // By git itself: the README tells how many bytes it makes of them.
+  await host.commit(await host.repository('alice/site'), { 'index.html': '<h1>Alice</h1>' })
   const config = { 'godwit.collaborator': 'alice:admin' }
-  await host.repository('octo/tools', { files: { 'tool.sh': 'echo tool' }, config })
+  await host.commit(await host.repository('octo/tools', { config }), { 'tool.sh': 'echo tool' })
   const service = await startInRow(t, { repositories: host.root })
   const token = await service.token('alice')
   const { godwit } = await clientDesk(t, { url: service.url, token })

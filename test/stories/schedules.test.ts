@@ -6,6 +6,7 @@ import { clientDesk } from '../support/client-desk.ts'
 import { onEachEngine } from '../support/databases.ts'
 import { falseClock, needsFalseClock } from '../support/false-clock.ts'
 import { type GitHost, gitHost } from '../support/git-host.ts'
+import { temporaryDirectory } from '../support/odd-repositories.ts'
 import { type SharedService, startService } from '../support/service.ts'
 import { startInRow } from '../support/service-row.ts'
 import { until } from '../support/wait-until.ts'
@@ -70,17 +71,20 @@ onEachEngine('a schedule that missed its time', (engine) => {
   test('is made up for once, when the service is back', needsFalseClock, async (t) => {
     const clock = falseClock(t)
     const host = await makeHost(t)
-    const options = { repositories: host.root, engine, env: clock.env }
-    const service = await startService(t, options)
-    const ask = asking(service, await service.token('alice', '--expires', '900d'))
-    const made = await ask<Schedule>(201, 'POST', OWN, WEEKLY)
+    const place = { repositories: host.root, engine, data: temporaryDirectory(t) }
+    const first = await startInRow(t, place)
+    const token = await first.token('alice', '--expires', '900d')
+    const made = await asking(first, token)<Schedule>(201, 'POST', OWN, WEEKLY)
     assert.equal(new Date(made.next_run_at!).getUTCDay(), 0)
-    await service.kill('SIGKILL')
+    await first.stop()
     await host.git(['config', '--unset', 'godwit.collaborator'], { dir: host.path('bob/notes') })
 
     // Three Sundays.
     clock.set(21 * 24)
-    await service.restart()
+    const { databaseUrl } = first
+    const again = { ...place, ...(databaseUrl && { databaseUrl }), env: clock.env }
+    const service = await startService(t, again)
+    const ask = asking(service, token)
     const ended = await until(
       () => `the schedule has run:\n${service.log()}`,
       async () => {
@@ -99,6 +103,7 @@ onEachEngine('a schedule that missed its time', (engine) => {
     assert.match(service.log(), /"audit":"migration.start","schedule":1,"owner":"alice"/)
     const metrics = await (await fetch(`${service.url}/metrics`)).text()
     assert.match(metrics, /^godwit_schedules\{state="active"\} 1$/m)
+    await service.stop()
   })
 })
 

@@ -24,6 +24,8 @@ export interface ServiceOptions {
   flags?: string[]
   /** Where its data is to be, which then is not its to remove. */
   data?: string
+  /** In PostgreSQL, where that is made already. */
+  databaseUrl?: string
   env?: Record<string, string>
 }
 
@@ -104,7 +106,8 @@ export async function startService(
 export async function prepareService(options: Omit<ServiceOptions, 'env'>) {
   const data = options.data ?? (await mkdtemp(join(tmpdir(), 'godwit-service-')))
   const settings = ['--data', data, '--repositories', options.repositories]
-  const databaseUrl = options.engine === 'postgres' ? await createDatabase() : undefined
+  const databaseUrl =
+    options.databaseUrl ?? (options.engine === 'postgres' ? await createDatabase() : undefined)
   if (databaseUrl !== undefined) settings.push('--database-url', databaseUrl)
   const listen = `127.0.0.1:${await freePort()}`
   const url = `http://${listen}`

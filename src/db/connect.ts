@@ -39,12 +39,5 @@ function connectSqlite({ dataDirectory, onDamage }: DatabaseOptions): Database {
   return { db, engine: 'sqlite', close: () => db.destroy() }
 }
 
-const UNIQUE_VIOLATIONS = new Set<unknown>([2067, 1555, '23505'])
-
-export function isUniqueViolation(error: unknown): boolean {
-  const { code, errcode } = error as { code?: unknown; errcode?: unknown }
-  return UNIQUE_VIOLATIONS.has(errcode) || UNIQUE_VIOLATIONS.has(code)
-}
-
 /** Two transactions waited for each other, and PostgreSQL ended this one. */
 export const isDeadlock = (error: unknown): boolean => hasCode(error, '40P01')

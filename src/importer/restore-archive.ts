@@ -12,7 +12,7 @@ import { metadataDisagreements } from './manifest-agreement.ts'
 import { describeRepository, placeRepository, removeIfEmpty } from './place-repository.ts'
 import { type Records, readRecords } from './records.ts'
 import { ArchiveRefused, roomIn, safeEntries } from './safe-entries.ts'
-import { unpackArchive } from './unpack-archive.ts'
+import { type Unpacked, unpackArchive } from './unpack-archive.ts'
 import { judgeRepositories, readManifest } from './unpacked-repositories.ts'
 
 export interface RestoreParts {
@@ -43,36 +43,57 @@ export async function* restoreArchive(
 ): AsyncGenerator<Restored> {
   const folders = await repositoryFolders(open(), into, signal)
   await refuseTaken(into, folders)
+  await using workplace = await unpackBeside(into, open(), signal)
+  const { unpacked } = workplace
+  const manifest = await readManifest(unpacked.root)
+  if (manifest) await refuseEdited(unpacked.root, manifest)
+  const records = await readRecords(unpacked.root)
+  const denials: Denials = new Map()
+  for (const warning of [...records.faults, ...records.warnings]) tell({ warning })
+  for await (const judged of judgeRepositories(
+    unpacked,
+    manifest,
+    { git, scratch: workplace.path },
+    signal,
+  )) {
+    const { fullName } = judged
+    if ('snapshot' in judged) {
+      for (const warning of await describeRepository(judged, records)) tell({ warning })
+      denials.set(fullName, judged.snapshot.examination.repository.kept.denials)
+      await placeRepository(judged.snapshot, join(into, `${fullName}.git`))
+    }
+    yield { fullName, faults: 'faults' in judged ? judged.faults : [] }
+  }
+  tell({ leftBehind: leftBehind(records, rulesInConfigs(records, denials)) })
+}
+
+/** Where an archive is unpacked for as long as its repositories are taken from it. */
+interface Workplace extends AsyncDisposable {
+  path: string
+  unpacked: Unpacked
+}
+
+/** In the directory that they go to: on the same file system, where moving is one step. */
+export async function unpackBeside(
+  into: string,
+  archive: Bytes | Folder,
+  signal: AbortSignal,
+): Promise<Workplace> {
   const isNew = !existsSync(into)
   makeDirectory(into)
-  // On the same file system, where moving is one step; no git host takes it for an owner.
-  const workplace = await mkdtemp(join(into, '.godwit-restore-'))
-  try {
-    const unpacked = await unpackArchive(open(), join(workplace, 'unpacked'), signal)
-    if (unpacked.damage) throw unpacked.damage
-    const manifest = await readManifest(unpacked.root)
-    if (manifest) await refuseEdited(unpacked.root, manifest)
-    const records = await readRecords(unpacked.root)
-    const denials: Denials = new Map()
-    for (const warning of [...records.faults, ...records.warnings]) tell({ warning })
-    for await (const judged of judgeRepositories(
-      unpacked,
-      manifest,
-      { git, scratch: workplace },
-      signal,
-    )) {
-      const { fullName } = judged
-      if ('snapshot' in judged) {
-        for (const warning of await describeRepository(judged, records)) tell({ warning })
-        denials.set(fullName, judged.snapshot.examination.repository.kept.denials)
-        await placeRepository(judged.snapshot, join(into, `${fullName}.git`))
-      }
-      yield { fullName, faults: 'faults' in judged ? judged.faults : [] }
-    }
-    tell({ leftBehind: leftBehind(records, rulesInConfigs(records, denials)) })
-  } finally {
-    await rm(workplace, { recursive: true, force: true })
+  // No git host, and no server, takes it for an owner.
+  const path = await mkdtemp(join(into, '.godwit-restore-'))
+  const remove = async () => {
+    await rm(path, { recursive: true, force: true })
     if (isNew) await removeIfEmpty(into)
+  }
+  try {
+    const unpacked = await unpackArchive(archive, join(path, 'unpacked'), signal)
+    if (unpacked.damage) throw unpacked.damage
+    return { path, unpacked, [Symbol.asyncDispose]: remove }
+  } catch (error) {
+    await remove()
+    throw error
   }
 }
 

@@ -1,5 +1,3 @@
-import type { FactKind, FactsByKind } from './facts.ts'
-
 const RECORDS_IN_A_FILE = 100
 
 export interface WrittenFile {
@@ -37,17 +35,4 @@ export async function* splitIntoFiles(
 function indented(record: unknown): string {
   // Only line ends of our own: a regular expression's ^ also stands behind U+2028 in somebody's text.
   return `  ${JSON.stringify(record, null, 2).replaceAll('\n', '\n  ')}`
-}
-
-/**
- * The order of records within a repository: by number, or by id. Where a kind has neither (releases, people) it is that in
- * which the host names them.
- */
-export function compareFacts<K extends FactKind>(a: FactsByKind[K], b: FactsByKind[K]): number {
-  return orderOf(a) - orderOf(b)
-}
-
-function orderOf(fact: object): number {
-  const { number, id } = fact as { number?: number; id?: number }
-  return number ?? id ?? 0
 }

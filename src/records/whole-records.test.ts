@@ -9,7 +9,6 @@ import {
 } from '../../test/support/real-records.ts'
 import { isFactKind, readFact, readWholeFact } from './read-records.ts'
 import { addressesAt, type RecordAddresses } from './record-addresses.ts'
-import { compareFacts } from './split-into-files.ts'
 import { writeRecord } from './write-records.ts'
 
 /** Reads and writes all of them. Answers the fields that had to be kept beside the facts, by kind. */
@@ -88,7 +87,17 @@ describe('records that are read and written again are the same values', () => {
     for (const [kind, records] of await realRecords()) {
       if (!isFactKind(kind)) continue
       const facts = records.map((record) => readFact(kind, record))
-      assert.deepEqual(facts.toSorted(compareFacts), facts, kind)
+      assert.deepEqual(
+        facts.toSorted((a, b) => orderOf(a) - orderOf(b)),
+        facts,
+        kind,
+      )
     }
   })
 })
+
+/** By number, or by id. Where a kind has neither (releases, people) it is that in which the host names them. */
+function orderOf(fact: object): number {
+  const { number, id } = fact as { number?: number; id?: number }
+  return number ?? id ?? 0
+}

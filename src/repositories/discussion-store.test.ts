@@ -12,7 +12,7 @@ import { startForge } from '../../test/support/forge/stand-in-forge.ts'
 import { readingOf } from '../sources/discussions.ts'
 import { forgeDiscussions } from '../sources/forge/forge-discussions.ts'
 import { WaitUntil } from '../sources/forge/forge-errors.ts'
-import { forgetDiscussions, keepBatch, keptDiscussions } from './discussion-store.ts'
+import { keepBatch, keptDiscussions } from './discussion-store.ts'
 import { budgetInDatabase } from './forge-budget-store.ts'
 
 const signal = AbortSignal.timeout(120_000)
@@ -59,14 +59,6 @@ onEachEngine('discussions in the database', (engine) => {
     await read()
     assert.equal(await (await kept()).find('issue/7'), undefined)
     assert.equal((await (await kept()).find('issue/121'))?.facts.issues?.[0]?.number, 121)
-  })
-
-  it('are forgotten as a whole', async (t) => {
-    const { kept, read, db, forge, name } = await scene(t, engine)
-    await read(2)
-    await forgetDiscussions(db, forge.url, name)
-    assert.equal((await kept()).cursor, null)
-    assert.deepEqual(await Array.fromAsync((await kept()).versions()), [])
   })
 
   it('have room in a database of an older Godwit', async (t) => {

@@ -123,19 +123,6 @@ export async function keepBatch(
   })
 }
 
-/** The next reading of it begins anew. */
-export async function forgetDiscussions(
-  db: Db,
-  forge: string,
-  name: RepositoryName,
-): Promise<void> {
-  const repository = keyOf(forge, name)
-  await db.transaction().execute(async (tx) => {
-    await tx.deleteFrom('discussion_groups').where('repository', '=', repository).execute()
-    await tx.deleteFrom('discussion_readings').where('repository', '=', repository).execute()
-  })
-}
-
 async function putGroup(tx: Db, repository: string, group: Group): Promise<void> {
   const { key, version, ...rest } = group
   const row = { position: positionOf(key), version, content: JSON.stringify(rest) }

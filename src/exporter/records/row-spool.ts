@@ -3,7 +3,7 @@ import type { RowsByKind } from './row-kinds.ts'
 
 /** Where the rows of one kind are in the file. Numbers in columns: an object for each row would take thrice the memory. */
 interface Places {
-  /** What they are sorted by: their number or id, as `compareFacts` has it. */
+  /** What they are sorted by: their number, or their id. */
   orders: number[]
   offsets: number[]
   lengths: number[]

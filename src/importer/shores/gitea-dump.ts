@@ -1,17 +1,16 @@
 import { existsSync } from 'node:fs'
-import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdir, rename, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Folder } from '../../archive/read-folder.ts'
 import type { Bytes } from '../../blobs/blob-store.ts'
 import type { Git } from '../../git/git.ts'
-import { makeDirectory } from '../../ground/make-directory.ts'
 import { sortedRows } from '../../ground/sorted-rows.ts'
 import type { Snapshot } from '../../sources/source.ts'
 import type { PeopleMap } from '../people-map.ts'
 import { moveTo, removeIfEmpty, sync, syncBelow } from '../place-repository.ts'
-import { refuseEdited, refuseTaken, repositoryFolders } from '../restore-archive.ts'
+import { refuseEdited, refuseTaken, repositoryFolders, unpackBeside } from '../restore-archive.ts'
 import { ArchiveRefused } from '../safe-entries.ts'
-import { type Unpacked, unpackArchive } from '../unpack-archive.ts'
+import type { Unpacked } from '../unpack-archive.ts'
 import { judgeRepositories, readManifest } from '../unpacked-repositories.ts'
 import { chooseRepositories, type Destinations } from './gitea/choose-repositories.ts'
 import { dumpAttachments } from './gitea/dump-attachments.ts'
@@ -66,20 +65,11 @@ export async function* dumpForGitea(
   await refuseTaken(into, new Set([...destinations.values()].map(({ fullName }) => fullName)))
   if (existsSync(join(into, SCRIPT)))
     throw new ArchiveRefused(`${join(into, SCRIPT)} is there already; name another directory`)
-  const isNew = !existsSync(into)
-  makeDirectory(into)
-  // On the same file system, where moving is one step; no server takes it for an owner.
-  const workplace = await mkdtemp(join(into, '.godwit-restore-'))
-  try {
-    const unpacked = await unpackArchive(open(), join(workplace, 'unpacked'), signal)
-    if (unpacked.damage) throw unpacked.damage
-    const dumped: Dumped[] = []
-    yield* dumpUnpacked(parts, { workplace, unpacked, destinations, dumped }, signal)
-    await placeScript(workplace, into, dumped)
-  } finally {
-    await rm(workplace, { recursive: true, force: true })
-    if (isNew) await removeIfEmpty(into)
-  }
+  await using workplace = await unpackBeside(into, open(), signal)
+  const { path, unpacked } = workplace
+  const dumped: Dumped[] = []
+  yield* dumpUnpacked(parts, { workplace: path, unpacked, destinations, dumped }, signal)
+  await placeScript(path, into, dumped)
 }
 
 interface Work {

@@ -67,10 +67,11 @@ export function openApiValidator(document: Description) {
     ajv.addSchema(standing(schema), `schema:${name}`)
   }
   // To compile one takes longer than to hold a hundred values against it.
-  const compiled = new WeakMap<object, Validate>()
+  const compiled = new Map<string, Validate>()
   function validatorOf(schema: object): Validate {
-    const validate = compiled.get(schema) ?? ajv.compile(standing(schema))
-    compiled.set(schema, validate)
+    const name = JSON.stringify(schema)
+    const validate = compiled.get(name) ?? ajv.compile(standing(schema))
+    compiled.set(name, validate)
     return validate
   }
 

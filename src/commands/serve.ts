@@ -1,3 +1,4 @@
+import { flushCompileCache } from 'node:module'
 import type { Command } from 'commander'
 import type { Config } from '../config.ts'
 import { type Log, openLog } from '../service/log.ts'
@@ -20,6 +21,8 @@ export function serveCommand(program: Command, about: string): void {
     const service = await start(config, logging)
     print(`Godwit is listening at ${service.address}`)
     if (service.notice) print(service.notice)
+    // What bin/godwit has kept would else be written at its end, which may be a kill, and the next start takes twice as long.
+    flushCompileCache()
     const unseen = await Promise.race([outputFailure(), stopped.then(() => undefined)])
     if (!unseen) await stopped
     await service.stop()

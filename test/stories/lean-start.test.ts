@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { test } from 'node:test'
 import { freePort } from '../support/free-port.ts'
+import { startService } from '../support/service.ts'
 import { inTime } from '../support/wait-until.ts'
 
 const MAIN = new URL('../../src/main.ts', import.meta.url).pathname
@@ -57,4 +58,14 @@ test('a service on a disk loads nothing that only buckets, PostgreSQL, bodies or
     loaded.filter((name) => FOR_OTHERS.test(name)),
     [],
   )
+})
+
+test('a service that is killed has kept its compiled code for the next start', async (t) => {
+  const place = await mkdtemp(join(tmpdir(), 'godwit-kept-code-'))
+  t.after(() => rm(place, { recursive: true, force: true }))
+  const kept = join(place, 'code')
+  const env = { NODE_COMPILE_CACHE: kept }
+  const { kill } = await startService(t, { repositories: place, env })
+  await kill('SIGKILL')
+  assert.notDeepEqual(await readdir(kept, { recursive: true }), [])
 })

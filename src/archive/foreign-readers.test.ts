@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
-import { type TestContext, test } from 'node:test'
+import { before, test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { ARCHIVE_READERS, type Contents } from '../../test/support/archive-readers.ts'
 import {
@@ -15,6 +15,7 @@ import {
   temporaryFolder,
 } from '../../test/support/archive-samples.ts'
 import { needs, runTool } from '../../test/support/archive-tools.ts'
+import { forTheWholeFile } from '../../test/support/whole-file-cleanup.ts'
 import { createDiskBlobStore } from '../blobs/disk.ts'
 import { readArchive } from './copy-archive.ts'
 import { planArchive } from './plan-archive.ts'
@@ -30,26 +31,28 @@ async function expectedContents(): Promise<Contents> {
   return contents
 }
 
-async function sampleArchive(t: TestContext) {
-  const folder = await temporaryFolder(t)
+const wholeFile = forTheWholeFile()
+let archive: string
+let expected: Contents
+
+before(async () => {
+  const folder = await temporaryFolder(wholeFile)
   const blobs = createDiskBlobStore(join(folder, 'blobs'))
   const plan = planArchive(await storeSegments(blobs, sampleSegments()))
-  const archive = join(folder, 'archive.tar.gz')
+  archive = join(folder, 'archive.tar.gz')
   await writeFile(archive, readArchive(plan, blobs))
-  return { folder, archive }
-}
+  expected = await expectedContents()
+})
 
 for (const [name, { tool, read }] of Object.entries(ARCHIVE_READERS)) {
   test(`${name} reads all of it`, needs(tool), async (t) => {
-    const { folder, archive } = await sampleArchive(t)
-    assert.deepEqual(await read(archive, join(folder, 'extracted')), await expectedContents())
+    const folder = await temporaryFolder(t)
+    assert.deepEqual(await read(archive, join(folder, 'extracted')), expected)
   })
 }
 
 test('extracted files have the times that were written', needs('GNU tar'), async (t) => {
-  const { folder, archive } = await sampleArchive(t)
-  const extracted = join(folder, 'extracted')
-  await mkdir(extracted)
+  const extracted = await temporaryFolder(t)
   await runTool('GNU tar', ['-xzf', archive, '-C', extracted])
   for (const found of await readdir(extracted, { recursive: true, withFileTypes: true })) {
     const path = join(found.parentPath, found.name)
@@ -57,8 +60,7 @@ test('extracted files have the times that were written', needs('GNU tar'), async
   }
 })
 
-test('the DecompressionStream of browsers reads all of it', async (t) => {
-  const { archive } = await sampleArchive(t)
+test('the DecompressionStream of browsers reads all of it', async () => {
   const plain = Readable.toWeb(createReadStream(archive)).pipeThrough(
     new DecompressionStream('gzip'),
   )

@@ -12,13 +12,28 @@ const TOOLS = {
 
 export type Tool = keyof typeof TOOLS
 
+const asked = (name: string, args: readonly string[]): string =>
+  spawnSync(name, args, { encoding: 'utf8' }).stdout ?? ''
+
+const FOUND = new Map<Tool, string | undefined>()
+
+/** Looked for once: to ask takes as long as most of what tools are used for. */
 function find(tool: Tool): string | undefined {
-  const { names, says } = TOOLS[tool]
-  return names.find((name) => {
-    const asked = name === 'busybox' ? '--help' : '--version'
-    return spawnSync(name, [asked], { encoding: 'utf8' }).stdout?.includes(says)
-  })
+  if (!FOUND.has(tool)) FOUND.set(tool, look(tool))
+  return FOUND.get(tool)
 }
+
+function look(tool: Tool): string | undefined {
+  const { names, says } = TOOLS[tool]
+  const found = names.find((name) =>
+    asked(name, [name === 'busybox' ? '--help' : '--version']).includes(says),
+  )
+  // What has that name may be a script that looks for the program each time.
+  const itself = found && tool === 'Python' && asked(found, ['-c', ITSELF]).trim()
+  return itself || found
+}
+
+const ITSELF = 'import sys; print(sys.executable)'
 
 /** For a test that needs the tool: where it is absent the test is skipped by name, except in CI, where it fails. */
 export function needs(tool: Tool): { skip: string | false } {

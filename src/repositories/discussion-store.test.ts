@@ -19,9 +19,9 @@ const signal = AbortSignal.timeout(120_000)
 
 onEachEngine('discussions in the database', (engine) => {
   async function scene(t: TestContext, engine: Engine) {
-    const forge = await startForge()
+    const forge = await startForge({ maxPage: 20 })
     t.after(() => forge.stop())
-    const { name, repository, ann } = addManyIssues(forge, 120)
+    const { name, repository, ann } = addManyIssues(forge, 48)
     const { db } = await openDatabase(t, engine)
     const open = () => forgeDiscussions({ url: forge.url, token: 'admin-token' })
     const kept = () => keptDiscussions(db, forge.url, name)
@@ -45,7 +45,7 @@ onEachEngine('discussions in the database', (engine) => {
         numbers.push(number)
     assert.deepEqual(
       numbers,
-      Array.from({ length: 120 }, (_, n) => n + 1),
+      Array.from({ length: 48 }, (_, n) => n + 1),
     )
     const expected = new KeptInMemory()
     await expected.readAll(open(), name)
@@ -58,7 +58,7 @@ onEachEngine('discussions in the database', (engine) => {
     forge.world.close(forge.world.addIssue(repository, ann), ann)
     await read()
     assert.equal(await (await kept()).find('issue/7'), undefined)
-    assert.equal((await (await kept()).find('issue/121'))?.facts.issues?.[0]?.number, 121)
+    assert.equal((await (await kept()).find('issue/49'))?.facts.issues?.[0]?.number, 49)
   })
 
   it('have room in a database of an older Godwit', async (t) => {

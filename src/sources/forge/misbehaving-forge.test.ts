@@ -22,8 +22,9 @@ describe('a forge that misbehaves', () => {
     for (const forge of forges.splice(0)) await forge.stop()
   })
 
-  async function scene(count = 120, dialect: Dialect = GITEA_1_22) {
-    const forge = await startForge({ dialect })
+  /** Pages of 20: those of 50 and as many issues again would show nothing more. */
+  async function scene(count = 48, dialect: Dialect = GITEA_1_22) {
+    const forge = await startForge({ dialect, maxPage: 20 })
     forges.push(forge)
     const many = addManyIssues(forge, count)
     const kept = new KeptInMemory()
@@ -43,7 +44,7 @@ describe('a forge that misbehaves', () => {
   it('that asks to wait is asked again then, and nothing that was read is lost', async () => {
     const { forge, kept, read, expected } = await scene()
     forge.misbehave = ({ count }) =>
-      count === 300
+      count === 100
         ? { answer: { status: 429, headers: { 'retry-after': '90' }, body: {} } }
         : undefined
     await assert.rejects(read(), (error) => error instanceof WaitUntil && error.dueAt > Date.now())
@@ -71,10 +72,10 @@ describe('a forge that misbehaves', () => {
 
   for (const dialect of [GITEA_1_15, GITEA_1_22])
     it(`that sends neither Link nor a count is read to an empty page, ${dialect.version}`, async () => {
-      const { forge, kept, read, expected } = await scene(120, dialect)
+      const { forge, kept, read, expected } = await scene(48, dialect)
       forge.misbehave = () => ({ without: ['link', 'x-total-count'] })
       await read()
-      assert.equal(kept.facts('issues').length + kept.facts('pull_requests').length, 120)
+      assert.equal(kept.facts('issues').length + kept.facts('pull_requests').length, 48)
       assert.deepEqual(kept.snapshot(), await expected())
     })
 
@@ -96,33 +97,32 @@ describe('a forge that misbehaves', () => {
   it('whose pages shift forward: what is opened meanwhile is read, and nothing twice', async () => {
     const { forge, kept, read, expected, repository, ann } = await scene()
     forge.misbehave = (request) => {
-      if (isPage(request, 2) && repository.issues.size === 120)
+      if (isPage(request, 2) && repository.issues.size === 48)
         for (let n = 0; n < 3; n++) forge.world.addIssue(repository, ann)
       return undefined
     }
     await read()
-    assert.equal(repository.issues.size, 123)
+    assert.equal(repository.issues.size, 51)
     assert.deepEqual(kept.snapshot(), await expected())
   })
 
   it('whose pages shift back: what slips from the next page to the last is read', async () => {
     const { forge, kept, read, expected, repository } = await scene()
     forge.misbehave = (request) => {
-      // Numbers 110 to 120 were on the first page.
-      if (isPage(request, 2)) for (const number of [111, 115]) repository.issues.delete(number)
+      // Numbers 29 to 48 were on the first page.
+      if (isPage(request, 2)) for (const number of [41, 45]) repository.issues.delete(number)
       return undefined
     }
     await read()
-    assert.equal(repository.issues.size, 118)
+    assert.equal(repository.issues.size, 46)
     assert.deepEqual(kept.snapshot(), await expected())
   })
 
   it('whose pages shift back while others are opened', async () => {
     const { forge, kept, read, expected, repository, ann } = await scene()
     forge.misbehave = (request) => {
-      if (isPage(request, 2) && repository.issues.size === 120)
-        forge.world.addIssue(repository, ann)
-      if (isPage(request, 3)) repository.issues.delete(115)
+      if (isPage(request, 2) && repository.issues.size === 48) forge.world.addIssue(repository, ann)
+      if (isPage(request, 3)) repository.issues.delete(45)
       return undefined
     }
     await read()
@@ -132,21 +132,21 @@ describe('a forge that misbehaves', () => {
   it('whose issue is deleted between list and detail', async () => {
     const { forge, kept, read, expected, repository } = await scene()
     forge.misbehave = ({ path }) => {
-      if (path.endsWith('/issues/100/timeline')) repository.issues.delete(100)
+      if (path.endsWith('/issues/40/timeline')) repository.issues.delete(40)
       return undefined
     }
     await read()
-    assert.equal(kept.groups.has('issue/100'), false)
+    assert.equal(kept.groups.has('issue/40'), false)
     assert.deepEqual(kept.snapshot(), await expected())
   })
 
   it('that fails over one issue for good makes the reading fail, with the reason', async () => {
     const { forge, kept, read } = await scene()
     forge.misbehave = ({ path }) =>
-      path.endsWith('/issues/50/comments') ? { answer: { status: 500, body: {} } } : undefined
+      path.endsWith('/issues/20/comments') ? { answer: { status: 500, body: {} } } : undefined
     await assert.rejects(read(), (error) => {
       assert.ok(error instanceof ForgeFailed)
-      return error.message.includes('/issues/50/comments failed with status 500')
+      return error.message.includes('/issues/20/comments failed with status 500')
     })
     assert.equal(isComplete(kept), false)
   })

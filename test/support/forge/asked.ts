@@ -7,5 +7,6 @@ export interface Asked {
   world: World
   render: Renderer
   dialect: Dialect
+  maxPage: number
   viewer: User
 }

@@ -1,12 +1,4 @@
-import {
-  counted,
-  cutPage,
-  type Given,
-  linkHeader,
-  MAX_PAGE,
-  NOT_FOUND,
-  pagingOf,
-} from './answers.ts'
+import { counted, cutPage, type Given, linkHeader, NOT_FOUND, pagingOf } from './answers.ts'
 import type { Asked } from './asked.ts'
 import { ownRepositories, ownTeams, searchRepositories } from './rights-routes.ts'
 import type { Issue, Pull, Repository, World } from './world.ts'
@@ -16,7 +8,10 @@ type Route = (asked: Asked, ...names: string[]) => Given | undefined
 /** The addresses that are read, as Gitea answers them; undefined is 404. */
 export const READING: readonly [RegExp, Route][] = [
   [/^\/version$/, ({ dialect }) => ({ body: { version: dialect.version } })],
-  [/^\/settings\/api$/, () => ({ body: { max_response_items: MAX_PAGE, default_paging_num: 30 } })],
+  [
+    /^\/settings\/api$/,
+    ({ maxPage }) => ({ body: { max_response_items: maxPage, default_paging_num: 30 } }),
+  ],
   [/^\/user$/, ({ render, viewer }) => ({ body: render.user(viewer) })],
   [/^\/user\/repos$/, ownRepositories],
   [/^\/user\/teams$/, ownTeams],

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { type Given, NOT_FOUND } from './answers.ts'
+import { type Given, MAX_PAGE, NOT_FOUND } from './answers.ts'
 import type { Asked } from './asked.ts'
 import { READING, READING_A_REPOSITORY } from './reading-routes.ts'
 import { type Dialect, GITEA_1_22, Renderer } from './render.ts'
@@ -32,6 +32,8 @@ export interface StandInForge {
   /** Tokens by what they are; `admin-token` is there from the beginning. */
   tokens: Map<string, User>
   dialect: Dialect
+  /** The most that a page of a list holds, as its operator has set it. */
+  maxPage: number
   /** Whether it shows nothing to those who are not signed in. */
   requiresSignIn: boolean
   misbehave: (request: Request) => Misdeed | undefined
@@ -39,7 +41,11 @@ export interface StandInForge {
 }
 
 /** A server that answers as Gitea does, from a world of its own. */
-export async function startForge({ dialect = GITEA_1_22, path = '' } = {}): Promise<StandInForge> {
+export async function startForge({
+  dialect = GITEA_1_22,
+  path = '',
+  maxPage = MAX_PAGE,
+} = {}): Promise<StandInForge> {
   const world = new World()
   const admin = world.addUser('root', { isAdmin: true })
   const server = createServer((request, response) => void answer(forge, path, request, response))
@@ -52,6 +58,7 @@ export async function startForge({ dialect = GITEA_1_22, path = '' } = {}): Prom
     keepsRequests: true,
     tokens: new Map([['admin-token', admin]]),
     dialect,
+    maxPage,
     requiresSignIn: false,
     misbehave: () => undefined,
     stop: () => stop(server),
@@ -72,6 +79,8 @@ async function answer(
 ): Promise<void> {
   const url = new URL(request.url ?? '/', forge.url)
   const path = url.pathname.slice(base.length)
+  if (Number(url.searchParams.get('limit')) > forge.maxPage)
+    url.searchParams.set('limit', String(forge.maxPage))
   const asked = {
     path,
     query: url.searchParams,
@@ -115,7 +124,8 @@ async function givenFor(
       bytes: Buffer.from('<!DOCTYPE html>'),
     }
   const render = new Renderer(forge.url, forge.dialect)
-  const asked = { url, world: forge.world, render, dialect: forge.dialect, viewer }
+  const { world, dialect, maxPage } = forge
+  const asked = { url, world, render, dialect, maxPage, viewer }
   const rest = path.slice('/api/v1'.length)
   if (request.method !== 'GET') return seeded(asked, rest, request)
   return read(asked, rest) ?? NOT_FOUND

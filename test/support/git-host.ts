@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process'
-import { appendFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { appendFile, cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createGit, type Git } from '../../src/git/git.ts'
@@ -88,10 +89,12 @@ export async function gitHost(): Promise<GitHost> {
   }
 
   const commit: GitHost['commit'] = async (dir, files, how = {}) => {
-    const ref = `refs/heads/${how.branch ?? 'main'}`
+    const { branch = 'main' } = how
     const { read } = looseObjects(dir)
-    await importCommit(dir, files, read(ref) ?? '', how)
-    return read(ref)!
+    const parent = read(`refs/heads/${branch}`)
+    if (parent) await importCommit(dir, files, parent, how)
+    else await firstCommit(dir, files, { ...how, branch })
+    return read(`refs/heads/${branch}`)!
   }
 
   /** The first of a kind by git itself, and those after it as that one came out: tests make hundreds of them. */
@@ -121,7 +124,12 @@ export async function gitHost(): Promise<GitHost> {
   const push: GitHost['push'] = async (fullName, files, options = {}) => {
     const { branch = 'main', to = path(fullName) } = options
     const clone = await mkdtemp(join(base, 'clone-'))
-    await git(['clone', '--quiet', '--bare', path(fullName), clone])
+    const isSha256 = (await readFile(join(path(fullName), 'config'), 'utf8')).includes('= sha256')
+    await initialize(clone, branch, isSha256 ? 'sha256' : 'sha1')
+    // What a clone has of it; git would start four programs for that.
+    for (const part of ['objects', 'refs', 'packed-refs'])
+      if (existsSync(join(path(fullName), part)))
+        await cp(join(path(fullName), part), join(clone, part), { recursive: true })
     await commit(clone, files, options)
     await git(['push', '--quiet', to, branch], { dir: clone })
   }

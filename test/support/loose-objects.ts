@@ -79,7 +79,7 @@ export function looseObjects(dir: string) {
     writeFileSync(path, `${oid}\n`)
   }
 
-  return { blob, tree, commit, read, point }
+  return { isSha256, blob, tree, commit, read, point }
 }
 
 export function looseObject(dir: string, oid: string): string {

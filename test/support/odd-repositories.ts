@@ -64,8 +64,25 @@ export function commit(dir: string, ref: string, text: string): string {
   return oid
 }
 
-/** `count` commits in one pack, by way of fast-import. */
+const HISTORIES = new Map<string, Blank>()
+
+/** `count` commits in one pack, by way of fast-import; for those who want the same again, as that one came out. */
 export function packedHistory(dir: string, ref: string, count: number): void {
+  const { isSha256, read } = looseObjects(dir)
+  const name = `${ref} ${count} ${isSha256}`
+  const known = read(ref) === undefined && HISTORIES.get(name)
+  if (known) {
+    makeLike(dir, known)
+    return
+  }
+  const before = new Set(readdirSync(join(dir, 'objects/pack')))
+  importHistory(dir, ref, count)
+  const packs = readdirSync(join(dir, 'objects/pack')).filter((each) => !before.has(each))
+  const made = [ref, ...packs.map((each) => `objects/pack/${each}`)]
+  HISTORIES.set(name, lookOf(dir, made))
+}
+
+function importHistory(dir: string, ref: string, count: number): void {
   const commits = Array.from({ length: count }, (_, n) => {
     const text = `${ref} ${n}\n${createHash('sha512').update(`${ref}${n}`).digest('hex')}\n`
     const from = n === 0 ? 'deleteall' : ''
@@ -88,8 +105,14 @@ export function makeWiki(dir: string): void {
 
 type Maker = (dir: string) => void
 
-/** Whole repositories of every odd kind; each makes a bare repository at the path it is given. */
-export const ODD_REPOSITORIES = {
+const makeLender = madeOnce((dir) => {
+  bare(dir)
+  packedHistory(dir, 'refs/heads/main', 20)
+  commit(dir, 'refs/heads/private', 'a secret of the lender')
+  git(dir, ['repack', '-adq'])
+})
+
+const ODD = {
   'an empty repository': (dir) => bare(dir),
   'an unborn HEAD': (dir) => {
     bare(dir)
@@ -140,12 +163,10 @@ export const ODD_REPOSITORIES = {
   },
   'objects borrowed from another': (dir) => {
     const lender = `${dir}.lender`
-    bare(lender)
-    packedHistory(lender, 'refs/heads/main', 20)
-    commit(lender, 'refs/heads/private', 'a secret of the lender')
-    git(lender, ['repack', '-adq'])
-    mkdirSync(dirname(dir), { recursive: true })
-    git(dir, ['clone', '-q', '--bare', '--shared', '--branch=main', '--single-branch', lender, dir])
+    makeLender(lender)
+    bare(dir)
+    writeFileSync(join(dir, 'objects/info/alternates'), `${lender}/objects\n`)
+    looseObjects(dir).point('refs/heads/main', looseObjects(lender).read('refs/heads/main')!)
     commit(dir, 'refs/heads/mine', 'own')
   },
   'SHA-256 objects, packed and loose': (dir) => {
@@ -197,6 +218,27 @@ export const ODD_REPOSITORIES = {
     git(dir, ['replace', first, second])
   },
 } satisfies Record<string, Maker>
+
+/** The first by git itself, and those after it as that one came out: many tests begin with the same. */
+function madeOnce(make: Maker): Maker {
+  let look: Blank | undefined
+  return (dir) => {
+    if (look) return makeLike(dir, look)
+    make(dir)
+    look = lookOf(dir)
+  }
+}
+
+/** One names the path of another, the other has names that are no text. */
+const NOT_COPIED = new Set([
+  'objects borrowed from another',
+  'ref names beyond ASCII, and beyond UTF-8',
+])
+
+/** Whole repositories of every odd kind; each makes a bare repository at the path it is given. */
+export const ODD_REPOSITORIES = Object.fromEntries(
+  Object.entries(ODD).map(([kind, make]) => [kind, NOT_COPIED.has(kind) ? make : madeOnce(make)]),
+) as typeof ODD
 
 /** What no compressor makes smaller, and is the same every time. */
 export function incompressible(bytes: number): string {

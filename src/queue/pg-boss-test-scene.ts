@@ -1,10 +1,10 @@
 import type { TestContext } from 'node:test'
 import { sql } from 'kysely'
-import { databaseOptions } from '../../test/support/databases.ts'
+import { copyOfTemplate } from '../../test/support/postgres.ts'
 import { TIMEOUT_MS, until } from '../../test/support/wait-until.ts'
 import { connect } from '../db/connect.ts'
 import type { Db } from '../db/database.ts'
-import { upgradeSchema } from '../db/upgrade.ts'
+import { KNOWN_SCHEMA, upgradeSchema } from '../db/upgrade.ts'
 import { createPgBossQueue, type PgBossQueueOptions } from './pg-boss.ts'
 
 export const quick = {
@@ -20,13 +20,11 @@ export const quietly = { onError: () => {} }
 /** Who waits for what never comes fails, rather than wait on. */
 export const bounded = { timeout: TIMEOUT_MS }
 
-/** A started queue on a database of its own. */
+/** A started queue on a database of its own, where one was started before: to make its tables takes longer than most tests. */
 export async function openQueue(t: TestContext, settings: Partial<PgBossQueueOptions> = quick) {
-  const options = await databaseOptions(t, 'postgres')
-  const database = await connect(options)
-  await upgradeSchema(database)
+  const databaseUrl = await copyOfTemplate(`queue_${KNOWN_SCHEMA}`, makeTables)
+  const database = await connect({ dataDirectory: '', databaseUrl })
   const { db } = database
-  const databaseUrl = options.databaseUrl!
   const queue = createPgBossQueue({ databaseUrl, db, ...quietly, ...settings })
   t.after(async () => {
     await queue.stop()
@@ -36,6 +34,15 @@ export async function openQueue(t: TestContext, settings: Partial<PgBossQueueOpt
   const enqueue = (payloads: unknown[], batch = 'batch') =>
     db.transaction().execute((tx) => queue.enqueue(tx, 'task', payloads, batch))
   return { db, queue, databaseUrl, enqueue }
+}
+
+async function makeTables(databaseUrl: string): Promise<void> {
+  const database = await connect({ dataDirectory: '', databaseUrl })
+  await upgradeSchema(database)
+  const queue = createPgBossQueue({ databaseUrl, db: database.db, ...quietly, ...quick })
+  await queue.start()
+  await queue.stop()
+  await database.close()
 }
 
 /** What pg-boss sees when the holders of jobs have been silent for long; again until it has acted on that. */

@@ -86,21 +86,41 @@ async function copyDatabase(
   const name = `t_${randomBytes(8).toString('hex')}`
   // Without a copy of every block in the log, which nobody is going to need, it takes half of the time.
   const how = `template ${template} strategy file_copy`
-  await ask(cluster, async (query) => query(`create database ${name} ${how}`))
+  await ask(cluster, `create database ${name} ${how}`)
   return cluster.replace(/\/postgres$/, `/${name}`)
 }
 
-type Query = (sql: string) => Promise<Record<string, unknown>[]>
+/** To connect takes both sides about as long as to copy a database: one is kept for all that a process asks. */
+const CONNECTIONS = new Map<string, Promise<Connection>>()
 
-async function ask<T>(url: string, act: (query: Query) => Promise<T>): Promise<T> {
-  const client = new pg.Client(url)
-  await client.connect()
+/** What its types do not tell. */
+type Connection = pg.Client & { ref(): void; unref(): void }
+
+async function ask(cluster: string, sql: string): Promise<Record<string, unknown>[]> {
+  const connection = CONNECTIONS.get(cluster) ?? connectTo(cluster)
+  CONNECTIONS.set(cluster, connection)
+  const client = await connection
+  client.ref()
   try {
-    return await act(async (sql) => (await client.query(sql)).rows)
+    return (await client.query(sql)).rows
   } finally {
-    await client.end()
+    // It keeps no process from its end.
+    client.unref()
   }
 }
+
+async function connectTo(cluster: string): Promise<Connection> {
+  const client = new pg.Client(cluster)
+  const forget = () => CONNECTIONS.delete(cluster)
+  client.on('error', forget).on('end', forget)
+  await client.connect().catch((error: unknown) => {
+    forget()
+    throw error
+  })
+  return client as Connection
+}
+
+const TEMPLATES = new Map<string, Promise<void>>()
 
 /**
  * A copy of what `prepare` makes of an empty database, which is done once in a run for all who name the same template: that
@@ -110,16 +130,25 @@ export async function copyOfTemplate(
   template: string,
   prepare: (url: string) => Promise<void>,
 ): Promise<string> {
-  await ask(process.env.GODWIT_TEST_POSTGRES ?? '', async (query) => {
-    const isThere = async () =>
-      (await query(`select 1 from pg_database where datname = '${template}'`)).length > 0
-    if (await isThere()) return
-    // Test files run side by side; this ends with the connection.
-    await query('select pg_advisory_lock(1)')
+  const made = TEMPLATES.get(template) ?? makeTemplate(template, prepare)
+  TEMPLATES.set(template, made)
+  await made
+  return copyDatabase(template)
+}
+
+/** Test files run side by side: whoever comes later waits, and finds it there. */
+async function makeTemplate(template: string, prepare: (url: string) => Promise<void>) {
+  const cluster = process.env.GODWIT_TEST_POSTGRES ?? ''
+  const isThere = async () =>
+    (await ask(cluster, `select 1 from pg_database where datname = '${template}'`)).length > 0
+  if (await isThere()) return
+  await ask(cluster, 'select pg_advisory_lock(1)')
+  try {
     if (await isThere()) return
     const made = await createDatabase()
     await prepare(made)
-    await query(`alter database ${made.split('/').at(-1)} rename to ${template}`)
-  })
-  return copyDatabase(template)
+    await ask(cluster, `alter database ${made.split('/').at(-1)} rename to ${template}`)
+  } finally {
+    await ask(cluster, 'select pg_advisory_unlock(1)')
+  }
 }

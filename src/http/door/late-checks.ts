@@ -18,12 +18,15 @@ function loadCompiler(externalSchemas: unknown, options: unknown): Compile {
   return compilers()(externalSchemas, options)
 }
 
+/** Those of all servers of this process: their schemas and options are the same, and to compile them takes longer than to make one. */
+const checks = new WeakMap<object, Check>()
+let compile: Compile | undefined
+
 /** A check for all routes that share a schema, compiled when the first body comes. */
 function buildValidator(externalSchemas: unknown, options: unknown): Compile {
-  const checks = new Map<unknown, Check>()
-  let compile: Compile | undefined
   return (route) => {
-    const known = checks.get(route.schema)
+    const schema = route.schema as object
+    const known = checks.get(schema)
     if (known) return known
     let compiled: Check | undefined
     const check = Object.assign(
@@ -36,7 +39,7 @@ function buildValidator(externalSchemas: unknown, options: unknown): Compile {
       },
       { errors: null as unknown },
     )
-    checks.set(route.schema, check)
+    checks.set(schema, check)
     return check
   }
 }

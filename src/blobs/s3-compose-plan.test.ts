@@ -27,8 +27,17 @@ function numbers(seed: number) {
   }
 }
 
-/** Blobs of bytes that differ from place to place, and the parts that name them. */
+const SOURCES = new Map<number, ReturnType<typeof drawSources>>()
+
+/** The same for all tests, which take less time than to make them. */
 function randomSources(seed: number) {
+  const sources = SOURCES.get(seed) ?? drawSources(seed)
+  SOURCES.set(seed, sources)
+  return sources
+}
+
+/** Blobs of bytes that differ from place to place, and the parts that name them. */
+function drawSources(seed: number) {
   const { below, length } = numbers(seed)
   const blobs = new Map<string, Buffer>()
   const sources = Array.from({ length: below(60) }, (_, n): BlobPart => {

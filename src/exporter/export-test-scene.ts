@@ -132,7 +132,7 @@ export async function exportScene(
   const host = Object.assign(new FakeHost(), people)
   for (const [fullName, content] of Object.entries(contents)) host.contents.set(fullName, content)
   const blobs = createDiskBlobStore(join(await temporaryFolder(t), 'blobs'))
-  const queue = embeddedQueue({ db, firstPauseMs: 1, notNowPauseMs: 1, lookEveryMs: 5 })
+  const queue = embeddedQueue({ db, firstPauseMs: 1, notNowPauseMs: 1, lookEveryMs: 20 })
   const clock = { now: Date.now() }
   const log = keptLog()
   const parts: ExportParts = {

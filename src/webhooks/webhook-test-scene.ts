@@ -23,7 +23,7 @@ export async function webhookScene(t: TestContext, engine: Engine) {
   const now = () => clock.now
   // No lease ends because the clock is set.
   const leaseMs = 20 * 24 * 3_600_000
-  const queue = embeddedQueue({ db, now, leaseMs, lookEveryMs: 5, firstPauseMs: 1 })
+  const queue = embeddedQueue({ db, now, leaseMs, lookEveryMs: 20, firstPauseMs: 1 })
   const errors: string[] = []
   const logged: string[] = []
   const parts: DeliverParts = {

@@ -12,15 +12,18 @@ import { copyOfTemplate, createDatabase } from './postgres.ts'
 const engines = ['sqlite', 'postgres'] as const
 export type Engine = (typeof engines)[number]
 
+/** Of a test, or of a whole file. */
+type Context = Pick<TestContext, 'after'>
+
 /** Where a fresh, empty database of that engine is to be found; gone again when the test ends. */
-export async function databaseOptions(t: TestContext, engine: Engine, create = createDatabase) {
+export async function databaseOptions(t: Context, engine: Engine, create = createDatabase) {
   const dataDirectory = await mkdtemp(join(tmpdir(), 'godwit-data-'))
   t.after(() => rm(dataDirectory, { recursive: true, force: true }))
   return { dataDirectory, databaseUrl: engine === 'postgres' ? await create() : undefined }
 }
 
 /** With this binary's schema. */
-export async function openDatabase(t: TestContext, engine: Engine): Promise<Database> {
+export async function openDatabase(t: Context, engine: Engine): Promise<Database> {
   const options = await databaseOptions(t, engine, copyOfUpgraded)
   if (engine === 'sqlite') await writeFile(sqliteFile(options.dataDirectory), await upgradedFile())
   const database = await connect(options)

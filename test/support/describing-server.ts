@@ -25,7 +25,7 @@ export const USUAL: MediaTypeOptions = { vendor: 'github', preview: 'required' }
 
 /** A server that can say what it is, and has nothing to do it with. */
 export function describingServer(
-  t: TestContext,
+  t: Pick<TestContext, 'after'>,
   mediaType = USUAL,
   more: Partial<ServerParts> = {},
 ): FastifyInstance {

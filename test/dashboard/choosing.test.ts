@@ -4,8 +4,8 @@ import { cp } from 'node:fs/promises'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
 import { needsChromium, visit } from '../support/browser.ts'
-import { arrived, part } from '../support/dashboard.ts'
-import { exportStory } from '../support/export-story.ts'
+import { arrived, pagesPort, part } from '../support/dashboard.ts'
+import { storyInRow } from '../support/export-story.ts'
 
 const run = promisify(execFile)
 const HOW_MANY = 45
@@ -14,7 +14,8 @@ test(
   'choosing among many, page by page or all at once; the same as a command to paste',
   needsChromium,
   async (t) => {
-    const story = await exportStory(t, {
+    const story = await storyInRow(t, {
+      port: await pagesPort(),
       async repositories(host) {
         const first = await host.repository('alice/r-01', { files: { a: '1' } })
         for (let number = 2; number <= HOW_MANY; number += 1) {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { needsChromium, visit } from '../support/browser.ts'
-import { arrived, part, signIn } from '../support/dashboard.ts'
+import { arrived, pagesPort, part, signIn } from '../support/dashboard.ts'
 import { type ExportStory, exportStory } from '../support/export-story.ts'
 import { type SlowGit, slowGit } from '../support/slow-git.ts'
 import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
@@ -17,6 +17,7 @@ before(async () => {
   wholeFile.after(slow.remove)
   await slow.hurry()
   story = await exportStory(wholeFile, {
+    port: await pagesPort(),
     async repositories(host) {
       for (const name of ['atlas', 'birds', 'coast', 'dunes'])
         await host.repository(`alice/${name}`, { files: { 'README.md': 'Words\n' } })

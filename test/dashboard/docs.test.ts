@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { needsChromium, visit } from '../support/browser.ts'
-import { keepScreenshot } from '../support/dashboard.ts'
+import { keepScreenshot, pagesPort } from '../support/dashboard.ts'
 import { gitHost } from '../support/git-host.ts'
-import { startService } from '../support/service.ts'
+import { startInRow } from '../support/service-row.ts'
 import { until } from '../support/wait-until.ts'
 
 type Operations = Record<string, Record<string, unknown>>
@@ -21,7 +21,7 @@ test(
     const host = await gitHost()
     t.after(host.remove)
     await host.repository('alice/atlas', { files: { a: '1' } })
-    const service = await startService(t, { repositories: host.root })
+    const service = await startInRow(t, { repositories: host.root, port: await pagesPort() })
     const token = await service.token('alice')
     const told = (await (await fetch(`${service.url}/openapi.json`)).json()) as Description
     const operations = [told.paths, told.webhooks]

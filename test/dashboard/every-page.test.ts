@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import axe from 'axe-core'
 import type { Page } from 'playwright-core'
-import { needsChromium, visit } from '../support/browser.ts'
-import { forPeople, keepScreenshot } from '../support/dashboard.ts'
+import { leave, needsChromium, visit } from '../support/browser.ts'
+import { forPeople, keepScreenshot, pagesPort } from '../support/dashboard.ts'
 import { DAMAGED_REPOSITORIES } from '../support/export-damage.ts'
-import { type ExportStory, exportStory } from '../support/export-story.ts'
+import { type SharedStory, storyInRow } from '../support/export-story.ts'
 import { slowGit } from '../support/slow-git.ts'
 
 interface Look {
@@ -51,18 +51,19 @@ test('every page, light and dark, wide and narrow', needsChromium, async (t) => 
 
 /** Whoever looks at several pages goes from one to the next, as people do: to load them all anew takes longer than to look. */
 function tabs(t: TestContext, url: string): (scene: Scene) => Promise<Page> {
-  const known = new Map<string | undefined, Page>()
-  return async ({ at, token, expected }) => {
-    const page = known.get(token)
-    if (page && !expected) {
-      await show(page, LOOKS[0])
-      await page.goto(`${url}/${at}`)
-      return page
+  let last: { page: Page; scene: Scene } | undefined
+  return async (scene) => {
+    const { at, token, expected } = scene
+    if (last && last.scene.token === token && last.scene.expected === expected) {
+      await show(last.page, LOOKS[0])
+      await last.page.goto(`${url}/${at}`)
+      return last.page
     }
+    if (last) await leave(last.page)
     const options = { ...(token && { token }), ...(expected && { expected }) }
-    const visited = await visit(t, `${url}/${at}`, options)
-    if (!expected) known.set(token, visited)
-    return visited
+    const page = await visit(t, `${url}/${at}`, options)
+    last = { page, scene }
+    return page
   }
 }
 
@@ -109,10 +110,11 @@ async function complaints(page: Page): Promise<string[]> {
 }
 
 /** A service in the middle of its life: something exported, something failed, something under way, something locked. */
-async function everyState(t: TestContext): Promise<{ story: ExportStory; scenes: Scene[] }> {
+async function everyState(t: TestContext): Promise<{ story: SharedStory; scenes: Scene[] }> {
   const slow = await slowGit({ afterFirst: 4 })
   t.after(slow.remove)
-  const story = await exportStory(t, {
+  const story = await storyInRow(t, {
+    port: await pagesPort(),
     async repositories(host) {
       const files = { 'README.md': 'Words\n'.repeat(2000) }
       for (const name of ['atlas', 'birds', 'coast']) {
@@ -160,6 +162,11 @@ async function everyState(t: TestContext): Promise<{ story: ExportStory; scenes:
     scenes: [
       { name: 'sign-in', at: '', ready: says('Sign in to Godwit') },
       {
+        name: 'repository-public',
+        at: '#/repositories/alice/coast',
+        ready: says('All about coast'),
+      },
+      {
         name: 'sign-in-expired',
         at: '',
         token: 'gwt_expired',
@@ -200,18 +207,13 @@ async function everyState(t: TestContext): Promise<{ story: ExportStory; scenes:
           await page.getByText('locks this repository').waitFor()
         },
       },
-      {
-        name: 'repository-public',
-        at: '#/repositories/alice/coast',
-        ready: says('All about coast'),
-      },
       { ...migration('not-found', 999, ''), expected: /404/, ready: says('Not found') },
     ],
   }
 }
 
 /** One that has run, one that is paused, and one in a place with a long name. */
-async function makeSchedules({ call }: ExportStory): Promise<void> {
+async function makeSchedules({ call }: SharedStory): Promise<void> {
   const weekly = {
     repositories: ['alice/atlas', 'alice/birds'],
     every: 'week',
@@ -229,7 +231,7 @@ async function makeSchedules({ call }: ExportStory): Promise<void> {
 }
 
 /** At a long address where nobody listens. */
-async function makeWebhook({ call }: ExportStory): Promise<void> {
+async function makeWebhook({ call }: SharedStory): Promise<void> {
   const url = `http://127.0.0.1:9/${'services/godwit/'.repeat(8)}`
   const body = JSON.stringify({ config: { url, content_type: 'json', secret: 'whisper' } })
   const { status } = await call('/user/hooks', { method: 'POST', body })

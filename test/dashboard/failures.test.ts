@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { needsChromium, visit } from '../support/browser.ts'
-import { arrived, part } from '../support/dashboard.ts'
+import { arrived, pagesPort, part } from '../support/dashboard.ts'
 import { DAMAGED_REPOSITORIES } from '../support/export-damage.ts'
-import { type ExportStory, exportStory } from '../support/export-story.ts'
+import { type SharedStory, storyInRow } from '../support/export-story.ts'
 import { type SlowGit, slowGit } from '../support/slow-git.ts'
 import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 
 const wholeFile = forTheWholeFile()
 const damage = DAMAGED_REPOSITORIES['lost-blob']!
 const files = { 'README.md': 'Words\n' }
-let story: ExportStory
+let story: SharedStory
 /** Quick unless a test has it dawdle. */
 let slow: SlowGit
 
@@ -20,7 +20,8 @@ before(async () => {
   slow = await slowGit()
   wholeFile.after(slow.remove)
   await slow.hurry()
-  story = await exportStory(wholeFile, {
+  story = await storyInRow(wholeFile, {
+    port: await pagesPort(),
     async repositories(host) {
       await host.repository('alice/whole', { files })
       damage.make(host.path('alice/broken'))

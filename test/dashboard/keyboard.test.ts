@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { needsChromium, visit } from '../support/browser.ts'
-import { arrived } from '../support/dashboard.ts'
-import { exportStory } from '../support/export-story.ts'
+import { arrived, pagesPort } from '../support/dashboard.ts'
+import { storyInRow } from '../support/export-story.ts'
 
 const MAX_TABS = 60
 
@@ -38,7 +38,8 @@ async function tabTo(page: Page, name: RegExp): Promise<void> {
 }
 
 test('everything can be done with a keyboard alone', needsChromium, async (t) => {
-  const story = await exportStory(t, {
+  const story = await storyInRow(t, {
+    port: await pagesPort(),
     async repositories(host) {
       for (const name of ['atlas', 'birds'])
         await host.repository(`alice/${name}`, { files: { a: '1' } })

@@ -1,15 +1,17 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
-import { needsChromium, visit } from '../support/browser.ts'
+import { leave, needsChromium, visit } from '../support/browser.ts'
+import { pagesPort } from '../support/dashboard.ts'
 import { type GitHost, gitHost } from '../support/git-host.ts'
-import { type Service, startService, untilEnded } from '../support/service.ts'
+import { type SharedService, untilEnded } from '../support/service.ts'
+import { startInRow } from '../support/service-row.ts'
 import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 
 type Json = Record<string, unknown>
 
 const wholeFile = forTheWholeFile()
 let host: GitHost
-let service: Service
+let service: SharedService
 let bob: string
 
 /** Bob has locked a repository of alice's. */
@@ -19,7 +21,7 @@ before(async () => {
   const config = { 'godwit.collaborator': 'bob:admin' }
   await host.repository('alice/site', { files: { a: '1' }, config })
   await host.repository('carol/own', { files: { a: '1' } })
-  service = await startService(wholeFile, { repositories: host.root })
+  service = await startInRow(wholeFile, { repositories: host.root, port: await pagesPort() })
   await service.godwit('account', 'set', 'bob', '--create')
   bob = await service.token('bob')
   const body = JSON.stringify({ repositories: ['alice/site'], lock_repositories: true })
@@ -55,6 +57,7 @@ test('their page says so', needsChromium, async (t) => {
   const page = await visit(t, service.url, { token: await service.token('alice') })
   const notice = page.getByRole('status').filter({ hasText: 'locked by others' })
   await notice.getByText(/alice\/site is locked by migration 1 of bob/).waitFor()
+  await leave(page)
   const own = await visit(t, service.url, { token: bob })
   await own.getByText('1 migration').waitFor()
   assert.equal(await own.getByText('locked by others').count(), 0)

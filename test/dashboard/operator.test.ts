@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
-import { needsChromium, visit } from '../support/browser.ts'
-import { arrived, part } from '../support/dashboard.ts'
+import { leave, needsChromium, visit } from '../support/browser.ts'
+import { arrived, pagesPort, part } from '../support/dashboard.ts'
 import { DAMAGED_REPOSITORIES } from '../support/export-damage.ts'
-import { type ExportStory, exportStory } from '../support/export-story.ts'
+import { type SharedStory, storyInRow } from '../support/export-story.ts'
 
 test('an operator sees the whole service, and nobody else does', needsChromium, async (t) => {
-  const story = await exportStory(t, {
+  const story = await storyInRow(t, {
+    port: await pagesPort(),
     async repositories(host) {
       await host.repository('alice/atlas', { files: { a: '1' } })
       await host.repository('alice/birds', { files: { a: '2' } })
@@ -41,6 +42,7 @@ test('an operator sees the whole service, and nobody else does', needsChromium, 
   await page.getByRole('img', { name: /^Throughput in the last week: \d/ }).waitFor()
 
   await actOnThem(page, story)
+  await leave(page)
 
   const other = await visit(t, `${story.service.url}/#/service`, { token: alice, expected: /404/ })
   await arrived(other, 'Not found')
@@ -48,7 +50,7 @@ test('an operator sees the whole service, and nobody else does', needsChromium, 
 })
 
 /** Each by its button, after a question; what the page shows follows. */
-async function actOnThem(page: Page, story: ExportStory): Promise<void> {
+async function actOnThem(page: Page, story: SharedStory): Promise<void> {
   const act = async (label: string, confirm: string) => {
     await page.getByRole('button', { name: label }).click()
     await page.getByRole('alertdialog').getByRole('button', { name: confirm, exact: true }).click()

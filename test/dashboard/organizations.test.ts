@@ -4,10 +4,11 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { promisify } from 'node:util'
-import { needsChromium, visit } from '../support/browser.ts'
-import { arrived, part, signIn } from '../support/dashboard.ts'
+import { leave, needsChromium, visit } from '../support/browser.ts'
+import { arrived, pagesPort, part, signIn } from '../support/dashboard.ts'
 import { gitHost } from '../support/git-host.ts'
-import { type Service, startService } from '../support/service.ts'
+import type { SharedService } from '../support/service.ts'
+import { startInRow } from '../support/service-row.ts'
 
 const run = promisify(execFile)
 
@@ -20,7 +21,7 @@ test(
     for (const name of ['alice/own', 'octo/engine', 'octo/kit', 'bob/own'])
       await host.repository(name, { files: { a: '1' } })
     await writeFile(join(host.root, 'octo/godwit-members'), 'alice owner\nbob member\n')
-    const service = await startService(t, { repositories: host.root })
+    const service = await startInRow(t, { repositories: host.root, port: await pagesPort() })
     const [alice, bob] = [await service.token('alice'), await service.token('bob')]
 
     const page = await visit(t, service.url, { token: alice })
@@ -55,6 +56,7 @@ test(
     await arrived(page, 'Migrations')
     await page.getByText('No migrations yet').waitFor()
 
+    await leave(page)
     const other = await visit(t, `${service.url}/#/orgs/octo/migrations/1`, {
       token: bob,
       expected: /404/,
@@ -63,6 +65,7 @@ test(
     await other.goto(`${service.url}/#/`)
     await arrived(other, 'Migrations')
     assert.equal(await other.getByRole('button', { name: /^Migrations of/ }).count(), 0)
+    await leave(other)
     await seeRepository(t, service, { alice, bob })
   },
 )
@@ -70,7 +73,7 @@ test(
 /** Where the `html_url` of a repository leads: for its owner, for somebody else, and for whoever is not signed in. */
 async function seeRepository(
   t: TestContext,
-  service: Service,
+  service: SharedService,
   { alice, bob }: { alice: string; bob: string },
 ): Promise<void> {
   const start = { repositories: ['alice/own'], lock_repositories: true }
@@ -98,8 +101,10 @@ async function seeRepository(
   await page.getByRole('link', { name: 'alice/own' }).click()
   await arrived(page, 'alice/own')
 
+  await leave(page)
   const other = await visit(t, html_url!, { token: bob, expected: /404/ })
   await arrived(other, 'Not found')
+  await leave(other)
   const nobody = await visit(t, `${service.url}/octo/kit`, { expected: /404/ })
   await arrived(nobody, 'Sign in to Godwit')
   await signIn(nobody, alice)

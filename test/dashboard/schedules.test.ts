@@ -3,9 +3,9 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { needsChromium, visit } from '../support/browser.ts'
-import { arrived, part } from '../support/dashboard.ts'
+import { arrived, pagesPort, part } from '../support/dashboard.ts'
 import { gitHost } from '../support/git-host.ts'
-import { startService } from '../support/service.ts'
+import { startInRow } from '../support/service-row.ts'
 
 test('a schedule is made, run, paused, changed and deleted', needsChromium, async (t) => {
   const host = await gitHost()
@@ -13,7 +13,7 @@ test('a schedule is made, run, paused, changed and deleted', needsChromium, asyn
   for (const name of ['alice/atlas', 'alice/birds', 'octo/kit'])
     await host.repository(name, { files: { a: '1' } })
   await writeFile(join(host.root, 'octo/godwit-members'), 'alice owner\n')
-  const service = await startService(t, { repositories: host.root })
+  const service = await startInRow(t, { repositories: host.root, port: await pagesPort() })
   const token = await service.token('alice')
   const page = await visit(t, `${service.url}/`, { token, expected: /422/ })
   await page.getByRole('link', { name: 'Schedules' }).click()

@@ -3,9 +3,9 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { needsChromium, visit } from '../support/browser.ts'
-import { arrived, keepScreenshot, part } from '../support/dashboard.ts'
+import { arrived, keepScreenshot, pagesPort, part } from '../support/dashboard.ts'
 import { gitHost } from '../support/git-host.ts'
-import { startService } from '../support/service.ts'
+import { startInRow } from '../support/service-row.ts'
 import { until } from '../support/wait-until.ts'
 import { webhookReceiver } from '../support/webhook-receiver.ts'
 
@@ -15,7 +15,8 @@ test('a webhook is made, tested, told, changed and deleted', needsChromium, asyn
   for (const name of ['alice/atlas', 'octo/kit']) await host.repository(name, { files: { a: '1' } })
   await writeFile(join(host.root, 'octo/godwit-members'), 'alice owner\n')
   const flags = ['--webhook-networks', '127.0.0.1']
-  const service = await startService(t, { repositories: host.root, flags })
+  const port = await pagesPort()
+  const service = await startInRow(t, { repositories: host.root, port, flags })
   const token = await service.token('alice')
   const receiver = await webhookReceiver(t)
   const page = await visit(t, `${service.url}/`, { token, expected: /422/ })

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
 import { needsChromium, visit } from '../support/browser.ts'
-import { arrived, part, signIn } from '../support/dashboard.ts'
-import { exportStory } from '../support/export-story.ts'
+import { arrived, pagesPort, part, signIn } from '../support/dashboard.ts'
+import { storyInRow } from '../support/export-story.ts'
 import { temporaryDirectory } from '../support/odd-repositories.ts'
 import { slowGit } from '../support/slow-git.ts'
 
@@ -16,7 +16,8 @@ test('from signing in to a verified download, and gone again', needsChromium, as
   // The first is proven at once and the second when it is let: progress can be seen.
   const slow = await slowGit({ afterFirst: 1 })
   t.after(slow.remove)
-  const story = await exportStory(t, {
+  const story = await storyInRow(t, {
+    port: await pagesPort(),
     async repositories(host) {
       const files = { 'README.md': 'Words\n'.repeat(500) }
       for (const name of ['atlas', 'birds', 'coast']) {

@@ -1,8 +1,20 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
+import { freePort } from './free-port.ts'
 
 const SCREENSHOTS = new URL('../../var/screenshots/', import.meta.url).pathname
+
+let port: Promise<number> | undefined
+
+/**
+ * Where services listen whose pages are looked at, one after the other: what a browser has fetched and compiled it keeps for
+ * one origin, and to do it anew takes longer than most tests.
+ */
+export function pagesPort(): Promise<number> {
+  port ??= freePort()
+  return port
+}
 
 /** Signs in through the form, as people do. */
 export async function signIn(page: Page, token: string): Promise<void> {

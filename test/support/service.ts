@@ -22,6 +22,8 @@ export interface ServiceOptions {
   repositories: string
   engine?: 'sqlite' | 'postgres'
   flags?: string[]
+  /** Where it listens; one of its own unless told. */
+  port?: number
   /** Where its data is to be, which then is not its to remove. */
   data?: string
   /** In PostgreSQL, where that is made already. */
@@ -109,7 +111,7 @@ export async function prepareService(options: Omit<ServiceOptions, 'env'>) {
   const databaseUrl =
     options.databaseUrl ?? (options.engine === 'postgres' ? await createDatabase() : undefined)
   if (databaseUrl !== undefined) settings.push('--database-url', databaseUrl)
-  const listen = `127.0.0.1:${await freePort()}`
+  const listen = `127.0.0.1:${options.port ?? (await freePort())}`
   const url = `http://${listen}`
 
   const godwit: SharedService['godwit'] = async (...args) => {

@@ -30,8 +30,25 @@ const lengthOf = (file: string): number =>
 const sumOf = (files: readonly string[]): number =>
   files.reduce((sum, file) => sum + lengthOf(file), 0)
 
+type Room = [name: string, files: string[]]
+
+/** Rooms that are smaller share a process with their neighbours, up to a size: much of what they load is the same. */
+const SMALL = 40_000
+const LARGEST_SHARED = 72_000
+
+function withNeighbours(rooms: readonly Room[]): Room[] {
+  const isSmall = ([, files]: Room) => sumOf(files) < SMALL
+  const shared: Room[] = []
+  for (const [name, files] of rooms.filter(isSmall)) {
+    const last = shared.at(-1)
+    if (last && sumOf([...last[1], ...files]) <= LARGEST_SHARED) last[1].push(...files)
+    else shared.push([`${name}-and-others`, [...files]])
+  }
+  return [...rooms.filter((room) => !isSmall(room)), ...shared]
+}
+
 // The longest come first, so that no long one is begun when the others have ended; the runner sorts by name.
-const rooms = [...Map.groupBy(globSync(TESTS).sort(), roomOf)]
+const rooms = withNeighbours([...Map.groupBy(globSync(TESTS).sort(), roomOf)])
 rooms.sort(([, a], [, b]) => sumOf(b) - sumOf(a))
 rmSync(ROOMS, { recursive: true, force: true })
 mkdirSync(ROOMS, { recursive: true })

@@ -35,7 +35,7 @@ export async function startCluster(): Promise<Cluster> {
     persistent: true,
     createPostgresUser: process.getuid?.() === 0,
     // Whatever the environment says; without one PostgreSQL would take SQL_ASCII.
-    initdbFlags: ['--encoding=UTF8', '--locale=C', ...QUICK_LOGIN],
+    initdbFlags: ['--encoding=UTF8', '--locale=C', '--no-data-checksums', ...QUICK_LOGIN],
     postgresFlags: SETTINGS.flatMap((setting) => ['-c', setting]),
     onLog: () => {},
   })

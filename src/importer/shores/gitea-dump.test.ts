@@ -280,7 +280,7 @@ describe('people and links', () => {
   test('mapped people have their new name; two that become one react once', async (t) => {
     const { dump, place } = await scene(t)
     const [alice, bob] = ['alice', 'bob'].map((old) => [old, { login: 'anna', id: 7 }] as const)
-    await dump({ people: new Map([alice!, bob!]) })
+    await dump({ ...SITE, people: new Map([alice!, bob!]) })
     const { issues, repository } = readDump(place)
     const [first, second] = issues
     assert.deepEqual([first?.poster_name, second?.poster_name], ['ghost', 'anna'])
@@ -299,7 +299,7 @@ describe('people and links', () => {
   test('with the address of the server, accounts are named by their numbers', async (t) => {
     const { dump, place } = await scene(t)
     const people = new Map([['alice', { login: 'anna', id: 7 }]])
-    await dump({ people, target: 'https://new.example.com/' })
+    await dump({ ...SITE, people, target: 'https://new.example.com/' })
     const { issues, repository } = readDump(place)
     assert.equal(issues.find(({ number }) => number === 2)?.poster_id, 7)
     assert.ok(issues.find(({ number }) => number === 1)?.poster_id < 0)

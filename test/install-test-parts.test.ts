@@ -33,6 +33,7 @@ function bareMachine(t: TestContext, { userId }: { userId: number }) {
   )
   program('apt-cache', 'echo "Installed-Size: 400000"')
   return {
+    install: (name: string) => program(name, ':'),
     run(env: NodeJS.ProcessEnv = {}) {
       const ended = spawnSync(SCRIPT, { env: { PATH: programs, ...env }, encoding: 'utf8' })
       return { code: ended.status, said: ended.stdout + ended.stderr }
@@ -57,6 +58,13 @@ test('an ordinary user is given the one command, and nothing is installed', (t) 
   assert.deepEqual(machine.asked(), [])
   assert.equal(code, 0)
   assert.equal(machine.run({ CI: 'true' }).code, 1, 'where all tests must run, a part is missing')
+})
+
+test('one browser is enough, whichever of the two it is', (t) => {
+  const machine = bareMachine(t, { userId: 1000 })
+  assert.match(machine.run().said, / chromium-headless-shell /)
+  machine.install('chromium')
+  assert.doesNotMatch(machine.run().said, /chromium/)
 })
 
 test('whoever wants none of it is not bothered', (t) => {

@@ -15,9 +15,10 @@ import { startService } from './service.ts'
 
 const BARE_SERVER = new URL('bare-server.ts', import.meta.url).pathname
 const TURNS = 4
-const TURN_SECONDS = 1
+/** Long enough that what a service does again after a pause, such as reading what others have written meanwhile, is a small part. */
+const TURN_SECONDS = 3
 /** A service runs for weeks. Until its code is compiled, which takes about this long beside answering, an answer costs twice as much. */
-const WARM_UP_SECONDS = 10
+const WARM_UP_SECONDS = 15
 const RECORDED = 40
 /** Of what is asked for once only: so many migrations make the code warm before others are measured. */
 const WARM_UP_ONCE = 1000

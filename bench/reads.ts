@@ -15,7 +15,7 @@ import { startService } from './service.ts'
 
 const BARE_SERVER = new URL('bare-server.ts', import.meta.url).pathname
 const TURNS = 4
-/** Long enough that what a service does again after a pause, such as reading what others have written meanwhile, is a small part. */
+/** In turns of one second, with pauses between them, the same code gave figures that differed threefold. */
 const TURN_SECONDS = 3
 /** A service runs for weeks. Until its code is compiled, which takes about this long beside answering, an answer costs twice as much. */
 const WARM_UP_SECONDS = 15

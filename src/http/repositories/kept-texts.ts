@@ -57,8 +57,8 @@ export function keepTexts(maxBytes: number, slabBytes = SLAB_BYTES): KeptTexts {
 const MOST_OF_A_UNIT = 3
 
 /**
- * Many texts in one buffer. With a buffer for each, whoever renders much would keep the collector busy for a third of the
- * time, finding and freeing them.
+ * Many texts in one buffer. With a buffer for each, a third of the CPU of a process that rendered much was that of V8's own
+ * threads.
  */
 function slabsOf(slabBytes: number) {
   let slab = Buffer.alloc(0)

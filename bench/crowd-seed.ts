@@ -12,7 +12,8 @@ import { randomNumbers } from '../test/support/random-numbers.ts'
 const ACCOUNTS = 40
 const MIGRATIONS = 2000
 const OWN_REPOSITORIES = 60
-const NEVER_RENDERED = 3000
+/** Each is asked for once: enough for turns of more than a second, after enough to have the code of it compiled. */
+export const NEVER_RENDERED = 16_000
 
 export interface SeededMigration {
   id: number

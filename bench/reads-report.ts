@@ -20,6 +20,9 @@ interface Rounds {
   turns: number
   turnSeconds: number
   warmUpSeconds: number
+  /** Of what is asked for once only, so many migrations take the place of the seconds. */
+  onceATurn: number
+  warmUpOnce: number
 }
 
 /** One read, with the median of everyone who answers it; none where it was not asked. */
@@ -76,9 +79,16 @@ function middleOf(read: CrowdRead, all: Rates): Middle {
   }
 }
 
-const notesOn = ({ rounds, turns, turnSeconds, warmUpSeconds }: Rounds): string[] => [
+const notesOn = ({
+  rounds,
+  turns,
+  turnSeconds,
+  warmUpSeconds,
+  onceATurn,
+  warmUpOnce,
+}: Rounds): string[] => [
   `answers a second to ${CONNECTIONS} clients that never pause, each request with another account’s token and for another migration, in an order that never repeats; medians of ${rounds} rounds of ${turns} turns of ${turnSeconds} s, everyone in turn, after ${warmUpSeconds} s of the same to warm up`,
-  '40 accounts with 60 repositories each, 2,000 migrations of 10 of these and 2,000 of 30; *never asked for*: each of 2,000 migrations once, whose repositories nobody had asked for before; *not modified*: with the ETag of each',
+  `40 accounts with 60 repositories each, 2,000 migrations of 10 of these and 2,000 of 30; *never asked for*: of Godwit, ${onceATurn} migrations a turn after ${warmUpOnce} to warm up, each once, whose repositories nobody had asked for before; *not modified*: with the ETag of each`,
   'every server on one core, whoever asks on another; PostgreSQL wherever there is room',
   'Godwit with authentication, rate limiting, a line of log for every request, and its database',
   'the limit: a bare `node:http` that sends the very same bytes and headers and does nothing else (`bench/bare-server.ts`); *by CPU*: the CPU time that it needs for an answer, to what Godwit needs, which a busy machine changes less',

@@ -4,7 +4,7 @@ import { createDatabase, startCluster } from '../test/support/postgres.ts'
 import type { Recorded } from './bare-server.ts'
 import { SERVER } from './cores.ts'
 import { type Asked, askAsCrowd, type CrowdRead, HEADERS, readsOf, withEtags } from './crowd.ts'
-import { seedCrowd } from './crowd-seed.ts'
+import { NEVER_RENDERED, seedCrowd } from './crowd-seed.ts'
 import { inEmptyDirectory, inTurns } from './measure.ts'
 import { startPrism } from './prism.ts'
 import { cpuOf, type Server, startServer } from './process.ts'
@@ -21,7 +21,8 @@ const TURN_SECONDS = 3
 const WARM_UP_SECONDS = 15
 const RECORDED = 40
 /** Of what is asked for once only: so many migrations make the code warm before others are measured. */
-const WARM_UP_ONCE = 1000
+const WARM_UP_ONCE = 6000
+const ONCE_A_TURN = (NEVER_RENDERED - WARM_UP_ONCE) / TURNS
 
 /** The reads that clients poll, by a crowd: every one with a token and a migration of their own. */
 export async function benchReads({ rounds }: { rounds: number }): Promise<Section> {
@@ -35,7 +36,13 @@ export async function benchReads({ rounds }: { rounds: number }): Promise<Sectio
       reads = await inEmptyDirectory((place) => measureOnce(place, databaseUrl, rates))
       console.error(`round ${round}`, Object.fromEntries(rates))
     }
-    const shape = { turns: TURNS, turnSeconds: TURN_SECONDS, warmUpSeconds: WARM_UP_SECONDS }
+    const shape = {
+      turns: TURNS,
+      turnSeconds: TURN_SECONDS,
+      warmUpSeconds: WARM_UP_SECONDS,
+      onceATurn: ONCE_A_TURN,
+      warmUpOnce: WARM_UP_ONCE,
+    }
     return reportReads(reads, rates, { rounds, ...shape })
   } finally {
     await cluster.stop()
@@ -95,9 +102,8 @@ async function measureRead(
   }
   await inTurns(TURNS, readers, async (reader, turn) => {
     const { url, pid, asked, headers } = servers[reader]!
-    const share = Math.floor((asked.length - WARM_UP_ONCE) / TURNS)
-    const from = WARM_UP_ONCE + (turn - 1) * share
-    const some = { url, headers, asked: asked.slice(from, from + share) }
+    const from = WARM_UP_ONCE + (turn - 1) * ONCE_A_TURN
+    const some = { url, headers, asked: asked.slice(from, from + ONCE_A_TURN) }
     const before = await cpuOf(pid)
     const { answers, seconds } = await askAsCrowd(
       isFirst(reader) ? some : { url, headers, asked, seconds: TURN_SECONDS },

@@ -1,13 +1,14 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, type TestContext } from 'node:test'
 import { sql } from 'kysely'
 import { steps } from '../../schema/steps.ts'
-import { connect, sqliteFile } from '../../src/db/connect.ts'
+import { connect } from '../../src/db/connect.ts'
 import type { Database } from '../../src/db/database.ts'
-import { applyStep, KNOWN_SCHEMA, upgradeSchema } from '../../src/db/upgrade.ts'
-import { copyOfTemplate, createDatabase } from './postgres.ts'
+import { applyStep, upgradeSchema } from '../../src/db/upgrade.ts'
+import { createDatabase } from './postgres.ts'
+import { copyOfUpgraded, copyUpgradedFile } from './upgraded-databases.ts'
 
 const engines = ['sqlite', 'postgres'] as const
 export type Engine = (typeof engines)[number]
@@ -25,37 +26,11 @@ export async function databaseOptions(t: Context, engine: Engine, create = creat
 /** With this binary's schema. */
 export async function openDatabase(t: Context, engine: Engine): Promise<Database> {
   const options = await databaseOptions(t, engine, copyOfUpgraded)
-  if (engine === 'sqlite') await writeFile(sqliteFile(options.dataDirectory), await upgradedFile())
+  if (engine === 'sqlite') await copyUpgradedFile(options.dataDirectory)
   const database = await connect(options)
   t.after(() => database.close())
   await upgradeSchema(database)
   return database
-}
-
-const copyOfUpgraded = () =>
-  copyOfTemplate(`schema_${KNOWN_SCHEMA}`, (databaseUrl) => upgraded('', databaseUrl))
-
-async function upgraded(dataDirectory: string, databaseUrl?: string): Promise<void> {
-  const database = await connect({ dataDirectory, databaseUrl })
-  await upgradeSchema(database).finally(database.close)
-}
-
-let file: Promise<Buffer> | undefined
-
-/** Of a database that nothing was done to but the steps of the schema, which take longer than most tests. */
-function upgradedFile(): Promise<Buffer> {
-  file ??= makeUpgradedFile()
-  return file
-}
-
-async function makeUpgradedFile(): Promise<Buffer> {
-  const directory = await mkdtemp(join(tmpdir(), 'godwit-data-'))
-  try {
-    await upgraded(directory)
-    return await readFile(sqliteFile(directory))
-  } finally {
-    await rm(directory, { recursive: true, force: true })
-  }
 }
 
 /** A database as an older Godwit left it, after so many steps of the schema. */

@@ -9,7 +9,8 @@ import {
   type Operation,
   openApiValidator,
 } from './support/openapi-validator.ts'
-import { type Service, startService } from './support/service.ts'
+import type { SharedService } from './support/service.ts'
+import { startInRow } from './support/service-row.ts'
 import { slowGit } from './support/slow-git.ts'
 import { until } from './support/wait-until.ts'
 import { forTheWholeFile } from './support/whole-file-cleanup.ts'
@@ -34,7 +35,7 @@ async function describedService(t: Pick<TestContext, 'after'>) {
   await makeRepositories(host)
   const git = await slowGit()
   t.after(git.remove)
-  const service = await startService(t, {
+  const service = await startInRow(t, {
     repositories: host.root,
     flags: ['--git', git.program, '--webhook-networks', '127.0.0.1'],
   })
@@ -351,7 +352,7 @@ async function seeRepositories(ask: Ask): Promise<void> {
   await ask(404, '/alice/site')
 }
 
-async function untilEndedAt(service: Service, token: string, path: string): Promise<void> {
+async function untilEndedAt(service: SharedService, token: string, path: string): Promise<void> {
   await until(`${path} is exported`, async () => {
     const answer = await service.call(token, `${path}?exclude=repositories`)
     return ((await answer.json()) as { state: string }).state === 'exported'

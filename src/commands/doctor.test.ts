@@ -6,7 +6,7 @@ import { describe, test } from 'node:test'
 import { gitHost } from '../../test/support/git-host.ts'
 import { temporaryDirectory } from '../../test/support/odd-repositories.ts'
 import { createDatabase } from '../../test/support/postgres.ts'
-import { startService } from '../../test/support/service.ts'
+import { startInRow } from '../../test/support/service-row.ts'
 import { KNOWN_SCHEMA } from '../db/upgrade.ts'
 import { checkRoom } from './doctor/check-data.ts'
 import { judgeClock } from './doctor/check-database.ts'
@@ -27,7 +27,7 @@ test('all is well, and nothing is left behind', async (t) => {
   await using host = await gitHost()
   await host.repository('alice/site', { files: { a: 'a' }, wiki: { 'Home.md': 'home' } })
   await host.repository('octo/tools', { files: { b: 'b' } })
-  const service = await startService(t, { repositories: host.root })
+  const service = await startInRow(t, { repositories: host.root })
   const { host: listen } = new URL(service.url)
   const settings = { data: service.data, repositories: host.root, listen }
   const busy = await doctor(settings)
@@ -43,7 +43,7 @@ test('all is well, and nothing is left behind', async (t) => {
     /^1 requests with x-forwarded-for/,
   )
 
-  await service.kill('SIGTERM')
+  await service.stop()
   const before = await contents(service.data, host.root)
   const findings = await doctor(settings)
   assert.deepEqual(errorsAmong(findings), [])

@@ -155,7 +155,7 @@ test('a server that is killed and started again is watched to the end', async ()
   await says(/trying again/)
   await desk.migration(4, 'show', id)
   await git.hurry()
-  await service.restart()
+  await service.restartInRow()
   const { code, stdout } = await watching.ended
   assert.equal(code, 0, said)
   assert.match(said, /exported: alice\/site/)

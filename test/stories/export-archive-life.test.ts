@@ -122,7 +122,7 @@ test('a download that a crash cut off goes on where it stopped', async (t) => {
       await service.kill('SIGKILL')
     }
   })
-  await service.restart()
+  await service.restartInRow()
   const start = Buffer.concat(received)
   const headers = { range: `bytes=${start.length}-`, 'if-range': etag }
   const rest = await fetch(await link(id), { headers })

@@ -59,7 +59,7 @@ test('a locked repository takes no pushes and gives what it has, until it is unl
 
   await service.kill('SIGKILL')
   await assertLocked('alice/site')
-  await service.restart()
+  await service.restartInRow()
   await assertLocked('alice/site')
 
   const clone = join(host.root, '../clone')

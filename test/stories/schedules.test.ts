@@ -1,15 +1,16 @@
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
+import { before, type TestContext, test } from 'node:test'
 import { clientDesk } from '../support/client-desk.ts'
 import { onEachEngine } from '../support/databases.ts'
-import { falseClock, needsFalseClock } from '../support/false-clock.ts'
+import { type FalseClock, falseClock, needsFalseClock } from '../support/false-clock.ts'
 import { type GitHost, gitHost } from '../support/git-host.ts'
 import { temporaryDirectory } from '../support/odd-repositories.ts'
-import { type SharedService, startService } from '../support/service.ts'
+import type { SharedService } from '../support/service.ts'
 import { startInRow } from '../support/service-row.ts'
 import { until } from '../support/wait-until.ts'
+import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 
 interface Run {
   id: number
@@ -67,9 +68,17 @@ function asking(service: SharedService, token: string) {
   }
 }
 
+const wholeFile = forTheWholeFile()
+/** Three Sundays from now. */
+let later: FalseClock
+
+before(() => {
+  later = falseClock(wholeFile)
+  later.set(21 * 24)
+})
+
 onEachEngine('a schedule that missed its time', (engine) => {
   test('is made up for once, when the service is back', needsFalseClock, async (t) => {
-    const clock = falseClock(t)
     const host = await makeHost(t)
     const place = { repositories: host.root, engine, data: temporaryDirectory(t) }
     const first = await startInRow(t, place)
@@ -79,11 +88,9 @@ onEachEngine('a schedule that missed its time', (engine) => {
     await first.stop()
     await host.git(['config', '--unset', 'godwit.collaborator'], { dir: host.path('bob/notes') })
 
-    // Three Sundays.
-    clock.set(21 * 24)
     const { databaseUrl } = first
-    const again = { ...place, ...(databaseUrl && { databaseUrl }), env: clock.env }
-    const service = await startService(t, again)
+    const again = { ...place, ...(databaseUrl && { databaseUrl }), env: later.env }
+    const service = await startInRow(t, again)
     const ask = asking(service, token)
     const ended = await until(
       () => `the schedule has run:\n${service.log()}`,

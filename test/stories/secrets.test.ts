@@ -6,7 +6,8 @@ import { gunzipSync } from 'node:zlib'
 import pg from 'pg'
 import { gitHost } from '../support/git-host.ts'
 import { recordingGit } from '../support/recording-git.ts'
-import { type Service, startService, untilEnded } from '../support/service.ts'
+import { type SharedService, untilEnded } from '../support/service.ts'
+import { startInRow } from '../support/service-row.ts'
 
 const CANARY = 'c4n4ry0fTheMine'
 /** What an operator has in the environment; the service has a use for it at most, and nobody else. */
@@ -43,7 +44,7 @@ for (const engine of ['sqlite', 'postgres'] as const)
       config: { 'remote.origin.url': `https://robot:${CANARY}@git.example.com/broken.git` },
     })
     await host.loseObjects('alice/broken')
-    const service = await startService(t, {
+    const service = await startInRow(t, {
       repositories: host.root,
       engine,
       env: ENVIRONMENT,
@@ -101,7 +102,7 @@ for (const engine of ['sqlite', 'postgres'] as const)
     for (const [path, init] of astray)
       for (const as of [token, `${token}x`]) await ask(as, path, init)
     await fetch(`${signed}0`)
-    await service.kill('SIGTERM')
+    await service.stop()
 
     const signature = new URL(signed).searchParams.get('sig')!
     const secrets = [
@@ -151,7 +152,7 @@ async function filesBelow(folder: string): Promise<Record<string, Buffer>> {
   return files
 }
 
-async function tablesOf({ databaseUrl }: Service): Promise<Record<string, string>> {
+async function tablesOf({ databaseUrl }: SharedService): Promise<Record<string, string>> {
   if (databaseUrl === undefined) return {}
   const client = new pg.Client(databaseUrl)
   await client.connect()

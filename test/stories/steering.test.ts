@@ -218,7 +218,7 @@ test('a watcher sees every repository end exactly once, across a crash of the se
   await git.hurry()
   await service.kill('SIGKILL')
   await first
-  await service.restart()
+  await service.restartInRow()
   await until('the watcher was told of the end', async () => {
     await watch()
     return ended
@@ -250,8 +250,8 @@ test('many watchers are all told, over a restart too', async () => {
     })
   const streams = await Promise.all(Array.from({ length: WATCHERS }, watch))
   await git.hurry()
-  await service.kill('SIGTERM')
-  await service.restart()
+  await service.stop()
+  await service.restartInRow()
   const told = await Promise.all(streams.map((stream) => stream.text()))
   assert.ok(told.every((text) => text.includes('event: progress')))
   const again = await Promise.all(Array.from({ length: WATCHERS }, watch))

@@ -58,12 +58,12 @@ export interface ExportStory<Served extends SharedService = Service> {
 
 export type SharedStory = ExportStory<SharedService>
 
-/** For tests that kill the service, or give it an environment of its own. */
+/** For tests that kill the service. */
 export const exportStory = (t: Cleanup, options: StoryOptions): Promise<ExportStory> =>
   storyWith(startService, t, options)
 
 /** For all others. */
-export const storyInRow = (t: Cleanup, options: Omit<StoryOptions, 'env'>): Promise<SharedStory> =>
+export const storyInRow = (t: Cleanup, options: StoryOptions): Promise<SharedStory> =>
   storyWith(startInRow, t, options)
 
 type Cleanup = Pick<TestContext, 'after'>

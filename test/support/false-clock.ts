@@ -18,7 +18,7 @@ export interface FalseClock {
 }
 
 /** The clock of the day that a process sees. That which only counts on goes on counting, as it does in a real machine. */
-export function falseClock(t: TestContext): FalseClock {
+export function falseClock(t: Pick<TestContext, 'after'>): FalseClock {
   const file = join(temporaryDirectory(t), 'clock')
   const set = (hours: number) => {
     writeFileSync(`${file}.new`, `${hours < 0 ? '-' : '+'}${Math.abs(hours) * 3600}\n`)

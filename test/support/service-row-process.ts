@@ -4,9 +4,9 @@ import { addCommand, configOf } from '../../src/commands/command-line.ts'
 import type { Config } from '../../src/config.ts'
 import { openLog } from '../../src/service/log.ts'
 import { startService } from '../../src/service/service.ts'
-import type { Done, Order } from './service-row.ts'
+import type { Done, Order } from './row-of-services.ts'
 
-/** Started by service-row.ts: runs services side by side as serve.ts runs one, each with a log of its own. */
+/** Started by row-of-services.ts: runs services side by side as serve.ts runs one, each with a log of its own. */
 process.setMaxListeners(0)
 
 const stops = new Map<number, () => Promise<void>>()

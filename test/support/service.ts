@@ -9,7 +9,8 @@ import type { TestContext } from 'node:test'
 import { commandRow } from './command-row.ts'
 import { freePort } from './free-port.ts'
 import { mintToken } from './mint-token.ts'
-import { createDatabase } from './postgres.ts'
+import { rowService } from './row-of-services.ts'
+import { copyUpgradedFile, copyWithQueue } from './upgraded-databases.ts'
 import { inTime, until } from './wait-until.ts'
 
 const GODWIT = new URL('../../bin/godwit', import.meta.url).pathname
@@ -56,9 +57,11 @@ export interface Service extends SharedService {
   pid(): number
   /** How it ended: its code, or null where the signal did it. */
   kill(signal: NodeJS.Signals): Promise<number | null>
+  /** As `restart`, in the process of services that nobody kills, which is loaded already. */
+  restartInRow(): Promise<void>
 }
 
-/** For tests that kill it, or give it an environment of its own; for the others there is `startInRow`. */
+/** For tests that kill it, or look at its process; for the others there is `startInRow`. */
 export async function startService(
   t: Pick<TestContext, 'after'>,
   options: ServiceOptions,
@@ -66,6 +69,8 @@ export async function startService(
   const { args, remove, ...about } = await prepareService(options)
   let logged = ''
   let running: ChildProcess | undefined
+  let inTheRow: ReturnType<typeof rowService> | undefined
+  const log = () => logged + (inTheRow?.log() ?? '')
 
   async function start(): Promise<void> {
     const env = { ...process.env, ...options.env }
@@ -80,6 +85,12 @@ export async function startService(
     await untilReady(address, () => logged)
   }
 
+  async function restartInRow(): Promise<void> {
+    inTheRow ??= rowService(args, options.env)
+    await inTheRow.start()
+    await untilReady(about.url, log)
+  }
+
   async function kill(signal: NodeJS.Signals): Promise<number | null> {
     if (!running) return null
     if (running.exitCode === null && running.signalCode === null) {
@@ -91,16 +102,18 @@ export async function startService(
 
   t.after(async () => {
     await kill('SIGKILL')
+    await inTheRow?.stop()
     await remove()
   })
   await start()
   return {
     ...about,
-    log: () => logged,
-    stop: async () => void (await kill('SIGTERM')),
+    log,
+    stop: async () => void (await (inTheRow ? inTheRow.stop() : kill('SIGTERM'))),
     pid: () => running!.pid!,
     kill,
     restart: start,
+    restartInRow,
   }
 }
 
@@ -109,8 +122,9 @@ export async function prepareService(options: Omit<ServiceOptions, 'env'>) {
   const data = options.data ?? (await mkdtemp(join(tmpdir(), 'godwit-service-')))
   const settings = ['--data', data, '--repositories', options.repositories]
   const databaseUrl =
-    options.databaseUrl ?? (options.engine === 'postgres' ? await createDatabase() : undefined)
+    options.databaseUrl ?? (options.engine === 'postgres' ? await copyWithQueue() : undefined)
   if (databaseUrl !== undefined) settings.push('--database-url', databaseUrl)
+  else if (options.data === undefined) await copyUpgradedFile(data)
   const listen = `127.0.0.1:${options.port ?? (await freePort())}`
   const url = `http://${listen}`
 

@@ -11,11 +11,12 @@ import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import { before, type TestContext, test } from 'node:test'
 import { gitHost } from '../../../test/support/git-host.ts'
-import { type Service, startService } from '../../../test/support/service.ts'
+import type { SharedService } from '../../../test/support/service.ts'
+import { startInRow } from '../../../test/support/service-row.ts'
 import { forTheWholeFile } from '../../../test/support/whole-file-cleanup.ts'
 import { assertFinding, doctor } from './test-scene.ts'
 
-let service: Service
+let service: SharedService
 
 const wholeFile = forTheWholeFile()
 
@@ -23,7 +24,7 @@ before(async () => {
   const host = await gitHost()
   wholeFile.after(host.remove)
   const flags = ['--trusted-proxies', '127.0.0.1']
-  service = await startService(wholeFile, { repositories: host.root, flags })
+  service = await startInRow(wholeFile, { repositories: host.root, flags })
 })
 
 interface Manners {

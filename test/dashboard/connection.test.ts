@@ -65,7 +65,7 @@ test(
     await story.service.kill('SIGKILL')
     await page.getByText('Reconnecting…').waitFor()
     await part(page, 'Progress').getByText('1 of 2').waitFor()
-    await story.service.restart()
+    await story.service.restartInRow()
     await page.getByText('The archive is ready').waitFor()
     await page.getByText('Reconnecting…').waitFor({ state: 'detached' })
     await part(page, 'Progress').getByText('2 of 2').waitFor()

@@ -1,34 +1,34 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import pg from 'pg'
-import { startCluster } from '../support/cluster.ts'
-import { manyRepositories, post } from '../support/cluster-story.ts'
 import { gitHost } from '../support/git-host.ts'
+import { startInRow } from '../support/service-row.ts'
+import { slowGit } from '../support/slow-git.ts'
 import { until } from '../support/wait-until.ts'
 
 test('a stream ends with its token, and one account has its share of streams', async (t) => {
   const host = await gitHost()
   t.after(host.remove)
-  await manyRepositories(host, 1)
+  await host.repository('alice/site', { files: { a: '1' } })
   await host.repository('bob/site', { files: { a: '1' } })
-  const flags = ['--max-streams-per-account', '3']
-  const cluster = await startCluster(t, { repositories: host.root, flags })
+  // With a git that never ends no migration does.
+  const git = await slowGit()
+  t.after(git.remove)
+  const flags = ['--git', git.program, '--max-streams-per-account', '3']
+  const service = await startInRow(t, { repositories: host.root, engine: 'postgres', flags })
   const [alice, second, third, bob] = [
-    await cluster.token('alice'),
-    await cluster.token('alice'),
-    await cluster.token('alice'),
-    await cluster.token('bob'),
+    await service.token('alice'),
+    await service.token('alice'),
+    await service.token('alice'),
+    await service.token('bob'),
   ]
-  // Without a worker no migration ever ends.
-  const api = await cluster.api()
-  for (const [token, name] of [
-    [alice, 'alice/r0'],
-    [bob, 'bob/site'],
-  ] as const)
-    await post(cluster, api, token, '/user/migrations', { repositories: [name] })
+  for (const token of [alice, bob]) {
+    const body = JSON.stringify({ repositories: ['site'] })
+    await service.call(token, '/user/migrations', { method: 'POST', body })
+  }
 
   const listen = (token: string, id: number) =>
-    cluster.call(api, token, `/user/migrations/${id}/progress`, {
+    service.call(token, `/user/migrations/${id}/progress`, {
       headers: { accept: 'text/event-stream' },
     })
   const follow = async (token: string, id: number) => {
@@ -47,9 +47,9 @@ test('a stream ends with its token, and one account has its share of streams', a
   assert.equal(refused.status, 429)
   assert.ok(Number(refused.headers.get('retry-after')) > 0)
   assert.match(((await refused.json()) as { message: string }).message, /secondary rate limit/)
-  assert.equal((await cluster.call(api, alice, '/user/migrations')).status, 200)
+  assert.equal((await service.call(alice, '/user/migrations')).status, 200)
 
-  const database = new pg.Client(cluster.databaseUrl)
+  const database = new pg.Client(service.databaseUrl)
   await database.connect()
   t.after(() => database.end())
   async function assertEnds(index: number, because: string): Promise<void> {

@@ -57,7 +57,7 @@ export interface Service extends SharedService {
   pid(): number
   /** How it ended: its code, or null where the signal did it. */
   kill(signal: NodeJS.Signals): Promise<number | null>
-  /** As `restart`, in the process of services that nobody kills, which is loaded already. */
+  /** As `restart`, in the process of services that nobody kills, which is loaded already: it is not killed again. */
   restartInRow(): Promise<void>
 }
 
@@ -92,6 +92,11 @@ export async function startService(
   }
 
   async function kill(signal: NodeJS.Signals): Promise<number | null> {
+    if (inTheRow) throw new Error('it runs in the process of services that nobody kills')
+    return end(signal)
+  }
+
+  async function end(signal: NodeJS.Signals): Promise<number | null> {
     if (!running) return null
     if (running.exitCode === null && running.signalCode === null) {
       running.kill(signal)
@@ -101,7 +106,7 @@ export async function startService(
   }
 
   t.after(async () => {
-    await kill('SIGKILL')
+    await end('SIGKILL')
     await inTheRow?.stop()
     await remove()
   })

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { S3 } from '@aws-sdk/client-s3'
-import { collect, file, lines, noise, storeSegments } from '../../test/support/archive-samples.ts'
-import { contentsOf, emptyBucket, needsObjectStore } from '../../test/support/radosgw.ts'
-import { BlobExists, BlobMissing, type BlobPart } from '../blobs/blob-store.ts'
-import { createS3BlobStore } from '../blobs/s3.ts'
-import { S3_LIMITS } from '../blobs/s3-compose-plan.ts'
-import { composeArchive } from './compose-archive.ts'
-import { readArchive } from './copy-archive.ts'
-import { planArchive } from './plan-archive.ts'
+import { composeArchive } from '../../src/archive/compose-archive.ts'
+import { readArchive } from '../../src/archive/copy-archive.ts'
+import { planArchive } from '../../src/archive/plan-archive.ts'
+import { BlobExists, BlobMissing, type BlobPart } from '../../src/blobs/blob-store.ts'
+import { createS3BlobStore } from '../../src/blobs/s3.ts'
+import { S3_LIMITS } from '../../src/blobs/s3-compose-plan.ts'
+import { collect, file, lines, noise, storeSegments } from '../support/archive-samples.ts'
+import { contentsOf, emptyBucket, needsObjectStore } from '../support/radosgw.ts'
 
 const MEGABYTE = 1_000_000
 const PRESENTED = {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { onEachEngine } from '../../test/support/databases.ts'
-import { findSummary } from '../migrations/summaries.ts'
-import { DAY, HOUR, scheduleScene } from './schedule-test-scene.ts'
+import { findSummary } from '../../src/migrations/summaries.ts'
+import { DAY, HOUR, scheduleScene } from '../../src/schedules/schedule-test-scene.ts'
+import { onEachEngine } from '../support/databases.ts'
 
 const at = (moment: number | null) => new Date(moment!).toISOString().slice(0, 16)
 

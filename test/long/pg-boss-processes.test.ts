@@ -3,11 +3,11 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { EventEmitter, once } from 'node:events'
 import { type TestContext, test } from 'node:test'
 import pg from 'pg'
-import { inTime, until } from '../../test/support/wait-until.ts'
-import type { Db } from '../db/database.ts'
-import { bounded, firstFallsSilent, NEVER, openQueue } from './pg-boss-test-scene.ts'
+import type { Db } from '../../src/db/database.ts'
+import { bounded, firstFallsSilent, NEVER, openQueue } from '../../src/queue/pg-boss-test-scene.ts'
+import { inTime, until } from '../support/wait-until.ts'
 
-const WORKER = new URL('./pg-boss-test-process.ts', import.meta.url)
+const WORKER = new URL('../../src/queue/pg-boss-test-process.ts', import.meta.url)
 
 async function startWorker(t: TestContext, databaseUrl: string, name: string, lookEveryMs = 1000) {
   const child: ChildProcess = fork(WORKER, [databaseUrl, name, String(lookEveryMs)])

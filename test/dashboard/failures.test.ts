@@ -1,4 +1,3 @@
-import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { needsChromium, visit } from '../support/browser.ts'
 import { arrived, pagesPort, part } from '../support/dashboard.ts'

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import { chmod, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
 import { freePort } from './free-port.ts'
-import { placeForFiles } from './postgres-place.ts'
+import { placeForFiles } from './place-in-memory.ts'
 
 export interface Cluster {
   url: string
@@ -22,7 +22,7 @@ const QUICK_LOGIN = ['--set=scram_iterations=1']
 
 /** A real PostgreSQL in a temporary directory. As root it runs under a user of its own, as PostgreSQL demands. */
 export async function startCluster(): Promise<Cluster> {
-  const dir = await mkdtemp(join(await placeForFiles(), 'godwit-postgres-'))
+  const dir = await placeForFiles('postgres')
   await chmod(dir, 0o755) // PostgreSQL's own user must be able to pass through
   const password = randomBytes(12).toString('hex')
   const port = await freePort()

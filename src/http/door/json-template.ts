@@ -51,7 +51,10 @@ export function filling<Values>(
     for (const { value, between } of steps) {
       const json = value(values)
       if (json === undefined) return undefined
-      text += between.length === 2 ? json + between[1]! : between.join(json)
+      for (let at = 1; at < between.length; at++) {
+        text += json
+        text += between[at]!
+      }
     }
     return text
   }

@@ -9,7 +9,7 @@ export interface KeptText {
 /** Texts that were made once, by a number that stands for each: about so many bytes in all, those that are asked for again. */
 export interface KeptTexts {
   get(key: number): KeptText | undefined
-  keep(key: number, text: string, holesIn: (bytes: Buffer) => TokenHole[]): KeptText
+  keep(key: number, text: string, holesIn: (bytes: Buffer) => readonly TokenHole[]): KeptText
 }
 
 const SLAB_BYTES = 512 * 1024

@@ -107,7 +107,7 @@ function marksOf(
 /** For most facts, faster than to ask for their JSON. */
 function json(value: unknown): string | undefined {
   if (typeof value === 'string') return `"${within(value)}"`
-  if (typeof value === 'boolean' || value === null) return String(value)
+  if (typeof value === 'boolean' || value === null || Number.isFinite(value)) return String(value)
   return JSON.stringify(value)
 }
 

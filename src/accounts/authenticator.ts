@@ -28,8 +28,10 @@ export interface AuthenticatorParts {
 export function createAuthenticator({ db, now, forge }: AuthenticatorParts): Authenticator {
   let used = new Map<number, number>()
 
-  async function find(token: string, mayAskNew: boolean): Promise<Viewer | undefined> {
-    if (looksLikeToken(token)) return findViewer(db, digestOf(token), now())
+  const find = (token: string, mayAskNew: boolean): Promise<Viewer | undefined> =>
+    looksLikeToken(token) ? findViewer(db, digestOf(token), now()) : findOfForge(token, mayAskNew)
+
+  async function findOfForge(token: string, mayAskNew: boolean): Promise<Viewer | undefined> {
     if (!forge || !mayBeForgeToken(token)) return undefined
     const known = await findViewer(db, digestOf(token), now())
     if (known) return known

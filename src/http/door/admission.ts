@@ -38,6 +38,11 @@ export function createAdmission(options: AdmissionOptions, documentation: string
   let requests = 0
   let shed = 0
 
+  // Told of once by every response: one function for all, and none around it.
+  const leave = () => {
+    requests--
+  }
+
   function admit(listener: RequestListener, request: IncomingMessage, response: ServerResponse) {
     if (requests - streams.count() >= maxRequests && !NEVER_SHED.has(request.url!)) {
       shed++
@@ -45,7 +50,7 @@ export function createAdmission(options: AdmissionOptions, documentation: string
       return
     }
     requests++
-    response.once('close', () => requests--)
+    response.on('close', leave)
     listener(request, response)
   }
 

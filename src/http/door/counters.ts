@@ -7,8 +7,8 @@ export interface Count {
 
 export interface Counters {
   /** Negative to take back. */
-  add(key: string, by: number): Promise<Count>
-  look(key: string): Promise<Count>
+  add(key: string, by: number): Count | Promise<Count>
+  look(key: string): Count | Promise<Count>
 }
 
 const SWEPT_FROM = 10_000

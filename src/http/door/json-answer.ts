@@ -79,11 +79,11 @@ interface EtagAnswer extends Rendered {
 }
 
 /** Answers with an ETag, and without a body where the client has it already. */
-export async function answerWithEtag(
+export function answerWithEtag(
   request: FastifyRequest,
   reply: FastifyReply,
   known: EtagAnswer,
-): Promise<FastifyReply> {
+): FastifyReply | Promise<FastifyReply> {
   if (answerNotModified(request, reply, known.etagParts)) return reply
   return answerText(reply, known)
 }

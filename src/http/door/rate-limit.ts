@@ -39,7 +39,7 @@ export interface RateLimit {
 export function createRateLimit({ perHour, pool }: RateLimitOptions, now: () => number): RateLimit {
   const accounts: Counters = pool
     ? countersInPostgres(HOUR, now, pool)
-    : inPromises(countersInMemory(HOUR, now))
+    : countersInMemory(HOUR, now)
   // Every process counts for itself: there may be as many addresses as anyone likes, and a table of them would grow.
   const strangers = countersInMemory(HOUR, now)
   const cloning = countersInMemory(HOUR, now)
@@ -53,7 +53,7 @@ export function createRateLimit({ perHour, pool }: RateLimitOptions, now: () => 
 
   const keyOf = (viewer: Viewer) => String(viewer.account.id)
   const limitOf = ({ viewer }: Caller) => (viewer ? perHour : Math.min(perHour, ANONYMOUS_PER_HOUR))
-  const add = async ({ viewer, ip }: Caller, by: number) =>
+  const add = ({ viewer, ip }: Caller, by: number): Count | Promise<Count> =>
     viewer ? accounts.add(keyOf(viewer), by) : strangers.add(ip, by)
 
   return {
@@ -94,10 +94,6 @@ function tell(reply: FastifyReply, perHour: number, count: Count): void {
     .header('x-ratelimit-used', used)
     .header('x-ratelimit-reset', reset)
     .header('x-ratelimit-resource', resource)
-}
-
-function inPromises({ add, look }: ReturnType<typeof countersInMemory>): Counters {
-  return { add: async (key, by) => add(key, by), look: async (key) => look(key) }
 }
 
 /** Asking how much is left is free. */

@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict'
+import { before, test } from 'node:test'
+import { onEachEngine } from '../support/databases.ts'
+import { type FalseClock, falseClock, needsFalseClock } from '../support/false-clock.ts'
+import { temporaryDirectory } from '../support/odd-repositories.ts'
+import {
+  asking,
+  makeHost,
+  OWN,
+  type Run,
+  type Schedule,
+  WEEKLY,
+} from '../support/schedule-story.ts'
+import { startInRow } from '../support/service-row.ts'
+import { until } from '../support/wait-until.ts'
+import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
+
+const wholeFile = forTheWholeFile()
+/** Three Sundays from now. */
+let later: FalseClock
+
+before(() => {
+  later = falseClock(wholeFile)
+  later.set(21 * 24)
+})
+
+onEachEngine('a schedule that missed its time', (engine) => {
+  test('is made up for once, when the service is back', needsFalseClock, async (t) => {
+    const host = await makeHost(t)
+    const place = { repositories: host.root, engine, data: temporaryDirectory(t) }
+    const first = await startInRow(t, place)
+    const token = await first.token('alice', '--expires', '900d')
+    const made = await asking(first, token)<Schedule>(201, 'POST', OWN, WEEKLY)
+    assert.equal(new Date(made.next_run_at!).getUTCDay(), 0)
+    await first.stop()
+    await host.git(['config', '--unset', 'godwit.collaborator'], { dir: host.path('bob/notes') })
+
+    const { databaseUrl } = first
+    const again = { ...place, ...(databaseUrl && { databaseUrl }), env: later.env }
+    const service = await startInRow(t, again)
+    const ask = asking(service, token)
+    const ended = await until(
+      () => `the schedule has run:\n${service.log()}`,
+      async () => {
+        const { last_run } = await ask<Schedule>(200, 'GET', `${OWN}/${made.id}`)
+        return last_run?.state === 'exported' && last_run
+      },
+    )
+    assert.equal(ended.due_at, made.next_run_at)
+    assert.deepEqual(ended.skipped_repositories, [
+      { full_name: 'bob/notes', reason: 'it does not exist, or alice may no longer migrate it' },
+    ])
+    assert.deepEqual(await ask<Run[]>(200, 'GET', `${OWN}/${made.id}/runs`), [ended])
+    const { next_run_at } = await ask<Schedule>(200, 'GET', `${OWN}/${made.id}`)
+    const daysAhead = (Date.parse(next_run_at!) - Date.now()) / 86_400_000 - 21
+    assert.ok(daysAhead > 0 && daysAhead <= 7.1, `${daysAhead} days ahead`)
+    assert.match(service.log(), /"audit":"migration.start","schedule":1,"owner":"alice"/)
+    const metrics = await (await fetch(`${service.url}/metrics`)).text()
+    assert.match(metrics, /^godwit_schedules\{state="active"\} 1$/m)
+    await service.stop()
+  })
+})

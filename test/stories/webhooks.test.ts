@@ -1,70 +1,15 @@
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
-import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
+import { test } from 'node:test'
 import { clientDesk } from '../support/client-desk.ts'
 import { onEachEngine } from '../support/databases.ts'
-import { type GitHost, gitHost } from '../support/git-host.ts'
-import { type SharedService, startService } from '../support/service.ts'
 import { startInRow } from '../support/service-row.ts'
 import { until } from '../support/wait-until.ts'
-import { type Receiver, webhookReceiver } from '../support/webhook-receiver.ts'
-
-async function makeHost(t: TestContext): Promise<GitHost> {
-  const host = await gitHost()
-  t.after(host.remove)
-  for (const name of ['alice/atlas', 'alice/birds', 'bob/own', 'octo/kit'])
-    await host.repository(name, { files: { a: '1' } })
-  await writeFile(join(host.root, 'octo/godwit-members'), 'alice owner\nbob member\n')
-  return host
-}
-
-const NEAR = ['--webhook-networks', '127.0.0.1']
-
-const post = (body: unknown) => ({ method: 'POST', body: JSON.stringify(body) })
-
-async function add(service: SharedService, token: string, url: string): Promise<void> {
-  const { status } = await service.call(token, '/user/hooks', post({ config: { url } }))
-  assert.equal(status, 201)
-}
-
-const events = ({ received }: Receiver): unknown[] =>
-  received.map(({ headers }) => headers['x-github-event'])
-
-const stateOf = async (service: SharedService, token: string, id: number): Promise<string> => {
-  const answer = await service.call(token, `/user/migrations/${id}?exclude=repositories`)
-  return ((await answer.json()) as { state: string }).state
-}
+import { webhookReceiver } from '../support/webhook-receiver.ts'
+import { add, makeHost, NEAR, post, stateOf } from '../support/webhook-story.ts'
 
 onEachEngine('webhooks', (engine) => {
-  test('are told of an end though the service is killed while it tells them, under the same id', async (t) => {
-    const host = await makeHost(t)
-    const service = await startService(t, { repositories: host.root, engine, flags: NEAR })
-    const token = await service.token('alice')
-    const receiver = await webhookReceiver(t)
-    await add(service, token, receiver.url)
-    await until('the ping has come', () => receiver.received.length === 1)
-
-    // It hangs: the end is written down, and being told, when the service is killed.
-    receiver.answer = () => {}
-    await service.call(token, '/user/migrations', post({ repositories: ['atlas'] }))
-    await until('the end is being told', () => receiver.received.length === 2)
-    assert.equal(await stateOf(service, token, 1), 'exported')
-    await service.kill('SIGKILL')
-    receiver.answer = (response) => void response.end()
-    await service.restartInRow()
-    await until('it is told, and that is written down', async () => {
-      const answer = await service.call(token, '/user/hooks/1/deliveries')
-      const all = (await answer.json()) as { event: string; status: string }[]
-      return all.some(({ event, status }) => event === 'migration' && status === 'OK')
-    })
-    assert.deepEqual(events(receiver), ['ping', 'migration', 'migration'])
-    const [, ...told] = receiver.received
-    assert.equal(new Set(told.map(({ headers }) => headers['x-github-delivery'])).size, 1)
-    assert.equal(new Set(told.map(({ body }) => body)).size, 1)
-  })
-
   test('that hang are not in the way of exports, nor of anybody else’s', async (t) => {
     const host = await makeHost(t)
     const flags = [...NEAR, '--concurrency', '1']

@@ -54,7 +54,9 @@ const OF_PROCESS = /^godwit-[a-z]+-(\d+)-/
 export async function removeLeftovers(folder: string): Promise<void> {
   for (const name of await readdir(folder)) {
     const pid = Number(OF_PROCESS.exec(name)?.[1])
-    if (pid > 0 && !isAlive(pid)) await rm(join(folder, name), { recursive: true, force: true })
+    if (!(pid > 0) || isAlive(pid)) continue
+    // Another user's is for them to remove.
+    await rm(join(folder, name), { recursive: true, force: true }).catch(() => {})
   }
 }
 

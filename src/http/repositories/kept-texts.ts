@@ -56,10 +56,7 @@ export function keepTexts(maxBytes: number, slabBytes = SLAB_BYTES): KeptTexts {
 /** No unit of a string takes more bytes than this in UTF-8. */
 const MOST_OF_A_UNIT = 3
 
-/**
- * Many texts in one buffer. With a buffer for each, V8 collects all of its garbage twice as often, and a process that renders
- * much needs about a tenth more CPU for it.
- */
+/** Many texts in one buffer: with a buffer for each, V8 collected all of its garbage twice as often while much was rendered. */
 function slabsOf(slabBytes: number) {
   let slab = Buffer.alloc(0)
   let used = 0

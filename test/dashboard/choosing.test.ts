@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process'
 import { cp } from 'node:fs/promises'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
-import { needsChromium, visit } from '../support/browser.ts'
+import { leave, needsChromium, visit } from '../support/browser.ts'
 import { arrived, pagesPort, part } from '../support/dashboard.ts'
 import { storyInRow } from '../support/export-story.ts'
 
@@ -53,5 +53,6 @@ test(
     await page.goto(`${story.service.url}/#/migrations/${started.id}`)
     await arrived(page, `Migration ${started.id}`)
     await page.getByText('The archive is ready').waitFor()
+    await leave(page)
   },
 )

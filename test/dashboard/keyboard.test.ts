@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
-import { needsChromium, visit } from '../support/browser.ts'
+import { leave, needsChromium, visit } from '../support/browser.ts'
 import { arrived, pagesPort } from '../support/dashboard.ts'
 import { storyInRow } from '../support/export-story.ts'
 
@@ -91,4 +91,5 @@ test('everything can be done with a keyboard alone', needsChromium, async (t) =>
   await tabTo(page, /^Delete archive$/)
   await page.keyboard.press('Enter')
   await page.getByText('The archive no longer exists').waitFor()
+  await leave(page)
 })

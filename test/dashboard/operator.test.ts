@@ -47,6 +47,7 @@ test('an operator sees the whole service, and nobody else does', needsChromium, 
   const other = await visit(t, `${story.service.url}/#/service`, { token: alice, expected: /404/ })
   await arrived(other, 'Not found')
   assert.equal(await other.getByRole('link', { name: 'Service' }).count(), 0)
+  await leave(other)
 })
 
 /** Each by its button, after a question; what the page shows follows. */

@@ -109,4 +109,5 @@ async function seeRepository(
   await arrived(nobody, 'Sign in to Godwit')
   await signIn(nobody, alice)
   await arrived(nobody, 'octo/kit')
+  await leave(nobody)
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { needsChromium, visit } from '../support/browser.ts'
+import { leave, needsChromium, visit } from '../support/browser.ts'
 import { arrived, pagesPort, part } from '../support/dashboard.ts'
 import { gitHost } from '../support/git-host.ts'
 import { startInRow } from '../support/service-row.ts'
@@ -58,4 +58,5 @@ test('a schedule is made, run, paused, changed and deleted', needsChromium, asyn
   await page.getByRole('button', { name: 'Create schedule' }).click()
   await arrived(page, 'Schedules of octo')
   await part(page, '1 schedule').getByText('octo/kit').waitFor()
+  await leave(page)
 })

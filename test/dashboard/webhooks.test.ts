@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { needsChromium, visit } from '../support/browser.ts'
+import { leave, needsChromium, visit } from '../support/browser.ts'
 import { arrived, keepScreenshot, pagesPort, part } from '../support/dashboard.ts'
 import { gitHost } from '../support/git-host.ts'
 import { startInRow } from '../support/service-row.ts'
@@ -72,4 +72,5 @@ test('a webhook is made, tested, told, changed and deleted', needsChromium, asyn
   await page.getByRole('button', { name: 'Create webhook' }).click()
   await arrived(page, 'Webhook 2')
   await until('its ping has come', () => receiver.received.some(({ path }) => path === '/octo'))
+  await leave(page)
 })

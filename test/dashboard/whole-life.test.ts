@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
-import { needsChromium, visit } from '../support/browser.ts'
+import { leave, needsChromium, visit } from '../support/browser.ts'
 import { arrived, pagesPort, part, signIn } from '../support/dashboard.ts'
 import { storyInRow } from '../support/export-story.ts'
 import { temporaryDirectory } from '../support/odd-repositories.ts'
@@ -77,6 +77,7 @@ test('from signing in to a verified download, and gone again', needsChromium, as
   await page.getByRole('menuitem', { name: 'Sign out' }).click()
   await arrived(page, 'Sign in to Godwit')
   assert.equal(await page.evaluate('sessionStorage.length'), 0)
+  await leave(page)
 
   async function signInWrongThenRight(): Promise<void> {
     await page.getByRole('button', { name: 'Sign in' }).click()

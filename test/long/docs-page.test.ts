@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { needsChromium, visit } from '../support/browser.ts'
+import { leave, needsChromium, visit } from '../support/browser.ts'
 import { keepScreenshot, pagesPort } from '../support/dashboard.ts'
 import { gitHost } from '../support/git-host.ts'
 import { startInRow } from '../support/service-row.ts'
@@ -73,5 +73,6 @@ test(
       'document.documentElement.scrollWidth - document.documentElement.clientWidth',
     )) as number
     assert.ok(overhang <= 0, `${overhang} pixels are cut off at 390`)
+    await leave(page)
   },
 )

@@ -38,7 +38,8 @@ const ends = new WeakMap<Page, () => Promise<void>>()
 /**
  * A tab on the page, and a browser profile that no other visit has until this one ends. After the test it fails on whatever
  * no page of ours may ever do: break the content security policy, ask another origin, put a token into an address or into
- * any storage, or throw.
+ * any storage, or throw. What is undone after a test is undone in the order in which it was made: where the service is the test's
+ * own, `leave` comes before the end of the test, or the page is still there when its server goes.
  */
 export async function visit(
   t: Pick<TestContext, 'after'>,

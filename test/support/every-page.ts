@@ -38,11 +38,14 @@ const says = (text: string | RegExp) => (page: Page) => page.getByText(text).fir
 export async function lookAtEveryPage(t: TestContext, looks: readonly [Look, ...Look[]]) {
   const { story, scenes } = await everyState(t)
   const open = tabs(t, story.service.url, looks[0])
+  let page: Page | undefined
   for (const scene of scenes) {
-    await t.test(`${scene.name}: nothing axe complains of, nothing cut off`, async () =>
-      lookAt(await open(scene), scene, looks),
-    )
+    await t.test(`${scene.name}: nothing axe complains of, nothing cut off`, async () => {
+      page = await open(scene)
+      await lookAt(page, scene, looks)
+    })
   }
+  if (page) await leave(page)
 }
 
 /** Whoever looks at several pages goes from one to the next, as people do: to load them all anew takes longer than to look. */

@@ -134,7 +134,8 @@ export async function gitHost(): Promise<GitHost> {
     await git(['push', '--quiet', to, branch], { dir: clone })
   }
 
-  const remove = () => rm(base, { recursive: true, force: true })
+  // What a service does after it has answered may still be at work there.
+  const remove = () => rm(base, { recursive: true, force: true, maxRetries: 10 })
   return {
     root,
     locked: createGit({ program: 'git', searchPath, home: join(base, 'godwit-home') }),

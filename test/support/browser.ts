@@ -130,10 +130,13 @@ function watch(page: Page, origin: string, expected: RegExp | undefined): Watchi
   // Violations of the policy are told here too.
   const onConsole = (message: ConsoleMessage) => {
     const text = message.text()
+    const { url } = message.location()
     if (!['error', 'warning'].includes(message.type())) return
+    // For the picture that every visit begins with the browser asks by itself; our pages name their icon.
+    if (url === `${origin}/favicon.ico`) return
     // Servers are killed under pages here: that is not the page's doing.
     if (text.includes('net::ERR_')) return
-    if (!expected?.test(text)) faults.push(`${message.type()}: ${text}`)
+    if (!expected?.test(text)) faults.push(`${message.type()}: ${text} (${url})`)
   }
   page.on('request', onRequest).on('pageerror', onError).on('console', onConsole)
   return {

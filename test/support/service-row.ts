@@ -7,7 +7,7 @@ import { prepareService, type ServiceOptions, type SharedService, untilReady } f
  * takes longer than most of them; with the same environment, where it has one of its own. For whoever does not kill it.
  */
 export async function startInRow(
-  t: Pick<TestContext, 'after'>,
+  t: Pick<TestContext, 'after'> & Partial<Pick<TestContext, 'error'>>,
   { env, ...options }: ServiceOptions,
 ): Promise<SharedService> {
   // Each thread of an exporter has its own code to load, too.
@@ -20,8 +20,16 @@ export async function startInRow(
   }
   t.after(async () => {
     await stop()
+    // It may be the service's doing.
+    if (t.error) console.log(warningsIn(log()))
     await remove()
   })
   await restart()
   return { ...about, log, stop, restart }
 }
+
+const warningsIn = (log: string): string =>
+  log
+    .split('\n')
+    .filter((line) => /"level":[456]0/.test(line))
+    .join('\n')

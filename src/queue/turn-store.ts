@@ -32,21 +32,35 @@ export async function giveTurnBack(db: Db, name: string): Promise<void> {
 }
 
 const endOf = (name: string): string => `${name}: last end`
+const workOn = (name: string): string => `${name}: at work`
 
-export async function noteTurnEnd(db: Db, name: string, now: number): Promise<void> {
+export const noteTurnEnd = (db: Db, name: string, now: number): Promise<void> =>
+  note(db, endOf(name), now)
+
+/** Whether somebody has come to the end of a turn since then. */
+export const hasTurnEnded = (db: Db, name: string, since: number): Promise<boolean> =>
+  wasNoted(db, endOf(name), since)
+
+/** Whoever has a turn that takes long says so now and then: then others know whether to wait. */
+export const noteTurnAtWork = (db: Db, name: string, now: number): Promise<void> =>
+  note(db, workOn(name), now)
+
+export const isTurnAtWork = (db: Db, name: string, since: number): Promise<boolean> =>
+  wasNoted(db, workOn(name), since)
+
+async function note(db: Db, what: string, now: number): Promise<void> {
   await db
     .insertInto('turns')
-    .values({ name: endOf(name), next_at: now })
+    .values({ name: what, next_at: now })
     .onConflict((known) => known.column('name').doUpdateSet({ next_at: now }))
     .execute()
 }
 
-/** Whether somebody has come to the end of a turn since then. */
-export async function hasTurnEnded(db: Db, name: string, since: number): Promise<boolean> {
+async function wasNoted(db: Db, what: string, since: number): Promise<boolean> {
   const row = await db
     .selectFrom('turns')
     .select('next_at')
-    .where('name', '=', endOf(name))
+    .where('name', '=', what)
     .executeTakeFirst()
   return row !== undefined && row.next_at >= since
 }

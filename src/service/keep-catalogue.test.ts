@@ -4,6 +4,7 @@ import { type TestContext, test } from 'node:test'
 import { onEachEngine, openDatabase } from '../../test/support/databases.ts'
 import { gitHost } from '../../test/support/git-host.ts'
 import { until } from '../../test/support/wait-until.ts'
+import { takeTurn } from '../queue/turn-store.ts'
 import { listCatalogue } from '../repositories/repository-store.ts'
 import { gitDirectory } from '../sources/directory/git-directory.ts'
 import type { Source } from '../sources/source.ts'
@@ -35,13 +36,15 @@ onEachEngine('the catalogue of several processes', (engine) => {
         return source.list()
       },
     }
+    const clock = { ahead: 0 }
     function keep(isOnlyProcess: boolean, everyMs = HOUR) {
-      const parts = { db, source: counted, now: Date.now, log, isOnlyProcess }
+      const now = () => Date.now() + clock.ahead
+      const parts = { db, source: counted, now, log, isOnlyProcess }
       const keeper = keepCatalogue(parts, everyMs)
       t.after(keeper.stop)
       return keeper
     }
-    return { db, host, lists, failures, warnings, keep }
+    return { db, host, lists, failures, warnings, clock, keep }
   }
 
   test('one of them synchronizes, and all know when it has been done', async (t) => {
@@ -72,6 +75,16 @@ onEachEngine('the catalogue of several processes', (engine) => {
     await until('it has been looked at often', () => lists.count > 4)
     assert.equal(warnings.length, 1, warnings.join('\n'))
     assert.match(warnings[0]!, /^alice\/site cannot be read: /)
+  })
+
+  test('who has died at its turn is not waited for', async (t) => {
+    const { db, lists, clock, keep } = await scene(t)
+    const turn = { name: 'synchronizing the catalogue', everyMs: HOUR, now: Date.now() }
+    assert.equal(await takeTurn(db, turn), true)
+    const keeper = keep(false)
+    clock.ahead = 15_000
+    await until('another has read the catalogue', () => keeper.isRead())
+    assert.equal(lists.count, 1)
   })
 
   test('a turn that failed is not the only one', async (t) => {

@@ -1,5 +1,12 @@
 import { settleReleasedLocks } from '../migrations/locks.ts'
-import { giveTurnBack, hasTurnEnded, noteTurnEnd, takeTurn } from '../queue/turn-store.ts'
+import {
+  giveTurnBack,
+  hasTurnEnded,
+  isTurnAtWork,
+  noteTurnAtWork,
+  noteTurnEnd,
+  takeTurn,
+} from '../queue/turn-store.ts'
 import type { RightsRefresher } from '../repositories/refresh-rights.ts'
 import { type SyncParts, type SyncReport, syncCatalogue } from '../repositories/sync.ts'
 import type { Source } from '../sources/source.ts'
@@ -20,6 +27,9 @@ const NEVER = 2 ** 31 - 1
 /** Processes that start together and synchronize only then share one turn. */
 const TOGETHER_MS = 60_000
 const WATCHED_EVERY_MS = 1000
+const AT_WORK_EVERY_MS = 2000
+/** Whoever has not said for so long that it is at work has died at it. */
+const SILENT_MS = 10_000
 
 /**
  * Synchronizes the catalogue at once, in the background, and again at every interval. Of several processes one does it, and
@@ -29,7 +39,8 @@ export function keepCatalogue(parts: CatalogueParts, intervalMs: number) {
   const { db, source, rights, now, log, isOnlyProcess } = parts
   if (!source) return { stop: async () => {}, isRead: () => true }
   const everyMs = intervalMs || TOGETHER_MS
-  const since = now() - everyMs
+  const startedAt = now()
+  const since = startedAt - everyMs
   let isRead = false
   let told: ReadonlyMap<string, string> = new Map()
 
@@ -61,19 +72,34 @@ export function keepCatalogue(parts: CatalogueParts, intervalMs: number) {
     )
   }
 
+  /** With the first word that it is at work, so that nobody takes it for dead. */
+  const takeTurnAndSaySo = (): Promise<boolean> =>
+    db.transaction().execute(async (tx) => {
+      const isTaken = await takeTurn(tx, { name: NAME, everyMs, now: now() })
+      if (isTaken) await noteTurnAtWork(tx, NAME, now())
+      return isTaken
+    })
+
   async function syncInTurn(): Promise<void> {
-    if (!(await takeTurn(db, { name: NAME, everyMs, now: now() }))) return
+    if (!(await takeTurnAndSaySo())) return
+    const word = repeat(() => noteTurnAtWork(db, NAME, now()), AT_WORK_EVERY_MS)
     try {
       await sync()
     } catch (error) {
       await giveTurnBack(db, NAME)
       throw error
+    } finally {
+      await word.stop()
     }
     await noteTurnEnd(db, NAME, now())
   }
 
   async function watchOthers(): Promise<void> {
     isRead ||= await hasTurnEnded(db, NAME, since)
+    const silentSince = now() - SILENT_MS
+    if (isRead || startedAt > silentSince || (await isTurnAtWork(db, NAME, silentSince))) return
+    await giveTurnBack(db, NAME)
+    await syncInTurn()
   }
 
   const repeat = (task: () => Promise<void>, ms: number) =>

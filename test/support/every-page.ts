@@ -7,6 +7,7 @@ import { keepScreenshot, pagesPort } from './dashboard.ts'
 import { DAMAGED_REPOSITORIES } from './export-damage.ts'
 import { type SharedStory, storyInRow } from './export-story.ts'
 import { slowGit } from './slow-git.ts'
+import { until } from './wait-until.ts'
 
 /** How a page is looked at, and whether axe is asked about it too. */
 export interface Look {
@@ -234,6 +235,11 @@ async function makeWebhook({ call }: SharedStory): Promise<void> {
   const body = JSON.stringify({ config: { url, content_type: 'json', secret: 'whisper' } })
   const { status } = await call('/user/hooks', { method: 'POST', body })
   assert.equal(status, 201)
+  // A page that is looked at before shows it only when it asks again.
+  await until('its ping was refused', async () => {
+    const answer = await call('/user/hooks/1/deliveries')
+    return (await answer.text()).includes('connection refused')
+  })
 }
 
 async function lookAtDelivery(page: Page): Promise<void> {

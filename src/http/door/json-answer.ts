@@ -46,10 +46,12 @@ interface CompletedBody {
 const sendJson = (reply: FastifyReply, text: string): FastifyReply =>
   reply.header('content-type', JSON_TYPE).send(text)
 
+export type Piece = string | Buffer
+
 /** JSON of many, each with a comma before it: to be had as a whole, or some at a time. */
 export interface Listed {
-  whole(): Promise<readonly Buffer[]>
-  inBatches(): AsyncIterable<readonly Buffer[]>
+  whole(): Promise<readonly Piece[]>
+  inBatches(): AsyncIterable<readonly Piece[]>
 }
 
 /** What follows each other in a body. */
@@ -126,13 +128,24 @@ function matches(header: string | undefined, etag: string): boolean {
   })
 }
 
-/** Text or bytes, in their order. */
-async function piecesOf(body: Body): Promise<(string | Buffer)[]> {
-  const pieces: (string | Buffer)[] = []
-  for (const part of body) {
-    if (typeof part === 'string') pieces.push(part)
-    else pieces.push(...withoutFirstComma(await part.whole()))
+/** In their order; texts that follow each other are one piece. */
+async function piecesOf(body: Body): Promise<Piece[]> {
+  const pieces: Piece[] = []
+  let text = ''
+  function add(piece: Piece): void {
+    if (typeof piece === 'string') {
+      text += piece
+      return
+    }
+    if (text !== '') pieces.push(text)
+    text = ''
+    pieces.push(piece)
   }
+  for (const part of body) {
+    if (typeof part === 'string') add(part)
+    else withoutFirstComma(await part.whole()).forEach(add)
+  }
+  if (text !== '') pieces.push(text)
   return pieces
 }
 
@@ -140,7 +153,7 @@ async function piecesOf(body: Body): Promise<(string | Buffer)[]> {
  * In one write, and without a copy of what is kept: a copy costs more than to name each piece. Fastify takes one buffer only,
  * so its headers are written here.
  */
-function sendAtOnce(reply: FastifyReply, pieces: readonly (string | Buffer)[]): FastifyReply {
+function sendAtOnce(reply: FastifyReply, pieces: readonly Piece[]): FastifyReply {
   const [first = ''] = pieces
   if (pieces.length <= 1 && typeof first === 'string') return reply.send(first)
   let length = 0
@@ -171,12 +184,17 @@ async function* bytesOfListed(listed: Listed): AsyncGenerator<Buffer> {
   let isFirst = true
   for await (const some of listed.inBatches()) {
     if (some.length === 0) continue
-    yield Buffer.concat(isFirst ? withoutFirstComma(some) : some)
+    const pieces = isFirst ? withoutFirstComma(some) : some
+    yield Buffer.concat(pieces.map(bytesOfPiece))
     isFirst = false
   }
 }
 
-function withoutFirstComma(listed: readonly Buffer[]): readonly Buffer[] {
+const bytesOfPiece = (piece: Piece): Buffer =>
+  typeof piece === 'string' ? Buffer.from(piece) : piece
+
+function withoutFirstComma(listed: readonly Piece[]): readonly Piece[] {
   const [first, ...others] = listed
-  return first ? [first.subarray(1), ...others] : listed
+  if (first === undefined) return listed
+  return [typeof first === 'string' ? first.slice(1) : first.subarray(1), ...others]
 }

@@ -12,7 +12,7 @@ import {
 import type { CloneTokenOf, CloneTokens } from '../clones/clone-tokens.ts'
 import type { Operation } from '../description/operation.ts'
 import { viewerOf } from '../door/authenticate.ts'
-import { answerWithEtag, type Listed } from '../door/json-answer.ts'
+import { answerWithEtag, type Listed, type Piece } from '../door/json-answer.ts'
 import { tellPages } from '../door/link-header.ts'
 import { pagingOf } from '../door/paging.ts'
 import {
@@ -154,7 +154,7 @@ function repositories(
   { form, tokenOf, page = { offset: 0, limit: migration.repositoryCount }, known }: Shown,
 ): Listed {
   const shown = { form, tokenOf }
-  async function* inBatches(read: ReadRendered): AsyncGenerator<readonly Buffer[]> {
+  async function* inBatches(read: ReadRendered): AsyncGenerator<readonly Piece[]> {
     for await (const references of pageOfReferences(db, migration, page, known)) {
       for (const some of batchesOf(references, RENDERED_AT_ONCE)) yield await read(shown, some)
     }

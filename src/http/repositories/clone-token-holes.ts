@@ -1,5 +1,6 @@
 import type { RepositoryFacts } from '../../repositories/facts.ts'
 import type { CloneTokenOf } from '../clones/clone-tokens.ts'
+import type { Piece } from '../door/json-answer.ts'
 import type { RepositoryForm } from './repository-text.ts'
 
 /** Where a token belongs, in bytes that have an empty one. */
@@ -13,14 +14,18 @@ const EMPTY = Buffer.from('"temp_clone_token":""')
 
 const NO_HOLES: readonly TokenHole[] = []
 
-/** The places for tokens in the JSON of these repositories. What is public needs none. */
+/** What is public needs none. */
+export const needsTokens = (facts: RepositoryFacts): boolean =>
+  facts.private || facts.template?.private === true
+
+/** The places for tokens in the JSON of these repositories. */
 export function holesIn(
   bytes: Buffer,
   form: RepositoryForm,
   shown: readonly RepositoryFacts[],
 ): readonly TokenHole[] {
   // Most need none, and to search their text costs as much as to write it.
-  if (!shown.some((facts) => facts.private || facts.template?.private)) return NO_HOLES
+  if (!shown.some(needsTokens)) return NO_HOLES
   const holes: TokenHole[] = []
   let from = 0
   for (const facts of shown) {
@@ -41,7 +46,7 @@ export function holesIn(
 
 /** Adds the bytes in pieces, with the tokens between them. */
 export function pushWithTokens(
-  pieces: Buffer[],
+  pieces: Piece[],
   bytes: Buffer,
   holes: readonly TokenHole[],
   tokenOf: CloneTokenOf,

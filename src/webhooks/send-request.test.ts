@@ -3,6 +3,7 @@ import { createServer as createTlsServer } from 'node:https'
 import { createServer as createSocketServer, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { SELF_SIGNED } from '../../test/support/forge/self-signed.ts'
+import { freePort } from '../../test/support/free-port.ts'
 import { nameServer } from '../../test/support/name-server.ts'
 import { listen, webhookReceiver } from '../../test/support/webhook-receiver.ts'
 import { addressesAllowed } from './allowed-addresses.ts'
@@ -157,15 +158,21 @@ test('addresses of private networks are refused, however they are spelt', async 
   assert.deepEqual(receiver.received, [])
 })
 
-test('a name that leads elsewhere at the second look-up leads nowhere', async (t) => {
-  const allowed = await webhookReceiver(t, { host: '127.0.0.2' })
-  const port = Number(new URL(allowed.url).port)
+const ALLOWED = '127.0.0.3'
+
+/** At two addresses and one port, which is nobody else's at either. */
+async function twoReceivers(t: TestContext) {
+  const port = await freePort()
+  const allowed = await webhookReceiver(t, { host: ALLOWED, port })
   const inside = await webhookReceiver(t, { host: '127.0.0.1', port })
-  const names = await nameServer(t, (_name, ordinal) =>
-    ordinal === 1 ? ['127.0.0.2'] : ['127.0.0.1'],
-  )
+  return { allowed, inside, port }
+}
+
+test('a name that leads elsewhere at the second look-up leads nowhere', async (t) => {
+  const { allowed, inside, port } = await twoReceivers(t)
+  const names = await nameServer(t, (_name, ordinal) => (ordinal === 1 ? [ALLOWED] : ['127.0.0.1']))
   const parts = {
-    isAllowed: addressesAllowed(['127.0.0.2']),
+    isAllowed: addressesAllowed([ALLOWED]),
     resolve: resolver({ servers: [names.address] }),
   }
   const first = await send(`http://hook.test:${port}/`, parts)
@@ -178,11 +185,9 @@ test('a name that leads elsewhere at the second look-up leads nowhere', async (t
 })
 
 test('of several addresses only those that are allowed are tried', async (t) => {
-  const allowed = await webhookReceiver(t, { host: '127.0.0.2' })
-  const port = Number(new URL(allowed.url).port)
-  const inside = await webhookReceiver(t, { host: '127.0.0.1', port })
-  const names = await nameServer(t, () => ['127.0.0.1', '127.0.0.2'])
-  const isAllowed = addressesAllowed(['127.0.0.2'])
+  const { allowed, inside, port } = await twoReceivers(t)
+  const names = await nameServer(t, () => ['127.0.0.1', ALLOWED])
+  const isAllowed = addressesAllowed([ALLOWED])
   const resolve = resolver({ servers: [names.address] })
   const { status } = await send(`http://hook.test:${port}/`, { isAllowed, resolve })
   assert.equal(status, 'OK')

@@ -33,10 +33,11 @@ onEachEngine('the embedded queue', (engine) => {
     const outcome = Promise.withResolvers<unknown>()
     const { stop } = queue.work(
       handlers(async (_job, { finish, signal }) => {
+        const told = new Promise((resolve) => signal.addEventListener('abort', resolve))
         // What another process does when this one has been silent for too long.
         await releaseAllJobs(db, 0)
         assert.ok(await claimJob(db, Date.now(), 60_000))
-        await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
+        await told
         outcome.resolve(await finish(async () => 'written').catch((error: unknown) => error))
       }),
       { concurrency: 1, onError: () => {} },

@@ -1,6 +1,6 @@
 import type { TestContext } from 'node:test'
 import { type Engine, openDatabase } from '../../test/support/databases.ts'
-import { until } from '../../test/support/wait-until.ts'
+import { TIMEOUT_MS, until } from '../../test/support/wait-until.ts'
 import type { Account } from '../accounts/account.ts'
 import { ensureAccount } from '../accounts/account-store.ts'
 import { embeddedQueue } from '../queue/embedded.ts'
@@ -29,7 +29,11 @@ export async function webhookScene(t: TestContext, engine: Engine) {
   const parts: DeliverParts = {
     ...{ db, queue, now, version: '1.2.3' },
     log: { info: (fields, words) => void logged.push(`${words} ${JSON.stringify(fields)}`) },
-    send: { isAllowed: addressesAllowed(['127.0.0.0/8']), resolve: resolver(), timeoutMs: 20_000 },
+    send: {
+      isAllowed: addressesAllowed(['127.0.0.0/8']),
+      resolve: resolver(),
+      timeoutMs: TIMEOUT_MS,
+    },
     payloadOf: ({ event, action, facts }) => ({ event, action, facts }),
   }
   let working: Working | undefined

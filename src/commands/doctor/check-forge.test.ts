@@ -3,6 +3,7 @@ import { chmod, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { startForge } from '../../../test/support/forge/stand-in-forge.ts'
+import { freePort } from '../../../test/support/free-port.ts'
 import { temporaryDirectory } from '../../../test/support/odd-repositories.ts'
 import { readConfig } from '../../config.ts'
 import { Misuse } from '../../user-mistake.ts'
@@ -62,10 +63,8 @@ test('a token of an administrator that may not ask in the name of people', async
 })
 
 test('a forge that is away', async (t) => {
-  const forge = await startForge()
-  await forge.stop()
   const forgeTokenFile = await tokenFile(t, 'admin-token')
-  const [, result] = await check({ forge: forge.url, forgeTokenFile })
+  const [, result] = await check({ forge: `http://127.0.0.1:${await freePort()}`, forgeTokenFile })
   assert.equal(result?.state, 'error')
   assert.match(result?.found ?? '', /nothing answers at/)
 })

@@ -103,8 +103,8 @@ onEachEngine('records of a forge', (engine) => {
     assert.equal(first.of('issues').length, 20)
     for (const kind of ['issues', 'issue_comments', 'pull_requests', 'releases', 'users'])
       assert.deepEqual(first.of(kind), second.of(kind))
-    // Whoever came second waited, and then found nothing to read.
-    assert.ok(said.length > 0 && said.every((each) => /NotNow/.test(each)), said.join('; '))
+    // Whoever came second waited, if it came before the first was done, and then found nothing to read.
+    for (const each of said) assert.match(each, /NotNow/)
     const details = forge.requests.filter(({ path }) => /issues\/4\/comments$/.test(path))
     const files = forge.requests.filter(({ path }) => path.startsWith('/attachments/'))
     assert.equal(details.length, 1)

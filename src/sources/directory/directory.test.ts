@@ -7,6 +7,7 @@ import { Directory, rememberingReader } from './directory.ts'
 
 const LONG_AGO = new Date('2020-01-02T03:04:05Z')
 const anHourLater = () => Date.now() + 3_600_000
+const anHourAgo = () => Date.now() - 3_600_000
 
 async function oldDirectory(t: TestContext): Promise<string> {
   const dir = await mkdtemp(join(tmpdir(), 'godwit-directory-'))
@@ -33,7 +34,7 @@ test('a directory is read once until it changes', async (t) => {
 
 test('one that changed a moment ago is read each time', async (t) => {
   const dir = await oldDirectory(t)
-  const read = rememberingReader()
+  const read = rememberingReader(anHourAgo)
   assert.notEqual(await read(dir), await read(dir))
 })
 

@@ -41,7 +41,8 @@ test(
 
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
     await page.getByRole('button', { name: 'Copy as curl' }).click()
-    await page.getByRole('button', { name: 'Copied' }).waitFor()
+    // The button says so for a moment only, and this for longer.
+    await page.getByText('Command copied').waitFor()
     const command = (await page.evaluate('navigator.clipboard.readText()')) as string
     assert.ok(!command.includes('gwt_'), 'the token is named, not written out')
     const env = { PATH: process.env.PATH, GODWIT_TOKEN: token }

@@ -61,8 +61,8 @@ test(
     await part(page, 'Progress').getByText('1 of 2').waitFor()
     await slow.pid()
 
-    await slow.hurry()
     await story.service.kill('SIGKILL')
+    await slow.hurry()
     await page.getByText('Reconnecting…').waitFor()
     await part(page, 'Progress').getByText('1 of 2').waitFor()
     await story.service.restartInRow()

@@ -50,7 +50,6 @@ test('from signing in to a verified download, and gone again', needsChromium, as
   await page.getByRole('progressbar', { name: 'alice/birds: Exporting' }).waitFor()
   assert.equal(await part(page, 'Progress').getByText('1 of 2').count(), 1)
   await slow.hurry()
-  process.kill(await slow.pid(), 'SIGTERM')
   await page.getByText('The archive is ready').waitFor()
   await page.getByRole('status').filter({ hasText: 'Migration 1 is exported' }).waitFor()
 

@@ -22,6 +22,8 @@ interface Scene {
   proxy: HaltingProxy
   whole: Buffer
   etag: string
+  /** As browsers name it too. */
+  name: string
 }
 
 let scene: Scene
@@ -45,17 +47,16 @@ before(async () => {
   const archive = await fetch(headers.get('location')!)
   const whole = Buffer.from(await archive.arrayBuffer())
   const etag = archive.headers.get('etag')!
-  scene = { url: service.url, token, proxy, whole, etag }
+  const name = /filename=(.+)$/.exec(archive.headers.get('content-disposition')!)![1]!
+  assert.match(name, /^migration-1-alice-\d{4}-\d\d-\d\d\.tar\.gz$/)
+  scene = { url: service.url, token, proxy, whole, etag, name }
 })
-
-/** As browsers name it too. */
-const NAME = `migration-1-alice-${new Date().toISOString().slice(0, 10)}.tar.gz`
 
 async function deskHere(t: TestContext) {
   const at = await clientDesk(t, scene)
   const before = scene.proxy.sent().length
   const sent = () => scene.proxy.sent().slice(before)
-  return { ...scene, ...at, sent, file: join(at.folder, NAME) }
+  return { ...scene, ...at, sent, file: join(at.folder, scene.name) }
 }
 
 test('a download that is cut off in the middle goes on to identical bytes', async (t) => {
@@ -66,7 +67,7 @@ test('a download that is cut off in the middle goes on to identical bytes', asyn
   assert.match(sent(), /\r\nrange: bytes=\d{6,}-\r\n/)
   assert.match(sent(), /\r\nif-range: "/)
   assert.deepEqual(await readFile(file), whole)
-  assert.deepEqual(await readdir(folder), [NAME])
+  assert.deepEqual(await readdir(folder), [scene.name])
 })
 
 test('one that is killed in the middle is taken up by the next', async (t) => {
@@ -84,7 +85,7 @@ test('one that is killed in the middle is taken up by the next', async (t) => {
   const from = Number(/\r\nrange: bytes=(\d+)-\r\n/.exec(sent())?.[1])
   assert.ok(from >= kept && from < whole.length, `${kept}, then ${from}`)
   assert.deepEqual(await readFile(file), whole)
-  assert.deepEqual(await readdir(folder), [NAME])
+  assert.deepEqual(await readdir(folder), [scene.name])
 })
 
 test('what an earlier download left is never taken on trust', async (t) => {
@@ -100,7 +101,7 @@ test('what an earlier download left is never taken on trust', async (t) => {
   const { err } = await migration(1, 'download', '1', '--force')
   assert.match(err, /damaged .*The downloaded file was removed: download it again/)
   assert.deepEqual(await readFile(file), whole)
-  assert.deepEqual(await readdir(folder), [NAME])
+  assert.deepEqual(await readdir(folder), [scene.name])
 })
 
 test('an archive for standard output is that alone, and cut off it goes on too', async (t) => {

@@ -215,8 +215,8 @@ test('a watcher sees every repository end exactly once, across a crash of the se
   const first = watch().catch(() => {})
   // Two at a time may both find the quick ones used up, so one of the four can be slow already.
   await until('the watcher was told of three repositories', () => seen.length >= 3)
-  await git.hurry()
   await service.kill('SIGKILL')
+  await git.hurry()
   await first
   await service.restartInRow()
   await until('the watcher was told of the end', async () => {

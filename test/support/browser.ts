@@ -72,10 +72,10 @@ async function openTab(): Promise<Page> {
     viewport: VIEWPORT,
     reducedMotion: 'reduce',
     acceptDownloads: true,
+    timezoneId: 'UTC',
   })
-  const page = await context.newPage()
-  page.setDefaultTimeout(TIMEOUT_MS)
-  return page
+  context.setDefaultTimeout(TIMEOUT_MS)
+  return context.newPage()
 }
 
 /** Nothing is kept from a former visit; with a token, it is as if somebody had signed in with this browser before. */

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import pg from 'pg'
 import { freePort } from './free-port.ts'
 import { placeForFiles } from './place-in-memory.ts'
+import { until } from './wait-until.ts'
 
 export interface Cluster {
   url: string
@@ -147,7 +148,11 @@ async function makeTemplate(template: string, prepare: (url: string) => Promise<
     if (await isThere()) return
     const made = await createDatabase()
     await prepare(made)
-    await ask(cluster, `alter database ${made.split('/').at(-1)} rename to ${template}`)
+    const name = made.split('/').at(-1)
+    const users = `select 1 from pg_stat_activity where datname = '${name}'`
+    // A connection that was closed is there until its process gets its turn.
+    await until('nobody uses it', async () => (await ask(cluster, users)).length === 0)
+    await ask(cluster, `alter database ${name} rename to ${template}`)
   } finally {
     await ask(cluster, 'select pg_advisory_unlock(1)')
   }

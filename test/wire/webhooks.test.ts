@@ -65,7 +65,10 @@ describe('webhooks, by GitHub’s own client and its check of signatures', insta
       })
       assert.deepEqual(ended, status)
 
-      const { data: deliveries } = await octokit.rest.orgs.listWebhookDeliveries(of)
+      const deliveries = await until('all three are listed', async () => {
+        const { data } = await octokit.rest.orgs.listWebhookDeliveries(of)
+        return data.length === 3 && data
+      })
       assert.deepEqual(
         (deliveries as Delivery[]).map(({ event, action, status_code }) => [
           event,

@@ -12,6 +12,7 @@ import {
 import { gitHost } from '../support/git-host.ts'
 import { contentsOf, emptyBucket, envFor, flagsFor, needsObjectStore } from '../support/radosgw.ts'
 import { startService, untilEnded as untilServiceEnded } from '../support/service.ts'
+import { until } from '../support/wait-until.ts'
 
 async function startOnBucket(t: TestContext, repositories: string) {
   const bucket = await emptyBucket()
@@ -44,8 +45,12 @@ test(
     const before = (await contentsOf(bucket)).objects.length
     const path = `/user/migrations/${id}/archive`
     assert.equal((await cluster.call(api!, token, path, { method: 'DELETE' })).status, 204)
+    // The whole, the metadata and the manifest go; the repositories stay for the next export.
+    await until('three objects are gone', async () => {
+      const { objects } = await contentsOf(bucket)
+      return objects.length <= before - 3
+    })
     const { objects, uploads } = await contentsOf(bucket)
-    // The whole, the metadata and the manifest are gone; the repositories stay for the next export.
     assert.equal(objects.length, before - 3)
     assert.deepEqual(uploads, [])
     assert.ok(!cluster.log().includes(process.env.AWS_SECRET_ACCESS_KEY!))

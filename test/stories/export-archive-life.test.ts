@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { before, type TestContext, test } from 'node:test'
+import { isDeepStrictEqual } from 'node:util'
 import { gunzipSync } from 'node:zlib'
 import { archiveLinks } from '../../src/http/migrations/archive-link.ts'
 import {
@@ -47,7 +48,9 @@ test('a deleted archive is gone at once, and its record stays', async () => {
   assert.equal(status.state, 'exported')
   assert.ok(!('archive_url' in status))
   assert.equal((status.repositories as unknown[]).length, 2)
-  assert.deepEqual(blobsOf(service), repositorySegments(service), 'its own metadata is gone')
+  await until('its own metadata is gone', () =>
+    isDeepStrictEqual(blobsOf(service), repositorySegments(service)),
+  )
   assertNothingLeftOver(service)
 })
 

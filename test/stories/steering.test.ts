@@ -130,7 +130,8 @@ test('cancel in the middle leaves no process, no lock, no temporary file', async
   await until('the git of the cancelled migration is gone', () => !isAlive(pid))
   await until('no snapshot is left', () => snapshotsOf(service).length === 0)
   await untilOnly(before, blobs)
-  assert.doesNotMatch(await service.godwit('locks'), /alice\/site/)
+  const locks = () => service.godwit('locks')
+  await until('its lock is gone', async () => !/alice\/site/.test(await locks()))
   await host.push('alice/site', { b: '2' })
 
   await git.hurry()

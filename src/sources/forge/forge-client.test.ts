@@ -39,12 +39,16 @@ describe('a client of a forge', () => {
   })
 
   const client = (more = {}) => forgeClient({ url: forge.url, token: TOKEN, pauseMs: 1, ...more })
-  const ask = (more = {}) => client(more).get('/version', { page: 1 }, signal)
+  let page = 1
+  const ask = (more = {}) => client(more).get('/version', { page }, signal)
 
-  /** The first so many requests go wrong. */
+  /** The first so many requests from here on go wrong. */
   const wrong = (times: number, misdeed: Misdeed) => {
-    const from = forge.requests.length
-    forge.misbehave = ({ count }) => (count < from + times ? misdeed : undefined)
+    // One that was given up before may still be on its way.
+    const ours = String(++page)
+    let left = times
+    forge.misbehave = ({ query }) =>
+      (query.get('page') ?? ours) === ours && left-- > 0 ? misdeed : undefined
   }
 
   it('sends the token in a header, and nowhere else', async () => {

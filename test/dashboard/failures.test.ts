@@ -4,6 +4,7 @@ import { arrived, pagesPort, part } from '../support/dashboard.ts'
 import { DAMAGED_REPOSITORIES } from '../support/export-damage.ts'
 import { type SharedStory, storyInRow } from '../support/export-story.ts'
 import { type SlowGit, slowGit } from '../support/slow-git.ts'
+import { until } from '../support/wait-until.ts'
 import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 
 const wholeFile = forTheWholeFile()
@@ -85,7 +86,12 @@ test(
     await page.getByRole('heading', { level: 1, name: /^Migration \d+$/ }).waitFor()
     await page.getByRole('button', { name: 'Unlock bob/atlas' }).click()
     await page.getByText('locked', { exact: true }).waitFor({ state: 'detached' })
-    await story.host.push('bob/atlas', { b: '2' })
+    await until('it takes pushes', () =>
+      story.host.push('bob/atlas', { b: '2' }).then(
+        () => true,
+        () => false,
+      ),
+    )
 
     await page.getByRole('button', { name: 'Cancel' }).click()
     await page.getByRole('button', { name: 'Cancel migration' }).click()

@@ -6,6 +6,7 @@ import { refStateOf } from '../support/export-proof.ts'
 import { exportStory, until } from '../support/export-story.ts'
 import { falseClock, needsFalseClock } from '../support/false-clock.ts'
 import { inForm, tried } from '../support/fire.ts'
+import { signal } from '../support/processes.ts'
 import { slowGit } from '../support/slow-git.ts'
 import { assertUnharmed, nothingAcknowledged } from '../support/unharmed.ts'
 
@@ -40,8 +41,8 @@ test(
     await git.pid()
     clock.set(JUMPS[0]!)
     await git.hurry()
-    // It waits for the one that was made slow; that is done again by no one else.
-    process.kill(await git.pid(), 'SIGKILL')
+    // It waits for the one that was made slow, unless that has ended by itself; it is done again by no one else.
+    signal(await git.pid(), 'SIGKILL')
     await story.untilEnded(id, 'exported')
     for (const jump of JUMPS.slice(1)) {
       clock.set(jump)

@@ -41,7 +41,7 @@ test('while another process writes to the database, reads go on and writes wait'
   const { names, file, states, ...story } = await storyOfMany(t)
   const acknowledged = nothingAcknowledged()
   for (let round = 0; round < TIMES; round++) {
-    using other = new DatabaseSync(file)
+    using other = new DatabaseSync(file, { timeout: 60_000 })
     other.exec('begin immediate')
     let isStarted = false
     const starting = story.start(names).then((id) => {
@@ -108,7 +108,7 @@ async function isStopped({ call }: ExportStory, names: readonly string[]): Promi
 
 /** So that what is read next comes from the file itself. */
 function emptyLog(file: string): void {
-  using other = new DatabaseSync(file)
+  using other = new DatabaseSync(file, { timeout: 60_000 })
   other.exec('pragma wal_checkpoint(truncate)')
 }
 

@@ -103,7 +103,7 @@ async function untilAnswered<T>(act: () => Promise<T>, over: AbortSignal): Promi
     try {
       return await act()
     } catch (error) {
-      if (!(error instanceof TypeError || /\b503$/.test(String(error)))) throw error
+      if (!(error instanceof TypeError || /"status":"503"|\b503$/.test(String(error)))) throw error
       if (over.aborted) return undefined
       await pause(50)
     }

@@ -67,6 +67,9 @@ test('an API that sees no repositories, and workers that do', async (t) => {
   const { bavail, bsize } = await statfs(cluster.data)
   assert.ok(Math.abs((free_bytes as number) / (bavail * bsize) - 1) < 0.5, `${free_bytes} free`)
   const { id } = await post(cluster, one, alice, '/user/migrations', body)
+  const lockOf = () =>
+    host.git(['config', 'receive.hideRefs'], { dir: host.path('alice/r0') }).catch(() => '')
+  await until('r0 is locked', async () => (await lockOf()) !== '')
   await assert.rejects(host.push('alice/r0', { b: '2' }), /deny updating a hidden ref/)
   await untilEnded(cluster, two, alice, id, 'exported')
   await verifyArchive(t, cluster, two, alice, id)
@@ -74,6 +77,7 @@ test('an API that sees no repositories, and workers that do', async (t) => {
     method: 'DELETE',
   })
   assert.equal(unlocked.status, 204)
+  await until('r0 is open', async () => (await lockOf()) === '')
   await host.push('alice/r0', { b: '2' })
 })
 

@@ -72,6 +72,7 @@ onEachEngine('an organization’s migrations', (engine) => {
     // The prefix is taken off before anything is looked up, so one database is enough for it.
     const prefixes = engine === 'sqlite' ? ['', '/api/v3'] : ['']
     const audited = () => service.log().split('"audit"').length
+    await until('the start is in the log', () => audited() > 1)
     const auditedBefore = audited()
 
     const at = (path: string, org: string, id: number) =>

@@ -11,6 +11,7 @@ import { manyRepositories, post, untilEnded, verifyArchive } from './cluster-sto
 import { type GitHost, gitHost } from './git-host.ts'
 import { contentsOf, emptyBucket, envFor, flagsFor, type TestBucket } from './radosgw.ts'
 import { type SlowGit, slowGit } from './slow-git.ts'
+import { until } from './wait-until.ts'
 
 interface FaultOptions extends Pick<ClusterOptions, 'databaseUrl'> {
   repositories: number
@@ -98,8 +99,12 @@ async function openAll(
     }
   }
   for (const name of names) {
-    const hidden = host.git(['config', 'receive.hideRefs'], { dir: host.path(name) })
-    await assert.rejects(hidden, `${name} is still locked`)
+    await until(`${name} is open`, () =>
+      host.git(['config', 'receive.hideRefs'], { dir: host.path(name) }).then(
+        () => false,
+        () => true,
+      ),
+    )
   }
 }
 

@@ -6,7 +6,7 @@ import pg from 'pg'
 import type { Service } from './service.ts'
 
 /** What a request may move without having done anything: counters, and when something was last looked at. */
-const VOLATILE_COLUMNS = new Set(['last_used_at', 'synced_at'])
+const VOLATILE_COLUMNS = new Set(['last_used_at', 'synced_at', 'stamp'])
 const VOLATILE_TABLES = new Set(['rate_limits', 'turns', 'workers'])
 
 type Rows = Record<string, unknown>[]

@@ -160,7 +160,7 @@ async function startReading(url: string, host: GitHost) {
 }
 
 test('a client that goes takes its git along, and so does one that takes nothing', async (t) => {
-  const scene = await cloneScene(t, fillLarge, { admission: { ...FEW, clientTimeoutMs: 700 } })
+  const scene = await cloneScene(t, fillLarge, { admission: { ...FEW, clientTimeoutMs: 3000 } })
   const { url, host, log } = scene
   const going = await startReading(url, host)
   going.destroy()

@@ -15,13 +15,12 @@ import { largePack } from '../support/export-sources.ts'
 import { exportStory, type SharedStory, storyInRow, until } from '../support/export-story.ts'
 import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 
-const twoRepositories = (t: Pick<TestContext, 'after'>, flags: string[] = []) =>
+const twoRepositories = (t: Pick<TestContext, 'after'>) =>
   storyInRow(t, {
     async repositories(host) {
       await host.repository('alice/site', { files: { a: 'site' } })
       await host.repository('alice/blog', { files: { a: 'blog' } })
     },
-    flags,
   })
 
 const bytesOf = async (answer: Response) => Buffer.from(await answer.arrayBuffer())

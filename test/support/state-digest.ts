@@ -5,7 +5,7 @@ import type { TestContext } from 'node:test'
 import pg from 'pg'
 import type { Service } from './service.ts'
 
-/** What a request may move without having done anything: counters, and when something was last looked at. */
+/** What a request may move without having done anything: counters, and when something was last looked at, or what was seen then. */
 const VOLATILE_COLUMNS = new Set(['last_used_at', 'synced_at', 'stamp'])
 const VOLATILE_TABLES = new Set(['rate_limits', 'turns', 'workers'])
 

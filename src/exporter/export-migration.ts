@@ -166,7 +166,7 @@ async function exportRecords(parts: ExportParts, task: ExportTask, run: Run): Pr
       const { reused } = records
       return endRepository(parts, tx, task, { segmentKey: null, reused, bytes: 0, startedAt })
     })
-    queue.wake()
+    queue.wake('jobs')
   } catch (error) {
     if (!(error instanceof ForgeRefused)) throw error
     await endWithReason(error.message)

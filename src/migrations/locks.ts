@@ -77,7 +77,7 @@ async function askWorker({ db, queue }: LockParts, repositoryId: number): Promis
   await db
     .transaction()
     .execute((tx) => queue.enqueue(tx, SETTLE_LOCK, [{ repositoryId }], `lock ${repositoryId}`))
-  queue.wake()
+  queue.wake('jobs')
   for (let waited = 0; waited < LONGEST_WAIT_MS; waited += LOOK_EVERY_MS) {
     if (!(await repositoriesToSettle(db)).includes(repositoryId)) return
     await sleep(LOOK_EVERY_MS)

@@ -140,7 +140,7 @@ async function begin(
     return started
   })
   onCommitted?.(migration)
-  queue.wake()
+  queue.wake('jobs')
   if (lockRepositories) await lockEarly(parts, migration.id)
   return { ...migration, repositories: snapshot }
 }

@@ -59,7 +59,7 @@ export function embeddedQueue({
     backlog: () => countJobs(db),
     running: (line) => workers.running(line),
     interrupt: (batch) => workers.interrupt(batch),
-    wake: () => workers.wake(),
+    wake: (line) => workers.wake(line),
     work: (handlers, options) => workers.start(handlers, options),
   }
 }

@@ -6,7 +6,7 @@ import type { HeldJob, JobStore } from './run-job.ts'
 
 /** pg-boss owns this schema whole; ours is beside it. */
 export const SCHEMA = 'godwit_queue'
-/** Without a payload: there is work. With one: that batch was called off. */
+/** What is said there is a line that has work, or a batch that was called off. */
 export const CHANNEL = 'godwit_queue'
 
 interface Envelope {
@@ -58,7 +58,7 @@ export function pgBossJobs(boss: PgBoss, db: Db): JobStore<PgBossJob> {
           start_after = now() + ${pauseMs} * interval '1 millisecond',
           data = data || jsonb_build_object('givenBack', ${givenBack}::integer)
         where ${isHeld(job)}`.execute(db)
-      if (pauseMs === 0) await notify(db)
+      if (pauseMs === 0) await notify(db, job.line)
     },
   }
 }
@@ -93,7 +93,7 @@ export async function insertJobs(
 ): Promise<void> {
   const jobs = payloads.map((payload) => ({ data: { kind, payload }, group: { id: batch } }))
   await boss.insert(line, jobs, { db: fromKysely(tx) })
-  await notify(tx)
+  await notify(tx, line)
 }
 
 export async function deleteBatch(tx: Db, batch: string): Promise<void> {
@@ -113,6 +113,6 @@ export async function countJobs(db: Db): Promise<Backlog[]> {
 }
 
 /** Heard by every process once the transaction has committed. */
-async function notify(tx: Db, calledOff = ''): Promise<void> {
-  await sql`select pg_notify(${CHANNEL}, ${calledOff})`.execute(tx)
+async function notify(tx: Db, said: string): Promise<void> {
+  await sql`select pg_notify(${CHANNEL}, ${said})`.execute(tx)
 }

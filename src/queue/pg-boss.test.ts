@@ -5,6 +5,7 @@ import { connect } from '../db/connect.ts'
 import { createPgBossQueue } from './pg-boss.ts'
 import { bounded, NEVER, openQueue, quick, quietly } from './pg-boss-test-scene.ts'
 import { handlers, queueContract } from './queue.contract.ts'
+import { lines } from './queue.ts'
 
 queueContract('pg-boss', openQueue)
 
@@ -40,6 +41,22 @@ test(
     assert.equal(seen.size, 51)
   },
 )
+
+test('work on any line is heard of when it is committed', bounded, async (t) => {
+  const { db, queue } = await openQueue(t, { ...quick, lookEveryMs: NEVER })
+  for (const line of lines) {
+    const { promise: done, resolve } = Promise.withResolvers<void>()
+    queue.work(
+      handlers(async (_job, { finish }) => {
+        await finish(async () => {})
+        resolve()
+      }),
+      { concurrency: 1, line, ...quietly },
+    )
+    await db.transaction().execute((tx) => queue.enqueue(tx, 'task', [null], 'batch', line))
+    await done
+  }
+})
 
 test('stopping costs a job none of its tries', bounded, async (t) => {
   const { queue, enqueue } = await openQueue(t)

@@ -1,7 +1,7 @@
 import { PgBoss } from 'pg-boss'
 import type { Db } from '../db/database.ts'
 import { CHANNEL, countJobs, deleteBatch, insertJobs, pgBossJobs, SCHEMA } from './pg-boss-jobs.ts'
-import { lines, type Queue } from './queue.ts'
+import { isLine, type Line, lines, type Queue } from './queue.ts'
 import { type Pace, usualPace } from './run-job.ts'
 import { Workers } from './worker.ts'
 
@@ -48,7 +48,7 @@ export function createPgBossQueue({
   const workers = new Workers({ db, store, pace: { ...usualPace, keepEveryMs: 3000, ...pace } })
   let listening: { close(): Promise<void> } | undefined
 
-  const wake = () => workers.wake()
+  const wake = (line?: Line) => workers.wake(line)
   const interrupt = (batch: string) => workers.interrupt(batch)
 
   async function stop(): Promise<void> {
@@ -65,8 +65,8 @@ export function createPgBossQueue({
           await boss.createQueue(line, lineSettings)
           await boss.updateQueue(line, lineSettings)
         }
-        const heard = (batch: string) => (batch ? interrupt(batch) : wake())
-        listening = await boss.getDb().listen?.(CHANNEL, heard, wake)
+        const heard = (said: string) => (isLine(said) ? wake(said) : interrupt(said))
+        listening = await boss.getDb().listen?.(CHANNEL, heard, () => wake())
       } catch (error) {
         await stop()
         throw error

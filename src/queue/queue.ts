@@ -39,6 +39,7 @@ export interface Working {
  */
 export type Line = (typeof lines)[number]
 export const lines = ['jobs', 'webhooks'] as const
+export const isLine = (text: string): text is Line => lines.some((line) => line === text)
 
 export interface WorkOptions {
   concurrency: number
@@ -69,8 +70,8 @@ export interface Queue {
   cancel(tx: Db, batch: string): Promise<void>
   /** After that commit: stops those under way here at once. Elsewhere they stop when they next renew their lease. */
   interrupt(batch: string): void
-  /** After that commit: work begins at once rather than at the next look. */
-  wake(): void
+  /** After that commit: work on the line begins at once rather than at the next look. On every line unless told. */
+  wake(line?: Line): void
   work(handlers: Handlers, options: WorkOptions): Working
   /** How many jobs of the line are under way in this process. */
   running(line?: Line): number

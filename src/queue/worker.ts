@@ -103,8 +103,9 @@ export class Workers<Held extends HeldJob> {
     }
   }
 
-  wake(): void {
-    for (const worker of this.#workers) worker.wake()
+  wake(line?: Line): void {
+    for (const worker of this.#workers)
+      if (line === undefined || worker.line === line) worker.wake()
   }
 
   interrupt(batch: string): void {

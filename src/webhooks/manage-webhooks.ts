@@ -46,7 +46,7 @@ export async function addWebhook(
     if (settings.isActive) await sendPing(parts, tx, webhook, ping)
     return webhook
   })
-  queue.wake()
+  queue.wake('webhooks')
   return added
 }
 
@@ -76,7 +76,7 @@ export async function pingWebhook(
   ping: PingFacts,
 ): Promise<void> {
   await parts.db.transaction().execute((tx) => sendPing(parts, tx, webhook, ping))
-  parts.queue.wake()
+  parts.queue.wake('webhooks')
 }
 
 /** Once: whoever asks for it looks at what becomes of it. */
@@ -90,5 +90,5 @@ export async function redeliver(
   eventId: number,
 ): Promise<void> {
   await db.transaction().execute((tx) => tellAgain(tx, queue, webhook, { id: eventId }, now()))
-  queue.wake()
+  queue.wake('webhooks')
 }

@@ -35,11 +35,10 @@ export function repositoryText(form: RepositoryForm, addresses: Addresses): Repo
     templateOf(shown, COMPUTED),
     (mark) => computed[mark] ?? (({ facts }) => json(facts[mark as keyof RepositoryFacts])),
   )
-  const text: RepositoryText = (facts) => {
-    const at = addresses.repository(facts.owner.login, facts.name)
+  const addressesOf = addressesWithin(addresses)
+  const text: RepositoryText = (facts) =>
     // Facts of an older Godwit may lack something that was not known to it.
-    return fill({ facts, at }) ?? JSON.stringify(render(facts, addresses))
-  }
+    fill({ facts, at: addressesOf(facts) }) ?? JSON.stringify(render(facts, addresses))
   const extended = form === 'extended' ? text : repositoryText('extended', addresses)
   return text
 }
@@ -71,7 +70,8 @@ function marked(addresses: Addresses): Addresses {
 
 interface Marked {
   facts: RepositoryFacts
-  at: ReturnType<Addresses['repository']>
+  /** As they stand between quotes. */
+  at: RepositoryAddresses
 }
 
 /** What the computed marks stand for: JSON, or for parts of addresses what stands between the quotes. */
@@ -85,16 +85,17 @@ function marksOf(
     (spdxId) => JSON.stringify(licenseJson(spdxId, addresses)),
   )
   return {
-    api: ({ at }) => within(at.api),
-    html: ({ at }) => within(at.html),
-    clone: ({ at }) => within(at.clone),
-    ssh: ({ at }) => within(at.ssh),
-    git: ({ at }) => within(at.git),
+    api: ({ at }) => at.api,
+    html: ({ at }) => at.html,
+    clone: ({ at }) => at.clone,
+    ssh: ({ at }) => at.ssh,
+    git: ({ at }) => at.git,
     node_id: ({ facts }) => `"${nodeId('Repository', facts.id)}"`,
     full_name: ({ facts }) => `"${within(fullNameOf(facts))}"`,
     owner: ({ facts }) => owner(facts.owner),
     visibility: ({ facts }) => (facts.private ? '"private"' : '"public"'),
-    mirror_url: ({ facts, at }) => `"${within(facts.mirrorOf ?? at.git)}"`,
+    mirror_url: ({ facts, at }) =>
+      `"${typeof facts.mirrorOf === 'string' ? within(facts.mirrorOf) : at.git}"`,
     pushed_at: ({ facts }) => `"${utcTimestamp(facts.pushedAt)}"`,
     created_at: ({ facts }) => `"${utcTimestamp(facts.createdAt)}"`,
     updated_at: ({ facts }) => `"${utcTimestamp(facts.updatedAt)}"`,
@@ -116,3 +117,22 @@ const PLAIN = /^[ !#-[\]-~]*$/
 /** What stands between the quotes of its JSON. */
 const within = (text: string): string =>
   PLAIN.test(text) ? text : JSON.stringify(text).slice(1, -1)
+
+type RepositoryAddresses = ReturnType<Addresses['repository']>
+
+/** They are made of the names alone: where nothing is to be escaped in those, nothing is in any of them. */
+function addressesWithin(addresses: Addresses): (facts: RepositoryFacts) => RepositoryAddresses {
+  const isPlainHost = Object.values(addresses.repository('', '')).every((text) => PLAIN.test(text))
+  return (facts) => {
+    const at = addresses.repository(facts.owner.login, facts.name)
+    if (isPlainHost && PLAIN.test(fullNameOf(facts))) return at
+    const { api, html, clone, ssh, git } = at
+    return {
+      api: within(api),
+      html: within(html),
+      clone: within(clone),
+      ssh: within(ssh),
+      git: within(git),
+    }
+  }
+}

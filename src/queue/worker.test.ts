@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { until } from '../../test/support/wait-until.ts'
+import type { Db } from '../db/database.ts'
+import { type Line, lines } from './queue.ts'
+import type { HeldJob, JobStore } from './run-job.ts'
+import { Workers } from './worker.ts'
+
+const NEVER = 2 ** 31 - 1
+const pace = {
+  keepEveryMs: NEVER,
+  lookEveryMs: NEVER,
+  firstPauseMs: 0,
+  notNowPauseMs: 0,
+  maxFailures: 1,
+}
+
+/** A worker on every line, none of which has work; how often each has looked. */
+async function idleWorkers(t: TestContext) {
+  const looks: Record<Line, number> = { jobs: 0, webhooks: 0 }
+  const store: Pick<JobStore<HeldJob>, 'claim'> = {
+    async claim(_atMost, line) {
+      looks[line]++
+      return []
+    },
+  }
+  const workers = new Workers({ db: {} as Db, store: store as JobStore<HeldJob>, pace })
+  for (const line of lines) workers.start({}, { concurrency: 1, line, onError: () => {} })
+  t.after(() => workers.stop())
+  await until('each has looked once', () => lines.every((line) => looks[line] === 1))
+  return { workers, looks }
+}
+
+test('who wakes one line lets the others sleep', async (t) => {
+  const { workers, looks } = await idleWorkers(t)
+  workers.wake('webhooks')
+  await until('it has looked again', () => looks.webhooks === 2)
+  assert.equal(looks.jobs, 1)
+})
+
+test('who names no line wakes all', async (t) => {
+  const { workers, looks } = await idleWorkers(t)
+  workers.wake()
+  await until('all have looked again', () => lines.every((line) => looks[line] === 2))
+})

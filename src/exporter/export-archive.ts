@@ -10,12 +10,12 @@ import { warningOf } from '../migrations/segment-store.ts'
 import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
 import { ForgeRefused, WaitUntil } from '../sources/forge/forge-errors.ts'
 import { Unreadable } from '../sources/unreadable.ts'
-import { coveredOrganizations } from './covered-organizations.ts'
+import { coveredOrganizations } from './metadata/covered-organizations.ts'
+import { type MetadataWriterParts, writeMetadata } from './metadata/write-metadata.ts'
 import { obtainSegment } from './obtain-segment.ts'
 import { obtainRecords, type RecordsParts } from './records/obtain-records.ts'
 import { failureOf, withName } from './seal-archive.ts'
 import type { SegmentMaker } from './segment-maker.ts'
-import { type MetadataWriterParts, writeMetadata } from './write-metadata.ts'
 
 export interface ArchiveParts extends MetadataWriterParts {
   segments: SegmentMaker

@@ -1,4 +1,4 @@
-import type { BlobStore } from '../blobs/blob-store.ts'
+import { type BlobStore, BlobsAway } from '../blobs/blob-store.ts'
 import type { Db } from '../db/database.ts'
 import { endMigration } from '../migrations/end-migration.ts'
 import {
@@ -34,7 +34,14 @@ import { noteRecords, recordsOf } from '../migrations/record-store.ts'
 import { markSegmentsLost, nameSegments } from '../migrations/segment-store.ts'
 import { unfinishedStates } from '../migrations/states.ts'
 import { type EndLog, tellEnd, tellNotExported } from '../migrations/tell-end.ts'
-import { type Handlers, Hopeless, type Job, type Queue, type Run } from '../queue/queue.ts'
+import {
+  type Handler,
+  type Handlers,
+  Hopeless,
+  NotNow,
+  type Queue,
+  type Run,
+} from '../queue/queue.ts'
 import { fullNameOf } from '../repositories/facts.ts'
 import { readableAmong } from '../repositories/readable-repositories.ts'
 import { ForgeRefused } from '../sources/forge/forge-errors.ts'
@@ -46,7 +53,6 @@ import { nameRecords, recordsForTask } from './records/export-records.ts'
 import type { RecordsParts } from './records/obtain-records.ts'
 import { type SealParts, sealArchive } from './seal-archive.ts'
 import type { Look, SegmentMaker } from './segment-maker.ts'
-import { waitForBlobs } from './wait-for-blobs.ts'
 
 export interface ExportParts extends SealParts {
   db: Db
@@ -64,32 +70,34 @@ export interface ExportParts extends SealParts {
 
 /** From pending to exported: begin, for each repository its records if there is a forge and its git data, and seal. */
 export function exportHandlers(parts: ExportParts): Handlers {
-  const failMigration = async (tx: Db, job: Job, reason: string) => {
+  const ofMigration: Omit<Handler, 'run'> = {
     // Its locks are let go of by housekeeping: this is still within a transaction.
-    await endAsFailed(parts, tx, (job.payload as MigrationJob).migrationId, reason)
+    gaveUp: async (tx, job, reason) => {
+      await endAsFailed(parts, tx, (job.payload as MigrationJob).migrationId, reason)
+    },
+    afterGivingUp: (job, reason) =>
+      tellEnd(parts, (job.payload as MigrationJob).migrationId, reason),
   }
-  const afterFailing = (job: Job, reason: string) =>
-    tellEnd(parts, (job.payload as MigrationJob).migrationId, reason)
+  const ofRepository: Omit<Handler, 'run'> = {
+    gaveUp: (tx, job, reason) => endRepository(parts, tx, job.payload as ExportTask, { reason }),
+    afterGivingUp: (job, reason) => tellNotExported(parts, job.payload as ExportTask, reason),
+  }
   return {
     [BEGIN_EXPORT]: {
       run: (job, run) => beginExport(parts, job.payload as MigrationJob, run),
-      gaveUp: failMigration,
-      afterGivingUp: afterFailing,
+      ...ofMigration,
     },
     [EXPORT_RECORDS]: {
       run: waitForBlobs((job, run) => exportRecords(parts, job.payload as ExportTask, run)),
-      gaveUp: (tx, job, reason) => endRepository(parts, tx, job.payload as ExportTask, { reason }),
-      afterGivingUp: (job, reason) => tellNotExported(parts, job.payload as ExportTask, reason),
+      ...ofRepository,
     },
     [EXPORT_REPOSITORY]: {
       run: waitForBlobs((job, run) => exportRepository(parts, job.payload as ExportTask, run)),
-      gaveUp: (tx, job, reason) => endRepository(parts, tx, job.payload as ExportTask, { reason }),
-      afterGivingUp: (job, reason) => tellNotExported(parts, job.payload as ExportTask, reason),
+      ...ofRepository,
     },
     [SEAL_ARCHIVE]: {
       run: waitForBlobs((job, run) => seal(parts, job.payload as MigrationJob, run)),
-      gaveUp: failMigration,
-      afterGivingUp: afterFailing,
+      ...ofMigration,
     },
     [SETTLE_LOCK]: {
       async run(job, run) {
@@ -99,6 +107,17 @@ export function exportHandlers(parts: ExportParts): Handlers {
       // Housekeeping settles whatever is left, again and again.
       gaveUp: async () => {},
     },
+  }
+}
+
+/** While the store is away its jobs wait: an outage, however long, fails no migration. */
+function waitForBlobs(run: Handler['run']): Handler['run'] {
+  return async (job, at) => {
+    try {
+      await run(job, at)
+    } catch (error) {
+      throw error instanceof BlobsAway ? new NotNow(error.message, { cause: error }) : error
+    }
   }
 }
 

@@ -20,8 +20,8 @@ import {
 } from '../migrations/segment-store.ts'
 import type { Queue } from '../queue/queue.ts'
 import { fullNameOf } from '../repositories/facts.ts'
-import { coveredOrganizations } from './covered-organizations.ts'
-import { type MetadataWriterParts, writeMetadata } from './write-metadata.ts'
+import { coveredOrganizations } from './metadata/covered-organizations.ts'
+import { type MetadataWriterParts, writeMetadata } from './metadata/write-metadata.ts'
 
 export interface SealParts extends MetadataWriterParts {
   queue: Queue

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Account } from '../accounts/account.ts'
-import { addressesFrom } from '../repositories/addresses.ts'
-import { factsOfUnreadable, type RepositoryFacts } from '../repositories/facts.ts'
-import { organizationRecord, peopleIn, repositoryRecord } from './metadata-records.ts'
+import type { Account } from '../../accounts/account.ts'
+import { addressesFrom } from '../../repositories/addresses.ts'
+import { factsOfUnreadable, type RepositoryFacts } from '../../repositories/facts.ts'
+import { organizationRecord, peopleIn, repositoryRecord } from './own-records.ts'
 import { protectedBranchRecords } from './protected-branches.ts'
 
 const BASE = 'https://git.example.test'

@@ -1,6 +1,6 @@
-import { type Account, keyOf } from '../accounts/account.ts'
-import type { Addresses } from '../repositories/addresses.ts'
-import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
+import { type Account, keyOf } from '../../accounts/account.ts'
+import type { Addresses } from '../../repositories/addresses.ts'
+import { fullNameOf, type RepositoryFacts } from '../../repositories/facts.ts'
 import type { CoveredOrganization } from './covered-organizations.ts'
 import { creatorOf } from './protected-branches.ts'
 

@@ -7,17 +7,21 @@ import {
   type ManifestRepository,
   type ManifestSegment,
   type ManifestStoredFiles,
-} from '../archive/manifest.ts'
-import type { SegmentEntry } from '../archive/write-segment.ts'
-import type { ExportedRepository } from '../migrations/export-store.ts'
-import type { Migration } from '../migrations/migration.ts'
-import { archivedKeysOf } from '../migrations/record-store.ts'
-import type { SegmentRecord } from '../migrations/segment-store.ts'
-import { SAID_KINDS } from '../records/facts.ts'
-import { splitIntoFiles } from '../records/split-into-files.ts'
-import type { Addresses } from '../repositories/addresses.ts'
-import { fullNameOf } from '../repositories/facts.ts'
+} from '../../archive/manifest.ts'
+import type { SegmentEntry } from '../../archive/write-segment.ts'
+import type { ExportedRepository } from '../../migrations/export-store.ts'
+import type { Migration } from '../../migrations/migration.ts'
+import { archivedKeysOf } from '../../migrations/record-store.ts'
+import type { SegmentRecord } from '../../migrations/segment-store.ts'
+import { SAID_KINDS } from '../../records/facts.ts'
+import { splitIntoFiles } from '../../records/split-into-files.ts'
+import type { Addresses } from '../../repositories/addresses.ts'
+import { fullNameOf } from '../../repositories/facts.ts'
+import type { ArchivedRecords } from '../records/archived-records.ts'
+import { FILES_FOLDERS, type FilesContents } from '../records/records-segments.ts'
+import type { SegmentContents } from '../segment-contents.ts'
 import type { CoveredOrganization } from './covered-organizations.ts'
+import { recordAddressesOf } from './host-addresses.ts'
 import {
   branchRecords,
   organizationRecords,
@@ -26,10 +30,6 @@ import {
   teamRecords,
   userRecords,
 } from './own-and-forge-records.ts'
-import { recordAddressesOf } from './record-addresses.ts'
-import type { ArchivedRecords } from './records/archived-records.ts'
-import { FILES_FOLDERS, type FilesContents } from './records/records-segments.ts'
-import type { SegmentContents } from './segment-contents.ts'
 
 export interface MetadataParts {
   migration: Pick<Migration, 'guid' | 'owner' | 'options' | 'createdAt'>

@@ -1,9 +1,9 @@
-import type { Account } from '../accounts/account.ts'
-import type { ProtectedBranch } from '../records/repository.ts'
-import { writeRecord } from '../records/write-records.ts'
-import type { Addresses } from '../repositories/addresses.ts'
-import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
-import { recordAddressesOf } from './record-addresses.ts'
+import type { Account } from '../../accounts/account.ts'
+import type { ProtectedBranch } from '../../records/repository.ts'
+import { writeRecord } from '../../records/write-records.ts'
+import type { Addresses } from '../../repositories/addresses.ts'
+import { fullNameOf, type RepositoryFacts } from '../../repositories/facts.ts'
+import { recordAddressesOf } from './host-addresses.ts'
 
 /**
  * Git does not know who made a repository. It is a user in any case, and one that has a record: its owner, else who makes

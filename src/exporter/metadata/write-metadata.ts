@@ -1,20 +1,20 @@
 import { randomUUID } from 'node:crypto'
-import { type Account, keyOf } from '../accounts/account.ts'
-import type { ManifestFile } from '../archive/manifest.ts'
-import { type SegmentEntry, writeSegment } from '../archive/write-segment.ts'
-import type { BlobStore } from '../blobs/blob-store.ts'
-import type { Db } from '../db/database.ts'
-import { archivedKeysOf, keysOfRecords } from '../migrations/record-store.ts'
-import { type SegmentRecord, segmentsByKey } from '../migrations/segment-store.ts'
-import type { Organization } from '../records/people.ts'
-import type { Addresses } from '../repositories/addresses.ts'
+import { type Account, keyOf } from '../../accounts/account.ts'
+import type { ManifestFile } from '../../archive/manifest.ts'
+import { type SegmentEntry, writeSegment } from '../../archive/write-segment.ts'
+import type { BlobStore } from '../../blobs/blob-store.ts'
+import type { Db } from '../../db/database.ts'
+import { archivedKeysOf, keysOfRecords } from '../../migrations/record-store.ts'
+import { type SegmentRecord, segmentsByKey } from '../../migrations/segment-store.ts'
+import type { Organization } from '../../records/people.ts'
+import type { Addresses } from '../../repositories/addresses.ts'
+import { ArchivedRecords } from '../records/archived-records.ts'
 import {
   digestsOf,
   type MetadataParts,
   manifestEntry,
   metadataEntries,
 } from './metadata-entries.ts'
-import { ArchivedRecords } from './records/archived-records.ts'
 
 export interface MetadataWriterParts {
   db: Db

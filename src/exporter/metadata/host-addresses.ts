@@ -1,5 +1,5 @@
-import type { RecordAddresses } from '../records/record-addresses.ts'
-import type { Addresses } from '../repositories/addresses.ts'
+import type { RecordAddresses } from '../../records/record-addresses.ts'
+import type { Addresses } from '../../repositories/addresses.ts'
 
 /** Where records say that people and repositories are: on the host's own pages. */
 export function recordAddressesOf(addresses: Addresses): RecordAddresses {

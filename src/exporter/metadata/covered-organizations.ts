@@ -1,8 +1,8 @@
-import type { Account } from '../accounts/account.ts'
-import type { Member } from '../accounts/membership.ts'
-import { membersOf } from '../accounts/membership-store.ts'
-import type { Db } from '../db/database.ts'
-import type { ExportedRepository } from '../migrations/export-store.ts'
+import type { Account } from '../../accounts/account.ts'
+import type { Member } from '../../accounts/membership.ts'
+import { membersOf } from '../../accounts/membership-store.ts'
+import type { Db } from '../../db/database.ts'
+import type { ExportedRepository } from '../../migrations/export-store.ts'
 
 export interface CoveredOrganization {
   account: Account

@@ -142,8 +142,7 @@ export async function refreshRepositories(
   names: readonly RepositoryName[],
   known: ReadonlyMap<string, CatalogueEntry>,
 ): Promise<boolean> {
-  const owners = names.map(({ owner }) => owner)
-  const spellingOf = await knownSpellings(parts.db, owners)
+  const spellingOf = await spellingsOf(parts, names, known)
   const writer = catalogueWriter(parts)
   const learnt: { owner: string; learnt: Learnt }[] = []
   let isChanged = false
@@ -163,6 +162,22 @@ export async function refreshRepositories(
   for (const each of Object.values(learnt)) await writer.put(each.owner, each.learnt)
   await writer.flush()
   return isChanged
+}
+
+/** How the logins of the owners are spelled; most are known with their repositories. */
+async function spellingsOf(
+  { db }: SyncParts,
+  names: readonly RepositoryName[],
+  known: ReadonlyMap<string, CatalogueEntry>,
+): Promise<(login: string) => string | undefined> {
+  const logins = [...known.values()].map(({ owner }) => owner.login)
+  const spellings = new Map(logins.map((login) => [keyOf(login), login]))
+  const others = names.filter(({ owner }) => !spellings.has(keyOf(owner)))
+  const spellingOfOther = await knownSpellings(
+    db,
+    others.map(({ owner }) => owner),
+  )
+  return (login) => spellings.get(keyOf(login)) ?? spellingOfOther(login)
 }
 
 function isUnchanged(found: FoundRepository, entry?: CatalogueEntry): entry is CatalogueEntry {

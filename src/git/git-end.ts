@@ -72,12 +72,15 @@ export function ended(
 
   function stop(): void {
     if (child.pid === undefined) return
-    killTree(child.pid)
-    setTimeout(() => {
+    const waitNoLonger = () => {
       child.stdout.destroy()
       child.stderr.destroy()
       settle(null, 'SIGKILL')
-    }, LONGEST_DEATH_MS).unref()
+    }
+    // Once it has ended its number may be somebody else's: only what it left behind keeps us waiting.
+    const isOver = child.exitCode !== null || child.signalCode !== null
+    if (!isOver) killTree(child.pid)
+    setTimeout(waitNoLonger, isOver ? 0 : LONGEST_DEATH_MS).unref()
   }
   function stopFor(tooLong: string): void {
     tookTooLong ??= tooLong

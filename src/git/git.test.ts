@@ -5,6 +5,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, type TestContext, test } from 'node:test'
+import { until } from '../../test/support/wait-until.ts'
 import { createGit } from './git.ts'
 import { GitFailed } from './git-end.ts'
 
@@ -76,10 +77,30 @@ test('a git that does nothing is stopped, with all that it has started', async (
   })
 })
 
+test('a git that has ended is not killed for what it left behind', async (t) => {
+  const numbers = join(home, 'numbers')
+  const program = await programOf(
+    t,
+    `sleep 600 & echo $$ $! > ${numbers}.new; mv ${numbers}.new ${numbers}`,
+  )
+  const stopping = new AbortController()
+  const run = createGit({ program, searchPath, home }).run(['version'], { signal: stopping.signal })
+  const refused = assert.rejects(run, /git version was stopped/)
+  await until('it has written its number', () => existsSync(numbers))
+  const [pid, left] = readFileSync(numbers, 'utf8').split(' ').map(Number) as [number, number]
+  await until('it has ended', () => !existsSync(`/proc/${pid}`))
+  const kill = t.mock.method(process, 'kill')
+  stopping.abort()
+  await refused
+  assert.deepEqual(kill.mock.calls, [])
+  kill.mock.restore()
+  process.kill(left, 'SIGKILL')
+})
+
 test('a git that works is not stopped, however little it says', async (t) => {
   // The shell itself only waits: what works is its child.
-  const until = Math.floor(Date.now() / 1000) + 4
-  const program = await programOf(t, `(while [ $(date +%s) -lt ${until} ]; do :; done) & wait`)
+  const end = Math.floor(Date.now() / 1000) + 4
+  const program = await programOf(t, `(while [ $(date +%s) -lt ${end} ]; do :; done) & wait`)
   // Longer than a machine with other things to do leaves a process that is ready to run without any time.
   const busy = createGit({ program, searchPath, home, idleTimeoutMs: 2500 })
   assert.equal(await busy.text(['version']), '')

@@ -26,8 +26,10 @@ export interface LocalExport extends AsyncDisposable {
 }
 
 /**
- * What an export needs without a server. A data directory that was named is kept, a stopped server's too, so that the
- * next export finds what this one made; otherwise it is a throw-away one in `nearby`, where the room must be anyway.
+ * What an export needs without a server. In a data directory that was named it has a place of its own, which is kept, so that
+ * the next export finds what this one made; otherwise it is a throw-away one in `nearby`, where the room must be anyway.
+ * It never touches what a service has, neither in that directory nor in a bucket: to its own database all of that would be
+ * what nobody refers to.
  */
 export async function openLocalExport(
   given: Config,
@@ -36,10 +38,10 @@ export async function openLocalExport(
 ): Promise<LocalExport> {
   const root = requireRepositories(given)
   await using parts = new AsyncDisposableStack()
-  // A file speaks of the service's own directory, which is locked while it runs, and another user's.
+  // A file speaks of the service's own directory, which is another user's.
   const { from = 'default' } = given.said.data ?? {}
   const isKept = from === 'flag' || from === 'environment'
-  const data = isKept ? given.data : await mkdtemp(join(nearby, '.godwit-export-'))
+  const data = isKept ? join(given.data, 'export') : await mkdtemp(join(nearby, '.godwit-export-'))
   if (!isKept) parts.defer(() => rm(data, { recursive: true, force: true }))
   parts.defer(lockDataDirectory(data))
   // The database of a cluster is its servers' to work on.
@@ -47,9 +49,7 @@ export async function openLocalExport(
   parts.defer(close)
 
   const now = Date.now
-  // Nor is the service's bucket the place for what nobody keeps.
-  const { blobs: bucket } = given.said.blobs?.from === 'file' ? ({} as Partial<Config>) : given
-  const places = placesOf({ ...given, data, blobs: bucket }, root)
+  const places = placesOf({ ...given, data, blobs: undefined }, root)
   const blobs = await openBlobs(places)
   await sweepScratch(places.scratch, 0)
   const scratch = await takeScratch(places.scratch)

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync } from 'node:fs'
-import { readFile, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import type { Manifest } from '../../src/archive/manifest.ts'
 import { commandRow } from '../support/command-row.ts'
@@ -130,7 +130,7 @@ test('a second export with the same data makes nothing anew', async (t) => {
   assert.equal(first.code, 0, first.said)
   assert.equal(first.said.match(/: exported(?:;.*)?$/gm)?.length, 6)
   const blobs = () =>
-    readdirSync(join(folder, 'kept/blobs'), { recursive: true, withFileTypes: true })
+    readdirSync(join(folder, 'kept/export/blobs'), { recursive: true, withFileTypes: true })
       .flatMap((entry) => (entry.isFile() ? [entry.name] : []))
       .sort()
   const kept = blobs()
@@ -144,6 +144,24 @@ test('a second export with the same data makes nothing anew', async (t) => {
   const third = await godwit([...order, '--output', 'third.tar.gz'])
   assert.match(third.said, /^alice\/site: exported$/m)
   assert.equal(third.said.match(/: reused(?:;.*)?$/gm)?.length, 5, third.said)
+})
+
+test('what a service has in the data directory and in its bucket is left alone', async (t) => {
+  await using host = await gitHost()
+  await host.repository('alice/site', { files: { a: 'a' } })
+  const { godwit, folder } = await desk(t, {
+    GODWIT_DATA: 'service',
+    GODWIT_BLOBS: 's3://archives',
+    // Nobody answers there: who asks for the bucket fails.
+    AWS_ENDPOINT_URL: 'http://127.0.0.1:9',
+  })
+  const archive = join(folder, 'service/blobs/ab/abcdef')
+  await mkdir(dirname(archive), { recursive: true })
+  await writeFile(archive, 'an archive')
+  const order = ['export', 'alice', '--repositories', host.root, '--output', 'a.tar.gz']
+  const { code, said } = await godwit(order)
+  assert.equal(code, 0, said)
+  assert.equal(await readFile(archive, 'utf8'), 'an archive')
 })
 
 test('standard output goes straight into tar', async (t) => {

@@ -90,10 +90,11 @@ export async function wasForgeToken(db: Db, digest: string): Promise<boolean> {
   return row !== undefined
 }
 
-export async function endForgeToken(tx: Db, digest: string, now: number): Promise<void> {
+/** Good for no time at all since it was asked about. */
+export async function endForgeToken(tx: Db, digest: string, askedAt: number): Promise<void> {
   await tx
     .updateTable('tokens')
-    .set({ expires_at: now })
+    .set({ asked_at: askedAt, expires_at: askedAt })
     .where('digest', '=', digest)
     .where('asked_at', 'is not', null)
     .execute()

@@ -76,7 +76,7 @@ export async function findHolder(
       is.or([
         is('expires_at', 'is', null),
         is('expires_at', '>', now),
-        is('asked_at', 'is not', null),
+        is('expires_at', '>', is.ref('asked_at')),
       ]),
     )
     .executeTakeFirst()

@@ -12,7 +12,7 @@ import { TIMEOUT_MS } from '../../test/support/wait-until.ts'
 import { forTheWholeFile } from '../../test/support/whole-file-cleanup.ts'
 import { ensureAccount, listAccounts, setAccount } from '../accounts/account-store.ts'
 import { createAuthenticator } from '../accounts/authenticator.ts'
-import { addToken, listTokens } from '../accounts/token-store.ts'
+import { addToken, findHolder, listTokens } from '../accounts/token-store.ts'
 import { openForgeSignIn } from './forge-tokens.ts'
 
 const MINUTE = 60_000
@@ -130,6 +130,18 @@ onEachEngine('a token of the forge', (engine) => {
     forge.tokens.set(ANN, ann)
     pass(MINUTE)
     assert.equal(await statusOf(ANN), 200)
+  })
+
+  test('is good for what was given out with it until the forge refuses it', async (t) => {
+    const { statusOf, forge, db, now, pass } = await scene(t, engine)
+    assert.equal(await statusOf(ANN), 200)
+    const { id } = await db.selectFrom('tokens').select('id').executeTakeFirstOrThrow()
+    const holder = () => findHolder(db, id, now())
+    pass(MINUTE)
+    assert.equal((await holder())?.account.login, 'Ann')
+    forge.tokens.delete(ANN)
+    assert.equal(await statusOf(ANN), 401)
+    assert.equal(await holder(), undefined)
   })
 
   test('goes on for its minute while the forge is away, and is then unavailable, not bad', async (t) => {

@@ -49,11 +49,12 @@ async function removeIfDead(dir: string, edit: string, names: readonly string[])
 
 async function areOld(dir: string, names: readonly string[]): Promise<boolean> {
   const seen = await Promise.all(names.map((name) => lstatIfThere(join(dir, name))))
-  return seen.every((stats) => !stats || stats.ctimeMs < Date.now() - LEFT_ALONE_MS)
+  return seen.every((stats) => !stats || stats.ctimeMs < BigInt(Date.now() - LEFT_ALONE_MS))
 }
 
 export async function lstatIfThere(path: string) {
-  return lstat(path).catch((error: unknown) => {
+  // As whole numbers: those of some file systems are too large for others.
+  return lstat(path, { bigint: true }).catch((error: unknown) => {
     if (hasCode(error, 'ENOENT')) return undefined
     throw error
   })
@@ -80,6 +81,9 @@ type SignOfLife = AsyncDisposable
  * was taken away in the same instant.
  */
 export async function holdSign(path: string): Promise<SignOfLife | undefined> {
+  const there = await lstatIfThere(path)
+  // A link would be followed, and what it leads to opened or made: no sign of ours is one.
+  if (there && !(there.isFile() && there.nlink === 1n)) return undefined
   const letGo = lockOrRefuse(path)
   if (!letGo) return undefined
   try {

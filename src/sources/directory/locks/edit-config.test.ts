@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { link, lstat, readdir, readFile, writeFile } from 'node:fs/promises'
+import { link, lstat, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, test } from 'node:test'
 import { promisify } from 'node:util'
@@ -9,6 +9,7 @@ import { type GitHost, gitHost } from '../../../../test/support/git-host.ts'
 import { inTime, until } from '../../../../test/support/wait-until.ts'
 import type { Git } from '../../../git/git.ts'
 import { Busy } from '../../unreadable.ts'
+import { signName } from './abandoned-edits.ts'
 import { editConfig } from './edit-config.ts'
 import { settlePushLock } from './push-lock.ts'
 
@@ -59,6 +60,13 @@ describe('a config that is edited', () => {
       },
     )
   }
+
+  test('is edited beside a sign of life that is a link, and what that leads to is not touched', async () => {
+    const elsewhere = join(host.root, '../elsewhere')
+    await symlink(elsewhere, join(dir, signName('00000000-0000-4000-8000-000000000000')))
+    await settle(true)
+    await assert.rejects(lstat(elsewhere), { code: 'ENOENT' })
+  })
 
   test('is whole and can be edited, wherever a process is killed that edits it', async () => {
     await settle(true)

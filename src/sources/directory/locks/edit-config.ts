@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { BigIntStats } from 'node:fs'
-import { constants, link, lstat, open, rename, rm } from 'node:fs/promises'
+import { constants, link, open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { hasCode } from '../../../ground/errno.ts'
 import { Unreadable } from '../../unreadable.ts'
@@ -125,5 +125,5 @@ async function linkUnlessHeld(draft: string, lock: string): Promise<boolean> {
 
 async function isOwn(lock: string, draft: string): Promise<boolean> {
   const held = await lstatIfThere(lock)
-  return held !== undefined && held.ino === (await lstat(draft)).ino
+  return held !== undefined && held.ino === (await lstatIfThere(draft))?.ino
 }

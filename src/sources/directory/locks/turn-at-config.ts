@@ -70,6 +70,6 @@ export class TurnAtConfig {
   /** Two who hold it one after the other are not the same, even where the file system gives their files one number. */
   async #whoHolds(): Promise<string | undefined> {
     const held = await lstatIfThere(this.#lock)
-    return held && `${held.ino} ${held.ctimeMs}`
+    return held && `${held.ino} ${held.ctimeNs}`
   }
 }

@@ -81,14 +81,15 @@ export function createServer(parts: ServerParts): FastifyInstance {
   const admission = createAdmission(parts.admission, documentation)
   const malformed = malformedRequests(documentation)
   const onError = errorHandler(documentation, parts.log)
+  const { greet, answerPreflights } = manners(parts.mediaType.vendor)
   const app = Fastify({
     ...usualOptions(parts.trustedProxies),
     serverFactory: admission.server,
     clientErrorHandler: malformed.refuse,
-    // A path that cannot be decoded names nothing.
-    frameworkErrors: (_error, request, reply) => onError(new NotFound() as never, request, reply),
+    frameworkErrors(_error, request, reply) {
+      onError(refusalOfPath(() => greet(request, reply)) as never, request, reply)
+    },
   })
-  const { greet, answerPreflights } = manners(parts.mediaType.vendor)
   const forwarding = watchForwarding(parts.log, parts.now)
   const limit = createRateLimit(parts.rateLimit, parts.now)
   const downloads = countDownloads()
@@ -134,6 +135,16 @@ export function createServer(parts: ServerParts): FastifyInstance {
   return app
 }
 
+/** A path that cannot be decoded names nothing; whoever asks is greeted all the same. */
+function refusalOfPath(greet: () => void): unknown {
+  try {
+    greet()
+    return new NotFound()
+  } catch (refusal) {
+    return refusal
+  }
+}
+
 function usualOptions(trustedProxies: string[]) {
   return {
     genReqId: () => randomUUID(),
@@ -142,6 +153,8 @@ function usualOptions(trustedProxies: string[]) {
     routerOptions: { maxParamLength: 2 * LONGEST_NAME + 1 },
     trustProxy: trustedProxies.length > 0 ? trustedProxies : false,
     forceCloseConnections: 'idle' as const,
+    // What comes while it closes is answered like anything else.
+    return503OnClosing: false,
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false, allErrors: true } },
     schemaController: { compilersFactory: lateChecks },
   }

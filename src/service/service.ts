@@ -44,6 +44,8 @@ export async function startService(config: Config, logging: Log): Promise<Servic
 
   const { db, pool, addresses } = parts
   const { baseUrl, webUrl, cloneUrl, sshUrl, timeZone } = config
+  const cloneTokens = await keepCloneTokens(config, parts, stack)
+  const clonable = cloneTokens.isServed ? 'clonable' : ''
   const app = createServer({
     ...parts,
     authenticator: keepTokens(stack, parts),
@@ -54,7 +56,7 @@ export async function startService(config: Config, logging: Log): Promise<Servic
     rendering: {
       addresses,
       migrationTime: offsetTimestamps(timeZone),
-      edition: editionOf([VERSION, baseUrl, webUrl, cloneUrl, sshUrl, timeZone]),
+      edition: editionOf([VERSION, baseUrl, webUrl, cloneUrl, sshUrl, timeZone, clonable]),
     },
     mediaType: config,
     rateLimit: { perHour: config.rateLimit, pool },
@@ -66,7 +68,7 @@ export async function startService(config: Config, logging: Log): Promise<Servic
       clientTimeoutMs: config.clientTimeout,
     },
     clonePlaces: { max: config.maxClones, waitMs: CLONE_WAIT_MS },
-    cloneTokens: await keepCloneTokens(config, parts, stack),
+    cloneTokens,
     trustedProxies: config.trustedProxies ?? [],
     isWebhookAllowed: addressesAllowed(config.webhookNetworks ?? []),
     version: VERSION,

@@ -121,6 +121,9 @@ for (const engine of ['sqlite', 'postgres'] as const) {
       ]) {
         assert.deepEqual(await ask(service, alice, path), none, path)
       }
+      // A page in a browser sees only what says that it may.
+      const { headers } = await fetch(`${service.url}/user/migrations/%zz`)
+      assert.equal(headers.get('access-control-allow-origin'), '*')
       assert.deepEqual(await ask(service, alice, '/user/migrations/1', { method: 'PUT' }), none)
       await untilEnded(service, alice, 1, 'exported')
     })

@@ -72,6 +72,18 @@ describe('conditional requests', () => {
     assert.equal(await remaining('GET'), left - 2)
   })
 
+  test('HEAD is GET also where nothing has changed', async () => {
+    const server = await serverUnderTest()
+    const path = `/user/migrations/${await exported(server)}`
+    for (const at of [path, `${path}/repositories?per_page=1`]) {
+      const { headers } = await server.ask('GET', at)
+      const known = { headers: { 'if-none-match': headers.etag! } }
+      const [head, get] = [await server.ask('HEAD', at, known), await server.ask('GET', at, known)]
+      assert.deepEqual([head.status, get.status, head.body], [304, 304, ''], at)
+      assert.deepEqual(lasting(head.headers), lasting(get.headers), at)
+    }
+  })
+
   test('HEAD is GET without the body', async () => {
     const server = await serverUnderTest()
     const path = `/user/migrations/${await exported(server)}`

@@ -5,6 +5,8 @@ import type { Viewer } from '../../accounts/account.ts'
 export type CloneTokenOf = (repositoryId: number) => Buffer
 
 export interface CloneTokens {
+  /** Whether any are given out. */
+  isServed: boolean
   /** Undefined where no clone is served at the addresses that are given out. */
   for(viewer: Viewer): CloneTokenOf | undefined
   /** What a token is for, if it is one of ours and has not expired. */
@@ -57,6 +59,8 @@ export function cloneTokens({ key, now, isServed }: CloneTokenParts): CloneToken
   }
 
   return {
+    isServed,
+
     for({ tokenId }) {
       if (!isServed) return undefined
       const minute = Math.floor(now() / MINUTE_MS)

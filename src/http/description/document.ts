@@ -104,6 +104,7 @@ function onTheWire(operation: Operation, { uncounted }: DescribedRoute, vendor: 
       403: refusal('forbidden'),
       415: refusal('not-acceptable'),
       500: refusal('server-error'),
+      503: refusal('unavailable'),
       ...withShared(operation.responses, shared),
     },
   }

@@ -4,7 +4,7 @@ import { type DescribedAnswer, json, one, withHeaders } from './operation.ts'
 export const refusals = {
   'not-modified': {
     description: 'Not modified. Does not count against the rate limit.',
-    ...withHeaders('etag'),
+    ...withHeaders('etag', 'link'),
   },
   'bad-request': json('The body is not a JSON object, or the version of the API is unknown.', {
     schema: one('error'),
@@ -43,6 +43,10 @@ export const refusals = {
     schema: { anyOf: [one('validation-error'), one('error')] },
     example: 'invalid-query',
   }),
+  unavailable: json(
+    'The server has too much to do, or something that it needs does not answer. Try again later.',
+    { schema: one('error'), example: 'unavailable', headers: ['retry-after'] },
+  ),
   'server-error': json('Server error. The log of the server has the details, by request ID.', {
     schema: one('error'),
     example: 'server-error',

@@ -104,7 +104,8 @@ export function answerNotModified(
   const etag = etagOf(etagParts)
   reply.header('etag', etag)
   const isKnown = matches(request.headers['if-none-match'], etag)
-  if (isKnown) reply.code(304).send()
+  // Sent nothing at all, fastify would announce a length of 0 to who asks for the head alone.
+  if (isKnown) reply.code(304).send(request.method === 'HEAD' ? Readable.from([]) : undefined)
   return isKnown
 }
 

@@ -16,10 +16,16 @@ export function tellPages(
   reply: FastifyReply,
   { prefix, addresses, paging, total }: Pages,
 ): void {
-  const [path, query = ''] = request.url.slice(prefix.length).split('?', 2)
+  const asked = pathOf(request.url).slice(prefix.length)
+  const end = asked.indexOf('?')
+  const [path, query] = end < 0 ? [asked, ''] : [asked.slice(0, end), asked.slice(end + 1)]
   const link = linkHeader(`${addresses.api}${path}`, query, paging, total)
   if (link) reply.header('link', link)
 }
+
+/** Some proxies send the whole address. */
+const pathOf = (url: string): string =>
+  url.startsWith('/') ? url : url.replace(/^https?:\/\/[^/?]*/i, '')
 
 /**
  * The `Link` header of one page, or undefined where all fits on one. Addresses repeat the caller's own query, as it was

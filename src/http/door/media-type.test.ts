@@ -14,6 +14,7 @@ for (const accept of [
   PREVIEW.toUpperCase(),
   `${V3}, ${PREVIEW}`,
   `${PREVIEW}; charset=utf-8`,
+  PREVIEW.replace('+json', ''),
   `text/html, ${PREVIEW};q=0.1`,
 ]) {
   test(`required: "${accept}" asks for the preview`, () =>
@@ -36,7 +37,8 @@ for (const accept of [
     }))
 }
 
-for (const accept of [undefined, '', ' ', '*/*', 'application/*', 'application/json', V3]) {
+const v3 = V3.replace('+json', '')
+for (const accept of [undefined, '', ' ', '*/*', 'application/*', 'application/json', V3, v3]) {
   test(`optional: "${accept}" is taken`, () =>
     assert.equal(optional.choose(accept, previewed), 'github.v3; format=json'))
   test(`required: "${accept}" is taken where there is no preview`, () =>
@@ -49,6 +51,10 @@ test('the dearest of several types is chosen', () => {
     'github.wyandotte-preview; format=json',
   )
   assert.equal(optional.choose(`${V3}, ${PREVIEW};q=0.8`, previewed), 'github.v3; format=json')
+})
+
+test('what names another format of the vendor is refused', () => {
+  assert.throws(() => optional.choose('application/vnd.github.v3.raw', plain), { status: 415 })
 })
 
 test('what cannot take JSON is refused in words', () => {

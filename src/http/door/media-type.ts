@@ -25,13 +25,17 @@ export const previewTypeOf = (vendor: string) =>
 export function mediaTypes({ vendor, preview }: MediaTypeOptions): MediaTypes {
   const ours = `application/vnd.${vendor.toLowerCase()}`
   const previewType = previewTypeOf(vendor)
+  /** `+json` may be left out of a type that names no other format. */
+  const shortOnes: Record<string, string> = Object.fromEntries(
+    [ours, `${ours}.v3`, previewType.replace('+json', '')].map((type) => [type, `${type}+json`]),
+  )
   const isJson = (type: string) =>
     ['*/*', 'application/*', 'application/json', `${ours}+json`].includes(type) ||
     (type.startsWith(`${ours}.`) && type.endsWith('+json'))
 
   return {
     choose(accept, { previewed = false, alsoAccepts = [] }) {
-      const accepted = acceptedTypes(accept)
+      const accepted = acceptedTypes(accept).map((type) => shortOnes[type] ?? type)
       if (previewed && preview === 'required' && !accepted.includes(previewType)) {
         throw previewMissing()
       }

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { linkHeader } from './link-header.ts'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Addresses } from '../../repositories/addresses.ts'
+import { linkHeader, tellPages } from './link-header.ts'
 import { pagingOf } from './paging.ts'
 
 const HERE = 'https://git.example.com/user/migrations'
@@ -14,7 +16,8 @@ for (const [query, page, perPage] of [
   [{ per_page: 'ten', page: 'two' }, 1, 30],
   [{ per_page: '1.5', page: '' }, 1, 30],
   [{ per_page: ['5', '7'], page: { x: 1 } }, 1, 7],
-  [{ page: '999999999999999999999999' }, 1, 30],
+  [{ page: '999999999999999999999999' }, 1_000_000_000, 30],
+  [{ per_page: '9'.repeat(400), page: '000' }, 1, 100],
 ] as const) {
   test(`paging of ${JSON.stringify(query)}`, () => {
     const paging = pagingOf(query)
@@ -64,6 +67,21 @@ test('a query cannot break out of the header', () => {
   assert.equal(link.match(/rel="/g)!.length, 2)
   assert.equal(link.match(/[<>]/g)!.length, 4)
 })
+
+for (const [url, next] of [
+  ['/api/v3/user/migrations?x=1?2', 'x=1?2&page=2'],
+  ['http://proxied.test/api/v3/user/migrations?per_page=30', 'per_page=30&page=2'],
+  ['HTTPS://proxied.test/api/v3/user/migrations', 'page=2'],
+] as const) {
+  test(`${url} is followed by a page at our own address`, () => {
+    const told: string[] = []
+    const reply = { header: (_: string, link: string) => told.push(link) }
+    const addresses = { api: 'https://git.example.com' } as Addresses
+    const pages = { prefix: '/api/v3', addresses, paging: pagingOf({}), total: 31 }
+    tellPages({ url } as FastifyRequest, reply as unknown as FastifyReply, pages)
+    assert.match(told[0]!, new RegExp(`^<${RegExp.escape(`${HERE}?${next}`)}>; rel="next"`))
+  })
+}
 
 test('an address has no commas, though the query that was sent has', () => {
   const link = linkHeader(HERE, 'exclude=repositories,others', pagingOf({}), 90)!

@@ -19,6 +19,6 @@ export function pagingOf(query: Record<string, unknown>): Paging {
 
 function naturalNumber(sent: unknown): number | undefined {
   const text = Array.isArray(sent) ? sent.at(-1) : sent
-  if (typeof text !== 'string' || !/^\d{1,15}$/.test(text)) return undefined
+  if (typeof text !== 'string' || !/^\d+$/.test(text)) return undefined
   return Number(text) || undefined
 }

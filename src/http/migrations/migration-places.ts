@@ -46,8 +46,8 @@ export function enterOrganization(
 ): void {
   app.addHook('onRequest', async (request, reply) => {
     reply.header('x-accepted-oauth-scopes', 'admin:org, repo')
-    const age = request.method === 'GET' ? LAST_SAID : ASKED_NOW
-    await rights?.refresh(viewerOf(request).account, age)
+    const isRead = request.method === 'GET' || request.method === 'HEAD'
+    await rights?.refresh(viewerOf(request).account, isRead ? LAST_SAID : ASKED_NOW)
     const { account, mayMigrate } = await organizationInPath(db, request)
     if (!mayMigrate) throw new NotFound()
     request.scope = { owner: account, by: viewerOf(request).account }

@@ -18,12 +18,13 @@ function asSshUrl(address: string): string {
   return host && path ? `ssh://${host}/${path.replace(/^\//, '')}` : address
 }
 
-/** A page for people: only http and https, so that no address can be a script. As it was written, where it is safe. */
+/** A page for people: only http and https, so that no address can be a script. As it was written, where that is safe and an address. */
 export function webPage(address: string): string | null {
   if (address.length > LONGEST_ADDRESS) return null
   const url = URL.parse(address)
   if (!url || !/^https?:$/.test(url.protocol)) return null
-  if (!url.username && !url.password) return address.trim()
+  const written = address.trim()
+  if (!url.username && !url.password && /^[!-~]+$/.test(written)) return written
   url.username = ''
   url.password = ''
   return url.href

@@ -18,5 +18,8 @@ export const exitCodes: readonly [code: string, meaning: string][] = [
     '5',
     'the export is partial: for `watch` and `download`, the archive lacks skipped repositories',
   ],
-  ['128+N', 'stopped by signal N: 130 after Ctrl-C; no unfinished files are left'],
+  [
+    '128+N',
+    'stopped by signal N: 130 after Ctrl-C; no unfinished files are left but the part that a download resumes',
+  ],
 ]

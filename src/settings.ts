@@ -95,7 +95,8 @@ export const options = {
   },
   cloneUrl: {
     argument: 'TEMPLATE',
-    about: 'address to clone a repository from over HTTP; Godwit itself serves the default one',
+    about:
+      'address to clone a repository from over HTTP; Godwit itself serves BASE-URL/{owner}/{name}.git',
     read: webAddressTemplate,
     otherwise: 'WEB-URL.git',
   },

@@ -39,6 +39,7 @@ const PLAIN: Record<string, number> = {
   ArchiveDamaged: EXIT.failed,
   ArchiveNotSupported: EXIT.failed,
   ArchiveRefused: EXIT.failed,
+  BlobsOfAnother: EXIT.failed,
   DataDirectoryInUse: EXIT.failed,
   DatabaseDamaged: EXIT.failed,
   ForgeAway: EXIT.unreachable,

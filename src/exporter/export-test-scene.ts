@@ -26,6 +26,7 @@ import type { FoundRepository, RepositoryName, Source } from '../sources/source.
 import { Unreadable } from '../sources/unreadable.ts'
 import { DELIVER_WEBHOOK } from '../webhooks/note-event.ts'
 import { type ExportParts, exportHandlers } from './export-migration.ts'
+import { isMark } from './own-blobs.ts'
 import type { SegmentContents } from './segment-contents.ts'
 import type { SegmentMaker } from './segment-maker.ts'
 
@@ -180,7 +181,11 @@ export async function exportScene(
       const manifest: Manifest = parseManifest(files.get('godwit-manifest.json') ?? '')
       return { files, manifest }
     },
-    keysInStore: async () => (await Array.fromAsync(blobs.list())).map(({ key }) => key).sort(),
+    keysInStore: async () =>
+      (await Array.fromAsync(blobs.list()))
+        .map(({ key }) => key)
+        .filter((key) => !isMark(key))
+        .sort(),
   }
 }
 

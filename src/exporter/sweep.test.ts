@@ -3,7 +3,7 @@ import { mkdir, readdir, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { temporaryFolder } from '../../test/support/archive-samples.ts'
-import { type Engine, onEachEngine } from '../../test/support/databases.ts'
+import { type Engine, onEachEngine, openDatabase } from '../../test/support/databases.ts'
 import { archiveSegments } from '../migrations/archive-store.ts'
 import { migrationToExport } from '../migrations/export-store.ts'
 import { endsOf, exportScene } from './export-test-scene.ts'
@@ -91,6 +91,16 @@ onEachEngine('the sweep', (engine) => {
     assert.equal((await keysInStore()).length, named.length + 2)
     await sweepOrphans(parts, 0)
     assert.deepEqual(await keysInStore(), [...named, 'whole'].sort())
+  })
+
+  test('of orphans removes nothing where the store is another database’s', async (t) => {
+    const { parts, keysInStore } = await scene(t, engine)
+    await sweepOrphans(parts, 0)
+    const there = await keysInStore()
+    const { db } = await openDatabase(t, engine)
+    await assert.rejects(sweepOrphans({ ...parts, db }, 0), { name: 'BlobsOfAnother' })
+    assert.deepEqual(await keysInStore(), there)
+    await sweepOrphans(parts, 0)
   })
 })
 

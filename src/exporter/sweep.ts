@@ -5,6 +5,7 @@ import { removeArchive } from '../migrations/delete-archive.ts'
 import { segmentsByKey } from '../migrations/segment-store.ts'
 import { deleteUnusedSegment, unusedSegments } from '../migrations/segment-sweep.ts'
 import { forgetOldTallies } from '../migrations/tally-store.ts'
+import { isMark, ownBlobs } from './own-blobs.ts'
 
 export interface SweepParts {
   db: Db
@@ -28,12 +29,14 @@ export async function sweep(parts: SweepParts): Promise<void> {
 
 /**
  * Removes bytes that no row names: of a segment whose export died between writing it and recording it, or of a deletion
- * that died half-way. Anything younger than `olderThanMs` may still be on its way to its row.
+ * that died half-way. Anything younger than `olderThanMs` may still be on its way to its row. Rejects with BlobsOfAnother where
+ * the store is another database's.
  */
 export async function sweepOrphans(
   { db, blobs, now }: Pick<SweepParts, 'db' | 'blobs' | 'now'>,
   olderThanMs: number,
 ): Promise<void> {
+  await ownBlobs(db, blobs)
   await blobs.sweepUnfinished(olderThanMs)
   const before = olderThanMs > 0 ? now() - olderThanMs : Infinity
   let some: string[] = []
@@ -46,7 +49,7 @@ export async function sweepOrphans(
     some = []
   }
   for await (const { key, modifiedAt } of blobs.list()) {
-    if (modifiedAt > before) continue
+    if (modifiedAt > before || isMark(key)) continue
     some.push(key)
     if (some.length === 500) await removeSome()
   }

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import type { Db } from '../db/database.ts'
 
-/** What keys sign: download links, and tokens to clone a repository with. */
-type KeyName = 'link-key' | 'clone-key'
+/** What keys sign: download links, and tokens to clone a repository with. That of the store only tells databases apart. */
+type KeyName = 'link-key' | 'clone-key' | 'store'
 
 /** A key lives in the database, so that any process can check what any other has signed. Made where there is none. */
 export async function signingKey(db: Db, name: KeyName): Promise<Buffer> {

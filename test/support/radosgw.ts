@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { delimiter, join } from 'node:path'
+import { basename, delimiter, join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { S3 } from '@aws-sdk/client-s3'
+import { isMark } from '../../src/exporter/own-blobs.ts'
 import { freePort } from './free-port.ts'
 import { type ObjectStore, startGateway } from './radosgw-cluster.ts'
 
@@ -60,11 +61,15 @@ export const envFor = ({ endpoint }: Pick<TestBucket, 'endpoint'>) => ({
   AWS_SECRET_ACCESS_KEY: process.env.AWS_SECRET_ACCESS_KEY!,
 })
 
-/** Everything that is in the bucket, finished or not, by name. */
+/** Everything that is in the bucket but whose it is, finished or not, by name. */
 export async function contentsOf({ bucket, s3 }: TestBucket) {
   const { Contents = [] } = await s3.listObjectsV2({ Bucket: bucket })
   const { Uploads = [] } = await s3.listMultipartUploads({ Bucket: bucket })
-  const names = (all: { Key?: string | undefined }[]) => all.map(({ Key }) => Key).sort()
+  const names = (all: { Key?: string | undefined }[]) =>
+    all
+      .map(({ Key = '' }) => Key)
+      .filter((key) => !isMark(basename(key)))
+      .sort()
   return { objects: names(Contents), uploads: names(Uploads) }
 }
 

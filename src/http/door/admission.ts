@@ -129,6 +129,8 @@ function refusalAsBytes(documentation: string) {
   const text = { message, documentation_url: documentation, status: String(status) }
   const body = Buffer.from(JSON.stringify(text))
   const headers = {
+    // Or a page in a browser would see no answer at all.
+    'access-control-allow-origin': '*',
     'content-type': 'application/json; charset=utf-8',
     'content-length': body.length,
     'retry-after': '1',

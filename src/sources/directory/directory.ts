@@ -2,6 +2,9 @@ import type { Dirent } from 'node:fs'
 import { entriesIn, preciseStat } from './prompt-files.ts'
 import { reasonOf } from './why-unreadable.ts'
 
+/** What a restore is still unpacking, or left when it was killed, is not the host's. */
+const isOurs = ({ name }: Dirent): boolean => name.startsWith('.godwit-')
+
 /** What a directory held when it was read, sorted by name. */
 export class Directory {
   readonly entries: readonly Dirent[]
@@ -9,7 +12,9 @@ export class Directory {
   #repositories: Dirent[] | undefined
 
   constructor(entries: Dirent[]) {
-    this.entries = entries.sort((a, b) => (a.name < b.name ? -1 : 1))
+    this.entries = entries
+      .filter((entry) => !isOurs(entry))
+      .sort((a, b) => (a.name < b.name ? -1 : 1))
   }
 
   /** All entries of that name, without regard to case. */

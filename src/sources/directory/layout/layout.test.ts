@@ -99,6 +99,12 @@ describe('layouts of a git directory', () => {
   describe('any depth', () => {
     beforeEach(() => use({ kind: 'any-depth' }))
 
+    test('what a restore is unpacking is not listed', async () => {
+      await host.repository('alice/site', { files: { a: 'a' } })
+      await host.repository('.godwit-restore-x/unpacked/alice/other', { files: { a: 'a' } })
+      assert.deepEqual(await listed(), ['alice/site'])
+    })
+
     test('the first directory is the owner, the others are joined to the name', async () => {
       await host.repository('octo/site', { files: { a: 'a' } })
       await host.repository('octo/web/shop/cart', { files: { a: 'a' }, wiki: { 'Home.md': 'Hi' } })

@@ -72,8 +72,8 @@ export async function ensureAccount(
 }
 
 /**
- * Makes an organization of an account that is new, or that never had a token and so never was a person's. Undefined where it
- * was. The caller brings the transaction.
+ * Makes an organization of an account that is new, or that never signed in, never migrated and so never was a person's. Undefined
+ * where it was. The caller brings the transaction.
  */
 export async function ensureOrganization(
   tx: Db,
@@ -88,6 +88,9 @@ export async function ensureOrganization(
     .set({ type: 'Organization' })
     .where('id', '=', account.id)
     .where('id', 'not in', (holders) => holders.selectFrom('tokens').select('account_id'))
+    // A token of the forge that nobody uses is forgotten.
+    .where('forge_id', 'is', null)
+    .where('migration_count', '=', 0)
     .returningAll()
     .executeTakeFirst()
   return row && accountOf(row)

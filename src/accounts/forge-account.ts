@@ -33,8 +33,7 @@ export async function accountOfForgeUser(
   if (same && same.id !== named?.id) {
     if (!named || isOthers) await rename(tx, same, login)
     // An account was made for the new login before: what is stored under it is this person's too.
-    else
-      await tx.updateTable('accounts').set({ forge_id: null }).where('id', '=', same.id).execute()
+    else await retire(tx, same)
   }
   const account = await ensureAccount(tx, login, createdAt)
   await tx.updateTable('accounts').set({ forge_id: id }).where('id', '=', account.id).execute()
@@ -46,6 +45,13 @@ const withForgeId = (tx: Db, id: number): Promise<Row<AccountsTable> | undefined
 
 const withLogin = (tx: Db, login: string): Promise<Row<AccountsTable> | undefined> =>
   tx.selectFrom('accounts').selectAll().where('login_key', '=', keyOf(login)).executeTakeFirst()
+
+/** Its login may be given to somebody else by now, who must not come into what it has. */
+async function retire(tx: Db, account: Row<AccountsTable>): Promise<void> {
+  const { id, login, forge_id } = account
+  await rename(tx, account, `${login}--${forge_id}-${id}`)
+  await tx.updateTable('accounts').set({ forge_id: null }).where('id', '=', id).execute()
+}
 
 /** No forge gives a login with two dashes in a row: nobody else can have it. */
 async function rename(tx: Db, { id, login_key }: Row<AccountsTable>, login: string): Promise<void> {

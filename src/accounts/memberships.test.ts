@@ -99,6 +99,13 @@ onEachEngine('memberships', (engine) => {
     const { db, alice } = await people(await openDatabase(t, engine))
     await addToken(db, alice, { name: '', expiresAt: null, now: 0 })
     assert.equal(await ensureOrganization(db, 'alice', 0), undefined)
+    // Their tokens of the forge are forgotten when nobody uses them.
+    const gone = { carol: { forge_id: 7 }, dave: { migration_count: 1 } }
+    for (const [login, left] of Object.entries(gone)) {
+      const { id } = await ensureAccount(db, login, 0)
+      await db.updateTable('accounts').set(left).where('id', '=', id).execute()
+      assert.equal(await ensureOrganization(db, login, 0), undefined, login)
+    }
     for (const login of ['bob', 'new', 'octo'])
       assert.equal((await ensureOrganization(db, login, 0))?.type, 'Organization', login)
     assert.equal((await findAccount(db, 'alice'))?.type, 'User')

@@ -59,7 +59,7 @@ const MAX_SILENCE_MS = 10_000
 
 export function rightsRefresher(parts: RightsParts): RightsRefresher {
   const { db, catalogue, now, warn } = parts
-  const underway = new Map<number, Promise<Removal | undefined>>()
+  const underway = new Map<number, { age: RightsAge; asked: Promise<Removal | undefined> }>()
   let warnedAt = Number.NEGATIVE_INFINITY
   const silences = new Map<number, ForgeAway>()
 
@@ -118,11 +118,16 @@ export function rightsRefresher(parts: RightsParts): RightsRefresher {
   return {
     async refresh(account, age, wanted = []) {
       // An answer that is under way may be older than the question.
-      await underway.get(account.id)?.catch(() => {})
-      const asked = underway.get(account.id) ?? refresh(account, age, wanted)
-      underway.set(account.id, asked)
-      return asked.finally(() => {
-        if (underway.get(account.id) === asked) underway.delete(account.id)
+      await underway.get(account.id)?.asked.catch(() => {})
+      for (let other = underway.get(account.id); other; other = underway.get(account.id)) {
+        // Begun since, and as strict: its answer is good here too.
+        if (other.age === age && wanted.length === 0) return other.asked
+        await other.asked.catch(() => {})
+      }
+      const mine = { age, asked: refresh(account, age, wanted) }
+      underway.set(account.id, mine)
+      return mine.asked.finally(() => {
+        if (underway.get(account.id) === mine) underway.delete(account.id)
       })
     },
   }

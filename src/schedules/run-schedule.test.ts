@@ -240,6 +240,24 @@ onEachEngine('a schedule', (engine) => {
     assert.deepEqual(await scene.migrations(), [])
   })
 
+  test('is not run again where it is changed while its time is taken', async (t) => {
+    const scene = await dueScene(t, engine)
+    const { schedule, parts, alice } = scene
+    const source = { ...parts.source! }
+    source.find = async (...name) => {
+      source.find = parts.source!.find
+      await scene.runDue()
+      return parts.source!.find(...name)
+    }
+    const asked = { options: {}, repositories: ['alice/birds'] }
+    const all = { ...parts, source, maxSchedules: 9 }
+    await changeSchedule(all, { owner: alice }, alice, schedule.id, asked)
+    assert.equal((await scene.migrations()).length, 1)
+    await scene.export()
+    await scene.runDue()
+    assert.equal((await scene.migrations()).length, 1)
+  })
+
   test('that was put off by a clock that was wrong is due again in time', async (t) => {
     const scene = await dueScene(t, engine)
     const { schedule, clock, db } = scene

@@ -54,7 +54,7 @@ export interface ScheduleChange extends ScheduleRequest {
 /** False where it is gone, or another than the one that the change was made for. */
 export async function updateSchedule(
   db: Db,
-  { id, updatedAt }: Pick<Schedule, 'id' | 'updatedAt'>,
+  { id, updatedAt, nextRunAt: known }: Pick<Schedule, 'id' | 'updatedAt' | 'nextRunAt'>,
   change: ScheduleChange,
 ): Promise<boolean> {
   const { maker, nextRunAt, isPaused, now } = change
@@ -71,6 +71,8 @@ export async function updateSchedule(
     }))
     .where('id', '=', id)
     .where('updated_at', '=', updatedAt)
+    // Its time may have been taken meanwhile, which is no change of it.
+    .where('next_run_at', '=', known)
     .executeTakeFirst()
   return numUpdatedRows === 1n
 }

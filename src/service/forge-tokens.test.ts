@@ -207,6 +207,20 @@ onEachEngine('a token of the forge', (engine) => {
     )
   })
 
+  test('gives nobody what somebody has who was called so before, and whose new login was known', async (t) => {
+    const { forge, ann, ask, pass, db } = await scene(t, engine)
+    const { id } = (await ask(ANN)).body
+    ann.login = 'Anna'
+    // As a synchronization does when the repositories have moved before their owner comes.
+    await ensureAccount(db, 'anna', 0)
+    pass(MINUTE)
+    assert.equal((await ask(ANN)).body.login, 'Anna')
+    forge.tokens.set(BOB, forge.world.addUser('ann'))
+    const { body } = await ask(BOB)
+    assert.equal(body.login, 'ann')
+    assert.notEqual(body.id, id)
+  })
+
   test('opens the session of a browser, which goes on as long as the token is good', async (t) => {
     const { forge, signIn, browse, questions, pass, db } = await scene(t, engine)
     const { status, cookie } = await signIn(ANN)

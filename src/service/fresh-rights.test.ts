@@ -11,6 +11,7 @@ import { addToken } from '../accounts/token-store.ts'
 import { exportHandlers } from '../exporter/export-migration.ts'
 import { endOf, endsOf, exportScene } from '../exporter/export-test-scene.ts'
 import { ORDINARY } from '../migrations/migration.ts'
+import { ASKED_NOW, LAST_SAID } from '../repositories/refresh-rights.ts'
 import { syncCatalogue } from '../repositories/sync.ts'
 import { makeSchedule } from '../schedules/change-schedule.ts'
 import { runDue } from '../schedules/run-schedule.ts'
@@ -74,7 +75,21 @@ async function scene(t: TestContext, engine: Engine) {
     return { status: answer.statusCode, headers: answer.headers, body: answer.json() }
   }
   return {
-    ...{ forge, world, ann, bob, octo, owners, tools, db, host, warnings, now, ask },
+    ...{
+      forge,
+      world,
+      ann,
+      bob,
+      octo,
+      owners,
+      tools,
+      db,
+      host,
+      warnings,
+      now,
+      ask,
+      rights: rights!,
+    },
     start: (token: string, where = '/user') =>
       ask(token, `${where}/migrations`, { repositories: ['octo/tools'], exclude_metadata: true }),
     ourToken: async (login: string) =>
@@ -181,6 +196,17 @@ onEachEngine('what the forge grants', (engine) => {
     assert.equal(away.headers['retry-after'], '10')
     assert.match(away.body.message, /^The forge does not answer, and only it knows what you may do/)
     assert.equal((await start(await ourToken('ann'), '/orgs/octo')).status, 503)
+  })
+
+  test('is not taken from an answer to a question that asks for less', async (t) => {
+    const { forge, rights, start, pass, db } = await scene(t, engine)
+    assert.equal((await start(BOB)).status, 201)
+    const bob = (await findAccount(db, 'bob'))!
+    forge.misbehave = () => AWAY
+    pass(2 * MINUTE)
+    const lax = rights.refresh(bob, LAST_SAID)
+    await assert.rejects(rights.refresh(bob, ASKED_NOW), { name: 'ForgeAway' })
+    assert.equal(await lax, undefined)
   })
 
   test('makes who is in the team of the owners an owner of the organization, as long as they are', async (t) => {

@@ -5,6 +5,7 @@ import { until } from '../../test/support/wait-until.ts'
 import { webhookReceiver } from '../../test/support/webhook-receiver.ts'
 import { releaseAllJobs } from '../queue/embedded-jobs.ts'
 import { findDelivery } from './delivery-store.ts'
+import { findEvent, noteTry } from './event-store.ts'
 import { editWebhook, redeliver, removeWebhook } from './manage-webhooks.ts'
 import { MAX_KEPT, sweepDeliveries } from './sweep-deliveries.ts'
 import { readDeliveryTallies } from './tallies.ts'
@@ -160,6 +161,25 @@ onEachEngine('deliveries to webhooks', (engine) => {
     assert.equal(receiver.received.length, 2)
     for (let hour = 0; hour < 48; hour++) await scene.later(HOUR)
     assert.equal(receiver.received.length, 10)
+  })
+
+  test('asked for while it is being sent, it is sent again whatever comes of that', async (t) => {
+    const scene = await webhookScene(t, engine)
+    const alice = await scene.account('alice')
+    const receiver = await webhookReceiver(t)
+    const webhook = await scene.add(alice, receiver.url)
+    await scene.tell(alice)
+    const { id } = await scene.db
+      .selectFrom('webhook_events')
+      .select('id')
+      .executeTakeFirstOrThrow()
+    const sent = (await findEvent(scene.db, id))!
+    await redeliver(scene.parts, webhook, id)
+    const delivered = { state: 'delivered', triesLeft: 0, nextAt: scene.clock.now } as const
+    assert.equal(await noteTry(scene.db, sent, delivered), false)
+    scene.work()
+    await scene.settle()
+    assert.equal(receiver.received.length, 1)
   })
 
   test('one that was being sent when its sender died is sent again, under the same id', async (t) => {

@@ -89,7 +89,7 @@ async function send(
       isRedelivery: event.tries > 0,
       ...outcome,
     })
-    await noteTry(tx, event, end)
+    if (!(await noteTry(tx, event, end))) return
     await noteEnd(parts, tx, webhook, { event, outcome, state: end.state, deliveredAt })
     if (end.state === 'waiting')
       await enqueueDelivery(parts.queue, tx, webhook, { eventId: event.id, turn: event.turn })

@@ -47,16 +47,19 @@ export interface TryNote {
   nextAt: number
 }
 
+/** False where it was asked for again meanwhile: that is another turn's to note. */
 export async function noteTry(
   tx: Db,
-  { id, tries }: WebhookEvent,
+  { id, tries, turn }: WebhookEvent,
   { state, triesLeft, nextAt }: TryNote,
-): Promise<void> {
-  await tx
+): Promise<boolean> {
+  const { numUpdatedRows } = await tx
     .updateTable('webhook_events')
     .set({ state, tries: tries + 1, tries_left: triesLeft, next_at: nextAt })
     .where('id', '=', id)
-    .execute()
+    .where('turn', '=', turn)
+    .executeTakeFirst()
+  return numUpdatedRows === 1n
 }
 
 /** Nothing was sent and nothing will be. */

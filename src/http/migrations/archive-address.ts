@@ -3,6 +3,7 @@ import type { Db } from '../../db/database.ts'
 import { archiveName } from '../../ground/archive-name.ts'
 import { noLongerReadable } from '../../migrations/archive-store.ts'
 import type { Migration } from '../../migrations/migration.ts'
+import { migrationOwner } from '../../migrations/migration-store.ts'
 import { NotFound } from '../../migrations/refusals.ts'
 import { LAST_SAID, type RightsRefresher } from '../../repositories/refresh-rights.ts'
 import { accessLost } from '../door/refusals.ts'
@@ -31,7 +32,8 @@ export async function archiveAddress(
   const { id, guid, owner, createdAt, archiveKey, archiveExpiresAt } = migration
   const at = now()
   if (archiveExpiresAt === null || archiveExpiresAt <= at) throw new NotFound()
-  await rights?.refresh(owner, LAST_SAID)
+  // As the account is called now: what the forge says of its former login is somebody else's.
+  await rights?.refresh((await migrationOwner(db, id))!, LAST_SAID)
   const lost = await noLongerReadable(db, migration, MAX_NAMED)
   if (lost.length > 0) throw accessLost(lost)
   const secondsLeft = Math.max(1, Math.floor((archiveExpiresAt - at) / 1000))

@@ -265,6 +265,18 @@ onEachEngine('what the forge grants', (engine) => {
     assert.deepEqual((await ask(BOB, '/user/repos')).body, [])
   })
 
+  test('ends with the account: what was started for it is not exported', async (t) => {
+    const { db, world, host, start, work, pass } = await scene(t, engine)
+    const { id } = (await start(BOB)).body
+    world.users.delete('bob')
+    pass(MINUTE)
+    await work()
+    const { state, reason } = await endOf(db, id)
+    assert.equal(state, 'failed')
+    assert.match(reason!, /the account that it is for was deleted on the forge/)
+    assert.deepEqual(host.makes, [])
+  })
+
   test('is not given to who has the login of somebody else', async (t) => {
     const { forge, world, bob, start, ask, pass, ourToken } = await scene(t, engine)
     const { id } = (await ask(BOB, '/user')).body

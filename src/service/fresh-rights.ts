@@ -10,7 +10,7 @@ import {
 import { migrationOwner } from '../migrations/migration-store.ts'
 import { noteRecordsWaiting } from '../migrations/record-store.ts'
 import { repositoryAt } from '../migrations/snapshot-store.ts'
-import { type Handler, type Handlers, type Job, NotNow } from '../queue/queue.ts'
+import { type Handler, type Handlers, Hopeless, type Job, NotNow } from '../queue/queue.ts'
 import { ForgeAway } from '../repositories/forge-away.ts'
 import {
   ASKED_LATELY,
@@ -92,7 +92,9 @@ async function askForge(
 ): Promise<void> {
   const { migrationId } = payload as MigrationJob
   const owner = await migrationOwner(db, migrationId)
-  if (owner) await rights.refresh(owner, ASKED_LATELY)
+  const removal = owner && (await rights.refresh(owner, ASKED_LATELY))
+  // What is there under their names may be somebody else's by now.
+  if (removal) throw new Hopeless(`the account that it is for was ${removal} on the forge`)
   if (kind === BEGIN_EXPORT) return
   const facts = await repositoryAt(db, migrationId, (payload as ExportTask).position)
   const names = [{ owner: facts.owner.login, name: facts.name }]

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { exportReport } from './export-report.ts'
+import { repositoryFacts } from '../../test/support/facts.ts'
+import { exportReport, isWorthSaying } from './export-report.ts'
 
 const GIB = 2 ** 30
 
@@ -21,4 +22,21 @@ test('archives that no importer of GitHub takes are told, each by itself', () =>
   ])
   assert.match(first!, /^alice\/b\.tar\.gz: GitHub's importers .* has 54 GB/)
   assert.deepEqual(more, [])
+})
+
+test('the report has what a forge did not give, and whoever watches is told of it', () => {
+  const end = { facts: repositoryFacts(), outcome: 'exported', warning: null } as const
+  const notes = ['the forge does not give collaborators']
+  const read = { asOf: Date.UTC(2026, 0, 2), notes, count: 3 }
+  const recordsOf = (records: typeof read | null) => {
+    const exported = { archives: [], seconds: 1, warnings: [] }
+    const { repositories } = exportReport([{ ...end, records }], exported).json() as {
+      repositories: { records: unknown }[]
+    }
+    return repositories[0]?.records
+  }
+  assert.deepEqual(recordsOf(read), { as_of: '2026-01-02T00:00:00.000Z', notes })
+  assert.equal(recordsOf(null), null)
+  assert.equal(isWorthSaying({ ...end, records: read }), true)
+  assert.equal(isWorthSaying({ ...end, records: { ...read, notes: [] } }), false)
 })

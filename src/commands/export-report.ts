@@ -59,6 +59,16 @@ function repositoryJson(end: RepositoryEnd, own: WrittenArchive | undefined) {
     outcome: end.outcome,
     reason: 'reason' in end ? end.reason : null,
     warning: 'reason' in end ? null : end.warning,
+    records: 'reason' in end ? null : recordsJson(end.records),
     ...(own?.of && { archive: own.of.file, archive_bytes: own.bytes }),
   }
 }
+
+function recordsJson(records: Extract<RepositoryEnd, { records: unknown }>['records']) {
+  if (!records) return null
+  return { as_of: new Date(records.asOf).toISOString(), notes: records.notes }
+}
+
+/** What a person who watches must not miss. */
+export const isWorthSaying = (end: RepositoryEnd): boolean =>
+  'reason' in end || end.warning !== null || (end.records?.notes.length ?? 0) > 0

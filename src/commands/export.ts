@@ -15,7 +15,7 @@ import { UserMistake } from '../user-mistake.ts'
 import { askedRepositories } from './asked-repositories.ts'
 import { addCommand, note, settingsOf, withExamples } from './command-line.ts'
 import { outputOf } from './export-output.ts'
-import { type ExportReport, exportReport } from './export-report.ts'
+import { type ExportReport, exportReport, isWorthSaying } from './export-report.ts'
 import { progressLine } from './progress-line.ts'
 import { untilStopped } from './stop-signal.ts'
 import { writeWholeFile } from './whole-file.ts'
@@ -147,8 +147,7 @@ function exportProgress(
     ended(end) {
       done += weight(end.facts)
       count += 1
-      const isTold = 'reason' in end || end.warning !== null
-      if (!to.isTTY || isTold) line.say(endInWords(end))
+      if (!to.isTTY || isWorthSaying(end)) line.say(endInWords(end))
       line.show(done / total, `${count}/${repositories.length} ${fullNameOf(end.facts)}`)
     },
     writing: (bytes) => line.show(undefined, `writing ${inUnits(bytes)}`),

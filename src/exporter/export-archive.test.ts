@@ -1,17 +1,27 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { collect } from '../../test/support/archive-samples.ts'
+import { makeBusy } from '../../test/support/forge/busy-world.ts'
+import { startForge } from '../../test/support/forge/stand-in-forge.ts'
 import { readArchive } from '../archive/copy-archive.ts'
 import { readEntries } from '../archive/read-entries.ts'
 import { factsForViewer } from '../repositories/facts-for-viewer.ts'
 import { listCatalogue } from '../repositories/repository-store.ts'
+import { forgeDiscussions } from '../sources/forge/forge-discussions.ts'
 import { Unreadable } from '../sources/unreadable.ts'
-import { ExportFailed, endInWords, exportArchive } from './export-archive.ts'
+import { type ArchiveParts, ExportFailed, endInWords, exportArchive } from './export-archive.ts'
 import { exportScene } from './export-test-scene.ts'
 
-async function scene(t: TestContext) {
-  const exported = await exportScene(t, { 'alice/blog': 'one', 'alice/site': 'one' })
-  const { db, parts } = exported
+const OF_ALICE = { 'alice/blog': 'one', 'alice/site': 'one' }
+
+async function scene(
+  t: TestContext,
+  contents: Record<string, string> = OF_ALICE,
+  forge?: ArchiveParts['forge'],
+) {
+  const exported = await exportScene(t, contents)
+  const { db } = exported
+  const parts = { ...exported.parts, forge }
   const entries = await listCatalogue(db)
   const owner = entries[0]!.owner
   const repositories = await factsForViewer(db, { account: owner }, entries)
@@ -66,4 +76,20 @@ test('a failure that is of no repository stops the rest, and so does the caller'
   const stopping = new AbortController()
   host.onMake = async () => stopping.abort(new Error('stopped'))
   await assert.rejects(() => make(true, stopping.signal), /stopped/)
+})
+
+test('what a forge did not give is told with the repository, and how new the rest is', async (t) => {
+  const forge = await startForge()
+  t.after(() => forge.stop())
+  const { site } = makeBusy(forge)
+  const { uuid } = site.issues.get(1)!.assets[0]!
+  forge.misbehave = ({ path }) =>
+    path === `/attachments/${uuid}` ? { answer: { status: 404, body: {} } } : undefined
+  const discussions = forgeDiscussions({ url: forge.url, token: 'admin-token', pauseMs: 1 })
+  const { make, said } = await scene(t, { 'ann/site': 'one' }, { url: forge.url, discussions })
+  await using _archive = await make()
+  const [line, read, ...notes] = said[0]!.split('\n')
+  assert.equal(line, 'ann/site: exported')
+  assert.match(read!, /^ {2}20 issues and pull requests as of 20\d\d-\S+Z$/)
+  assert.deepEqual(notes, [`  attachments/${uuid}/a picture.png: missing on the forge`])
 })

@@ -37,8 +37,11 @@ export interface ArchiveOrder {
   onEnd: (end: RepositoryEnd) => void
 }
 
+/** How new what people said is, and what the forge did not give; null where no forge was read. */
+type RecordsEnd = Pick<RepositoryRecords, 'asOf' | 'notes' | 'count'> | null
+
 export type RepositoryEnd = { facts: RepositoryFacts } & (
-  | { outcome: 'exported' | 'reused'; warning: string | null }
+  | { outcome: 'exported' | 'reused'; warning: string | null; records: RecordsEnd }
   | { outcome: 'skipped' | 'failed'; reason: string }
 )
 
@@ -124,9 +127,9 @@ async function exportAll(
   const exported: ExportedRepository[] = []
   const lanes = { lanes: concurrency, signal }
   await inLanes(repositories.entries(), lanes, async ([position, facts], stop) => {
-    const { segmentKey, records, ...end } = await exportOne(parts, facts, allowPartial, stop)
+    const { segmentKey, ...end } = await exportOne(parts, facts, allowPartial, stop)
     const reason = 'reason' in end ? end.reason : null
-    exported[position] = { position, facts, segmentKey, records, reason }
+    exported[position] = { position, facts, segmentKey, records: end.records, reason }
     onEnd({ facts, ...end })
   })
   const failure = failureOf({ options: { ...ORDINARY, allowPartial } }, exported)
@@ -201,5 +204,12 @@ async function recordsOfForge(
 export function endInWords({ facts, ...end }: RepositoryEnd): string {
   const name = fullNameOf(facts)
   if ('reason' in end) return `${end.outcome}: ${withName(name, end.reason)}`
-  return `${name}: ${end.outcome}${end.warning === null ? '' : `; warning: ${end.warning}`}`
+  const line = `${name}: ${end.outcome}${end.warning === null ? '' : `; warning: ${end.warning}`}`
+  return [line, ...recordsInWords(end.records)].join('\n  ')
+}
+
+function recordsInWords(records: RecordsEnd): string[] {
+  if (!records) return []
+  const { count, asOf, notes } = records
+  return [`${count} issues and pull requests as of ${new Date(asOf).toISOString()}`, ...notes]
 }

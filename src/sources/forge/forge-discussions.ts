@@ -47,7 +47,9 @@ export function forgeDiscussions(options: ForgeOptions): Discussions & { request
       for (const [name, { until }] of looks) if (until < now()) looks.delete(name)
       const { cursor } = kept
       looks.set(nameOf(repository), { ...taken, cursor, until: now() + LOOK_MS })
-      return isUnchanged(taken.look) ? (cursorOf(cursor)?.stamp ?? '') : stampOfChanges(taken.look)
+      const last = cursorOf(cursor)
+      const isSaid = taken.context.notes.areAs(last?.notes ?? [])
+      return isUnchanged(taken.look) && isSaid ? (last?.stamp ?? '') : stampOfChanges(taken.look)
     },
 
     async *read(repository, kept, signal) {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { afterEach, describe, it } from 'node:test'
+import { NOT_FOUND } from '../../../test/support/forge/answers.ts'
 import { KeptInMemory } from '../../../test/support/forge/kept-in-memory.ts'
 import { addManyIssues } from '../../../test/support/forge/many-issues.ts'
 import { type Dialect, GITEA_1_15, GITEA_1_22 } from '../../../test/support/forge/render.ts'
@@ -125,6 +126,67 @@ describe('reading again', () => {
         assert.deepEqual(kept.snapshot(), await fresh(), name)
       }
     })
+
+  it('keeps what was read of issues that are turned off, and says so until they are on again', async () => {
+    const { again, forge, world, repository, ann, name, open, kept, fresh } = await scene(22)
+    const notes = () => readingOf(kept.cursor)?.notes.filter((each) => /turned off/.test(each))
+    const before = kept.snapshot()
+    const { asOf } = readingOf(kept.cursor)!
+    // Between the last reading and the end of it, the one thing that a look may miss later.
+    const comment = repository.issues.get(5)!.comments[0]!
+    Object.assign(comment, { body: 'edited', updated: world.clock() })
+    forge.misbehave = ({ path }) =>
+      /\/ann\/many\/(issues|pulls)\b/.test(path) ? { answer: NOT_FOUND } : undefined
+    for (let n = 0; n < 2; n++) {
+      await again()
+      assert.deepEqual(kept.snapshot(), before)
+      assert.deepEqual(notes(), ['issues and pull requests are turned off on the forge'])
+      assert.equal(readingOf(kept.cursor)?.asOf, asOf, 'as new as it was')
+    }
+    const other = new KeptInMemory()
+    await other.readAll(open(), name)
+    assert.match(readingOf(other.cursor)!.notes.join(), /turned off/)
+    forge.misbehave = () => undefined
+    world.addIssue(repository, ann)
+    await again()
+    assert.deepEqual(notes(), [])
+    assert.deepEqual(kept.snapshot(), await fresh())
+  })
+
+  for (const what of ['labels', 'milestones', 'releases'] as const)
+    it(`keeps what was read of ${what} that are turned off, and says so`, async () => {
+      const { again, forge, world, repository, ann, kept } = await scene(1)
+      const plain = { title: 'm', description: '', due: null, created: 1, closed: null }
+      repository.milestones.push({ id: world.id(), ...plain })
+      repository.labels.push({ id: world.id(), name: 'bug', color: '00aabb', description: '' })
+      world.addRelease(repository, ann, 'v1').assets.push(world.asset('a.zip', 'zip'))
+      await again()
+      const before = kept.snapshot()
+      forge.misbehave = ({ path }) =>
+        path.endsWith(`/many/${what}`) ? { answer: NOT_FOUND } : undefined
+      await again()
+      assert.deepEqual(kept.snapshot(), before)
+      assert.match(readingOf(kept.cursor)!.notes.join(), new RegExp(`${what} are turned off`))
+    })
+
+  it('says which kind is turned off where the forge still lists the other', async () => {
+    const { again, forge, kept } = await scene(12)
+    const url = `${forge.url}/api/v1/repos/ann/many`
+    const asked = await fetch(url, { headers: { authorization: 'token admin-token' } })
+    const body = (await asked.json()) as object
+    for (const [field, words] of [
+      ['has_issues', 'issues'],
+      ['has_pull_requests', 'pull requests'],
+    ] as const) {
+      forge.misbehave = ({ path }) =>
+        path.endsWith('/repos/ann/many')
+          ? { answer: { body: { ...body, [field]: false } } }
+          : undefined
+      await again()
+      const notes = readingOf(kept.cursor)!.notes.filter((each) => /turned off/.test(each))
+      assert.deepEqual(notes, [`${words} are turned off on the forge`])
+    }
+  })
 
   it('begins anew where the repository is another of the same name', async () => {
     const { again, world, ann, kept, fresh } = await scene(24, { maxPage: 12 })

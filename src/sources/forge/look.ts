@@ -21,6 +21,8 @@ export interface Look {
   issues: number | null
   /** Edits of comments were looked for from here on. */
   since: number
+  /** Where issues and pull requests are turned off: how new those are that were kept. */
+  off: Pick<ForgeCursor, 'asOf' | 'since'> | undefined
   /** Numbers of issues with a comment that is new or was edited. */
   edited: Set<number>
   /** Issues that changed since the last reading; undefined where only a listing of all can tell. */
@@ -45,23 +47,45 @@ export async function lookAt(context: ReadContext, kept: Kept): Promise<Look> {
     )
   const cursor = cursorOf(kept.cursor)
   const last = cursor?.repositoryId === repositoryId ? cursor : undefined
-  const before = last && (await kept.find('repository'))
-  const sides = await readSides(context, repository, before)
+  const sides = await readSides(context, repository, async (key) => last && kept.find(key))
   const isRenamed = await lacksNames(sides, kept)
   for (const user of context.people.take())
     sides.push(groupOf(`user/${user.login}`, { users: [user] }))
-  const issues = await countOf(context, `${repositoryPath(context)}/issues`, { state: 'all' })
+  const look = { repositoryId, asOf, sides, changedSides: await changed(sides, kept) }
+  const issues = await issuesIn(context, repository)
+  if (issues === 'off')
+    return { ...look, ...NO_ISSUES, since: asOf, off: last ? keptOf(last) : { asOf, since: asOf } }
   const changes = last && (await findChanges(context, kept, last, isRenamed ? null : issues))
   return {
-    repositoryId,
-    asOf,
-    sides,
-    changedSides: await changed(sides, kept),
+    ...look,
     issues,
     since: last && !last.isComplete ? last.since : asOf,
+    off: undefined,
     edited: changes?.edited ?? new Set(),
     moved: changes?.moved,
     pulls: await recentPulls(context, changes?.moved),
+  }
+}
+
+const NO_ISSUES = { issues: 0, edited: new Set<number>(), moved: [], pulls: new Map() }
+
+/** What an interrupted reading has not come to is to be looked for from the beginning, once it can be. */
+const keptOf = ({ isComplete, asOf, since }: ForgeCursor) =>
+  isComplete ? { asOf, since } : { asOf: since, since: 0 }
+
+/** How many there are, null where the forge does not say. Without either kind of them the forge has no such address. */
+async function issuesIn(context: ReadContext, repository: Entry): Promise<number | null | 'off'> {
+  try {
+    const path = `${repositoryPath(context)}/issues`
+    const count = await countOf(context, path, { state: 'all' })
+    // One kind of them is left out of the listing without a word.
+    if (repository.has_issues === false) context.notes.turnedOff('issues')
+    if (repository.has_pull_requests === false) context.notes.turnedOff('pull requests')
+    return count
+  } catch (error) {
+    if (!(error instanceof NotThere)) throw error
+    context.notes.turnedOff('issues and pull requests')
+    return 'off'
   }
 }
 
@@ -96,20 +120,15 @@ async function changed(sides: readonly Group[], kept: Kept): Promise<Group[]> {
   return found
 }
 
-/** Null where the forge does not say; nothing where issues are turned off. */
-export async function countOf(
+/** Null where the forge does not say. */
+async function countOf(
   { forge, signal }: ReadContext,
   path: string,
   query: Record<string, string>,
 ): Promise<number | null> {
-  try {
-    const answer = await forge.client.get(path, { ...query, limit: 1, page: 1 }, signal)
-    const isEmpty = answer.body === null || (Array.isArray(answer.body) && answer.body.length === 0)
-    return totalOf(answer) ?? (isEmpty ? 0 : null)
-  } catch (error) {
-    if (error instanceof NotThere) return 0
-    throw error
-  }
+  const answer = await forge.client.get(path, { ...query, limit: 1, page: 1 }, signal)
+  const isEmpty = answer.body === null || (Array.isArray(answer.body) && answer.body.length === 0)
+  return totalOf(answer) ?? (isEmpty ? 0 : null)
 }
 
 /**
@@ -167,7 +186,7 @@ async function movedComments(context: ReadContext, kept: Kept, since: string) {
   return { numbers, added }
 }
 
-/** Undefined where the forge gives what is older too: it does not know `since` here. */
+/** Undefined where the forge cannot be asked, or gives what is older too: it does not know `since` here. */
 async function listSince(
   { forge, signal }: ReadContext,
   path: string,
@@ -176,10 +195,10 @@ async function listSince(
 ): Promise<Entry[] | undefined> {
   const listing = { path, query, limit: forge.pageSize }
   const listed = await listAll(forge.client, listing, signal).catch((error: unknown) => {
-    if (error instanceof NotThere) return []
+    if (error instanceof NotThere) return undefined
     throw error
   })
-  const isTold = listed.every(
+  const isTold = listed?.every(
     (entry) => Date.parse(textIn(entry, 'updated_at')) >= Date.parse(since),
   )
   return isTold ? listed : undefined

@@ -16,12 +16,15 @@ export interface ReadContext {
 export const repositoryPath = ({ owner, name }: { owner: string; name: string }): string =>
   `/repos/${segment(owner)}/${segment(name)}`
 
+const TURNED_OFF = ' are turned off on the forge'
+
 /** What a reading could not give, for the report: each once. */
 export class Notes {
   readonly #sentences = new Set<string>()
 
+  /** Of an earlier reading all is taken over but what every look says anew, as long as it is so. */
   constructor(earlier: readonly string[] = []) {
-    for (const each of earlier) this.#sentences.add(each)
+    for (const each of earlier) if (!each.endsWith(TURNED_OFF)) this.#sentences.add(each)
   }
 
   say(sentence: string): void {
@@ -31,6 +34,11 @@ export class Notes {
   /** Things that an archive has no word for, or that are not for others to see. */
   leave(what: string): void {
     this.say(`left out: ${what}`)
+  }
+
+  /** They are still in the forge's database; what was kept of them stays. */
+  turnedOff(what: string): void {
+    this.say(`${what}${TURNED_OFF}`)
   }
 
   noTimeline({ kind, text }: ForgeVersion): void {
@@ -43,6 +51,11 @@ export class Notes {
     this.say(
       `${kind} ${text} does not list attachments of issues: those that a text links to were read`,
     )
+  }
+
+  /** Whether a reading has said the same. */
+  areAs(earlier: readonly string[]): boolean {
+    return this.#sentences.symmetricDifference(new Set(earlier)).size === 0
   }
 
   all(): string[] {

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { inLanes } from '../../ground/lanes.ts'
 import type { Batch, Group, Kept } from '../discussions.ts'
 import { cursorOf, cursorText } from './cursor.ts'
-import { NotThere, WaitUntil } from './forge-errors.ts'
+import { WaitUntil } from './forge-errors.ts'
 import { type Entry, pagesOf } from './forge-pages.ts'
 import { numberIn, textIn, timeIn } from './forge-values.ts'
 import type { Look } from './look.ts'
@@ -65,11 +65,12 @@ export class RepositoryReading {
   #batch(put: Group[], remove: string[] = [], isComplete = false): Batch {
     for (const { key, version } of put) this.#setVersion(key, version)
     for (const key of remove) this.#setVersion(key, undefined)
-    const { repositoryId, asOf } = this.#look
+    const { repositoryId, off } = this.#look
+    const { asOf } = off ?? this.#look
     const counts = this.#counts
     const notes = this.#context.notes.all()
     const stamp = isComplete ? this.#stamp() : ''
-    const since = isComplete ? asOf : this.#look.since
+    const since = off?.since ?? (isComplete ? asOf : this.#look.since)
     const cursor = cursorText({ repositoryId, asOf, since, isComplete, stamp, notes, ...counts })
     const total = Math.max(this.#total, this.#read)
     return { put, remove, cursor, progress: { read: this.#read, total } }
@@ -126,13 +127,8 @@ export class RepositoryReading {
       limit: forge.pageSize,
       keyOf: (issue: Entry) => numberIn(issue, 'number'),
     }
-    try {
-      for await (const page of pagesOf(forge.client, listing, signal))
-        yield { ...page, entries: page.entries.filter((issue) => numberIn(issue, 'number') > 0) }
-    } catch (error) {
-      // Issues and pull requests are turned off.
-      if (!(error instanceof NotThere)) throw error
-    }
+    for await (const page of pagesOf(forge.client, listing, signal))
+      yield { ...page, entries: page.entries.filter((issue) => numberIn(issue, 'number') > 0) }
   }
 
   /** What changed while the listing was read, or came after it had begun. */
@@ -141,16 +137,12 @@ export class RepositoryReading {
     const since = new Date(this.#look.asOf - SETTLED_MS).toISOString().replace(/\.\d+Z$/, 'Z')
     const path = `${repositoryPath(this.#context)}/issues`
     const listing = { path, query: { state: 'all', since }, limit: forge.pageSize }
-    try {
-      for await (const { entries } of pagesOf(forge.client, listing, signal)) {
-        // A forge that does not know `since` begins all over: the first listing has shown those.
-        const fresh = entries.filter((issue) => timeIn(issue, 'updated_at') >= since)
-        if (fresh.length === 0) return
-        for (const issue of fresh) seen.add(numberIn(issue, 'number'))
-        yield* this.#readPage(fresh)
-      }
-    } catch (error) {
-      if (!(error instanceof NotThere)) throw error
+    for await (const { entries } of pagesOf(forge.client, listing, signal)) {
+      // A forge that does not know `since` begins all over: the first listing has shown those.
+      const fresh = entries.filter((issue) => timeIn(issue, 'updated_at') >= since)
+      if (fresh.length === 0) return
+      for (const issue of fresh) seen.add(numberIn(issue, 'number'))
+      yield* this.#readPage(fresh)
     }
   }
 

@@ -12,33 +12,45 @@ import { milestoneFact, protectedBranchFact, repositoryFact } from './repository
 /** Permissions are asked for one by one: of this many at every look, of others when they are new. */
 const PERMISSIONS_AT_ONCE = 15
 
-/** What stands beside the issues of a repository, in groups that are small enough to be read at every look. */
+/**
+ * What stands beside the issues of a repository, in groups that are small enough to be read at every look. `find` gives those
+ * that were kept: they stay where the forge has turned off what is in them.
+ */
 export async function readSides(
   context: ReadContext,
   repository: Entry,
-  kept: Group | undefined,
+  find: (key: string) => Promise<Group | undefined>,
 ): Promise<Group[]> {
   const full = `${context.owner}/${context.name}`
   const milestones = await listed(context, 'milestones', { state: 'all' })
-  const releases = (await listed(context, 'releases')).map((release) => {
-    context.people.meet(release.author)
-    return releaseFact(full, release, () =>
-      context.notes.leave('assets of releases that are links to elsewhere'),
-    )
-  })
+  const releases = await listed(context, 'releases')
   const rules = await wholeIfAllowed(context, 'branch_protections', 'protected branches')
   return [
-    await repositoryGroup(context, repository, kept),
-    groupOf('milestones', { milestones: milestones.map((each) => milestoneFact(full, each)) }),
-    groupOf(
-      'releases',
-      { releases: releases.map(({ fact }) => fact) },
-      { files: releases.flatMap(({ files }) => files) },
-    ),
+    await repositoryGroup(context, repository, await find('repository')),
+    milestones
+      ? groupOf('milestones', { milestones: milestones.map((each) => milestoneFact(full, each)) })
+      : ((await find('milestones')) ?? groupOf('milestones', { milestones: [] })),
+    releases
+      ? releasesGroup(context, releases)
+      : ((await find('releases')) ?? releasesGroup(context, [])),
     groupOf('protected_branches', {
       protected_branches: rules.map((rule) => protectedBranchFact(full, rule)),
     }),
   ]
+}
+
+function releasesGroup({ people, notes, owner, name }: ReadContext, listed: Entry[]): Group {
+  const releases = listed.map((release) => {
+    people.meet(release.author)
+    return releaseFact(`${owner}/${name}`, release, () =>
+      notes.leave('assets of releases that are links to elsewhere'),
+    )
+  })
+  return groupOf(
+    'releases',
+    { releases: releases.map(({ fact }) => fact) },
+    { files: releases.flatMap(({ files }) => files) },
+  )
 }
 
 export function groupOf(
@@ -65,11 +77,13 @@ async function repositoryGroup(
   const topics = 'topics' in repository ? repository.topics : await readTopics(context)
   const answers = {
     ...{ repository: { ...repository, topics }, owner, name, collaborators },
-    labels: [...labels, ...ofOwner],
+    labels: [...(labels ?? []), ...ofOwner],
   }
+  const fact = repositoryFact(answers)
+  const before = labels ? undefined : kept?.facts.repositories?.[0]
   return groupOf(
     'repository',
-    { repositories: [repositoryFact(answers)] },
+    { repositories: [before ? { ...fact, labels: before.labels } : fact] },
     { teams: teamAccess(teams) },
   )
 }
@@ -105,15 +119,21 @@ async function readTopics({ forge, signal, ...context }: ReadContext): Promise<u
 const readTeams = async (context: ReadContext): Promise<Entry[]> =>
   wholeIfAllowed(context, 'teams', 'what teams may do with the repository')
 
-/** A part of a repository may be turned off: then there is none. */
+/** A part of a repository may be turned off: what it holds is still there, but nobody is shown it. Undefined then. */
 async function listed(
   context: ReadContext,
-  what: string,
+  what: 'labels' | 'milestones' | 'releases',
   query: Record<string, string> = {},
-): Promise<Entry[]> {
-  const { forge, signal } = context
+): Promise<Entry[] | undefined> {
+  const { forge, signal, notes } = context
   const listing = { path: `${repositoryPath(context)}/${what}`, limit: forge.pageSize, query }
-  return listAll(forge.client, listing, signal).catch(emptyIfNotThere)
+  try {
+    return await listAll(forge.client, listing, signal)
+  } catch (error) {
+    if (!(error instanceof NotThere)) throw error
+    notes.turnedOff(what)
+    return undefined
+  }
 }
 
 function emptyIfNotThere(error: unknown): Entry[] {

@@ -9,6 +9,7 @@ import { migrationToExport } from '../../migrations/export-store.ts'
 import { progressOf } from '../../migrations/progress.ts'
 import { embeddedQueue } from '../../queue/embedded.ts'
 import { forgeDiscussions } from '../../sources/forge/forge-discussions.ts'
+import { TooLarge } from '../../sources/forge/forge-errors.ts'
 import { exportHandlers } from '../export-migration.ts'
 import { assertExported, endOf, endsOf, exportScene } from '../export-test-scene.ts'
 
@@ -231,6 +232,25 @@ describe('records of a forge', () => {
       found.map(({ release_assets }) => (release_assets as unknown[]).length),
       [2, 2, 2],
     )
+  })
+
+  test('a file that is too large is told of, and has no record', async (t) => {
+    const { db, start, change, work, recordsOf } = await forgeScene(t)
+    const words = 'it is larger than anybody has room for'
+    change.forge.discussions.open = async function* ({ file }) {
+      if (file.endsWith('/notes.txt')) throw new TooLarge(200, words)
+      yield PICTURE
+    }
+    const id = await start(['ann/site'])
+    await work()
+    await assertExported(db, id)
+    const { of } = await recordsOf(id)
+    assert.deepEqual(
+      of('attachments').map(({ asset_name }) => asset_name),
+      ['a picture.png'],
+    )
+    const { notes } = (await progressOf(db, { id })).repositories[0]!.records!
+    assert.match(notes.join(), new RegExp(`attachments/[^,]+/notes\\.txt: ${words}`))
   })
 
   test('whoever is no member of an organization is not told who is', async (t) => {

@@ -9,7 +9,7 @@ import { type SegmentEntry, writeSegment } from '../../archive/write-segment.ts'
 import type { BlobStore } from '../../blobs/blob-store.ts'
 import type { SegmentRecord } from '../../migrations/segment-store.ts'
 import type { Discussions, FileToFetch } from '../../sources/discussions.ts'
-import { NotThere, WaitUntil } from '../../sources/forge/forge-errors.ts'
+import { NotThere, TooLarge, WaitUntil } from '../../sources/forge/forge-errors.ts'
 
 export interface FilesParts {
   blobs: BlobStore
@@ -21,8 +21,13 @@ export interface FilesParts {
 export interface FilesSegment {
   segment: SegmentRecord
   files: ManifestFile[]
-  /** Those that the forge names and does not have. */
-  missing: string[]
+  /** Those that the forge names and does not have, or that are too large, with the reason. */
+  missing: MissingFile[]
+}
+
+interface MissingFile {
+  file: string
+  reason: string
 }
 
 /** Told to wait no longer than this, a segment that is half-way done waits too: it cannot be continued later. */
@@ -38,7 +43,7 @@ export async function writeFilesSegment(
 ): Promise<FilesSegment> {
   const key = randomUUID()
   const written: ManifestFile[] = []
-  const missing: string[] = []
+  const missing: MissingFile[] = []
   try {
     const segment = await writeSegment(
       entriesOf(parts, files, { written, missing }, signal),
@@ -55,7 +60,7 @@ export async function writeFilesSegment(
 
 interface Outcome {
   written: ManifestFile[]
-  missing: string[]
+  missing: MissingFile[]
 }
 
 async function* entriesOf(
@@ -70,8 +75,8 @@ async function* entriesOf(
     if (seen.has(file.file)) continue
     seen.add(file.file)
     const opened = await openFile(parts, file, signal)
-    if (!opened) {
-      missing.push(file.file)
+    if ('reason' in opened) {
+      missing.push(opened)
       continue
     }
     await using found = opened
@@ -90,19 +95,20 @@ interface OpenedFile extends AsyncDisposable {
   bytes(): AsyncIterable<Uint8Array>
 }
 
-/** Opened before its entry is begun: what is not there has none. Undefined where the forge does not have it. */
+/** Opened before its entry is begun: what is not there has none. */
 async function openFile(
   parts: FilesParts,
   file: FileToFetch,
   signal: AbortSignal,
-): Promise<OpenedFile | undefined> {
+): Promise<OpenedFile | MissingFile> {
   for (;;) {
     try {
       return file.size === null
         ? await downloaded(parts, file, signal)
         : await streamed(parts, file, file.size, signal)
     } catch (error) {
-      if (error instanceof NotThere) return undefined
+      if (error instanceof NotThere) return { file: file.file, reason: 'missing on the forge' }
+      if (error instanceof TooLarge) return { file: file.file, reason: error.message }
       if (!(error instanceof WaitUntil) || error.dueAt - parts.now() > WAITED_MS) throw error
       if (error.why === 'away') throw error
       await sleep(Math.max(0, error.dueAt - parts.now()), undefined, { signal })

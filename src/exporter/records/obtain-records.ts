@@ -128,7 +128,7 @@ async function obtainFilesSegment(
   // What is missing today may be there tomorrow: then it must not be found as if it were all.
   const findAs = missing.length === 0 ? fingerprint : null
   const key = await recordSegment(parts, segment, findAs, contents)
-  return { key, reused: false, notes: missing.map((file) => `${file}: missing on the forge`) }
+  return { key, reused: false, notes: missing.map(({ file, reason }) => `${file}: ${reason}`) }
 }
 
 async function* filesIn(

@@ -31,6 +31,11 @@ export class NotThere extends ForgeRefused {
   override name = 'NotThere'
 }
 
+/** A file whose length the forge did not list, and which is longer than is taken so. */
+export class TooLarge extends ForgeRefused {
+  override name = 'TooLarge'
+}
+
 /** 500: the forge failed over this one request. Some versions answer so for what was deleted. */
 export class ForgeFailed extends ForgeRefused {
   override name = 'ForgeFailed'

@@ -10,8 +10,10 @@ import {
 } from '../../../test/support/forge/stand-in-forge.ts'
 import { freePort } from '../../../test/support/free-port.ts'
 import { readingOf } from '../discussions.ts'
+import { forgeClient } from './forge-client.ts'
 import { forgeDiscussions } from './forge-discussions.ts'
-import { ForgeFailed, ForgeRefused, WaitUntil } from './forge-errors.ts'
+import { ForgeFailed, ForgeRefused, TooLarge, WaitUntil } from './forge-errors.ts'
+import { openFile } from './open-file.ts'
 
 // What hangs is ended by the runner: a bound for the whole file would be one on the speed of the machine.
 const signal = new AbortController().signal
@@ -225,5 +227,21 @@ describe('a forge that misbehaves', () => {
     await assert.rejects(Array.fromAsync(open().open(longer, signal)), ForgeRefused)
     forge.misbehave = () => ({ cut: true })
     await assert.rejects(Array.fromAsync(open().open(file, signal)), WaitUntil)
+  })
+
+  it('that sends a file without a length is cut off where it is longer than anybody has room for', async () => {
+    const { forge, repository, ann } = await scene(1)
+    const asset = forge.world.asset('big.bin', Buffer.alloc(300_000, 'x'))
+    forge.world.addRelease(repository, ann, 'v1').assets.push(asset)
+    const client = forgeClient({ url: forge.url, token: 'admin-token', pauseMs: 1 })
+    const file = { file: 'x', source: `/attachments/${asset.uuid}`, size: null }
+    const take = (most: number) => Array.fromAsync(openFile(client, file, signal, most))
+    for (const without of [[], ['content-length']]) {
+      forge.misbehave = () => ({ without })
+      assert.equal(Buffer.concat(await take(300_000)).length, 300_000)
+      await assert.rejects(take(299_999), TooLarge)
+    }
+    const listed = { ...file, size: 300_000 }
+    assert.ok(await Array.fromAsync(openFile(client, listed, signal, 5)), 'its length is listed')
   })
 })

@@ -1,25 +1,33 @@
+import { inUnits } from '../../ground/quantities.ts'
 import type { FileToFetch } from '../discussions.ts'
 import type { ForgeClient } from './forge-client.ts'
-import { ForgeRefused, WaitUntil, whyUnreachable } from './forge-errors.ts'
+import { ForgeRefused, TooLarge, WaitUntil, whyUnreachable } from './forge-errors.ts'
 import type { HttpAnswer } from './http-answer.ts'
 
 const TRIES = 3
 const IDLE_MS = 60_000
 const AWAY_MS = 30_000
+/** Whoever asks for a file whose length is not listed must find room for it first. Forges take attachments of 2 GiB at most. */
+const MAX_UNLISTED_BYTES = 8_000_000_000
 
 /**
  * The bytes of a file, once and in order, however often the connection breaks; it is whole when it has the length that the forge
- * says.
+ * says. Where the forge does not list one, `maxUnlisted` is the most that is taken.
  */
 export async function* openFile(
   client: ForgeClient,
   { source, size }: FileToFetch,
   signal: AbortSignal,
+  maxUnlisted = MAX_UNLISTED_BYTES,
 ): AsyncGenerator<Uint8Array> {
   let [received, expected] = [0, size]
   for (let tries = 1; ; tries++) {
     const answer = await client.download(source, signal)
     expected ??= lengthOf(answer)
+    if (size === null && (expected ?? 0) > maxUnlisted) {
+      answer.discard()
+      throw tooLarge(client, source, maxUnlisted)
+    }
     try {
       let skip = received
       for await (const piece of piecesOf(answer, signal)) {
@@ -27,6 +35,7 @@ export async function* openFile(
         skip -= piece.length - rest.length
         received += rest.length
         if (expected !== null && received > expected) throw wrongLength(client, source, expected)
+        if (size === null && received > maxUnlisted) throw tooLarge(client, source, maxUnlisted)
         if (rest.length > 0) yield rest
       }
       if (expected === null || received === expected) return
@@ -50,6 +59,12 @@ const isWholeAnswer = (answer: HttpAnswer, received: number) => lengthOf(answer)
 
 const wrongLength = ({ url }: ForgeClient, source: string, expected: number) =>
   new ForgeRefused(200, `${url}${source} does not have the ${expected} bytes that the forge says`)
+
+const tooLarge = ({ url }: ForgeClient, source: string, bytes: number) =>
+  new TooLarge(
+    200,
+    `${url}${source} is larger than ${inUnits(bytes)}, the most that is taken of a file whose size the forge does not list`,
+  )
 
 const away = ({ url }: ForgeClient, source: string, error: unknown) =>
   new WaitUntil(Date.now() + AWAY_MS, 'away', whyUnreachable(`${url}${source}`, error), {

@@ -3,7 +3,7 @@ import type { Group } from '../discussions.ts'
 import { NotThere } from './forge-errors.ts'
 import { type Entry, listWhole } from './forge-pages.ts'
 import { numberIn, textIn } from './forge-values.ts'
-import { reactionFacts } from './issue-facts.ts'
+import { reactionFacts, reactionKey } from './issue-facts.ts'
 import { type ReadContext, repositoryPath } from './read-context.ts'
 
 type ReactedKind = 'issue_comments' | 'pull_request_review_comments'
@@ -31,7 +31,7 @@ export async function commentReactions(
     if (known) return known.reactions
   }
   const path = `${repositoryPath(context)}/issues/comments/${id}/reactions`
-  const found = await listWhole(forge.client, path, signal).catch((error: unknown) => {
+  const found = await listWhole(forge.client, path, signal, reactionKey).catch((error: unknown) => {
     // Deleted since it was listed.
     if (error instanceof NotThere) return []
     throw error

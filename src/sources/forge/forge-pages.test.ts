@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { ForgeClient } from './forge-client.ts'
-import { listAll, listFiltered, listWhole } from './forge-pages.ts'
+import { ForgeRefused, WaitUntil } from './forge-errors.ts'
+import { type Entry, listAll, listFiltered, listWhole } from './forge-pages.ts'
 
 // What hangs is ended by the runner: a bound for the whole file would be one on the speed of the machine.
 const signal = new AbortController().signal
@@ -18,6 +19,7 @@ function clientOf(
     async get(_, query) {
       const [page, limit] = [Number(query.page ?? 1), Number(query.limit ?? 30)]
       asked.push(page)
+      assert.ok(asked.length <= 20_000, 'it is asked without end')
       const cut = rows.slice((page - 1) * limit, page * limit).map((id) => ({ id }))
       return { body: render(cut), header: (name) => headers[name] }
     },
@@ -56,6 +58,65 @@ describe('a listing', () => {
     assert.deepEqual(cut.asked, [1, 1, 2])
   })
 
+  it('without numbers that is cut is told apart by its key, or by all of each entry', async () => {
+    const render = (page: { id: number }[]) => page.map(({ id }) => ({ content: `${id}` }))
+    for (const keyOf of [undefined, ({ content }: Entry) => content]) {
+      const { client } = clientOf(upTo(80), render, { 'x-total-count': '80' })
+      assert.equal((await listWhole(client, '/l', signal, keyOf)).length, 80)
+    }
+  })
+
+  /** One for which `change` is made before each page but the first of a listing, and which counts what there is then. */
+  function shifting(rows: number[], change: (listing: number) => void) {
+    let listing = 0
+    const headers = {
+      get 'x-total-count'() {
+        return String(rows.length)
+      },
+    }
+    const { client, asked } = clientOf(rows, undefined, headers)
+    const get: ForgeClient['get'] = async (path, query, stop) => {
+      if (query.page === 1) listing++
+      else change(listing)
+      return client.get(path, query, stop)
+    }
+    return { client: { ...client, get } as ForgeClient, asked }
+  }
+
+  it('of which one is deleted between two pages is read again, and none is missing', async () => {
+    const rows = upTo(100)
+    const { client, asked } = shifting(rows, (listing) => void (listing === 1 && rows.shift()))
+    const found = await listAll(client, { path: '/l', limit: 50 }, signal)
+    assert.deepEqual(
+      found.map(({ id }) => id),
+      rows,
+    )
+    assert.deepEqual(asked, [1, 2, 1, 2])
+  })
+
+  it('that shrinks each time is for later, and one that counts what it hides is read twice', async () => {
+    const rows = upTo(100)
+    const { client } = shifting(rows, () => void rows.shift())
+    await assert.rejects(listAll(client, { path: '/l', limit: 50 }, signal), (error) => {
+      assert.match(String(error), /http:\/\/x\/l change faster than they can be listed/)
+      return error instanceof WaitUntil
+    })
+    const isShown = ({ id }: { id: number }) => id !== 7
+    const hiding = clientOf(upTo(100), (page) => page.filter(isShown), { 'x-total-count': '100' })
+    assert.equal((await listAll(hiding.client, { path: '/l', limit: 50 }, signal)).length, 99)
+    assert.deepEqual(hiding.asked, [1, 2, 3, 1, 2, 3])
+  })
+
+  it('without an end is refused', async () => {
+    const last = { id: 0 }
+    const { client, asked } = clientOf([], () => [{ id: ++last.id }])
+    await assert.rejects(listAll(client, { path: '/l', limit: 50 }, signal), (error) => {
+      assert.match(String(error), /http:\/\/x\/l does not come to an end: 20000 pages were read/)
+      return error instanceof ForgeRefused
+    })
+    assert.equal(asked.length, 20_000)
+  })
+
   it('leaves out entries that the forge failed to put together', async () => {
     const { client } = clientOf(upTo(3), (page) =>
       page.map((each) => (each.id === 2 ? null : each)),
@@ -76,6 +137,14 @@ describe('a listing whose pages lose entries after they were cut', () => {
     const listing = { path: '/l', limit: 50, mayHide: false, leftOut: 100 }
     assert.equal((await listFiltered(client, listing, signal)).length, 20)
     assert.deepEqual(asked, [1, 2, 3])
+  })
+
+  it('ends some time after its last entry, however many the forge says are left out', async () => {
+    const { client, asked } = clientOf(upTo(60))
+    const leftOut = Number.MAX_SAFE_INTEGER
+    const listing = { path: '/l', limit: 50, mayHide: false, leftOut }
+    assert.equal((await listFiltered(client, listing, signal)).length, 60)
+    assert.equal(asked.length, 102)
   })
 
   it('ends with a short page where nothing is left out', async () => {

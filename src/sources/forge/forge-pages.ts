@@ -1,5 +1,5 @@
 import type { Answer, ForgeClient, Query } from './forge-client.ts'
-import { ForgeRefused } from './forge-errors.ts'
+import { ForgeRefused, WaitUntil } from './forge-errors.ts'
 
 export type Entry = Record<string, unknown>
 
@@ -21,6 +21,12 @@ export interface Listing {
   within?: string
 }
 
+/** Beyond so many a listing has no end: at 50 entries a page it would be a million. */
+const MAX_PAGES = 20_000
+/** Nobody says so much of lines in a row that nothing else comes in between. */
+const MAX_LEFT_OUT_IN_A_ROW = 5000
+const MAX_LISTINGS = 3
+
 /**
  * All pages of a listing. Gitea tells the end in different ways by version and address: by `X-Total-Count`, by `Link`, or not at
  * all, and then only an empty page is the end. A page without anything new is the end too: some addresses ignore `page` and
@@ -34,7 +40,7 @@ export async function* pagesOf(
 ): AsyncGenerator<Page> {
   const seen = new Set<unknown>()
   let received = 0
-  for (let page = 1; ; page++) {
+  for (let page = 1; page <= MAX_PAGES; page++) {
     const answer = await client.get(path, { ...query, limit, page }, signal)
     const body = within ? (answer.body as Entry | null)?.[within] : answer.body
     const all = entriesOf(body, client.url + path)
@@ -46,7 +52,11 @@ export async function* pagesOf(
     const isLast = answer.header('link') ? !hasNext(answer) : isCounted
     if (entries.length === 0 || isLast) return
   }
+  throw endless(client.url + path)
 }
+
+const endless = (where: string) =>
+  new ForgeRefused(200, `${where} does not come to an end: ${MAX_PAGES} pages were read`)
 
 export interface FilteredListing extends Listing {
   /** Whether entries are left out that this token may not see, nobody knows how many. */
@@ -66,26 +76,50 @@ export async function listFiltered(
 ): Promise<Entry[]> {
   const seen = new Set<unknown>()
   const found: Entry[] = []
-  for (let page = 1; ; page++) {
+  let emptyPages = 0
+  for (let page = 1; page <= MAX_PAGES; page++) {
     const answer = await client.get(path, { ...query, limit, page }, signal)
     const all = Array.isArray(answer.body) ? answer.body.length : 0
     const entries = unseen(entriesOf(answer.body, client.url + path), seen, keyOf)
     found.push(...entries)
     // More than was asked for is everything: this version does not cut pages here.
     if (all > limit) return found
-    if (page * limit < found.length + leftOut) continue
+    emptyPages = entries.length === 0 ? emptyPages + 1 : 0
+    // How many are left out is what the forge says of reviews, and may be anything.
+    const mayGoOn = emptyPages * limit < MAX_LEFT_OUT_IN_A_ROW
+    if (page * limit < found.length + leftOut && mayGoOn) continue
     if (all === 0 || (all < limit && !mayHide) || (all > 0 && entries.length === 0)) return found
   }
+  throw endless(client.url + path)
 }
 
+/**
+ * All entries of a listing. What is deleted meanwhile pulls another over to a page that was read: where fewer came than the forge
+ * counted, it is listed again. Some lists count what they do not show: those are as short the second time.
+ */
 export async function listAll(
   client: ForgeClient,
   listing: Listing,
   signal: AbortSignal,
 ): Promise<Entry[]> {
+  for (let listings = 1; listings <= MAX_LISTINGS; listings++) {
+    const { entries, isShort, hasShrunk } = await listOnce(client, listing, signal)
+    if (!isShort || (!hasShrunk && listings > 1)) return entries
+  }
+  const words = `the entries of ${client.url}${listing.path} change faster than they can be listed`
+  throw new WaitUntil(Date.now() + 60_000, 'away', words)
+}
+
+async function listOnce(client: ForgeClient, listing: Listing, signal: AbortSignal) {
   const all: Entry[] = []
-  for await (const { entries } of pagesOf(client, listing, signal)) all.push(...entries)
-  return all
+  let [pages, most, hasShrunk] = [0, 0, false]
+  for await (const { entries, total } of pagesOf(client, listing, signal)) {
+    all.push(...entries)
+    pages++
+    hasShrunk ||= total !== undefined && total < most
+    most = Math.max(most, total ?? 0)
+  }
+  return { entries: all, isShort: pages > 1 && all.length < most, hasShrunk }
 }
 
 /**
@@ -96,18 +130,20 @@ export async function listWhole(
   client: ForgeClient,
   path: string,
   signal: AbortSignal,
+  keyOf: (entry: Entry) => unknown = byId,
 ): Promise<Entry[]> {
   const answer = await client.get(path, {}, signal)
   const entries = entriesOf(answer.body, client.url + path)
   const isCut = (totalOf(answer) ?? 0) > entries.length || hasNext(answer)
-  return isCut ? listAll(client, { path, limit: USUAL_LIMIT }, signal) : entries
+  return isCut ? listAll(client, { path, limit: USUAL_LIMIT, keyOf }, signal) : entries
 }
 
 const USUAL_LIMIT = 50
 
 const hasNext = ({ header }: Answer) => /rel="?next"?/.test(header('link') ?? '')
 
-const byId = (entry: Entry) => entry.id
+/** Some have no number, such as rules of branches: all of it tells them apart. */
+const byId = (entry: Entry) => entry.id ?? JSON.stringify(entry)
 
 function unseen(entries: Entry[], seen: Set<unknown>, keyOf: (entry: Entry) => unknown): Entry[] {
   return entries.filter((entry) => {

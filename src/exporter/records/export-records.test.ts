@@ -74,6 +74,9 @@ onEachEngine('records of a forge', (engine) => {
     const archived = await recordsOf(again)
     for (const [path, text] of files)
       if (path !== 'godwit-manifest.json') assert.equal(archived.files.get(path), text, path)
+    const asOf = async (of: number) =>
+      (await progressOf(db, { id: of })).repositories.map(({ records }) => records?.asOf)
+    assert.deepEqual(await asOf(again), await asOf(id), 'as new as when it was read')
     // Only its own two segments are new.
     assert.equal((await keysInStore()).length, before.length + 2)
     assert.deepEqual(await endsOf(db, again), Object.fromEntries(NAMES.map((n) => [n, 'reused'])))

@@ -52,11 +52,11 @@ export async function withDiscussions<T>(
   const holding = setInterval(hold, HELD_EVERY_MS)
   try {
     const kept = await keptDiscussions(db, url, repository)
-    const lookedAt = now()
     const stamp = await discussions.stamp(repository, kept, signal)
     const known = readingOf(kept.cursor)
+    // As new as when it was read: a look does not see all that may change.
     if (known?.isComplete && known.stamp === stamp)
-      return await use({ kept, stamp, notes: known.notes, asOf: lookedAt })
+      return await use({ kept, stamp, notes: known.notes, asOf: known.asOf })
     for await (const batch of discussions.read(repository, kept, signal)) {
       await keepBatch(db, url, repository, batch, now(), token)
       await order.onProgress(batch.progress)

@@ -1,5 +1,4 @@
 import type { AttachedTo } from '../../records/release.ts'
-import type { Group } from '../discussions.ts'
 import { linkedAttachments } from './attachment-links.ts'
 import { type Attached, attachmentFact, type ListedFile, listedFiles } from './file-facts.ts'
 import { NotThere } from './forge-errors.ts'
@@ -26,15 +25,6 @@ export class AttachedFiles {
     for (const file of await this.#filesOf(holder, askFor))
       if (!known.has(file.uuid))
         this.#found.push(attachmentFact(`${owner}/${name}`, on, holder, file))
-  }
-
-  /** Those of a comment that has not changed, as they were kept. */
-  addKept(kept: Group, kind: AttachedTo['kind'], id: number): void {
-    for (const fact of kept.facts.attachments ?? []) {
-      const file = kept.files.find((each) => each.file === fact.file)
-      if (file && fact.on.kind === kind && 'id' in fact.on && fact.on.id === id)
-        this.#found.push({ fact, file })
-    }
   }
 
   async #filesOf(holder: Entry, askFor: number | undefined): Promise<ListedFile[]> {

@@ -11,7 +11,7 @@ type ReactedKind = 'issue_comments' | 'pull_request_review_comments'
 /** What was seen of the parts of an issue, and what was kept of it: parts that are the same are not read again. */
 export interface Memory {
   kept: Group | undefined
-  /** Versions of comments and reviews, by what they are. */
+  /** Versions of comments, by what they are. */
   seen: Record<string, string>
 }
 

@@ -7,6 +7,8 @@ export interface ForgeCursor extends Reading {
   repositoryId: number
   /** What was kept is at least as new as this: `asOf`, or when the first of several interrupted readings began. */
   since: number
+  /** All that is kept was read anew at this time or later, also what the forge does not tell of. Older cursors do not say. */
+  wholeSince?: number
   /** How many are kept. */
   issues: number
   comments: number

@@ -6,6 +6,7 @@ import { addManyIssues } from '../../../test/support/forge/many-issues.ts'
 import { type Dialect, GITEA_1_15, GITEA_1_22 } from '../../../test/support/forge/render.ts'
 import { type StandInForge, startForge } from '../../../test/support/forge/stand-in-forge.ts'
 import { type Discussions, readingOf } from '../discussions.ts'
+import { cursorOf } from './cursor.ts'
 import { forgeDiscussions } from './forge-discussions.ts'
 
 // What hangs is ended by the runner: a bound for the whole file would be one on the speed of the machine.
@@ -126,6 +127,77 @@ describe('reading again', () => {
         assert.deepEqual(kept.snapshot(), await fresh(), name)
       }
     })
+
+  /** What no listing of the forge tells of. */
+  async function reviewed(count: number, how: { dialect?: Dialect; maxPage?: number } = {}) {
+    const made = await scene(count, how)
+    const { repository, world, ann, again } = made
+    const pull = repository.issues.get(10) as ReturnType<typeof world.addPull>
+    const review = world.addReview(pull, ann, 'COMMENT', 'see there')
+    const [one, other] = [1, 5].map((line) => world.addCode(pull, review, ann, 'a.txt', line))
+    await again()
+    const changeUntold = () => {
+      one!.body = 'edited'
+      one!.updated = world.clock()
+      other!.code!.resolver = ann
+      const reaction = { user: ann, content: 'heart', created: world.clock() }
+      repository.issues.get(5)!.comments[0]!.reactions.push(reaction)
+      repository.issues.get(7)!.reactions.push(reaction)
+    }
+    return { ...made, pull, one: one!, changeUntold }
+  }
+
+  const DAY = 24 * 60 * 60
+
+  for (const dialect of [GITEA_1_15, GITEA_1_22])
+    it(`reads what was said of lines with every change of the pull request, ${dialect.version}`, async () => {
+      const { again, world, ann, pull, one, kept, fresh } = await reviewed(12, { dialect })
+      one.body = 'edited'
+      one.updated = world.clock()
+      world.addComment(pull, ann, 'by the way')
+      await again()
+      assert.deepEqual(kept.snapshot(), await fresh())
+    })
+
+  it('reads all of it again after a week, and until then says what may be missing', async () => {
+    const { again, world, repository, ann, kept, fresh, changeUntold } = await reviewed(12)
+    const whole = cursorOf(kept.cursor)?.wholeSince ?? 0
+    changeUntold()
+    await again()
+    assert.notDeepEqual(kept.snapshot(), await fresh(), 'nothing tells of it')
+    world.addIssue(repository, ann)
+    await again()
+    const { asOf, notes } = readingOf(kept.cursor)!
+    assert.ok(asOf > whole)
+    const said = `${new Date(whole).toISOString()} may be missing`
+    assert.deepEqual(notes.filter((each) => each.endsWith(said)).length, 1, notes.join('; '))
+    world.runFast(world.clock() + 8 * DAY)
+    await again()
+    assert.deepEqual(kept.snapshot(), await fresh())
+    assert.doesNotMatch(readingOf(kept.cursor)!.notes.join(), /may be missing/)
+    changeUntold()
+    const { wholeSince: _, ...older } = cursorOf(kept.cursor)!
+    kept.cursor = JSON.stringify(older)
+    await again()
+    assert.deepEqual(kept.snapshot(), await fresh(), 'nobody knows when all was last read')
+  })
+
+  it('reads nothing twice of what it reads again, however often it is interrupted', async () => {
+    const { forge, world, name, open, kept, fresh, changeUntold } = await reviewed(60, {
+      maxPage: 12,
+    })
+    changeUntold()
+    world.runFast(world.clock() + 8 * DAY)
+    const before = forge.requests.length
+    for (let lives = 1; ; lives++) {
+      assert.ok(lives < 20, 'it comes to an end')
+      await kept.readAll(open(), name, 2)
+      if (readingOf(kept.cursor)?.isComplete) break
+    }
+    const timelines = forge.requests.slice(before).filter(({ path }) => path.endsWith('/timeline'))
+    assert.equal(timelines.length, 60)
+    assert.deepEqual(kept.snapshot(), await fresh())
+  })
 
   it('keeps what was read of issues that are turned off, and says so until they are on again', async () => {
     const { again, forge, world, repository, ann, name, open, kept, fresh } = await scene(22)

@@ -21,8 +21,12 @@ export interface Look {
   issues: number | null
   /** Edits of comments were looked for from here on. */
   since: number
+  /** From here on all issues are to have been read anew, with what the forge does not tell of. */
+  wholeSince: number
+  /** Whether some of those that are kept may not have been. */
+  isRenewing: boolean
   /** Where issues and pull requests are turned off: how new those are that were kept. */
-  off: Pick<ForgeCursor, 'asOf' | 'since'> | undefined
+  off: Pick<ForgeCursor, 'asOf' | 'since' | 'wholeSince'> | undefined
   /** Numbers of issues with a comment that is new or was edited. */
   edited: Set<number>
   /** Issues that changed since the last reading; undefined where only a listing of all can tell. */
@@ -33,6 +37,8 @@ export interface Look {
 
 /** Changes that were made at the very time of the last look may have been missed by it. */
 const OVERLAP_MS = 5000
+/** No listing tells of reactions, and of what becomes of reviews and their comments. After this time all is read again. */
+const RENEWED_MS = 7 * 24 * 60 * 60 * 1000
 
 export async function lookAt(context: ReadContext, kept: Kept): Promise<Look> {
   const { client } = context.forge
@@ -54,10 +60,15 @@ export async function lookAt(context: ReadContext, kept: Kept): Promise<Look> {
   const look = { repositoryId, asOf, sides, changedSides: await changed(sides, kept) }
   const issues = await issuesIn(context, repository)
   if (issues === 'off')
-    return { ...look, ...NO_ISSUES, since: asOf, off: last ? keptOf(last) : { asOf, since: asOf } }
-  const changes = last && (await findChanges(context, kept, last, isRenamed ? null : issues))
+    return { ...look, ...NO_ISSUES, since: asOf, wholeSince: asOf, off: last && keptOf(last) }
+  const wholeSince = wholeSinceOf(last, asOf)
+  const isDue = wholeSince === asOf
+  const changes =
+    last && !isDue ? await findChanges(context, kept, last, isRenamed ? null : issues) : undefined
   return {
     ...look,
+    wholeSince,
+    isRenewing: isDue || !last?.isComplete,
     issues,
     since: last && !last.isComplete ? last.since : asOf,
     off: undefined,
@@ -67,11 +78,21 @@ export async function lookAt(context: ReadContext, kept: Kept): Promise<Look> {
   }
 }
 
-const NO_ISSUES = { issues: 0, edited: new Set<number>(), moved: [], pulls: new Map() }
+const NO_ISSUES = {
+  ...{ issues: 0, edited: new Set<number>(), moved: [], pulls: new Map() },
+  isRenewing: false,
+}
 
 /** What an interrupted reading has not come to is to be looked for from the beginning, once it can be. */
-const keptOf = ({ isComplete, asOf, since }: ForgeCursor) =>
-  isComplete ? { asOf, since } : { asOf: since, since: 0 }
+const keptOf = ({ isComplete, asOf, since, wholeSince = 0 }: ForgeCursor) =>
+  isComplete ? { asOf, since, wholeSince } : { asOf: since, since: 0, wholeSince: 0 }
+
+/** An interrupted reading is brought to its end first. */
+function wholeSinceOf(last: ForgeCursor | undefined, asOf: number): number {
+  if (last?.wholeSince === undefined) return asOf
+  const isDue = last.isComplete && asOf - last.wholeSince > RENEWED_MS
+  return isDue ? asOf : last.wholeSince
+}
 
 /** How many there are, null where the forge does not say. Without either kind of them the forge has no such address. */
 async function issuesIn(context: ReadContext, repository: Entry): Promise<number | null | 'off'> {

@@ -17,6 +17,12 @@ export const repositoryPath = ({ owner, name }: { owner: string; name: string })
   `/repos/${segment(owner)}/${segment(name)}`
 
 const TURNED_OFF = ' are turned off on the forge'
+const UNTOLD =
+  'the forge does not tell of reactions, edits of comments on lines and resolved threads'
+
+/** Of a reading that took over what an earlier one had read. */
+export const untold = (since: number): string =>
+  `${UNTOLD}: changes after ${new Date(since).toISOString()} may be missing`
 
 /** What a reading could not give, for the report: each once. */
 export class Notes {
@@ -24,7 +30,8 @@ export class Notes {
 
   /** Of an earlier reading all is taken over but what every look says anew, as long as it is so. */
   constructor(earlier: readonly string[] = []) {
-    for (const each of earlier) if (!each.endsWith(TURNED_OFF)) this.#sentences.add(each)
+    for (const each of earlier)
+      if (!each.endsWith(TURNED_OFF) && !each.startsWith(UNTOLD)) this.#sentences.add(each)
   }
 
   say(sentence: string): void {
@@ -53,9 +60,10 @@ export class Notes {
     )
   }
 
-  /** Whether a reading has said the same. */
+  /** Whether a reading has said the same. How old it is it says by itself. */
   areAs(earlier: readonly string[]): boolean {
-    return this.#sentences.symmetricDifference(new Set(earlier)).size === 0
+    const said = new Set(earlier.filter((each) => !each.startsWith(UNTOLD)))
+    return this.#sentences.symmetricDifference(said).size === 0
   }
 
   all(): string[] {

@@ -38,8 +38,8 @@ export const commentsIn = (version: string): number => Number(version.split('|')
 export const issueKey = (issue: Entry): string => `issue/${numberIn(issue, 'number')}`
 
 /**
- * All that belongs to an issue or a pull request; undefined where it is gone by now. What `kept` has of comments and reviews that
- * did not change is not asked for again.
+ * All that belongs to an issue or a pull request; undefined where it is gone by now. Reactions that `kept` has to comments that
+ * did not change are not asked for again.
  */
 export async function readIssue(
   context: ReadContext,

@@ -7,7 +7,7 @@ import { WaitUntil } from './forge-errors.ts'
 import { type Entry, pagesOf } from './forge-pages.ts'
 import { numberIn, textIn, timeIn } from './forge-values.ts'
 import type { Look } from './look.ts'
-import { type ReadContext, repositoryPath } from './read-context.ts'
+import { type ReadContext, repositoryPath, untold } from './read-context.ts'
 import { commentsIn, findIssue, issueKey, issueVersion, readIssue } from './read-issue.ts'
 import { groupOf } from './read-sides.ts'
 
@@ -18,6 +18,8 @@ const SETTLED_MS = 2000
 /** Beyond so many gaps in the numbers a second listing is cheaper than asking for each. */
 const MAX_GAPS = 200
 const MAX_LISTINGS = 3
+/** When all of an issue was read without anything of it that was kept. */
+const WHOLE = 'whole'
 
 /** One reading of one repository, from a look at it to the last batch. */
 export class RepositoryReading {
@@ -66,12 +68,14 @@ export class RepositoryReading {
     for (const { key, version } of put) this.#setVersion(key, version)
     for (const key of remove) this.#setVersion(key, undefined)
     const { repositoryId, off } = this.#look
-    const { asOf } = off ?? this.#look
+    const { asOf, wholeSince } = { ...this.#look, ...off }
     const counts = this.#counts
-    const notes = this.#context.notes.all()
+    const isOlder = counts.issues > 0 && wholeSince < asOf
+    const notes = [...this.#context.notes.all(), ...(isOlder ? [untold(wholeSince)] : [])]
     const stamp = isComplete ? this.#stamp() : ''
     const since = off?.since ?? (isComplete ? asOf : this.#look.since)
-    const cursor = cursorText({ repositoryId, asOf, since, isComplete, stamp, notes, ...counts })
+    const times = { asOf, since, wholeSince }
+    const cursor = cursorText({ repositoryId, ...times, isComplete, stamp, notes, ...counts })
     const total = Math.max(this.#total, this.#read)
     return { put, remove, cursor, progress: { read: this.#read, total } }
   }
@@ -181,7 +185,9 @@ export class RepositoryReading {
 
   /** Reads those of a page that are not as they were kept, with the people in them. */
   async *#readPage(page: readonly Entry[]): AsyncGenerator<Batch> {
-    const changed = page.filter((issue) => this.#isChanged(issue))
+    const changed: Entry[] = []
+    for (const issue of page)
+      if (this.#isChanged(issue) || (await this.#isOld(issue))) changed.push(issue)
     this.#read += page.length - changed.length
     if (changed.length === 0) return
     const put: Group[] = []
@@ -203,6 +209,16 @@ export class RepositoryReading {
     return isEdited || !this.#versions.get(issueKey(issue))?.startsWith(issueVersion(issue))
   }
 
+  /** Whether it is to be read although the forge tells of no change. */
+  async #isOld(issue: Entry): Promise<boolean> {
+    const kept = this.#look.isRenewing ? await this.#kept.find(issueKey(issue)) : undefined
+    return kept !== undefined && !this.#isRenewed(kept)
+  }
+
+  #isRenewed({ seen }: Group): boolean {
+    return Number(seen?.[WHOLE] ?? 0) >= this.#look.wholeSince
+  }
+
   #newPeople(): Group[] {
     return this.#context.people
       .take()
@@ -213,12 +229,15 @@ export class RepositoryReading {
   async #readOne(listed: Entry): Promise<Group | undefined> {
     const issue = await this.#settled(listed)
     if (!issue) return undefined
-    const kept = this.#versions.has(issueKey(issue))
+    const found = this.#versions.has(issueKey(issue))
       ? await this.#kept.find(issueKey(issue))
       : undefined
+    const kept = found && this.#isRenewed(found) ? found : undefined
     const pull = this.#look.pulls.get(numberIn(issue, 'number'))
     const isFresh = pull && textIn(pull, 'updated_at') === textIn(issue, 'updated_at')
-    return readIssue(this.#context, issue, kept, isFresh ? pull : undefined)
+    const group = await readIssue(this.#context, issue, kept, isFresh ? pull : undefined)
+    const whole = kept?.seen?.[WHOLE] ?? String(this.#look.asOf)
+    return group && { ...group, seen: { ...group.seen, [WHOLE]: whole } }
   }
 
   /** Waits out the second in which it was changed, and looks at it again. */

@@ -54,38 +54,14 @@ export async function readReviews(
       id: numberIn(review, 'id'),
     }
     await files.add(on, review, commentOfReview(review))
-    const { threads, comments } =
-      keptTalk(memory, files, review) ?? (await readTalk(context, memory, files, answers, review))
+    const { threads, comments } = await readTalk(context, memory, files, answers, review)
     read.talk.threads.push(...threads)
     read.talk.comments.push(...comments)
   }
   return read
 }
 
-/** The comments of a review that has not changed. */
-function keptTalk(
-  { kept, seen }: Memory,
-  files: AttachedFiles,
-  review: Entry,
-): ReviewTalk | undefined {
-  const id = numberIn(review, 'id')
-  const version = [
-    textIn(review, 'updated_at') || textIn(review, 'submitted_at'),
-    numberIn(review, 'comments_count'),
-  ].join('|')
-  seen[`review/${id}`] = version
-  if (kept?.seen?.[`review/${id}`] !== version) return undefined
-  const comments =
-    kept.facts.pull_request_review_comments?.filter((each) => each.review === id) ?? []
-  for (const { id: comment } of comments) {
-    const at = kept.seen[`comment/${comment}`]
-    if (at !== undefined) seen[`comment/${comment}`] = at
-    files.addKept(kept, 'pull_request_review_comment', comment)
-  }
-  const threads = kept.facts.pull_request_review_threads?.filter((each) => each.review === id) ?? []
-  return { threads, comments }
-}
-
+/** Always anew: who edits a comment, or resolves a thread, leaves the review as it was. */
 async function readTalk(
   context: ReadContext,
   memory: Memory,

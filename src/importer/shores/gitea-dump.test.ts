@@ -243,7 +243,21 @@ describe('git of a dump', () => {
     for (const { number, head } of pulls.filter(({ head }) => head.sha !== ''))
       assert.equal(await git('rev-parse', `refs/pull/${number}/head`), head.sha)
     assert.equal(pulls.find(({ number }) => number === 6)?.head.sha, '')
-    assert.match(warnings(news).join('\n'), /the commits of pull request 6 are not in the archive/)
+    assert.match(warnings(news).join('\n'), /pull request 6: the commits are not in the archive/)
+  })
+
+  test('one who pushed after the record was read loses nothing', async (t) => {
+    const [fork, own] = [4, 5].map((n) => facts.pull_requests!.find(({ number }) => number === n)!)
+    const { dump, place, git, news } = await scene(t, {
+      pull_requests: [{ ...fork!, head: { ...fork!.head, sha: own!.head.sha } }],
+    })
+    const [end] = await dump(SITE)
+    assert.deepEqual(end?.faults, [])
+    const [pull] = readDump(place).pulls
+    assert.equal(pull?.head.sha, fork!.head.sha)
+    for (const ref of ['refs/pull/4/head', `refs/heads/${pull?.head.ref}`])
+      assert.equal(await git('rev-parse', ref), fork!.head.sha)
+    assert.match(warnings(news).join('\n'), /pull request 4: record and ref name different commits/)
   })
 
   test('patches apply to where the branch began', async () => {
@@ -346,6 +360,24 @@ describe('whole or not at all', () => {
       (await scene(t)).dump({ repositories: ['corp/other'] }),
       /does not hold corp\/other/,
     )
+  })
+
+  test('a repository that git fails at is named, and the others are dumped', async (t) => {
+    const { archive, dump, into } = await scene(t)
+    const inTheWay = join(archive, 'repositories/alice/site.git/refs/pull/3')
+    await writeFile(inTheWay, `${facts.pull_requests![0]!.head.sha}\n`)
+    const [site, ...others] = await dump()
+    assert.equal(site?.fullName, 'alice/site')
+    assert.match(site.faults.join(), /^git update-ref failed .*refs\/pull\/3/)
+    assert.deepEqual(
+      others.map(({ fullName, faults }) => [fullName, faults]),
+      [
+        ['corp/empty', []],
+        ['corp/quiet', []],
+      ],
+    )
+    assert.deepEqual(readdirSync(into).sort(), ['corp', 'restore.sh'])
+    assert.doesNotMatch(readFileSync(join(into, 'restore.sh'), 'utf8'), /alice\/site/)
   })
 
   test('whoever stops it finds nothing that is not whole', async (t) => {

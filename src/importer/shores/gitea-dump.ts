@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path'
 import type { Folder } from '../../archive/read-folder.ts'
 import type { Bytes } from '../../blobs/blob-store.ts'
 import type { Git } from '../../git/git.ts'
+import { GitFailed } from '../../git/git-end.ts'
 import { sortedRows } from '../../ground/sorted-rows.ts'
 import type { Snapshot } from '../../sources/source.ts'
 import type { PeopleMap } from '../people-map.ts'
@@ -113,7 +114,11 @@ async function* dumpUnpacked(
         judged.snapshot,
         { place, address, target: parts.target },
         signal,
-      )
+      ).catch((error: unknown) => faultOf(error, signal))
+      if (typeof attachments === 'string') {
+        yield { fullName, faults: [attachments], isPrivate: true }
+        continue
+      }
       if (attachments > 0) tell({ attachments, directory: join(place, 'attachments') })
       const isPrivate = context.repository.private
       dumped.push({
@@ -128,6 +133,13 @@ async function* dumpUnpacked(
   } finally {
     rows.close()
   }
+}
+
+/** What git fails at is in one repository; whatever else fails would fail at the next as well. */
+function faultOf(error: unknown, signal: AbortSignal): string {
+  signal.throwIfAborted()
+  if (error instanceof GitFailed) return error.message
+  throw error
 }
 
 /** Last of all: where the script is, everything that it names is. */

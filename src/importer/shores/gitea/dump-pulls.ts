@@ -77,23 +77,34 @@ async function makeRefs(
   refs: Refs,
   signal: AbortSignal,
 ): Promise<Map<number, PullHead>> {
-  const { git, place, rows, shelf, tally, fullName } = context
+  const { git, place, rows, shelf } = context
   const dir = join(place, 'git')
   const pulls = () => rows.all<PullRequest>(shelf('pulls'))
   const asked = [...new Set(Array.from(pulls(), ([, { head }]) => head.sha))].filter(isSha)
   const there = await commitsThere(context, asked, signal)
-  const { heads, create } = planHeads(withoutKeys(pulls()), refs, (sha) => there.has(sha))
+  const { heads, create, moved } = planHeads(withoutKeys(pulls()), refs, (sha) => there.has(sha))
   const lines = [...create].map(([ref, sha]) => `create ${ref} ${sha}\n`)
   await git.run(['update-ref', '--stdin'], {
     ...{ dir, signal },
     input: Buffer.from(lines.join(''), 'latin1'),
   })
   const lost = [...heads.values()].filter(({ sha }) => sha === '')
-  for (const { number } of lost.slice(0, 5))
-    tally.warn(`${fullName}: the commits of pull request ${number} are not in the archive`)
-  if (lost.length > 5)
-    tally.warn(`${fullName}: nor are those of ${lost.length - 5} other pull requests`)
+  warnOfSome(context, lost, 'the commits are not in the archive')
+  warnOfSome(context, moved, 'record and ref name different commits; that of the ref is used')
   return heads
+}
+
+const MAX_NAMED = 5
+
+function warnOfSome(
+  { tally, fullName }: DumpContext,
+  pulls: readonly Pick<PullHead, 'number'>[],
+  why: string,
+): void {
+  for (const { number } of pulls.slice(0, MAX_NAMED))
+    tally.warn(`${fullName}: pull request ${number}: ${why}`)
+  const more = pulls.length - MAX_NAMED
+  if (more > 0) tally.warn(`${fullName}: ${more} more pull requests: ${why}`)
 }
 
 function* withoutKeys<T>(entries: Iterable<[number, T]>): Generator<T> {

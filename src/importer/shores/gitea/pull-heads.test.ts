@@ -17,10 +17,11 @@ const head = (ref: string, sha: string, repository: string | null, owner = 'bob'
 })
 
 function plan(...pulls: Parameters<typeof planHeads>[0] extends Iterable<infer T> ? T[] : never) {
-  const { heads, create } = planHeads(pulls, refs, (sha) => sha !== C)
+  const { heads, create, moved } = planHeads(pulls, refs, (sha) => sha !== C)
   return {
     heads: [...heads.values()].map(({ sha, branch }) => [sha[0], branch]),
     create: Object.fromEntries(create),
+    moved: moved.map(({ number }) => number),
   }
 }
 
@@ -28,6 +29,7 @@ test('a branch of its own is left as it is, and the head is named', () => {
   assert.deepEqual(plan({ number: 1, head: head('own', B, 'Alice/site'), ...OPEN }), {
     heads: [['b', 'own']],
     create: { 'refs/pull/1/head': B },
+    moved: [],
   })
 })
 
@@ -36,8 +38,10 @@ test('what came from a fork that is gone is open with a branch here, and closed 
   assert.deepEqual(plan({ ...gone, ...OPEN }), {
     heads: [['b', 'carol/fix']],
     create: { 'refs/heads/carol/fix': B },
+    moved: [],
   })
-  assert.deepEqual(plan({ ...gone, ...CLOSED }), { heads: [['b', 'carol/fix']], create: {} })
+  const closed = plan({ ...gone, ...CLOSED })
+  assert.deepEqual([closed.heads, closed.create], [[['b', 'carol/fix']], {}])
 })
 
 test('a name that is taken, a folder or no name for a branch gives way to the number', () => {
@@ -63,6 +67,14 @@ test('commits that are not there are found by the ref, or not at all', () => {
     [undefined, 'pull-8'],
   ])
   assert.deepEqual(create, {})
+})
+
+test('a ref that is there counts, and what the record says besides is told', () => {
+  assert.deepEqual(plan({ number: 2, head: head('fix', A, null, 'carol'), ...OPEN }), {
+    heads: [['b', 'carol/fix']],
+    create: { 'refs/heads/carol/fix': B },
+    moved: [2],
+  })
 })
 
 test('a branch of its own that is gone comes back, but never by a name that says more to git', () => {

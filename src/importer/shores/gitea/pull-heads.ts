@@ -29,15 +29,18 @@ export interface PullHead {
 
 export interface PlannedHeads {
   heads: Map<number, PullHead>
-  /** Refs to make, so that no commit of a pull request is lost and an open one can be merged. */
+  /** Refs to make, so that no commit of a pull request is lost and an open one can be merged. None of them is there. */
   create: Map<string, string>
+  /** Those whose record names another commit, which is there as well, than their ref. */
+  moved: PullHead[]
 }
 
 type Asked = Pick<PullRequest, 'number' | 'head' | 'closedAt' | 'mergedAt' | 'repository'>
 
 /**
- * Every head that is there is named by `refs/pull/N/head`. An open pull request also needs a branch: one of a fork gets a
- * branch `owner/branch`, as the server's own dumps have it.
+ * Every head that is there is named by `refs/pull/N/head`. Where that ref is there, it counts, whatever the record says: who
+ * pushed between the reading of the two would lose commits if it went back. An open pull request also needs a branch: one
+ * of a fork gets a branch `owner/branch`, as the server's own dumps have it.
  */
 export function planHeads(
   pulls: Iterable<Asked>,
@@ -45,11 +48,12 @@ export function planHeads(
   isThere: (commit: string) => boolean,
 ): PlannedHeads {
   const [heads, create] = [new Map<number, PullHead>(), new Map<string, string>()]
+  const moved: PullHead[] = []
   const names = branchNames(refs)
   for (const { number, head, closedAt, mergedAt, repository } of pulls) {
     const ref = `refs/pull/${number}/head`
-    const sha = isThere(head.sha) ? head.sha : (refs.get(ref) ?? '')
-    if (sha !== '' && refs.get(ref) !== sha) create.set(ref, sha)
+    const sha = refs.get(ref) ?? (isThere(head.sha) ? head.sha : '')
+    if (sha !== '' && !refs.has(ref)) create.set(ref, sha)
     const isOpen = closedAt === null && mergedAt === null
     const isOwn = head.repository?.toLowerCase() === repository.toLowerCase()
     // Never the name of a branch here that is another: whoever removes the branch of a merged one would remove that.
@@ -66,8 +70,9 @@ export function planHeads(
       names.add(branchRef(branch), sha)
     }
     heads.set(number, { number, sha, branch })
+    if (sha !== head.sha && isThere(head.sha)) moved.push({ number, sha, branch })
   }
-  return { heads, create }
+  return { heads, create, moved }
 }
 
 /** Names of branches, among which new ones must find room: no name may be a folder of another. */

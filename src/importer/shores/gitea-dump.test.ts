@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { createReadStream, existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import { temporaryFolder } from '../../../test/support/archive-samples.ts'
@@ -332,6 +332,21 @@ describe('people and links', () => {
   })
 })
 
+async function undate(archive: string): Promise<void> {
+  const file = join(archive, 'repositories_000001.json')
+  const [site, ...others] = JSON.parse(await readFile(file, 'utf8'))
+  await writeFile(file, JSON.stringify([{ ...site, created_at: null }, ...others]))
+}
+
+async function removeGit(archive: string): Promise<void> {
+  await rm(join(archive, 'repositories/alice'), { recursive: true })
+}
+
+const SPOILED: [what: string, spoil: (archive: string) => Promise<void>, why: RegExp][] = [
+  ['whose record cannot be read', undate, /\[0\].*created_at/],
+  ['whose git data is not there', removeGit, /repositories\/alice\/site\.git of .* is not in the/],
+]
+
 describe('whole or not at all', () => {
   test('several repositories, empty ones and quiet ones, and a script for all', async () => {
     const { dumped, into } = await dumpOfAll()
@@ -396,6 +411,21 @@ describe('whole or not at all', () => {
     await assert.rejects(dump(SITE), /restore.sh is there already/)
     assert.deepEqual(readdirSync(into).sort(), ['corp', 'restore.sh'])
   })
+
+  for (const [what, spoil, why] of SPOILED)
+    test(`what is said of a repository ${what} is counted, unless others were asked for`, async (t) => {
+      const { archive, dump, into, news } = await scene(t)
+      await spoil(archive)
+      const counted = () =>
+        Object.fromEntries(news.flatMap((one) => ('leftBehind' in one ? one.leftBehind : [])))
+      await dump({ repositories: ['corp/quiet'], into: `${into}-quiet` })
+      assert.equal(counted().issues, undefined)
+      await dump()
+      assert.match(warnings(news).join('\n'), why)
+      const { repositories, issues, issue_comments, pull_requests, releases } = counted()
+      assert.deepEqual([repositories, issues, issue_comments, pull_requests], [1, 2, 5, 4])
+      assert.equal(releases, 3)
+    })
 
   test('a record that says no time is left out, by file and index', async (t) => {
     const [first, ...others] = facts.issues!

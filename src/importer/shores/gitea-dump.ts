@@ -93,7 +93,8 @@ async function* dumpUnpacked(
   const tally = createTally((warning) => tell({ warning }))
   const rows = sortedRows(join(workplace, 'rows'))
   try {
-    const spool = await spoolFacts({ root, rows, destinations, tally }, signal)
+    const isSelection = parts.repositories.length > 0
+    const spool = await spoolFacts({ root, rows, destinations, isSelection, tally }, signal)
     const contextOf = dumpContexts(parts, { spool, destinations, root, workplace, tally })
     const proving = {
       git,

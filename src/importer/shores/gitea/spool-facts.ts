@@ -23,6 +23,8 @@ export interface SpoolParts {
   root: string
   rows: SortedRows
   destinations: Destinations
+  /** Whether only some were asked for: then what is said of the others is no loss. */
+  isSelection: boolean
   tally: Tally
 }
 
@@ -49,12 +51,13 @@ export async function spoolFacts(parts: SpoolParts, signal: AbortSignal): Promis
 }
 
 function spoolRepositories(
-  { destinations, tally }: SpoolParts,
+  parts: SpoolParts,
   { repositories }: Spool,
   folders: Map<string, string>,
   file: string,
   text: string,
 ): void {
+  const { destinations, tally } = parts
   const { records, warnings } = listOrNothing(tally, file, () => readFacts('repositories', text))
   for (const warning of warnings) tally.lose('repositories', `${file}: ${warning}`)
   const raw = listOrNothing(tally, file, () => readRecordFile('repositories', text)).records
@@ -64,10 +67,20 @@ function spoolRepositories(
       .replace(/^repositories\//, '')
       .replace(/\.git$/, '')
       .toLowerCase()
-    if (!destinations.has(folder)) continue
-    repositories.set(folder, { fact, address: addresses.get(index) ?? '' })
-    folders.set(`${fact.owner}/${fact.name}`.toLowerCase(), folder)
+    const fullName = `${fact.owner}/${fact.name}`
+    if (destinations.has(folder)) {
+      repositories.set(folder, { fact, address: addresses.get(index) ?? '' })
+      folders.set(fullName.toLowerCase(), folder)
+    } else if (isWanted(parts, fullName))
+      tally.lose(
+        'repositories',
+        `${file}: [${index}]: ${fact.git} of ${fullName} is not in the archive`,
+      )
   }
+}
+
+function isWanted({ isSelection, destinations }: SpoolParts, fullName: string): boolean {
+  return !isSelection || destinations.has(fullName.toLowerCase())
 }
 
 function spoolFile(
@@ -114,14 +127,18 @@ function wrongTime(fact: object): string | undefined {
 const NOT_COUNTED: readonly FactKind[] = ['users', 'bots', 'organizations']
 
 function spoolFact<K extends FactKind>(
-  { tally }: SpoolParts,
+  parts: SpoolParts,
   { rows, labels }: Spool,
   folders: ReadonlyMap<string, string>,
   kind: K,
   fact: FactsByKind[K],
 ): void {
+  const { tally } = parts
   const folder = 'repository' in fact ? folders.get(fact.repository.toLowerCase()) : undefined
-  if ('repository' in fact && folder === undefined) return
+  if ('repository' in fact && folder === undefined) {
+    if (isWanted(parts, fact.repository)) tally.skip(kind)
+    return
+  }
   const shelf = shelfOf(kind, fact)
   if (!shelf || shelf.isPartial) {
     if (!NOT_COUNTED.includes(kind)) tally.skip(kind)

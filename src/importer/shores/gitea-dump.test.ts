@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { createReadStream, existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { PassThrough, Readable } from 'node:stream'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import { temporaryFolder } from '../../../test/support/archive-samples.ts'
 import { type GitHost, gitHost } from '../../../test/support/git-host.ts'
@@ -9,6 +10,8 @@ import { readDump } from '../../../test/support/gitea-dump-reader.ts'
 import { REAL_ARCHIVE } from '../../../test/support/real-archive.ts'
 import { realRecords } from '../../../test/support/real-records.ts'
 import { forTheWholeFile } from '../../../test/support/whole-file-cleanup.ts'
+import type { Git } from '../../git/git.ts'
+import { GitFailed } from '../../git/git-end.ts'
 import type { FactKind } from '../../records/facts.ts'
 import { readFact } from '../../records/read-records.ts'
 import { type DumpNews, type DumpParts, dumpForGitea } from './gitea-dump.ts'
@@ -31,7 +34,7 @@ before(async () => {
 })
 after(() => host.remove())
 
-type Wishes = Partial<Omit<DumpParts, 'git'>>
+type Wishes = Partial<DumpParts>
 
 /** For who looks at no other. */
 const SITE: Wishes = { repositories: ['alice/site'] }
@@ -231,6 +234,22 @@ describe('what is in a dump', () => {
   })
 })
 
+/** Git that fails so at one command, and does all others. */
+function failingAt(command: string, error: Error): Git {
+  const { start, run, text } = host.locked
+  return {
+    run,
+    text: (args, call) => (args[0] === command ? Promise.reject(error) : text(args, call)),
+    start(args, call) {
+      if (args[0] !== command) return start(args, call)
+      const done = Promise.reject(error)
+      done.catch(() => {})
+      const stdout = new Readable({ read: () => stdout.destroy(error) })
+      return { stdout, stdin: new PassThrough(), done }
+    },
+  }
+}
+
 describe('git of a dump', () => {
   test('keeps the commits of every pull request, and gives open ones a branch', async () => {
     const { git, place, news } = await dumpOfAll()
@@ -271,6 +290,38 @@ describe('git of a dump', () => {
         assert.match(patch, /^diff --git/)
       }
     }
+  })
+
+  test('a patch from a commit that is not there is empty, and told', async (t) => {
+    const base = { ref: 'gone', sha: 'd'.repeat(40) }
+    const { dump, place, news } = await scene(t, {
+      pull_requests: facts.pull_requests!.map((pull) => ({ ...pull, base })),
+    })
+    const [end] = await dump(SITE)
+    assert.deepEqual(end?.faults, [])
+    for (const { patch_url } of readDump(place).pulls)
+      assert.equal(readFileSync(join(place, patch_url), 'utf8'), '')
+    const told = warnings(news).filter((line) => /began at is not in the archive/.test(line))
+    assert.deepEqual(
+      told.map((line) => /pull request (\d+)/.exec(line)?.[1]),
+      ['3', '4', '5'],
+    )
+  })
+
+  for (const command of ['merge-base', 'diff'])
+    test(`a git ${command} that is killed is no patch without a word`, async (t) => {
+      const { dump, into } = await scene(t)
+      const killed = new GitFailed([command], { exitCode: null, said: '', killedBy: 'SIGKILL' })
+      const [end] = await dump({ ...SITE, git: failingAt(command, killed) })
+      assert.deepEqual(end?.faults, [`git ${command} was killed (SIGKILL)`])
+      assert.equal(existsSync(into), false)
+    })
+
+  test('a patch that the disk has no room for ends it', async (t) => {
+    const { dump, into } = await scene(t)
+    const full = Object.assign(new Error('no space left'), { code: 'ENOSPC' })
+    await assert.rejects(dump({ ...SITE, git: failingAt('diff', full) }), full)
+    assert.equal(existsSync(into), false)
   })
 
   test('merged stays merged, and a draft is one by its title', async () => {

@@ -1,7 +1,5 @@
-import { createWriteStream } from 'node:fs'
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { pipeline } from 'node:stream/promises'
 import { inLanes } from '../../../ground/lanes.ts'
 import type { PullRequest } from '../../../records/pull-request.ts'
 import {
@@ -13,13 +11,13 @@ import {
   poster,
 } from './dump-context.ts'
 import { countLostReviews, dumpReviews } from './dump-reviews.ts'
-import { branchRef, type PullHead, planHeads, type Refs } from './pull-heads.ts'
+import { isSha, type PullHead, planHeads, type Refs } from './pull-heads.ts'
+import { mergeBase, writePatch } from './pull-patches.ts'
 import { yamlList, yamlTime } from './yaml-json.ts'
 
 /** How many are in memory at a time. */
 const BATCH = 64
 const AT_ONCE = 2
-const A_DAY = 86_400_000
 
 /** pull_request.yml, reviews/N.yml, pulls/N.patch, and in git/ the refs that hold the commits. */
 export async function dumpPulls(
@@ -33,21 +31,25 @@ export async function dumpPulls(
   await mkdir(join(place, 'pulls'))
   const heads = await makeRefs(context, refs, signal)
   const list = yamlList(join(place, 'pull_request.yml'))
+  const unpatched: PullRequest[] = []
   for (const batch of inBatches(eachOnce(context))) {
     const bases = new Map<number, string>()
+    const patched = new Set<number>()
     await inLanes(batch, { lanes: AT_ONCE, signal }, async (pull, signal) => {
       const head = heads.get(pull.number)!
       const base = await mergeBase(context, refs, pull, head, signal)
       bases.set(pull.number, base)
-      await writePatch(context, head, base, signal)
+      if (await writePatch(context, head, base, signal)) patched.add(pull.number)
     })
     for (const pull of batch) {
       const [head, base] = [heads.get(pull.number)!, bases.get(pull.number)!]
       list.add(dumpPull(context, pull, head, base))
+      if (head.sha !== '' && !patched.has(pull.number)) unpatched.push(pull)
       dumpReviews(context, pull.number, { hasDiff: head.sha !== '' && base !== '' })
     }
   }
   list.close()
+  warnOfSome(context, unpatched, 'the commit that it began at is not in the archive: no patch')
 }
 
 /** The server fails at a number that it has already. */
@@ -111,8 +113,6 @@ function* withoutKeys<T>(entries: Iterable<[number, T]>): Generator<T> {
   for (const [, value] of entries) yield value
 }
 
-const isSha = (text: string): boolean => /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/.test(text)
-
 async function commitsThere(
   { git, place }: DumpContext,
   commits: readonly string[],
@@ -127,50 +127,6 @@ async function commitsThere(
     return sha && kind === 'commit' ? [sha] : []
   })
   return new Set(found)
-}
-
-/** Where the branch began: what the server compares a head with. The base of a record is only where the other branch was. */
-async function mergeBase(
-  { git, place }: DumpContext,
-  refs: Refs,
-  { base, mergedAt }: PullRequest,
-  { sha }: PullHead,
-  signal: AbortSignal,
-): Promise<string> {
-  const call = { dir: join(place, 'git'), signal }
-  const branch = refs.get(branchRef(base.ref))
-  // Once it is merged, the branch holds the head, and says nothing.
-  const others = [base.sha, ...(mergedAt === null && branch ? [branch] : [])].filter(isSha)
-  if (sha !== '')
-    for (const other of others) {
-      const said = await git.text(['merge-base', other, sha], call).catch(() => '')
-      signal.throwIfAborted()
-      if (isSha(said.trim())) return said.trim()
-    }
-  return isSha(base.sha) ? base.sha : ''
-}
-
-/** The server wants one for each, be it empty. */
-async function writePatch(
-  { git, place }: DumpContext,
-  { number, sha }: PullHead,
-  base: string,
-  signal: AbortSignal,
-): Promise<void> {
-  const file = join(place, 'pulls', `${number}.patch`)
-  const args = ['diff', '--binary', '--full-index', '--no-ext-diff', '--no-textconv', '--no-color']
-  if (sha === '' || base === '') return await writeFile(file, '')
-  const call = { dir: join(place, 'git'), signal, timeoutMs: A_DAY }
-  const running = git.start([...args, base, sha], call)
-  running.stdin.end()
-  try {
-    await pipeline(running.stdout, createWriteStream(file), { signal })
-    await running.done
-  } catch {
-    signal.throwIfAborted()
-    // The base may be a commit that the archive does not hold.
-    await writeFile(file, '')
-  }
 }
 
 const DRAFT = /^\s*(?:WIP:|\[WIP\])/i

@@ -15,6 +15,8 @@ export async function readRefs(git: Git, dir: string, signal: AbortSignal): Prom
   )
 }
 
+export const isSha = (text: string): boolean => /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/.test(text)
+
 export const branchRef = (name: string): string =>
   `refs/heads/${Buffer.from(name).toString('latin1')}`
 

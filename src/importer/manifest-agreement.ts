@@ -109,8 +109,8 @@ async function* differingFiles(
   for (const path of missing) yield { path, why: MISSING }
 }
 
-const UNNAMED = 'is in the archive and not in the manifest'
-const CHANGED = 'is not the file that was exported (SHA-256)'
+export const UNNAMED = 'is in the archive and not in the manifest'
+export const CHANGED = 'is not the file that was exported (SHA-256)'
 const MISSING = 'is missing'
 
 async function* filesBelow(root: string, folder: string): AsyncGenerator<string> {
@@ -119,9 +119,9 @@ async function* filesBelow(root: string, folder: string): AsyncGenerator<string>
     if (!each.isDirectory()) yield relative(root, join(each.parentPath, each.name))
 }
 
-async function digestOf(file: string): Promise<string> {
+export async function digestOf(file: string, signal?: AbortSignal): Promise<string> {
   const digest = createHash('sha256')
-  await pipeline(createReadStream(file), digest)
+  await pipeline(createReadStream(file), digest, { signal })
   return digest.digest('hex')
 }
 
@@ -149,14 +149,20 @@ export async function metadataDisagreements(
 /** The same for the files that records name: attachments, and assets of releases. */
 export async function* storedFileDisagreements(
   root: string,
-  { stored_files = [] }: Manifest,
+  manifest: Manifest,
 ): AsyncGenerator<string> {
-  const named = new Map(
-    stored_files.flatMap(({ files }) => files.map(({ path, sha256 }) => [path, sha256] as const)),
-  )
+  const named = storedDigests(manifest) ?? new Map<string, string>()
   async function* found(): AsyncGenerator<string> {
     for (const folder of new Set([...named.keys()].map((path) => path.split('/')[0]!)))
       if (existsSync(join(root, folder))) yield* filesBelow(root, folder)
   }
   for await (const { path, why } of differingFiles(root, found(), named)) yield `${path}: ${why}`
+}
+
+/** SHA-256 by path. Undefined where the manifest says nothing of such files, as those before format 4. */
+export function storedDigests({ stored_files }: Manifest): Map<string, string> | undefined {
+  return (
+    stored_files &&
+    new Map(stored_files.flatMap(({ files }) => files.map(({ path, sha256 }) => [path, sha256])))
+  )
 }

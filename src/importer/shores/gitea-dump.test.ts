@@ -24,6 +24,7 @@ import {
   HOSTILE_TEXT,
 } from './gitea-test-archive.ts'
 import { factsOfArchive, factsOfDump } from './gitea-test-facts.ts'
+import { addManifest } from './gitea-test-manifest.ts'
 
 let host: GitHost
 let facts: Facts
@@ -38,6 +39,8 @@ type Wishes = Partial<DumpParts>
 
 /** For who looks at no other. */
 const SITE: Wishes = { repositories: ['alice/site'] }
+
+const ALL = ['alice/site', 'corp/empty', 'corp/quiet']
 
 async function scene(t: Pick<TestContext, 'after'>, change: Facts = {}) {
   const folder = await temporaryFolder(t)
@@ -214,6 +217,28 @@ describe('what is in a dump', () => {
     assert.equal(readFileSync(join(place, 'attachments/1/shot.txt'), 'utf8'), 'a picture')
     assert.deepEqual(news.filter((one) => 'attachments' in one).length, 1)
     assert.match(warnings(news).join('\n'), /attachments\/u3\/gone.txt is not in the archive/)
+  })
+
+  test('files that are not those that were exported are left out, and named', async (t) => {
+    const { archive, dump, place, news } = await scene(t)
+    const stored = Object.keys(DISCUSSED_FILES)
+    await addManifest(archive, host, { repositories: ALL, stored })
+    await dump(SITE)
+    const count = () => warnings(news).filter((line) => /\(SHA-256\)/.test(line)).length
+    assert.equal(count(), 0)
+    assert.ok(existsSync(join(place, 'attachments/1/shot.txt')))
+    await rm(join(place, '../..'), { recursive: true })
+
+    for (const path of stored) await writeFile(join(archive, path), 'An asset')
+    await dump(SITE)
+    assert.equal(count(), 2)
+    const told = /alice\/site: release_assets\/u1\/a b.txt is not the file that was exported \(SHA/
+    assert.match(warnings(news).join('\n'), told)
+    assert.equal(existsSync(join(place, 'attachments')), false)
+    assert.deepEqual(
+      readDump(place).releases.flatMap(({ assets }) => assets),
+      [],
+    )
   })
 
   test('what no dump has a place for, by kind', async (t) => {

@@ -7,6 +7,7 @@ import type { Git } from '../../git/git.ts'
 import { GitFailed } from '../../git/git-end.ts'
 import { sortedRows } from '../../ground/sorted-rows.ts'
 import type { Snapshot } from '../../sources/source.ts'
+import { storedDigests } from '../manifest-agreement.ts'
 import type { PeopleMap } from '../people-map.ts'
 import { moveTo, removeIfEmpty, sync, syncBelow } from '../place-repository.ts'
 import { refuseEdited, refuseTaken, repositoryFolders, unpackBeside } from '../restore-archive.ts'
@@ -95,7 +96,8 @@ async function* dumpUnpacked(
   try {
     const isSelection = parts.repositories.length > 0
     const spool = await spoolFacts({ root, rows, destinations, isSelection, tally }, signal)
-    const contextOf = dumpContexts(parts, { spool, destinations, root, workplace, tally })
+    const stored = { root, digests: manifest && storedDigests(manifest) }
+    const contextOf = dumpContexts(parts, { spool, destinations, stored, workplace, tally })
     const proving = {
       git,
       scratch: workplace,

@@ -1,4 +1,4 @@
-import { lstat, mkdir, writeFile } from 'node:fs/promises'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { AttachedTo, Attachment, RepositoryFile } from '../../../records/release.ts'
 import { csvLine } from '../../csv-line.ts'
@@ -12,24 +12,23 @@ const TITLES = ['belongs to', 'author', 'created', 'name', 'content type', 'byte
  * `attachments.csv` says what each belongs to. Answers how many there are.
  */
 export async function dumpAttachments(context: DumpContext, signal: AbortSignal): Promise<number> {
-  const { rows, shelf, place, root, tally, fullName } = context
+  const { rows, shelf, place, stored, tally, fullName } = context
   const lines: string[] = []
   const all = rows.all<Attachment | RepositoryFile>(shelf('attachments'))
   for (const [, attachment] of Array.from(all)) {
     signal.throwIfAborted()
-    const from = await storedFile(root, attachment.file)
-    if (!from) {
-      tally.lose('attachments', `${fullName}: ${attachment.file} is not in the archive`)
+    const from = await storedFile(stored, attachment.file, signal)
+    if ('lost' in from) {
+      tally.lose('attachments', `${fullName}: ${from.lost}`)
       continue
     }
     const folder = join('attachments', String(lines.length + 1))
     const file = join(folder, attachment.file.split('/').at(-1)!)
     await mkdir(join(place, folder), { recursive: true })
-    await linkOrCopy(from, join(place, file))
-    const { size } = await lstat(from)
+    await linkOrCopy(from.file, join(place, file))
     const owner = 'on' in attachment ? belongsTo(attachment.on) : 'repository'
     const { author, createdAt, name, contentType } = attachment
-    lines.push(csvLine([owner, author ?? 'ghost', createdAt, name, contentType, size, file]))
+    lines.push(csvLine([owner, author ?? 'ghost', createdAt, name, contentType, from.bytes, file]))
   }
   if (lines.length > 0)
     await writeFile(join(place, 'attachments.csv'), [csvLine(TITLES), ...lines].join(''))

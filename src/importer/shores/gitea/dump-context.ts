@@ -5,6 +5,7 @@ import type { Author, Reaction } from '../../../records/fact.ts'
 import type { Repository } from '../../../records/repository.ts'
 import type { PeopleMap } from '../../people-map.ts'
 import type { ShelfName } from './shelves.ts'
+import type { StoredFiles } from './stored-file.ts'
 import type { Tally } from './tally.ts'
 
 /** What the files of one repository's dump are made from. */
@@ -20,8 +21,7 @@ export interface DumpContext {
   git: Git
   tally: Tally
   rows: SortedRows
-  /** The unpacked archive. */
-  root: string
+  stored: StoredFiles
   labels: ReadonlyMap<string, DumpLabel>
   /** Titles by number, each title once. */
   milestones: ReadonlyMap<number, string>

@@ -6,6 +6,7 @@ import type { Destination, Destinations } from './choose-repositories.ts'
 import { type DumpContext, type DumpLabel, identities, milestoneTitles } from './dump-context.ts'
 import { type LinkTargets, rewriteLinks } from './rewrite-links.ts'
 import type { Spool } from './spool-facts.ts'
+import type { StoredFiles } from './stored-file.ts'
 import type { Tally } from './tally.ts'
 
 interface Wishes {
@@ -18,14 +19,14 @@ interface Wishes {
 interface Found {
   spool: Spool
   destinations: Destinations
-  root: string
+  stored: StoredFiles
   workplace: string
   tally: Tally
 }
 
 /** What each repository's dump is made from. */
 export function dumpContexts({ git, people, keepLinks, target }: Wishes, found: Found) {
-  const { spool, root, workplace, tally } = found
+  const { spool, stored, workplace, tally } = found
   const { rows } = spool
   const targets = linkTargets(found, target)
   const identity = identities(people, target !== '')
@@ -43,7 +44,7 @@ export function dumpContexts({ git, people, keepLinks, target }: Wishes, found: 
     const text = (body: string | null) =>
       body === null || keepLinks ? (body ?? '') : rewriteLinks(body, `${owner}/${name}`, targets)
     const context = {
-      ...{ fullName, owner, name, repository, git, rows, root, tally, shelf, identity, text },
+      ...{ fullName, owner, name, repository, git, rows, stored, tally, shelf, identity, text },
       place: join(workplace, 'dumps', folder),
       labels: labelsOf(repository, spool.labels.get(folder) ?? []),
       milestones: titles,

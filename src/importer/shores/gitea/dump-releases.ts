@@ -1,4 +1,4 @@
-import { lstat, mkdir } from 'node:fs/promises'
+import { mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Release, ReleaseAsset } from '../../../records/release.ts'
 import type { DumpContext } from './dump-context.ts'
@@ -18,7 +18,7 @@ export async function dumpReleases(
   const releases = Array.from(rows.all<Release>(shelf('releases')), ([, release]) => release)
   for (const [index, release] of releases.entries()) {
     signal.throwIfAborted()
-    const assets = await dumpAssets(context, release, index + 1)
+    const assets = await dumpAssets(context, release, index + 1, signal)
     list.add(dumpRelease(context, release, { ...tagOf(context, release, refs, tags), assets }))
   }
   list.close()
@@ -75,23 +75,28 @@ function dumpRelease(
 }
 
 /** Size and count must be there: the server ends without them. */
-async function dumpAssets(context: DumpContext, release: Release, index: number) {
+async function dumpAssets(
+  context: DumpContext,
+  release: Release,
+  index: number,
+  signal: AbortSignal,
+) {
   const { place, tally, fullName } = context
   const dumped: unknown[] = []
   for (const [n, asset] of release.assets.entries()) {
-    const from = await storedFile(context.root, asset.file)
-    if (!from) {
-      tally.lose('release_assets', `${fullName}: ${asset.file} is not in the archive`)
+    const from = await storedFile(context.stored, asset.file, signal)
+    if ('lost' in from) {
+      tally.lose('release_assets', `${fullName}: ${from.lost}`)
       continue
     }
     const path = `release_assets/${index}/${n + 1}/${plainName(asset)}`
     await mkdir(dirname(join(place, path)), { recursive: true })
-    await linkOrCopy(from, join(place, path))
+    await linkOrCopy(from.file, join(place, path))
     dumped.push({
       id: 0,
       name: asset.name,
       content_type: asset.contentType,
-      size: (await lstat(from)).size,
+      size: from.bytes,
       download_count: 0,
       created: yamlTime(release.createdAt),
       updated: yamlTime(release.createdAt),

@@ -2,13 +2,36 @@ import { copyFile, link, lstat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { unsafePath } from '../../../archive/tar-header.ts'
 import { hasCode } from '../../../ground/errno.ts'
+import { CHANGED, digestOf, UNNAMED } from '../../manifest-agreement.ts'
 
-/** The unpacked file that a record names; undefined where there is none. Anybody may have written the record. */
-export async function storedFile(root: string, path: string): Promise<string | undefined> {
+/** Where the files are that records name, and what they should be. */
+export interface StoredFiles {
+  /** The unpacked archive. */
+  root: string
+  /** SHA-256 by path; undefined where nobody has said. */
+  digests: ReadonlyMap<string, string> | undefined
+}
+
+export type StoredFile = { file: string; bytes: number } | { lost: string }
+
+/** The unpacked file that a record names, or why it is not restored. Anybody may have written the record. */
+export async function storedFile(
+  { root, digests }: StoredFiles,
+  path: string,
+  signal: AbortSignal,
+): Promise<StoredFile> {
+  const missing = { lost: `${path} is not in the archive` }
   if (unsafePath(path) || !/^(?:attachments|release_assets|repository_files)\//.test(path))
-    return undefined
-  const found = await lstat(join(root, path)).catch(() => undefined)
-  return found?.isFile() ? join(root, path) : undefined
+    return missing
+  const file = join(root, path)
+  const found = await lstat(file).catch(() => undefined)
+  if (!found?.isFile()) return missing
+  if (digests) {
+    const sha256 = digests.get(path)
+    if (sha256 === undefined) return { lost: `${path} ${UNNAMED}` }
+    if ((await digestOf(file, signal)) !== sha256) return { lost: `${path} ${CHANGED}` }
+  }
+  return { file, bytes: found.size }
 }
 
 /** Some file systems have no links; some let nobody link to what another owns. */

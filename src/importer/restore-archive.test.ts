@@ -13,9 +13,10 @@ import {
   type PlainEntry,
   packed,
 } from '../../test/support/without-server.ts'
+import type { Manifest } from '../archive/manifest.ts'
 import { createGit } from '../git/git.ts'
 import { archiveOfHost } from './archive-test-scene.ts'
-import { restoreArchive } from './restore-archive.ts'
+import { type RestoreNews, restoreArchive } from './restore-archive.ts'
 
 const SITE = 'repositories/alice/site.git'
 const MANIFEST = 'godwit-manifest.json'
@@ -38,9 +39,13 @@ async function scene(t: TestContext) {
   const locked = createGit({ program: 'git', searchPath, home: join(folder, 'git-home') })
   const { signal } = new AbortController()
   const into = join(folder, 'host')
+  const warnings: string[] = []
+  const tell = (news: RestoreNews) => {
+    if ('warning' in news) warnings.push(news.warning)
+  }
   const restore = (archive: Buffer) =>
-    Array.fromAsync(restoreArchive({ git: locked, open: () => [archive], into }, signal))
-  return { into, restore }
+    Array.fromAsync(restoreArchive({ git: locked, open: () => [archive], into, tell }, signal))
+  return { into, restore, warnings }
 }
 
 const aFile = (path: string, text = 'hello'): PlainEntry => ({
@@ -196,6 +201,30 @@ test('nothing of a repository comes along but refs and objects', async (t) => {
   await restore(foreign((those) => [...those, hook]))
   const expected = ['HEAD', 'config', 'description', 'info', 'objects', 'packed-refs', 'refs']
   assert.deepEqual(readdirSync(join(into, 'alice/site.git')).sort(), expected)
+})
+
+test('what the archive was made without is a warning', async (t) => {
+  const { restore, warnings } = await scene(t)
+  const edit = editing<Manifest>(MANIFEST, ({ repositories, skipped }) => {
+    repositories[0]!.lfs_missing = [{ oid: 'a'.repeat(64), size: 1 }]
+    skipped.push({ full_name: 'alice/lost', reason: 'it is damaged' })
+  })
+  await restore(packed(edit(all)))
+  assert.deepEqual(warnings, [
+    'alice/lost was skipped when the archive was made: it is damaged',
+    `alice/notes: 1 LFS object was missing on the host when it was exported: ${'a'.repeat(64)}`,
+  ])
+})
+
+test('LFS objects that files name and nobody packed are a warning', async (t) => {
+  const oid = 'b'.repeat(64)
+  const pointer = `version https://git-lfs.github.com/spec/v1\noid sha256:${oid}\nsize 9\n`
+  await using host = await gitHost()
+  await host.repository('alice/video', { files: { 'a.mov': pointer } })
+  const entries = await entriesIn(await archiveOfHost(host))
+  const { restore, warnings } = await scene(t)
+  await restore(packed(entries.filter(({ path }) => path !== MANIFEST)))
+  assert.deepEqual(warnings, [`alice/video: 1 LFS object is not in the archive: ${oid}`])
 })
 
 test('metadata that was edited is not applied: the archive is refused', async (t) => {

@@ -8,6 +8,7 @@ import type { Git } from '../git/git.ts'
 import { hasCode } from '../ground/errno.ts'
 import { makeDirectory } from '../ground/make-directory.ts'
 import { pathInArchive } from '../records/record-links.ts'
+import { missingLfs, skippedRepositories } from './lacking-data.ts'
 import { metadataDisagreements } from './manifest-agreement.ts'
 import { describeRepository, placeRepository, removeIfEmpty } from './place-repository.ts'
 import { type Records, readRecords } from './records.ts'
@@ -28,7 +29,7 @@ export type Restored = { fullName: string; faults: string[] }
 
 /** What is to be told beside what became of each repository. */
 export type RestoreNews =
-  /** Where metadata was not as it should be, and what that cost. */
+  /** Where metadata was not as it should be, and what that cost; and what the archive lacks. */
   | { warning: string }
   /** What the archive holds and a git host has no place for, by kind. */
   | { leftBehind: [kind: string, count: number][] }
@@ -46,7 +47,10 @@ export async function* restoreArchive(
   await using workplace = await unpackBeside(into, open(), signal)
   const { unpacked } = workplace
   const manifest = await readManifest(unpacked.root)
-  if (manifest) await refuseEdited(unpacked.root, manifest)
+  if (manifest) {
+    await refuseEdited(unpacked.root, manifest)
+    for (const warning of skippedRepositories(manifest)) tell({ warning })
+  }
   const records = await readRecords(unpacked.root)
   const denials: Denials = new Map()
   for (const warning of [...records.faults, ...records.warnings]) tell({ warning })
@@ -58,6 +62,7 @@ export async function* restoreArchive(
   )) {
     const { fullName } = judged
     if ('snapshot' in judged) {
+      for (const warning of await missingLfs(fullName, judged.snapshot, manifest)) tell({ warning })
       for (const warning of await describeRepository(judged, records)) tell({ warning })
       denials.set(fullName, judged.snapshot.examination.repository.kept.denials)
       await placeRepository(judged.snapshot, join(into, `${fullName}.git`))

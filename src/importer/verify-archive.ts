@@ -9,6 +9,7 @@ import type { Git } from '../git/git.ts'
 import { hasCode } from '../ground/errno.ts'
 import { parseJson } from '../ground/json-shape.ts'
 import { kindOfFile } from '../records/record-file.ts'
+import { skippedRepositories, unexportedLfs } from './lacking-data.ts'
 import { metadataDisagreements, storedFileDisagreements } from './manifest-agreement.ts'
 import { brokenLinks, brokenRecordLinks, readRecords } from './records.ts'
 import { compareSegments } from './segment-digests.ts'
@@ -62,22 +63,11 @@ export async function* verifyArchive(
   if (packedAgain > 0 && manifest) yield { note: packedAgainNote(packedAgain, manifest) }
   // Found from the end of the file, which is not there to be found when the archive is damaged.
   if (manifest && !unpacked.damage) yield* digestFindings(file, manifest, signal)
-  for (const { full_name, lfs_missing = [] } of manifest?.repositories ?? [])
-    if (lfs_missing.length > 0) yield { note: `${full_name}: ${missingInWords(lfs_missing)}` }
-  for (const { full_name, reason } of manifest?.skipped ?? [])
-    yield { note: `${full_name} was skipped when the archive was made: ${reason}` }
+  if (manifest) {
+    for (const note of manifest.repositories.flatMap(unexportedLfs)) yield { note }
+    for (const note of skippedRepositories(manifest)) yield { note }
+  }
   yield { compared: manifest !== undefined }
-}
-
-const MAX_NAMED = 3
-
-function missingInWords(missing: readonly { oid: string }[]): string {
-  const [what, more] =
-    missing.length === 1
-      ? ['1 LFS object was', '']
-      : [`${missing.length} LFS objects were`, missing.length > MAX_NAMED ? ', …' : '']
-  const named = missing.slice(0, MAX_NAMED).map(({ oid }) => oid)
-  return `${what} missing on the host when it was exported: ${named.join(', ')}${more}`
 }
 
 function packedAgainNote(count: number, { repositories }: Manifest): string {

@@ -241,6 +241,23 @@ describe('what is in a dump', () => {
     )
   })
 
+  test('what was missing when the archive was made', async (t) => {
+    const { archive, dump, into, news } = await scene(t)
+    const missing = [{ oid: 'a'.repeat(64), size: 1 }]
+    await addManifest(archive, host, { repositories: ALL, stored: [] }, (manifest) => {
+      manifest.repositories.find(({ full_name }) => full_name === 'corp/quiet')!.lfs_missing =
+        missing
+      manifest.skipped.push({ full_name: 'corp/lost', reason: 'it is damaged' })
+    })
+    await dump()
+    const told = warnings(news).join('\n')
+    assert.match(told, /^corp\/quiet: 1 LFS object was missing on the host .*: a{64}$/m)
+    assert.match(told, /^corp\/lost was skipped when the archive was made: it is damaged$/m)
+    news.length = 0
+    await dump({ repositories: ['corp/empty'], into: `${into}-empty` })
+    assert.deepEqual(warnings(news), [])
+  })
+
   test('what no dump has a place for, by kind', async (t) => {
     const { dump, news } = await scene(t)
     await dump(SITE)

@@ -7,6 +7,7 @@ import type { Git } from '../../git/git.ts'
 import { GitFailed } from '../../git/git-end.ts'
 import { sortedRows } from '../../ground/sorted-rows.ts'
 import type { Snapshot } from '../../sources/source.ts'
+import { missingLfs, skippedRepositories } from '../lacking-data.ts'
 import { storedDigests } from '../manifest-agreement.ts'
 import type { PeopleMap } from '../people-map.ts'
 import { moveTo, removeIfEmpty, sync, syncBelow } from '../place-repository.ts'
@@ -92,9 +93,10 @@ async function* dumpUnpacked(
   const manifest = await readManifest(root)
   if (manifest) await refuseEdited(root, manifest)
   const tally = createTally((warning) => tell({ warning }))
+  const isSelection = parts.repositories.length > 0
+  if (manifest && !isSelection) for (const each of skippedRepositories(manifest)) tally.warn(each)
   const rows = sortedRows(join(workplace, 'rows'))
   try {
-    const isSelection = parts.repositories.length > 0
     const spool = await spoolFacts({ root, rows, destinations, isSelection, tally }, signal)
     const stored = { root, digests: manifest && storedDigests(manifest) }
     const contextOf = dumpContexts(parts, { spool, destinations, stored, workplace, tally })
@@ -110,6 +112,7 @@ async function* dumpUnpacked(
         yield { fullName, faults: 'faults' in judged ? judged.faults : [], isPrivate: true }
         continue
       }
+      for (const each of await missingLfs(fullName, judged.snapshot, manifest)) tally.warn(each)
       const { context, address } = contextOf(destination)
       const place = join(into, fullName)
       const attachments = await dumpWhole(

@@ -87,6 +87,7 @@ function linkTargets({ spool, destinations }: Found, target: string): LinkTarget
   }
   return {
     byAddress,
+    longestAddress: Math.max(0, ...Array.from(byAddress.keys(), ({ length }) => length)),
     renamed,
     base: target === '' ? '/' : target,
     kindOf(fullName, number) {

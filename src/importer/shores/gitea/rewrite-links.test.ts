@@ -9,6 +9,7 @@ const targets: LinkTargets = {
     ['https://github.com/alice/site', 'anna/site'],
     ['https://github.com/org/tool', 'org/tool'],
   ]),
+  longestAddress: 'https://github.com/alice/site'.length,
   renamed: new Map([['alice/site', 'anna/site']]),
   kindOf: (fullName, number) =>
     number > 20 ? undefined : number === 3 && fullName === 'org/tool' ? 'pull_request' : 'issue',
@@ -55,6 +56,27 @@ const CASES: [name: string, before: string, after: string][] = [
     'a `alice/site#1` b\n```\nhttps://github.com/org/tool/issues/12\n```\nanna/site#1',
   ],
   ['a fence that is left open', '```\nalice/site#1', '```\nalice/site#1'],
+  [
+    'a fence that only as long a one closes',
+    '````\nalice/site#1\n```\nalice/site#1\n ````` \nalice/site#1',
+    '````\nalice/site#1\n```\nalice/site#1\n ````` \nanna/site#1',
+  ],
+  [
+    'tildes',
+    '~~~\nalice/site#1\n```\n~~~\nalice/site#1',
+    '~~~\nalice/site#1\n```\n~~~\nanna/site#1',
+  ],
+  [
+    'code that only as many backticks end',
+    '``alice/site#1 ` alice/site#1`` alice/site#1 ``` alice/site#1',
+    '``alice/site#1 ` alice/site#1`` anna/site#1 ``` anna/site#1',
+  ],
+  [
+    'an address below a list of them',
+    '[1]: https://github.com/alice/site/issues/1\n[2]:\n  https://github.com/alice/site/issues/2',
+    '[1]: /anna/site/issues/1\n[2]:\n  /anna/site/issues/2',
+  ],
+  ['a clone', '<https://github.com/Alice/Site.git>', '</anna/site>'],
   ['a lone backtick', '` alice/site#1', '` anna/site#1'],
 ]
 
@@ -68,3 +90,25 @@ test('where the server is known, links are whole', () => {
     '[x](https://git.example.com/sub/anna/site/issues/1)',
   )
 })
+
+/** None of them has anything to rewrite. Whoever looks at the rest of a text from each of its parts takes hours. */
+const HOSTILE: [name: string, text: string][] = [
+  ['backticks that nothing closes', `/${'`'.repeat(1e6)}${'a'.repeat(2e6)}`],
+  [
+    'backticks of every number',
+    `/${Array.from({ length: 2000 }, (_, n) => '`'.repeat(n + 1)).join('a')}`,
+  ],
+  ['pairs of backticks', '`/` '.repeat(1e6)],
+  ['lines that almost close a fence', `\`\`\`\n${`${'`~'.repeat(1e6)}/ \n`.repeat(2)}`],
+  ['spaces that close no fence', `\`\`\`\n${`\`\`\`${' '.repeat(1e6)}/\n`.repeat(3)}`],
+  ['many addresses', 'https://example.com/ '.repeat(2e5)],
+  ['an address of slashes', `https://example.com${'/'.repeat(3e6)}`],
+  ['an address with many marks', `https://example.com/${'.'.repeat(3e6)}a`],
+  ['spaces before addresses', `${' '.repeat(1e6)}https://example.com/`.repeat(3)],
+  ['a name without an end', `${'a'.repeat(2e6)}/${'b'.repeat(2e6)}`],
+]
+
+// Not compared by assert, which would show where two texts of megabytes differ.
+for (const [name, text] of HOSTILE)
+  test(`no more work than other texts: ${name}`, () =>
+    assert.ok(rewriteLinks(text, 'org/tool', targets) === text))

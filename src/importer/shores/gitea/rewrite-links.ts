@@ -1,7 +1,11 @@
+import { findCode } from './find-code.ts'
+
 /** What links can lead to. */
 export interface LinkTargets {
   /** The new full name of a repository by its old address in lower case, such as `https://github.com/alice/site`. */
   byAddress: ReadonlyMap<string, string>
+  /** How many characters the longest of these addresses has. */
+  longestAddress: number
   /** The new full name by the old one in lower case, where they differ. */
   renamed: ReadonlyMap<string, string>
   /** Whether an issue or a pull request is in the archive, and which; the name is the new one. */
@@ -10,8 +14,6 @@ export interface LinkTargets {
   base: string
 }
 
-const CODE =
-  /(^ {0,3}(`{3,}|~{3,})[\s\S]*?(?:^ {0,3}\2[`~]*[ \t]*$|$(?![\s\S]))|(`+)(?!`)[\s\S]*?(?<!`)\3(?!`))/m
 const ADDRESS = /https?:\/\/[^\s<>"'`()[\]{}|\\^]+/gi
 const SHORT = /(?<![\w./@-])([\w.-]+\/[\w.-]+)(?=#\d+\b|@[0-9a-f]{7,40}\b)/g
 
@@ -21,23 +23,46 @@ const SHORT = /(?<![\w./@-])([\w.-]+\/[\w.-]+)(?=#\d+\b|@[0-9a-f]{7,40}\b)/g
  */
 export function rewriteLinks(text: string, here: string, targets: LinkTargets): string {
   if (!text.includes('/')) return text
-  return text
-    .split(new RegExp(CODE, 'gm'))
-    .filter((_, n) => n % 4 < 2)
-    .map((part, n) => (n % 2 === 1 ? part : rewriteWords(part, here, targets)))
-    .join('')
+  let [rewritten, copied, at] = ['', 0, 0]
+  const rewriteUpTo = (end: number) => {
+    const words = text.slice(at, end)
+    if (!words.includes('/')) return
+    const changed = rewriteWords(words, here, targets)
+    // What stays as it is, is copied in few pieces.
+    if (changed === words) return
+    rewritten += text.slice(copied, at) + changed
+    copied = end
+  }
+  for (const code of findCode(text)) {
+    rewriteUpTo(code.start)
+    at = code.end
+  }
+  rewriteUpTo(text.length)
+  return rewritten + text.slice(copied)
 }
 
 function rewriteWords(words: string, here: string, targets: LinkTargets): string {
   const renamed = targets.renamed.size === 0 ? words : renameShort(words, targets)
   return renamed.replace(ADDRESS, (found, at: number, all: string) => {
-    const address = found.replace(/[.,;:!?*_]+$/, '')
+    const address = withoutPunctuation(found)
     const rest = found.slice(address.length)
-    const before = all.slice(0, at)
-    // As in [text](…), [1]: …, <…> and href="…": there only an address will do.
-    const isDestination = /(?:\]\(|\]:\s*|<|=["']?)$/.test(before)
-    return (newPlace(address, here, targets, isDestination) ?? address) + rest
+    return (newPlace(address, here, targets, isDestination(all, at)) ?? address) + rest
   })
+}
+
+/** At its end. A pattern would begin anew at every mark within it. */
+function withoutPunctuation(found: string): string {
+  let end = found.length
+  while (end > 0 && '.,;:!?*_'.includes(found[end - 1]!)) end -= 1
+  return found.slice(0, end)
+}
+
+/** As in [text](…), [1]: …, <…> and href="…": there only an address will do. */
+function isDestination(text: string, at: number): boolean {
+  if (/^(?:\]\(|.?<|.?=|=["'])$/s.test(text.slice(Math.max(0, at - 2), at))) return true
+  let end = at
+  while (end > 0 && /\s/.test(text[end - 1]!)) end -= 1
+  return text.slice(Math.max(0, end - 2), end) === ']:'
 }
 
 function renameShort(words: string, { renamed }: LinkTargets): string {
@@ -62,10 +87,10 @@ function newPlace(
 /** Where hosts are below a path, an owner's name may be any part of it. */
 function repositoryAt(
   address: string,
-  { byAddress }: LinkTargets,
+  { byAddress, longestAddress }: LinkTargets,
 ): { fullName: string; path: string } | undefined {
-  const ends = [...address.matchAll(/[/#?]|$/g)].map(({ index }) => index)
-  for (const end of ends) {
+  for (const { index: end } of address.matchAll(/[/#?]|$/g)) {
+    if (end > longestAddress + '.git'.length) break
     const fullName = byAddress.get(
       address
         .slice(0, end)

@@ -327,3 +327,22 @@ test('what was skipped when it was made, and data that is not there, are notes',
   )
   assert.match((await verified(t, bare())).join('\n'), /note: it holds no git data/)
 })
+
+test('without git data, only links to that are not followed', async (t) => {
+  const bare = all.filter(({ path }) => !path.startsWith('repositories') && path !== MANIFEST)
+  const metadata = all.filter(({ path }) => path === 'repositories_000001.json')
+  const attachment = { url: `${NOBODY}/1`, asset_url: 'tarball://root/attachments/u1/a.txt' }
+  const naming = {
+    ...aFile('attachments_000001.json'),
+    content: Buffer.from(JSON.stringify([attachment])),
+  }
+  const said = await verified(t, packed([...bare, ...metadata, naming]))
+  assert.deepEqual(
+    said.filter((line) => line.startsWith('fault: ')),
+    [
+      'fault: attachments_000001.json: [0].asset_url leads to tarball://root/attachments/u1/a.txt, which is not in the archive',
+    ],
+  )
+  const there = packed([...bare, ...metadata, naming, aFile('attachments/u1/a.txt')])
+  assert.doesNotMatch((await verified(t, there)).join('\n'), /^fault/m)
+})

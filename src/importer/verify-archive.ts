@@ -168,7 +168,7 @@ async function* recordFindings({ root, damage }: Unpacked): AsyncGenerator<Findi
   if (!hasGit) yield { note: 'it holds no git data; links to repositories were not followed' }
   if (!records.hasUsers) yield { note: 'it holds no users; links to them were not followed' }
   const isInArchive = (path: string) =>
-    !hasGit ||
+    (!hasGit && path.startsWith('repositories/')) ||
     damage !== undefined ||
     (unsafePath(path) === undefined && existsSync(join(root, path)))
   for (const fault of brokenLinks(records, isInArchive)) yield { fault }

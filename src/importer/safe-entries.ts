@@ -21,7 +21,15 @@ export async function roomIn(directory: string): Promise<Room> {
   return { bytes: Math.floor(bavail * bsize * PART_OF_FREE), where: directory }
 }
 
-const MAX_ENTRIES = 5_000_000
+/** What is held in memory until the end, so that nothing comes twice. */
+export interface PathLimits {
+  entries: number
+  /** Of all paths together. */
+  characters: number
+}
+
+/** Enough for five million paths such as those of loose objects. */
+const LIMITS: PathLimits = { entries: 5_000_000, characters: 512 * 1024 * 1024 }
 /** What the smallest file takes on a disk. */
 const DISK_BLOCK = 4096
 /** Records, refs and descriptions are read into memory; objects are not. */
@@ -38,16 +46,20 @@ export async function* safeEntries(
   archive: Bytes | Folder,
   room: Room,
   signal: AbortSignal,
+  limits = LIMITS,
 ): AsyncGenerator<ArchiveEntry> {
   const taken = new Map<string, Taken>()
   const spellings = new Map<string, string>()
-  let bytes = 0
+  let [bytes, characters] = [0, 0]
   const entries =
     'folder' in archive
       ? readFolder(archive, { signal })
       : withoutFolder(readEntries(archive, { signal }))
   for await (const entry of entries) {
     const { path, size } = entry
+    characters += path.length
+    if (characters > limits.characters)
+      throw new ArchiveRefused(`the paths in it have more than ${limits.characters} characters`)
     take(taken, entry)
     refuseTwins(spellings, path)
     if (size > LARGEST_TEXT && !IS_OBJECT.test(path))
@@ -57,8 +69,8 @@ export async function* safeEntries(
       throw new ArchiveRefused(
         `up to ${path} it unpacks to ${bytes} bytes, and ${room.where} has room for ${room.bytes}`,
       )
-    if (taken.size > MAX_ENTRIES)
-      throw new ArchiveRefused(`it has more than ${MAX_ENTRIES} entries`)
+    if (taken.size > limits.entries)
+      throw new ArchiveRefused(`it has more than ${limits.entries} entries`)
     yield entry
   }
 }

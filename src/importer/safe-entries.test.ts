@@ -1,0 +1,22 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type PlainEntry, packed } from '../../test/support/without-server.ts'
+import { type PathLimits, safeEntries } from './safe-entries.ts'
+
+const aFile = (path: string): PlainEntry => ({ path, kind: 'file', content: Buffer.from('a') })
+const three = packed(['a', 'b', 'c'].map((name) => aFile(`attachments/${name.repeat(88)}`)))
+
+async function pathsWithin(limits: PathLimits): Promise<number> {
+  const room = { bytes: Infinity, where: '' }
+  const { signal } = new AbortController()
+  return (await Array.fromAsync(safeEntries([three], room, signal, limits))).length
+}
+
+test('as many paths, and as long ones, as memory has room for', async () => {
+  assert.equal(await pathsWithin({ entries: 4, characters: 300 }), 3)
+  await assert.rejects(
+    pathsWithin({ entries: 4, characters: 299 }),
+    /the paths in it have more than 299 characters/,
+  )
+  await assert.rejects(pathsWithin({ entries: 3, characters: 300 }), /it has more than 3 entries/)
+})

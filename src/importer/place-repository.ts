@@ -26,33 +26,42 @@ export async function placeRepository(
 ): Promise<void> {
   await syncBelow(repository.dir)
   if (wiki) await syncBelow(wiki.dir)
-  const owner = dirname(target)
-  await mkdir(owner, { recursive: true })
   const wikiTarget = target.replace(/\.git$/, '.wiki.git')
-  try {
+  await moveBelow(dirname(target), async () => {
     // The wiki goes first: by itself it is of no account, and where the repository is, all of it is.
     if (wiki) await moveTo(wiki.dir, wikiTarget)
-    try {
-      await moveTo(repository.dir, target)
-    } catch (error) {
+    const undo = async () => {
       if (wiki) await rm(wikiTarget, { recursive: true })
-      throw error
     }
-  } finally {
-    await removeIfEmpty(owner)
+    await moveTo(repository.dir, target).catch((error: unknown) => undone(error, undo))
+  })
+}
+
+/** Moves something to below an owner's directory, and makes that durable. Where it fails, a directory that was there stays. */
+export async function moveBelow(owner: string, move: () => Promise<void>): Promise<void> {
+  const isNew = (await mkdir(owner, { recursive: true })) !== undefined
+  const undo = async () => {
+    if (isNew) await removeIfEmpty(owner)
   }
+  await move().catch((error: unknown) => undone(error, undo))
   for (const folder of [owner, dirname(owner)]) await sync(folder)
 }
 
 /** A rename alone would replace an empty directory that is another's. */
 export async function moveTo(from: string, to: string): Promise<void> {
   await mkdir(to)
+  await rename(from, to).catch((error: unknown) => undone(error, () => rmdir(to)))
+}
+
+/** Throws what has failed; that the rest cannot be undone either is told beside it. */
+async function undone(error: unknown, undo: () => Promise<void>): Promise<never> {
   try {
-    await rename(from, to)
-  } catch (error) {
-    await rmdir(to)
-    throw error
+    await undo()
+  } catch (second) {
+    const [said, more] = [error, second].map((each) => (each as Error).message)
+    throw new Error(`${said}; and then: ${more}`, { cause: error })
   }
+  throw error
 }
 
 export interface Described {

@@ -10,7 +10,7 @@ import type { Snapshot } from '../../sources/source.ts'
 import { missingLfs, skippedRepositories } from '../lacking-data.ts'
 import { storedDigests } from '../manifest-agreement.ts'
 import type { PeopleMap } from '../people-map.ts'
-import { moveTo, removeIfEmpty, sync, syncBelow } from '../place-repository.ts'
+import { moveBelow, moveTo, sync, syncBelow } from '../place-repository.ts'
 import { refuseEdited, refuseTaken, repositoryFolders, unpackBeside } from '../restore-archive.ts'
 import { ArchiveRefused } from '../safe-entries.ts'
 import type { Unpacked } from '../unpack-archive.ts'
@@ -186,13 +186,6 @@ async function dumpWhole(
   tally.skip('LFS_objects', examination.repository.lfsObjects.length)
   tally.skip('collaborators', fact.collaborators.length)
   await syncBelow(context.place)
-  const owner = dirname(place)
-  await mkdir(owner, { recursive: true })
-  try {
-    await moveTo(context.place, place)
-  } finally {
-    await removeIfEmpty(owner)
-  }
-  for (const folder of [owner, dirname(owner)]) await sync(folder)
+  await moveBelow(dirname(place), () => moveTo(context.place, place))
   return attachments
 }

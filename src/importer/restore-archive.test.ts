@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { existsSync, readdirSync } from 'node:fs'
-import { mkdir, symlink } from 'node:fs/promises'
+import { mkdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { before, type TestContext, test } from 'node:test'
 import { temporaryFolder } from '../../test/support/archive-samples.ts'
@@ -15,6 +15,7 @@ import {
 } from '../../test/support/without-server.ts'
 import type { Manifest } from '../archive/manifest.ts'
 import { createGit } from '../git/git.ts'
+import { lockFile } from '../ground/file-lock.ts'
 import { archiveOfHost } from './archive-test-scene.ts'
 import { type RestoreNews, restoreArchive } from './restore-archive.ts'
 
@@ -45,7 +46,8 @@ async function scene(t: TestContext) {
   }
   const restore = (archive: Buffer) =>
     Array.fromAsync(restoreArchive({ git: locked, open: () => [archive], into, tell }, signal))
-  return { into, restore, warnings }
+  const restoring = () => restoreArchive({ git: locked, open: () => [whole], into }, signal)
+  return { into, restore, restoring, warnings }
 }
 
 const aFile = (path: string, text = 'hello'): PlainEntry => ({
@@ -193,6 +195,27 @@ test('a repository that the manifest does not name, or that is not as it says, s
     'alice/site': 'HEAD is refs/heads/main, and the manifest says refs/heads/other',
   })
   assert.ok(!existsSync(into))
+})
+
+test("what a restore left that was killed is removed, and what is another's stays", async (t) => {
+  const { into, restore } = await scene(t)
+  for (const name of ['.godwit-restore-dead', '.godwit-restore-busy', '.godwit-restore-old', 'bob'])
+    await mkdir(join(into, name, 'unpacked'), { recursive: true })
+  for (const name of ['.godwit-restore-dead', 'bob']) await writeFile(join(into, name, 'lock'), '')
+  const unlock = lockFile(join(into, '.godwit-restore-busy/lock'))
+  t.after(() => unlock?.())
+  await restore(whole)
+  const left = ['.godwit-restore-busy', '.godwit-restore-old', 'alice', 'bob']
+  assert.deepEqual(readdirSync(into).sort(), left)
+})
+
+test('a restore that is under way is left alone by the next', async (t) => {
+  const { into, restoring } = await scene(t)
+  const first = restoring()
+  assert.deepEqual((await first.next()).value, { fullName: 'alice/notes', faults: [] })
+  await assert.rejects(Array.fromAsync(restoring()), /notes\.git is there already/)
+  assert.deepEqual(await Array.fromAsync(first), [{ fullName: 'alice/site', faults: [] }])
+  assert.deepEqual(readdirSync(into), ['alice'])
 })
 
 test('nothing of a repository comes along but refs and objects', async (t) => {

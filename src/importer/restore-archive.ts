@@ -1,20 +1,19 @@
-import { type Dirent, existsSync } from 'node:fs'
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import type { Dirent } from 'node:fs'
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import type { Manifest } from '../archive/manifest.ts'
 import type { Folder } from '../archive/read-folder.ts'
 import type { Bytes } from '../blobs/blob-store.ts'
 import type { Git } from '../git/git.ts'
 import { hasCode } from '../ground/errno.ts'
-import { makeDirectory } from '../ground/make-directory.ts'
 import { pathInArchive } from '../records/record-links.ts'
 import { missingLfs, skippedRepositories } from './lacking-data.ts'
 import { metadataDisagreements } from './manifest-agreement.ts'
-import { describeRepository, placeRepository, removeIfEmpty } from './place-repository.ts'
+import { describeRepository, placeRepository } from './place-repository.ts'
 import { type Records, readRecords } from './records.ts'
 import { ArchiveRefused, roomIn, safeEntries } from './safe-entries.ts'
-import { type Unpacked, unpackArchive } from './unpack-archive.ts'
 import { judgeRepositories, readManifest } from './unpacked-repositories.ts'
+import { nearestThere, sweepWorkplaces, unpackBeside } from './workplace.ts'
 
 export interface RestoreParts {
   git: Git
@@ -42,6 +41,7 @@ export async function* restoreArchive(
   { git, open, into, tell = () => {} }: RestoreParts,
   signal: AbortSignal,
 ): AsyncGenerator<Restored> {
+  await sweepWorkplaces(into)
   const folders = await repositoryFolders(open(), into, signal)
   await refuseTaken(into, folders)
   await using workplace = await unpackBeside(into, open(), signal)
@@ -70,36 +70,6 @@ export async function* restoreArchive(
     yield { fullName, faults: 'faults' in judged ? judged.faults : [] }
   }
   tell({ leftBehind: leftBehind(records, rulesInConfigs(records, denials)) })
-}
-
-/** Where an archive is unpacked for as long as its repositories are taken from it. */
-interface Workplace extends AsyncDisposable {
-  path: string
-  unpacked: Unpacked
-}
-
-/** In the directory that they go to: on the same file system, where moving is one step. */
-export async function unpackBeside(
-  into: string,
-  archive: Bytes | Folder,
-  signal: AbortSignal,
-): Promise<Workplace> {
-  const isNew = !existsSync(into)
-  makeDirectory(into)
-  // No git host, and no server, takes it for an owner.
-  const path = await mkdtemp(join(into, '.godwit-restore-'))
-  const remove = async () => {
-    await rm(path, { recursive: true, force: true })
-    if (isNew) await removeIfEmpty(into)
-  }
-  try {
-    const unpacked = await unpackArchive(archive, join(path, 'unpacked'), signal)
-    if (unpacked.damage) throw unpacked.damage
-    return { path, unpacked, [Symbol.asyncDispose]: remove }
-  } catch (error) {
-    await remove()
-    throw error
-  }
 }
 
 function leftBehind(
@@ -136,10 +106,6 @@ export async function repositoryFolders(
   }
   if (folders.size === 0) throw new ArchiveRefused('it holds no repositories')
   return folders
-}
-
-function nearestThere(directory: string): string {
-  return existsSync(directory) ? directory : nearestThere(dirname(directory))
 }
 
 /** Names are one without regard to case, as they are wherever repositories are served. */

@@ -11,10 +11,11 @@ import { missingLfs, skippedRepositories } from '../lacking-data.ts'
 import { storedDigests } from '../manifest-agreement.ts'
 import type { PeopleMap } from '../people-map.ts'
 import { moveBelow, moveTo, sync, syncBelow } from '../place-repository.ts'
-import { refuseEdited, refuseTaken, repositoryFolders, unpackBeside } from '../restore-archive.ts'
+import { refuseEdited, refuseTaken, repositoryFolders } from '../restore-archive.ts'
 import { ArchiveRefused } from '../safe-entries.ts'
 import type { Unpacked } from '../unpack-archive.ts'
 import { judgeRepositories, readManifest } from '../unpacked-repositories.ts'
+import { sweepWorkplaces, unpackBeside } from '../workplace.ts'
 import { chooseRepositories, type Destinations } from './gitea/choose-repositories.ts'
 import { dumpAttachments } from './gitea/dump-attachments.ts'
 import type { DumpContext } from './gitea/dump-context.ts'
@@ -63,6 +64,7 @@ export async function* dumpForGitea(
   signal: AbortSignal,
 ): AsyncGenerator<DumpEnd> {
   const { open, into, people } = parts
+  await sweepWorkplaces(into)
   const folders = await repositoryFolders(open(), into, signal)
   const destinations = chooseRepositories(folders, parts.repositories, people)
   await refuseTaken(into, new Set([...destinations.values()].map(({ fullName }) => fullName)))

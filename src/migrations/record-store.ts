@@ -9,7 +9,7 @@ export interface RepositoryRecords {
   /** Null where there are none, or where they are not wanted. */
   attachmentsKey: string | null
   assetsKey: string | null
-  /** All of it is at least as new as this: a forge gives no snapshot. */
+  /** All of it but what the notes name is at least as new as this: a forge gives no snapshot. */
   asOf: number
   /** What the forge does not give. */
   notes: readonly string[]

@@ -79,7 +79,7 @@ export interface Kept {
 export interface Reading {
   /** Whether it came to its end. */
   isComplete: boolean
-  /** When the listing began that all of it is at least as new as: REST gives no snapshot. Epoch milliseconds. */
+  /** When the listing began that all of it but what the notes name is at least as new as: REST gives no snapshot. Epoch milliseconds. */
   asOf: number
   stamp: string
   /** What this forge does not give, or did not: sentences for the report. */

@@ -1,4 +1,4 @@
-import { BlobExists, BlobMissing, type BlobStore } from '../blobs/blob-store.ts'
+import { BlobExists, type BlobStore } from '../blobs/blob-store.ts'
 import type { Db } from '../db/database.ts'
 import { signingKey } from '../migrations/secret-store.ts'
 
@@ -20,19 +20,13 @@ export const isMark = (key: string): boolean => key.startsWith(MARK)
 /** Makes the store this database's where it is nobody's yet, by an empty blob, and refuses one that is another's. */
 export async function ownBlobs(db: Db, blobs: BlobStore): Promise<void> {
   const mark = MARK + (await signingKey(db, 'store')).toString('hex')
-  if (await isThere(blobs, mark)) return
-  for await (const { key } of blobs.list()) if (isMark(key)) throw new BlobsOfAnother(key)
+  // Not asked for by its key: what is missing counts as an error of the store.
+  for await (const { key } of blobs.list()) {
+    if (key === mark) return
+    if (isMark(key)) throw new BlobsOfAnother(key)
+  }
   await blobs.put(mark, []).catch((error: unknown) => {
+    // Another process was quicker.
     if (!(error instanceof BlobExists)) throw error
   })
-}
-
-async function isThere(blobs: BlobStore, key: string): Promise<boolean> {
-  try {
-    await blobs.size(key)
-    return true
-  } catch (error) {
-    if (error instanceof BlobMissing) return false
-    throw error
-  }
 }

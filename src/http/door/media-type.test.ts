@@ -53,8 +53,9 @@ test('the dearest of several types is chosen', () => {
   assert.equal(optional.choose(`${V3}, ${PREVIEW};q=0.8`, previewed), 'github.v3; format=json')
 })
 
-test('what names another format of the vendor is refused', () => {
-  assert.throws(() => optional.choose('application/vnd.github.v3.raw', plain), { status: 415 })
+test('what names another format of the vendor, or none at all, is refused', () => {
+  for (const accept of ['application/vnd.github.v3.raw', '__proto__'])
+    assert.throws(() => optional.choose(accept, plain), { status: 415 }, accept)
 })
 
 test('what cannot take JSON is refused in words', () => {

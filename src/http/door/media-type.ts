@@ -26,7 +26,7 @@ export function mediaTypes({ vendor, preview }: MediaTypeOptions): MediaTypes {
   const ours = `application/vnd.${vendor.toLowerCase()}`
   const previewType = previewTypeOf(vendor)
   /** `+json` may be left out of a type that names no other format. */
-  const shortOnes: Record<string, string> = Object.fromEntries(
+  const shortOnes = new Map(
     [ours, `${ours}.v3`, previewType.replace('+json', '')].map((type) => [type, `${type}+json`]),
   )
   const isJson = (type: string) =>
@@ -35,7 +35,7 @@ export function mediaTypes({ vendor, preview }: MediaTypeOptions): MediaTypes {
 
   return {
     choose(accept, { previewed = false, alsoAccepts = [] }) {
-      const accepted = acceptedTypes(accept).map((type) => shortOnes[type] ?? type)
+      const accepted = acceptedTypes(accept).map((type) => shortOnes.get(type) ?? type)
       if (previewed && preview === 'required' && !accepted.includes(previewType)) {
         throw previewMissing()
       }

@@ -84,7 +84,7 @@ test('the Debian package: the same bytes each time; installed, started, upgraded
 
 function assertInstalled(debian: DebianRoot): void {
   assert.equal(debian.access('/etc/godwit/config'), '-rw-r----- root godwit')
-  assert.equal(debian.access('/var/lib/godwit'), 'drwxr-x--- godwit godwit')
+  assert.equal(debian.access('/var/lib/godwit'), 'drwx------ godwit godwit')
   assert.match(debian.run('getent', 'passwd', 'godwit').stdout, /:\/usr\/sbin\/nologin$/)
   for (const file of [
     'lib/systemd/system/godwit.service',

@@ -87,7 +87,7 @@ function linkTargets({ spool, destinations }: Found, target: string): LinkTarget
   }
   return {
     byAddress,
-    longestAddress: Math.max(0, ...Array.from(byAddress.keys(), ({ length }) => length)),
+    longestAddress: byAddress.keys().reduce((most, { length }) => Math.max(most, length), 0),
     renamed,
     base: target === '' ? '/' : target,
     kindOf(fullName, number) {

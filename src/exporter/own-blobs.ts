@@ -7,7 +7,7 @@ export class BlobsOfAnother extends Error {
   override name = 'BlobsOfAnother'
   constructor(mark: string) {
     super(
-      `--blobs, or blobs/ in --data, belongs to another database: nothing is removed there. Set another place; if that database is gone for good, remove ${mark} there`,
+      `the archives in --blobs (or in blobs/ of --data) belong to another database, so nothing is removed there: set another --blobs or --data. If that database is gone for good, delete ${mark} there`,
     )
   }
 }

@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Account } from '../../accounts/account.ts'
+import type { FactKind } from '../../records/facts.ts'
+import { readWholeFact } from '../../records/read-records.ts'
+import { writeRecord } from '../../records/write-records.ts'
 import { addressesFrom } from '../../repositories/addresses.ts'
 import { factsOfUnreadable, type RepositoryFacts } from '../../repositories/facts.ts'
-import { organizationRecord, peopleIn, repositoryRecord } from './own-records.ts'
+import { recordAddressesOf } from './host-addresses.ts'
+import { organizationRecord, peopleIn, repositoryRecord, userRecord } from './own-records.ts'
 import { protectedBranchRecords } from './protected-branches.ts'
 
 const BASE = 'https://git.example.test'
@@ -119,4 +123,43 @@ test('a login of which nothing else is known is as old as the oldest repository 
       id: null,
       createdAt: NOON - 1000,
     })
+})
+
+/** The exporter knows repositories by other facts than records do; both must write one shape. */
+test('our own records are what the writer of records makes of them, but for settings', () => {
+  const rich = facts({
+    owner: octo,
+    topics: ['birds'],
+    collaborators: [{ login: 'bob', permission: 'admin' }],
+    denies: ['deletes'],
+    defaultBranch: "what's (new)*",
+  })
+  const options = { hasWikiInArchive: true, migrationOwner: alice }
+  const members = [{ account: alice, role: 'owner' as const }]
+  const own: [FactKind, object][] = [
+    ['users', userRecord(alice, addresses)],
+    ['organizations', organizationRecord({ account: octo, members }, addresses)],
+    ['repositories', repositoryRecord(rich, options, addresses)],
+    ...protectedBranchRecords(rich, alice, addresses).map((rule): [FactKind, object] => [
+      'protected_branches',
+      rule,
+    ]),
+  ]
+  const where = recordAddressesOf(addresses)
+  const settings = own.map(([kind, record]) => {
+    const fact = readWholeFact(kind, record, where)
+    assert.deepEqual(writeRecord(kind, fact, where), record)
+    return [kind, Object.keys(fact.rest ?? {}).sort()]
+  })
+  assert.deepEqual(Object.fromEntries(settings), {
+    users: [],
+    organizations: ['member_privileges', 'repository_defaults'],
+    repositories: [
+      'actions_general_settings',
+      'autolinks',
+      'general_settings',
+      'security_and_analysis',
+    ],
+    protected_branches: [],
+  })
 })

@@ -1,8 +1,8 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { FactKind } from '../src/records/facts.ts'
-import { addressesAt } from '../src/records/record-addresses.ts'
+import type { WrittenKind } from '../src/records/facts.ts'
 import { splitIntoFiles } from '../src/records/split-into-files.ts'
+import { addressesAt } from '../src/records/test-records.ts'
 import { writeRecord } from '../src/records/write-records.ts'
 import { gitHost } from '../test/support/git-host.ts'
 import { run } from './measure.ts'
@@ -32,11 +32,11 @@ export async function makeDiscussions(place: string, issues: number): Promise<st
   return file
 }
 
-function* records(kind: FactKind, facts: Iterable<unknown>): Generator<unknown> {
+function* records(kind: WrittenKind, facts: Iterable<unknown>): Generator<unknown> {
   for (const fact of facts) yield writeRecord(kind, fact as never, ADDRESSES)
 }
 
-function* factsOf(issues: number): Generator<[FactKind, Iterable<unknown>]> {
+function* factsOf(issues: number): Generator<[WrittenKind, Iterable<unknown>]> {
   const labels = ['bug', 'idea'].map((name) => ({
     ...{ name, color: 'd73a4a', description: null, createdAt: at(0) },
   }))

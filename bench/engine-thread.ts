@@ -4,7 +4,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { createSegmentMaker } from '../src/exporter/make-segment.ts'
 import { answerRequests } from '../src/exporter/segment-messages.ts'
 import { openBlobs, openSource, type Places } from '../src/service/places.ts'
-import type { Snapshot, SnapshotEntry } from '../src/sources/directory/snapshot/snapshot.ts'
+import type { Snapshot, SnapshotEntry } from '../src/sources/snapshot.ts'
 
 /** A segment thread that believes what it reads: what is left is reading, hashing and writing. */
 const places = workerData as Places
@@ -13,7 +13,6 @@ const maker = createSegmentMaker({
   source: {
     ...source,
     snapshot: async (...asked) => believed(await source.snapshot(...asked)),
-    verify: async () => ({ repository: { tips: [], objectFiles: [] }, wiki: null }),
   },
   blobs: await openBlobs(places),
   scratchDirectory: places.scratch,
@@ -24,6 +23,7 @@ answerRequests(parentPort!, maker)
 function believed(snapshot: Snapshot): Snapshot {
   return {
     ...snapshot,
+    verify: async () => ({ repository: { tips: [], objectFiles: [] }, wiki: null }),
     async *entries() {
       for await (const entry of snapshot.entries())
         yield entry.packed ? { ...entry, open: () => bytesOf(fileOf(snapshot, entry)) } : entry

@@ -7,6 +7,7 @@ import { benchClones } from './clones.ts'
 import { benchCluster } from './cluster.ts'
 import type { Corpus } from './contestants.ts'
 import { CORPORA, type CorpusName, makeCorpus } from './corpus.ts'
+import { countCrossedFiles } from './crossed-files.ts'
 import { benchDashboard } from './dashboard.ts'
 import { benchDownloads } from './downloads.ts'
 import { benchDumps } from './dumps.ts'
@@ -48,6 +49,7 @@ const SECTIONS: Record<string, () => Promise<Section | undefined>> = {
   cluster: () => benchCluster({ rounds }),
   dashboard: () => benchDashboard({ rounds }),
   dumps: () => benchDumps({ rounds }),
+  files: () => countCrossedFiles(),
 }
 
 const wanted = values.only?.flatMap((names) => names.split(',')) ?? Object.keys(SECTIONS)

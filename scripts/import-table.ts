@@ -11,7 +11,7 @@ export interface Room {
  * not listed (stories, measurements) may use everything, and so may the tests that stand beside the code.
  */
 export const ROOMS: Readonly<Record<string, Room>> = {
-  'src/main.ts': { uses: ['src/commands', 'src/ground'], door: [] },
+  'src/main.ts': { uses: ['src/commands'], door: [] },
   'src/commands': {
     uses: [
       ...[
@@ -22,20 +22,21 @@ export const ROOMS: Readonly<Record<string, Room>> = {
         'src/records',
         'src/migrations',
       ],
-      ...['src/repositories', 'src/accounts', 'src/sources', 'src/archive', 'src/blobs', 'src/db'],
-      ...['src/git', 'src', 'src/ground'],
+      ...['src/repositories', 'src/accounts', 'src/sources/directory', 'src/sources/forge'],
+      ...['src/sources', 'src/archive', 'src/blobs', 'src/db', 'src/git', 'src/settings'],
+      'src/ground',
     ],
     door: ['program.ts', 'report-failure.ts'],
   },
   'src/service': {
     uses: [
       ...['src/http', 'src/exporter', 'src/schedules', 'src/migrations', 'src/webhooks'],
-      'src/repositories',
-      ...['src/accounts', 'src/queue', 'src/sources', 'src/blobs', 'src/db', 'src/git', 'src'],
+      ...['src/repositories', 'src/accounts', 'src/queue', 'src/sources/directory'],
+      ...['src/sources/forge', 'src/sources', 'src/blobs', 'src/db', 'src/git', 'src/settings'],
       'src/ground',
     ],
   },
-  src: { uses: ['src/ground'] },
+  'src/settings': { uses: ['src/ground'] },
   'src/http': {
     uses: [
       ...['src/schedules', 'src/webhooks'],
@@ -44,25 +45,52 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     ],
     door: [
       'server.ts',
-      'server-parts.ts',
       'clones/clone-tokens.ts',
       'door/timestamps.ts',
       'migrations/archive-link.ts',
-      'service/dashboard-files.ts',
+      'pages/dashboard-files.ts',
       'service/proxy-probe.ts',
       'webhooks/webhook-payload.ts',
     ],
   },
   'src/exporter': {
     uses: [
-      ...['src/migrations', 'src/repositories', 'src/accounts', 'src/queue', 'src/sources'],
-      ...['src/records', 'src/archive', 'src/blobs', 'src/db', 'src/ground'],
+      ...['src/migrations', 'src/repositories', 'src/accounts', 'src/queue', 'src/sources/forge'],
+      ...['src/sources', 'src/records', 'src/archive', 'src/blobs', 'src/db', 'src/ground'],
+    ],
+    door: [
+      ...['check-repository.ts', 'export-archive.ts', 'export-migration.ts', 'make-segment.ts'],
+      ...[
+        'scratch.ts',
+        'segment-maker.ts',
+        'segment-messages.ts',
+        'segment-threads.ts',
+        'sweep.ts',
+      ],
     ],
   },
   'src/importer': {
-    uses: ['src/records', 'src/sources', 'src/archive', 'src/blobs', 'src/git', 'src/ground'],
+    uses: [
+      ...['src/sources/directory', 'src/sources', 'src/records', 'src/archive', 'src/blobs'],
+      ...['src/git', 'src/ground'],
+    ],
+    door: [
+      ...['check-archive.ts', 'csv-line.ts', 'list-people.ts', 'people-map.ts'],
+      ...[
+        'restore-archive.ts',
+        'shores/gitea-dump.ts',
+        'summarize-archive.ts',
+        'verify-archive.ts',
+      ],
+    ],
   },
-  'src/client': { uses: ['src/wire', 'src/ground'] },
+  'src/client': {
+    uses: ['src/wire', 'src/ground'],
+    door: [
+      ...['download-archive.ts', 'errors.ts', 'migrations-api.ts', 'watch-migration.ts'],
+      'wire.ts',
+    ],
+  },
   'src/schedules': {
     uses: [
       ...['src/migrations', 'src/repositories', 'src/accounts', 'src/sources', 'src/blobs'],
@@ -84,33 +112,34 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     ],
   },
   'src/webhooks': { uses: ['src/accounts', 'src/queue', 'src/db', 'src/ground'] },
-  'src/repositories': { uses: ['src/accounts', 'src/sources', 'src/db', 'src/ground'] },
-  'src/accounts': { uses: ['src/db', 'src/ground'] },
-  'src/queue': { uses: ['src/db', 'src/ground'] },
-  'src/sources': {
-    uses: ['src/records', 'src/git', 'src/ground'],
-    door: [
-      'source.ts',
-      'unreadable.ts',
-      'discussions.ts',
-      'forge/attachment-links.ts',
-      'forge/forge-address.ts',
-      'forge/forge-budget.ts',
-      'forge/forge-client.ts',
-      'forge/forge-discussions.ts',
-      'forge/forge-errors.ts',
-      'forge/forge-token.ts',
-      'forge/known-forge.ts',
-      'forge/forge-repositories.ts',
-      'forge/read-rights.ts',
-      'forge/token-owner.ts',
-      'directory/git-directory.ts',
-      'directory/layout/layout-of.ts',
-      'directory/why-unreadable.ts',
-      'directory/facts/description.ts',
-      'directory/snapshot/prove-repository.ts',
-      'directory/snapshot/stated-refs.ts',
+  'src/repositories': {
+    uses: ['src/accounts', 'src/sources/forge', 'src/sources', 'src/db', 'src/ground'],
+  },
+  'src/accounts': { uses: ['src/db'] },
+  'src/queue': { uses: ['src/db'] },
+  'src/sources': { uses: ['src/records', 'src/git', 'src/ground'] },
+  'src/sources/directory': {
+    uses: [
+      ...['src/sources/directory/facts', 'src/sources/directory/snapshot'],
+      ...['src/sources/directory/files', 'src/sources', 'src/git', 'src/ground'],
     ],
+    door: ['git-directory.ts'],
+  },
+  'src/sources/directory/facts': {
+    uses: ['src/sources/directory/files', 'src/sources', 'src/git', 'src/ground'],
+    door: ['head-tree.ts', 'repository-facts.ts', 'repository-refs.ts', 'repository-stamp.ts'],
+  },
+  'src/sources/directory/snapshot': {
+    uses: ['src/sources/directory/files', 'src/sources', 'src/git', 'src/ground'],
+    door: [
+      ...['examine.ts', 'lfs-shared.ts', 'snapshot-scratch.ts', 'snapshot-warning.ts'],
+      'take-snapshot.ts',
+    ],
+  },
+  'src/sources/directory/files': { uses: ['src/sources', 'src/git', 'src/ground'] },
+  'src/sources/forge': {
+    uses: ['src/sources', 'src/records', 'src/ground'],
+    door: ['attachment-links.ts', 'client/forge-address.ts', 'connect-forge.ts', 'forge-token.ts'],
   },
   'src/records': { uses: ['src/ground'] },
   'src/archive': { uses: ['src/blobs', 'src/ground'] },
@@ -144,8 +173,8 @@ export const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   '@aws-sdk': ['src/blobs'],
   '@octokit/core': ['src/client', 'web/src'],
   '@octokit/plugin-paginate-rest': ['src/client', 'web/src'],
-  'linguist-languages': ['src/sources'],
-  'spdx-license-list': ['src/sources', 'src/http', 'src/commands'],
+  'linguist-languages': ['src/sources/directory/facts'],
+  'spdx-license-list': ['src/sources/directory/facts', 'src/http', 'src/commands'],
   'node:child_process': ['src/git', 'test/wire'],
   'node:sqlite': ['src/db', 'src/commands', 'src/ground'],
 }

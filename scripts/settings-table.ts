@@ -1,5 +1,5 @@
 import { readFile, writeFile } from 'node:fs/promises'
-import { flagOf, optionNames, optionOf, variableOf } from '../src/setting-names.ts'
+import { flagOf, optionNames, optionOf, variableOf } from '../src/settings/setting-names.ts'
 
 /** `node scripts/settings-table.ts` writes the README's table of settings anew. */
 const README = new URL('../README.md', import.meta.url)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { importFaults } from '../scripts/import-rules.ts'
+import { importFaults, unusedAllowances } from '../scripts/import-rules.ts'
 
 const faultsOf = (path: string, text: string, ...others: [string, string][]) =>
   importFaults([[path, text], ...others])
@@ -15,7 +15,7 @@ test('an import that the table allows is no fault', () => {
     ['src/client/a.ts', '@octokit/core'],
     ['src/db/a.ts', '../ground/errno.ts'],
     ['src/db/a.ts', '../../schema/steps.ts'],
-    ['src/commands/doctor/a.ts', '../../config.ts'],
+    ['src/commands/doctor/a.ts', '../../settings/config.ts'],
     ['src/archive/a.ts', 'node:zlib'],
     ['web/src/a.tsx', './api.ts'],
     ['test/wire/a.test.ts', './parts.ts'],
@@ -28,10 +28,15 @@ test('an import that the table allows is no fault', () => {
 test('a room that another may not use is a fault, whichever way it is imported', () => {
   for (const [path, target] of [
     ['src/http/door/a.ts', '../../exporter/export-migration.ts'],
-    ['src/http/a.ts', '../config.ts'],
+    ['src/http/a.ts', '../settings/config.ts'],
     ['src/exporter/a.ts', '../importer/verify-archive.ts'],
     ['src/importer/a.ts', '../db/connect.ts'],
-    ['src/client/a.ts', '../config.ts'],
+    ['src/migrations/a.ts', '../sources/directory/git-directory.ts'],
+    ['src/sources/directory/facts/a.ts', '../snapshot/examine.ts'],
+    ['src/sources/directory/snapshot/a.ts', '../facts/repository-facts.ts'],
+    ['src/sources/directory/files/a.ts', '../repository-place.ts'],
+    ['src/sources/a.ts', './directory/git-directory.ts'],
+    ['src/client/a.ts', '../settings/config.ts'],
     ['src/service/a.ts', '../commands/command-line.ts'],
     ['src/migrations/a.ts', '../service/log.ts'],
     ['src/repositories/a.ts', '../migrations/migration.ts'],
@@ -40,9 +45,9 @@ test('a room that another may not use is a fault, whichever way it is imported',
     ['src/archive/a.ts', '../db/connect.ts'],
     ['src/blobs/a.ts', '../archive/manifest.ts'],
     ['src/ground/a.ts', '../db/connect.ts'],
-    ['src/config.ts', './commands/program.ts'],
+    ['src/settings/config.ts', '../commands/program.ts'],
     ['src/http/a.ts', '../../test/support/service.ts'],
-    ['web/src/a.ts', '../../src/http/migrations/github-json.ts'],
+    ['web/src/a.ts', '../../src/http/migrations/migration-json.ts'],
     ['test/wire/a.test.ts', '../../src/http/server.ts'],
   ] as const)
     for (const statement of [
@@ -58,19 +63,19 @@ test('a room that another may not use is a fault, whichever way it is imported',
 
 test('the message says who imported what, and what is allowed', () => {
   assert.deepEqual(faultsOf('src/accounts/a.ts', "import { b } from '../http/server.ts'\n"), [
-    'src/accounts/a.ts imports src/http/server.ts: src/accounts may use src/db, src/ground',
+    'src/accounts/a.ts imports src/http/server.ts: src/accounts may use src/db',
   ])
 })
 
 test('the inside of a room is closed to others, but not to the tests beside them', () => {
   const inside = "import { lockPushes } from '../sources/directory/locks/push-lock.ts'\n"
-  const [fault, ...more] = faultsOf('src/migrations/a.ts', inside)
+  const [fault, ...more] = faultsOf('src/importer/a.ts', inside)
   assert.match(
     fault!,
-    /^src\/migrations\/a\.ts imports .*push-lock\.ts: others may import of src\/sources only source\.ts, /,
+    /^src\/importer\/a\.ts imports .*push-lock\.ts: others may import of src\/sources\/directory only git-directory\.ts$/,
   )
   assert.deepEqual(more, [])
-  assert.deepEqual(faultsOf('src/migrations/a.test.ts', inside), [])
+  assert.deepEqual(faultsOf('src/importer/a.test.ts', inside), [])
   assert.deepEqual(faultsOf('src/sources/directory/a.ts', "import './locks/push-lock.ts'\n"), [])
 })
 
@@ -98,4 +103,12 @@ test('a circle is a fault, even of types and of tests', () => {
     ),
     ['a circle: test/a.ts → test/support/b.ts → test/c.ts → test/a.ts'],
   )
+})
+
+test('what the table allows is needed by some import that is not of a test', () => {
+  const allowance = 'src/main.ts may use src/commands, and nobody does'
+  const needs = "import { run } from './commands/program.ts'\n"
+  assert.ok(unusedAllowances([]).includes(allowance))
+  assert.ok(unusedAllowances([['src/main.test.ts', needs]]).includes(allowance))
+  assert.ok(!unusedAllowances([['src/main.ts', needs]]).includes(allowance))
 })

@@ -3,12 +3,12 @@ import { createRequire } from 'node:module'
 import { describe, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import type { MediaTypeOptions } from '../src/http/door/media-type.ts'
+import { migrationJson } from '../src/http/migrations/migration-json.ts'
 import {
   extendedRepositoryJson,
-  migrationJson,
   plainRepositoryJson,
-  userJson,
-} from '../src/http/migrations/github-json.ts'
+} from '../src/http/repositories/repository-json.ts'
+import { userJson } from '../src/http/users/user-json.ts'
 import type * as wire from '../src/wire/types.ts'
 import {
   addresses,

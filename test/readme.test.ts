@@ -3,11 +3,17 @@ import { existsSync } from 'node:fs'
 import { glob, readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
+import { architectureWithPicture } from '../scripts/house-picture.ts'
 import { readmeWithTable } from '../scripts/settings-table.ts'
 
 test("the README's table of settings is the one the code has", async () => {
   const { before, after } = await readmeWithTable()
   assert.equal(before, after, 'run `node scripts/settings-table.ts`')
+})
+
+test('the picture of the rooms is the one that the imports are held to', async () => {
+  const { before, after } = await architectureWithPicture()
+  assert.equal(before, after, 'run `node scripts/house-picture.ts`')
 })
 
 const ROOT = new URL('..', import.meta.url).pathname

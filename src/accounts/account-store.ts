@@ -1,11 +1,8 @@
 import { sql } from 'kysely'
 import type { Db } from '../db/database.ts'
+import { rowsOfAll } from '../db/in-statements.ts'
 import type { AccountsTable, Row } from '../db/tables.ts'
-import { batchesOf } from '../ground/batches.ts'
 import { type Account, type AccountType, keyOf } from './account.ts'
-
-/** Values in one query are limited by the engines. */
-const LOGINS_AT_ONCE = 500
 
 export async function listAccounts(db: Db): Promise<Account[]> {
   const rows = await db.selectFrom('accounts').selectAll().orderBy('login_key').execute()
@@ -23,12 +20,10 @@ export async function findAccount(db: Db, login: string): Promise<Account | unde
 
 /** By their ids; what is not there is missing. */
 export async function accountsById(db: Db, ids: readonly number[]): Promise<Map<number, Account>> {
-  const accounts = new Map<number, Account>()
-  for (const some of batchesOf([...new Set(ids)], LOGINS_AT_ONCE)) {
-    const rows = await db.selectFrom('accounts').selectAll().where('id', 'in', some).execute()
-    for (const row of rows) accounts.set(row.id, accountOf(row))
-  }
-  return accounts
+  const rows = await rowsOfAll([...new Set(ids)], (some) =>
+    db.selectFrom('accounts').selectAll().where('id', 'in', some),
+  )
+  return new Map(rows.map((row) => [row.id, accountOf(row)]))
 }
 
 /** How the logins of these accounts are spelled, or of all there are; asked in any letter case. */
@@ -36,13 +31,13 @@ export async function knownSpellings(
   db: Db,
   logins?: readonly string[],
 ): Promise<(login: string) => string | undefined> {
-  const keys = logins && [...new Set(logins.map(keyOf))]
-  const spellings = new Map<string, string>()
-  for (const some of keys ? batchesOf(keys, LOGINS_AT_ONCE) : [undefined]) {
-    const query = db.selectFrom('accounts').select(['login_key', 'login'])
-    const rows = await (some ? query.where('login_key', 'in', some) : query).execute()
-    for (const row of rows) spellings.set(row.login_key, row.login)
-  }
+  const query = db.selectFrom('accounts').select(['login_key', 'login'])
+  const rows = logins
+    ? await rowsOfAll([...new Set(logins.map(keyOf))], (some) =>
+        query.where('login_key', 'in', some),
+      )
+    : await query.execute()
+  const spellings = new Map(rows.map((row) => [row.login_key, row.login]))
   return (login) => spellings.get(keyOf(login))
 }
 

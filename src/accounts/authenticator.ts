@@ -12,8 +12,8 @@ export interface Authenticator {
    * with ForgeSilent where only the forge could tell, and does not.
    */
   viewerOf(token: string, mayAskNew?: boolean): Promise<Viewer | undefined>
-  /** The same for the secret of a browser's session. */
-  viewerInSession(secret: string): Promise<Viewer | undefined>
+  /** The same for the secret of a browser's session, if it has one. */
+  viewerInSession(secret: string | undefined): Promise<Viewer | undefined>
   /** Writes down when tokens were last used. Called now and then, and once at the end: never on a request's path. */
   noteUses(): Promise<void>
 }
@@ -53,6 +53,7 @@ export function createAuthenticator({ db, now, forge }: AuthenticatorParts): Aut
     },
 
     async viewerInSession(secret) {
+      if (secret === undefined) return undefined
       const session = await findSession(db, secret, now())
       if (!session) return undefined
       const viewer = session.isTokenValid ? session.viewer : await askAgain(secret, session)

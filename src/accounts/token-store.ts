@@ -1,5 +1,7 @@
+import { type Expression, expressionBuilder, type SqlBool } from 'kysely'
 import type { Db } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
+import type { Tables } from '../db/tables.ts'
 import type { Account, Viewer } from './account.ts'
 import { accountOf } from './account-store.ts'
 import { createToken, digestOf } from './token.ts'
@@ -58,9 +60,21 @@ export async function findViewer(db: Db, digest: string, now: number): Promise<V
 }
 
 /**
- * The account of a token that was good when it was used last. One of the forge is good for a minute and then asked about again,
- * which takes the token itself: until somebody brings it, the last answer holds.
+ * Of tokens that were good when they were used last. One of the forge is good for a minute and then asked about again, which
+ * takes the token itself: until somebody brings it, the last answer holds.
  */
+export function wasGood(now: number): Expression<SqlBool> {
+  const is = expressionBuilder<Tables, 'tokens'>()
+  return is.and([
+    is('tokens.revoked_at', 'is', null),
+    is.or([
+      is('tokens.expires_at', 'is', null),
+      is('tokens.expires_at', '>', now),
+      is('tokens.expires_at', '>', is.ref('tokens.asked_at')),
+    ]),
+  ])
+}
+
 export async function findHolder(
   db: Db,
   tokenId: number,
@@ -71,14 +85,7 @@ export async function findHolder(
     .innerJoin('accounts', 'accounts.id', 'tokens.account_id')
     .selectAll('accounts')
     .where('tokens.id', '=', tokenId)
-    .where('revoked_at', 'is', null)
-    .where((is) =>
-      is.or([
-        is('expires_at', 'is', null),
-        is('expires_at', '>', now),
-        is('expires_at', '>', is.ref('asked_at')),
-      ]),
-    )
+    .where(wasGood(now))
     .executeTakeFirst()
   return row && { account: accountOf(row), tokenId }
 }

@@ -1,5 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { crc32, createInflateRaw, type InflateRaw } from 'node:zlib'
+import { isWritten } from '../ground/is-written.ts'
 
 /** What gzip's own rules are broken by. */
 export class GzipDamaged extends Error {
@@ -86,15 +87,6 @@ async function feed(gzip: ByteReader, inflate: InflateRaw): Promise<void> {
     gzip.putBack(chunk.subarray(taken))
     return
   }
-}
-
-/** False where the stream was closed meanwhile: its reader went away, or hears of the failure itself. */
-function isWritten(inflate: InflateRaw, chunk: Buffer): Promise<boolean> {
-  const { promise, resolve } = Promise.withResolvers<boolean>()
-  const onClose = () => resolve(false)
-  inflate.once('close', onClose)
-  inflate.write(chunk, (error) => resolve(!error))
-  return promise.finally(() => inflate.off('close', onClose))
 }
 
 async function hasAnother(gzip: ByteReader): Promise<boolean> {

@@ -16,6 +16,12 @@ import { unsafePath } from './tar-header.ts'
 /** The entry of an archive that says what is in it. It is the last. */
 export const MANIFEST_PATH = 'godwit-manifest.json'
 
+/** Of the files that records name. */
+export const STORED_FOLDERS = ['attachments', 'release_assets', 'repository_files']
+
+export const isStoredFile = (path: string): boolean =>
+  STORED_FOLDERS.some((folder) => path.startsWith(`${folder}/`))
+
 /** The keys are those of the file. */
 export interface Manifest {
   /** 1 has no `metadata`; 1 and 2 say `omitted` for `skipped`; 4 has `stored_files`. */
@@ -26,7 +32,7 @@ export interface Manifest {
   /** ISO 8601, UTC. */
   created_at: string
   repositories: ManifestRepository[]
-  skipped: SkippedRepository[]
+  skipped: ManifestSkipped[]
   metadata?: ManifestMetadata
   stored_files?: ManifestStoredFiles[]
 }
@@ -38,7 +44,7 @@ export interface ManifestStoredFiles {
   files: ManifestFile[]
 }
 
-export interface SkippedRepository {
+export interface ManifestSkipped {
   full_name: string
   reason: string
 }
@@ -183,10 +189,10 @@ const manifestFields = {
   repositories: distinct(list(repository), ({ full_name }) => full_name.toLowerCase()),
 }
 
-const skipped = list(object<SkippedRepository>({ full_name: fullName, reason: words }))
+const skipped = list(object<ManifestSkipped>({ full_name: fullName, reason: words }))
 
 /** As it was written before `skipped` had its name. */
-type OlderManifest = Omit<Manifest, 'skipped' | 'stored_files'> & { omitted: SkippedRepository[] }
+type OlderManifest = Omit<Manifest, 'skipped' | 'stored_files'> & { omitted: ManifestSkipped[] }
 
 const ofFormat1 = object<Omit<OlderManifest, 'metadata'>>({ ...manifestFields, omitted: skipped })
 const ofFormat2 = object<Required<OlderManifest>>({ ...manifestFields, omitted: skipped, metadata })

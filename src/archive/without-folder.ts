@@ -1,8 +1,8 @@
-import { MANIFEST_PATH } from './manifest.ts'
+import { MANIFEST_PATH, STORED_FOLDERS } from './manifest.ts'
 import type { ArchiveEntry } from './read-entries.ts'
 import { ArchiveRefused } from './unreadable-archive.ts'
 
-const FOLDERS = ['repositories', 'attachments', 'release_assets', 'repository_files']
+const FOLDERS = ['repositories', ...STORED_FOLDERS]
 const AT_THE_TOP = new RegExp(
   `^(?:schema\\.json|${MANIFEST_PATH.replace('.', '\\.')}|[a-z][a-z_]*_\\d{6}\\.json|(?:${FOLDERS.join('|')})/.+)$`,
   's',

@@ -62,7 +62,7 @@ export async function writeSegment(
   const tally = { plainLength: 0, length: 0, crc32: 0 }
   let ended = false
 
-  async function* counted(): AsyncGenerator<Run> {
+  async function* counted(): AsyncGenerator<TarRun> {
     for await (const run of tarBytes(entries)) {
       tally.crc32 = crc32(run.bytes, tally.crc32)
       tally.plainLength += run.bytes.length
@@ -86,14 +86,14 @@ export async function writeSegment(
   return { ...tally, sha256: sha256.digest('hex') }
 }
 
-interface Run {
+interface TarRun {
   packed: boolean
   bytes: Uint8Array
 }
 
 async function* tarBytes(
   entries: AsyncIterable<SegmentEntry> | Iterable<SegmentEntry>,
-): AsyncGenerator<Run> {
+): AsyncGenerator<TarRun> {
   let packed = false
   for await (const entry of entries) {
     if (entry.kind === 'directory') {
@@ -123,7 +123,7 @@ async function* wholeContent(entry: FileEntry): AsyncGenerator<Uint8Array> {
 const spare: { stored: StoredBlocks; deflated: DeflatedPiece }[] = []
 
 /** Cuts the runs into pieces of fixed size, so that chunk sizes leave no trace, and deflates each. */
-async function* pieces(runs: AsyncIterable<Run>): AsyncGenerator<Uint8Array> {
+async function* pieces(runs: AsyncIterable<TarRun>): AsyncGenerator<Uint8Array> {
   const own = spare.pop() ?? {
     stored: new StoredBlocks(PIECE),
     deflated: new DeflatedPiece(PIECE),

@@ -19,6 +19,11 @@ export interface Abortable {
   signal?: AbortSignal | undefined
 }
 
+export interface PutOptions extends Abortable {
+  /** The bytes come from another host, which may let us wait. */
+  isSlow?: boolean
+}
+
 /** There is no blob under that key. */
 export class BlobMissing extends Error {
   override name = 'BlobMissing'
@@ -57,7 +62,7 @@ export interface BlobStore {
    * whatever the bytes threw, or when the signal aborts. A put that failed at its last step may have left the whole blob.
    * A chunk of the bytes need only be good until the next is asked for.
    */
-  put(key: string, bytes: Bytes, options?: Abortable): Promise<void>
+  put(key: string, bytes: Bytes, options?: PutOptions): Promise<void>
   /**
    * Rejects with BlobMissing, or with RangeError when the blob does not have all of the range. The stream must be read
    * to its end or destroyed; the signal destroys it.

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
@@ -25,6 +25,16 @@ test('blobs lie in shards, for their owner only, and nothing else is left', asyn
   assert.deepEqual(names.sort(), ['ab', 'ab/abc', 'tmp'])
   assert.equal((await stat(join(root, 'ab/abc'))).mode & 0o777, 0o600)
   assert.equal((await stat(root)).mode & 0o777, 0o700)
+})
+
+test('what is beside the shards is not looked at', async (t) => {
+  const root = await temporaryRoot(t)
+  const store = createDiskBlobStore(root)
+  await store.put('abc', [Buffer.from('x')])
+  await mkdir(join(root, 'lost+found'))
+  await writeFile(join(root, 'lost+found', 'another'), '')
+  const keys = (await Array.fromAsync(store.list())).map(({ key }) => key)
+  assert.deepEqual(keys, ['abc'])
 })
 
 test('of two puts at once one is refused, and the blob is the whole of the other', async (t) => {

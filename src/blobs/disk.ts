@@ -19,6 +19,8 @@ import {
 
 const FLUSH_EVERY = 8 * 1024 * 1024
 const READ_AHEAD = 256 * 1024
+/** Of a key: so many of its characters name the folder that it is in. */
+const SHARD_LENGTH = 2
 
 /**
  * Blobs as files: `ROOT/ab/abc…` by the first two characters of the key, and `ROOT/tmp/…` while they are written. The
@@ -30,7 +32,7 @@ export function createDiskBlobStore(root: string): BlobStore & OnDisk {
 
   function fileOf(key: string): string {
     assertBlobKey(key)
-    return join(root, key.slice(0, 2), key)
+    return join(root, key.slice(0, SHARD_LENGTH), key)
   }
 
   /** Shards whose own place in the root is on disk for certain. */
@@ -148,7 +150,8 @@ async function streamOf(
 
 async function* finishedBlobs(root: string): AsyncGenerator<StoredBlob> {
   for await (const shard of await opendir(root)) {
-    if (!shard.isDirectory() || shard.name === 'tmp') continue
+    // What else is there is not ours, such as the `lost+found` of a disk, which only root may read.
+    if (!shard.isDirectory() || shard.name.length > SHARD_LENGTH) continue
     const folder = join(root, shard.name)
     for await (const { name } of await opendir(folder)) {
       const found = isBlobKey(name) ? await statUnlessGone(join(folder, name)) : undefined

@@ -112,7 +112,7 @@ async function upload(
   to: Destination,
   signal: AbortSignal,
 ): Promise<string> {
-  const room = await ROOM.take(part.length)
+  const room = await ROOM.take(part.length, signal)
   try {
     const Body = await read(bucket, part, signal, room)
     const { ETag } = await bucket.s3.uploadPart({ ...to, Body }, abortedBy(signal))

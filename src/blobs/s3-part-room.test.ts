@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
+import type { Bucket } from './s3-bucket.ts'
 import { PartRoom } from './s3-part-room.ts'
+import { putStreamed } from './s3-put.ts'
 
 async function isWaiting(promise: Promise<unknown>): Promise<boolean> {
   const waiting = Symbol('waiting')
@@ -18,6 +20,38 @@ test('no more is held than there is room for, and what was given back is used ag
   assert.ok(await isWaiting(fourth))
   room.giveBack(second)
   assert.equal(await fourth, second)
+})
+
+test('whoever waits for room and is called off waits no more, and takes none', async () => {
+  const room = new PartRoom(10)
+  const first = await room.take(10)
+  const stopping = new AbortController()
+  const [second, third] = [room.take(10, stopping.signal), room.take(10)]
+  assert.ok(await isWaiting(second))
+  const enough = new Error('enough')
+  stopping.abort(enough)
+  await assert.rejects(second, enough)
+  await assert.rejects(room.take(10, stopping.signal), enough)
+  assert.ok(await isWaiting(third))
+  room.giveBack(first)
+  assert.equal(await third, first)
+})
+
+test('what waits for another host holds up only its like', async () => {
+  const s3 = { putObject: async () => ({}) }
+  const bucket = { s3, name: 'bucket', prefix: '' } as unknown as Bucket
+  const more = Promise.withResolvers<void>()
+  const begun = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  async function* slowly(at: number) {
+    yield Buffer.alloc(2 * 1024 * 1024)
+    begun[at]!.resolve()
+    await more.promise
+  }
+  const slow = begun.map((_, at) => putStreamed(bucket, `slow${at}`, slowly(at), { isSlow: true }))
+  await Promise.all(begun.map(({ promise }) => promise))
+  await putStreamed(bucket, 'metadata', [Buffer.alloc(2 * 1024 * 1024)], {})
+  more.resolve()
+  await Promise.all(slow)
 })
 
 test('a part that is larger than the room is held alone', async () => {

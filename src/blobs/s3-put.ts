@@ -1,7 +1,7 @@
-import type { Bytes } from './blob-store.ts'
+import type { Bytes, PutOptions } from './blob-store.ts'
 import type { Bucket } from './s3-bucket.ts'
 import { abortedBy, assemble, asTaken } from './s3-multipart.ts'
-import { ROOM } from './s3-part-room.ts'
+import { roomFor } from './s3-part-room.ts'
 
 const MEBIBYTE = 1024 * 1024
 const FIRST_ROOM = 64 * 1024
@@ -29,14 +29,16 @@ export async function putStreamed(
   bucket: Bucket,
   key: string,
   bytes: Bytes,
-  signal: AbortSignal | undefined,
+  options: PutOptions,
 ): Promise<void> {
+  const { signal } = options
+  const room = roomFor(options)
   const held = new Set<Buffer>()
   const giveBack = (part: Buffer) => {
-    if (held.delete(part)) ROOM.giveBack(part)
+    if (held.delete(part)) room.giveBack(part)
   }
   const parts = filledParts(bytes, signal, async (size) => {
-    const part = await ROOM.take(size)
+    const part = await room.take(size, signal)
     held.add(part)
     return part
   })

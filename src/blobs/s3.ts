@@ -37,9 +37,9 @@ export function createS3BlobStore(options: S3Options): BlobStore & Composing {
   const outside = publicEndpoint === endpoint ? bucket.s3 : connectS3(publicEndpoint)
 
   return {
-    async put(key, bytes, { signal } = {}) {
+    async put(key, bytes, options = {}) {
       assertBlobKey(key)
-      await toldBy(signal, putStreamed(bucket, key, bytes, signal))
+      await toldBy(options.signal, putStreamed(bucket, key, bytes, options))
     },
 
     async open(key, range, { signal } = {}) {

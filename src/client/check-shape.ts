@@ -114,6 +114,8 @@ export const totalsShape = record<TotalsJson>({
 export const summaryShape = record<SummaryJson>({
   id: number,
   state: text,
+  created_at: text,
+  archive: orNothing(anyRecord),
   repositories: record<SummaryJson['repositories']>({
     total: number,
     exported: number,

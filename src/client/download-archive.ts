@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { asTemporaryError, ServerRefused, ServerUnreachable } from './errors.ts'
+import { asTemporaryError, pauseAfter, ServerRefused, ServerUnreachable } from './errors.ts'
 import type { MigrationsApi } from './migrations-api.ts'
 
 /** Where the bytes of an archive go. It may have some of them already. */
@@ -42,7 +42,7 @@ export async function downloadArchive(
       if (target.position > before) vain = 0
       if (vain === MAX_VAIN_ATTEMPTS) throw outage
       onError(outage, target.position)
-      await sleep(FIRST_PAUSE_MS * 2 ** vain, undefined, { signal })
+      await sleep(pauseAfter(outage, FIRST_PAUSE_MS * 2 ** vain), undefined, { signal })
     }
   }
 }

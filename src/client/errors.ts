@@ -1,3 +1,5 @@
+import { innermost, isCertificateCode } from '../ground/errno.ts'
+
 /** The server answered, and the answer is no. */
 export class ServerRefused extends Error {
   override name = 'ServerRefused'
@@ -7,6 +9,11 @@ export class ServerRefused extends Error {
     super(message, options)
     this.status = status
   }
+}
+
+/** The server would remove a secret that is not given again. */
+export class SecretNeeded extends Error {
+  override name = 'SecretNeeded'
 }
 
 /** Whatever answers there says what no server of this API would. */
@@ -30,11 +37,40 @@ export class ServerUnreachable extends Error {
 /** The server is there and could not do it. */
 export class ServerFailed extends Error {
   override name = 'ServerFailed'
+  /** A proxy that waited for the answer in vain has handed on what was asked. */
+  readonly mayHaveArrived: boolean
+
+  constructor(status: number, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.mayHaveArrived = status === 502 || status === 504
+  }
 }
+
+/** The server asks to come back later: it counts requests, or is away for a while. */
+export class ServerBusy extends Error {
+  override name = 'ServerBusy'
+  readonly seconds: number
+
+  constructor(seconds: number, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.seconds = seconds
+  }
+}
+
+/** Whether what was asked for may have been done all the same. */
+export const mayHaveArrived = (error: unknown): boolean =>
+  (error instanceof ServerUnreachable || error instanceof ServerFailed) && error.mayHaveArrived
+
+const LONGEST_BUSY_S = 60 * 60
+
+/** How long to wait before trying again what `asTemporaryError` took for temporary; a server may ask for more than `ms`. */
+export const pauseAfter = (error: Error, ms: number): number =>
+  error instanceof ServerBusy ? Math.max(ms, Math.min(error.seconds, LONGEST_BUSY_S) * 1000) : ms
 
 /** The same error where trying again may help; undefined where it will not. */
 export function asTemporaryError(error: unknown, url: string): Error | undefined {
-  if (error instanceof ServerUnreachable || error instanceof ServerFailed) return error
+  if ([ServerUnreachable, ServerFailed, ServerBusy].some((each) => error instanceof each))
+    return error as Error
   // A body that breaks off is a TypeError with the socket's error in it; one that we gave up on, an AbortError.
   const isCutOff = error instanceof TypeError && error.cause instanceof Error
   const isGivenUp = error instanceof Error && error.name === 'AbortError'
@@ -48,16 +84,7 @@ function whyUnreachable(url: string, code: string): string | undefined {
     return `no server at ${url}: check that it is running, and check --url`
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN')
     return `no such host: ${hostname}: check --url and the network`
-  if (/CERT|SELF_SIGNED|ERR_TLS|SSL/.test(code))
+  if (isCertificateCode(code))
     return `the certificate of ${url} is not trusted (${code}): set NODE_EXTRA_CA_CERTS=FILE to trust your own authority`
   return undefined
-}
-
-/** What fetch throws says nothing; what caused it does. */
-function innermost(error: unknown): { code: string; message: string } {
-  let inner = error
-  while (inner instanceof Error && (inner.cause || inner instanceof AggregateError))
-    inner = inner instanceof AggregateError ? inner.errors[0] : inner.cause
-  const { code, message } = (inner ?? {}) as { code?: unknown; message?: unknown }
-  return { code: typeof code === 'string' ? code : '', message: String(message ?? inner) }
 }

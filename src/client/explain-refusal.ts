@@ -1,5 +1,6 @@
-import { ServerFailed, ServerRefused, ServerUnreachable } from './errors.ts'
-import { retryAfter } from './send-request.ts'
+import type { ValidationError } from '../wire/types.ts'
+import { ServerBusy, ServerFailed, ServerRefused, ServerUnreachable } from './errors.ts'
+import { secondsToWait } from './send-request.ts'
 
 /** What a refusal is to be told in terms of. */
 export interface Request {
@@ -16,15 +17,23 @@ interface Answered {
   response: { data: unknown; headers: Record<string, string> }
 }
 
+const A_MINUTE_S = 60
+
 /** What went wrong with a request, in words that a person can act on. Anything else is returned as it is. */
 export function explained(error: unknown, request: Request): unknown {
   if (error instanceof Error && error.cause instanceof ServerUnreachable) return error.cause
   if (!isAnswered(error)) return error
   const { status, response } = error
   const options = { cause: error }
-  if (status >= 500) return new ServerFailed(failed(request, error), options)
+  const isFailure = status >= 500
   const headers = new Headers(response.headers)
-  return new ServerRefused(status, refusal(request, status, response.data, headers), options)
+  const seconds = secondsToWait({ status, headers }, isFailure ? undefined : A_MINUTE_S)
+  if (seconds !== undefined) {
+    const words = isFailure ? failed(request, error) : busy(request, response.data, seconds)
+    return new ServerBusy(seconds, words, options)
+  }
+  if (isFailure) return new ServerFailed(status, failed(request, error), options)
+  return new ServerRefused(status, refusal(request, status, response.data), options)
 }
 
 const isAnswered = (error: unknown): error is Answered =>
@@ -36,11 +45,11 @@ function failed({ url }: Request, { status, response: { data, headers } }: Answe
   return `the server at ${url} failed: ${status} ${said(data)}${known}. Try again later`
 }
 
-function refusal(request: Request, status: number, data: unknown, headers: Headers): string {
+const busy = ({ url }: Request, data: unknown, seconds: number): string =>
+  `${url} refuses more requests for now: ${said(data)}. Try again in ${inWords(seconds)}`
+
+function refusal(request: Request, status: number, data: unknown): string {
   const { url, missing } = request
-  const seconds = retryAfter(headers)
-  if (seconds !== undefined)
-    return `${url} refuses more requests for now: ${said(data)}. Try again in ${inWords(seconds)}`
   switch (status) {
     case 401:
       return `${url} does not accept the token (${said(data)}): give a valid one with --token-file or GODWIT_TOKEN; on a Godwit server create one with \`godwit token add LOGIN\``
@@ -62,12 +71,8 @@ function said(data: unknown): string {
   return message.replace(/\s+/g, ' ').replace(/\.$/, '')
 }
 
-interface Complaint {
-  field?: string
-  code?: string
-  index?: number
-  message?: string
-}
+/** Other servers have other codes. */
+type Complaint = Partial<Omit<ValidationError['errors'][number], 'code'>> & { code?: string }
 
 function complaints(data: unknown, repositories: readonly string[]): string {
   const { errors } = data as { errors?: unknown }

@@ -23,6 +23,7 @@ import type {
   RepositoryJson,
   RepositoryProgressJson,
   RetryForecastJson,
+  RetryJson,
   ServiceStateJson,
   StartJson,
   SummaryJson,
@@ -143,7 +144,7 @@ export class MigrationsApi {
     return this.#calls.one(`POST ${this.#one}/cancel`, numbered(id), explaining, statusShape)
   }
 
-  retry(id: number, body: { allow_partial?: boolean } = {}): Promise<MigrationJson> {
+  retry(id: number, body: RetryJson = {}): Promise<MigrationJson> {
     const explaining = this.#ofGodwit('retries', id)
     const asked = { ...numbered(id), ...body }
     return this.#calls.one(`POST ${this.#one}/retry`, asked, explaining, statusShape)
@@ -207,7 +208,7 @@ export class MigrationsApi {
     return this.#calls.one(`POST ${ANY}/cancel`, numbered(id), explaining, summaryShape)
   }
 
-  retryAny(id: number, body: { allow_partial?: boolean }): Promise<SummaryJson> {
+  retryAny(id: number, body: RetryJson): Promise<SummaryJson> {
     const explaining = this.#ofOperator(`migration ${id}`)
     const asked = { ...numbered(id), ...body }
     return this.#calls.one(`POST ${ANY}/retry`, asked, explaining, summaryShape)
@@ -251,7 +252,7 @@ export class MigrationsApi {
     await answer.body?.cancel()
     // A proxy before a server that starts again: no word on whether it has events.
     if ([502, 503, 504].includes(answer.status))
-      throw new ServerFailed(`${url} answers ${answer.status}`)
+      throw new ServerFailed(answer.status, `${url} answers ${answer.status}`)
     return undefined
   }
 

@@ -25,7 +25,7 @@ export function requestSender({ url, token }: Server, { signal, onWait }: Manner
         const place = origin === home ? url : origin
         throw options.signal.aborted ? error : new ServerUnreachable(place, error)
       })
-      const seconds = secondsToWait(answer, waited)
+      const seconds = secondsToWait(answer, 2 ** waited)
       if (seconds === undefined || seconds > LONGEST_WAIT_S || waited === MAX_WAITS) return answer
       await answer.body?.cancel()
       onWait(seconds)
@@ -34,10 +34,13 @@ export function requestSender({ url, token }: Server, { signal, onWait }: Manner
   }
 }
 
-/** Undefined where the answer is one. */
-function secondsToWait({ status, headers }: Response, waited: number): number | undefined {
+/** Undefined where the answer is one; `otherwise` where it says later, and not when. */
+export function secondsToWait(
+  { status, headers }: Pick<Response, 'status' | 'headers'>,
+  otherwise: number | undefined,
+): number | undefined {
   const asked = retryAfter(headers)
-  if (status === 429 || status === 503) return asked ?? 2 ** waited
+  if (status === 429 || status === 503) return asked ?? otherwise
   return status === 403 ? asked : undefined
 }
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { endShape, repositoryProgressShape, type Shape, totalsShape } from './check-shape.ts'
-import { asTemporaryError, notThisApi, ServerUnreachable } from './errors.ts'
+import { asTemporaryError, notThisApi, pauseAfter, ServerUnreachable } from './errors.ts'
 import { readEvents } from './event-stream.ts'
 import type { MigrationsApi } from './migrations-api.ts'
 import { type EndJson, hasEnded, type RepositoryProgressJson, type TotalsJson } from './wire.ts'
@@ -139,7 +139,7 @@ function pausesWith(url: string, { signal, onError }: Watching) {
       if (since === undefined) onError(outage)
       since ??= performance.now()
       if (performance.now() - since > OUTAGE_TIMEOUT_MS) throw outage
-      await sleep(pause, undefined, { signal })
+      await sleep(pauseAfter(outage, pause), undefined, { signal })
       pause = Math.min(pause * 2, LONGEST_PAUSE_MS / 2)
     },
   }

@@ -1,7 +1,14 @@
 import type { ApiCalls, Explaining } from './api-calls.ts'
 import { deliveryShape, fullDeliveryShape, webhookShape } from './check-shape.ts'
+import { SecretNeeded } from './errors.ts'
 import type { Server } from './server.ts'
-import type { DeliveryJson, FullDeliveryJson, WebhookChangeJson, WebhookJson } from './wire.ts'
+import type {
+  DeliveryJson,
+  FullDeliveryJson,
+  NewWebhookJson,
+  WebhookChangeJson,
+  WebhookJson,
+} from './wire.ts'
 
 /** The webhooks of the caller, or of an organization. GitHub has those of organizations. */
 export class WebhooksApi {
@@ -22,7 +29,7 @@ export class WebhooksApi {
     return this.#calls.all(`GET ${this.#all}`, {}, this.#ofApi(), webhookShape)
   }
 
-  add(body: WebhookChangeJson): Promise<WebhookJson> {
+  add(body: NewWebhookJson): Promise<WebhookJson> {
     const asked = { name: 'web', ...body }
     return this.#calls.one(`POST ${this.#all}`, asked, this.#ofApi(), webhookShape)
   }
@@ -31,8 +38,21 @@ export class WebhooksApi {
     return this.#calls.one(`GET ${this.#one}`, { hook_id: id }, this.#of(id), webhookShape)
   }
 
-  edit(id: number, change: WebhookChangeJson): Promise<WebhookJson> {
-    const asked = { hook_id: id, ...change }
+  /** What is not said stays as it is. GitHub forgets a secret that does not come along, unless only the config is changed. */
+  async edit(id: number, { config, ...change }: WebhookChangeJson): Promise<WebhookJson> {
+    if (Object.keys(change).length === 0) {
+      // Beside `data`, Octokit would take a `url` for where to ask.
+      const asked = { hook_id: id, data: config }
+      await this.#calls.request(`PATCH ${this.#one}/config`, asked, this.#of(id))
+      return this.show(id)
+    }
+    const known = await this.show(id)
+    if (losesSecret(known) && config?.secret === undefined)
+      throw new SecretNeeded(
+        `${this.#server.url} removes the secret of webhook ${id} with this change: give the secret with --secret-file, or --no-secret`,
+      )
+    const whole = config && { config: { ...known.config, ...config } }
+    const asked = { hook_id: id, ...change, ...whole }
     return this.#calls.one(`PATCH ${this.#one}`, asked, this.#of(id), webhookShape)
   }
 
@@ -80,3 +100,7 @@ export class WebhooksApi {
     }
   }
 }
+
+/** Only Godwit says why a webhook is inactive, and only Godwit keeps a secret by itself. */
+const losesSecret = ({ config, disabled_reason }: WebhookJson): boolean =>
+  config.secret !== undefined && disabled_reason === undefined

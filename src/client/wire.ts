@@ -35,7 +35,10 @@ export type RepositoryProgressJson = wire.RepositoryProgress
 export type ServiceStateJson = Pick<wire.ServiceState, 'queue' | 'running'>
 export type TokenJson = wire.Token
 export type RetryForecastJson = wire.RetryForecast
-export type SummaryJson = Pick<wire.Summary, 'id' | 'repositories' | 'archive'> & { state: string }
+export type RetryJson = wire.RetryRequest
+export type SummaryJson = Pick<wire.Summary, 'id' | 'created_at' | 'repositories' | 'archive'> & {
+  state: string
+}
 export type ScheduleRunJson = wire.ScheduleRun
 export type ScheduleJson = wire.Schedule
 export type NewScheduleJson = wire.ScheduleRequest
@@ -43,12 +46,8 @@ export type ScheduleChangeJson = wire.ScheduleChange
 export type WebhookJson = Pick<wire.Webhook, 'id' | 'active' | 'config'> & {
   events: string[]
 } & Partial<Pick<wire.Webhook, 'last_response' | 'disabled_reason'>>
-/** What may be said of a webhook; what is not said stays as it is. */
-export interface WebhookChangeJson {
-  config?: { url?: string; content_type?: string; secret?: string }
-  events?: string[]
-  active?: boolean
-}
+export type NewWebhookJson = wire.WebhookRequest
+export type WebhookChangeJson = wire.WebhookChange
 export type DeliveryJson = Pick<
   wire.WebhookDelivery,
   'id' | 'guid' | 'delivered_at' | 'redelivery' | 'status' | 'status_code' | 'action'
@@ -58,11 +57,7 @@ export type DeliveryJson = Pick<
 export type FullDeliveryJson = DeliveryJson &
   Pick<wire.FullWebhookDelivery, 'request' | 'response'> & { url?: string }
 export type TotalsJson = wire.Progress['totals']
-export type EndJson = Pick<wire.Progress, 'reason'> & { state: string }
-
-/** There is an archive, or was, and it lacks some of the repositories that were asked for. */
-export const isPartial = ({ state, repositories }: SummaryJson): boolean =>
-  state === 'exported' && repositories.skipped > 0
+export type EndJson = Pick<wire.ProgressEnd, 'reason'> & { state: string }
 
 export const hasEnded = ({ state }: { state: string }): boolean =>
   state === 'exported' || state === 'failed' || state === 'cancelled'

@@ -9,8 +9,8 @@ import {
 import type { Database } from '../db/database.ts'
 import { nameRefusal } from '../ground/names.ts'
 import { harmlessJson } from '../ground/terminal-text.ts'
+import { Misuse, UserMistake } from '../ground/user-mistake.ts'
 import { withDatabase } from '../service/open-database.ts'
-import { Misuse, UserMistake } from '../user-mistake.ts'
 import { addCommand, dataConfigOf, print, printTable, withExamples } from './command-line.ts'
 
 export function accountCommands(program: Command, about: string): void {

@@ -1,10 +1,11 @@
 import type { Command } from 'commander'
 import type { ServiceStateJson, TokenJson } from '../client/wire.ts'
-import { fromNow } from '../ground/quantities.ts'
-import { addClientCommand, migrationId, talking, tell } from './client-command.ts'
-import { withExamples } from './command-line.ts'
+import { isFullName } from '../ground/names.ts'
+import { Misuse } from '../ground/user-mistake.ts'
+import { addClientCommand, talking, tell } from './client-command.ts'
+import { ago, idArgument, withExamples } from './command-line.ts'
 
-const ID = ['<id>', 'ID of the migration', migrationId] as const
+const ID = idArgument('migration')
 
 /** What an operator may do with the token of a site admin, about anyone's migrations, locks and tokens. */
 export function adminCommands(program: Command, about: string): void {
@@ -29,9 +30,6 @@ function queueCommand(admin: Command): void {
     }),
   )
 }
-
-const ago = (time: string | null): string =>
-  time === null ? '-' : fromNow(new Date(time), Date.now())
 
 function queueRows({ queue, running }: Pick<ServiceStateJson, 'queue' | 'running'>): string[][] {
   return [
@@ -98,6 +96,7 @@ function actOnLocksAndTokens(admin: Command): void {
     .argument('<repository>', 'OWNER/NAME')
     .action(
       talking(async (talk, _options, repository: string) => {
+        if (!isFullName(repository)) throw new Misuse(`"${repository}" is not OWNER/NAME`)
         await talk.api.releaseAny(repository)
         tell(talk, { released: repository }, `${repository} accepts pushes`)
       }),
@@ -113,7 +112,7 @@ function actOnLocksAndTokens(admin: Command): void {
     addClientCommand(admin, 'revoke', 'revoke a token of any account'),
     'godwit admin revoke 7',
   )
-    .argument('<id>', 'ID of the token', migrationId)
+    .argument(...idArgument('token'))
     .action(
       talking(async (talk, _options, id: number) => {
         await talk.api.revokeAny(id)

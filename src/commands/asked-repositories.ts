@@ -1,11 +1,11 @@
 import { keyOf } from '../accounts/account.ts'
 import { findAccount } from '../accounts/account-store.ts'
 import { isName } from '../ground/names.ts'
+import { Misuse, UserMistake } from '../ground/user-mistake.ts'
 import { type CatalogueEntry, findCatalogued, keyOfName } from '../repositories/repository-store.ts'
 import { keepStatedMembers } from '../repositories/stated-members.ts'
 import { refreshRepositories, type SyncParts } from '../repositories/sync.ts'
 import type { RefusedEntry, RepositoryName, Source } from '../sources/source.ts'
-import { Misuse, UserMistake } from '../user-mistake.ts'
 
 export interface AskedRepositories {
   entries: CatalogueEntry[]

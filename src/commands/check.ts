@@ -1,14 +1,14 @@
 import type { Command } from 'commander'
-import type { Config } from '../config.ts'
 import { checkRepository } from '../exporter/check-repository.ts'
 import { inLanes } from '../ground/lanes.ts'
 import { inUnits } from '../ground/quantities.ts'
-import { harmless } from '../ground/terminal-text.ts'
+import { harmless, harmlessJson } from '../ground/terminal-text.ts'
+import { UserMistake } from '../ground/user-mistake.ts'
 import { type CheckRecord, keepChecksOf, noteCheck } from '../repositories/check-store.ts'
 import { type LocalCheck, openLocalCheck } from '../service/local-check.ts'
+import type { Config } from '../settings/config.ts'
 import type { RefusedEntry, RepositoryName } from '../sources/source.ts'
 import { Unreadable } from '../sources/unreadable.ts'
-import { UserMistake } from '../user-mistake.ts'
 import { askedRepositories } from './asked-repositories.ts'
 import { addCommand, dataConfigOf, isoTime, print, withExamples } from './command-line.ts'
 import { progressLine } from './progress-line.ts'
@@ -109,7 +109,7 @@ function tellAll(results: CheckRecord[], refused: RefusedEntry[], isJson: boolea
   const warnings = results.filter(({ warning }) => warning !== null).length + refused.length
   const bytes = results.reduce((sum, each) => sum + each.bytes, 0)
   const counts = `${results.length - failed} passed, ${warnings} warnings, ${failed} failed`
-  if (isJson) print(JSON.stringify(results.map(jsonOf), null, 2))
+  if (isJson) print(harmlessJson(results.map(jsonOf)))
   else {
     for (const { path, reason } of refused) print(`warning: ${harmless(`${path}: ${reason}`)}`)
     print(`${counts}; ${inUnits(bytes)} read`)

@@ -1,9 +1,9 @@
-import { type Command, InvalidArgumentError } from 'commander'
+import type { Command } from 'commander'
 import type { MigrationsApi } from '../client/migrations-api.ts'
-import { type ClientConfig, type ClientFlags, readClientConfig } from '../client-config.ts'
 import { harmlessJson } from '../ground/terminal-text.ts'
 import { VERSION } from '../service/version.ts'
-import { clientOptions } from '../settings.ts'
+import { type ClientConfig, type ClientFlags, readClientConfig } from '../settings/client-config.ts'
+import { clientOptions } from '../settings/settings.ts'
 import { addSetting, configFileOf, note, print, printPainted, printTable } from './command-line.ts'
 import { untilStopped } from './stop-signal.ts'
 
@@ -13,6 +13,8 @@ export interface Talk {
   config: ClientConfig
   signal: AbortSignal
   isJson: boolean
+  /** What to say from now on where the user stops the command. */
+  ifStoppedNow(words: string): void
 }
 
 /** Adds a command that talks to a server. */
@@ -43,14 +45,14 @@ export const sameFlags = ({ config: { org } }: Pick<Talk, 'config'>): string =>
 /** The action of such a command: `act` gets the command's arguments, and its own options. */
 export function talking<A extends unknown[], O>(
   act: (talk: Talk, options: O, ...args: A) => Promise<void>,
-  whenStopped?: string,
+  ifStopped?: string,
 ) {
   return async (...given: unknown[]): Promise<void> => {
     const command = given.at(-1) as Command
     const options = command.opts<ClientOptions & O>()
     const config = readClientConfig(options, process.env, configFileOf(command))
     for (const warning of config.warnings) note(`godwit: ${warning}`)
-    await untilStopped(async (signal) => {
+    await untilStopped(async (signal, ifStoppedNow) => {
       // Loaded only here: no other command waits for it.
       const { MigrationsApi } = await import('../client/migrations-api.ts')
       const { url, token, vendor, org } = config
@@ -58,15 +60,10 @@ export function talking<A extends unknown[], O>(
       const server = { url, token, vendor, org, userAgent: `godwit/${VERSION}` }
       const api = new MigrationsApi(server, { signal, onWait })
       const args = command.processedArgs as A
-      await act({ api, config, signal, isJson: options.json ?? false }, options, ...args)
-    }, whenStopped)
+      const isJson = options.json ?? false
+      await act({ api, config, signal, isJson, ifStoppedNow }, options, ...args)
+    }, ifStopped)
   }
-}
-
-export function migrationId(text: string): number {
-  const id = Number(text)
-  if (/^[1-9]\d*$/.test(text) && Number.isSafeInteger(id)) return id
-  throw new InvalidArgumentError('A migration ID is a number, such as 7.')
 }
 
 /** What the server said, but for what would let others in. */

@@ -1,12 +1,18 @@
-import { type Command, Help, Option } from 'commander'
-import { type Config, readConfig } from '../config.ts'
-import { type ConfigFile, findConfigFile } from '../config-file.ts'
+import { type Command, Help, InvalidArgumentError, Option } from 'commander'
 import { hasCode } from '../ground/errno.ts'
 import { fromNow } from '../ground/quantities.ts'
 import { harmless, harmlessLines } from '../ground/terminal-text.ts'
+import { ConfigMistakes } from '../ground/user-mistake.ts'
 import { actAsOwnerOf } from '../service/data-owner.ts'
-import { flagOf, type OptionName, optionNames, optionOf, variableOf } from '../setting-names.ts'
-import { ConfigMistakes } from '../user-mistake.ts'
+import { type Config, readConfig } from '../settings/config.ts'
+import { type ConfigFile, findConfigFile } from '../settings/config-file.ts'
+import {
+  flagOf,
+  type OptionName,
+  optionNames,
+  optionOf,
+  variableOf,
+} from '../settings/setting-names.ts'
 import { paint, paintState } from './paint.ts'
 
 /** Adds a command that takes, like every other, all the settings, but one that it has another use for. */
@@ -31,6 +37,18 @@ export function addSetting(command: Command, name: OptionName, group = SETTINGS)
   const help = `${about}; ${variableOf(name)}${standard ? ` (default: ${standard})` : ''}`
   return command.addOption(new Option(`${flagOf(name)} <${argument}>`, help).helpGroup(group))
 }
+
+/** Reads the ID of such a thing. */
+export const idOf =
+  (what: string) =>
+  (text: string): number => {
+    const id = Number(text)
+    if (/^[1-9]\d*$/.test(text) && Number.isSafeInteger(id)) return id
+    throw new InvalidArgumentError(`A ${what} ID is a number, such as 7.`)
+  }
+
+/** The argument that is one. */
+export const idArgument = (what: string) => ['<id>', `ID of the ${what}`, idOf(what)] as const
 
 const examples = new WeakMap<Command, readonly string[]>()
 
@@ -147,9 +165,12 @@ export function printTable(given: readonly (readonly string[])[]): void {
 
 const paintCell = (cell: string): string => cell.replace(/^\w+/, (state) => paintState(state))
 
-/** A time for a table; the exact one is in its JSON. */
-export const ago = (at: number | null): string =>
-  at === null ? '-' : fromNow(new Date(at), Date.now())
+/** A time for a table; the exact one is in its JSON. What is no time is shown as it came. */
+export function ago(time: number | string | null): string {
+  if (time === null) return '-'
+  const at = new Date(time)
+  return Number.isNaN(at.getTime()) ? harmless(String(time)) : fromNow(at, Date.now())
+}
 
 /** The same for programs. */
 export const isoTime = (at: number | null): string | null =>

@@ -6,8 +6,8 @@ import { commandRow } from '../../test/support/command-row.ts'
 import { gitHost } from '../../test/support/git-host.ts'
 import { temporaryDirectory } from '../../test/support/odd-repositories.ts'
 import { createDatabase } from '../../test/support/postgres.ts'
-import { readConfig } from '../config.ts'
-import type { ConfigFile } from '../config-file.ts'
+import { readConfig } from '../settings/config.ts'
+import type { ConfigFile } from '../settings/config-file.ts'
 import { withKnownPlace } from './command-line.ts'
 import { assertFinding } from './doctor/test-scene.ts'
 
@@ -94,7 +94,7 @@ test('doctor warns of secrets in a file that everybody can read', async (t) => {
 })
 
 test('a command on the data refuses to guess where it is when the file is not for this user', () => {
-  const nothing = { lines: [], mistakes: [], isOpenToAll: false }
+  const nothing = { settings: new Map(), mistakes: [], exposedSecrets: [] }
   const file: ConfigFile = {
     path: '/etc/godwit/config',
     from: 'default',

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { EXIT } from '../exit-codes.ts'
+import { EXIT } from '../ground/exit-codes.ts'
 import { harmless, harmlessJson } from '../ground/terminal-text.ts'
 import { actAsOwnerOf } from '../service/data-owner.ts'
 import { addCommand, print, printPainted, settingsOf, withExamples } from './command-line.ts'

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import type { Command } from 'commander'
 import { commandRow } from '../../test/support/command-row.ts'
 import { VERSION } from '../service/version.ts'
-import { flagOf, optionNames, variableOf } from '../setting-names.ts'
+import { flagOf, optionNames, variableOf } from '../settings/setting-names.ts'
 import { shapeOf, withAllBelow } from './command-shape.ts'
 import { createProgram } from './program.ts'
 

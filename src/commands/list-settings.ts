@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
-import { STANDARD_CONFIG_FILE } from '../config-file.ts'
 import { harmlessJson } from '../ground/terminal-text.ts'
-import { allNames, anyOptionOf, fileNameOf, flagOf, variableOf } from '../setting-names.ts'
+import { STANDARD_CONFIG_FILE } from '../settings/config-file.ts'
+import { allNames, anyOptionOf, fileNameOf, flagOf, variableOf } from '../settings/setting-names.ts'
 import { print, withExamples } from './command-line.ts'
 import { paint } from './paint.ts'
 

@@ -1,12 +1,13 @@
 import type { Command } from 'commander'
 import { createGit } from '../git/git.ts'
 import { isFullName } from '../ground/names.ts'
+import { harmlessJson } from '../ground/terminal-text.ts'
+import { Misuse, UserMistake } from '../ground/user-mistake.ts'
 import { type KnownLock, knownLocks } from '../migrations/lock-store.ts'
 import { releaseRepository } from '../migrations/locks.ts'
 import { withDatabase } from '../service/open-database.ts'
 import { openSource, placesOf } from '../service/places.ts'
 import { requireGit, requireRepositories } from '../service/requirements.ts'
-import { Misuse, UserMistake } from '../user-mistake.ts'
 import {
   addCommand,
   ago,
@@ -28,7 +29,7 @@ export function locksCommand(program: Command, about: string): void {
     .option('--json', 'print the locks as JSON')
     .action(async ({ json }: { json?: boolean }, command: Command) => {
       const locks = await withDatabase(dataConfigOf(command), ({ db }) => knownLocks(db))
-      if (json) return print(JSON.stringify(locks.map(jsonOf), null, 2))
+      if (json) return print(harmlessJson(locks.map(jsonOf)))
       const titles = ['REPOSITORY', 'MIGRATION', 'BY', 'LOCKED', 'EXPIRES', 'STATE']
       printTable([titles, ...locks.map(rowOf)])
     })

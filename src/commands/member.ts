@@ -4,8 +4,9 @@ import { findAccount } from '../accounts/account-store.ts'
 import { type Membership, type MembershipRole, membershipRoles } from '../accounts/membership.ts'
 import { listMemberships, putMembership, removeMembership } from '../accounts/membership-store.ts'
 import type { Db } from '../db/database.ts'
+import { harmlessJson } from '../ground/terminal-text.ts'
+import { UserMistake } from '../ground/user-mistake.ts'
 import { withDatabase } from '../service/open-database.ts'
-import { UserMistake } from '../user-mistake.ts'
 import { addCommand, dataConfigOf, note, print, printTable, withExamples } from './command-line.ts'
 
 export function memberCommands(program: Command, about: string): void {
@@ -42,7 +43,7 @@ export function memberCommands(program: Command, about: string): void {
       const all = await withDatabase(dataConfigOf(command), async ({ db }) =>
         listMemberships(db, org === undefined ? undefined : await organizationNamed(db, org)),
       )
-      if (json) print(JSON.stringify(all.map(membershipJson), null, 2))
+      if (json) print(harmlessJson(all.map(membershipJson)))
       else printMemberships(all)
     })
 }

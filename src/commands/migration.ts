@@ -1,22 +1,20 @@
 import type { Command } from 'commander'
-import { isPartial } from '../client/wire.ts'
+import { isPartial } from '../ground/is-partial.ts'
 import { harmless } from '../ground/terminal-text.ts'
-import { Misuse } from '../user-mistake.ts'
+import { Misuse } from '../ground/user-mistake.ts'
+import { addClientCommand, printJson, sameFlags, talking, tell } from './client-command.ts'
+import { idArgument, print, printTable, withExamples } from './command-line.ts'
+import { downloadCommand } from './migration/download.ts'
 import {
-  addClientCommand,
-  migrationId,
-  printJson,
-  sameFlags,
-  talking,
-  tell,
-} from './client-command.ts'
-import { print, withExamples } from './command-line.ts'
-import { downloadCommand } from './migration-download.ts'
-import { describeMigration, migrationRows, repositoryRows } from './migration-in-words.ts'
-import { retryCommand, startCommand } from './migration-start.ts'
-import { watchCommand } from './migration-watch.ts'
+  describeMigration,
+  migrationRows,
+  repositoryRows,
+  summaryRows,
+} from './migration/in-words.ts'
+import { retryCommand, startCommand } from './migration/start.ts'
+import { watchCommand } from './migration/watch.ts'
 
-const ID = ['<id>', 'ID of the migration', migrationId] as const
+const ID = idArgument('migration')
 
 /** A client of any server of this API, ours or another's. */
 export function migrationCommands(program: Command, about: string): void {
@@ -45,9 +43,10 @@ function listCommand(migration: Command): void {
   withExamples(command, 'godwit migration list', 'godwit migration list --json | jq ".[0].state"')
   command.action(
     talking(async (talk) => {
-      const all = await talk.api.list()
-      if (talk.isJson) return printJson(all)
-      tell(talk, all, migrationRows(all, (await talk.api.summaries()) ?? []))
+      if (talk.isJson) return printJson(await talk.api.list())
+      // Godwit counts the repositories; elsewhere they come all, for their number.
+      const summaries = await talk.api.summaries()
+      printTable(summaries ? summaryRows(summaries) : migrationRows(await talk.api.list()))
     }),
   )
 }

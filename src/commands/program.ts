@@ -1,7 +1,7 @@
 import { Command } from 'commander'
-import { STANDARD_CONFIG_FILE } from '../config-file.ts'
-import { exitCodes } from '../exit-codes.ts'
+import { exitCodes } from '../ground/exit-codes.ts'
 import { VERSION } from '../service/version.ts'
+import { STANDARD_CONFIG_FILE } from '../settings/config-file.ts'
 import { withExamples, withoutSettings } from './command-line.ts'
 import { paint } from './paint.ts'
 
@@ -91,7 +91,7 @@ const groups: Record<string, Record<string, Entry>> = {
       load: async () => (await import('./schedule.ts')).scheduleCommands,
     },
     webhook: {
-      about: 'manage the addresses that are told when migrations end',
+      about: 'manage the URLs that events are sent to when migrations end',
       load: async () => (await import('./webhook.ts')).webhookCommands,
     },
   },

@@ -1,7 +1,7 @@
 import { CommanderError } from 'commander'
-import { EXIT } from '../exit-codes.ts'
 import { hasCode } from '../ground/errno.ts'
-import { ConfigMistakes, UserMistake } from '../user-mistake.ts'
+import { EXIT } from '../ground/exit-codes.ts'
+import { ConfigMistakes, UserMistake } from '../ground/user-mistake.ts'
 import { note, outputFailure, watchOutput } from './command-line.ts'
 
 /** Runs a command. What went wrong is told in one line, be it the output alone, and counts as the process's end. */
@@ -46,6 +46,8 @@ const PLAIN: Record<string, number> = {
   ManifestInvalid: EXIT.failed,
   SchemaTooNew: EXIT.failed,
   Unreadable: EXIT.failed,
+  SecretNeeded: EXIT.misused,
+  ServerBusy: EXIT.unreachable,
   ServerRefused: EXIT.refused,
   ServerFailed: EXIT.unreachable,
   ServerUnreachable: EXIT.unreachable,

@@ -4,14 +4,14 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { setAccount } from '../accounts/account-store.ts'
 import { addToken } from '../accounts/token-store.ts'
-import type { Config } from '../config.ts'
 import { createGit } from '../git/git.ts'
 import { makeDirectory } from '../ground/make-directory.ts'
 import type { Log } from '../service/log.ts'
 import { withDatabase } from '../service/open-database.ts'
 import { placesOf } from '../service/places.ts'
 import { type Service, startService } from '../service/service.ts'
-import { ensureSampleHost, SAMPLE_LOGIN, SAMPLE_NAMES } from './sample-host.ts'
+import type { Config } from '../settings/config.ts'
+import { ensureSampleHost, SAMPLE_LOGIN, SAMPLE_NAMES } from './sample/host.ts'
 
 /**
  * The service on a sample git host, for a first look. It keeps everything, its database too, in a directory of its own, so

@@ -1,15 +1,16 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { NewScheduleJson, ScheduleChangeJson } from '../client/wire.ts'
-import { Misuse } from '../user-mistake.ts'
+import { harmless } from '../ground/terminal-text.ts'
+import { Misuse } from '../ground/user-mistake.ts'
 import { addClientCommand, printJson, sameFlags, talking, tell } from './client-command.ts'
-import { withExamples } from './command-line.ts'
-import { describeSchedule, runRows, scheduleRows } from './schedule-in-words.ts'
+import { idArgument, withExamples } from './command-line.ts'
 import {
   addStartArguments,
   addStartFlags,
   type StartOptions,
   startRequest,
-} from './start-request.ts'
+} from './migration/start-request.ts'
+import { describeSchedule, runRows, scheduleRows } from './schedule/in-words.ts'
 
 const WEEKDAYS = [
   'monday',
@@ -29,7 +30,7 @@ interface TimingOptions {
   keep?: number
 }
 
-const ID = ['<id>', 'ID of the schedule', scheduleId] as const
+const ID = idArgument('schedule')
 
 /** Migrations that a Godwit server starts by itself. */
 export function scheduleCommands(program: Command, about: string): void {
@@ -152,7 +153,7 @@ function resumeCommand(schedule: Command): void {
   command.argument(...ID).action(
     talking(async (talk, _options, id: number) => {
       const resumed = await talk.api.schedules.change(id, { paused: false })
-      tell(talk, resumed, `schedule ${id} runs next at ${resumed.next_run_at}`)
+      tell(talk, resumed, `schedule ${id} runs next at ${harmless(String(resumed.next_run_at))}`)
     }),
   )
 }
@@ -186,12 +187,6 @@ function removeCommand(schedule: Command): void {
       tell(talk, { id, schedule: 'deleted' }, `schedule ${id} is deleted`)
     }),
   )
-}
-
-function scheduleId(text: string): number {
-  const id = Number(text)
-  if (/^[1-9]\d*$/.test(text) && Number.isSafeInteger(id)) return id
-  throw new InvalidArgumentError('A schedule ID is a number, such as 3.')
 }
 
 function wholeNumber(text: string): number {

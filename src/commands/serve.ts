@@ -1,8 +1,8 @@
 import { flushCompileCache } from 'node:module'
 import type { Command } from 'commander'
-import type { Config } from '../config.ts'
 import { type Log, openLog } from '../service/log.ts'
 import type { Service } from '../service/service.ts'
+import type { Config } from '../settings/config.ts'
 import { addCommand, configOf, outputFailure, print, withExamples } from './command-line.ts'
 import { untilStopSignal } from './stop-signal.ts'
 

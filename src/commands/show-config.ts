@@ -1,7 +1,18 @@
 import type { Command } from 'commander'
-import { clientSaid } from '../client-config.ts'
-import { describeConfig, shownFile, shownSettings } from '../describe-config.ts'
 import { harmlessJson } from '../ground/terminal-text.ts'
+import { type ClientSaid, clientSaid } from '../settings/client-config.ts'
+import type { Config } from '../settings/config.ts'
+import { STANDARD_CONFIG_FILE } from '../settings/config-file.ts'
+import { withoutPassword } from '../settings/config-values.ts'
+import {
+  allNames,
+  anyOptionOf,
+  fileNameOf,
+  flagOf,
+  type OptionName,
+  variableOf,
+} from '../settings/setting-names.ts'
+import type { Said } from '../settings/setting-origin.ts'
 import { addCommand, configFileOf, print, settingsOf, withExamples } from './command-line.ts'
 
 export function configCommand(program: Command, about: string): void {
@@ -21,4 +32,64 @@ export function configCommand(program: Command, about: string): void {
         print(harmlessJson({ file: shownFile(config), settings: shownSettings(config, client) }))
       else print(describeConfig(config, client))
     })
+}
+
+/** One setting as it is now, for people and for programs. */
+interface ShownSetting {
+  name: string
+  flag: string
+  variable: string
+  /** Null where it is not set. */
+  value: string | null
+  from: Said['from'] | null
+  /** `FILE:LINE`, of what a file says. */
+  at: string | null
+}
+
+/** Every setting there is, and who said so; no secrets. */
+export function shownSettings(config: Config, client: ClientSaid): ShownSetting[] {
+  return allNames.map((name) => {
+    const said = name in client ? client[name as keyof ClientSaid] : config.said[name as OptionName]
+    const { text = null, from = null, at = null } = said ?? derived(config, name as OptionName)
+    const value = text !== null && anyOptionOf(name).secret ? hidden(name, text) : text
+    const names = { name: fileNameOf(name), flag: flagOf(name), variable: variableOf(name) }
+    return { ...names, value, from, at }
+  })
+}
+
+/** What follows from other settings. */
+function derived(config: Config, name: OptionName): Partial<Said> {
+  const value = config[name]
+  return value === undefined ? {} : { text: String(value), from: 'default' }
+}
+
+const hidden = (name: string, text: string): string =>
+  name === 'databaseUrl' ? withoutPassword(text) : '***'
+
+interface ShownFile {
+  path: string
+  from: 'flag' | 'environment' | 'default'
+  state: 'read' | 'denied' | 'absent'
+}
+
+function shownFile({ file }: Config): ShownFile {
+  if (!file) return { path: STANDARD_CONFIG_FILE, from: 'default', state: 'absent' }
+  const { path, from, isDenied } = file
+  return { path, from, state: isDenied ? 'denied' : 'read' }
+}
+
+const STATES: Record<ShownFile['state'], string> = {
+  read: '',
+  denied: ', this user may not read it',
+  absent: ', does not exist',
+}
+
+/** One line a setting: what it is, and who said so. */
+export function describeConfig(config: Config, client: ClientSaid): string {
+  const { path, from, state } = shownFile(config)
+  const rows: [flag: string, value: string][] = [['--config', `${path} (${from}${STATES[state]})`]]
+  for (const { flag, value, from, at } of shownSettings(config, client))
+    rows.push([flag, value === null ? '(not set)' : `${value} (${at ?? from})`])
+  const width = Math.max(...rows.map(([flag]) => flag.length))
+  return rows.map(([flag, value]) => `${flag.padEnd(width)} ${value}`).join('\n')
 }

@@ -1,5 +1,5 @@
 import { constants } from 'node:os'
-import { UserMistake } from '../user-mistake.ts'
+import { UserMistake } from '../ground/user-mistake.ts'
 
 const LONGEST_STOP_MS = 10_000
 
@@ -30,11 +30,12 @@ class Stopped extends UserMistake {
   }
 }
 
-/** Runs to the end or the first signal, and cleans up either way. */
+/** Runs to the end or the first signal, and cleans up either way. What a stop means can change on the way. */
 export async function untilStopped(
-  act: (signal: AbortSignal) => Promise<void>,
-  whenStopped = 'stopped; no unfinished files are left',
+  act: (signal: AbortSignal, ifStoppedNow: (words: string) => void) => Promise<void>,
+  ifStopped = 'stopped; no unfinished files are left',
 ): Promise<void> {
+  let words = ifStopped
   const stopping = new AbortController()
   let by: StopSignal | undefined
   void untilStopSignal().then((signal) => {
@@ -42,8 +43,10 @@ export async function untilStopped(
     stopping.abort()
   })
   try {
-    await act(stopping.signal)
+    await act(stopping.signal, (now) => {
+      words = now
+    })
   } catch (error) {
-    throw by ? new Stopped(by, whenStopped, error) : error
+    throw by ? new Stopped(by, words, error) : error
   }
 }

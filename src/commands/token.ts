@@ -7,14 +7,16 @@ import {
   revokeToken,
   type TokenRecord,
 } from '../accounts/token-store.ts'
-import { duration } from '../config-values.ts'
+import { harmlessJson } from '../ground/terminal-text.ts'
+import { UserMistake } from '../ground/user-mistake.ts'
 import { replaceKey } from '../migrations/secret-store.ts'
 import { withDatabase } from '../service/open-database.ts'
-import { UserMistake } from '../user-mistake.ts'
+import { duration } from '../settings/config-values.ts'
 import {
   addCommand,
   ago,
   dataConfigOf,
+  idArgument,
   isoTime,
   print,
   printForSure,
@@ -42,7 +44,7 @@ export function tokenCommands(program: Command, about: string): void {
   withExamples(list, 'godwit token list').option('--json', 'print the tokens as JSON')
   list.action(async ({ json }: { json?: boolean }, command: Command) => {
     const tokens = await withDatabase(dataConfigOf(command), ({ db }) => listTokens(db))
-    if (json) return print(JSON.stringify(tokens.map(jsonOf), null, 2))
+    if (json) return print(harmlessJson(tokens.map(jsonOf)))
     printTable([
       ['ID', 'LOGIN', 'NAME', 'STATE', 'CREATED', 'EXPIRES', 'LAST USED'],
       ...tokens.map(tokenRow),
@@ -58,7 +60,7 @@ export function tokenCommands(program: Command, about: string): void {
 
   const revoke = addCommand(token, 'revoke', 'revoke a token')
   withExamples(revoke, 'godwit token revoke 7')
-    .argument('<id>', 'ID of the token', number)
+    .argument(...idArgument('token'))
     .action(async (id: number, _options, command: Command) => {
       const revoked = await withDatabase(dataConfigOf(command), ({ db }) =>
         revokeToken(db, id, Date.now()),
@@ -103,11 +105,6 @@ async function makeToken(login: string, options: AddOptions, command: Command): 
 const ASK = 'create a token for a user who administers its repositories'
 const unknownAccount = (login: string) =>
   `account ${login} does not exist: run \`godwit sync\` if it owns repositories, or \`godwit account set ${login} --create\``
-
-function number(text: string): number {
-  if (!/^\d+$/.test(text)) throw new InvalidArgumentError('A token ID is a number, such as 7.')
-  return Number(text)
-}
 
 function lifetime(text: string): number {
   try {

@@ -1,13 +1,13 @@
-import { type Command, InvalidArgumentError, Option } from 'commander'
+import { type Command, Option } from 'commander'
 import type { WebhookChangeJson } from '../client/wire.ts'
-import { Misuse } from '../user-mistake.ts'
+import { Misuse } from '../ground/user-mistake.ts'
 import { addClientCommand, talking, tell } from './client-command.ts'
-import { withExamples } from './command-line.ts'
-import { deliveryRows, describeDelivery, describeWebhook, webhookRows } from './webhook-in-words.ts'
-import { webhookSecret } from './webhook-secret.ts'
+import { idArgument, idOf, withExamples } from './command-line.ts'
+import { deliveryRows, describeDelivery, describeWebhook, webhookRows } from './webhook/in-words.ts'
+import { secretOfNew, webhookSecret } from './webhook/secret.ts'
 
-const ID = ['<id>', 'ID of the webhook', numberOf('webhook')] as const
-const DELIVERY = ['<delivery>', 'ID of the delivery', numberOf('delivery')] as const
+const ID = idArgument('webhook')
+const DELIVERY = ['<delivery>', 'ID of the delivery', idOf('delivery')] as const
 
 /** Addresses that are told when migrations end. */
 export function webhookCommands(program: Command, about: string): void {
@@ -41,7 +41,7 @@ function listCommand(webhook: Command): void {
 interface ChangeFlags {
   to?: string
   events?: string[]
-  contentType?: string
+  contentType?: 'json' | 'form'
   secretFile?: string
   secret?: boolean
   active?: boolean
@@ -51,22 +51,20 @@ interface ChangeFlags {
 const EVENTS =
   'events to send, separated by commas: migration, migration.exported, migration.partial, migration.failed, migration.cancelled'
 
-function withSettings(command: Command): Command {
+function withSettings(command: Command, secret: string): Command {
   return command
     .option('--events <LIST>', EVENTS, (text) => text.split(',').map((each) => each.trim()))
     .addOption(
       new Option('--content-type <TYPE>', 'how the body is sent').choices(['json', 'form']),
     )
-    .option(
-      '--secret-file <FILE>',
-      'file with the secret that signs deliveries, - for standard input; GODWIT_WEBHOOK_SECRET',
-    )
+    .option('--secret-file <FILE>', `file with the secret that signs deliveries, - for ${secret}`)
 }
 
 function addWebhookCommand(webhook: Command): void {
   const about = 'add a webhook; a ping is sent to it'
-  const command = withSettings(addClientCommand(webhook, 'add', about))
-    .argument('<address>', 'URL that is told')
+  const secret = 'standard input; GODWIT_WEBHOOK_SECRET'
+  const command = withSettings(addClientCommand(webhook, 'add', about), secret)
+    .argument('<address>', 'URL that events are sent to')
     .option('--inactive', 'send nothing yet')
   withExamples(
     command,
@@ -75,8 +73,10 @@ function addWebhookCommand(webhook: Command): void {
   )
   command.action(
     talking(async (talk, flags: ChangeFlags, address: string) => {
-      const change = changeFrom({ contentType: 'json', ...flags, to: address })
-      const added = await talk.api.webhooks.add(change)
+      const secret = secretOfNew(flags, process.env)
+      const change = changeFrom({ contentType: 'json', ...flags, ...secret })
+      const config = { ...change.config, url: address }
+      const added = await talk.api.webhooks.add({ ...change, config })
       tell(talk, added, describeWebhook(added))
     }),
   )
@@ -94,9 +94,13 @@ function showCommand(webhook: Command): void {
 }
 
 function editCommand(webhook: Command): void {
-  const command = withSettings(addClientCommand(webhook, 'edit', 'change a webhook'))
+  const command = withSettings(
+    addClientCommand(webhook, 'edit', 'change a webhook'),
+    'standard input',
+  )
     .argument(...ID)
-    .option('--to <URL>', 'URL that is told')
+    .option('--to <URL>', 'URL that events are sent to')
+    .option('--secret', 'replace the secret with GODWIT_WEBHOOK_SECRET')
     .option('--no-secret', 'remove the secret')
     .option('--active', 'send events')
     .option('--inactive', 'send no events')
@@ -190,12 +194,4 @@ function redeliverCommand(webhook: Command): void {
         tell(talk, { id, delivery, redelivery: true }, words)
       }),
     )
-}
-
-function numberOf(what: string): (text: string) => number {
-  return (text) => {
-    const id = Number(text)
-    if (/^[1-9]\d*$/.test(text) && Number.isSafeInteger(id)) return id
-    throw new InvalidArgumentError(`The ID of a ${what} is a number, such as 3.`)
-  }
 }

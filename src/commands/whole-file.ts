@@ -5,7 +5,7 @@ import { basename, dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { Bytes } from '../blobs/blob-store.ts'
 import { hasCode } from '../ground/errno.ts'
-import { UserMistake } from '../user-mistake.ts'
+import { UserMistake } from '../ground/user-mistake.ts'
 
 export interface WholeFileOptions {
   /** Whether a file that is there may be replaced. */

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
+import { Misuse } from '../ground/user-mistake.ts'
 import { openLog } from '../service/log.ts'
 import { requireRepositories } from '../service/requirements.ts'
-import { Misuse } from '../user-mistake.ts'
 import { addCommand, configOf, outputFailure, print, withExamples } from './command-line.ts'
 import { untilStopSignal } from './stop-signal.ts'
 

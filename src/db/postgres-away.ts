@@ -1,3 +1,5 @@
+import { codeOf } from '../ground/errno.ts'
+
 /** SQLSTATE classes and codes: the connection is lost, resources ran out, it is shut down, started or handed over. */
 const PASSING_STATE = /^(?:08|40|53|57|58|25006$|55P03$)/
 
@@ -14,7 +16,7 @@ const PASSING_WORDS = [
 
 /** Whether PostgreSQL, or the way to it, is away for now; it may well answer later. */
 export function isPostgresAway(error: Error): boolean {
-  const { code } = error as { code?: unknown }
-  if (typeof code === 'string') return PASSING_STATE.test(code)
+  const code = codeOf(error)
+  if (code !== undefined) return PASSING_STATE.test(code)
   return PASSING_WORDS.some((words) => words.test(error.message))
 }

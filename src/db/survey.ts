@@ -41,7 +41,7 @@ export async function lockedRepositories(database: Surveyed): Promise<Set<string
 }
 
 /** The key that signs links; undefined where no service has run yet. */
-export async function signingKey(database: Surveyed): Promise<Buffer | undefined> {
+export async function findSigningKey(database: Surveyed): Promise<Buffer | undefined> {
   const rows = await rowsOf(database, "select value from secrets where name = 'link-key'")
   return rows[0] && Buffer.from(String(rows[0].value), 'hex')
 }

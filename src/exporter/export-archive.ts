@@ -5,13 +5,17 @@ import { type ArchivePlan, planArchive } from '../archive/plan-archive.ts'
 import { inLanes } from '../ground/lanes.ts'
 import type { ExportedRepository } from '../migrations/export-store.ts'
 import { type Migration, ORDINARY } from '../migrations/migration.ts'
-import type { RepositoryRecords } from '../migrations/record-store.ts'
+import { isWhollyReused, type RepositoryRecords } from '../migrations/record-store.ts'
 import { warningOf } from '../migrations/segment-store.ts'
 import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
-import { ForgeRefused, WaitUntil } from '../sources/forge/forge-errors.ts'
+import { ForgeRefused, WaitUntil } from '../sources/forge-errors.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 import { coveredOrganizations } from './metadata/covered-organizations.ts'
-import { type MetadataWriterParts, writeMetadata } from './metadata/write-metadata.ts'
+import {
+  contentsOfAll,
+  type MetadataWriterParts,
+  writeMetadata,
+} from './metadata/write-metadata.ts'
 import { obtainSegment } from './obtain-segment.ts'
 import { obtainRecords, type RecordsParts } from './records/obtain-records.ts'
 import { failureOf, withName } from './seal-archive.ts'
@@ -105,7 +109,8 @@ async function seal(
   signal: AbortSignal,
 ): Promise<MadeArchive> {
   const organizations = await coveredOrganizations(parts.db, [], repositories)
-  const covered = { migration, repositories, organizations }
+  const contents = await contentsOfAll(parts.db, repositories)
+  const covered = { migration, repositories, organizations, contents }
   const { all, metadata, manifest } = await writeMetadata(parts, covered, signal)
   return {
     plan: planArchive(all),
@@ -161,7 +166,7 @@ async function exportOne(
         facts,
         transact: (work) => db.transaction().execute(work),
         onEnd: async (tx, { segmentKey, reused }) => ({
-          outcome: reused && records?.reused !== false ? 'reused' : 'exported',
+          outcome: isWhollyReused({ reused }, records) ? 'reused' : 'exported',
           segmentKey,
           records,
           warning: await warningOf(tx, segmentKey),

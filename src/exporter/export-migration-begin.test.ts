@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { onEachEngine } from '../../test/support/databases.ts'
+import { ensureAccount } from '../accounts/account-store.ts'
+import { noLongerReadable } from '../migrations/archive-store.ts'
 import { cancelMigration } from '../migrations/cancel-migration.ts'
 import { BEGIN_EXPORT, batchOf } from '../migrations/export-jobs.ts'
 import { migrationToExport } from '../migrations/export-store.ts'
@@ -92,7 +94,7 @@ test('a migration of what can no longer be looked at gives it a job, which tells
   assert.deepEqual(await endsOf(db, id), expected)
 })
 
-test('a migration without git data looks at nothing and is sealed at once', async (t) => {
+test('a migration without git data looks at nothing, and asks who may read it', async (t) => {
   const { db, host, start, work, archive } = await exportScene(t, TWO)
   const id = await start(NAMES, { excludeGitData: true })
   await work()
@@ -101,6 +103,18 @@ test('a migration without git data looks at nothing and is sealed at once', asyn
   const { files, manifest } = await archive(id)
   assert.deepEqual(manifest.repositories, [])
   assert.ok(files.has('repositories_000001.json'))
+  assert.deepEqual(await endsOf(db, id), { 'alice/site': 'exported', 'alice/blog': 'exported' })
+  const { owner, repositoryCount } = await migrationToExport(db, id)
+  const asOf = { id, owner, repositoryCount }
+  assert.deepEqual(await noLongerReadable(db, asOf, 9), [])
+  const others = { owner_id: (await ensureAccount(db, 'bob', 0)).id }
+  await db.updateTable('repositories').set(others).where('name', '=', 'blog').execute()
+  assert.deepEqual(await noLongerReadable(db, asOf, 9), ['alice/blog'])
+  const next = await start(['alice/site'], { excludeGitData: true })
+  await db.updateTable('repositories').set(others).execute()
+  await work()
+  const why = 'failed: the account that started the migration may no longer read it'
+  assert.deepEqual(await endsOf(db, next), { 'alice/site': why })
 })
 
 test('locks are applied before anything is read', async (t) => {

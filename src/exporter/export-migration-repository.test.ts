@@ -70,6 +70,39 @@ test('a repository that is damaged, or has vanished, is skipped with the reason'
   )
 })
 
+test('a repository that has another name by now is not read under its old one', async (t) => {
+  const { db, host, start, work, archive } = await exportScene(t, TWO)
+  const id = await start(NAMES, { allowPartial: true })
+  const rename = (name: string, to: string) =>
+    db
+      .updateTable('repositories')
+      .set({ name: to, name_key: to.toLowerCase() })
+      .where('name', '=', name)
+      .execute()
+  await rename('site', 'shop')
+  // Spelled otherwise it is the same.
+  await rename('blog', 'Blog')
+  await work()
+  assert.deepEqual(await endsOf(db, id), {
+    'alice/site': 'skipped: it is now called alice/shop',
+    'alice/blog': 'exported',
+  })
+  assert.deepEqual(host.makes, ['alice/blog'])
+  assert.ok(!(await archive(id)).files.has('repositories/alice/site.git/HEAD'))
+})
+
+test('a repository of an account that was renamed is not read from whoever has its name now', async (t) => {
+  const { db, host, parts, start, work } = await exportScene(t, SITE)
+  const id = await start(['alice/site'])
+  const bob = { login: 'bob', login_key: 'bob' }
+  await db.updateTable('accounts').set(bob).where('login', '=', 'alice').execute()
+  await syncCatalogue(parts)
+  host.contents.set('alice/site', 'of another alice')
+  await work()
+  assert.deepEqual(await endsOf(db, id), { 'alice/site': 'failed: it is now called bob/site' })
+  assert.deepEqual(host.makes, [])
+})
+
 test('a repository that its account may no longer read fails and is not looked at', async (t) => {
   const { db, host, parts, start, work } = await exportScene(t, {})
   host.collaborators = ['bob']

@@ -12,12 +12,7 @@ import {
   SEAL_ARCHIVE,
   SETTLE_LOCK,
 } from '../migrations/export-jobs.ts'
-import {
-  exportedRepositories,
-  migrationToExport,
-  moveMigration,
-  repositoryToExport,
-} from '../migrations/export-store.ts'
+import { migrationToExport, moveMigration, repositoryToExport } from '../migrations/export-store.ts'
 import { releaseLocks } from '../migrations/lock-store.ts'
 import { settleLock, settleLocks, settleLocksOf } from '../migrations/locks.ts'
 import type { Migration } from '../migrations/migration.ts'
@@ -30,8 +25,9 @@ import {
   noteReused,
   type Outcome,
 } from '../migrations/outcome-store.ts'
-import { noteRecords, recordsOf } from '../migrations/record-store.ts'
+import { isWhollyReused, noteRecords, recordsOf } from '../migrations/record-store.ts'
 import { markSegmentsLost, nameSegments } from '../migrations/segment-store.ts'
+import { repositoriesOf } from '../migrations/snapshot-store.ts'
 import { unfinishedStates } from '../migrations/states.ts'
 import { type EndLog, tellEnd, tellNotExported } from '../migrations/tell-end.ts'
 import {
@@ -44,10 +40,10 @@ import {
 } from '../queue/queue.ts'
 import { fullNameOf } from '../repositories/facts.ts'
 import { readableAmong } from '../repositories/readable-repositories.ts'
-import { ForgeRefused } from '../sources/forge/forge-errors.ts'
+import { ForgeRefused } from '../sources/forge-errors.ts'
 import type { Source } from '../sources/source.ts'
 import { Busy, Unreadable } from '../sources/unreadable.ts'
-import { findUnchanged } from './find-unchanged.ts'
+import { findUnchanged, type PlacedRepository } from './find-unchanged.ts'
 import { obtainSegment } from './obtain-segment.ts'
 import { nameRecords, recordsForTask } from './records/export-records.ts'
 import type { RecordsParts } from './records/obtain-records.ts'
@@ -132,12 +128,11 @@ async function beginExport(parts: ExportParts, { migrationId }: MigrationJob, ru
   })
   const { excludeGitData } = migration.options
   const hasRecords = areRecordsWanted(parts, migration)
-  const repositories =
-    excludeGitData && !hasRecords ? [] : await exportedRepositories(db, migration)
-  const ids = repositories.map(({ facts }) => facts.id)
-  const readable = await readableAmong(db, migration.owner.id, ids)
-  // What may not be read any more gets a job like any other, which tells so; with a forge, each is asked about in its job.
-  const mayBeReused = parts.forge ? [] : repositories.filter(({ facts }) => readable.has(facts.id))
+  const all = await repositoriesOf(db, migration)
+  const repositories = all.map((facts, position) => ({ facts, position }))
+  // With a forge, each is asked about in its job.
+  const mayBeReused =
+    parts.forge || excludeGitData ? [] : await readableOf(db, migration, repositories)
   const unchanged = await findUnchanged(parts, mayBeReused, run.signal)
   await run.finish(async (tx) => {
     await moveMigration(tx, migrationId, 'exporting', { now: now() })
@@ -160,6 +155,13 @@ async function beginExport(parts: ExportParts, { migrationId }: MigrationJob, ru
   })
 }
 
+/** What may not be read any more gets a job like any other, which tells so. */
+async function readableOf(db: Db, { owner }: Migration, repositories: readonly PlacedRepository[]) {
+  const ids = repositories.map(({ facts }) => facts.id)
+  const readable = await readableAmong(db, owner.id, ids)
+  return repositories.filter(({ facts }) => readable.has(facts.id))
+}
+
 const areRecordsWanted = (
   { forge }: ExportParts,
   { options: { excludeMetadata, orgMetadataOnly } }: Pick<Migration, 'options'>,
@@ -167,8 +169,7 @@ const areRecordsWanted = (
 
 async function exportRecords(parts: ExportParts, task: ExportTask, run: Run): Promise<void> {
   const { db, queue, now } = parts
-  const { facts, refusal } = await repositoryToExport(db, task)
-  const { options } = await migrationToExport(db, task.migrationId)
+  const { facts, options, refusal } = await repositoryToExport(db, task)
   const endWithReason = async (reason: string) => {
     await run.finish((tx) => endRepository(parts, tx, task, { reason }))
     await tellNotExported(parts, task, reason)
@@ -183,7 +184,7 @@ async function exportRecords(parts: ExportParts, task: ExportTask, run: Run): Pr
       if (!options.excludeGitData)
         return queue.enqueue(tx, EXPORT_REPOSITORY, [task], batchOf(task.migrationId))
       const { reused } = records
-      return endRepository(parts, tx, task, { segmentKey: null, reused, bytes: 0, startedAt })
+      return endRepository(parts, tx, task, { ...NO_GIT_DATA, reused, startedAt })
     })
     queue.wake('jobs')
   } catch (error) {
@@ -192,14 +193,20 @@ async function exportRecords(parts: ExportParts, task: ExportTask, run: Run): Pr
   }
 }
 
+const NO_GIT_DATA = { segmentKey: null, bytes: 0 }
+
 async function exportRepository(parts: ExportParts, task: ExportTask, run: Run): Promise<void> {
-  const { facts, refusal } = await repositoryToExport(parts.db, task)
+  const { facts, options, refusal } = await repositoryToExport(parts.db, task)
   const endWithReason = async (reason: string) => {
     await run.finish((tx) => endRepository(parts, tx, task, { reason }))
     await tellNotExported(parts, task, reason)
   }
   if (refusal !== undefined) return endWithReason(refusal)
   const startedAt = parts.now()
+  if (options.excludeGitData) {
+    const outcome = { ...NO_GIT_DATA, reused: false, startedAt }
+    return run.finish((tx) => endRepository(parts, tx, task, outcome))
+  }
   try {
     await obtainSegment<void>(
       parts,
@@ -207,8 +214,7 @@ async function exportRepository(parts: ExportParts, task: ExportTask, run: Run):
         facts,
         transact: run.finish.bind(run),
         onEnd: async (tx, obtained) => {
-          const records = await recordsOf(tx, task)
-          const reused = obtained.reused && records?.reused !== false
+          const reused = isWhollyReused(obtained, await recordsOf(tx, task))
           await endRepository(parts, tx, task, { ...obtained, reused, startedAt })
         },
         onMake: (look) => progressNotes(parts, task, { ...look, startedAt }),

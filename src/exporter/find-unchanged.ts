@@ -1,14 +1,20 @@
 import type { Db } from '../db/database.ts'
 import { inLanes } from '../ground/lanes.ts'
-import type { ExportedRepository } from '../migrations/export-store.ts'
 import type { Exported } from '../migrations/outcome-store.ts'
 import { findSegments, probablyUnchanged } from '../migrations/segment-store.ts'
+import type { RepositoryFacts } from '../repositories/facts.ts'
 import type { Look, SegmentMaker } from './segment-maker.ts'
 
 export interface LookParts {
   db: Db
   segments: SegmentMaker
   now: () => number
+}
+
+/** With where it is among those of its migration. */
+export interface PlacedRepository {
+  position: number
+  facts: RepositoryFacts
 }
 
 const LOOKED_AT_ONCE = 8
@@ -19,7 +25,7 @@ const LOOKED_AT_ONCE = 8
  */
 export async function findUnchanged(
   { db, segments, now }: LookParts,
-  repositories: readonly ExportedRepository[],
+  repositories: readonly PlacedRepository[],
   signal: AbortSignal,
 ): Promise<Map<number, Exported & { segmentKey: string }>> {
   const ids = repositories.map(({ facts }) => facts.id)

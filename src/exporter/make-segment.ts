@@ -1,7 +1,9 @@
 import type { ManifestFile } from '../archive/manifest.ts'
 import { type SegmentEntry, writeSegment } from '../archive/write-segment.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
-import type { Source, Verified } from '../sources/source.ts'
+import { tapped } from '../ground/tapped.ts'
+import type { Verified } from '../sources/snapshot.ts'
+import type { Source } from '../sources/source.ts'
 import { contentsOf, notingTexts } from './segment-contents.ts'
 import type { SegmentMaker } from './segment-maker.ts'
 
@@ -33,7 +35,7 @@ export function createSegmentMaker({ source, blobs, scratchDirectory }: MakerPar
       const files: ManifestFile[] = []
       try {
         const [verified, segment] = await bothOrNeither(failed, [
-          source.verify(snapshot, last, either),
+          snapshot.verify(last, either),
           writeSegment(notingTexts(entries, files), (bytes) =>
             blobs.put(key, counted(bytes, onBytes), { signal: either }),
           ),
@@ -59,19 +61,15 @@ export function createSegmentMaker({ source, blobs, scratchDirectory }: MakerPar
 
 const TOLD_EVERY_BYTES = 4 * 1024 * 1024
 
-async function* counted(
-  bytes: AsyncIterable<Uint8Array>,
-  onBytes: (bytes: number) => void,
-): AsyncGenerator<Uint8Array> {
+function counted(bytes: AsyncIterable<Uint8Array>, onBytes: (bytes: number) => void) {
   let written = 0
   let told = 0
-  for await (const chunk of bytes) {
-    yield chunk
-    written += chunk.length
-    if (written - told < TOLD_EVERY_BYTES) continue
+  return tapped(bytes, ({ length }) => {
+    written += length
+    if (written - told < TOLD_EVERY_BYTES) return
     told = written
     onBytes(written)
-  }
+  })
 }
 
 /** Waits for both even when one fails, so that nothing still writes when the caller cleans up. */

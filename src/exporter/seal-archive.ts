@@ -8,20 +8,20 @@ import { endMigration } from '../migrations/end-migration.ts'
 import {
   type ExportedRepository,
   exportedRepositories,
-  organizationsOf,
+  organizationsIn,
 } from '../migrations/export-store.ts'
 import type { Migration } from '../migrations/migration.ts'
 import type { LostRepository } from '../migrations/outcome-store.ts'
-import { keysOfRecords } from '../migrations/record-store.ts'
-import {
-  insertMetadataSegment,
-  type SegmentRecord,
-  segmentsByKey,
-} from '../migrations/segment-store.ts'
+import { insertMetadataSegment, type SegmentRecord } from '../migrations/segment-store.ts'
 import type { Queue } from '../queue/queue.ts'
 import { fullNameOf } from '../repositories/facts.ts'
 import { coveredOrganizations } from './metadata/covered-organizations.ts'
-import { type MetadataWriterParts, writeMetadata } from './metadata/write-metadata.ts'
+import {
+  contentsOfAll,
+  type MetadataWriterParts,
+  segmentKeysOf,
+  writeMetadata,
+} from './metadata/write-metadata.ts'
 
 export interface SealParts extends MetadataWriterParts {
   queue: Queue
@@ -49,11 +49,12 @@ export async function sealArchive(
   const reason = failureOf(migration, repositories)
   if (reason) return { reason }
 
-  const named = await organizationsOf(db, migration)
+  const named = await organizationsIn(db, migration)
   const organizations = await coveredOrganizations(db, named, repositories, migration.owner)
-  const lost = await lostSegments(parts.blobs, await storedOf(db, repositories), signal)
+  const contents = await contentsOfAll(db, repositories)
+  const lost = await lostSegments(parts.blobs, [...contents.segments.values()], signal)
   if (lost.length > 0) return endAsLost(repositories, lost)
-  const covered = { migration, repositories, organizations, viewer: migration.owner }
+  const covered = { migration, repositories, organizations, contents, viewer: migration.owner }
   const archive = await writeMetadata(parts, covered, signal)
   const plan = planArchive(archive.all)
   const composed = await composeWhole(parts, plan, signal)
@@ -78,20 +79,13 @@ export async function sealArchive(
 
 const LOST = 'its exported data was lost; retry the migration to export it again'
 
-const keysOf = ({ segmentKey, records, reason }: ExportedRepository): string[] =>
-  reason === null ? [segmentKey ?? [], keysOfRecords(records)].flat() : []
-
-async function storedOf(db: Db, repositories: readonly ExportedRepository[]) {
-  return [...(await segmentsByKey(db, repositories.flatMap(keysOf))).values()]
-}
-
 function endAsLost(
   repositories: readonly ExportedRepository[],
   segments: readonly SegmentRecord[],
 ): Sealed {
   const keys = new Set(segments.map(({ key }) => key))
   const gone = repositories
-    .map((each) => ({ ...each, segmentKeys: keysOf(each).filter((key) => keys.has(key)) }))
+    .map((each) => ({ ...each, segmentKeys: segmentKeysOf(each).filter((key) => keys.has(key)) }))
     .filter(({ segmentKeys }) => segmentKeys.length > 0)
   return {
     reason: gone.map(({ facts }) => withName(fullNameOf(facts), LOST)).join('\n'),

@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto'
 import type { ManifestFile, ManifestGit, ManifestRepository } from '../archive/manifest.ts'
 import type { SegmentEntry } from '../archive/write-segment.ts'
-import { statedRefs } from '../sources/directory/snapshot/stated-refs.ts'
-import type { Examination, Found } from '../sources/source.ts'
+import type { Bytes } from '../blobs/blob-store.ts'
+import { tapped } from '../ground/tapped.ts'
+import { statedRefs } from '../sources/refs.ts'
+import type { Examination, Found } from '../sources/snapshot.ts'
 
 /** What the manifest says of a repository, apart from its segment. */
 export type SegmentContents = Omit<ManifestRepository, 'segment'>
@@ -30,23 +32,24 @@ export async function* notingTexts(
 ): AsyncGenerator<SegmentEntry> {
   for await (const entry of entries) {
     if (entry.kind === 'directory' || entry.packed) yield entry
-    else yield { ...entry, open: () => digested(entry, files) }
+    else {
+      const { path, size, open } = entry
+      const note = (sha256: string) => files.push({ path, size, sha256 })
+      yield { ...entry, open: () => digested(open(), note) }
+    }
   }
 }
 
-async function* digested(
-  { path, size, open }: Extract<SegmentEntry, { kind: 'file' }>,
-  files: ManifestFile[],
-): AsyncGenerator<Uint8Array> {
-  const hash = createHash('sha256')
-  for await (const bytes of open()) {
-    hash.update(bytes)
-    yield bytes
-  }
-  files.push({ path, size, sha256: hash.digest('hex') })
+/** The same bytes; their digest is told when all have passed by. */
+export function digested(bytes: Bytes, onEnd: (sha256: string) => void) {
+  const sha256 = createHash('sha256')
+  return tapped(
+    bytes,
+    (piece) => sha256.update(piece),
+    () => onEnd(sha256.digest('hex')),
+  )
 }
 
 function gitOf(found: Found): ManifestGit {
-  const { objectFormat, ...stated } = statedRefs(found)
-  return { object_format: objectFormat, ...stated }
+  return { object_format: found.objectFormat, ...statedRefs(found) }
 }

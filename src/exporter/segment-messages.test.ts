@@ -72,6 +72,16 @@ test('what is called off before it was decided ends', async (t) => {
   await assert.rejects(promise, /abort/)
 })
 
+test('what is called off before it was asked about ends', async (t) => {
+  const ask = scene(t, async (order, signal, watch) => {
+    await new Promise((resolve) => signal.addEventListener('abort', resolve))
+    return makeIfNeeded(order, signal, watch)
+  })
+  const { promise, abort } = ask({ isNeeded: () => new Promise(() => {}), onBytes() {} })
+  abort()
+  await assert.rejects(promise, /abort/)
+})
+
 test('an unreadable repository is that on the other side too', async (t) => {
   const ask = scene(t, () => Promise.reject(new Unreadable('alice/site: HEAD is missing')))
   await assert.rejects(ask({ isNeeded: async () => true, onBytes() {} }).promise, Unreadable)

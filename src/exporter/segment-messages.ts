@@ -39,6 +39,7 @@ export function answerRequests(port: MessagePort, maker: SegmentMaker): void {
       request.call === 'make'
         ? maker.make(request.argument, signal, {
             isNeeded(look) {
+              if (signal.aborted) return Promise.reject(signal.reason)
               const { promise, resolve, reject } = Promise.withResolvers<boolean>()
               undecided.set(id, resolve)
               signal.addEventListener('abort', () => reject(signal.reason), { once: true })

@@ -5,7 +5,7 @@ import { removeArchive } from '../migrations/delete-archive.ts'
 import { segmentsByKey } from '../migrations/segment-store.ts'
 import { deleteUnusedSegment, unusedSegments } from '../migrations/segment-sweep.ts'
 import { forgetOldTallies } from '../migrations/tally-store.ts'
-import { isMark, ownBlobs } from './own-blobs.ts'
+import { claimBlobs, isMark } from './claim-blobs.ts'
 
 export interface SweepParts {
   db: Db
@@ -36,7 +36,7 @@ export async function sweepOrphans(
   { db, blobs, now }: Pick<SweepParts, 'db' | 'blobs' | 'now'>,
   olderThanMs: number,
 ): Promise<void> {
-  await ownBlobs(db, blobs)
+  await claimBlobs(db, blobs)
   await blobs.sweepUnfinished(olderThanMs)
   const before = olderThanMs > 0 ? now() - olderThanMs : Infinity
   let some: string[] = []

@@ -4,7 +4,7 @@ import { batchesOf } from './batches.ts'
 
 test('all items in their order, the last batch as short as it is', () => {
   assert.deepEqual([...batchesOf([1, 2, 3, 4, 5], 2)], [[1, 2], [3, 4], [5]])
-  assert.deepEqual([...batchesOf([1, 2], 2)], [[1, 2]])
+  assert.deepEqual([...batchesOf(new Set([1, 2]), 2)], [[1, 2]])
 })
 
 test('no items, no batch', () => {

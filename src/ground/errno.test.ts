@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { test } from 'node:test'
 import { inflateSync } from 'node:zlib'
-import { codeOf, hasCode } from './errno.ts'
+import { codeOf, hasCode, ifThere, innermost, isCertificateCode } from './errno.ts'
 
 const thrownBy = (work: () => unknown): unknown => {
   try {
@@ -27,4 +28,23 @@ test('anything else has none', () => {
     assert.ok(!hasCode(other, 'ENOENT'))
   }
   assert.equal(codeOf(Object.assign(new Error('a number'), { code: 23 })), undefined)
+})
+
+test('what fetch throws is told by what caused it', () => {
+  const refused = Object.assign(new Error('connect'), { code: 'ECONNREFUSED' })
+  const thrown = new TypeError('fetch failed', { cause: new AggregateError([refused]) })
+  assert.deepEqual(innermost(thrown), { code: 'ECONNREFUSED', message: 'connect' })
+  assert.deepEqual(innermost('no error at all'), { code: '', message: 'no error at all' })
+})
+
+test('a certificate that is not trusted is known by its code', () => {
+  for (const code of ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'HOSTNAME_MISMATCH', 'CERT_HAS_EXPIRED'])
+    assert.ok(isCertificateCode(code), code)
+  assert.ok(!isCertificateCode('ECONNRESET'))
+})
+
+test('what is not there is undefined, for the reasons that were named', async () => {
+  assert.equal(await ifThere(Promise.resolve(1), 'ENOENT'), 1)
+  assert.equal(await ifThere(readFile('/nowhere/at/all'), 'ENOTDIR', 'ENOENT'), undefined)
+  await assert.rejects(ifThere(readFile('/nowhere/at/all'), 'ENOTDIR'), { code: 'ENOENT' })
 })

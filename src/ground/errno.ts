@@ -5,7 +5,35 @@ export function codeOf(error: unknown): string | undefined {
   return typeof code === 'string' ? code : undefined
 }
 
+/** What is there to be read; undefined where that fails with one of these codes. */
+export async function ifThere<T>(
+  looked: Promise<T>,
+  ...codes: readonly [string, ...string[]]
+): Promise<T | undefined> {
+  try {
+    return await looked
+  } catch (error) {
+    if (hasCode(error, ...codes)) return undefined
+    throw error
+  }
+}
+
 export function hasCode(error: unknown, ...codes: readonly string[]): boolean {
   const code = codeOf(error)
   return code !== undefined && codes.includes(code)
 }
+
+/** What fetch throws says nothing; what caused it does. */
+export function innermost(error: unknown): { code: string; message: string } {
+  let inner = error
+  while (inner instanceof Error && (inner.cause || inner instanceof AggregateError))
+    inner = inner instanceof AggregateError ? inner.errors[0] : inner.cause
+  return {
+    code: codeOf(inner) ?? '',
+    message: inner instanceof Error ? inner.message : String(inner),
+  }
+}
+
+/** Whether it says that a certificate is not trusted; a certificate does not become right by waiting. */
+export const isCertificateCode = (code: string): boolean =>
+  /CERT|SELF_SIGNED|ERR_TLS|ERR_SSL|UNABLE_TO_VERIFY|HOSTNAME_MISMATCH/.test(code)

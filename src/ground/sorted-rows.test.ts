@@ -6,7 +6,7 @@ import { sortedRows } from './sorted-rows.ts'
 
 async function rows(t: TestContext) {
   const made = sortedRows(join(await temporaryFolder(t), 'rows'))
-  t.after(() => made.close())
+  t.after(() => made[Symbol.dispose]())
   return made
 }
 

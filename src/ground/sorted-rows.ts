@@ -1,7 +1,7 @@
 import { DatabaseSync } from 'node:sqlite'
 
 /** Rows that come in any order and are wanted in order, kept in a file: memory does not grow with them. */
-export interface SortedRows {
+export interface SortedRows extends Disposable {
   /** `at` orders the rows of a key; what comes at the same time keeps the order in which it came. */
   add(shelf: string, key: number, at: number, value: unknown): void
   /** All rows of a shelf by key, then by time. Nothing may be added meanwhile. */
@@ -11,7 +11,6 @@ export interface SortedRows {
   count(shelf: string): number
   /** The time of a key's newest row; undefined where it has none. */
   newest(shelf: string, key: number): number | undefined
-  close(): void
 }
 
 /** `file` must not be there yet. It is of no use to anybody later: whoever made its directory removes it. */
@@ -56,6 +55,6 @@ export function sortedRows(file: string): SortedRows {
     has: (shelf, key) => newest(shelf, key) !== undefined,
     count: (shelf) => Number(counted.get(numberOf(shelf))?.count),
     newest,
-    close: () => db.close(),
+    [Symbol.dispose]: () => db.close(),
   }
 }

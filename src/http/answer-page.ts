@@ -15,7 +15,7 @@ export function answerPage(
 ): FastifyReply {
   tellTotal(request, reply, addresses, total)
   reply.header('x-total-count', total)
-  return answerIfChanged(request, reply, body, [total])
+  return answerIfChanged(request, reply, body, { alsoMadeFrom: [total] })
 }
 
 /** The page of a whole list that is asked for. */
@@ -28,11 +28,11 @@ export function answerPageOf<T>(
 ): FastifyReply {
   const { offset, limit } = tellTotal(request, reply, addresses, all.length)
   const body = all.slice(offset, offset + limit).map((each) => render(each))
-  return answerIfChanged(request, reply, body, [all.length])
+  return answerIfChanged(request, reply, body, { alsoMadeFrom: [all.length] })
 }
 
 function tellTotal(request: Asked, reply: FastifyReply, addresses: Addresses, total: number) {
   const paging = pagingOf(request.query)
-  tellPages(request, reply, { prefix: request.server.prefix, addresses, paging, total })
+  tellPages(request, reply, { addresses, paging, total })
   return paging
 }

@@ -5,13 +5,16 @@ import type { ScheduleParts } from '../schedules/change-schedule.ts'
 import type { IsAllowed } from '../webhooks/allowed-addresses.ts'
 import type { ClonePlaceOptions } from './clones/clone-places.ts'
 import type { CloneTokens } from './clones/clone-tokens.ts'
-import type { AdmissionOptions } from './door/admission.ts'
+import type { Admission, AdmissionOptions } from './door/admission.ts'
 import type { DependencyParts } from './door/dependencies.ts'
 import type { MediaTypeOptions } from './door/media-type.ts'
 import type { RateLimitOptions } from './door/rate-limit.ts'
 import type { DownloadParts } from './migrations/archive-download.ts'
-import type { Rendering } from './migrations/github-json.ts'
-import type { Dashboard } from './service/dashboard-files.ts'
+import type { MigrationText } from './migrations/migration-text.ts'
+import type { ProgressStreams } from './migrations/progress-stream.ts'
+import type { Dashboard } from './pages/dashboard-files.ts'
+import type { Rendering } from './rendering.ts'
+import type { RenderedRepositories } from './repositories/rendered-repositories.ts'
 
 /** All that the server and its routes are made from. */
 export interface ServerParts
@@ -25,7 +28,7 @@ export interface ServerParts
   rendering: Rendering
   mediaType: MediaTypeOptions
   rateLimit: RateLimitOptions
-  admission: AdmissionOptions
+  limits: AdmissionOptions
   clonePlaces: ClonePlaceOptions
   cloneTokens: CloneTokens
   /** Addresses or networks whose `x-forwarded-for` is believed. */
@@ -37,4 +40,12 @@ export interface ServerParts
   isWebhookAllowed: IsAllowed
   /** Undefined where it was not built. */
   dashboard: Dashboard | undefined
+}
+
+/** The same, with what the operations of the API share. */
+export interface ApiParts extends ServerParts {
+  admission: Admission
+  streams: ProgressStreams
+  rendered: RenderedRepositories
+  text: MigrationText
 }

@@ -3,27 +3,30 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import type { Viewer } from '../accounts/account.ts'
 import { LONGEST_NAME } from '../ground/names.ts'
 import { type Fault, Invalid, NotFound } from '../migrations/refusals.ts'
+import { adminActions } from './admin/admin-actions.ts'
+import { adminService } from './admin/admin-service.ts'
 import { clonePlaces } from './clones/clone-places.ts'
 import { clones } from './clones/clones.ts'
 import { describeApi } from './description/describe-api.ts'
 import { MAX_LISTED } from './description/json-schema.ts'
-import { type Admission, createAdmission } from './door/admission.ts'
-import type { Answered } from './door/answered.ts'
-import { authenticate } from './door/authenticate.ts'
+import { createAdmission } from './door/admission.ts'
+import { apiHeaders } from './door/api-headers.ts'
+import { tokenIn } from './door/authenticate.ts'
 import { dependencies } from './door/dependencies.ts'
-import { countDownloads } from './door/download-outcomes.ts'
 import { type FailedLogins, failedLogins } from './door/failed-logins.ts'
 import { type Forwarding, watchForwarding } from './door/forwarding.ts'
 import { errorHandler } from './door/github-errors.ts'
 import { lateChecks } from './door/late-checks.ts'
 import { malformedRequests } from './door/malformed-requests.ts'
-import { manners } from './door/manners.ts'
 import { mediaTypes } from './door/media-type.ts'
 import { metrics } from './door/metrics.ts'
 import { createRateLimit, type RateLimit, rateLimitStatus } from './door/rate-limit.ts'
 import { bodyIsNoObject, requiresAuthentication, unparsableBody } from './door/refusals.ts'
+import type { Answered } from './door/request-log.ts'
 import { requestLog } from './door/request-log.ts'
 import { type SessionCookies, sessionCookies } from './door/session-cookie.ts'
+import { countDownloads } from './door/taking-client.ts'
+import { licenses } from './licenses/licenses.ts'
 import { archiveDownload } from './migrations/archive-download.ts'
 import { githubMigrations } from './migrations/github-migrations.ts'
 import {
@@ -33,29 +36,25 @@ import {
   OF_NUMBERED_ORGANIZATION,
   OF_ORGANIZATION,
 } from './migrations/migration-places.ts'
-import { migrationSteering, type SteeringParts } from './migrations/migration-steering.ts'
+import { migrationSteering } from './migrations/migration-steering.ts'
 import { migrationSummaries } from './migrations/migration-summaries.ts'
 import { migrationText } from './migrations/migration-text.ts'
 import { ownLocks } from './migrations/own-locks.ts'
 import { ProgressStreams } from './migrations/progress-stream.ts'
 import { organizations } from './organizations/organizations.ts'
+import { dashboard } from './pages/dashboard.ts'
+import { collectFirstSegments, repositoryPage } from './pages/repository-page.ts'
 import { oneRepository } from './repositories/one-repository.ts'
 import { renderedRepositories } from './repositories/rendered-repositories.ts'
 import { userRepositories } from './repositories/user-repositories.ts'
 import { schedules } from './schedules/schedules.ts'
-import type { ServerParts } from './server-parts.ts'
-import { adminActions } from './service/admin-actions.ts'
-import { adminService } from './service/admin-service.ts'
-import { currentUser } from './service/current-user.ts'
-import { dashboard } from './service/dashboard.ts'
+import type { ApiParts, ServerParts } from './server-parts.ts'
 import { health } from './service/health.ts'
-import { licenses } from './service/licenses.ts'
 import { meta } from './service/meta.ts'
 import { proxyProbe } from './service/proxy-probe.ts'
-import { collectFirstSegments, repositoryPage } from './service/repository-page.ts'
-import { session } from './service/session.ts'
-import { users } from './service/users.ts'
 import { versions } from './service/versions.ts'
+import { session } from './sessions/session.ts'
+import { currentUser, users } from './users/users.ts'
 import { WEBHOOKS_OF_CALLER, WEBHOOKS_OF_ORGANIZATION, webhooks } from './webhooks/webhooks.ts'
 
 declare module 'fastify' {
@@ -78,10 +77,10 @@ const MAX_BODY_BYTES = 1024 * 1024
 /** Every plugin and route, by name. */
 export function createServer(parts: ServerParts): FastifyInstance {
   const { documentation } = parts.rendering.addresses
-  const admission = createAdmission(parts.admission, documentation)
+  const admission = createAdmission(parts.limits, documentation)
   const malformed = malformedRequests(documentation)
   const onError = errorHandler(documentation, parts.log)
-  const { greet, answerPreflights } = manners(parts.mediaType.vendor)
+  const { greet, answerPreflights } = apiHeaders(parts.mediaType.vendor)
   const app = Fastify({
     ...usualOptions(parts.trustedProxies),
     serverFactory: admission.server,
@@ -121,7 +120,7 @@ export function createServer(parts: ServerParts): FastifyInstance {
   repositoryPage(app, { greet, firstSegments })
   answerPreflights(app)
   const cookies = sessionCookies(parts.rendering.addresses.api)
-  const logins = failedLogins(parts.now)
+  const logins = failedLogins(parts)
   const door = { greet, limit, forwarding, logins, cookies }
   session(app, { ...parts, ...door })
   const source = parts.clonePlaces.max > 0 ? parts.source : undefined
@@ -129,8 +128,11 @@ export function createServer(parts: ServerParts): FastifyInstance {
   // Twice: some clients put the prefix before every path of a host that is not the vendor's own.
   for (const prefix of ['', '/api/v3']) {
     const addresses = parts.rendering.addresses.under(prefix)
-    const there = { ...parts, rendering: { ...parts.rendering, addresses } }
-    app.register(async (api) => addOperations(api, there, { door, streams, admission }), { prefix })
+    const rendering = { ...parts.rendering, addresses }
+    const rendered = renderedRepositories(parts.db, addresses)
+    const text = migrationText(rendering)
+    const there = { ...parts, rendering, admission, streams, rendered, text }
+    app.register(async (api) => addOperations(api, there, door), { prefix })
   }
   return app
 }
@@ -168,20 +170,8 @@ function tellAnswers(app: FastifyInstance, listeners: ((answered: Answered) => v
   })
 }
 
-interface OperationParts {
-  door: Door
-  streams: ProgressStreams
-  admission: Admission
-}
-
 /** The operations of the API, for those who may ask. */
-function addOperations(
-  api: FastifyInstance,
-  parts: ServerParts,
-  { door, streams, admission }: OperationParts,
-): void {
-  const rendered = renderedRepositories(parts.db, parts.rendering.addresses)
-  const text = migrationText(parts.rendering)
+function addOperations(api: FastifyInstance, parts: ApiParts, door: Door): void {
   speakTheWire(api, parts, door)
   rateLimitStatus(api, door.limit)
   currentUser(api, parts)
@@ -194,18 +184,17 @@ function addOperations(
   ownLocks(api, parts)
   adminService(api, parts)
   adminActions(api, parts)
-  const all = { ...parts, rendered, text, streams, admission }
-  addMigrations(api, all, OF_CALLER)
+  addMigrations(api, parts, OF_CALLER)
   webhooks(api, parts, WEBHOOKS_OF_CALLER)
   api.register(async (there) => {
     enterOrganization(there, parts)
-    addMigrations(there, all, OF_ORGANIZATION)
-    githubMigrations(there, all, OF_NUMBERED_ORGANIZATION)
+    addMigrations(there, parts, OF_ORGANIZATION)
+    githubMigrations(there, parts, OF_NUMBERED_ORGANIZATION)
     webhooks(there, parts, WEBHOOKS_OF_ORGANIZATION)
   })
 }
 
-function addMigrations(api: FastifyInstance, parts: SteeringParts, place: MigrationsPlace): void {
+function addMigrations(api: FastifyInstance, parts: ApiParts, place: MigrationsPlace): void {
   githubMigrations(api, parts, place)
   migrationSummaries(api, parts, place)
   migrationSteering(api, parts, place)
@@ -213,7 +202,7 @@ function addMigrations(api: FastifyInstance, parts: SteeringParts, place: Migrat
 }
 
 interface Door {
-  greet: ReturnType<typeof manners>['greet']
+  greet: ReturnType<typeof apiHeaders>['greet']
   limit: RateLimit
   forwarding: Forwarding
   logins: FailedLogins
@@ -229,18 +218,15 @@ function speakTheWire(
   const mediaTypeHeader = `x-${mediaType.vendor}-media-type`
   const types = mediaTypes(mediaType)
 
-  async function identify(request: FastifyRequest): Promise<Viewer | null> {
+  function identify(request: FastifyRequest): Promise<Viewer | null> {
     const { authorization } = request.headers
     if (!authorization) return identifyBySession(request)
-    const mayAskNew = !door.logins.hasFailedOften(request.ip)
-    const viewer = await authenticate(authenticator, authorization, mayAskNew)
-    return viewer ?? door.logins.refuse(request.ip)
+    return door.logins.viewerOf(tokenIn(authorization), request.ip)
   }
 
   /** Our own pages in a browser; nobody else has a session. */
   async function identifyBySession(request: FastifyRequest): Promise<Viewer | null> {
-    const secret = door.cookies.read(request)
-    const viewer = secret === undefined ? undefined : await authenticator.viewerInSession(secret)
+    const viewer = await authenticator.viewerInSession(door.cookies.read(request))
     if (viewer) return viewer
     if (request.routeOptions.config.anonymous) return null
     throw requiresAuthentication()

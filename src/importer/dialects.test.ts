@@ -291,7 +291,7 @@ describe('what an archive of others says', () => {
           })
       })
       await writeFile(join(folder, 'schema.json'), '{"version":"1.1.0","github_sha":"0","x":1}')
-      await writeFile(join(folder, 'starship_crews_000001.json'), '[{"name":"x"}, 7]')
+      await writeFile(join(folder, 'starship_crews_000001.json'), '[{"name":"x"}, 7, null]')
       await writeFile(join(folder, 'odd_things_000001.json'), 'not JSON')
       await writeFile(join(folder, 'README'), 'hello')
     })

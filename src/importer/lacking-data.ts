@@ -1,5 +1,5 @@
 import type { Manifest, ManifestRepository } from '../archive/manifest.ts'
-import type { Snapshot } from '../sources/source.ts'
+import type { Snapshot } from '../sources/snapshot.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 
 /** The repositories that an archive was made without, each in a line. */

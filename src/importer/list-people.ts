@@ -5,7 +5,7 @@ import type { Author, Reaction } from '../records/fact.ts'
 import type { FactKind } from '../records/facts.ts'
 import { isFactKind, readFacts } from '../records/read-records.ts'
 import { kindOfFile } from '../records/record-file.ts'
-import { safeEntries } from './safe-entries.ts'
+import { NOT_UNPACKED, safeEntries } from './safe-entries.ts'
 
 const WROTE = [
   'issues',
@@ -54,7 +54,7 @@ export async function listPeople(
     return wrote
   }
   const add = (author: Author, what: Wrote) => of(author)[WROTE.indexOf(what)]!++
-  for await (const entry of safeEntries(archive, NO_LIMIT, signal)) {
+  for await (const entry of safeEntries(archive, NOT_UNPACKED, signal)) {
     const kind = kindOfFile(entry.path)
     if (kind === undefined || !isFactKind(kind)) continue
     const read = readFacts(kind, await textOf(entry))
@@ -70,9 +70,6 @@ export async function listPeople(
   }
   return { titles: WROTE, people: mostFirst([...counts.values()]), warnings }
 }
-
-/** Nothing is unpacked. */
-const NO_LIMIT = { bytes: Number.POSITIVE_INFINITY, where: 'memory' }
 
 function mostFirst(people: PeopleList['people']): PeopleList['people'] {
   const total = ({ wrote }: PeopleList['people'][number]) => wrote.reduce((a, b) => a + b, 0)

@@ -1,12 +1,12 @@
-import { createHash } from 'node:crypto'
-import { createReadStream, existsSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join, relative } from 'node:path'
-import { pipeline } from 'node:stream/promises'
 import type { Manifest, ManifestGit, ManifestRepository } from '../archive/manifest.ts'
 import { kindOfFile } from '../records/record-file.ts'
-import { statedRefs } from '../sources/directory/snapshot/stated-refs.ts'
-import type { Examination, Found } from '../sources/source.ts'
+import { statedRefs } from '../sources/refs.ts'
+import type { Examination, Found } from '../sources/snapshot.ts'
+import { IS_OBJECT } from './safe-entries.ts'
+import { digestOf } from './segment-digests.ts'
 import type { SegmentRun } from './unpack-archive.ts'
 
 const MAX_TOLD = 10
@@ -70,9 +70,6 @@ function differences(
   return more > 0 ? [...lines.slice(0, MAX_TOLD), `and ${more} more like these`] : lines
 }
 
-/** Objects of git and LFS have their digest in their name, or are in a pack that ends with its own. */
-const PROVES_ITSELF = /^repositories\/[^/]+\/[^/]+\/(?:objects|lfs)\//
-
 /**
  * Every file of an unpacked repository and its wiki that is not the one it was exported with, each in a line. None where
  * the manifest says nothing of files, as those of older formats.
@@ -84,10 +81,11 @@ export async function fileDisagreements(
   if (!files) return []
   const folders = wiki ? [`${full_name}.git`, `${full_name}.wiki.git`] : [`${full_name}.git`]
   const named = new Map(files.map(({ path, sha256 }) => [path, sha256]))
+  // Objects have their digest in their name, or are in a pack that ends with its own.
   async function* found(): AsyncGenerator<string> {
     for (const folder of folders)
       for await (const path of filesBelow(root, join('repositories', folder)))
-        if (!PROVES_ITSELF.test(path)) yield path
+        if (!IS_OBJECT.test(path)) yield path
   }
   const differing = await Array.fromAsync(differingFiles(root, found(), named))
   return differing.map(({ path, why }) => `${path} ${why}`)
@@ -117,12 +115,6 @@ async function* filesBelow(root: string, folder: string): AsyncGenerator<string>
   const found = await readdir(join(root, folder), { recursive: true, withFileTypes: true })
   for (const each of found)
     if (!each.isDirectory()) yield relative(root, join(each.parentPath, each.name))
-}
-
-export async function digestOf(file: string, signal?: AbortSignal): Promise<string> {
-  const digest = createHash('sha256')
-  await pipeline(createReadStream(file), digest, { signal })
-  return digest.digest('hex')
 }
 
 /**

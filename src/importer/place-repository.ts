@@ -15,8 +15,8 @@ import { inLanes } from '../ground/lanes.ts'
 import { oneLine } from '../ground/one-line.ts'
 import { pathInArchive } from '../records/record-links.ts'
 import type { RepositoryRecord } from '../records/record-shapes.ts'
-import { describedBy } from '../sources/directory/facts/description.ts'
-import type { Snapshot } from '../sources/source.ts'
+import { describedBy } from '../sources/description.ts'
+import type { Snapshot } from '../sources/snapshot.ts'
 import type { Records } from './records.ts'
 
 /** Moves a proven repository and its wiki to where they are served from: both whole and durable, or neither. */
@@ -96,7 +96,7 @@ export async function describeRepository(
   if (!record.private) await writeFile(join(dir, 'git-daemon-export-ok'), '')
   return (record.collaborators ?? [])
     .filter(({ user }) => !logins.has(user))
-    .map(({ user }) => `${fullName}: the collaborator ${user} has no record, and is left out`)
+    .map(({ user }) => `${fullName}: the collaborator ${user} has no record, and is skipped`)
 }
 
 /** What the record says counts where there is such a branch; names of refs are byte strings. */

@@ -20,8 +20,11 @@ export interface Records {
   warnings: string[]
 }
 
-/** All records at the top of an unpacked archive. */
-export async function readRecords(root: string): Promise<Records> {
+/** All records at the top of an unpacked archive; `onAddress` hears the address of each. */
+export async function readRecords(
+  root: string,
+  onAddress?: (address: string) => void,
+): Promise<Records> {
   const records: Records = {
     users: [],
     organizations: [],
@@ -40,12 +43,19 @@ export async function readRecords(root: string): Promise<Records> {
     }
     records.counts.set(kind, (records.counts.get(kind) ?? 0) + read.count)
     records.warnings.push(...read.warnings.map((warning) => `${file}: ${warning}`))
+    if (onAddress) for (const { value } of read.records) tellAddresses(value, onAddress)
     if (kind === 'users' || kind === 'organizations' || kind === 'repositories')
       records[kind].push(...(read.records.map(({ value }) => value) as never[]))
     if (kind === 'protected_branches')
       records.protectedBranches.push(...read.records.map(({ value }) => value))
   }
   return records
+}
+
+/** A record of no known kind may be anything. */
+function tellAddresses(record: unknown, onAddress: (address: string) => void): void {
+  const { url } = (record ?? {}) as { url?: unknown }
+  if (typeof url === 'string') onAddress(url)
 }
 
 interface ReadFile {
@@ -55,7 +65,7 @@ interface ReadFile {
 }
 
 /** One after another, so that only one is in memory. What is of no known kind is no fault, whatever it holds. */
-export async function* recordFiles(root: string): AsyncGenerator<ReadFile> {
+async function* recordFiles(root: string): AsyncGenerator<ReadFile> {
   for (const file of (await readdir(root)).sort()) {
     const kind = kindOfFile(file)
     if (kind === undefined) continue
@@ -124,24 +134,18 @@ const MOST_OF_A_KIND = 10
 
 /**
  * The links of what people said: of every record that is no user, organization or repository, whose own are told of elsewhere.
- * Two passes over the files; only addresses stay in memory.
+ * Another pass over the files. `addresses` are those of all records.
  */
 export async function* brokenRecordLinks(
   root: string,
   { repositories, hasUsers }: Pick<Records, 'repositories' | 'hasUsers'>,
+  addresses: ReadonlySet<string>,
   isInArchive: (path: string) => boolean,
 ): AsyncGenerator<string> {
-  const known = new Set<string>()
-  for (const { labels = [] } of repositories) for (const { url } of labels) known.add(url)
-  for await (const { read } of recordFiles(root)) {
-    if ('fault' in read) continue
-    for (const { value } of read.records) {
-      const { url } = value as { url?: unknown }
-      if (typeof url === 'string') known.add(url)
-    }
-  }
+  const labels = new Set(repositories.flatMap((each) => (each.labels ?? []).map(({ url }) => url)))
+  const isKnown = (address: string) => addresses.has(address) || labels.has(address)
   const leadsOn = ({ address, to }: ReturnType<typeof linksOf>[number]): boolean => {
-    if (to !== 'archive') return known.has(address) || (to === 'person' && !hasUsers)
+    if (to !== 'archive') return isKnown(address) || (to === 'person' && !hasUsers)
     const path = pathInArchive(address)
     return path !== undefined && isInArchive(path)
   }

@@ -1,19 +1,18 @@
 import type { Dirent } from 'node:fs'
-import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Manifest } from '../archive/manifest.ts'
 import type { Folder } from '../archive/read-folder.ts'
+import { ArchiveRefused } from '../archive/unreadable-archive.ts'
 import type { Bytes } from '../blobs/blob-store.ts'
 import type { Git } from '../git/git.ts'
-import { hasCode } from '../ground/errno.ts'
 import { pathInArchive } from '../records/record-links.ts'
 import { missingLfs, skippedRepositories } from './lacking-data.ts'
 import { metadataDisagreements } from './manifest-agreement.ts'
 import { describeRepository, placeRepository } from './place-repository.ts'
 import { type Records, readRecords } from './records.ts'
-import { ArchiveRefused, roomIn, safeEntries } from './safe-entries.ts'
+import { roomIn, safeEntries } from './safe-entries.ts'
 import { judgeRepositories, readManifest } from './unpacked-repositories.ts'
-import { nearestThere, sweepWorkplaces, unpackBeside } from './workplace.ts'
+import { entriesOf, nearestThere, sweepWorkplaces, unpackBeside } from './workplace.ts'
 
 export interface RestoreParts {
   git: Git
@@ -110,7 +109,7 @@ export async function repositoryFolders(
 
 /** Names are one without regard to case, as they are wherever repositories are served. */
 export async function refuseTaken(into: string, folders: ReadonlySet<string>): Promise<void> {
-  const owners = await entriesOf(into)
+  const owners = await entriesByKey(into)
   for (const folder of folders) {
     const [owner = '', name = ''] = folder.split('/')
     const there = owners.get(owner.toLowerCase())
@@ -118,7 +117,7 @@ export async function refuseTaken(into: string, folders: ReadonlySet<string>): P
     const home = join(into, there.name)
     // A link could lead anywhere, and no git host follows it.
     if (!there.isDirectory()) throw new ArchiveRefused(`${home} is there and is no directory`)
-    const taken = (await entriesOf(home)).get(name.toLowerCase())
+    const taken = (await entriesByKey(home)).get(name.toLowerCase())
     if (taken)
       throw new ArchiveRefused(
         `${join(home, taken.name)} is there already; move it away, or restore into another directory`,
@@ -128,12 +127,8 @@ export async function refuseTaken(into: string, folders: ReadonlySet<string>): P
   }
 }
 
-async function entriesOf(folder: string): Promise<Map<string, Dirent>> {
-  const entries = await readdir(folder, { withFileTypes: true }).catch((error: unknown) => {
-    if (hasCode(error, 'ENOENT')) return []
-    throw error
-  })
-  return new Map(entries.map((entry) => [entry.name.toLowerCase(), entry]))
+async function entriesByKey(folder: string): Promise<Map<string, Dirent>> {
+  return new Map((await entriesOf(folder)).map((entry) => [entry.name.toLowerCase(), entry]))
 }
 
 /** What restored repositories refuse of pushes, as settings of `receive`, by their full names. */

@@ -1,11 +1,10 @@
 import { statfs } from 'node:fs/promises'
+import { isStoredFile } from '../archive/manifest.ts'
 import { type ArchiveEntry, readEntries } from '../archive/read-entries.ts'
 import { type Folder, readFolder } from '../archive/read-folder.ts'
 import { ArchiveRefused } from '../archive/unreadable-archive.ts'
 import { withoutFolder } from '../archive/without-folder.ts'
 import type { Bytes } from '../blobs/blob-store.ts'
-
-export { ArchiveRefused }
 
 /** How much may be unpacked. */
 export interface Room {
@@ -13,6 +12,9 @@ export interface Room {
   /** What the bytes are a part of, for the message. */
   where: string
 }
+
+/** For who only looks at it. */
+export const NOT_UNPACKED: Room = { bytes: Number.POSITIVE_INFINITY, where: '' }
 
 const PART_OF_FREE = 0.9
 
@@ -34,8 +36,8 @@ const LIMITS: PathLimits = { entries: 5_000_000, characters: 512 * 1024 * 1024 }
 const DISK_BLOCK = 4096
 /** Records, refs and descriptions are read into memory; objects are not. */
 const LARGEST_TEXT = 256 * 1024 * 1024
-const IS_OBJECT =
-  /^(?:repositories\/[^/]+\/[^/]+\/(?:objects|lfs)|attachments|release_assets|repository_files)\//
+/** Of git or LFS. */
+export const IS_OBJECT = /^repositories\/[^/]+\/[^/]+\/(?:objects|lfs)\//
 
 /**
  * The entries of an archive that anybody may have made. That paths are relative and lead nowhere else, and that there are
@@ -62,7 +64,7 @@ export async function* safeEntries(
       throw new ArchiveRefused(`the paths in it have more than ${limits.characters} characters`)
     take(taken, entry)
     refuseTwins(spellings, path)
-    if (size > LARGEST_TEXT && !IS_OBJECT.test(path))
+    if (size > LARGEST_TEXT && !IS_OBJECT.test(path) && !isStoredFile(path))
       throw new ArchiveRefused(`${path} is to have ${size} bytes, too many for what it is`)
     bytes += (Math.ceil(size / DISK_BLOCK) + 1) * DISK_BLOCK
     if (bytes > room.bytes)

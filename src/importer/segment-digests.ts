@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
 import { type FileHandle, open, stat } from 'node:fs/promises'
+import { pipeline } from 'node:stream/promises'
 import type { Manifest } from '../archive/manifest.ts'
 import { ARCHIVE_HEAD, ARCHIVE_TAIL_LENGTH, CLOSING_BLOCK } from '../archive/plan-archive.ts'
 
@@ -38,7 +40,8 @@ export async function compareSegments(
     return { differing: segments.map(({ name }) => name) }
   const differing: string[] = []
   for (const { name, length, sha256 } of segments) {
-    if ((await digestOf(archive, start, length, signal)) !== sha256) differing.push(name)
+    const range = { start, end: start + length - 1 }
+    if (length === 0 || (await digestOf(file, range, signal)) !== sha256) differing.push(name)
     start += length
   }
   return { differing }
@@ -57,21 +60,13 @@ async function bytesAt(archive: FileHandle, position: number, length: number): P
   return buffer.subarray(0, bytesRead)
 }
 
-async function digestOf(
-  archive: FileHandle,
-  start: number,
-  length: number,
-  signal: AbortSignal,
+/** Of the whole file, or of the bytes from `start` up to and including `end`. */
+export async function digestOf(
+  file: string,
+  range: { start?: number; end?: number } = {},
+  signal?: AbortSignal,
 ): Promise<string> {
-  const hash = createHash('sha256')
-  const chunk = Buffer.alloc(Math.min(CHUNK, length))
-  for (let done = 0; done < length; ) {
-    signal.throwIfAborted()
-    const wanted = Math.min(chunk.length, length - done)
-    const { bytesRead } = await archive.read(chunk, 0, wanted, start + done)
-    if (bytesRead === 0) break
-    hash.update(chunk.subarray(0, bytesRead))
-    done += bytesRead
-  }
-  return hash.digest('hex')
+  const digest = createHash('sha256')
+  await pipeline(createReadStream(file, { ...range, highWaterMark: CHUNK }), digest, { signal })
+  return digest.digest('hex')
 }

@@ -1,4 +1,4 @@
-import { MANIFEST_PATH, parseManifest } from '../archive/manifest.ts'
+import { isStoredFile, MANIFEST_PATH, parseManifest } from '../archive/manifest.ts'
 import { type ArchiveEntry, textOf } from '../archive/read-entries.ts'
 import type { Folder } from '../archive/read-folder.ts'
 import { ArchiveDamaged } from '../archive/unreadable-archive.ts'
@@ -6,7 +6,7 @@ import type { Bytes } from '../blobs/blob-store.ts'
 import { parseJson } from '../ground/json-shape.ts'
 import { kindOfFile, readRecordFile } from '../records/record-file.ts'
 import { RepositoryTally, type TalliedRepository } from './repository-tally.ts'
-import { safeEntries } from './safe-entries.ts'
+import { NOT_UNPACKED, safeEntries } from './safe-entries.ts'
 
 /** The keys are those of `--json`. */
 export interface ArchiveSummary {
@@ -27,8 +27,6 @@ export interface ArchiveSummary {
   skipped: { full_name: string; reason: string }[]
   warnings: string[]
 }
-
-const IS_ATTACHMENT = /^(?:attachments|release_assets|repository_files)\//
 
 /**
  * What is in an archive, from one pass over its bytes: nothing is written, and no git is run. It is not verified, but where
@@ -56,7 +54,7 @@ export async function summarizeArchive(
   const tally = new RepositoryTally()
   let damage: ArchiveDamaged | undefined
   try {
-    for await (const entry of safeEntries(archive, { bytes: Infinity, where: '' }, signal))
+    for await (const entry of safeEntries(archive, NOT_UNPACKED, signal))
       await add(summary, tally, entry)
   } catch (error) {
     if (!(error instanceof ArchiveDamaged)) throw error
@@ -79,7 +77,7 @@ async function add(
   summary.entries += 1
   summary.bytes += size
   if (kind === 'directory') return
-  if (IS_ATTACHMENT.test(path)) {
+  if (isStoredFile(path)) {
     summary.attachments.files += 1
     summary.attachments.bytes += size
   } else if (path.startsWith('repositories/')) {

@@ -7,6 +7,7 @@ import { tarHeader, tarPadding } from '../archive/tar-header.ts'
 import { ArchiveDamaged } from '../archive/unreadable-archive.ts'
 import type { Bytes } from '../blobs/blob-store.ts'
 import { hasCode } from '../ground/errno.ts'
+import { tapped } from '../ground/tapped.ts'
 import { roomIn, safeEntries } from './safe-entries.ts'
 
 /** The tar bytes of one repository and its wiki: what the manifest's segment was made of. */
@@ -82,18 +83,9 @@ async function write(root: string, entry: ArchiveEntry, run: SegmentRun): Promis
     return
   }
   await mkdir(dirname(path), { recursive: true })
-  await writeFile(path, tallied(entry.content, run), { flag: 'wx' })
+  const tallied = tapped(entry.content, (bytes) => add(run, bytes))
+  await writeFile(path, tallied, { flag: 'wx' })
   add(run, tarPadding(entry.size))
-}
-
-async function* tallied(
-  content: AsyncIterable<Uint8Array>,
-  run: SegmentRun,
-): AsyncGenerator<Uint8Array> {
-  for await (const bytes of content) {
-    add(run, bytes)
-    yield bytes
-  }
 }
 
 function add(run: SegmentRun, bytes: Uint8Array): void {

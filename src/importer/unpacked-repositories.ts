@@ -8,13 +8,8 @@ import {
   parseManifest,
 } from '../archive/manifest.ts'
 import type { Git } from '../git/git.ts'
-import { gitDirectory } from '../sources/directory/git-directory.ts'
-import {
-  type Proven,
-  type ProvingParts,
-  proveRepository,
-} from '../sources/directory/snapshot/prove-repository.ts'
-import type { FoundRepository, Snapshot } from '../sources/source.ts'
+import { gitDirectory, type Proven } from '../sources/directory/git-directory.ts'
+import type { Snapshot } from '../sources/snapshot.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 import { disagreements, fileDisagreements, runDisagreement } from './manifest-agreement.ts'
 import type { SegmentRun, Unpacked } from './unpack-archive.ts'
@@ -49,8 +44,8 @@ export async function* judgeRepositories(
   const repositories = join(root, 'repositories')
   await mkdir(repositories, { recursive: true })
   const said = new Map(manifest?.repositories.map((each) => [each.full_name, each]))
-  const parts = { source: gitDirectory({ root: repositories, git }), git, scratch }
-  for await (const listed of parts.source.list()) {
+  const source = gitDirectory({ root: repositories, git })
+  for await (const listed of source.list()) {
     if ('refused' in listed) {
       const { path, reason } = listed.refused
       said.delete(path.replace(/\.git$/, ''))
@@ -76,7 +71,8 @@ export async function* judgeRepositories(
     // Whoever packs an archive again writes the same files in headers of their own: then the files are compared.
     const isPackedAgain = differs.length > 0 && !damage
     const broken = isPackedAgain && expected ? await fileDisagreements(root, expected) : differs
-    yield* judge(parts, repositories, listed.found, { expected, broken, isPackedAgain }, signal)
+    const prove = () => source.prove(listed.found, scratch, signal)
+    yield* judge(fullName, prove, { expected, broken, isPackedAgain })
   }
   for (const fullName of said.keys())
     if (isWanted(fullName)) yield { fullName, faults: [damage ? LOST : MISSING] }
@@ -96,18 +92,13 @@ interface Compared {
 }
 
 async function* judge(
-  parts: ProvingParts,
-  root: string,
-  found: FoundRepository,
+  fullName: string,
+  prove: () => Promise<Proven>,
   { expected, broken, isPackedAgain }: Compared,
-  signal: AbortSignal,
 ): AsyncGenerator<Judged> {
-  const fullName = `${found.owner}/${found.name}`
-  const path = join(root, found.owner, found.name)
-  const directories = found.hasWiki ? [`${path}.git`, `${path}.wiki.git`] : [`${path}.git`]
   let proven: Proven
   try {
-    proven = await proveRepository(parts, found, directories, signal)
+    proven = await prove()
   } catch (error) {
     if (!(error instanceof Unreadable)) throw error
     // The source begins with the name; here whoever tells it puts it there.

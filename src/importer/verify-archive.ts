@@ -161,7 +161,8 @@ async function schemaFaults(root: string): Promise<string[]> {
 }
 
 async function* recordFindings({ root, damage }: Unpacked): AsyncGenerator<Finding> {
-  const records = await readRecords(root)
+  const addresses = new Set<string>()
+  const records = await readRecords(root, (address) => addresses.add(address))
   for (const fault of records.faults) yield { fault }
   for (const warning of records.warnings) yield { warning }
   const hasGit = existsSync(join(root, 'repositories'))
@@ -172,5 +173,6 @@ async function* recordFindings({ root, damage }: Unpacked): AsyncGenerator<Findi
     damage !== undefined ||
     (unsafePath(path) === undefined && existsSync(join(root, path)))
   for (const fault of brokenLinks(records, isInArchive)) yield { fault }
-  for await (const fault of brokenRecordLinks(root, records, isInArchive)) yield { fault }
+  for await (const fault of brokenRecordLinks(root, records, addresses, isInArchive))
+    yield { fault }
 }

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { type Dirent, existsSync } from 'node:fs'
 import { mkdtemp, readdir, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import type { Folder } from '../archive/read-folder.ts'
@@ -48,11 +48,7 @@ export async function unpackBeside(
 
 /** Removes what restores into this directory did not live to remove; those that live hold a lock. */
 export async function sweepWorkplaces(into: string): Promise<void> {
-  const entries = await readdir(into, { withFileTypes: true }).catch((error: unknown) => {
-    if (hasCode(error, 'ENOENT')) return []
-    throw error
-  })
-  for (const entry of entries) {
+  for (const entry of await entriesOf(into)) {
     const path = join(into, entry.name)
     const lock = join(path, LOCK)
     // Without a lock there is no telling whose it is.
@@ -62,6 +58,14 @@ export async function sweepWorkplaces(into: string): Promise<void> {
     await rm(path, { recursive: true, force: true })
     unlock()
   }
+}
+
+/** None where there is no such directory. */
+export async function entriesOf(directory: string): Promise<Dirent[]> {
+  return readdir(directory, { withFileTypes: true }).catch((error: unknown) => {
+    if (hasCode(error, 'ENOENT')) return []
+    throw error
+  })
 }
 
 /** Some file systems have no locks: there nothing is swept, and all else works as well. */

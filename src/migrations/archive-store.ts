@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Account } from '../accounts/account.ts'
 import type { Db } from '../db/database.ts'
-import { batchesOf } from '../ground/batches.ts'
+import { inStatements, rowsOfAll } from '../db/in-statements.ts'
 import { readableAmong } from '../repositories/readable-repositories.ts'
 import type { Migration } from './migration.ts'
 import { outcomesOf } from './outcomes.ts'
@@ -9,11 +9,9 @@ import { archivedKeysOf, recordExportsOf } from './record-store.ts'
 import { type SegmentRecord, segmentsByKey } from './segment-store.ts'
 import { namedRepositoriesOf } from './snapshot-store.ts'
 
-const ROWS_AT_ONCE = 500
-
 /**
  * An archive is a list of segments: its metadata, those of its migration's repositories in order, those of the files of their
- * records, its manifest.
+ * records, its manifest. None where it was deleted, also while it was looked up.
  */
 export async function archiveSegments(
   db: Db,
@@ -27,7 +25,7 @@ export async function archiveSegments(
   if (metadata_key === null) return []
   const keys = [metadata_key, ...(await repositorySegments(db, id)), manifest_key ?? []].flat()
   const segments = await segmentsByKey(db, keys)
-  return keys.map((key) => segments.get(key)!)
+  return segments.size === new Set(keys).size ? keys.map((key) => segments.get(key)!) : []
 }
 
 async function repositorySegments(db: Db, id: number): Promise<string[]> {
@@ -116,7 +114,7 @@ export async function dropArchive(tx: Db, id: number, now: number): Promise<stri
     .where('archive_expires_at', 'is not', null)
     .executeTakeFirst()
   if (!archived || numUpdatedRows === 0n) return undefined
-  for (const some of batchesOf(await repositorySegments(tx, id), ROWS_AT_ONCE)) {
+  for (const some of inStatements(await repositorySegments(tx, id))) {
     await tx.updateTable('segments').set({ named_at: now }).where('key', 'in', some).execute()
   }
   const { archive_key, metadata_key, manifest_key } = archived
@@ -127,12 +125,9 @@ export async function dropArchive(tx: Db, id: number, now: number): Promise<stri
 
 /** Those of the keys that are of whole archives. */
 export async function archiveKeysAmong(db: Db, keys: readonly string[]): Promise<Set<string>> {
-  if (keys.length === 0) return new Set()
-  const rows = await db
-    .selectFrom('migrations')
-    .select('archive_key')
-    .where('archive_key', 'in', keys)
-    .execute()
+  const rows = await rowsOfAll(keys, (some) =>
+    db.selectFrom('migrations').select('archive_key').where('archive_key', 'in', some),
+  )
   return new Set(rows.map((row) => row.archive_key!))
 }
 

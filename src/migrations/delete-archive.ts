@@ -1,10 +1,10 @@
+import type { Scope } from '../accounts/scope.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
 import type { Db } from '../db/database.ts'
 import { waitAtMost } from '../ground/wait-at-most.ts'
 import { dropArchive } from './archive-store.ts'
 import { findMigration } from './migration-store.ts'
 import { NotFound } from './refusals.ts'
-import type { Scope } from './scope.ts'
 
 export interface DeleteParts {
   db: Db

@@ -1,10 +1,11 @@
-import type { Account } from '../accounts/account.ts'
+import { type Account, keyOf } from '../accounts/account.ts'
 import type { Db } from '../db/database.ts'
-import type { RepositoryFacts } from '../repositories/facts.ts'
+import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
 import { readableAmong } from '../repositories/readable-repositories.ts'
-import { whyHidden } from '../repositories/repository-store.ts'
+import { keyOfName, repositoryNow } from '../repositories/repository-store.ts'
+import type { RepositoryName } from '../sources/source.ts'
 import type { ExportTask } from './export-jobs.ts'
-import type { Migration } from './migration.ts'
+import type { Migration, MigrationOptions } from './migration.ts'
 import { migrationOf } from './migration-store.ts'
 import { outcomesOf } from './outcomes.ts'
 import { type RepositoryRecords, recordExportsOf } from './record-store.ts'
@@ -34,20 +35,36 @@ export async function migrationToExport(db: Db, id: number): Promise<Migration> 
 
 const NO_LONGER_READABLE = 'the account that started the migration may no longer read it'
 
-/** With why it may not be exported, if so: asked now, not when the migration was started. */
+interface RepositoryToExport {
+  facts: RepositoryFacts
+  /** Of its migration. */
+  options: MigrationOptions
+  /** Why it may not be exported, if so: asked now, not when the migration was started. */
+  refusal: string | undefined
+}
+
 export async function repositoryToExport(
   db: Db,
   { migrationId, position }: ExportTask,
-): Promise<{ facts: RepositoryFacts; refusal: string | undefined }> {
+): Promise<RepositoryToExport> {
   const facts = await repositoryAt(db, migrationId, position)
-  const { owner_id } = await db
+  const { owner_id, options: said } = await db
     .selectFrom('migrations')
-    .select('owner_id')
+    .select(['owner_id', 'options'])
     .where('id', '=', migrationId)
     .executeTakeFirstOrThrow()
+  const options = JSON.parse(said) as MigrationOptions
   const readable = await readableAmong(db, owner_id, [facts.id])
-  const hidden = await whyHidden(db, facts.id)
-  return { facts, refusal: hidden ?? (readable.has(facts.id) ? undefined : NO_LONGER_READABLE) }
+  const current = await repositoryNow(db, facts.id)
+  const unreadable = readable.has(facts.id) ? undefined : NO_LONGER_READABLE
+  const refusal = current?.hidden ?? unreadable ?? whyNotUnderName(facts, current!)
+  return { facts, options, refusal }
+}
+
+/** It is read by its name, and after a rename that may be another's repository. */
+function whyNotUnderName(facts: RepositoryFacts, current: RepositoryName): string | undefined {
+  if (keyOfName(current) === keyOf(fullNameOf(facts))) return undefined
+  return `it is now called ${current.owner}/${current.name}`
 }
 
 interface NewArchive {
@@ -117,7 +134,7 @@ export async function exportedRepositories(
 }
 
 /** The organizations of a migration that covers nothing else. */
-export async function organizationsOf(db: Db, { id }: Migration): Promise<Account[]> {
+export async function organizationsIn(db: Db, { id }: Migration): Promise<Account[]> {
   const { organizations } = await db
     .selectFrom('migrations')
     .select('organizations')

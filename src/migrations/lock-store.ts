@@ -1,10 +1,8 @@
 import { keyOf, type Viewer } from '../accounts/account.ts'
+import { countRows } from '../db/count-rows.ts'
 import type { Db } from '../db/database.ts'
-import { batchesOf } from '../ground/batches.ts'
+import { inStatements } from '../db/in-statements.ts'
 import type { RepositoryName } from '../sources/source.ts'
-
-/** The engines limit how many values a statement takes. */
-const ROWS_AT_ONCE = 500
 
 export interface HeldLock extends RepositoryName {
   repositoryId: number
@@ -21,7 +19,7 @@ export async function insertLocks(
   repositoryIds: readonly number[],
   { lockedAt, expiresAt }: { lockedAt: number; expiresAt: number },
 ): Promise<void> {
-  for (const some of batchesOf(repositoryIds, ROWS_AT_ONCE)) {
+  for (const some of inStatements(repositoryIds)) {
     await tx
       .insertInto('repository_locks')
       .values(
@@ -129,13 +127,8 @@ function heldLockOf(
   }
 }
 
-export async function countAllHeldLocks(db: Db): Promise<number> {
-  const { held } = await db
-    .selectFrom('repository_locks')
-    .select((of) => of.fn.countAll<number>().as('held'))
-    .where('released_at', 'is', null)
-    .executeTakeFirstOrThrow()
-  return held
+export function countAllHeldLocks(db: Db): Promise<number> {
+  return countRows(db.selectFrom('repository_locks').where('released_at', 'is', null))
 }
 
 /** How many each of the migrations holds; one that holds none is not in the map. */

@@ -8,18 +8,20 @@ import { type GitHost, gitHost } from '../../test/support/git-host.ts'
 import type { Viewer } from '../accounts/account.ts'
 import { ensureAccount, setAccount } from '../accounts/account-store.ts'
 import { putMembership } from '../accounts/membership-store.ts'
+import { ownScope } from '../accounts/scope.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
 import type { Git } from '../git/git.ts'
 import { embeddedQueue } from '../queue/embedded.ts'
+import { syncCatalogue } from '../repositories/sync.ts'
 import { gitDirectory } from '../sources/directory/git-directory.ts'
+import { Unreadable } from '../sources/unreadable.ts'
 import { type CancelParts, cancelMigration } from './cancel-migration.ts'
 import { deleteArchive } from './delete-archive.ts'
 import { moveMigration } from './export-store.ts'
 import { locksOnOwn } from './lock-store.ts'
-import { settleLocksOf, settleReleasedLocks, unlockRepository } from './locks.ts'
+import { releaseRepository, settleLocksOf, settleReleasedLocks, unlockRepository } from './locks.ts'
 import { ORDINARY } from './migration.ts'
-import { Invalid } from './refusals.ts'
-import { ownScope } from './scope.ts'
+import { Invalid, NotFound } from './refusals.ts'
 import { type StartParts, startMigration } from './start-migration.ts'
 
 const OPTIONS = { ...ORDINARY, lockRepositories: true }
@@ -142,6 +144,68 @@ onEachEngine('locks', (engine) => {
     assert.deepEqual(await rows(), [])
     await host.push('alice/site', { a: '2' })
     await host.push('alice/site.wiki', { 'Home.md': '2' })
+  })
+
+  test('one of a repository that is no longer served is taken off, and its record is kept until then', async (t) => {
+    const { host, parts, viewer, start, rows } = await scene(t, engine)
+    const withdrawn = { ...parts, source: { ...parts.source, find: async () => undefined } }
+    await start('alice', { lockTtlMs: -1 })
+    await settleReleasedLocks(withdrawn)
+    assert.deepEqual(await rows(), [])
+    assert.equal(await isLocked(host, 'alice/site'), false)
+    const { id } = await start('alice')
+    assert.equal(await isLocked(host, 'alice/site'), true)
+    const site = { owner: 'ALICE', name: 'Site' }
+    assert.equal(await releaseRepository(withdrawn, site, { forget: true }), true)
+    assert.equal(await isLocked(host, 'alice/site'), false)
+    const unlocking = unlockRepository(parts, ownScope(await viewer('alice')), id, 'site')
+    await assert.rejects(unlocking, NotFound)
+  })
+
+  test('one is forgotten while its repository is gone, never while nothing can be seen', async (t) => {
+    const { host, parts, start, rows } = await scene(t, engine)
+    const site = { owner: 'alice', name: 'site' }
+    await start('alice')
+    await rename(host.root, `${host.root}.away`)
+    await assert.rejects(releaseRepository(parts, site, { forget: true }), Unreadable)
+    assert.equal((await rows()).length, 1)
+    await rename(`${host.root}.away`, host.root)
+    await rm(join(host.root, 'alice'), { recursive: true })
+    assert.equal(await releaseRepository(parts, site), false)
+    assert.equal((await rows()).length, 1)
+    assert.equal(await releaseRepository(parts, site, { forget: true }), false)
+    assert.deepEqual(await rows(), [])
+  })
+
+  test('are applied without a question to the forge', async (t) => {
+    const { host, parts, start } = await scene(t, engine)
+    const { source } = parts
+    const { id } = await start('alice')
+    await source.settleLock({ owner: 'alice', name: 'site' }, async () => false)
+    const find = () => Promise.reject(new Error('the forge is away'))
+    await settleLocksOf({ ...parts, source: { ...source, find } }, id)
+    assert.equal(await isLocked(host, 'alice/site'), true)
+  })
+
+  test('of two repositories with one name, that of the migration’s owner is unlocked first', async (t) => {
+    const { db, host, parts, viewer } = await scene(t, engine)
+    const bob = await viewer('bob')
+    const shared = ['godwit.collaborator', 'bob:admin']
+    await host.repository('carol/site', { files: { a: '1' } })
+    for (const name of ['alice/site', 'carol/site'])
+      await host.git(['config', ...shared], { dir: host.path(name) })
+    await syncCatalogue({ db, source: parts.source, now: Date.now })
+    const repositories = ['alice/site', 'bob/site', 'carol/site']
+    const { id } = await startMigration(parts, ownScope(bob), { repositories, options: OPTIONS })
+    const locked = () => Promise.all(repositories.map((name) => isLocked(host, name)))
+    const unlock = (name: string) => unlockRepository(parts, ownScope(bob), id, name)
+    assert.deepEqual(await locked(), [true, true, true])
+    await unlock('SITE')
+    assert.deepEqual(await locked(), [true, false, true])
+    await assert.rejects(unlock('site'), NotFound, 'which of the two is not said')
+    await unlock('carol/site')
+    await unlock('site')
+    assert.deepEqual(await locked(), [false, false, false])
   })
 
   test('one that ends while its repository cannot be read goes when it can', async (t) => {

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { keyOf } from '../accounts/account.ts'
+import type { Scope } from '../accounts/scope.ts'
 import type { Db } from '../db/database.ts'
 import { inLanes } from '../ground/lanes.ts'
 import { waitAtMost } from '../ground/wait-at-most.ts'
@@ -7,7 +8,7 @@ import type { Queue } from '../queue/queue.ts'
 import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
 import { keyOfName } from '../repositories/repository-store.ts'
 import type { RepositoryName, Source } from '../sources/source.ts'
-import { Busy, Unreadable } from '../sources/unreadable.ts'
+import { Busy, Gone, Unreadable } from '../sources/unreadable.ts'
 import { SETTLE_LOCK } from './export-jobs.ts'
 import { migrationToExport } from './export-store.ts'
 import {
@@ -23,7 +24,6 @@ import {
 } from './lock-store.ts'
 import { findMigration } from './migration-store.ts'
 import { type Fault, Invalid, NotFound } from './refusals.ts'
-import type { Scope } from './scope.ts'
 
 export interface LockParts {
   db: Db
@@ -45,24 +45,29 @@ const SETTLED_AT_ONCE = 4
  * Makes the source agree with the rows: locked while any migration holds the repository, open when the last has let go.
  * Where the source is not at hand, whoever has it is asked to, and waited for.
  */
-export function settleLock(parts: LockParts, repositoryId: number): Promise<void> {
+export async function settleLock(parts: LockParts, repositoryId: number): Promise<void> {
   const { source } = parts
-  return source ? settleHere({ ...parts, source }, repositoryId) : askWorker(parts, repositoryId)
+  if (source) await settleHere({ ...parts, source }, repositoryId)
+  else await askWorker(parts, repositoryId)
 }
 
-/** A lock is forgotten only after it was seen to be gone: of a repository that is away, it stays written down. */
-async function settleHere({ db, source }: SourceParts, repositoryId: number): Promise<void> {
+/**
+ * A lock is forgotten only after it was seen to be gone. Of a repository that is away it stays written down, and this is
+ * false.
+ */
+async function settleHere({ db, source }: SourceParts, repositoryId: number): Promise<boolean> {
   // Which, not since when: the clock may be put back between the release and now, or be another machine's.
   const released = await releasedLocks(db, repositoryId)
-  const { owner, name } = await repositoryOfLock(db, repositoryId)
-  const repository = await source.find(owner, name)
-  if (!repository) return
-  await source
-    .settleLock(repository, () => isLockHeld(db, repositoryId))
-    .catch((error: unknown) => {
-      throw named(`${owner}/${name}`, error)
-    })
+  const repository = await repositoryOfLock(db, repositoryId)
+  try {
+    // Not asked for by `find`: what is no longer served may be locked all the same.
+    await source.settleLock(repository, () => isLockHeld(db, repositoryId))
+  } catch (error) {
+    if (error instanceof Gone) return false
+    throw named(`${repository.owner}/${repository.name}`, error)
+  }
   await forgetLocks(db, repositoryId, released)
+  return true
 }
 
 /** The same kind of failure, which says of what repository it is. */
@@ -146,7 +151,7 @@ export function settleLocks(parts: LockParts, repositoryIds: readonly number[]):
 
 async function settleEach(
   repositoryIds: readonly number[],
-  settle: (repositoryId: number) => Promise<void>,
+  settle: (repositoryId: number) => Promise<unknown>,
 ): Promise<void> {
   const errors: Error[] = []
   await inLanes(repositoryIds, { lanes: SETTLED_AT_ONCE }, async (id) => {
@@ -172,17 +177,28 @@ export async function releaseRepository(
 ): Promise<boolean> {
   const { db, source, now } = parts
   const id = (await releaseLocksOn(db, repository, now()))?.repositoryId
-  const found = await source.find(repository.owner, repository.name)
-  if (!found) {
-    if (forget && id !== undefined) await forgetLocks(db, id, await releasedLocks(db, id))
-    return false
-  }
-  if (id === undefined) await source.settleLock(found, async () => false)
-  else await settleHere(parts, id)
-  return true
+  if (id === undefined) return openUnknown(source, repository)
+  const isThere = await settleHere(parts, id)
+  if (!isThere && forget) await forgetLocks(db, id, await releasedLocks(db, id))
+  return isThere
 }
 
-/** `repoName` is a name, or owner and name. A repository that this migration does not hold is not there to unlock. */
+async function openUnknown(source: Source, repository: RepositoryName): Promise<boolean> {
+  try {
+    // However it is spelled, where it can be found.
+    const found = await source.find(repository.owner, repository.name)
+    await source.settleLock(found ?? repository, async () => false)
+    return true
+  } catch (error) {
+    if (error instanceof Gone) return false
+    throw error
+  }
+}
+
+/**
+ * `repoName` is a name, or owner and name. A repository that this migration does not hold is not there to unlock. Of several with
+ * the name alone, it is that of the migration's owner.
+ */
 export async function unlockRepository(
   parts: LockParts,
   scope: Scope,
@@ -192,12 +208,27 @@ export async function unlockRepository(
 ): Promise<void> {
   if (!(await findMigration(parts.db, scope, migrationId))) throw new NotFound()
   const wanted = keyOf(repoName)
-  const lock = (await heldLocks(parts.db, migrationId)).find((held) =>
-    wanted.includes('/') ? keyOfName(held) === wanted : keyOf(held.name) === wanted,
-  )
+  const held = await heldLocks(parts.db, migrationId)
+  const named = held.filter(({ name }) => keyOf(name) === wanted)
+  const own = keyOfName({ owner: scope.owner.login, name: repoName })
+  const lock =
+    held.find((each) => keyOfName(each) === (wanted.includes('/') ? wanted : own)) ??
+    (named.length === 1 ? named[0] : undefined)
   if (!lock) throw new NotFound()
   const released = await releaseLocks(parts.db, migrationId, parts.now(), lock.repositoryId)
   if (released.length === 0) throw new NotFound()
   onCommitted()
   await waitAtMost(LONGEST_WAIT_MS, settleLock(parts, lock.repositoryId))
+}
+
+/** Whichever migrations hold it. What takes longer, or fails, is housekeeping's to finish. */
+export async function releaseAnyLock(
+  parts: LockParts,
+  repository: RepositoryName,
+  onCommitted: () => void,
+): Promise<void> {
+  const released = await releaseLocksOn(parts.db, repository, parts.now())
+  if (!released || released.locks === 0) throw new NotFound()
+  onCommitted()
+  await waitAtMost(LONGEST_WAIT_MS, settleLock(parts, released.repositoryId))
 }

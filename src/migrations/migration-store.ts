@@ -1,12 +1,14 @@
 import { sql } from 'kysely'
 import type { Account } from '../accounts/account.ts'
 import { accountOf } from '../accounts/account-store.ts'
+import type { Scope } from '../accounts/scope.ts'
+import { countRows } from '../db/count-rows.ts'
 import type { Db } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
 import type { MigrationsTable, Row } from '../db/tables.ts'
 import type { RepositoryFacts } from '../repositories/facts.ts'
 import type { Migration, MigrationOptions } from './migration.ts'
-import type { Scope } from './scope.ts'
+import { NotFound } from './refusals.ts'
 import {
   insertSnapshot,
   type Page,
@@ -147,14 +149,13 @@ export async function countMigrations(db: Db, { owner }: Scope): Promise<number>
   return migration_count
 }
 
-export async function countUnfinished(db: Db, { owner }: Scope): Promise<number> {
-  const { total } = await db
-    .selectFrom('migrations')
-    .select((of) => of.fn.countAll<number>().as('total'))
-    .where('owner_id', '=', owner.id)
-    .where('state', 'in', unfinishedLiterals)
-    .executeTakeFirstOrThrow()
-  return total
+export function countUnfinished(db: Db, { owner }: Scope): Promise<number> {
+  return countRows(
+    db
+      .selectFrom('migrations')
+      .where('owner_id', '=', owner.id)
+      .where('state', 'in', unfinishedLiterals),
+  )
 }
 
 /** Serializes those who start migrations in one scope, on both engines: a write lock on the owner's row. */
@@ -177,6 +178,13 @@ export function migrationOf(row: Row<MigrationsTable>): Migration {
     archiveExpiresAt: row.archive_expires_at,
     archiveKey: row.archive_key,
   }
+}
+
+/** Whoever's it is: for the operator alone. */
+export async function anyMigration(db: Db, id: number): Promise<Migration> {
+  const row = await db.selectFrom('migrations').selectAll().where('id', '=', id).executeTakeFirst()
+  if (!row) throw new NotFound()
+  return migrationOf(row)
 }
 
 /** Whose a migration is, as the account is now; undefined where there is no such migration. */

@@ -1,10 +1,10 @@
+import type { Scope } from '../accounts/scope.ts'
 import { inLanes } from '../ground/lanes.ts'
 import { leastFreeBytes } from '../queue/worker-store.ts'
 import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 import { recentRate } from './outcome-store.ts'
 import { archiveWarnings } from './report.ts'
-import type { Scope } from './scope.ts'
 import { findSegment, warningOf } from './segment-store.ts'
 import { type StartParts, type StartRequest, snapshotOf } from './start-migration.ts'
 

@@ -19,6 +19,12 @@ export interface RepositoryRecords {
   count: number
 }
 
+/** Neither its git data nor what people said has changed. */
+export const isWhollyReused = (
+  git: { reused: boolean },
+  records: Pick<RepositoryRecords, 'reused'> | null | undefined,
+): boolean => git.reused && records?.reused !== false
+
 /** How far the reading of one repository's records has come. */
 export interface RecordsProgress {
   done: number

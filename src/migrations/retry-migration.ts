@@ -1,8 +1,8 @@
+import type { Scope } from '../accounts/scope.ts'
 import type { Migration, StartedMigration } from './migration.ts'
-import { Invalid } from './refusals.ts'
-import type { Scope } from './scope.ts'
+import { type Fault, Invalid } from './refusals.ts'
 import { fullNamesOf } from './snapshot-store.ts'
-import { type StartParts, startMigration } from './start-migration.ts'
+import { NoneCovered, type StartParts, startCovered, startMigration } from './start-migration.ts'
 import { unfinishedStates } from './states.ts'
 
 export interface RetryRequest {
@@ -10,7 +10,10 @@ export interface RetryRequest {
   allowPartial: boolean
 }
 
-/** A new migration of the same repositories with the same options. Whatever is unchanged since costs a look-up. */
+/**
+ * A new migration of the same repositories with the same options. Whatever is unchanged since costs a look-up. A partial one goes
+ * on without those that are gone.
+ */
 export async function retryMigration(
   parts: StartParts,
   scope: Scope,
@@ -27,5 +30,26 @@ export async function retryMigration(
     repositories,
     options: { ...options, allowPartial: options.allowPartial || allowPartial },
   }
-  return startMigration(parts, scope, asked, onCommitted)
+  try {
+    if (!asked.options.allowPartial) return await startMigration(parts, scope, asked, onCommitted)
+    const steps = { onSkipped() {}, ...(onCommitted && { onCommitted }) }
+    return await startCovered(parts, scope, asked, steps)
+  } catch (error) {
+    if (error instanceof NoneCovered) throw new Invalid(error.uncovered.map(gone))
+    throw error instanceof Invalid ? new Invalid(error.faults.map(named(repositories))) : error
+  }
 }
+
+const gone = (fullName: string): Fault => ({
+  field: 'repositories',
+  code: 'missing',
+  message: `${fullName} no longer exists, or may no longer be migrated`,
+})
+
+/** Whoever asks for a retry has sent no list that an index could be of. */
+const named =
+  (repositories: readonly string[]) =>
+  (fault: Fault): Fault =>
+    fault.code === 'missing' && fault.index !== undefined
+      ? { ...fault, ...gone(repositories[fault.index]!) }
+      : fault

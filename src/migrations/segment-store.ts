@@ -1,9 +1,6 @@
 import type { Db } from '../db/database.ts'
+import { rowsOfAll } from '../db/in-statements.ts'
 import type { Row, SegmentsTable } from '../db/tables.ts'
-import { batchesOf } from '../ground/batches.ts'
-
-/** So many an engine takes in one statement. */
-const KEYS_AT_ONCE = 500
 
 /** A stored segment as the database knows it; `key` is that of its blob. */
 export interface SegmentRecord {
@@ -48,16 +45,10 @@ export async function findSegments(
   db: Db,
   fingerprints: readonly string[],
 ): Promise<ReadonlyMap<string, string>> {
-  const found = new Map<string, string>()
-  for (const batch of batchesOf(fingerprints, KEYS_AT_ONCE)) {
-    const rows = await db
-      .selectFrom('segments')
-      .select(['fingerprint', 'key'])
-      .where('fingerprint', 'in', batch)
-      .execute()
-    for (const row of rows) found.set(row.fingerprint!, row.key)
-  }
-  return found
+  const rows = await rowsOfAll(fingerprints, (some) =>
+    db.selectFrom('segments').select(['fingerprint', 'key']).where('fingerprint', 'in', some),
+  )
+  return new Map(rows.map(({ fingerprint, key }) => [fingerprint!, key]))
 }
 
 /**
@@ -68,19 +59,16 @@ export async function probablyUnchanged(
   db: Db,
   repositoryIds: readonly number[],
 ): Promise<ReadonlySet<number>> {
-  const found = new Set<number>()
-  for (const batch of batchesOf(repositoryIds, KEYS_AT_ONCE)) {
-    const rows = await db
+  const rows = await rowsOfAll(repositoryIds, (some) =>
+    db
       .selectFrom('segments')
       .innerJoin('repositories', 'repositories.id', 'repository_id')
       .select('repository_id')
       .distinct()
-      .where('repository_id', 'in', batch)
-      .whereRef('named_at', '>=', 'synced_at')
-      .execute()
-    for (const row of rows) found.add(row.repository_id!)
-  }
-  return found
+      .where('repository_id', 'in', some)
+      .whereRef('named_at', '>=', 'synced_at'),
+  )
+  return new Set(rows.map(({ repository_id }) => repository_id!))
 }
 
 /** What was proven of the newest segment of a repository. */
@@ -165,29 +153,20 @@ export async function nameSegments(
   keys: readonly string[],
   now: number,
 ): Promise<ReadonlySet<string>> {
-  const named = new Set<string>()
-  for (const batch of batchesOf(keys, KEYS_AT_ONCE)) {
-    const rows = await tx
-      .updateTable('segments')
-      .set({ named_at: now })
-      .where('key', 'in', batch)
-      .returning('key')
-      .execute()
-    for (const { key } of rows) named.add(key)
-  }
-  return named
+  const rows = await rowsOfAll(keys, (some) =>
+    tx.updateTable('segments').set({ named_at: now }).where('key', 'in', some).returning('key'),
+  )
+  return new Set(rows.map(({ key }) => key))
 }
 
 export async function segmentsByKey(
   db: Db,
   keys: readonly string[],
-): Promise<Map<string, SegmentRecord & { contents: string | null }>> {
-  const found = new Map<string, SegmentRecord & { contents: string | null }>()
-  for (const batch of batchesOf(keys, KEYS_AT_ONCE)) {
-    const rows = await db.selectFrom('segments').selectAll().where('key', 'in', batch).execute()
-    for (const row of rows) found.set(row.key, { ...segmentOf(row), contents: row.contents })
-  }
-  return found
+): Promise<Map<string, SegmentRecord>> {
+  const rows = await rowsOfAll(keys, (some) =>
+    db.selectFrom('segments').select(RECORD_COLUMNS).where('key', 'in', some),
+  )
+  return new Map(rows.map((row) => [row.key, segmentOf(row)]))
 }
 
 /** How many there are, and how many bytes of the store they take. */
@@ -212,7 +191,11 @@ function contentColumns(segment: RepositorySegment) {
   return { fingerprint, repository_id: repositoryId, contents, verified, warning }
 }
 
-function segmentOf(row: Row<SegmentsTable>): SegmentRecord {
+export const RECORD_COLUMNS = ['key', 'length', 'plain_length', 'crc32', 'sha256'] as const
+
+export function segmentOf(
+  row: Pick<Row<SegmentsTable>, (typeof RECORD_COLUMNS)[number]>,
+): SegmentRecord {
   return {
     key: row.key,
     length: row.length,

@@ -4,15 +4,15 @@ import { onEachEngine, openDatabase } from '../../test/support/databases.ts'
 import { type GitHost, gitHost } from '../../test/support/git-host.ts'
 import type { Viewer } from '../accounts/account.ts'
 import { ensureAccount, findAccount, setAccount } from '../accounts/account-store.ts'
+import { ownScope } from '../accounts/scope.ts'
 import type { Db } from '../db/database.ts'
 import { embeddedQueue } from '../queue/embedded.ts'
 import { syncCatalogue } from '../repositories/sync.ts'
 import { gitDirectory } from '../sources/directory/git-directory.ts'
-import { organizationsOf } from './export-store.ts'
+import { organizationsIn } from './export-store.ts'
 import { ORDINARY } from './migration.ts'
 import { findMigration } from './migration-store.ts'
 import { Invalid } from './refusals.ts'
-import { ownScope } from './scope.ts'
 import { repositoriesOf } from './snapshot-store.ts'
 import { type StartParts, startMigration } from './start-migration.ts'
 
@@ -173,7 +173,7 @@ onEachEngine('starting a migration', (engine) => {
       options: { ...ORDINARY, orgMetadataOnly: true },
     })
     assert.deepEqual(migration.repositories, [])
-    const organizations = await organizationsOf(db, migration)
+    const organizations = await organizationsIn(db, migration)
     assert.deepEqual(
       organizations.map(({ login }) => login),
       ['octo'],

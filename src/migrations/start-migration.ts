@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { type Account, keyOf } from '../accounts/account.ts'
+import type { Scope } from '../accounts/scope.ts'
 import type { Db } from '../db/database.ts'
 import { isName } from '../ground/names.ts'
 import type { Queue } from '../queue/queue.ts'
@@ -21,7 +22,6 @@ import { lockEarly, refuseUnlockable } from './locks.ts'
 import type { Migration, MigrationOptions, StartedMigration } from './migration.ts'
 import { countUnfinished, insertMigration, lockScope } from './migration-store.ts'
 import { type Fault, Invalid } from './refusals.ts'
-import type { Scope } from './scope.ts'
 
 export interface StartParts {
   db: Db

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { onEachEngine, openDatabase } from '../../test/support/databases.ts'
 import { ensureAccount, setAccount } from '../accounts/account-store.ts'
+import { endForgeToken, MINUTE_MS, putForgeToken } from '../accounts/forge-question-store.ts'
 import { putMembership } from '../accounts/membership-store.ts'
 import { addToken, revokeToken } from '../accounts/token-store.ts'
 import { insertMigration } from './migration-store.ts'
@@ -43,6 +44,25 @@ onEachEngine('who may go on following a migration', (engine) => {
     assert.deepEqual(await permittedFollowings(db, [], NOW), new Set())
     const many = Array.from({ length: 1200 }, () => ({ tokenId: 1, migrationId: 1 }))
     assert.equal((await permittedFollowings(db, many, NOW)).size, 1200)
+  })
+
+  test('is who has a token of the forge until the forge refuses it, or has not been asked for an hour', async (t) => {
+    const { db } = await openDatabase(t, engine)
+    const owner = await ensureAccount(db, 'alice', NOW)
+    const about = { options: {} as never, repositories: [], organizations: null, now: NOW }
+    await insertMigration(db, { guid: 'g', owner, ...about })
+    const askedAndGood = (askedAt: number) =>
+      putForgeToken(db, { digest: 'd', accountId: owner.id, askedAt })
+    const isPermitted = async (at: number) =>
+      (await permittedFollowings(db, [{ tokenId: 1, migrationId: 1 }], at)).size === 1
+    const hour = 60 * MINUTE_MS
+    await askedAndGood(NOW)
+    assert.equal(await isPermitted(NOW + MINUTE_MS), true)
+    assert.equal(await isPermitted(NOW + hour), false)
+    await askedAndGood(NOW + hour)
+    assert.equal(await isPermitted(NOW + hour + MINUTE_MS), true)
+    await endForgeToken(db, 'd', NOW + hour + MINUTE_MS)
+    assert.equal(await isPermitted(NOW + hour + MINUTE_MS), false)
   })
 
   test('is an owner of the organization for as long as they are, or a site admin', async (t) => {

@@ -1,5 +1,6 @@
+import { wasGood } from '../accounts/token-store.ts'
 import type { Db } from '../db/database.ts'
-import { batchesOf } from '../ground/batches.ts'
+import { inStatements } from '../db/in-statements.ts'
 
 /** Who follows which migration, by which token. */
 export interface Following {
@@ -7,12 +8,12 @@ export interface Following {
   migrationId: number
 }
 
-const ASKED_AT_ONCE = 500
+/** No stream asks the forge again: one that is this old is to be opened anew. A clone token is good for as long. */
+const FORGE_ANSWER_LASTS_MS = 60 * 60_000
 
 /**
  * Which of them may go on: the token is valid, its account is there, and the migration is the account's, or that of an
- * organization that it owns. For all of them
- * together, as each of them was asked when it began.
+ * organization that it owns. For all of them together, as each of them was asked when it began.
  */
 export async function permittedFollowings<F extends Following>(
   db: Db,
@@ -20,7 +21,7 @@ export async function permittedFollowings<F extends Following>(
   now: number,
 ): Promise<Set<F>> {
   const permitted = new Set<F>()
-  for (const batch of batchesOf(followings, ASKED_AT_ONCE)) {
+  for (const batch of inStatements(followings)) {
     const rows = await db
       .selectFrom('tokens')
       .innerJoin('accounts', 'accounts.id', 'tokens.account_id')
@@ -29,8 +30,13 @@ export async function permittedFollowings<F extends Following>(
       .select(['tokens.id as tokenId', 'migrations.id as migrationId'])
       .where('tokens.id', 'in', [...new Set(batch.map(({ tokenId }) => tokenId))])
       .where('migrations.id', 'in', [...new Set(batch.map(({ migrationId }) => migrationId))])
-      .where('revoked_at', 'is', null)
-      .where((token) => token.or([token('expires_at', 'is', null), token('expires_at', '>', now)]))
+      .where(wasGood(now))
+      .where((token) =>
+        token.or([
+          token('asked_at', 'is', null),
+          token('asked_at', '>', now - FORGE_ANSWER_LASTS_MS),
+        ]),
+      )
       .where((is) =>
         is.or([
           is('owners.id', '=', is.ref('accounts.id')),

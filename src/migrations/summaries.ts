@@ -1,10 +1,10 @@
 import { sql } from 'kysely'
+import type { Scope } from '../accounts/scope.ts'
 import type { Db } from '../db/database.ts'
 import type { MigrationsTable, Row } from '../db/tables.ts'
 import { countHeldLocks } from './lock-store.ts'
 import type { Migration } from './migration.ts'
 import { migrationOf, newestRows, unfinishedLiterals } from './migration-store.ts'
-import type { Scope } from './scope.ts'
 import { covering, firstNames, type Page } from './snapshot-store.ts'
 import { CANCELLED } from './states.ts'
 
@@ -30,10 +30,6 @@ interface RepositoryCounts {
   failed: number
   remaining: number
 }
-
-/** There is an archive, or was, and it lacks some of the repositories that were asked for. */
-export const isPartial = ({ state, repositories }: Pick<Summary, 'state' | 'repositories'>) =>
-  state === 'exported' && repositories.skipped > 0
 
 /** Newest first. */
 export async function listSummaries(db: Db, scope: Scope, page: Page): Promise<Summary[]> {

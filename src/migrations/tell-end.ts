@@ -1,8 +1,9 @@
 import type { Db } from '../db/database.ts'
+import { isPartial } from '../ground/is-partial.ts'
 import type { ExportTask } from './export-jobs.ts'
 import { fullNameAt } from './snapshot-store.ts'
 import { CANCELLED } from './states.ts'
-import { isPartial, type Summary, summaryById } from './summaries.ts'
+import { type Summary, summaryById } from './summaries.ts'
 
 /** Where an operator reads what became of things. */
 export interface EndLog {

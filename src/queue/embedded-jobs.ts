@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Db } from '../db/database.ts'
-import { batchesOf } from '../ground/batches.ts'
+import { inStatements } from '../db/in-statements.ts'
 import type { Backlog, Line } from './queue.ts'
 import type { HeldJob } from './run-job.ts'
 
@@ -8,9 +8,6 @@ import type { HeldJob } from './run-job.ts'
 export interface ClaimedJob extends HeldJob {
   lease: string
 }
-
-/** Rows in one insert: the engines limit how many values a statement takes. */
-const ROWS_AT_ONCE = 500
 
 export async function insertJobs(
   tx: Db,
@@ -28,7 +25,7 @@ export async function insertJobs(
     batch,
     line,
   }))
-  for (const batch of batchesOf(rows, ROWS_AT_ONCE)) {
+  for (const batch of inStatements(rows)) {
     await tx.insertInto('jobs').values(batch).execute()
   }
 }

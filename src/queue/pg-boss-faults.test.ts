@@ -46,6 +46,38 @@ test(
   },
 )
 
+test('a job is kept for longer than any time that pg-boss allows', bounded, async (t) => {
+  const { db, queue, enqueue } = await openQueue(t)
+  const begun = Promise.withResolvers<void>()
+  const mayEnd = Promise.withResolvers<void>()
+  const ends: string[] = []
+  queue.work(
+    handlers(async (_job, { finish }) => {
+      begun.resolve()
+      await mayEnd.promise
+      await finish(async () => {}).then(
+        () => ends.push('wrote'),
+        (error: Error) => ends.push(error.name),
+      )
+    }),
+    { concurrency: 1, ...quietly },
+  )
+  await enqueue([null])
+  await begun.promise
+  const sinceStart = async () => {
+    const { rows } = await sql<{ hours: number }>`
+      select extract(epoch from now() - started_on) / 3600 as hours from godwit_queue.job`.execute(
+      db,
+    )
+    return Number(rows[0]!.hours)
+  }
+  await sql`update godwit_queue.job set started_on = now() - interval '23 hours'`.execute(db)
+  await until('its time begins anew', async () => (await sinceStart()) < 1)
+  mayEnd.resolve()
+  await until('it has ended', () => ends.length > 0)
+  assert.deepEqual(ends, ['wrote'])
+})
+
 test(
   'what loses every worker is given up, by whoever comes next, exactly once',
   bounded,

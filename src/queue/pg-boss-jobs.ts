@@ -36,10 +36,11 @@ export function pgBossJobs(boss: PgBoss, db: Db): JobStore<PgBossJob> {
       return rows.map((row) => heldJob(row, line))
     },
 
-    // On pg-boss's own connections: a rush on the others must not look like death.
+    // On pg-boss's own connections: a rush on the others must not look like death. However long it takes, whoever is alive
+    // keeps it: pg-boss ends a job by when it was begun as well.
     async keep({ id, line, claim }) {
       const { rows } = await boss.getDb().executeSql(
-        `update ${SCHEMA}.job set heartbeat_on = now()
+        `update ${SCHEMA}.job set heartbeat_on = now(), started_on = now()
           where name = $1 and id = $2 and state = 'active' and retry_count = $3 returning id`,
         [line, id, claim],
       )

@@ -1,18 +1,13 @@
 /**
- * What every fact of this room has in common.
+ * What facts of this room have in common.
  *
  * Facts name people by login, repositories as `owner/name`, issues and pull requests by number, and the rest by the id that
  * its host gave it: never by address. Times are ISO 8601 texts exactly as they were written: archives use several forms
  * (`2024-05-01T12:00:00Z`, `2024-05-02T09:00:00.000+08:00`), and a text that is kept can be written again.
  */
-export interface Fact {
-  /**
-   * What an archive's record says beyond the fact, by the field's name: fields that have no word here, and fields whose value
-   * is written otherwise than we would; undefined where the record lacks a field that we would write. The writer lets it have
-   * the last word. Sources leave it out.
-   */
-  rest?: Readonly<Record<string, unknown>>
-}
+
+/** Some makers do not say when a user, an organization or a label came to be. */
+export const BEGINNING_OF_TIME = '1970-01-01T00:00:00Z'
 
 /**
  * The login of a person, a bot (`renovate[bot]`) or an organization; `ghost` stands for accounts that are gone; null where a
@@ -27,7 +22,7 @@ export interface Discussed {
 }
 
 /** Part of a discussion of one repository. */
-export interface DiscussionFact extends Fact {
+export interface DiscussionFact {
   /** `owner/name`. */
   repository: string
 }

@@ -39,6 +39,12 @@ export interface FactsByKind {
 
 export type FactKind = keyof FactsByKind
 
+/** Forges have none of the others, which are only read. */
+export type WrittenKind = Exclude<
+  FactKind,
+  'bots' | 'discussion_categories' | 'discussions' | 'repository_files'
+>
+
 /** What people said, and what they said it about, in the order of the archive's files. */
 export const SAID_KINDS = [
   'milestones',

@@ -1,4 +1,5 @@
 import { anyObject, oneOf, type Shape, text } from '../ground/json-shape.ts'
+import { BEGINNING_OF_TIME } from './fact.ts'
 
 export const anyText: Shape<string> = text('a text', () => true)
 export const address: Shape<string> = text('an address', (value) => URL.canParse(value))
@@ -19,8 +20,8 @@ export function ifSaid<T>(shape: Shape<T>): Shape<T | undefined> {
   return (value, at) => (value === undefined ? undefined : shape(value, at))
 }
 
-/** Some makers do not say when a user, an organization or a label came to be. */
-export const BEGINNING_OF_TIME = '1970-01-01T00:00:00Z'
+export const textOrNull = orElse(anyText, null)
+export const timeOrNone = orElse(anyText, BEGINNING_OF_TIME)
 
 export type FieldsOf = <T>(key: string, shape: Shape<T>) => T
 

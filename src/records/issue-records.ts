@@ -1,6 +1,6 @@
 import { list, type Shape } from '../ground/json-shape.ts'
 import type { Discussed, Party } from './fact.ts'
-import { anyText, type FieldsOf, ifSaid, optional, orElse } from './field-shapes.ts'
+import { anyText, type FieldsOf, ifSaid, optional, orElse, textOrNull } from './field-shapes.ts'
 import type { Issue, IssueComment, IssueEvent } from './issue.ts'
 import { reactions, writeReactions } from './reaction-records.ts'
 import {
@@ -15,8 +15,6 @@ import {
   reviewer,
 } from './read-addresses.ts'
 import type { Links } from './record-addresses.ts'
-
-const textOrNull = orElse(anyText, null)
 
 export function readIssue(field: FieldsOf): Issue {
   const createdAt = field('created_at', anyText)
@@ -81,7 +79,7 @@ export function readDiscussed(field: FieldsOf): { repository: string; on: Discus
   return { repository, on: { kind: pull ? 'pull_request' : 'issue', number } }
 }
 
-export function writeDiscussed(repository: string, on: Discussed, links: Links) {
+function writeDiscussed(repository: string, on: Discussed, links: Links) {
   return { [on.kind]: links.discussed(repository, on) }
 }
 

@@ -1,12 +1,9 @@
 import assert from 'node:assert/strict'
-import { describe, test } from 'node:test'
-import { readFact, readWholeFact } from './read-records.ts'
-import { addressesAt } from './record-addresses.ts'
-import { writeRecord } from './write-records.ts'
+import { test } from 'node:test'
+import { readFact } from './read-records.ts'
 
 /** What exporters of others, and archives of other times, write otherwise; none of it may cost a record. */
 const HOST = 'https://bitbucket.example'
-const AT = addressesAt(HOST)
 const WHEN = '2024-05-01T12:00:00Z'
 
 const issue = {
@@ -137,20 +134,4 @@ test('an attachment is known by where its bytes are, whatever address it had', (
       on: { kind: 'issue_comment', on: { kind: 'issue', number: 115 }, id: 42628488 },
     },
   )
-})
-
-describe('and all of it is written again as it was', () => {
-  const records = [
-    ['issues', issue],
-    ['pull_requests', pull],
-    ['pull_request_review_comments', reviewComment],
-    ['repositories', repository],
-    ['organizations', organization],
-    ['attachments', attachment],
-  ] as const
-  for (const [kind, record] of records)
-    test(kind, () => {
-      const fact = readWholeFact(kind, record, AT)
-      assert.deepEqual(writeRecord(kind, fact, AT), record)
-    })
 })

@@ -1,11 +1,16 @@
 import { list } from '../ground/json-shape.ts'
-import { anyText, BEGINNING_OF_TIME, type FieldsOf, flag, orElse, part } from './field-shapes.ts'
+import {
+  anyText,
+  type FieldsOf,
+  flag,
+  orElse,
+  part,
+  textOrNull,
+  timeOrNone,
+} from './field-shapes.ts'
 import type { Email, Organization, Team, User } from './people.ts'
 import { login, orNone, repositoryName, team } from './read-addresses.ts'
 import type { Links } from './record-addresses.ts'
-
-const textOrNull = orElse(anyText, null)
-const timeOrNone = orElse(anyText, BEGINNING_OF_TIME)
 
 export function readUser(field: FieldsOf): User {
   return {

@@ -1,7 +1,7 @@
-import type { Fact, TeamName } from './fact.ts'
+import { BEGINNING_OF_TIME, type TeamName } from './fact.ts'
 
 /** A person. A bot is the same, kept in files of its own. */
-export interface User extends Fact {
+export interface User {
   login: string
   /** The name that is shown; null or empty where none was given. */
   name: string | null
@@ -16,13 +16,26 @@ export interface User extends Fact {
   createdAt: string
 }
 
+/** Somebody of whom nothing is known but the name: an account that is gone, or one that hides. */
+export const unknownUser = (login: string): User => ({
+  login,
+  name: null,
+  bio: null,
+  company: null,
+  website: null,
+  location: null,
+  emails: [],
+  avatar: null,
+  createdAt: BEGINNING_OF_TIME,
+})
+
 export interface Email {
   address: string
   primary: boolean
   verified: boolean
 }
 
-export interface Organization extends Fact {
+export interface Organization {
   login: string
   name: string | null
   description: string | null
@@ -41,7 +54,7 @@ export interface OrganizationMember {
   state: string
 }
 
-export interface Team extends Fact, TeamName {
+export interface Team extends TeamName {
   name: string
   description: string | null
   /** `closed`: the organization sees it; `secret`: its members do. */

@@ -1,5 +1,5 @@
 import { list } from '../ground/json-shape.ts'
-import { anyText, type FieldsOf, flag, ifSaid, orElse, part } from './field-shapes.ts'
+import { anyText, type FieldsOf, flag, ifSaid, orElse, part, textOrNull } from './field-shapes.ts'
 import { readTriage, writeParty, writeTriage } from './issue-records.ts'
 import type {
   ClosingReference,
@@ -10,8 +10,6 @@ import type {
 import { reactions, writeReactions } from './reaction-records.ts'
 import { discussed, orNone, person, repositoryName, reviewer } from './read-addresses.ts'
 import type { Links } from './record-addresses.ts'
-
-const textOrNull = orElse(anyText, null)
 
 export function readPullRequest(field: FieldsOf): PullRequest {
   return {

@@ -1,5 +1,3 @@
-import { isDeepStrictEqual } from 'node:util'
-import { anyObject } from '../ground/json-shape.ts'
 import { readAttachment } from './attachment-records.ts'
 import { readDiscussion, readDiscussionCategory } from './discussion-records.ts'
 import type { FactKind, FactsByKind } from './facts.ts'
@@ -8,7 +6,6 @@ import { readIssue, readIssueComment, readIssueEvent } from './issue-records.ts'
 import { readOrganization, readTeam, readUser } from './people-records.ts'
 import { readProtectedBranch } from './protected-branch-records.ts'
 import { readPullRequest } from './pull-request-records.ts'
-import type { RecordAddresses } from './record-addresses.ts'
 import { type RecordsRead, readList } from './record-file.ts'
 import { readRelease, readRepositoryFile } from './release-records.ts'
 import { readMilestone, readRepository } from './repository-records.ts'
@@ -18,7 +15,6 @@ import {
   readReviewComment,
   readReviewThread,
 } from './review-records.ts'
-import { writeRecord } from './write-records.ts'
 
 const READERS: { [K in FactKind]: (field: FieldsOf) => FactsByKind[K] } = {
   users: readUser,
@@ -55,23 +51,6 @@ export function isFactKind(kind: string): kind is FactKind {
 export function readFact<K extends FactKind>(kind: K, record: unknown, at = ''): FactsByKind[K] {
   const read = READERS[kind] as (field: FieldsOf) => FactsByKind[K]
   return withoutUndefined(read(fieldsOf(record, at)))
-}
-
-/** The same with all that is said beyond the fact, so that `writeRecord` to the same addresses gives the same record again. */
-export function readWholeFact<K extends FactKind>(
-  kind: K,
-  record: unknown,
-  addresses: RecordAddresses,
-  at = '',
-): FactsByKind[K] {
-  const fact = readFact(kind, record, at)
-  const asRead = anyObject(record, at)
-  const asWritten = writeRecord(kind, fact, addresses)
-  const differing = Object.keys({ ...asRead, ...asWritten }).filter(
-    (key) => !isDeepStrictEqual(asRead[key], asWritten[key]),
-  )
-  if (differing.length === 0) return fact
-  return { ...fact, rest: Object.fromEntries(differing.map((key) => [key, asRead[key]])) }
 }
 
 /** The facts of one file. Throws where it is no list of JSON; a record that cannot be read is a warning. */

@@ -12,15 +12,6 @@ export interface RecordAddresses {
   repository(fullName: string): string
 }
 
-/** On GitHub and most hosts people and repositories are right below the host. */
-export function addressesAt(host: string, people = host): RecordAddresses {
-  return {
-    host,
-    person: (login) => `${people}/${login}`,
-    repository: (fullName) => `${host}/${fullName}`,
-  }
-}
-
 /** Every address that is made of those. */
 export interface Links {
   person(login: string | null): string | null
@@ -35,11 +26,8 @@ export interface Links {
   commitComment(repository: string, commit: string, id: number): string
   label(repository: string, name: string): string
   milestone(repository: string, number: number | null): string | null
-  discussion(repository: string, number: number): string
-  discussionCategory(repository: string, name: string | null): string | null
   release(repository: string, tag: string): string
   protectedBranch(repository: string, name: string): string
-  repositoryFile(repository: string, id: number, name: string): string
 }
 
 export function linksAt({ host, person, repository }: RecordAddresses): Links {
@@ -57,12 +45,8 @@ export function linksAt({ host, person, repository }: RecordAddresses): Links {
     label: (name, label) => `${repository(name)}/labels/${escaped(label)}`,
     milestone: (name, number) =>
       number === null ? null : `${repository(name)}/milestones/${number}`,
-    discussion: (name, number) => `${repository(name)}/discussions/${number}`,
-    discussionCategory: (name, category) =>
-      category === null ? null : `${repository(name)}/discussion_categories/${escaped(category)}`,
     release: (name, tag) => `${repository(name)}/releases/tag/${escaped(tag)}`,
     protectedBranch: (name, branch) => `${repository(name)}/settings/branches/${escaped(branch)}`,
-    repositoryFile: (name, id, file) => `${repository(name)}/files/${id}/${escaped(file)}`,
   }
 }
 

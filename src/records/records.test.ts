@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc, { type Arbitrary } from 'fast-check'
 import type { FactKind, FactsByKind } from './facts.ts'
-import { readFact, readFacts, readWholeFact } from './read-records.ts'
-import { addressesAt } from './record-addresses.ts'
+import { readFact, readFacts } from './read-records.ts'
 import { linksOf } from './record-links.ts'
 import { splitIntoFiles } from './split-into-files.ts'
 import { FACTS } from './test-facts.ts'
+import { addressesAt, isWritten, unlikeWritten, writeAnyRecord } from './test-records.ts'
 import { loginsIn, writeRecord } from './write-records.ts'
 
 const HOSTS = ['https://git.example.com', 'http://localhost:3000/git', 'https://host/a/b']
@@ -20,8 +20,9 @@ describe('facts that are written and read again are the same', () => {
       fc.assert(
         fc.property(factsOf(kind), fc.constantFrom(...HOSTS), (fact, host) => {
           const addresses = addressesAt(host, host === HOSTS[0] ? '.' : host)
-          const record = asJson(writeRecord(kind, fact, addresses))
-          assert.deepEqual(asJson(readWholeFact(kind, record, addresses)), asJson(fact))
+          const record = writeAnyRecord(kind, fact, addresses)
+          assert.deepEqual(asJson(readFact(kind, record)), asJson(fact))
+          assert.deepEqual(unlikeWritten(kind, record, addresses), [])
         }),
       )
     })
@@ -48,22 +49,22 @@ function odd(
   return Object.fromEntries(changed)
 }
 
-describe('records that can be read are written again as they were', () => {
+describe('odd records are read as what we would write, or refused by the name of a field', () => {
   for (const kind of KINDS)
     test(kind, () => {
       const addresses = addressesAt('https://git.example.com')
       let read = 0
       const property = fc.property(factsOf(kind), oddities, (written, how) => {
-        const record = odd(asJson(writeRecord(kind, written, addresses)), how)
+        const record = odd(writeAnyRecord(kind, written, addresses), how)
+        let fact: FactsByKind[FactKind]
         try {
-          readFact(kind, record)
+          fact = readFact(kind, record)
         } catch (error) {
           assert.match((error as Error).message, /^[a-z_[\].0-9]+ is not /)
           return
         }
         read++
-        const fact = readWholeFact(kind, record, addresses)
-        assert.deepEqual(asJson(writeRecord(kind, fact, addresses)), asJson(record))
+        assert.deepEqual(unlikeWritten(kind, writeAnyRecord(kind, fact, addresses), addresses), [])
       })
       fc.assert(property)
       assert.ok(read > 10, `only ${read} of 100 could be read`)
@@ -71,11 +72,11 @@ describe('records that can be read are written again as they were', () => {
 })
 
 describe('whoever a record links to is told', () => {
-  for (const kind of KINDS)
+  for (const kind of KINDS.filter(isWritten))
     test(kind, () => {
       const { person, ...others } = addressesAt('https://git.example.com', 'https://people.example')
       fc.assert(
-        fc.property(factsOf(kind), (fact) => {
+        fc.property(FACTS[kind] as Arbitrary<never>, (fact) => {
           const known = new Set([...loginsIn(kind, fact)].map(person))
           const record = asJson(writeRecord(kind, fact, { person, ...others }))
           for (const { field, address, to } of linksOf(record)) {
@@ -143,10 +144,9 @@ test('a transferred issue names the repository that it came from', () => {
     subject: 'https://h/o/elsewhere',
     created_at: '2024-05-01T12:00:00Z',
   }
-  const fact = readWholeFact('issue_events', event, addressesAt('https://h'))
-  assert.deepEqual(fact.subject, { kind: 'repository', repository: 'o/elsewhere' })
-  assert.equal(fact.rest, undefined)
-  assert.deepEqual(writeRecord('issue_events', fact, addressesAt('https://h')), event)
+  const { subject } = readFact('issue_events', event)
+  assert.deepEqual(subject, { kind: 'repository', repository: 'o/elsewhere' })
+  assert.deepEqual(unlikeWritten('issue_events', event, addressesAt('https://h')), [])
 })
 
 test('a reaction is named and timed as archives do it', () => {

@@ -1,12 +1,10 @@
 import { list, oneOf } from '../ground/json-shape.ts'
-import { anyText, type FieldsOf, flag, optional, orElse, part } from './field-shapes.ts'
+import { anyText, type FieldsOf, flag, optional, orElse, part, textOrNull } from './field-shapes.ts'
 import { reactions, writeReactions } from './reaction-records.ts'
 import { fileId, person, repositoryName, storedPath } from './read-addresses.ts'
 import type { Links } from './record-addresses.ts'
 import { addressInArchive } from './record-links.ts'
 import type { Release, ReleaseAsset, RepositoryFile } from './release.ts'
-
-const textOrNull = orElse(anyText, null)
 
 export function readRelease(field: FieldsOf): Release {
   return {
@@ -68,18 +66,5 @@ export function readRepositoryFile(field: FieldsOf): RepositoryFile {
     contentType: field('file_content_type', orElse(anyText, 'application/octet-stream')),
     file: field('file_url', storedPath),
     createdAt: field('created_at', anyText),
-  }
-}
-
-export function writeRepositoryFile(stored: RepositoryFile, links: Links) {
-  return {
-    type: 'repository_file',
-    url: links.repositoryFile(stored.repository, stored.id, stored.name),
-    repository: links.repository(stored.repository),
-    user: links.person(stored.author),
-    file_name: stored.name,
-    file_content_type: stored.contentType,
-    file_url: addressInArchive(stored.file),
-    created_at: stored.createdAt,
   }
 }

@@ -1,20 +1,19 @@
 import { list, oneOf } from '../ground/json-shape.ts'
 import {
   anyText,
-  BEGINNING_OF_TIME,
   type FieldsOf,
   flag,
   ifSaid,
   optional,
   orElse,
   part,
+  textOrNull,
+  timeOrNone,
 } from './field-shapes.ts'
 import { id, login, orNone, person, repositoryName, storedPath } from './read-addresses.ts'
 import type { Links } from './record-addresses.ts'
 import { addressInArchive } from './record-links.ts'
 import type { Label, Milestone, Repository, Topic } from './repository.ts'
-
-const textOrNull = orElse(anyText, null)
 
 export function readRepository(field: FieldsOf): Repository {
   return {
@@ -42,7 +41,7 @@ const label = part(
     name: field('name', anyText),
     color: field('color', anyText),
     description: field('description', textOrNull),
-    createdAt: field('created_at', orElse(anyText, BEGINNING_OF_TIME)),
+    createdAt: field('created_at', timeOrNone),
   }),
 )
 
@@ -52,7 +51,7 @@ const collaborator = part((field) => ({
 }))
 
 const topic = part((field): Topic => {
-  const createdAt = field('created_at', orElse(anyText, BEGINNING_OF_TIME))
+  const createdAt = field('created_at', timeOrNone)
   return {
     name: field('topic_name', anyText),
     creator: field('creator', person),

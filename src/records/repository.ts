@@ -1,7 +1,7 @@
-import type { Author, DiscussionFact, Fact, TeamName } from './fact.ts'
+import type { Author, DiscussionFact, TeamName } from './fact.ts'
 
-/** As much of a repository's record as discussions need; its settings are in `rest`. */
-export interface Repository extends Fact {
+/** As much of a repository's record as discussions need. */
+export interface Repository {
   owner: string
   name: string
   description: string | null

@@ -1,5 +1,5 @@
 import { count, oneOf, type Shape } from '../ground/json-shape.ts'
-import { anyText, type FieldsOf, flag, optional, orElse } from './field-shapes.ts'
+import { anyText, type FieldsOf, flag, optional, orElse, textOrNull } from './field-shapes.ts'
 import type {
   CommitComment,
   DiffPlace,
@@ -13,7 +13,6 @@ import { reactions, writeReactions } from './reaction-records.ts'
 import { discussed, id, orNone, person, repositoryName } from './read-addresses.ts'
 import type { Links } from './record-addresses.ts'
 
-const textOrNull = orElse(anyText, null)
 const countOrNull = orElse(count(), null)
 const side = oneOf<Side>('left', 'right')
 const idOrNull = orNone(id)

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { type Account, type AccountType, keyOf, type Viewer } from '../accounts/account.ts'
 import { accountOf } from '../accounts/account-store.ts'
+import { countRows } from '../db/count-rows.ts'
 import type { Db } from '../db/database.ts'
 import { readableBy } from './readable-repositories.ts'
 import { type CatalogueEntry, findById } from './repository-store.ts'
@@ -52,15 +53,12 @@ const COLUMNS = {
   full_name: ['login_key', 'name_key'],
 } as const satisfies Record<RepositoryOrder['by'], readonly string[]>
 
-export async function countAdministered(
+export function countAdministered(
   db: Db,
   viewer: Pick<Viewer, 'account'>,
   filter: RepositoryFilter,
 ): Promise<number> {
-  const { total } = await administered(db, viewer, filter)
-    .select((of) => of.fn.countAll<number>().as('total'))
-    .executeTakeFirstOrThrow()
-  return total
+  return countRows(administered(db, viewer, filter))
 }
 
 /** Their own are found in an index that holds all that is asked here; the others one by one. */

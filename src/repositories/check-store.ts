@@ -1,5 +1,5 @@
 import type { Db } from '../db/database.ts'
-import { batchesOf } from '../ground/batches.ts'
+import { inStatements } from '../db/in-statements.ts'
 
 /** What was found when a repository was proven at the source. */
 export interface CheckRecord {
@@ -28,14 +28,12 @@ export async function noteCheck(db: Db, check: CheckRecord): Promise<void> {
     .execute()
 }
 
-const ROWS_AT_ONCE = 500
-
 /** Forgets repositories that are not there any more. */
 export async function keepChecksOf(db: Db, fullNames: readonly string[]): Promise<void> {
   const there = new Set(fullNames)
   const rows = await db.selectFrom('repository_checks').select('full_name').execute()
   const gone = rows.map(({ full_name }) => full_name).filter((name) => !there.has(name))
-  for (const some of batchesOf(gone, ROWS_AT_ONCE))
+  for (const some of inStatements(gone))
     await db.deleteFrom('repository_checks').where('full_name', 'in', some).execute()
 }
 

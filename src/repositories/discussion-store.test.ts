@@ -9,11 +9,14 @@ import {
 import { KeptInMemory } from '../../test/support/forge/kept-in-memory.ts'
 import { addManyIssues } from '../../test/support/forge/many-issues.ts'
 import { startForge } from '../../test/support/forge/stand-in-forge.ts'
-import { readingOf } from '../sources/discussions.ts'
-import { forgeDiscussions } from '../sources/forge/forge-discussions.ts'
-import { WaitUntil } from '../sources/forge/forge-errors.ts'
-import { keepBatch, keptDiscussions } from './discussion-store.ts'
+import { ensureAccount } from '../accounts/account-store.ts'
+import { type Batch, readingOf } from '../sources/discussions.ts'
+import { forgeDiscussions } from '../sources/forge/discussions/forge-discussions.ts'
+import { WaitUntil } from '../sources/forge-errors.ts'
+import { keepBatch, keptDiscussions, sweepDiscussions } from './discussion-store.ts'
+import { factsOfUnreadable } from './facts.ts'
 import { budgetInDatabase } from './forge-budget-store.ts'
+import { putRepository } from './repository-store.ts'
 
 // What hangs is ended by the runner: a bound for the whole file would be one on the speed of the machine.
 const signal = new AbortController().signal
@@ -60,6 +63,36 @@ onEachEngine('discussions in the database', (engine) => {
     await read()
     assert.equal(await (await kept()).find('issue/7'), undefined)
     assert.equal((await (await kept()).find('issue/49'))?.facts.issues?.[0]?.number, 49)
+  })
+
+  it('are deleted where their repository is gone and nobody has read them for long', async (t) => {
+    const { db } = await openDatabase(t, engine)
+    const DAY = 24 * 3_600_000
+    const now = 100 * DAY
+    const owner = await ensureAccount(db, 'alice', 0)
+    const site = { owner: 'Alice', name: 'Site' }
+    const gone = { owner: 'alice', name: 'gone' }
+    const lately = { owner: 'alice', name: 'lately' }
+    const found = { ownerId: owner.id, name: 'site', stamp: '', problem: null }
+    await putRepository(db, { ...found, facts: factsOfUnreadable(0) }, 0)
+    const cursor = 'cursor'
+    const put = [{ key: 'issue/1', version: '1', facts: {}, files: [] }]
+    for (const [name, keptAt] of [
+      [site, 0],
+      [gone, now - 31 * DAY],
+      [lately, now - 29 * DAY],
+    ] as const) {
+      const batch = { put, remove: [], cursor, progress: { read: 1, total: 1 } } as unknown as Batch
+      await keepBatch(db, 'https://x', name, batch, keptAt)
+    }
+    await sweepDiscussions(db, now)
+    const left = async (table: 'discussion_groups' | 'discussion_readings') =>
+      (await db.selectFrom(table).select('repository').orderBy('repository').execute()).map(
+        (row) => row.repository,
+      )
+    const expected = ['https://x alice/lately', 'https://x alice/site']
+    assert.deepEqual(await left('discussion_groups'), expected)
+    assert.deepEqual(await left('discussion_readings'), expected)
   })
 
   it('have room in a database of an older Godwit', async (t) => {
@@ -116,5 +149,20 @@ describe('a budget', () => {
     for (let n = 0; n < 10; n++) await budget.take()
     time = 1_000_000
     await budget.take()
+  })
+
+  it('does not wait for a time that a wrong clock noted, and holds back until the right one', async (t) => {
+    const { db } = await openDatabase(t, 'sqlite')
+    let time = 9_000_000_000
+    const budget = budgetInDatabase({ db, forge: 'f', requestsPerMinute: 10, now: () => time })
+    await budget.holdUntil(9_000_060_000)
+    await assert.rejects(budget.take(), WaitUntil)
+    time = 1_000_000
+    await budget.take()
+    await budget.holdUntil(1_060_000)
+    await assert.rejects(
+      budget.take(),
+      (error) => error instanceof WaitUntil && error.dueAt === 1_060_000,
+    )
   })
 })

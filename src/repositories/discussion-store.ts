@@ -1,12 +1,18 @@
 import type { Db } from '../db/database.ts'
 import type { Batch, Group, Kept } from '../sources/discussions.ts'
 import type { RepositoryName } from '../sources/source.ts'
+import { findCatalogued, keyOfName } from './repository-store.ts'
 
 const ROWS_AT_ONCE = 500
 
 /** Whose groups: names are told apart without regard to case, and forges by their address. */
 const keyOf = (forge: string, { owner, name }: RepositoryName): string =>
   `${forge} ${`${owner}/${name}`.toLowerCase()}`
+
+function nameIn(repository: string): RepositoryName {
+  const [owner = '', name = ''] = repository.slice(repository.lastIndexOf(' ') + 1).split('/')
+  return { owner, name }
+}
 
 /** What batches of one repository left in the database. */
 export async function keptDiscussions(
@@ -191,3 +197,30 @@ async function* groupsOf(db: Db, repository: string): AsyncGenerator<Group> {
 }
 
 const GROUPS_AT_ONCE = 50
+
+/** For so long what was read of a repository is of use if it comes back. */
+const UNUSED_MS = 30 * 24 * 3_600_000
+
+/** Deletes what was read of repositories that are gone, or have another name, and that nobody has read for long. */
+export async function sweepDiscussions(db: Db, now: number): Promise<void> {
+  const readings = await db
+    .selectFrom('discussion_readings')
+    .select(['repository', 'kept_at'])
+    .where('kept_at', '<', now - UNUSED_MS)
+    .execute()
+  const named = readings.map((reading) => ({ ...reading, ...nameIn(reading.repository) }))
+  const known = await findCatalogued(db, named)
+  for (const { repository, kept_at, ...name } of named) {
+    if (known.has(keyOfName(name))) continue
+    await db.transaction().execute(async (tx) => {
+      const { numDeletedRows } = await tx
+        .deleteFrom('discussion_readings')
+        .where('repository', '=', repository)
+        .where('kept_at', '=', kept_at)
+        .executeTakeFirst()
+      // Read meanwhile.
+      if (numDeletedRows === 0n) return
+      await tx.deleteFrom('discussion_groups').where('repository', '=', repository).execute()
+    })
+  }
+}

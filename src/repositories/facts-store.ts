@@ -1,11 +1,9 @@
 import { hash } from 'node:crypto'
 import type { Db } from '../db/database.ts'
+import { inStatements, rowsOfAll } from '../db/in-statements.ts'
 import { prepared } from '../db/prepared.ts'
 import { batchesOf } from '../ground/batches.ts'
 import { fullNameOf, type RepositoryFacts } from './facts.ts'
-
-/** The engines limit how many values a statement takes. */
-const ROWS_AT_ONCE = 500
 
 const DAY = 24 * 60 * 60 * 1000
 /** A reference to facts is noted in their row no more often than that. */
@@ -33,29 +31,26 @@ export async function keepFacts(
 ): Promise<number[]> {
   const kept = all.map(keptFactsOf)
   const rows = new Map(kept.map((each) => [each.digest, each]))
-  const ids = new Map<string, number>()
-  for (const digests of batchesOf([...rows.keys()], ROWS_AT_ONCE)) {
-    const known = await tx
+  const known = await rowsOfAll([...rows.keys()], (digests) =>
+    tx
       .selectFrom('facts')
       .select(['id', 'digest'])
       .where('digest', 'in', digests)
-      .where('named_at', '>', now - NAMED_AFRESH_MS)
-      .execute()
-    for (const { id, digest } of known) ids.set(digest, id)
-  }
+      .where('named_at', '>', now - NAMED_AFRESH_MS),
+  )
+  const ids = new Map(known.map(({ id, digest }) => [digest, id]))
   // In one order for everyone: two who write the same rows then never wait for each other.
   const others = [...rows.values()]
     .filter(({ digest }) => !ids.has(digest))
     .sort((a, b) => (a.digest < b.digest ? -1 : 1))
-  for (const batch of batchesOf(others, ROWS_AT_ONCE)) {
-    const written = await tx
+  const written = await rowsOfAll(others, (some) =>
+    tx
       .insertInto('facts')
-      .values(batch.map((each) => ({ ...each, named_at: now })))
+      .values(some.map((each) => ({ ...each, named_at: now })))
       .onConflict((conflict) => conflict.column('digest').doUpdateSet({ named_at: now }))
-      .returning(['id', 'digest'])
-      .execute()
-    for (const { id, digest } of written) ids.set(digest, id)
-  }
+      .returning(['id', 'digest']),
+  )
+  for (const { id, digest } of written) ids.set(digest, id)
   return kept.map(({ digest }) => ids.get(digest)!)
 }
 
@@ -104,11 +99,11 @@ export async function factsById(
   ids: readonly number[],
 ): Promise<Map<number, RepositoryFacts>> {
   const found = new Map<number, RepositoryFacts>()
-  for (const batch of batchesOf([...new Set(ids)], ROWS_AT_ONCE)) {
+  for (const some of inStatements([...new Set(ids)])) {
     const rows = await db
       .selectFrom('facts')
       .select(['id', 'facts'])
-      .where('id', 'in', batch)
+      .where('id', 'in', some)
       .execute()
     for (const row of rows) found.set(row.id, JSON.parse(row.facts) as RepositoryFacts)
   }
@@ -127,22 +122,15 @@ export async function namesById(
   db: Db,
   ids: readonly number[],
 ): Promise<Map<number, NamedRepository>> {
-  const found = new Map<number, NamedRepository>()
-  for (const batch of batchesOf([...new Set(ids)], ROWS_AT_ONCE)) {
-    const rows = await db
+  const rows = await rowsOfAll([...new Set(ids)], (some) =>
+    db
       .selectFrom('facts')
-      .select(['id', 'repository_id', 'full_name', 'size_kib'])
-      .where('id', 'in', batch)
-      .execute()
-    for (const row of rows) {
-      found.set(row.id, {
-        repositoryId: row.repository_id,
-        fullName: row.full_name,
-        bytes: row.size_kib * 1024,
-      })
-    }
-  }
-  return found
+      .select(['id', 'repository_id as repositoryId', 'full_name as fullName', 'size_kib'])
+      .where('id', 'in', some),
+  )
+  return new Map(
+    rows.map(({ id, size_kib, ...named }) => [id, { ...named, bytes: size_kib * 1024 }]),
+  )
 }
 
 /** Those of the facts that are of this repository. */
@@ -151,17 +139,14 @@ export async function factsOfRepository(
   ids: readonly number[],
   repositoryId: number,
 ): Promise<Set<number>> {
-  const found = new Set<number>()
-  for (const batch of batchesOf(ids, ROWS_AT_ONCE)) {
-    const rows = await db
+  const rows = await rowsOfAll(ids, (some) =>
+    db
       .selectFrom('facts')
       .select('id')
-      .where('id', 'in', batch)
-      .where('repository_id', '=', repositoryId)
-      .execute()
-    for (const { id } of rows) found.add(id)
-  }
-  return found
+      .where('id', 'in', some)
+      .where('repository_id', '=', repositoryId),
+  )
+  return new Set(rows.map(({ id }) => id))
 }
 
 /** Some of those that nobody has named since then, by their ids. */

@@ -1,4 +1,4 @@
-import { ForgeRefused, WaitUntil } from '../sources/forge/forge-errors.ts'
+import { ForgeRefused, WaitUntil } from '../sources/forge-errors.ts'
 
 /** Only the forge can tell what people may do, and it does not answer now. Nothing is known against anybody. */
 export class ForgeAway extends Error {

@@ -1,6 +1,6 @@
 import type { Db } from '../db/database.ts'
-import type { ForgeBudget } from '../sources/forge/forge-budget.ts'
-import { WaitUntil } from '../sources/forge/forge-errors.ts'
+import type { ForgeBudget } from '../sources/forge/connect-forge.ts'
+import { WaitUntil } from '../sources/forge-errors.ts'
 
 export interface BudgetOptions {
   db: Db
@@ -14,6 +14,8 @@ const PERIOD_MS = 60_000
 /** Requests are taken from the database so many at a time, and are good for a moment: holding back is noticed soon. */
 const TAKEN_AT_ONCE = 20
 const GOOD_FOR_MS = 2000
+/** What is held for longer was noted by a clock that was wrong, here or there. */
+const LONGEST_HOLD_MS = 24 * 60 * PERIOD_MS
 
 /** One budget for all who ask a forge, in however many processes. */
 export function budgetInDatabase(options: BudgetOptions): ForgeBudget {
@@ -56,7 +58,8 @@ async function takeRequests(options: BudgetOptions, count: number): Promise<numb
   for (;;) {
     const time = now()
     const known = await findBudget(db, forge)
-    if (known && known.held_until > time) return known.held_until
+    if (known && known.held_until > time && known.held_until <= time + LONGEST_HOLD_MS)
+      return known.held_until
     // A period that ends too late was noted by a clock that was wrong.
     const isOver = !known || known.ends_at <= time || known.ends_at > time + 2 * PERIOD_MS
     if (!isOver && known.taken + count > requestsPerMinute) return known.ends_at
@@ -103,7 +106,12 @@ async function holdBack({ db, forge, now }: BudgetOptions, time: number): Promis
       same
         .column('forge')
         .doUpdateSet({ held_until: time })
-        .where('forge_budgets.held_until', '<', time),
+        .where((row) =>
+          row.or([
+            row('forge_budgets.held_until', '<', time),
+            row('forge_budgets.held_until', '>', now() + LONGEST_HOLD_MS),
+          ]),
+        ),
     )
     .execute()
 }

@@ -1,11 +1,8 @@
 import type { Db } from '../db/database.ts'
-import { batchesOf } from '../ground/batches.ts'
-import type { ForgeRepository } from '../sources/forge/forge-repositories.ts'
+import { inStatements } from '../db/in-statements.ts'
+import type { ForgeRepository } from '../sources/forge/connect-forge.ts'
 import type { RepositoryName } from '../sources/source.ts'
 import { keyOfName } from './repository-store.ts'
-
-/** The engines limit how many values a statement takes. */
-const ROWS_AT_ONCE = 200
 
 export interface SaidRepository {
   repository: ForgeRepository
@@ -43,7 +40,7 @@ export async function putSaidRepositories(
   )
   // In one order for everyone: two who write the same rows then never wait for each other.
   const inOrder = [...rows.values()].sort((a, b) => (a.name_key < b.name_key ? -1 : 1))
-  for (const some of batchesOf(inOrder, ROWS_AT_ONCE))
+  for (const some of inStatements(inOrder))
     await tx
       .insertInto('forge_repositories')
       .values(some)

@@ -3,8 +3,8 @@ import { keyOf } from '../accounts/account.ts'
 import { ensureOrganization } from '../accounts/account-store.ts'
 import type { Db } from '../db/database.ts'
 import { isName } from '../ground/names.ts'
-import type { ForgeCatalogue, ForgeRepository } from '../sources/forge/forge-repositories.ts'
-import type { FoundRepository, Listed, RepositoryName, Source } from '../sources/source.ts'
+import type { ForgeCatalogue, ForgeRepository } from '../sources/forge/connect-forge.ts'
+import type { FoundRepository, ListedEntry, RepositoryName, Source } from '../sources/source.ts'
 import { ForgeAway, forgeAway } from './forge-away.ts'
 import {
   allSaidRepositories,
@@ -37,9 +37,8 @@ const UNKNOWN = 'the forge does not know this repository'
  * the forge was asked in the last minute.
  */
 export function forgeSource(source: Source, parts: ForgeSourceParts): Source {
-  const { db, catalogue, now, warn } = parts
+  const { catalogue, now, warn } = parts
   const said = new WeakMap<FoundRepository, ForgeRepository>()
-
   let wasOpen = false
 
   /** Where only those who are signed in may look, nothing is public: who asks here may have no token. */
@@ -61,26 +60,6 @@ export function forgeSource(source: Source, parts: ForgeSourceParts): Source {
     return shown
   }
 
-  async function ask(name: RepositoryName): Promise<ForgeRepository | undefined> {
-    const askedAt = now()
-    const found = await catalogue.find(name, AbortSignal.timeout(ANSWER_MS))
-    // One that was renamed may be found by its old name.
-    const isSame = found !== undefined && keyOfName(found) === keyOfName(name)
-    if (isSame) await putSaidRepositories(db, [found], askedAt)
-    else await forgetSaidRepository(db, name)
-    return isSame ? found : undefined
-  }
-
-  /** By an answer that is a minute old at most. */
-  async function freshlySaid(name: RepositoryName): Promise<ForgeRepository | undefined> {
-    const known = await saidRepository(db, name)
-    const isFresh = known && Math.abs(now() - known.askedAt) < MINUTE_MS
-    if (isFresh) return known.repository
-    return ask(name).catch((error: unknown) => {
-      throw forgeAway(error, now())
-    })
-  }
-
   return {
     ...source,
 
@@ -97,14 +76,14 @@ export function forgeSource(source: Source, parts: ForgeSourceParts): Source {
         const { found } = row
         const known =
           listing.repositories.get(keyOfName(found)) ??
-          (isAskedFor() ? await ask(found).catch(ignoreAway) : undefined)
+          (isAskedFor() ? await askFor(parts, found).catch(ignoreAway) : undefined)
         yield known ? { found: asSaid(found, known, isOpen) } : notKnown(found, listing.isFresh)
       }
     },
 
     async find(owner, name) {
       const found = await source.find(owner, name)
-      const known = found && (await freshlySaid(found))
+      const known = found && (await freshlySaid(parts, found))
       return known && asSaid(found, known, await mayBePublic())
     },
 
@@ -116,7 +95,7 @@ export function forgeSource(source: Source, parts: ForgeSourceParts): Source {
       const facts = await source.facts(found, known, signal)
       const repository = said.get(found)
       if (!repository) throw new Error('facts are asked for of what was found here')
-      const topics = await topicsOf(repository).catch((error: unknown) => {
+      const topics = await topicsOf(catalogue, repository).catch((error: unknown) => {
         const away = forgeAway(error, now())
         if (!(away instanceof ForgeAway)) throw away
         warn(away.message)
@@ -125,18 +104,47 @@ export function forgeSource(source: Source, parts: ForgeSourceParts): Source {
       return { ...facts, ...repository.facts, ...(topics && { topics }) }
     },
   }
+}
 
-  async function topicsOf(repository: ForgeRepository): Promise<string[] | undefined> {
-    if (repository.topicsAsOf === undefined) return undefined
-    return catalogue.topics(repository, AbortSignal.timeout(ANSWER_MS))
-  }
+async function askFor(
+  { db, catalogue, now }: ForgeSourceParts,
+  name: RepositoryName,
+): Promise<ForgeRepository | undefined> {
+  const askedAt = now()
+  const found = await catalogue.find(name, AbortSignal.timeout(ANSWER_MS))
+  // One that was renamed may be found by its old name.
+  const isSame = found !== undefined && keyOfName(found) === keyOfName(name)
+  if (isSame) await putSaidRepositories(db, [found], askedAt)
+  else await forgetSaidRepository(db, name)
+  return isSame ? found : undefined
+}
+
+/** By an answer that is a minute old at most. */
+async function freshlySaid(
+  parts: ForgeSourceParts,
+  name: RepositoryName,
+): Promise<ForgeRepository | undefined> {
+  const known = await saidRepository(parts.db, name)
+  const isFresh = known && Math.abs(parts.now() - known.askedAt) < MINUTE_MS
+  if (isFresh) return known.repository
+  return askFor(parts, name).catch((error: unknown) => {
+    throw forgeAway(error, parts.now())
+  })
+}
+
+async function topicsOf(
+  catalogue: ForgeCatalogue,
+  repository: ForgeRepository,
+): Promise<string[] | undefined> {
+  if (repository.topicsAsOf === undefined) return undefined
+  return catalogue.topics(repository, AbortSignal.timeout(ANSWER_MS))
 }
 
 const digestOf = (repository: ForgeRepository): string =>
   createHash('sha256').update(JSON.stringify(repository)).digest('base64url').slice(0, 16)
 
 /** What was never asked about is neither there nor gone. */
-function notKnown({ owner, name }: FoundRepository, isFresh: boolean): Listed {
+function notKnown({ owner, name }: FoundRepository, isFresh: boolean): ListedEntry {
   const fullName = `${owner}/${name}`
   const refused = { path: `${fullName}.git`, hides: { fullName } }
   if (isFresh) return { refused: { ...refused, reason: UNKNOWN, isWithdrawn: true } }

@@ -1,9 +1,6 @@
 import type { Expression } from 'kysely'
 import type { Db } from '../db/database.ts'
-import { batchesOf } from '../ground/batches.ts'
-
-/** Values in one query are limited by the engines. */
-const IDS_AT_ONCE = 500
+import { rowsOfAll } from '../db/in-statements.ts'
 
 /**
  * What an account may read as the catalogue knows it now: permissions come and go while a migration waits. A repository
@@ -35,10 +32,8 @@ export async function readableAmong(
   accountId: number,
   ids: readonly number[],
 ): Promise<Set<number>> {
-  const readable = new Set<number>()
-  for (const some of batchesOf(ids, IDS_AT_ONCE)) {
-    const rows = await readableBy(db, accountId).where('repositories.id', 'in', some).execute()
-    for (const { id } of rows) readable.add(id)
-  }
-  return readable
+  const rows = await rowsOfAll(ids, (some) =>
+    readableBy(db, accountId).where('repositories.id', 'in', some),
+  )
+  return new Set(rows.map(({ id }) => id))
 }

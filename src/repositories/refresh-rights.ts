@@ -2,8 +2,7 @@ import type { Account } from '../accounts/account.ts'
 import { accountOfForgeUser } from '../accounts/forge-account.ts'
 import type { Db } from '../db/database.ts'
 import { isName } from '../ground/names.ts'
-import type { ForgeCatalogue } from '../sources/forge/forge-repositories.ts'
-import type { ForgeRights } from '../sources/forge/read-rights.ts'
+import type { ForgeCatalogue, ForgeRights } from '../sources/forge/connect-forge.ts'
 import type { RepositoryName, Source } from '../sources/source.ts'
 import { ForgeAway, forgeAway } from './forge-away.ts'
 import { putSaidRepositories } from './forge-repository-store.ts'
@@ -59,7 +58,6 @@ const MAX_SILENCE_MS = 10_000
 
 export function rightsRefresher(parts: RightsParts): RightsRefresher {
   const { db, catalogue, now, warn } = parts
-  const underway = new Map<number, { age: RightsAge; asked: Promise<Removal | undefined> }>()
   let warnedAt = Number.NEGATIVE_INFINITY
   const silences = new Map<number, ForgeAway>()
 
@@ -87,7 +85,7 @@ export function rightsRefresher(parts: RightsParts): RightsRefresher {
     return removal
   }
 
-  async function refresh(account: Account, age: RightsAge, wanted: readonly RepositoryName[]) {
+  async function refresh(account: Account, age: RightsAge, wanted: readonly RepositoryName[] = []) {
     const said = Math.abs(now() - (await rightsAskedAt(db, account)))
     if (said < age.fresh) return undefined
     // A forge that did not answer is left alone for a while: nobody waits for it in vain.
@@ -115,21 +113,25 @@ export function rightsRefresher(parts: RightsParts): RightsRefresher {
     }
   }
 
-  return {
-    async refresh(account, age, wanted = []) {
-      // An answer that is under way may be older than the question.
-      await underway.get(account.id)?.asked.catch(() => {})
-      for (let other = underway.get(account.id); other; other = underway.get(account.id)) {
-        // Begun since, and as strict: its answer is good here too.
-        if (other.age === age && wanted.length === 0) return other.asked
-        await other.asked.catch(() => {})
-      }
-      const mine = { age, asked: refresh(account, age, wanted) }
-      underway.set(account.id, mine)
-      return mine.asked.finally(() => {
-        if (underway.get(account.id) === mine) underway.delete(account.id)
-      })
-    },
+  return { refresh: oneAtATime(refresh) }
+}
+
+/** Asks about each account one question after another. */
+function oneAtATime(refresh: RightsRefresher['refresh']): RightsRefresher['refresh'] {
+  const underway = new Map<number, { age: RightsAge; asked: Promise<Removal | undefined> }>()
+  return async (account, age, wanted = []) => {
+    // An answer that is under way may be older than the question.
+    await underway.get(account.id)?.asked.catch(() => {})
+    for (let other = underway.get(account.id); other; other = underway.get(account.id)) {
+      // Begun since, and as strict: its answer is good here too.
+      if (other.age === age && wanted.length === 0) return other.asked
+      await other.asked.catch(() => {})
+    }
+    const mine = { age, asked: refresh(account, age, wanted) }
+    underway.set(account.id, mine)
+    return mine.asked.finally(() => {
+      if (underway.get(account.id) === mine) underway.delete(account.id)
+    })
   }
 }
 

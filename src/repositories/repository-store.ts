@@ -1,8 +1,9 @@
 import { type Account, keyOf, type Viewer } from '../accounts/account.ts'
 import { accountOf } from '../accounts/account-store.ts'
+import { countRows } from '../db/count-rows.ts'
 import type { Db } from '../db/database.ts'
+import { rowsOfAll } from '../db/in-statements.ts'
 import { prepared } from '../db/prepared.ts'
-import { batchesOf } from '../ground/batches.ts'
 import type { RepositoryName, SourceFacts } from '../sources/source.ts'
 import { type Role, strongerRole } from './facts.ts'
 
@@ -21,30 +22,25 @@ export const keyOfName = ({ owner, name }: RepositoryName): string => keyOf(`${o
 export const keyOfEntry = ({ owner, name }: CatalogueEntry): string =>
   keyOfName({ owner: owner.login, name })
 
-/** Names in one query are limited by the engines; a longer list is asked in turns. */
-const NAMES_AT_ONCE = 500
-
 export async function listCatalogue(db: Db): Promise<CatalogueEntry[]> {
   const rows = await catalogue(db).orderBy('login_key').orderBy('name_key').execute()
   return rows.map(entryOf)
 }
 
 /** How many of an account's own anyone may read. */
-export async function countPublic(db: Db, { id }: Account): Promise<number> {
-  const { total } = await db
-    .selectFrom('repositories')
-    .select((of) => of.fn.countAll<number>().as('total'))
-    .where('owner_id', '=', id)
-    .where('private', '=', 0)
-    .where('missing_since', 'is', null)
-    .executeTakeFirstOrThrow()
-  return total
+export function countPublic(db: Db, { id }: Account): Promise<number> {
+  return countRows(
+    db
+      .selectFrom('repositories')
+      .where('owner_id', '=', id)
+      .where('private', '=', 0)
+      .where('missing_since', 'is', null),
+  )
 }
 
 /** In the order of the ids; what is not there is left out. */
 export async function findById(db: Db, ids: readonly number[]): Promise<CatalogueEntry[]> {
-  if (ids.length === 0) return []
-  const rows = await catalogue(db).where('repositories.id', 'in', ids).execute()
+  const rows = await rowsOfAll(ids, (some) => catalogue(db).where('repositories.id', 'in', some))
   const entries = new Map(rows.map((row) => [row.id, entryOf(row)]))
   return ids.flatMap((id) => entries.get(id) ?? [])
 }
@@ -53,14 +49,11 @@ export async function findByName(db: Db, names: RepositoryName[]): Promise<Catal
   const namesOfOwner = Map.groupBy(names, ({ owner }) => keyOf(owner))
   const entries: CatalogueEntry[] = []
   for (const [ownerKey, owned] of namesOfOwner) {
-    for (const batch of batchesOf(owned, NAMES_AT_ONCE)) {
-      const keys = batch.map(({ name }) => keyOf(name))
-      const rows = await catalogue(db)
-        .where('login_key', '=', ownerKey)
-        .where('name_key', 'in', keys)
-        .execute()
-      entries.push(...rows.map(entryOf))
-    }
+    const nameKeys = owned.map(({ name }) => keyOf(name))
+    const rows = await rowsOfAll(nameKeys, (some) =>
+      catalogue(db).where('login_key', '=', ownerKey).where('name_key', 'in', some),
+    )
+    for (const row of rows) entries.push(entryOf(row))
   }
   return entries
 }
@@ -101,13 +94,11 @@ export async function countForks(
   { account }: Pick<Viewer, 'account'>,
   entries: readonly CatalogueEntry[],
 ): Promise<Map<string, number>> {
-  const counts = new Map<string, number>()
-  const keys = entries.map(keyOfEntry)
-  for (const batch of batchesOf(keys, NAMES_AT_ONCE)) {
-    const rows = await db
+  const rows = await rowsOfAll(entries.map(keyOfEntry), (some) =>
+    db
       .selectFrom('repositories')
       .select(['fork_of', (of) => of.fn.countAll<number>().as('forks')])
-      .where('fork_of', 'in', batch)
+      .where('fork_of', 'in', some)
       .where('missing_since', 'is', null)
       .where((is) =>
         is.or([
@@ -121,11 +112,9 @@ export async function countForks(
           ),
         ]),
       )
-      .groupBy('fork_of')
-      .execute()
-    for (const row of rows) counts.set(row.fork_of!, row.forks)
-  }
-  return counts
+      .groupBy('fork_of'),
+  )
+  return new Map(rows.map(({ fork_of, forks }) => [fork_of!, forks]))
 }
 
 export interface CatalogueUpdate {
@@ -185,14 +174,17 @@ export async function markMissing(db: Db, id: number, now: number, hidden?: stri
   await db.updateTable('repositories').set(columns).where('id', '=', id).execute()
 }
 
-/** Why it is nobody's though it is there, where that is so. */
-export async function whyHidden(db: Db, id: number): Promise<string | undefined> {
-  const row = await db
+/** What it is called now, and why it is nobody's though it is there, where that is so. */
+export async function repositoryNow(
+  db: Db,
+  id: number,
+): Promise<(RepositoryName & { hidden: string | null }) | undefined> {
+  return db
     .selectFrom('repositories')
-    .select('hidden')
-    .where('id', '=', id)
+    .innerJoin('accounts', 'accounts.id', 'repositories.owner_id')
+    .select(['accounts.login as owner', 'repositories.name', 'hidden'])
+    .where('repositories.id', '=', id)
     .executeTakeFirst()
-  return row?.hidden ?? undefined
 }
 
 function catalogue(db: Db) {

@@ -2,12 +2,10 @@ import { type Account, keyOf } from '../accounts/account.ts'
 import { accountOf, ensureOrganization } from '../accounts/account-store.ts'
 import { putMembership } from '../accounts/membership-store.ts'
 import type { Db } from '../db/database.ts'
-import { batchesOf } from '../ground/batches.ts'
+import { inStatements } from '../db/in-statements.ts'
 import { isName } from '../ground/names.ts'
-import type { ForgeRights } from '../sources/forge/read-rights.ts'
+import type { ForgeRights } from '../sources/forge/connect-forge.ts'
 import { findByName, keyOfEntry, keyOfName } from './repository-store.ts'
-
-const ROWS_AT_ONCE = 200
 
 type Rights = Pick<ForgeRights, 'repositories' | 'organizations'>
 
@@ -35,8 +33,7 @@ export async function replaceRights(
     origin: 'forge',
     permission: permissions.get(keyOfEntry(entry))!,
   }))
-  for (const some of batchesOf(rows, ROWS_AT_ONCE))
-    await tx.insertInto('collaborators').values(some).execute()
+  for (const some of inStatements(rows)) await tx.insertInto('collaborators').values(some).execute()
   await noteAsked(tx, account, now)
   return replaceMemberships(tx, account, organizations, now)
 }

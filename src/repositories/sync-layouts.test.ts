@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { onEachEngine, openDatabase } from '../../test/support/databases.ts'
 import { gitHost } from '../../test/support/git-host.ts'
 import { gitDirectory } from '../sources/directory/git-directory.ts'
-import type { Listed, Source } from '../sources/source.ts'
+import type { ListedEntry, Source } from '../sources/source.ts'
 import { listCatalogue } from './repository-store.ts'
 import { syncCatalogue } from './sync.ts'
 
@@ -49,7 +49,7 @@ onEachEngine('the catalogue of other layouts', (engine) => {
     for (const name of ['octo/a', 'octo/b', 'octo/deep-c', 'octo/d']) await host.repository(name)
     const directory = gitDirectory({ root: host.root, git: host.locked })
     await syncCatalogue({ db, source: directory, now: Date.now })
-    const list: Source['list'] = async function* (): AsyncGenerator<Listed, void, void> {
+    const list: Source['list'] = async function* (): AsyncGenerator<ListedEntry, void, void> {
       const hides = { fullName: 'octo/a' }
       yield { refused: { path: 'a.git', reason: 'withdrawn', hides, isWithdrawn: true } }
       yield { refused: { path: 'b.git', reason: 'unreadable', hides: { fullName: 'Octo/B' } } }

@@ -1,6 +1,6 @@
 import type { BlobStore } from '../blobs/blob-store.ts'
 import type { Db } from '../db/database.ts'
-import { batchesOf } from '../ground/batches.ts'
+import { inStatements } from '../db/in-statements.ts'
 import { removeArchive } from '../migrations/delete-archive.ts'
 import type { EndLog } from '../migrations/tell-end.ts'
 
@@ -11,8 +11,6 @@ export interface KeepParts {
   log: EndLog
   archiveTtlMs: number
 }
-
-const ROWS_AT_ONCE = 500
 
 /**
  * Of each schedule the newest archives, as many as it says; older ones are deleted. Those that are kept do not expire while the
@@ -35,7 +33,7 @@ export async function keepArchives(parts: KeepParts): Promise<void> {
   const wanted = kept.filter(
     ({ expiresAt, isStopped }) => !isStopped && expiresAt < time + archiveTtlMs / 2,
   )
-  for (const some of batchesOf(wanted, ROWS_AT_ONCE)) {
+  for (const some of inStatements(wanted)) {
     const ids = some.map(({ migrationId }) => migrationId)
     await db
       .updateTable('migrations')

@@ -17,7 +17,7 @@ import {
   takeTime,
   unfinishedRun,
 } from './run-store.ts'
-import type { Schedule, SkippedRepository } from './schedule.ts'
+import type { Schedule, ScheduleRun, SkippedRepository } from './schedule.ts'
 
 export interface RunParts extends StartParts, StandingParts {}
 
@@ -58,7 +58,8 @@ async function startOrNote(parts: RunParts, schedule: Schedule, time: Time): Pro
   const running = await unfinishedRun(parts.db, schedule)
   if (running !== undefined) return note(parts, schedule, time, skippedFor(running))
   try {
-    return await start(parts, schedule, time)
+    const { migration, run } = await start(parts, schedule, time)
+    return { outcome: 'started', migration, skipped: run.skipped }
   } catch (error) {
     const end = endOf(error, schedule)
     if (!end) throw error
@@ -71,12 +72,12 @@ export async function runNow(
   parts: RunParts,
   schedule: Schedule,
   onCommitted: (started: Migration) => void,
-): Promise<void> {
+): Promise<ScheduleRun> {
   const time = { dueAt: null, take: (tx: Db) => lockSchedule(tx, schedule) }
   try {
     const running = await unfinishedRun(parts.db, schedule)
     if (running !== undefined) throw new StillRunning(running)
-    await start(parts, schedule, time, onCommitted)
+    return (await start(parts, schedule, time, onCommitted)).run
   } catch (error) {
     const reason = error instanceof LostTime ? CHANGED_MEANWHILE : endOf(error, schedule)?.reason
     if (reason === undefined || error instanceof Invalid) throw error
@@ -100,10 +101,11 @@ async function start(
   schedule: Schedule,
   { dueAt, take }: Time,
   onCommitted?: (started: Migration) => void,
-): Promise<RunEnd> {
+): Promise<{ migration: Migration; run: ScheduleRun }> {
   const { owner, maker, repositories, options } = schedule
   const scope = { owner, by: maker }
   let skipped: SkippedRepository[] = []
+  let run!: ScheduleRun
   const steps = {
     onSkipped(uncovered: readonly string[]) {
       skipped = skippedBecause(uncovered, owner)
@@ -113,12 +115,13 @@ async function start(
       const running = await unfinishedRun(tx, schedule)
       if (running !== undefined) throw new StillRunning(running)
       const outcome = 'started' as const
-      await insertRun(tx, schedule, { dueAt, notedAt: parts.now(), outcome, migrationId, skipped })
+      const noted = { dueAt, notedAt: parts.now(), outcome, migrationId, skipped }
+      run = await insertRun(tx, schedule, noted)
     },
     ...(onCommitted && { onCommitted }),
   }
   const migration = await startCovered(parts, scope, { repositories, options }, steps)
-  return { outcome: 'started', migration, skipped }
+  return { migration, run }
 }
 
 /** Writes down that no migration was started, and why. */

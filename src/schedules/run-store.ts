@@ -1,3 +1,4 @@
+import { countRows } from '../db/count-rows.ts'
 import type { Db } from '../db/database.ts'
 import type { MigrationsTable, Row, ScheduleRunsTable } from '../db/tables.ts'
 import { unfinishedLiterals } from '../migrations/migration-store.ts'
@@ -106,7 +107,7 @@ export interface NewRun {
 /** Runs that nobody looks back at any more; those whose archives are there stay. */
 const MAX_KEPT = 200
 
-export async function insertRun(tx: Db, { id }: Schedule, run: NewRun): Promise<number> {
+export async function insertRun(tx: Db, { id }: Schedule, run: NewRun): Promise<ScheduleRun> {
   const { skipped = [] } = run
   const made = await tx
     .insertInto('schedule_runs')
@@ -119,10 +120,11 @@ export async function insertRun(tx: Db, { id }: Schedule, run: NewRun): Promise<
       reason: run.reason ?? null,
       skipped: JSON.stringify(skipped),
     })
-    .returning('id')
+    .returningAll()
     .executeTakeFirstOrThrow()
   await forgetOldRuns(tx, id)
-  return made.id
+  const state = run.outcome === 'started' ? 'pending' : null
+  return runOf({ ...made, state, migration_reason: null, archive_expires_at: null })
 }
 
 async function forgetOldRuns(tx: Db, scheduleId: number): Promise<void> {
@@ -173,13 +175,8 @@ export async function listRuns(
   return rows.map(runOf)
 }
 
-export async function countRuns(db: Db, { id }: Pick<Schedule, 'id'>): Promise<number> {
-  const { total } = await db
-    .selectFrom('schedule_runs')
-    .select((of) => of.fn.countAll<number>().as('total'))
-    .where('schedule_id', '=', id)
-    .executeTakeFirstOrThrow()
-  return total
+export function countRuns(db: Db, { id }: Pick<Schedule, 'id'>): Promise<number> {
+  return countRows(db.selectFrom('schedule_runs').where('schedule_id', '=', id))
 }
 
 /** The newest of each, by the schedule's id. */

@@ -1,9 +1,10 @@
 import type { Account } from '../accounts/account.ts'
 import { accountsById } from '../accounts/account-store.ts'
+import type { Scope } from '../accounts/scope.ts'
+import { countRows } from '../db/count-rows.ts'
 import type { Db } from '../db/database.ts'
 import type { Row, SchedulesTable } from '../db/tables.ts'
 import type { MigrationOptions } from '../migrations/migration.ts'
-import type { Scope } from '../migrations/scope.ts'
 import type { Page } from '../migrations/snapshot-store.ts'
 import type { Period, Schedule, ScheduleRequest, Weekday } from './schedule.ts'
 
@@ -118,13 +119,8 @@ export async function listSchedules(
   return schedulesOf(db, rows)
 }
 
-export async function countSchedules(db: Db, { owner }: Scope): Promise<number> {
-  const { total } = await db
-    .selectFrom('schedules')
-    .select((of) => of.fn.countAll<number>().as('total'))
-    .where('owner_id', '=', owner.id)
-    .executeTakeFirstOrThrow()
-  return total
+export function countSchedules(db: Db, { owner }: Scope): Promise<number> {
+  return countRows(db.selectFrom('schedules').where('owner_id', '=', owner.id))
 }
 
 /** Of all accounts, those whose time has come, longest overdue first; and those that are due only after `tooFar`. */

@@ -1,3 +1,5 @@
+import { remembered } from '../ground/remembered.ts'
+
 /** What the clock on the wall of a place shows. */
 export interface WallTime {
   year: number
@@ -21,19 +23,11 @@ export interface WallClock {
 const MINUTE = 60_000
 const DAY = 24 * 60 * MINUTE
 
-const clocks = new Map<string, WallClock>()
+/** To make one takes long, to read it does not. */
 const MAX_CLOCKS = 100
 
 /** By the IANA name of its time zone. Throws a RangeError for one that nobody knows. */
-export function wallClock(timeZone: string): WallClock {
-  const known = clocks.get(timeZone)
-  if (known) return known
-  const made = makeClock(timeZone)
-  // To make one takes long, to read it does not.
-  if (clocks.size >= MAX_CLOCKS) clocks.clear()
-  clocks.set(timeZone, made)
-  return made
-}
+export const wallClock = remembered(MAX_CLOCKS, makeClock)
 
 function makeClock(timeZone: string): WallClock {
   const format = new Intl.DateTimeFormat('en-u-hc-h23', {

@@ -1,8 +1,8 @@
 import type { BlobOperation } from '../blobs/watch-errors.ts'
 import type { Db } from '../db/database.ts'
+import { repeatedly } from '../ground/repeatedly.ts'
 import { addBlobErrors } from '../migrations/blob-error-store.ts'
 import type { Log } from './log.ts'
-import { repeatedly } from './repeatedly.ts'
 
 const WRITTEN_EVERY_MS = 5000
 

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { pino } from 'pino'
 import { openDatabase } from '../../test/support/databases.ts'
 import { alice } from '../../test/support/facts.ts'
-import { readConfig } from '../config.ts'
+import { readConfig } from '../settings/config.ts'
 import { keepCloneTokens } from './clone-key.ts'
 import type { ProcessParts } from './process-parts.ts'
 

@@ -1,8 +1,8 @@
-import type { Config } from '../config.ts'
+import { repeatedly } from '../ground/repeatedly.ts'
 import { type CloneTokens, cloneTokens } from '../http/clones/clone-tokens.ts'
 import { signingKey } from '../migrations/secret-store.ts'
+import type { Config } from '../settings/config.ts'
 import type { ProcessParts } from './process-parts.ts'
-import { repeatedly } from './repeatedly.ts'
 
 const READ_EVERY_MS = 10_000
 

@@ -1,6 +1,7 @@
 import type { Database } from '../db/database.ts'
-import { EXIT } from '../exit-codes.ts'
-import { UserMistake } from '../user-mistake.ts'
+import { codeOf } from '../ground/errno.ts'
+import { EXIT } from '../ground/exit-codes.ts'
+import { UserMistake } from '../ground/user-mistake.ts'
 
 class DatabaseUnreachable extends UserMistake {
   override readonly exitCode: number = EXIT.unreachable
@@ -25,7 +26,8 @@ function placeOf(databaseUrl: string): string {
 
 /** What PostgreSQL, or the way to it, refused, and what to do about it; whatever else it was as it is. */
 export function explainedDatabase(error: unknown, databaseUrl: string): unknown {
-  const { code, message } = error as { code?: string; message?: string }
+  const code = codeOf(error)
+  const { message } = error as Error
   const where = placeOf(databaseUrl)
   const options = { cause: error }
   switch (code) {

@@ -49,6 +49,11 @@ async function scene(
     const headers = { 'user-agent': 'test', 'x-godwit-session': '1', cookie }
     return (await apps[0]!.inject({ url: '/user', headers })).statusCode
   }
+  const signOut = async (cookie: string) => {
+    const headers = { 'user-agent': 'test', 'x-godwit-session': '1', cookie }
+    const answer = await apps[0]!.inject({ method: 'DELETE', url: '/session', headers })
+    return { status: answer.statusCode, said: String(answer.headers['set-cookie']) }
+  }
   const signIn = async (token: string) => {
     const headers = { 'user-agent': 'test', 'x-godwit-session': '1' }
     const answer = await apps[0]!.inject({
@@ -65,6 +70,7 @@ async function scene(
   return {
     browse,
     signIn,
+    signOut,
     forge,
     ann,
     db,
@@ -245,6 +251,25 @@ onEachEngine('a token of the forge', (engine) => {
     assert.equal(await browse(cookie), 401)
     assert.equal(await browse(`${cookie.slice(0, -3)}AAA`), 401)
     assert.equal((await signIn(ANN)).status, 401)
+  })
+
+  test('is not asked about when its owner signs out, which needs no forge', async (t) => {
+    const { forge, signIn, signOut, browse, lines, pass } = await scene(t, engine)
+    const { cookie } = await signIn(ANN)
+    misbehaving(forge, { answer: { status: 502 } })
+    pass(MINUTE)
+    const { status, said } = await signOut(cookie)
+    assert.equal(status, 204)
+    assert.match(said, /Max-Age=0/)
+    assert.equal(await browse(cookie), 401)
+    const audits = lines.map((line) => JSON.parse(line)).filter(({ audit }) => audit)
+    assert.deepEqual(
+      audits.map(({ audit, login }) => [audit, login]),
+      [
+        ['session.open', 'Ann'],
+        ['session.close', 'Ann'],
+      ],
+    )
   })
 
   test('does not make its owner an organization, nor a site admin', async (t) => {

@@ -2,8 +2,8 @@ import { type ForgeSignIn, ForgeSilent, forgeSignIn } from '../accounts/forge-si
 import type { Db } from '../db/database.ts'
 import { isName } from '../ground/names.ts'
 import { LAST_SAID, type RightsRefresher } from '../repositories/refresh-rights.ts'
-import { ForgeRefused, WaitUntil } from '../sources/forge/forge-errors.ts'
-import type { AskedForge } from '../sources/forge/token-owner.ts'
+import type { AskedForge } from '../sources/forge/connect-forge.ts'
+import { ForgeRefused, WaitUntil } from '../sources/forge-errors.ts'
 import type { Log } from './log.ts'
 
 interface TokenParts {
@@ -30,7 +30,7 @@ export function openForgeSignIn(parts: TokenParts): ForgeSignIn | undefined {
       log.warn({ forge: url, reason }, `sign-in with tokens of the forge: ${reason}`),
     async askForge(token) {
       try {
-        const { askTokenOwner } = await import('../sources/forge/token-owner.ts')
+        const { askTokenOwner } = await import('../sources/forge/connect-forge.ts')
         const owner = await askTokenOwner({ ...forge, now }, token)
         // What cannot be an owner here has nothing to migrate either.
         return owner && isName(owner.login) ? owner : undefined

@@ -16,10 +16,7 @@ import { syncCatalogue } from '../repositories/sync.ts'
 import { makeSchedule } from '../schedules/change-schedule.ts'
 import { runDue } from '../schedules/run-schedule.ts'
 import { findSchedule } from '../schedules/schedule-store.ts'
-import { forgeClient } from '../sources/forge/forge-client.ts'
-import { forgeDiscussions } from '../sources/forge/forge-discussions.ts'
-import { forgeCatalogue } from '../sources/forge/forge-repositories.ts'
-import { forgeGetter } from '../sources/forge/known-forge.ts'
+import { connectForge } from '../sources/forge/connect-forge.ts'
 import { openForgeSignIn } from './forge-tokens.ts'
 import { openRights, withFreshRights } from './fresh-rights.ts'
 import { withForge } from './open-forge.ts'
@@ -49,14 +46,7 @@ async function scene(t: TestContext, engine: Engine) {
   const now = () => Date.now() + elapsed
   const warnings: string[] = []
   const log = { warn: (_: object, words: string) => void warnings.push(words) }
-  const client = forgeClient({ url: forge.url, token: 'admin-token', now, pauseMs: 1 })
-  const stranger = forgeClient({ url: forge.url, token: '', now, pauseMs: 1 })
-  const place = {
-    url: forge.url,
-    client,
-    catalogue: forgeCatalogue({ getForge: forgeGetter(client, now), stranger, now }),
-    discussions: forgeDiscussions({ url: forge.url, token: 'admin-token', now }),
-  }
+  const place = connectForge({ url: forge.url, token: 'admin-token', now, pauseMs: 1 })
   const source = withForge(exporting.parts.source, place, { db, now, log })
   const rights = openRights({ db, now, log: log as never, source, forge: place })
   await syncCatalogue({ db, source, now })

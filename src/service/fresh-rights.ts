@@ -21,9 +21,9 @@ import {
 import { findCatalogued } from '../repositories/repository-store.ts'
 import { recentlySignedIn } from '../repositories/rights-store.ts'
 import { refreshRepositories } from '../repositories/sync.ts'
+import type { Forge } from '../sources/forge/connect-forge.ts'
 import type { Source } from '../sources/source.ts'
 import type { Log } from './log.ts'
-import type { Forge } from './open-forge.ts'
 
 interface RightsParts {
   db: Db
@@ -36,14 +36,11 @@ interface RightsParts {
 /** What people may do on the forge, where there is one. */
 export function openRights({ forge, log, ...parts }: RightsParts): RightsRefresher | undefined {
   if (!forge) return undefined
-  const { url, client, catalogue } = forge
+  const { url, catalogue, readRights } = forge
   return rightsRefresher({
     ...parts,
     catalogue,
-    async readRights(login, signal) {
-      const { readRights } = await import('../sources/forge/read-rights.ts')
-      return readRights(client, login, signal)
-    },
+    readRights,
     warn: (reason) => log.warn({ forge: url, reason }, `permissions of the forge: ${reason}`),
   })
 }

@@ -2,11 +2,11 @@ import { randomUUID } from 'node:crypto'
 import { statfs } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { bytesBelow } from '../exporter/scratch.ts'
+import { repeatedly } from '../ground/repeatedly.ts'
 import { noteWorker, removeWorker } from '../queue/worker-store.ts'
 import { markProcess } from './mark-process.ts'
 import type { Places } from './places.ts'
 import type { ProcessParts } from './process-parts.ts'
-import { repeatedly } from './repeatedly.ts'
 import { VERSION } from './version.ts'
 
 const EVERY_MS = 10_000

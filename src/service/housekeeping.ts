@@ -1,15 +1,16 @@
 import { sweepSessions } from '../accounts/session-store.ts'
 import { sweepScratch } from '../exporter/scratch.ts'
 import { sweep, sweepOrphans } from '../exporter/sweep.ts'
+import { type Repeated, repeatedly } from '../ground/repeatedly.ts'
 import { settleReleasedLocks } from '../migrations/locks.ts'
 import { sweepFacts } from '../migrations/snapshot-store.ts'
 import { takeTurn } from '../queue/turn-store.ts'
+import { sweepDiscussions } from '../repositories/discussion-store.ts'
 import { runDueSchedules } from '../schedules/due-schedules.ts'
 import { keepArchives } from '../schedules/keep-archives.ts'
 import type { Source } from '../sources/source.ts'
 import { sweepDeliveries } from '../webhooks/sweep-deliveries.ts'
 import type { ProcessParts } from './process-parts.ts'
-import { type Repeated, repeatedly } from './repeatedly.ts'
 
 const SECOND = 1000
 const MINUTE = 60 * SECOND
@@ -39,7 +40,7 @@ export function startHousekeeping(parts: House, rules: HouseRules): Repeated {
     repeat(name, everyMs, async () => {
       const isOurs = isOnlyProcess || (await takeTurn(db, { name, everyMs, now: now() }))
       if (!isOurs) return
-      log.debug({ housekeeping: name }, 'our turn')
+      log.debug({ housekeeping: name }, 'housekeeping task started')
       await task()
     })
 
@@ -57,6 +58,7 @@ export function startHousekeeping(parts: House, rules: HouseRules): Repeated {
     inTurn('sweeping sessions', HOUR, () => sweepSessions(db, now())),
     inTurn('sweeping webhook deliveries', HOUR, () => sweepDeliveries(db, now())),
     inTurn('sweeping facts', DAY, async () => void (await sweepFacts(db, now()))),
+    inTurn('sweeping discussions', DAY, () => sweepDiscussions(db, now())),
     inTurn('sweeping orphans', HOUR, () => sweepOrphans(parts, DAY)),
     repeat('sweeping scratch', HOUR, () => sweepScratch(places.scratch, SCRATCH_TTL_MS)),
   ]

@@ -1,3 +1,4 @@
+import { repeatedly } from '../ground/repeatedly.ts'
 import { settleReleasedLocks } from '../migrations/locks.ts'
 import {
   giveTurnBack,
@@ -12,7 +13,6 @@ import { type SyncParts, type SyncReport, syncCatalogue } from '../repositories/
 import type { Source } from '../sources/source.ts'
 import { refreshAllRights } from './fresh-rights.ts'
 import type { Log } from './log.ts'
-import { repeatedly } from './repeatedly.ts'
 
 interface CatalogueParts extends Omit<SyncParts, 'source'> {
   source: Source | undefined
@@ -36,41 +36,15 @@ const SILENT_MS = 10_000
  * the others wait for its end.
  */
 export function keepCatalogue(parts: CatalogueParts, intervalMs: number) {
-  const { db, source, rights, now, log, isOnlyProcess } = parts
+  const { db, source, now, log, isOnlyProcess } = parts
   if (!source) return { stop: async () => {}, isRead: () => true }
   const everyMs = intervalMs || TOGETHER_MS
   const startedAt = now()
   const since = startedAt - everyMs
   let isRead = false
-  let told: ReadonlyMap<string, string> = new Map()
-
-  /** What stays damaged is told once, not at every look. */
-  function tellNew(broken: SyncReport['broken']): void {
-    for (const { fullName, reason } of broken) {
-      if (told.get(fullName) === reason) continue
-      log.warn({ repository: fullName, reason }, `${fullName} cannot be read: ${reason}`)
-    }
-    told = new Map(broken.map(({ fullName, reason }) => [fullName, reason]))
-  }
-
-  async function sync(): Promise<void> {
-    const { broken, refused, warnings, ...counts } = await syncCatalogue({
-      db,
-      source: source!,
-      now,
-    })
-    if (rights) await refreshAllRights({ db, now }, rights)
+  const sync = syncing({ ...parts, source }, () => {
     isRead = true
-    tellNew(broken)
-    for (const entry of refused)
-      log.warn(entry, entry.isWithdrawn ? `skipped: ${entry.reason}` : 'skipped: not a repository')
-    for (const entry of warnings) log.warn(entry, 'members ignored')
-    log.info(counts, 'catalogue synchronized')
-    // A repository that has come back may bring a lock with it that was let go of meanwhile.
-    await settleReleasedLocks({ db, source: source!, now }).catch((err: unknown) =>
-      log.error({ err }, 'could not update locks'),
-    )
-  }
+  })
 
   /** With the first word that it is at work, so that nobody takes it for dead. */
   const takeTurnAndSaySo = (): Promise<boolean> =>
@@ -112,5 +86,37 @@ export function keepCatalogue(parts: CatalogueParts, intervalMs: number) {
     async stop() {
       await Promise.all(tasks.map((task) => task.stop()))
     },
+  }
+}
+
+/** Synchronizes the catalogue each time that it is called, and tells what is to be told of it. */
+function syncing(
+  { db, source, rights, now, log }: CatalogueParts & { source: Source },
+  onRead: () => void,
+): () => Promise<void> {
+  let told: ReadonlyMap<string, string> = new Map()
+
+  /** What stays damaged is told once, not at every look. */
+  function tellNew(broken: SyncReport['broken']): void {
+    for (const { fullName, reason } of broken) {
+      if (told.get(fullName) === reason) continue
+      log.warn({ repository: fullName, reason }, `${fullName} cannot be read: ${reason}`)
+    }
+    told = new Map(broken.map(({ fullName, reason }) => [fullName, reason]))
+  }
+
+  return async () => {
+    const { broken, refused, warnings, ...counts } = await syncCatalogue({ db, source, now })
+    if (rights) await refreshAllRights({ db, now }, rights)
+    onRead()
+    tellNew(broken)
+    for (const entry of refused)
+      log.warn(entry, entry.isWithdrawn ? `skipped: ${entry.reason}` : 'skipped: not a repository')
+    for (const entry of warnings) log.warn(entry, 'members ignored')
+    log.info(counts, 'catalogue synchronized')
+    // A repository that has come back may bring a lock with it that was let go of meanwhile.
+    await settleReleasedLocks({ db, source, now }).catch((err: unknown) =>
+      log.error({ err }, 'could not update locks'),
+    )
   }
 }

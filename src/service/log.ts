@@ -1,7 +1,7 @@
 import { isatty } from 'node:tty'
 import { type Logger, pino } from 'pino'
-import type { Config } from '../config.ts'
 import { harmlessJsonLines } from '../ground/terminal-text.ts'
+import type { Config } from '../settings/config.ts'
 import { LineWriter } from './line-writer.ts'
 import { readableLine } from './readable-line.ts'
 

@@ -1,18 +1,19 @@
+import { readdir, rm, stat, utimes, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import type { Db } from '../db/database.ts'
-import { listWorkers } from '../queue/worker-store.ts'
+import { hasCode } from '../ground/errno.ts'
+import { makeDirectory } from '../ground/make-directory.ts'
+import { listWorkers, SILENT_MS, type WorkerRecord } from '../queue/worker-store.ts'
 import type { Log } from './log.ts'
 import type { Places } from './places.ts'
-import {
-  leaveMarker,
-  markerFolder,
-  NOT_SHARED,
-  removeMarker,
-  strangersTo,
-  sweepMarkers,
-} from './process-marker.ts'
 
 /** A file server may show a new file to other machines a little later. */
 const SEEN_AFTER_MS = 30_000
+/** Longer than any process is remembered by its row. */
+const LEFT_BEHIND_MS = 24 * 3_600_000
+
+export const NOT_SHARED =
+  'the data directory is not shared with all processes, so that archives cannot be found'
 
 interface MarkingParts {
   db: Db
@@ -55,6 +56,42 @@ export function markProcess(
       }
       await sweepMarkers(folder, now()).catch(() => {})
     },
-    remove: () => removeMarker(folder, id).catch(() => {}),
+    remove: () => rm(join(folder, id), { force: true }).catch(() => {}),
+  }
+}
+
+/** Where processes that share a directory of archives leave their marks; undefined where they share a bucket. */
+export const markerFolder = ({ blobs }: Pick<Places, 'blobs'>): string | undefined =>
+  typeof blobs === 'string' ? join(dirname(blobs), 'processes') : undefined
+
+/** A file that every process sees which has the same directory, and no other. Written again, it is younger. */
+async function leaveMarker(folder: string, id: string): Promise<void> {
+  makeDirectory(folder, 0o700)
+  const file = join(folder, id)
+  const now = new Date()
+  try {
+    await utimes(file, now, now)
+  } catch (error) {
+    if (!hasCode(error, 'ENOENT')) throw error
+    await writeFile(file, '')
+  }
+}
+
+/** Processes that live by their rows and have left no mark here: their archives are elsewhere. */
+export async function strangersTo<T extends Pick<WorkerRecord, 'id' | 'seenAt'>>(
+  folder: string,
+  workers: readonly T[],
+  now: number,
+): Promise<T[]> {
+  const here = new Set(await readdir(folder).catch(() => []))
+  return workers.filter(({ id, seenAt }) => seenAt > now - SILENT_MS && !here.has(id))
+}
+
+/** Marks of processes that ended without a word. */
+async function sweepMarkers(folder: string, now: number): Promise<void> {
+  for (const name of await readdir(folder)) {
+    const file = join(folder, name)
+    const { mtimeMs } = await stat(file).catch(() => ({ mtimeMs: now }))
+    if (mtimeMs < now - LEFT_BEHIND_MS) await rm(file, { force: true })
   }
 }

@@ -1,24 +1,13 @@
 import { stat } from 'node:fs/promises'
-import type { Config } from '../config.ts'
 import type { Db } from '../db/database.ts'
+import { Misuse, UserMistake } from '../ground/user-mistake.ts'
 import { budgetInDatabase } from '../repositories/forge-budget-store.ts'
 import { forgeSource } from '../repositories/forge-source.ts'
-import type { Discussions } from '../sources/discussions.ts'
-import { forgeAddress } from '../sources/forge/forge-address.ts'
-import type { ForgeClient, ForgeOptions } from '../sources/forge/forge-client.ts'
-import type { ForgeCatalogue } from '../sources/forge/forge-repositories.ts'
+import type { Config } from '../settings/config.ts'
+import { forgeAddress } from '../sources/forge/client/forge-address.ts'
+import type { Forge, ForgeOptions } from '../sources/forge/connect-forge.ts'
 import { readForgeToken, UnusableToken } from '../sources/forge/forge-token.ts'
 import type { Source } from '../sources/source.ts'
-import { Misuse, UserMistake } from '../user-mistake.ts'
-
-/** The Gitea or Forgejo beside the repositories, asked with an administrator's token. */
-export interface Forge {
-  /** Without a slash at the end. */
-  url: string
-  client: ForgeClient
-  discussions: Discussions
-  catalogue: ForgeCatalogue
-}
 
 interface ForgeParts {
   db: Db
@@ -26,7 +15,10 @@ interface ForgeParts {
   log: { warn(fields: object, words: string): void }
 }
 
-/** Asks nothing of it yet: a forge that is away when Godwit starts is asked when it is needed. */
+/**
+ * The Gitea or Forgejo beside the repositories, asked with an administrator's token. Asks nothing of it yet: a forge that is away
+ * when Godwit starts is asked when it is needed.
+ */
 export async function openForge(
   config: Config,
   { db, now, log }: ForgeParts,
@@ -44,14 +36,8 @@ export async function openForge(
   const budget = budgetInDatabase({ db, forge: url, requestsPerMinute, now })
   const options: ForgeOptions = { url, token, budget, storageOrigins, now }
   // Loaded only here: most hosts have no forge.
-  const { forgeClient } = await import('../sources/forge/forge-client.ts')
-  const { forgeCatalogue } = await import('../sources/forge/forge-repositories.ts')
-  const { forgeDiscussions } = await import('../sources/forge/forge-discussions.ts')
-  const { forgeGetter } = await import('../sources/forge/known-forge.ts')
-  const client = forgeClient(options)
-  const stranger = forgeClient({ ...options, token: '' })
-  const catalogue = forgeCatalogue({ getForge: forgeGetter(client, now), stranger, now })
-  return { url, client, catalogue, discussions: forgeDiscussions(options) }
+  const { connectForge } = await import('../sources/forge/connect-forge.ts')
+  return connectForge(options)
 }
 
 /** The repositories on disk, as the forge tells of them where there is one. */

@@ -2,10 +2,9 @@ import { join } from 'node:path'
 import type { BlobStore } from '../blobs/blob-store.ts'
 import { createDiskBlobStore } from '../blobs/disk.ts'
 import type { S3Options } from '../blobs/s3.ts'
-import type { Config } from '../config.ts'
 import { createGit, type GitOptions } from '../git/git.ts'
-import { gitDirectory } from '../sources/directory/git-directory.ts'
-import type { LayoutOptions } from '../sources/directory/layout/layout-of.ts'
+import type { Config } from '../settings/config.ts'
+import { gitDirectory, type LayoutOptions } from '../sources/directory/git-directory.ts'
 import type { Source } from '../sources/source.ts'
 
 /** Where the parts that touch disks find what they need; plain values, so that a thread can be given them. */

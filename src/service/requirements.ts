@@ -1,8 +1,8 @@
 import { statSync } from 'node:fs'
-import type { Config } from '../config.ts'
 import type { Git } from '../git/git.ts'
 import { lookForGit } from '../git/installed-git.ts'
-import { Misuse, UserMistake } from '../user-mistake.ts'
+import { Misuse, UserMistake } from '../ground/user-mistake.ts'
+import type { Config } from '../settings/config.ts'
 
 export function requireRepositories({ repositories }: Config): string {
   if (repositories === undefined) {

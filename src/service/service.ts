@@ -2,21 +2,21 @@ import { hash } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { createAuthenticator } from '../accounts/authenticator.ts'
-import type { Config } from '../config.ts'
-import type { Listen } from '../config-values.ts'
+import { repeatedly } from '../ground/repeatedly.ts'
+import { Misuse, UserMistake } from '../ground/user-mistake.ts'
 import { offsetTimestamps } from '../http/door/timestamps.ts'
 import { archiveLinks } from '../http/migrations/archive-link.ts'
+import { readDashboard } from '../http/pages/dashboard-files.ts'
 import { createServer } from '../http/server.ts'
-import { readDashboard } from '../http/service/dashboard-files.ts'
 import { signingKey } from '../migrations/secret-store.ts'
-import { Misuse, UserMistake } from '../user-mistake.ts'
+import type { Config } from '../settings/config.ts'
+import type { Listen } from '../settings/config-values.ts'
 import { addressesAllowed } from '../webhooks/allowed-addresses.ts'
 import { keepCloneTokens } from './clone-key.ts'
 import { openForgeSignIn } from './forge-tokens.ts'
 import { keepHeartbeat } from './heartbeat.ts'
 import type { Log } from './log.ts'
 import { openProcessParts, type ProcessParts } from './process-parts.ts'
-import { repeatedly } from './repeatedly.ts'
 import { requireRepositories } from './requirements.ts'
 import { startExporter } from './start-exporter.ts'
 import { VERSION } from './version.ts'
@@ -60,7 +60,7 @@ export async function startService(config: Config, logging: Log): Promise<Servic
     },
     mediaType: config,
     rateLimit: { perHour: config.rateLimit, pool },
-    admission: {
+    limits: {
       maxConnections: maxConnections(),
       maxRequests: config.maxRequests,
       maxStreams: config.maxStreams,
@@ -75,7 +75,10 @@ export async function startService(config: Config, logging: Log): Promise<Servic
     installedVersion: config.installedVersion,
     dashboard: await readDashboard(BUILT_DASHBOARD),
   })
-  stack.defer(() => app.close())
+  // Both at once: a download may take long to end, and jobs are to be given back soon.
+  stack.defer(async () => {
+    await Promise.all([app.close(), exporter?.stop()])
+  })
   const address = await app.listen(config.listen).catch((error: unknown) => {
     throw explainedListening(error, config.listen)
   })

@@ -1,7 +1,7 @@
-import type { Config } from '../config.ts'
 import { offsetTimestamps } from '../http/door/timestamps.ts'
 import { webhookPayload } from '../http/webhooks/webhook-payload.ts'
 import { NotNow, type Working } from '../queue/queue.ts'
+import type { Config } from '../settings/config.ts'
 import { addressesAllowed } from '../webhooks/allowed-addresses.ts'
 import { deliverHandlers } from '../webhooks/deliver-webhook.ts'
 import { DELIVERIES_AT_ONCE } from '../webhooks/delivery-lanes.ts'

@@ -1,10 +1,10 @@
-import type { Config } from '../config.ts'
 import { exportHandlers } from '../exporter/export-migration.ts'
 import { sweepScratch, takeScratch } from '../exporter/scratch.ts'
 import { createSegmentThreads } from '../exporter/segment-threads.ts'
 import { sweepOrphans } from '../exporter/sweep.ts'
 import { releaseAllJobs } from '../queue/embedded-jobs.ts'
 import { NotNow } from '../queue/queue.ts'
+import type { Config } from '../settings/config.ts'
 import { withFreshRights } from './fresh-rights.ts'
 import { SCRATCH_TTL_MS, startHousekeeping } from './housekeeping.ts'
 import type { ProcessParts } from './process-parts.ts'
@@ -15,6 +15,7 @@ import { VERSION } from './version.ts'
 export interface RunningExporter {
   /** Where its snapshots are. */
   scratch: string
+  /** However often it is called, it stops once. */
   stop(): Promise<void>
 }
 
@@ -61,14 +62,17 @@ export async function startExporter(
     lockTtlMs: config.lockTtl,
     maxUnfinished: config.maxUnfinishedMigrations,
   })
+  async function stopAll(): Promise<void> {
+    await Promise.all([housekeeping.stop(), deliveries.stop(), working.stop()])
+    await segments.stop()
+    await scratch.release()
+  }
+  let stopping: Promise<void> | undefined
   return {
     scratch: scratch.directory,
-    async stop() {
-      await housekeeping.stop()
-      await deliveries.stop()
-      await working.stop()
-      await segments.stop()
-      await scratch.release()
+    stop() {
+      stopping ??= stopAll()
+      return stopping
     },
   }
 }

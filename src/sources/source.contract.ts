@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { tmpdir } from 'node:os'
 import { afterEach, beforeEach, describe, test } from 'node:test'
-import type { FoundRepository, Listed, Source } from './source.ts'
+import type { FoundRepository, ListedEntry, Source } from './source.ts'
 import { Unreadable } from './unreadable.ts'
 
 type Files = Readonly<Record<string, string>>
@@ -185,7 +185,7 @@ export function sourceContract(name: string, make: () => Promise<SourceUnderTest
 const locked = async () => true
 const open = async () => false
 
-function fullName(row: Listed): string {
+function fullName(row: ListedEntry): string {
   assert.ok('found' in row, JSON.stringify(row))
   return `${row.found.owner}/${row.found.name}`
 }

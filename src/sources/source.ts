@@ -1,11 +1,5 @@
-export type { Examination, Found } from './directory/snapshot/examine.ts'
-export type { Snapshot } from './directory/snapshot/snapshot.ts'
-export type { Verified } from './directory/snapshot/verify-objects.ts'
-
 import type { RunningGit } from '../git/git.ts'
-import type { Examination } from './directory/snapshot/examine.ts'
-import type { Snapshot } from './directory/snapshot/snapshot.ts'
-import type { Verified } from './directory/snapshot/verify-objects.ts'
+import type { Examination, Snapshot } from './snapshot.ts'
 
 export interface RepositoryName {
   owner: string
@@ -34,7 +28,7 @@ export interface RefusedEntry {
 /** How an owner's name is spelled where it is known already; case is disregarded. */
 export type SpellingOf = (owner: string) => string | undefined
 
-export type Listed =
+export type ListedEntry =
   | { found: FoundRepository }
   | { refused: RefusedEntry }
   | { members: StatedMembers }
@@ -171,7 +165,7 @@ export interface Source {
    * In a fixed order; rejects, rather than ending early, when the source as a whole cannot be read. Of owners that differ
    * only in case one is taken, the known spelling before the first in order, and the others are refused.
    */
-  list(spellingOf?: SpellingOf): AsyncIterable<Listed>
+  list(spellingOf?: SpellingOf): AsyncIterable<ListedEntry>
   /**
    * The same as its row in `list`, for one repository; undefined when there is none. Case is disregarded, but of owners
    * that differ only in case it is the one that is spelled as asked.
@@ -200,16 +194,14 @@ export interface Source {
   ): Promise<Snapshot>
   /** Starts git's own server of fetches, which heeds the repository's own settings for them. Rejects with Unreadable. */
   serveFetch(repository: RepositoryName, fetch: ServedFetch): Promise<RunningGit>
-  /** Proves that every object is there; `last` is what the previous snapshot of the same repository has proven. */
-  verify(snapshot: Snapshot, last: Verified | undefined, signal: AbortSignal): Promise<Verified>
   /** Rejects with Unreadable where a lock could not keep pushes out; changes nothing. */
   checkLock(repository: RepositoryName): Promise<void>
   /** Whether a lock of ours stands in the repository or its wiki, effective or not. Rejects with Unreadable. */
   hasLock(repository: RepositoryName): Promise<boolean>
   /**
    * Refuses pushes to the repository and its wiki, or lets them in again, as `isWanted` says; it is asked while nobody else can
-   * change that, and who holds a lock is the caller's to count. Rejects with Unreadable, also where the repository is not
-   * there, and may then have settled a part.
+   * change that, and who holds a lock is the caller's to count. Also of what `find` does not give and is there. Rejects with
+   * Unreadable, and may then have settled a part; with Gone where nothing is there.
    */
   settleLock(repository: RepositoryName, isWanted: () => Promise<boolean>): Promise<void>
 }

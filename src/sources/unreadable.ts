@@ -3,5 +3,8 @@ export class Unreadable extends Error {
   override name = 'Unreadable'
 }
 
+/** Nothing is there, and that is certain. */
+export class Gone extends Unreadable {}
+
 /** Others are at work on it: the same may go well later. */
 export class Busy extends Unreadable {}

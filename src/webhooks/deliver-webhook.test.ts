@@ -6,7 +6,7 @@ import { webhookReceiver } from '../../test/support/webhook-receiver.ts'
 import { releaseAllJobs } from '../queue/embedded-jobs.ts'
 import { findDelivery } from './delivery-store.ts'
 import { findEvent, noteTry } from './event-store.ts'
-import { editWebhook, redeliver, removeWebhook } from './manage-webhooks.ts'
+import { editWebhook, pingWebhook, redeliver, removeWebhook } from './manage-webhooks.ts'
 import { MAX_KEPT, sweepDeliveries } from './sweep-deliveries.ts'
 import { readDeliveryTallies } from './tallies.ts'
 import { NOON, webhookScene } from './webhook-test-scene.ts'
@@ -121,6 +121,43 @@ onEachEngine('deliveries to webhooks', (engine) => {
     assert.equal(receiver.received.length, before + 1)
     const again = await scene.webhook(webhook)
     assert.deepEqual([again.disabledReason, again.failingSince], [null, null])
+  })
+
+  test('one that was repaired or has succeeded is not made inactive by what was sent before', async (t) => {
+    const scene = await webhookScene(t, engine)
+    const alice = await scene.account('alice')
+    const receiver = await webhookReceiver(t)
+    const added = await scene.add(alice, receiver.url)
+    const failFrom = (failing_since: number) =>
+      scene.db.updateTable('webhooks').set({ failing_since }).execute()
+    scene.work()
+    /** A ping is tried once. It fails only after what happens meanwhile. */
+    const failAfter = async (meanwhile: () => Promise<unknown>) => {
+      const asked = receiver.received.length
+      let fail = () => {}
+      receiver.answer = (response) => {
+        fail = () => void response.writeHead(410).end()
+      }
+      await pingWebhook(scene.parts, added, { sender: alice })
+      await until('it is being sent', () => receiver.received.length > asked)
+      receiver.answer = (response) => void response.end()
+      scene.clock.now += MINUTE
+      await meanwhile()
+      fail()
+      await scene.settle()
+      return scene.webhook(added)
+    }
+
+    await failFrom(NOON - 8 * DAY)
+    const succeeded = await failAfter(async () => {
+      await pingWebhook(scene.parts, added, { sender: alice })
+      await until('the other has been sent', async () => (await scene.deliveries(added)).length > 0)
+    })
+    assert.deepEqual([succeeded.isActive, succeeded.failingSince], [true, NOON])
+
+    await failFrom(NOON - 8 * DAY)
+    const repaired = await failAfter(() => editWebhook(scene.parts, added, added))
+    assert.deepEqual([repaired.isActive, repaired.failingSince], [true, null])
   })
 
   test('is sent again when asked for, with the same id and body, and as often as asked', async (t) => {

@@ -6,7 +6,12 @@ import { insertDelivery } from './delivery-store.ts'
 import { dropEvent, findEvent, keepPayload, noteTry, type WebhookEvent } from './event-store.ts'
 import { DELIVER_WEBHOOK, type DeliverJob, enqueueDelivery } from './note-event.ts'
 import { DISABLED_AFTER_MS, LONGEST_PAUSE_MS, pauseAfter } from './retry-times.ts'
-import { type Outcome, type SendParts, sendRequest, type WebhookRequest } from './send-request.ts'
+import {
+  type DeliveryOutcome,
+  type SendParts,
+  sendRequest,
+  type WebhookRequest,
+} from './send-request.ts'
 import { tallyDelivery } from './tallies.ts'
 import type { Webhook } from './webhook.ts'
 import { disableWebhook, noteLastDelivery, webhookById } from './webhook-store.ts'
@@ -99,7 +104,7 @@ async function send(
 
 const said = ({ url, headers }: WebhookRequest) => ({ url, requestHeaders: headers })
 
-function endOf({ tries, triesLeft }: WebhookEvent, { isDelivered }: Outcome, now: number) {
+function endOf({ tries, triesLeft }: WebhookEvent, { isDelivered }: DeliveryOutcome, now: number) {
   const left = triesLeft - 1
   if (isDelivered) return { state: 'delivered' as const, triesLeft: left, nextAt: now }
   if (left <= 0) return { state: 'given up' as const, triesLeft: 0, nextAt: now }
@@ -108,7 +113,7 @@ function endOf({ tries, triesLeft }: WebhookEvent, { isDelivered }: Outcome, now
 
 interface Ended {
   event: WebhookEvent
-  outcome: Outcome
+  outcome: DeliveryOutcome
   state: WebhookEvent['state']
   deliveredAt: number
 }
@@ -121,10 +126,10 @@ async function noteEnd(
 ): Promise<void> {
   const { isDelivered, status, statusCode } = outcome
   await tallyDelivery(tx, isDelivered ? 'delivered' : 'failed')
-  await noteLastDelivery(tx, webhook, { at: deliveredAt, isDelivered, status, statusCode })
+  const note = { at: deliveredAt, isDelivered, status, statusCode }
+  const since = await noteLastDelivery(tx, webhook, note)
   if (state !== 'given up') return
   await tallyDelivery(tx, 'given up')
-  const since = webhook.failingSince
   if (since === null || now() - since < DISABLED_AFTER_MS) return
   const day = new Date(since).toISOString().slice(0, 10)
   await disableWebhook(tx, webhook, `no delivery has succeeded since ${day}: ${status}`, now())
@@ -135,7 +140,7 @@ function tell(
   log: DeliverLog,
   { id, owner, url }: Webhook,
   { guid, event, action, tries }: WebhookEvent,
-  { isDelivered, status, statusCode, durationMs }: Outcome,
+  { isDelivered, status, statusCode, durationMs }: DeliveryOutcome,
 ): void {
   const what = { webhook: id, delivery: guid, owner: owner.login, event, action }
   const how = { host: new URL(url).host, try: tries + 1, status, statusCode, ms: durationMs }

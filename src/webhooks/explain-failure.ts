@@ -1,3 +1,5 @@
+import { codeOf } from '../ground/errno.ts'
+
 /** What went wrong, in words that are fit for the owner of a webhook. */
 export class SendFailure extends Error {
   override name = 'SendFailure'
@@ -32,7 +34,7 @@ const WORDS: Record<string, string> = {
 /** Without addresses: what a name leads to inside a network is not the business of whoever asks. */
 export function explainFailure(error: unknown, phase: string): string {
   if (error instanceof SendFailure) return error.message
-  const code = String((error as { code?: unknown }).code ?? '')
+  const code = codeOf(error) ?? ''
   const words = WORDS[code]
   if (words !== undefined) return words
   if (code.startsWith('HPE_')) return 'the answer is not HTTP'

@@ -1,16 +1,11 @@
 import type { Account } from '../accounts/account.ts'
+import type { Scope } from '../accounts/scope.ts'
 import type { Db } from '../db/database.ts'
 import type { Queue } from '../queue/queue.ts'
 import { tellAgain } from './event-store.ts'
 import { batchOfWebhook, tellWebhook } from './note-event.ts'
 import type { Webhook, WebhookSettings } from './webhook.ts'
-import {
-  changeWebhook,
-  deleteWebhook,
-  insertWebhook,
-  listWebhooks,
-  type WebhookScope,
-} from './webhook-store.ts'
+import { changeWebhook, deleteWebhook, insertWebhook, listWebhooks } from './webhook-store.ts'
 
 interface ManageParts {
   db: Db
@@ -29,7 +24,7 @@ export interface PingFacts {
 /** A ping goes out to the new webhook. Undefined where there are too many already. */
 export async function addWebhook(
   parts: ManageParts,
-  scope: WebhookScope,
+  scope: Scope,
   settings: WebhookSettings,
   ping: PingFacts,
 ): Promise<Webhook | undefined> {

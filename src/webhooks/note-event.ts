@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto'
+import type { Scope } from '../accounts/scope.ts'
 import type { Db } from '../db/database.ts'
 import type { Queue } from '../queue/queue.ts'
 import { MAX_TRIES } from './retry-times.ts'
 import { isSubscribed, type ToldEvent, type Webhook } from './webhook.ts'
-import { listWebhooks, type WebhookScope } from './webhook-store.ts'
+import { listWebhooks } from './webhook-store.ts'
 
 /** Its name is in the queue of running services: a rename needs both for a while. */
 export const DELIVER_WEBHOOK = 'deliver-webhook'
@@ -33,7 +34,7 @@ interface NoteParts {
 export async function noteEvent(
   parts: NoteParts,
   tx: Db,
-  scope: WebhookScope,
+  scope: Scope,
   describe: () => Promise<NewEvent>,
 ): Promise<void> {
   const webhooks = (await listWebhooks(tx, scope)).filter(({ isActive }) => isActive)

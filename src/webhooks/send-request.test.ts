@@ -93,6 +93,21 @@ test('a receiver that hangs is left after the timeout, with what it was waited f
   assert.equal(tls.status, 'timed out while agreeing on TLS')
 })
 
+test('a receiver that wants to speak another protocol is left', async (t) => {
+  const head = 'HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n'
+  const closed = Promise.withResolvers<void>()
+  const url = await rawServer(t, (socket) => {
+    socket.resume().on('close', () => closed.resolve())
+    socket.write(head)
+  })
+  const outcome = await send(url)
+  assert.deepEqual(
+    [outcome.isDelivered, outcome.status, outcome.statusCode],
+    [false, '101 Switching Protocols', 101],
+  )
+  await closed.promise
+})
+
 test('endless bytes are cut off, wherever they come', async (t) => {
   const endless = (head: string, again: string) => (socket: Socket) => {
     socket.write(head)

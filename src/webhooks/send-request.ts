@@ -23,7 +23,7 @@ export interface SendParts {
 }
 
 /** How one try went. */
-export interface Outcome {
+export interface DeliveryOutcome {
   isDelivered: boolean
   /** In words, for whoever owns the webhook. */
   status: string
@@ -50,7 +50,7 @@ export async function sendRequest(
   request: WebhookRequest,
   parts: SendParts,
   signal: AbortSignal,
-): Promise<Outcome> {
+): Promise<DeliveryOutcome> {
   const startedAt = performance.now()
   const exchange = new Exchange(request, parts, signal)
   const failure = await exchange.run().catch((error: unknown) => error)
@@ -158,14 +158,27 @@ class Exchange {
       sent.on('response', (answer) => {
         this.#read(answer).then(resolve, reject)
       })
+      sent.on('upgrade', (answer, socket) => {
+        this.#begin(answer)
+        socket.destroy()
+        resolve()
+      })
+      sent.on('close', () => {
+        if (this.statusCode === 0)
+          reject(new SendFailure('the connection was closed before the answer'))
+      })
       sent.end(this.#request.body)
     })
   }
 
-  async #read(answer: IncomingMessage): Promise<void> {
+  #begin(answer: IncomingMessage): void {
     this.phase = 'reading the answer'
     this.statusCode = answer.statusCode ?? 0
     this.#headers = keptHeaders(answer.headers)
+  }
+
+  async #read(answer: IncomingMessage): Promise<void> {
+    this.#begin(answer)
     let bytes = 0
     // Leaving the loop early destroys the connection.
     for await (const chunk of answer as AsyncIterable<Buffer>) {

@@ -1,5 +1,6 @@
 import type { Account } from '../accounts/account.ts'
 import { accountOf } from '../accounts/account-store.ts'
+import type { Scope } from '../accounts/scope.ts'
 import type { Db } from '../db/database.ts'
 import type { Row, WebhooksTable } from '../db/tables.ts'
 import type {
@@ -10,14 +11,9 @@ import type {
   WebhookSettings,
 } from './webhook.ts'
 
-/** Whose webhooks a question is about: one account's, or one organization's. */
-export interface WebhookScope {
-  owner: Account
-}
-
 export async function insertWebhook(
   tx: Db,
-  { owner }: WebhookScope,
+  { owner }: Scope,
   settings: WebhookSettings,
   now: number,
 ): Promise<Webhook> {
@@ -38,7 +34,7 @@ export async function insertWebhook(
 }
 
 /** The oldest first, as they were made. */
-export async function listWebhooks(db: Db, { owner }: WebhookScope): Promise<Webhook[]> {
+export async function listWebhooks(db: Db, { owner }: Scope): Promise<Webhook[]> {
   const rows = await db
     .selectFrom('webhooks')
     .selectAll()
@@ -50,7 +46,7 @@ export async function listWebhooks(db: Db, { owner }: WebhookScope): Promise<Web
 
 export async function findWebhook(
   db: Db,
-  { owner }: WebhookScope,
+  { owner }: Scope,
   id: number,
 ): Promise<Webhook | undefined> {
   const row = await db
@@ -104,19 +100,26 @@ export interface DeliveryNote extends LastDelivery {
   isDelivered: boolean
 }
 
+/**
+ * Returns since when it has been failing, whatever other deliveries have noted meanwhile. Of a webhook that was changed since
+ * it was read nothing is noted: this was sent as it was before.
+ */
 export async function noteLastDelivery(
   tx: Db,
-  { id, failingSince }: Webhook,
+  { id, updatedAt }: Webhook,
   { isDelivered, ...last }: DeliveryNote,
-): Promise<void> {
-  await tx
+): Promise<number | null> {
+  const noted = await tx
     .updateTable('webhooks')
-    .set({
+    .set((row) => ({
       last_delivery: JSON.stringify(last),
-      failing_since: isDelivered ? null : (failingSince ?? last.at),
-    })
+      failing_since: isDelivered ? null : row.fn.coalesce('failing_since', row.val(last.at)),
+    }))
     .where('id', '=', id)
-    .execute()
+    .where('updated_at', '=', updatedAt)
+    .returning('failing_since')
+    .executeTakeFirst()
+  return noted?.failing_since ?? null
 }
 
 export async function disableWebhook(

@@ -877,6 +877,44 @@ export interface RepositoryProgress {
   } | null
 }
 /**
+ * The data of an event `progress`.
+ *
+ */
+export interface ProgressUpdate {
+  repositories: number
+  exported: number
+  reused: number
+  skipped: number
+  failed: number
+  remaining: number
+  bytes_done: number
+  /** From the catalogue, until the repositories have been examined. Without skipped and failed ones. */
+  bytes_expected: number
+  /** Average of the whole export, without reused repositories. */
+  bytes_per_second: number | null
+  /** Null while no estimate is possible. */
+  seconds_left: number | null
+  /** Issues and pull requests that were read of the forge. */
+  records_done: number
+  /** As far as they are known. */
+  records_expected: number
+  /** When the forge can be asked again; null if nothing waits for that. */
+  waiting_until: string | null
+  state: 'pending' | 'exporting' | 'exported' | 'failed' | 'cancelled'
+  started_at: string | null
+  /** The repositories that are being exported. */
+  under_way: RepositoryProgress[]
+}
+/**
+ * The data of an event `end`.
+ *
+ */
+export interface ProgressEnd {
+  state: 'pending' | 'exporting' | 'exported' | 'failed' | 'cancelled'
+  /** Why it failed. */
+  reason: string | null
+}
+/**
  * The result of a migration.
  *
  */
@@ -954,6 +992,10 @@ export interface RetryForecast {
   }[]
   /** None of them has changed: a retry would end in the same way. */
   unchanged: boolean
+}
+export interface RetryRequest {
+  /** Skip repositories that cannot be exported, instead of failing. */
+  allow_partial?: boolean
 }
 /**
  * A migration and its result, without its repositories.
@@ -1375,6 +1417,52 @@ export interface WebhookEvent {
   summary: Summary
   sender: User
   organization?: Organization
+}
+export interface WebhookRequest {
+  /** Always `web`. */
+  name?: string
+  /** `migration` for all ends of migrations, or some of `migration.exported`, `migration.partial` (exported, but some repositories were skipped), `migration.failed` and `migration.cancelled`; `*` for everything. `ping` is always sent. */
+  events?: string[]
+  /** Whether events are sent. */
+  active?: boolean
+  config: {
+    /** Where the events are sent, by POST. */
+    url: string
+    /** `json`, or `form`: the JSON as the field `payload` of a form. */
+    content_type?: 'json' | 'form'
+    /** The key of the signatures `x-hub-signature-256` and `x-hub-signature`. Answers have `********` in its place; when sent, that means no change, and an empty text removes the secret. */
+    secret?: string
+    /** Always `0`: certificates are verified. Other values are refused. */
+    insecure_ssl?: string | number
+  }
+}
+export interface WebhookChange {
+  /** Always `web`. */
+  name?: string
+  /** `migration` for all ends of migrations, or some of `migration.exported`, `migration.partial` (exported, but some repositories were skipped), `migration.failed` and `migration.cancelled`; `*` for everything. `ping` is always sent. */
+  events?: string[]
+  /** Whether events are sent. */
+  active?: boolean
+  config?: {
+    /** Where the events are sent, by POST. */
+    url?: string
+    /** `json`, or `form`: the JSON as the field `payload` of a form. */
+    content_type?: 'json' | 'form'
+    /** The key of the signatures `x-hub-signature-256` and `x-hub-signature`. Answers have `********` in its place; when sent, that means no change, and an empty text removes the secret. */
+    secret?: string
+    /** Always `0`: certificates are verified. Other values are refused. */
+    insecure_ssl?: string | number
+  }
+}
+export interface WebhookConfigChange {
+  /** Where the events are sent, by POST. */
+  url?: string
+  /** `json`, or `form`: the JSON as the field `payload` of a form. */
+  content_type?: 'json' | 'form'
+  /** The key of the signatures `x-hub-signature-256` and `x-hub-signature`. Answers have `********` in its place; when sent, that means no change, and an empty text removes the secret. */
+  secret?: string
+  /** Always `0`: certificates are verified. Other values are refused. */
+  insecure_ssl?: string | number
 }
 /**
  * One try to deliver an event to a webhook.

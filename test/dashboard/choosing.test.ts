@@ -22,6 +22,7 @@ test(
           const name = `alice/r-${String(number).padStart(2, '0')}`
           await cp(first, host.path(name), { recursive: true })
         }
+        await cp(first, host.path('alice/other'), { recursive: true })
       },
     })
     const token = await story.service.token('alice')
@@ -31,11 +32,25 @@ test(
     await picker.getByRole('link', { name: 'Page 3' }).click()
     await picker.getByRole('checkbox', { name: 'alice/r-45' }).check()
     await picker.getByText('2 selected').waitFor()
-    await picker.getByRole('button', { name: `Select all ${HOW_MANY}` }).click()
-    await picker.getByText(`${HOW_MANY} selected`).waitFor()
+    await picker.getByRole('button', { name: `Select all ${HOW_MANY + 1}` }).click()
+    await picker.getByText(`${HOW_MANY + 1} selected`).waitFor()
+    await picker.getByRole('button', { name: 'Clear' }).click()
+
+    // What is chosen while all the names are on their way is chosen too.
+    const { promise: isReleased, resolve: release } = Promise.withResolvers<void>()
+    await page.route(/per_page=100/, async (route) => {
+      await isReleased
+      await route.continue()
+    })
+    await picker.getByRole('searchbox').fill('r-')
+    await picker.getByRole('button', { name: `Select all ${HOW_MANY} found` }).click()
+    await picker.getByRole('searchbox').fill('other')
+    await picker.getByRole('checkbox', { name: 'alice/other' }).check()
+    release()
+    await picker.getByText(`${HOW_MANY + 1} selected`).waitFor()
     await picker.getByRole('button', { name: 'Clear' }).click()
     await picker.getByRole('searchbox').fill('r-3')
-    await picker.getByRole('checkbox', { name: 'alice/r-45' }).waitFor({ state: 'detached' })
+    await picker.getByRole('checkbox', { name: 'alice/other' }).waitFor({ state: 'detached' })
     await picker.getByLabel('Select all', { exact: true }).check()
     await picker.getByText('10 selected').waitFor()
 

@@ -19,7 +19,7 @@ before(async () => {
   story = await exportStory(wholeFile, {
     port: await pagesPort(),
     async repositories(host) {
-      for (const name of ['atlas', 'birds', 'coast', 'dunes'])
+      for (const name of ['atlas', 'birds', 'coast', 'dunes', 'elms', 'ferns'])
         await host.repository(`alice/${name}`, { files: { 'README.md': 'Words\n' } })
     },
     flags: ['--git', slow.program, '--concurrency', '1'],
@@ -96,6 +96,69 @@ test('where no stream can be had, it asks again and again', needsChromium, async
   )
   await slow.hurry()
 })
+
+test('a stream that falls silent is not followed for ever', needsChromium, async (t) => {
+  await slow.dawdle()
+  const token = await story.service.token('alice')
+  const id = await story.start(['alice/elms'])
+  const page = await visit(t, story.service.url, { token })
+  // One event, and then nothing, not even a beat; and nobody waits for most of a minute here.
+  await page.evaluate(`{
+    const [fetched, soon] = [fetch, setTimeout]
+    globalThis.setTimeout = (act, ms) => soon(act, ms > 20_000 ? ms / 100 : ms)
+    globalThis.fetch = async (address, asked) => {
+      if (asked.headers.accept !== 'text/event-stream') return fetched(address, asked)
+      const { readable, writable } = new TransformStream()
+      const writer = writable.getWriter()
+      asked.signal.addEventListener('abort', () => void writer.abort())
+      void writer.write(new TextEncoder().encode('event: none\\ndata: {}\\n\\n'))
+      return new Response(readable, { headers: { 'content-type': 'text/event-stream' } })
+    }
+  }`)
+  await page.getByRole('link', { name: `Migration ${id}` }).click()
+  await part(page, 'Progress').waitFor()
+  await story.call(`/user/migrations/${id}/cancel`, { method: 'POST' })
+  await page.getByText('Migration cancelled').waitFor()
+  await slow.hurry()
+})
+
+test('nothing is said of an archive before it is known', needsChromium, async (t) => {
+  await slow.dawdle()
+  const token = await story.service.token('alice')
+  const id = await story.start(['alice/ferns'])
+  const page = await visit(t, `${story.service.url}/#/migrations/${id}`, { token })
+  await part(page, 'Progress').waitFor()
+  const { promise: isReleased, resolve: release } = Promise.withResolvers<void>()
+  await page.route(/\/summary$/, async (route) => {
+    await isReleased
+    await route.continue()
+  })
+  await slow.hurry()
+  await page.getByText('Exported', { exact: true }).waitFor()
+  assert.equal(await page.getByText('The archive no longer exists').count(), 0)
+  release()
+  await page.getByText('The archive is ready').waitFor()
+})
+
+test(
+  'a page that is no longer on the server is told of, and the others are there',
+  needsChromium,
+  async (t) => {
+    const token = await story.service.token('alice')
+    const expected = /404|dynamically imported|reload/i
+    const page = await visit(t, story.service.url, { token, expected })
+    await arrived(page, 'Migrations')
+    await page.route(/assets\/schedules-/, (route) => route.fulfill({ status: 404 }))
+    await page.getByRole('link', { name: 'Schedules' }).click()
+    await page.getByText('If the server was upgraded, reload the page.').waitFor()
+    await page.getByRole('link', { name: 'Webhooks' }).click()
+    await arrived(page, 'Webhooks')
+    await page.getByRole('link', { name: 'Schedules' }).click()
+    await page.unroute(/assets\/schedules-/)
+    await page.getByRole('button', { name: 'Reload' }).click()
+    await arrived(page, 'Schedules')
+  },
+)
 
 test('a server that is away when the page is loaded anew', needsChromium, async (t) => {
   const token = await story.service.token('alice')

@@ -21,7 +21,7 @@ test('an operator sees the whole service, and nobody else does', needsChromium, 
   await story.service.godwit('account', 'set', 'olga', '--site-admin', '--create')
   const [olga, alice] = [await story.service.token('olga'), await story.service.token('alice')]
 
-  const page = await visit(t, story.service.url, { token: olga })
+  const page = await visit(t, story.service.url, { token: olga, expected: /500/ })
   await page.getByRole('link', { name: 'Service' }).click()
   await arrived(page, 'Service')
   const figure = (name: string) => page.locator('dl > div').filter({ hasText: name })
@@ -42,6 +42,9 @@ test('an operator sees the whole service, and nobody else does', needsChromium, 
   await page.getByRole('img', { name: /^Throughput in the last week: \d/ }).waitFor()
 
   await actOnThem(page, story)
+  await page.route(/\/admin\/tokens$/, (route) => route.fulfill({ status: 500 }))
+  await page.reload()
+  await part(page, 'Tokens').getByText('The server answered with an error (500).').waitFor()
   await leave(page)
 
   const other = await visit(t, `${story.service.url}/#/service`, { token: alice, expected: /404/ })

@@ -1,11 +1,17 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type ServerEvent, serverEvents } from '../../web/src/event-stream.ts'
+import { momentByBothClocks, timeZoneHere } from '../../web/src/parts/schedule-words.ts'
 import { bytes, duration, fromNow } from '../../web/src/quantities.ts'
 
 async function eventsIn(pieces: readonly Uint8Array<ArrayBuffer>[]): Promise<ServerEvent[]> {
   const events = []
-  for await (const event of serverEvents(ReadableStream.from(pieces))) events.push(event)
+  let heard = 0
+  const onHeard = () => {
+    heard += 1
+  }
+  for await (const event of serverEvents(ReadableStream.from(pieces), onHeard)) events.push(event)
+  assert.ok(heard > 0)
   return events
 }
 
@@ -24,6 +30,12 @@ test('a stream of events is read alike however it is cut into pieces', async () 
     )
     assert.deepEqual(await eventsIn(pieces), expected, `in pieces of ${size}`)
   }
+})
+
+test('a time zone that the browser does not know leaves its own clock', () => {
+  const at = '2026-05-04T12:00:00Z'
+  assert.equal(momentByBothClocks(at, 'Mars/Olympus'), momentByBothClocks(at, timeZoneHere()))
+  assert.match(momentByBothClocks(at, 'Asia/Tokyo'), /21:00 in Asia\/Tokyo$/)
 })
 
 test('sizes and times are told as people tell them', () => {

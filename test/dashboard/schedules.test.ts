@@ -1,16 +1,18 @@
 import assert from 'node:assert/strict'
-import { writeFile } from 'node:fs/promises'
+import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import type { Schedule } from '../../src/wire/types.ts'
 import { leave, needsChromium, visit } from '../support/browser.ts'
 import { arrived, pagesPort, part } from '../support/dashboard.ts'
 import { gitHost } from '../support/git-host.ts'
 import { startInRow } from '../support/service-row.ts'
+import { until } from '../support/wait-until.ts'
 
 test('a schedule is made, run, paused, changed and deleted', needsChromium, async (t) => {
   const host = await gitHost()
   t.after(host.remove)
-  for (const name of ['alice/atlas', 'alice/birds', 'octo/kit'])
+  for (const name of ['alice/atlas', 'alice/birds', 'alice/coast', 'octo/kit'])
     await host.repository(name, { files: { a: '1' } })
   await writeFile(join(host.root, 'octo/godwit-members'), 'alice owner\n')
   const service = await startInRow(t, { repositories: host.root, port: await pagesPort() })
@@ -47,6 +49,37 @@ test('a schedule is made, run, paused, changed and deleted', needsChromium, asyn
   await page.getByLabel('Archives to keep').fill('7')
   await page.getByRole('button', { name: 'Save changes' }).click()
   await page.getByText('the last 7 archives').waitFor()
+
+  // What was changed elsewhere meanwhile is not changed back.
+  const change = (body: object) =>
+    service.call(token, '/user/migrations/schedules/1', {
+      ...{ method: 'PATCH', body: JSON.stringify(body) },
+    })
+  const savedWith = async (isSaved: (schedule: Schedule) => boolean) => {
+    await page.getByRole('button', { name: 'Save changes' }).click()
+    return until('it is saved', async () => {
+      const answer = await service.call(token, '/user/migrations/schedules/1')
+      const schedule = (await answer.json()) as Schedule
+      return isSaved(schedule) && schedule
+    })
+  }
+  await page.getByLabel('At', { exact: true }).fill('05:30')
+  await change({ keep: 9 })
+  assert.equal((await savedWith(({ at }) => at === '05:30')).keep, 9)
+  await change({ keep: 3 })
+  await page.getByText('the last 3 archives').waitFor()
+  assert.equal(await page.getByLabel('Archives to keep').inputValue(), '3')
+
+  // A repository that is gone is not there to be found, so it is named.
+  await change({ repositories: ['alice/atlas', 'alice/birds'] })
+  await page.getByText('2 selected').waitFor()
+  await rm(host.path('alice/birds'), { recursive: true })
+  await service.godwit('sync')
+  await page.getByRole('checkbox', { name: 'alice/coast' }).check()
+  await page.getByRole('button', { name: 'Save changes' }).click()
+  await page.getByText('alice/birds: it does not exist').waitFor()
+  await page.getByRole('button', { name: 'Deselect 1 repository' }).click()
+  await savedWith(({ repositories }) => String(repositories) === 'alice/atlas,alice/coast')
   await page.getByRole('button', { name: 'Delete schedule 1' }).click()
   await page.getByRole('alertdialog').getByRole('button', { name: 'Delete' }).click()
   await arrived(page, 'Schedules')

@@ -89,6 +89,7 @@ test('housekeeping is done by one of the workers, not by each', async () => {
   assert.deepEqual([...new Set(names)].sort(), [
     'settling locks',
     'sweeping',
+    'sweeping discussions',
     'sweeping facts',
     'sweeping orphans',
     'sweeping sessions',

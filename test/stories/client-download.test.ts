@@ -104,12 +104,22 @@ test('what an earlier download left is never taken on trust', async (t) => {
   assert.deepEqual(await readdir(folder), [scene.name])
 })
 
+test('a part that somebody else left is not touched', async (t) => {
+  const { migration, file, folder } = await deskHere(t)
+  await writeFile(`${file}.part`, 'of a browser')
+  const { err } = await migration(1, 'download', '1')
+  assert.match(err, /\.part exists and is not a part of this download: rename or remove it/)
+  assert.deepEqual(await readdir(folder), [`${scene.name}.part`])
+  assert.equal(await readFile(`${file}.part`, 'utf8'), 'of a browser')
+})
+
 test('an archive for standard output is that alone, and cut off it goes on too', async (t) => {
   const { godwit, proxy, whole, leftovers } = await deskHere(t)
   proxy.interrupt(2 * MIB, 'cut')
   const { code, stdout, stderr } = await godwit(['migration', 'download', '1', '--output', '-'])
   assert.equal(code, 0, stderr)
   assert.match(stderr, /resuming after/)
+  assert.doesNotMatch(stderr, /Warning/)
   assert.deepEqual(stdout, whole)
   assert.deepEqual(await leftovers(), [])
 })

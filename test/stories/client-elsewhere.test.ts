@@ -140,9 +140,44 @@ test('asked to come back later, it does', async (t) => {
   assert.match(err, /is busy: trying again in 0 s/)
   refusals.push([403, { 'retry-after': '1800' }])
   assert.match(
-    (await migration(3, 'show', '79')).err,
+    (await migration(4, 'show', '79')).err,
     /refuses more requests for now: Later. Try again in 30 min/,
   )
+  refusals.push([404, { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': '9999999999' }])
+  assert.match((await migration(3, 'show', '79')).err, /has no migration 79 /)
+})
+
+test('a server that counts repositories is not asked for all of them', async (t) => {
+  const counts = { total: 3, exported: 2, skipped: 1 }
+  const { created_at } = migrationJson('exported')
+  const summary = { id: 79, state: 'exported', created_at, repositories: counts, archive: null }
+  const server = await otherServer(t, ({ path }, response) =>
+    path.startsWith('/user/migrations/summaries?')
+      ? json(response, 200, [summary])
+      : json(response, 200, [migrationJson('exported')]),
+  )
+  const { migration } = await clientDesk(t, { url: server.url, token: TOKEN })
+  assert.match((await migration(0, 'list')).out, /^79 +partial +2 of 3, 1 skipped +.* -$/m)
+  assert.equal(server.heard.length, 1)
+  assert.equal(JSON.parse((await migration(0, 'list', '--json')).out)[0].guid.length, 36)
+})
+
+test('an archive that is there counts, also where the server cannot say what it lacks', async (t) => {
+  const archive = anotherMakersArchive(t)
+  const server = await otherServer(t, ({ path }, response) => {
+    if (path.endsWith('/summary')) return json(response, 502, { message: 'Bad Gateway' })
+    if (path.endsWith('/archive')) return response.writeHead(302, { location: '/bytes' }).end()
+    if (path === '/bytes') return response.writeHead(200).end(archive)
+    if (path.endsWith('/progress')) return json(response, 404, NOT_FOUND)
+    json(response, 200, migrationJson('exported'))
+  })
+  const { migration, folder } = await clientDesk(t, { url: server.url, token: TOKEN })
+  for (const command of ['watch', 'download'])
+    assert.match(
+      (await migration(0, command, '79')).err,
+      /502 Bad Gateway.*; whether repositories were skipped is unknown: .*`godwit migration show 79`/,
+    )
+  assert.deepEqual(await readdir(folder), ['migration-79.tar.gz'])
 })
 
 test('a damaged archive is no archive', async (t) => {
@@ -218,6 +253,20 @@ test('a start whose answer gets lost says that it may have happened', async (t) 
   assert.match(err, /the migration may have started: check with `godwit migration list`/)
   assert.match(err, /^godwit: the connection to .* broke: /m)
   assert.equal(server.heard.length, 1, 'it was sent again')
+
+  const proxy = await otherServer(t, ({ method }, response) =>
+    method === 'POST'
+      ? json(response, 504, { message: 'Gateway Timeout' })
+      : json(response, 404, NOT_FOUND),
+  )
+  for (const command of [
+    ['start', 'a/b'],
+    ['retry', '79'],
+  ])
+    assert.match(
+      (await migration(4, ...command, '--url', proxy.url)).err,
+      /the migration may have started: check with `godwit migration list`\n.*504 Gateway Timeout/,
+    )
 })
 
 test('who reads only the first lines of a list is no failure', async (t) => {

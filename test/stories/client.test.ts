@@ -174,3 +174,13 @@ test('Ctrl-C ends the watch and not the migration', async () => {
   assert.match(stderr, /stopped watching; the migration continues\n$/)
   await git.hurry()
 })
+
+test('the same of one that was started with it', async () => {
+  await git.dawdle()
+  await host.push('alice/site', { 'another-file': 'new' })
+  const started = desk.start(['migration', 'start', 'site', '--watch'])
+  await inTime('the watch has begun', once(started.stderr, 'data'))
+  started.kill('SIGINT')
+  assert.match((await started.ended).stderr, /stopped watching; the migration continues\n$/)
+  await git.hurry()
+})

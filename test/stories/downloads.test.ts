@@ -1,13 +1,17 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { readdir, rename, stat, truncate } from 'node:fs/promises'
-import { get } from 'node:http'
+import { get, type IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { before, test } from 'node:test'
-import { isMark } from '../../src/exporter/own-blobs.ts'
+import { isMark } from '../../src/exporter/claim-blobs.ts'
+import { untilEnded } from '../support/ended-migration.ts'
 import { largePack } from '../support/export-sources.ts'
 import { type SharedStory, storyInRow } from '../support/export-story.ts'
+import { gitHost } from '../support/git-host.ts'
+import { startInRow } from '../support/service-row.ts'
+import { slowGit } from '../support/slow-git.ts'
 import { inTime, until } from '../support/wait-until.ts'
 import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 
@@ -111,6 +115,65 @@ test('an archive past its time is refused from that second on', async () => {
   for (const path of ['archive', 'archive/link'])
     assert.equal((await story.call(`/user/migrations/${id}/${path}`)).status, 404)
 })
+
+test('a download that began as the archive was deleted finds nothing', async () => {
+  const { id } = await story.migrate(['site'])
+  const link = await story.link(id)
+  using database = new DatabaseSync(join(story.service.data, 'godwit.sqlite'), { timeout: 10_000 })
+  const { metadata_key } = database
+    .prepare('select metadata_key from migrations where id = ?')
+    .get(id) as { metadata_key: string }
+  // As the row is between the question whether there is an archive and the next.
+  const setKey = database.prepare('update migrations set metadata_key = ? where id = ?')
+  setKey.run(null, id)
+  assert.equal((await fetch(link)).status, 404)
+  setKey.run('swept', id)
+  assert.equal((await fetch(link)).status, 404)
+  setKey.run(metadata_key, id)
+  assert.equal((await fetch(link)).status, 200)
+})
+
+test('a service that stops ends its exports while a slow client takes the rest of a download', async (t) => {
+  const host = await gitHost()
+  t.after(host.remove)
+  await largePack(host.path('alice/large'), 40)
+  await host.repository('alice/site', { files: { a: '1' } })
+  const git = await slowGit()
+  t.after(git.remove)
+  await git.hurry()
+  const flags = ['--git', git.program]
+  const service = await startInRow(t, { repositories: host.root, flags })
+  const alice = await service.token('alice')
+  const migrate = async (name: string) => {
+    const body = JSON.stringify({ repositories: [name] })
+    await service.call(alice, '/user/migrations', { method: 'POST', body })
+  }
+  await migrate('large')
+  await untilEnded(service, alice, 1, 'exported')
+  const link = await service.call(alice, '/user/migrations/1/archive', { redirect: 'manual' })
+  const asking = get(link.headers.get('location')!, { agent: false })
+  const [download] = (await inTime('an answer comes', once(asking, 'response'))) as [
+    IncomingMessage,
+  ]
+  await git.dawdle()
+  await migrate('site')
+  const pid = await git.pid()
+
+  const stopping = service.stop()
+  await until('what was exported is left', () => !isAlive(pid))
+  let length = 0
+  for await (const piece of download) length += (piece as Buffer).length
+  assert.equal(length, Number(download.headers['content-length']))
+  await stopping
+})
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
 
 /** The largest first. */
 async function filesBySize(root: string): Promise<string[]> {

@@ -6,7 +6,7 @@ import { ensureAccount } from '../../src/accounts/account-store.ts'
 import { connect } from '../../src/db/connect.ts'
 import { createGit } from '../../src/git/git.ts'
 import { gitDirectory } from '../../src/sources/directory/git-directory.ts'
-import type { Listed } from '../../src/sources/source.ts'
+import type { ListedEntry } from '../../src/sources/source.ts'
 import { type GitoliteHost, gitoliteHost, needsGitolite } from '../support/gitolite-host.ts'
 import { type SharedService, untilEnded } from '../support/service.ts'
 import { startInRow } from '../support/service-row.ts'
@@ -131,7 +131,7 @@ describe('gitolite', needsGitolite, () => {
   test('a directory of a user is that user’s only where gitolite gives RW+ there', async () => {
     const rows = await Array.fromAsync(source().list())
     assert.deepEqual(
-      rows.flatMap((row: Listed) =>
+      rows.flatMap((row: ListedEntry) =>
         'refused' in row ? `${row.refused.path}: ${row.refused.reason}` : [],
       ),
       ['dave/notes.git: dave would own it here, but gitolite does not give dave RW+'],

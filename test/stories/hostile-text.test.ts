@@ -61,6 +61,15 @@ test('no name on the disk can steer a terminal', async (t) => {
     assertShown(await godwit([...command, ...settings]), command.join(' '))
 })
 
+test('JSON of what people named is the names that they gave', async (t) => {
+  const data = ['--data', join(temporaryDirectory(t), 'data')]
+  await godwit(['account', 'set', 'alice', '--create', ...data])
+  assert.equal((await godwit(['token', 'add', 'alice', '--name', EVIL, ...data])).code, 0)
+  const listed = await godwit(['token', 'list', '--json', ...data])
+  assertShown(listed, 'token list --json')
+  assert.equal(JSON.parse(listed.stdout)[0].name, EVIL)
+})
+
 /** What a server answers: JSON, the text of an event stream, the bytes of an archive, or an address to go to. */
 type Answer = (path: string) => unknown
 
@@ -90,7 +99,36 @@ function answersWith(text: string, archive?: Buffer): Answer {
     repositories: [{ full_name: text, bytes: 1, reused: false, reason: text }],
     ...{ bytes_to_write: 1, free_bytes: null, estimated_seconds: null },
   }
+  const run = {
+    ...{ created_at: text, state: text, migration_id: null, reason: text },
+    skipped_repositories: [{ full_name: text, reason: text }],
+  }
+  const schedule = {
+    ...{ id: 1, owner: text, created_by: text, repositories: [text], every: text, at: text },
+    ...{ time_zone: text, keep: 1, next_run_at: text, paused_reason: null, last_run: run },
+  }
+  const config = { url: text, content_type: text }
+  const webhook = { id: 1, active: false, events: [text], config, disabled_reason: text }
+  const sides = { headers: { [text]: text }, payload: text }
+  const delivery = {
+    ...{ id: 1, guid: text, delivered_at: text, status: text, event: text, action: text },
+    ...{ next_attempt_at: text, request: sides, response: sides },
+  }
+  const service = {
+    queue: { kinds: [{ kind: text, jobs: 1, oldest_at: text }] },
+    running: [{ ...migration, login: text, repositories: { total: 1, remaining: 1 } }],
+  }
+  const token = { id: 1, login: text, name: text, last_used_at: text }
   return (path) => {
+    if (path.includes('/schedules?')) return [schedule]
+    if (path.includes('/runs?')) return [run]
+    if (path.includes('/schedules/')) return schedule
+    if (path.includes('/hooks?')) return [webhook]
+    if (path.includes('/deliveries?')) return [delivery]
+    if (path.includes('/deliveries/')) return delivery
+    if (path.includes('/hooks/')) return webhook
+    if (path.endsWith('/admin/service')) return service
+    if (path.endsWith('/admin/tokens')) return [token]
     if (path.endsWith('/bytes')) return archive
     if (path.endsWith('/archive')) return new URL('http://x/bytes')
     if (path.endsWith('/progress')) return events
@@ -111,14 +149,27 @@ const CALLS = [
   ['retry', '1'],
 ]
 
+const CALLS_OF_GODWIT = [
+  ['schedule', 'list'],
+  ['schedule', 'show', '1'],
+  ['schedule', 'resume', '1'],
+  ['webhook', 'list'],
+  ['webhook', 'show', '1'],
+  ['webhook', 'deliveries', '1'],
+  ['webhook', 'deliveries', '1', '1'],
+  ['admin', 'queue'],
+  ['admin', 'tokens'],
+]
+
 test('nothing that a server says can steer a terminal', async (t) => {
   const url = await serverOf(t, answersWith(EVIL))
   const env = { GODWIT_URL: url, GODWIT_TOKEN: 'x' }
-  for (const call of CALLS) {
-    const ended = await godwit(['migration', ...call], env)
+  for (const call of [...CALLS.map((call) => ['migration', ...call]), ...CALLS_OF_GODWIT]) {
+    const ended = await godwit(call, env)
     assert.notEqual(ended.stdout + ended.stderr, '', call.join(' '))
+    if (call[0] !== 'migration') assert.match(ended.stdout, /evil/, call.join(' '))
     assertShown(ended, call.join(' '))
-    assertShown(await godwit(['migration', ...call, '--json'], env), `${call.join(' ')} --json`)
+    assertShown(await godwit([...call, '--json'], env), `${call.join(' ')} --json`)
   }
 })
 

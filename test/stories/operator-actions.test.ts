@@ -75,6 +75,8 @@ test('an operator cancels, retries and deletes what is of others, by name in the
 test('an operator releases any lock and revokes any token', async () => {
   const locking = await story.migrate(['alice/atlas'], { lock_repositories: true })
   await assert.rejects(story.host.push('alice/atlas', { b: '2' }), /hidden ref/)
+  assert.match((await admin(2, 'release', 'alice/atlas/x')).err, /is not OWNER\/NAME/)
+  await assert.rejects(story.host.push('alice/atlas', { b: '2' }), /hidden ref/)
   await admin(0, 'release', 'alice/atlas')
   await story.host.push('alice/atlas', { b: '2' })
   assert.match((await admin(3, 'release', 'alice/atlas')).err, /does not have a lock/)

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { rm } from 'node:fs/promises'
 import { before, test } from 'node:test'
 import { type ClientDesk, clientDesk } from '../support/client-desk.ts'
 import { DAMAGED_REPOSITORIES } from '../support/export-damage.ts'
@@ -46,12 +47,12 @@ test('a retry of the same says so before it starts, and offers to skip what is b
   assert.match(told.broken[0]!.reason, broken.reason)
 
   const same = await desk.migration(0, 'retry', String(id))
-  assert.match(same.err, /^broken: alice\/broken: .*; it has not changed since$/m)
+  assert.match(same.err, /^failed: alice\/broken: .*; it has not changed since$/m)
   assert.match(same.err, /^nothing has changed since migration 1: .*--allow-partial skips these/m)
   await story.untilEnded(Number(same.out), 'failed')
 
   const partial = await desk.migration(0, 'retry', String(id), '--allow-partial')
-  assert.match(partial.err, /^skipped if still broken: alice\/grafted: /m)
+  assert.match(partial.err, /^skipped if it fails again: alice\/grafted: /m)
   await story.untilEnded(Number(partial.out), 'exported')
   await desk.migration(5, 'watch', partial.out)
   assert.equal((await forecast(Number(partial.out))).broken.length, 2)
@@ -66,4 +67,26 @@ test('what was mended is seen, and a retry starts without a word on it', async (
   assert.doesNotMatch(err, /nothing has changed/)
   await story.untilEnded(Number(out), 'exported')
   assert.deepEqual(await forecast(Number(out)), { broken: [], unchanged: false })
+})
+
+test('a repository that is gone is named, and a partial retry goes on without it', async () => {
+  await story.host.repository('alice/gone', { files: { a: '1' } })
+  const { id } = await story.migrate(['alice/whole', 'alice/gone'])
+  await rm(story.host.path('alice/gone'), { recursive: true })
+  const retry = (body: object) =>
+    story.call(`/user/migrations/${id}/retry`, { method: 'POST', body: JSON.stringify(body) })
+  const refused = await retry({})
+  assert.equal(refused.status, 422)
+  const { errors } = (await refused.json()) as { errors: object[] }
+  const message = 'alice/gone no longer exists, or may no longer be migrated'
+  const fault = { resource: 'Migration', field: 'repositories', code: 'missing', index: 1, message }
+  assert.deepEqual(errors, [fault])
+  const partial = await retry({ allow_partial: true })
+  assert.equal(partial.status, 201)
+  const started = (await partial.json()) as { id: number; repositories: { full_name: string }[] }
+  assert.deepEqual(
+    started.repositories.map(({ full_name }) => full_name),
+    ['alice/whole'],
+  )
+  await story.untilEnded(started.id, 'exported')
 })

@@ -27,8 +27,9 @@ test('a stream ends with its token, and one account has its share of streams', a
     await service.call(token, '/user/migrations', { method: 'POST', body })
   }
 
-  const listen = (token: string, id: number) =>
+  const listen = (token: string, id: number, method = 'GET') =>
     service.call(token, `/user/migrations/${id}/progress`, {
+      method,
       headers: { accept: 'text/event-stream' },
     })
   const follow = async (token: string, id: number) => {
@@ -48,6 +49,12 @@ test('a stream ends with its token, and one account has its share of streams', a
   assert.ok(Number(refused.headers.get('retry-after')) > 0)
   assert.match(((await refused.json()) as { message: string }).message, /secondary rate limit/)
   assert.equal((await service.call(alice, '/user/migrations')).status, 200)
+  const described = await listen(alice, 1, 'HEAD')
+  assert.deepEqual(
+    [described.status, described.headers.get('content-type')],
+    [200, 'text/event-stream'],
+    'only the headers take no place',
+  )
 
   const database = new pg.Client(service.databaseUrl)
   await database.connect()

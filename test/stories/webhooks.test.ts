@@ -2,8 +2,10 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import type { Webhook } from '../../src/wire/types.ts'
 import { clientDesk } from '../support/client-desk.ts'
 import { onEachEngine } from '../support/databases.ts'
+import { json, otherServer } from '../support/other-server.ts'
 import { startInRow } from '../support/service-row.ts'
 import { until } from '../support/wait-until.ts'
 import { webhookReceiver } from '../support/webhook-receiver.ts'
@@ -71,6 +73,12 @@ test('webhooks of an organization, by the client alone', async (t) => {
   await until('it has come again', () => receiver.received.length === 3)
   const edited = await webhook(0, 'edit', '1', '--events', 'migration.failed', '--no-secret')
   assert.match(edited.out, /events +migration\.failed\ncontent type +json\nsecret +none/)
+  await webhook(0, 'edit', '1', '--inactive')
+  const body = JSON.stringify({ config: { content_type: 'form' } })
+  const patched = await service.call(token, '/orgs/octo/hooks/1', { method: 'PATCH', body })
+  const { active, events, config } = (await patched.json()) as Webhook
+  assert.deepEqual([active, events, config.content_type], [false, ['migration.failed'], 'form'])
+  await webhook(0, 'edit', '1', '--active')
   assert.match((await webhook(0, 'list')).out, /^1 +active +migration\.failed +http/m)
   assert.match((await webhook(0, 'show', '1')).out, /last delivery +OK$/)
   assert.match((await webhook(3, 'edit', '1', '--events', 'push')).err, /There is no event "push"/)
@@ -93,4 +101,35 @@ test('webhooks of an organization, by the client alone', async (t) => {
   }
   assert.match(service.log(), /"audit":"webhook.create"/)
   for (const hidden of [SECRET, 'in-the-address']) assert.ok(!service.log().includes(hidden))
+})
+
+test('a secret is changed only by whoever asks for it, also where the server would forget it', async (t) => {
+  const config = { url: 'https://ci.example', content_type: 'json', insecure_ssl: '0' }
+  const hidden = { ...config, secret: '********' }
+  const github = await otherServer(t, (_request, response) =>
+    json(response, 200, { id: 1, active: true, events: ['push'], config: hidden }),
+  )
+  const desk = await clientDesk(t, { url: github.url, token: 'ghp_0123456789' })
+  desk.env.GODWIT_WEBHOOK_SECRET = 'of-another-webhook'
+  const edit = async (code: number, ...args: string[]) => {
+    const before = github.heard.length
+    const { err } = await desk.webhook(code, 'edit', '1', '--org', 'octo', ...args)
+    const changes = github.heard.slice(before).filter(({ method }) => method === 'PATCH')
+    return { err, changes: changes.map(({ path, body }) => [path, JSON.parse(body)]) }
+  }
+
+  const refused = await edit(2, '--events', 'fork')
+  assert.match(
+    refused.err,
+    /removes the secret of webhook 1 .*: give the secret with --secret-file/,
+  )
+  assert.deepEqual(refused.changes, [])
+  const url = 'https://other.example'
+  assert.deepEqual((await edit(0, '--to', url)).changes, [['/orgs/octo/hooks/1/config', { url }]])
+  const secret = desk.env.GODWIT_WEBHOOK_SECRET
+  assert.deepEqual((await edit(0, '--events', 'fork', '--secret')).changes, [
+    ['/orgs/octo/hooks/1', { events: ['fork'], config: { ...config, secret } }],
+  ])
+  delete desk.env.GODWIT_WEBHOOK_SECRET
+  assert.match((await edit(1, '--secret')).err, /--secret: GODWIT_WEBHOOK_SECRET is not set/)
 })

@@ -36,7 +36,7 @@ export function describingServer(
     log: pino({ level: 'silent' }),
     rateLimit: { perHour: 0, pool: undefined },
     trustedProxies: [],
-    admission: {
+    limits: {
       maxConnections: 10,
       maxRequests: 10,
       maxStreams: 10,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
-import { isMark } from '../../src/exporter/own-blobs.ts'
+import { isMark } from '../../src/exporter/claim-blobs.ts'
 import type { Service } from './service.ts'
 
 type DataDirectory = Pick<Service, 'data'>

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { basename, delimiter, join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { S3 } from '@aws-sdk/client-s3'
-import { isMark } from '../../src/exporter/own-blobs.ts'
+import { isMark } from '../../src/exporter/claim-blobs.ts'
 import { freePort } from './free-port.ts'
 import { type ObjectStore, startGateway } from './radosgw-cluster.ts'
 

@@ -1,9 +1,9 @@
 import { closeSync, openSync } from 'node:fs'
 import { Command } from 'commander'
 import { addCommand, configOf } from '../../src/commands/command-line.ts'
-import type { Config } from '../../src/config.ts'
 import { openLog } from '../../src/service/log.ts'
 import { startService } from '../../src/service/service.ts'
+import type { Config } from '../../src/settings/config.ts'
 import type { Done, Order } from './row-of-services.ts'
 
 /** Started by row-of-services.ts: runs services side by side as serve.ts runs one, each with a log of its own. */

@@ -1,5 +1,6 @@
 import { Octokit } from '@octokit/core'
 import { paginateRest } from '@octokit/plugin-paginate-rest'
+import { type Calls, callsOf, type PageOptions, type ReadOptions } from './api-calls.ts'
 import { type ServerEvent, serverEvents } from './event-stream.ts'
 import type {
   ArchiveLink,
@@ -15,6 +16,7 @@ import type {
   Progress,
   Repository,
   RetryForecast,
+  RetryRequest,
   Schedule,
   ScheduleChange,
   ScheduleRequest,
@@ -29,29 +31,8 @@ import type {
   Webhook,
   WebhookChange,
   WebhookDelivery,
+  WebhookRequest,
 } from './wire.ts'
-
-/** A read, and the validator that tells the next one whether anything has changed. */
-export interface Answer<T> {
-  data: T
-  etag: string | undefined
-  /** How many there are in all, where the answer is a page of them. */
-  total: number
-}
-
-/** What was read before is still so. */
-export const UNCHANGED = Symbol('unchanged')
-
-export type ReadOptions = {
-  signal?: AbortSignal
-  /** The validator of what is known already; the answer is then `UNCHANGED` while it is so. */
-  etag?: string | undefined
-}
-
-export type PageOptions = ReadOptions & {
-  page: number
-  perPage: number
-}
 
 export type Api = ReturnType<typeof operationsOf>
 
@@ -116,188 +97,151 @@ export function createApi(mediaType: string, onUnauthorized: () => void): ApiOf 
   }
 }
 
-/** For those who are not signed in: what is public. */
-export const anonymousApi: Api = createApi('application/json', () => {})()
-
 function operationsOf(
   octokit: Octokit & ReturnType<typeof paginateRest>,
   mediaType: string,
   org: string | undefined,
 ) {
-  const accept = { accept: mediaType }
-  const migrations = migrationsPath(org)
-  const webhooks = webhooksPath(org)
-  const repositories = org === undefined ? '/user/repos' : `/orgs/${org}/repos`
-
-  async function read<T>(
-    route: string,
-    { signal, etag, ...parameters }: ReadOptions & Record<string, unknown>,
-  ): Promise<Answer<T> | typeof UNCHANGED> {
-    const headers = { ...accept, ...(etag !== undefined && { 'if-none-match': etag }) }
-    try {
-      const request = { ...(signal && { signal }) }
-      const answer = await octokit.request(route, { ...parameters, headers, request })
-      const total = Number(answer.headers['x-total-count'] ?? Number.NaN)
-      return { data: answer.data as T, etag: answer.headers.etag, total }
-    } catch (error) {
-      if (isStatus(error, 304)) return UNCHANGED
-      throw error
-    }
-  }
-
-  /** A read that brings no validator is always answered in full. */
-  async function readAnew<T>(route: string, options: ReadOptions & Record<string, unknown>) {
-    const answer = await read<T>(route, { ...options, etag: undefined })
-    if (answer === UNCHANGED) throw new Error('answered 304 to an unconditional request')
-    return answer
-  }
-
-  async function change<T>(route: string, parameters: Record<string, unknown>): Promise<T> {
-    const { data } = await octokit.request(route, { ...parameters, headers: accept })
-    return data as T
-  }
-
+  const calls = callsOf(octokit, mediaType)
   return {
-    user: async (options: ReadOptions = {}) => (await readAnew<User>('GET /user', options)).data,
-    /** Logins of the organizations that the caller owns. */
-    async ownedOrganizations(options: ReadOptions = {}): Promise<string[]> {
-      const asked = { ...options, per_page: 100 }
-      const { data } = await readAnew<OrganizationMembership[]>('GET /user/memberships/orgs', asked)
-      const owned = data.filter(({ role }) => role === 'admin')
-      return owned.map(({ organization }) => organization.login)
-    },
-
-    summaries: ({ page, perPage, ...options }: PageOptions) =>
-      read<Summary[]>(`GET ${migrations}/summaries`, { ...options, page, per_page: perPage }),
-    /** Those that a repository is in. */
-    summariesOf: (fullName: string, options: ReadOptions) =>
-      read<Summary[]>(`GET ${migrations}/summaries`, { ...options, repository: fullName }),
-    repository: (fullName: string, options: ReadOptions) =>
-      read<FullRepository>(`GET /repos/${fullName}`, options),
-    branches: (fullName: string, options: ReadOptions) =>
-      read<Branch[]>(`GET /repos/${fullName}/branches`, options),
-    tags: (fullName: string, options: ReadOptions) =>
-      read<Tag[]>(`GET /repos/${fullName}/tags`, options),
-    summary: (id: number, options: ReadOptions) =>
-      read<Summary>(`GET ${migrations}/{id}/summary`, { ...options, id }),
-    progress: (id: number, options: ReadOptions) =>
-      read<Progress>(`GET ${migrations}/{id}/progress`, { ...options, id }),
-    ownLocks: (options: ReadOptions) => read<HeldLock[]>('GET /user/locks', options),
-    locks: (id: number, options: ReadOptions) =>
-      read<Lock[]>(`GET ${migrations}/{id}/locks`, { ...options, id }),
-
-    /** Told as it goes. Ends when the server has told everything, or goes away. */
-    async progressEvents(
-      id: number,
-      lastEventId: string,
-      signal: AbortSignal,
-    ): Promise<AsyncIterable<ServerEvent>> {
-      const { data } = await octokit.request(`GET ${migrations}/{id}/progress`, {
-        id,
-        headers: { accept: 'text/event-stream', 'last-event-id': lastEventId },
-        request: { signal, parseSuccessResponseBody: false },
-      })
-      return serverEvents(data as ReadableStream<Uint8Array<ArrayBuffer>>)
-    },
-
-    repositories: ({ q, page, perPage, ...options }: PageOptions & { q: string }) =>
-      readAnew<Repository[]>(`GET ${repositories}`, {
-        ...options,
-        page,
-        per_page: perPage,
-        q,
-        sort: 'full_name',
-      }),
-    /** Every name that matches, however many pages that takes. */
-    async repositoryNames(q: string, signal: AbortSignal): Promise<string[]> {
-      return octokit.paginate<Repository, string>(
-        {
-          method: 'GET',
-          url: repositories,
-          q,
-          per_page: 100,
-          headers: accept,
-          request: { signal },
-        },
-        ({ data }) => data.map(({ full_name }) => full_name),
-      )
-    },
-
-    async forecast(asked: StartRequest, signal: AbortSignal): Promise<Forecast> {
-      const { data } = await octokit.request(`POST ${migrations}/preflight`, {
-        ...asked,
-        headers: accept,
-        request: { signal },
-      })
-      return data as Forecast
-    },
-    start: (asked: StartRequest) =>
-      change<Migration>(`POST ${migrations}`, { ...asked, exclude: ['repositories'] }),
-    retryForecast: async (id: number) =>
-      (await readAnew<RetryForecast>(`GET ${migrations}/{id}/retry`, { id })).data,
-    retry: (id: number, asked: { allow_partial?: boolean } = {}) =>
-      change<Migration>(`POST ${migrations}/{id}/retry`, { id, ...asked }),
-    cancel: (id: number) => change<Migration>(`POST ${migrations}/{id}/cancel`, { id }),
-    deleteArchive: (id: number) => change<void>(`DELETE ${migrations}/{id}/archive`, { id }),
-    unlock: (id: number, name: string) =>
-      change<void>(`DELETE ${migrations}/{id}/repos/{name}/lock`, { id, name }),
-
-    /** A link that anyone may follow for a few minutes: to be followed at once, never shown or kept. */
-    archiveLink: async (id: number) =>
-      (await readAnew<ArchiveLink>(`GET ${migrations}/{id}/archive/link`, { id })).data,
-
-    schedules: (options: ReadOptions) =>
-      read<Schedule[]>(`GET ${migrations}/schedules`, { ...options, per_page: 100 }),
-    schedule: (id: number, options: ReadOptions) =>
-      read<Schedule>(`GET ${migrations}/schedules/{id}`, { ...options, id }),
-    scheduleRuns: (id: number, options: ReadOptions) =>
-      read<ScheduleRun[]>(`GET ${migrations}/schedules/{id}/runs`, { ...options, id }),
-    addSchedule: (asked: ScheduleRequest) =>
-      change<Schedule>(`POST ${migrations}/schedules`, { ...asked }),
-    changeSchedule: (id: number, asked: ScheduleChange) =>
-      change<Schedule>(`PATCH ${migrations}/schedules/{id}`, { id, ...asked }),
-    deleteSchedule: (id: number) => change<void>(`DELETE ${migrations}/schedules/{id}`, { id }),
-    runSchedule: (id: number) =>
-      change<ScheduleRun>(`POST ${migrations}/schedules/{id}/runs`, { id }),
-
-    webhooks: (options: ReadOptions) =>
-      read<Webhook[]>(`GET ${webhooks}`, { ...options, per_page: 100 }),
-    webhook: (id: number, options: ReadOptions) =>
-      read<Webhook>(`GET ${webhooks}/{id}`, { ...options, id }),
-    addWebhook: (asked: WebhookChange) =>
-      change<Webhook>(`POST ${webhooks}`, { name: 'web', ...asked }),
-    changeWebhook: (id: number, asked: WebhookChange) =>
-      change<Webhook>(`PATCH ${webhooks}/{id}`, { id, ...asked }),
-    deleteWebhook: (id: number) => change<void>(`DELETE ${webhooks}/{id}`, { id }),
-    pingWebhook: (id: number) => change<void>(`POST ${webhooks}/{id}/pings`, { id }),
-    /** The newest. */
-    webhookDeliveries: (id: number, options: ReadOptions) =>
-      read<WebhookDelivery[]>(`GET ${webhooks}/{id}/deliveries`, { ...options, id }),
-    webhookDelivery: (id: number, delivery: number, options: ReadOptions) =>
-      read<FullWebhookDelivery>(`GET ${webhooks}/{id}/deliveries/{delivery}`, {
-        ...options,
-        id,
-        delivery,
-      }),
-    redeliver: (id: number, delivery: number) =>
-      change<object>(`POST ${webhooks}/{id}/deliveries/{delivery}/attempts`, { id, delivery }),
-
-    /** Of anyone's, for operators. */
-    cancelAny: (id: number) => change<Summary>('POST /admin/migrations/{id}/cancel', { id }),
-    retryAny: (id: number) => change<Summary>('POST /admin/migrations/{id}/retry', { id }),
-    deleteAnyArchive: (id: number) => change<void>('DELETE /admin/migrations/{id}/archive', { id }),
-    releaseAny(fullName: string) {
-      const [owner, name] = fullName.split('/')
-      return change<void>('DELETE /admin/locks/{owner}/{name}', { owner, name })
-    },
-    tokens: (options: ReadOptions) => read<Token[]>('GET /admin/tokens', options),
-    revokeAny: (id: number) => change<void>('DELETE /admin/tokens/{id}', { id }),
-
-    service: (period: Period, options: ReadOptions) =>
-      read<ServiceState>('GET /admin/service', { ...options, period }),
+    ...aboutCaller(calls),
+    ...onRepositories(calls, org === undefined ? '/user/repos' : `/orgs/${org}/repos`),
+    ...onMigrations(calls, migrationsPath(org)),
+    ...onSchedules(calls, migrationsPath(org)),
+    ...onWebhooks(calls, webhooksPath(org)),
+    ...forOperators(calls),
   }
 }
 
-function isStatus(error: unknown, status: number): boolean {
-  return error instanceof Error && 'status' in error && error.status === status
-}
+const aboutCaller = ({ read, readAnew }: Calls) => ({
+  user: async (options: ReadOptions = {}) => (await readAnew<User>('GET /user', options)).data,
+  /** Logins of the organizations that the caller owns. */
+  async ownedOrganizations(options: ReadOptions = {}): Promise<string[]> {
+    const asked = { ...options, per_page: 100 }
+    const { data } = await readAnew<OrganizationMembership[]>('GET /user/memberships/orgs', asked)
+    const owned = data.filter(({ role }) => role === 'admin')
+    return owned.map(({ organization }) => organization.login)
+  },
+  ownLocks: (options: ReadOptions) => read<HeldLock[]>('GET /user/locks', options),
+})
+
+const onRepositories = ({ read, readAnew, readAll }: Calls, repositories: string) => ({
+  repository: (fullName: string, options: ReadOptions) =>
+    read<FullRepository>(`GET /repos/${fullName}`, options),
+  branches: (fullName: string, options: ReadOptions) =>
+    read<Branch[]>(`GET /repos/${fullName}/branches`, options),
+  tags: (fullName: string, options: ReadOptions) =>
+    read<Tag[]>(`GET /repos/${fullName}/tags`, options),
+  repositories: ({ q, page, perPage, ...options }: PageOptions & { q: string }) =>
+    readAnew<Repository[]>(`GET ${repositories}`, {
+      ...options,
+      page,
+      per_page: perPage,
+      q,
+      sort: 'full_name',
+    }),
+  /** Every name that matches, however many pages that takes. */
+  repositoryNames: (q: string, signal: AbortSignal) =>
+    readAll(repositories, { q, signal }, ({ full_name }: Repository) => full_name),
+})
+
+const onMigrations = ({ read, readAnew, openStream, change }: Calls, migrations: string) => ({
+  summaries: ({ page, perPage, ...options }: PageOptions) =>
+    read<Summary[]>(`GET ${migrations}/summaries`, { ...options, page, per_page: perPage }),
+  /** Those that a repository is in. */
+  summariesOf: (fullName: string, options: ReadOptions) =>
+    read<Summary[]>(`GET ${migrations}/summaries`, { ...options, repository: fullName }),
+  summary: (id: number, options: ReadOptions) =>
+    read<Summary>(`GET ${migrations}/{id}/summary`, { ...options, id }),
+  progress: (id: number, options: ReadOptions) =>
+    read<Progress>(`GET ${migrations}/{id}/progress`, { ...options, id }),
+  locks: (id: number, options: ReadOptions) =>
+    read<Lock[]>(`GET ${migrations}/{id}/locks`, { ...options, id }),
+  /** Told as it goes. Ends when the server has told everything, or goes away. */
+  async progressEvents(
+    id: number,
+    lastEventId: string,
+    signal: AbortSignal,
+    onHeard: () => void,
+  ): Promise<AsyncIterable<ServerEvent>> {
+    const headers = { accept: 'text/event-stream', 'last-event-id': lastEventId }
+    const bytes = await openStream(`GET ${migrations}/{id}/progress`, headers, { id, signal })
+    return serverEvents(bytes, onHeard)
+  },
+
+  forecast: (asked: StartRequest, signal: AbortSignal) =>
+    change<Forecast>(`POST ${migrations}/preflight`, { ...asked, signal }),
+  start: (asked: StartRequest) =>
+    change<Migration>(`POST ${migrations}`, { ...asked, exclude: ['repositories'] }),
+  retryForecast: async (id: number) =>
+    (await readAnew<RetryForecast>(`GET ${migrations}/{id}/retry`, { id })).data,
+  retry: (id: number, asked: RetryRequest = {}) =>
+    change<Migration>(`POST ${migrations}/{id}/retry`, { id, ...asked }),
+  cancel: (id: number) => change<Migration>(`POST ${migrations}/{id}/cancel`, { id }),
+  deleteArchive: (id: number) => change<void>(`DELETE ${migrations}/{id}/archive`, { id }),
+  unlock: (id: number, name: string) =>
+    change<void>(`DELETE ${migrations}/{id}/repos/{name}/lock`, { id, name }),
+
+  /** A link that anyone may follow for a few minutes: to be followed at once, never shown or kept. */
+  archiveLink: async (id: number) =>
+    (await readAnew<ArchiveLink>(`GET ${migrations}/{id}/archive/link`, { id })).data,
+})
+
+const onSchedules = ({ read, change }: Calls, migrations: string) => ({
+  schedules: (options: ReadOptions) =>
+    read<Schedule[]>(`GET ${migrations}/schedules`, { ...options, per_page: 100 }),
+  schedule: (id: number, options: ReadOptions) =>
+    read<Schedule>(`GET ${migrations}/schedules/{id}`, { ...options, id }),
+  scheduleRuns: (id: number, options: ReadOptions) =>
+    read<ScheduleRun[]>(`GET ${migrations}/schedules/{id}/runs`, { ...options, id }),
+  addSchedule: (asked: ScheduleRequest) =>
+    change<Schedule>(`POST ${migrations}/schedules`, { ...asked }),
+  changeSchedule: (id: number, asked: ScheduleChange) =>
+    change<Schedule>(`PATCH ${migrations}/schedules/{id}`, { id, ...asked }),
+  deleteSchedule: (id: number) => change<void>(`DELETE ${migrations}/schedules/{id}`, { id }),
+  runSchedule: (id: number) =>
+    change<ScheduleRun>(`POST ${migrations}/schedules/{id}/runs`, { id }),
+})
+
+const onWebhooks = ({ read, change }: Calls, webhooks: string) => ({
+  webhooks: (options: ReadOptions) =>
+    read<Webhook[]>(`GET ${webhooks}`, { ...options, per_page: 100 }),
+  webhook: (id: number, options: ReadOptions) =>
+    read<Webhook>(`GET ${webhooks}/{id}`, { ...options, id }),
+  addWebhook: (asked: WebhookRequest) =>
+    change<Webhook>(`POST ${webhooks}`, { name: 'web', ...asked }),
+  changeWebhook: (id: number, asked: WebhookChange) =>
+    change<Webhook>(`PATCH ${webhooks}/{id}`, { id, ...asked }),
+  deleteWebhook: (id: number) => change<void>(`DELETE ${webhooks}/{id}`, { id }),
+  pingWebhook: (id: number) => change<void>(`POST ${webhooks}/{id}/pings`, { id }),
+  /** The newest. */
+  webhookDeliveries: (id: number, options: ReadOptions) =>
+    read<WebhookDelivery[]>(`GET ${webhooks}/{id}/deliveries`, { ...options, id }),
+  webhookDelivery: (id: number, delivery: number, options: ReadOptions) =>
+    read<FullWebhookDelivery>(`GET ${webhooks}/{id}/deliveries/{delivery}`, {
+      ...options,
+      id,
+      delivery,
+    }),
+  redeliver: (id: number, delivery: number) =>
+    change<object>(`POST ${webhooks}/{id}/deliveries/{delivery}/attempts`, { id, delivery }),
+})
+
+/** On anyone's. */
+const forOperators = ({ read, change }: Calls) => ({
+  cancelAny: (id: number) => change<Summary>('POST /admin/migrations/{id}/cancel', { id }),
+  retryAny: (id: number) => change<Summary>('POST /admin/migrations/{id}/retry', { id }),
+  deleteAnyArchive: (id: number) => change<void>('DELETE /admin/migrations/{id}/archive', { id }),
+  releaseAny(fullName: string) {
+    const [owner, name] = fullName.split('/')
+    return change<void>('DELETE /admin/locks/{owner}/{name}', { owner, name })
+  },
+  tokens: (options: ReadOptions) => read<Token[]>('GET /admin/tokens', options),
+  revokeAny: (id: number) => change<void>('DELETE /admin/tokens/{id}', { id }),
+
+  service: (period: Period, options: ReadOptions) =>
+    read<ServiceState>('GET /admin/service', { ...options, period }),
+})
+
+/** For those who are not signed in: what is public. */
+export const anonymousApi: Api = createApi('application/json', () => {})()

@@ -5,6 +5,7 @@ import { SignInPage } from './pages/sign-in.tsx'
 import { Announcements } from './parts/announcements.tsx'
 import { Header } from './parts/header.tsx'
 import { Loading } from './parts/loading.tsx'
+import { PageBoundary } from './parts/page-boundary.tsx'
 import { Problem } from './parts/problem.tsx'
 import { linksOf, type Place, placeOf, useHash } from './place.ts'
 import { OrganizationContext, type Session, type SignedOutReason, useSession } from './session.tsx'
@@ -34,18 +35,20 @@ export function App() {
       </button>
       <Header place={place} />
       <main id="main" ref={main} tabIndex={-1} className={styles.main}>
-        {session.state === 'signed-out' && <SignedOut place={place} reason={session.reason} />}
-        {session.state === 'checking' && <Loading what="Signing in" />}
-        {session.state === 'unreachable' && (
-          <Problem failure={session.failure} onRetry={tryAgain} />
-        )}
-        {session.state === 'signed-in' && (
-          <Suspense fallback={<Loading what="Loading" />}>
-            <OrganizationContext value={place.org}>
-              <PageAt key={place.org} place={place} />
-            </OrganizationContext>
-          </Suspense>
-        )}
+        <PageBoundary at={hash}>
+          {session.state === 'signed-out' && <SignedOut place={place} reason={session.reason} />}
+          {session.state === 'checking' && <Loading what="Signing in" />}
+          {session.state === 'unreachable' && (
+            <Problem failure={session.failure} onRetry={tryAgain} />
+          )}
+          {session.state === 'signed-in' && (
+            <Suspense fallback={<Loading what="Loading" />}>
+              <OrganizationContext value={place.org}>
+                <PageAt key={place.org} place={place} />
+              </OrganizationContext>
+            </Suspense>
+          )}
+        </PageBoundary>
       </main>
       <Announcements />
     </>

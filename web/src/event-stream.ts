@@ -4,12 +4,14 @@ export interface ServerEvent {
   data: string
 }
 
-/** Server-sent events out of bytes. Comments, which only keep the line open, are left out. */
+/** Server-sent events out of bytes. Comments, which only keep the line open, are left out; `onHeard` is called for them too. */
 export async function* serverEvents(
   bytes: ReadableStream<Uint8Array<ArrayBuffer>>,
+  onHeard: () => void,
 ): AsyncGenerator<ServerEvent> {
   let rest = ''
   for await (const text of bytes.pipeThrough(new TextDecoderStream())) {
+    onHeard()
     const blocks = (rest + text).replaceAll('\r\n', '\n').split('\n\n')
     rest = blocks.pop() ?? ''
     for (const block of blocks) {

@@ -1,17 +1,19 @@
+import type { ValidationError } from './wire.ts'
+
 /** Why something that was asked did not come about, in words for people. */
 export interface Failure {
   kind: 'offline' | 'unauthorized' | 'not-found' | 'limited' | 'busy' | 'refused' | 'broken'
   message: string
+  /** Of the repositories that were asked for, those that do not exist for whoever asks. */
+  missing?: string[]
 }
 
-interface Complaint {
-  field?: string
-  code?: string
-  message?: string
-}
+type Complaint = Partial<ValidationError['errors'][number]>
 
+/** As Octokit throws it. */
 interface Refusal {
   status?: number
+  request?: { body?: { repositories?: string[] } }
   response?: { data?: { message?: string; errors?: Complaint[] } }
 }
 
@@ -23,7 +25,7 @@ const KINDS: Record<number, Failure['kind']> = {
 }
 
 export function failureOf(error: unknown): Failure {
-  const { status, response } = error as Refusal
+  const { status, request, response } = error as Refusal
   if (!(error instanceof Error) || status === undefined) {
     return { kind: 'broken', message: error instanceof Error ? error.message : String(error) }
   }
@@ -32,12 +34,22 @@ export function failureOf(error: unknown): Failure {
   if (status >= 500 && status !== 503) {
     return { kind: 'broken', message: `The server answered with an error (${status}).` }
   }
-  const complaints = (response.data?.errors ?? []).map(describe)
-  const message = complaints.length > 0 ? complaints.join(' ') : response.data?.message
-  return { kind: KINDS[status] ?? 'refused', message: message ?? error.message }
+  const complaints = response.data?.errors ?? []
+  const nameIn = ({ field, index = -1 }: Complaint) =>
+    field === 'repositories' ? request?.body?.repositories?.[index] : undefined
+  const words = complaints.map((each) => describe(each, nameIn(each)))
+  const message = words.length > 0 ? words.join(' ') : response.data?.message
+  return {
+    kind: KINDS[status] ?? 'refused',
+    message: message ?? error.message,
+    missing: complaints.flatMap((each) => (each.code === 'missing' ? (nameIn(each) ?? []) : [])),
+  }
 }
 
-function describe({ message, field = 'The request', code }: Complaint): string {
+function describe(complaint: Complaint, repository: string | undefined): string {
+  const { message, field = 'The request', code } = complaint
+  if (repository !== undefined)
+    return `${repository}: ${message ?? 'it does not exist, or you may not migrate it.'}`
   return message ?? `${field} is ${code === 'missing_field' ? 'missing' : 'not valid'}.`
 }
 

@@ -1,13 +1,16 @@
-import { type Api, UNCHANGED } from './api.ts'
+import type { Api } from './api.ts'
+import { UNCHANGED } from './api-calls.ts'
 import type { ServerEvent } from './event-stream.ts'
 import { type Failure, failureOf } from './failure.ts'
-import { isUnfinished, type Progress, type RepositoryProgress, type Totals } from './wire.ts'
+import {
+  isUnfinished,
+  type Progress,
+  type ProgressUpdate,
+  type RepositoryProgress,
+} from './wire.ts'
 
 /** `live` by events, `polling` where no stream can be had, `reconnecting` where nothing can, `limited` for asking too often. */
 export type Connection = 'connecting' | 'live' | 'polling' | 'reconnecting' | 'limited' | 'ended'
-
-/** What an event of progress tells. */
-type Update = Totals & Pick<Progress, 'state' | 'started_at'> & { under_way: RepositoryProgress[] }
 
 interface Listener {
   onProgress(progress: Progress): void
@@ -20,6 +23,8 @@ const TELL_EVERY_MS = 100
 const POLL_EVERY_MS = 2000
 /** Whoever stands between may hold a stream back without a word. */
 const FIRST_EVENT_WITHIN_MS = 5000
+/** Streams have a beat every fifteen seconds. */
+const SILENCE_MS = 45_000
 const STREAM_ATTEMPTS = 2
 const POLLS_BEFORE_NEXT_ATTEMPT = 15
 const SHORTEST_PAUSE_MS = 250
@@ -104,14 +109,14 @@ function progressWatch(api: Api, id: number, listener: Listener, signal: AbortSi
       const place = places.get(ended.full_name)
       if (place !== undefined) known.repositories[place] = ended
     }
-    if (name === 'progress') takeUpdate(known, JSON.parse(data) as Update)
+    if (name === 'progress') takeUpdate(known, JSON.parse(data) as ProgressUpdate)
     tellSoon()
   }
 
   /** Rows and totals are of the same moment. */
   function takeUpdate(
     progress: Progress,
-    { state, started_at, under_way, ...totals }: Update,
+    { state, started_at, under_way, ...totals }: ProgressUpdate,
   ): void {
     Object.assign(progress, { state, started_at, totals })
     for (const repository of under_way) {
@@ -123,11 +128,14 @@ function progressWatch(api: Api, id: number, listener: Listener, signal: AbortSi
   async function listen(): Promise<boolean> {
     const stop = new AbortController()
     const both = AbortSignal.any([signal, stop.signal])
-    const silence = setTimeout(() => stop.abort(), FIRST_EVENT_WITHIN_MS)
+    let silence = setTimeout(() => stop.abort(), FIRST_EVENT_WITHIN_MS)
+    const onHeard = () => {
+      clearTimeout(silence)
+      silence = setTimeout(() => stop.abort(), SILENCE_MS)
+    }
     let wasHeard = false
     try {
-      for await (const event of await api.progressEvents(id, lastEventId, both)) {
-        clearTimeout(silence)
+      for await (const event of await api.progressEvents(id, lastEventId, both, onHeard)) {
         wasHeard = true
         listener.onConnection('live')
         take(event)

@@ -1,5 +1,5 @@
 import { useCallback, useEffect, useRef, useState } from 'react'
-import { type Answer, type ReadOptions, UNCHANGED } from './api.ts'
+import { type Answer, type ReadOptions, UNCHANGED } from './api-calls.ts'
 import { type Failure, failureOf, isAbort } from './failure.ts'
 
 export interface Known<T> {

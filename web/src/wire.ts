@@ -17,8 +17,10 @@ export type {
   Migration,
   OrganizationMembership,
   Progress,
+  ProgressUpdate,
   RepositoryProgress,
   RetryForecast,
+  RetryRequest,
   Schedule,
   ScheduleChange,
   ScheduleRequest,
@@ -30,26 +32,19 @@ export type {
   Tag,
   Token,
   User,
+  ValidationError,
   Webhook,
+  WebhookChange,
   WebhookDelivery,
+  WebhookRequest,
 } from '../../src/wire/types.ts'
 
-/** What may be said of a webhook; what is not said stays as it is. */
-export interface WebhookChange {
-  config?: { url?: string; content_type?: string; secret?: string }
-  events?: string[]
-  active?: boolean
-}
 export type Repository = ExtendedRepository
 export type MigrationState = Progress['state']
 export type Totals = Progress['totals']
 export type StartOptions = Required<Omit<StartRequest, 'repositories' | 'exclude'>>
 export type Period = ServiceState['throughput']['period']
 export type Bucket = ServiceState['throughput']['buckets'][number]
-
-/** There is an archive, or was, and it lacks some of the repositories that were asked for. */
-export const isPartial = (state: MigrationState, { skipped }: { skipped: number }): boolean =>
-  state === 'exported' && skipped > 0
 
 export const isUnfinished = (state: MigrationState): boolean =>
   state === 'pending' || state === 'exporting'

@@ -1,4 +1,4 @@
-import { flagOf, type OptionName, optionNames, optionOf } from '../../setting-names.ts'
+import { flagOf, type OptionName, optionNames, optionOf } from '../../settings/setting-names.ts'
 import { type CommandShape, type OptionShape, valueShape, withAllBelow } from '../command-shape.ts'
 
 export function fishCompletion(program: CommandShape): string {

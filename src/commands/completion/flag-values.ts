@@ -1,4 +1,4 @@
-import { flagOf, optionNames, optionOf } from '../../setting-names.ts'
+import { flagOf, optionNames, optionOf } from '../../settings/setting-names.ts'
 import { type CommandShape, type ValueShape, valueShape, withAllBelow } from '../command-shape.ts'
 
 /** What a flag or an argument takes: words to choose from, or the kind of a file. */

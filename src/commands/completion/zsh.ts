@@ -1,4 +1,4 @@
-import { flagOf, optionNames, optionOf } from '../../setting-names.ts'
+import { flagOf, optionNames, optionOf } from '../../settings/setting-names.ts'
 import { type CommandShape, withAllBelow } from '../command-shape.ts'
 import { offered, valueFunction } from './flag-values.ts'
 

@@ -1,6 +1,7 @@
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
-import type { Config } from '../../config.ts'
+import { hasCode } from '../../ground/errno.ts'
+import type { Config } from '../../settings/config.ts'
 import { checkProxy } from './check-proxy.ts'
 import { type CheckResult, failure, passed, warning, wordsOf } from './check-result.ts'
 
@@ -59,9 +60,8 @@ async function* checkListen(config: Config): AsyncGenerator<CheckResult> {
     redirect: 'manual',
   }).catch((error: Error) => error)
   if (answer instanceof Error) {
-    const { code } = (answer.cause ?? {}) as { code?: string }
     const found = `${place}: ${wordsOf(answer.cause ?? answer)}`
-    yield code === 'ECONNREFUSED'
+    yield hasCode(answer.cause, 'ECONNREFUSED')
       ? passed('listen', `${place} is free`)
       : warning(
           'listen',

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { buffer } from 'node:stream/consumers'
 import { type BlobStore, type Composing, isComposing } from '../../blobs/blob-store.ts'
-import type { Config } from '../../config.ts'
 import { openBlobs, placesOf } from '../../service/places.ts'
+import type { Config } from '../../settings/config.ts'
 import { judgeClock } from './check-database.ts'
 import { type CheckResult, failure, passed, wordsOf } from './check-result.ts'
 

@@ -1,5 +1,5 @@
-import type { Config } from '../../config.ts'
-import { exposedFile } from '../../service/exposed-file.ts'
+import type { Config } from '../../settings/config.ts'
+import { exposedFile } from '../../settings/config-file.ts'
 import { type CheckResult, failure, passed, warning } from './check-result.ts'
 
 /** The file of settings: that this user may read it, and nobody who should not. */

@@ -1,9 +1,9 @@
 import { link, mkdtemp, open, rename, rm, stat, statfs } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import type { Config } from '../../config.ts'
 import { hasCode } from '../../ground/errno.ts'
 import { inUnits } from '../../ground/quantities.ts'
+import type { Config } from '../../settings/config.ts'
 import { type CheckResult, failure, passed, warning, wordsOf } from './check-result.ts'
 
 const MEBIBYTE = 1024 * 1024

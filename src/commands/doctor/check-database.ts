@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Config } from '../../config.ts'
 import {
   type PostgresSurvey,
   type SchemaAge,
@@ -8,8 +7,9 @@ import {
   surveySqlite,
 } from '../../db/survey.ts'
 import { KNOWN_SCHEMA } from '../../db/upgrade.ts'
-import { withoutPassword } from '../../said.ts'
 import { UTF8_REMEDY } from '../../service/database-errors.ts'
+import type { Config } from '../../settings/config.ts'
+import { withoutPassword } from '../../settings/config-values.ts'
 import { type CheckResult, failure, passed, warning, wordsOf } from './check-result.ts'
 
 /** What the queue on PostgreSQL asks for. */

@@ -5,8 +5,8 @@ import { type TestContext, test } from 'node:test'
 import { startForge } from '../../../test/support/forge/stand-in-forge.ts'
 import { freePort } from '../../../test/support/free-port.ts'
 import { temporaryDirectory } from '../../../test/support/odd-repositories.ts'
-import { readConfig } from '../../config.ts'
-import { Misuse } from '../../user-mistake.ts'
+import { Misuse } from '../../ground/user-mistake.ts'
+import { readConfig } from '../../settings/config.ts'
 import { checkForge } from './check-forge.ts'
 
 async function tokenFile(t: TestContext, token: string, mode = 0o600): Promise<string> {

@@ -1,11 +1,8 @@
-import type { Config } from '../../config.ts'
 import { forgePlace, isOpenToAll, OPEN_TO_ALL } from '../../service/open-forge.ts'
-import { type ForgeClient, forgeClient } from '../../sources/forge/forge-client.ts'
-import { ForgeRefused } from '../../sources/forge/forge-errors.ts'
+import type { Config } from '../../settings/config.ts'
+import { connectForge, type Forge } from '../../sources/forge/connect-forge.ts'
 import { readForgeToken } from '../../sources/forge/forge-token.ts'
-import { forgeGetter } from '../../sources/forge/known-forge.ts'
-import { readRights } from '../../sources/forge/read-rights.ts'
-import { ownerIn } from '../../sources/forge/token-owner.ts'
+import { ForgeRefused } from '../../sources/forge-errors.ts'
 import { type CheckResult, failure, passed, warning, wordsOf } from './check-result.ts'
 
 const TOKEN_ADVICE =
@@ -28,13 +25,13 @@ export async function* checkForge(config: Config): AsyncGenerator<CheckResult> {
     ? warning('forge-token', `${OPEN_TO_ALL}: ${tokenFile}`, `run \`chmod 600 ${tokenFile}\``)
     : passed('forge-token', `${tokenFile}, readable`)
   const signal = AbortSignal.timeout(TIMEOUT_MS)
-  const client = forgeClient({ url, token, timeoutMs: TIMEOUT_MS, pauseMs: 100 })
+  const forge = connectForge({ url, token, timeoutMs: TIMEOUT_MS, pauseMs: 100 })
   try {
-    const { version, mayHide } = await forgeGetter(client)(signal)
+    const { version, mayHide } = await forge.learn(signal)
     yield passed('forge', `${version.kind} ${version.text} at ${url}`)
     if (mayHide)
       yield failure('forge-token', "the forge's token is not an administrator's", TOKEN_ADVICE)
-    else yield* checkSudo(client, signal)
+    else yield* checkSudo(forge, signal)
   } catch (error) {
     const found = signal.aborted ? `${url} did not answer within 10 s` : wordsOf(error)
     yield failure('forge', found, 'check --forge, the forge, and the token')
@@ -42,10 +39,10 @@ export async function* checkForge(config: Config): AsyncGenerator<CheckResult> {
 }
 
 /** Whether the token may ask in the name of people: so the forge tells what they may do. */
-async function* checkSudo(client: ForgeClient, signal: AbortSignal): AsyncGenerator<CheckResult> {
-  const { body } = await client.get('/user', {}, signal)
+async function* checkSudo(forge: Forge, signal: AbortSignal): AsyncGenerator<CheckResult> {
+  const { login } = await forge.tokenOwner(signal)
   try {
-    await readRights(client, ownerIn(body, client.url).login, signal)
+    await forge.readRights(login, signal)
   } catch (error) {
     if (!(error instanceof ForgeRefused)) throw error
     const found = `the forge's token may not ask what people may do: ${error.message}`

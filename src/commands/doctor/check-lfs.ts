@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Config } from '../../config.ts'
+import type { Config } from '../../settings/config.ts'
 import { type CheckResult, failure, passed, some, warning, wordsOf } from './check-result.ts'
 
 const ADVICE = 'let the user that runs Godwit read it, or set another --lfs-directory'

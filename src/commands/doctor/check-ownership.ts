@@ -1,9 +1,9 @@
 import { constants, type Stats } from 'node:fs'
 import { access, lstat, opendir } from 'node:fs/promises'
 import { join, relative } from 'node:path'
-import type { Config } from '../../config.ts'
 import { userName } from '../../service/data-owner.ts'
 import { placesOf } from '../../service/places.ts'
+import type { Config } from '../../settings/config.ts'
 import { type CheckResult, failure, passed, some, warning } from './check-result.ts'
 
 /** A look that ends, however much there is. */

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
-import type { Config } from '../../config.ts'
-import { signingKey } from '../../db/survey.ts'
+import { findSigningKey } from '../../db/survey.ts'
 import { PROBED_TEXT, probeAddress } from '../../service/probe-address.ts'
+import type { Config } from '../../settings/config.ts'
 import { type CheckResult, passed, warning, wordsOf } from './check-result.ts'
 
 const TIMEOUT_MS = 10_000
@@ -16,7 +16,7 @@ export async function* checkProxy(config: Config): AsyncGenerator<CheckResult> {
   const isDirect = hostname.replace(/^\[|\]$/g, '') === listen.host && Number(port) === listen.port
   if (config.said.baseUrl === undefined || isDirect) return
   const database = { sqlite: join(config.data, 'godwit.sqlite'), postgres: config.databaseUrl }
-  const key = await signingKey(database)
+  const key = await findSigningKey(database)
   if (!key) return
   let findings: CheckResult[]
   try {

@@ -1,11 +1,10 @@
 import { lstat, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Config } from '../../config.ts'
 import type { Git } from '../../git/git.ts'
 import { inLanes } from '../../ground/lanes.ts'
 import { layoutIn } from '../../service/places.ts'
+import type { Config } from '../../settings/config.ts'
 import { type GitDirectory, gitDirectory } from '../../sources/directory/git-directory.ts'
-import { asUnreadable } from '../../sources/directory/why-unreadable.ts'
 import type { FoundRepository, Source } from '../../sources/source.ts'
 import { Unreadable } from '../../sources/unreadable.ts'
 import { nearestThere } from './check-data.ts'
@@ -46,7 +45,7 @@ export async function* checkRepositories(config: Config, git: Git): AsyncGenerat
     yield failure('repositories', `${root}: ${wordsOf(error)}`, advice)
     return
   }
-  await openEach(source, git, found, problems)
+  await openEach(source, found, problems)
   yield* judge(config, root, found, problems)
   yield await howSnapshots(config, root)
 }
@@ -60,32 +59,24 @@ function withoutRepositories(role: Config['role'], isShared: boolean): CheckResu
 
 async function openEach(
   source: GitDirectory,
-  git: Git,
   found: readonly FoundRepository[],
   { unreadable, unlockable }: Problems,
 ): Promise<void> {
   await inLanes(found, { lanes: AT_ONCE }, async (repository, signal) => {
     const name = `${repository.owner}/${repository.name}`
-    let dir = name
+    let dir: string
     try {
       dir = await source.directoryOf(repository)
       await source.examine(repository, signal)
-      await askGit(git, dir)
+      await source.tryGit(repository)
     } catch (error) {
-      const reason = asUnreadable(error, dir)
-      if (!(reason instanceof Unreadable)) throw error
-      unreadable.push(`${name} (${reason.message})`)
+      if (!(error instanceof Unreadable)) throw error
+      unreadable.push(`${name} (${error.message})`)
       return
     }
     const why = await whyNoLock(source, repository, dir)
     if (why) unlockable.push(`${name} (${why})`)
   })
-}
-
-/** Git itself refuses what belongs to somebody else where safe.directory does not reach it. */
-async function askGit(git: Git, dir: string): Promise<void> {
-  const { uid } = await stat(dir)
-  if (uid !== process.getuid?.()) await git.run(['rev-parse', '--git-dir'], { dir })
 }
 
 async function whyNoLock(source: Source, found: FoundRepository, dir: string) {

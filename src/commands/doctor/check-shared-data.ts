@@ -1,7 +1,7 @@
-import type { Config } from '../../config.ts'
 import { knownProcesses } from '../../db/survey.ts'
+import { markerFolder, NOT_SHARED, strangersTo } from '../../service/mark-process.ts'
 import { placesOf } from '../../service/places.ts'
-import { markerFolder, NOT_SHARED, strangersTo } from '../../service/process-marker.ts'
+import type { Config } from '../../settings/config.ts'
 import { type CheckResult, failure, passed, some } from './check-result.ts'
 
 /** Where several processes keep archives in a directory, it must be one and the same. */

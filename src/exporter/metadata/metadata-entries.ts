@@ -4,14 +4,13 @@ import {
   type Manifest,
   type ManifestFile,
   type ManifestMetadata,
-  type ManifestRepository,
   type ManifestSegment,
-  type ManifestStoredFiles,
 } from '../../archive/manifest.ts'
 import type { SegmentEntry } from '../../archive/write-segment.ts'
 import type { ExportedRepository } from '../../migrations/export-store.ts'
 import type { Migration } from '../../migrations/migration.ts'
 import { archivedKeysOf } from '../../migrations/record-store.ts'
+import type { StoredContents } from '../../migrations/segment-contents-store.ts'
 import type { SegmentRecord } from '../../migrations/segment-store.ts'
 import { SAID_KINDS } from '../../records/facts.ts'
 import { splitIntoFiles } from '../../records/split-into-files.ts'
@@ -22,6 +21,7 @@ import { FILES_FOLDERS, type FilesContents } from '../records/records-segments.t
 import type { SegmentContents } from '../segment-contents.ts'
 import type { CoveredOrganization } from './covered-organizations.ts'
 import { recordAddressesOf } from './host-addresses.ts'
+import { type MeasuredList, measuredList, sizeOf, textOf } from './manifest-text.ts'
 import {
   branchRecords,
   organizationRecords,
@@ -35,7 +35,8 @@ export interface MetadataParts {
   migration: Pick<Migration, 'guid' | 'owner' | 'options' | 'createdAt'>
   repositories: readonly ExportedRepository[]
   organizations: readonly CoveredOrganization[]
-  segments: ReadonlyMap<string, SegmentRecord & { contents: string | null }>
+  contents: StoredContents
+  survey: Survey
   /** What people said, where that is part of the archive. */
   records: ArchivedRecords | undefined
   addresses: Addresses
@@ -71,7 +72,6 @@ async function* filesOf(parts: MetadataParts): AsyncGenerator<{ name: string; te
   const asked = parts.repositories.filter(({ reason }) => reason === null)
   const facts = asked.map((repository) => repository.facts).sort((a, b) => a.id - b.id)
   const links = recordAddressesOf(addresses)
-  const hasWiki = wikisOf(parts)
 
   yield { name: 'schema.json', text: jsonText(SCHEMA) }
   if (isWhole) yield* splitIntoFiles('users', userRecords(parts, facts, addresses))
@@ -80,7 +80,8 @@ async function* filesOf(parts: MetadataParts): AsyncGenerator<{ name: string; te
   yield* splitIntoFiles(
     'repositories',
     repositoryRecords(facts, records, addresses, {
-      hasWikiInArchive: (each) => !migration.options.excludeGitData && hasWiki(fullNameOf(each)),
+      hasWikiInArchive: (each) =>
+        !migration.options.excludeGitData && parts.survey.withWiki.has(fullNameOf(each)),
       migrationOwner: migration.owner,
     }),
   )
@@ -95,74 +96,87 @@ async function* filesOf(parts: MetadataParts): AsyncGenerator<{ name: string; te
 
 /** The last entry of all: it names what comes before it. */
 export function manifestEntry(parts: MetadataParts, metadata: ManifestMetadata): SegmentEntry {
-  return fileEntry(
-    MANIFEST_PATH,
-    Buffer.from(jsonText(manifestOf(parts, metadata))),
-    parts.migration.createdAt,
-  )
+  const fields = Object.entries(manifestOf(parts, metadata))
+  return {
+    kind: 'file',
+    path: MANIFEST_PATH,
+    size: sizeOf(fields),
+    modifiedAt: parts.migration.createdAt,
+    packed: false,
+    open: () => textOf(fields),
+  }
 }
 
 /** A repository's segment begins with its own folder; those above are shared, and no path may come twice. */
-function foldersOf(parts: MetadataParts): string[] {
-  const owners = new Set(segmentsIn(parts).map(({ full_name }) => full_name.split('/')[0]))
-  const stored = storedFilesIn(parts).flatMap(({ files }) => files)
+function foldersOf({ survey: { owners, filesFolders } }: MetadataParts): string[] {
   return [
-    ...FILES_FOLDERS.filter((folder) => stored.some(({ path }) => path.startsWith(`${folder}/`))),
+    ...FILES_FOLDERS.filter((folder) => filesFolders.has(folder)),
     ...(owners.size === 0 ? [] : ['repositories']),
     ...[...owners].map((owner) => `repositories/${owner}`),
   ]
 }
 
-function manifestOf(parts: MetadataParts, metadata: ManifestMetadata): Manifest {
-  const { migration, repositories, generator, createdAt } = parts
-  const stored = storedFilesIn(parts)
+/** The lists that may be long come item by item. */
+type StreamedManifest = Omit<Manifest, 'repositories' | 'stored_files'> & {
+  repositories: MeasuredList
+  stored_files?: MeasuredList
+}
+
+function manifestOf(parts: MetadataParts, metadata: ManifestMetadata): StreamedManifest {
+  const { migration, repositories, generator, createdAt, survey } = parts
+  const hasFiles = survey.storedFiles.bytes > 0
   return {
-    format: stored.length > 0 ? 4 : 3,
+    format: hasFiles ? 4 : 3,
     generator,
     migration_guid: migration.guid,
     created_at: new Date(createdAt).toISOString(),
-    repositories: segmentsIn(parts),
+    repositories: survey.repositories,
     skipped: repositories.flatMap(({ facts, reason }) =>
       reason === null ? [] : [{ full_name: fullNameOf(facts), reason }],
     ),
     metadata,
-    ...(stored.length > 0 && { stored_files: stored }),
+    ...(hasFiles && { stored_files: survey.storedFiles }),
   }
 }
 
-/** The files of records, as segments of their own. */
-function storedFilesIn({ repositories, segments }: MetadataParts): ManifestStoredFiles[] {
-  const keys = repositories.flatMap(({ records, reason }) =>
-    reason === null ? archivedKeysOf(records) : [],
-  )
-  return keys.flatMap((key) => {
-    const segment = segments.get(key)
-    if (!segment?.contents) return []
-    const contents = JSON.parse(segment.contents) as FilesContents
-    return [{ ...contents, segment: digestsOf(segment) }]
-  })
+/** What is to be known of all segments before the first of their descriptions is written. */
+export interface Survey {
+  repositories: MeasuredList
+  storedFiles: MeasuredList
+  /** Of the repositories that are in the archive. */
+  owners: ReadonlySet<string>
+  withWiki: ReadonlySet<string>
+  filesFolders: ReadonlySet<string>
 }
 
-function segmentsIn({ repositories, segments }: MetadataParts): ManifestRepository[] {
-  return repositories.flatMap(({ segmentKey }) => {
-    const segment = segmentKey === null ? undefined : segments.get(segmentKey)
-    if (!segment?.contents) return []
-    const contents = JSON.parse(segment.contents) as SegmentContents
-    return [{ ...contents, segment: digestsOf(segment) }]
-  })
+export async function surveySegments(
+  exported: readonly ExportedRepository[],
+  contents: StoredContents,
+): Promise<Survey> {
+  const [owners, withWiki, filesFolders] = [new Set<string>(), new Set<string>(), new Set<string>()]
+  const ofGit = exported.flatMap(({ segmentKey }) => segmentKey ?? [])
+  const ofFiles = exported.flatMap(({ records }) => archivedKeysOf(records))
+  const read = <T extends object>(keys: readonly string[]) =>
+    async function* (): AsyncGenerator<T & { segment: ManifestSegment }> {
+      for (const key of keys) {
+        const said = await contents.of<T>(key)
+        if (said) yield { ...said, segment: digestsOf(contents.segments.get(key)!) }
+      }
+    }
+  return {
+    repositories: await measuredList(read<SegmentContents>(ofGit), ({ full_name, wiki }) => {
+      owners.add(full_name.split('/')[0]!)
+      if (wiki) withWiki.add(full_name)
+    }),
+    storedFiles: await measuredList(read<FilesContents>(ofFiles), ({ files }) => {
+      for (const { path } of files) filesFolders.add(path.split('/')[0]!)
+    }),
+    ...{ owners, withWiki, filesFolders },
+  }
 }
 
 export function digestsOf({ sha256, length, plainLength, crc32 }: SegmentRecord): ManifestSegment {
   return { sha256, length, plain_length: plainLength, crc32 }
-}
-
-function wikisOf({ segments }: MetadataParts): (fullName: string) => boolean {
-  const withWiki = new Set<string>()
-  for (const { contents } of segments.values()) {
-    const { full_name, wiki } = JSON.parse(contents ?? '{}') as Partial<SegmentContents>
-    if (full_name && wiki) withWiki.add(full_name)
-  }
-  return (fullName) => withWiki.has(fullName)
 }
 
 function directoryEntry(path: string, modifiedAt: number): SegmentEntry {

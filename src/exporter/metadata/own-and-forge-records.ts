@@ -1,8 +1,9 @@
 import { type Account, keyOf } from '../../accounts/account.ts'
 import { oneLine } from '../../ground/one-line.ts'
 import type { Migration } from '../../migrations/migration.ts'
-import type { Organization } from '../../records/people.ts'
+import type { User } from '../../records/people.ts'
 import type { RecordAddresses } from '../../records/record-addresses.ts'
+import { addressInArchive } from '../../records/record-links.ts'
 import type { Repository } from '../../records/repository.ts'
 import { writeRecord } from '../../records/write-records.ts'
 import type { Addresses } from '../../repositories/addresses.ts'
@@ -10,7 +11,14 @@ import { fullNameOf, type RepositoryFacts } from '../../repositories/facts.ts'
 import type { ArchivedRecords } from '../records/archived-records.ts'
 import type { CoveredOrganization } from './covered-organizations.ts'
 import { recordAddressesOf } from './host-addresses.ts'
-import { organizationRecord, peopleIn, repositoryRecord, userRecord } from './own-records.ts'
+import {
+  ORGANIZATION_SETTINGS,
+  ownOrganization,
+  ownRepository,
+  ownUser,
+  peopleIn,
+  repositorySettings,
+} from './own-facts.ts'
 import { creatorOf, protectedBranchRecords } from './protected-branches.ts'
 
 /** Records of what both our catalogue and a forge know of: where the forge says something, it counts. */
@@ -33,47 +41,33 @@ export function userRecords(
   facts: readonly RepositoryFacts[],
   addresses: Addresses,
 ): object[] {
-  const links = recordAddressesOf(addresses)
-  const own = peopleIn(migration.owner, facts, organizations)
-  const all = new Map<string, object>(
-    own.map((person) => [keyOf(person.login), userRecord(person, addresses)]),
-  )
-  for (const [key, user] of records?.users ?? []) all.set(key, writeRecord('users', user, links))
+  const all = new Map<string, User>()
+  for (const person of peopleIn(migration.owner, facts, organizations))
+    all.set(keyOf(person.login), ownUser(person, addresses))
+  for (const [key, user] of records?.users ?? []) all.set(key, user)
   // An organization has a record of its own under the same address.
   for (const key of records?.organizations.keys() ?? []) all.delete(key)
-  return [...all.keys()].sort().map((key) => all.get(key)!)
+  const links = recordAddressesOf(addresses)
+  return [...all.keys()].sort().map((key) => writeRecord('users', all.get(key)!, links))
 }
 
 export function organizationRecords(
   { organizations, records }: PeopleParts,
   addresses: Addresses,
 ): object[] {
-  const facts = new Map(records?.organizations)
+  // A directory alone does not tell that an owner is an organization: some are only the forge's.
+  const said = new Map(records?.organizations)
   const covered = organizations.map((each) => {
-    const key = keyOf(each.account.login)
-    const fact = facts.get(key)
-    facts.delete(key)
-    return organizationAs(each, fact, addresses)
+    const own = ownOrganization(each)
+    const fact = said.get(keyOf(own.login))
+    said.delete(keyOf(own.login))
+    return fact ? { ...fact, members: fact.members.length > 0 ? fact.members : own.members } : own
   })
-  // A directory alone does not tell that an owner is an organization.
-  const others = [...facts.values()].map((fact) => {
-    const account = { login: fact.login, createdAt: Date.parse(fact.createdAt) }
-    return organizationAs({ account, members: [] }, fact, addresses)
-  })
-  return [...covered, ...others]
-}
-
-function organizationAs(
-  organization: Parameters<typeof organizationRecord>[0],
-  fact: Organization | undefined,
-  addresses: Addresses,
-): object {
-  const own = organizationRecord(organization, addresses)
-  if (!fact) return own
-  const said = writeRecord('organizations', fact, recordAddressesOf(addresses))
-  const members = fact.members.length > 0 ? said.members : own.members
-  const { name, description, website, location, created_at } = said
-  return { ...own, login: fact.login, name, description, website, location, members, created_at }
+  const links = recordAddressesOf(addresses)
+  return [...covered, ...said.values()].map((fact) => ({
+    ...writeRecord('organizations', fact, links),
+    ...ORGANIZATION_SETTINGS,
+  }))
 }
 
 export const teamRecords = (records: ArchivedRecords, links: RecordAddresses): object[] =>
@@ -90,40 +84,37 @@ export async function* repositoryRecords(
   addresses: Addresses,
   { hasWikiInArchive, migrationOwner }: RepositoryOptions,
 ): AsyncGenerator<object> {
+  const links = recordAddressesOf(addresses)
   for (const facts of repositories) {
-    const options = { hasWikiInArchive: hasWikiInArchive(facts), migrationOwner }
-    const own = repositoryRecord(facts, options, addresses)
-    const fact = await records?.repository(fullNameOf(facts))
-    yield fact ? { ...own, ...saidOf(fact, creatorOf(facts, migrationOwner), addresses) } : own
+    const own = ownRepository(facts, migrationOwner)
+    const said = await records?.repository(fullNameOf(facts))
+    const fact = said ? withSaid(own, said, creatorOf(facts, migrationOwner)) : own
+    yield {
+      ...writeRecord('repositories', fact, links),
+      ...repositorySettings(facts),
+      // A link to a wiki that is not there breaks importers.
+      ...(hasWikiInArchive(facts) && { wiki_url: addressInArchive(wikiPathOf(facts)) }),
+    }
   }
 }
 
-/** What a forge knows better than a directory of repositories. */
-function saidOf(fact: Repository, creator: string | null, addresses: Addresses): object {
-  const topics = fact.topics?.map((topic) => ({ ...topic, creator: topic.creator ?? creator }))
-  const description = fact.description === null ? null : oneLine(fact.description)
-  const said = writeRecord(
-    'repositories',
-    { ...fact, topics, description },
-    recordAddressesOf(addresses),
-  )
-  return Object.fromEntries(
-    SAID_BY_FORGE.filter((name) => said[name] !== undefined).map((name) => [name, said[name]]),
-  )
-}
+const wikiPathOf = (facts: RepositoryFacts): string => `repositories/${fullNameOf(facts)}.wiki.git`
 
-const SAID_BY_FORGE = [
-  'description',
-  'website',
-  'private',
-  'has_issues',
-  'has_wiki',
-  'is_archived',
-  'labels',
-  'collaborators',
-  'created_at',
-  'repository_topics',
-]
+/** What a forge knows better than a directory of repositories. */
+function withSaid(own: Repository, said: Repository, creator: string | null): Repository {
+  const { owner, name, defaultBranch, git, topics } = own
+  return {
+    ...own,
+    ...said,
+    owner,
+    name,
+    defaultBranch,
+    git,
+    description: said.description === null ? null : oneLine(said.description),
+    topics:
+      said.topics?.map((topic) => ({ ...topic, creator: topic.creator ?? creator })) ?? topics,
+  }
+}
 
 /** A rule of the forge goes before git's own for the same branch. */
 export async function* branchRecords(

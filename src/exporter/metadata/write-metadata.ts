@@ -4,8 +4,10 @@ import type { ManifestFile } from '../../archive/manifest.ts'
 import { type SegmentEntry, writeSegment } from '../../archive/write-segment.ts'
 import type { BlobStore } from '../../blobs/blob-store.ts'
 import type { Db } from '../../db/database.ts'
+import type { ExportedRepository } from '../../migrations/export-store.ts'
 import { archivedKeysOf, keysOfRecords } from '../../migrations/record-store.ts'
-import { type SegmentRecord, segmentsByKey } from '../../migrations/segment-store.ts'
+import { StoredContents } from '../../migrations/segment-contents-store.ts'
+import type { SegmentRecord } from '../../migrations/segment-store.ts'
 import type { Organization } from '../../records/people.ts'
 import type { Addresses } from '../../repositories/addresses.ts'
 import { ArchivedRecords } from '../records/archived-records.ts'
@@ -14,6 +16,7 @@ import {
   type MetadataParts,
   manifestEntry,
   metadataEntries,
+  surveySegments,
 } from './metadata-entries.ts'
 
 export interface MetadataWriterParts {
@@ -27,7 +30,7 @@ export interface MetadataWriterParts {
 
 /** What the archive is to cover. */
 export interface Covered
-  extends Pick<MetadataParts, 'migration' | 'repositories' | 'organizations'> {
+  extends Pick<MetadataParts, 'migration' | 'repositories' | 'organizations' | 'contents'> {
   /** Who gets it; without one, the operator. */
   viewer?: Account
 }
@@ -43,21 +46,30 @@ export interface ArchiveSegments {
   repositories: SegmentRecord[]
 }
 
+/** What was said of all segments that the archive of these is made of. */
+export const contentsOfAll = (
+  db: Db,
+  repositories: readonly ExportedRepository[],
+): Promise<StoredContents> => StoredContents.open(db, repositories.flatMap(segmentKeysOf))
+
+/** Of its git data and of its records; of what is not exported, none. */
+export const segmentKeysOf = ({ segmentKey, records, reason }: ExportedRepository): string[] =>
+  reason === null ? [segmentKey ?? [], keysOfRecords(records)].flat() : []
+
 export async function writeMetadata(
-  { db, blobs, now, addresses, generator }: MetadataWriterParts,
+  { blobs, now, addresses, generator }: MetadataWriterParts,
   covered: Covered,
   signal: AbortSignal,
 ): Promise<ArchiveSegments> {
   const exported = covered.repositories.filter(({ reason }) => reason === null)
-  const ofRecords = exported.flatMap(({ records }) => keysOfRecords(records))
-  const ofGit = covered.repositories.flatMap(({ segmentKey }) => segmentKey ?? [])
-  const segments = await segmentsByKey(db, [...ofGit, ...ofRecords])
+  const { contents } = covered
   const records = await ArchivedRecords.open({
-    ...{ blobs, segments, signal },
+    ...{ blobs, contents, signal },
     repositories: exported.toSorted((a, b) => a.facts.id - b.facts.id),
     maySeeMembers: (organization) => maySee(covered.viewer, organization),
   })
-  const parts = { ...covered, segments, records, addresses, generator, createdAt: now() }
+  const survey = await surveySegments(exported, contents)
+  const parts = { ...covered, survey, records, addresses, generator, createdAt: now() }
   const write = async (
     entries: AsyncIterable<SegmentEntry> | Iterable<SegmentEntry>,
   ): Promise<SegmentRecord> => {
@@ -67,8 +79,9 @@ export async function writeMetadata(
   const files: ManifestFile[] = []
   const metadata = await write(metadataEntries(parts, files))
   const manifest = await write([manifestEntry(parts, { segment: digestsOf(metadata), files })])
+  const ofGit = exported.flatMap(({ segmentKey }) => segmentKey ?? [])
   const ofFiles = exported.flatMap((each) => archivedKeysOf(each.records))
-  const repositories = [...ofGit, ...ofFiles].map((each) => segments.get(each)!)
+  const repositories = [...ofGit, ...ofFiles].map((each) => contents.segments.get(each)!)
   return { all: [metadata, ...repositories, manifest], metadata, manifest, repositories }
 }
 

@@ -2,6 +2,7 @@ import { keyOf } from '../../accounts/account.ts'
 import type { BlobStore } from '../../blobs/blob-store.ts'
 import type { ExportedRepository } from '../../migrations/export-store.ts'
 import { archivedKeysOf } from '../../migrations/record-store.ts'
+import type { StoredContents } from '../../migrations/segment-contents-store.ts'
 import type { FactsByKind } from '../../records/facts.ts'
 import type { Organization, Team, User } from '../../records/people.ts'
 import { linksAt, type RecordAddresses } from '../../records/record-addresses.ts'
@@ -16,8 +17,7 @@ import { readRows } from './rows-blob.ts'
 export interface ArchivedRecordsParts {
   blobs: BlobStore
   repositories: readonly ExportedRepository[]
-  /** Of all segments by their keys, as JSON. */
-  segments: ReadonlyMap<string, { contents: string | null }>
+  contents: StoredContents
   /** Whether whoever gets the archive may be told who is in an organization. */
   maySeeMembers(organization: Organization): boolean
   signal: AbortSignal
@@ -50,15 +50,16 @@ export class ArchivedRecords {
 
   /** Undefined where nothing was read of a forge. */
   static async open(parts: ArchivedRecordsParts): Promise<ArchivedRecords | undefined> {
-    const rows = parts.repositories.flatMap(({ facts, records }) => {
-      const contents = records && parts.segments.get(records.rowsKey)?.contents
-      if (!contents) return []
+    const rows: RowsOf[] = []
+    for (const { facts, records } of parts.repositories) {
+      if (!records) continue
       const key = records.rowsKey
-      return [{ fullName: fullNameOf(facts), key, contents: JSON.parse(contents) as RowsContents }]
-    })
+      const contents = await parts.contents.of<RowsContents>(key)
+      if (contents) rows.push({ fullName: fullNameOf(facts), key, contents })
+    }
     if (rows.length === 0) return undefined
     const records = new ArchivedRecords(parts, rows)
-    records.#noteFiles()
+    await records.#noteFiles()
     await records.#meetPeople()
     return records
   }
@@ -117,13 +118,11 @@ export class ArchivedRecords {
     return { ...fact, body: rewriteAttachmentLinks(body, forge, addressOf) }
   }
 
-  #noteFiles(): void {
+  async #noteFiles(): Promise<void> {
     for (const { records } of this.#parts.repositories)
       for (const key of archivedKeysOf(records)) {
-        const { files } = JSON.parse(
-          this.#parts.segments.get(key)?.contents ?? '{"files":[]}',
-        ) as FilesContents
-        for (const { path } of files) {
+        const said = await this.#parts.contents.of<FilesContents>(key)
+        for (const { path } of said?.files ?? []) {
           this.#files.add(path)
           if (path.startsWith('attachments/')) this.#attachments.add(path.split('/')[1] ?? '')
         }

@@ -2,8 +2,8 @@ import { createHash, randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { keyOf } from '../../accounts/account.ts'
 import type { BlobStore } from '../../blobs/blob-store.ts'
-import { type FactKind, type FactsByKind, SAID_KINDS } from '../../records/facts.ts'
-import type { User } from '../../records/people.ts'
+import { type FactsByKind, SAID_KINDS, type WrittenKind } from '../../records/facts.ts'
+import { type User, unknownUser } from '../../records/people.ts'
 import { loginsIn } from '../../records/write-records.ts'
 import type { FileToFetch, Group } from '../../sources/discussions.ts'
 import { FILES_FOLDERS, type FilesFolder } from './records-segments.ts'
@@ -34,7 +34,7 @@ export async function buildRows(
   const digests = new FileDigests()
   let access: NonNullable<Group['teams']> = []
 
-  async function addFact<K extends FactKind>(kind: K, fact: FactsByKind[K]): Promise<void> {
+  async function addFact<K extends WrittenKind>(kind: K, fact: FactsByKind[K]): Promise<void> {
     people.name(loginsIn(kind, fact))
     await spool.add(kind, fact)
   }
@@ -68,7 +68,7 @@ const OF_GROUPS = [
   ...SAID_KINDS,
   'protected_branches',
   'attachments',
-] as const satisfies FactKind[]
+] as const satisfies WrittenKind[]
 
 /** Who is named, by what, and what is known of them. */
 class PeopleOfRows {
@@ -100,19 +100,6 @@ class PeopleOfRows {
         yield ['members', userOf(key, login)]
   }
 }
-
-/** Somebody of whom the forge tells nothing but the name: an account that is gone, or one that hides. */
-const unknownUser = (login: string): User => ({
-  login,
-  name: null,
-  bio: null,
-  company: null,
-  website: null,
-  location: null,
-  emails: [],
-  avatar: null,
-  createdAt: '1970-01-01T00:00:00Z',
-})
 
 /** One digest for the files of each folder: the same for the same files. */
 class FileDigests {

@@ -11,7 +11,7 @@ import { nameSegments } from '../../migrations/segment-store.ts'
 import { NotNow } from '../../queue/queue.ts'
 import { ReadingTaken } from '../../repositories/discussion-store.ts'
 import type { RepositoryFacts } from '../../repositories/facts.ts'
-import { WaitUntil } from '../../sources/forge/forge-errors.ts'
+import { WaitUntil } from '../../sources/forge-errors.ts'
 import { obtainRecords, type RecordsParts } from './obtain-records.ts'
 
 interface TaskFacts {

@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { createReadStream, createWriteStream } from 'node:fs'
 import { rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -9,7 +9,8 @@ import { type SegmentEntry, writeSegment } from '../../archive/write-segment.ts'
 import type { BlobStore } from '../../blobs/blob-store.ts'
 import type { SegmentRecord } from '../../migrations/segment-store.ts'
 import type { Discussions, FileToFetch } from '../../sources/discussions.ts'
-import { NotThere, TooLarge, WaitUntil } from '../../sources/forge/forge-errors.ts'
+import { NotThere, TooLarge, WaitUntil } from '../../sources/forge-errors.ts'
+import { digested } from '../segment-contents.ts'
 
 export interface FilesParts {
   blobs: BlobStore
@@ -47,7 +48,7 @@ export async function writeFilesSegment(
   try {
     const segment = await writeSegment(
       entriesOf(parts, files, { written, missing }, signal),
-      (bytes) => parts.blobs.put(key, bytes, { signal }),
+      (bytes) => parts.blobs.put(key, bytes, { signal, isSlow: true }),
       { signal },
     )
     return { segment: { key, ...segment }, files: written, missing }
@@ -151,16 +152,4 @@ async function downloaded(
   }
   const { size } = await stat(path)
   return { size, bytes: () => createReadStream(path), [Symbol.asyncDispose]: remove }
-}
-
-async function* digested(
-  bytes: AsyncIterable<Uint8Array>,
-  tell: (sha256: string) => void,
-): AsyncGenerator<Uint8Array> {
-  const sha256 = createHash('sha256')
-  for await (const piece of bytes) {
-    sha256.update(piece)
-    yield piece
-  }
-  tell(sha256.digest('hex'))
 }

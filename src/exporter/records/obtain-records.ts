@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto'
 import type { RepositoryRecords } from '../../migrations/record-store.ts'
+import { contentsOf } from '../../migrations/segment-contents-store.ts'
 import {
   findSegment,
   insertRecordsSegment,
   type SegmentRecord,
-  segmentsByKey,
 } from '../../migrations/segment-store.ts'
 import type { FileToFetch, Group } from '../../sources/discussions.ts'
 import type { RepositoryName } from '../../sources/source.ts'
@@ -35,9 +35,9 @@ const ROWS_FORMAT = 1
 export async function obtainRecords(
   parts: RecordsParts,
   order: RecordsOrder,
-  signal: AbortSignal,
+  stopped: AbortSignal,
 ): Promise<RepositoryRecords> {
-  return withDiscussions(parts, order, signal, async (reading) => {
+  return withDiscussions(parts, order, stopped, async (reading, signal) => {
     const { repository } = order
     const owner = await parts.forge.discussions.owner(repository.owner, signal)
     const rows = await obtainRows(parts, repository, owner, reading, signal)
@@ -72,7 +72,7 @@ async function obtainRows(
   parts: RecordsParts,
   repository: RepositoryName,
   owner: Group,
-  { kept, stamp }: CurrentReading,
+  { kept, stamp, hold }: CurrentReading,
   signal: AbortSignal,
 ): Promise<ObtainedRows> {
   const fullName = `${repository.owner}/${repository.name}`
@@ -88,6 +88,7 @@ async function obtainRows(
     signal,
   )
   const contents: RowsContents = { forge: parts.forge.url, sections, files }
+  await hold()
   const key = await recordSegment(parts, segment, fingerprint, contents)
   return { key, contents, reused: false }
 }
@@ -127,6 +128,7 @@ async function obtainFilesSegment(
   const contents: FilesContents = { full_name: fullName, files }
   // What is missing today may be there tomorrow: then it must not be found as if it were all.
   const findAs = missing.length === 0 ? fingerprint : null
+  await reading.hold()
   const key = await recordSegment(parts, segment, findAs, contents)
   return { key, reused: false, notes: missing.map(({ file, reason }) => `${file}: ${reason}`) }
 }
@@ -144,8 +146,9 @@ async function findContents<T>(
   fingerprint: string,
 ): Promise<{ key: string; contents: T } | undefined> {
   const key = await findSegment(db, fingerprint)
-  const found = key === undefined ? undefined : (await segmentsByKey(db, [key])).get(key)
-  return found?.contents ? { key: found.key, contents: JSON.parse(found.contents) as T } : undefined
+  if (key === undefined) return undefined
+  const contents = await contentsOf(db, key)
+  return contents === null ? undefined : { key, contents: JSON.parse(contents) as T }
 }
 
 /** The bytes are there, now the row. Where another was quicker with the same, theirs is used. */

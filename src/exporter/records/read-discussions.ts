@@ -5,6 +5,7 @@ import {
   holdReading,
   keepBatch,
   keptDiscussions,
+  ReadingTaken,
   takeReading,
 } from '../../repositories/discussion-store.ts'
 import { type Discussions, type Reading, readingOf } from '../../sources/discussions.ts'
@@ -29,35 +30,41 @@ export interface ReadOrder {
 /** Complete, and as new as `asOf`. */
 export interface CurrentReading extends Pick<Reading, 'stamp' | 'notes' | 'asOf'> {
   kept: KeptDiscussions
+  /** Throws ReadingTaken where another has taken it meanwhile: what was made of it then is not to be recorded. */
+  hold(): Promise<void>
 }
 
 const HELD_EVERY_MS = 30_000
 
 /**
  * Brings what is kept of a repository's discussions up to date, batch by batch, and hands it to `use` while nobody else can
- * change it. Throws ReadingTaken where another reads it.
+ * change it. Throws ReadingTaken where another reads it, or has begun to: the signal that `use` is given then stops the work.
  */
 export async function withDiscussions<T>(
   { db, now, forge }: ReadingParts,
   order: ReadOrder,
   signal: AbortSignal,
-  use: (reading: CurrentReading) => Promise<T>,
+  use: (reading: CurrentReading, signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const { repository, reader } = order
   const { url, discussions } = forge
   const token = randomUUID()
   await takeReading(db, url, repository, { reader, token, now: now() })
-  // Only a sign of life: a batch that comes too late is refused.
-  const hold = () => holdReading(db, url, repository, { token, now: now() }).catch(() => {})
-  const holding = setInterval(hold, HELD_EVERY_MS)
+  const hold = () => holdReading(db, url, repository, { token, now: now() })
+  const lost = new AbortController()
+  const underWay = AbortSignal.any([signal, lost.signal])
+  const holding = setInterval(() => {
+    // A database that is away says nothing of whose it is: a batch that comes too late is refused.
+    hold().catch((error: unknown) => error instanceof ReadingTaken && lost.abort(error))
+  }, HELD_EVERY_MS)
   try {
     const kept = await keptDiscussions(db, url, repository)
-    const stamp = await discussions.stamp(repository, kept, signal)
+    const stamp = await discussions.stamp(repository, kept, underWay)
     const known = readingOf(kept.cursor)
     // As new as when it was read: a look does not see all that may change.
     if (known?.isComplete && known.stamp === stamp)
-      return await use({ kept, stamp, notes: known.notes, asOf: known.asOf })
-    for await (const batch of discussions.read(repository, kept, signal)) {
+      return await use({ kept, stamp, notes: known.notes, asOf: known.asOf, hold }, underWay)
+    for await (const batch of discussions.read(repository, kept, underWay)) {
       await keepBatch(db, url, repository, batch, now(), token)
       await order.onProgress(batch.progress)
     }
@@ -65,7 +72,10 @@ export async function withDiscussions<T>(
     const reading = readingOf(current.cursor)
     if (!reading?.isComplete) throw new Error('a reading of discussions ended without its end')
     const { notes, asOf } = reading
-    return await use({ kept: current, stamp: reading.stamp, notes, asOf })
+    return await use({ kept: current, stamp: reading.stamp, notes, asOf, hold }, underWay)
+  } catch (error) {
+    lost.signal.throwIfAborted()
+    throw error
   } finally {
     clearInterval(holding)
     await endReading(db, url, repository, token).catch(() => {})

@@ -1,6 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Viewer } from '../../accounts/account.ts'
-import type { Authenticator } from '../../accounts/authenticator.ts'
 import { findHolder } from '../../accounts/token-store.ts'
 import type { Db } from '../../db/database.ts'
 import { isName } from '../../ground/names.ts'
@@ -23,7 +22,6 @@ import { type RequestBody, requestReader } from './request-body.ts'
 import { type ServedClone, type ServeParts, serveClone } from './serve-clone.ts'
 
 export interface CloneParts extends ServeParts {
-  authenticator: Authenticator
   tokens: CloneTokens
   limit: RateLimit
   logins: FailedLogins
@@ -133,15 +131,13 @@ async function seenBy(
 }
 
 async function whoAsks(
-  { db, authenticator, tokens, logins, now }: CloneParts,
+  { db, tokens, logins, now }: CloneParts,
   { headers: { authorization }, ip }: FastifyRequest,
 ): Promise<{ viewer: Viewer | null; onlyId?: number }> {
   if (!authorization) return { viewer: null }
   const credential = cloneCredential(authorization)
-  if (credential === undefined) return logins.refuse(ip)
-  if (!isCloneToken(credential)) {
-    const viewer = await authenticator.viewerOf(credential, !logins.hasFailedOften(ip))
-    return viewer ? { viewer } : logins.refuse(ip)
+  if (credential === undefined || !isCloneToken(credential)) {
+    return { viewer: await logins.viewerOf(credential, ip) }
   }
   const token = tokens.read(credential)
   const viewer = token && (await findHolder(db, token.tokenId, now()))

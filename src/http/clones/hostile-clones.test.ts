@@ -132,7 +132,7 @@ test('requests that no git client makes are refused, and nothing is started for 
 })
 
 test('a request that comes too slowly starts no git, and ends', async (t) => {
-  const { url, host } = await cloneScene(t, fill, { admission: { ...FEW, clientTimeoutMs: 300 } })
+  const { url, host } = await cloneScene(t, fill, { limits: { ...FEW, clientTimeoutMs: 300 } })
   const head = 'POST /alice/open/git-upload-pack HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n'
   const { statuses } = await sendRaw(
     url,
@@ -160,7 +160,7 @@ async function startReading(url: string, host: GitHost) {
 }
 
 test('a client that goes takes its git along, and so does one that takes nothing', async (t) => {
-  const scene = await cloneScene(t, fillLarge, { admission: { ...FEW, clientTimeoutMs: 3000 } })
+  const scene = await cloneScene(t, fillLarge, { limits: { ...FEW, clientTimeoutMs: 3000 } })
   const { url, host, log } = scene
   const going = await startReading(url, host)
   going.destroy()

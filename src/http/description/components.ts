@@ -1,11 +1,15 @@
+import { serviceStateSchema, tokenSchema } from '../admin/service-state-schema.ts'
 import { errorSchema, validationErrorSchema } from '../door/error-schema.ts'
-import { rateLimitSchema } from '../door/rate-limit-schema.ts'
+import { licenseSchema, licenseTextSchema } from '../licenses/license-schema.ts'
 import { migrationSchema } from '../migrations/migration-schema.ts'
 import {
   forecastSchema,
+  progressEndSchema,
   progressSchema,
+  progressUpdateSchema,
   reportSchema,
   repositoryProgressSchema,
+  retryBodySchema,
   retryForecastSchema,
 } from '../migrations/progress-schema.ts'
 import { startBodySchema } from '../migrations/start-request.ts'
@@ -20,11 +24,7 @@ import {
   organizationMembershipSchema,
   organizationSchema,
 } from '../organizations/organization-schema.ts'
-import {
-  extendedRepositorySchema,
-  licenseSchema,
-  repositorySchema,
-} from '../repositories/repository-schema.ts'
+import { extendedRepositorySchema, repositorySchema } from '../repositories/repository-schema.ts'
 import {
   branchSchema,
   collaboratorSchema,
@@ -40,18 +40,24 @@ import {
   scheduleRunSchema,
   scheduleSchema,
 } from '../schedules/schedule-schema.ts'
-import { licenseTextSchema } from '../service/license-schema.ts'
 import { rootSchema } from '../service/root-schema.ts'
-import { serviceStateSchema, tokenSchema } from '../service/service-state-schema.ts'
-import { currentUserSchema, sessionSchema, userSchema } from '../service/user-schema.ts'
+import {
+  currentUserSchema,
+  rateLimitSchema,
+  sessionSchema,
+  userSchema,
+} from '../users/user-schema.ts'
 import {
   fullWebhookDeliverySchema,
+  newWebhookSchema,
+  webhookChangeSchema,
+  webhookConfigChangeSchema,
   webhookConfigSchema,
   webhookDeliverySchema,
   webhookEventSchema,
   webhookSchema,
 } from '../webhooks/webhook-schema.ts'
-import { address, count, integer, listOf, text } from './json-schema.ts'
+import { address, count, text } from './json-schema.ts'
 
 /** What operations refer to by name, so that each thing is said once. */
 export const schemas = {
@@ -69,10 +75,13 @@ export const schemas = {
   license: licenseSchema,
   'license-text': licenseTextSchema,
   progress: progressSchema,
+  'progress-update': progressUpdateSchema,
+  'progress-end': progressEndSchema,
   'repository-progress': repositoryProgressSchema,
   report: reportSchema,
   forecast: forecastSchema,
   'retry-forecast': retryForecastSchema,
+  'retry-request': retryBodySchema,
   summary: summarySchema,
   lock: lockSchema,
   'held-lock': heldLockSchema,
@@ -90,6 +99,9 @@ export const schemas = {
   webhook: webhookSchema,
   'webhook-event': webhookEventSchema,
   'webhook-config': webhookConfigSchema,
+  'webhook-request': newWebhookSchema,
+  'webhook-change': webhookChangeSchema,
+  'webhook-config-change': webhookConfigChangeSchema,
   'webhook-delivery': webhookDeliverySchema,
   'full-webhook-delivery': fullWebhookDeliverySchema,
   'rate-limit': rateLimitSchema,
@@ -98,127 +110,6 @@ export const schemas = {
   token: tokenSchema,
   error: errorSchema,
   'validation-error': validationErrorSchema,
-}
-
-const lenient = 'Invalid values are ignored.'
-
-export const parameters = {
-  'migration-id': {
-    name: 'migration_id',
-    in: 'path',
-    required: true,
-    description: 'ID of a migration.',
-    schema: integer,
-    example: 79,
-  },
-  'schedule-id': {
-    name: 'schedule_id',
-    in: 'path',
-    required: true,
-    description: 'ID of a schedule.',
-    schema: integer,
-    example: 3,
-  },
-  org: {
-    name: 'org',
-    in: 'path',
-    required: true,
-    description: 'Login of an organization; case is ignored.',
-    schema: text,
-    example: 'octo',
-  },
-  'organization-id': {
-    name: 'organization_id',
-    in: 'path',
-    required: true,
-    description: 'ID of an organization.',
-    schema: integer,
-    example: 12,
-  },
-  owner: {
-    name: 'owner',
-    in: 'path',
-    required: true,
-    description: 'Login of the owner; case is ignored.',
-    schema: text,
-    example: 'alice',
-  },
-  repo: {
-    name: 'repo',
-    in: 'path',
-    required: true,
-    description: 'Name of the repository, without `.git`; case is ignored.',
-    schema: text,
-    example: 'atlas',
-  },
-  username: {
-    name: 'username',
-    in: 'path',
-    required: true,
-    description: 'Login of a person or an organization; case is ignored.',
-    schema: text,
-    example: 'alice',
-  },
-  license: {
-    name: 'license',
-    in: 'path',
-    required: true,
-    description: 'Key of a licence: its SPDX identifier; case is ignored.',
-    schema: text,
-    example: 'mit',
-  },
-  'repo-name': {
-    name: 'repo_name',
-    in: 'path',
-    required: true,
-    description: 'Name of a repository, or `owner%2Fname`.',
-    schema: text,
-    example: 'atlas',
-  },
-  'hook-id': {
-    name: 'hook_id',
-    in: 'path',
-    required: true,
-    description: 'ID of a webhook.',
-    schema: integer,
-    example: 3,
-  },
-  'delivery-id': {
-    name: 'delivery_id',
-    in: 'path',
-    required: true,
-    description: 'ID of a delivery.',
-    schema: integer,
-    example: 41,
-  },
-  page: {
-    name: 'page',
-    in: 'query',
-    description: `Number of the page; default 1. ${lenient}`,
-    schema: { ...integer, minimum: 1, default: 1 },
-  },
-  'per-page': {
-    name: 'per_page',
-    in: 'query',
-    description: `Entries per page, at most 100; default 30. ${lenient}`,
-    schema: { ...integer, minimum: 1, maximum: 100, default: 30 },
-  },
-  exclude: {
-    name: 'exclude',
-    in: 'query',
-    description:
-      'Parts to exclude from the answer. Can be separated by commas, repeated, or written as `exclude[]`. Other values are ignored.',
-    schema: listOf({ ...text, enum: ['repositories'] }),
-    style: 'form',
-    explode: false,
-  },
-  'if-none-match': {
-    name: 'if-none-match',
-    in: 'header',
-    description:
-      'The `etag` of an earlier answer. If nothing has changed, the answer is 304 and does not count.',
-    schema: text,
-  },
 }
 
 export const headers = {

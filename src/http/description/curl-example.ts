@@ -1,6 +1,6 @@
 import { previewTypeOf } from '../door/media-type.ts'
-import type { DescribedRoute } from './collect-routes.ts'
-import { parameters } from './components.ts'
+import type { DescribedRoute } from './operation.ts'
+import { parameters } from './parameters.ts'
 
 /** The operation as a command to try, with its parameters' examples filled in. */
 export function curlOf(route: DescribedRoute, api: string, vendor: string): string {

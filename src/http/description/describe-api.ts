@@ -1,9 +1,9 @@
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, RouteOptions } from 'fastify'
 import { answerNotModified } from '../door/json-answer.ts'
 import type { MediaTypeOptions } from '../door/media-type.ts'
-import type { Rendering } from '../migrations/github-json.ts'
+import type { Rendering } from '../rendering.ts'
 import { getDescription } from '../service/service-operations.ts'
-import { collectRoutes } from './collect-routes.ts'
+import type { DescribedRoute, Operation } from './operation.ts'
 
 interface DescriptionParts {
   rendering: Rendering
@@ -31,4 +31,33 @@ export function describeApi(app: FastifyInstance, parts: DescriptionParts): void
     if (answerNotModified(request, reply, [description])) return reply
     return reply.type('application/json; charset=utf-8').send(description)
   })
+}
+
+/**
+ * Keeps every route that is added from now on and says what it does. What stands under a prefix is a twin of what stands
+ * without; HEAD comes with every GET.
+ */
+function collectRoutes(app: FastifyInstance): DescribedRoute[] {
+  const routes: DescribedRoute[] = []
+  app.addHook('onRoute', (route) => {
+    if (route.prefix === '' && isDescribed(route)) routes.push(describedRoute(route))
+  })
+  return routes
+}
+
+type Described = RouteOptions & { schema: Operation }
+
+function isDescribed(route: RouteOptions): route is Described {
+  return route.schema?.operationId !== undefined && route.method !== 'HEAD'
+}
+
+function describedRoute({ method, url, schema, config }: Described): DescribedRoute {
+  const { previewed = false, uncounted = false } = config ?? {}
+  return {
+    method: String(method),
+    path: url.replaceAll(/:(\w+)/g, '{$1}'),
+    operation: schema,
+    previewed,
+    uncounted,
+  }
 }

@@ -1,14 +1,20 @@
-import { API_VERSIONS, DEFAULT_VERSION } from '../door/manners.ts'
+import { API_VERSIONS, DEFAULT_VERSION } from '../door/api-headers.ts'
 import { type MediaTypeOptions, previewTypeOf } from '../door/media-type.ts'
-import type { Rendering } from '../migrations/github-json.ts'
+import type { Rendering } from '../rendering.ts'
 import { migrationEvent } from '../webhooks/webhooks-operations.ts'
-import type { DescribedRoute } from './collect-routes.ts'
-import { headers, parameters, schemas } from './components.ts'
+import { headers, schemas } from './components.ts'
 import { curlOf } from './curl-example.ts'
 import { examplesOf } from './examples.ts'
 import { aboutPreview, introduction, TAGS } from './introduction.ts'
 import { type JsonSchema, schemaNamed } from './json-schema.ts'
-import { type DescribedAnswer, header, type Operation, withHeaders } from './operation.ts'
+import {
+  type DescribedAnswer,
+  type DescribedRoute,
+  header,
+  type Operation,
+  withHeaders,
+} from './operation.ts'
+import { parameters } from './parameters.ts'
 import { linkRefusals, refusal, refusals } from './refusals.ts'
 
 interface About {

@@ -12,7 +12,8 @@ import { factsOfUnreadable, type RepositoryFacts } from '../../repositories/fact
 import type { Schedule, ScheduleRun } from '../../schedules/schedule.ts'
 import type { Delivery, FullDelivery } from '../../webhooks/delivery-store.ts'
 import type { Webhook } from '../../webhooks/webhook.ts'
-import { API_VERSIONS } from '../door/manners.ts'
+import { serviceStateJson, tokenJson } from '../admin/service-state-json.ts'
+import { API_VERSIONS } from '../door/api-headers.ts'
 import {
   invalidLink,
   previewMissing,
@@ -23,13 +24,8 @@ import {
   unavailable,
   unparsableBody,
 } from '../door/refusals.ts'
-import {
-  extendedRepositoryJson,
-  migrationJson,
-  plainRepositoryJson,
-  type Rendering,
-  userJson,
-} from '../migrations/github-json.ts'
+import { licenseJson, licenseTextJson } from '../licenses/license-json.ts'
+import { migrationJson } from '../migrations/migration-json.ts'
 import {
   forecastJson,
   progressJson,
@@ -42,7 +38,8 @@ import {
   membershipJson,
   organizationJson,
 } from '../organizations/organization-json.ts'
-import { licenseJson } from '../repositories/license-json.ts'
+import type { Rendering } from '../rendering.ts'
+import { extendedRepositoryJson, plainRepositoryJson } from '../repositories/repository-json.ts'
 import {
   branchJson,
   collaboratorJson,
@@ -51,10 +48,8 @@ import {
   tagJson,
 } from '../repositories/repository-views-json.ts'
 import { scheduleJson, scheduleRunJson } from '../schedules/schedule-json.ts'
-import { currentUserJson } from '../service/current-user-json.ts'
-import { licenseTextJson } from '../service/license-text-json.ts'
 import { rootJson } from '../service/root-json.ts'
-import { serviceStateJson, tokenJson } from '../service/service-state-json.ts'
+import { currentUserJson, userJson } from '../users/user-json.ts'
 import {
   deliveryJson,
   fullDeliveryJson,

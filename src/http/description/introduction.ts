@@ -1,4 +1,4 @@
-import { API_VERSIONS, DEFAULT_VERSION } from '../door/manners.ts'
+import { API_VERSIONS, DEFAULT_VERSION } from '../door/api-headers.ts'
 import { type MediaTypeOptions, previewTypeOf } from '../door/media-type.ts'
 import type { Tag } from './operation.ts'
 

@@ -20,9 +20,18 @@ export const addressTemplate = { type: 'string', format: 'uri-template' }
 export const moment = { type: 'string', format: 'date-time' }
 export const momentOrNull = { type: ['string', 'null'], format: 'date-time' }
 
+/** Said of what GitHub does not have. */
+export const EXTENSION = 'An extension of this server.'
+
 /** Elements of any list in a request's body. */
 export const MAX_LISTED = 10_000
 
+/** One of these, and which it is unless told. */
+export const choice = (values: readonly string[], usual?: string) => ({
+  ...text,
+  enum: [...values],
+  ...(usual !== undefined && { default: usual }),
+})
 export const listOf = (items: JsonSchema) => ({ type: 'array', items })
 export const orNull = (schema: JsonSchema) => ({ anyOf: [schema, { type: 'null' }] })
 

@@ -1,9 +1,9 @@
-import type { headers, parameters, schemas } from './components.ts'
+import type { headers, schemas } from './components.ts'
 import type { ExampleName } from './examples.ts'
-import { type JsonSchema, listOf, schemaNamed, text } from './json-schema.ts'
+import { type JsonSchema, listOf, schemaNamed } from './json-schema.ts'
 
-type HeaderName = keyof typeof headers
-type SchemaName = keyof typeof schemas
+export type HeaderName = keyof typeof headers
+export type SchemaName = keyof typeof schemas
 type Reference = { $ref: string }
 
 export interface DescribedAnswer {
@@ -44,14 +44,21 @@ export interface Operation {
   responses: Record<number, DescribedAnswer | Reference>
 }
 
+/** A route of the server, with what its schema and its config say of it. */
+export interface DescribedRoute {
+  method: string
+  /** With parameters in braces. */
+  path: string
+  operation: Operation
+  previewed: boolean
+  uncounted: boolean
+}
+
 declare module 'fastify' {
   // Fastify reads `body`, `querystring`, `params`, `headers` and `response` of a route's schema; the rest is ours.
   interface FastifySchema extends Partial<Omit<Operation, 'body'>> {}
 }
 
-export const parameter = (name: keyof typeof parameters): Reference => ({
-  $ref: `#/components/parameters/${name}`,
-})
 export const header = (name: HeaderName): Reference => ({ $ref: `#/components/headers/${name}` })
 const example = (name: ExampleName) => ({ [name]: { $ref: `#/components/examples/${name}` } })
 
@@ -67,18 +74,13 @@ interface JsonAnswer {
 
 export function json(
   description: string,
-  { schema, example: shown, headers }: JsonAnswer,
+  { schema, example: shown, headers = [] }: JsonAnswer,
 ): DescribedAnswer {
   return {
     description,
-    ...(headers && withHeaders(...headers)),
+    ...(headers.length > 0 && withHeaders(...headers)),
     content: { 'application/json': { schema, examples: example(shown) } },
   }
-}
-
-/** The same answer as text of another type, for those who accept that. */
-export function alsoAs(type: string, answer: DescribedAnswer): DescribedAnswer {
-  return { ...answer, content: { ...answer.content, [type]: { schema: text } } }
 }
 
 export const one = (name: SchemaName): JsonSchema => schemaNamed(name)

@@ -1,4 +1,8 @@
-import { type DescribedAnswer, json, one, withHeaders } from './operation.ts'
+import type { ExampleName } from './examples.ts'
+import { type DescribedAnswer, type HeaderName, json, one, withHeaders } from './operation.ts'
+
+const error = (description: string, example: ExampleName, ...headers: HeaderName[]) =>
+  json(description, { schema: one('error'), example, headers })
 
 /** By any operation of the API. */
 export const refusals = {
@@ -6,34 +10,29 @@ export const refusals = {
     description: 'Not modified. Does not count against the rate limit.',
     ...withHeaders('etag', 'link'),
   },
-  'bad-request': json('The body is not a JSON object, or the version of the API is unknown.', {
-    schema: one('error'),
-    example: 'bad-request',
-  }),
-  unauthenticated: json('The token is missing or not valid.', {
-    schema: one('error'),
-    example: 'unauthenticated',
-  }),
-  forbidden: json(
-    'The rate limit is exceeded (with `retry-after`), too many invalid tokens came from this address, or the `user-agent` header is missing.',
-    { schema: one('error'), example: 'forbidden', headers: ['retry-after'] },
+  'bad-request': error(
+    'The body is not a JSON object, or the version of the API is unknown.',
+    'bad-request',
   ),
-  'too-many-streams': json('This account has too many downloads and event streams open.', {
-    schema: one('error'),
-    example: 'too-many-streams',
-    headers: ['retry-after'],
-  }),
-  'not-found': json('It does not exist, or the caller may not see it. Both get the same answer.', {
-    schema: one('error'),
-    example: 'not-found',
-  }),
-  'too-large': json('The body is larger than 1 MiB.', {
-    schema: one('error'),
-    example: 'too-large',
-  }),
-  'not-acceptable': json(
+  unauthenticated: error('The token is missing or not valid.', 'unauthenticated'),
+  forbidden: error(
+    'The rate limit is exceeded (with `retry-after`), too many invalid tokens came from this address, or the `user-agent` header is missing.',
+    'forbidden',
+    'retry-after',
+  ),
+  'too-many-streams': error(
+    'This account has too many downloads and event streams open.',
+    'too-many-streams',
+    'retry-after',
+  ),
+  'not-found': error(
+    'It does not exist, or the caller may not see it. Both get the same answer.',
+    'not-found',
+  ),
+  'too-large': error('The body is larger than 1 MiB.', 'too-large'),
+  'not-acceptable': error(
     'The `accept` header does not accept JSON, or lacks the required preview.',
-    { schema: one('error'), example: 'not-acceptable' },
+    'not-acceptable',
   ),
   invalid: json('The request is valid JSON, but cannot be done. Nothing was changed.', {
     schema: one('validation-error'),
@@ -43,31 +42,26 @@ export const refusals = {
     schema: { anyOf: [one('validation-error'), one('error')] },
     example: 'invalid-query',
   }),
-  unavailable: json(
+  unavailable: error(
     'The server has too much to do, or something that it needs does not answer. Try again later.',
-    { schema: one('error'), example: 'unavailable', headers: ['retry-after'] },
+    'unavailable',
+    'retry-after',
   ),
-  'server-error': json('Server error. The log of the server has the details, by request ID.', {
-    schema: one('error'),
-    example: 'server-error',
-  }),
+  'server-error': error(
+    'Server error. The log of the server has the details, by request ID.',
+    'server-error',
+  ),
 } satisfies Record<string, DescribedAnswer>
 
 /** By a link, which no token goes with. */
 export const linkRefusals = {
-  'link-invalid': json('The link is not valid, or has expired.', {
-    schema: one('error'),
-    example: 'link-invalid',
-  }),
-  'link-gone': json('The archive was deleted or has expired.', {
-    schema: one('error'),
-    example: 'not-found',
-  }),
-  'archive-unreadable': json('The archive cannot be read at the moment. Try again later.', {
-    schema: one('error'),
-    example: 'unavailable',
-    headers: ['retry-after'],
-  }),
+  'link-invalid': error('The link is not valid, or has expired.', 'link-invalid'),
+  'link-gone': error('The archive was deleted or has expired.', 'not-found'),
+  'archive-unreadable': error(
+    'The archive cannot be read at the moment. Try again later.',
+    'unavailable',
+    'retry-after',
+  ),
   'range-outside': {
     description: 'The range is outside the archive.',
     ...withHeaders('etag', 'accept-ranges', 'content-disposition', 'content-range'),

@@ -1,4 +1,4 @@
-import type { Answered } from './answered.ts'
+import type { Answered } from './request-log.ts'
 
 /** The longest in each bucket, in seconds. */
 export const BOUNDS = [0.001, 0.005, 0.02, 0.1, 0.5, 2, 10, 60]

@@ -7,28 +7,20 @@ export interface Count {
 
 export interface Counters {
   /** Negative to take back. */
-  add(key: string, by: number): Count | Promise<Count>
-  look(key: string): Count | Promise<Count>
+  add(key: string, by: number): Promise<Count>
+  look(key: string): Promise<Count>
 }
 
 const SWEPT_FROM = 10_000
 
-/** Of this process alone; nothing to wait for. */
-export function countersInMemory(windowMs: number, now: () => number) {
+/** Of this process alone. */
+export function countersInMemory(windowMs: number, now: () => number): Counters {
   const counts = new Map<string, Count>()
   let sweepAt = SWEPT_FROM
 
-  function look(key: string): Count {
+  function countOf(key: string): Count {
     const count = counts.get(key)
     return count && count.endsAt > now() ? count : { times: 0, endsAt: now() + windowMs }
-  }
-
-  function add(key: string, by: number): Count {
-    const count = look(key)
-    count.times = Math.max(0, count.times + by)
-    counts.set(key, count)
-    if (counts.size > sweepAt) sweep()
-    return count
   }
 
   function sweep(): void {
@@ -36,5 +28,15 @@ export function countersInMemory(windowMs: number, now: () => number) {
     sweepAt = Math.max(SWEPT_FROM, 2 * counts.size)
   }
 
-  return { add, look }
+  return {
+    async add(key, by) {
+      const { times, endsAt } = countOf(key)
+      // Another each time: whoever waits for theirs is told their own, not what was added meanwhile.
+      const count = { times: Math.max(0, times + by), endsAt }
+      counts.set(key, count)
+      if (counts.size > sweepAt) sweep()
+      return count
+    },
+    look: async (key) => countOf(key),
+  }
 }

@@ -4,15 +4,14 @@ import { ForgeSilent } from '../../accounts/forge-sign-in.ts'
 import { type Fault, Invalid, NotFound } from '../../migrations/refusals.ts'
 import { ForgeAway } from '../../repositories/forge-away.ts'
 import { Unreadable } from '../../sources/unreadable.ts'
+import type * as wire from '../../wire/types.ts'
+import { answer } from './json-answer.ts'
 import { Refused, rightsUnavailable, signInUnavailable, unavailable } from './refusals.ts'
 import { isTemporary } from './temporary-errors.ts'
 
 type Resource = NonNullable<Fault['resource']>
 
-interface ErrorBody {
-  message: string
-  errors?: Fault[]
-}
+type ErrorBody = Pick<wire.Error, 'message'> & Partial<Pick<wire.ValidationError, 'errors'>>
 
 const RETRY_AFTER_SECONDS = 10
 /** More would help nobody, and make a large answer of a small request. */
@@ -22,9 +21,9 @@ const MAX_FAULTS = 20
 export function errorHandler(documentation: string, log: Logger) {
   return (error: FastifyError, request: FastifyRequest, reply: FastifyReply): void => {
     const { status, body } = answerAndLog(error, log, request, reply)
-    reply
-      .header('content-type', 'application/json; charset=utf-8')
-      .send(JSON.stringify({ ...body, documentation_url: documentation, status: String(status) }))
+    const about = { documentation_url: documentation, status: String(status) }
+    const sent: wire.Error | wire.ValidationError = { ...body, ...about }
+    answer(reply, sent)
   }
 }
 

@@ -11,40 +11,27 @@ export function answer(reply: FastifyReply, body: unknown): FastifyReply {
   return sendJson(reply, JSON.stringify(body))
 }
 
-/** With a validator made from the body and what its headers tell beside it; nothing else where the client has it already. */
+interface Validated {
+  /** What the headers tell beside the body. */
+  alsoMadeFrom?: EtagParts
+  /** Puts something into the body that its validator must not know of: a credential, which is another one every minute. */
+  complete?: (json: Buffer) => Buffer
+}
+
+/** With a validator made from the body; nothing else where the client has it already. */
 export function answerIfChanged(
   request: FastifyRequest,
   reply: FastifyReply,
   body: unknown,
-  alsoMadeFrom: EtagParts = [],
+  { alsoMadeFrom = [], complete }: Validated = {},
 ): FastifyReply {
   const text = JSON.stringify(body)
   if (answerNotModified(request, reply, [...alsoMadeFrom, text])) return reply
-  return sendJson(reply, text)
+  return sendJson(reply, complete ? complete(Buffer.from(text)) : text)
 }
 
-/**
- * The same where the body is to have something in it that its validator must not know of: a credential, which is another one
- * every minute.
- */
-export function answerCompleted(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  { body, complete, alsoMadeFrom = [] }: CompletedBody,
-): FastifyReply {
-  const text = JSON.stringify(body)
-  if (answerNotModified(request, reply, [...alsoMadeFrom, text])) return reply
-  return reply.header('content-type', JSON_TYPE).send(complete(Buffer.from(text)))
-}
-
-interface CompletedBody {
-  body: unknown
-  complete: (json: Buffer) => Buffer
-  alsoMadeFrom?: EtagParts
-}
-
-const sendJson = (reply: FastifyReply, text: string): FastifyReply =>
-  reply.header('content-type', JSON_TYPE).send(text)
+const sendJson = (reply: FastifyReply, json: string | Buffer): FastifyReply =>
+  reply.header('content-type', JSON_TYPE).send(json)
 
 export type Piece = string | Buffer
 
@@ -81,11 +68,11 @@ interface EtagAnswer extends Rendered {
 }
 
 /** Answers with an ETag, and without a body where the client has it already. */
-export function answerWithEtag(
+export async function answerWithEtag(
   request: FastifyRequest,
   reply: FastifyReply,
   known: EtagAnswer,
-): FastifyReply | Promise<FastifyReply> {
+): Promise<FastifyReply> {
   if (answerNotModified(request, reply, known.etagParts)) return reply
   return answerText(reply, known)
 }

@@ -5,7 +5,7 @@ export const partMark = (name: string): string => `\u0002${name}\u0003`
 const MARK = /"\\u0001(\w+)\\u0003"|\\u000[12](\w+)\\u0003/
 
 /** Text in which one mark stands, once or several times. */
-interface Run {
+interface MarkedText {
   mark: string
   /** What stands around the mark, but for what stands before its first occurrence. */
   between: string[]
@@ -17,7 +17,7 @@ interface Run {
  */
 export interface JsonTemplate {
   opening: string
-  runs: Run[]
+  runs: MarkedText[]
 }
 
 /** Members that are computed become marks too, under their own names. */
@@ -26,7 +26,7 @@ export function templateOf(shown: object, computed: ReadonlySet<string>): JsonTe
     computed.has(name) ? valueMark(name) : value,
   )
   const [opening, ...pieces] = text.split(new RegExp(MARK, 'g'))
-  const runs: Run[] = []
+  const runs: MarkedText[] = []
   for (let at = 0; at < pieces.length; at += 3) {
     const mark = pieces[at] ?? pieces[at + 1]!
     const last = runs.at(-1)
@@ -55,26 +55,6 @@ export function filling<Values>(
         text += json
         text += between[at]!
       }
-    }
-    return text
-  }
-}
-
-const MAX_REMEMBERED = 10_000
-
-/** For the few owners and licences that very many objects share. */
-export function remembered<T>(
-  keyOf: (of: T) => string,
-  make: (of: T) => string,
-): (of: T) => string {
-  const made = new Map<string, string>()
-  return (of) => {
-    const key = keyOf(of)
-    let text = made.get(key)
-    if (text === undefined) {
-      text = make(of)
-      if (made.size >= MAX_REMEMBERED) made.clear()
-      made.set(key, text)
     }
     return text
   }

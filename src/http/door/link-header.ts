@@ -3,8 +3,6 @@ import type { Addresses } from '../../repositories/addresses.ts'
 import type { Paging } from './paging.ts'
 
 interface Pages {
-  /** What stands before the API's own paths in the request's. */
-  prefix: string
   addresses: Addresses
   paging: Paging
   total: number
@@ -14,18 +12,22 @@ interface Pages {
 export function tellPages(
   request: FastifyRequest,
   reply: FastifyReply,
-  { prefix, addresses, paging, total }: Pages,
+  { addresses, paging, total }: Pages,
 ): void {
-  const asked = pathOf(request.url).slice(prefix.length)
-  const end = asked.indexOf('?')
-  const [path, query] = end < 0 ? [asked, ''] : [asked.slice(0, end), asked.slice(end + 1)]
-  const link = linkHeader(`${addresses.api}${path}`, query, paging, total)
+  const { address, query } = addressAsked(request, addresses)
+  const link = linkHeader(address, query, paging, total)
   if (link) reply.header('link', link)
 }
 
-/** Some proxies send the whole address. */
-const pathOf = (url: string): string =>
-  url.startsWith('/') ? url : url.replace(/^https?:\/\/[^/?]*/i, '')
+/** Our own address for what was asked, and its query as it was spelt. */
+export function addressAsked({ url, server }: FastifyRequest, { api }: Addresses) {
+  // Some proxies send the whole address.
+  const path = url.startsWith('/') ? url : url.replace(/^https?:\/\/[^/?]*/i, '')
+  const asked = path.slice(server.prefix.length)
+  const end = asked.indexOf('?')
+  const [place, query] = end < 0 ? [asked, ''] : [asked.slice(0, end), asked.slice(end + 1)]
+  return { address: `${api}${place}`, query }
+}
 
 /**
  * The `Link` header of one page, or undefined where all fits on one. Addresses repeat the caller's own query, as it was

@@ -1,3 +1,4 @@
+import { remembered } from '../../ground/remembered.ts'
 import { previewMissing, unacceptable } from './refusals.ts'
 
 export interface MediaTypeOptions {
@@ -50,13 +51,7 @@ export function mediaTypes({ vendor, preview }: MediaTypeOptions): MediaTypes {
 
 /** The types of an `accept` header, dearest first; what has q=0 is not accepted at all. None sent means any. */
 export function acceptedTypes(accept: string | undefined): readonly string[] {
-  if (!accept?.trim()) return ['*/*']
-  const known = read.get(accept)
-  if (known) return known
-  const types = typesOf(accept)
-  if (read.size >= MAX_READ) read.clear()
-  read.set(accept, types)
-  return types
+  return accept?.trim() ? typesOf(accept) : ['*/*']
 }
 
 /** Whether one of these comes before JSON. Browsers name HTML before all else; programs name JSON, or anything. */
@@ -65,12 +60,11 @@ export function prefersOver(accept: string | undefined, types: readonly string[]
   return first !== undefined && types.includes(first)
 }
 
-/** Clients send the same one again and again. */
-const read = new Map<string, readonly string[]>()
 const MAX_READ = 1000
 
-function typesOf(accept: string): string[] {
-  return accept
+/** Clients send the same one again and again. */
+const typesOf = remembered(MAX_READ, (accept: string): readonly string[] =>
+  accept
     .split(',')
     .map((range) => {
       const [type = '', ...parameters] = range.split(';').map((part) => part.trim().toLowerCase())
@@ -80,5 +74,5 @@ function typesOf(accept: string): string[] {
     })
     .filter(({ weight }) => weight > 0)
     .sort((a, b) => b.weight - a.weight)
-    .map(({ type }) => type)
-}
+    .map(({ type }) => type),
+)

@@ -1,9 +1,9 @@
 import { Counter, collectDefaultMetrics, Gauge, type Histogram, Registry } from 'prom-client'
 import { type AnswerCounts, BOUNDS } from './answer-counts.ts'
 import type { Dependency } from './dependencies.ts'
-import { type DownloadCounts, downloadOutcomes } from './download-outcomes.ts'
 import { UNTRUSTED_FORWARDING } from './forwarding.ts'
 import { type SharedMetricsParts, sharedMetrics } from './shared-metrics.ts'
+import { type DownloadCounts, downloadOutcomes } from './taking-client.ts'
 
 export interface RegisterParts extends SharedMetricsParts {
   answers: AnswerCounts
@@ -25,31 +25,89 @@ interface ClonesToTell {
 export function openRegister(parts: RegisterParts) {
   const register = new Registry()
   collectDefaultMetrics({ register })
-  countLate(register, 'godwit_http_shed_total', SHED, parts.shed)
-  countLate(register, UNTRUSTED_FORWARDING, UNTRUSTED, parts.untrusted)
-  tellOutcomes(register, DOWNLOADS, parts.downloads)
-  tellOutcomes(register, CLONES, parts.cloned.outcomes)
-  tellClonePlaces(register, parts.cloned.places)
-  tellDependencies(register, parts.dependencies)
+  tell(register, Counter, SHED, () => [[{}, parts.shed()]])
+  tell(register, Counter, UNTRUSTED, () => [[{}, parts.untrusted()]])
+  tell(register, Counter, DOWNLOADS, () => byOutcome(parts.downloads))
+  tell(register, Counter, CLONES, () => byOutcome(parts.cloned.outcomes))
+  tell(register, Gauge, CLONE_PLACES, () => byState(parts.cloned.places))
+  tell(register, Gauge, DEPENDENCIES, () => Promise.all(parts.dependencies.map(whetherUp)))
   const readShared = sharedMetrics(register, parts)
-  tellAnswers(register, parts.answers)
+  const { byStatus, timesByRoute } = parts.answers
+  tell(register, Counter, ANSWERS, () =>
+    [...byStatus.values()].map(({ labels, times }) => [labels, times]),
+  )
+  const metric = { name: TIMES, get: async () => exposed(timesByRoute) }
+  register.registerMetric(metric as unknown as Histogram)
   return { register, readShared }
 }
 
-function tellAnswers(register: Registry, { byStatus, timesByRoute }: AnswerCounts): void {
-  new Counter({
-    name: 'godwit_http_requests_total',
-    help: 'Requests answered by this process',
-    labelNames: ['method', 'route', 'status'],
+const SHED = {
+  name: 'godwit_http_shed_total',
+  help: 'Requests that this process answered with 503 because it was overloaded',
+}
+const UNTRUSTED = {
+  name: UNTRUSTED_FORWARDING,
+  help: 'Requests with x-forwarded-for from an untrusted address',
+}
+/** Those that a bucket gives by itself are none of ours. */
+const DOWNLOADS = {
+  name: 'godwit_downloads_total',
+  help: 'Downloads of archives through this process, by result',
+  labelNames: ['outcome'],
+}
+const CLONES = {
+  name: 'godwit_clone_requests_total',
+  help: 'Requests of git clients that this process ran git for, by result',
+  labelNames: ['outcome'],
+}
+const CLONE_PLACES = {
+  name: 'godwit_clone_requests',
+  help: 'Requests of git clients that this process runs git for, and that wait for it',
+  labelNames: ['state'],
+}
+const DEPENDENCIES = {
+  name: 'godwit_dependency_up',
+  help: 'Whether the dependencies of this process answer',
+  labelNames: ['dependency'],
+}
+const ANSWERS = {
+  name: 'godwit_http_requests_total',
+  help: 'Requests answered by this process',
+  labelNames: ['method', 'route', 'status'],
+}
+
+type Reading = [labels: Record<string, string | number>, value: number]
+
+/** Counted elsewhere, and read when it is asked for. */
+function tell(
+  register: Registry,
+  Kind: typeof Counter | typeof Gauge,
+  about: { name: string; help: string; labelNames?: string[] },
+  read: () => Reading[] | Promise<Reading[]>,
+): void {
+  const metric: Counter | Gauge = new Kind({
+    ...about,
     registers: [register],
-    collect() {
-      this.reset()
-      for (const { labels, times } of byStatus.values()) this.inc(labels, times)
+    async collect() {
+      const readings = await read()
+      metric.reset()
+      for (const [labels, value] of readings) metric.inc(labels, value)
     },
   })
-  const metric = { name: TIMES, get: async () => exposed(timesByRoute) }
-  register.registerMetric(metric as unknown as Histogram)
 }
+
+const byOutcome = (counts: DownloadCounts): Reading[] =>
+  downloadOutcomes.map((outcome) => [{ outcome }, counts.of(outcome)])
+
+const byState = ({ running, waiting }: ClonesToTell['places']): Reading[] => [
+  [{ state: 'running' }, running()],
+  [{ state: 'waiting' }, waiting()],
+]
+
+const whetherUp = async ({ name, isThere }: Dependency): Promise<Reading> => [
+  { dependency: name },
+  Number(await isThere()),
+]
 
 const TIMES = 'godwit_http_request_seconds'
 
@@ -71,80 +129,4 @@ function exposed(ofRoutes: AnswerCounts['timesByRoute']) {
     ]
   })
   return { name: TIMES, help: 'Response times', type: 'histogram', values, aggregator: 'sum' }
-}
-
-const SHED = 'Requests that this process answered with 503 because it was overloaded'
-const UNTRUSTED = 'Requests with x-forwarded-for from an untrusted address'
-
-/** Counted elsewhere, and read when it is asked for. */
-function countLate(register: Registry, name: string, help: string, read: () => number): void {
-  new Counter({
-    name,
-    help,
-    registers: [register],
-    collect() {
-      this.reset()
-      this.inc(read())
-    },
-  })
-}
-
-/** Those that a bucket gives by itself are none of ours. */
-const DOWNLOADS = {
-  name: 'godwit_downloads_total',
-  help: 'Downloads of archives through this process, by result',
-}
-const CLONES = {
-  name: 'godwit_clone_requests_total',
-  help: 'Requests of git clients that this process ran git for, by result',
-}
-
-interface MetricName {
-  name: string
-  help: string
-}
-
-function tellOutcomes(
-  register: Registry,
-  { name, help }: MetricName,
-  counts: DownloadCounts,
-): void {
-  new Counter({
-    name,
-    help,
-    labelNames: ['outcome'],
-    registers: [register],
-    collect() {
-      this.reset()
-      for (const outcome of downloadOutcomes) this.inc({ outcome }, counts.of(outcome))
-    },
-  })
-}
-
-function tellClonePlaces(register: Registry, { running, waiting }: ClonesToTell['places']): void {
-  new Gauge({
-    name: 'godwit_clone_requests',
-    help: 'Requests of git clients that this process runs git for, and that wait for it',
-    labelNames: ['state'],
-    registers: [register],
-    collect() {
-      this.set({ state: 'running' }, running())
-      this.set({ state: 'waiting' }, waiting())
-    },
-  })
-}
-
-function tellDependencies(register: Registry, dependencies: readonly Dependency[]): void {
-  new Gauge({
-    name: 'godwit_dependency_up',
-    help: 'Whether the dependencies of this process answer',
-    labelNames: ['dependency'],
-    registers: [register],
-    async collect() {
-      const answers = dependencies.map(async ({ name, isThere }) =>
-        this.set({ dependency: name }, Number(await isThere())),
-      )
-      await Promise.all(answers)
-    },
-  })
 }

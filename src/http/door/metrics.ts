@@ -1,14 +1,28 @@
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
-import { getMetrics } from '../service/service-operations.ts'
+import { text } from '../description/json-schema.ts'
+import type { Operation } from '../description/operation.ts'
 import { AnswerCounts } from './answer-counts.ts'
-import type { NoteAnswered } from './answered.ts'
 import { type Dependency, inTime } from './dependencies.ts'
 import type { RegisterParts } from './metrics-register.ts'
+import type { NoteAnswered } from './request-log.ts'
 
 export interface MetricsParts extends Omit<RegisterParts, 'answers' | 'dependencies'> {
   log: Logger
 }
+
+const getMetrics = {
+  operationId: 'service/metrics',
+  tags: ['Service'],
+  summary: 'Get metrics for Prometheus',
+  security: [],
+  responses: {
+    200: {
+      description: 'Metrics in the text format of Prometheus.',
+      content: { 'text/plain': { schema: text } },
+    },
+  },
+} satisfies Operation
 
 /**
  * `GET /metrics` for Prometheus. What is shared by all processes is read from the database when it is asked for; what this

@@ -77,8 +77,9 @@ for (const [url, next] of [
     const told: string[] = []
     const reply = { header: (_: string, link: string) => told.push(link) }
     const addresses = { api: 'https://git.example.com' } as Addresses
-    const pages = { prefix: '/api/v3', addresses, paging: pagingOf({}), total: 31 }
-    tellPages({ url } as FastifyRequest, reply as unknown as FastifyReply, pages)
+    const request = { url, server: { prefix: '/api/v3' } }
+    const pages = { addresses, paging: pagingOf({}), total: 31 }
+    tellPages(request as FastifyRequest, reply as unknown as FastifyReply, pages)
     assert.match(told[0]!, new RegExp(`^<${RegExp.escape(`${HERE}?${next}`)}>; rel="next"`))
   })
 }

@@ -1,9 +1,11 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { Pool } from 'pg'
 import type { Viewer } from '../../accounts/account.ts'
-import { getRateLimit } from '../service/service-operations.ts'
+import type * as wire from '../../wire/types.ts'
+import type { Operation } from '../description/operation.ts'
+import { record } from '../description/usual-answers.ts'
 import { viewerOf } from './authenticate.ts'
-import { type Count, type Counters, countersInMemory } from './counters.ts'
+import { type Count, countersInMemory } from './counters.ts'
 import { answer } from './json-answer.ts'
 import { addressRateLimited, anonymousRateLimited, rateLimited } from './refusals.ts'
 import { countersInPostgres } from './shared-counters.ts'
@@ -33,13 +35,11 @@ export interface RateLimit {
   /** Not modified costs nothing. */
   giveBack(caller: Caller, reply: FastifyReply): Promise<void>
   /** Without counting. */
-  show(viewer: Viewer): Promise<Record<string, unknown>>
+  show(viewer: Viewer): Promise<wire.RateLimit>
 }
 
 export function createRateLimit({ perHour, pool }: RateLimitOptions, now: () => number): RateLimit {
-  const accounts: Counters = pool
-    ? countersInPostgres(HOUR, now, pool)
-    : countersInMemory(HOUR, now)
+  const accounts = pool ? countersInPostgres(HOUR, now, pool) : countersInMemory(HOUR, now)
   // Every process counts for itself: there may be as many addresses as anyone likes, and a table of them would grow.
   const strangers = countersInMemory(HOUR, now)
   const cloning = countersInMemory(HOUR, now)
@@ -53,7 +53,7 @@ export function createRateLimit({ perHour, pool }: RateLimitOptions, now: () => 
 
   const keyOf = (viewer: Viewer) => String(viewer.account.id)
   const limitOf = ({ viewer }: Caller) => (viewer ? perHour : Math.min(perHour, ANONYMOUS_PER_HOUR))
-  const add = ({ viewer, ip }: Caller, by: number): Count | Promise<Count> =>
+  const add = ({ viewer, ip }: Caller, by: number): Promise<Count> =>
     viewer ? accounts.add(keyOf(viewer), by) : strangers.add(ip, by)
 
   return {
@@ -65,7 +65,8 @@ export function createRateLimit({ perHour, pool }: RateLimitOptions, now: () => 
     },
 
     async countAddress(ip, reply) {
-      if (perHour > 0) spend(reply, perHour, cloning.add(ip, 1), () => addressRateLimited(ip))
+      if (perHour === 0) return
+      spend(reply, perHour, await cloning.add(ip, 1), () => addressRateLimited(ip))
     },
 
     async giveBack(caller, reply) {
@@ -75,7 +76,7 @@ export function createRateLimit({ perHour, pool }: RateLimitOptions, now: () => 
     async show(viewer) {
       const core = describe(perHour, await accounts.look(keyOf(viewer)))
       // There is nothing to search here, but clients count on being told.
-      const search = { limit: 0, remaining: 0, used: 0, reset: core.reset, resource: 'search' }
+      const search = { ...core, limit: 0, remaining: 0, used: 0, resource: 'search' as const }
       return { resources: { core, search }, rate: core }
     },
   }
@@ -83,7 +84,8 @@ export function createRateLimit({ perHour, pool }: RateLimitOptions, now: () => 
 
 function describe(limit: number, { times, endsAt }: Count) {
   const used = Math.min(times, limit)
-  return { limit, remaining: limit - used, used, reset: Math.ceil(endsAt / 1000), resource: 'core' }
+  const reset = Math.ceil(endsAt / 1000)
+  return { limit, remaining: limit - used, used, reset, resource: 'core' as const }
 }
 
 function tell(reply: FastifyReply, perHour: number, count: Count): void {
@@ -95,6 +97,14 @@ function tell(reply: FastifyReply, perHour: number, count: Count): void {
     .header('x-ratelimit-reset', reset)
     .header('x-ratelimit-resource', resource)
 }
+
+const getRateLimit = {
+  operationId: 'rate-limit/get',
+  tags: ['Caller'],
+  summary: 'Get the rate limit',
+  description: 'Does not count against the rate limit.',
+  responses: { 200: record('The rate limit.', 'rate-limit') },
+} satisfies Operation
 
 /** Asking how much is left is free. */
 export function rateLimitStatus(app: FastifyInstance, limit: RateLimit): void {

@@ -1,5 +1,19 @@
 import type { Logger } from 'pino'
-import type { NoteAnswered } from './answered.ts'
+
+/** A request that has been answered, as it is logged and counted. */
+export interface Answered {
+  id: string
+  method: string
+  url: string
+  /** Its pattern, never its path; undefined where no route is. */
+  route: string | undefined
+  status: number
+  ms: number
+  login: string | undefined
+  ip: string
+}
+
+export type NoteAnswered = (answered: Answered) => void
 
 /** Ours, those to clone with, and those of a Gitea or Forgejo. */
 const STRAY_TOKEN = /gw[tc]_[\w-]+|[0-9a-f]{40,}/gi

@@ -1,3 +1,5 @@
+import { remembered } from '../../ground/remembered.ts'
+
 /** Repositories' times: UTC, whole seconds, `Z`. */
 export const utcTimestamp = (at: number): string => `${upToSecond(at)}Z`
 
@@ -9,21 +11,17 @@ const QUARTER_MS = 15 * 60_000
 const DAY_MS = 24 * 60 * 60_000
 const MAX_REMEMBERED = 10_000
 
-const days = new Map<number, string>()
+const dateOf = remembered(MAX_REMEMBERED, (day: number) =>
+  new Date(day * DAY_MS).toISOString().slice(0, -'00:00:00.000Z'.length),
+)
 const twoDigits = Array.from({ length: 60 }, (_, n) => String(n).padStart(2, '0'))
 
 /** As `toISOString` has it, up to the second; the date is made once for all times of its day. */
 function upToSecond(at: number): string {
   const day = Math.floor(at / DAY_MS)
-  let date = days.get(day)
-  if (date === undefined) {
-    date = new Date(at).toISOString().slice(0, -'00:00:00.000Z'.length)
-    if (days.size >= MAX_REMEMBERED) days.clear()
-    days.set(day, date)
-  }
   const second = Math.floor((at - day * DAY_MS) / 1000)
   const hours = twoDigits[Math.floor(second / 3600)]!
-  return `${date}${hours}:${twoDigits[Math.floor(second / 60) % 60]!}:${twoDigits[second % 60]!}`
+  return `${dateOf(day)}${hours}:${twoDigits[Math.floor(second / 60) % 60]!}:${twoDigits[second % 60]!}`
 }
 
 interface Offset {
@@ -36,23 +34,18 @@ export function offsetTimestamps(timeZone: string): (at: number) => string {
   // Where no zone is asked about, Node need not load what it knows of zones: eight megabytes.
   if (timeZone === 'UTC') return (at) => `${upToSecond(at)}+00:00`
   const zone = new Intl.DateTimeFormat('en', { timeZone, timeZoneName: 'longOffset' })
-  const offsets = new Map<number, Offset>()
 
-  function offsetAt(at: number): Offset {
-    const quarter = Math.floor(at / QUARTER_MS)
-    const known = offsets.get(quarter)
-    if (known) return known
-    const name = zone.formatToParts(at).find((part) => part.type === 'timeZoneName')!.value
+  const offsetOf = remembered(MAX_REMEMBERED, (quarter: number): Offset => {
+    const name = zone
+      .formatToParts(quarter * QUARTER_MS)
+      .find((part) => part.type === 'timeZoneName')!.value
     const [, sign, hours, minutes] = /([+-])(\d\d):(\d\d)/.exec(name) ?? ['', '+', '00', '00']
     const shiftMs = (sign === '-' ? -1 : 1) * (Number(hours) * 60 + Number(minutes)) * 60_000
-    const offset = { shiftMs, text: `${sign}${hours}:${minutes}` }
-    if (offsets.size >= MAX_REMEMBERED) offsets.clear()
-    offsets.set(quarter, offset)
-    return offset
-  }
+    return { shiftMs, text: `${sign}${hours}:${minutes}` }
+  })
 
   return (at) => {
-    const { shiftMs, text } = offsetAt(at)
+    const { shiftMs, text } = offsetOf(Math.floor(at / QUARTER_MS))
     return upToSecond(at + shiftMs) + text
   }
 }

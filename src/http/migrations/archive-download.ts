@@ -9,8 +9,8 @@ import { archiveName } from '../../ground/archive-name.ts'
 import { archiveSegments, findArchive } from '../../migrations/archive-store.ts'
 import { NotFound } from '../../migrations/refusals.ts'
 import type { Admission } from '../door/admission.ts'
-import type { DownloadCounts } from '../door/download-outcomes.ts'
 import { invalidLink, unavailable } from '../door/refusals.ts'
+import type { DownloadCounts } from '../door/taking-client.ts'
 import { ClientGone, takingClient } from '../door/taking-client.ts'
 import type { ArchiveLinks } from './archive-link.ts'
 import { downloadArchive as operation } from './github-migrations-operations.ts'
@@ -41,7 +41,9 @@ export function archiveDownload(app: FastifyInstance, parts: DownloadParts): voi
     if (!links.isValid(guid, request.query, now())) throw invalidLink()
     const archive = await findArchive(db, guid, now())
     if (!archive) throw new NotFound()
-    const plan = planArchive(await archiveSegments(db, archive))
+    const segments = await archiveSegments(db, archive)
+    if (segments.length === 0) throw new NotFound()
+    const plan = planArchive(segments)
     const name = archiveName(archive.id, archive.login, new Date(archive.createdAt))
 
     const { range: asked, 'if-range': ifRange } = request.headers

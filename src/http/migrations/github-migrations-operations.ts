@@ -1,18 +1,9 @@
 import { address, text } from '../description/json-schema.ts'
-import {
-  json,
-  type Operation,
-  one,
-  parameter,
-  several,
-  withHeaders,
-} from '../description/operation.ts'
+import { json, type Operation, one, withHeaders } from '../description/operation.ts'
+import { IF_NONE_MATCH, inHeader, inPath, PAGED, parameter } from '../description/parameters.ts'
 import { refusal } from '../description/refusals.ts'
+import { current, done, notFound, page } from '../description/usual-answers.ts'
 import { startBodySchema } from './start-request.ts'
-
-const notFound = refusal('not-found')
-const notModified = refusal('not-modified')
-const none = { description: 'Done.' }
 
 export const startMigration = {
   operationId: 'migrations/start-for-authenticated-user',
@@ -37,31 +28,16 @@ export const listMigrations = {
   tags: ['Migrations'],
   summary: "List the caller's migrations",
   description: 'Newest first.',
-  parameters: [parameter('per-page'), parameter('page'), parameter('if-none-match')],
-  responses: {
-    200: json('One page of the list.', {
-      schema: several('migration'),
-      example: 'migrations',
-      headers: ['etag', 'link'],
-    }),
-    304: notModified,
-  },
+  parameters: PAGED,
+  responses: page('migration', 'migrations'),
 } satisfies Operation
 
 export const getMigration = {
   operationId: 'migrations/get-status-for-authenticated-user',
   tags: ['Migrations'],
   summary: 'Get a migration and its state',
-  parameters: [parameter('migration-id'), parameter('exclude'), parameter('if-none-match')],
-  responses: {
-    200: json('The migration.', {
-      schema: one('migration'),
-      example: 'migration',
-      headers: ['etag'],
-    }),
-    304: notModified,
-    404: notFound,
-  },
+  parameters: [parameter('migration-id'), parameter('exclude'), IF_NONE_MATCH],
+  responses: { ...current('The migration.', 'migration'), 404: notFound },
 } satisfies Operation
 
 export const listRepositories = {
@@ -70,21 +46,8 @@ export const listRepositories = {
   summary: 'List the repositories of a migration',
   description:
     'The repositories at the time when the migration started, in the requested order. The pages never change.',
-  parameters: [
-    parameter('migration-id'),
-    parameter('per-page'),
-    parameter('page'),
-    parameter('if-none-match'),
-  ],
-  responses: {
-    200: json('One page of the list.', {
-      schema: several('repository'),
-      example: 'repositories',
-      headers: ['etag', 'link'],
-    }),
-    304: notModified,
-    404: notFound,
-  },
+  parameters: [parameter('migration-id'), ...PAGED],
+  responses: { ...page('repository', 'repositories'), 404: notFound },
 } satisfies Operation
 
 export const listRepositoriesByFormerPath = {
@@ -117,7 +80,7 @@ export const deleteArchive = {
   summary: 'Delete the archive of a migration',
   description: 'The migration itself is kept.',
   parameters: [parameter('migration-id')],
-  responses: { 204: none, 404: notFound },
+  responses: { 204: done, 404: notFound },
 } satisfies Operation
 
 export const unlockRepository = {
@@ -127,7 +90,7 @@ export const unlockRepository = {
   description:
     'Removes the lock of `lock_repositories`. The repository accepts pushes again when no migration locks it any more.',
   parameters: [parameter('migration-id'), parameter('repo-name')],
-  responses: { 204: none, 404: notFound },
+  responses: { 204: done, 404: notFound },
 } satisfies Operation
 
 const aboutBytes = withHeaders('etag', 'accept-ranges', 'content-disposition')
@@ -141,29 +104,19 @@ export const downloadArchive = {
     'The link comes from the archive of a migration. No token is needed. Interrupted downloads can be resumed with a range.',
   security: [],
   parameters: [
-    {
-      name: 'guid',
-      in: 'path',
-      required: true,
-      description: 'The `guid` of the migration.',
-      schema: { ...text, format: 'uuid' },
-      example: '3f1c2a52-6b7e-4f7e-9d55-0a4f8c1f7b21',
-    },
+    inPath(
+      'guid',
+      { ...text, format: 'uuid' },
+      '3f1c2a52-6b7e-4f7e-9d55-0a4f8c1f7b21',
+      'The `guid` of the migration.',
+    ),
     { name: 'expires', in: 'query', required: true, schema: text, example: '1777887300' },
     { name: 'sig', in: 'query', required: true, schema: text, example: '9f86d081884c7d65' },
-    {
-      name: 'range',
-      in: 'header',
-      description:
-        'One range of bytes, such as `bytes=1048576-`. For several ranges the answer is the whole archive.',
-      schema: text,
-    },
-    {
-      name: 'if-range',
-      in: 'header',
-      description: 'The `etag` of the first part.',
-      schema: text,
-    },
+    inHeader(
+      'range',
+      'One range of bytes, such as `bytes=1048576-`. For several ranges the answer is the whole archive.',
+    ),
+    inHeader('if-range', 'The `etag` of the first part.'),
   ],
   responses: {
     200: { description: 'The whole archive.', ...aboutBytes, content: bytes },

@@ -2,35 +2,29 @@ import type { FastifyInstance } from 'fastify'
 import { deleteArchive } from '../../migrations/delete-archive.ts'
 import { unlockRepository } from '../../migrations/locks.ts'
 import { startMigration } from '../../migrations/start-migration.ts'
+import type * as wire from '../../wire/types.ts'
 import { audit } from '../door/audit.ts'
 import { viewerOf } from '../door/authenticate.ts'
-import type { RenderedRepositories } from '../repositories/rendered-repositories.ts'
-import type { ServerParts } from '../server-parts.ts'
+import type { ApiParts } from '../server-parts.ts'
 import { archiveAddress } from './archive-address.ts'
 import * as operations from './github-migrations-operations.ts'
 import type { MigrationsPlace } from './migration-places.ts'
-import type { MigrationText } from './migration-text.ts'
 import { type ById, namedMigration, scopeOf } from './named-migration.ts'
 import { readMigrations } from './read-migrations.ts'
-import { type StartBody, startRequestOf } from './start-request.ts'
+import { startRequestOf } from './start-request.ts'
 import { answerStarted } from './started-answer.ts'
-
-interface OperationParts extends Omit<ServerParts, 'admission'> {
-  rendered: RenderedRepositories
-  text: MigrationText
-}
 
 /** The operations that GitHub has too. A handler reads, calls, answers. */
 export function githubMigrations(
   app: FastifyInstance,
-  parts: OperationParts,
+  parts: ApiParts,
   place: MigrationsPlace,
 ): void {
   const { path, config, describe } = place
   const { db, log, rendering, rendered, text } = parts
   readMigrations(app, parts, place)
 
-  app.post<{ Body: StartBody }>(
+  app.post<{ Body: wire.StartRequest }>(
     path,
     { schema: describe(operations.startMigration) },
     async (request, reply) => {

@@ -1,39 +1,36 @@
-import { text } from '../description/json-schema.ts'
-import { alsoAs, json, type Operation, one, parameter } from '../description/operation.ts'
+import { EXTENSION, text } from '../description/json-schema.ts'
+import { json, type Operation, one } from '../description/operation.ts'
+import { IF_NONE_MATCH, inHeader, parameter } from '../description/parameters.ts'
 import { refusal } from '../description/refusals.ts'
+import { alsoAs, current, notFound, record } from '../description/usual-answers.ts'
 import { retryBodySchema } from './progress-schema.ts'
 import { startBodySchema } from './start-request.ts'
 
-const notFound = refusal('not-found')
-const own = 'An extension of this server.'
+const eventsSchema = {
+  ...text,
+  description: 'Server-sent events. The data of each is JSON.',
+  contentMediaType: 'text/event-stream',
+  contentSchema: {
+    anyOf: [one('repository-progress'), one('progress-update'), one('progress-end')],
+  },
+}
 
 export const getProgress = {
   operationId: 'migrations/get-progress',
   tags: ['Migrations'],
   summary: 'Follow the progress of a migration',
-  description: `With \`accept: text/event-stream\` the answer is a stream of updates, as server-sent events: \`repository\` for each repository that has ended, \`progress\` with the new totals, the state, and the repositories that are under way (\`under_way\`), and \`end\`. ${own}`,
+  description: `With \`accept: text/event-stream\` the answer is a stream of updates, as server-sent events: \`repository\` for each repository that has ended (schema \`repository-progress\`), \`progress\` with the new totals, the state, and the repositories that are under way (\`progress-update\`), and \`end\` (\`progress-end\`). ${EXTENSION}`,
   parameters: [
     parameter('migration-id'),
-    parameter('if-none-match'),
-    {
-      name: 'last-event-id',
-      in: 'header',
-      description:
-        'ID of the last event that was received, to resume a stream. Browsers send it automatically.',
-      schema: text,
-    },
+    IF_NONE_MATCH,
+    inHeader(
+      'last-event-id',
+      'ID of the last event that was received, to resume a stream. Browsers send it automatically.',
+    ),
   ],
   responses: {
-    200: alsoAs(
-      'text/event-stream',
-      json('The progress.', {
-        schema: one('progress'),
-        example: 'progress',
-        headers: ['etag'],
-      }),
-    ),
+    ...alsoAs('text/event-stream', current('The progress.', 'progress'), eventsSchema),
     204: { description: 'All events have been sent already.' },
-    304: refusal('not-modified'),
     404: notFound,
     429: refusal('too-many-streams'),
   },
@@ -43,27 +40,16 @@ export const getReport = {
   operationId: 'migrations/get-report',
   tags: ['Migrations'],
   summary: 'Get the report of a migration',
-  description: `Which repositories were exported, reused and skipped, with reasons. With \`accept: text/plain\` as plain text. ${own}`,
-  parameters: [parameter('migration-id'), parameter('if-none-match')],
-  responses: {
-    200: alsoAs(
-      'text/plain',
-      json('The report.', {
-        schema: one('report'),
-        example: 'report',
-        headers: ['etag'],
-      }),
-    ),
-    304: refusal('not-modified'),
-    404: notFound,
-  },
+  description: `Which repositories were exported, reused and skipped, with reasons. With \`accept: text/plain\` as plain text. ${EXTENSION}`,
+  parameters: [parameter('migration-id'), IF_NONE_MATCH],
+  responses: { ...alsoAs('text/plain', current('The report.', 'report')), 404: notFound },
 } satisfies Operation
 
 export const cancelMigration = {
   operationId: 'migrations/cancel',
   tags: ['Migrations'],
   summary: 'Cancel a migration',
-  description: `The migration becomes \`failed\` (\`cancelled\` in its summary, progress and report), and its locks are released. Repositories exported so far are kept for a retry. ${own}`,
+  description: `The migration becomes \`failed\` (\`cancelled\` in its summary, progress and report), and its locks are released. Repositories exported so far are kept for a retry. ${EXTENSION}`,
   parameters: [parameter('migration-id')],
   responses: {
     200: json('The migration is cancelled.', { schema: one('migration'), example: 'cancelled' }),
@@ -76,22 +62,16 @@ export const forecastRetry = {
   operationId: 'migrations/get-retry-forecast',
   tags: ['Migrations'],
   summary: 'Get what a retry of a migration has to expect',
-  description: `The repositories that could not be exported, and whether they have changed since then. Starts nothing. ${own}`,
+  description: `The repositories that could not be exported, and whether they have changed since then. Starts nothing. ${EXTENSION}`,
   parameters: [parameter('migration-id')],
-  responses: {
-    200: json('What a retry has to expect.', {
-      schema: one('retry-forecast'),
-      example: 'retry-forecast',
-    }),
-    404: notFound,
-  },
+  responses: { 200: record('What a retry has to expect.', 'retry-forecast'), 404: notFound },
 } satisfies Operation
 
 export const retryMigration = {
   operationId: 'migrations/retry',
   tags: ['Migrations'],
   summary: 'Retry a migration',
-  description: `Starts a new migration of the same repositories with the same options. Unchanged repositories are reused. With \`allow_partial\`, repositories that cannot be exported are skipped. ${own}`,
+  description: `Starts a new migration of the same repositories with the same options. Unchanged repositories are reused. With \`allow_partial\`, repositories that cannot be exported are skipped. ${EXTENSION}`,
   parameters: [parameter('migration-id')],
   body: retryBodySchema,
   responses: {
@@ -109,10 +89,10 @@ export const forecastMigration = {
   operationId: 'migrations/preflight',
   tags: ['Migrations'],
   summary: 'Get an estimate of a migration',
-  description: `Takes the same body as starting a migration and makes the same checks, but starts nothing. ${own}`,
+  description: `Takes the same body as starting a migration and makes the same checks, but starts nothing. ${EXTENSION}`,
   body: startBodySchema,
   responses: {
-    200: json('The estimate.', { schema: one('forecast'), example: 'forecast' }),
+    200: record('The estimate.', 'forecast'),
     413: refusal('too-large'),
     422: refusal('invalid'),
   },

@@ -5,38 +5,28 @@ import { progressOf } from '../../migrations/progress.ts'
 import { describeReport, reportOf } from '../../migrations/report.ts'
 import { forecastRetry } from '../../migrations/retry-forecast.ts'
 import { retryMigration } from '../../migrations/retry-migration.ts'
-import type { Admission } from '../door/admission.ts'
+import type * as wire from '../../wire/types.ts'
 import { audit } from '../door/audit.ts'
 import { viewerOf } from '../door/authenticate.ts'
 import { EVENT_STREAM, openEventStream } from '../door/event-stream.ts'
 import { answer, answerIfChanged } from '../door/json-answer.ts'
 import { acceptedTypes } from '../door/media-type.ts'
-import type { RenderedRepositories } from '../repositories/rendered-repositories.ts'
-import type { ServerParts } from '../server-parts.ts'
-import { migrationJson } from './github-json.ts'
+import type { ApiParts } from '../server-parts.ts'
+import { migrationJson } from './migration-json.ts'
 import type { MigrationsPlace } from './migration-places.ts'
 import * as operations from './migration-steering-operations.ts'
-import type { MigrationText } from './migration-text.ts'
 import { type ById, namedMigration, scopeOf } from './named-migration.ts'
 import { forecastJson, progressJson, reportJson, retryForecastJson } from './progress-json.ts'
-import type { RetryBody } from './progress-schema.ts'
-import { endId, type ProgressStreams } from './progress-stream.ts'
-import { type StartBody, startRequestOf } from './start-request.ts'
+import { endId } from './progress-stream.ts'
+import { startRequestOf } from './start-request.ts'
 import { answerStarted } from './started-answer.ts'
-
-export interface SteeringParts extends Omit<ServerParts, 'admission'> {
-  admission: Admission
-  rendered: RenderedRepositories
-  text: MigrationText
-  streams: ProgressStreams
-}
 
 const TEXT = 'text/plain'
 
 /** Seeing and steering a migration: ours alone, so no preview is asked for. */
 export function migrationSteering(
   app: FastifyInstance,
-  parts: SteeringParts,
+  parts: ApiParts,
   place: MigrationsPlace,
 ): void {
   seeing(app, parts, place)
@@ -45,7 +35,7 @@ export function migrationSteering(
 
 function seeing(
   app: FastifyInstance,
-  { db, now, streams, admission }: SteeringParts,
+  { db, now, streams, admission }: ApiParts,
   { path, describe }: MigrationsPlace,
 ): void {
   app.get<ById>(
@@ -59,6 +49,8 @@ function seeing(
         if (seen >= endId({ repositories: Array(migration.repositoryCount) })) {
           return reply.code(204).send()
         }
+        // Only the headers are asked for: there is nothing to wait for.
+        if (request.method === 'HEAD') return openEventStream(reply).end()
         const viewer = viewerOf(request)
         admission.stream(reply.raw, viewer.account.id)
         return streams.listen(migration, viewer, openEventStream(reply), seen)
@@ -85,7 +77,7 @@ function seeing(
 
 function steering(
   app: FastifyInstance,
-  parts: SteeringParts,
+  parts: ApiParts,
   { path, describe }: MigrationsPlace,
 ): void {
   const { db, log, rendering, rendered, text } = parts
@@ -110,7 +102,7 @@ function steering(
     },
   )
 
-  app.post<ById & { Body: RetryBody }>(
+  app.post<ById & { Body: wire.RetryRequest }>(
     `${path}/:migration_id/retry`,
     { schema: describe(operations.retryMigration) },
     async (request, reply) => {
@@ -124,7 +116,7 @@ function steering(
     },
   )
 
-  app.post<{ Body: StartBody }>(
+  app.post<{ Body: wire.StartRequest }>(
     `${path}/preflight`,
     { schema: describe(operations.forecastMigration) },
     async (request, reply) => {

@@ -1,10 +1,9 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { Scope } from '../../accounts/scope.ts'
 import type { Db } from '../../db/database.ts'
 import { isFullName } from '../../ground/names.ts'
 import { heldLocks } from '../../migrations/lock-store.ts'
 import { countMigrations } from '../../migrations/migration-store.ts'
-import { NotFound } from '../../migrations/refusals.ts'
-import type { Scope } from '../../migrations/scope.ts'
 import {
   findSummary,
   listSummaries,
@@ -14,6 +13,7 @@ import {
 import { findByName } from '../../repositories/repository-store.ts'
 import { answerPage } from '../answer-page.ts'
 import { answer, answerIfChanged } from '../door/json-answer.ts'
+import { found } from '../door/named-in-path.ts'
 import { pagingOf } from '../door/paging.ts'
 import type { ServerParts } from '../server-parts.ts'
 import { archiveAddress } from './archive-address.ts'
@@ -25,7 +25,7 @@ import { archiveLinkJson, lockJson, summaryJson } from './summary-json.ts'
 /** What a page that shows migrations needs, and no more: ours alone, so no preview is asked for. */
 export function migrationSummaries(
   app: FastifyInstance,
-  parts: Omit<ServerParts, 'admission'>,
+  parts: ServerParts,
   { path, describe }: MigrationsPlace,
 ): void {
   const { db, rendering } = parts
@@ -87,8 +87,5 @@ async function summariesOf(db: Db, scope: Scope, fullName: string): Promise<Summ
 }
 
 async function namedSummary(db: Db, request: FastifyRequest<ById>): Promise<Summary> {
-  const id = migrationIdOf(request)
-  const found = id === undefined ? undefined : await findSummary(db, scopeOf(request), id)
-  if (!found) throw new NotFound()
-  return found
+  return found(await findSummary(db, scopeOf(request), migrationIdOf(request)))
 }

@@ -5,7 +5,7 @@ import { randomNumbers } from '../../../test/support/random-numbers.ts'
 import type { Migration } from '../../migrations/migration.ts'
 import { addressesFrom } from '../../repositories/addresses.ts'
 import { offsetTimestamps } from '../door/timestamps.ts'
-import { migrationJson } from './github-json.ts'
+import { migrationJson } from './migration-json.ts'
 import { migrationText } from './migration-text.ts'
 
 const addresses = addressesFrom({

@@ -1,9 +1,12 @@
+import { remembered } from '../../ground/remembered.ts'
 import type { Migration, MigrationOptions } from '../../migrations/migration.ts'
 import type { MigrationState } from '../../migrations/states.ts'
 import type { Body, Listed } from '../door/json-answer.ts'
 import { filling, type JsonOf, templateOf, valueMark } from '../door/json-template.ts'
 import { nodeId } from '../door/node-id.ts'
-import { migrationJson, migrationsAddress, type Rendering, userText } from './github-json.ts'
+import type { Rendering } from '../rendering.ts'
+import { userText } from '../users/user-json.ts'
+import { migrationJson, migrationsAddress } from './migration-json.ts'
 
 /** A migration as JSON, with its repositories. */
 export type MigrationText = (migration: Migration, repositories: Listed | undefined) => Body
@@ -24,20 +27,16 @@ const MAX_REMEMBERED = 5000
 export function migrationText(rendering: Rendering): MigrationText {
   const withoutArchive = aroundRepositories(null, rendering)
   const withArchive = aroundRepositories(0, rendering)
-  const written = new Map<Migration, Around>()
 
-  function write(migration: Migration): Around {
+  const around = remembered(MAX_REMEMBERED, (migration: Migration): Around => {
     const { before, after } = migration.archiveExpiresAt === null ? withoutArchive : withArchive
     const opening = `${before(migration)!}[`
     const closing = `]${after(migration)!}`
-    const around: Around = { opening, closing, brief: [opening + closing] }
-    if (written.size >= MAX_REMEMBERED) written.clear()
-    written.set(migration, around)
-    return around
-  }
+    return { opening, closing, brief: [opening + closing] }
+  })
 
   return (migration, repositories) => {
-    const { opening, closing, brief } = written.get(migration) ?? write(migration)
+    const { opening, closing, brief } = around(migration)
     return repositories ? [opening, repositories, closing] : brief
   }
 }

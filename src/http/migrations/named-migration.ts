@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify'
+import { ownScope, type Scope } from '../../accounts/scope.ts'
 import type { Db } from '../../db/database.ts'
 import type { Migration } from '../../migrations/migration.ts'
 import {
@@ -6,9 +7,8 @@ import {
   findMigrationToRead,
   type MigrationToRead,
 } from '../../migrations/migration-store.ts'
-import { NotFound } from '../../migrations/refusals.ts'
-import { ownScope, type Scope } from '../../migrations/scope.ts'
 import { viewerOf } from '../door/authenticate.ts'
+import { found, idIn } from '../door/named-in-path.ts'
 
 export interface ById {
   Params: { migration_id: string }
@@ -28,10 +28,7 @@ export const scopeOf = (request: FastifyRequest): Scope =>
 
 /** The migration that the path names, if it is one of that scope. */
 export async function namedMigration(db: Db, request: FastifyRequest<ById>): Promise<Migration> {
-  const id = migrationIdOf(request)
-  const migration = id === undefined ? undefined : await findMigration(db, scopeOf(request), id)
-  if (!migration) throw new NotFound()
-  return migration
+  return found(await findMigration(db, scopeOf(request), migrationIdOf(request)))
 }
 
 /** The same, to be read from that position on. */
@@ -40,14 +37,7 @@ export async function namedMigrationToRead(
   request: FastifyRequest<ById>,
   from: { offset: number },
 ): Promise<MigrationToRead> {
-  const id = migrationIdOf(request)
-  const found =
-    id === undefined ? undefined : await findMigrationToRead(db, scopeOf(request), id, from)
-  if (!found) throw new NotFound()
-  return found
+  return found(await findMigrationToRead(db, scopeOf(request), migrationIdOf(request), from))
 }
 
-/** An id that is no number names none. */
-export function migrationIdOf({ params }: FastifyRequest<ById>): number | undefined {
-  return /^\d{1,15}$/.test(params.migration_id) ? Number(params.migration_id) : undefined
-}
+export const migrationIdOf = ({ params }: FastifyRequest<ById>): number => idIn(params.migration_id)

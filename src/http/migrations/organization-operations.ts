@@ -1,9 +1,7 @@
-import { type Operation, parameter } from '../description/operation.ts'
-import { refusal } from '../description/refusals.ts'
+import type { Operation } from '../description/operation.ts'
+import { parameter } from '../description/parameters.ts'
+import { describedForOrganization } from '../organizations/for-organization.ts'
 import { getArchive, listMigrations, startMigration } from './github-migrations-operations.ts'
-
-const WHO =
-  'Only for owners of the organization and for site admins; for all others it does not exist.'
 
 /** Where more differs than whose migrations it is about. */
 const OTHERWISE: Record<string, Partial<Operation>> = {
@@ -19,15 +17,9 @@ const OTHERWISE: Record<string, Partial<Operation>> = {
 /** An operation on migrations as it is described for those of an organization. */
 export function forOrganization(operation: Operation): Operation {
   const told = { ...operation, ...OTHERWISE[operation.operationId] }
-  return {
-    ...told,
-    operationId: `${told.operationId.replace(/-for-authenticated-user$/, '')}-for-org`,
-    tags: ['Organizations'],
-    summary: `${told.summary.replace("the caller's ", '')} (organization)`,
-    description: [told.description, WHO].filter((text) => text !== undefined).join(' '),
-    parameters: [parameter('org'), ...(told.parameters ?? [])],
-    responses: { 404: refusal('not-found'), ...told.responses },
-  }
+  const operationId = `${told.operationId.replace(/-for-authenticated-user$/, '')}-for-org`
+  const summary = told.summary.replace("the caller's ", '')
+  return describedForOrganization({ ...told, tags: ['Organizations'], summary }, operationId)
 }
 
 export function forNumberedOrganization(operation: Operation): Operation {

@@ -102,6 +102,25 @@ export const progressSchema = recordOf(
   { description: 'The progress of a migration.' },
 )
 
+/** What the events of a stream tell of. */
+export const progressUpdateSchema = recordOf(
+  {
+    ...totals.properties,
+    state: progressSchema.properties.state,
+    started_at: progressSchema.properties.started_at,
+    under_way: {
+      ...listOf(schemaNamed('repository-progress')),
+      description: 'The repositories that are being exported.',
+    },
+  },
+  { description: 'The data of an event `progress`.' },
+)
+
+export const progressEndSchema = recordOf(
+  { state: progressSchema.properties.state, reason: progressSchema.properties.reason },
+  { description: 'The data of an event `end`.' },
+)
+
 export const reportSchema = recordOf(
   {
     id: integer,
@@ -167,10 +186,6 @@ export const retryForecastSchema = recordOf(
   },
   { description: 'What a retry of a migration has to expect.' },
 )
-
-export interface RetryBody {
-  allow_partial?: boolean
-}
 
 export const retryBodySchema = {
   type: 'object',

@@ -2,17 +2,23 @@ import type { ServerResponse } from 'node:http'
 import type { Logger } from 'pino'
 import type { Viewer } from '../../accounts/account.ts'
 import type { Db } from '../../db/database.ts'
+import { type Repeated, repeatedly } from '../../ground/repeatedly.ts'
 import type { Migration } from '../../migrations/migration.ts'
 import { type Progress, progressOf } from '../../migrations/progress.ts'
 import { unfinishedStates } from '../../migrations/states.ts'
 import { type Following, permittedFollowings } from '../../migrations/stream-permission.ts'
+import type * as wire from '../../wire/types.ts'
 import { timeOrNull } from '../door/timestamps.ts'
 import { repositoryProgressJson, totalsJson } from './progress-json.ts'
 
-const LOOK_EVERY_MS = 400
-const HEARTBEAT_MS = 15_000
-/** Whoever may no longer listen is cut off within five seconds. */
-const ASK_EVERY_MS = 2000
+interface Pace {
+  lookEveryMs: number
+  heartbeatMs: number
+  /** Whoever may no longer listen is cut off within five seconds. */
+  askEveryMs: number
+}
+
+const USUAL: Pace = { lookEveryMs: 400, heartbeatMs: 15_000, askEveryMs: 2000 }
 
 interface Listener extends Following {
   to: ServerResponse
@@ -36,16 +42,30 @@ interface StreamParts {
 export class ProgressStreams {
   readonly #parts: StreamParts
   readonly #listeners = new Map<number, Set<Listener>>()
-  readonly #timers: NodeJS.Timeout[]
+  /** The migrations that are being read: what was read last is to be told last. */
+  readonly #looking = new Set<number>()
+  readonly #rounds: Repeated[]
 
-  constructor(parts: StreamParts) {
+  constructor(parts: StreamParts, { lookEveryMs, heartbeatMs, askEveryMs } = USUAL) {
     this.#parts = parts
-    this.#timers = [
-      setInterval(() => void this.#lookAtAll(), LOOK_EVERY_MS),
-      setInterval(() => this.#heartbeat(), HEARTBEAT_MS),
-      setInterval(() => void this.#endForbidden(), ASK_EVERY_MS),
+    const { log } = parts
+    this.#rounds = [
+      repeatedly(
+        () => this.#lookAtAll(),
+        lookEveryMs,
+        (err) => log.warn({ err }, 'could not tell the progress'),
+      ),
+      repeatedly(
+        async () => this.#heartbeat(),
+        heartbeatMs,
+        (err) => log.warn({ err }, 'could not send a sign of life'),
+      ),
+      repeatedly(
+        () => this.#endForbidden(),
+        askEveryMs,
+        (err) => log.warn({ err }, 'could not check who may read the progress'),
+      ),
     ]
-    for (const timer of this.#timers) timer.unref()
   }
 
   /** Tells of every repository that ends after the `seen`-th, of the totals when they change, and of the end. */
@@ -54,11 +74,15 @@ export class ProgressStreams {
     const listeners = this.#listeners.get(id) ?? new Set()
     this.#listeners.set(id, listeners.add(listener))
     to.on('close', () => this.#forget(listener))
+    // Without a listener of its own, an error of one stream would end the process.
+    to.on('error', (err) =>
+      this.#parts.log.warn({ err, migration: id }, 'could not send the progress'),
+    )
     void this.#look(id)
   }
 
   stop(): void {
-    for (const timer of this.#timers) clearInterval(timer)
+    for (const round of this.#rounds) void round.stop()
     for (const { to } of this.#all()) to.end()
   }
 
@@ -71,29 +95,29 @@ export class ProgressStreams {
   }
 
   async #look(id: number): Promise<void> {
+    if (this.#looking.has(id)) return
+    this.#looking.add(id)
     const { db, now, log } = this.#parts
     try {
       const progress = await progressOf(db, { id })
       for (const listener of this.#listeners.get(id) ?? []) tell(listener, progress, now())
     } catch (err) {
       log.warn({ err, migration: id }, 'could not read the progress')
+    } finally {
+      this.#looking.delete(id)
     }
   }
 
   async #endForbidden(): Promise<void> {
-    const { db, now, log } = this.#parts
+    const { db, now } = this.#parts
     const listeners = this.#all()
     if (listeners.length === 0) return
-    try {
-      const permitted = await permittedFollowings(db, listeners, now())
-      for (const listener of listeners) if (!permitted.has(listener)) listener.to.end()
-    } catch (err) {
-      log.warn({ err }, 'could not check who may read the progress')
-    }
+    const permitted = await permittedFollowings(db, listeners, now())
+    for (const listener of listeners) if (!permitted.has(listener)) listener.to.end()
   }
 
   #heartbeat(): void {
-    for (const { to } of this.#all()) if (!to.writableNeedDrain) to.write(':\n\n')
+    for (const { to } of this.#all()) if (canBeTold(to)) to.write(':\n\n')
   }
 
   #forget(listener: Listener): void {
@@ -104,10 +128,13 @@ export class ProgressStreams {
   }
 }
 
+/** A slow client may take long to take the rest of a stream that has ended. */
+const canBeTold = (to: ServerResponse): boolean => !to.writableEnded && !to.writableNeedDrain
+
 /** Endings bear an id, so that a client that comes back says how far it was; the very end has the highest. */
 function tell(listener: Listener, progress: Progress, now: number): void {
   const { to } = listener
-  if (to.writableNeedDrain || to.writableEnded) return
+  if (!canBeTold(to)) return
   const ended = progress.repositories
     .filter(({ order }) => order !== null && order > listener.seen)
     .sort((a, b) => a.order! - b.order!)
@@ -121,12 +148,13 @@ function tell(listener: Listener, progress: Progress, now: number): void {
   listener.totals = totals
   if (!unfinishedStates.includes(progress.state)) {
     const { state, reason } = progress
-    to.end(event('end', { state, reason }, endId(progress)))
+    const end: wire.ProgressEnd = { state, reason }
+    to.end(event('end', end, endId(progress)))
   }
 }
 
 /** The totals, and of the same moment those that are under way: whoever follows need not ask for them. */
-function progressUpdate(progress: Progress, now: number) {
+function progressUpdate(progress: Progress, now: number): wire.ProgressUpdate {
   const { state, startedAt, repositories } = progress
   return {
     ...totalsJson(progress, now),

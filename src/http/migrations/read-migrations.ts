@@ -1,5 +1,4 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { Db } from '../../db/database.ts'
 import { batchesOf } from '../../ground/batches.ts'
 import type { Migration } from '../../migrations/migration.ts'
 import { countMigrations, listMigrations } from '../../migrations/migration-store.ts'
@@ -9,38 +8,26 @@ import {
   pageOfReferences,
   type SnapshotPart,
 } from '../../migrations/snapshot-store.ts'
-import type { CloneTokenOf, CloneTokens } from '../clones/clone-tokens.ts'
+import type { CloneTokenOf } from '../clones/clone-tokens.ts'
 import type { Operation } from '../description/operation.ts'
 import { viewerOf } from '../door/authenticate.ts'
 import { answerWithEtag, type Listed, type Piece } from '../door/json-answer.ts'
 import { tellPages } from '../door/link-header.ts'
 import { pagingOf } from '../door/paging.ts'
-import {
-  RENDERED_AT_ONCE,
-  type ReadRendered,
-  type RenderedRepositories,
-} from '../repositories/rendered-repositories.ts'
+import { RENDERED_AT_ONCE, type ReadRendered } from '../repositories/rendered-repositories.ts'
 import type { RepositoryForm } from '../repositories/repository-text.ts'
-import type { Rendering } from './github-json.ts'
+import type { ApiParts } from '../server-parts.ts'
 import * as operations from './github-migrations-operations.ts'
 import { type MigrationsPlace, OF_CALLER } from './migration-places.ts'
-import { type MigrationText, migrationsText } from './migration-text.ts'
+import { migrationsText } from './migration-text.ts'
 import { type ById, namedMigration, namedMigrationToRead, scopeOf } from './named-migration.ts'
-
-export interface ReadParts {
-  db: Db
-  rendering: Rendering
-  rendered: RenderedRepositories
-  text: MigrationText
-  cloneTokens: CloneTokens
-}
 
 type Query = Record<string, unknown>
 
 /** The reads that clients poll. A validator names the migration by its guid: another database has other ones. */
 export function readMigrations(
   app: FastifyInstance,
-  parts: ReadParts,
+  parts: ApiParts,
   place: MigrationsPlace,
 ): void {
   listAll(app, parts, place)
@@ -50,7 +37,7 @@ export function readMigrations(
 
 function listAll(
   app: FastifyInstance,
-  parts: ReadParts,
+  parts: ApiParts,
   { path, config, describe, hasBriefList }: MigrationsPlace,
 ): void {
   const { db, rendering, text } = parts
@@ -64,7 +51,7 @@ function listAll(
       const total = await countMigrations(db, scope)
       const isBrief = hasBriefList && excludesRepositories(request.query)
       const { addresses, edition } = rendering
-      tellPages(request, reply, { prefix: app.prefix, addresses, paging, total })
+      tellPages(request, reply, { addresses, paging, total })
       const shown = { form: 'extended', tokenOf: tokensFor(parts, request) } as const
       const versions = migrations.flatMap(({ guid, version }) => [guid, version])
       return answerWithEtag(request, reply, {
@@ -83,7 +70,7 @@ function listAll(
 
 function status(
   app: FastifyInstance,
-  parts: ReadParts,
+  parts: ApiParts,
   { path, config, describe }: MigrationsPlace,
 ): void {
   const { db, rendering, text } = parts
@@ -109,7 +96,7 @@ function status(
   )
 }
 
-function listRepositories(app: FastifyInstance, parts: ReadParts, place: MigrationsPlace): void {
+function listRepositories(app: FastifyInstance, parts: ApiParts, place: MigrationsPlace): void {
   const { db, rendering } = parts
   const { addresses, edition } = rendering
   const paths: Record<string, Operation> = {
@@ -124,7 +111,7 @@ function listRepositories(app: FastifyInstance, parts: ReadParts, place: Migrati
       const paging = pagingOf(request.query)
       const known = await namedMigrationToRead(db, request, paging)
       const { guid, repositoryCount: total } = known.migration
-      tellPages(request, reply, { prefix: app.prefix, addresses, paging, total })
+      tellPages(request, reply, { addresses, paging, total })
       const tokenOf = tokensFor(parts, request)
       const page = { form: 'plain', tokenOf, page: paging, known } as const
       return answerWithEtag(request, reply, {
@@ -137,7 +124,7 @@ function listRepositories(app: FastifyInstance, parts: ReadParts, place: Migrati
   }
 }
 
-const tokensFor = ({ cloneTokens }: ReadParts, request: FastifyRequest) =>
+const tokensFor = ({ cloneTokens }: ApiParts, request: FastifyRequest) =>
   cloneTokens.for(viewerOf(request))
 
 interface Shown {
@@ -149,7 +136,7 @@ interface Shown {
 }
 
 function repositories(
-  { db, rendered }: ReadParts,
+  { db, rendered }: ApiParts,
   migration: Migration,
   { form, tokenOf, page = { offset: 0, limit: migration.repositoryCount }, known }: Shown,
 ): Listed {

@@ -1,12 +1,7 @@
 import { type MigrationOptions, ORDINARY } from '../../migrations/migration.ts'
 import type { StartRequest } from '../../migrations/start-migration.ts'
+import type * as wire from '../../wire/types.ts'
 import { flag, listOf, MAX_LISTED, text } from '../description/json-schema.ts'
-
-/** The body of a start request on the wire. Its schema below has checked it before a handler sees it. */
-export interface StartBody extends StartFlags {
-  repositories?: string[]
-  exclude?: string[]
-}
 
 type Flag = keyof typeof OPTION_OF_FLAG
 
@@ -70,8 +65,9 @@ export const startBodySchema = {
   examples: [{ repositories: ['alice/atlas'], lock_repositories: true }],
 }
 
-export function startRequestOf(body: StartBody): StartRequest {
-  return { repositories: body.repositories ?? [], options: { ...ORDINARY, ...optionsOf(body) } }
+/** What a start request says; its schema has checked it before. */
+export function startRequestOf(body: wire.StartRequest): StartRequest {
+  return { repositories: body.repositories, options: { ...ORDINARY, ...optionsOf(body) } }
 }
 
 /** Those that were said. */

@@ -3,11 +3,12 @@ import { batchesOf } from '../../ground/batches.ts'
 import type { StartedMigration } from '../../migrations/migration.ts'
 import type { CloneTokenOf } from '../clones/clone-tokens.ts'
 import { answerText } from '../door/json-answer.ts'
+import type { Rendering } from '../rendering.ts'
 import {
   RENDERED_AT_ONCE,
   type RenderedRepositories,
 } from '../repositories/rendered-repositories.ts'
-import { migrationsAddress, type Rendering } from './github-json.ts'
+import { migrationsAddress } from './migration-json.ts'
 import type { MigrationText } from './migration-text.ts'
 
 /** A migration that has just come to be: where it is, and what it is. */

@@ -5,7 +5,7 @@ import type { Addresses } from '../../repositories/addresses.ts'
 import type * as wire from '../../wire/types.ts'
 import { nodeId } from '../door/node-id.ts'
 import { utcTimestamp } from '../door/timestamps.ts'
-import { userJson } from '../migrations/github-json.ts'
+import { userJson } from '../users/user-json.ts'
 
 type Schemas = components['schemas']
 

@@ -1,35 +1,26 @@
-import { text } from '../description/json-schema.ts'
-import { json, type Operation, one, parameter, several } from '../description/operation.ts'
-import { refusal } from '../description/refusals.ts'
+import { choice } from '../description/json-schema.ts'
+import type { Operation } from '../description/operation.ts'
+import { IF_NONE_MATCH, inQuery, PAGED, parameter } from '../description/parameters.ts'
+import { current, notFound, page } from '../description/usual-answers.ts'
 import { listUserRepositories } from '../repositories/user-repositories-operations.ts'
 
 const WHO =
   'Only for members of the organization and for site admins; for all others it does not exist.'
-const paged = [parameter('per-page'), parameter('page'), parameter('if-none-match')]
-const listHeaders = ['etag' as const, 'link' as const]
 
 export const getOrganization = {
   operationId: 'orgs/get',
   tags: ['Organizations'],
   summary: 'Get an organization',
   description: WHO,
-  parameters: [parameter('org'), parameter('if-none-match')],
-  responses: {
-    200: json('The organization.', {
-      schema: one('full-organization'),
-      example: 'full-organization',
-      headers: ['etag'],
-    }),
-    304: refusal('not-modified'),
-    404: refusal('not-found'),
-  },
+  parameters: [parameter('org'), IF_NONE_MATCH],
+  responses: { ...current('The organization.', 'full-organization'), 404: notFound },
 } satisfies Operation
 
 export const getNumberedOrganization = {
   ...getOrganization,
   operationId: 'orgs/get-by-id',
   summary: 'Get an organization by ID',
-  parameters: [parameter('organization-id'), parameter('if-none-match')],
+  parameters: [parameter('organization-id'), IF_NONE_MATCH],
 } satisfies Operation
 
 export const listMembers = {
@@ -39,32 +30,17 @@ export const listMembers = {
   description: WHO,
   parameters: [
     parameter('org'),
-    {
-      name: 'role',
-      in: 'query',
-      description: 'Only members with this role; `admin` for owners. Other values are ignored.',
-      schema: { ...text, enum: ['all', 'admin', 'member'], default: 'all' },
-    },
-    ...paged,
+    inQuery(
+      'role',
+      choice(['all', 'admin', 'member'], 'all'),
+      'Only members with this role; `admin` for owners. Other values are ignored.',
+    ),
+    ...PAGED,
   ],
-  responses: {
-    200: json('One page of the list.', {
-      schema: several('user'),
-      example: 'users',
-      headers: listHeaders,
-    }),
-    304: refusal('not-modified'),
-    404: refusal('not-found'),
-  },
+  responses: { ...page('user', 'users'), 404: notFound },
 } satisfies Operation
 
 const notAsked = ['affiliation', 'visibility', 'type', 'sort']
-
-const inQuery = (name: string, values: string[]) => ({
-  name,
-  in: 'query',
-  schema: { ...text, enum: values, default: values[0] },
-})
 
 export const listOrganizationRepositories = {
   ...listUserRepositories,
@@ -74,28 +50,21 @@ export const listOrganizationRepositories = {
   description: `All of them for owners and site admins; for other members those that they may read. ${WHO}`,
   parameters: [
     parameter('org'),
-    inQuery('type', ['all', 'public', 'private', 'forks', 'sources', 'member']),
-    inQuery('sort', ['created', 'updated', 'pushed', 'full_name']),
+    inQuery('type', choice(['all', 'public', 'private', 'forks', 'sources', 'member'], 'all')),
+    inQuery('sort', choice(['created', 'updated', 'pushed', 'full_name'], 'created')),
     ...listUserRepositories.parameters.filter(
       (each) => !('name' in each && notAsked.includes(each.name)),
     ),
   ],
-  responses: { ...listUserRepositories.responses, 404: refusal('not-found') },
+  responses: { ...listUserRepositories.responses, 404: notFound },
 } satisfies Operation
 
 export const listOwnOrganizations = {
   operationId: 'orgs/list-for-authenticated-user',
   tags: ['Organizations'],
   summary: 'List the organizations of the caller',
-  parameters: paged,
-  responses: {
-    200: json('One page of the list.', {
-      schema: several('organization'),
-      example: 'organizations',
-      headers: listHeaders,
-    }),
-    304: refusal('not-modified'),
-  },
+  parameters: PAGED,
+  responses: page('organization', 'organizations'),
 } satisfies Operation
 
 export const listOwnMemberships = {
@@ -103,20 +72,12 @@ export const listOwnMemberships = {
   tags: ['Organizations'],
   summary: 'List the memberships of the caller',
   parameters: [
-    {
-      name: 'state',
-      in: 'query',
-      description: 'Every membership is `active`. Other values are ignored.',
-      schema: { ...text, enum: ['active', 'pending'] },
-    },
-    ...paged,
+    inQuery(
+      'state',
+      choice(['active', 'pending']),
+      'Every membership is `active`. Other values are ignored.',
+    ),
+    ...PAGED,
   ],
-  responses: {
-    200: json('One page of the list.', {
-      schema: several('organization-membership'),
-      example: 'organization-memberships',
-      headers: listHeaders,
-    }),
-    304: refusal('not-modified'),
-  },
+  responses: page('organization-membership', 'organization-memberships'),
 } satisfies Operation

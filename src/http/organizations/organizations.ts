@@ -2,22 +2,15 @@ import type { FastifyInstance } from 'fastify'
 import type { MembershipRole } from '../../accounts/membership.ts'
 import { membersOf, organizationsOf } from '../../accounts/membership-store.ts'
 import { Invalid } from '../../migrations/refusals.ts'
-import {
-  countAdministered,
-  listAdministered,
-  type RepositoryFilter,
-} from '../../repositories/administered-repositories.ts'
-import { factsForViewer } from '../../repositories/facts-for-viewer.ts'
+import type { RepositoryFilter } from '../../repositories/administered-repositories.ts'
 import { countPublic } from '../../repositories/repository-store.ts'
 import { answerPageOf } from '../answer-page.ts'
 import { viewerOf } from '../door/authenticate.ts'
 import { answerIfChanged } from '../door/json-answer.ts'
-import { tellPages } from '../door/link-header.ts'
-import { pagingOf } from '../door/paging.ts'
-import { extendedRepositoryJson, userJson } from '../migrations/github-json.ts'
-import { answerRepositories } from '../repositories/answer-repositories.ts'
+import { repositoryLists } from '../repositories/answer-repositories.ts'
 import { repositoryQueryOf } from '../repositories/repository-query.ts'
 import type { ServerParts } from '../server-parts.ts'
+import { userJson } from '../users/user-json.ts'
 import { organizationInPath } from './organization-in-path.ts'
 import { fullOrganizationJson, membershipJson, organizationJson } from './organization-json.ts'
 import * as operations from './organizations-operations.ts'
@@ -99,31 +92,22 @@ const ROLES = new Map<unknown, MembershipRole>([
   ['member', 'member'],
 ])
 
-function repositories(app: FastifyInstance, { db, rendering, cloneTokens }: Parts): void {
-  const { addresses } = rendering
+function repositories(app: FastifyInstance, parts: Parts): void {
+  const { db } = parts
+  const answerList = repositoryLists(parts)
   app.get<Asked>(
     '/orgs/:org/repos',
     { schema: operations.listOrganizationRepositories },
     async (request, reply) => {
       const { account, mayMigrate } = await organizationInPath(db, request)
       const viewer = viewerOf(request)
-      const paging = pagingOf(request.query)
       const { type = 'all', ...query } = request.query
       const { filter: asked, order } = repositoryQueryOf({ sort: 'created', ...query })
       const readableBy = mayMigrate ? undefined : viewer.account.id
       const filter = { ...asked, ...ofType(type), affiliations: ['owner'] as const, readableBy }
       const own = { account }
-      const total = await countAdministered(db, own, filter)
-      const entries = await listAdministered(db, own, filter, { ...paging, order })
-      tellPages(request, reply, { prefix: app.prefix, addresses, paging, total })
-      reply.header('x-total-count', total)
-      const facts = await factsForViewer(db, mayMigrate ? own : viewer, entries)
-      return answerRepositories(request, reply, {
-        body: facts.map((each) => extendedRepositoryJson(each, addresses)),
-        shown: facts,
-        tokenOf: cloneTokens.for(viewer),
-        alsoMadeFrom: [total],
-      })
+      const seenBy = mayMigrate ? own : viewer
+      return answerList(request, reply, { of: own, seenBy, filter, order })
     },
   )
 }

@@ -1,8 +1,21 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Account } from '../../accounts/account.ts'
+import {
+  countAdministered,
+  listAdministered,
+  type RepositoryFilter,
+  type RepositoryOrder,
+} from '../../repositories/administered-repositories.ts'
 import type { RepositoryFacts } from '../../repositories/facts.ts'
+import { factsForViewer } from '../../repositories/facts-for-viewer.ts'
 import type { CloneTokenOf } from '../clones/clone-tokens.ts'
-import { answerCompleted, type EtagParts } from '../door/json-answer.ts'
+import { viewerOf } from '../door/authenticate.ts'
+import { answerIfChanged, type EtagParts } from '../door/json-answer.ts'
+import { tellPages } from '../door/link-header.ts'
+import { pagingOf } from '../door/paging.ts'
+import type { ServerParts } from '../server-parts.ts'
 import { holesIn, pushWithTokens } from './clone-token-holes.ts'
+import { extendedRepositoryJson } from './repository-json.ts'
 
 interface AnsweredRepositories {
   /** Repositories in their extended form, whatever is around them. */
@@ -25,5 +38,36 @@ export function answerRepositories(
     pushWithTokens(pieces, json, holesIn(json, 'extended', shown), tokenOf)
     return Buffer.concat(pieces)
   }
-  return answerCompleted(request, reply, { body, complete, alsoMadeFrom })
+  return answerIfChanged(request, reply, body, { complete, alsoMadeFrom })
+}
+
+type ListParts = Pick<ServerParts, 'db' | 'rendering' | 'cloneTokens'>
+type Asked = FastifyRequest<{ Querystring: Record<string, unknown> }>
+
+interface AskedList {
+  /** Who owns or administers them. */
+  of: { account: Account }
+  /** Whose rights are shown. */
+  seenBy: { account: Account }
+  filter: RepositoryFilter
+  order: RepositoryOrder
+}
+
+/** One page of those that somebody owns or administers. */
+export function repositoryLists({ db, rendering, cloneTokens }: ListParts) {
+  const { addresses } = rendering
+  return async (request: Asked, reply: FastifyReply, { of, seenBy, filter, order }: AskedList) => {
+    const paging = pagingOf(request.query)
+    const total = await countAdministered(db, of, filter)
+    const entries = await listAdministered(db, of, filter, { ...paging, order })
+    tellPages(request, reply, { addresses, paging, total })
+    reply.header('x-total-count', total)
+    const facts = await factsForViewer(db, seenBy, entries)
+    return answerRepositories(request, reply, {
+      body: facts.map((each) => extendedRepositoryJson(each, addresses)),
+      shown: facts,
+      tokenOf: cloneTokens.for(viewerOf(request)),
+      alsoMadeFrom: [total],
+    })
+  }
 }

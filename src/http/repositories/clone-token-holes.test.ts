@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { addresses } from '../../../test/support/describing-server.ts'
 import { repositoryFacts } from '../../../test/support/facts.ts'
-import { extendedRepositoryJson, plainRepositoryJson } from '../migrations/github-json.ts'
 import { holesIn, pushWithTokens } from './clone-token-holes.ts'
+import { extendedRepositoryJson, plainRepositoryJson } from './repository-json.ts'
 
 const RENDERERS = { extended: extendedRepositoryJson, plain: plainRepositoryJson }
 

@@ -1,28 +1,12 @@
-import { flag, type JsonSchema, text } from '../description/json-schema.ts'
-import {
-  json,
-  OPTIONAL_TOKEN,
-  type Operation,
-  one,
-  parameter,
-  several,
-} from '../description/operation.ts'
-import { refusal } from '../description/refusals.ts'
+import { choice, flag } from '../description/json-schema.ts'
+import { OPTIONAL_TOKEN, type Operation } from '../description/operation.ts'
+import { IF_NONE_MATCH, inQuery, LENIENT, PAGED, parameter } from '../description/parameters.ts'
+import { current, notFound, notModified, page, record } from '../description/usual-answers.ts'
 
 const WHO =
   'Public repositories need no token. A repository that the caller may not read does not exist.'
 const AT_HAND = 'Also 404 where the server has no access to the repositories themselves.'
 const path = [parameter('owner'), parameter('repo')]
-const paged = [parameter('per-page'), parameter('page')]
-const known = parameter('if-none-match')
-const refusals = { 304: refusal('not-modified'), 404: refusal('not-found') }
-
-const inQuery = (name: string, schema: JsonSchema, description: string) => ({
-  name,
-  in: 'query',
-  description: `${description} Invalid values are ignored.`,
-  schema,
-})
 
 export const getRepository = {
   operationId: 'repos/get',
@@ -30,14 +14,10 @@ export const getRepository = {
   summary: 'Get a repository',
   description: WHO,
   security: OPTIONAL_TOKEN,
-  parameters: [...path, known],
+  parameters: [...path, IF_NONE_MATCH],
   responses: {
-    200: json('The repository in its current state.', {
-      schema: one('full-repository'),
-      example: 'full-repository',
-      headers: ['etag'],
-    }),
-    ...refusals,
+    ...current('The repository in its current state.', 'full-repository'),
+    404: notFound,
   },
 } satisfies Operation
 
@@ -49,18 +29,10 @@ export const listBranches = {
   security: OPTIONAL_TOKEN,
   parameters: [
     ...path,
-    inQuery('protected', flag, 'Only protected branches, or only others.'),
-    ...paged,
-    known,
+    inQuery('protected', flag, `Only protected branches, or only others. ${LENIENT}`),
+    ...PAGED,
   ],
-  responses: {
-    200: json('One page of the list.', {
-      schema: several('branch'),
-      example: 'branches',
-      headers: ['etag', 'link', 'x-total-count'],
-    }),
-    ...refusals,
-  },
+  responses: { ...page('branch', 'branches', 'x-total-count'), 404: notFound },
 } satisfies Operation
 
 export const listTags = {
@@ -69,15 +41,8 @@ export const listTags = {
   summary: 'List the tags of a repository',
   description: `The newest version first. ${WHO} ${AT_HAND}`,
   security: OPTIONAL_TOKEN,
-  parameters: [...path, ...paged, known],
-  responses: {
-    200: json('One page of the list.', {
-      schema: several('tag'),
-      example: 'tags',
-      headers: ['etag', 'link', 'x-total-count'],
-    }),
-    ...refusals,
-  },
+  parameters: [...path, ...PAGED],
+  responses: { ...page('tag', 'tags', 'x-total-count'), 404: notFound },
 } satisfies Operation
 
 export const listTopics = {
@@ -86,14 +51,11 @@ export const listTopics = {
   summary: 'List the topics of a repository',
   description: WHO,
   security: OPTIONAL_TOKEN,
-  parameters: [...path, ...paged, known],
+  parameters: [...path, ...PAGED],
   responses: {
-    200: json('One page of the topics.', {
-      schema: one('topics'),
-      example: 'topics',
-      headers: ['etag', 'link'],
-    }),
-    ...refusals,
+    200: record('One page of the topics.', 'topics', 'etag', 'link'),
+    304: notModified,
+    404: notFound,
   },
 } satisfies Operation
 
@@ -103,15 +65,8 @@ export const listLanguages = {
   summary: 'List the languages of a repository',
   description: `Counted by the names of files of the default branch. ${WHO} ${AT_HAND}`,
   security: OPTIONAL_TOKEN,
-  parameters: [...path, known],
-  responses: {
-    200: json('Bytes by language.', {
-      schema: one('languages'),
-      example: 'languages',
-      headers: ['etag'],
-    }),
-    ...refusals,
-  },
+  parameters: [...path, IF_NONE_MATCH],
+  responses: { ...current('Bytes by language.', 'languages'), 404: notFound },
 } satisfies Operation
 
 export const getLicenseFile = {
@@ -120,18 +75,9 @@ export const getLicenseFile = {
   summary: 'Get the licence file of a repository',
   description: `404 if the default branch has none. ${WHO} ${AT_HAND}`,
   security: OPTIONAL_TOKEN,
-  parameters: [...path, known],
-  responses: {
-    200: json('The file.', {
-      schema: one('license-content'),
-      example: 'license-content',
-      headers: ['etag'],
-    }),
-    ...refusals,
-  },
+  parameters: [...path, IF_NONE_MATCH],
+  responses: { ...current('The file.', 'license-content'), 404: notFound },
 } satisfies Operation
-
-const oneOf = (values: string[]) => ({ ...text, enum: values })
 
 export const listCollaborators = {
   operationId: 'repos/list-collaborators',
@@ -143,23 +89,15 @@ export const listCollaborators = {
     ...path,
     inQuery(
       'affiliation',
-      { ...oneOf(['outside', 'direct', 'all']), default: 'all' },
-      '`outside`: no members of the organization. `direct`: named for this repository.',
+      choice(['outside', 'direct', 'all'], 'all'),
+      `\`outside\`: no members of the organization. \`direct\`: named for this repository. ${LENIENT}`,
     ),
     inQuery(
       'permission',
-      oneOf(['pull', 'triage', 'push', 'maintain', 'admin']),
-      'Only those who have this permission.',
+      choice(['pull', 'triage', 'push', 'maintain', 'admin']),
+      `Only those who have this permission. ${LENIENT}`,
     ),
-    ...paged,
-    known,
+    ...PAGED,
   ],
-  responses: {
-    200: json('One page of the list.', {
-      schema: several('collaborator'),
-      example: 'collaborators',
-      headers: ['etag', 'link'],
-    }),
-    ...refusals,
-  },
+  responses: { ...page('collaborator', 'collaborators'), 404: notFound },
 } satisfies Operation

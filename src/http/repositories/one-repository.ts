@@ -1,22 +1,23 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import type { Db } from '../../db/database.ts'
-import { NotFound } from '../../migrations/refusals.ts'
 import type { RepositoryFacts } from '../../repositories/facts.ts'
 import { factsForViewer } from '../../repositories/facts-for-viewer.ts'
 import { type SeenRepository, seenRepository } from '../../repositories/seen-repository.ts'
 import type { AskedRefs, Source } from '../../sources/source.ts'
+import type * as wire from '../../wire/types.ts'
 import { answerPage } from '../answer-page.ts'
 import type { CloneTokens } from '../clones/clone-tokens.ts'
 import { answerIfChanged } from '../door/json-answer.ts'
 import { tellPages } from '../door/link-header.ts'
+import { found } from '../door/named-in-path.ts'
 import { pagingOf } from '../door/paging.ts'
-import type { Rendering } from '../migrations/github-json.ts'
+import type { Rendering } from '../rendering.ts'
 import { answerRepositories } from './answer-repositories.ts'
 import * as operations from './one-repository-operations.ts'
 import { repositoryCollaborators } from './repository-collaborators.ts'
 import { type InPath, repositoryInPath } from './repository-in-path.ts'
-import { repositoryViews } from './repository-views.ts'
+import { type RepositoryViews, repositoryViews } from './repository-views.ts'
 import {
   branchJson,
   type Forebears,
@@ -37,13 +38,19 @@ interface Parts {
 /** Public ones are for everybody, as a clone of them is. */
 const config = { anonymous: true }
 
+const path = '/repos/:owner/:repo'
+
 /** One repository as the catalogue has it now, and what its own refs and files tell. */
 export function oneRepository(app: FastifyInstance, parts: Parts): void {
-  const { db, rendering } = parts
-  const { addresses } = rendering
   const views = repositoryViews(parts)
-  const path = '/repos/:owner/:repo'
+  record(app, parts)
+  branchesAndTags(app, parts, views)
+  topics(app, parts)
+  files(app, parts, views)
+  repositoryCollaborators(app, parts)
+}
 
+function record(app: FastifyInstance, { db, rendering, cloneTokens }: Parts): void {
   app.get<InPath>(path, { config, schema: operations.getRepository }, async (request, reply) => {
     const seen = await repositoryInPath(db, request)
     const facts = await factsOf(db, seen)
@@ -51,12 +58,19 @@ export function oneRepository(app: FastifyInstance, parts: Parts): void {
     const { parent, source } = forebears
     const { viewer } = request
     return answerRepositories(request, reply, {
-      body: fullRepositoryJson(facts, forebears, addresses),
+      body: fullRepositoryJson(facts, forebears, rendering.addresses),
       shown: [facts, parent, source].filter((each) => each !== undefined),
-      tokenOf: viewer ? parts.cloneTokens.for(viewer) : undefined,
+      tokenOf: viewer ? cloneTokens.for(viewer) : undefined,
     })
   })
+}
 
+function branchesAndTags(
+  app: FastifyInstance,
+  { db, rendering }: Parts,
+  views: RepositoryViews,
+): void {
+  const { addresses } = rendering
   app.get<InPath>(
     `${path}/branches`,
     { config, schema: operations.listBranches },
@@ -91,20 +105,25 @@ export function oneRepository(app: FastifyInstance, parts: Parts): void {
       return answerPage(request, reply, addresses, { total, body })
     },
   )
+}
 
+function topics(app: FastifyInstance, { db, rendering }: Parts): void {
+  const { addresses } = rendering
   app.get<InPath>(
     `${path}/topics`,
     { config, schema: operations.listTopics },
     async (request, reply) => {
       const { entry } = await repositoryInPath(db, request)
-      const { topics } = entry.facts
+      const { topics: all } = entry.facts
       const paging = pagingOf(request.query)
-      tellPages(request, reply, { prefix: app.prefix, addresses, paging, total: topics.length })
-      const names = topics.slice(paging.offset, paging.offset + paging.limit)
-      return answerIfChanged(request, reply, { names }, [topics.length])
+      tellPages(request, reply, { addresses, paging, total: all.length })
+      const body: wire.Topics = { names: all.slice(paging.offset, paging.offset + paging.limit) }
+      return answerIfChanged(request, reply, body, { alsoMadeFrom: [all.length] })
     },
   )
+}
 
+function files(app: FastifyInstance, { db, rendering }: Parts, views: RepositoryViews): void {
   app.get<InPath>(
     `${path}/languages`,
     { config, schema: operations.listLanguages },
@@ -119,13 +138,10 @@ export function oneRepository(app: FastifyInstance, parts: Parts): void {
     { config, schema: operations.getLicenseFile },
     async (request, reply) => {
       const { entry } = await repositoryInPath(db, request)
-      const file = await views.licenseFile(entry)
-      if (!file) throw new NotFound()
-      return answerIfChanged(request, reply, licenseContentJson(entry, file, addresses))
+      const file = found(await views.licenseFile(entry))
+      return answerIfChanged(request, reply, licenseContentJson(entry, file, rendering.addresses))
     },
   )
-
-  repositoryCollaborators(app, parts)
 }
 
 function windowOf({ query }: FastifyRequest<InPath>): Pick<AskedRefs, 'offset' | 'limit'> {

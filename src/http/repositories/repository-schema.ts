@@ -70,14 +70,6 @@ const repositoryAddressesSchema: Record<
   svn_url: address,
 }
 
-export const licenseSchema = recordOf(
-  {
-    ...all(['key', 'name', 'spdx_id', 'node_id'], text),
-    ...all(['url', 'html_url'], address),
-  },
-  { description: 'A licence, detected from its text or set by the operator.' },
-)
-
 const notKept = { ...count, description: 'Always 0: a git host has none.' }
 
 export const repositorySchema = recordOf(

@@ -4,7 +4,7 @@ import { repositoryFacts } from '../../../test/support/facts.ts'
 import { randomNumbers } from '../../../test/support/random-numbers.ts'
 import { addressesFrom } from '../../repositories/addresses.ts'
 import type { RepositoryFacts } from '../../repositories/facts.ts'
-import { extendedRepositoryJson, plainRepositoryJson } from '../migrations/github-json.ts'
+import { extendedRepositoryJson, plainRepositoryJson } from './repository-json.ts'
 import { repositoryText } from './repository-text.ts'
 
 const places = [

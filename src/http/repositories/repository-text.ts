@@ -1,17 +1,12 @@
+import { remembered } from '../../ground/remembered.ts'
 import type { Addresses } from '../../repositories/addresses.ts'
 import { fullNameOf, type RepositoryFacts } from '../../repositories/facts.ts'
-import {
-  filling,
-  type JsonOf,
-  partMark,
-  remembered,
-  templateOf,
-  valueMark,
-} from '../door/json-template.ts'
+import { filling, type JsonOf, partMark, templateOf, valueMark } from '../door/json-template.ts'
 import { nodeId } from '../door/node-id.ts'
 import { utcTimestamp } from '../door/timestamps.ts'
-import { extendedRepositoryJson, plainRepositoryJson, userText } from '../migrations/github-json.ts'
-import { licenseJson } from './license-json.ts'
+import { licenseJson } from '../licenses/license-json.ts'
+import { userText } from '../users/user-json.ts'
+import { extendedRepositoryJson, plainRepositoryJson } from './repository-json.ts'
 
 export type RepositoryForm = 'plain' | 'extended'
 export type RepositoryText = (facts: RepositoryFacts) => string
@@ -74,15 +69,16 @@ interface Marked {
   at: RepositoryAddresses
 }
 
+const MAX_LICENSES_REMEMBERED = 1000
+
 /** What the computed marks stand for: JSON, or for parts of addresses what stands between the quotes. */
 function marksOf(
   addresses: Addresses,
   template: RepositoryText,
 ): Readonly<Record<string, JsonOf<Marked>>> {
   const owner = userText(addresses)
-  const license = remembered(
-    (spdxId: string) => spdxId,
-    (spdxId) => JSON.stringify(licenseJson(spdxId, addresses)),
+  const license = remembered(MAX_LICENSES_REMEMBERED, (spdxId: string) =>
+    JSON.stringify(licenseJson(spdxId, addresses)),
   )
   return {
     api: ({ at }) => at.api,

@@ -6,8 +6,9 @@ import type { CatalogueEntry } from '../../repositories/repository-store.ts'
 import type { LicenseFile, ListedRef } from '../../sources/source.ts'
 import type * as wire from '../../wire/types.ts'
 import { nodeId } from '../door/node-id.ts'
-import { extendedRepositoryJson, userJson } from '../migrations/github-json.ts'
-import { licenseJson } from './license-json.ts'
+import { licenseJson } from '../licenses/license-json.ts'
+import { userJson } from '../users/user-json.ts'
+import { extendedRepositoryJson } from './repository-json.ts'
 
 type Schemas = components['schemas']
 type Named = Pick<CatalogueEntry, 'id' | 'owner' | 'name'>

@@ -10,7 +10,7 @@ import {
   schemaNamed,
   text,
 } from '../description/json-schema.ts'
-import { userSchema } from '../service/user-schema.ts'
+import { userSchema } from '../users/user-schema.ts'
 import { extendedRepositorySchema } from './repository-schema.ts'
 
 const commit = recordOf({ sha: text, url: address })

@@ -2,7 +2,7 @@ import type { Addresses } from '../../repositories/addresses.ts'
 import type { Schedule, ScheduleRun } from '../../schedules/schedule.ts'
 import type * as wire from '../../wire/types.ts'
 import { timeOrNull, utcTimestamp } from '../door/timestamps.ts'
-import { migrationsAddress } from '../migrations/github-json.ts'
+import { migrationsAddress } from '../migrations/migration-json.ts'
 import { startFlagsOf } from '../migrations/start-request.ts'
 
 export const scheduleAddress = ({ id, owner }: Schedule, addresses: Addresses): string =>

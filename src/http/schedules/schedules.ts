@@ -20,6 +20,7 @@ import { answerPage } from '../answer-page.ts'
 import { audit, auditAction } from '../door/audit.ts'
 import { viewerOf } from '../door/authenticate.ts'
 import { answer, answerIfChanged } from '../door/json-answer.ts'
+import { found, idIn } from '../door/named-in-path.ts'
 import { pagingOf } from '../door/paging.ts'
 import type { MigrationsPlace } from '../migrations/migration-places.ts'
 import { scopeOf } from '../migrations/named-migration.ts'
@@ -27,8 +28,6 @@ import { optionsOf } from '../migrations/start-request.ts'
 import type { ServerParts } from '../server-parts.ts'
 import { scheduleAddress, scheduleJson, scheduleRunJson } from './schedule-json.ts'
 import * as operations from './schedules-operations.ts'
-
-type Parts = Omit<ServerParts, 'admission'>
 
 interface ById {
   Params: { schedule_id: string }
@@ -38,13 +37,17 @@ interface ById {
 const config = { resource: 'Schedule' } as const
 
 /** Migrations that are started every day or every week: ours alone, so no preview is asked for. */
-export function schedules(app: FastifyInstance, parts: Parts, place: MigrationsPlace): void {
+export function schedules(app: FastifyInstance, parts: ServerParts, place: MigrationsPlace): void {
   reading(app, parts, place)
   changing(app, parts, place)
   running(app, parts, place)
 }
 
-function reading(app: FastifyInstance, parts: Parts, { path, describe }: MigrationsPlace): void {
+function reading(
+  app: FastifyInstance,
+  parts: ServerParts,
+  { path, describe }: MigrationsPlace,
+): void {
   const { db, rendering } = parts
   const { addresses } = rendering
 
@@ -72,7 +75,11 @@ function reading(app: FastifyInstance, parts: Parts, { path, describe }: Migrati
   )
 }
 
-function changing(app: FastifyInstance, parts: Parts, { path, describe }: MigrationsPlace): void {
+function changing(
+  app: FastifyInstance,
+  parts: ServerParts,
+  { path, describe }: MigrationsPlace,
+): void {
   const { db, log, rendering } = parts
 
   app.post<{ Body: wire.ScheduleRequest }>(
@@ -114,7 +121,11 @@ function changing(app: FastifyInstance, parts: Parts, { path, describe }: Migrat
   )
 }
 
-function running(app: FastifyInstance, parts: Parts, { path, describe }: MigrationsPlace): void {
+function running(
+  app: FastifyInstance,
+  parts: ServerParts,
+  { path, describe }: MigrationsPlace,
+): void {
   const { db, log, rendering } = parts
   const { addresses } = rendering
 
@@ -134,18 +145,16 @@ function running(app: FastifyInstance, parts: Parts, { path, describe }: Migrati
     { config, schema: describe(operations.runSchedule) },
     async (request, reply) => {
       const schedule = await namedSchedule(parts, request)
-      await runNow(parts, schedule, (migration) => {
+      const run = await runNow(parts, schedule, (migration) => {
         auditAction(log, request, 'schedule.run', aboutOf(schedule))
         audit(log, request, 'migration.start', migration)
       })
-      const run = (await lastRuns(db, [schedule.id])).get(schedule.id)
-      if (!run) throw new NotFound()
       return answer(reply.code(201), scheduleRunJson(run))
     },
   )
 }
 
-type Reading = Pick<Parts, 'db' | 'rendering'>
+type Reading = Pick<ServerParts, 'db' | 'rendering'>
 
 const aboutOf = ({ id, owner }: Schedule) => ({ schedule: id, owner: owner.login })
 
@@ -155,16 +164,10 @@ async function jsonOf({ db, rendering }: Reading, schedule: Schedule): Promise<w
 }
 
 async function namedSchedule({ db }: Reading, request: FastifyRequest<ById>): Promise<Schedule> {
-  const found = await findSchedule(db, scopeOf(request), idOf(request))
-  if (!found) throw new NotFound()
-  return found
+  return found(await findSchedule(db, scopeOf(request), idOf(request)))
 }
 
-/** An id that is no number names none. */
-function idOf({ params }: FastifyRequest<ById>): number {
-  if (!/^\d{1,15}$/.test(params.schedule_id)) throw new NotFound()
-  return Number(params.schedule_id)
-}
+const idOf = ({ params }: FastifyRequest<ById>): number => idIn(params.schedule_id)
 
 /** What a change of a schedule says; its schema has checked it before. */
 function askedScheduleOf(body: wire.ScheduleChange): AskedSchedule {

@@ -1,6 +1,11 @@
-import { address, addressTemplate, all, recordOf, text } from '../description/json-schema.ts'
-
-const own = 'An extension of this server.'
+import {
+  address,
+  addressTemplate,
+  all,
+  EXTENSION,
+  recordOf,
+  text,
+} from '../description/json-schema.ts'
 
 export const rootSchema = recordOf(
   {
@@ -46,9 +51,12 @@ export const rootSchema = recordOf(
       ],
       addressTemplate,
     ),
-    ...all(['user_migrations_url', 'user_migration_url'], { ...addressTemplate, description: own }),
-    documentation_url: { ...address, description: own },
-    media_type: { ...text, description: `Media type of the preview, for \`accept\`. ${own}` },
+    ...all(['user_migrations_url', 'user_migration_url'], {
+      ...addressTemplate,
+      description: EXTENSION,
+    }),
+    documentation_url: { ...address, description: EXTENSION },
+    media_type: { ...text, description: `Media type of the preview, for \`accept\`. ${EXTENSION}` },
   },
   { description: 'Addresses of the API. Many of them do not exist on a git host.' },
 )

@@ -1,41 +1,7 @@
-import { listOf, recordOf, text } from '../description/json-schema.ts'
-import {
-  alsoAs,
-  json,
-  type Operation,
-  one,
-  parameter,
-  withHeaders,
-} from '../description/operation.ts'
-import { refusal } from '../description/refusals.ts'
-
-export const getCurrentUser = {
-  operationId: 'users/get-authenticated',
-  tags: ['Caller'],
-  summary: 'Get the current account',
-  parameters: [parameter('if-none-match')],
-  responses: {
-    200: json('The account of the token.', {
-      schema: one('current-user'),
-      example: 'current-user',
-      headers: ['etag'],
-    }),
-    304: refusal('not-modified'),
-  },
-} satisfies Operation
-
-export const getRateLimit = {
-  operationId: 'rate-limit/get',
-  tags: ['Caller'],
-  summary: 'Get the rate limit',
-  description: 'Does not count against the rate limit.',
-  responses: {
-    200: json('The rate limit.', {
-      schema: one('rate-limit'),
-      example: 'rate-limit',
-    }),
-  },
-} satisfies Operation
+import { choice, listOf, recordOf, text } from '../description/json-schema.ts'
+import { json, type Operation, withHeaders } from '../description/operation.ts'
+import { IF_NONE_MATCH, parameter } from '../description/parameters.ts'
+import { alsoAs, current, notFound } from '../description/usual-answers.ts'
 
 export const getHealth = {
   operationId: 'service/healthz',
@@ -60,23 +26,10 @@ export const getReadiness = {
     503: json('The process is not ready: a dependency does not answer.', {
       schema: recordOf({
         status: { const: 'unavailable' },
-        waiting_for: listOf({ ...text, enum: ['catalogue', 'database', 'blobs'] }),
+        waiting_for: listOf(choice(['catalogue', 'database', 'blobs'])),
       }),
       example: 'waiting',
     }),
-  },
-} satisfies Operation
-
-export const getMetrics = {
-  operationId: 'service/metrics',
-  tags: ['Service'],
-  summary: 'Get metrics for Prometheus',
-  security: [],
-  responses: {
-    200: {
-      description: 'Metrics in the text format of Prometheus.',
-      content: { 'text/plain': { schema: text } },
-    },
   },
 } satisfies Operation
 
@@ -90,14 +43,8 @@ export const getRoot = {
   description:
     'Browsers (which prefer `text/html`) get the dashboard; other clients get the addresses.',
   security: [],
-  parameters: [parameter('if-none-match')],
-  responses: {
-    200: alsoAs(
-      'text/html',
-      json('Addresses.', { schema: one('root'), example: 'root', headers: ['etag'] }),
-    ),
-    304: known,
-  },
+  parameters: [IF_NONE_MATCH],
+  responses: { ...alsoAs('text/html', current('Addresses.', 'root')), 304: known },
 } satisfies Operation
 
 export const getMeta = {
@@ -105,7 +52,7 @@ export const getMeta = {
   tags: ['Service'],
   summary: 'Get facts about the server',
   security: [],
-  parameters: [parameter('if-none-match')],
+  parameters: [IF_NONE_MATCH],
   responses: {
     200: json('Facts about the server.', {
       schema: recordOf(
@@ -128,7 +75,7 @@ export const getDescription = {
   summary: 'Get this description',
   description: 'As OpenAPI 3.1.',
   security: [],
-  parameters: [parameter('if-none-match')],
+  parameters: [IF_NONE_MATCH],
   responses: {
     200: {
       description: 'The description.',
@@ -149,7 +96,7 @@ export const getRepositoryPage = {
   parameters: [parameter('owner'), parameter('repo')],
   responses: {
     302: { description: 'Where the page is.', ...withHeaders('location') },
-    404: refusal('not-found'),
+    404: notFound,
   },
 } satisfies Operation
 
@@ -158,7 +105,7 @@ export const getDocs = {
   tags: ['Service'],
   summary: 'Read this description as a web page',
   security: [],
-  parameters: [parameter('if-none-match')],
+  parameters: [IF_NONE_MATCH],
   responses: {
     200: { description: 'A web page.', ...etag, content: { 'text/html': { schema: text } } },
     304: known,

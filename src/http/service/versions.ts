@@ -1,23 +1,24 @@
 import type { FastifyInstance } from 'fastify'
-import { text } from '../description/json-schema.ts'
-import { json, OPTIONAL_TOKEN, type Operation, parameter } from '../description/operation.ts'
-import { refusal } from '../description/refusals.ts'
+import { listOf, text } from '../description/json-schema.ts'
+import { json, OPTIONAL_TOKEN, type Operation } from '../description/operation.ts'
+import { IF_NONE_MATCH } from '../description/parameters.ts'
+import { notModified } from '../description/usual-answers.ts'
+import { API_VERSIONS } from '../door/api-headers.ts'
 import { answerIfChanged } from '../door/json-answer.ts'
-import { API_VERSIONS } from '../door/manners.ts'
 
 const listVersions = {
   operationId: 'meta/get-all-versions',
   tags: ['Service'],
   summary: 'List the versions of the API',
   security: OPTIONAL_TOKEN,
-  parameters: [parameter('if-none-match')],
+  parameters: [IF_NONE_MATCH],
   responses: {
     200: json('The versions, newest first.', {
-      schema: { type: 'array', items: { ...text, format: 'date' } },
+      schema: listOf({ ...text, format: 'date' }),
       example: 'versions',
       headers: ['etag'],
     }),
-    304: refusal('not-modified'),
+    304: notModified,
   },
 } satisfies Operation
 

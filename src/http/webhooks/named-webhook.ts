@@ -1,9 +1,9 @@
 import type { FastifyRequest } from 'fastify'
-import { NotFound } from '../../migrations/refusals.ts'
 import type { Webhook } from '../../webhooks/webhook.ts'
 import { findWebhook } from '../../webhooks/webhook-store.ts'
 import type { Operation } from '../description/operation.ts'
 import { auditAction } from '../door/audit.ts'
+import { found, idIn } from '../door/named-in-path.ts'
 import { scopeOf } from '../migrations/named-migration.ts'
 import type { ServerParts } from '../server-parts.ts'
 
@@ -26,19 +26,13 @@ export type WebhookParts = Pick<
 /** What is refused is told as a fault of a webhook. */
 export const OF_HOOK = { resource: 'Hook' as const }
 
-/** The webhook that the path names, if it is one of that scope. An id that is no number names none. */
+/** The webhook that the path names, if it is one of that scope. */
 export async function namedWebhook(
   { db }: Pick<WebhookParts, 'db'>,
   request: FastifyRequest<ByHook>,
 ): Promise<Webhook> {
-  const id = idIn(request.params.hook_id)
-  const found = id === undefined ? undefined : await findWebhook(db, scopeOf(request), id)
-  if (!found) throw new NotFound()
-  return found
+  return found(await findWebhook(db, scopeOf(request), idIn(request.params.hook_id)))
 }
-
-export const idIn = (text: string | undefined): number | undefined =>
-  text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : undefined
 
 /** By its host alone: the rest of an address may be as good as a password. */
 export function auditWebhook(

@@ -1,35 +1,15 @@
 import { isIP } from 'node:net'
 import { type Fault, Invalid } from '../../migrations/refusals.ts'
 import type { IsAllowed } from '../../webhooks/allowed-addresses.ts'
-import {
-  type ContentType,
-  contentTypes,
-  type Subscription,
-  subscriptions,
-  type WebhookSettings,
-} from '../../webhooks/webhook.ts'
+import { type Subscription, subscriptions, type WebhookSettings } from '../../webhooks/webhook.ts'
+import type * as wire from '../../wire/types.ts'
 import { HIDDEN } from './webhook-json.ts'
-
-/** The bodies of requests; their schemas have checked the types. */
-export interface ConfigBody {
-  url?: string
-  content_type?: string
-  secret?: string
-  insecure_ssl?: string | number
-}
-
-export interface WebhookBody {
-  name?: string
-  config?: ConfigBody
-  events?: string[]
-  active?: boolean
-}
 
 const LONGEST_URL = 2048
 
 /** What a request wants a webhook to be, beside what it is already. Refuses all that is wrong with it at once. */
 export function settingsFrom(
-  { name, config = {}, events, active }: WebhookBody,
+  { name, config = {}, events, active }: wire.WebhookChange,
   known: WebhookSettings | undefined,
   isAllowed: IsAllowed,
 ): WebhookSettings {
@@ -39,7 +19,6 @@ export function settingsFrom(
   const faults = [
     ...fault(name !== undefined && name !== 'web', 'name', 'The name of a webhook is always web.'),
     ...fault(true, 'url', whyNotAddress(url, isAllowed)),
-    ...fault(!contentTypes.includes(contentType as never), 'content_type', 'json or form.'),
     ...fault(String(insecure_ssl) !== '0', 'insecure_ssl', 'Certificates are always verified.'),
     ...fault(/\0/.test(secret ?? ''), 'secret', 'A secret cannot have a NUL in it.'),
     ...fault(wanted.length === 0, 'events', 'At least one event is needed.'),
@@ -50,7 +29,7 @@ export function settingsFrom(
   if (faults.length > 0) throw new Invalid(faults)
   return {
     url,
-    contentType: contentType as ContentType,
+    contentType,
     secret: secretFrom(secret, known),
     events: [...new Set(wanted)] as Subscription[],
     isActive: active ?? known?.isActive ?? true,

@@ -1,14 +1,15 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { NotFound } from '../../migrations/refusals.ts'
+import type { Addresses } from '../../repositories/addresses.ts'
 import { type FullDelivery, findDelivery, listDeliveries } from '../../webhooks/delivery-store.ts'
 import { redeliver } from '../../webhooks/manage-webhooks.ts'
 import type { Webhook } from '../../webhooks/webhook.ts'
 import { answer, answerIfChanged } from '../door/json-answer.ts'
+import { addressAsked } from '../door/link-header.ts'
+import { found, idIn, numberIn } from '../door/named-in-path.ts'
 import { pagingOf } from '../door/paging.ts'
 import {
   auditWebhook,
   type ByHook,
-  idIn,
   namedWebhook,
   type WebhookParts,
   type WebhooksPlace,
@@ -31,12 +32,12 @@ export function webhookDeliveries(
     async (request, reply) => {
       const webhook = await namedWebhook(parts, request)
       const { limit } = pagingOf(request.query)
-      const from = idIn(String(request.query.cursor ?? ''))
-      const found = await listDeliveries(db, webhook, { from, limit: limit + 1 })
-      const next = found[limit]
-      if (next) tellNext(request, reply, `${rendering.addresses.api}`, app.prefix, next.id)
-      const body = found.slice(0, limit).map(deliveryJson)
-      return answerIfChanged(request, reply, body, [next?.id ?? 0])
+      const from = numberIn(request.query.cursor)
+      const listed = await listDeliveries(db, webhook, { from, limit: limit + 1 })
+      const next = listed[limit]
+      if (next) tellNext(request, reply, rendering.addresses, next.id)
+      const body = listed.slice(0, limit).map(deliveryJson)
+      return answerIfChanged(request, reply, body, { alsoMadeFrom: [next?.id ?? 0] })
     },
   )
 
@@ -68,22 +69,18 @@ async function namedDelivery(
   request: FastifyRequest<ByHook>,
   webhook: Webhook,
 ): Promise<FullDelivery> {
-  const id = idIn(request.params.delivery_id)
-  const found = id === undefined ? undefined : await findDelivery(db, webhook, id)
-  if (!found) throw new NotFound()
-  return found
+  return found(await findDelivery(db, webhook, idIn(request.params.delivery_id)))
 }
 
 /** The caller's own query with another cursor. */
 function tellNext(
   request: FastifyRequest,
   reply: FastifyReply,
-  api: string,
-  prefix: string,
+  addresses: Addresses,
   cursor: number,
 ): void {
-  const [path = '', query = ''] = request.url.slice(prefix.length).split('?', 2)
+  const { address, query } = addressAsked(request, addresses)
   const asked = new URLSearchParams(query)
   asked.set('cursor', String(cursor))
-  reply.header('link', `<${api}${path}?${asked}>; rel="next"`)
+  reply.header('link', `<${address}?${asked}>; rel="next"`)
 }

@@ -3,9 +3,12 @@ import type { EndedMigration } from '../../migrations/end-migration.ts'
 import type { WebhookEvent } from '../../webhooks/event-store.ts'
 import type { PingFacts } from '../../webhooks/manage-webhooks.ts'
 import type { Webhook } from '../../webhooks/webhook.ts'
-import { migrationJson, type Rendering, userJson } from '../migrations/github-json.ts'
+import type * as wire from '../../wire/types.ts'
+import { migrationJson } from '../migrations/migration-json.ts'
 import { summaryJson } from '../migrations/summary-json.ts'
 import { organizationJson } from '../organizations/organization-json.ts'
+import type { Rendering } from '../rendering.ts'
+import { userJson } from '../users/user-json.ts'
 import { webhookJson } from './webhook-json.ts'
 
 const ZEN = 'Nothing dropped.'
@@ -26,10 +29,10 @@ export function webhookPayload(rendering: Rendering) {
     }
     const { summary, startedBy } = facts as EndedMigration
     return {
-      action,
+      action: action as wire.WebhookEvent['action'],
       migration: migrationJson(summary, [], rendering),
       summary: summaryJson(summary),
       ...people(startedBy, owner),
-    }
+    } satisfies wire.WebhookEvent
   }
 }

@@ -41,7 +41,7 @@ export const webhookConfigSchema = recordOf(
   { description: 'Where and how a webhook is sent.', sometimes: ['secret'] },
 )
 
-export const webhookConfigBodySchema = {
+export const webhookConfigChangeSchema = {
   type: 'object',
   properties: configFields,
   examples: [{ content_type: 'json' }],
@@ -49,8 +49,8 @@ export const webhookConfigBodySchema = {
 
 const bodyFields = {
   name: { ...text, description: 'Always `web`.' },
-  events: { ...listOf(text), default: ['migration'], description: EVENTS },
-  active: { ...flag, default: true, description: 'Whether events are sent.' },
+  events: { ...listOf(text), description: EVENTS },
+  active: { ...flag, description: 'Whether events are sent.' },
 }
 
 const SAMPLE = 'https://ci.example.com/godwit'
@@ -60,11 +60,14 @@ export const newWebhookSchema = {
   required: ['config'],
   properties: {
     ...bodyFields,
+    events: { ...bodyFields.events, default: ['migration'] },
+    active: { ...bodyFields.active, default: true },
     config: { type: 'object', required: ['url'], properties: configFields },
   },
   examples: [{ name: 'web', events: ['migration'], config: { url: SAMPLE, content_type: 'json' } }],
 }
 
+/** The same, each of it or none: what is not said has no default. */
 export const webhookChangeSchema = {
   type: 'object',
   properties: { ...bodyFields, config: { type: 'object', properties: configFields } },

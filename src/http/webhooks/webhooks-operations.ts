@@ -1,30 +1,25 @@
 import { text } from '../description/json-schema.ts'
-import { json, type Operation, one, parameter, several } from '../description/operation.ts'
+import { json, type Operation, one } from '../description/operation.ts'
+import { IF_NONE_MATCH, inQuery, PAGED, parameter } from '../description/parameters.ts'
 import { refusal } from '../description/refusals.ts'
-import { newWebhookSchema, webhookChangeSchema, webhookConfigBodySchema } from './webhook-schema.ts'
+import { current, notFound, notModified, page, record } from '../description/usual-answers.ts'
+import { describedForOrganization } from '../organizations/for-organization.ts'
+import {
+  newWebhookSchema,
+  webhookChangeSchema,
+  webhookConfigChangeSchema,
+} from './webhook-schema.ts'
 
-const notFound = refusal('not-found')
-const notModified = refusal('not-modified')
 const tags: Operation['tags'] = ['Webhooks']
 const one_ = [parameter('hook-id')]
 const named = { parameters: one_ }
-const webhook = { schema: one('webhook'), example: 'webhook' as const }
-const config = { schema: one('webhook-config'), example: 'webhook-config' as const }
-const etag = { headers: ['etag' as const] }
 
 export const listWebhooks = {
   operationId: 'users/list-webhooks',
   tags,
   summary: 'List webhooks',
-  parameters: [parameter('per-page'), parameter('page'), parameter('if-none-match')],
-  responses: {
-    200: json('One page of the list.', {
-      schema: several('webhook'),
-      example: 'webhooks',
-      headers: ['etag', 'link'],
-    }),
-    304: notModified,
-  },
+  parameters: PAGED,
+  responses: page('webhook', 'webhooks'),
 } satisfies Operation
 
 export const createWebhook = {
@@ -34,22 +29,15 @@ export const createWebhook = {
   description:
     'The address is told when migrations end, as GitHub tells of its events: with the headers that it has for them, the event `migration`, the way it ended as `action`, and signatures of the body if there is a secret. A `ping` is sent first. At most 20 webhooks.',
   body: newWebhookSchema,
-  responses: {
-    201: json('Created.', { ...webhook, headers: ['location'] }),
-    422: refusal('invalid'),
-  },
+  responses: { 201: record('Created.', 'webhook', 'location'), 422: refusal('invalid') },
 } satisfies Operation
 
 export const getWebhook = {
   operationId: 'users/get-webhook',
   tags,
   summary: 'Get a webhook',
-  parameters: [...one_, parameter('if-none-match')],
-  responses: {
-    200: json('The webhook.', { ...webhook, ...etag }),
-    304: notModified,
-    404: notFound,
-  },
+  parameters: [...one_, IF_NONE_MATCH],
+  responses: { ...current('The webhook.', 'webhook'), 404: notFound },
 } satisfies Operation
 
 export const updateWebhook = {
@@ -59,7 +47,7 @@ export const updateWebhook = {
   description: 'What is not sent stays as it is, including the secret.',
   ...named,
   body: webhookChangeSchema,
-  responses: { 200: json('Changed.', webhook), 404: notFound, 422: refusal('invalid') },
+  responses: { 200: record('Changed.', 'webhook'), 404: notFound, 422: refusal('invalid') },
 } satisfies Operation
 
 export const deleteWebhook = {
@@ -75,12 +63,8 @@ export const getWebhookConfig = {
   operationId: 'users/get-webhook-config',
   tags,
   summary: 'Get the configuration of a webhook',
-  parameters: [...one_, parameter('if-none-match')],
-  responses: {
-    200: json('The configuration.', { ...config, ...etag }),
-    304: notModified,
-    404: notFound,
-  },
+  parameters: [...one_, IF_NONE_MATCH],
+  responses: { ...current('The configuration.', 'webhook-config'), 404: notFound },
 } satisfies Operation
 
 export const updateWebhookConfig = {
@@ -88,8 +72,8 @@ export const updateWebhookConfig = {
   tags,
   summary: 'Change the configuration of a webhook',
   ...named,
-  body: webhookConfigBodySchema,
-  responses: { 200: json('Changed.', config), 404: notFound, 422: refusal('invalid') },
+  body: webhookConfigChangeSchema,
+  responses: { 200: record('Changed.', 'webhook-config'), 404: notFound, 422: refusal('invalid') },
 } satisfies Operation
 
 export const pingWebhook = {
@@ -110,35 +94,22 @@ export const listDeliveries = {
   parameters: [
     ...one_,
     parameter('per-page'),
-    {
-      name: 'cursor',
-      in: 'query',
-      description: 'Where the page begins; see the `link` header.',
-      schema: text,
-    },
-    parameter('if-none-match'),
+    inQuery('cursor', text, 'Where the page begins; see the `link` header.'),
+    IF_NONE_MATCH,
   ],
-  responses: {
-    200: json('One page of the list.', {
-      schema: several('webhook-delivery'),
-      example: 'webhook-deliveries',
-      headers: ['etag', 'link'],
-    }),
-    304: notModified,
-    404: notFound,
-  },
+  responses: { ...page('webhook-delivery', 'webhook-deliveries'), 404: notFound },
 } satisfies Operation
 
 export const getDelivery = {
   operationId: 'users/get-webhook-delivery',
   tags,
   summary: 'Get a delivery of a webhook',
-  parameters: [...one_, parameter('delivery-id'), parameter('if-none-match')],
+  parameters: [...one_, parameter('delivery-id'), IF_NONE_MATCH],
   responses: {
     200: json('The delivery.', {
       schema: one('full-webhook-delivery'),
       example: 'webhook-delivery',
-      ...etag,
+      headers: ['etag'],
     }),
     304: notModified,
     404: notFound,
@@ -175,18 +146,9 @@ export const migrationEvent = {
   },
 }
 
-const WHO =
-  'Only for owners of the organization and for site admins; for all others it does not exist.'
-
 /** The same for an organization, under the names that GitHub has for them. */
 export function forOrganization(operation: Operation): Operation {
   const name = operation.operationId.replace('users/', '')
-  return {
-    ...operation,
-    operationId: `orgs/${name}${name.endsWith('-config') ? '-for-org' : ''}`,
-    summary: `${operation.summary} (organization)`,
-    description: [operation.description, WHO].filter((each) => each !== undefined).join(' '),
-    parameters: [parameter('org'), ...(operation.parameters ?? [])],
-    responses: { 404: notFound, ...operation.responses },
-  }
+  const suffix = name.endsWith('-config') ? '-for-org' : ''
+  return describedForOrganization(operation, `orgs/${name}${suffix}`)
 }

@@ -10,6 +10,7 @@ import {
 } from '../../webhooks/manage-webhooks.ts'
 import type { Webhook, WebhookSettings } from '../../webhooks/webhook.ts'
 import { listWebhooks } from '../../webhooks/webhook-store.ts'
+import type * as wire from '../../wire/types.ts'
 import { answerPageOf } from '../answer-page.ts'
 import { viewerOf } from '../door/authenticate.ts'
 import { answer, answerIfChanged } from '../door/json-answer.ts'
@@ -22,7 +23,7 @@ import {
   type WebhookParts,
   type WebhooksPlace,
 } from './named-webhook.ts'
-import { type ConfigBody, settingsFrom, type WebhookBody } from './webhook-body.ts'
+import { settingsFrom } from './webhook-body.ts'
 import { webhookDeliveries } from './webhook-deliveries.ts'
 import { webhookConfigJson, webhookJson } from './webhook-json.ts'
 import * as operations from './webhooks-operations.ts'
@@ -60,7 +61,7 @@ function addAndList(
     },
   )
 
-  app.post<{ Body: WebhookBody }>(
+  app.post<{ Body: wire.WebhookRequest }>(
     path,
     { config, schema: describe(operations.createWebhook) },
     async (request, reply) => {
@@ -89,7 +90,7 @@ function readAndChange(
     },
   )
 
-  app.patch<ByHook & { Body: WebhookBody }>(
+  app.patch<ByHook & { Body: wire.WebhookChange }>(
     `${path}/:hook_id`,
     { config, schema: describe(operations.updateWebhook) },
     async (request, reply) => {
@@ -134,7 +135,7 @@ function configOnly(
       answerIfChanged(request, reply, webhookConfigJson(await namedWebhook(parts, request))),
   )
 
-  app.patch<ByHook & { Body: ConfigBody }>(
+  app.patch<ByHook & { Body: wire.WebhookConfigChange }>(
     `${path}/:hook_id/config`,
     { config, schema: describe(operations.updateWebhookConfig) },
     async (request, reply) => {
@@ -147,7 +148,7 @@ function configOnly(
 async function change(
   parts: WebhookParts,
   request: FastifyRequest,
-  body: WebhookBody,
+  body: wire.WebhookChange,
 ): Promise<Webhook> {
   const found = await namedWebhook(parts, request as FastifyRequest<ByHook>)
   const settings: WebhookSettings = settingsFrom(body, found, parts.isWebhookAllowed)

@@ -2,17 +2,17 @@ import { existsSync } from 'node:fs'
 import { mkdir, rename, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Folder } from '../../archive/read-folder.ts'
+import { ArchiveRefused } from '../../archive/unreadable-archive.ts'
 import type { Bytes } from '../../blobs/blob-store.ts'
 import type { Git } from '../../git/git.ts'
 import { GitFailed } from '../../git/git-end.ts'
 import { sortedRows } from '../../ground/sorted-rows.ts'
-import type { Snapshot } from '../../sources/source.ts'
+import type { Snapshot } from '../../sources/snapshot.ts'
 import { missingLfs, skippedRepositories } from '../lacking-data.ts'
 import { storedDigests } from '../manifest-agreement.ts'
 import type { PeopleMap } from '../people-map.ts'
 import { moveBelow, moveTo, sync, syncBelow } from '../place-repository.ts'
 import { refuseEdited, refuseTaken, repositoryFolders } from '../restore-archive.ts'
-import { ArchiveRefused } from '../safe-entries.ts'
 import type { Unpacked } from '../unpack-archive.ts'
 import { judgeRepositories, readManifest } from '../unpacked-repositories.ts'
 import { sweepWorkplaces, unpackBeside } from '../workplace.ts'
@@ -27,6 +27,8 @@ import { dumpSettings, placeGit, placeWiki } from './gitea/dump-repository.ts'
 import { type Dumped, restoreScript } from './gitea/restore-script.ts'
 import { spoolFacts } from './gitea/spool-facts.ts'
 import { createTally } from './gitea/tally.ts'
+
+export { accountRefusal } from './gitea/refused-names.ts'
 
 export interface DumpParts {
   git: Git
@@ -97,50 +99,46 @@ async function* dumpUnpacked(
   const tally = createTally((warning) => tell({ warning }))
   const isSelection = parts.repositories.length > 0
   if (manifest && !isSelection) for (const each of skippedRepositories(manifest)) tally.warn(each)
-  const rows = sortedRows(join(workplace, 'rows'))
-  try {
-    const spool = await spoolFacts({ root, rows, destinations, isSelection, tally }, signal)
-    const stored = { root, digests: manifest && storedDigests(manifest) }
-    const contextOf = dumpContexts(parts, { spool, destinations, stored, workplace, tally })
-    const proving = {
-      git,
-      scratch: workplace,
-      isWanted: (name: string) => destinations.has(name.toLowerCase()),
-    }
-    for await (const judged of judgeRepositories(unpacked, manifest, proving, signal)) {
-      const { fullName } = judged
-      const destination = destinations.get(fullName.toLowerCase())
-      if (!destination || 'faults' in judged) {
-        yield { fullName, faults: 'faults' in judged ? judged.faults : [], isPrivate: true }
-        continue
-      }
-      for (const each of await missingLfs(fullName, judged.snapshot, manifest)) tally.warn(each)
-      const { context, address } = contextOf(destination)
-      const place = join(into, fullName)
-      const attachments = await dumpWhole(
-        context,
-        judged.snapshot,
-        { place, address, target: parts.target },
-        signal,
-      ).catch((error: unknown) => faultOf(error, signal))
-      if (typeof attachments === 'string') {
-        yield { fullName, faults: [attachments], isPrivate: true }
-        continue
-      }
-      if (attachments > 0) tell({ attachments, directory: join(place, 'attachments') })
-      const isPrivate = context.repository.private
-      dumped.push({
-        directory: fullName,
-        owner: destination.owner,
-        name: destination.name,
-        isPrivate,
-      })
-      yield { fullName, faults: [], isPrivate }
-    }
-    tell({ leftBehind: tally.skipped() })
-  } finally {
-    rows.close()
+  using rows = sortedRows(join(workplace, 'rows'))
+  const spool = await spoolFacts({ root, rows, destinations, isSelection, tally }, signal)
+  const stored = { root, digests: manifest && storedDigests(manifest) }
+  const contextOf = dumpContexts(parts, { spool, destinations, stored, workplace, tally })
+  const proving = {
+    git,
+    scratch: workplace,
+    isWanted: (name: string) => destinations.has(name.toLowerCase()),
   }
+  for await (const judged of judgeRepositories(unpacked, manifest, proving, signal)) {
+    const { fullName } = judged
+    const destination = destinations.get(fullName.toLowerCase())
+    if (!destination || 'faults' in judged) {
+      yield { fullName, faults: 'faults' in judged ? judged.faults : [], isPrivate: true }
+      continue
+    }
+    for (const each of await missingLfs(fullName, judged.snapshot, manifest)) tally.warn(each)
+    const { context, address } = contextOf(destination)
+    const place = join(into, fullName)
+    const attachments = await dumpWhole(
+      context,
+      judged.snapshot,
+      { place, address, target: parts.target },
+      signal,
+    ).catch((error: unknown) => faultOf(error, signal))
+    if (typeof attachments === 'string') {
+      yield { fullName, faults: [attachments], isPrivate: true }
+      continue
+    }
+    if (attachments > 0) tell({ attachments, directory: join(place, 'attachments') })
+    const isPrivate = context.repository.private
+    dumped.push({
+      directory: fullName,
+      owner: destination.owner,
+      name: destination.name,
+      isPrivate,
+    })
+    yield { fullName, faults: [], isPrivate }
+  }
+  tell({ leftBehind: tally.skipped() })
 }
 
 /** What git fails at is in one repository; whatever else fails would fail at the next as well. */

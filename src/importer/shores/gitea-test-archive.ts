@@ -2,9 +2,8 @@ import { cp, mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { GitHost } from '../../../test/support/git-host.ts'
 import type { FactKind, FactsByKind } from '../../records/facts.ts'
-import { addressesAt } from '../../records/record-addresses.ts'
 import { splitIntoFiles } from '../../records/split-into-files.ts'
-import { writeRecord } from '../../records/write-records.ts'
+import { addressesAt, writeAnyRecord } from '../../records/test-records.ts'
 
 export type Facts = { [K in FactKind]?: FactsByKind[K][] }
 
@@ -23,7 +22,7 @@ export async function archiveOfFacts(
     await writeFile(join(folder, path), content)
   }
   for (const kind of Object.keys(facts) as FactKind[]) {
-    const records = facts[kind]!.map((fact) => writeRecord(kind, fact as never, ADDRESSES))
+    const records = facts[kind]!.map((fact) => writeAnyRecord(kind, fact, ADDRESSES))
     for await (const { name, text } of splitIntoFiles(kind, records))
       await writeFile(join(folder, name), text)
   }

@@ -1,6 +1,7 @@
 import type { Dirent } from 'node:fs'
-import { entriesIn, preciseStat } from './prompt-files.ts'
-import { reasonOf } from './why-unreadable.ts'
+import { Unreadable } from '../unreadable.ts'
+import { entriesIn, preciseStat } from './files/prompt-files.ts'
+import { reasonOf } from './files/why-unreadable.ts'
 
 /** What a restore is still unpacking, or left when it was killed, is not the host's. */
 const isOurs = ({ name }: Dirent): boolean => name.startsWith('.godwit-')
@@ -47,6 +48,13 @@ export const readDirectory: ReadDirectory = async (dir) => {
     if (reason === undefined) throw error
     return { reason }
   }
+}
+
+/** Rejects where it cannot be read: an empty answer would read as if every repository had been removed. */
+export async function readRoot(root: string, read = readDirectory): Promise<Directory> {
+  const top = await read(root)
+  if ('reason' in top) throw new Unreadable(`the directory of repositories: ${top.reason}`)
+  return top
 }
 
 export function isNamedAsRepository({ name }: Dirent): boolean {

@@ -1,27 +1,37 @@
-import { dirname, resolve } from 'node:path'
+import { stat } from 'node:fs/promises'
+import { resolve } from 'node:path'
 import type { Git } from '../../git/git.ts'
-import type { FoundRepository, Listed, RepositoryName, Source, SpellingOf } from '../source.ts'
-import { Unreadable } from '../unreadable.ts'
+import { publicUrl } from '../../ground/public-url.ts'
+import type { ExaminedPlace } from '../snapshot.ts'
+import type { RepositoryName, Source } from '../source.ts'
+import { Gone, Unreadable } from '../unreadable.ts'
 import { rememberingReader } from './directory.ts'
 import { readLanguages, readLicenseFile } from './facts/head-tree.ts'
-import { publicUrl } from './facts/public-url.ts'
-import { readFacts } from './facts/repository-facts.ts'
+import { readRepositoryFacts } from './facts/repository-facts.ts'
 import type { RepositoryCall } from './facts/repository-refs.ts'
-import { stampOf } from './facts/repository-stamp.ts'
-import { gitoliteFor, ownerRefusal, rightsIn, withRights } from './gitolite/rights.ts'
+import { Damaged } from './files/repository-errors.ts'
+import { orUnreadable } from './files/why-unreadable.ts'
+import { placeOf, placesThere, placeToName, sameName } from './find-place.ts'
+import { gitoliteFor, rightsIn, withRights } from './gitolite/rights.ts'
 import { type LayoutOptions, layoutOf } from './layout/layout-of.ts'
+import {
+  findMembers,
+  findRepository,
+  listRepositories,
+  type ServedTree,
+} from './list-repositories.ts'
 import { checkPushLocks, hasPushLock, settlePushLocks } from './locks/repository-locks.ts'
-import { readMembersFile } from './members-file.ts'
-import { isDirectory, isRepository, type RepositoryPlace, wikiRefusal } from './repository-place.ts'
+import { type Proven, proveRepository } from './prove-repository.ts'
+import { isThere, type RepositoryPlace, wikiRefusal } from './repository-place.ts'
 import { serveFetch } from './serve-fetch.ts'
 import { examine } from './snapshot/examine.ts'
 import { SharedLfs } from './snapshot/lfs-shared.ts'
-import { takeSnapshot } from './snapshot/snapshot.ts'
-import { Damaged } from './snapshot/snapshot-errors.ts'
 import { warningOfExamination } from './snapshot/snapshot-warning.ts'
-import { verify } from './snapshot/verify-objects.ts'
+import { takeSnapshot } from './snapshot/take-snapshot.ts'
 import { readRefPage } from './views/ref-page.ts'
-import { asUnreadable, reasonOf } from './why-unreadable.ts'
+
+export type { LayoutOptions } from './layout/layout-of.ts'
+export type { Proven } from './prove-repository.ts'
 
 export interface GitDirectoryOptions {
   /** A directory of bare repositories, their wikis beside them at NAME.wiki.git. */
@@ -38,153 +48,74 @@ export interface GitDirectoryOptions {
 export interface GitDirectory extends Source {
   /** Where a repository is. Rejects with Unreadable. */
   directoryOf(repository: RepositoryName): Promise<string>
+  /** Rejects with Unreadable where git refuses to open it: one of another user, where safe.directory does not reach it. */
+  tryGit(repository: RepositoryName): Promise<void>
+  /**
+   * Of a repository out of an archive: every object is there and has the content that its name says. `scratch` is on the same
+   * file system. Rejects with Unreadable.
+   */
+  prove(repository: RepositoryName, scratch: string, signal: AbortSignal): Promise<Proven>
 }
 
-const VIEW_TIMEOUT_MS = 20_000
-
 export function gitDirectory(options: GitDirectoryOptions): GitDirectory {
-  const { root, git, lfsDirectory, cloneUrl } = options
-  const top = resolve(root)
-  const layout = layoutOf(top, options.layout ?? { kind: 'owner/name' })
-  const read = rememberingReader()
-  const gitolite = gitoliteFor(top)
+  const { git, lfsDirectory, cloneUrl } = options
+  const tree = servedTree(options)
   const sharedLfs = lfsDirectory === undefined ? undefined : new SharedLfs(lfsDirectory)
-
-  async function* list(spellingOf?: SpellingOf): AsyncGenerator<Listed, void, void> {
-    const rules = await gitolite({ again: true })
-    for (const reason of (await rules?.warnings()) ?? [])
-      yield { refused: { path: '.gitolite', reason } }
-    for await (const place of layout.list({ ...(spellingOf && { spellingOf }) })) {
-      if ('membersOf' in place)
-        yield { members: await readMembersFile(top, place.membersOf, place.path) }
-      else yield 'refused' in place ? place : await listed(place.repository)
-    }
-  }
-
-  async function find(owner: string, name: string): Promise<FoundRepository | undefined> {
-    // Rejects where no rights can be read at all: then nothing is known to be gone.
-    await (await gitolite())?.warnings()
-    for await (const place of layout.list({ only: { owner, name }, read })) {
-      if (!('repository' in place)) continue
-      const row = await listed(place.repository)
-      return 'found' in row ? row.found : undefined
-    }
-    return undefined
-  }
-
-  async function listed(place: RepositoryPlace): Promise<Listed> {
-    const { owner, name, path, wikiDir } = place
-    const refused = { path: `${path}.git`, hides: { fullName: `${owner}/${name}` } }
-    try {
-      const stamp = await stampOf(place)
-      const rules = await gitolite()
-      if (!rules) return { found: { owner, name, stamp, hasWiki: wikiDir !== null } }
-      const rights = await rightsIn(rules, place)
-      const reason = ownerRefusal(place, rights)
-      if (reason !== undefined) return { refused: { ...refused, reason, isWithdrawn: true } }
-      const stamps = `${stamp} ${rights.stamp}`
-      return { found: { owner, name, stamp: stamps, hasWiki: wikiDir !== null } }
-    } catch (error) {
-      // Whose rights are not known is nobody's.
-      if (error instanceof Unreadable)
-        return { refused: { ...refused, reason: error.message, isWithdrawn: true } }
-      const reason = reasonOf(error)
-      if (reason === undefined) throw error
-      return { refused: { ...refused, reason } }
-    }
-  }
-
-  async function placeOf(repository: RepositoryName): Promise<RepositoryPlace> {
-    const [place, ...others] = await layout.placesOf(repository)
-    if (!place) throw new Unreadable('the repository no longer exists')
-    if (others.length > 0) throw sameName([place, ...others])
-    return place
-  }
-
-  /** The same; whoever is told why not is told of which. */
-  async function placeToName(repository: RepositoryName): Promise<RepositoryPlace> {
-    const { owner, name } = repository
-    return placeOf(repository).catch((error: unknown) => {
-      if (!(error instanceof Unreadable)) throw error
-      throw new Unreadable(`${owner}/${name}: ${error.message}`, { cause: error })
+  const examineNow = async (repository: RepositoryName, signal: AbortSignal) =>
+    examine(await placeToExamine(await placeToName(tree, repository), cloneUrl), {
+      git,
+      sharedLfs,
+      signal,
     })
-  }
-
-  /** For somebody who waits for it. */
-  async function view<T>(
-    repository: RepositoryName,
-    signal: AbortSignal,
-    read: (call: RepositoryCall) => Promise<T>,
-  ): Promise<T> {
-    const { dir } = await placeOf(repository)
-    try {
-      return await read({ dir, signal, timeoutMs: VIEW_TIMEOUT_MS })
-    } catch (error) {
-      signal.throwIfAborted()
-      throw asUnreadable(error, dir)
-    }
-  }
 
   return {
-    list,
-    find,
+    list: (spellingOf) => listRepositories(tree, spellingOf),
+    find: (owner, name) => findRepository(tree, owner, name),
+    members: (owner) => findMembers(tree, owner),
     refs: (repository, asked, signal) =>
-      view(repository, signal, (call) => readRefPage(git, call, asked)),
-    languages: (repository, signal) => view(repository, signal, (call) => readLanguages(git, call)),
+      view(tree, repository, signal, (call) => readRefPage(git, call, asked)),
+    languages: (repository, signal) =>
+      view(tree, repository, signal, (call) => readLanguages(git, call)),
     licenseFile: (repository, signal) =>
-      view(repository, signal, (call) => readLicenseFile(git, call)),
-    directoryOf: async (repository) => (await placeOf(repository)).dir,
-    async members(owner) {
-      for await (const place of layout.list({ only: { owner, name: '' }, read })) {
-        if ('membersOf' in place) return readMembersFile(top, place.membersOf, place.path)
-      }
-      return undefined
-    },
+      view(tree, repository, signal, (call) => readLicenseFile(git, call)),
+    directoryOf: async (repository) => (await placeOf(tree, repository)).dir,
     async facts(repository, known, signal) {
-      const place = await placeOf(repository)
-      try {
-        const facts = await readFacts(git, place, known, signal)
-        const rules = await gitolite()
+      const place = await placeOf(tree, repository)
+      return orUnreadable(place.dir, signal, async () => {
+        const facts = await readRepositoryFacts(git, place, known, signal)
+        const rules = await tree.gitolite()
         return rules ? withRights(facts, await rightsIn(rules, place)) : facts
-      } catch (error) {
-        signal?.throwIfAborted()
-        throw asUnreadable(error, place.dir)
-      }
+      })
     },
-    async examine(repository, signal) {
-      const placed = await placeToName(repository)
-      const { owner, name, dir, wikiDir } = placed
-      const fullName = `${owner}/${name}`
-      const isThere = (await isDirectory(dirname(dir))) && (await isRepository(dir))
-      if (!isThere) throw new Unreadable(`${fullName}: the repository no longer exists`)
-      const damage = wikiDir === null && (await wikiRefusal(placed))
-      if (damage) throw new Damaged(`${fullName}.wiki`, damage)
-      const place = { dir, fullName, wikiDir: wikiDir ?? undefined, sharedLfs }
-      const origin = originOf(cloneUrl, owner, name)
-      const wikiOrigin = originOf(cloneUrl, owner, `${name}.wiki`)
-      return examine({ ...place, origin, wikiOrigin }, git, signal)
+    async tryGit(repository) {
+      const { dir } = await placeOf(tree, repository)
+      await orUnreadable(dir, undefined, async () => {
+        const { uid } = await stat(dir)
+        if (uid !== process.getuid?.()) await git.run(['rev-parse', '--git-dir'], { dir })
+      })
     },
+    async prove(repository, scratch, signal) {
+      const look = () => examineNow(repository, signal)
+      const parts = { git, sharedLfs, signal, scratch, examine: look }
+      return proveRepository(await placeToName(tree, repository), parts)
+    },
+    examine: examineNow,
     warning: (examination, signal) => warningOfExamination(examination, { git, signal }),
-    snapshot: (examination, scratch, signal) => takeSnapshot(examination, scratch, git, signal),
-    verify: (snapshot, last, signal) => verify(snapshot, git, signal, last),
+    snapshot: (examination, scratch, signal) =>
+      takeSnapshot(examination, scratch, { git, sharedLfs, signal }),
     async serveFetch(repository, fetch) {
-      const place = await placeToName(repository)
-      try {
-        return await serveFetch(git, place, fetch)
-      } catch (error) {
-        fetch.signal.throwIfAborted()
-        throw asUnreadable(error, place.dir)
-      }
+      const place = await placeToName(tree, repository)
+      return orUnreadable(place.dir, fetch.signal, () => serveFetch(git, place, fetch))
     },
-    checkLock: async (repository) => checkPushLocks(git, await placeOf(repository)),
+    checkLock: async (repository) => checkPushLocks(git, await placeOf(tree, repository)),
     async hasLock(repository) {
-      for (const place of await layout.placesOf(repository))
+      for (const place of await tree.layout.placesOf(repository))
         if (await hasPushLock(git, place)) return true
       return false
     },
     async settleLock(repository, isWanted) {
-      const places = await layout.placesOf(repository)
-      if (places.length === 0) throw new Unreadable('the repository no longer exists')
+      const places = await placesThere(tree, repository)
+      if (places.length === 0) throw new Gone('the repository no longer exists')
       // Which of several was locked is not known: none is locked anew, and all are opened.
       const isWantedHere = async () => {
         const wanted = await isWanted()
@@ -196,9 +127,42 @@ export function gitDirectory(options: GitDirectoryOptions): GitDirectory {
   }
 }
 
-function sameName(places: readonly RepositoryPlace[]): Unreadable {
-  const paths = places.map(({ path }) => `${path}.git`).join(', ')
-  return new Unreadable(`several repositories have this name: ${paths}`)
+function servedTree({ root, layout }: GitDirectoryOptions): ServedTree {
+  const top = resolve(root)
+  return {
+    top,
+    layout: layoutOf(top, layout ?? { kind: 'owner/name' }),
+    gitolite: gitoliteFor(top),
+    read: rememberingReader(),
+  }
+}
+
+const VIEW_TIMEOUT_MS = 20_000
+
+/** For somebody who waits for it. */
+async function view<T>(
+  tree: ServedTree,
+  repository: RepositoryName,
+  signal: AbortSignal,
+  read: (call: RepositoryCall) => Promise<T>,
+): Promise<T> {
+  const { dir } = await placeOf(tree, repository)
+  return orUnreadable(dir, signal, () => read({ dir, signal, timeoutMs: VIEW_TIMEOUT_MS }))
+}
+
+/** Rejects with Unreadable where no repository is there, or what stands in the place of its wiki is none. */
+async function placeToExamine(
+  place: RepositoryPlace,
+  cloneUrl: string | undefined,
+): Promise<ExaminedPlace> {
+  const { owner, name, dir, wikiDir } = place
+  const fullName = `${owner}/${name}`
+  if (!(await isThere(place))) throw new Unreadable(`${fullName}: the repository no longer exists`)
+  const damage = wikiDir === null && (await wikiRefusal(place))
+  if (damage) throw new Damaged(`${fullName}.wiki`, damage)
+  const origin = originOf(cloneUrl, owner, name)
+  const wikiOrigin = originOf(cloneUrl, owner, `${name}.wiki`)
+  return { dir, fullName, wikiDir: wikiDir ?? undefined, origin, wikiOrigin }
 }
 
 function originOf(template: string | undefined, owner: string, name: string): string | undefined {

@@ -2,8 +2,8 @@ import { join } from 'node:path'
 import { hasCode } from '../../ground/errno.ts'
 import { isName } from '../../ground/names.ts'
 import type { RefusedEntry, StatedMember, StatedMembers } from '../source.ts'
-import { readOwnFile } from './own-file.ts'
-import { reasonOf } from './why-unreadable.ts'
+import { readOwnFile } from './files/own-file.ts'
+import { reasonOf } from './files/why-unreadable.ts'
 
 /** In an owner's directory, or the root where all repositories are one owner's: a login and a role on each line. */
 export const MEMBERS_FILE = 'godwit-members'

@@ -1,10 +1,10 @@
 import type { Dirent, Stats } from 'node:fs'
 import { stat } from 'node:fs/promises'
-import { join } from 'node:path'
-import { hasCode } from '../../ground/errno.ts'
+import { dirname, join } from 'node:path'
+import { ifThere } from '../../ground/errno.ts'
 import type { RefusedEntry, RepositoryName } from '../source.ts'
 import { type Directory, readDirectory } from './directory.ts'
-import { lstat, lstatIfThere } from './prompt-files.ts'
+import { lstat, lstatIfThere } from './files/prompt-files.ts'
 
 export interface RepositoryPlace extends RepositoryName {
   /** Where it is below the root, without `.git`. */
@@ -31,11 +31,8 @@ export async function placeAt(
 /** Why what stands in the place of a repository's wiki cannot be taken as one; undefined where nothing, or a wiki, does. */
 export async function wikiRefusal({ dir }: RepositoryPlace): Promise<string | undefined> {
   const wiki = dir.replace(/\.git$/, '.wiki.git')
-  const there = await lstat(wiki).catch((error: unknown) => {
-    // The longest name that a repository can have leaves no room for that of a wiki.
-    if (hasCode(error, 'ENOENT', 'ENAMETOOLONG')) return undefined
-    throw error
-  })
+  // The longest name that a repository can have leaves no room for that of a wiki.
+  const there = await ifThere(lstat(wiki), 'ENOENT', 'ENAMETOOLONG')
   return there && refusal(wiki, there)
 }
 
@@ -46,6 +43,12 @@ export async function refusal(dir: string, entry: Dirent | Stats): Promise<strin
   const directory = await readDirectory(dir)
   if ('reason' in directory) return directory.reason
   return isLikeRepository(directory) ? undefined : NO_REPOSITORY
+}
+
+/** Whether it is still there, or its wiki is. The root may be a link, which its operator chose; what is below may not. */
+export async function isThere({ path, dir }: RepositoryPlace, served = dir): Promise<boolean> {
+  const isInRoot = !path.includes('/')
+  return (isInRoot || (await isDirectory(dirname(dir)))) && isRepository(served)
 }
 
 /** A directory of its own, not a link to one. */

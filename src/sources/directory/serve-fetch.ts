@@ -1,12 +1,12 @@
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import type { Git, RunningGit } from '../../git/git.ts'
 import type { ServedFetch } from '../source.ts'
 import { Unreadable } from '../unreadable.ts'
-import { lstatIfThere } from './prompt-files.ts'
-import { isDirectory, isRepository, type RepositoryPlace } from './repository-place.ts'
-import { refuseOtherPlaces } from './snapshot/examine-kind.ts'
-import { refuseForeignRefs } from './snapshot/examine-refs.ts'
-import { Unsupported } from './snapshot/snapshot-errors.ts'
+import { lstatIfThere } from './files/prompt-files.ts'
+import { refuseForeignRefs } from './files/read-refs.ts'
+import { Unsupported } from './files/repository-errors.ts'
+import { refuseOtherPlaces } from './files/repository-format.ts'
+import { isThere, type RepositoryPlace } from './repository-place.ts'
 
 /** A client may have a slow line and a large repository; one that takes nothing at all is cut off elsewhere. */
 const LONGEST_MS = 24 * 3_600_000
@@ -20,13 +20,14 @@ const OWN_FILES = ['config', 'config.worktree', 'packed-refs', 'shallow', 'objec
  */
 export async function serveFetch(
   git: Git,
-  { owner, name, dir, wikiDir }: RepositoryPlace,
+  place: RepositoryPlace,
   { answer, protocolVersion, ofWiki, signal }: ServedFetch,
 ): Promise<RunningGit> {
+  const { owner, name, dir, wikiDir } = place
   const fullName = `${owner}/${name}${ofWiki ? '.wiki' : ''}`
   const served = ofWiki ? wikiDir : dir
-  const isThere = served && (await isDirectory(dirname(dir))) && (await isRepository(served))
-  if (!isThere) throw new Unreadable(`${fullName}: the repository no longer exists`)
+  if (!served || !(await isThere(place, served)))
+    throw new Unreadable(`${fullName}: the repository no longer exists`)
   await refuseElsewhere({ dir: served, name: fullName })
   const part = answer === 'advertisement' ? ['--advertise-refs'] : []
   return git.start(['upload-pack', '--strict', '--stateless-rpc', ...part, served], {

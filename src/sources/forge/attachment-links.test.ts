@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { linkedAttachments, rewriteAttachmentLinks } from './attachment-links.ts'
-import { contentTypeOf, fileName } from './file-facts.ts'
+import { contentTypeOf, fileName } from './facts/file-facts.ts'
 
 const ONE = '0f0f0f0f-0000-4000-8000-000000000001'
 const TWO = '0f0f0f0f-0000-4000-8000-000000000002'

@@ -1,12 +1,20 @@
 import { oneLine } from '../../ground/one-line.ts'
-import { webPage } from '../directory/facts/public-url.ts'
+import { webPage } from '../../ground/public-url.ts'
+import { ForgeRefused, NotThere } from '../forge-errors.ts'
 import type { RepositoryName, SourceFacts } from '../source.ts'
-import { segment } from './forge-address.ts'
-import type { ForgeClient } from './forge-client.ts'
-import { ForgeRefused, NotThere } from './forge-errors.ts'
-import { type Entry, type Listing, listAll, pagesOf } from './forge-pages.ts'
-import { entryIn, flagIn, textIn, textOrNull, textsIn, timeIn } from './forge-values.ts'
-import type { KnownForge } from './known-forge.ts'
+import { segment } from './client/forge-address.ts'
+import type { ForgeClient } from './client/forge-client.ts'
+import { type Entry, type Listing, listAll, pagesOf } from './client/forge-pages.ts'
+import {
+  entryIn,
+  flagIn,
+  organizationLogin,
+  textIn,
+  textOrNull,
+  textsIn,
+  timeIn,
+} from './client/forge-values.ts'
+import type { KnownForge } from './client/known-forge.ts'
 
 /** What a forge knows better than the files of a repository. */
 type SaidFacts = Pick<
@@ -81,20 +89,7 @@ export function forgeCatalogue({ getForge, stranger, now }: CatalogueParts): For
       return (await listAll(await clientOf(signal), listing, signal)).flatMap(repositoryIn)
     },
 
-    async find({ owner, name }, signal) {
-      const client = await clientOf(signal)
-      try {
-        const { body } = await client.get(`/repos/${segment(owner)}/${segment(name)}`, {}, signal)
-        const [found] = repositoryIn((body ?? {}) as Entry)
-        if (!found) throw new ForgeRefused(200, `${client.url} does not tell of ${owner}/${name}`)
-        return found
-      } catch (error) {
-        // One that was renamed is somewhere else; what is on disk by its old name is not that one.
-        const isMoved = error instanceof ForgeRefused && [301, 302, 307, 308].includes(error.status)
-        if (error instanceof NotThere || isMoved) return undefined
-        throw error
-      }
-    },
+    find: async (name, signal) => findOn(await clientOf(signal), name, signal),
 
     async topics({ owner, name }, signal) {
       const path = `/repos/${segment(owner)}/${segment(name)}/topics`
@@ -110,10 +105,30 @@ export function forgeCatalogue({ getForge, stranger, now }: CatalogueParts): For
 
     async organizations(signal) {
       const listing = { path: '/orgs', limit: PAGE }
-      return (await listAll(await clientOf(signal), listing, signal)).map(
-        (each) => textIn(each, 'username') || textIn(each, 'name'),
-      )
+      return (await listAll(await clientOf(signal), listing, signal)).map(organizationLogin)
     },
+  }
+}
+
+async function findOn(
+  client: ForgeClient,
+  { owner, name }: RepositoryName,
+  signal: AbortSignal,
+): Promise<ForgeRepository | undefined> {
+  try {
+    const { body } = await client.get(`/repos/${segment(owner)}/${segment(name)}`, {}, signal)
+    const [found] = repositoryIn((body ?? {}) as Entry)
+    if (!found)
+      throw new ForgeRefused(
+        200,
+        `the answer of ${client.url} for ${owner}/${name} has no full_name`,
+      )
+    return found
+  } catch (error) {
+    // One that was renamed is somewhere else; what is on disk by its old name is not that one.
+    const isMoved = error instanceof ForgeRefused && [301, 302, 307, 308].includes(error.status)
+    if (error instanceof NotThere || isMoved) return undefined
+    throw error
   }
 }
 

@@ -1,9 +1,9 @@
-import type { ForgeClient } from './forge-client.ts'
-import { NotThere } from './forge-errors.ts'
-import { type Entry, type Listing, listAll } from './forge-pages.ts'
+import { NotThere } from '../forge-errors.ts'
+import type { ForgeClient } from './client/forge-client.ts'
+import { type Entry, type Listing, listAll } from './client/forge-pages.ts'
+import { entryIn, flagIn, organizationLogin, textIn } from './client/forge-values.ts'
+import { isOwners } from './facts/people-facts.ts'
 import { type ForgeRepository, repositoryIn } from './forge-repositories.ts'
-import { entryIn, flagIn, textIn } from './forge-values.ts'
-import { isOwners } from './people-facts.ts'
 import { ownerIn, type TokenOwner } from './token-owner.ts'
 
 /** What a person may do on the forge, by whatever way: as the owner, as a collaborator, in a team. */
@@ -71,7 +71,7 @@ function membershipsIn(teams: readonly Entry[]): ForgeRights['organizations'] {
   const roles = new Map<string, 'owner' | 'member'>()
   for (const team of teams) {
     const organization = entryIn(team, 'organization') ?? {}
-    const login = textIn(organization, 'username') || textIn(organization, 'name')
+    const login = organizationLogin(organization)
     if (login !== '' && roles.get(login) !== 'owner')
       roles.set(login, isOwners(team) ? 'owner' : 'member')
   }

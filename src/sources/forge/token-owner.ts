@@ -1,7 +1,7 @@
-import { forgeClient } from './forge-client.ts'
-import { ForgeRefused } from './forge-errors.ts'
-import type { Entry } from './forge-pages.ts'
-import { entryIn, numberIn, textIn, timeIn } from './forge-values.ts'
+import { ForgeRefused } from '../forge-errors.ts'
+import { forgeClient } from './client/forge-client.ts'
+import type { Entry } from './client/forge-pages.ts'
+import { entryIn, numberIn, textIn, timeIn } from './client/forge-values.ts'
 
 /** A person who has a token of the forge. */
 export interface TokenOwner {
@@ -42,6 +42,7 @@ export async function askTokenOwner(
 export function ownerIn(body: unknown, url: string): TokenOwner {
   const user = entryIn({ body } as Entry, 'body') ?? {}
   const [id, login] = [numberIn(user, 'id'), textIn(user, 'login') || textIn(user, 'username')]
-  if (id <= 0 || login === '') throw new ForgeRefused(200, `${url} does not say whose a token is`)
+  if (id <= 0 || login === '')
+    throw new ForgeRefused(200, `${url} does not name the owner of the token`)
   return { id, login, createdAt: Date.parse(timeIn(user, 'created')) }
 }

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { Facts } from '../../../src/importer/shores/gitea-test-archive.ts'
 import type { FactKind } from '../../../src/records/facts.ts'
-import { forgeDiscussions } from '../../../src/sources/forge/forge-discussions.ts'
+import { forgeDiscussions } from '../../../src/sources/forge/discussions/forge-discussions.ts'
 import type { RepositoryName } from '../../../src/sources/source.ts'
 import { KeptInMemory } from './kept-in-memory.ts'
 

@@ -2,7 +2,7 @@ import { connect } from '../../../src/db/connect.ts'
 import { upgradeSchema } from '../../../src/db/upgrade.ts'
 import { keepBatch, keptDiscussions } from '../../../src/repositories/discussion-store.ts'
 import { readingOf } from '../../../src/sources/discussions.ts'
-import { forgeDiscussions } from '../../../src/sources/forge/forge-discussions.ts'
+import { forgeDiscussions } from '../../../src/sources/forge/discussions/forge-discussions.ts'
 
 /** Reads `ann/many` of a forge into the database of a data directory; prints each batch, and in the end what it came to. */
 const [url = '', dataDirectory = ''] = process.argv.slice(2)

@@ -19,7 +19,7 @@ import { counted } from '../quantities.ts'
 import { useSignedIn } from '../session.tsx'
 import { useAnswer } from '../use-answer.ts'
 import { useProgress } from '../use-progress.ts'
-import type { Lock, Summary } from '../wire.ts'
+import { isUnfinished, type Lock, type Summary } from '../wire.ts'
 import styles from './migration.module.css'
 
 const LOCKS_EVERY_MS = 15_000
@@ -87,7 +87,10 @@ export default function MigrationPage({ id }: { id: number }) {
         </div>
       )}
       <div className={styles.parts}>
-        <MigrationOutcome migration={migration} progress={progress} />
+        {/* Before the summary has ended too, nothing is known of the archive. */}
+        {!isUnfinished(known.state) && (
+          <MigrationOutcome migration={migration} progress={progress} />
+        )}
         <MigrationTotals progress={progress} />
         <RepositoryList
           repositories={progress.repositories}

@@ -12,7 +12,7 @@ import { Table } from '../parts/table.tsx'
 import { goTo } from '../place.ts'
 import { useSignedIn } from '../session.tsx'
 import { useAnswer } from '../use-answer.ts'
-import type { Schedule, ScheduleRun } from '../wire.ts'
+import type { Schedule, ScheduleChange, ScheduleRequest, ScheduleRun } from '../wire.ts'
 
 const EVERY_MS = 10_000
 
@@ -30,7 +30,8 @@ export default function SchedulePage({ id }: { id: number }) {
     return <Loading what="Loading the schedule" />
   }
   const schedule = answer.data
-  const { repositories, every, weekday, at, time_zone, keep } = schedule
+  const known = settingsOf(schedule)
+  const { repositories, every, weekday, at, time_zone, keep } = known
   return (
     <>
       <PageHead
@@ -50,12 +51,14 @@ export default function SchedulePage({ id }: { id: number }) {
         <ScheduleFacts schedule={schedule} />
         <Runs id={id} />
         <ScheduleForm
+          // Changed elsewhere, it begins again from there.
+          key={JSON.stringify(known)}
           repositories={repositories}
           options={optionsOf(schedule)}
           timing={{ every, weekday, at, time_zone, keep }}
           name="Save changes"
           save={async (asked) => {
-            await api.changeSchedule(id, { ...NO_OPTIONS, ...asked })
+            await api.changeSchedule(id, changesOf(known, { ...NO_OPTIONS, ...asked }))
             announce(`Schedule ${id} saved`)
             again()
           }}
@@ -76,6 +79,25 @@ const OPTIONS = [
   'org_metadata_only',
 ] as const
 const NO_OPTIONS = Object.fromEntries(OPTIONS.map((option) => [option, false]))
+
+const SETTINGS = [
+  ...OPTIONS,
+  ...(['repositories', 'every', 'weekday', 'at', 'time_zone', 'keep'] as const),
+]
+
+type Settings = Pick<Schedule, (typeof SETTINGS)[number]>
+
+/** What the form changes. */
+const settingsOf = (schedule: Schedule): Settings =>
+  Object.fromEntries(SETTINGS.map((name) => [name, schedule[name]])) as Settings
+
+/** Only these are sent: the rest may have been changed elsewhere since. */
+function changesOf(known: Settings, asked: ScheduleRequest): ScheduleChange {
+  const changed = SETTINGS.filter(
+    (name) => JSON.stringify(asked[name]) !== JSON.stringify(known[name]),
+  )
+  return Object.fromEntries(changed.map((name) => [name, asked[name]]))
+}
 
 /** Those that are on. */
 const optionsOf = (schedule: Schedule) =>

@@ -1,4 +1,11 @@
-import { DownloadIcon, SkipIcon, SyncIcon, TrashIcon, XCircleIcon } from '@primer/octicons-react'
+import {
+  DownloadIcon,
+  type Icon,
+  SkipIcon,
+  SyncIcon,
+  TrashIcon,
+  XCircleIcon,
+} from '@primer/octicons-react'
 import { Button, ConfirmationDialog } from '@primer/react'
 import { useState } from 'react'
 import { type Failure, failureOf } from '../failure.ts'
@@ -20,43 +27,10 @@ type Action = 'download' | 'retry' | 'retryPartial' | 'cancel' | 'delete'
 
 /** What may be done with a migration in its state. */
 export function MigrationActions({ migration, onDone, onFailure }: MigrationActionsProps) {
-  const { api, to } = useSignedIn()
-  const { id, state, archive } = migration
   const [busy, setBusy] = useState<Action>()
   const [confirming, setConfirming] = useState<'cancel' | 'delete'>()
   const [retrying, setRetrying] = useState<Retrying>()
-  const { total, failed } = migration.repositories
-
-  const deeds: Record<Action, () => Promise<void>> = {
-    async download() {
-      const { url, name } = await api.archiveLink(id)
-      follow(url, name)
-      announce('Download started')
-    },
-    /** Whoever would only see the same again is told before. */
-    async retry() {
-      const forecast = await api.retryForecast(id)
-      if (forecast.unchanged) setRetrying({ forecast, isPartial: false })
-      else await start(false)
-    },
-    async retryPartial() {
-      setRetrying({ forecast: await api.retryForecast(id), isPartial: true })
-    },
-    async cancel() {
-      await api.cancel(id)
-      announce(`Migration ${id} cancelled`)
-    },
-    async delete() {
-      await api.deleteArchive(id)
-      announce('Archive deleted')
-    },
-  }
-
-  async function start(isPartial: boolean): Promise<void> {
-    const { id: next } = await api.retry(id, isPartial ? { allow_partial: true } : {})
-    announce(`Migration ${next} started`)
-    goTo(to.migration(next))
-  }
+  const { start, ...deeds } = useDeeds(migration.id, setRetrying)
 
   async function perform(action: Action): Promise<void> {
     setBusy(action)
@@ -73,58 +47,23 @@ export function MigrationActions({ migration, onDone, onFailure }: MigrationActi
 
   return (
     <>
-      {isUnfinished(state) && (
+      {buttonsOf(migration).map(({ action, name, icon, variant }) => (
         <Button
-          variant="danger"
-          leadingVisual={XCircleIcon}
-          loading={busy === 'cancel'}
-          onClick={() => setConfirming('cancel')}
+          key={action}
+          variant={variant}
+          leadingVisual={icon}
+          loading={busy === action}
+          onClick={() => {
+            if (action === 'cancel' || action === 'delete') setConfirming(action)
+            else void perform(action)
+          }}
         >
-          Cancel
+          {name}
         </Button>
-      )}
-      {archive && (
-        <Button
-          variant="danger"
-          leadingVisual={TrashIcon}
-          loading={busy === 'delete'}
-          onClick={() => setConfirming('delete')}
-        >
-          Delete
-        </Button>
-      )}
-      {!isUnfinished(state) && (
-        <Button
-          variant={archive ? 'default' : 'primary'}
-          leadingVisual={SyncIcon}
-          loading={busy === 'retry'}
-          onClick={() => void perform('retry')}
-        >
-          {state === 'exported' ? 'Run again' : 'Retry'}
-        </Button>
-      )}
-      {state === 'failed' && failed > 0 && failed < total && (
-        <Button
-          leadingVisual={SkipIcon}
-          loading={busy === 'retryPartial'}
-          onClick={() => void perform('retryPartial')}
-        >
-          {`Retry without ${counted(failed, 'repository', 'repositories')}`}
-        </Button>
-      )}
-      {archive && (
-        <Button
-          variant="primary"
-          leadingVisual={DownloadIcon}
-          loading={busy === 'download'}
-          onClick={() => void perform('download')}
-        >
-          Download
-        </Button>
-      )}
+      ))}
       {retrying && (
         <RetryDialog
-          id={id}
+          id={migration.id}
           retrying={retrying}
           onClose={(isConfirmed) => {
             setRetrying(undefined)
@@ -147,6 +86,70 @@ export function MigrationActions({ migration, onDone, onFailure }: MigrationActi
       )}
     </>
   )
+}
+
+function useDeeds(id: number, onRetrying: (retrying: Retrying) => void) {
+  const { api, to } = useSignedIn()
+
+  async function start(isPartial: boolean): Promise<void> {
+    const { id: next } = await api.retry(id, isPartial ? { allow_partial: true } : {})
+    announce(`Migration ${next} started`)
+    goTo(to.migration(next))
+  }
+
+  return {
+    start,
+    async download() {
+      const { url, name } = await api.archiveLink(id)
+      follow(url, name)
+      announce('Download started')
+    },
+    /** Whoever would only see the same again is told before. */
+    async retry() {
+      const forecast = await api.retryForecast(id)
+      if (forecast.unchanged) onRetrying({ forecast, isPartial: false })
+      else await start(false)
+    },
+    async retryPartial() {
+      onRetrying({ forecast: await api.retryForecast(id), isPartial: true })
+    },
+    async cancel() {
+      await api.cancel(id)
+      announce(`Migration ${id} cancelled`)
+    },
+    async delete() {
+      await api.deleteArchive(id)
+      announce('Archive deleted')
+    },
+  }
+}
+
+interface ActionButton {
+  action: Action
+  name: string
+  icon: Icon
+  variant: 'default' | 'primary' | 'danger'
+}
+
+function buttonsOf({ state, archive, repositories }: Summary): ActionButton[] {
+  if (isUnfinished(state))
+    return [{ action: 'cancel', name: 'Cancel', icon: XCircleIcon, variant: 'danger' }]
+  const name = state === 'exported' ? 'Run again' : 'Retry'
+  const retry = { action: 'retry', name, icon: SyncIcon } as const
+  if (archive)
+    return [
+      { action: 'delete', name: 'Delete', icon: TrashIcon, variant: 'danger' },
+      { ...retry, variant: 'default' },
+      { action: 'download', name: 'Download', icon: DownloadIcon, variant: 'primary' },
+    ]
+  const { total, failed } = repositories
+  const without = `Retry without ${counted(failed, 'repository', 'repositories')}`
+  const partial = { action: 'retryPartial', name: without, icon: SkipIcon } as const
+  const isPartialPossible = state === 'failed' && failed > 0 && failed < total
+  return [
+    { ...retry, variant: 'primary' },
+    ...(isPartialPossible ? [{ ...partial, variant: 'default' as const }] : []),
+  ]
 }
 
 const QUESTIONS = {

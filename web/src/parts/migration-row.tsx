@@ -1,7 +1,8 @@
 import { CalendarIcon, HourglassIcon, LockIcon, PackageIcon } from '@primer/octicons-react'
+import { isPartial } from '../../../src/ground/is-partial.ts'
 import { bytes, counted, inPart, number, percent } from '../quantities.ts'
 import { useSignedIn } from '../session.tsx'
-import { isPartial, isUnfinished, type Summary } from '../wire.ts'
+import { isUnfinished, type Summary } from '../wire.ts'
 import { Bar } from './bar.tsx'
 import styles from './migration-row.module.css'
 import { StateIcon, shownState, stateWord } from './migration-state.tsx'
@@ -22,7 +23,7 @@ export function MigrationRow({ migration }: { migration: Summary }) {
           Migration {id}
         </a>
         <p className={styles.names}>{named(migration)}</p>
-        <p className={styles.about} data-partial={isPartial(state, repositories)}>
+        <p className={styles.about} data-partial={isPartial({ state, repositories })}>
           {describe(migration)}
         </p>
         {isUnfinished(state) && (
@@ -78,7 +79,7 @@ function describe(migration: Summary): string {
   const what = counted(repositories.total, 'repository', 'repositories')
   if (state === 'cancelled') return `${what} · cancelled`
   if (state === 'failed') return `${what} · ${inShort(reason ?? 'failed')}`
-  if (isPartial(state, repositories)) return inPart(repositories)
+  if (isPartial({ state, repositories })) return inPart(repositories)
   if (state === 'exported') return what
   return `${what} · ${stateWord(state).toLowerCase()}`
 }

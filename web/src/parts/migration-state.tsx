@@ -9,7 +9,8 @@ import {
   XCircleFillIcon,
   XCircleIcon,
 } from '@primer/octicons-react'
-import { isPartial, type MigrationState } from '../wire.ts'
+import { isPartial } from '../../../src/ground/is-partial.ts'
+import type { MigrationState } from '../wire.ts'
 import { Unseen } from './announcements.tsx'
 import styles from './migration-state.module.css'
 
@@ -17,7 +18,7 @@ import styles from './migration-state.module.css'
 export type ShownState = MigrationState | 'partial'
 
 export const shownState = (state: MigrationState, counts: { skipped: number }): ShownState =>
-  isPartial(state, counts) ? 'partial' : state
+  isPartial({ state, repositories: counts }) ? 'partial' : state
 
 const LOOKS: Record<ShownState, { word: string; icon: typeof ClockIcon; small: typeof ClockIcon }> =
   {

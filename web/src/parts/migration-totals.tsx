@@ -1,5 +1,6 @@
+import { isPartial } from '../../../src/ground/is-partial.ts'
 import { bytes, duration, number, percent } from '../quantities.ts'
-import { isPartial, isUnfinished, type Progress } from '../wire.ts'
+import { isUnfinished, type Progress } from '../wire.ts'
 import { Bar, type BarTone } from './bar.tsx'
 import { Box } from './box.tsx'
 import { type ShownState, shownState } from './migration-state.tsx'
@@ -67,7 +68,8 @@ function recordsIn({ state, totals }: Progress): string {
 
 /** By bytes where they are known, else by how many are done. */
 function totalPercent({ state, totals }: Progress): number {
-  if (isPartial(state, totals)) return percent(totals.exported, totals.repositories)
+  if (isPartial({ state, repositories: totals }))
+    return percent(totals.exported, totals.repositories)
   if (state === 'exported') return 100
   if (state === 'pending') return 0
   if (totals.bytes_expected > 0) return percent(totals.bytes_done, totals.bytes_expected)

@@ -93,7 +93,7 @@ const TOKENS_EVERY_MS = 15_000
 /** Those that are valid: what was revoked or has expired opens nothing any more. */
 export function Tokens() {
   const { api } = useSignedIn()
-  const { answer, again } = useAnswer<Token[]>(
+  const { answer, failure, again } = useAnswer<Token[]>(
     (options) => api.tokens(options),
     'tokens',
     TOKENS_EVERY_MS,
@@ -106,7 +106,7 @@ export function Tokens() {
     <Table
       title="Tokens"
       columns={['Token', 'Account', 'Expires', 'Last used', 'Action']}
-      none={valid ? 'No token is valid.' : 'Loading…'}
+      none={valid ? 'No token is valid.' : (failure?.message ?? 'Loading…')}
       rows={(valid ?? []).map((each) => ({
         key: each.id,
         cells: [

@@ -20,11 +20,13 @@ interface ProblemProps {
   /** In place of a part of a page, rather than of all of it. */
   isPart?: boolean
   onRetry?: () => void
+  retryName?: string
   back?: { href: string; text: string }
 }
 
 /** In place of what could not be shown: why, and what to do about it. */
-export function Problem({ failure, isPart = false, onRetry, back }: ProblemProps) {
+export function Problem(props: ProblemProps) {
+  const { failure, isPart = false, onRetry, retryName = 'Try again', back } = props
   const { title, icon: Icon } = LOOKS[failure.kind]
   useEffect(() => {
     if (!isPart) document.title = `${title} · Godwit`
@@ -41,7 +43,7 @@ export function Problem({ failure, isPart = false, onRetry, back }: ProblemProps
       <div className={styles.actions}>
         {onRetry && (
           <Button leadingVisual={SyncIcon} onClick={onRetry}>
-            Try again
+            {retryName}
           </Button>
         )}
         {back && <a href={back.href}>{back.text}</a>}

@@ -3,7 +3,7 @@ import { Button, Checkbox, Pagination, TextInput } from '@primer/react'
 import { useDeferredValue, useEffect, useId, useState } from 'react'
 import { counted, number } from '../quantities.ts'
 import { useSignedIn } from '../session.tsx'
-import { useAllMatching } from '../use-all-matching.ts'
+import { type ChangeChosen, useAllMatching } from '../use-all-matching.ts'
 import { useAnswer } from '../use-answer.ts'
 import { useSettled } from '../use-settled.ts'
 import type { Repository } from '../wire.ts'
@@ -19,7 +19,7 @@ const TYPING_PAUSE_MS = 200
 
 interface RepositoryPickerProps {
   chosen: ReadonlySet<string>
-  onChange(chosen: ReadonlySet<string>): void
+  onChange: ChangeChosen
   isDisabled: boolean
 }
 
@@ -42,12 +42,14 @@ export function RepositoryPicker({ chosen, onChange, isDisabled }: RepositoryPic
   }, [answer, q])
   const shown = useDeferredValue(answer ?? found)
   const allId = useId()
-  const all = useAllMatching(q, chosen, onChange)
+  const all = useAllMatching(q, onChange)
 
   const choose = (names: string[], isChosen: boolean) => {
-    const next = new Set(chosen)
-    for (const name of names) isChosen ? next.add(name) : next.delete(name)
-    onChange(next)
+    onChange((chosen) => {
+      const next = new Set(chosen)
+      for (const name of names) isChosen ? next.add(name) : next.delete(name)
+      return next
+    })
   }
   const names = shown?.data.map(({ full_name }) => full_name) ?? []
   const chosenHere = names.filter((name) => chosen.has(name)).length

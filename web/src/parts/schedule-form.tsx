@@ -2,6 +2,7 @@ import { Banner, Button } from '@primer/react'
 import { type ReactNode, useState } from 'react'
 import { type Failure, failureOf } from '../failure.ts'
 import styles from '../pages/new-migration.module.css'
+import { counted } from '../quantities.ts'
 import type { StartOptions as Options, ScheduleRequest } from '../wire.ts'
 import { RepositoryPicker } from './repository-picker.tsx'
 import { ScheduleTiming, type Timing } from './schedule-timing.tsx'
@@ -44,6 +45,12 @@ export function ScheduleForm(props: ScheduleFormProps) {
     }
   }
 
+  /** They are not there to be found in the list. */
+  function deselect(names: readonly string[]): void {
+    setChosen(new Set([...chosen].filter((name) => !names.includes(name))))
+    setFailure(undefined)
+  }
+
   return (
     <div className={styles.columns}>
       <div className={styles.choices}>
@@ -60,6 +67,13 @@ export function ScheduleForm(props: ScheduleFormProps) {
               variant="critical"
               title="The schedule was not saved"
               description={failure.message}
+              {...(failure.missing?.length && {
+                primaryAction: (
+                  <Banner.PrimaryAction onClick={() => deselect(failure.missing ?? [])}>
+                    {`Deselect ${counted(failure.missing.length, 'repository', 'repositories')}`}
+                  </Banner.PrimaryAction>
+                ),
+              })}
             />
           </div>
         )}

@@ -9,11 +9,22 @@ export function timingInWords({ every, weekday, at, time_zone }: Timing): string
 
 export const capital = (word: string): string => `${word[0]?.toUpperCase()}${word.slice(1)}`
 
-/** The same moment by two clocks: the viewer's and the schedule's. One, where they show the same. */
+/**
+ * The same moment by two clocks: the viewer's and the schedule's. One, where they show the same, or where the browser does not
+ * know the time zone, as the server does.
+ */
 export function momentByBothClocks(at: string, timeZone: string): string {
   const here = inZone(at, undefined)
-  const there = inZone(at, timeZone)
+  const there = isKnownHere(timeZone) ? inZone(at, timeZone) : here
   return here === there ? here : `${here} your time, ${there} in ${timeZone}`
+}
+
+function isKnownHere(timeZone: string): boolean {
+  try {
+    return new Intl.DateTimeFormat('en', { timeZone }) !== undefined
+  } catch {
+    return false
+  }
 }
 
 function inZone(at: string, timeZone: string | undefined): string {

@@ -11,7 +11,7 @@ import {
 } from '@primer/react'
 import { useState } from 'react'
 import { type Failure, failureOf } from '../failure.ts'
-import type { Webhook, WebhookChange } from '../wire.ts'
+import type { Webhook, WebhookRequest } from '../wire.ts'
 import { Box } from './box.tsx'
 import styles from './webhook.module.css'
 
@@ -31,13 +31,13 @@ interface WebhookFormProps {
   webhook?: Webhook
   /** On the button. */
   name: string
-  save(asked: WebhookChange): Promise<void>
+  save(asked: WebhookRequest): Promise<void>
 }
 
 /** Where events are sent, which, and what they are signed with. */
 export function WebhookForm({ webhook, name, save }: WebhookFormProps) {
   const [url, setUrl] = useState(webhook?.config.url ?? '')
-  const [contentType, setContentType] = useState<string>(webhook?.config.content_type ?? 'json')
+  const [contentType, setContentType] = useState(webhook?.config.content_type ?? 'json')
   const [secret, setSecret] = useState('')
   const [isAll, setAll] = useState(webhook?.events.some((each) => !each.includes('.')) ?? true)
   const [ends, setEnds] = useState<readonly string[]>(webhook?.events ?? [])
@@ -86,7 +86,10 @@ export function WebhookForm({ webhook, name, save }: WebhookFormProps) {
         </FormControl>
         <FormControl>
           <FormControl.Label>Content type</FormControl.Label>
-          <Select value={contentType} onChange={(event) => setContentType(event.target.value)}>
+          <Select
+            value={contentType}
+            onChange={({ target: { value } }) => setContentType(value === 'form' ? value : 'json')}
+          >
             <Select.Option value="json">application/json</Select.Option>
             <Select.Option value="form">application/x-www-form-urlencoded</Select.Option>
           </Select>

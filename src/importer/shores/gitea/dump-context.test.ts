@@ -43,7 +43,7 @@ test('a number that is there twice arrives once, reviews of nothing do not; both
   const place = await mkdtemp(join(tmpdir(), 'godwit-dump-'))
   const rows = sortedRows(join(place, 'rows'))
   t.after(async () => {
-    rows.close()
+    rows[Symbol.dispose]()
     await rm(place, { recursive: true })
   })
   const tally = createTally(() => {})

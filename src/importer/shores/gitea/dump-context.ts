@@ -4,9 +4,9 @@ import type { SortedRows } from '../../../ground/sorted-rows.ts'
 import type { Author, Reaction } from '../../../records/fact.ts'
 import type { Repository } from '../../../records/repository.ts'
 import type { PeopleMap } from '../../people-map.ts'
-import type { ShelfName } from './shelves.ts'
+import type { ShelfName } from './fact-shelves.ts'
 import type { StoredFiles } from './stored-file.ts'
-import type { Tally } from './tally.ts'
+import type { DumpTally } from './tally.ts'
 
 /** What the files of one repository's dump are made from. */
 export interface DumpContext {
@@ -19,7 +19,7 @@ export interface DumpContext {
   owner: string
   name: string
   git: Git
-  tally: Tally
+  tally: DumpTally
   rows: SortedRows
   stored: StoredFiles
   labels: ReadonlyMap<string, DumpLabel>

@@ -7,7 +7,7 @@ import { type DumpContext, type DumpLabel, identities, milestoneTitles } from '.
 import { type LinkTargets, rewriteLinks } from './rewrite-links.ts'
 import type { Spool } from './spool-facts.ts'
 import type { StoredFiles } from './stored-file.ts'
-import type { Tally } from './tally.ts'
+import type { DumpTally } from './tally.ts'
 
 interface Wishes {
   git: Git
@@ -21,7 +21,7 @@ interface Found {
   destinations: Destinations
   stored: StoredFiles
   workplace: string
-  tally: Tally
+  tally: DumpTally
 }
 
 /** What each repository's dump is made from. */

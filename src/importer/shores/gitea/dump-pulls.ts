@@ -1,5 +1,6 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { batchesOf } from '../../../ground/batches.ts'
 import { inLanes } from '../../../ground/lanes.ts'
 import type { PullRequest } from '../../../records/pull-request.ts'
 import {
@@ -11,18 +12,18 @@ import {
   poster,
 } from './dump-context.ts'
 import { countLostReviews, dumpReviews } from './dump-reviews.ts'
-import { isSha, type PullHead, planHeads, type Refs } from './pull-heads.ts'
+import { isSha, type OidsByRef, type PullHead, planHeads } from './pull-heads.ts'
 import { mergeBase, writePatch } from './pull-patches.ts'
 import { yamlList, yamlTime } from './yaml-json.ts'
 
-/** How many are in memory at a time. */
+/** How many are in memory at a time. Each batch is whole before other questions are asked of the rows. */
 const BATCH = 64
 const AT_ONCE = 2
 
 /** pull_request.yml, reviews/N.yml, pulls/N.patch, and in git/ the refs that hold the commits. */
 export async function dumpPulls(
   context: DumpContext,
-  refs: Refs,
+  refs: OidsByRef,
   signal: AbortSignal,
 ): Promise<void> {
   const { rows, shelf, place } = context
@@ -32,7 +33,7 @@ export async function dumpPulls(
   const heads = await makeRefs(context, refs, signal)
   const list = yamlList(join(place, 'pull_request.yml'))
   const unpatched: PullRequest[] = []
-  for (const batch of inBatches(eachOnce(context))) {
+  for (const batch of batchesOf(eachOnce(context), BATCH)) {
     const bases = new Map<number, string>()
     const patched = new Set<number>()
     await inLanes(batch, { lanes: AT_ONCE, signal }, async (pull, signal) => {
@@ -62,21 +63,9 @@ function* eachOnce({ rows, shelf, tally, fullName }: DumpContext): Generator<Pul
   }
 }
 
-/** Each batch is whole before other questions are asked of the rows. */
-function* inBatches(pulls: Iterable<PullRequest>): Generator<PullRequest[]> {
-  let batch: PullRequest[] = []
-  for (const pull of pulls) {
-    batch.push(pull)
-    if (batch.length < BATCH) continue
-    yield batch
-    batch = []
-  }
-  if (batch.length > 0) yield batch
-}
-
 async function makeRefs(
   context: DumpContext,
-  refs: Refs,
+  refs: OidsByRef,
   signal: AbortSignal,
 ): Promise<Map<number, PullHead>> {
   const { git, place, rows, shelf } = context

@@ -2,14 +2,14 @@ import { mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Release, ReleaseAsset } from '../../../records/release.ts'
 import type { DumpContext } from './dump-context.ts'
-import type { Refs } from './pull-heads.ts'
+import type { OidsByRef } from './pull-heads.ts'
 import { linkOrCopy, storedFile } from './stored-file.ts'
 import { yamlList, yamlTime } from './yaml-json.ts'
 
 /** release.yml and release_assets/. */
 export async function dumpReleases(
   context: DumpContext,
-  refs: Refs,
+  refs: OidsByRef,
   signal: AbortSignal,
 ): Promise<void> {
   const { rows, shelf, place } = context
@@ -36,7 +36,7 @@ interface Tagged {
 function tagOf(
   { tally, fullName }: DumpContext,
   { tag, draft }: Release,
-  refs: Refs,
+  refs: OidsByRef,
   taken: Set<string>,
 ): Tagged {
   const isThere = refs.has(`refs/tags/${Buffer.from(tag).toString('latin1')}`)

@@ -4,7 +4,7 @@ import type { Git } from '../../../git/git.ts'
 import { oneLine } from '../../../ground/one-line.ts'
 import type { Milestone } from '../../../records/repository.ts'
 import type { DumpContext } from './dump-context.ts'
-import { branchRef, type Refs, readRefs } from './pull-heads.ts'
+import { branchRef, type OidsByRef, readOidsByRef } from './pull-heads.ts'
 import { yamlJson, yamlList, yamlTime } from './yaml-json.ts'
 
 /** The numbers by which the server knows where a repository came from: GitHub, or any git host. */
@@ -65,10 +65,10 @@ export async function placeGit(
   { place, git, repository }: DumpContext,
   from: string,
   signal: AbortSignal,
-): Promise<Refs> {
+): Promise<OidsByRef> {
   const dir = join(place, 'git')
   await rename(from, dir)
-  const refs = await readRefs(git, dir, signal)
+  const refs = await readOidsByRef(git, dir, signal)
   const branch = branchRef(repository.defaultBranch ?? '')
   if (refs.has(branch)) await writeFile(join(dir, 'HEAD'), `ref: ${branch}\n`, 'latin1')
   return refs
@@ -85,7 +85,7 @@ export async function placeWiki(
   from: string,
   signal: AbortSignal,
 ): Promise<void> {
-  const refs = await readRefs(git, from, signal)
+  const refs = await readOidsByRef(git, from, signal)
   // An empty one would fail the whole restore.
   if (![...refs.keys()].some((ref) => ref.startsWith('refs/heads/'))) return
   const dir = join(place, 'wiki')

@@ -2,9 +2,13 @@ import type { Git } from '../../../git/git.ts'
 import type { PullRequest } from '../../../records/pull-request.ts'
 
 /** Refs by name; names are byte strings, as git has them. */
-export type Refs = ReadonlyMap<string, string>
+export type OidsByRef = ReadonlyMap<string, string>
 
-export async function readRefs(git: Git, dir: string, signal: AbortSignal): Promise<Refs> {
+export async function readOidsByRef(
+  git: Git,
+  dir: string,
+  signal: AbortSignal,
+): Promise<OidsByRef> {
   const format = '--format=%(objectname) %(refname)'
   const lines = (await git.run(['for-each-ref', format], { dir, signal })).toString('latin1')
   return new Map(
@@ -46,7 +50,7 @@ type Asked = Pick<PullRequest, 'number' | 'head' | 'closedAt' | 'mergedAt' | 're
  */
 export function planHeads(
   pulls: Iterable<Asked>,
-  refs: Refs,
+  refs: OidsByRef,
   isThere: (commit: string) => boolean,
 ): PlannedHeads {
   const [heads, create] = [new Map<number, PullHead>(), new Map<string, string>()]
@@ -78,7 +82,7 @@ export function planHeads(
 }
 
 /** Names of branches, among which new ones must find room: no name may be a folder of another. */
-function branchNames(refs: Refs) {
+function branchNames(refs: OidsByRef) {
   const [names, folders] = [new Map<string, string>(), new Set<string>()]
   const above = (ref: string): string[] =>
     ref.split('/').map((_, n, parts) => parts.slice(0, n + 1).join('/'))

@@ -5,14 +5,14 @@ import { pipeline } from 'node:stream/promises'
 import { GitFailed } from '../../../git/git-end.ts'
 import type { PullRequest } from '../../../records/pull-request.ts'
 import type { DumpContext } from './dump-context.ts'
-import { branchRef, isSha, type PullHead, type Refs } from './pull-heads.ts'
+import { branchRef, isSha, type OidsByRef, type PullHead } from './pull-heads.ts'
 
 const A_DAY = 86_400_000
 
 /** Where the branch began: what the server compares a head with. The base of a record is only where the other branch was. */
 export async function mergeBase(
   { git, place }: DumpContext,
-  refs: Refs,
+  refs: OidsByRef,
   { base, mergedAt }: PullRequest,
   { sha }: PullHead,
   signal: AbortSignal,

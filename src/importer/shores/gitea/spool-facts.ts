@@ -7,8 +7,8 @@ import { kindOfFile, readRecordFile } from '../../../records/record-file.ts'
 import type { RepositoryRecord } from '../../../records/record-shapes.ts'
 import type { Repository } from '../../../records/repository.ts'
 import type { Destinations } from './choose-repositories.ts'
-import { shelfOf } from './shelves.ts'
-import type { Tally } from './tally.ts'
+import { shelfOf } from './fact-shelves.ts'
+import type { DumpTally } from './tally.ts'
 
 /** Whatever names a repository here is in lower case, and as the folder of its git data. */
 export interface Spool {
@@ -25,7 +25,7 @@ export interface SpoolParts {
   destinations: Destinations
   /** Whether only some were asked for: then what is said of the others is no loss. */
   isSelection: boolean
-  tally: Tally
+  tally: DumpTally
 }
 
 /**
@@ -107,7 +107,7 @@ function spoolFile(
 
 const NOTHING = { records: [], count: 0, warnings: [] }
 
-function listOrNothing<T>(tally: Tally, file: string, read: () => T): T | typeof NOTHING {
+function listOrNothing<T>(tally: DumpTally, file: string, read: () => T): T | typeof NOTHING {
   try {
     return read()
   } catch (error) {

@@ -1,8 +1,10 @@
 import { copyFile, link, lstat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { isStoredFile } from '../../../archive/manifest.ts'
 import { unsafePath } from '../../../archive/tar-header.ts'
 import { hasCode } from '../../../ground/errno.ts'
-import { CHANGED, digestOf, UNNAMED } from '../../manifest-agreement.ts'
+import { CHANGED, UNNAMED } from '../../manifest-agreement.ts'
+import { digestOf } from '../../segment-digests.ts'
 
 /** Where the files are that records name, and what they should be. */
 export interface StoredFiles {
@@ -12,24 +14,23 @@ export interface StoredFiles {
   digests: ReadonlyMap<string, string> | undefined
 }
 
-export type StoredFile = { file: string; bytes: number } | { lost: string }
+export type DumpedFile = { file: string; bytes: number } | { lost: string }
 
 /** The unpacked file that a record names, or why it is not restored. Anybody may have written the record. */
 export async function storedFile(
   { root, digests }: StoredFiles,
   path: string,
   signal: AbortSignal,
-): Promise<StoredFile> {
+): Promise<DumpedFile> {
   const missing = { lost: `${path} is not in the archive` }
-  if (unsafePath(path) || !/^(?:attachments|release_assets|repository_files)\//.test(path))
-    return missing
+  if (unsafePath(path) || !isStoredFile(path)) return missing
   const file = join(root, path)
   const found = await lstat(file).catch(() => undefined)
   if (!found?.isFile()) return missing
   if (digests) {
     const sha256 = digests.get(path)
     if (sha256 === undefined) return { lost: `${path} ${UNNAMED}` }
-    if ((await digestOf(file, signal)) !== sha256) return { lost: `${path} ${CHANGED}` }
+    if ((await digestOf(file, {}, signal)) !== sha256) return { lost: `${path} ${CHANGED}` }
   }
   return { file, bytes: found.size }
 }

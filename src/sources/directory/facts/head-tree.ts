@@ -1,7 +1,7 @@
 import type { Git, GitCall } from '../../../git/git.ts'
 import { GitFailed } from '../../../git/git-end.ts'
 import type { LicenseFile } from '../../source.ts'
-import { gitRecords } from './git-records.ts'
+import { gitRecords, readBlobs } from '../files/git-records.ts'
 import { languageTally } from './main-language.ts'
 import { recogniseLicense } from './recognise-license.ts'
 import type { RepositoryCall } from './repository-refs.ts'
@@ -28,14 +28,25 @@ const MAX_FILES = 250_000
 const MAX_LICENSE_FILES = 4
 const LARGEST_LICENSE = 128 * 1024
 
-/** Texts of blobs, in the order of their names; a missing one is left out. */
-type ReadTexts = (oids: string[]) => Promise<Iterable<string>>
+/** Of blobs, in the order of their names; undefined for one that is missing. */
+type ReadBytes = (oids: string[]) => Promise<(Buffer | undefined)[]>
 
 /** What the files of a commit are mostly written in, and what its licence file says. */
 export async function factsOfTree(
   files: Iterable<TreeFile> | AsyncIterable<TreeFile>,
-  readTexts: ReadTexts,
+  readBytes: ReadBytes,
 ): Promise<TreeFacts> {
+  const { tally, licenses } = await countFiles(files)
+  const { license = null } = (await licenseAmong(licenses, readBytes)) ?? {}
+  return { language: tally.main(), license }
+}
+
+/** The same by two processes, however large the tree. */
+export function readTree(git: Git, commit: string, call: GitCall): Promise<TreeFacts> {
+  return factsOfTree(listFiles(git, commit, call), (oids) => readBlobs(git, oids, call))
+}
+
+async function countFiles(files: Iterable<TreeFile> | AsyncIterable<TreeFile>) {
   const tally = await languageTally()
   const licenses: TreeFile[] = []
   let count = 0
@@ -44,42 +55,19 @@ export async function factsOfTree(
     tally.add(file.path, file.size)
     if (isLicense(file)) licenses.push(file)
   }
-  return { language: tally.main(), license: await readLicense(licenses, readTexts) }
-}
-
-/** The same by two processes, however large the tree. */
-export function readTree(git: Git, commit: string, call: GitCall): Promise<TreeFacts> {
-  return factsOfTree(listFiles(git, commit, call), async (oids) =>
-    (await readBlobs(git, oids, call)).filter((blob) => blob !== undefined).map(String),
-  )
-}
-
-/** What the files are written in, the most bytes first. */
-async function bytesByLanguage(files: AsyncIterable<TreeFile>): Promise<Record<string, number>> {
-  const tally = await languageTally()
-  let count = 0
-  for await (const file of files) {
-    if (++count > MAX_FILES) break
-    tally.add(file.path, file.size)
-  }
-  return tally.all()
+  return { tally, licenses }
 }
 
 /** The first whose text is that of a known licence, else the likeliest by its name. */
-async function licenseFileOf(
-  git: Git,
-  commit: string,
-  call: GitCall,
+async function licenseAmong(
+  files: readonly TreeFile[],
+  readBytes: ReadBytes,
 ): Promise<LicenseFile | undefined> {
-  const files: TreeFile[] = []
-  for await (const file of listFiles(git, commit, call, ['--full-tree']))
-    if (isLicense(file)) files.push(file)
-  const best = likeliest(files)
-  const read = await readBlobs(
-    git,
-    best.map(({ oid }) => oid),
-    call,
-  )
+  if (files.length === 0) return undefined
+  const best = files
+    .toSorted((a, b) => licenseRank(a.path) - licenseRank(b.path))
+    .slice(0, MAX_LICENSE_FILES)
+  const read = await readBytes(best.map(({ oid }) => oid))
   let first: LicenseFile | undefined
   for (const [at, { path, oid }] of best.entries()) {
     const bytes = read[at]
@@ -112,47 +100,13 @@ function licenseRank(path: string): number {
 const isLicense = ({ path, size }: TreeFile): boolean =>
   licenseRank(path) !== -1 && size <= LARGEST_LICENSE
 
-const likeliest = (files: readonly TreeFile[]): TreeFile[] =>
-  files.toSorted((a, b) => licenseRank(a.path) - licenseRank(b.path)).slice(0, MAX_LICENSE_FILES)
-
-async function readLicense(files: TreeFile[], readTexts: ReadTexts): Promise<string | null> {
-  if (files.length === 0) return null
-  for (const text of await readTexts(likeliest(files).map(({ oid }) => oid))) {
-    const license = await recogniseLicense(text)
-    if (license !== null) return license
-  }
-  return null
-}
-
-/** In the order of their names; undefined for one that is missing. */
-async function readBlobs(
-  git: Git,
-  oids: readonly string[],
-  call: GitCall,
-): Promise<(Buffer | undefined)[]> {
-  if (oids.length === 0) return []
-  const input = oids.map((oid) => `${oid}\n`).join('')
-  return [...blobs(await git.run(['cat-file', '--batch'], { ...call, input }))]
-}
-
-/** `<oid> blob <size>`, the bytes, a line end; and so on. A missing one is a line without a size. */
-function* blobs(batch: Buffer): Generator<Buffer | undefined, void, void> {
-  for (let at = 0; at < batch.length; ) {
-    const start = batch.indexOf('\n', at) + 1
-    const size = / blob (\d+)$/.exec(batch.toString('latin1', at, start - 1))?.[1]
-    const end = start + Number(size ?? -1)
-    yield size === undefined ? undefined : batch.subarray(start, end)
-    at = end + 1
-  }
-}
-
 /** Bytes by language of what HEAD names, the largest first; nothing while its branch is unborn. */
 export async function readLanguages(
   git: Git,
   call: RepositoryCall,
 ): Promise<Record<string, number>> {
   const head = await headCommit(git, call)
-  return head === undefined ? {} : bytesByLanguage(listFiles(git, head, call))
+  return head === undefined ? {} : (await countFiles(listFiles(git, head, call))).tally.all()
 }
 
 /** The file whose text the licence was recognised by, or the likeliest one. */
@@ -161,7 +115,11 @@ export async function readLicenseFile(
   call: RepositoryCall,
 ): Promise<LicenseFile | undefined> {
   const head = await headCommit(git, call)
-  return head === undefined ? undefined : licenseFileOf(git, head, call)
+  if (head === undefined) return undefined
+  const files: TreeFile[] = []
+  for await (const file of listFiles(git, head, call, ['--full-tree']))
+    if (isLicense(file)) files.push(file)
+  return licenseAmong(files, (oids) => readBlobs(git, oids, call))
 }
 
 async function headCommit(git: Git, call: RepositoryCall): Promise<string | undefined> {

@@ -3,10 +3,10 @@ import { chmod, copyFile, readdir, readFile, rm, writeFile } from 'node:fs/promi
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import type { Git } from '../../../git/git.ts'
+import { readSettings } from '../files/repository-settings.ts'
 import { factsScene, MIT } from './facts-test-scene.ts'
 import { lookAtOnce } from './look-at-once.ts'
 import { type GitFacts, lookByCommands } from './look-by-commands.ts'
-import { readSettings } from './repository-settings.ts'
 
 const { host, fresh } = await factsScene()
 after(() => host.remove())

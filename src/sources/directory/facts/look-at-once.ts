@@ -2,14 +2,16 @@ import { join } from 'node:path'
 import type { Git } from '../../../git/git.ts'
 import { GitFailed } from '../../../git/git-end.ts'
 import { codeOf } from '../../../ground/errno.ts'
+import { readable, resolvedRefs } from '../../refs.ts'
 import { Unreadable } from '../../unreadable.ts'
-import { lstat } from '../prompt-files.ts'
-import { type Ref, readable, readRefs } from '../snapshot/examine-refs.ts'
+import { type ObjectReader, Odd, openObjects, type WholeObject } from '../files/object-reader.ts'
+import { type CommitObject, parseCommit, parseTag } from '../files/parse-objects.ts'
+import { openPlainObjects } from '../files/plain-objects.ts'
+import { lstat } from '../files/prompt-files.ts'
+import { readRefs } from '../files/read-refs.ts'
+import type { Settings } from '../files/repository-settings.ts'
 import { factsOfTree, type TreeFacts } from './head-tree.ts'
 import type { GitFacts, Wanted } from './look-by-commands.ts'
-import { type ObjectReader, Odd, openObjects, type WholeObject } from './object-reader.ts'
-import { type CommitObject, parseCommit, parseTag } from './parse-objects.ts'
-import { openPlainObjects } from './plain-objects.ts'
 import {
   earlier,
   type Head,
@@ -18,7 +20,6 @@ import {
   type RepositoryCall,
   sumUp,
 } from './repository-refs.ts'
-import type { Settings } from './repository-settings.ts'
 import { filesOfTree } from './tree-files.ts'
 
 /** More than these are for git to list, whose memory does not grow with them. */
@@ -26,9 +27,6 @@ const MAX_TIPS = 10_000
 const LARGEST_PACKED_REFS = 1024 * 1024
 /** A longer history is walked faster by a git of its own. */
 const MAX_COMMITS = 1000
-/** As far as git follows. */
-const MAX_STEPS = 5
-
 /** How the objects of a repository are read. */
 type OpenObjects = () => Promise<ObjectReader>
 
@@ -78,7 +76,7 @@ async function look(
     name: '',
     objectFormat: isSha256(settings) ? 'sha256' : 'sha1',
   })
-  const named = resolved(refs)
+  const named = resolvedRefs(refs).map(({ ref, oid }) => ({ ref: readable(ref.name), oid }))
   const at: Head = 'oid' in head ? { commit: head.oid } : { ref: readable(head.target) }
   const tips = [...new Set([...named.map(({ oid }) => oid), ...('oid' in head ? [head.oid] : [])])]
   if (tips.length === 0) return { refs: await sumUp(at, []), oldest: null, tree: null }
@@ -114,19 +112,6 @@ async function refuseUnusual(dir: string, settings: Settings): Promise<void> {
 
 const isSha256 = (settings: Settings): boolean =>
   settings.get('extensions.objectformat')?.at(-1) === 'sha256'
-
-/** Every ref with the object it names in the end; what leads nowhere git does not list either. */
-function resolved(refs: readonly Ref[]): { ref: string; oid: string }[] {
-  const byName = new Map(refs.map((ref) => [ref.name, ref]))
-  const follow = (ref: Ref | undefined, steps: number): string | undefined => {
-    if (ref === undefined || 'oid' in ref) return ref?.oid
-    return steps === 0 ? undefined : follow(byName.get(ref.target), steps - 1)
-  }
-  return refs.flatMap((ref) => {
-    const oid = follow(ref, MAX_STEPS)
-    return oid === undefined ? [] : [{ ref: readable(ref.name), oid }]
-  })
-}
 
 async function readAll(
   objects: ObjectReader,
@@ -186,7 +171,6 @@ async function treeFacts(
 ): Promise<TreeFacts> {
   const files = await filesOfTree(objects, tree, isSha256(settings) ? 32 : 20)
   return factsOfTree(files, async (oids) => {
-    const read = await objects.read(oids)
-    return read.filter((blob) => blob !== undefined).map(({ bytes }) => bytes.toString())
+    return (await objects.read(oids)).map((blob) => blob?.bytes)
   })
 }

@@ -2,15 +2,15 @@ import { type Stats, statSync } from 'node:fs'
 import { lstat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Git } from '../../../git/git.ts'
+import { ifThere } from '../../../ground/errno.ts'
+import { oneLine } from '../../../ground/one-line.ts'
+import { publicUrl, webPage } from '../../../ground/public-url.ts'
+import { describedBy, LONGEST_DESCRIPTION } from '../../description.ts'
 import { type KnownFacts, type SourceFacts, USUAL_FACTS } from '../../source.ts'
 import { Unreadable } from '../../unreadable.ts'
-import { inTurns, type Seen, statsBelow, statsOf } from '../prompt-files.ts'
-import type { RepositoryPlace } from '../repository-place.ts'
-import { COMMON_DIR, OF_ANOTHER } from '../snapshot/examine-kind.ts'
-import { readDescription } from './description.ts'
-import { lookAtOnce } from './look-at-once.ts'
-import { type GitFacts, lookByCommands } from './look-by-commands.ts'
-import { publicUrl, webPage } from './public-url.ts'
+import { readSmallFile } from '../files/own-file.ts'
+import { inTurns, type Seen, statsBelow, statsOf } from '../files/prompt-files.ts'
+import { COMMON_DIR, OF_ANOTHER } from '../files/repository-format.ts'
 import {
   flag,
   includesOthers,
@@ -18,16 +18,19 @@ import {
   type Settings,
   setting,
   tryIncludes,
-} from './repository-settings.ts'
+} from '../files/repository-settings.ts'
+import { lookAtOnce } from './look-at-once.ts'
+import { type GitFacts, lookByCommands } from './look-by-commands.ts'
+import type { Directories } from './repository-stamp.ts'
 import { type StatedFacts, statedFacts } from './stated-facts.ts'
 
 /** What holds facts besides refs and objects. */
 const FACT_FILES = ['HEAD', 'config', 'description', 'git-daemon-export-ok']
 
 /** No git process for an ordinary repository, one where its files are unusual, and one for each question where all is. */
-export async function readFacts(
+export async function readRepositoryFacts(
   git: Git,
-  { dir, wikiDir }: RepositoryPlace,
+  { dir, wikiDir }: Directories,
   known?: KnownFacts,
   signal?: AbortSignal,
 ): Promise<SourceFacts> {
@@ -70,6 +73,14 @@ export async function readFacts(
     ...denialsOf(settings),
     ...stated,
   }
+}
+
+/** What gitweb and cgit show: the file, unless it is as `git init` left it, else `gitweb.description`. */
+async function readDescription(dir: string, settings: Settings): Promise<string> {
+  const read = readSmallFile(join(dir, 'description'), LONGEST_DESCRIPTION)
+  // There may be none, or a link, which could lead to any file of this machine, or no file at all.
+  const file = await ifThere(read, 'ENOENT', 'ELOOP', 'EISDIR')
+  return (file && describedBy(file)) || oneLine(setting(settings, 'gitweb.description') ?? '')
 }
 
 /** Both facts that a tree tells were stated: no need to read it. */

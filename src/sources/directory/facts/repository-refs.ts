@@ -4,8 +4,8 @@ import type { Git, GitCall } from '../../../git/git.ts'
 import { GitFailed } from '../../../git/git-end.ts'
 import { hasCode } from '../../../ground/errno.ts'
 import { Unreadable } from '../../unreadable.ts'
-import { readSmallFile } from '../own-file.ts'
-import { gitRecords } from './git-records.ts'
+import { gitRecords } from '../files/git-records.ts'
+import { readSmallFile } from '../files/own-file.ts'
 
 /** What the refs of a repository tell of it. */
 export interface RefFacts {

@@ -1,8 +1,13 @@
 import { hash } from 'node:crypto'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { inTurns, namesIn, type Seen, statsBelow, statsOf } from '../prompt-files.ts'
-import type { RepositoryPlace } from '../repository-place.ts'
+import { inTurns, namesIn, type Seen, statsBelow, statsOf } from '../files/prompt-files.ts'
+
+/** Of a repository, and of its wiki; null when it has none. */
+export interface Directories {
+  dir: string
+  wikiDir: string | null
+}
 
 /** Besides loose refs and the directories of loose objects: all that facts are read from, and what a repack touches. */
 const WATCHED = [
@@ -27,7 +32,7 @@ const TICKS_PASSED_MS = 20
  * Differs whenever a push, an edit, a repack or a gc has changed the repository, and is made by lstat alone. A file that
  * was written this very instant could be written again without its times telling, so that instant is waited out.
  */
-export async function stampOf({ dir, wikiDir }: RepositoryPlace): Promise<string> {
+export async function stampOf({ dir, wikiDir }: Directories): Promise<string> {
   let seen = await watched(dir)
   if (newestOf(seen) > Date.now() - TICKS_PASSED_MS) {
     await pause(TICKS_PASSED_MS)

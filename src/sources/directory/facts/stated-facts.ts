@@ -1,8 +1,8 @@
 import { isFullName, isName } from '../../../ground/names.ts'
 import { oneLine } from '../../../ground/one-line.ts'
+import { webPage } from '../../../ground/public-url.ts'
 import { type Collaborator, PERMISSIONS, type SourceFacts } from '../../source.ts'
-import { webPage } from './public-url.ts'
-import { everySetting, flag, type Settings, setting } from './repository-settings.ts'
+import { everySetting, flag, type Settings, setting } from '../files/repository-settings.ts'
 
 const FLAGS = [
   'archived',

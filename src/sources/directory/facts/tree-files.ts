@@ -1,6 +1,6 @@
+import { type ObjectReader, Odd } from '../files/object-reader.ts'
+import { parseTree, type TreeEntry } from '../files/parse-objects.ts'
 import type { TreeFile } from './head-tree.ts'
-import { type ObjectReader, Odd } from './object-reader.ts'
-import { parseTree, type TreeEntry } from './parse-objects.ts'
 
 /** More than these are for git to list, whose memory does not grow with them. */
 const MAX_TREES = 5000

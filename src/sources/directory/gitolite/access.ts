@@ -1,7 +1,8 @@
+import { remembered } from '../../../ground/remembered.ts'
 import type { CompiledConf, Rule } from './compiled-conf.ts'
 
 /** What gitolite knows of one repository beside its configuration. */
-export interface RepositoryState {
+export interface GitoliteRepository {
   /** Its path without `.git`, as gitolite names it. */
   name: string
   creator: string
@@ -19,10 +20,10 @@ export interface RepositoryRules {
   isUnclear: boolean
 }
 
-export type Asked = 'R' | 'W' | '+'
+type Asked = 'R' | 'W' | '+'
 
 /** The rules that are about a repository, by whom they are about. */
-export function rulesOf(conf: CompiledConf, state: RepositoryState): RepositoryRules {
+export function rulesOf(conf: CompiledConf, state: GitoliteRepository): RepositoryRules {
   const { names, isUnclear } = namesOf(conf, state)
   const byUser = new Map<string, Rule[]>()
   for (const name of names) {
@@ -39,7 +40,7 @@ export function rulesOf(conf: CompiledConf, state: RepositoryState): RepositoryR
 }
 
 /** Its own name, the patterns that fit it, and the groups that it is in. */
-function namesOf(conf: CompiledConf, state: RepositoryState) {
+function namesOf(conf: CompiledConf, state: GitoliteRepository) {
   const known = [state.name, genericName(state)].filter((name) => name !== '')
   const names = new Set([state.name, '@all', ...state.groups])
   let isUnclear = false
@@ -58,13 +59,13 @@ function namesOf(conf: CompiledConf, state: RepositoryState) {
 }
 
 /** `pub/alice/site`, which alice created, is also known as `pub/CREATOR/site`. */
-function genericName({ name, creator }: RepositoryState): string {
+function genericName({ name, creator }: GitoliteRepository): string {
   const generic = creator && name.replace(perlPattern(`\\b${creator}\\b`) ?? '', 'CREATOR')
   return generic === name ? '' : generic
 }
 
 /** What a user is called in rules about a repository: by name, by group, by role. */
-export function namesOfUser(conf: CompiledConf, user: string, state: RepositoryState): string[] {
+export function namesOfUser(conf: CompiledConf, user: string, state: GitoliteRepository): string[] {
   const names = new Set([user, '@all', ...(conf.groups.get(user) ?? [])])
   const roles = [...state.roles, ['CREATOR', [state.creator]] as const]
   const held = roles.filter(([, members]) => members.some((member) => names.has(member)))
@@ -89,20 +90,10 @@ export function isAllowed(
   return false
 }
 
-const compiled = new Map<string, RegExp | null>()
 const MAX_REMEMBERED = 10_000
 
 /** A pattern of gitolite's configuration; null where only Perl understands it. */
-function perlPattern(pattern: string): RegExp | null {
-  const known = compiled.get(pattern)
-  if (known !== undefined) return known
-  if (compiled.size >= MAX_REMEMBERED) compiled.clear()
-  const made = compile(pattern)
-  compiled.set(pattern, made)
-  return made
-}
-
-function compile(pattern: string): RegExp | null {
+const perlPattern = remembered(MAX_REMEMBERED, (pattern: string): RegExp | null => {
   // Letters after a backslash that mean another thing to Perl, or nothing here.
   if (/\\[AzZGQEKRhHXNpPlLuU]/.test(pattern)) return null
   try {
@@ -110,4 +101,4 @@ function compile(pattern: string): RegExp | null {
   } catch {
     return null
   }
-}
+})

@@ -1,4 +1,4 @@
-import { type Dumped, parseDump } from './dumped-data.ts'
+import { type DumpedValue, parseDump } from './dumped-data.ts'
 
 /** One line of the configuration: its number, what it permits (`R`, `RW+`, `-`, …) and the refs it is about. */
 export interface Rule {
@@ -50,12 +50,12 @@ export function parseOwnConf(text: string): Pick<CompiledConf, 'rules' | 'option
   return rulesAndOptions(hash('one_repo'), hash('one_config'))
 }
 
-function rulesAndOptions(repos: Map<string, Dumped>, configs: Map<string, Dumped>) {
-  const ruleOf = (dumped: Dumped): Rule => {
+function rulesAndOptions(repos: Map<string, DumpedValue>, configs: Map<string, DumpedValue>) {
+  const ruleOf = (dumped: DumpedValue): Rule => {
     const [order, permission, refs] = asList(dumped)
     return { order: Number(order), permission: asText(permission), refs: asText(refs) }
   }
-  const optionOf = (dumped: Dumped): Option => {
+  const optionOf = (dumped: DumpedValue): Option => {
     const [order, key, value] = asList(dumped)
     return { order: Number(order), key: asText(key), value: asText(value) }
   }
@@ -65,21 +65,21 @@ function rulesAndOptions(repos: Map<string, Dumped>, configs: Map<string, Dumped
   }
 }
 
-function mapped<T>(hash: Map<string, Dumped>, of: (value: Dumped) => T): Map<string, T> {
+function mapped<T>(hash: Map<string, DumpedValue>, of: (value: DumpedValue) => T): Map<string, T> {
   return new Map([...hash].map(([key, value]) => [key, of(value)]))
 }
 
-function asHash(dumped: Dumped): Map<string, Dumped> {
+function asHash(dumped: DumpedValue): Map<string, DumpedValue> {
   if (dumped instanceof Map) return dumped
   throw new Error('a hash expected')
 }
 
-function asList(dumped: Dumped): Dumped[] {
+function asList(dumped: DumpedValue): DumpedValue[] {
   if (Array.isArray(dumped)) return dumped
   throw new Error('a list expected')
 }
 
-function asText(dumped: Dumped | undefined): string {
+function asText(dumped: DumpedValue | undefined): string {
   if (typeof dumped === 'string' || typeof dumped === 'number') return String(dumped)
   throw new Error('a text expected')
 }

@@ -1,5 +1,5 @@
 /** A value as Perl's Data::Dumper writes it; a hash is a Map. */
-export type Dumped = string | number | null | Dumped[] | Map<string, Dumped>
+export type DumpedValue = string | number | null | DumpedValue[] | Map<string, DumpedValue>
 
 const SPACE = /\s*/y
 const VARIABLE = /[%$@](\w+)\s*=\s*/y
@@ -11,8 +11,8 @@ const DEEPEST = 20
  * Reads `%name = ( … );` and `$name = …;` one after the other. Gitolite keeps what it has compiled so, for Perl to run; nothing
  * is run here. Throws where there is anything but plain data.
  */
-export function parseDump(text: string): Map<string, Dumped> {
-  const variables = new Map<string, Dumped>()
+export function parseDump(text: string): Map<string, DumpedValue> {
+  const variables = new Map<string, DumpedValue>()
   let at = 0
 
   function take(pattern: RegExp): RegExpExecArray | null {
@@ -44,13 +44,13 @@ export function parseDump(text: string): Map<string, Dumped> {
     return items
   }
 
-  function pair(depth: number): [string, Dumped] {
+  function pair(depth: number): [string, DumpedValue] {
     const key = value(depth)
     expect('=>')
     return [String(key), value(depth)]
   }
 
-  function value(depth = 0): Dumped {
+  function value(depth = 0): DumpedValue {
     if (depth > DEEPEST) throw new Error('too deep')
     take(SPACE)
     const quoted = take(QUOTED)

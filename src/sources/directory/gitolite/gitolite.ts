@@ -2,11 +2,11 @@ import { readlink, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
 import { hasCode } from '../../../ground/errno.ts'
 import type { Collaborator, Permission } from '../../source.ts'
-import { readOwnFile } from '../own-file.ts'
-import { preciseStat } from '../prompt-files.ts'
+import { readOwnFile } from '../files/own-file.ts'
+import { preciseStat } from '../files/prompt-files.ts'
+import { reasonOf } from '../files/why-unreadable.ts'
 import type { RepositoryPlace } from '../repository-place.ts'
-import { reasonOf } from '../why-unreadable.ts'
-import { isAllowed, namesOfUser, type RepositoryState, rulesOf } from './access.ts'
+import { type GitoliteRepository, isAllowed, namesOfUser, rulesOf } from './access.ts'
 import {
   compiledFile,
   isLogin,
@@ -93,7 +93,7 @@ async function isHooked(admin: string, dir: string): Promise<boolean> {
   return there !== undefined && there === expected
 }
 
-async function stateOf(conf: LoadedConf, dir: string, name: string): Promise<RepositoryState> {
+async function stateOf(conf: LoadedConf, dir: string, name: string): Promise<GitoliteRepository> {
   const lines = (await textOf(dir, 'gl-perms')).split('\n').map(roleIn)
   const roles = lines.filter(([role]) => conf.roles.has(role))
   const groups = (await textOf(dir, 'gl-repo-groups')).split(/\s+/)
@@ -124,7 +124,7 @@ async function textOf(dir: string, file: string): Promise<string> {
 /** Who could have a right by these rules: everyone only where something is said of everyone. */
 function candidates(
   { users, membersOf }: LoadedConf,
-  { roles, creator }: RepositoryState,
+  { roles, creator }: GitoliteRepository,
   byUser: ReadonlyMap<string, unknown>,
 ): Iterable<string> {
   const named = new Set([...byUser.keys(), ...roles.flatMap(([, members]) => members), creator])

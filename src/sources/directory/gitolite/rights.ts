@@ -12,7 +12,9 @@ export interface GitoliteRights {
 }
 
 /** The gitolite that rules over a directory of repositories, looked for again where that is asked. */
-export function gitoliteFor(root: string) {
+export type GitoliteFor = (how?: { again?: boolean }) => Promise<Gitolite | undefined>
+
+export function gitoliteFor(root: string): GitoliteFor {
   let known: { admin: string; gitolite: Gitolite } | undefined
   let looked: Promise<Gitolite | undefined> | undefined
 
@@ -23,7 +25,7 @@ export function gitoliteFor(root: string) {
     return known?.gitolite
   }
 
-  return ({ again = false } = {}): Promise<Gitolite | undefined> => {
+  return ({ again = false } = {}) => {
     if (again || !looked) looked = look()
     return looked
   }

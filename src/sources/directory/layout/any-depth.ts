@@ -1,11 +1,11 @@
 import { join } from 'node:path'
 import { nameRefusal } from '../../../ground/names.ts'
-import { Unreadable } from '../../unreadable.ts'
 import {
   type Directory,
   isNamedAsRepository,
   type ReadDirectory,
   readDirectory,
+  readRoot,
   rememberingReader,
 } from '../directory.ts'
 import { MEMBERS_FILE } from '../members-file.ts'
@@ -16,8 +16,8 @@ import {
   refused,
   refusedTwin,
 } from '../repository-place.ts'
-import { candidatesNamed, type Folder, UNNAMED, walk } from './folder.ts'
-import type { Layout, ListingOptions, Places } from './layout.ts'
+import { candidatesNamed, type OwnedFolder, UNNAMED, walk } from './folder.ts'
+import type { FoundPlaces, Layout, ListingOptions } from './layout.ts'
 import { type Candidate, placesFor, settled, type TakenNames, takenNames } from './same-names.ts'
 
 const AT_THE_TOP = 'it is in no directory of an owner: set --owner LOGIN to say whose it is'
@@ -29,9 +29,9 @@ const AT_THE_TOP = 'it is in no directory of an owner: set --owner LOGIN to say 
 export function anyDepth(root: string, topOwner: string | undefined): Layout {
   const remembering = rememberingReader()
 
-  async function* list(options: ListingOptions = {}): Places {
+  async function* list(options: ListingOptions = {}): FoundPlaces {
     const { only, read = readDirectory, spellingOf = () => only?.owner } = options
-    const top = await readTop(root, read)
+    const top = await readRoot(root, read)
     const owners = takenNames()
     if (topOwner !== undefined) owners.take(topOwner)
     for (const owner of ownersIn(top, topOwner, only?.owner)) {
@@ -63,7 +63,7 @@ export function anyDepth(root: string, topOwner: string | undefined): Layout {
   return {
     list,
     async placesOf({ owner, name }) {
-      const top = await readTop(root, remembering)
+      const top = await readRoot(root, remembering)
       const { folders } = await foldersOf(root, owner, { top, topOwner, read: remembering })
       const candidates: Candidate[] = []
       for (const folder of folders)
@@ -71,13 +71,6 @@ export function anyDepth(root: string, topOwner: string | undefined): Layout {
       return placesFor(root, candidates)
     },
   }
-}
-
-async function readTop(root: string, read: ReadDirectory): Promise<Directory> {
-  const top = await read(root)
-  // An empty answer here would read as if every repository had been removed.
-  if ('reason' in top) throw new Unreadable(`the directory of repositories: ${top.reason}`)
-  return top
 }
 
 /** All of them, or those who are called so without regard to case. */
@@ -98,7 +91,7 @@ interface Looking {
 
 /** Where an owner's repositories are: in their directory, and at the top where that is theirs. */
 async function foldersOf(root: string, owner: string, { top, topOwner, read }: Looking) {
-  const folders: Folder[] = []
+  const folders: OwnedFolder[] = []
   if (owner === topOwner) folders.push({ owner, path: '', prefix: '', directory: top })
   if (!top.hasDirectory(owner)) return { folders }
   const directory = await read(join(root, owner))
@@ -116,7 +109,11 @@ function refusalOf(owner: string, owners: TakenNames) {
 }
 
 /** What is no owner's. */
-async function* outsideOwners(root: string, top: Directory, topOwner: string | undefined): Places {
+async function* outsideOwners(
+  root: string,
+  top: Directory,
+  topOwner: string | undefined,
+): FoundPlaces {
   for (const entry of top.entries) {
     if (isNamedAsRepository(entry)) {
       if (topOwner === undefined) yield refused(entry.name, AT_THE_TOP)

@@ -13,12 +13,12 @@ import {
   nameOf,
   refused,
 } from '../repository-place.ts'
-import type { Places } from './layout.ts'
+import type { FoundPlaces } from './layout.ts'
 import type { Candidate } from './same-names.ts'
 import { isWikiName } from './same-names.ts'
 
 /** A directory with repositories of an owner in it, or in directories of it. */
-export interface Folder {
+export interface OwnedFolder {
   owner: string
   /** Below the root, with a slash at its end; empty for the root, whose directories are owners. */
   path: string
@@ -34,10 +34,10 @@ const DEEPEST = 30
 /** Every entry in it that is named as a repository, however deep; yields what cannot be looked into. */
 export async function* walk(
   root: string,
-  folder: Folder,
+  folder: OwnedFolder,
   take: (candidate: Candidate) => void,
   depth = 1,
-): Places {
+): FoundPlaces {
   for (const entry of folder.directory.entries) {
     if (isNamedAsRepository(entry)) {
       for (const candidate of candidatesOf(folder, [entry])) take(candidate)
@@ -49,11 +49,11 @@ export async function* walk(
 
 async function* walkInto(
   root: string,
-  { owner, path, prefix }: Folder,
+  { owner, path, prefix }: OwnedFolder,
   entry: Dirent,
   take: (candidate: Candidate) => void,
   depth: number,
-): Places {
+): FoundPlaces {
   const below = `${path}${entry.name}`
   const inside = { owner, path: `${below}/`, prefix: `${prefix}${entry.name}-` }
   const hides = { beginning: `${owner}/${inside.prefix}` }
@@ -74,7 +74,7 @@ async function* walkInto(
  */
 export async function candidatesNamed(
   root: string,
-  folder: Folder,
+  folder: OwnedFolder,
   name: string,
   read: ReadDirectory,
 ): Promise<Candidate[]> {
@@ -101,7 +101,7 @@ function cuts(name: string): [string, string][] {
 
 /** Wikis are their repository's. */
 function candidatesOf(
-  { owner, path, prefix, directory }: Folder,
+  { owner, path, prefix, directory }: OwnedFolder,
   entries: readonly Dirent[],
 ): Candidate[] {
   const isThere = (name: string) => directory.has(`${name}.git`)

@@ -1,10 +1,9 @@
 import type { Dirent } from 'node:fs'
-import { Unreadable } from '../../unreadable.ts'
-import { type Directory, isNamedAsRepository, readDirectory } from '../directory.ts'
+import { type Directory, isNamedAsRepository, readDirectory, readRoot } from '../directory.ts'
 import { MEMBERS_FILE } from '../members-file.ts'
 import { nameOf } from '../repository-place.ts'
 import { anyDepth } from './any-depth.ts'
-import type { Layout, ListingOptions, Places } from './layout.ts'
+import type { FoundPlaces, Layout, ListingOptions } from './layout.ts'
 import { outOfPlace, ownerAndName } from './owner-and-name.ts'
 import { type Candidate, isWikiName, placesFor, settled } from './same-names.ts'
 
@@ -29,9 +28,8 @@ const OUT_OF_PLACE = 'a repository must be at NAME.git (--layout flat)'
 function flat(root: string, owner: string): Layout {
   const isOwner = (login: string) => login.toLowerCase() === owner.toLowerCase()
 
-  async function* list({ only, read = readDirectory }: ListingOptions = {}): Places {
-    const top = await read(root)
-    if ('reason' in top) throw new Unreadable(`the directory of repositories: ${top.reason}`)
+  async function* list({ only, read = readDirectory }: ListingOptions = {}): FoundPlaces {
+    const top = await readRoot(root, read)
     if (only && !isOwner(only.owner)) return
     if (!only) yield* outOfPlace(root, '', top, OUT_OF_PLACE)
     if (top.has(MEMBERS_FILE)) yield { membersOf: owner, path: MEMBERS_FILE }
@@ -41,8 +39,7 @@ function flat(root: string, owner: string): Layout {
   return {
     list,
     async placesOf({ owner: login, name }) {
-      const top = await readDirectory(root)
-      if ('reason' in top) throw new Unreadable(`the directory of repositories: ${top.reason}`)
+      const top = await readRoot(root)
       return isOwner(login) ? placesFor(root, candidatesIn(top, owner, name)) : []
     },
   }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { chmod, mkdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { afterEach, beforeEach, describe, test } from 'node:test'
 import { type GitHost, gitHost } from '../../../../test/support/git-host.ts'
 import { sourceContract } from '../../source.contract.ts'
@@ -82,6 +83,22 @@ describe('layouts of a git directory', () => {
       const examined = await source.examine({ owner: 'Team', name: 'site' }, signal)
       assert.ok(JSON.stringify(examined).includes(at('site.git')))
       await assert.rejects(source.examine({ owner: 'deep', name: 'down' }, signal), Unreadable)
+    })
+
+    test('the root may be a link, though nothing below it may', async () => {
+      await host.repository('site', { files: { a: 'a' } })
+      const root = `${host.root}-link`
+      await symlink(host.root, root)
+      try {
+        source = gitDirectory({ root, git: host.locked, layout: { kind: 'flat', owner: 'Team' } })
+        const site = { owner: 'Team', name: 'site' }
+        assert.equal((await source.examine(site, signal)).wiki, null)
+        const fetch = { answer: 'advertisement', ofWiki: false, signal } as const
+        const answer = await source.serveFetch(site, { ...fetch, protocolVersion: 0 })
+        assert.match(await text(answer.stdout), /refs\/heads\/main/)
+      } finally {
+        await rm(root)
+      }
     })
 
     test('a lock is put on and taken off where the repository is', async () => {

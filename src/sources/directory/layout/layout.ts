@@ -8,7 +8,7 @@ type Place =
   | { refused: RefusedEntry }
   | { membersOf: string; path: string }
 
-export type Places = AsyncGenerator<Place, void, void>
+export type FoundPlaces = AsyncGenerator<Place, void, void>
 
 export interface ListingOptions {
   /** Where names differ only in case, the owner that is spelled so. */
@@ -20,7 +20,7 @@ export interface ListingOptions {
 /** Which name a repository has here by where it is, and the other way round. No link is ever followed. */
 export interface Layout {
   /** In a fixed order, with what looks like a repository and is not taken. Rejects where the root cannot be read. */
-  list(options?: ListingOptions): Places
+  list(options?: ListingOptions): FoundPlaces
   /**
    * Where a repository that was found before is, whatever has become of it. There are several places where several have come
    * to have one name; then none of them is listed.

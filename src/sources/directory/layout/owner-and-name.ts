@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { nameRefusal } from '../../../ground/names.ts'
 import type { RepositoryName } from '../../source.ts'
 import { Unreadable } from '../../unreadable.ts'
-import { type Directory, isNamedAsRepository, readDirectory } from '../directory.ts'
+import { type Directory, isNamedAsRepository, readDirectory, readRoot } from '../directory.ts'
 import { MEMBERS_FILE } from '../members-file.ts'
 import {
   A_LINK,
@@ -15,7 +15,7 @@ import {
   refused,
   refusedTwin,
 } from '../repository-place.ts'
-import type { Layout, ListingOptions, Places } from './layout.ts'
+import type { FoundPlaces, Layout, ListingOptions } from './layout.ts'
 import { isWikiName, type TakenNames, takenNames } from './same-names.ts'
 
 const OUT_OF_PLACE = 'a repository must be at OWNER/NAME.git'
@@ -42,10 +42,8 @@ export function ownerAndName(root: string, mayBeLowerCase = false): Layout {
 async function* repositoriesIn(
   root: string,
   { only, read = readDirectory, spellingOf = () => only?.owner }: ListingOptions = {},
-): Places {
-  const top = await read(root)
-  // An empty answer here would read as if every repository had been removed.
-  if ('reason' in top) throw new Unreadable(`the directory of repositories: ${top.reason}`)
+): FoundPlaces {
+  const top = await readRoot(root, read)
   const owners = takenNames()
   for (const entry of only ? top.named(only.owner) : top.entries) {
     const { name } = entry
@@ -65,7 +63,7 @@ async function* inOwner(
   directory: Directory | { reason: string },
   owners: TakenNames,
   only?: RepositoryName,
-): Places {
+): FoundPlaces {
   if ('reason' in directory) return yield refused(owner, directory.reason)
   if (isLikeRepository(directory)) return yield refused(owner, OUT_OF_PLACE)
   if (!only) yield* outOfPlace(root, owner, directory, OUT_OF_PLACE)
@@ -85,7 +83,7 @@ async function* ofOwner(
   owner: string,
   directory: Directory,
   only?: RepositoryName,
-): Places {
+): FoundPlaces {
   const wanted = only ? directory.named(`${only.name}.git`) : directory.repositories
   const isThere = (name: string) => directory.has(`${name}.git`)
   const names = takenNames()
@@ -115,7 +113,7 @@ export async function* outOfPlace(
   at: Directory,
   reason: string,
   depth = 1,
-): Places {
+): FoundPlaces {
   for (const entry of at.entries) {
     if (isNamedAsRepository(entry) || !entry.isDirectory()) continue
     const below = join(path, entry.name)

@@ -9,7 +9,7 @@ import {
   refusal,
   refused,
 } from '../repository-place.ts'
-import type { Places } from './layout.ts'
+import type { FoundPlaces } from './layout.ts'
 
 /** An entry `….git`, and the name that it would have by where it is. */
 export interface Candidate {
@@ -29,7 +29,7 @@ interface Judged extends Candidate {
  * Takes each name that one repository has, without regard to case. Where several have it, none is taken: to choose would be
  * to show one under the name by which the other is known, as soon as either goes away.
  */
-export async function* settled(root: string, candidates: readonly Candidate[]): Places {
+export async function* settled(root: string, candidates: readonly Candidate[]): FoundPlaces {
   const judged: Judged[] = []
   for (const each of candidates) judged.push({ ...each, reason: await whyNone(root, each) })
   const holders = Map.groupBy(judged.filter(holdsName), keyOf)

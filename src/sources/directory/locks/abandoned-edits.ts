@@ -1,8 +1,8 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { type BigIntStats, existsSync, readFileSync } from 'node:fs'
 import { lstat, readdir, rm } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
-import { hasCode } from '../../../ground/errno.ts'
+import { hasCode, ifThere } from '../../../ground/errno.ts'
 import { lockFile } from '../../../ground/file-lock.ts'
 import { Unreadable } from '../../unreadable.ts'
 
@@ -39,26 +39,22 @@ async function removeIfDead(dir: string, edit: string, names: readonly string[])
   const signName = `${edit}.alive`
   await using sign = await holdSign(join(dir, signName))
   if (!sign) return
-  const draft = await lstatIfThere(join(dir, edit))
+  const draft = await exactLstatIfThere(join(dir, edit))
   const lock = join(dir, 'config.lock')
-  const held = await lstatIfThere(lock)
+  const held = await exactLstatIfThere(lock)
   // Git makes its own file, so one that is a draft of ours too was put there by us.
   if (draft && held?.ino === draft.ino) await rm(lock, { force: true })
   for (const name of names) if (name !== signName) await rm(join(dir, name), { force: true })
 }
 
 async function areOld(dir: string, names: readonly string[]): Promise<boolean> {
-  const seen = await Promise.all(names.map((name) => lstatIfThere(join(dir, name))))
+  const seen = await Promise.all(names.map((name) => exactLstatIfThere(join(dir, name))))
   return seen.every((stats) => !stats || stats.ctimeMs < BigInt(Date.now() - LEFT_ALONE_MS))
 }
 
-export async function lstatIfThere(path: string) {
-  // As whole numbers: those of some file systems are too large for others.
-  return lstat(path, { bigint: true }).catch((error: unknown) => {
-    if (hasCode(error, 'ENOENT')) return undefined
-    throw error
-  })
-}
+/** As whole numbers: those of some file systems are too large for others. */
+export const exactLstatIfThere = (path: string): Promise<BigIntStats | undefined> =>
+  ifThere(lstat(path, { bigint: true }), 'ENOENT')
 
 function machine(): string {
   const file = '/proc/sys/kernel/random/boot_id'
@@ -81,7 +77,7 @@ type SignOfLife = AsyncDisposable
  * was taken away in the same instant.
  */
 export async function holdSign(path: string): Promise<SignOfLife | undefined> {
-  const there = await lstatIfThere(path)
+  const there = await exactLstatIfThere(path)
   // A link would be followed, and what it leads to opened or made: no sign of ours is one.
   if (there && !(there.isFile() && there.nlink === 1n)) return undefined
   const letGo = lockOrRefuse(path)

@@ -196,8 +196,8 @@ describe('a config that is edited', () => {
     assert.equal(await editConfig(dir, edit, { answerMs: 1 }), true)
     assert.equal(String(await config()), `${before}[ours]\n`)
     const never = { ...edit, isStillRight: () => new Promise<boolean>(() => {}) }
-    const patience = { answerMs: 1, longestAnswerMs: 1 }
-    await assert.rejects(editConfig(dir, never, patience), Busy)
+    const timeouts = { answerMs: 1, longestAnswerMs: 1 }
+    await assert.rejects(editConfig(dir, never, timeouts), Busy)
     assert.deepEqual(await leftovers(), [])
   })
 

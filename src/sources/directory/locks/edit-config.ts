@@ -4,8 +4,14 @@ import { constants, link, open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { hasCode } from '../../../ground/errno.ts'
 import { Unreadable } from '../../unreadable.ts'
-import { draftName, holdSign, lstatIfThere, removeAbandoned, signName } from './abandoned-edits.ts'
-import { type Patience, TurnAtConfig } from './turn-at-config.ts'
+import {
+  draftName,
+  exactLstatIfThere,
+  holdSign,
+  removeAbandoned,
+  signName,
+} from './abandoned-edits.ts'
+import { type LockTimeouts, TurnAtConfig } from './turn-at-config.ts'
 
 const LARGEST_CONFIG = 16 * 1024 * 1024
 
@@ -23,9 +29,9 @@ export interface ConfigEdit {
 export async function editConfig(
   dir: string,
   edit: ConfigEdit,
-  patience: Partial<Patience> = {},
+  timeouts: Partial<LockTimeouts> = {},
 ): Promise<boolean> {
-  const turn = new TurnAtConfig(join(dir, 'config.lock'), patience)
+  const turn = new TurnAtConfig(join(dir, 'config.lock'), timeouts)
   for (;;) {
     await removeAbandoned(dir)
     const isRight = await tryToEdit(dir, edit, turn)
@@ -41,8 +47,8 @@ async function tryToEdit(
   turn: TurnAtConfig,
 ): Promise<boolean | undefined> {
   // Whoever holds it may be about to change what we would take for settled.
-  if (await lstatIfThere(join(dir, 'config.lock'))) return undefined
-  const before = await readConfig(dir)
+  if (await exactLstatIfThere(join(dir, 'config.lock'))) return undefined
+  const before = await readOwnConfig(dir)
   const after = await edit.change(before.bytes)
   if (!after) return true
   const id = randomUUID()
@@ -62,7 +68,7 @@ interface Config {
   stats: BigIntStats
 }
 
-export async function readConfig(dir: string): Promise<Config> {
+export async function readOwnConfig(dir: string): Promise<Config> {
   const path = join(dir, 'config')
   // A link could lead to anybody's file, and a pipe would be waited for.
   const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
@@ -99,7 +105,7 @@ async function putInPlace(
   try {
     const isRight = await isStillRight()
     if (!isRight) return isRight
-    if (!isSame(before, await readConfig(dir)) || !(await isOwn(lock, draft))) return undefined
+    if (!isSame(before, await readOwnConfig(dir)) || !(await isOwn(lock, draft))) return undefined
     await rename(lock, join(dir, 'config'))
   } finally {
     // Unless it has become the config it is ours, and nobody else's to remove while our sign of life is held.
@@ -124,6 +130,6 @@ async function linkUnlessHeld(draft: string, lock: string): Promise<boolean> {
 }
 
 async function isOwn(lock: string, draft: string): Promise<boolean> {
-  const held = await lstatIfThere(lock)
-  return held !== undefined && held.ino === (await lstatIfThere(draft))?.ino
+  const held = await exactLstatIfThere(lock)
+  return held !== undefined && held.ino === (await exactLstatIfThere(draft))?.ino
 }

@@ -6,7 +6,7 @@ import { GitFailed } from '../../../git/git-end.ts'
 import { codeOf } from '../../../ground/errno.ts'
 import { Busy, Unreadable } from '../../unreadable.ts'
 import { isTooLong, signName } from './abandoned-edits.ts'
-import { editConfig, readConfig } from './edit-config.ts'
+import { editConfig, readOwnConfig } from './edit-config.ts'
 
 const SETTINGS_THAT_HIDE = '^(receive|transfer)\\.hiderefs$'
 const REOPENS = /^\^?!/
@@ -56,7 +56,7 @@ async function asReceivePackSees(git: Git, dir: string): Promise<'locked' | 'reo
 
 /** Whether our value is in the repository's own config. */
 export async function holdsPushLock(git: Git, dir: string): Promise<boolean> {
-  const { bytes } = await readConfig(dir)
+  const { bytes } = await readOwnConfig(dir)
   if (!/hiderefs/i.test(bytes.toString('latin1'))) return false
   return (await settingsIn(git, bytes)).includes(OUR_SETTING)
 }

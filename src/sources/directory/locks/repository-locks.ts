@@ -3,16 +3,14 @@ import { join } from 'node:path'
 import type { Git } from '../../../git/git.ts'
 import { hasCode } from '../../../ground/errno.ts'
 import { Unreadable } from '../../unreadable.ts'
+import { asUnreadable, orUnreadable } from '../files/why-unreadable.ts'
 import { isDirectory, isRepository, type RepositoryPlace } from '../repository-place.ts'
-import { asUnreadable } from '../why-unreadable.ts'
 import { holdsPushLock, settlePushLock, whyNoLock } from './push-lock.ts'
 
 /** Of a repository and its wiki. */
 export async function checkPushLocks(git: Git, { dir, wikiDir }: RepositoryPlace): Promise<void> {
   for (const part of wikiDir === null ? [dir] : [dir, wikiDir]) {
-    const why = await whyNoLock(git, part).catch((error: unknown) => {
-      throw asUnreadable(error, part)
-    })
+    const why = await orUnreadable(part, undefined, () => whyNoLock(git, part))
     if (why !== undefined) throw new Unreadable(why)
   }
 }
@@ -20,10 +18,7 @@ export async function checkPushLocks(git: Git, { dir, wikiDir }: RepositoryPlace
 export async function hasPushLock(git: Git, { dir }: RepositoryPlace): Promise<boolean> {
   for (const part of [dir, wikiOf(dir)]) {
     if (!(await hasConfig(part))) continue
-    const isLocked = await holdsPushLock(git, part).catch((error: unknown) => {
-      throw asUnreadable(error, part)
-    })
-    if (isLocked) return true
+    if (await orUnreadable(part, undefined, () => holdsPushLock(git, part))) return true
   }
   return false
 }

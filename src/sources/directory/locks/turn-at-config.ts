@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { Busy } from '../../unreadable.ts'
-import { lstatIfThere } from './abandoned-edits.ts'
+import { exactLstatIfThere } from './abandoned-edits.ts'
 
 const FIRST_WAIT_MS = 10
 const LONGEST_WAIT_MS = 250
@@ -8,7 +8,7 @@ const LONGEST_WAIT_MS = 250
 const MAX_TRIES = 500
 const MAX_LATE_ANSWERS = 8
 
-export interface Patience {
+export interface LockTimeouts {
   /** With one and the same `config.lock`. */
   holderMs: number
   /** For the first answer while the config is held, since others cannot edit it meanwhile; later ones are given longer. */
@@ -17,7 +17,7 @@ export interface Patience {
   longestAnswerMs: number
 }
 
-const USUAL: Patience = { holderMs: 10_000, answerMs: 2000, longestAnswerMs: 8000 }
+const USUAL: LockTimeouts = { holderMs: 10_000, answerMs: 2000, longestAnswerMs: 8000 }
 
 /**
  * When one who wants to edit a config tries again, and when no more. A slow machine gets more time: what is given up on is a
@@ -25,22 +25,22 @@ const USUAL: Patience = { holderMs: 10_000, answerMs: 2000, longestAnswerMs: 800
  */
 export class TurnAtConfig {
   readonly #lock: string
-  readonly #patience: Patience
+  readonly #timeouts: LockTimeouts
   #tries = 0
   #lateAnswers = 0
   #holder: string | undefined
   #heldSince = 0
 
-  constructor(lock: string, patience: Partial<Patience>) {
+  constructor(lock: string, timeouts: Partial<LockTimeouts>) {
     this.#lock = lock
-    this.#patience = { ...USUAL, ...patience }
+    this.#timeouts = { ...USUAL, ...timeouts }
   }
 
   async waitForNext(): Promise<void> {
     const holder = await this.#whoHolds()
     const now = performance.now()
     if (holder === undefined || holder !== this.#holder) this.#heldSince = now
-    else if (now - this.#heldSince > this.#patience.holderMs)
+    else if (now - this.#heldSince > this.#timeouts.holderMs)
       throw new Busy('its config cannot be changed: another program holds config.lock')
     this.#holder = holder
     if (++this.#tries === MAX_TRIES)
@@ -51,7 +51,7 @@ export class TurnAtConfig {
 
   /** Undefined where it has not come in time: then the config is let go of, and the question asked again later. */
   async answerOf(answer: Promise<boolean>): Promise<boolean | undefined> {
-    const { answerMs, longestAnswerMs } = this.#patience
+    const { answerMs, longestAnswerMs } = this.#timeouts
     const ended = new AbortController()
     const late = async () => {
       const ms = Math.min(answerMs * 2 ** this.#lateAnswers, longestAnswerMs)
@@ -69,7 +69,7 @@ export class TurnAtConfig {
 
   /** Two who hold it one after the other are not the same, even where the file system gives their files one number. */
   async #whoHolds(): Promise<string | undefined> {
-    const held = await lstatIfThere(this.#lock)
+    const held = await exactLstatIfThere(this.#lock)
     return held && `${held.ino} ${held.ctimeNs}`
   }
 }

@@ -1,17 +1,8 @@
 import { join } from 'node:path'
-import { hasCode } from '../../../ground/errno.ts'
-import { entriesIn, lstat, statWithPlace } from '../prompt-files.ts'
-import type { BareRepository } from './bare-repository.ts'
-import { Moved, Unsupported } from './snapshot-errors.ts'
-
-/** A file whose name tells its content: a pack, its index, a loose object, an LFS object. */
-export interface ObjectFile {
-  /** Inside the repository, such as `objects/pack/pack-….pack`. */
-  path: string
-  size: number
-  /** Where it lies on this machine. */
-  from: string
-}
+import { hasCode, ifThere } from '../../../ground/errno.ts'
+import type { BareRepository, ObjectFile } from '../../snapshot.ts'
+import { entriesIn, lstat, statWithPlace } from '../files/prompt-files.ts'
+import { Moved, Unsupported } from '../files/repository-errors.ts'
 
 /**
  * Finished packs and loose objects. An object may move while we look (repack, gc), but then a pack comes or goes: only
@@ -73,14 +64,9 @@ async function named(
   folder: string,
   pattern: RegExp,
 ): Promise<string[]> {
-  try {
-    const entries = await entriesIn(join(repository.dir, folder))
-    const wanted = entries.filter(({ name }) => pattern.test(name))
-    return wanted.map(({ name }) => `${folder}/${name}`).sort()
-  } catch (error) {
-    if (hasCode(error, 'ENOENT', 'ENOTDIR')) return []
-    throw error
-  }
+  const entries = await ifThere(entriesIn(join(repository.dir, folder)), 'ENOENT', 'ENOTDIR')
+  const wanted = entries?.filter(({ name }) => pattern.test(name)) ?? []
+  return wanted.map(({ name }) => `${folder}/${name}`).sort()
 }
 
 async function withSizes(repository: BareRepository, paths: string[]): Promise<ObjectFile[]> {

@@ -11,8 +11,10 @@ import {
   ODD_REPOSITORIES,
   git as plainGit,
 } from '../../../../test/support/odd-repositories.ts'
-import { Damaged, Unsupported } from './snapshot-errors.ts'
-import { scene } from './snapshot-test-scene.ts'
+import type { Git } from '../../../git/git.ts'
+import { Damaged, Unsupported } from '../files/repository-errors.ts'
+import { examine } from './examine.ts'
+import { scene, signal } from './snapshot-test-scene.ts'
 
 /** One commit on main. */
 function sceneWithCommit(t: TestContext) {
@@ -202,6 +204,17 @@ test('what git would not call a ref is no ref', async (t) => {
     await writeFile(join(dir, 'refs/heads', name), `${oid}\n`)
   assert.equal(readdirSync(join(dir, 'refs/heads')).length, 7)
   assert.deepEqual((await look()).repository.refs, [{ name: 'refs/heads/main', oid }])
+})
+
+test('what a plain config says of objects is read without git', async (t) => {
+  const { dir } = scene(t)
+  bare(dir, 'sha256')
+  commit(dir, 'refs/heads/main', 'one')
+  plainGit(dir, ['config', 'lfs.storage', 'large'])
+  const none = () => assert.fail('git was started')
+  const noGit = { start: none, run: none, text: none } as unknown as Git
+  const found = await examine({ dir, fullName: 'Ada/Engine' }, { git: noGit, signal })
+  assert.equal(found.repository.objectFormat, 'sha256')
 })
 
 test('a missing repository, and a config that cannot be parsed, are told in words for a user', async (t) => {

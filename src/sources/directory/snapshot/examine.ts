@@ -1,52 +1,27 @@
 import { createHash } from 'node:crypto'
 import type { Git } from '../../../git/git.ts'
+import type { Refs } from '../../refs.ts'
+import type {
+  BareRepository,
+  Examination,
+  ExaminedPlace,
+  Found,
+  ObjectFile,
+} from '../../snapshot.ts'
 import { Unreadable } from '../../unreadable.ts'
-import type { BareRepository } from './bare-repository.ts'
-import { hasAlternates, readFormat, refuseCutHistory, refuseOtherPlaces } from './examine-kind.ts'
-import { isBehindLinks, listObjectFiles, type ObjectFile } from './examine-objects.ts'
-import { headsOf, type Refs, readRefs } from './examine-refs.ts'
-import { readText } from './examine-text.ts'
-import { type KeptSettings, readKeptSettings } from './kept-settings.ts'
+import { headsOf, readRefs } from '../files/read-refs.ts'
+import { readText } from '../files/read-text.ts'
+import { Moved, orDamaged } from '../files/repository-errors.ts'
+import {
+  hasAlternates,
+  readFormat,
+  refuseCutHistory,
+  refuseOtherPlaces,
+} from '../files/repository-format.ts'
+import { isBehindLinks, listObjectFiles } from './examine-objects.ts'
+import { readKeptSettings } from './kept-settings.ts'
 import { lfsPath, listLfsObjects } from './lfs-objects.ts'
-import type { LfsPointer } from './lfs-pointers.ts'
 import type { SharedLfs } from './lfs-shared.ts'
-import { byName, Moved } from './snapshot-errors.ts'
-
-export interface ExaminedPlace {
-  dir: string
-  /** The bare repository of its wiki, where there is one. */
-  wikiDir?: string | undefined
-  /** `Owner/Name`, as it is to be written in the archive. */
-  fullName: string
-  /** Where it can be cloned from, without credentials: what the archive names as its origin. */
-  origin?: string | undefined
-  wikiOrigin?: string | undefined
-  /** Where LFS objects are looked for that the repository does not have itself. */
-  sharedLfs?: SharedLfs | undefined
-}
-
-/** One bare repository as it was found at one moment. */
-export interface Found extends BareRepository, Refs {
-  origin: string | undefined
-  description: string
-  kept: KeptSettings
-  /** Objects may lie elsewhere (alternates, links): not all of those are its own, and perhaps not all of its own are here. */
-  borrows: boolean
-  objectFiles: ObjectFile[]
-  lfsObjects: ObjectFile[]
-  /** In the trees of its branches and tags; null where they were not looked for. */
-  lfsPointers: LfsPointer[] | null
-}
-
-export interface Examination {
-  place: ExaminedPlace
-  repository: Found
-  wiki: Found | null
-  /** Of the repository's own objects and LFS objects; what it borrows is not counted. */
-  bytes: number
-  /** SHA-256 of all that decides what the snapshot holds: equal fingerprints, equal content. */
-  fingerprint: string
-}
 
 /** Raise it when a snapshot of the same repository would come out with other bytes, or more is proven or told of it. */
 const SNAPSHOT_FORMAT = 4
@@ -54,13 +29,8 @@ const SNAPSHOT_FORMAT = 4
 const MAX_LOOKS = 10
 
 /** A cheap look, safe beside pushes and repacks. Throws Unsupported, Damaged, or else Unreadable, each fit for a user. */
-export async function examine(
-  place: ExaminedPlace,
-  git: Git,
-  signal: AbortSignal,
-): Promise<Examination> {
-  const { dir, wikiDir, fullName, sharedLfs, origin, wikiOrigin } = place
-  const parts = { git, sharedLfs, signal }
+export async function examine(place: ExaminedPlace, parts: ExamineParts): Promise<Examination> {
+  const { dir, wikiDir, fullName, origin, wikiOrigin } = place
   const repository = { origin, ...(await find({ dir, name: fullName }, parts)) }
   const wiki =
     wikiDir === undefined
@@ -76,26 +46,24 @@ export async function examine(
   return { place, repository, wiki, bytes, fingerprint: fingerprint(fullName, repository, wiki) }
 }
 
-interface LookParts {
+export interface ExamineParts {
   git: Git
-  sharedLfs: SharedLfs | undefined
+  /** Where LFS objects are looked for that the repository does not have itself. */
+  sharedLfs?: SharedLfs | undefined
   signal: AbortSignal
 }
 
 type FoundInside = Omit<Found, 'origin'>
 
-async function find(at: { dir: string; name: string }, parts: LookParts): Promise<FoundInside> {
+async function find(at: { dir: string; name: string }, parts: ExamineParts): Promise<FoundInside> {
   const { git, signal } = parts
-  try {
+  return orDamaged(at, signal, async () => {
     const { objectFormat, lfsStorage } = await readFormat(at, git, signal)
     const repository = { ...at, objectFormat }
     await refuseOtherPlaces(repository)
     await refuseCutHistory(repository)
-    return await lookUntilStill(repository, lfsStorage, parts)
-  } catch (error) {
-    signal.throwIfAborted()
-    throw byName(at.name, error, at.dir)
-  }
+    return lookUntilStill(repository, lfsStorage, parts)
+  })
 }
 
 /**
@@ -105,7 +73,7 @@ async function find(at: { dir: string; name: string }, parts: LookParts): Promis
 async function lookUntilStill(
   repository: BareRepository,
   lfsStorage: string | undefined,
-  parts: LookParts,
+  parts: ExamineParts,
 ): Promise<FoundInside> {
   for (let looks = 1; ; looks++) {
     parts.signal.throwIfAborted()
@@ -122,7 +90,7 @@ async function lookUntilStill(
   }
 }
 
-async function lookAtFiles(repository: BareRepository, { git, signal }: LookParts) {
+async function lookAtFiles(repository: BareRepository, { git, signal }: ExamineParts) {
   const objectFiles = await listObjectFiles(repository)
   return {
     description: (await readText(repository, 'description')) ?? '',
@@ -135,7 +103,7 @@ async function lookAtFiles(repository: BareRepository, { git, signal }: LookPart
 async function lookAtLfs(
   repository: BareRepository & Refs,
   storage: string | undefined,
-  { git, sharedLfs, signal }: LookParts,
+  { git, sharedLfs, signal }: ExamineParts,
 ): Promise<Pick<Found, 'lfsObjects' | 'lfsPointers'>> {
   const own = await listLfsObjects(repository, storage)
   if (!sharedLfs) return { lfsObjects: own, lfsPointers: null }

@@ -1,20 +1,8 @@
 import type { Git } from '../../../git/git.ts'
-import { flag, readSettings, type Settings, setting } from '../facts/repository-settings.ts'
-import { readText } from './examine-text.ts'
-import { Unsupported } from './snapshot-errors.ts'
-
-/**
- * What a repository says besides its refs and objects, and that harms nobody where it is written again: neither names a
- * program or a place. Attributes may name filters and drivers, but what those run is said in a config, and that is ours.
- */
-export interface KeptSettings {
-  /** What it refuses of pushes, as settings of `receive`, such as `denyDeletes`. */
-  denials: [name: string, value: string][]
-  /** `info/attributes` as a byte string (latin1). */
-  attributes: string | undefined
-  /** Why the attributes that are there are not kept. */
-  attributesProblem: string | undefined
-}
+import type { KeptSettings } from '../../snapshot.ts'
+import { readText } from '../files/read-text.ts'
+import { Unsupported } from '../files/repository-errors.ts'
+import { flag, readSettings, type Settings, setting } from '../files/repository-settings.ts'
 
 export async function readKeptSettings(
   at: { dir: string; name: string },

@@ -1,8 +1,8 @@
 import { isAbsolute, join, relative, resolve, sep } from 'node:path'
-import { hasCode } from '../../../ground/errno.ts'
-import { entriesIn, lstat } from '../prompt-files.ts'
-import type { ObjectFile } from './examine-objects.ts'
-import { Moved, Unsupported } from './snapshot-errors.ts'
+import { ifThere } from '../../../ground/errno.ts'
+import type { ObjectFile } from '../../snapshot.ts'
+import { entriesIn, lstat } from '../files/prompt-files.ts'
+import { Moved, Unsupported } from '../files/repository-errors.ts'
 
 interface At {
   dir: string
@@ -11,6 +11,9 @@ interface At {
 
 /** In an archive, wherever it was found. */
 export const lfsPath = (oid: string) => `lfs/objects/${oid.slice(0, 2)}/${oid.slice(2, 4)}/${oid}`
+
+/** As codes of the system. */
+export const NOT_THERE = ['ENOENT', 'ENOTDIR'] as const
 
 const OWN_STORAGE = 'lfs'
 const HEX_PAIR = /^[0-9a-f]{2}$/
@@ -42,7 +45,8 @@ async function objectsIn(at: At, folder: string): Promise<ObjectFile[]> {
   const steps = folder.split(sep)
   for (let depth = 1; depth <= steps.length; depth++) {
     const path = steps.slice(0, depth).join(sep)
-    if ((await ifThere(lstat(join(at.dir, path))))?.isSymbolicLink()) refuseLink(at, path)
+    if ((await ifThere(lstat(join(at.dir, path)), ...NOT_THERE))?.isSymbolicLink())
+      refuseLink(at, path)
   }
   const files: ObjectFile[] = []
   for (const first of await named(at, folder, HEX_PAIR))
@@ -56,7 +60,7 @@ async function objectsIn(at: At, folder: string): Promise<ObjectFile[]> {
 }
 
 async function named(at: At, folder: string, pattern: RegExp): Promise<string[]> {
-  const entries = (await ifThere(entriesIn(join(at.dir, folder)))) ?? []
+  const entries = (await ifThere(entriesIn(join(at.dir, folder)), ...NOT_THERE)) ?? []
   const wanted = entries.filter(({ name }) => pattern.test(name))
   for (const entry of wanted) if (entry.isSymbolicLink()) refuseLink(at, `${folder}/${entry.name}`)
   return wanted.map(({ name }) => name).sort()
@@ -64,7 +68,7 @@ async function named(at: At, folder: string, pattern: RegExp): Promise<string[]>
 
 async function fileAt(at: At, path: string, oid: string): Promise<ObjectFile> {
   const from = join(at.dir, path)
-  const stats = await ifThere(lstat(from))
+  const stats = await ifThere(lstat(from), ...NOT_THERE)
   if (!stats) throw new Moved(`${path} disappeared`)
   if (stats.isSymbolicLink()) refuseLink(at, path)
   if (!stats.isFile()) throw new Unsupported(at.name, `${path} is not a file`)
@@ -73,13 +77,4 @@ async function fileAt(at: At, path: string, oid: string): Promise<ObjectFile> {
 
 function refuseLink({ name }: At, path: string): never {
   throw new Unsupported(name, `${path} is a symbolic link`)
-}
-
-export async function ifThere<T>(looked: Promise<T>): Promise<T | undefined> {
-  try {
-    return await looked
-  } catch (error) {
-    if (hasCode(error, 'ENOENT', 'ENOTDIR')) return undefined
-    throw error
-  }
 }

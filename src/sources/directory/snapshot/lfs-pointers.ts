@@ -2,12 +2,8 @@ import { pipeline } from 'node:stream/promises'
 import { inflateSync } from 'node:zlib'
 import type { Git } from '../../../git/git.ts'
 import { batchesOf } from '../../../ground/batches.ts'
-
-/** What stands in a tree in place of a large file: the SHA-256 and the size of its content. */
-export interface LfsPointer {
-  oid: string
-  size: number
-}
+import type { LfsPointer } from '../../snapshot.ts'
+import { readBlobs, recordsIn } from '../files/git-records.ts'
 
 /** git-lfs takes nothing larger for a pointer, and nothing smaller holds a version, an oid and a size. */
 const LARGEST = 1023
@@ -83,12 +79,9 @@ export async function findPointers(
   const found = new Map<string, LfsPointer>()
   const call = { dir, signal, timeoutMs: AN_HOUR, config: { 'core.commitGraph': 'false' } }
   for (const oids of batchesOf(await smallBlobs(git, heads, call), READ_AT_ONCE)) {
-    const input = `${oids.join('\n')}\n`
     const maxBytes = oids.length * (LARGEST + 200)
-    for (const text of contents(
-      await git.run(['cat-file', '--batch'], { ...call, input, maxBytes }),
-    )) {
-      const pointer = parsePointer(text)
+    for (const blob of await readBlobs(git, oids, { ...call, maxBytes })) {
+      const pointer = blob && parsePointer(blob.toString('latin1'))
       if (pointer && pointer.size > 0) found.set(`${pointer.oid} ${pointer.size}`, pointer)
     }
   }
@@ -109,14 +102,9 @@ async function smallBlobs(
   const asking = git.start(['cat-file', `--batch-check=${FORMAT}`], call)
   const piped = pipeline(listing.stdout, asking.stdin).catch(() => {})
   const small: string[] = []
-  let rest = ''
-  for await (const chunk of asking.stdout.setEncoding('latin1')) {
-    const lines = `${rest}${chunk}`.split('\n')
-    rest = lines.pop()!
-    for (const line of lines) {
-      const [kind, size, oid] = line.split(' ', 3)
-      if (kind === 'blob' && isPointerSize(Number(size))) small.push(oid!)
-    }
+  for await (const line of recordsIn(asking.stdout, '\n')) {
+    const [kind, size, oid] = line.split(' ', 3)
+    if (kind === 'blob' && isPointerSize(Number(size))) small.push(oid!)
   }
   await piped
   await listing.done
@@ -127,13 +115,3 @@ async function smallBlobs(
 const LIMIT = `--filter=blob:limit=${LARGEST + 1}`
 /** With `rest`, what follows the name of an object, its path, is no part of the name. */
 const FORMAT = '%(objecttype) %(objectsize) %(objectname) %(rest)'
-
-/** Of `OID blob SIZE`, a newline, the content and another newline, again and again. */
-function* contents(output: Buffer): Generator<string> {
-  for (let at = 0; at < output.length; ) {
-    const end = output.indexOf('\n', at)
-    const size = Number(output.toString('latin1', at, end).split(' ')[2])
-    yield output.toString('latin1', end + 1, end + 1 + size)
-    at = end + 1 + size + 1
-  }
-}

@@ -1,10 +1,10 @@
 import { join, relative, resolve, sep } from 'node:path'
 import type { Git } from '../../../git/git.ts'
-import { lstat } from '../prompt-files.ts'
-import type { BareRepository } from './bare-repository.ts'
-import type { ObjectFile } from './examine-objects.ts'
-import { ifThere, isOutside, lfsPath } from './lfs-objects.ts'
-import { findPointers, type LfsPointer } from './lfs-pointers.ts'
+import { ifThere } from '../../../ground/errno.ts'
+import type { BareRepository, LfsPointer, ObjectFile } from '../../snapshot.ts'
+import { lstat } from '../files/prompt-files.ts'
+import { isOutside, lfsPath, NOT_THERE } from './lfs-objects.ts'
+import { findPointers } from './lfs-pointers.ts'
 
 const MAX_REMEMBERED = 1000
 
@@ -61,7 +61,7 @@ export class SharedLfs {
     let at = this.#directory
     for (const [depth, step] of steps.entries()) {
       at = join(at, step)
-      const stats = await ifThere(lstat(at))
+      const stats = await ifThere(lstat(at), ...NOT_THERE)
       const isLast = depth === steps.length - 1
       if (isLast ? !stats?.isFile() || stats.size !== size : !stats?.isDirectory()) return undefined
     }

@@ -5,11 +5,10 @@ import { mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { bare, commit, git } from '../../../../test/support/odd-repositories.ts'
-import type { ExaminedPlace } from './examine.ts'
 import { parsePointer } from './lfs-pointers.ts'
 import { SharedLfs } from './lfs-shared.ts'
-import { scene, signal } from './snapshot-test-scene.ts'
-import { lfsReportOfSnapshot, lfsWarningOfExamination } from './snapshot-warning.ts'
+import { type LookOptions, scene, signal } from './snapshot-test-scene.ts'
+import { warningOfExamination } from './snapshot-warning.ts'
 
 const oidOf = (content: string) => createHash('sha256').update(content).digest('hex')
 
@@ -25,19 +24,25 @@ async function put(folder: string, content: string, name = oidOf(content)): Prom
   return path
 }
 
+/** Without what importers would not take. */
+function ofPointers(told: string | null): string | null {
+  const lines = told?.split('; ').filter((line) => /^\d+ LFS objects? /.test(line)) ?? []
+  return lines.length === 0 ? null : lines.join('; ')
+}
+
 function lfsScene(t: TestContext, format = 'sha1') {
   const here = scene(t)
   bare(here.dir, format)
 
   /** As an export tells it, and as a preflight does: they never differ. */
-  async function warning(change?: Partial<ExaminedPlace>): Promise<string | null> {
+  async function warning(change?: LookOptions): Promise<string | null> {
     const snapshot = await here.take(change)
     try {
       for await (const entry of snapshot.entries()) for await (const _ of entry.open());
+      const { warning: told } = await snapshot.report()
       const parts = { git: here.git, signal }
-      const { warning: told } = await lfsReportOfSnapshot(snapshot, parts)
-      assert.equal(await lfsWarningOfExamination(snapshot.examination, parts), told)
-      return told
+      assert.equal(await warningOfExamination(snapshot.examination, parts), told)
+      return ofPointers(told)
     } finally {
       await snapshot.remove()
     }

@@ -1,10 +1,10 @@
 import type { Git } from '../../../git/git.ts'
 import { GitFailed } from '../../../git/git-end.ts'
 import { codeOf } from '../../../ground/errno.ts'
-import { Odd } from '../facts/object-reader.ts'
-import { parseCommit, parseTag } from '../facts/parse-objects.ts'
-import { openPlainObjects } from '../facts/plain-objects.ts'
-import type { ObjectFormat } from './bare-repository.ts'
+import type { ObjectFormat } from '../../snapshot.ts'
+import { Odd } from '../files/object-reader.ts'
+import { parseCommit, parseTag } from '../files/parse-objects.ts'
+import { openPlainObjects } from '../files/plain-objects.ts'
 
 interface Named {
   dir: string

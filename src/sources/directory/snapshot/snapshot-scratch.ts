@@ -4,26 +4,23 @@ import { dirname, join } from 'node:path'
 import type { Git } from '../../../git/git.ts'
 import { hasCode } from '../../../ground/errno.ts'
 import { inLanes } from '../../../ground/lanes.ts'
-import type { Found } from './examine.ts'
-import type { ObjectFile } from './examine-objects.ts'
-import { type Ref, readable, tipsOf } from './examine-refs.ts'
+import { readable, resolvingSymrefs } from '../../refs.ts'
+import type { BareRepository, Found, ObjectFile } from '../../snapshot.ts'
+import { tipsOf } from '../files/read-refs.ts'
+import { byName, Moved, Unsupported } from '../files/repository-errors.ts'
 import { PointerWatch } from './lfs-pointers.ts'
 import { newestCommit } from './newest-commit.ts'
 import { packBorrowed } from './pack-borrowed.ts'
-import { byName, Moved, Unsupported } from './snapshot-errors.ts'
 
 export type Link = (from: string, to: string) => Promise<void>
 
 /** A repository of our own making that holds all the source has, and can be read while the source changes. */
-export interface ScratchRepository {
-  /** On disk is what git needs to walk the objects; the other texts are only here. */
-  dir: string
-  name: string
-  objectFormat: Found['objectFormat']
+export interface ScratchRepository extends BareRepository {
   /** Every object that a ref names. */
   tips: string[]
   /** Relative to `dir`, parents first. */
   directories: string[]
+  /** On disk is what git needs to walk the objects; the other texts are only here. */
   files: SnapshotFile[]
   /** Looks at what is read of `files`. */
   pointerWatch: PointerWatch
@@ -40,10 +37,10 @@ interface TextFile {
 
 type ObjectKind = 'pack' | 'idx' | 'loose' | 'lfs'
 
-/** Throws Moved when a file went away since it was found. */
 /** Enough to keep the thread pool busy, few enough for any limit on open files. */
 const LINKED_AT_ONCE = 32
 
+/** Throws Moved when a file went away since it was found. */
 export async function makeScratch(
   found: Found,
   dir: string,
@@ -125,17 +122,6 @@ function textFile(path: string, text: string): TextFile {
   const bytes = Buffer.from(text, 'latin1')
   return { path, size: bytes.length, kind: 'text', bytes }
 }
-
-/** One that leads nowhere names nothing, no client of the host ever saw it, and `git fsck` would call it an error. */
-export function resolvingSymrefs(refs: readonly Ref[]): { name: string; target: string }[] {
-  const named = new Map(refs.map((ref) => [ref.name, ref]))
-  const resolves = (ref: Ref | undefined, steps: number): boolean =>
-    ref !== undefined && ('oid' in ref || (steps > 0 && resolves(named.get(ref.target), steps - 1)))
-  return refs.filter((ref) => 'target' in ref).filter((ref) => resolves(ref, MAX_STEPS))
-}
-
-/** As far as git follows. */
-const MAX_STEPS = 5
 
 /** packed-refs cannot hold a symbolic ref, so its name becomes a path, and paths in an archive are UTF-8. */
 function pathOf(found: Found, name: string): string {

@@ -10,10 +10,12 @@ import {
   temporaryDirectory,
 } from '../../../../test/support/odd-repositories.ts'
 import { createGit, type Git } from '../../../git/git.ts'
-import { type ExaminedPlace, examine } from './examine.ts'
-import { type Snapshot, takeSnapshot } from './snapshot.ts'
-import { Damaged } from './snapshot-errors.ts'
-import { type Verified, verify } from './verify-objects.ts'
+import type { ExaminedPlace, Snapshot, Verified } from '../../snapshot.ts'
+import { Damaged } from '../files/repository-errors.ts'
+import { examine } from './examine.ts'
+import type { SharedLfs } from './lfs-shared.ts'
+import { takeSnapshot } from './take-snapshot.ts'
+import { verify } from './verify-objects.ts'
 
 export const { signal } = new AbortController()
 
@@ -24,14 +26,14 @@ export function scene(t: TestContext) {
   const git = createGit({ program: 'git', searchPath, home: join(root, 'home') })
   const dir = join(root, 'source/Ada/Engine.git')
 
-  const look = (change: Partial<ExaminedPlace> = {}) =>
-    examine({ dir, fullName: 'Ada/Engine', ...change }, git, signal)
+  const look = ({ sharedLfs, ...change }: LookOptions = {}) =>
+    examine({ dir, fullName: 'Ada/Engine', ...change }, { git, sharedLfs, signal })
 
-  const take = async (change?: Partial<ExaminedPlace>) =>
-    takeSnapshot(await look(change), root, git, signal)
+  const take = async (change: LookOptions = {}) =>
+    takeSnapshot(await look(change), root, { git, sharedLfs: change.sharedLfs, signal })
 
   /** Takes, verifies and writes out; answers where the repositories of Ada are now. */
-  async function writeOut(change?: Partial<ExaminedPlace>, to = join(root, 'out')) {
+  async function writeOut(change?: LookOptions, to = join(root, 'out')) {
     const snapshot = await take(change)
     await verify(snapshot, git, signal)
     await writeEntries(snapshot, to)
@@ -70,7 +72,11 @@ export function packedAndLoose(t: TestContext) {
   return here
 }
 
-interface CheckOptions extends Partial<ExaminedPlace> {
+export interface LookOptions extends Partial<ExaminedPlace> {
+  sharedLfs?: SharedLfs
+}
+
+interface CheckOptions extends LookOptions {
   last?: Verified
   runner?: Git
 }

@@ -14,8 +14,8 @@ import {
   packedHistory,
   git as plainGit,
 } from '../../../../test/support/odd-repositories.ts'
-import { takeSnapshot } from './snapshot.ts'
 import { scene, signal, writeEntries } from './snapshot-test-scene.ts'
+import { takeSnapshot } from './take-snapshot.ts'
 import { verify } from './verify-objects.ts'
 
 test('a borrower that was given its own objects meanwhile is looked at again', async (t) => {
@@ -24,7 +24,7 @@ test('a borrower that was given its own objects meanwhile is looked at again', a
   const stale = await here.look()
   plainGit(here.dir, ['repack', '-adq'])
   await rm(join(here.dir, 'objects/info/alternates'))
-  const snapshot = await takeSnapshot(stale, here.root, here.git, signal)
+  const snapshot = await takeSnapshot(stale, here.root, { git: here.git, signal })
   assert.equal(snapshot.examination.repository.borrows, false)
   await verify(snapshot, here.git, signal)
 })
@@ -35,7 +35,7 @@ test('a borrower whose ref and its objects went away meanwhile is looked at agai
   const stale = await here.look()
   plainGit(here.dir, ['update-ref', '-d', 'refs/heads/mine'])
   plainGit(here.dir, ['prune', '--expire=now'])
-  const snapshot = await takeSnapshot(stale, here.root, here.git, signal)
+  const snapshot = await takeSnapshot(stale, here.root, { git: here.git, signal })
   assert.equal(snapshot.repository.tips.length, 1)
   await verify(snapshot, here.git, signal)
 })
@@ -47,7 +47,7 @@ test('where linking is impossible the files are copied', async (t) => {
   const link = async () => {
     throw Object.assign(new Error('cross-device link not permitted'), { code: 'EXDEV' })
   }
-  const snapshot = await takeSnapshot(examination, here.root, here.git, signal, link)
+  const snapshot = await takeSnapshot(examination, here.root, { git: here.git, signal, link })
   const pack = examination.repository.objectFiles.find(({ path }) => path.endsWith('.pack'))!
   assert.notEqual(
     statSync(join(snapshot.repository.dir, pack.path)).ino,
@@ -64,7 +64,7 @@ test('a snapshot starts over when a repack took its files away', async (t) => {
   const stale = await here.look()
   plainGit(here.dir, ['repack', '-adq'])
   commit(here.dir, 'refs/heads/main', 'newer')
-  const snapshot = await takeSnapshot(stale, here.root, here.git, signal)
+  const snapshot = await takeSnapshot(stale, here.root, { git: here.git, signal })
   const fresh = await here.look()
   assert.notEqual(fresh.fingerprint, stale.fingerprint)
   assert.equal(snapshot.examination.fingerprint, fresh.fingerprint)
@@ -76,7 +76,7 @@ test('a repository that goes away is reported and leaves no scratch', async (t) 
   ODD_REPOSITORIES['packed and loose objects'](here.dir)
   const examination = await here.look()
   await rm(here.dir, { recursive: true })
-  await assert.rejects(takeSnapshot(examination, here.root, here.git, signal), {
+  await assert.rejects(takeSnapshot(examination, here.root, { git: here.git, signal }), {
     name: 'Unreadable',
     message: 'Ada/Engine: it no longer exists',
   })

@@ -9,7 +9,7 @@ import {
   ODD_REPOSITORIES,
   git as plainGit,
 } from '../../../../test/support/odd-repositories.ts'
-import type { ExaminedPlace } from './examine.ts'
+import type { ExaminedPlace } from '../../snapshot.ts'
 import { scene, signal } from './snapshot-test-scene.ts'
 import { warningOfExamination } from './snapshot-warning.ts'
 

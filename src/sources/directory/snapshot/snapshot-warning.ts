@@ -1,9 +1,9 @@
 import type { Git } from '../../../git/git.ts'
-import type { Examination, Found } from './examine.ts'
-import type { ObjectFile } from './examine-objects.ts'
-import { headsOf, readable } from './examine-refs.ts'
-import { findPointers, type LfsPointer } from './lfs-pointers.ts'
-import { byName } from './snapshot-errors.ts'
+import { readable } from '../../refs.ts'
+import type { Examination, Found, LfsPointer, ObjectFile, SnapshotReport } from '../../snapshot.ts'
+import { headsOf } from '../files/read-refs.ts'
+import { orDamaged } from '../files/repository-errors.ts'
+import { findPointers } from './lfs-pointers.ts'
 import type { ScratchRepository } from './snapshot-scratch.ts'
 
 interface Parts {
@@ -17,15 +17,15 @@ interface Taken {
   wiki: ScratchRepository | null
 }
 
-export interface SnapshotReport {
-  missingLfs: LfsReport['missing']
-  /** All that is to be told, in a line; null where there is nothing. */
-  warning: string | null
-}
-
-export async function reportOfSnapshot(taken: Taken, parts: Parts): Promise<SnapshotReport> {
-  const { missing, warning } = await lfsReportOfSnapshot(taken, parts)
-  return { missingLfs: missing, warning: inALine(warning, taken.examination) }
+/** Git is asked only where the bytes that were read leave a doubt. */
+export function reportOfSnapshot(
+  { examination, repository, wiki }: Taken,
+  parts: Parts,
+): Promise<SnapshotReport> {
+  return report(examination, async (found) => {
+    const taken = found === examination.wiki ? wiki : repository
+    return taken?.pointerWatch.mayHavePointers ? pointersOf(found, taken.dir, parts) : []
+  })
 }
 
 /** The same before there is a snapshot; starts git for each that was not looked at before. */
@@ -33,83 +33,39 @@ export async function warningOfExamination(
   examination: Examination,
   parts: Parts,
 ): Promise<string | null> {
-  return inALine(await lfsWarningOfExamination(examination, parts), examination)
-}
-
-function inALine(warning: string | null, examination: Examination): string | null {
-  const told = [...(warning === null ? [] : [warning]), ...importerRefusals(examination)]
-  return told.length === 0 ? null : told.join('; ')
-}
-
-/** Git is asked only where the bytes that were read leave a doubt. */
-export function lfsReportOfSnapshot(
-  { examination, repository, wiki }: Taken,
-  parts: Parts,
-): Promise<LfsReport> {
-  return reportOf([
-    [
-      examination.repository,
-      async (found) =>
-        repository.pointerWatch.mayHavePointers ? pointersOf(found, repository.dir, parts) : [],
-    ],
-    [
-      examination.wiki,
-      async (found) =>
-        wiki?.pointerWatch.mayHavePointers ? pointersOf(found, wiki.dir, parts) : [],
-    ],
-  ])
-}
-
-export async function lfsWarningOfExamination(
-  { repository, wiki }: Examination,
-  parts: Parts,
-): Promise<string | null> {
-  const inSource = (found: Found) => pointersOf(found, found.dir, parts)
-  const { warning } = await reportOf([
-    [repository, inSource],
-    [wiki, inSource],
-  ])
+  const { warning } = await report(examination, (found) => pointersOf(found, found.dir, parts))
   return warning
 }
 
-async function reportOf(
-  parts: [found: Found | null, look: (found: Found) => Promise<LfsPointer[]>][],
-): Promise<LfsReport> {
-  const seen = []
-  for (const [found, look] of parts) {
-    if (!found) continue
-    const pointers = found.lfsPointers ?? (await look(found))
-    seen.push({ pointers, objects: found.lfsObjects })
-  }
-  return lfsReport(seen)
+async function report(
+  examination: Examination,
+  pointersIn: (found: Found) => Promise<LfsPointer[]>,
+): Promise<SnapshotReport> {
+  const seen: LookedFor[] = []
+  for (const found of [examination.repository, examination.wiki])
+    if (found) {
+      const pointers = found.lfsPointers ?? (await pointersIn(found))
+      seen.push({ pointers, objects: found.lfsObjects })
+    }
+  const { missing, told } = lfsReport(seen)
+  const all = [...told, ...importerRefusals(examination)]
+  return { missingLfs: missing, warning: all.length === 0 ? null : all.join('; ') }
 }
 
-async function pointersOf(
-  found: Found,
-  dir: string,
-  { git, signal }: Parts,
-): Promise<LfsPointer[]> {
-  try {
-    return await findPointers(git, dir, headsOf(found), signal)
-  } catch (error) {
-    signal.throwIfAborted()
-    throw byName(found.name, error, dir)
-  }
+function pointersOf(found: Found, dir: string, { git, signal }: Parts): Promise<LfsPointer[]> {
+  const find = () => findPointers(git, dir, headsOf(found), signal)
+  return orDamaged({ name: found.name, dir }, signal, find)
 }
 
 const MAX_NAMED = 3
 
-/** What is to be told of pointers without their objects: the host's own clients cannot fetch those either. */
-interface LfsReport {
-  /** As their pointers name them, in the order of their oids. */
-  missing: LfsPointer[]
-  /** In a line; null where there is nothing to tell. */
-  warning: string | null
+interface LookedFor {
+  pointers: readonly LfsPointer[]
+  objects: readonly ObjectFile[]
 }
 
-function lfsReport(
-  parts: readonly { pointers: readonly LfsPointer[]; objects: readonly ObjectFile[] }[],
-): LfsReport {
+/** What is to be told of pointers without their objects: the host's own clients cannot fetch those either. */
+function lfsReport(parts: readonly LookedFor[]): { missing: LfsPointer[]; told: string[] } {
   const missing = new Map<string, LfsPointer>()
   const otherSize = new Set<string>()
   for (const { pointers, objects } of parts) {
@@ -131,7 +87,7 @@ function lfsReport(
   ].filter((text) => text !== undefined)
   return {
     missing: [...missing.values()].sort((a, b) => (a.oid < b.oid ? -1 : 1)),
-    warning: told.length === 0 ? null : told.join('; '),
+    told,
   }
 }
 

@@ -5,8 +5,8 @@ import { open, readFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { createInflate, inflateSync } from 'node:zlib'
 import { codeOf } from '../../../ground/errno.ts'
+import { Damaged } from '../files/repository-errors.ts'
 import { checkPack } from './check-pack.ts'
-import { Damaged } from './snapshot-errors.ts'
 import type { ScratchRepository, SnapshotFile } from './snapshot-scratch.ts'
 
 /** A file that became a link after it was found is not what was found. */

@@ -12,9 +12,10 @@ import {
   git as plainGit,
 } from '../../../../test/support/odd-repositories.ts'
 import type { Git } from '../../../git/git.ts'
-import { Damaged } from './snapshot-errors.ts'
+import type { Verified } from '../../snapshot.ts'
+import { Damaged } from '../files/repository-errors.ts'
 import { packedAndLoose, scene } from './snapshot-test-scene.ts'
-import { type Verified, verify } from './verify-objects.ts'
+import { verify } from './verify-objects.ts'
 
 test('a whole repository passes both', async (t) => {
   const { check } = packedAndLoose(t)

@@ -1,18 +1,7 @@
 import type { Git } from '../../../git/git.ts'
-import type { Snapshot } from './snapshot.ts'
-import { byName } from './snapshot-errors.ts'
+import type { Connected, Verified } from '../../snapshot.ts'
+import { orDamaged } from '../files/repository-errors.ts'
 import type { ScratchRepository } from './snapshot-scratch.ts'
-
-/** All that these tips reach was found in these files: worth remembering for the next snapshot. */
-interface Connected {
-  tips: string[]
-  objectFiles: string[]
-}
-
-export interface Verified {
-  repository: Connected
-  wiki: Connected | null
-}
 
 const A_DAY = 86_400_000
 
@@ -21,7 +10,7 @@ const A_DAY = 86_400_000
  * objects are right is checked while `snapshot.entries()` are read; a snapshot is good when both have passed.
  */
 export async function verify(
-  { repository, wiki }: Snapshot,
+  { repository, wiki }: { repository: ScratchRepository; wiki: ScratchRepository | null },
   git: Git,
   signal: AbortSignal,
   last?: Verified,
@@ -38,25 +27,22 @@ async function connect(
   signal: AbortSignal,
   last: Connected | null | undefined,
 ): Promise<Connected> {
-  const { dir, name, tips, files } = repository
+  const { dir, tips, files } = repository
   const objectFiles = files.filter(isObjectFile).map(({ path }) => path)
   const proven = last && holdsAll(objectFiles, last.objectFiles) ? last.tips : []
   const wanted = [...new Set(tips).difference(new Set(proven))]
   if (wanted.length > 0)
-    await git
+    await orDamaged(repository, signal, () =>
       // Names rather than --all: some gits skip, with exit code 0, a ref whose object is missing.
-      .run(['rev-list', '--objects', '--quiet', '--stdin'], {
+      git.run(['rev-list', '--objects', '--quiet', '--stdin'], {
         dir,
         input: [...wanted, ...proven.map((oid) => `^${oid}`), ''].join('\n'),
         // A commit-graph answers for commits that are gone.
         config: { 'core.commitGraph': 'false' },
         timeoutMs: A_DAY,
         signal,
-      })
-      .catch((error) => {
-        signal.throwIfAborted()
-        throw byName(name, error, dir)
-      })
+      }),
+    )
   return { tips, objectFiles }
 }
 

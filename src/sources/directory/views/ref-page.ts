@@ -1,8 +1,8 @@
 import type { Git } from '../../../git/git.ts'
 import type { AskedRefs, ListedRef, RefPage } from '../../source.ts'
-import { gitRecords } from '../facts/git-records.ts'
 import type { RepositoryCall } from '../facts/repository-refs.ts'
-import { everySetting, readSettings, type Settings } from '../facts/repository-settings.ts'
+import { gitRecords } from '../files/git-records.ts'
+import { everySetting, readSettings, type Settings } from '../files/repository-settings.ts'
 
 /** Branches in the order of their names; tags with the newest version first. */
 const LISTINGS = {

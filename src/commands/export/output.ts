@@ -1,0 +1,124 @@
+import { existsSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join, relative, resolve } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { readArchive } from '../../archive/copy-archive.ts'
+import type { ArchivePlan } from '../../archive/plan-archive.ts'
+import {
+  type ArchiveOrder,
+  type ArchiveParts,
+  exportApart,
+  exportArchive,
+} from '../../exporter/export-archive.ts'
+import { makeDirectory } from '../../ground/make-directory.ts'
+import { tapped } from '../../ground/tapped.ts'
+import { Misuse, UserMistake } from '../../ground/user-mistake.ts'
+import { fullNameOf, type RepositoryFacts } from '../../repositories/facts.ts'
+import { refuseTaken, writeWholeFile } from '../whole-file.ts'
+
+export interface WrittenArchive {
+  bytes: number
+  /** Where it is the archive of one repository alone: which, and the file below the directory of all. */
+  of?: { fullName: string; file: string }
+}
+
+interface Writing {
+  force: boolean
+  onBytes(written: number): void
+  signal: AbortSignal
+}
+
+/** Where archives go: said before the work what cannot be, and nothing is written before all is exported. */
+export interface ExportOutput {
+  /** Where there must be room anyway. */
+  nearby: string
+  refuseTaken(repositories: readonly RepositoryFacts[]): Promise<void>
+  write(parts: ArchiveParts, order: ArchiveOrder, writing: Writing): Promise<WrittenArchive[]>
+}
+
+const STANDARD_OUTPUT = '-'
+
+interface OutputOptions {
+  output: string
+  force?: boolean
+  oneArchivePerRepository?: boolean
+}
+
+export async function outputOf(options: OutputOptions): Promise<ExportOutput> {
+  const { output, force = false, oneArchivePerRepository = false } = options
+  const isStandard = output === STANDARD_OUTPUT
+  if (isStandard && oneArchivePerRepository)
+    throw new Misuse('--one-archive-per-repository writes many files: use --output DIR')
+  if (isStandard) return toStandardOutput()
+  const path = resolve(output)
+  if (oneArchivePerRepository) return toDirectory(path, force)
+  await refuseTaken(path, force)
+  return toFile(path)
+}
+
+function toStandardOutput(): ExportOutput {
+  if (process.stdout.isTTY)
+    throw new Misuse('an archive cannot be written to a terminal: use --output FILE')
+  return {
+    nearby: tmpdir(),
+    refuseTaken: async () => {},
+    async write(parts, order, { onBytes, signal }) {
+      await using archive = await exportArchive(parts, order, signal)
+      const bytes = counted(archive.plan, parts, onBytes, signal)
+      await pipeline(bytes, process.stdout, { signal, end: false })
+      return [{ bytes: archive.plan.length }]
+    },
+  }
+}
+
+function toFile(file: string): ExportOutput {
+  return {
+    nearby: dirname(file),
+    refuseTaken: async () => {},
+    async write(parts, order, { onBytes, ...writing }) {
+      await using archive = await exportArchive(parts, order, writing.signal)
+      await writeWholeFile(file, counted(archive.plan, parts, onBytes, writing.signal), writing)
+      return [{ bytes: archive.plan.length }]
+    },
+  }
+}
+
+/** OWNER/NAME.tar.gz, as no two repositories have the same. */
+function toDirectory(directory: string, force: boolean): ExportOutput {
+  const fileOf = (facts: RepositoryFacts) => join(directory, `${fullNameOf(facts)}.tar.gz`)
+  const nearby = existsSync(directory) ? directory : dirname(directory)
+  if (!existsSync(nearby)) throw new UserMistake(`directory ${nearby} does not exist`)
+  return {
+    nearby,
+    async refuseTaken(repositories) {
+      for (const file of repositories.map(fileOf))
+        if (existsSync(dirname(file))) await refuseTaken(file, force)
+    },
+    async write(parts, order, { onBytes, ...writing }) {
+      const written: WrittenArchive[] = []
+      for await (const each of exportApart(parts, order, writing.signal)) {
+        await using archive = each
+        const { plan, facts } = archive
+        const file = fileOf(facts)
+        makeDirectory(dirname(file))
+        await writeWholeFile(file, counted(plan, parts, onBytes, writing.signal), writing)
+        const of = { fullName: fullNameOf(facts), file: relative(directory, file) }
+        written.push({ bytes: plan.length, of })
+      }
+      return written
+    },
+  }
+}
+
+function counted(
+  plan: ArchivePlan,
+  { blobs }: Pick<ArchiveParts, 'blobs'>,
+  onBytes: (written: number) => void,
+  signal: AbortSignal,
+) {
+  let written = 0
+  return tapped(readArchive(plan, blobs, undefined, { signal }), ({ length }) => {
+    written += length
+    onBytes(written)
+  })
+}

@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { repositoryFacts } from '../../../test/support/facts.ts'
+import { exportReport, isWorthSaying } from './report.ts'
+
+const GIB = 2 ** 30
+
+test('archives that no importer of GitHub takes are told, each by itself', () => {
+  const warningsOf = (archives: Parameters<typeof exportReport>[1]['archives']) => {
+    const report = exportReport([], { archives, seconds: 1, warnings: ['first'] })
+    const { warnings } = report.json() as { warnings: string[] }
+    assert.equal(warnings[0], 'first')
+    assert.equal(report.text().match(/^warning: /gm)?.length ?? 0, warnings.length)
+    return warnings.slice(1)
+  }
+  assert.deepEqual(warningsOf([{ bytes: 40 * GIB }]), [])
+  assert.match(warningsOf([{ bytes: 40 * GIB + 1 }]).join(), /^GitHub's importers take archives of/)
+  const of = (name: string) => ({ fullName: `alice/${name}`, file: `alice/${name}.tar.gz` })
+  const [first, ...more] = warningsOf([
+    { bytes: 30 * GIB, of: of('a') },
+    { bytes: 50 * GIB, of: of('b') },
+  ])
+  assert.match(first!, /^alice\/b\.tar\.gz: GitHub's importers .* has 54 GB/)
+  assert.deepEqual(more, [])
+})
+
+test('the report has what a forge did not give, and whoever watches is told of it', () => {
+  const end = { facts: repositoryFacts(), outcome: 'exported', warning: null } as const
+  const notes = ['the forge does not give collaborators']
+  const read = { asOf: Date.UTC(2026, 0, 2), notes, count: 3 }
+  const recordsOf = (records: typeof read | null) => {
+    const exported = { archives: [], seconds: 1, warnings: [] }
+    const { repositories } = exportReport([{ ...end, records }], exported).json() as {
+      repositories: { records: unknown }[]
+    }
+    return repositories[0]?.records
+  }
+  assert.deepEqual(recordsOf(read), { as_of: '2026-01-02T00:00:00.000Z', notes })
+  assert.equal(recordsOf(null), null)
+  assert.equal(isWorthSaying({ ...end, records: read }), true)
+  assert.equal(isWorthSaying({ ...end, records: { ...read, notes: [] } }), false)
+})

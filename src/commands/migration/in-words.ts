@@ -1,0 +1,115 @@
+import {
+  type ForecastJson,
+  type MigrationJson,
+  type RepositoryJson,
+  type RepositoryProgressJson,
+  type SummaryJson,
+  startFlags,
+} from '../../client/wire.ts'
+import { isPartial } from '../../ground/is-partial.ts'
+import { duration, inUnits } from '../../ground/quantities.ts'
+import { harmless } from '../../ground/terminal-text.ts'
+import { ago } from '../command-line.ts'
+import { paintState } from '../paint.ts'
+import { countsInWords, namedInWords } from './partial-export.ts'
+
+type Row = readonly string[]
+
+/** What servers say, for people. */
+
+const MIGRATION_TITLES = ['ID', 'STATE', 'REPOSITORIES', 'CREATED', 'ARCHIVE']
+
+export const migrationRows = (migrations: readonly MigrationJson[]): Row[] => [
+  MIGRATION_TITLES,
+  ...migrations.map((each) => [
+    String(each.id),
+    each.state,
+    String(each.repositories.length),
+    ago(each.created_at),
+    each.archive_url === undefined ? '-' : 'yes',
+  ]),
+]
+
+/** The same of what Godwit says of them. */
+export const summaryRows = (summaries: readonly SummaryJson[]): Row[] => [
+  MIGRATION_TITLES,
+  ...summaries.map((each) => [
+    String(each.id),
+    isPartial(each) ? 'partial' : each.state,
+    countsInWords(each),
+    ago(each.created_at),
+    each.archive === null ? '-' : 'yes',
+  ]),
+]
+
+export function repositoryRows(repositories: readonly RepositoryJson[]): Row[] {
+  return [
+    ['REPOSITORY', 'VISIBILITY', 'SIZE', 'DEFAULT BRANCH', 'PUSHED'],
+    ...repositories.map((each) => [
+      each.full_name,
+      each.private ? 'private' : 'public',
+      each.size === undefined ? '-' : inUnits(each.size * 1024),
+      each.default_branch ?? '-',
+      ago(each.pushed_at ?? null),
+    ]),
+  ]
+}
+
+const stateOf = (migration: MigrationJson, summary: SummaryJson | undefined): string =>
+  summary && isPartial(summary) ? 'partial' : (summary ?? migration).state
+
+const countOf = ({ repositories }: MigrationJson, summary: SummaryJson | undefined): string =>
+  summary ? countsInWords(summary) : String(repositories.length)
+
+export function describeMigration(
+  migration: MigrationJson,
+  summary: SummaryJson | undefined,
+  notExported: readonly RepositoryProgressJson[],
+  sameFlags = '',
+): string {
+  const { id, guid, state, created_at, updated_at, repositories, archive_url } = migration
+  const said = migration as unknown as Record<string, unknown>
+  const flags = Object.keys(startFlags).filter((flag) => said[flag] === true)
+  return [
+    `Migration ${id} is ${paintState(stateOf(migration, summary))}.`,
+    '',
+    `guid          ${harmless(guid)}`,
+    `created       ${ago(created_at)} (${harmless(created_at)})`,
+    `updated       ${ago(updated_at)} (${harmless(updated_at)})`,
+    ...(flags.length > 0 ? [`options       ${flags.join(', ').replaceAll('_', ' ')}`] : []),
+    `archive       ${archiveInWords(state, `${id}${sameFlags}`, archive_url)}`,
+    `repositories  ${countOf(migration, summary)}`,
+    ...repositories.map(({ full_name }) => `  ${harmless(full_name)}`),
+    ...(notExported.length > 0 ? ['', ...namedInWords(notExported)] : []),
+  ].join('\n')
+}
+
+function archiveInWords(state: string, which: string, address: string | undefined): string {
+  if (address !== undefined) return `ready; download it with \`godwit migration download ${which}\``
+  return state === 'exported' ? 'deleted or expired' : '-'
+}
+
+export function forecastRows({ repositories }: ForecastJson): Row[] {
+  return [
+    ['REPOSITORY', 'SIZE', 'RESULT'],
+    ...repositories.map(({ full_name, bytes, reused, reason, warning }) => [
+      full_name,
+      inUnits(bytes),
+      reason
+        ? `cannot be exported: ${reason}`
+        : `${reused ? 'reused' : 'exported'}${warning ? `; warning: ${warning}` : ''}`,
+    ]),
+  ]
+}
+
+/** How much, into how much room, in how long, and what is to be known of the archive. */
+export function forecastInWords(forecast: ForecastJson): string {
+  const { bytes_to_write, free_bytes, estimated_seconds } = forecast
+  const room = free_bytes === null ? '' : `, ${inUnits(free_bytes)} free`
+  const time = estimated_seconds === null ? '' : `, about ${duration(estimated_seconds)}`
+  return [
+    // A server of an older version sends none.
+    ...(forecast.warnings ?? []).map((warning) => `warning: ${harmless(warning)}`),
+    `${inUnits(bytes_to_write)} to write${room}${time}; nothing was started`,
+  ].join('\n')
+}

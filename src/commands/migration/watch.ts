@@ -1,0 +1,87 @@
+import type { Command } from 'commander'
+import type { EndJson, RepositoryProgressJson, TotalsJson } from '../../client/wire.ts'
+import { duration, inUnits } from '../../ground/quantities.ts'
+import { harmless } from '../../ground/terminal-text.ts'
+import { UserMistake } from '../../ground/user-mistake.ts'
+import { addClientCommand, printJson, sameFlags, type Talk, talking } from '../client-command.ts'
+import { idArgument, withExamples } from '../command-line.ts'
+import { paintState } from '../paint.ts'
+import { progressLine } from '../progress-line.ts'
+import { tellPartial } from './partial-export.ts'
+
+export function watchCommand(migration: Command): void {
+  const command = addClientCommand(migration, 'watch', 'watch a migration until it has ended')
+  withExamples(command, 'godwit migration watch 7 && godwit migration download 7')
+  command
+    .argument(...idArgument('migration'))
+    .action(talking((talk, _options, id: number) => watchToTheEnd(talk, id)))
+}
+
+/** Ends well when the migration does. */
+export async function watchToTheEnd(talk: Talk, id: number): Promise<void> {
+  const { api, signal, isJson } = talk
+  talk.ifStoppedNow('stopped watching; the migration continues')
+  const end = await watch(talk, id, signal)
+  if (isJson) printJson(await api.show(id))
+  if (end.state !== 'exported')
+    throw new UserMistake(
+      `migration ${id} is ${harmless(end.state)}${whyInWords(end)}; \`godwit migration report ${id}${sameFlags(talk)}\` shows more (Godwit only)`,
+    )
+  await tellPartial(talk, id)
+}
+
+/** A cancelled one needs no reason. */
+const whyInWords = ({ state, reason }: EndJson): string =>
+  reason && reason !== state ? `: ${harmless(reason)}` : ''
+
+async function watch({ api }: Talk, id: number, signal: AbortSignal): Promise<EndJson> {
+  const { watchMigration } = await import('../../client/watch-migration.ts')
+  using line = progressLine(process.stderr)
+  const since = performance.now()
+  const onError = (error: Error) => line.say(`${error.message}; trying again`)
+  let state = ''
+  let totals: TotalsJson | undefined
+  for await (const seen of watchMigration(api, id, { signal, onError })) {
+    if ('repository' in seen) line.sayPainted(endInWords(seen.repository))
+    if ('totals' in seen) {
+      totals = seen.totals
+      line.show(...drawn(totals))
+    }
+    const now = 'end' in seen ? seen.end.state : 'state' in seen ? seen.state : state
+    if (now !== state) line.sayPainted(`migration ${id} is ${stateInWords(now, totals)}`)
+    else if ('state' in seen) line.show(undefined, `${state} for ${elapsed(since)}`)
+    state = now
+    if ('end' in seen) return seen.end
+  }
+  throw new Error('the watch ended before the migration')
+}
+
+/** What has been exported is told with how much of what was asked for it is. */
+function stateInWords(state: string, totals: TotalsJson | undefined): string {
+  if (state !== 'exported' || !totals) return paintState(state, process.stderr)
+  const { repositories, exported, skipped } = totals
+  const some = `${exported} of ${repositories} repositories`
+  if (skipped === 0) return `${paintState(state, process.stderr)}: ${some}`
+  return `${paintState('partial', process.stderr)}: ${some}, ${skipped} skipped`
+}
+
+function endInWords({ full_name, state, reused, bytes_done, reason }: RepositoryProgressJson) {
+  const how = paintState(state, process.stderr)
+  if (reason) return `${how}: ${harmless(full_name)}: ${harmless(reason)}`
+  return `${how}: ${harmless(full_name)}, ${inUnits(bytes_done)}${reused ? ', reused' : ''}`
+}
+
+function drawn(totals: TotalsJson): [part: number, text: string] {
+  const { repositories, remaining, skipped, bytes_done, bytes_expected } = totals
+  const ended = repositories - remaining
+  const part = bytes_expected ? bytes_done / bytes_expected : ended / Math.max(repositories, 1)
+  const rate = totals.bytes_per_second ? `, ${inUnits(totals.bytes_per_second)}/s` : ''
+  const left = totals.seconds_left === null ? '' : `, ${duration(totals.seconds_left)} left`
+  const without = skipped > 0 ? `, ${skipped} skipped` : ''
+  return [
+    part,
+    `${ended - skipped}/${repositories} repositories${without}, ${inUnits(bytes_done)}${rate}${left}`,
+  ]
+}
+
+const elapsed = (since: number) => duration((performance.now() - since) / 1000)

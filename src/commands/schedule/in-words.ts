@@ -1,0 +1,75 @@
+import { type ScheduleJson, type ScheduleRunJson, startFlags } from '../../client/wire.ts'
+import { harmless } from '../../ground/terminal-text.ts'
+import { ago } from '../command-line.ts'
+
+type Row = readonly string[]
+
+export function scheduleRows(schedules: readonly ScheduleJson[]): Row[] {
+  return [
+    ['ID', 'REPOSITORIES', 'RUNS', 'NEXT RUN', 'LAST RUN', 'KEEP'],
+    ...schedules.map((each) => [
+      String(each.id),
+      String(each.repositories.length),
+      timingInWords(each),
+      nextInWords(each),
+      each.last_run === null ? '-' : runInWords(each.last_run),
+      String(each.keep),
+    ]),
+  ]
+}
+
+/** `every sunday at 03:30 Europe/Zurich`. */
+const timingInWords = ({ every, weekday, at, time_zone }: ScheduleJson): string =>
+  `every ${weekday ?? every} at ${at} ${time_zone}`
+
+const nextInWords = ({ next_run_at }: ScheduleJson): string =>
+  next_run_at === null ? 'paused' : ago(next_run_at)
+
+function runInWords({ state, migration_id, created_at }: ScheduleRunJson): string {
+  const which = migration_id === null ? '' : ` (migration ${migration_id})`
+  return `${state}${which} ${ago(created_at)}`
+}
+
+export function describeSchedule(schedule: ScheduleJson, sameFlags: string): string {
+  const { id, next_run_at, paused_reason, repositories, last_run } = schedule
+  const said = schedule as unknown as Record<string, unknown>
+  const flags = Object.keys(startFlags).filter((flag) => said[flag] === true)
+  const stopped = `stopped: ${harmless(paused_reason ?? '')}`
+  const next =
+    next_run_at === null
+      ? `${paused_reason === null ? 'paused' : stopped}; resume it with \`godwit schedule resume ${id}${sameFlags}\``
+      : `${ago(next_run_at)} (${harmless(next_run_at)})`
+  return [
+    `Schedule ${id} runs ${harmless(timingInWords(schedule))}.`,
+    '',
+    `next run      ${next}`,
+    `last run      ${last_run === null ? '-' : harmless(runInWords(last_run))}`,
+    `runs as       ${harmless(schedule.created_by)}`,
+    `keeps         ${schedule.keep} ${schedule.keep === 1 ? 'archive' : 'archives'}`,
+    ...(flags.length > 0 ? [`options       ${flags.join(', ').replaceAll('_', ' ')}`] : []),
+    `repositories  ${repositories.length}`,
+    ...repositories.map((name) => `  ${harmless(name)}`),
+    ...skippedInWords(last_run),
+    '',
+  ].join('\n')
+}
+
+function skippedInWords(last: ScheduleRunJson | null): string[] {
+  const skipped = last?.skipped_repositories ?? []
+  if (skipped.length === 0) return []
+  const lines = skipped.map(({ full_name, reason }) => `  ${full_name}: ${reason}`)
+  return ['', 'skipped in the last run:', ...lines.map(harmless)]
+}
+
+export function runRows(runs: readonly ScheduleRunJson[]): Row[] {
+  return [
+    ['MIGRATION', 'STATE', 'RUN', 'ARCHIVE', 'REASON'],
+    ...runs.map((each) => [
+      each.migration_id === null ? '-' : String(each.migration_id),
+      each.state,
+      ago(each.created_at),
+      each.has_archive ? 'yes' : '-',
+      each.reason?.split('\n')[0] ?? '-',
+    ]),
+  ]
+}

@@ -1,0 +1,32 @@
+import { BlobExists, type BlobStore } from '../blobs/blob-store.ts'
+import type { Db } from '../db/database.ts'
+import { signingKey } from '../migrations/secret-store.ts'
+
+/** The store has the blobs of another database: to this one all of them would be what nobody refers to. */
+export class BlobsOfAnother extends Error {
+  override name = 'BlobsOfAnother'
+  constructor(mark: string) {
+    super(
+      `the archives in --blobs (or in blobs/ of --data) belong to another database, so nothing is removed there: set another --blobs or --data. If that database is gone for good, delete ${mark} there`,
+    )
+  }
+}
+
+/** No other key begins so. */
+const MARK = 'owner-'
+
+export const isMark = (key: string): boolean => key.startsWith(MARK)
+
+/** Makes the store this database's where it is nobody's yet, by an empty blob, and refuses one that is another's. */
+export async function claimBlobs(db: Db, blobs: BlobStore): Promise<void> {
+  const mark = MARK + (await signingKey(db, 'store')).toString('hex')
+  // Not asked for by its key: what is missing counts as an error of the store.
+  for await (const { key } of blobs.list()) {
+    if (key === mark) return
+    if (isMark(key)) throw new BlobsOfAnother(key)
+  }
+  await blobs.put(mark, []).catch((error: unknown) => {
+    // Another process was quicker.
+    if (!(error instanceof BlobExists)) throw error
+  })
+}

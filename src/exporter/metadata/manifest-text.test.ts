@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { measuredList, sizeOf, textOf } from './manifest-text.ts'
+
+test('lists that come item by item are the same text, of the size that was measured', async () => {
+  const manifest = {
+    format: 4,
+    generator: 'a "repositories": [] of names: größer',
+    repositories: [
+      {
+        full_name: 'alice/site',
+        refs: [{ name: 'refs/heads/ä\n', oid: '0' }],
+        wiki: null,
+        lfs: [],
+      },
+      { full_name: 'alice/blog', refs: [], files: [1, 2] },
+    ],
+    skipped: [],
+    none: [],
+    metadata: { files: [{ path: 'schema.json', size: 1 }] },
+  }
+  const met: unknown[] = []
+  const listOf = (items: readonly unknown[]) =>
+    measuredList(
+      async function* () {
+        yield* items
+      },
+      (item) => met.push(item),
+    )
+  const repositories = await listOf(manifest.repositories)
+  const fields = Object.entries({ ...manifest, repositories, none: await listOf([]) })
+  const written = Buffer.concat(await Array.fromAsync(textOf(fields)))
+  assert.equal(String(written), `${JSON.stringify(manifest, null, 2)}\n`)
+  assert.equal(sizeOf(fields), written.length)
+  assert.deepEqual(met, manifest.repositories)
+})

@@ -1,0 +1,161 @@
+import { type Account, keyOf } from '../../accounts/account.ts'
+import { type Organization, type User, unknownUser } from '../../records/people.ts'
+import type { Repository } from '../../records/repository.ts'
+import type { Addresses } from '../../repositories/addresses.ts'
+import { fullNameOf, type RepositoryFacts } from '../../repositories/facts.ts'
+import type { CoveredOrganization } from './covered-organizations.ts'
+import { creatorOf } from './protected-branches.ts'
+
+/** What our catalogue knows, as facts of records, and the settings that only records of our own have. */
+
+/** A person: an account, or a login that a repository names as its collaborator. */
+export interface Person {
+  login: string
+  id: number | null
+  createdAt: number
+}
+
+export const ownUser = ({ login, id, createdAt }: Person, addresses: Addresses): User => ({
+  ...unknownUser(login),
+  avatar: id === null ? null : addresses.avatar(id),
+  createdAt: timestamp(createdAt),
+})
+
+export const ownOrganization = ({ account, members }: CoveredOrganization): Organization => ({
+  login: account.login,
+  name: account.login,
+  description: '',
+  website: null,
+  location: null,
+  email: null,
+  // Stated memberships and nothing else: who administers a repository is no owner of its organization.
+  members: members.map(({ account: { login }, role }) => ({
+    login,
+    role: role === 'owner' ? 'admin' : 'direct_member',
+    state: 'active',
+  })),
+  createdAt: timestamp(account.createdAt),
+})
+
+export const ORGANIZATION_SETTINGS = {
+  /**
+   * What a new organization of GitHub has, but for the first: on a git host nobody may read a private repository for being a
+   * member, so an import must not let them.
+   */
+  member_privileges: {
+    default_repository_permission: 'none',
+    members_can_create_public_repositories: true,
+    members_can_create_private_repositories: true,
+    members_can_create_internal_repositories: false,
+    members_can_invite_outside_collaborators: true,
+    allows_private_repository_forking: false,
+    members_can_create_pages: true,
+    members_can_change_repo_visibility: true,
+    members_can_delete_repositories: true,
+    members_can_delete_issues: false,
+    display_commenter_full_name_setting_enabled: false,
+    readers_can_create_discussions: true,
+    members_can_create_teams: true,
+    members_can_view_dependency_insights: true,
+  },
+  repository_defaults: {
+    repository_default_branch: 'main',
+    commit_signoff: false,
+    repository_labels: [],
+  },
+}
+
+/** Without its wiki, which an archive may hold or not. */
+export const ownRepository = (facts: RepositoryFacts, migrationOwner: Account): Repository => ({
+  owner: facts.owner.login,
+  name: facts.name,
+  description: facts.description,
+  website: facts.homepage,
+  private: facts.private,
+  hasIssues: isOn(facts, 'hasIssues'),
+  hasWiki: facts.hasWiki,
+  hasDownloads: isOn(facts, 'hasDownloads'),
+  archived: facts.archived,
+  labels: [],
+  collaborators: facts.collaborators,
+  topics: facts.topics.map((name) => ({
+    name,
+    creator: creatorOf(facts, migrationOwner),
+    createdAt: preciseTimestamp(facts.createdAt),
+    updatedAt: preciseTimestamp(facts.updatedAt),
+  })),
+  defaultBranch: facts.defaultBranch,
+  createdAt: timestamp(facts.createdAt),
+  git: `repositories/${fullNameOf(facts)}.git`,
+})
+
+/** Importers switch it off where it is not said to be there, so a host that says nothing has it. */
+function isOn(facts: RepositoryFacts, what: 'hasIssues' | 'hasDownloads'): boolean {
+  return facts[what] || !facts.turnedOff?.includes(what)
+}
+
+export const repositorySettings = (facts: RepositoryFacts) => ({
+  security_and_analysis: {
+    dependency_graph: false,
+    vulnerability_alerts: false,
+    vulnerability_updates: false,
+    advanced_security: false,
+    token_scanning: false,
+    token_scanning_push_protection: false,
+  },
+  autolinks: [],
+  general_settings: {
+    template: facts.isTemplate,
+    allow_forking: true,
+    sponsorships: false,
+    projects: facts.hasProjects,
+    discussions: false,
+    merge_commit: facts.allowMergeCommit,
+    squash_merge: facts.allowSquashMerge,
+    rebase_merge: facts.allowRebaseMerge,
+    auto_merge: false,
+    delete_branch_heads: facts.deleteBranchOnMerge,
+    update_branch: false,
+    git_lfs_in_archives: false,
+  },
+  actions_general_settings: {
+    actions_disabled: false,
+    allows_all_actions: true,
+    allows_local_actions_only: false,
+    allows_github_owned_actions: false,
+    allows_verified_actions: false,
+    allows_specific_actions_patterns: false,
+    patterns: [],
+  },
+})
+
+/** Everyone whom another record links to, once each, in order of login. */
+export function peopleIn(
+  migrationOwner: Account,
+  repositories: readonly RepositoryFacts[],
+  organizations: readonly CoveredOrganization[],
+): Person[] {
+  const people = new Map<string, Person>()
+  // An organization has a record of its own under the same address.
+  if (migrationOwner.type === 'User') people.set(keyOf(migrationOwner.login), migrationOwner)
+  for (const { members } of organizations) {
+    for (const { account } of members) people.set(keyOf(account.login), account)
+  }
+  for (const { owner, collaborators, createdAt } of repositories) {
+    if (owner.type === 'User') people.set(keyOf(owner.login), owner)
+    for (const { login } of collaborators) {
+      const known = people.get(keyOf(login))
+      if (!known) people.set(keyOf(login), { login, id: null, createdAt })
+      // Of whom nothing is known but that, it is the oldest repository that names them.
+      else if (known.id === null && createdAt < known.createdAt)
+        people.set(keyOf(login), { ...known, createdAt })
+    }
+  }
+  return [...people.keys()].sort().map((key) => people.get(key)!)
+}
+
+/** As topics have it. */
+const preciseTimestamp = (at: number): string =>
+  `${new Date(at).toISOString().slice(0, 19)}.000+00:00`
+
+const timestamp = (at: number): string => `${new Date(at).toISOString().slice(0, 19)}Z`

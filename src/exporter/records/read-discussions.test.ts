@@ -1,0 +1,38 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { test } from 'node:test'
+import { openDatabase } from '../../../test/support/databases.ts'
+import { ReadingTaken, takeReading } from '../../repositories/discussion-store.ts'
+import type { Discussions } from '../../sources/discussions.ts'
+import { withDiscussions } from './read-discussions.ts'
+
+const repository = { owner: 'alice', name: 'site' }
+
+test('a reading that another has taken stops, and nothing is made of it', async (t) => {
+  const { db } = await openDatabase(t, 'sqlite')
+  t.mock.timers.enable({ apis: ['setInterval'] })
+  const clock = { now: 1_000_000 }
+  const begun = Promise.withResolvers<void>()
+  const discussions = {
+    stamp: async () => 'new',
+    async *read(_repository, _kept, signal) {
+      begun.resolve()
+      await once(signal, 'abort')
+      signal.throwIfAborted()
+      yield* []
+    },
+  } as Pick<Discussions, 'stamp' | 'read'> as Discussions
+  const parts = { db, now: () => clock.now, forge: { url: 'https://x', discussions } }
+  const order = { repository, reader: '1/0', onProgress: async () => {} }
+  const reading = withDiscussions(parts, order, new AbortController().signal, async () =>
+    assert.fail('it is not to be used'),
+  )
+  const refused = assert.rejects(reading, ReadingTaken)
+  await begun.promise
+  // Silent for too long, as after a halt of the machine.
+  clock.now += 600_000
+  const other = { reader: '2/0', token: 'other', now: clock.now }
+  await takeReading(db, 'https://x', repository, other)
+  t.mock.timers.tick(30_000)
+  await refused
+})

@@ -1,0 +1,86 @@
+import { choice, integer, type JsonSchema, listOf, text } from './json-schema.ts'
+
+export const inPath = (
+  name: string,
+  schema: JsonSchema,
+  example: unknown,
+  description?: string,
+) => ({
+  name,
+  in: 'path',
+  required: true,
+  ...(description !== undefined && { description }),
+  schema,
+  example,
+})
+
+export const inQuery = (name: string, schema: JsonSchema, description?: string) => ({
+  name,
+  in: 'query',
+  ...(description !== undefined && { description }),
+  schema,
+})
+
+export const inHeader = (name: string, description: string) => ({
+  name,
+  in: 'header',
+  description,
+  schema: text,
+})
+
+export const LENIENT = 'Invalid values are ignored.'
+
+/** What operations refer to by name, so that each is told once. */
+export const parameters = {
+  'migration-id': inPath('migration_id', integer, 79, 'ID of a migration.'),
+  'schedule-id': inPath('schedule_id', integer, 3, 'ID of a schedule.'),
+  org: inPath('org', text, 'octo', 'Login of an organization; case is ignored.'),
+  'organization-id': inPath('organization_id', integer, 12, 'ID of an organization.'),
+  owner: inPath('owner', text, 'alice', 'Login of the owner; case is ignored.'),
+  repo: inPath('repo', text, 'atlas', 'Name of the repository, without `.git`; case is ignored.'),
+  username: inPath(
+    'username',
+    text,
+    'alice',
+    'Login of a person or an organization; case is ignored.',
+  ),
+  license: inPath(
+    'license',
+    text,
+    'mit',
+    'Key of a licence: its SPDX identifier; case is ignored.',
+  ),
+  'repo-name': inPath('repo_name', text, 'atlas', 'Name of a repository, or `owner%2Fname`.'),
+  'hook-id': inPath('hook_id', integer, 3, 'ID of a webhook.'),
+  'delivery-id': inPath('delivery_id', integer, 41, 'ID of a delivery.'),
+  page: inQuery(
+    'page',
+    { ...integer, minimum: 1, default: 1 },
+    `Number of the page; default 1. ${LENIENT}`,
+  ),
+  'per-page': inQuery(
+    'per_page',
+    { ...integer, minimum: 1, maximum: 100, default: 30 },
+    `Entries per page, at most 100; default 30. ${LENIENT}`,
+  ),
+  exclude: {
+    ...inQuery(
+      'exclude',
+      listOf(choice(['repositories'])),
+      'Parts to exclude from the answer. Can be separated by commas, repeated, or written as `exclude[]`. Other values are ignored.',
+    ),
+    style: 'form',
+    explode: false,
+  },
+  'if-none-match': inHeader(
+    'if-none-match',
+    'The `etag` of an earlier answer. If nothing has changed, the answer is 304 and does not count.',
+  ),
+}
+
+export const parameter = (name: keyof typeof parameters): { $ref: string } => ({
+  $ref: `#/components/parameters/${name}`,
+})
+
+export const IF_NONE_MATCH = parameter('if-none-match')
+export const PAGED = [parameter('per-page'), parameter('page'), IF_NONE_MATCH]

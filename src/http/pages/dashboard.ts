@@ -1,0 +1,135 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { answerIfChanged, answerNotModified } from '../door/json-answer.ts'
+import { acceptedTypes, type MediaTypeOptions, prefersOver } from '../door/media-type.ts'
+import type { Rendering } from '../rendering.ts'
+import { rootJson } from '../service/root-json.ts'
+import { getDocs, getRoot } from '../service/service-operations.ts'
+import type { Dashboard, DashboardFile, Encoding } from './dashboard-files.ts'
+
+interface DashboardParts {
+  rendering: Rendering
+  mediaType: MediaTypeOptions
+  /** Undefined where it was not built. */
+  dashboard: Dashboard | undefined
+}
+
+/** The pages for people, and for programs the addresses of the API. None asks for a token. */
+export function dashboard(app: FastifyInstance, parts: DashboardParts): void {
+  const { rendering, mediaType, dashboard: built } = parts
+  const guards = pageGuards(rendering.addresses.api)
+  const { page, docs } = built ?? notBuilt(rendering.addresses.api)
+
+  app.get('/', { schema: getRoot }, async (request, reply) => {
+    if (!prefersOver(request.headers.accept, ['text/html'])) return sendRoot(request, reply, parts)
+    reply.headers({ ...guards, vary: 'accept, accept-encoding' })
+    return sendFile(request, reply, page)
+  })
+  app.get('/docs', { schema: getDocs }, async (request, reply) => {
+    reply.headers({ ...guards, vary: 'accept-encoding' })
+    return sendFile(request, reply, docs)
+  })
+  const addresses = rendering.addresses.under('/api/v3')
+  for (const path of ['/api/v3', '/api/v3/']) {
+    app.get(path, async (request, reply) =>
+      sendRoot(request, reply, { rendering: { ...rendering, addresses }, mediaType }),
+    )
+  }
+  for (const [path, file] of built?.files ?? []) {
+    app.get(`/${path}`, async (request, reply) => {
+      reply.headers({ ...guards, vary: 'accept-encoding' })
+      return sendFile(request, reply, file)
+    })
+  }
+}
+
+function sendRoot(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { rendering, mediaType }: Omit<DashboardParts, 'dashboard'>,
+): FastifyReply {
+  const body = rootJson(rendering.addresses, mediaType.vendor)
+  reply.headers({
+    'access-control-allow-origin': '*',
+    'cache-control': 'no-cache',
+    vary: 'accept',
+    'x-content-type-options': 'nosniff',
+  })
+  return answerIfChanged(request, reply, body)
+}
+
+function sendFile(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { type, bytes, encoded, digest, isImmutable }: DashboardFile,
+): FastifyReply {
+  const encoding = encodingFor(request.headers['accept-encoding'], encoded)
+  const forever = 'public, max-age=31536000, immutable'
+  reply.header('cache-control', isImmutable ? forever : 'no-cache')
+  if (encoding) reply.header('content-encoding', encoding)
+  if (answerNotModified(request, reply, [digest, encoding ?? ''])) return reply
+  return reply.type(type).send(encoding ? encoded[encoding] : bytes)
+}
+
+function encodingFor(
+  header: string | undefined,
+  encoded: DashboardFile['encoded'],
+): Encoding | undefined {
+  const accepted = acceptedTypes(header)
+  return (Object.keys(encoded) as Encoding[]).find((encoding) => accepted.includes(encoding))
+}
+
+/**
+ * A page of ours runs our own files and talks to this server alone, by either of its addresses: the one it was loaded from,
+ * and the one that the API gives out in its links.
+ */
+function pageGuards(api: string) {
+  return {
+    'content-security-policy': [
+      "default-src 'none'",
+      "script-src 'self'",
+      "style-src 'self'",
+      `connect-src 'self' ${new URL(api).origin}`,
+      "img-src 'self' data:",
+      "font-src 'self'",
+      "manifest-src 'self'",
+      "base-uri 'none'",
+      "form-action 'none'",
+      "frame-ancestors 'none'",
+    ].join('; '),
+    'cross-origin-opener-policy': 'same-origin',
+    'cross-origin-resource-policy': 'same-origin',
+    'permissions-policy': [
+      'camera',
+      'display-capture',
+      'geolocation',
+      'microphone',
+      'payment',
+      'usb',
+    ]
+      .map((feature) => `${feature}=()`)
+      .join(', '),
+    'referrer-policy': 'no-referrer',
+    'x-content-type-options': 'nosniff',
+  }
+}
+
+function notBuilt(api: string): Pick<Dashboard, 'page' | 'docs'> {
+  const text = `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<title>Godwit</title>
+<h1>Godwit</h1>
+<p>The service is running, but its pages are not built. Run <code>npm run build</code> in the source directory,
+then start the service again.</p>
+<p>The description of the API is at <a href="${api}/openapi.json">${api}/openapi.json</a>.</p>
+</html>
+`
+  const page = {
+    type: 'text/html; charset=utf-8',
+    bytes: Buffer.from(text),
+    encoded: {},
+    digest: text,
+    isImmutable: false,
+  }
+  return { page, docs: page }
+}

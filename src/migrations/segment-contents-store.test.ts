@@ -1,0 +1,28 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { onEachEngine, openDatabase } from '../../test/support/databases.ts'
+import { StoredContents } from './segment-contents-store.ts'
+import { insertRecordsSegment } from './segment-store.ts'
+
+onEachEngine('what segments say of themselves', (engine) => {
+  test('is held where it is little, and else read when it is asked for', async (t) => {
+    const { db } = await openDatabase(t, engine)
+    const numbers = { length: 1, plainLength: 2, crc32: 3, sha256: '4' }
+    const said = { little: 'ä', large: 'ä'.repeat(10), more: 'o' }
+    for (const [key, text] of Object.entries(said)) {
+      const segment = { key, ...numbers, fingerprint: null, contents: JSON.stringify({ text }) }
+      await insertRecordsSegment(db, segment, 0)
+    }
+    const keys = ['large', 'little', 'gone']
+    const contents = await StoredContents.open(db, keys, { large: 20, mostHeld: 100 })
+    assert.deepEqual([...contents.segments.keys()].sort(), ['large', 'little'])
+    assert.deepEqual(contents.segments.get('little'), { key: 'little', ...numbers })
+    const none = await StoredContents.open(db, ['more'], { large: 20, mostHeld: 0 })
+    const all = () =>
+      Promise.all([...keys.map((key) => contents.of(key)), none.of<unknown>('more')])
+    const expected = [{ text: said.large }, { text: said.little }, undefined, { text: said.more }]
+    assert.deepEqual(await all(), expected)
+    await db.deleteFrom('segments').execute()
+    assert.deepEqual(await all(), [undefined, { text: said.little }, undefined, undefined])
+  })
+})

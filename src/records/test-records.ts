@@ -1,0 +1,101 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { FactKind, FactsByKind, WrittenKind } from './facts.ts'
+import type { Discussion, DiscussionCategory } from './issue.ts'
+import { writeUser } from './people-records.ts'
+import { writeReactions } from './reaction-records.ts'
+import { readFact } from './read-records.ts'
+import { type Links, linksAt, type RecordAddresses } from './record-addresses.ts'
+import { addressInArchive } from './record-links.ts'
+import type { RepositoryFile } from './release.ts'
+import { writeRecord } from './write-records.ts'
+
+/** On GitHub and most hosts people and repositories are right below the host. */
+export function addressesAt(host: string, people = host): RecordAddresses {
+  return {
+    host,
+    person: (login) => `${people}/${login}`,
+    repository: (fullName) => `${host}/${fullName}`,
+  }
+}
+
+/** Records that we only read. */
+const OTHERS: {
+  [K in Exclude<FactKind, WrittenKind>]: (fact: FactsByKind[K], links: Links) => object
+} = {
+  bots: writeUser,
+  discussion_categories: writeDiscussionCategory,
+  discussions: writeDiscussion,
+  repository_files: writeRepositoryFile,
+}
+
+export const isWritten = (kind: FactKind): kind is WrittenKind => !Object.hasOwn(OTHERS, kind)
+
+/** A record of any kind, as JSON has it. */
+export function writeAnyRecord(
+  kind: FactKind,
+  fact: FactsByKind[FactKind],
+  addresses: RecordAddresses,
+): Record<string, unknown> {
+  const written = isWritten(kind)
+    ? writeRecord(kind, fact as never, addresses)
+    : OTHERS[kind](fact as never, linksAt(addresses))
+  return JSON.parse(JSON.stringify(written))
+}
+
+/** The fields of a record that we would write otherwise, or not at all: those that its fact does not hold. */
+export function unlikeWritten(
+  kind: FactKind,
+  record: Record<string, unknown>,
+  addresses: RecordAddresses,
+): string[] {
+  const written = writeAnyRecord(kind, readFact(kind, record), addresses)
+  return Object.keys({ ...record, ...written }).filter(
+    (key) => !isDeepStrictEqual(record[key], written[key]),
+  )
+}
+
+const categoryAddress = (repository: string, name: string | null, links: Links) =>
+  name === null
+    ? null
+    : `${links.repository(repository)}/discussion_categories/${encodeURIComponent(name)}`
+
+function writeDiscussion(discussion: Discussion, links: Links) {
+  const { repository } = discussion
+  return {
+    type: 'discussion',
+    url: `${links.repository(repository)}/discussions/${discussion.number}`,
+    repository: links.repository(repository),
+    user: links.person(discussion.author),
+    title: discussion.title,
+    body: discussion.body,
+    labels: discussion.labels.map((name) => links.label(repository, name)),
+    reactions: writeReactions(discussion.reactions, 'Discussion', links),
+    created_at: discussion.createdAt,
+    updated_at: discussion.updatedAt,
+    discussion_category: categoryAddress(repository, discussion.category, links),
+  }
+}
+
+function writeDiscussionCategory(category: DiscussionCategory, links: Links) {
+  return {
+    type: 'discussion_category',
+    url: categoryAddress(category.repository, category.name, links),
+    repository: links.repository(category.repository),
+    name: category.name,
+    emoji: category.emoji,
+    description: category.description,
+  }
+}
+
+function writeRepositoryFile(stored: RepositoryFile, links: Links) {
+  return {
+    type: 'repository_file',
+    url: `${links.repository(stored.repository)}/files/${stored.id}/${encodeURIComponent(stored.name)}`,
+    repository: links.repository(stored.repository),
+    user: links.person(stored.author),
+    file_name: stored.name,
+    file_content_type: stored.contentType,
+    file_url: addressInArchive(stored.file),
+    created_at: stored.createdAt,
+  }
+}

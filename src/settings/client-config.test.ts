@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { temporaryDirectory } from '../../test/support/odd-repositories.ts'
+import { readClientConfig } from './client-config.ts'
+
+const url = 'http://127.0.0.1:3000'
+
+test('a token by argument wins over a file, a file over the environment', (t) => {
+  const file = join(temporaryDirectory(t), 'token')
+  writeFileSync(file, ' from-the-file\n')
+  const env = { GODWIT_URL: `${url}/`, GODWIT_TOKEN_FILE: file, GODWIT_TOKEN: 'from-env' }
+  assert.equal(readClientConfig({}, env).url, url)
+  assert.equal(readClientConfig({ token: 'argument' }, env).token, 'argument')
+  assert.equal(readClientConfig({}, env).token, 'from-the-file')
+  assert.equal(readClientConfig({}, { ...env, GODWIT_TOKEN_FILE: '' }).token, 'from-env')
+})
+
+test("GitHub's own variable is for GitHub alone", () => {
+  const env = { GITHUB_TOKEN: 'ghp_x' }
+  for (const address of ['https://api.github.com', 'https://api.tenant.ghe.com'])
+    assert.equal(readClientConfig({ url: address }, env).token, 'ghp_x')
+  for (const address of [url, 'https://evilgithub.com', 'https://github.com.example.com'])
+    assert.throws(() => readClientConfig({ url: address }, env), /no access token/)
+})
+
+test('what would show or lose the token is told first', () => {
+  const warnings = (flags: object, env: object) =>
+    readClientConfig(flags, { GODWIT_TOKEN: 't', ...env }).warnings
+  assert.deepEqual(warnings({ url }, {}), [])
+  assert.match(warnings({ url, token: 'x' }, {})[0]!, /can see a token/)
+  assert.match(
+    warnings({ url: 'http://git.example.com' }, {})[0]!,
+    /git.example.com without encryption/,
+  )
+  assert.deepEqual(warnings({ url: 'https://git.example.com' }, {}), [])
+})
+
+test('a token that cannot be sent is refused without being shown', () => {
+  const told = (token: string) => {
+    try {
+      readClientConfig({ url }, { GODWIT_TOKEN: token })
+      return ''
+    } catch (error) {
+      return String(error)
+    }
+  }
+  for (const token of ['two words', 'line\nbreak', 'größe']) {
+    assert.match(told(token), /the token contains spaces/)
+    assert.ok(!told(token).includes(token))
+  }
+  assert.throws(() => readClientConfig({}, { GODWIT_TOKEN: 't' }), /no server: give --url/)
+  assert.throws(() => readClientConfig({ url }, { GODWIT_TOKN: 't' }), /GODWIT_TOKN: unknown/)
+})

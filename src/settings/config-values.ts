@@ -1,0 +1,170 @@
+import { isIP } from 'node:net'
+import { resolve } from 'node:path'
+import { nameRefusal } from '../ground/names.ts'
+
+/** Each reads one option's text, or throws an Error whose message says what is expected of it. */
+
+export const path = (text: string): string => resolve(nonEmpty(text))
+
+export const nonEmpty = (text: string): string => {
+  if (text.trim() === '') throw new Error('must not be empty')
+  return text
+}
+
+export function oneOf<const T extends string>(...values: T[]): (text: string) => T {
+  return (text) => {
+    const value = values.find((each) => each === text)
+    if (value === undefined) throw new Error(`must be one of ${values.join(', ')}`)
+    return value
+  }
+}
+
+export function wholeNumber(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text)
+    if (!/^\d+$/.test(text) || value < min || value > max) {
+      throw new Error(`must be a whole number from ${min} to ${max}`)
+    }
+    return value
+  }
+}
+
+const UNITS: Record<string, number> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
+
+/** The same, or `0` for never. */
+export const duration = (text: string): number => (text === '0' ? 0 : lifetime(text))
+
+/** `90d`, `24h`, `30m` or `10s`, in milliseconds. */
+export function lifetime(text: string): number {
+  const [, amount, unit] = /^(\d{1,6})([smhd])$/.exec(text) ?? []
+  if (!Number(amount) || !unit) throw new Error('must be a duration such as 30s, 15m, 24h or 7d')
+  return Number(amount) * UNITS[unit]!
+}
+
+/** The same, and no longer than that. */
+export const lifetimeUpTo =
+  (longest: string) =>
+  (text: string): number => {
+    const ms = lifetime(text)
+    if (ms > lifetime(longest)) throw new Error(`must be at most ${longest}`)
+    return ms
+  }
+
+export function version(text: string): string {
+  if (!/^\d+\.\d+\.\d+$/.test(text)) throw new Error('must be a version such as 3.7.0')
+  return text
+}
+
+export interface Listen {
+  host: string
+  port: number
+}
+
+export function listen(text: string): Listen {
+  const [, bracketed, plain, port] = /^(?:\[([^\]]+)\]|([^:]+)):(\d{1,5})$/.exec(text) ?? []
+  const host = bracketed ?? plain
+  // Port 0 would be known only once we listen, and the addresses that we give out contain it.
+  if (!host || !(Number(port) >= 1 && Number(port) <= 65_535))
+    throw new Error('must be HOST:PORT, such as 127.0.0.1:3000')
+  return { host, port: Number(port) }
+}
+
+export function webAddress(text: string): string {
+  const url = URL.parse(text)
+  if (!url || !/^https?:$/.test(url.protocol) || url.search || url.hash || url.username) {
+    throw new Error('must be an http or https address without query or credentials')
+  }
+  return text.replace(/\/+$/, '')
+}
+
+/** As it stands in an address; a port may follow. */
+export function hostNameOf(text: string): string {
+  const name = text.toLowerCase()
+  const label = '[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?'
+  if (!new RegExp(`^${label}(\\.${label})*(:\\d{1,5})?$`).test(name))
+    throw new Error('must be the name of a host, such as git.example.com')
+  return name
+}
+
+export function login(text: string): string {
+  if (nameRefusal(text) !== undefined)
+    throw new Error('must be the name of an account: letters, digits, ".", "_" and "-"')
+  return text
+}
+
+/** An address with `{name}` in it; whether `{owner}` must be there too depends on the layout. */
+export function addressTemplate(text: string): string {
+  if (!text.includes('{name}')) {
+    throw new Error('must contain {owner} and {name}')
+  }
+  return text
+}
+
+export function webAddressTemplate(text: string): string {
+  addressTemplate(text)
+  if (!/^https?:$/.test(URL.parse(text)?.protocol ?? '')) {
+    throw new Error('must be an http or https address')
+  }
+  return text
+}
+
+export function postgresAddress(text: string): string {
+  if (!/^postgres(ql)?:$/.test(URL.parse(text)?.protocol ?? '')) {
+    throw new Error('must be a postgres:// address')
+  }
+  return text
+}
+
+/** `s3://bucket` or `s3://bucket/prefix`. */
+export function bucketAddress(text: string): string {
+  if (!/^s3:\/\/[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](\/[\w!.*'()-]+)*\/?$/.test(text)) {
+    throw new Error('must be s3://BUCKET or s3://BUCKET/PREFIX')
+  }
+  return text
+}
+
+export function timeZone(text: string): string {
+  if (text === 'UTC') return text
+  try {
+    return new Intl.DateTimeFormat('en', { timeZone: text }).resolvedOptions().timeZone && text
+  } catch {
+    throw new Error('must be a time zone such as UTC or Europe/Berlin')
+  }
+}
+
+export function vendorName(text: string): string {
+  if (!/^[a-z][a-z0-9-]*$/.test(text)) throw new Error('must be a lower-case word')
+  return text
+}
+
+/** Of web servers, separated by commas: without a path. */
+export function origins(text: string): string[] {
+  return text.split(',').map((part) => {
+    const url = URL.parse(part.trim())
+    const isOrigin = url && /^https?:$/.test(url.protocol) && url.href === `${url.origin}/`
+    if (!isOrigin)
+      throw new Error(`"${part.trim()}" is not an origin such as https://s3.example.com`)
+    return url.origin
+  })
+}
+
+/** Addresses and networks, separated by commas. */
+export function networks(text: string): string[] {
+  const parts = text.split(',').map((part) => part.trim())
+  for (const part of parts) {
+    const [address = '', bits] = part.split('/')
+    const longest = isIP(address) === 6 ? 128 : 32
+    const fits = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= longest)
+    if (!isIP(address) || !fits) throw new Error(`"${part}" is not an IP address or network`)
+  }
+  return parts
+}
+
+/** An address of a database, fit to be shown. */
+export function withoutPassword(address: string): string {
+  const url = new URL(address)
+  if (url.password) url.password = '***'
+  // libpq takes a password here too.
+  url.search = ''
+  return url.href
+}

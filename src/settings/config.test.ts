@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { describeConfig } from '../commands/show-config.ts'
+import { ConfigMistakes } from '../ground/user-mistake.ts'
+import { clientSaid } from './client-config.ts'
+import { readConfig, settingsForExport } from './config.ts'
+
+test('flags win over the environment, the environment over defaults', () => {
+  const env = { GODWIT_VENDOR: 'acme', GODWIT_PREVIEW: 'optional' }
+  const config = readConfig({ vendor: 'forge' }, env)
+  assert.equal(config.vendor, 'forge')
+  assert.equal(config.preview, 'optional')
+  assert.equal(config.timeZone, 'UTC')
+  assert.deepEqual(config.listen, { host: '127.0.0.1', port: 3000 })
+  assert.equal(config.repositories, undefined)
+  assert.throws(() => Object.assign(config, { vendor: 'other' }), TypeError)
+})
+
+test('addresses follow from what is given', () => {
+  const plain = readConfig({ listen: '[::1]:80' }, {})
+  assert.equal(plain.baseUrl, 'http://[::1]:80')
+  const { webUrl, cloneUrl, sshUrl } = readConfig(
+    { baseUrl: 'https://git.example.com/api/', webUrl: 'https://git.example.com/{owner}/{name}' },
+    {},
+  )
+  assert.equal(webUrl, 'https://git.example.com/{owner}/{name}')
+  assert.equal(cloneUrl, 'https://git.example.com/{owner}/{name}.git')
+  assert.equal(sshUrl, 'git@git.example.com:{owner}/{name}.git')
+})
+
+test('an archive that no server makes is named after the host, not after an address of every machine', () => {
+  const addressesOf = (flags: Parameters<typeof readConfig>[0], machine = 'Forge_1.local') => {
+    const { config, guessed } = settingsForExport(readConfig(flags, {}), machine)
+    return [config.webUrl, config.cloneUrl, config.sshUrl, guessed]
+  }
+  const under = (host: string) => [
+    `https://${host}/{owner}/{name}`,
+    `https://${host}/{owner}/{name}.git`,
+    `git@${host}:{owner}/{name}.git`,
+  ]
+  assert.deepEqual(addressesOf({}), [...under('forge-1.local'), 'https://forge-1.local'])
+  assert.deepEqual(addressesOf({}, '渡り鳥'), [...under('localhost'), 'https://localhost'])
+  assert.deepEqual(addressesOf({ hostName: 'Git.Example.com' }), [
+    ...under('git.example.com'),
+    undefined,
+  ])
+  const baseUrl = 'https://git.example.com'
+  assert.deepEqual(addressesOf({ baseUrl, hostName: 'x' }), [
+    ...under('git.example.com'),
+    undefined,
+  ])
+  const cloneUrl = 'https://clone.example.com/{owner}/{name}'
+  assert.equal(addressesOf({ cloneUrl })[1], cloneUrl)
+  for (const hostName of ['', 'a b', 'a/b', 'https://a', '-a', 'a..b', 'user@a'])
+    assert.throws(() => readConfig({ hostName }, {}), /--host-name: must be the name of a host/)
+})
+
+test('object storages are named by their origins, and by nothing more', () => {
+  const { forgeStorageOrigins } = readConfig(
+    { forgeStorageOrigins: 'https://S3.example.com, http://10.0.0.1:9000/' },
+    {},
+  )
+  assert.deepEqual(forgeStorageOrigins, ['https://s3.example.com', 'http://10.0.0.1:9000'])
+  for (const wrong of [
+    '',
+    's3.example.com',
+    'https://a.test/bucket',
+    'https://u:p@a.test',
+    'ftp://a',
+  ])
+    assert.throws(() => readConfig({ forgeStorageOrigins: wrong }, {}), /is not an origin/)
+})
+
+test('every mistake is named at once, by the name it was made under', () => {
+  const wrong = () =>
+    readConfig(
+      {
+        listen: 'nowhere',
+        preview: 'maybe',
+        webUrl: 'https://host/',
+        baseUrl: 'ftp://host',
+        trustedProxies: '10.0.0.0/8,10.0.0.0/99',
+        syncInterval: 'soon',
+        maxUnfinishedMigrations: '0',
+      },
+      { GODWIT_TIME_ZONE: 'Mars/Olympus', GODWIT_VENDR: 'typo', GODWIT_DATABASE_URL: 'mysql://x' },
+    )
+  assert.throws(wrong, (error) => {
+    assert.ok(error instanceof ConfigMistakes)
+    const named = error.mistakes.map((mistake) => mistake.split(':')[0]).sort()
+    assert.deepEqual(named, [
+      '--base-url',
+      '--listen',
+      '--max-unfinished-migrations',
+      '--preview',
+      '--sync-interval',
+      '--trusted-proxies',
+      '--web-url',
+      'GODWIT_DATABASE_URL',
+      'GODWIT_TIME_ZONE',
+      'GODWIT_VENDR',
+    ])
+    return true
+  })
+})
+
+test('the description tells where each value came from and hides the password', () => {
+  const config = readConfig(
+    { databaseUrl: 'postgres://godwit:s3cret@db.example.com/godwit?password=s3cret' },
+    { GODWIT_SYNC_INTERVAL: '1h' },
+  )
+  const text = describeConfig(config, clientSaid({}, {}, undefined))
+  assert.match(
+    text,
+    /^--database-url +postgres:\/\/godwit:\*\*\*@db.example.com\/godwit \(flag\)$/m,
+  )
+  assert.match(text, /^--sync-interval +1h \(environment\)$/m)
+  assert.match(text, /^--base-url +http:\/\/127.0.0.1:3000 \(default\)$/m)
+  assert.match(text, /^--repositories +\(not set\)$/m)
+  assert.ok(!text.includes('s3cret'))
+})

@@ -1,0 +1,110 @@
+import { join } from 'node:path'
+import type { Git } from '../../../git/git.ts'
+import { Unreadable } from '../../unreadable.ts'
+import { readOwnFile } from './own-file.ts'
+import { lstatIfThere } from './prompt-files.ts'
+
+/** The repository's own config: each key, as git spells it in lower case, with its values in order. */
+export type Settings = ReadonlyMap<string, readonly Value[]>
+
+/** Null is a key that stands alone on its line, which git takes for true. */
+type Value = string | null
+
+const LARGEST_CONFIG = 4 * 1024 * 1024
+const LARGEST_PLAIN = 64 * 1024
+
+/** Includes are not followed: they may lead anywhere, and a change behind one would go unnoticed. */
+export async function readSettings(git: Git, dir: string, signal?: AbortSignal): Promise<Settings> {
+  const file = join(dir, 'config')
+  const there = await lstatIfThere(file)
+  // Without a config it has git's defaults. A pipe would hold git for ever, and a link could show what is another's.
+  if (!there) return new Map()
+  if (!there.isFile()) throw new Unreadable('its config is not a file of its own')
+  return (await readPlain(file, there.size)) ?? (await readByGit(git, file, signal))
+}
+
+async function readPlain(file: string, size: number): Promise<Settings | undefined> {
+  if (size > LARGEST_PLAIN) return undefined
+  return plainSettings((await readOwnFile(Buffer.from(file), LARGEST_PLAIN)).toString())
+}
+
+async function readByGit(git: Git, file: string, signal?: AbortSignal): Promise<Settings> {
+  const listed = await git.text(['config', '--file', file, '--no-includes', '-z', '--list'], {
+    maxBytes: LARGEST_CONFIG,
+    ...(signal && { signal }),
+  })
+  const settings = new Map<string, Value[]>()
+  for (const setting of listed.split('\0').slice(0, -1)) {
+    const end = setting.indexOf('\n')
+    const key = end === -1 ? setting : setting.slice(0, end)
+    const values = settings.get(key) ?? []
+    values.push(end === -1 ? null : setting.slice(end + 1))
+    settings.set(key, values)
+  }
+  return settings
+}
+
+export function includesOthers(settings: Settings): boolean {
+  return settings.keys().some((key) => /^include(?:if\..*)?\.path$/s.test(key))
+}
+
+/** An include may lead to a pipe, and git follows it whenever it opens the repository: better found out impatiently. */
+export const INCLUDES_TIMEOUT_MS = 10_000
+
+/** Throws where git cannot read what the config includes. */
+export async function tryIncludes(git: Git, dir: string, signal?: AbortSignal): Promise<void> {
+  await git.run(['config', '--file', join(dir, 'config'), '--includes', '-z', '--list'], {
+    timeoutMs: INCLUDES_TIMEOUT_MS,
+    ...(signal && { signal }),
+  })
+}
+
+/** Of several the last counts. */
+export function setting(settings: Settings, key: string): string | undefined {
+  return settings.get(key)?.at(-1) ?? undefined
+}
+
+export function everySetting(settings: Settings, key: string): string[] {
+  return (settings.get(key) ?? []).filter((value) => value !== null)
+}
+
+/** A boolean in any of git's spellings; undefined when it is not set, 'unclear' when it is set to something else. */
+export function flag(settings: Settings, key: string): boolean | 'unclear' | undefined {
+  const value = settings.get(key)?.at(-1)
+  if (value === undefined) return undefined
+  if (value === null || /^(?:true|yes|on)$/i.test(value)) return true
+  if (/^(?:false|no|off|)$/i.test(value)) return false
+  const number = /^([-+]?\d+)[kmg]?$/i.exec(value)
+  return number ? Number(number[1]) !== 0 : 'unclear'
+}
+
+const SECTION = /^[ \t]*\[([a-z0-9.-]+)(?: "([^"\\]*)")?\][ \t]*$/i
+/** Without quotes, comments and tabs within the value: what those mean depends on the age of git. */
+const ENTRY = /^[ \t]*([a-z][a-z0-9-]*)[ \t]*=[ \t]*([^"\\#;\t]*?)[ \t]*$/i
+const NOTHING = /^[ \t]*(?:[#;].*)?$/
+
+/**
+ * What a config says that holds nothing but plain lines, as most do: it takes longer to start git than to read all the rest.
+ * Undefined where only git can tell.
+ */
+export function plainSettings(text: string): Map<string, string[]> | undefined {
+  // Git ends lines at a carriage return too, and stops at a null.
+  if (/[\r\0]/.test(text)) return undefined
+  const settings = new Map<string, string[]>()
+  let section: string | undefined
+  for (const line of text.split('\n')) {
+    if (NOTHING.test(line)) continue
+    const [, name, below] = SECTION.exec(line) ?? []
+    if (name !== undefined) {
+      section = name.toLowerCase() + (below === undefined ? '' : `.${below}`)
+      continue
+    }
+    const [, key, value] = ENTRY.exec(line) ?? []
+    if (section === undefined || key === undefined || value === undefined) return undefined
+    const full = `${section}.${key.toLowerCase()}`
+    const values = settings.get(full) ?? []
+    values.push(value)
+    settings.set(full, values)
+  }
+  return settings
+}

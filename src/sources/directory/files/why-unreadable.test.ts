@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { chmod, readdir, rm, truncate, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { createGit } from '../../../git/git.ts'
+import { Unreadable } from '../../unreadable.ts'
+import { factsScene, MIT } from '../facts/facts-test-scene.ts'
+
+const { host, fresh, factsOf, unreadable } = await factsScene()
+after(() => host.remove())
+
+test('a missing commit', async () => {
+  const dir = await host.repository(fresh(), { files: { 'a.py': 'a' } })
+  const facts = await factsOf(dir)
+  await forgetLoose(dir, facts.headCommit!)
+  await unreadable(dir, /missing object|bad object/)
+  await unreadable(dir, /missing object|bad object/, facts)
+})
+
+test('a missing tree', async () => {
+  const dir = await host.repository(fresh(), { files: { 'a.py': 'a' } })
+  await forgetLoose(dir, await host.git(['rev-parse', 'main^{tree}'], { dir }))
+  await unreadable(dir, /not a tree object|unable to read|could not read/)
+})
+
+test('corrupt packed refs, config and objects', async () => {
+  const refs = await host.repository(fresh(), { files: { 'a.py': 'a' } })
+  await writeFile(join(refs, 'packed-refs'), 'nonsense\n')
+  await unreadable(refs, /unexpected line in packed-refs/)
+  const config = await host.repository(fresh(), { files: { 'a.py': 'a' } })
+  await writeFile(join(config, 'config'), '[core\n')
+  await unreadable(config, /bad config line 1 in file config/)
+  const objects = await host.repository(fresh(), { files: { 'a.py': 'a' } })
+  await host.git(['repack', '-adq'], { dir: objects })
+  const pack = (await readdir(join(objects, 'objects/pack'))).find((f) => f.endsWith('.pack'))!
+  await chmod(join(objects, 'objects/pack', pack), 0o644)
+  await truncate(join(objects, 'objects/pack', pack), 20)
+  await unreadable(objects, /packfile|missing object|bad object/)
+})
+
+test('a config that is a pipe holds nobody up', async () => {
+  const dir = await host.repository(fresh())
+  await rm(join(dir, 'config'))
+  execFileSync('mkfifo', [join(dir, 'config')])
+  await unreadable(dir, /config is neither a file nor a directory/)
+})
+
+test('a format from the future, and objects borrowed from nowhere', async () => {
+  const future = await host.repository(fresh(), {
+    config: { 'core.repositoryFormatVersion': '1', 'extensions.fromTheFuture': 'true' },
+  })
+  await unreadable(future, /unknown repository extension/)
+  const borrowed = await host.repository(fresh(), { files: { 'a.py': 'a' } })
+  const commit = await host.git(['rev-parse', 'main'], { dir: borrowed })
+  await writeFile(join(borrowed, 'objects/info/alternates'), '/tmp/no/such/objects\n')
+  await forgetLoose(borrowed, commit)
+  await unreadable(borrowed, /missing object|bad object|does not exist/)
+})
+
+test('no program that a repository names is run', async () => {
+  const dir = await host.repository(fresh(), { files: { 'a.py': 'a', LICENSE: MIT } })
+  const canary = join(host.root, '..', 'canary')
+  const program = `touch ${canary}`
+  const blob = await host.git(['rev-parse', 'main:LICENSE'], { dir })
+  await host.git(['config', 'core.repositoryFormatVersion', '1'], { dir })
+  for (const [key, value] of Object.entries({
+    'extensions.partialClone': 'origin',
+    'remote.origin.url': host.path('alice/elsewhere'),
+    'remote.origin.promisor': 'true',
+    'remote.origin.uploadpack': program,
+    'core.sshCommand': program,
+    'core.fsmonitor': program,
+    'core.pager': program,
+    'core.alternateRefsCommand': program,
+    'gpg.program': program,
+    'diff.external': program,
+  })) {
+    await host.git(['config', key, value], { dir })
+  }
+  await forgetLoose(dir, blob)
+  await assert.rejects(host.git(['cat-file', '-p', blob], { dir }))
+  assert.equal(existsSync(canary), true, 'the trap does not work')
+  await rm(canary)
+  await factsOf(dir).catch((error: unknown) => assert.ok(error instanceof Unreadable))
+  assert.equal(existsSync(canary), false)
+})
+
+test('a git that is not there is no fault of the repository', async () => {
+  // What includes another file is asked of git.
+  const config = { 'include.path': 'more' }
+  const dir = await host.repository(fresh(), { files: { 'a.py': 'a' }, config })
+  const home = join(host.root, '..', 'another-home')
+  const git = createGit({ program: 'no-such-git', searchPath: '/nonexistent', home })
+  await assert.rejects(factsOf(dir, undefined, git), (error) => !(error instanceof Unreadable))
+})
+
+async function forgetLoose(dir: string, oid: string): Promise<void> {
+  await rm(join(dir, 'objects', oid.slice(0, 2), oid.slice(2)))
+}

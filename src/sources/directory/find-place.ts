@@ -1,0 +1,53 @@
+import { dirname } from 'node:path'
+import type { RepositoryName } from '../source.ts'
+import { Unreadable } from '../unreadable.ts'
+import { readRoot } from './directory.ts'
+import { lstatIfThere } from './files/prompt-files.ts'
+import { orUnreadable } from './files/why-unreadable.ts'
+import type { ServedTree } from './list-repositories.ts'
+import type { RepositoryPlace } from './repository-place.ts'
+
+/** Rejects with Unreadable. */
+export async function placeOf(
+  { layout }: ServedTree,
+  repository: RepositoryName,
+): Promise<RepositoryPlace> {
+  const [place, ...others] = await layout.placesOf(repository)
+  if (!place) throw new Unreadable('the repository no longer exists')
+  if (others.length > 0) throw sameName([place, ...others])
+  return place
+}
+
+/** The same; whoever is told why not is told of which. */
+export async function placeToName(
+  tree: ServedTree,
+  repository: RepositoryName,
+): Promise<RepositoryPlace> {
+  const { owner, name } = repository
+  return placeOf(tree, repository).catch((error: unknown) => {
+    if (!(error instanceof Unreadable)) throw error
+    throw new Unreadable(`${owner}/${name}: ${error.message}`, { cause: error })
+  })
+}
+
+/** All that have the name and are there. Rejects with Unreadable where it is not known whether anything is. */
+export async function placesThere(
+  { top, layout }: ServedTree,
+  repository: RepositoryName,
+): Promise<RepositoryPlace[]> {
+  const isThere = async (part: string) =>
+    part === top || ((await lstatIfThere(part))?.isDirectory() ?? false)
+  const places: RepositoryPlace[] = []
+  for (const place of await layout.placesOf(repository)) {
+    const { dir } = place
+    const isHere = async () => (await isThere(dirname(dir))) && (await isThere(dir))
+    if (await orUnreadable(dir, undefined, isHere)) places.push(place)
+  }
+  if (places.length === 0) await readRoot(top)
+  return places
+}
+
+export function sameName(places: readonly RepositoryPlace[]): Unreadable {
+  const paths = places.map(({ path }) => `${path}.git`).join(', ')
+  return new Unreadable(`several repositories have this name: ${paths}`)
+}

@@ -1,0 +1,248 @@
+import assert from 'node:assert/strict'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { test } from 'node:test'
+import {
+  bare,
+  commit,
+  makeWiki,
+  ODD_REPOSITORIES,
+  git as plainGit,
+} from '../../../../test/support/odd-repositories.ts'
+import type { SnapshotEntry } from '../../snapshot.ts'
+import { scene, signal } from './snapshot-test-scene.ts'
+import { verify } from './verify-objects.ts'
+
+const refsOf = (dir: string) =>
+  plainGit(dir, ['for-each-ref', '--format=%(refname) %(objectname) %(objecttype) %(symref)'])
+
+for (const [kind, make] of Object.entries(ODD_REPOSITORIES))
+  test(`${kind} comes out whole`, async (t) => {
+    const here = scene(t)
+    make(here.dir)
+    const copy = join(await here.writeOut(), 'Engine.git')
+    plainGit(copy, ['fsck', '--full', '--strict'])
+    assert.equal(refsOf(copy), refsOf(here.dir))
+    assert.equal(
+      readFileSync(join(copy, 'HEAD'), 'utf8'),
+      readFileSync(join(here.dir, 'HEAD'), 'utf8'),
+    )
+    for (const name of ['hooks', 'objects/info/alternates', 'objects/info/commit-graph'])
+      assert.ok(!existsSync(join(copy, name)), name)
+    assert.deepEqual(here.leftovers(), [])
+  })
+
+test('nothing of the lender but what the refs reach is taken', async (t) => {
+  const here = scene(t)
+  ODD_REPOSITORIES['objects borrowed from another'](here.dir)
+  plainGit(here.dir, ['hash-object', '-w', '--stdin'], 'reached by no ref')
+  const secret = plainGit(`${here.dir}.lender`, ['rev-parse', 'refs/heads/private'])
+  assert.equal(plainGit(here.dir, ['cat-file', '-t', secret]), 'commit')
+  const copy = join(await here.writeOut(), 'Engine.git')
+  assert.throws(() => plainGit(copy, ['cat-file', '-e', secret]))
+  const reached = plainGit(here.dir, ['rev-list', '--objects', '--all', '--no-object-names'])
+  const held = plainGit(copy, ['cat-file', '--batch-all-objects', '--batch-check=%(objectname)'])
+  assert.deepEqual(held.split('\n').sort(), reached.split('\n').sort())
+})
+
+test('a chain of relative alternates is followed', async (t) => {
+  const here = scene(t)
+  ODD_REPOSITORIES['objects borrowed from another'](here.dir)
+  const fork = join(here.root, 'source/Ada/Fork.git')
+  bare(fork)
+  await writeFile(join(fork, 'objects/info/alternates'), '../../Engine.git/objects\n')
+  await writeFile(
+    join(here.dir, 'objects/info/alternates'),
+    '# the lender\n../../Engine.git.lender/objects\n',
+  )
+  plainGit(fork, ['update-ref', 'refs/heads/main', plainGit(here.dir, ['rev-parse', 'main'])])
+  const to = await here.writeOut({ dir: fork, fullName: 'Ada/Fork' })
+  plainGit(join(to, 'Fork.git'), ['fsck', '--full', '--strict'])
+})
+
+test('a snapshot of a borrower stands alone', async (t) => {
+  const here = scene(t)
+  ODD_REPOSITORIES['objects borrowed from another'](here.dir)
+  const snapshot = await here.take()
+  assert.ok(!existsSync(join(snapshot.repository.dir, 'objects/info/alternates')))
+  await rm(join(here.root, 'source'), { recursive: true })
+  await verify(snapshot, here.git, signal)
+})
+
+test('of objects behind symbolic links what the refs reach is taken, and nothing else', async (t) => {
+  const whole = 'objects'
+  for (const [number, linked] of [whole, 'objects/pack', 'each file'].entries()) {
+    const here = scene(t)
+    ODD_REPOSITORIES['packed and loose objects'](here.dir)
+    const secret = commit(here.dir, 'refs/heads/secret', 'of whoever has the objects')
+    plainGit(here.dir, ['repack', '-adq'])
+    plainGit(here.dir, ['update-ref', '-d', 'refs/heads/secret'])
+    const from = join(here.dir, linked === whole ? whole : 'objects/pack')
+    const elsewhere = join(here.root, `elsewhere-${number}`)
+    await rename(from, elsewhere)
+    if (linked !== 'each file') await symlink(elsewhere, from)
+    else {
+      await mkdir(from)
+      for (const name of readdirSync(elsewhere))
+        await symlink(join(elsewhere, name), join(from, name))
+    }
+    const to = await here.writeOut()
+    await rm(elsewhere, { recursive: true })
+    plainGit(join(to, 'Engine.git'), ['fsck', '--full', '--strict'])
+    assert.throws(() => plainGit(join(to, 'Engine.git'), ['cat-file', '-e', secret]), linked)
+  }
+})
+
+test('the wiki comes along, with names, and without the config of the host', async (t) => {
+  const here = scene(t)
+  bare(here.dir)
+  commit(here.dir, 'refs/heads/main', 'one')
+  await writeFile(join(here.dir, 'description'), 'Analytical\n')
+  plainGit(here.dir, ['config', 'http.extraHeader', 'Authorization: secret'])
+  const wikiDir = here.dir.replace('.git', '.wiki.git')
+  makeWiki(wikiDir)
+  const to = await here.writeOut({ wikiDir })
+  plainGit(join(to, 'Engine.wiki.git'), ['fsck', '--full', '--strict'])
+  assert.equal(refsOf(join(to, 'Engine.wiki.git')), refsOf(wikiDir))
+  const text = (path: string) => readFileSync(join(to, path), 'utf8')
+  assert.equal(text('Engine.git/info/nwo'), 'Ada/Engine')
+  assert.equal(text('Engine.wiki.git/info/nwo'), 'Ada/Engine.wiki')
+  assert.equal(text('Engine.git/description'), 'Analytical\n')
+  assert.doesNotMatch(text('Engine.git/config'), /secret/)
+})
+
+test('config is as github.com writes it: the origin is a mirror that can be given another address', async (t) => {
+  const here = scene(t)
+  bare(here.dir)
+  commit(here.dir, 'refs/heads/main', 'one')
+  const wikiDir = here.dir.replace('.git', '.wiki.git')
+  makeWiki(wikiDir)
+  const origin = 'https://git.example.test/Ada/Engine.git'
+  const wikiOrigin = 'https://git.example.test/Ada/Engine.wiki.git'
+  const to = await here.writeOut({ wikiDir, origin, wikiOrigin })
+  assert.equal(
+    readFileSync(join(to, 'Engine.git/config'), 'utf8'),
+    [
+      '[core]',
+      '\trepositoryformatversion = 0',
+      '\tfilemode = true',
+      '\tbare = true',
+      '[remote "origin"]',
+      `\turl = ${origin}`,
+      '\tfetch = +refs/*:refs/*',
+      '\tmirror = true',
+      '',
+    ].join('\n'),
+  )
+  const copy = join(to, 'Engine.git')
+  assert.equal(plainGit(join(to, 'Engine.wiki.git'), ['remote', 'get-url', 'origin']), wikiOrigin)
+  plainGit(copy, ['remote', 'set-url', 'origin', 'https://elsewhere.example.test/x.git'])
+  assert.equal(
+    plainGit(copy, ['remote', 'get-url', 'origin']),
+    'https://elsewhere.example.test/x.git',
+  )
+})
+
+test('an address with signs that mean something in a config is read back as it is', async (t) => {
+  const here = scene(t)
+  bare(here.dir)
+  const origin = 'https://git.example.test/a;b/"c"/\\d#e'
+  const to = await here.writeOut({ origin })
+  assert.equal(plainGit(join(to, 'Engine.git'), ['config', 'remote.origin.url']), origin)
+})
+
+test('info/last-sync is the time of the newest commit, and absent where there is none', async (t) => {
+  const here = scene(t)
+  bare(here.dir)
+  const empty = await here.writeOut(undefined, join(here.root, 'empty'))
+  assert.ok(!existsSync(join(empty, 'Engine.git/info/last-sync')))
+  commit(here.dir, 'refs/heads/main', 'one')
+  commit(here.dir, 'refs/heads/other', 'two')
+  const to = await here.writeOut()
+  const newest = plainGit(here.dir, ['log', '--all', '-1', '--format=%ct'])
+  assert.equal(readFileSync(join(to, 'Engine.git/info/last-sync'), 'utf8'), newest)
+})
+
+test('what a host refuses of pushes comes along, and attributes; nothing that names a program', async (t) => {
+  const here = scene(t)
+  bare(here.dir)
+  commit(here.dir, 'refs/heads/main', 'one')
+  for (const [key, value] of [
+    ['receive.denyDeletes', 'yes'],
+    ['receive.denyNonFastForwards', '1'],
+    ['receive.denyCurrentBranch', 'updateInstead'],
+    ['receive.hideRefs', 'refs/'],
+    ['filter.evil.smudge', 'touch /tmp/evil'],
+    ['core.fsmonitor', 'touch /tmp/evil'],
+  ] as const)
+    plainGit(here.dir, ['config', key, value])
+  const attributes = '*.bin filter=evil\n*.txt text \u{e9}\n'
+  await mkdir(join(here.dir, 'info'), { recursive: true })
+  await writeFile(join(here.dir, 'info/attributes'), attributes)
+  const copy = join(await here.writeOut(), 'Engine.git')
+  assert.equal(readFileSync(join(copy, 'info/attributes'), 'utf8'), attributes)
+  const listed = plainGit(copy, ['config', '--file', join(copy, 'config'), '--list'])
+  assert.deepEqual(listed.split('\n').slice(3).sort(), [
+    'receive.denydeletes=true',
+    'receive.denynonfastforwards=true',
+  ])
+})
+
+test('attributes that are a link are not followed, and no reason to export nothing', async (t) => {
+  const here = scene(t)
+  bare(here.dir)
+  commit(here.dir, 'refs/heads/main', 'one')
+  const elsewhere = join(here.root, 'elsewhere')
+  await writeFile(elsewhere, 'of somebody else')
+  await mkdir(join(here.dir, 'info'), { recursive: true })
+  await symlink(elsewhere, join(here.dir, 'info/attributes'))
+  const copy = join(await here.writeOut(), 'Engine.git')
+  assert.ok(!existsSync(join(copy, 'info/attributes')))
+})
+
+test('LFS objects lie where git-lfs looks, and half-done ones are left', async (t) => {
+  const here = scene(t)
+  ODD_REPOSITORIES['LFS objects'](here.dir)
+  const to = await here.writeOut()
+  const files = readdirSync(join(to, 'Engine.git/lfs'), { recursive: true, encoding: 'utf8' })
+  assert.equal(files.filter((path) => /^objects\/..\/..\/[0-9a-f]{64}$/.test(path)).length, 1)
+  assert.ok(!files.some((path) => path.includes('half-done')))
+})
+
+test('quarantined and temporary files are left', async (t) => {
+  const here = scene(t)
+  ODD_REPOSITORIES['packed and loose objects'](here.dir)
+  const leftovers = [
+    'incoming-a1b2c3/12/34567890123456789012345678901234567890',
+    'tmp_objdir-incoming-x/pack/pack-1.pack',
+    'pack/tmp_pack_a1b2c3',
+    'pack/.tmp-17-pack-1234.pack',
+    'pack/.tmp-17-pack-1234.idx',
+    `pack/pack-${'a'.repeat(40)}.pack`,
+    '00/tmp_obj_a1b2c3',
+  ]
+  for (const path of leftovers) {
+    await mkdir(dirname(join(here.dir, 'objects', path)), { recursive: true })
+    await writeFile(join(here.dir, 'objects', path), 'unfinished')
+  }
+  const to = await here.writeOut()
+  for (const path of leftovers) assert.ok(!existsSync(join(to, 'Engine.git/objects', path)), path)
+})
+
+test('the same content gives the same entries', async (t) => {
+  const here = scene(t)
+  ODD_REPOSITORIES['packed and loose objects'](here.dir)
+  const list = async () => {
+    const snapshot = await here.take()
+    const entries: Omit<SnapshotEntry, 'open'>[] = []
+    for await (const { open: _, ...entry } of snapshot.entries()) entries.push(entry)
+    await snapshot.remove()
+    return entries
+  }
+  const first = await list()
+  assert.deepEqual(await list(), first)
+  const kinds = first.map(({ kind }) => kind)
+  assert.ok(kinds.lastIndexOf('directory') < kinds.indexOf('file'))
+  assert.ok(first.some(({ path, packed }) => packed && path.endsWith('.pack')))
+})

@@ -1,0 +1,163 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { ForgeRefused, WaitUntil } from '../../forge-errors.ts'
+import type { ForgeClient } from './forge-client.ts'
+import { type Entry, listAll, listFiltered, listWhole } from './forge-pages.ts'
+
+// What hangs is ended by the runner: a bound for the whole file would be one on the speed of the machine.
+const signal = new AbortController().signal
+
+/** Answers from a list, page by page; `render` says what is left of a page. */
+function clientOf(
+  rows: number[],
+  render: (page: { id: number }[]) => unknown = (page) => page,
+  headers: Record<string, string> = {},
+) {
+  const asked: number[] = []
+  const client: Pick<ForgeClient, 'get' | 'url'> = {
+    url: 'http://x',
+    async get(_, query) {
+      const [page, limit] = [Number(query.page ?? 1), Number(query.limit ?? 30)]
+      asked.push(page)
+      assert.ok(asked.length <= 20_000, 'it is asked without end')
+      const cut = rows.slice((page - 1) * limit, page * limit).map((id) => ({ id }))
+      return { body: render(cut), header: (name) => headers[name] }
+    },
+  }
+  return { client: client as ForgeClient, asked }
+}
+
+const upTo = (count: number) => Array.from({ length: count }, (_, n) => n + 1)
+
+describe('a listing', () => {
+  it('without a count ends with an empty page, which may be null', async () => {
+    const { client, asked } = clientOf(upTo(100), (page) => (page.length > 0 ? page : null))
+    assert.equal((await listAll(client, { path: '/l', limit: 50 }, signal)).length, 100)
+    assert.deepEqual(asked, [1, 2, 3])
+  })
+
+  it('with a count ends when all have come', async () => {
+    const { client, asked } = clientOf(upTo(100), undefined, { 'x-total-count': '100' })
+    assert.equal((await listAll(client, { path: '/l', limit: 50 }, signal)).length, 100)
+    assert.deepEqual(asked, [1, 2])
+  })
+
+  it('that gives everything each time ends with the second page', async () => {
+    const all = upTo(60).map((id) => ({ id }))
+    const { client, asked } = clientOf([], () => all)
+    assert.equal((await listAll(client, { path: '/l', limit: 50 }, signal)).length, 60)
+    assert.deepEqual(asked, [1, 2])
+  })
+
+  it('that is whole is asked for once, and page by page where it turns out to be cut', async () => {
+    const whole = clientOf(upTo(20), undefined, { 'x-total-count': '20' })
+    assert.equal((await listWhole(whole.client, '/l', signal)).length, 20)
+    assert.deepEqual(whole.asked, [1])
+    const cut = clientOf(upTo(80), undefined, { 'x-total-count': '80' })
+    assert.equal((await listWhole(cut.client, '/l', signal)).length, 80)
+    assert.deepEqual(cut.asked, [1, 1, 2])
+  })
+
+  it('without numbers that is cut is told apart by its key, or by all of each entry', async () => {
+    const render = (page: { id: number }[]) => page.map(({ id }) => ({ content: `${id}` }))
+    for (const keyOf of [undefined, ({ content }: Entry) => content]) {
+      const { client } = clientOf(upTo(80), render, { 'x-total-count': '80' })
+      assert.equal((await listWhole(client, '/l', signal, keyOf)).length, 80)
+    }
+  })
+
+  /** One for which `change` is made before each page but the first of a listing, and which counts what there is then. */
+  function shifting(rows: number[], change: (listing: number) => void) {
+    let listing = 0
+    const headers = {
+      get 'x-total-count'() {
+        return String(rows.length)
+      },
+    }
+    const { client, asked } = clientOf(rows, undefined, headers)
+    const get: ForgeClient['get'] = async (path, query, stop) => {
+      if (query.page === 1) listing++
+      else change(listing)
+      return client.get(path, query, stop)
+    }
+    return { client: { ...client, get } as ForgeClient, asked }
+  }
+
+  it('of which one is deleted between two pages is read again, and none is missing', async () => {
+    const rows = upTo(100)
+    const { client, asked } = shifting(rows, (listing) => void (listing === 1 && rows.shift()))
+    const found = await listAll(client, { path: '/l', limit: 50 }, signal)
+    assert.deepEqual(
+      found.map(({ id }) => id),
+      rows,
+    )
+    assert.deepEqual(asked, [1, 2, 1, 2])
+  })
+
+  it('that shrinks each time is for later, and one that counts what it hides is read twice', async () => {
+    const rows = upTo(100)
+    const { client } = shifting(rows, () => void rows.shift())
+    await assert.rejects(listAll(client, { path: '/l', limit: 50 }, signal), (error) => {
+      assert.match(String(error), /http:\/\/x\/l change faster than they can be listed/)
+      return error instanceof WaitUntil
+    })
+    const isShown = ({ id }: { id: number }) => id !== 7
+    const hiding = clientOf(upTo(100), (page) => page.filter(isShown), { 'x-total-count': '100' })
+    assert.equal((await listAll(hiding.client, { path: '/l', limit: 50 }, signal)).length, 99)
+    assert.deepEqual(hiding.asked, [1, 2, 3, 1, 2, 3])
+  })
+
+  it('without an end is refused', async () => {
+    const last = { id: 0 }
+    const { client, asked } = clientOf([], () => [{ id: ++last.id }])
+    await assert.rejects(listAll(client, { path: '/l', limit: 50 }, signal), (error) => {
+      assert.match(String(error), /http:\/\/x\/l does not come to an end: 20000 pages were read/)
+      return error instanceof ForgeRefused
+    })
+    assert.equal(asked.length, 20_000)
+  })
+
+  it('leaves out entries that the forge failed to put together', async () => {
+    const { client } = clientOf(upTo(3), (page) =>
+      page.map((each) => (each.id === 2 ? null : each)),
+    )
+    assert.equal((await listAll(client, { path: '/l', limit: 50 }, signal)).length, 2)
+  })
+})
+
+describe('a listing whose pages lose entries after they were cut', () => {
+  const isShown = ({ id }: { id: number }) => id <= 10 || id > 110
+  const render = (page: { id: number }[]) => {
+    const shown = page.filter(isShown)
+    return shown.length > 0 ? shown : null
+  }
+
+  it('is read past pages that are empty', async () => {
+    const { client, asked } = clientOf(upTo(120), render, { 'x-total-count': '10' })
+    const listing = { path: '/l', limit: 50, mayHide: false, leftOut: 100 }
+    assert.equal((await listFiltered(client, listing, signal)).length, 20)
+    assert.deepEqual(asked, [1, 2, 3])
+  })
+
+  it('ends some time after its last entry, however many the forge says are left out', async () => {
+    const { client, asked } = clientOf(upTo(60))
+    const leftOut = Number.MAX_SAFE_INTEGER
+    const listing = { path: '/l', limit: 50, mayHide: false, leftOut }
+    assert.equal((await listFiltered(client, listing, signal)).length, 60)
+    assert.equal(asked.length, 102)
+  })
+
+  it('ends with a short page where nothing is left out', async () => {
+    const { client, asked } = clientOf(upTo(60))
+    const listing = { path: '/l', limit: 50, mayHide: false, leftOut: 0 }
+    assert.equal((await listFiltered(client, listing, signal)).length, 60)
+    assert.deepEqual(asked, [1, 2])
+  })
+
+  it('is read to an empty page where some may be hidden', async () => {
+    const { client, asked } = clientOf(upTo(60), (page) => page.filter(({ id }) => id % 2 === 0))
+    const listing = { path: '/l', limit: 50, mayHide: true, leftOut: 0 }
+    assert.equal((await listFiltered(client, listing, signal)).length, 30)
+    assert.deepEqual(asked, [1, 2, 3])
+  })
+})

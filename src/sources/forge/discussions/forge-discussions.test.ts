@@ -1,0 +1,293 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { KeptInMemory } from '../../../../test/support/forge/kept-in-memory.ts'
+import { FORGEJO_11, GITEA_1_15, GITEA_1_22 } from '../../../../test/support/forge/render.ts'
+import { type StandInForge, startForge } from '../../../../test/support/forge/stand-in-forge.ts'
+import type { Repository, User } from '../../../../test/support/forge/world.ts'
+import { readingOf } from '../../discussions.ts'
+import { forgeDiscussions } from './forge-discussions.ts'
+
+// What hangs is ended by the runner: a bound for the whole file would be one on the speed of the machine.
+const signal = new AbortController().signal
+const WIDGETS = { owner: 'octo', name: 'widgets' }
+
+/** Long enough ago for nothing to change in the same second. */
+const LONG_AGO = 1_700_000_000
+
+interface Scene {
+  forge: StandInForge
+  repository: Repository
+  ann: User
+  bob: User
+}
+
+/** One of everything that people say. */
+function fill(forge: StandInForge): Scene {
+  const { world } = forge
+  world.clock = () => LONG_AGO
+  const octo = world.addUser('octo', { isOrganization: true })
+  const [ann, bob] = [world.addUser('ann', { fullName: 'Ann A.' }), world.addUser('bob')]
+  world.addTeam(octo, 'Owners', 'owner', [ann])
+  world.addTeam(octo, 'Core Team', 'write', [bob])
+  const repository = world.addRepository(octo, 'widgets')
+  const bug = { id: world.id(), name: 'bug', color: '00aabb', description: 'broken' }
+  repository.labels.push(bug)
+  world.organizationLabels.set('octo', [{ ...bug, id: world.id(), name: 'all over' }])
+  const milestone = {
+    id: world.id(),
+    title: 'v1',
+    description: '',
+    closed: null,
+    due: null,
+    created: LONG_AGO,
+  }
+  repository.milestones.push(milestone)
+  repository.collaborators.set(bob, 'read')
+  repository.protections.push({
+    branch_name: 'main',
+    enable_push: true,
+    enable_push_whitelist: true,
+    push_whitelist_usernames: ['ann'],
+    push_whitelist_teams: ['Core Team'],
+    required_approvals: 2,
+  })
+  const issue = world.addIssue(repository, ann, { labels: [bug], milestone, assignees: [bob] })
+  world.addComment(issue, ann, '1', {
+    type: 'label',
+    about: { label: { id: bug.id, name: 'bug', color: '00aabb' } },
+  })
+  issue.reactions.push({ user: bob, content: '+1', created: LONG_AGO })
+  const comment = world.addComment(issue, bob, 'me too')
+  comment.reactions.push({ user: ann, content: 'heart', created: LONG_AGO })
+  world.addComment(issue, null, 'from one who left')
+  const shot = world.asset('shot.png', 'picture')
+  issue.assets.push(shot)
+  issue.body = `see ![shot.png](/attachments/${shot.uuid})`
+  world.close(issue, ann)
+
+  const merged = world.addPull(repository, bob)
+  const review = world.addReview(merged, ann, 'REQUEST_CHANGES', 'not yet')
+  world.addCode(merged, review, ann, 'a.txt', 3)
+  world.addCode(merged, review, bob, 'a.txt', 3)
+  world.addCode(merged, review, bob, 'a.txt', 5)
+  world.addReview(merged, ann, 'APPROVED')
+  world.addReview(merged, ann, 'COMMENT', 'by the way').dismissed = true
+  world.addReview(merged, bob, 'PENDING', 'not sent')
+  world.merge(merged, ann)
+  const gone = world.addPull(repository, null, {
+    head: { branch: 'fix', sha: 'a'.repeat(40), repository: null },
+  })
+  gone.title = 'WIP: fix'
+  world.addReview(gone, bob, 'REQUEST_REVIEW')
+  gone.isLocked = true
+
+  const release = world.addRelease(repository, ann, 'v1.0', { prerelease: true })
+  release.assets.push(world.asset('tool.zip', 'zip bytes'))
+  world.addRelease(repository, ann, 'v2.0', { draft: true })
+  world.runFast(LONG_AGO + 60)
+  return { forge, repository, ann, bob }
+}
+
+for (const dialect of [GITEA_1_15, GITEA_1_22, FORGEJO_11])
+  describe(`discussions of ${dialect.version}`, () => {
+    let scene: Scene
+    let kept: KeptInMemory
+    let discussions: ReturnType<typeof forgeDiscussions>
+    before(async () => {
+      scene = fill(await startForge({ dialect }))
+      discussions = forgeDiscussions({ url: scene.forge.url, token: 'admin-token' })
+      kept = new KeptInMemory()
+      await kept.readAll(discussions, WIDGETS)
+    })
+    after(() => scene.forge.stop())
+
+    it('reads an issue with labels, milestone, people and reactions', () => {
+      const [issue] = kept.facts('issues')
+      assert.deepEqual(
+        { ...issue, body: undefined },
+        {
+          repository: 'octo/widgets',
+          number: 1,
+          author: 'ann',
+          title: 'issue 1',
+          body: undefined,
+          assignees: ['bob'],
+          milestone: scene.repository.milestones[0]?.id,
+          labels: ['bug'],
+          reactions: [{ author: 'bob', content: '+1', createdAt: '2023-11-14T22:13:20Z' }],
+          closedAt: '2023-11-14T22:13:20Z',
+          createdAt: '2023-11-14T22:13:20Z',
+          updatedAt: '2023-11-14T22:13:20Z',
+        },
+      )
+    })
+
+    it('reads comments, those of accounts that are gone too', () => {
+      const comments = kept.facts('issue_comments')
+      assert.deepEqual(
+        comments.map(({ author, body, reactions }) => [author, body, reactions.length]),
+        [
+          ['bob', 'me too', 1],
+          ['ghost', 'from one who left', 0],
+        ],
+      )
+      assert.ok(kept.groups.has('user/ghost'))
+    })
+
+    it('reads events, or makes those that must have been', () => {
+      const of = (number: number) =>
+        kept
+          .facts('issue_events')
+          .filter(({ on }) => on.number === number)
+          .map(({ event, actor }) => `${event} ${actor}`)
+      const isOld = dialect === GITEA_1_15
+      assert.deepEqual(of(1), isOld ? ['closed ghost'] : ['labeled ann', 'closed ann'])
+      assert.deepEqual(of(2), ['merged ann', 'closed ann'])
+      assert.deepEqual(of(3), ['locked ghost'])
+      const ids = kept.facts('issue_events').map(({ id }) => id)
+      assert.equal(new Set(ids).size, ids.length)
+    })
+
+    it('reads pull requests, merged, and from a fork that is gone', () => {
+      const [merged, gone] = kept.facts('pull_requests')
+      assert.equal(merged?.mergedAt, '2023-11-14T22:13:20Z')
+      assert.equal(merged?.head.repository, 'octo/widgets')
+      assert.equal(merged?.draft, false)
+      assert.equal(merged?.mergeCommit?.length, 40)
+      assert.equal(gone?.author, 'ghost')
+      assert.deepEqual(gone?.head, {
+        ref: 'fix',
+        sha: 'a'.repeat(40),
+        owner: 'ghost',
+        repository: null,
+      })
+      assert.equal(gone?.draft, true)
+      assert.deepEqual(
+        gone?.reviewRequests.map(({ reviewer }) => reviewer),
+        [{ kind: 'user', login: 'bob' }],
+      )
+    })
+
+    it('reads reviews that were sent, and makes threads of their comments', () => {
+      assert.deepEqual(
+        kept.facts('pull_request_reviews').map(({ state, author }) => `${state} ${author}`),
+        ['changes_requested ann', 'approved ann', 'dismissed ann'],
+      )
+      const threads = kept.facts('pull_request_review_threads')
+      const comments = kept.facts('pull_request_review_comments')
+      assert.deepEqual(
+        threads.map(({ path, line, side }) => [path, line, side]),
+        [
+          ['a.txt', 3, 'right'],
+          ['a.txt', 5, 'right'],
+        ],
+      )
+      const [root, answer, other] = comments
+      assert.equal(root?.inReplyTo, null)
+      assert.equal(answer?.inReplyTo, root?.id)
+      assert.equal(answer?.thread, threads[0]?.id)
+      assert.equal(other?.thread, threads[1]?.id)
+      assert.equal(root?.position, 3)
+    })
+
+    it('reads labels of the organization too, collaborators, milestones, protected branches', () => {
+      const [repository] = kept.facts('repositories')
+      assert.deepEqual(
+        repository?.labels.map(({ name }) => name),
+        ['bug', 'all over'],
+      )
+      const permission = dialect === GITEA_1_15 ? 'write' : 'read'
+      assert.deepEqual(repository?.collaborators, [{ login: 'bob', permission }])
+      assert.equal(kept.facts('milestones')[0]?.title, 'v1')
+      const [rule] = kept.facts('protected_branches')
+      assert.equal(rule?.reviews.approvals, 2)
+      assert.deepEqual(rule?.authorizedTeams, [{ organization: 'octo', slug: 'core-team' }])
+      assert.deepEqual(kept.groups.get('repository')?.teams, [
+        { slug: 'owners', access: 'admin' },
+        { slug: 'core-team', access: 'push' },
+      ])
+    })
+
+    it('reads releases with their assets, drafts too, and gives the bytes', async () => {
+      const releases = kept.facts('releases')
+      assert.deepEqual(
+        releases.map(({ tag, draft, publishedAt }) => [tag, draft, publishedAt === null]),
+        [
+          ['v2.0', true, true],
+          ['v1.0', false, false],
+        ],
+      )
+      const [file] = kept.groups.get('releases')?.files ?? []
+      assert.equal(releases[1]?.assets[0]?.file, file?.file)
+      assert.ok(file)
+      const bytes = await Array.fromAsync(discussions.open(file, signal))
+      assert.equal(Buffer.concat(bytes).toString(), 'zip bytes')
+    })
+
+    it('finds attachments, listed or linked', async () => {
+      const [attachment] = kept.facts('attachments')
+      assert.equal(attachment?.name, 'shot.png')
+      assert.equal(attachment?.contentType, 'image/png')
+      assert.deepEqual(attachment?.on, { kind: 'issue', number: 1 })
+      const [file] = kept.groups.get('issue/1')?.files ?? []
+      assert.equal(file?.size, dialect === GITEA_1_15 ? null : 7)
+      assert.ok(file)
+      const bytes = await Array.fromAsync(discussions.open(file, signal))
+      assert.equal(Buffer.concat(bytes).toString(), 'picture')
+    })
+
+    it('has a record of everyone it names, without their e-mail address', () => {
+      assert.deepEqual(
+        kept
+          .facts('users')
+          .map(({ login }) => login)
+          .sort(),
+        ['ann', 'bob', 'ghost'],
+      )
+      assert.doesNotMatch(JSON.stringify(kept.snapshot()), /secret\.example/)
+    })
+
+    it('reads files that a version lists before it should', async (t) => {
+      const early = { ...dialect, hasAssets: true, version: '1.18.0' }
+      const { forge } = fill(await startForge({ dialect: early }))
+      t.after(() => forge.stop())
+      const other = new KeptInMemory()
+      await other.readAll(forgeDiscussions({ url: forge.url, token: 'admin-token' }), WIDGETS)
+      assert.equal(other.groups.get('issue/1')?.files[0]?.size, 7)
+    })
+
+    it('says what this version does not give', () => {
+      const notes = readingOf(kept.cursor)?.notes.join('\n') ?? ''
+      const isOld = dialect === GITEA_1_15
+      assert.equal(/no timeline/.test(notes), isOld)
+      assert.equal(/does not list attachments/.test(notes), isOld)
+      assert.match(notes, /reviews that are not sent yet/)
+    })
+
+    it('tells an organization with its owners and teams, and a person', async () => {
+      const { facts } = await discussions.owner('octo', signal)
+      assert.deepEqual(facts.organizations?.[0]?.members, [
+        { login: 'ann', role: 'admin', state: 'active' },
+        { login: 'bob', role: 'direct_member', state: 'active' },
+      ])
+      assert.deepEqual(
+        facts.teams?.map(({ slug, members }) => [slug, members.map(({ login }) => login)]),
+        [
+          ['owners', ['ann']],
+          ['core-team', ['bob']],
+        ],
+      )
+      const person = await discussions.owner('ann', signal)
+      assert.equal(person.facts.users?.[0]?.name, 'Ann A.')
+    })
+
+    it('tells the same stamp again, and another after every kind of change', async () => {
+      const stamp = () => discussions.stamp(WIDGETS, kept, signal)
+      const known = readingOf(kept.cursor)?.stamp
+      assert.equal(await stamp(), known)
+      scene.repository.labels.push({ id: 9999, name: 'new', color: 'ffffff', description: '' })
+      assert.notEqual(await stamp(), known)
+      scene.repository.labels.pop()
+      assert.equal(await stamp(), known)
+    })
+  })

@@ -1,0 +1,103 @@
+import type { Discussions, Group, Kept } from '../../discussions.ts'
+import { ifForgeHas } from '../../forge-errors.ts'
+import type { RepositoryName } from '../../source.ts'
+import { segment } from '../client/forge-address.ts'
+import { type ForgeOptions, forgeClient } from '../client/forge-client.ts'
+import { type Entry, listAll } from '../client/forge-pages.ts'
+import { textIn } from '../client/forge-values.ts'
+import { forgeGetter, type KnownForge } from '../client/known-forge.ts'
+import { openFile } from '../client/open-file.ts'
+import { idOf, organizationFact, People, teamFact } from '../facts/people-facts.ts'
+import { cursorOf } from './cursor.ts'
+import { type ForgeLook, isUnchanged, lookAt, stampOfChanges } from './find-changes.ts'
+import { Notes, type ReadContext } from './read-context.ts'
+import { RepositoryReading } from './read-repository.ts'
+import { groupOf } from './read-sides.ts'
+
+/** A look that a reading right after it may use: it need not ask the same again. */
+interface TakenLook {
+  look: ForgeLook
+  context: ReadContext
+  cursor: string | null
+  until: number
+}
+
+const LOOK_MS = 60_000
+
+/** Discussions of a Gitea or a Forgejo over REST. */
+export function forgeDiscussions(options: ForgeOptions): Discussions & { requests(): number } {
+  const client = forgeClient(options)
+  const now = options.now ?? Date.now
+  const getForge = forgeGetter(client, now)
+  const looks = new Map<string, TakenLook>()
+  const nameOf = ({ owner, name }: RepositoryName) => `${owner}/${name}`
+
+  async function look(repository: RepositoryName, kept: Kept, signal: AbortSignal) {
+    const forge = await getForge(signal)
+    // What was said of an earlier reading still holds for what was kept of it.
+    const notes = new Notes(cursorOf(kept.cursor)?.notes)
+    if (!forge.can.timeline) notes.noTimeline(forge.version)
+    const context = { forge, ...pickName(repository), notes, people: new People(), signal }
+    return { look: await lookAt(context, kept), context }
+  }
+
+  return {
+    async stamp(repository, kept, signal) {
+      const taken = await look(repository, kept, signal)
+      for (const [name, { until }] of looks) if (until < now()) looks.delete(name)
+      const { cursor } = kept
+      looks.set(nameOf(repository), { ...taken, cursor, until: now() + LOOK_MS })
+      const last = cursorOf(cursor)
+      const isSaid = taken.context.notes.areAs(last?.notes ?? [])
+      return isUnchanged(taken.look) && isSaid ? (last?.stamp ?? '') : stampOfChanges(taken.look)
+    },
+
+    async *read(repository, kept, signal) {
+      const taken = looks.get(nameOf(repository))
+      looks.delete(nameOf(repository))
+      const isUsable = taken && taken.cursor === kept.cursor && taken.until >= now()
+      const current = isUsable ? taken : await look(repository, kept, signal)
+      const context = { ...current.context, signal }
+      yield* new RepositoryReading(context, kept, current.look).batches()
+    },
+
+    async owner(login, signal): Promise<Group> {
+      return readOwner(await getForge(signal), login, signal)
+    },
+
+    open: (file, signal) => openFile(client, file, signal),
+    requests: client.requests,
+  }
+}
+
+const pickName = ({ owner, name }: RepositoryName): RepositoryName => ({ owner, name })
+
+/** An organization with members and teams, or a person; everyone in it has a record of their own. */
+async function readOwner(forge: KnownForge, login: string, signal: AbortSignal): Promise<Group> {
+  const { client, pageSize } = forge
+  const list = (path: string) => listAll(client, { path, limit: pageSize }, signal)
+  const path = `/orgs/${segment(login)}`
+  const organization = await ifForgeHas(client.get(path, {}, signal))
+  const people = new People()
+  // An organization is asked for here too: only so is it said since when there is one.
+  const { body } = await client.get(`/users/${segment(login)}`, {}, signal)
+  if (!organization) {
+    people.meet(body)
+    return groupOf(`owner/${login}`, { users: people.take() })
+  }
+  const members = await list(`${path}/members`)
+  const teams = []
+  for (const team of await list(`${path}/teams`))
+    teams.push({ team, members: await list(`/teams/${idOf(team)}/members`) })
+  people.meet([members, teams.map((each) => each.members)])
+  const { created } = (body ?? {}) as Entry
+  const answers = { organization: { ...(organization.body as Entry), created }, members, teams }
+  const fact = organizationFact(answers)
+  return groupOf(`owner/${login}`, {
+    users: people.take(),
+    organizations: [fact],
+    teams: teams
+      .filter(({ team }) => textIn(team, 'name') !== '')
+      .map((each) => teamFact(fact.login, each.team, each.members)),
+  })
+}

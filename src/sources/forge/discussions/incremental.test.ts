@@ -1,0 +1,305 @@
+import assert from 'node:assert/strict'
+import { afterEach, describe, it } from 'node:test'
+import { NOT_FOUND } from '../../../../test/support/forge/answers.ts'
+import { KeptInMemory } from '../../../../test/support/forge/kept-in-memory.ts'
+import { addManyIssues } from '../../../../test/support/forge/many-issues.ts'
+import { type Dialect, GITEA_1_15, GITEA_1_22 } from '../../../../test/support/forge/render.ts'
+import { type StandInForge, startForge } from '../../../../test/support/forge/stand-in-forge.ts'
+import { type Discussions, readingOf } from '../../discussions.ts'
+import { cursorOf } from './cursor.ts'
+import { forgeDiscussions } from './forge-discussions.ts'
+
+// What hangs is ended by the runner: a bound for the whole file would be one on the speed of the machine.
+const signal = new AbortController().signal
+
+describe('reading again', () => {
+  const forges: StandInForge[] = []
+  afterEach(async () => {
+    for (const forge of forges.splice(0)) await forge.stop()
+  })
+
+  /** What is read in pages is read in as many of them by fewer requests, where the forge has small ones. */
+  async function scene(count: number, how: { dialect?: Dialect; maxPage?: number } = {}) {
+    const forge = await startForge(how)
+    forges.push(forge)
+    const many = addManyIssues(forge, count)
+    const open = () => forgeDiscussions({ url: forge.url, token: 'admin-token', pauseMs: 1 })
+    const kept = new KeptInMemory()
+    await kept.readAll(open(), many.name)
+    /** As an export does it: look, and read where the look says so. Returns how many requests that took. */
+    const again = async (discussions: Discussions = open()) => {
+      const before = forge.requests.length
+      const stamp = await discussions.stamp(many.name, kept, signal)
+      if (stamp !== readingOf(kept.cursor)?.stamp) await kept.readAll(discussions, many.name)
+      return forge.requests.length - before
+    }
+    /** What a first reading of the forge as it is now finds. */
+    const fresh = async () => {
+      const other = new KeptInMemory()
+      await other.readAll(open(), many.name)
+      return other.snapshot()
+    }
+    return { forge, ...many, kept, open, again, fresh, world: forge.world }
+  }
+
+  for (const [count, dialect] of [
+    [150, GITEA_1_15],
+    [200, GITEA_1_22],
+  ] as const)
+    it(`costs few requests where nothing changed in ${count} issues, and few more for a comment, on ${dialect.version}`, async (t) => {
+      const { again, repository, world, ann, kept } = await scene(count, { dialect })
+      const unchanged = await again()
+      assert.ok(unchanged <= 45, `${unchanged} requests`)
+      const issue = repository.issues.get(77)
+      assert.ok(issue)
+      world.addComment(issue, ann, 'a new one')
+      const ofIssue = await again()
+      assert.ok(ofIssue <= unchanged + 5, `${ofIssue} requests after ${unchanged}`)
+      const pull = repository.issues.get(100)
+      assert.ok(pull)
+      world.addComment(pull, ann, 'another')
+      const ofPull = await again()
+      assert.ok(ofPull <= unchanged + 5, `${ofPull} requests after ${unchanged}`)
+      t.diagnostic(
+        `unchanged ${unchanged}, comment on an issue ${ofIssue}, on a pull request ${ofPull}`,
+      )
+      const bodies = kept.facts('issue_comments').map(({ body }) => body)
+      assert.ok(bodies.includes('a new one') && bodies.includes('another'))
+    })
+
+  it('costs no more than the listing where a comment is gone', async () => {
+    const { again, repository, kept, fresh } = await scene(48, { maxPage: 20 })
+    const issue = repository.issues.get(5)
+    assert.ok(issue)
+    issue.comments.shift()
+    const requests = await again()
+    assert.ok(requests < 40, `${requests} requests`)
+    assert.deepEqual(kept.snapshot(), await fresh())
+  })
+
+  for (const dialect of [GITEA_1_15, GITEA_1_22])
+    it(`finds every change on ${dialect.version}`, async () => {
+      const { again, repository, world, ann, kept, fresh } = await scene(22, {
+        dialect,
+        maxPage: 12,
+      })
+      repository.labels.push({ id: world.id(), name: 'bug', color: '00aabb', description: '' })
+      world.close(world.addIssue(repository, ann, { labels: [...repository.labels] }), ann)
+      await again()
+      const get = (number: number) => {
+        const issue = repository.issues.get(number)
+        assert.ok(issue)
+        return issue
+      }
+      const changes: Record<string, () => void> = {
+        'a comment is edited, which leaves the issue as it was': () => {
+          const comment = get(5).comments[0]
+          assert.ok(comment)
+          comment.body = 'edited'
+          comment.updated = world.clock()
+        },
+        'a comment is deleted': () => void get(5).comments.shift(),
+        'one is deleted and another written elsewhere': () => {
+          get(10).comments.shift()
+          world.addComment(get(3), ann, 'new')
+        },
+        'an issue is deleted': () => void repository.issues.delete(20),
+        'one is deleted and another opened': () => {
+          repository.issues.delete(21)
+          world.addIssue(repository, ann)
+        },
+        'an issue is closed': () => world.close(get(7), ann),
+        'a label gets another name, which leaves its issues as they were': () => {
+          const label = repository.labels[0]
+          assert.ok(label)
+          label.name = 'renamed'
+        },
+        'a release is published': () => void world.addRelease(repository, ann, 'v9'),
+        'a milestone is closed': () => {
+          const now = world.clock()
+          const plain = { title: 'm', description: '', due: null, created: now }
+          repository.milestones.push({ id: world.id(), ...plain, closed: now })
+        },
+      }
+      for (const [name, change] of Object.entries(changes)) {
+        change()
+        await again()
+        assert.deepEqual(kept.snapshot(), await fresh(), name)
+      }
+    })
+
+  /** What no listing of the forge tells of. */
+  async function reviewed(count: number, how: { dialect?: Dialect; maxPage?: number } = {}) {
+    const made = await scene(count, how)
+    const { repository, world, ann, again } = made
+    const pull = repository.issues.get(10) as ReturnType<typeof world.addPull>
+    const review = world.addReview(pull, ann, 'COMMENT', 'see there')
+    const [one, other] = [1, 5].map((line) => world.addCode(pull, review, ann, 'a.txt', line))
+    await again()
+    const changeUntold = () => {
+      one!.body = 'edited'
+      one!.updated = world.clock()
+      other!.code!.resolver = ann
+      const reaction = { user: ann, content: 'heart', created: world.clock() }
+      repository.issues.get(5)!.comments[0]!.reactions.push(reaction)
+      repository.issues.get(7)!.reactions.push(reaction)
+    }
+    return { ...made, pull, one: one!, changeUntold }
+  }
+
+  const DAY = 24 * 60 * 60
+
+  for (const dialect of [GITEA_1_15, GITEA_1_22])
+    it(`reads what was said of lines with every change of the pull request, ${dialect.version}`, async () => {
+      const { again, world, ann, pull, one, kept, fresh } = await reviewed(12, { dialect })
+      one.body = 'edited'
+      one.updated = world.clock()
+      world.addComment(pull, ann, 'by the way')
+      await again()
+      assert.deepEqual(kept.snapshot(), await fresh())
+    })
+
+  it('reads all of it again after a week, and until then says what may be missing', async () => {
+    const { again, world, repository, ann, kept, fresh, changeUntold } = await reviewed(12)
+    const whole = cursorOf(kept.cursor)?.wholeSince ?? 0
+    changeUntold()
+    await again()
+    assert.notDeepEqual(kept.snapshot(), await fresh(), 'nothing tells of it')
+    world.addIssue(repository, ann)
+    await again()
+    const { asOf, notes } = readingOf(kept.cursor)!
+    assert.ok(asOf > whole)
+    const said = `${new Date(whole).toISOString()} may be missing`
+    assert.deepEqual(notes.filter((each) => each.endsWith(said)).length, 1, notes.join('; '))
+    world.runFast(world.clock() + 8 * DAY)
+    await again()
+    assert.deepEqual(kept.snapshot(), await fresh())
+    assert.doesNotMatch(readingOf(kept.cursor)!.notes.join(), /may be missing/)
+    changeUntold()
+    const { wholeSince: _, ...older } = cursorOf(kept.cursor)!
+    kept.cursor = JSON.stringify(older)
+    await again()
+    assert.deepEqual(kept.snapshot(), await fresh(), 'nobody knows when all was last read')
+  })
+
+  it('reads nothing twice of what it reads again, however often it is interrupted', async () => {
+    const { forge, world, name, open, kept, fresh, changeUntold } = await reviewed(60, {
+      maxPage: 12,
+    })
+    changeUntold()
+    world.runFast(world.clock() + 8 * DAY)
+    const before = forge.requests.length
+    for (let lives = 1; ; lives++) {
+      assert.ok(lives < 20, 'it comes to an end')
+      await kept.readAll(open(), name, 2)
+      if (readingOf(kept.cursor)?.isComplete) break
+    }
+    const timelines = forge.requests.slice(before).filter(({ path }) => path.endsWith('/timeline'))
+    assert.equal(timelines.length, 60)
+    assert.deepEqual(kept.snapshot(), await fresh())
+  })
+
+  it('keeps what was read of issues that are turned off, and says so until they are on again', async () => {
+    const { again, forge, world, repository, ann, name, open, kept, fresh } = await scene(22)
+    const notes = () => readingOf(kept.cursor)?.notes.filter((each) => /turned off/.test(each))
+    const before = kept.snapshot()
+    const { asOf } = readingOf(kept.cursor)!
+    // Between the last reading and the end of it, the one thing that a look may miss later.
+    const comment = repository.issues.get(5)!.comments[0]!
+    Object.assign(comment, { body: 'edited', updated: world.clock() })
+    forge.misbehave = ({ path }) =>
+      /\/ann\/many\/(issues|pulls)\b/.test(path) ? { answer: NOT_FOUND } : undefined
+    for (let n = 0; n < 2; n++) {
+      await again()
+      assert.deepEqual(kept.snapshot(), before)
+      assert.deepEqual(notes(), ['issues and pull requests are turned off on the forge'])
+      assert.equal(readingOf(kept.cursor)?.asOf, asOf, 'as new as it was')
+    }
+    const other = new KeptInMemory()
+    await other.readAll(open(), name)
+    assert.match(readingOf(other.cursor)!.notes.join(), /turned off/)
+    forge.misbehave = () => undefined
+    world.addIssue(repository, ann)
+    await again()
+    assert.deepEqual(notes(), [])
+    assert.deepEqual(kept.snapshot(), await fresh())
+  })
+
+  for (const what of ['labels', 'milestones', 'releases'] as const)
+    it(`keeps what was read of ${what} that are turned off, and says so`, async () => {
+      const { again, forge, world, repository, ann, kept } = await scene(1)
+      const plain = { title: 'm', description: '', due: null, created: 1, closed: null }
+      repository.milestones.push({ id: world.id(), ...plain })
+      repository.labels.push({ id: world.id(), name: 'bug', color: '00aabb', description: '' })
+      world.addRelease(repository, ann, 'v1').assets.push(world.asset('a.zip', 'zip'))
+      await again()
+      const before = kept.snapshot()
+      forge.misbehave = ({ path }) =>
+        path.endsWith(`/many/${what}`) ? { answer: NOT_FOUND } : undefined
+      await again()
+      assert.deepEqual(kept.snapshot(), before)
+      assert.match(readingOf(kept.cursor)!.notes.join(), new RegExp(`${what} are turned off`))
+    })
+
+  it('says which kind is turned off where the forge still lists the other', async () => {
+    const { again, forge, kept } = await scene(12)
+    const url = `${forge.url}/api/v1/repos/ann/many`
+    const asked = await fetch(url, { headers: { authorization: 'token admin-token' } })
+    const body = (await asked.json()) as object
+    for (const [field, words] of [
+      ['has_issues', 'issues'],
+      ['has_pull_requests', 'pull requests'],
+    ] as const) {
+      forge.misbehave = ({ path }) =>
+        path.endsWith('/repos/ann/many')
+          ? { answer: { body: { ...body, [field]: false } } }
+          : undefined
+      await again()
+      const notes = readingOf(kept.cursor)!.notes.filter((each) => /turned off/.test(each))
+      assert.deepEqual(notes, [`${words} are turned off on the forge`])
+    }
+  })
+
+  it('begins anew where the repository is another of the same name', async () => {
+    const { again, world, ann, kept, fresh } = await scene(24, { maxPage: 12 })
+    const other = world.addRepository(ann, 'many')
+    world.addIssue(other, ann, { title: 'the only one' })
+    await again()
+    assert.deepEqual(
+      kept.facts('issues').map(({ title }) => title),
+      ['the only one'],
+    )
+    assert.deepEqual(kept.snapshot(), await fresh())
+  })
+
+  it('comes to the same however often it is interrupted, and loses one batch each time', async () => {
+    const { name, forge, open, fresh } = await scene(100, { maxPage: 20 })
+    const killed = new KeptInMemory()
+    let [lives, done] = [0, false]
+    const before = forge.requests.length
+    while (!done) {
+      const batches = await killed.readAll(open(), name, 2)
+      done = readingOf(killed.cursor)?.isComplete === true || batches < 2
+      lives++
+    }
+    assert.ok(lives > 3, `${lives} lives`)
+    const requests = forge.requests.length - before
+    assert.deepEqual(killed.snapshot(), await fresh())
+    // Each life lists anew and looks, but reads no issue again that was kept.
+    const timelines = forge.requests
+      .slice(before, before + requests)
+      .filter(({ path }) => path.endsWith('/timeline'))
+    assert.equal(timelines.length, 100)
+  })
+
+  it('tells how far it has come', async () => {
+    const { name, open } = await scene(120)
+    const kept = new KeptInMemory()
+    const progress: string[] = []
+    for await (const batch of open().read(name, kept, signal)) {
+      kept.keep(batch)
+      progress.push(`${batch.progress.read}/${batch.progress.total}`)
+    }
+    assert.deepEqual(progress, ['0/120', '50/120', '100/120', '120/120', '120/120'])
+  })
+})

@@ -1,0 +1,247 @@
+import assert from 'node:assert/strict'
+import { afterEach, describe, it } from 'node:test'
+import { KeptInMemory } from '../../../../test/support/forge/kept-in-memory.ts'
+import { addManyIssues } from '../../../../test/support/forge/many-issues.ts'
+import { type Dialect, GITEA_1_15, GITEA_1_22 } from '../../../../test/support/forge/render.ts'
+import {
+  type Request,
+  type StandInForge,
+  startForge,
+} from '../../../../test/support/forge/stand-in-forge.ts'
+import { freePort } from '../../../../test/support/free-port.ts'
+import { readingOf } from '../../discussions.ts'
+import { ForgeFailed, ForgeRefused, TooLarge, WaitUntil } from '../../forge-errors.ts'
+import { forgeClient } from '../client/forge-client.ts'
+import { openFile } from '../client/open-file.ts'
+import { forgeDiscussions } from './forge-discussions.ts'
+
+// What hangs is ended by the runner: a bound for the whole file would be one on the speed of the machine.
+const signal = new AbortController().signal
+
+describe('a forge that misbehaves', () => {
+  const forges: StandInForge[] = []
+  afterEach(async () => {
+    for (const forge of forges.splice(0)) await forge.stop()
+  })
+
+  /** Pages of 20: those of 50 and as many issues again would show nothing more. */
+  async function scene(count = 48, dialect: Dialect = GITEA_1_22) {
+    const forge = await startForge({ dialect, maxPage: 20 })
+    forges.push(forge)
+    const many = addManyIssues(forge, count)
+    const kept = new KeptInMemory()
+    const open = () => forgeDiscussions({ url: forge.url, token: 'admin-token', pauseMs: 1 })
+    /** What a forge that behaves gives. */
+    const expected = async () => {
+      forge.misbehave = () => undefined
+      const other = new KeptInMemory()
+      await other.readAll(open(), many.name)
+      return other.snapshot()
+    }
+    return { forge, ...many, kept, expected, open, read: () => kept.readAll(open(), many.name) }
+  }
+
+  const isComplete = (kept: KeptInMemory) => readingOf(kept.cursor)?.isComplete === true
+
+  it('that asks to wait is asked again then, and nothing that was read is lost', async () => {
+    const { forge, kept, read, expected } = await scene()
+    forge.misbehave = ({ count }) =>
+      count === 100
+        ? { answer: { status: 429, headers: { 'retry-after': '90' }, body: {} } }
+        : undefined
+    await assert.rejects(read(), (error) => error instanceof WaitUntil && error.dueAt > Date.now())
+    assert.equal(isComplete(kept), false)
+    const before = kept.facts('issues').length
+    assert.ok(before > 0)
+    await read()
+    assert.equal(isComplete(kept), true)
+    assert.deepEqual(kept.snapshot(), await expected())
+  })
+
+  it('that is a bad gateway or breaks off now and then is read all the same', async () => {
+    const { forge, kept, read, expected } = await scene()
+    const seen = new Set<string>()
+    forge.misbehave = ({ path, query, count }) => {
+      const isFirst = !seen.has(`${path}${query}`)
+      seen.add(`${path}${query}`)
+      if (!isFirst) return undefined
+      if (count % 5 === 3) return { answer: { status: 502, body: {} } }
+      return count % 5 === 1 ? { cut: true } : undefined
+    }
+    await read()
+    assert.deepEqual(kept.snapshot(), await expected())
+  })
+
+  for (const dialect of [GITEA_1_15, GITEA_1_22])
+    it(`that sends neither Link nor a count is read to an empty page, ${dialect.version}`, async () => {
+      const { forge, kept, read, expected } = await scene(48, dialect)
+      forge.misbehave = () => ({ without: ['link', 'x-total-count'] })
+      await read()
+      assert.equal(kept.facts('issues').length + kept.facts('pull_requests').length, 48)
+      assert.deepEqual(kept.snapshot(), await expected())
+    })
+
+  it('that gives smaller pages than asked for is read to the end', async () => {
+    const { forge, kept, read, expected } = await scene()
+    const plain = forge.misbehave
+    forge.misbehave = (request) => {
+      if (request.path.endsWith('/settings/api')) return { answer: { status: 404, body: {} } }
+      request.query.set('limit', String(Math.min(7, Number(request.query.get('limit') ?? 7))))
+      return plain(request)
+    }
+    await read()
+    assert.deepEqual(kept.snapshot(), await expected())
+  })
+
+  const isPage = ({ path, query }: Request, page: number) =>
+    path.endsWith('/issues') && query.get('page') === String(page) && query.get('limit') !== '1'
+
+  it('whose pages shift forward: what is opened meanwhile is read, and nothing twice', async () => {
+    const { forge, kept, read, expected, repository, ann } = await scene()
+    forge.misbehave = (request) => {
+      if (isPage(request, 2) && repository.issues.size === 48)
+        for (let n = 0; n < 3; n++) forge.world.addIssue(repository, ann)
+      return undefined
+    }
+    await read()
+    assert.equal(repository.issues.size, 51)
+    assert.deepEqual(kept.snapshot(), await expected())
+  })
+
+  it('whose pages shift back: what slips from the next page to the last is read', async () => {
+    const { forge, kept, read, expected, repository } = await scene()
+    forge.misbehave = (request) => {
+      // Numbers 29 to 48 were on the first page.
+      if (isPage(request, 2)) for (const number of [41, 45]) repository.issues.delete(number)
+      return undefined
+    }
+    await read()
+    assert.equal(repository.issues.size, 46)
+    assert.deepEqual(kept.snapshot(), await expected())
+  })
+
+  it('whose pages shift back while others are opened', async () => {
+    const { forge, kept, read, expected, repository, ann } = await scene()
+    forge.misbehave = (request) => {
+      if (isPage(request, 2) && repository.issues.size === 48) forge.world.addIssue(repository, ann)
+      if (isPage(request, 3)) repository.issues.delete(45)
+      return undefined
+    }
+    await read()
+    assert.deepEqual(kept.snapshot(), await expected())
+  })
+
+  it('whose issue is deleted between list and detail', async () => {
+    const { forge, kept, read, expected, repository } = await scene()
+    forge.misbehave = ({ path }) => {
+      if (path.endsWith('/issues/40/timeline')) repository.issues.delete(40)
+      return undefined
+    }
+    await read()
+    assert.equal(kept.groups.has('issue/40'), false)
+    assert.deepEqual(kept.snapshot(), await expected())
+  })
+
+  it('that fails over one issue for good makes the reading fail, with the reason', async () => {
+    const { forge, kept, read } = await scene()
+    forge.misbehave = ({ path }) =>
+      path.endsWith('/issues/20/comments') ? { answer: { status: 500, body: {} } } : undefined
+    await assert.rejects(read(), (error) => {
+      assert.ok(error instanceof ForgeFailed)
+      return error.message.includes('/issues/20/comments failed with status 500')
+    })
+    assert.equal(isComplete(kept), false)
+  })
+
+  it('that has no timeline though its version should is read without, and it is said', async () => {
+    const { forge, kept, read } = await scene(30)
+    forge.misbehave = ({ path }) =>
+      path.endsWith('/timeline') ? { answer: { status: 404, body: {} } } : undefined
+    await read()
+    assert.equal(isComplete(kept), true)
+    assert.match(readingOf(kept.cursor)?.notes.join() ?? '', /has no timeline/)
+  })
+
+  it('whose user is nobody at all', async () => {
+    const { forge, kept, read } = await scene(1)
+    const nobody = { id: 5, body: 'left', user: null, created_at: '2020-01-01T00:00:00Z' }
+    forge.misbehave = ({ path }) => {
+      if (path.endsWith('/issues/1/timeline'))
+        return { answer: { body: [{ ...nobody, type: 'comment' }] } }
+      return path.endsWith('/issues/1/comments') ? { answer: { body: [nobody] } } : undefined
+    }
+    await read()
+    assert.equal(kept.facts('issue_comments')[0]?.author, 'ghost')
+    assert.ok(kept.groups.has('user/ghost'))
+  })
+
+  it('that answers with a web page changes nothing, and it is said', async () => {
+    const { forge, kept, open, name } = await scene(30)
+    await kept.readAll(open(), name)
+    const before = kept.snapshot()
+    forge.misbehave = () => ({
+      answer: { headers: { 'content-type': 'text/html' }, bytes: Buffer.from('<html>') },
+    })
+    await assert.rejects(open().stamp(name, kept, signal), /a web page instead of JSON/)
+    await assert.rejects(kept.readAll(open(), name), ForgeRefused)
+    assert.deepEqual(kept.snapshot(), before)
+  })
+
+  it('that answers with something else than a list is refused', async () => {
+    const { forge, read } = await scene(30)
+    forge.misbehave = ({ path }) =>
+      path.endsWith('/labels') ? { answer: { body: { message: 'hello' } } } : undefined
+    await assert.rejects(read(), /something else than a list/)
+    forge.misbehave = ({ path }) =>
+      path.endsWith('/repos/ann/many') ? { answer: { body: [] } } : undefined
+    await assert.rejects(read(), /something else than a repository/)
+  })
+
+  it('that is no forge, or too old, or down at the start', async () => {
+    const { forge, read, name } = await scene(1)
+    for (const [version, words] of [
+      ['1.14.7', /1\.15 or newer/],
+      ['', /no Gitea or Forgejo/],
+    ] as const) {
+      forge.misbehave = ({ path }) =>
+        path.endsWith('/version') ? { answer: { body: { version } } } : undefined
+      await assert.rejects(read(), words)
+    }
+    const url = `http://127.0.0.1:${await freePort()}`
+    const gone = forgeDiscussions({ url, token: 'x', pauseMs: 1 })
+    await assert.rejects(gone.stamp(name, new KeptInMemory(), signal), WaitUntil)
+  })
+
+  it('that cuts an attachment short is asked again, and one of the wrong length is refused', async () => {
+    const { forge, open, repository, ann } = await scene(1)
+    const bytes = Buffer.alloc(300_000, 'x')
+    const asset = forge.world.asset('big.bin', bytes)
+    forge.world.addRelease(repository, ann, 'v1').assets.push(asset)
+    const file = { file: 'x', source: `/attachments/${asset.uuid}`, size: bytes.length }
+    let cuts = 2
+    forge.misbehave = () => (cuts-- > 0 ? { cut: true } : undefined)
+    const whole = Buffer.concat(await Array.fromAsync(open().open(file, signal)))
+    assert.ok(whole.equals(bytes))
+    await assert.rejects(Array.fromAsync(open().open({ ...file, size: 5 }, signal)), ForgeRefused)
+    const longer = { ...file, size: bytes.length + 1 }
+    await assert.rejects(Array.fromAsync(open().open(longer, signal)), ForgeRefused)
+    forge.misbehave = () => ({ cut: true })
+    await assert.rejects(Array.fromAsync(open().open(file, signal)), WaitUntil)
+  })
+
+  it('that sends a file without a length is cut off where it is longer than anybody has room for', async () => {
+    const { forge, repository, ann } = await scene(1)
+    const asset = forge.world.asset('big.bin', Buffer.alloc(300_000, 'x'))
+    forge.world.addRelease(repository, ann, 'v1').assets.push(asset)
+    const client = forgeClient({ url: forge.url, token: 'admin-token', pauseMs: 1 })
+    const file = { file: 'x', source: `/attachments/${asset.uuid}`, size: null }
+    const take = (most: number) => Array.fromAsync(openFile(client, file, signal, most))
+    for (const without of [[], ['content-length']]) {
+      forge.misbehave = () => ({ without })
+      assert.equal(Buffer.concat(await take(300_000)).length, 300_000)
+      await assert.rejects(take(299_999), TooLarge)
+    }
+    const listed = { ...file, size: 300_000 }
+    assert.ok(await Array.fromAsync(openFile(client, listed, signal, 5)), 'its length is listed')
+  })
+})

@@ -1,0 +1,101 @@
+import { segment } from '../client/forge-address.ts'
+import type { ForgeAnswer, Query } from '../client/forge-client.ts'
+import { type Entry, type Listing, listAll, listWhole } from '../client/forge-pages.ts'
+import type { ForgeVersion } from '../client/forge-version.ts'
+import type { KnownForge } from '../client/known-forge.ts'
+import type { People } from '../facts/people-facts.ts'
+
+/** What every part of a reading needs to know. */
+export interface ReadContext {
+  forge: KnownForge
+  owner: string
+  name: string
+  notes: Notes
+  people: People
+  signal: AbortSignal
+}
+
+export const repositoryPath = ({ owner, name }: { owner: string; name: string }): string =>
+  `/repos/${segment(owner)}/${segment(name)}`
+
+/** Asks for one part of the repository, such as `issues/12`. */
+export const getPart = (
+  context: ReadContext,
+  part: string,
+  query: Query = {},
+): Promise<ForgeAnswer> =>
+  context.forge.client.get(`${repositoryPath(context)}/${part}`, query, context.signal)
+
+/** The same of a listing in pages, such as `issues`. */
+export function listPart(
+  context: ReadContext,
+  part: string,
+  more: Pick<Listing, 'query' | 'keyOf'> = {},
+): Promise<Entry[]> {
+  const { client, pageSize: limit } = context.forge
+  const path = `${repositoryPath(context)}/${part}`
+  return listAll(client, { path, limit, ...more }, context.signal)
+}
+
+/** The same of one that comes in one answer. */
+export const listWholePart = (
+  context: ReadContext,
+  part: string,
+  keyOf?: Listing['keyOf'],
+): Promise<Entry[]> =>
+  listWhole(context.forge.client, `${repositoryPath(context)}/${part}`, context.signal, keyOf)
+
+const TURNED_OFF = ' are turned off on the forge'
+const UNTOLD =
+  'the forge does not tell of reactions, edits of comments on lines and resolved threads'
+
+/** Of a reading that took over what an earlier one had read. */
+export const untold = (since: number): string =>
+  `${UNTOLD}: changes after ${new Date(since).toISOString()} may be missing`
+
+/** What a reading could not give, for the report: each once. */
+export class Notes {
+  readonly #sentences = new Set<string>()
+
+  /** Of an earlier reading all is taken over but what every look says anew, as long as it is so. */
+  constructor(earlier: readonly string[] = []) {
+    for (const each of earlier)
+      if (!each.endsWith(TURNED_OFF) && !each.startsWith(UNTOLD)) this.#sentences.add(each)
+  }
+
+  say(sentence: string): void {
+    this.#sentences.add(sentence)
+  }
+
+  /** Things that an archive has no word for, or that are not for others to see. */
+  skipped(what: string): void {
+    this.say(`skipped: ${what}`)
+  }
+
+  /** They are still in the forge's database; what was kept of them stays. */
+  turnedOff(what: string): void {
+    this.say(`${what}${TURNED_OFF}`)
+  }
+
+  noTimeline({ kind, text }: ForgeVersion): void {
+    this.say(
+      `${kind} ${text} has no timeline of issues: events other than closed, merged and locked are missing, and who closed is unknown`,
+    )
+  }
+
+  noIssueAssets({ kind, text }: ForgeVersion): void {
+    this.say(
+      `${kind} ${text} does not list attachments of issues: those that a text links to were read`,
+    )
+  }
+
+  /** Whether a reading has said the same. How old it is it says by itself. */
+  areAs(earlier: readonly string[]): boolean {
+    const said = new Set(earlier.filter((each) => !each.startsWith(UNTOLD)))
+    return this.#sentences.symmetricDifference(said).size === 0
+  }
+
+  all(): string[] {
+    return [...this.#sentences].sort()
+  }
+}

@@ -1,0 +1,208 @@
+import assert from 'node:assert/strict'
+import { before, describe, test } from 'node:test'
+import { isDeepStrictEqual } from 'node:util'
+import { REAL_ARCHIVE } from '../../../../test/support/real-archive.ts'
+import {
+  RECORDED_GITHUB,
+  type RecordsByKind,
+  realRecords,
+  recordedAnswer,
+} from '../../../../test/support/real-records.ts'
+import { endOfHunk } from '../../../records/diff-hunk.ts'
+import type { Reaction } from '../../../records/fact.ts'
+import type { FactKind, FactsByKind } from '../../../records/facts.ts'
+import { addressesAt, writeAnyRecord } from '../../../records/test-records.ts'
+import { writeRecord } from '../../../records/write-records.ts'
+import type { Entry } from '../client/forge-pages.ts'
+import { releaseFact } from './file-facts.ts'
+import { commentFact, issueFact, reactionFacts } from './issue-facts.ts'
+import { pullFact, reviewFact, reviewState, reviewTalk } from './pull-facts.ts'
+import { milestoneFact, repositoryFact } from './repository-facts.ts'
+
+/**
+ * A forge's answers have the shape of GitHub's, and of one repository there are both GitHub's answers and the archive that
+ * GitHub itself made. So what our functions make of answers is held against what GitHub made.
+ *
+ * These fields differ in some record, and no others: what REST does not say, or an archive of 2022 does not.
+ */
+const DIFFERENT = {
+  labels: { created_at: 'REST does not say when a label was made' },
+  milestones: { user: 'a forge does not say who made a milestone' },
+  pull_requests: { merge_commit_sha: 'in archives since 2024' },
+  pull_request_reviews: {
+    body: 'null in the archive, an empty text in REST',
+    created_at: 'REST says when a review was submitted, not when it was begun',
+  },
+  pull_request_review_threads: {
+    url: 'REST knows no threads: one has the id of its first comment',
+    subject_type: 'in archives since 2023',
+  },
+  pull_request_review_comments: {
+    pull_request_review_thread: 'REST knows no threads',
+    subject_type: 'in archives since 2023',
+  },
+  releases: { reactions: 'in archives since 2022' },
+}
+
+const [OWNER, NAME] = ['go-gitea', 'test_repo']
+const REPOSITORY = `${OWNER}/${NAME}`
+
+/** The few things that a forge says in other words than GitHub. */
+const asForge = {
+  milestone: (milestone: Entry): Entry => ({ ...milestone, id: milestone.number }),
+  discussed: (issue: Entry): Entry => ({
+    ...issue,
+    milestone: issue.milestone && asForge.milestone(issue.milestone as Entry),
+    merged: typeof issue.merged_at === 'string',
+  }),
+  review: (review: Entry): Entry => ({
+    ...review,
+    state:
+      { COMMENTED: 'COMMENT', CHANGES_REQUESTED: 'REQUEST_CHANGES' }[review.state as string] ??
+      review.state,
+  }),
+  /** A line of the file, not of the change. */
+  reviewComment(comment: Entry): Entry {
+    const { side, line } = endOfHunk(comment.diff_hunk as string)!
+    return { ...comment, [side === 'right' ? 'position' : 'original_position']: line }
+  },
+}
+
+function reactionsTo(what: string, perPage: number): Reaction[] {
+  const all: Entry[] = []
+  for (let page = 1; ; page++) {
+    const query = `page=${page}&per_page=${perPage}`
+    const more = recordedAnswer<Entry[]>(`/${what}/reactions?${query}`)
+    all.push(...more)
+    if (more.length === 0) return reactionFacts(all)
+  }
+}
+
+type Made = { [K in FactKind]?: FactsByKind[K][] }
+
+function discussions(): Made {
+  const issues = '/issues?direction=asc&page=1&per_page=2&sort=created&state=all'
+  const milestones = '/milestones?page=1&per_page=100&state=all'
+  const comments = '/issues/2/comments?direction=asc&per_page=100&sort=created'
+  const releases = '/releases?page=1&per_page=100'
+  return {
+    milestones: recordedAnswer<Entry[]>(milestones).map((milestone) =>
+      milestoneFact(REPOSITORY, asForge.milestone(milestone)),
+    ),
+    issues: recordedAnswer<Entry[]>(issues).map((issue) =>
+      issueFact(REPOSITORY, asForge.discussed(issue), reactionsTo(`issues/${issue.number}`, 2)),
+    ),
+    issue_comments: recordedAnswer<Entry[]>(comments).map((comment) => {
+      const reactions = reactionsTo(`issues/comments/${comment.id}`, 100)
+      return commentFact(REPOSITORY, { kind: 'issue', number: 2 }, comment, reactions)
+    }),
+    releases: recordedAnswer<Entry[]>(releases).map(
+      (release) => releaseFact(REPOSITORY, release, () => assert.fail('no external assets')).fact,
+    ),
+  }
+}
+
+function pulls(): Made {
+  const made = {
+    pull_requests: [] as FactsByKind['pull_requests'][],
+    pull_request_reviews: [] as FactsByKind['pull_request_reviews'][],
+    pull_request_review_threads: [] as FactsByKind['pull_request_review_threads'][],
+    pull_request_review_comments: [] as FactsByKind['pull_request_review_comments'][],
+  }
+  const listed = '/pulls?direction=asc&page=1&per_page=2&sort=created&state=all'
+  for (const pull of recordedAnswer<Entry[]>(listed).map(asForge.discussed)) {
+    const at = `/pulls/${pull.number}/reviews`
+    const reviews = recordedAnswer<Entry[]>(`${at}?per_page=100`).map(asForge.review)
+    const answers = { repository: REPOSITORY, issue: pull, pull, reviews }
+    made.pull_requests.push(pullFact(answers, reactionsTo(`issues/${pull.number}`, 2)))
+    for (const review of reviews) {
+      made.pull_request_reviews.push(reviewFact(answers, review, reviewState(review)!))
+      const said = recordedAnswer<Entry[]>(`${at}/${review.id}/comments?per_page=100`)
+      const comments = said.map(asForge.reviewComment)
+      const talk = reviewTalk(answers, review, comments, (id) =>
+        reactionsTo(`pulls/comments/${id}`, 100),
+      )
+      made.pull_request_review_threads.push(...talk.threads)
+      made.pull_request_review_comments.push(...talk.comments)
+    }
+  }
+  return made
+}
+
+type Json = Record<string, unknown>
+
+/** As JSON has it. A reaction's time has the zone of whoever asked for the archive: the moment counts. */
+function comparable(record: object): Json {
+  const json = JSON.parse(JSON.stringify(record)) as Json
+  for (const reaction of (json.reactions ?? []) as { created_at: string }[])
+    reaction.created_at = new Date(reaction.created_at).toISOString()
+  return json
+}
+
+const GITHUB = addressesAt('https://github.com')
+
+/** Labels are within the record of their repository. */
+function ours(): Record<string, Json[]> {
+  const made = Object.entries({ ...discussions(), ...pulls() }).map(
+    ([kind, facts]): [string, Json[]] => [
+      kind,
+      facts.map((fact) => comparable(writeAnyRecord(kind as FactKind, fact, GITHUB))),
+    ],
+  )
+  const repository = repositoryFact({
+    repository: recordedAnswer<Entry>(''),
+    owner: OWNER,
+    name: NAME,
+    labels: recordedAnswer<Entry[]>('/labels?page=1&per_page=100'),
+    collaborators: [],
+  })
+  const { labels } = writeRecord('repositories', repository, GITHUB)
+  return { labels: labels as Json[], ...Object.fromEntries(made) }
+}
+
+function theirs(archive: RecordsByKind, kind: string): Json[] {
+  const records =
+    kind === 'labels'
+      ? (archive.get('repositories')![0]!.labels as Json[])
+      : (archive.get(kind) ?? [])
+  return records.map(comparable)
+}
+
+const needed = { skip: REAL_ARCHIVE.needed.skip || RECORDED_GITHUB.needed.skip }
+
+describe('what is made of REST answers is what GitHub made of the same repository', () => {
+  let archive: RecordsByKind
+  before(async () => {
+    if (!needed.skip) archive = await realRecords()
+  })
+
+  test('but for the fields that are listed, which do differ', needed, () => {
+    const differing = Object.entries(ours()).flatMap(([kind, made]) => {
+      const wanted = theirs(archive, kind)
+      assert.equal(made.length, wanted.length, `as many ${kind}`)
+      const fields = new Set([...made, ...wanted].flatMap((record) => Object.keys(record)))
+      return [...fields]
+        .filter((field) =>
+          wanted.some((record, n) => !isDeepStrictEqual(record[field], made[n]![field])),
+        )
+        .map((field) => `${kind}.${field}`)
+    })
+    const listed = Object.entries(DIFFERENT).flatMap(([kind, fields]) =>
+      Object.keys(fields).map((field) => `${kind}.${field}`),
+    )
+    assert.deepEqual(differing.sort(), listed.sort())
+  })
+
+  test('of every kind that answers were recorded of', needed, () => {
+    const made = ours()
+    const without = [...archive.keys()].filter((kind) => !Object.hasOwn(made, kind))
+    assert.deepEqual(without.sort(), [
+      'issue_events',
+      'organizations',
+      'protected_branches',
+      'repositories',
+      'teams',
+      'users',
+    ])
+  })
+})

@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { KeptInMemory } from '../../../../test/support/forge/kept-in-memory.ts'
+import {
+  loadRecordings,
+  RECORDED_GITEA,
+  recordedAnswer,
+} from '../../../../test/support/forge/recorded-gitea.ts'
+import { type StandInForge, startForge } from '../../../../test/support/forge/stand-in-forge.ts'
+import { readingOf } from '../../discussions.ts'
+import { forgeDiscussions } from '../discussions/forge-discussions.ts'
+
+const REPOSITORY = { owner: 'gitea', name: 'test_repo' }
+
+describe('the answers of gitea.com', RECORDED_GITEA.needed, () => {
+  let forge: StandInForge
+  const kept = new KeptInMemory()
+  before(async () => {
+    forge = await startForge()
+    const recordings = loadRecordings()
+    forge.misbehave = (request) => ({ answer: recordedAnswer(recordings, request) })
+    await kept.readAll(forgeDiscussions({ url: forge.url, token: 'x' }), REPOSITORY)
+  })
+  after(() => forge.stop())
+
+  it('are read to the end', () => {
+    assert.equal(readingOf(kept.cursor)?.isComplete, true)
+    assert.equal(kept.facts('issues').length, 7)
+    assert.equal(kept.facts('pull_requests').length, 6)
+    assert.equal(kept.facts('milestones').length, 2)
+    assert.equal(kept.facts('repositories')[0]?.labels.length, 6)
+  })
+
+  it('make an issue of a ghost, closed and locked, with comments and reactions', () => {
+    const issue = kept.facts('issues').find(({ number }) => number === 4)
+    assert.equal(issue?.author, 'ghost')
+    assert.equal(issue?.closedAt, '2020-09-01T15:49:34Z')
+    assert.deepEqual(
+      issue?.reactions.map(({ content }) => content),
+      ['gitea', 'laugh'],
+    )
+    assert.deepEqual(issue?.labels, ['Question'])
+    assert.equal(issue?.milestone, 1300)
+    const comments = kept.facts('issue_comments').filter(({ on }) => on.number === 4)
+    assert.deepEqual(
+      comments.map(({ id, author }) => [id, author]),
+      [
+        [116550, '6543'],
+        [116552, 'ghost'],
+      ],
+    )
+    const events = kept.facts('issue_events').filter(({ on }) => on.number === 4)
+    assert.deepEqual(
+      events.map(({ event }) => event),
+      ['closed', 'locked'],
+    )
+  })
+
+  it('make pull requests: merged, and from a branch that is gone', () => {
+    const pull = (number: number) =>
+      kept.facts('pull_requests').find((each) => each.number === number)
+    assert.equal(pull(12)?.mergedAt, '2020-09-01T17:55:34Z')
+    assert.equal(pull(12)?.mergeCommit?.length, 40)
+    assert.equal(pull(8)?.mergedAt, null)
+    assert.ok(pull(8)?.closedAt)
+    assert.equal(pull(8)?.head.ref, 'garbage-patch')
+    const events = kept.facts('issue_events').filter(({ on }) => on.number === 12)
+    assert.deepEqual(
+      events.map(({ event }) => event),
+      ['merged', 'closed'],
+    )
+  })
+
+  it('make reviews with a thread', () => {
+    const reviews = kept.facts('pull_request_reviews').filter(({ pull }) => pull === 7)
+    assert.deepEqual(
+      reviews.map(({ id, state }) => [id, state]),
+      [
+        [1770, 'dismissed'],
+        [1771, 'dismissed'],
+        [1772, 'dismissed'],
+      ],
+    )
+    const [thread] = kept.facts('pull_request_review_threads')
+    assert.deepEqual(
+      [thread?.path, thread?.line, thread?.side, thread?.position],
+      ['README.md', 4, 'right', 4],
+    )
+  })
+
+  it('make releases, and a record of everyone', () => {
+    assert.deepEqual(
+      kept.facts('releases').map(({ tag }) => tag),
+      ['v2-rc1', 'V1'],
+    )
+    const logins = new Set(kept.facts('users').map(({ login }) => login))
+    for (const login of ['6543', 'ghost', 'techknowlogick']) assert.ok(logins.has(login), login)
+  })
+})

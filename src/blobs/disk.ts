@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { type FileHandle, link, mkdir, open, opendir, readdir, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { addAbortSignal, Readable } from 'node:stream'
-import { hasCode } from '../ground/errno.ts'
+import { hasCode, ifThere } from '../ground/errno.ts'
 import { makeDirectory } from '../ground/make-directory.ts'
 import {
   assertBlobKey,
@@ -154,7 +154,7 @@ async function* finishedBlobs(root: string): AsyncGenerator<StoredBlob> {
     if (!shard.isDirectory() || shard.name.length > SHARD_LENGTH) continue
     const folder = join(root, shard.name)
     for await (const { name } of await opendir(folder)) {
-      const found = isBlobKey(name) ? await statUnlessGone(join(folder, name)) : undefined
+      const found = isBlobKey(name) ? await ifThere(stat(join(folder, name)), 'ENOENT') : undefined
       if (found) yield { key: name, size: found.size, modifiedAt: found.mtimeMs }
     }
   }
@@ -165,19 +165,12 @@ async function removeOlder(folder: string, before: number): Promise<number> {
   for (const name of await readdir(folder)) {
     const file = join(folder, name)
     // A put that is alive goes on writing, so its file is never old.
-    const found = await statUnlessGone(file)
+    const found = await ifThere(stat(file), 'ENOENT')
     if (found === undefined || found.mtimeMs > before) continue
     await rm(file, { force: true })
     removed += 1
   }
   return removed
-}
-
-async function statUnlessGone(file: string) {
-  return stat(file).catch((error: unknown) => {
-    if (hasCode(error, 'ENOENT')) return undefined
-    throw error
-  })
 }
 
 async function syncFolder(folder: string): Promise<void> {

@@ -139,7 +139,10 @@ function pausesWith(url: string, { signal, onError }: Watching) {
       if (since === undefined) onError(outage)
       since ??= performance.now()
       if (performance.now() - since > OUTAGE_TIMEOUT_MS) throw outage
-      await sleep(pauseAfter(outage, pause), undefined, { signal })
+      const wait = pauseAfter(outage, pause)
+      // What the server itself asks for is not time that it was away.
+      since += wait - pause
+      await sleep(wait, undefined, { signal })
       pause = Math.min(pause * 2, LONGEST_PAUSE_MS / 2)
     },
   }

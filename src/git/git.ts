@@ -12,6 +12,7 @@ export interface GitCall {
   dir?: string
   input?: string | Buffer
   signal?: AbortSignal
+  /** Ten minutes unless told. */
   timeoutMs?: number
   /** More output than this is a failure, not a growing heap. */
   maxBytes?: number
@@ -23,6 +24,9 @@ export interface GitCall {
   /** Lets whatever else this machine has to do go first. */
   yields?: boolean
 }
+
+/** The time for what goes through a whole repository, which may be large, on a disk that may be slow. */
+export const A_DAY = 86_400_000
 
 export interface RunningGit {
   stdout: Readable

@@ -3,7 +3,7 @@ import { mkdtemp, readdir, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import type { Folder } from '../archive/read-folder.ts'
 import type { Bytes } from '../blobs/blob-store.ts'
-import { hasCode } from '../ground/errno.ts'
+import { ifThere } from '../ground/errno.ts'
 import { lockFile } from '../ground/file-lock.ts'
 import { makeDirectory } from '../ground/make-directory.ts'
 import { removeIfEmpty, sync } from './place-repository.ts'
@@ -62,10 +62,7 @@ export async function sweepWorkplaces(into: string): Promise<void> {
 
 /** None where there is no such directory. */
 export async function entriesOf(directory: string): Promise<Dirent[]> {
-  return readdir(directory, { withFileTypes: true }).catch((error: unknown) => {
-    if (hasCode(error, 'ENOENT')) return []
-    throw error
-  })
+  return (await ifThere(readdir(directory, { withFileTypes: true }), 'ENOENT')) ?? []
 }
 
 /** Some file systems have no locks: there nothing is swept, and all else works as well. */

@@ -177,6 +177,16 @@ onEachEngine('locks', (engine) => {
     assert.deepEqual(await rows(), [])
   })
 
+  test('one of a repository whose case was changed on the disk is taken off, and forgotten', async (t) => {
+    const { host, parts, start, rows } = await scene(t, engine)
+    await start('alice')
+    for (const part of ['.git', '.wiki.git'])
+      await rename(join(host.root, `alice/site${part}`), join(host.root, `alice/Site${part}`))
+    assert.equal(await releaseRepository(parts, { owner: 'alice', name: 'site' }), true)
+    assert.deepEqual(await rows(), [])
+    assert.equal(await isLocked(host, 'alice/Site'), false)
+  })
+
   test('are applied without a question to the forge', async (t) => {
     const { host, parts, start } = await scene(t, engine)
     const { source } = parts

@@ -177,17 +177,22 @@ export async function releaseRepository(
 ): Promise<boolean> {
   const { db, source, now } = parts
   const id = (await releaseLocksOn(db, repository, now()))?.repositoryId
-  if (id === undefined) return openUnknown(source, repository)
-  const isThere = await settleHere(parts, id)
-  if (!isThere && forget) await forgetLocks(db, id, await releasedLocks(db, id))
+  if (id === undefined) return settleAnyCase(source, repository, async () => false)
+  if (await settleHere(parts, id)) return true
+  const isThere = await settleAnyCase(source, repository, () => isLockHeld(db, id))
+  if (isThere || forget) await forgetLocks(db, id, await releasedLocks(db, id))
   return isThere
 }
 
-async function openUnknown(source: Source, repository: RepositoryName): Promise<boolean> {
+/** However its name is spelled on the disk, where it can be found. */
+async function settleAnyCase(
+  source: Source,
+  repository: RepositoryName,
+  isWanted: () => Promise<boolean>,
+): Promise<boolean> {
   try {
-    // However it is spelled, where it can be found.
     const found = await source.find(repository.owner, repository.name)
-    await source.settleLock(found ?? repository, async () => false)
+    await source.settleLock(found ?? repository, isWanted)
     return true
   } catch (error) {
     if (error instanceof Gone) return false

@@ -278,6 +278,8 @@ export async function recentRate(db: Db): Promise<number | null> {
     .where('outcome', '=', 'exported')
     .where('reused', '=', 0)
     .where('started_at', 'is not', null)
+    // Without git data there is nothing to wait for.
+    .where('segment_key', 'is not', null)
     .orderBy('migration_id', 'desc')
     .limit(RECENT)
     .execute()

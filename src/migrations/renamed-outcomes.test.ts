@@ -48,6 +48,8 @@ onEachEngine('the outcomes of an older database', (engine) => {
     const counts = { total: 3, exported: 1, reused: 0, skipped: 1, failed: 0, remaining: 1 }
     assert.deepEqual(summary?.repositories, counts)
     assert.equal(await recentRate(db), 9)
+    await run('update repository_exports set segment_key = null')
+    assert.equal(await recentRate(db), null, 'what had no git data tells nothing')
     for (const [table, count] of [
       ['tallies', 7],
       ['tallies_by_minute', 2],

@@ -43,13 +43,11 @@ export async function retryMigration(
 const gone = (fullName: string): Fault => ({
   field: 'repositories',
   code: 'missing',
-  message: `${fullName} no longer exists, or may no longer be migrated`,
+  message: `${fullName} no longer exists, or may no longer be migrated.`,
 })
 
 /** Whoever asks for a retry has sent no list that an index could be of. */
 const named =
   (repositories: readonly string[]) =>
-  (fault: Fault): Fault =>
-    fault.code === 'missing' && fault.index !== undefined
-      ? { ...fault, ...gone(repositories[fault.index]!) }
-      : fault
+  ({ index, ...fault }: Fault): Fault =>
+    fault.code === 'missing' && index !== undefined ? gone(repositories[index]!) : fault

@@ -13,7 +13,7 @@ import { ensureAccount } from '../accounts/account-store.ts'
 import { type Batch, readingOf } from '../sources/discussions.ts'
 import { forgeDiscussions } from '../sources/forge/discussions/forge-discussions.ts'
 import { WaitUntil } from '../sources/forge-errors.ts'
-import { keepBatch, keptDiscussions, sweepDiscussions } from './discussion-store.ts'
+import { keepBatch, keptDiscussions, sweepDiscussions, takeReading } from './discussion-store.ts'
 import { factsOfUnreadable } from './facts.ts'
 import { budgetInDatabase } from './forge-budget-store.ts'
 import { putRepository } from './repository-store.ts'
@@ -73,6 +73,7 @@ onEachEngine('discussions in the database', (engine) => {
     const site = { owner: 'Alice', name: 'Site' }
     const gone = { owner: 'alice', name: 'gone' }
     const lately = { owner: 'alice', name: 'lately' }
+    const beingRead = { owner: 'alice', name: 'being-read' }
     const found = { ownerId: owner.id, name: 'site', stamp: '', problem: null }
     await putRepository(db, { ...found, facts: factsOfUnreadable(0) }, 0)
     const cursor = 'cursor'
@@ -81,16 +82,22 @@ onEachEngine('discussions in the database', (engine) => {
       [site, 0],
       [gone, now - 31 * DAY],
       [lately, now - 29 * DAY],
+      [beingRead, now - 31 * DAY],
     ] as const) {
       const batch = { put, remove: [], cursor, progress: { read: 1, total: 1 } } as unknown as Batch
       await keepBatch(db, 'https://x', name, batch, keptAt)
     }
+    await takeReading(db, 'https://x', beingRead, { reader: 'r', token: 't', now })
     await sweepDiscussions(db, now)
     const left = async (table: 'discussion_groups' | 'discussion_readings') =>
       (await db.selectFrom(table).select('repository').orderBy('repository').execute()).map(
         (row) => row.repository,
       )
-    const expected = ['https://x alice/lately', 'https://x alice/site']
+    const expected = [
+      'https://x alice/being-read',
+      'https://x alice/lately',
+      'https://x alice/site',
+    ]
     assert.deepEqual(await left('discussion_groups'), expected)
     assert.deepEqual(await left('discussion_readings'), expected)
   })

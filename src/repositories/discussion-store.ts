@@ -213,12 +213,18 @@ export async function sweepDiscussions(db: Db, now: number): Promise<void> {
   for (const { repository, kept_at, ...name } of named) {
     if (known.has(keyOfName(name))) continue
     await db.transaction().execute(async (tx) => {
+      const reader = tx
+        .selectFrom('discussion_readers')
+        .select('repository')
+        .where('repository', '=', repository)
+        .where('held_until', '>', now)
       const { numDeletedRows } = await tx
         .deleteFrom('discussion_readings')
         .where('repository', '=', repository)
         .where('kept_at', '=', kept_at)
+        .where(({ not, exists }) => not(exists(reader)))
         .executeTakeFirst()
-      // Read meanwhile.
+      // Read meanwhile, or being read.
       if (numDeletedRows === 0n) return
       await tx.deleteFrom('discussion_groups').where('repository', '=', repository).execute()
     })

@@ -75,9 +75,10 @@ export async function startService(config: Config, logging: Log): Promise<Servic
     installedVersion: config.installedVersion,
     dashboard: await readDashboard(BUILT_DASHBOARD),
   })
-  // Both at once: a download may take long to end, and jobs are to be given back soon.
   stack.defer(async () => {
-    await Promise.all([app.close(), exporter?.stop()])
+    // Begun already now, for a download may take long to end; how it ends is told where it is deferred.
+    exporter?.stop().catch(() => {})
+    await app.close()
   })
   const address = await app.listen(config.listen).catch((error: unknown) => {
     throw explainedListening(error, config.listen)

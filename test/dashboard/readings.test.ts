@@ -35,7 +35,7 @@ test('a stream of events is read alike however it is cut into pieces', async () 
 test('a time zone that the browser does not know leaves its own clock', () => {
   const at = '2026-05-04T12:00:00Z'
   assert.equal(momentByBothClocks(at, 'Mars/Olympus'), momentByBothClocks(at, timeZoneHere()))
-  assert.match(momentByBothClocks(at, 'Asia/Tokyo'), /21:00 in Asia\/Tokyo$/)
+  assert.match(momentByBothClocks(at, 'Asia/Tokyo'), /21:00( in Asia\/Tokyo)?$/)
 })
 
 test('sizes and times are told as people tell them', () => {

@@ -78,8 +78,8 @@ test('a repository that is gone is named, and a partial retry goes on without it
   const refused = await retry({})
   assert.equal(refused.status, 422)
   const { errors } = (await refused.json()) as { errors: object[] }
-  const message = 'alice/gone no longer exists, or may no longer be migrated'
-  const fault = { resource: 'Migration', field: 'repositories', code: 'missing', index: 1, message }
+  const message = 'alice/gone no longer exists, or may no longer be migrated.'
+  const fault = { resource: 'Migration', field: 'repositories', code: 'missing', message }
   assert.deepEqual(errors, [fault])
   const partial = await retry({ allow_partial: true })
   assert.equal(partial.status, 201)

@@ -35,7 +35,7 @@ export function App() {
       </button>
       <Header place={place} />
       <main id="main" ref={main} tabIndex={-1} className={styles.main}>
-        <PageBoundary at={hash}>
+        <PageBoundary at={`${session.state} ${hash}`}>
           {session.state === 'signed-out' && <SignedOut place={place} reason={session.reason} />}
           {session.state === 'checking' && <Loading what="Signing in" />}
           {session.state === 'unreachable' && (

@@ -41,7 +41,6 @@ export type {
 
 export type Repository = ExtendedRepository
 export type MigrationState = Progress['state']
-export type Totals = Progress['totals']
 export type StartOptions = Required<Omit<StartRequest, 'repositories' | 'exclude'>>
 export type Period = ServiceState['throughput']['period']
 export type Bucket = ServiceState['throughput']['buckets'][number]

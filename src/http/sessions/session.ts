@@ -64,13 +64,14 @@ export function session(app: FastifyInstance, parts: SessionParts): void {
     reply.headers(ALWAYS)
     if (!isOfOurPages(request)) throw notOurPages()
     const secret = cookies.read(request)
-    cookies.clear(reply, request)
     if (secret !== undefined) {
       // Whoever leaves may do so while the forge is away: it is not asked about the token.
       const left = await findSession(db, secret, now())
       await closeSession(db, secret)
       if (left) tell(request, 'session.close', left.viewer)
     }
+    // Last: whoever could not be signed out is still signed in, and may try again.
+    cookies.clear(reply, request)
     return reply.code(204).send()
   })
 }

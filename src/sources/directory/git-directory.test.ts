@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, test } from 'node:test'
 import { type GitHost, gitHost } from '../../../test/support/git-host.ts'
 import { sourceContract } from '../source.contract.ts'
 import type { Source } from '../source.ts'
-import { Unreadable } from '../unreadable.ts'
+import { Gone, Unreadable } from '../unreadable.ts'
 import { gitDirectory } from './git-directory.ts'
 
 sourceContract('a git directory', async () => {
@@ -151,6 +151,20 @@ describe('the tree of a git directory', () => {
       `carol/unnamed: ${place}`,
       `top.git: ${place}`,
     ])
+  })
+
+  test('a damaged repository loses its lock; a directory left behind is no repository', async () => {
+    const site = { owner: 'alice', name: 'site' }
+    await host.repository('alice/site', { files: { a: 'a' } })
+    await source.settleLock(site, async () => true)
+    await rm(at('alice', 'site.git', 'HEAD'))
+    await source.settleLock(site, async () => false)
+    assert.equal(await source.hasLock(site), false)
+    await rm(at('alice', 'site.git', 'config'))
+    await assert.rejects(
+      source.settleLock(site, async () => false),
+      Gone,
+    )
   })
 
   test('a damaged wiki hinders no lock, and loses the one it had', async () => {

@@ -1,6 +1,6 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Git } from '../../git/git.ts'
+import { A_DAY, type Git } from '../../git/git.ts'
 import type { Examination, Found, Snapshot } from '../snapshot.ts'
 import { orDamaged, Unsupported } from './files/repository-errors.ts'
 import { includesOthers, readSettings } from './files/repository-settings.ts'
@@ -8,8 +8,6 @@ import type { RepositoryPlace } from './repository-place.ts'
 import { type ExamineParts, examine } from './snapshot/examine.ts'
 import type { ScratchRepository } from './snapshot/snapshot-scratch.ts'
 import { takeSnapshot } from './snapshot/take-snapshot.ts'
-
-const A_DAY = 86_400_000
 
 /**
  * A copy of a repository that holds nothing but refs, objects, attributes and a config of our making, which keeps what it

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import type { Git, RunningGit } from '../../git/git.ts'
+import { A_DAY, type Git, type RunningGit } from '../../git/git.ts'
 import type { ServedFetch } from '../source.ts'
 import { Unreadable } from '../unreadable.ts'
 import { lstatIfThere } from './files/prompt-files.ts'
@@ -7,9 +7,6 @@ import { refuseForeignRefs } from './files/read-refs.ts'
 import { Unsupported } from './files/repository-errors.ts'
 import { refuseOtherPlaces } from './files/repository-format.ts'
 import { isThere, type RepositoryPlace } from './repository-place.ts'
-
-/** A client may have a slow line and a large repository; one that takes nothing at all is cut off elsewhere. */
-const LONGEST_MS = 24 * 3_600_000
 
 /** What git reads at every start, where a link could lead to any file of this machine and a pipe would hold it for ever. */
 const OWN_FILES = ['config', 'config.worktree', 'packed-refs', 'shallow', 'objects/info/alternates']
@@ -33,7 +30,8 @@ export async function serveFetch(
   return git.start(['upload-pack', '--strict', '--stateless-rpc', ...part, served], {
     protocolVersion,
     signal,
-    timeoutMs: LONGEST_MS,
+    // A client may have a slow line; one that takes nothing at all is cut off elsewhere.
+    timeoutMs: A_DAY,
     yields: true,
     // It would tell every client of the graft file that hides none.
     config: { 'advice.graftFileDeprecated': 'false' },

@@ -2,7 +2,7 @@ import { Component, type ReactNode } from 'react'
 import { Problem } from './problem.tsx'
 
 interface PageBoundaryProps {
-  /** Where the reader is: another place is tried anew. */
+  /** Where the reader is, and whether signed in: another place is tried anew. */
   at: string
   children: ReactNode
 }

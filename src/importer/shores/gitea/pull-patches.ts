@@ -2,12 +2,11 @@ import { createWriteStream } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
+import { A_DAY } from '../../../git/git.ts'
 import { GitFailed } from '../../../git/git-end.ts'
 import type { PullRequest } from '../../../records/pull-request.ts'
 import type { DumpContext } from './dump-context.ts'
 import { branchRef, isSha, type OidsByRef, type PullHead } from './pull-heads.ts'
-
-const A_DAY = 86_400_000
 
 /** Where the branch began: what the server compares a head with. The base of a record is only where the other branch was. */
 export async function mergeBase(

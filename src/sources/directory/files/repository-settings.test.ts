@@ -30,6 +30,7 @@ test('plain lines mean what they mean to git', async () => {
     '[section.Sub]\n\tkey-1 = one  two\n\tempty =\n',
     '[gitweb]\n\tdescription = Größe zählt 🦆, und mehr\n\tOwner = Ada\n\towner = Bob\n',
     '[include]\n\tpath = /etc/passwd\n',
+    '[core]\n\tname\t=\t one two \t\n',
   ]) {
     const settings = plainSettings(text)
     assert.ok(settings, text)
@@ -48,6 +49,8 @@ test('whatever else there is, is left to git', () => {
     '[core]\n\tname = a ; remark\n',
     '[core]\n\tname = a\\\n\tb\n',
     '[core]\n\tname = a\tb\n',
+    // A line that a careless expression would take for ever to refuse.
+    `[core]\n\tname = ${' '.repeat(65_000)}#\n`,
     '[core]\r\n\tbare = true\r\n',
     '[remote "a\\"b"]\n\turl = x\n',
     '\ufeff[core]\n\tbare = true\n',

@@ -79,8 +79,8 @@ export function flag(settings: Settings, key: string): boolean | 'unclear' | und
 }
 
 const SECTION = /^[ \t]*\[([a-z0-9.-]+)(?: "([^"\\]*)")?\][ \t]*$/i
-/** Without quotes, comments and tabs within the value: what those mean depends on the age of git. */
-const ENTRY = /^[ \t]*([a-z][a-z0-9-]*)[ \t]*=[ \t]*([^"\\#;\t]*?)[ \t]*$/i
+/** A value without quotes and comments, blanks around it and all. */
+const ENTRY = /^[ \t]*([a-z][a-z0-9-]*)[ \t]*=([^"\\#;]*)$/i
 const NOTHING = /^[ \t]*(?:[#;].*)?$/
 
 /**
@@ -99,12 +99,24 @@ export function plainSettings(text: string): Map<string, string[]> | undefined {
       section = name.toLowerCase() + (below === undefined ? '' : `.${below}`)
       continue
     }
-    const [, key, value] = ENTRY.exec(line) ?? []
-    if (section === undefined || key === undefined || value === undefined) return undefined
+    const [, key, padded] = ENTRY.exec(line) ?? []
+    if (section === undefined || key === undefined || padded === undefined) return undefined
+    const value = withoutBlanks(padded)
+    // What a tab within it means depends on the age of git.
+    if (value.includes('\t')) return undefined
     const full = `${section}.${key.toLowerCase()}`
     const values = settings.get(full) ?? []
     values.push(value)
     settings.set(full, values)
   }
   return settings
+}
+
+/** By hand: an expression that trims takes hours for a line of blanks that ends in something else. */
+function withoutBlanks(text: string): string {
+  const isBlank = (at: number) => text[at] === ' ' || text[at] === '\t'
+  let [from, to] = [0, text.length]
+  while (from < to && isBlank(from)) from++
+  while (to > from && isBlank(to - 1)) to--
+  return text.slice(from, to)
 }

@@ -1,5 +1,6 @@
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { nameRefusal } from '../../../ground/names.ts'
+import { Unreadable } from '../../unreadable.ts'
 import {
   type Directory,
   isNamedAsRepository,
@@ -64,10 +65,18 @@ export function anyDepth(root: string, topOwner: string | undefined): Layout {
     list,
     async placesOf({ owner, name }) {
       const top = await readRoot(root, remembering)
-      const { folders } = await foldersOf(root, owner, { top, topOwner, read: remembering })
+      const unread: string[] = []
+      const read: ReadDirectory = async (dir) => {
+        const directory = await remembering(dir)
+        if ('reason' in directory) unread.push(`${relative(root, dir)}: ${directory.reason}`)
+        return directory
+      }
+      const { folders } = await foldersOf(root, owner, { top, topOwner, read })
       const candidates: Candidate[] = []
       for (const folder of folders)
-        candidates.push(...(await candidatesNamed(root, folder, name, remembering)))
+        candidates.push(...(await candidatesNamed(root, folder, name, read)))
+      // It may be where nobody may look.
+      if (candidates.length === 0 && unread[0] !== undefined) throw new Unreadable(unread[0])
       return placesFor(root, candidates)
     },
   }

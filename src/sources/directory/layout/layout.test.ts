@@ -198,6 +198,19 @@ describe('layouts of a git directory', () => {
       assert.deepEqual(await listed(), ['octo/other-shop', 'octo/web-shop'])
     })
 
+    test('what may be where nobody may look is not gone', async () => {
+      await host.repository('octo/web/shop')
+      await chmod(at('octo/web'), 0)
+      await chmod(join(host.root, '..'), 0o755)
+      const settling = (name: string) =>
+        asSomebodyElse(() => source.settleLock({ owner: 'octo', name }, no).catch(String))
+      const there = await settling('web-shop')
+      const gone = await settling('other')
+      await chmod(at('octo/web'), 0o755)
+      assert.match(String(there), /^Unreadable: octo\/web: /)
+      assert.match(String(gone), /the repository no longer exists/)
+    })
+
     test('what cannot be read now keeps its name', async () => {
       await host.repository('octo/web-shop')
       await host.repository('octo/web/shop')

@@ -1,4 +1,4 @@
-import type { Git } from '../../../git/git.ts'
+import { A_DAY, type Git } from '../../../git/git.ts'
 import { GitFailed } from '../../../git/git-end.ts'
 import { codeOf } from '../../../ground/errno.ts'
 import type { ObjectFormat } from '../../snapshot.ts'
@@ -57,8 +57,6 @@ async function fromFiles({ dir, objectFormat, tips }: Named): Promise<string | u
   }
   return newest === undefined ? undefined : String(newest)
 }
-
-const A_DAY = 86_400_000
 
 async function byGit({ dir, tips }: Named, git: Git, signal: AbortSignal) {
   const asked = ['rev-list', '--no-walk=sorted', '--max-count=1', '--format=%ct', '--stdin']

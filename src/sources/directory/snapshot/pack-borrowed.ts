@@ -1,13 +1,11 @@
 import { readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import type { Git } from '../../../git/git.ts'
+import { A_DAY, type Git } from '../../../git/git.ts'
 import type { Found, ObjectFile } from '../../snapshot.ts'
 import { readRefs, tipsOf } from '../files/read-refs.ts'
 import { readText } from '../files/read-text.ts'
 import { byName, Moved } from '../files/repository-errors.ts'
 import { isBehindLinks } from './examine-objects.ts'
-
-const A_DAY = 86_400_000
 
 /**
  * A wrong bitmap or commit-graph of the lender must not decide what is packed. Several threads would find other deltas each

@@ -1,9 +1,7 @@
-import type { Git } from '../../../git/git.ts'
+import { A_DAY, type Git } from '../../../git/git.ts'
 import type { Connected, Verified } from '../../snapshot.ts'
 import { orDamaged } from '../files/repository-errors.ts'
 import type { ScratchRepository } from './snapshot-scratch.ts'
-
-const A_DAY = 86_400_000
 
 /**
  * Proves that every object the refs reach is there, or throws Damaged with git's own words. That the bytes of those

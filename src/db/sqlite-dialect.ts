@@ -60,8 +60,6 @@ class SqliteDriver implements Driver {
   readonly #forgetChanges = () => {
     this.#changes = undefined
   }
-  /** A tick comes when no microtask is left, and before the next event. */
-  readonly #forgetAfterThisEvent = () => process.nextTick(this.#forgetChanges)
 
   constructor(path: string, onDamage: OnDamage | undefined) {
     this.#path = path
@@ -75,14 +73,14 @@ class SqliteDriver implements Driver {
 
   /**
    * As the reader sees them: what it has read at one count is still so while the count is the same. It is asked anew after
-   * every write of this process, and for every event that the process handles: whatever another process has committed
-   * before a request came is then seen by that request.
+   * every write of this process, and once for all requests that were there when the process looked for some: whatever another
+   * process had committed by then is seen by each of them.
    */
   changes(): number {
     if (this.#changes === undefined) {
       this.#changes = this.#reader?.dataVersion() ?? Number.NaN
-      // Not a tick right away: that would come before the microtasks of the same event.
-      queueMicrotask(this.#forgetAfterThisEvent)
+      // Comes when all that was there has been read, and before the next look.
+      setImmediate(this.#forgetChanges)
     }
     return this.#changes
   }

@@ -229,6 +229,17 @@ export async function isLockHeld(db: Db, repositoryId: number): Promise<boolean>
   return held !== undefined
 }
 
+/** The same by its name; what is not known is not locked. */
+export async function isLockHeldOn(db: Db, { owner, name }: RepositoryName): Promise<boolean> {
+  const held = await locks(db)
+    .where('accounts.login_key', '=', keyOf(owner))
+    .where('name_key', '=', keyOf(name))
+    .where('released_at', 'is', null)
+    .limit(1)
+    .executeTakeFirst()
+  return held !== undefined
+}
+
 /** Of which migrations the repository's locks are let go of and not yet forgotten. */
 export async function releasedLocks(db: Db, repositoryId: number): Promise<number[]> {
   const rows = await db

@@ -18,7 +18,7 @@ import { Unreadable } from '../sources/unreadable.ts'
 import { type CancelParts, cancelMigration } from './cancel-migration.ts'
 import { deleteArchive } from './delete-archive.ts'
 import { moveMigration } from './export-store.ts'
-import { locksOnOwn } from './lock-store.ts'
+import { locksOnOwn, releaseExpiredLocks } from './lock-store.ts'
 import { releaseRepository, settleLocksOf, settleReleasedLocks, unlockRepository } from './locks.ts'
 import { ORDINARY } from './migration.ts'
 import { Invalid, NotFound } from './refusals.ts'
@@ -185,6 +185,51 @@ onEachEngine('locks', (engine) => {
     assert.equal(await releaseRepository(parts, { owner: 'alice', name: 'site' }), true)
     assert.deepEqual(await rows(), [])
     assert.equal(await isLocked(host, 'alice/Site'), false)
+  })
+
+  test('one is taken off by its migration’s end, too, when the case of its repository was changed', async (t) => {
+    const { host, parts, viewer, start, rows } = await scene(t, engine)
+    const { id } = await start('alice')
+    const path = (name: string, part: string) => join(host.root, `alice/${name}${part}`)
+    for (const part of ['.git', '.wiki.git']) await rename(path('site', part), path('Site', part))
+    await unlockRepository(parts, ownScope(await viewer('alice')), id, 'site')
+    assert.deepEqual(await rows(), [])
+    for (const name of ['alice/Site', 'alice/Site.wiki'])
+      assert.equal(await isLocked(host, name), false, name)
+  })
+
+  test('one that is taken while another is let go of is not forgotten with it', async (t) => {
+    const { host, parts, start, rows } = await scene(t, engine)
+    await start('alice')
+    await rename(join(host.root, 'alice/site.git'), join(host.root, 'alice/Site.git'))
+    const { source } = parts
+    let second = 0
+    const settleLock: typeof source.settleLock = async (repository, isWanted) => {
+      await source.settleLock(repository, isWanted)
+      second ||= (await start('alice', { lockTtlMs: -1 })).id
+      await releaseExpiredLocks(parts.db, Date.now())
+    }
+    const site = { owner: 'alice', name: 'site' }
+    await releaseRepository({ ...parts, source: { ...source, settleLock } }, site)
+    assert.deepEqual(
+      (await rows()).map((row) => row.migration_id),
+      [second],
+    )
+  })
+
+  test('one of a wiki goes although its repository is gone, unless the wiki is locked itself', async (t) => {
+    const { db, host, parts, start, rows, viewer } = await scene(t, engine)
+    await start('alice', { lockTtlMs: -1 })
+    await rm(host.path('alice/site'), { recursive: true })
+    await settleReleasedLocks(parts)
+    assert.equal(await isLocked(host, 'alice/site.wiki'), false)
+    assert.equal((await rows()).length, 1, 'the repository may come back with its lock')
+
+    await syncCatalogue({ db, source: parts.source, now: Date.now })
+    const asked = { repositories: ['site.wiki'], options: OPTIONS }
+    await startMigration(parts, ownScope(await viewer('alice')), asked)
+    await settleReleasedLocks(parts)
+    assert.equal(await isLocked(host, 'alice/site.wiki'), true)
   })
 
   test('are applied without a question to the forge', async (t) => {

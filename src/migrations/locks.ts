@@ -3,6 +3,7 @@ import { keyOf } from '../accounts/account.ts'
 import type { Scope } from '../accounts/scope.ts'
 import type { Db } from '../db/database.ts'
 import { inLanes } from '../ground/lanes.ts'
+import { isName } from '../ground/names.ts'
 import { waitAtMost } from '../ground/wait-at-most.ts'
 import type { Queue } from '../queue/queue.ts'
 import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
@@ -15,6 +16,7 @@ import {
   forgetLocks,
   heldLocks,
   isLockHeld,
+  isLockHeldOn,
   releasedLocks,
   releaseExpiredLocks,
   releaseLocks,
@@ -60,14 +62,52 @@ async function settleHere({ db, source }: SourceParts, repositoryId: number): Pr
   const released = await releasedLocks(db, repositoryId)
   const repository = await repositoryOfLock(db, repositoryId)
   try {
-    // Not asked for by `find`: what is no longer served may be locked all the same.
-    await source.settleLock(repository, () => isLockHeld(db, repositoryId))
+    if (!(await settleAnyCase(source, repository, () => isLockHeld(db, repositoryId)))) {
+      await settleWikiAlone(db, source, repository)
+      return false
+    }
   } catch (error) {
-    if (error instanceof Gone) return false
     throw named(`${repository.owner}/${repository.name}`, error)
   }
   await forgetLocks(db, repositoryId, released)
   return true
+}
+
+/** However its name is spelled on the disk. False where it is not there. */
+async function settleAnyCase(
+  source: Source,
+  repository: RepositoryName,
+  isWanted: () => Promise<boolean>,
+): Promise<boolean> {
+  // Before `find` is asked: what is no longer served may be locked all the same, and so may what a forge that is away knows of.
+  if (await settleIfThere(source, repository, isWanted)) return true
+  const found = await source.find(repository.owner, repository.name)
+  return found !== undefined && settleIfThere(source, found, isWanted)
+}
+
+async function settleIfThere(
+  source: Source,
+  repository: RepositoryName,
+  isWanted: () => Promise<boolean>,
+): Promise<boolean> {
+  try {
+    await source.settleLock(repository, isWanted)
+    return true
+  } catch (error) {
+    if (error instanceof Gone) return false
+    throw error
+  }
+}
+
+/** A wiki that has outlived its repository is a repository of its own, and may be locked as one; else nothing holds its lock. */
+async function settleWikiAlone(
+  db: Db,
+  source: Source,
+  { owner, name }: RepositoryName,
+): Promise<void> {
+  const wiki = { owner, name: `${name}.wiki` }
+  if (!isName(wiki.name)) return
+  await settleIfThere(source, wiki, () => isLockHeldOn(db, wiki))
 }
 
 /** The same kind of failure, which says of what repository it is. */
@@ -178,26 +218,10 @@ export async function releaseRepository(
   const { db, source, now } = parts
   const id = (await releaseLocksOn(db, repository, now()))?.repositoryId
   if (id === undefined) return settleAnyCase(source, repository, async () => false)
-  if (await settleHere(parts, id)) return true
-  const isThere = await settleAnyCase(source, repository, () => isLockHeld(db, id))
-  if (isThere || forget) await forgetLocks(db, id, await releasedLocks(db, id))
+  const released = await releasedLocks(db, id)
+  const isThere = await settleHere(parts, id)
+  if (!isThere && forget) await forgetLocks(db, id, released)
   return isThere
-}
-
-/** However its name is spelled on the disk, where it can be found. */
-async function settleAnyCase(
-  source: Source,
-  repository: RepositoryName,
-  isWanted: () => Promise<boolean>,
-): Promise<boolean> {
-  try {
-    const found = await source.find(repository.owner, repository.name)
-    await source.settleLock(found ?? repository, isWanted)
-    return true
-  } catch (error) {
-    if (error instanceof Gone) return false
-    throw error
-  }
 }
 
 /**

@@ -1,11 +1,11 @@
-import { dirname, join } from 'node:path'
+import { dirname } from 'node:path'
 import type { RepositoryName } from '../source.ts'
 import { Unreadable } from '../unreadable.ts'
 import { readRoot } from './directory.ts'
 import { lstatIfThere } from './files/prompt-files.ts'
 import { orUnreadable } from './files/why-unreadable.ts'
 import type { ServedTree } from './list-repositories.ts'
-import { isRepository, type RepositoryPlace } from './repository-place.ts'
+import { hasConfig, isRepository, type RepositoryPlace } from './repository-place.ts'
 
 /** Rejects with Unreadable. */
 export async function placeOf(
@@ -35,16 +35,14 @@ export async function placesThere(
   { top, layout }: ServedTree,
   repository: RepositoryName,
 ): Promise<RepositoryPlace[]> {
-  const isThere = async (part: string) =>
+  const isOwnDirectory = async (part: string) =>
     part === top || ((await lstatIfThere(part))?.isDirectory() ?? false)
-  // A directory that somebody left behind, or begins to fill, is none.
-  const hasConfig = async (dir: string) => (await lstatIfThere(join(dir, 'config'))) !== undefined
   const isOne = async (dir: string) => (await hasConfig(dir)) || (await isRepository(dir))
   const places: RepositoryPlace[] = []
   for (const place of await layout.placesOf(repository)) {
     const { dir } = place
     const isHere = async () =>
-      (await isThere(dirname(dir))) && (await isThere(dir)) && (await isOne(dir))
+      (await isOwnDirectory(dirname(dir))) && (await isOwnDirectory(dir)) && (await isOne(dir))
     if (await orUnreadable(dir, undefined, isHere)) places.push(place)
   }
   if (places.length === 0) await readRoot(top)

@@ -37,7 +37,7 @@ export interface GitDirectoryOptions {
   /** A directory of bare repositories, their wikis beside them at NAME.wiki.git. */
   root: string
   git: Git
-  /** OWNER/NAME.git unless told. */
+  /** Default OWNER/NAME.git. */
   layout?: LayoutOptions | undefined
   /** Where LFS objects lie that are not in the repositories: `ab/cd/OID`, or `ab/cd/` and the rest of it. */
   lfsDirectory?: string | undefined

@@ -24,13 +24,16 @@ export async function placeAt(
   { owner, name }: RepositoryName,
 ): Promise<RepositoryPlace> {
   const dir = join(root, `${path}.git`)
-  const wikiDir = join(root, `${path}.wiki.git`)
+  const wikiDir = wikiOf(dir)
   return { owner, name, path, dir, wikiDir: (await isRepository(wikiDir)) ? wikiDir : null }
 }
 
+/** Where the wiki of the repository in this directory is, or would be. */
+export const wikiOf = (dir: string): string => dir.replace(/\.git$/, '.wiki.git')
+
 /** Why what stands in the place of a repository's wiki cannot be taken as one; undefined where nothing, or a wiki, does. */
 export async function wikiRefusal({ dir }: RepositoryPlace): Promise<string | undefined> {
-  const wiki = dir.replace(/\.git$/, '.wiki.git')
+  const wiki = wikiOf(dir)
   // The longest name that a repository can have leaves no room for that of a wiki.
   const there = await ifThere(lstat(wiki), 'ENOENT', 'ENAMETOOLONG')
   return there && refusal(wiki, there)
@@ -49,6 +52,11 @@ export async function refusal(dir: string, entry: Dirent | Stats): Promise<strin
 export async function isThere({ path, dir }: RepositoryPlace, served = dir): Promise<boolean> {
   const isInRoot = !path.includes('/')
   return (isInRoot || (await isDirectory(dirname(dir)))) && isRepository(served)
+}
+
+/** What has none is a directory that somebody left behind, or begins to fill. Rejects where that cannot be seen. */
+export async function hasConfig(dir: string): Promise<boolean> {
+  return (await isDirectory(dir)) && (await lstatIfThere(join(dir, 'config'))) !== undefined
 }
 
 /** A directory of its own, not a link to one. */
@@ -85,6 +93,6 @@ export async function isLinkToDirectory(path: string): Promise<boolean> {
   return target?.isDirectory() ?? false
 }
 
-export async function isDirectory(path: string): Promise<boolean> {
+async function isDirectory(path: string): Promise<boolean> {
   return (await lstatIfThere(path).catch(() => undefined))?.isDirectory() ?? false
 }

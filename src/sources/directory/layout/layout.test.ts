@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, test } from 'node:test'
 import { type GitHost, gitHost } from '../../../../test/support/git-host.ts'
 import { sourceContract } from '../../source.contract.ts'
 import type { Source } from '../../source.ts'
-import { Unreadable } from '../../unreadable.ts'
+import { Gone, Unreadable } from '../../unreadable.ts'
 import { gitDirectory } from '../git-directory.ts'
 import type { LayoutOptions } from './layout-of.ts'
 
@@ -224,6 +224,21 @@ describe('layouts of a git directory', () => {
       )
     })
   })
+})
+
+test('a name that may be in lower case is not gone where nobody may look', async (t) => {
+  const host = await gitHost()
+  t.after(host.remove)
+  await host.repository('Ann/Site')
+  const layout = { kind: 'owner/name', mayBeLowerCase: true } as const
+  const source = gitDirectory({ root: host.root, git: host.locked, layout })
+  const settling = () => source.settleLock({ owner: 'Ann', name: 'Site' }, async () => false)
+  await chmod(join(host.root, 'Ann'), 0)
+  await chmod(join(host.root, '..'), 0o755)
+  const refused = await asSomebodyElse(() => settling().catch((error: unknown) => error))
+  await chmod(join(host.root, 'Ann'), 0o755)
+  assert.ok(refused instanceof Unreadable && !(refused instanceof Gone), String(refused))
+  await settling()
 })
 
 /** Root may read everything, so as root it is done by a user who may not. */

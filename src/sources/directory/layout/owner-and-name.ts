@@ -1,12 +1,14 @@
 import { join } from 'node:path'
+import { ifThere } from '../../../ground/errno.ts'
 import { nameRefusal } from '../../../ground/names.ts'
 import type { RepositoryName } from '../../source.ts'
 import { Unreadable } from '../../unreadable.ts'
 import { type Directory, isNamedAsRepository, readDirectory, readRoot } from '../directory.ts'
+import { lstat } from '../files/prompt-files.ts'
+import { orUnreadable } from '../files/why-unreadable.ts'
 import { MEMBERS_FILE } from '../members-file.ts'
 import {
   A_LINK,
-  isDirectory,
   isLikeRepository,
   isLinkToDirectory,
   nameOf,
@@ -29,11 +31,18 @@ export function ownerAndName(root: string, mayBeLowerCase = false): Layout {
         throw new Unreadable('this name is not valid for a repository')
       }
       const path = `${owner}/${name}`
-      const isElsewhere = mayBeLowerCase && !(await isDirectory(join(root, `${path}.git`)))
+      const isElsewhere = mayBeLowerCase && !(await isDirectoryThere(join(root, `${path}.git`)))
       return [await placeAt(root, isElsewhere ? path.toLowerCase() : path, { owner, name })]
     },
   }
 }
+
+/** What may be where nobody may look is not known to be elsewhere: rejects with Unreadable. */
+const isDirectoryThere = (dir: string): Promise<boolean> =>
+  orUnreadable(dir, undefined, async () => {
+    const there = await ifThere(lstat(dir), 'ENOENT', 'ENOTDIR')
+    return there?.isDirectory() ?? false
+  })
 
 /**
  * What `root` holds at OWNER/NAME.git, sorted by name, and why anything else that looks like a repository is not taken.

@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type GitHost, gitHost } from '../../../../test/support/git-host.ts'
 import type { Git } from '../../../git/git.ts'
 import { Unreadable } from '../../unreadable.ts'
-import { isPushLocked, settlePushLock, whyNoLock } from './push-lock.ts'
+import { asReceivePackSees, settlePushLock, whyNoLock } from './push-lock.ts'
 
 describe('a lock against pushes', () => {
   let host: GitHost
@@ -23,7 +23,7 @@ describe('a lock against pushes', () => {
 
   const lock = () => settlePushLock(host.locked, dir, async () => true)
   const unlock = () => settlePushLock(host.locked, dir, async () => false)
-  const isLocked = () => isPushLocked(host.locked, dir)
+  const isLocked = async () => (await asReceivePackSees(host.locked, dir)) === 'locked'
   const config = () => readFile(join(dir, 'config'), 'utf8')
   const hidden = () => host.git(['config', '--get-all', 'receive.hideRefs'], { dir })
 

@@ -39,13 +39,14 @@ export async function settlePushLock(
   throw new Busy('other programs keep changing its config, or git reads another config')
 }
 
-/** Whether our value is there and no later one takes refs out of it again, as `!refs/heads/open` would. */
-export async function isPushLocked(git: Git, dir: string): Promise<boolean> {
-  return (await asReceivePackSees(git, dir)) === 'locked'
-}
-
-/** With what the config includes, and with the settings of a worktree. */
-async function asReceivePackSees(git: Git, dir: string): Promise<'locked' | 'reopened' | 'open'> {
+/**
+ * With what the config includes, and with the settings of a worktree. Reopened is a lock where a later value takes refs out of it
+ * again, as `!refs/heads/open` would.
+ */
+export async function asReceivePackSees(
+  git: Git,
+  dir: string,
+): Promise<'locked' | 'reopened' | 'open'> {
   const settings = await listed(git, ['--get-regexp', SETTINGS_THAT_HIDE], { dir })
   const ours = settings.lastIndexOf(OUR_SETTING)
   if (ours === -1) return 'open'

@@ -1,10 +1,8 @@
-import { lstat } from 'node:fs/promises'
-import { join } from 'node:path'
 import type { Git } from '../../../git/git.ts'
 import { hasCode } from '../../../ground/errno.ts'
 import { Unreadable } from '../../unreadable.ts'
 import { asUnreadable, orUnreadable } from '../files/why-unreadable.ts'
-import { isDirectory, isRepository, type RepositoryPlace } from '../repository-place.ts'
+import { hasConfig, isRepository, type RepositoryPlace, wikiOf } from '../repository-place.ts'
 import { holdsPushLock, settlePushLock, whyNoLock } from './push-lock.ts'
 
 /** Of a repository and its wiki. */
@@ -17,8 +15,8 @@ export async function checkPushLocks(git: Git, { dir, wikiDir }: RepositoryPlace
 
 export async function hasPushLock(git: Git, { dir }: RepositoryPlace): Promise<boolean> {
   for (const part of [dir, wikiOf(dir)]) {
-    if (!(await hasConfig(part))) continue
-    if (await orUnreadable(part, undefined, () => holdsPushLock(git, part))) return true
+    const isLocked = async () => (await hasConfig(part)) && (await holdsPushLock(git, part))
+    if (await orUnreadable(part, undefined, isLocked)) return true
   }
   return false
 }
@@ -30,7 +28,7 @@ export async function settlePushLocks(
 ): Promise<void> {
   await settlePart(git, dir, isWanted)
   const wiki = wikiOf(dir)
-  if (!(await hasConfig(wiki))) return
+  if (!(await orUnreadable(wiki, undefined, () => hasConfig(wiki)))) return
   // A wiki that is none takes no pushes; a lock that it had before it was damaged is taken off all the same.
   await settlePart(git, wiki, async () => (await isRepository(wiki)) && (await isWanted()))
 }
@@ -43,14 +41,4 @@ async function settlePart(git: Git, dir: string, isWanted: () => Promise<boolean
     const isOpen = hasCode(error, 'ENOENT') && (await isRepository(dir)) && !(await isWanted())
     if (!isOpen) throw asUnreadable(error, dir)
   }
-}
-
-const wikiOf = (dir: string): string => dir.replace(/\.git$/, '.wiki.git')
-
-async function hasConfig(dir: string): Promise<boolean> {
-  if (!(await isDirectory(dir))) return false
-  return lstat(join(dir, 'config')).then(
-    () => true,
-    (error: unknown) => !hasCode(error, 'ENOENT'),
-  )
 }

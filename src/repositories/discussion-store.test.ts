@@ -10,13 +10,22 @@ import { KeptInMemory } from '../../test/support/forge/kept-in-memory.ts'
 import { addManyIssues } from '../../test/support/forge/many-issues.ts'
 import { startForge } from '../../test/support/forge/stand-in-forge.ts'
 import { ensureAccount } from '../accounts/account-store.ts'
+import type { Db } from '../db/database.ts'
 import { type Batch, readingOf } from '../sources/discussions.ts'
 import { forgeDiscussions } from '../sources/forge/discussions/forge-discussions.ts'
 import { WaitUntil } from '../sources/forge-errors.ts'
-import { keepBatch, keptDiscussions, sweepDiscussions, takeReading } from './discussion-store.ts'
+import {
+  keepBatch,
+  keptDiscussions,
+  ReadingTaken,
+  sweepDiscussions,
+  takeReading,
+} from './discussion-store.ts'
 import { factsOfUnreadable } from './facts.ts'
 import { budgetInDatabase } from './forge-budget-store.ts'
 import { putRepository } from './repository-store.ts'
+
+type Table = 'discussion_groups' | 'discussion_readings' | 'discussion_readers'
 
 // What hangs is ended by the runner: a bound for the whole file would be one on the speed of the machine.
 const signal = new AbortController().signal
@@ -88,8 +97,11 @@ onEachEngine('discussions in the database', (engine) => {
       await keepBatch(db, 'https://x', name, batch, keptAt)
     }
     await takeReading(db, 'https://x', beingRead, { reader: 'r', token: 't', now })
-    await sweepDiscussions(db, now)
-    const left = async (table: 'discussion_groups' | 'discussion_readings') =>
+    const long = { reader: 'dead', token: 'd', now: now - 31 * DAY }
+    for (const name of [gone, { owner: 'alice', name: 'never-read' }])
+      await takeReading(db, 'https://x', name, long)
+    await sweepDiscussions(db, () => now)
+    const left = async (table: Table) =>
       (await db.selectFrom(table).select('repository').orderBy('repository').execute()).map(
         (row) => row.repository,
       )
@@ -100,6 +112,37 @@ onEachEngine('discussions in the database', (engine) => {
     ]
     assert.deepEqual(await left('discussion_groups'), expected)
     assert.deepEqual(await left('discussion_readings'), expected)
+    assert.deepEqual(await left('discussion_readers'), ['https://x alice/being-read'])
+  })
+
+  it('are not read while they are deleted, nor deleted when they were read just before', async (t) => {
+    const { db } = await openDatabase(t, engine)
+    const now = 100 * 24 * 3_600_000
+    const name = { owner: 'alice', name: 'gone' }
+    const batch = { put: [], remove: [], cursor: 'c', progress: {} } as unknown as Batch
+    const keep = (at: number) => keepBatch(db, 'https://x', name, batch, at)
+    await keep(0)
+    const order = { reader: 'r', token: 't', now }
+    let isReadBefore = true
+    const watched = new Proxy(db, {
+      get(target, key) {
+        const own: unknown = Reflect.get(target, key)
+        if (key !== 'transaction') return typeof own === 'function' ? own.bind(target) : own
+        const execute = async (work: (tx: Db) => Promise<unknown>) => {
+          await assert.rejects(takeReading(db, 'https://x', name, order), ReadingTaken)
+          if (isReadBefore) await keep(now)
+          isReadBefore = false
+          return db.transaction().execute(work)
+        }
+        return () => ({ execute })
+      },
+    })
+    await sweepDiscussions(watched, () => now)
+    assert.equal((await keptDiscussions(db, 'https://x', name)).cursor, 'c')
+    await keep(0)
+    await sweepDiscussions(watched, () => now)
+    assert.equal((await keptDiscussions(db, 'https://x', name)).cursor, null)
+    await takeReading(db, 'https://x', name, order)
   })
 
   it('have room in a database of an older Godwit', async (t) => {

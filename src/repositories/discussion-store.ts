@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type { Db } from '../db/database.ts'
 import type { Batch, Group, Kept } from '../sources/discussions.ts'
 import type { RepositoryName } from '../sources/source.ts'
@@ -6,12 +7,12 @@ import { findCatalogued, keyOfName } from './repository-store.ts'
 const ROWS_AT_ONCE = 500
 
 /** Whose groups: names are told apart without regard to case, and forges by their address. */
-const keyOf = (forge: string, { owner, name }: RepositoryName): string =>
-  `${forge} ${`${owner}/${name}`.toLowerCase()}`
+const readingKey = (forge: string, name: RepositoryName): string => `${forge} ${keyOfName(name)}`
 
-function nameIn(repository: string): RepositoryName {
-  const [owner = '', name = ''] = repository.slice(repository.lastIndexOf(' ') + 1).split('/')
-  return { owner, name }
+function readingOfKey(key: string): { forge: string; name: RepositoryName } {
+  const at = key.lastIndexOf(' ')
+  const [owner = '', name = ''] = key.slice(at + 1).split('/')
+  return { forge: key.slice(0, at), name: { owner, name } }
 }
 
 /** What batches of one repository left in the database. */
@@ -20,7 +21,7 @@ export async function keptDiscussions(
   forge: string,
   name: RepositoryName,
 ): Promise<Kept & { groups(): AsyncIterable<Group> }> {
-  const repository = keyOf(forge, name)
+  const repository = readingKey(forge, name)
   const row = await db
     .selectFrom('discussion_readings')
     .select('cursor')
@@ -49,7 +50,7 @@ export async function takeReading(
   name: RepositoryName,
   { reader, token, now }: { reader: string; token: string; now: number },
 ): Promise<void> {
-  const repository = keyOf(forge, name)
+  const repository = readingKey(forge, name)
   const taken = { reader, token, held_until: now + HELD_MS }
   const { numInsertedOrUpdatedRows } = await db
     .insertInto('discussion_readers')
@@ -82,7 +83,7 @@ export async function holdReading(
   const { numUpdatedRows } = await tx
     .updateTable('discussion_readers')
     .set({ held_until: now + HELD_MS })
-    .where('repository', '=', keyOf(forge, name))
+    .where('repository', '=', readingKey(forge, name))
     .where('token', '=', token)
     .executeTakeFirst()
   if (numUpdatedRows !== 1n)
@@ -97,7 +98,7 @@ export async function endReading(
 ): Promise<void> {
   await db
     .deleteFrom('discussion_readers')
-    .where('repository', '=', keyOf(forge, name))
+    .where('repository', '=', readingKey(forge, name))
     .where('token', '=', token)
     .execute()
 }
@@ -111,7 +112,7 @@ export async function keepBatch(
   now: number,
   token?: string,
 ): Promise<void> {
-  const repository = keyOf(forge, name)
+  const repository = readingKey(forge, name)
   await db.transaction().execute(async (tx) => {
     if (token !== undefined) await holdReading(tx, forge, name, { token, now })
     for (const group of put) await putGroup(tx, repository, group)
@@ -201,32 +202,55 @@ const GROUPS_AT_ONCE = 50
 /** For so long what was read of a repository is of use if it comes back. */
 const UNUSED_MS = 30 * 24 * 3_600_000
 
-/** Deletes what was read of repositories that are gone, or have another name, and that nobody has read for long. */
-export async function sweepDiscussions(db: Db, now: number): Promise<void> {
-  const readings = await db
+const SWEEPER = 'sweep'
+
+/**
+ * Deletes what was read of repositories that are gone, or have another name, and that nobody has read for long; also what readers
+ * left who died long ago.
+ */
+export async function sweepDiscussions(db: Db, now: () => number): Promise<void> {
+  const unusedSince = now() - UNUSED_MS
+  await db.deleteFrom('discussion_readers').where('held_until', '<', unusedSince).execute()
+  const rows = await db
     .selectFrom('discussion_readings')
-    .select(['repository', 'kept_at'])
-    .where('kept_at', '<', now - UNUSED_MS)
+    .select('repository')
+    .where('kept_at', '<', unusedSince)
     .execute()
-  const named = readings.map((reading) => ({ ...reading, ...nameIn(reading.repository) }))
-  const known = await findCatalogued(db, named)
-  for (const { repository, kept_at, ...name } of named) {
+  const readings = rows.map(({ repository }) => readingOfKey(repository))
+  const known = await findCatalogued(
+    db,
+    readings.map(({ name }) => name),
+  )
+  for (const { forge, name } of readings) {
     if (known.has(keyOfName(name))) continue
-    await db.transaction().execute(async (tx) => {
-      const reader = tx
-        .selectFrom('discussion_readers')
-        .select('repository')
-        .where('repository', '=', repository)
-        .where('held_until', '>', now)
-      const { numDeletedRows } = await tx
-        .deleteFrom('discussion_readings')
-        .where('repository', '=', repository)
-        .where('kept_at', '=', kept_at)
-        .where(({ not, exists }) => not(exists(reader)))
-        .executeTakeFirst()
-      // Read meanwhile, or being read.
-      if (numDeletedRows === 0n) return
-      await tx.deleteFrom('discussion_groups').where('repository', '=', repository).execute()
-    })
+    const token = randomUUID()
+    try {
+      await takeReading(db, forge, name, { reader: SWEEPER, token, now: now() })
+      await deleteReading(db, forge, name, { token, now: now(), unusedSince })
+    } catch (error) {
+      if (!(error instanceof ReadingTaken)) throw error
+    } finally {
+      await endReading(db, forge, name, token)
+    }
   }
+}
+
+/** For whoever has taken it; nothing where it was read meanwhile. */
+async function deleteReading(
+  db: Db,
+  forge: string,
+  name: RepositoryName,
+  { token, now, unusedSince }: { token: string; now: number; unusedSince: number },
+): Promise<void> {
+  const repository = readingKey(forge, name)
+  await db.transaction().execute(async (tx) => {
+    await holdReading(tx, forge, name, { token, now })
+    const { numDeletedRows } = await tx
+      .deleteFrom('discussion_readings')
+      .where('repository', '=', repository)
+      .where('kept_at', '<', unusedSince)
+      .executeTakeFirst()
+    if (numDeletedRows === 0n) return
+    await tx.deleteFrom('discussion_groups').where('repository', '=', repository).execute()
+  })
 }

@@ -58,7 +58,7 @@ export function startHousekeeping(parts: House, rules: HouseRules): Repeated {
     inTurn('sweeping sessions', HOUR, () => sweepSessions(db, now())),
     inTurn('sweeping webhook deliveries', HOUR, () => sweepDeliveries(db, now())),
     inTurn('sweeping facts', DAY, async () => void (await sweepFacts(db, now()))),
-    inTurn('sweeping discussions', DAY, () => sweepDiscussions(db, now())),
+    inTurn('sweeping discussions', DAY, () => sweepDiscussions(db, now)),
     inTurn('sweeping orphans', HOUR, () => sweepOrphans(parts, DAY)),
     repeat('sweeping scratch', HOUR, () => sweepScratch(places.scratch, SCRATCH_TTL_MS)),
   ]

@@ -7,7 +7,7 @@ import { readEntries } from '../archive/read-entries.ts'
 import type { BlobStore, Composing } from '../blobs/blob-store.ts'
 import { BlobsAway } from '../blobs/blob-store.ts'
 import type { Db } from '../db/database.ts'
-import { archiveSegments } from '../migrations/archive-store.ts'
+import { archiveSegments, dropArchive } from '../migrations/archive-store.ts'
 import { migrationToExport } from '../migrations/export-store.ts'
 import { findSummary } from '../migrations/summaries.ts'
 import { Unreadable } from '../sources/unreadable.ts'
@@ -67,6 +67,17 @@ onEachEngine('an archive', (engine) => {
     assert.deepEqual(await archiveSegments(db, { id }), [])
     assert.equal((await keysInStore()).length, 1)
   })
+})
+
+test('an archive whose segments the database lost is no archive that was deleted', async (t) => {
+  const { db, start, work } = await exportScene(t, TWO)
+  const id = await start(NAMES)
+  await work()
+  const [, site] = await archiveSegments(db, { id })
+  await db.deleteFrom('segments').where('key', '=', site!.key).execute()
+  await assert.rejects(archiveSegments(db, { id }), /lacks segments of the archive of migration/)
+  await db.transaction().execute((tx) => dropArchive(tx, id, 0))
+  assert.deepEqual(await archiveSegments(db, { id }), [])
 })
 
 test('a failed migration lets go of its locks, and opens the repositories', async (t) => {

@@ -17,16 +17,21 @@ export async function archiveSegments(
   db: Db,
   { id }: Pick<Migration, 'id'>,
 ): Promise<SegmentRecord[]> {
-  const { metadata_key, manifest_key } = await db
+  const { metadata_key, manifest_key } = await ownKeys(db, id)
+  if (metadata_key === null) return []
+  const keys = [metadata_key, ...(await repositorySegments(db, id)), manifest_key ?? []].flat()
+  const segments = await segmentsByKey(db, keys)
+  if (keys.every((key) => segments.has(key))) return keys.map((key) => segments.get(key)!)
+  if ((await ownKeys(db, id)).metadata_key === null) return []
+  throw new Error(`the database lacks segments of the archive of migration ${id}`)
+}
+
+const ownKeys = (db: Db, id: number) =>
+  db
     .selectFrom('migrations')
     .select(['metadata_key', 'manifest_key'])
     .where('id', '=', id)
     .executeTakeFirstOrThrow()
-  if (metadata_key === null) return []
-  const keys = [metadata_key, ...(await repositorySegments(db, id)), manifest_key ?? []].flat()
-  const segments = await segmentsByKey(db, keys)
-  return segments.size === new Set(keys).size ? keys.map((key) => segments.get(key)!) : []
-}
 
 async function repositorySegments(db: Db, id: number): Promise<string[]> {
   const outcomes = [...(await outcomesOf(db, { id }))].sort(([a], [b]) => a - b)

@@ -89,7 +89,11 @@ async function start(): Promise<number> {
   const answer = await ask('/user/migrations', { method: 'POST', body })
   const { id } = (await answer.json()) as { id: number }
   using database = new DatabaseSync(join(data, 'godwit.sqlite'), { readOnly: true })
-  const state = database.prepare('select state from migrations where id = ?')
-  while ((state.get(id) as { state: string }).state !== 'exported') await sleep(20)
-  return id
+  const row = database.prepare('select state, reason from migrations where id = ?')
+  for (;;) {
+    const { state, reason } = row.get(id) as { state: string; reason: string | null }
+    if (state === 'exported') return id
+    if (state === 'failed') throw new Error(`migration ${id} failed: ${reason}`)
+    await sleep(20)
+  }
 }

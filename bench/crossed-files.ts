@@ -38,9 +38,7 @@ export async function countCrossedFiles(): Promise<Section> {
 }
 
 function byRoom(files: readonly string[]): string {
-  const rooms = Map.groupBy(files, (file) =>
-    file.includes('/') ? file.split('/', 1)[0]! : 'settings',
-  )
+  const rooms = Map.groupBy(files, (file) => file.split('/', 1)[0]!)
   return [...rooms]
     .toSorted(([, a], [, b]) => b.length - a.length)
     .map(([room, { length }]) => `${room} ${length}`)

@@ -1,7 +1,7 @@
 import type { Db } from '../db/database.ts'
 
 /** `unknown` where the forge gave no answer. */
-export type ForgeAnswer = 'good' | 'refused' | 'unknown'
+export type ForgeVerdict = 'good' | 'refused' | 'unknown'
 
 export const MINUTE_MS = 60_000
 /** Who asks has an answer before, or is dead. */
@@ -35,7 +35,7 @@ export async function claimQuestion(db: Db, digest: string, now: number): Promis
 export async function noteAnswer(
   db: Db,
   digest: string,
-  answer: ForgeAnswer,
+  answer: ForgeVerdict,
   nextAt: number,
 ): Promise<void> {
   await db
@@ -46,7 +46,7 @@ export async function noteAnswer(
 }
 
 export interface Question {
-  answer: ForgeAnswer | 'asking'
+  answer: ForgeVerdict | 'asking'
   nextAt: number
 }
 

@@ -12,7 +12,7 @@ export interface GitCall {
   dir?: string
   input?: string | Buffer
   signal?: AbortSignal
-  /** Ten minutes unless told. */
+  /** Default 10 minutes. */
   timeoutMs?: number
   /** More output than this is a failure, not a growing heap. */
   maxBytes?: number

@@ -54,12 +54,12 @@ export class StoredContents {
 
   /** Undefined where it says nothing. */
   async of<T>(key: string): Promise<T | undefined> {
-    const contents = this.#held.get(key) ?? (await contentsOf(this.#db, key))
+    const contents = this.#held.get(key) ?? (await readContents(this.#db, key))
     return contents ? (JSON.parse(contents) as T) : undefined
   }
 }
 
-export async function contentsOf(db: Db, key: string): Promise<string | null> {
+export async function readContents(db: Db, key: string): Promise<string | null> {
   const row = await db
     .selectFrom('segments')
     .select('contents')

@@ -6,7 +6,7 @@ import { readFact, readFacts } from './read-records.ts'
 import { linksOf } from './record-links.ts'
 import { splitIntoFiles } from './split-into-files.ts'
 import { FACTS } from './test-facts.ts'
-import { addressesAt, isWritten, unlikeWritten, writeAnyRecord } from './test-records.ts'
+import { addressesAt, isWrittenKind, unlikeWritten, writeAnyRecord } from './test-records.ts'
 import { loginsIn, writeRecord } from './write-records.ts'
 
 const HOSTS = ['https://git.example.com', 'http://localhost:3000/git', 'https://host/a/b']
@@ -72,7 +72,7 @@ describe('odd records are read as what we would write, or refused by the name of
 })
 
 describe('whoever a record links to is told', () => {
-  for (const kind of KINDS.filter(isWritten))
+  for (const kind of KINDS.filter(isWrittenKind))
     test(kind, () => {
       const { person, ...others } = addressesAt('https://git.example.com', 'https://people.example')
       fc.assert(

@@ -28,7 +28,7 @@ const OTHERS: {
   repository_files: writeRepositoryFile,
 }
 
-export const isWritten = (kind: FactKind): kind is WrittenKind => !Object.hasOwn(OTHERS, kind)
+export const isWrittenKind = (kind: FactKind): kind is WrittenKind => !Object.hasOwn(OTHERS, kind)
 
 /** A record of any kind, as JSON has it. */
 export function writeAnyRecord(
@@ -36,7 +36,7 @@ export function writeAnyRecord(
   fact: FactsByKind[FactKind],
   addresses: RecordAddresses,
 ): Record<string, unknown> {
-  const written = isWritten(kind)
+  const written = isWrittenKind(kind)
     ? writeRecord(kind, fact as never, addresses)
     : OTHERS[kind](fact as never, linksAt(addresses))
   return JSON.parse(JSON.stringify(written))

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { RepositoryRecords } from '../../migrations/record-store.ts'
-import { contentsOf } from '../../migrations/segment-contents-store.ts'
+import { readContents } from '../../migrations/segment-contents-store.ts'
 import {
   findSegment,
   insertRecordsSegment,
@@ -147,7 +147,7 @@ async function findContents<T>(
 ): Promise<{ key: string; contents: T } | undefined> {
   const key = await findSegment(db, fingerprint)
   if (key === undefined) return undefined
-  const contents = await contentsOf(db, key)
+  const contents = await readContents(db, key)
   return contents === null ? undefined : { key, contents: JSON.parse(contents) as T }
 }
 

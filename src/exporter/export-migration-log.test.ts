@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { cancelMigration } from '../migrations/cancel-migration.ts'
 import { migrationToExport } from '../migrations/export-store.ts'
+import { retryMigration } from '../migrations/retry-migration.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 import { exportScene } from './export-test-scene.ts'
 
@@ -35,6 +36,26 @@ test('the log warns of a partial export, and names once what was skipped and why
     `warn: ${DAMAGED}`,
     'warn: migration 1 of alice is exported in part: 2 of 3 repositories, 1 skipped',
   ])
+})
+
+test('the log and the manifest name what was gone before a retry began', async (t) => {
+  const { db, host, parts, start, work, logged, archive } = await scene(t)
+  const id = await start(NAMES)
+  await work()
+  host.contents.delete('alice/blog')
+  const limits = { maxUnfinished: 99, lockTtlMs: 60_000 }
+  const migration = await migrationToExport(db, id)
+  const retry = { ...parts, ...limits }
+  const again = { allowPartial: true }
+  const retried = await retryMigration(retry, { owner: migration.owner }, migration, again)
+  await work()
+  const reason = 'it no longer exists, or may no longer be migrated'
+  assert.deepEqual(logged.slice(1), [
+    `warn: alice/blog could not be exported: ${reason}`,
+    'warn: migration 2 of alice is exported in part: 2 of 3 repositories, 1 skipped',
+  ])
+  const { manifest } = await archive(retried.id)
+  assert.deepEqual(manifest.skipped, [{ full_name: 'alice/blog', reason }])
 })
 
 test('the log has an error for a failed migration, and names once what is damaged', async (t) => {

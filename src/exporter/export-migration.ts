@@ -25,6 +25,7 @@ import {
   noteReused,
   type Outcome,
 } from '../migrations/outcome-store.ts'
+import { outcomesOf } from '../migrations/outcomes.ts'
 import { isWhollyReused, noteRecords, recordsOf } from '../migrations/record-store.ts'
 import { markSegmentsLost, nameSegments } from '../migrations/segment-store.ts'
 import { repositoriesOf } from '../migrations/snapshot-store.ts'
@@ -129,7 +130,11 @@ async function beginExport(parts: ExportParts, { migrationId }: MigrationJob, ru
   const { excludeGitData } = migration.options
   const hasRecords = areRecordsWanted(parts, migration)
   const all = await repositoriesOf(db, migration)
-  const repositories = all.map((facts, position) => ({ facts, position }))
+  // What a retry begins without has ended already.
+  const skipped = await outcomesOf(db, migration)
+  const repositories = all
+    .map((facts, position) => ({ facts, position }))
+    .filter(({ position }) => !skipped.has(position))
   // With a forge, each is asked about in its job.
   const mayBeReused =
     parts.forge || excludeGitData ? [] : await readableOf(db, migration, repositories)
@@ -153,6 +158,8 @@ async function beginExport(parts: ExportParts, { migrationId }: MigrationJob, ru
     // Records come first: whatever commit they name is then among the git data.
     return queue.enqueue(tx, hasRecords ? EXPORT_RECORDS : EXPORT_REPOSITORY, tasks, batch)
   })
+  for (const [position, { reason }] of skipped)
+    await tellNotExported(parts, { migrationId, position }, reason ?? '')
 }
 
 /** What may not be read any more gets a job like any other, which tells so. */
@@ -170,11 +177,7 @@ const areRecordsWanted = (
 async function exportRecords(parts: ExportParts, task: ExportTask, run: Run): Promise<void> {
   const { db, queue, now } = parts
   const { facts, options, refusal } = await repositoryToExport(db, task)
-  const endWithReason = async (reason: string) => {
-    await run.finish((tx) => endRepository(parts, tx, task, { reason }))
-    await tellNotExported(parts, task, reason)
-  }
-  if (refusal !== undefined) return endWithReason(refusal)
+  if (refusal !== undefined) return endWithReason(parts, task, run, refusal)
   const startedAt = now()
   try {
     const records = await recordsForTask(parts, task, { facts, options, startedAt }, run.signal)
@@ -189,19 +192,20 @@ async function exportRecords(parts: ExportParts, task: ExportTask, run: Run): Pr
     queue.wake('jobs')
   } catch (error) {
     if (!(error instanceof ForgeRefused)) throw error
-    await endWithReason(error.message)
+    await endWithReason(parts, task, run, error.message)
   }
+}
+
+async function endWithReason(parts: ExportParts, task: ExportTask, run: Run, reason: string) {
+  await run.finish((tx) => endRepository(parts, tx, task, { reason }))
+  await tellNotExported(parts, task, reason)
 }
 
 const NO_GIT_DATA = { segmentKey: null, bytes: 0 }
 
 async function exportRepository(parts: ExportParts, task: ExportTask, run: Run): Promise<void> {
   const { facts, options, refusal } = await repositoryToExport(parts.db, task)
-  const endWithReason = async (reason: string) => {
-    await run.finish((tx) => endRepository(parts, tx, task, { reason }))
-    await tellNotExported(parts, task, reason)
-  }
-  if (refusal !== undefined) return endWithReason(refusal)
+  if (refusal !== undefined) return endWithReason(parts, task, run, refusal)
   const startedAt = parts.now()
   if (options.excludeGitData) {
     const outcome = { ...NO_GIT_DATA, reused: false, startedAt }
@@ -224,7 +228,8 @@ async function exportRepository(parts: ExportParts, task: ExportTask, run: Run):
   } catch (error) {
     if (!(error instanceof Unreadable)) throw error
     // Whoever shows the reason shows the repository's name beside it.
-    await endWithReason(error.message.replace(`${fullNameOf(facts)}: `, ''))
+    const reason = error.message.replace(`${fullNameOf(facts)}: `, '')
+    await endWithReason(parts, task, run, reason)
   }
 }
 

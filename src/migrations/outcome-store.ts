@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Db } from '../db/database.ts'
+import { inStatements } from '../db/in-statements.ts'
 import type { Row, Tables } from '../db/tables.ts'
 import { batchesOf } from '../ground/batches.ts'
 import type { ExportTask } from './export-jobs.ts'
@@ -183,6 +184,32 @@ export async function noteReused(
     order += some.length
   }
   await tally(tx, 'repositories reused', { now, bytes, count: reused.size })
+}
+
+/** The same for those that a migration which may go on without them begins without. */
+export async function noteSkipped(
+  tx: Db,
+  migrationId: number,
+  positions: readonly number[],
+  reason: string,
+  now: number,
+): Promise<void> {
+  const count = positions.length
+  if (count === 0) return
+  const counts = { ...NONE_ENDED, ended: count, skipped: count }
+  const { finished } = await countDown(tx, migrationId, counts)
+  const rows = positions.map((position, at) => ({
+    ...NOT_ENDED,
+    migration_id: migrationId,
+    position,
+    outcome: 'skipped',
+    reason,
+    finished_at: now,
+    finished_order: finished - count + 1 + at,
+  }))
+  for (const some of inStatements(rows))
+    await tx.insertInto('repository_exports').values(some).execute()
+  await tally(tx, 'repositories skipped', { now, count })
 }
 
 /** Of those that have one, by their keys. */

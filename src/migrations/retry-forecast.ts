@@ -1,15 +1,17 @@
-import type { Db } from '../db/database.ts'
+import type { Scope } from '../accounts/scope.ts'
 import { inLanes } from '../ground/lanes.ts'
 import type { Source } from '../sources/source.ts'
 import { Unreadable } from '../sources/unreadable.ts'
+import { type CoverParts, NO_LONGER_COVERED, uncoveredAmong } from './covered-repositories.ts'
 import type { Migration } from './migration.ts'
-import { fullNameAt } from './snapshot-store.ts'
+import { fullNamesOf } from './snapshot-store.ts'
 
-/** A repository that could not be exported the last time. */
+/** A repository that could not be exported the last time, or cannot be now because it is gone. */
 export interface BrokenRepository {
   fullName: string
   reason: string
-  /** Whether it is another now than it was then; null where nobody here can tell. */
+  isGone: boolean
+  /** Whether it is another now than it was then; null where nobody here can tell, and where it is gone. */
   isChanged: boolean | null
 }
 
@@ -19,40 +21,57 @@ export interface RetryForecast {
   isUnchanged: boolean
 }
 
-interface RetryParts {
-  db: Db
-  source: Source | undefined
-}
-
 const LOOKED_AT_ONCE = 4
 
 /** What would become of a retry, without starting it: each repository that was broken is looked at. */
 export async function forecastRetry(
-  { db, source }: RetryParts,
-  { id }: Pick<Migration, 'id'>,
+  parts: CoverParts,
+  scope: Scope,
+  migration: Migration,
 ): Promise<RetryForecast> {
+  const { db, source } = parts
+  const names = await fullNamesOf(db, migration)
+  const gone = await uncoveredAmong(parts, scope, names)
+  const reasons = await lastReasons(parts, migration)
+  const concerned = [...names.entries()].filter(
+    ([position, fullName]) => gone.has(fullName) || reasons.has(position),
+  )
+  const broken = new Array<BrokenRepository>(concerned.length)
+  await inLanes(concerned.entries(), { lanes: LOOKED_AT_ONCE }, async ([at, one], stop) => {
+    const [position, fullName] = one
+    const last = gone.has(fullName) ? undefined : reasons.get(position)
+    const isChanged = last && source ? await hasChanged(source, fullName, last, stop) : null
+    broken[at] = { fullName, reason: last?.reason ?? NO_LONGER_COVERED, isGone: !last, isChanged }
+  })
+  const isUnchanged = broken.length > 0 && broken.every((each) => each.isChanged === false)
+  return { broken, isUnchanged }
+}
+
+interface LastReason {
+  reason: string
+  fingerprint: string | null
+}
+
+/** Why each was not exported, by its position. */
+async function lastReasons(
+  { db }: CoverParts,
+  { id }: Pick<Migration, 'id'>,
+): Promise<Map<number, LastReason>> {
   const rows = await db
     .selectFrom('repository_exports')
     .select(['position', 'reason', 'fingerprint'])
     .where('migration_id', '=', id)
     .where('reason', 'is not', null)
-    .orderBy('position')
     .execute()
-  const broken = new Array<BrokenRepository>(rows.length)
-  await inLanes(rows.entries(), { lanes: LOOKED_AT_ONCE }, async ([at, row], stop) => {
-    const fullName = await fullNameAt(db, id, row.position)
-    const last = { reason: row.reason!, fingerprint: row.fingerprint }
-    const isChanged = source ? await hasChanged(source, fullName, last, stop) : null
-    broken[at] = { fullName, reason: last.reason, isChanged }
-  })
-  const isUnchanged = broken.length > 0 && broken.every(({ isChanged }) => isChanged === false)
-  return { broken, isUnchanged }
+  return new Map(
+    rows.map(({ position, reason, fingerprint }) => [position, { reason: reason!, fingerprint }]),
+  )
 }
 
 async function hasChanged(
   source: Source,
   fullName: string,
-  last: { reason: string; fingerprint: string | null },
+  last: LastReason,
   signal: AbortSignal,
 ): Promise<boolean> {
   const [owner = '', name = ''] = fullName.split('/')

@@ -1,8 +1,9 @@
 import type { Scope } from '../accounts/scope.ts'
+import { fullNameOf } from '../repositories/facts.ts'
 import type { Migration, StartedMigration } from './migration.ts'
 import { type Fault, Invalid } from './refusals.ts'
-import { fullNamesOf } from './snapshot-store.ts'
-import { NoneCovered, type StartParts, startCovered, startMigration } from './start-migration.ts'
+import { repositoriesOf } from './snapshot-store.ts'
+import { NoneCovered, type StartParts, startAgain, startMigration } from './start-migration.ts'
 import { unfinishedStates } from './states.ts'
 
 export interface RetryRequest {
@@ -11,8 +12,8 @@ export interface RetryRequest {
 }
 
 /**
- * A new migration of the same repositories with the same options. Whatever is unchanged since costs a look-up. A partial one goes
- * on without those that are gone.
+ * A new migration of the same repositories with the same options. Whatever is unchanged since costs a look-up. A partial one
+ * skips those that are gone.
  */
 export async function retryMigration(
   parts: StartParts,
@@ -24,16 +25,14 @@ export async function retryMigration(
   if (unfinishedStates.includes(migration.state)) {
     throw new Invalid([{ code: 'unprocessable', message: 'The migration has not ended yet.' }])
   }
-  const repositories = await fullNamesOf(parts.db, migration)
-  const { options } = migration
-  const asked = {
-    repositories,
-    options: { ...options, allowPartial: options.allowPartial || allowPartial },
-  }
+  const before = await repositoriesOf(parts.db, migration)
+  const repositories = before.map(fullNameOf)
+  const isPartial = migration.options.allowPartial || allowPartial
+  const options = { ...migration.options, allowPartial: isPartial }
   try {
-    if (!asked.options.allowPartial) return await startMigration(parts, scope, asked, onCommitted)
-    const steps = { onSkipped() {}, ...(onCommitted && { onCommitted }) }
-    return await startCovered(parts, scope, asked, steps)
+    return isPartial && before.length > 0
+      ? await startAgain(parts, scope, { before, options }, { ...(onCommitted && { onCommitted }) })
+      : await startMigration(parts, scope, { repositories, options }, onCommitted)
   } catch (error) {
     if (error instanceof NoneCovered) throw new Invalid(error.uncovered.map(gone))
     throw error instanceof Invalid ? new Invalid(error.faults.map(named(repositories))) : error

@@ -2,35 +2,32 @@ import { randomUUID } from 'node:crypto'
 import { type Account, keyOf } from '../accounts/account.ts'
 import type { Scope } from '../accounts/scope.ts'
 import type { Db } from '../db/database.ts'
-import { isName } from '../ground/names.ts'
 import type { Queue } from '../queue/queue.ts'
 import { administeredOrganizations } from '../repositories/administered-repositories.ts'
-import { mayAdminister, type RepositoryFacts } from '../repositories/facts.ts'
-import { factsForViewer } from '../repositories/facts-for-viewer.ts'
-import { ASKED_NOW, type RightsRefresher } from '../repositories/refresh-rights.ts'
+import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
+import { factsWithheld } from '../repositories/facts-for-viewer.ts'
+import { readableAmong } from '../repositories/readable-repositories.ts'
+import { ASKED_NOW } from '../repositories/refresh-rights.ts'
+import { keyOfName } from '../repositories/repository-store.ts'
+import type { RepositoryName } from '../sources/source.ts'
 import {
-  type CatalogueEntry,
-  findCatalogued,
-  keyOfName,
-  rolesOf,
-} from '../repositories/repository-store.ts'
-import { refreshRepositories } from '../repositories/sync.ts'
-import type { RepositoryName, Source } from '../sources/source.ts'
+  type CoverParts,
+  coveredEntries,
+  factsOfCovered,
+  isOrganization,
+  NO_LONGER_COVERED,
+  parseName,
+} from './covered-repositories.ts'
 import { BEGIN_EXPORT, batchOf } from './export-jobs.ts'
 import { insertLocks } from './lock-store.ts'
 import { lockEarly, refuseUnlockable } from './locks.ts'
 import type { Migration, MigrationOptions, StartedMigration } from './migration.ts'
 import { countUnfinished, insertMigration, lockScope } from './migration-store.ts'
+import { noteSkipped } from './outcome-store.ts'
 import { type Fault, Invalid } from './refusals.ts'
 
-export interface StartParts {
-  db: Db
+export interface StartParts extends CoverParts {
   queue: Queue
-  /** Absent where the repositories are not at hand; the catalogue is then taken as it is. */
-  source: Source | undefined
-  /** Absent where there is no forge to ask. */
-  rights?: RightsRefresher | undefined
-  now: () => number
   maxUnfinished: number
   lockTtlMs: number
 }
@@ -85,31 +82,62 @@ export async function startCovered(
 ): Promise<StartedMigration> {
   if (options.orgMetadataOnly) return begin(parts, scope, { snapshot: [], options }, steps)
   const names = repositories.flatMap((text) => parseName(text, scope) ?? [])
-  const entries = await covered(parts, scope, names)
+  const entries = await coveredEntries(parts, scope, names)
   const left = names.filter((name) => entries.has(keyOfName(name)))
   const gone = names.filter((name) => !entries.has(keyOfName(name)))
   const uncovered = gone.map(({ owner, name }) => `${owner}/${name}`)
   if (left.length === 0) throw new NoneCovered(uncovered)
   onSkipped(uncovered)
-  const snapshot = await factsOf(parts, scope, left, entries)
+  const snapshot = await factsOfCovered(parts, scope, left, entries)
   return begin(parts, scope, { snapshot, options }, steps)
+}
+
+/**
+ * The same for the repositories of a migration, of which those that are no longer covered keep their places: skipped with a reason,
+ * so that whoever looks at the new one or at its archive sees that they are not in it.
+ */
+export async function startAgain(
+  parts: StartParts,
+  scope: Scope,
+  { before, options }: { before: readonly RepositoryFacts[]; options: MigrationOptions },
+  steps: StartSteps,
+): Promise<StartedMigration> {
+  const names = before.map(({ owner, name }) => ({ owner: owner.login, name }))
+  const entries = await coveredEntries(parts, scope, names)
+  const left = names.filter((name) => entries.has(keyOfName(name)))
+  if (left.length === 0) throw new NoneCovered(before.map(fullNameOf))
+  const fresh = await factsOfCovered(parts, scope, left, entries)
+  const current = new Map(fresh.map((facts) => [keyOf(fullNameOf(facts)), facts]))
+  const ids = before.map(({ id }) => id)
+  const readable = await readableAmong(parts.db, scope.owner.id, ids)
+  const skipped = new Set<number>()
+  const snapshot = before.map((facts, position) => {
+    const covered = current.get(keyOf(fullNameOf(facts)))
+    if (covered) return covered
+    skipped.add(position)
+    return readable.has(facts.id) ? facts : factsWithheld(facts)
+  })
+  return begin(parts, scope, { snapshot, skipped, options }, steps)
 }
 
 interface Begun {
   snapshot: RepositoryFacts[]
+  /** The positions of those that it begins without. */
+  skipped?: ReadonlySet<number>
   options: MigrationOptions
 }
 
 async function begin(
   parts: StartParts,
   scope: Scope,
-  { snapshot, options }: Begun,
+  { snapshot, skipped = new Set(), options }: Begun,
   { alsoWrite, onCommitted }: StartSteps,
 ): Promise<StartedMigration> {
   const { db, queue, now } = parts
   const { orgMetadataOnly, lockRepositories } = options
-  if (lockRepositories) await refuseUnlockable(parts.source, snapshot)
-  const organizations = orgMetadataOnly ? await organizationsIn(parts, scope) : null
+  const toExport = snapshot.filter((_, position) => !skipped.has(position))
+  if (lockRepositories) await refuseUnlockable(parts.source, toExport)
+  const organizations = orgMetadataOnly ? await organizationsToMigrate(parts, scope) : null
   const migration = await db.transaction().execute(async (tx) => {
     await lockScope(tx, scope)
     if ((await countUnfinished(tx, scope)) >= parts.maxUnfinished) {
@@ -131,10 +159,11 @@ async function begin(
       await insertLocks(
         tx,
         started.id,
-        snapshot.map(({ id }) => id),
+        toExport.map(({ id }) => id),
         times,
       )
     }
+    await noteSkipped(tx, started.id, [...skipped], NO_LONGER_COVERED, now())
     await queue.enqueue(tx, BEGIN_EXPORT, [{ migrationId: started.id }], batchOf(started.id))
     await alsoWrite?.(tx, started)
     return started
@@ -149,9 +178,10 @@ const tooManyUnfinished = ({ owner }: Scope, max: number): string =>
   `${isOrganization(owner) ? `${owner.login} already has` : 'You already have'} ${max} unfinished migrations. ` +
   'Wait until one of them has ended.'
 
-const isOrganization = ({ type }: Account): boolean => type === 'Organization'
-
-async function organizationsIn({ db, rights }: StartParts, { owner }: Scope): Promise<Account[]> {
+async function organizationsToMigrate(
+  { db, rights }: StartParts,
+  { owner }: Scope,
+): Promise<Account[]> {
   if (isOrganization(owner)) return [owner]
   await rights?.refresh(owner, ASKED_NOW)
   return administeredOrganizations(db, owner)
@@ -170,29 +200,10 @@ export async function snapshotOf(
   const firstIndex = new Map(wellFormed.map((name, i) => [keyOfName(name), i] as const).reverse())
   refuse(wellFormed, (name, i) => firstIndex.get(keyOfName(name)) !== i, 'already_exists')
 
-  const entries = await covered(parts, scope, wellFormed)
+  const entries = await coveredEntries(parts, scope, wellFormed)
   // Someone else's repository and one that does not exist get the same answer.
   refuse(wellFormed, (name) => !entries.has(keyOfName(name)), 'missing')
-  return factsOf(parts, scope, wellFormed, entries)
-}
-
-const factsOf = (
-  { db }: StartParts,
-  { owner }: Scope,
-  names: readonly RepositoryName[],
-  entries: ReadonlyMap<string, CatalogueEntry>,
-): Promise<RepositoryFacts[]> =>
-  factsForViewer(
-    db,
-    { account: owner },
-    names.map((name) => entries.get(keyOfName(name))!),
-  )
-
-function parseName(text: string, { owner: own }: Scope): RepositoryName | undefined {
-  const parts = text.split('/')
-  if (parts.length > 2 || !parts.every(isName)) return undefined
-  const [owner, name] = parts.length === 2 ? parts : [own.login, text]
-  return { owner: owner!, name: name! }
+  return factsOfCovered(parts, scope, wellFormed, entries)
 }
 
 function refuse<T>(
@@ -204,37 +215,4 @@ function refuse<T>(
     isWrong(name, index) ? [{ field: 'repositories', code, index }] : [],
   )
   if (faults.length > 0) throw new Invalid(faults)
-}
-
-/** Those of the named repositories that the scope covers, with fresh facts where the source is at hand. */
-async function covered(
-  parts: StartParts,
-  scope: Scope,
-  names: RepositoryName[],
-): Promise<Map<string, CatalogueEntry>> {
-  await parts.rights?.refresh(scope.owner, ASKED_NOW, names)
-  const known = await findCatalogued(parts.db, names)
-  const entries = await coveredBy(parts.db, scope, known)
-  if (!parts.source) return entries
-  // A repository made since the last sync is found too, where it would be the caller's own.
-  const mine = names.filter(
-    (name) => keyOf(name.owner) === keyOf(scope.owner.login) || entries.has(keyOfName(name)),
-  )
-  const isChanged = await refreshRepositories({ ...parts, source: parts.source }, mine, known)
-  if (!isChanged) return entries
-  return coveredBy(parts.db, scope, await findCatalogued(parts.db, names))
-}
-
-/** A person's are those that they own or administer; an organization's are its own. */
-async function coveredBy(
-  db: Db,
-  { owner }: Scope,
-  known: ReadonlyMap<string, CatalogueEntry>,
-): Promise<Map<string, CatalogueEntry>> {
-  const roles = await rolesOf(db, { account: owner }, [...known.values()])
-  const isCovered = (entry: CatalogueEntry): boolean =>
-    isOrganization(owner)
-      ? entry.owner.id === owner.id
-      : mayAdminister(roles.get(entry.id) ?? 'none')
-  return new Map([...known].filter(([, entry]) => isCovered(entry)))
 }

@@ -1,7 +1,13 @@
 import { keyOf, type Viewer } from '../accounts/account.ts'
 import type { Db } from '../db/database.ts'
 import type { RepositoryName } from '../sources/source.ts'
-import { mayRead, permissionsOf, type RepositoryFacts, type Role } from './facts.ts'
+import {
+  factsOfUnreadable,
+  mayRead,
+  permissionsOf,
+  type RepositoryFacts,
+  type Role,
+} from './facts.ts'
 import {
   type CatalogueEntry,
   countForks,
@@ -34,6 +40,13 @@ export async function factsForViewer(
     const visible = template && mayRead(roles.get(template.id) ?? 'none', template.facts)
     return render(entry, visible ? { ...render(template, null), collaborators: [] } : null)
   })
+}
+
+/** Of one that was shown before and may no longer be: its name, and that it was there. */
+export function factsWithheld({ id, name, owner, createdAt }: RepositoryFacts): RepositoryFacts {
+  const facts = factsOfUnreadable(createdAt)
+  const entry = { id, name, owner, stamp: '', facts, problem: null }
+  return factsOf(entry, { role: 'none', forksCount: 0, template: null })
 }
 
 async function readTemplates(

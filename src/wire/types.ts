@@ -983,10 +983,12 @@ export interface Forecast {
  *
  */
 export interface RetryForecast {
-  /** The repositories that could not be exported. */
+  /** The repositories that could not be exported, and those that are gone. */
   broken: {
     full_name: string
     reason: string
+    /** Whether the repository no longer exists, or may no longer be migrated. With `allow_partial` it is skipped, without it a retry is refused. */
+    gone: boolean
     /** Whether the repository has changed since then. Null if unknown. */
     changed: boolean | null
   }[]

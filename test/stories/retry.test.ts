@@ -25,7 +25,7 @@ before(async () => {
 })
 
 interface Forecast {
-  broken: { full_name: string; reason: string; changed: boolean }[]
+  broken: { full_name: string; reason: string; gone: boolean; changed: boolean | null }[]
   unchanged: boolean
 }
 
@@ -69,7 +69,7 @@ test('what was mended is seen, and a retry starts without a word on it', async (
   assert.deepEqual(await forecast(Number(out)), { broken: [], unchanged: false })
 })
 
-test('a repository that is gone is named, and a partial retry goes on without it', async () => {
+test('a repository that is gone is named, and a partial retry counts it as skipped', async () => {
   await story.host.repository('alice/gone', { files: { a: '1' } })
   const { id } = await story.migrate(['alice/whole', 'alice/gone'])
   await rm(story.host.path('alice/gone'), { recursive: true })
@@ -81,12 +81,39 @@ test('a repository that is gone is named, and a partial retry goes on without it
   const message = 'alice/gone no longer exists, or may no longer be migrated.'
   const fault = { resource: 'Migration', field: 'repositories', code: 'missing', message }
   assert.deepEqual(errors, [fault])
+  const reason = 'it no longer exists, or may no longer be migrated'
+  const told = { full_name: 'alice/gone', reason, gone: true, changed: null }
+  assert.deepEqual(await forecast(id), { broken: [told], unchanged: false })
+
   const partial = await retry({ allow_partial: true })
   assert.equal(partial.status, 201)
   const started = (await partial.json()) as { id: number; repositories: { full_name: string }[] }
   assert.deepEqual(
     started.repositories.map(({ full_name }) => full_name),
-    ['alice/whole'],
+    ['alice/whole', 'alice/gone'],
   )
   await story.untilEnded(started.id, 'exported')
+  const report = await (await story.call(`/user/migrations/${started.id}/report`)).json()
+  const { totals, repositories } = report as Report
+  assert.deepEqual([totals.exported, totals.skipped, totals.remaining], [1, 1, 0])
+  assert.deepEqual(
+    repositories.map((each) => [each.full_name, each.state, each.reason]),
+    [
+      ['alice/whole', 'exported', null],
+      ['alice/gone', 'skipped', reason],
+    ],
+  )
+  await desk.migration(5, 'watch', String(started.id))
+
+  const again = await desk.migration(0, 'retry', String(id), '--allow-partial')
+  assert.match(
+    again.err,
+    /^skipped: alice\/gone: it no longer exists, or may no longer be migrated$/m,
+  )
+  await story.untilEnded(Number(again.out), 'exported')
 })
+
+interface Report {
+  totals: { exported: number; skipped: number; remaining: number }
+  repositories: { full_name: string; state: string; reason: string | null }[]
+}

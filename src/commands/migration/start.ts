@@ -94,9 +94,13 @@ function inWords(
 ): string[] {
   const what = (changed: boolean | null) =>
     changed === null ? '' : changed ? '; it has changed since' : '; it has not changed since'
+  const how = (isGone: boolean) => {
+    if (isGone) return isPartial ? 'skipped' : 'gone'
+    return isPartial ? 'skipped if it fails again' : 'failed'
+  }
   const lines = broken.map(
-    ({ full_name, reason, changed }) =>
-      `${isPartial ? 'skipped if it fails again' : 'failed'}: ${harmless(`${full_name}: ${reason}`)}${what(changed)}`,
+    ({ full_name, reason, gone, changed }) =>
+      `${how(gone)}: ${harmless(`${full_name}: ${reason}`)}${what(changed)}`,
   )
   if (isPartial || !unchanged) return lines
   return [

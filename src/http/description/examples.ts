@@ -386,7 +386,14 @@ function valuesOf(rendering: Rendering) {
     report: reportJson(reportOf(exported, progress, AT + 1000), AT + 1000),
     forecast: forecastJson(forecast),
     'retry-forecast': retryForecastJson({
-      broken: [{ fullName: 'alice/atlas', reason: 'an object is missing', isChanged: false }],
+      broken: [
+        {
+          fullName: 'alice/atlas',
+          reason: 'an object is missing',
+          isGone: false,
+          isChanged: false,
+        },
+      ],
       isUnchanged: true,
     }),
     summary: summaryJson(summary),

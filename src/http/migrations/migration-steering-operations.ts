@@ -62,7 +62,7 @@ export const forecastRetry = {
   operationId: 'migrations/get-retry-forecast',
   tags: ['Migrations'],
   summary: 'Get what a retry of a migration has to expect',
-  description: `The repositories that could not be exported, and whether they have changed since then. Starts nothing. ${EXTENSION}`,
+  description: `The repositories that could not be exported, whether they have changed since then, and the repositories that are gone. Starts nothing. ${EXTENSION}`,
   parameters: [parameter('migration-id')],
   responses: { 200: record('What a retry has to expect.', 'retry-forecast'), 404: notFound },
 } satisfies Operation
@@ -71,7 +71,7 @@ export const retryMigration = {
   operationId: 'migrations/retry',
   tags: ['Migrations'],
   summary: 'Retry a migration',
-  description: `Starts a new migration of the same repositories with the same options. Unchanged repositories are reused. With \`allow_partial\`, repositories that cannot be exported are skipped. ${EXTENSION}`,
+  description: `Starts a new migration of the same repositories with the same options. Unchanged repositories are reused. With \`allow_partial\`, repositories that cannot be exported or are gone are skipped. ${EXTENSION}`,
   parameters: [parameter('migration-id')],
   body: retryBodySchema,
   responses: {

@@ -98,7 +98,8 @@ function steering(
     { schema: describe(operations.forecastRetry) },
     async (request, reply) => {
       const migration = await namedMigration(db, request)
-      return answer(reply, retryForecastJson(await forecastRetry(parts, migration)))
+      const forecast = await forecastRetry(parts, scopeOf(request), migration)
+      return answer(reply, retryForecastJson(forecast))
     },
   )
 

@@ -78,9 +78,10 @@ export function reportJson(report: Report, now: number): wire.Report {
 
 export function retryForecastJson({ broken, isUnchanged }: RetryForecast): wire.RetryForecast {
   return {
-    broken: broken.map(({ fullName, reason, isChanged }) => ({
+    broken: broken.map(({ fullName, reason, isGone, isChanged }) => ({
       full_name: fullName,
       reason,
+      gone: isGone,
       changed: isChanged,
     })),
     unchanged: isUnchanged,

@@ -171,13 +171,18 @@ export const retryForecastSchema = recordOf(
         recordOf({
           full_name: text,
           reason: text,
+          gone: {
+            ...flag,
+            description:
+              'Whether the repository no longer exists, or may no longer be migrated. With `allow_partial` it is skipped, without it a retry is refused.',
+          },
           changed: {
             type: ['boolean', 'null'],
             description: 'Whether the repository has changed since then. Null if unknown.',
           },
         }),
       ),
-      description: 'The repositories that could not be exported.',
+      description: 'The repositories that could not be exported, and those that are gone.',
     },
     unchanged: {
       ...flag,

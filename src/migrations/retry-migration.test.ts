@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict'
+import { rm } from 'node:fs/promises'
+import { test } from 'node:test'
+import { onEachEngine, openDatabase } from '../../test/support/databases.ts'
+import { gitHost } from '../../test/support/git-host.ts'
+import { ensureAccount } from '../accounts/account-store.ts'
+import { embeddedQueue } from '../queue/embedded.ts'
+import { fullNameOf } from '../repositories/facts.ts'
+import { syncCatalogue } from '../repositories/sync.ts'
+import { gitDirectory } from '../sources/directory/git-directory.ts'
+import { heldLocks } from './lock-store.ts'
+import { ORDINARY } from './migration.ts'
+import { findMigration } from './migration-store.ts'
+import { progressOf } from './progress.ts'
+import type { Invalid } from './refusals.ts'
+import { forecastRetry } from './retry-forecast.ts'
+import { retryMigration } from './retry-migration.ts'
+import { startMigration } from './start-migration.ts'
+
+const NAMES = ['alice/gone', 'alice/own', 'bob/closed', 'bob/open']
+const SKIPPED = ['skipped', 'it no longer exists, or may no longer be migrated']
+
+onEachEngine('a partial retry', (engine) => {
+  test('skips what is gone or another’s to migrate, by name, and neither locks nor shows it', async (t) => {
+    const { db } = await openDatabase(t, engine)
+    const host = await gitHost()
+    t.after(host.remove)
+    for (const name of NAMES) {
+      const isOpen = name === 'bob/open'
+      const config = {
+        'godwit.description': `about ${name}`,
+        'godwit.private': String(!isOpen),
+        ...(name.startsWith('bob/') && { 'godwit.collaborator': 'alice:admin' }),
+      }
+      await host.repository(name, { files: { a: '1' }, config })
+    }
+    const source = gitDirectory({ root: host.root, git: host.locked })
+    const queue = embeddedQueue({ db })
+    const parts = { db, queue, source, now: Date.now, maxUnfinished: 9, lockTtlMs: 60_000 }
+    await syncCatalogue(parts)
+    const scope = { owner: await ensureAccount(db, 'alice', 0) }
+    const options = { ...ORDINARY, lockRepositories: true }
+    const { id } = await startMigration(parts, scope, { repositories: NAMES, options })
+    await db.updateTable('migrations').set({ state: 'failed' }).execute()
+    await db.deleteFrom('repository_locks').execute()
+
+    await rm(host.path('alice/gone'), { recursive: true })
+    for (const name of ['bob/closed', 'bob/open'])
+      await host.git(['config', '--unset', 'godwit.collaborator'], { dir: host.path(name) })
+    await syncCatalogue(parts)
+    const failed = (await findMigration(db, scope, id))!
+    const { broken } = await forecastRetry(parts, scope, failed)
+    assert.deepEqual(
+      broken.map(({ fullName, isGone, isChanged }) => [fullName, isGone, isChanged]),
+      ['alice/gone', 'bob/closed', 'bob/open'].map((name) => [name, true, null]),
+    )
+    const whole = retryMigration(parts, scope, failed, { allowPartial: false })
+    await assert.rejects(whole, ({ faults }: Invalid) => faults.length === 3)
+
+    const retried = await retryMigration(parts, scope, failed, { allowPartial: true })
+    assert.deepEqual(
+      retried.repositories.map((facts) => [fullNameOf(facts), facts.description]),
+      [
+        ['alice/gone', 'about alice/gone'],
+        ['alice/own', 'about alice/own'],
+        ['bob/closed', ''],
+        ['bob/open', 'about bob/open'],
+      ],
+    )
+    const { repositories } = await progressOf(db, retried)
+    assert.deepEqual(
+      repositories.map(({ state, reason }) => [state, reason]),
+      [SKIPPED, ['waiting', null], SKIPPED, SKIPPED],
+    )
+    const locks = await heldLocks(db, retried.id)
+    assert.deepEqual(
+      locks.map(({ owner, name }) => `${owner}/${name}`),
+      ['alice/own'],
+    )
+    const { remaining, skipped_count } = await db
+      .selectFrom('migrations')
+      .select(['remaining', 'skipped_count'])
+      .where('id', '=', retried.id)
+      .executeTakeFirstOrThrow()
+    assert.deepEqual([remaining, skipped_count], [1, 3])
+  })
+})

@@ -14,6 +14,8 @@ export interface Fault {
   code: FaultCode
   /** Which element of a list. */
   index?: number
+  /** The element itself, where the request has sent no list. */
+  value?: string
   message?: string
 }
 

@@ -1,7 +1,8 @@
 import type { Scope } from '../accounts/scope.ts'
 import { fullNameOf } from '../repositories/facts.ts'
+import { byName, gone } from './faults-by-name.ts'
 import type { Migration, StartedMigration } from './migration.ts'
-import { type Fault, Invalid } from './refusals.ts'
+import { Invalid } from './refusals.ts'
 import { repositoriesOf } from './snapshot-store.ts'
 import { NoneCovered, type StartParts, startAgain, startMigration } from './start-migration.ts'
 import { unfinishedStates } from './states.ts'
@@ -35,18 +36,6 @@ export async function retryMigration(
       : await startMigration(parts, scope, { repositories, options }, onCommitted)
   } catch (error) {
     if (error instanceof NoneCovered) throw new Invalid(error.uncovered.map(gone))
-    throw error instanceof Invalid ? new Invalid(error.faults.map(named(repositories))) : error
+    throw error instanceof Invalid ? byName(error, repositories) : error
   }
 }
-
-const gone = (fullName: string): Fault => ({
-  field: 'repositories',
-  code: 'missing',
-  message: `${fullName} no longer exists, or may no longer be migrated.`,
-})
-
-/** Whoever asks for a retry has sent no list that an index could be of. */
-const named =
-  (repositories: readonly string[]) =>
-  ({ index, ...fault }: Fault): Fault =>
-    fault.code === 'missing' && index !== undefined ? gone(repositories[index]!) : fault

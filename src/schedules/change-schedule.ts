@@ -1,6 +1,7 @@
 import type { Account } from '../accounts/account.ts'
 import type { Scope } from '../accounts/scope.ts'
 import type { Db } from '../db/database.ts'
+import { byName } from '../migrations/faults-by-name.ts'
 import { refuseUnlockable } from '../migrations/locks.ts'
 import type { MigrationOptions } from '../migrations/migration.ts'
 import { lockScope } from '../migrations/migration-store.ts'
@@ -73,7 +74,7 @@ export async function changeSchedule(
     const known = await findSchedule(db, scope, id)
     if (!known) throw new NotFound()
     const options = { ...known.options, ...asked.options }
-    const request = await checked(parts, scope, { ...known, ...dropWeekday(asked), options }, known)
+    const request = await checkedChange(parts, scope, { ...dropWeekday(asked), options }, known)
     const isPaused = asked.isPaused ?? known.isPaused
     const isResumed = known.isPaused && !isPaused
     const time = now()
@@ -96,6 +97,21 @@ const isSameTiming = (one: ScheduleRequest, other: ScheduleRequest): boolean =>
   one.weekday === other.weekday &&
   one.at === other.at &&
   one.timeZone === other.timeZone
+
+/** Where it changes something else, a repository that is gone is named: no list was sent that an index could be of. */
+async function checkedChange(
+  parts: StartParts,
+  scope: Scope,
+  asked: AskedSchedule & { options: MigrationOptions },
+  known: Schedule,
+): Promise<ScheduleRequest> {
+  try {
+    return await checked(parts, scope, { ...known, ...asked }, known)
+  } catch (error) {
+    const isSent = asked.repositories !== undefined
+    throw isSent || !(error instanceof Invalid) ? error : byName(error, known.repositories)
+  }
+}
 
 type Unchecked = AskedSchedule & { options: MigrationOptions; keep: number }
 

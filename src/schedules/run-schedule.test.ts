@@ -4,7 +4,7 @@ import { type Engine, onEachEngine } from '../../test/support/databases.ts'
 import { putMembership, removeMembership } from '../accounts/membership-store.ts'
 import { addToken, revokeToken } from '../accounts/token-store.ts'
 import { Invalid, NotFound } from '../migrations/refusals.ts'
-import { changeSchedule } from './change-schedule.ts'
+import { type AskedSchedule, changeSchedule } from './change-schedule.ts'
 import { runNow } from './run-schedule.ts'
 import { DAY, HOUR, type ScheduleScene, scheduleScene } from './schedule-test-scene.ts'
 
@@ -258,6 +258,25 @@ onEachEngine('a schedule', (engine) => {
     await scene.export()
     await scene.runDue()
     assert.equal((await scene.migrations()).length, 1)
+  })
+
+  test('names what is gone where only something else of it is changed', async (t) => {
+    const scene = await dueScene(t, engine)
+    const { schedule, parts, alice } = scene
+    await loseAccess(scene, 'alice')
+    const refused = (asked: Partial<AskedSchedule>) => {
+      const all = { ...parts, maxSchedules: 9 }
+      const change = { options: { excludeMetadata: true }, ...asked }
+      return changeSchedule(all, { owner: alice }, alice, schedule.id, change).then(
+        () => assert.fail('it was changed'),
+        ({ faults }: Invalid) => faults,
+      )
+    }
+    const [field, code, value] = ['repositories', 'missing', 'bob/notes']
+    const message = 'bob/notes no longer exists, or may no longer be migrated.'
+    assert.deepEqual(await refused({}), [{ field, code, value, message }])
+    const repositories = ['bob/notes', 'atlas']
+    assert.deepEqual(await refused({ repositories }), [{ field, code, index: 0 }])
   })
 
   test('that was put off by a clock that was wrong is due again in time', async (t) => {

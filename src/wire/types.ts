@@ -1801,6 +1801,8 @@ export interface ValidationError {
     code: 'missing' | 'missing_field' | 'invalid' | 'already_exists' | 'unprocessable' | 'custom'
     /** The index of the element, if the field is a list. */
     index?: number
+    /** The element, if the request did not send the list. */
+    value?: string
     /** An explanation for people, if the code is not enough. */
     message?: string
   }[]

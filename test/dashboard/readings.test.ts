@@ -1,18 +1,18 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type ServerEvent, serverEvents } from '../../web/src/event-stream.ts'
+import { failureOf } from '../../web/src/failure.ts'
 import { momentByBothClocks, timeZoneHere } from '../../web/src/parts/schedule-words.ts'
 import { bytes, duration, fromNow } from '../../web/src/quantities.ts'
 
-async function eventsIn(pieces: readonly Uint8Array<ArrayBuffer>[]): Promise<ServerEvent[]> {
-  const events = []
+async function eventsIn(pieces: readonly Uint8Array<ArrayBuffer>[]) {
+  const events: ServerEvent[] = []
   let heard = 0
   const onHeard = () => {
     heard += 1
   }
   for await (const event of serverEvents(ReadableStream.from(pieces), onHeard)) events.push(event)
-  assert.ok(heard > 0)
-  return events
+  return { events, heard }
 }
 
 test('a stream of events is read alike however it is cut into pieces', async () => {
@@ -28,8 +28,42 @@ test('a stream of events is read alike however it is cut into pieces', async () 
     const pieces = Array.from({ length: count }, (_, at) =>
       whole.subarray(at * size, (at + 1) * size),
     )
-    assert.deepEqual(await eventsIn(pieces), expected, `in pieces of ${size}`)
+    assert.deepEqual((await eventsIn(pieces)).events, expected, `in pieces of ${size}`)
   }
+})
+
+test('a stream that only keeps the line open is heard', async () => {
+  const beat = new TextEncoder().encode(':\n\n')
+  assert.deepEqual(await eventsIn([beat]), { events: [], heard: 1 })
+})
+
+test('what is refused of a repository is told with its name, once', () => {
+  const refused = (complaint: object, repositories?: string[]) => {
+    const errors = [{ field: 'repositories', ...complaint }]
+    const said = { request: { body: { repositories } }, response: { data: { errors } } }
+    const { message, missing } = failureOf(
+      Object.assign(new Error('refused'), { status: 422 }, said),
+    )
+    return [message, missing]
+  }
+  const sent = ['alice/atlas', 'alice/site']
+  assert.deepEqual(refused({ code: 'missing', index: 1 }, sent), [
+    'alice/site: it does not exist, or you may not migrate it.',
+    ['alice/site'],
+  ])
+  const gone = 'alice/site no longer exists, or may no longer be migrated.'
+  assert.deepEqual(refused({ code: 'missing', value: 'alice/site', message: gone }), [
+    gone,
+    ['alice/site'],
+  ])
+  const message = 'alice/site cannot be locked: its config cannot be written'
+  assert.deepEqual(refused({ code: 'unprocessable', index: 1, message }, sent), [message, []])
+  assert.deepEqual(refused({ code: 'already_exists', index: 1 }, sent), [
+    'alice/site is named twice.',
+    [],
+  ])
+  assert.deepEqual(refused({ code: 'invalid', index: 1 }, sent), ['alice/site is not valid.', []])
+  assert.deepEqual(refused({ code: 'missing_field' }), ['repositories is missing.', []])
 })
 
 test('a time zone that the browser does not know leaves its own clock', () => {

@@ -79,8 +79,8 @@ test('a repository that is gone is named, and a partial retry counts it as skipp
   assert.equal(refused.status, 422)
   const { errors } = (await refused.json()) as { errors: object[] }
   const message = 'alice/gone no longer exists, or may no longer be migrated.'
-  const fault = { resource: 'Migration', field: 'repositories', code: 'missing', message }
-  assert.deepEqual(errors, [fault])
+  const [field, code, value] = ['repositories', 'missing', 'alice/gone']
+  assert.deepEqual(errors, [{ resource: 'Migration', field, code, value, message }])
   const reason = 'it no longer exists, or may no longer be migrated'
   const told = { full_name: 'alice/gone', reason, gone: true, changed: null }
   assert.deepEqual(await forecast(id), { broken: [told], unchanged: false })

@@ -35,8 +35,8 @@ export function failureOf(error: unknown): Failure {
     return { kind: 'broken', message: `The server answered with an error (${status}).` }
   }
   const complaints = response.data?.errors ?? []
-  const nameIn = ({ field, index = -1 }: Complaint) =>
-    field === 'repositories' ? request?.body?.repositories?.[index] : undefined
+  const nameIn = ({ field, index = -1, value }: Complaint) =>
+    field === 'repositories' ? (value ?? request?.body?.repositories?.[index]) : undefined
   const words = complaints.map((each) => describe(each, nameIn(each)))
   const message = words.length > 0 ? words.join(' ') : response.data?.message
   return {
@@ -48,10 +48,15 @@ export function failureOf(error: unknown): Failure {
 
 function describe(complaint: Complaint, repository: string | undefined): string {
   const { message, field = 'The request', code } = complaint
-  if (repository !== undefined)
-    return `${repository}: ${message ?? 'it does not exist, or you may not migrate it.'}`
-  return message ?? `${field} is ${code === 'missing_field' ? 'missing' : 'not valid'}.`
+  if (message !== undefined) return withName(message, repository)
+  if (repository === undefined)
+    return `${field} is ${code === 'missing_field' ? 'missing' : 'not valid'}.`
+  if (code === 'missing') return `${repository}: it does not exist, or you may not migrate it.`
+  return `${repository} is ${code === 'already_exists' ? 'named twice' : 'not valid'}.`
 }
+
+const withName = (message: string, name = ''): string =>
+  message.startsWith(name) ? message : `${name}: ${message}`
 
 export const isAbort = (error: unknown): boolean =>
   error instanceof Error && error.name === 'AbortError'

@@ -113,13 +113,12 @@ function operationsOf(
   }
 }
 
-const aboutCaller = ({ read, readAnew }: Calls) => ({
-  user: async (options: ReadOptions = {}) => (await readAnew<User>('GET /user', options)).data,
+const aboutCaller = ({ read, readAll }: Calls) => ({
   /** Logins of the organizations that the caller owns. */
-  async ownedOrganizations(options: ReadOptions = {}): Promise<string[]> {
-    const asked = { ...options, per_page: 100 }
-    const { data } = await readAnew<OrganizationMembership[]>('GET /user/memberships/orgs', asked)
-    const owned = data.filter(({ role }) => role === 'admin')
+  async ownedOrganizations(signal: AbortSignal): Promise<string[]> {
+    const keep = (each: OrganizationMembership) => each
+    const all = await readAll('/user/memberships/orgs', { signal }, keep)
+    const owned = all.filter(({ role }) => role === 'admin')
     return owned.map(({ organization }) => organization.login)
   },
   ownLocks: (options: ReadOptions) => read<HeldLock[]>('GET /user/locks', options),
@@ -188,8 +187,8 @@ const onMigrations = ({ read, readAnew, openStream, change }: Calls, migrations:
 })
 
 const onSchedules = ({ read, change }: Calls, migrations: string) => ({
-  schedules: (options: ReadOptions) =>
-    read<Schedule[]>(`GET ${migrations}/schedules`, { ...options, per_page: 100 }),
+  schedules: ({ page, perPage, ...options }: PageOptions) =>
+    read<Schedule[]>(`GET ${migrations}/schedules`, { ...options, page, per_page: perPage }),
   schedule: (id: number, options: ReadOptions) =>
     read<Schedule>(`GET ${migrations}/schedules/{id}`, { ...options, id }),
   scheduleRuns: (id: number, options: ReadOptions) =>

@@ -76,7 +76,7 @@ function PageAt({ place }: { place: Place }) {
     case 'migration':
       return <MigrationPage key={place.id} id={place.id} />
     case 'schedules':
-      return <SchedulesPage />
+      return <SchedulesPage number={place.number} />
     case 'new-schedule':
       return <NewSchedulePage />
     case 'schedule':

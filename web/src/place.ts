@@ -10,7 +10,7 @@ type Page =
   | { page: 'migrations'; number: number }
   | { page: 'new' }
   | { page: 'migration'; id: number }
-  | { page: 'schedules' }
+  | { page: 'schedules'; number: number }
   | { page: 'new-schedule' }
   | { page: 'schedule'; id: number }
   | { page: 'webhooks' }
@@ -29,7 +29,8 @@ export function linksOf(org: string | undefined) {
     migrations: (number = 1) => (number === 1 ? `${top}/` : `${top}/page/${number}`),
     new: () => `${top}/new`,
     migration: (id: number) => `${top}/migrations/${id}`,
-    schedules: () => `${top}/schedules`,
+    schedules: (number = 1) =>
+      number === 1 ? `${top}/schedules` : `${top}/schedules/page/${number}`,
     newSchedule: () => `${top}/schedules/new`,
     schedule: (id: number) => `${top}/schedules/${id}`,
     webhooks: () => `${top}/webhooks`,
@@ -55,9 +56,14 @@ function repositoryAt([owner = '', name = '', ...rest]: string[]): Place {
   return isOne ? { page: 'repository', owner, name } : { page: 'nowhere' }
 }
 
-function pageOf([first = '', second = '', ...rest]: string[]): Page {
-  const number = /^[1-9]\d{0,14}$/.test(second) ? Number(second) : undefined
+function pageOf([first = '', second = '', third = '', ...rest]: string[]): Page {
+  const number = numberIn(second)
   if (rest.length > 0) return { page: 'nowhere' }
+  if (first === 'schedules' && second === 'page') {
+    const page = numberIn(third)
+    return page ? { page: first, number: page } : { page: 'nowhere' }
+  }
+  if (third !== '') return { page: 'nowhere' }
   if (first === 'migrations' && number) return { page: 'migration', id: number }
   if (first === 'schedules' && number) return { page: 'schedule', id: number }
   if (first === 'schedules' && second === 'new') return { page: 'new-schedule' }
@@ -66,10 +72,14 @@ function pageOf([first = '', second = '', ...rest]: string[]): Page {
   if (first === 'page' && number) return { page: 'migrations', number }
   if (second !== '') return { page: 'nowhere' }
   if (first === '') return { page: 'migrations', number: 1 }
+  if (first === 'schedules') return { page: first, number: 1 }
   return isPlain(first) ? { page: first } : { page: 'nowhere' }
 }
 
-const PLAIN = ['new', 'service', 'schedules', 'webhooks'] as const
+const numberIn = (text: string): number | undefined =>
+  /^[1-9]\d{0,14}$/.test(text) ? Number(text) : undefined
+
+const PLAIN = ['new', 'service', 'webhooks'] as const
 type Plain = (typeof PLAIN)[number]
 
 const isPlain = (text: string): text is Plain => (PLAIN as readonly string[]).includes(text)

@@ -106,7 +106,7 @@ async function findSession(
   const apiOf = createApi(mediaType, () => {
     if (!signal.aborted) onClosed('expired')
   })
-  const organizations = await apiOf().ownedOrganizations({ signal })
+  const organizations = await apiOf().ownedOrganizations(signal)
   return { state: 'signed-in', user, organizations, apiOf, mediaType }
 }
 

@@ -1,16 +1,16 @@
 import { PackageIcon, PlusIcon } from '@primer/octicons-react'
-import { Button, Pagination } from '@primer/react'
+import { Button } from '@primer/react'
 import { Blankslate } from '@primer/react/experimental'
 import { curl } from '../curl.ts'
 import { Box } from '../parts/box.tsx'
 import { CopyCurl } from '../parts/copy-curl.tsx'
+import { ListPages } from '../parts/list-pages.tsx'
 import { LoadingRows } from '../parts/loading.tsx'
 import { LocksOfOthers } from '../parts/locks-of-others.tsx'
 import { MigrationRow } from '../parts/migration-row.tsx'
 import { OutOfDate } from '../parts/out-of-date.tsx'
 import { PageHead } from '../parts/page-head.tsx'
 import { Problem } from '../parts/problem.tsx'
-import { goTo } from '../place.ts'
 import { counted } from '../quantities.ts'
 import { useSignedIn } from '../session.tsx'
 import { useAnswer } from '../use-answer.ts'
@@ -64,23 +64,8 @@ export function MigrationsPage({ number }: { number: number }) {
           </ul>
         </Box>
       )}
-      {answer && answer.data.length === 0 && number > 1 && (
-        <Problem
-          isPart
-          failure={{ kind: 'not-found', message: 'This page does not exist.' }}
-          back={{ href: to.migrations(), text: 'First page' }}
-        />
-      )}
-      {answer && answer.total > PER_PAGE && (
-        <Pagination
-          pageCount={Math.ceil(answer.total / PER_PAGE)}
-          currentPage={number}
-          hrefBuilder={to.migrations}
-          onPageChange={(event, page) => {
-            event.preventDefault()
-            goTo(to.migrations(page))
-          }}
-        />
+      {answer && (
+        <ListPages answer={answer} number={number} perPage={PER_PAGE} linkTo={to.migrations} />
       )}
     </>
   )

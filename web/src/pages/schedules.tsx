@@ -4,6 +4,7 @@ import { Blankslate } from '@primer/react/experimental'
 import { curl } from '../curl.ts'
 import { Box } from '../parts/box.tsx'
 import { CopyCurl } from '../parts/copy-curl.tsx'
+import { ListPages } from '../parts/list-pages.tsx'
 import { LoadingRows } from '../parts/loading.tsx'
 import { OutOfDate } from '../parts/out-of-date.tsx'
 import { PageHead } from '../parts/page-head.tsx'
@@ -14,13 +15,14 @@ import { useSignedIn } from '../session.tsx'
 import { useAnswer } from '../use-answer.ts'
 import type { Schedule } from '../wire.ts'
 
+const PER_PAGE = 25
 const EVERY_MS = 10_000
 
-export default function SchedulesPage() {
+export default function SchedulesPage({ number }: { number: number }) {
   const { api, mediaType, org, to, path } = useSignedIn()
   const { answer, failure, again } = useAnswer<Schedule[]>(
-    (options) => api.schedules(options),
-    'schedules',
+    (options) => api.schedules({ ...options, page: number, perPage: PER_PAGE }),
+    String(number),
     EVERY_MS,
   )
   return (
@@ -47,7 +49,7 @@ export default function SchedulesPage() {
       {failure && answer && <OutOfDate failure={failure} />}
       {!answer && failure && <Problem isPart failure={failure} onRetry={again} />}
       {!answer && !failure && <LoadingRows what="Loading schedules" />}
-      {answer?.data.length === 0 && <NoneYet />}
+      {answer?.data.length === 0 && number === 1 && <NoneYet />}
       {answer && answer.data.length > 0 && (
         <Box title={counted(answer.total, 'schedule')}>
           <ul>
@@ -56,6 +58,9 @@ export default function SchedulesPage() {
             ))}
           </ul>
         </Box>
+      )}
+      {answer && (
+        <ListPages answer={answer} number={number} perPage={PER_PAGE} linkTo={to.schedules} />
       )}
     </>
   )

@@ -26,7 +26,7 @@ test(
       },
     })
     const token = await story.service.token('alice')
-    const page = await visit(t, `${story.service.url}/#/new`, { token })
+    const page = await visit(t, `${story.service.url}/#/new`, { token, expected: /500/ })
     const picker = part(page, 'Repositories')
     await picker.getByRole('checkbox', { name: 'alice/r-01' }).check()
     await picker.getByRole('link', { name: 'Page 3' }).click()
@@ -34,6 +34,31 @@ test(
     await picker.getByText('2 selected').waitFor()
     await picker.getByRole('button', { name: `Select all ${HOW_MANY + 1}` }).click()
     await picker.getByText(`${HOW_MANY + 1} selected`).waitFor()
+    await picker.getByRole('button', { name: 'Clear' }).click()
+
+    await page.route(/per_page=100/, (route) => route.fulfill({ status: 500 }))
+    await picker.getByRole('button', { name: `Select all ${HOW_MANY + 1}` }).click()
+    await picker.getByText('The server answered with an error (500).').waitFor()
+    await page.unroute(/per_page=100/)
+    await picker.getByRole('button', { name: 'Try again' }).click()
+    await picker.getByText(`${HOW_MANY + 1} selected`).waitFor()
+    await picker.getByRole('button', { name: 'Clear' }).click()
+
+    // An estimate that failed is not that of the next choice.
+    await page.route(/preflight$/, (route) => route.fulfill({ status: 500 }))
+    await picker.getByRole('checkbox', { name: 'alice/r-45' }).check()
+    const failed = part(page, 'Estimate').getByText('The server answered with an error (500).')
+    await failed.waitFor()
+    await page.unroute(/preflight$/)
+    const estimate = Promise.withResolvers<void>()
+    await page.route(/preflight$/, async (route) => {
+      await estimate.promise
+      await route.continue()
+    })
+    await picker.getByRole('checkbox', { name: 'alice/r-44' }).check()
+    await failed.waitFor({ state: 'detached' })
+    estimate.resolve()
+    await part(page, 'Estimate').getByText('0 of 2').waitFor()
     await picker.getByRole('button', { name: 'Clear' }).click()
 
     // What is chosen while all the names are on their way is chosen too.

@@ -19,7 +19,7 @@ before(async () => {
   story = await exportStory(wholeFile, {
     port: await pagesPort(),
     async repositories(host) {
-      for (const name of ['atlas', 'birds', 'coast', 'dunes', 'elms', 'ferns'])
+      for (const name of ['atlas', 'birds', 'coast', 'dunes', 'elms', 'ferns', 'gulls'])
         await host.repository(`alice/${name}`, { files: { 'README.md': 'Words\n' } })
     },
     flags: ['--git', slow.program, '--concurrency', '1'],
@@ -138,6 +138,23 @@ test('nothing is said of an archive before it is known', needsChromium, async (t
   assert.equal(await page.getByText('The archive no longer exists').count(), 0)
   release()
   await page.getByText('The archive is ready').waitFor()
+})
+
+test('that it was cancelled is told before its summary is read', needsChromium, async (t) => {
+  await slow.dawdle()
+  const token = await story.service.token('alice')
+  const id = await story.start(['alice/gulls'])
+  const page = await visit(t, `${story.service.url}/#/migrations/${id}`, { token })
+  await part(page, 'Progress').waitFor()
+  const { promise: isReleased, resolve: release } = Promise.withResolvers<void>()
+  await page.route(/\/summary$/, async (route) => {
+    await isReleased
+    await route.continue()
+  })
+  await story.call(`/user/migrations/${id}/cancel`, { method: 'POST' })
+  await page.getByText('Migration cancelled').waitFor()
+  release()
+  await slow.hurry()
 })
 
 test(

@@ -9,6 +9,7 @@ import { arrived, pagesPort, part, signIn } from '../support/dashboard.ts'
 import { gitHost } from '../support/git-host.ts'
 import type { SharedService } from '../support/service.ts'
 import { startInRow } from '../support/service-row.ts'
+import { until } from '../support/wait-until.ts'
 
 const run = promisify(execFile)
 
@@ -24,7 +25,16 @@ test(
     const service = await startInRow(t, { repositories: host.root, port: await pagesPort() })
     const [alice, bob] = [await service.token('alice'), await service.token('bob')]
 
-    const page = await visit(t, service.url, { token: alice })
+    const page = await visit(t, `${service.url}/godwit.svg`, { token: alice })
+    // Of hundreds, this one may be on the second page.
+    await page.route(/memberships\/orgs/, (route) => {
+      const asked = new URL(route.request().url())
+      if (asked.searchParams.get('page') === '2')
+        return route.continue({ url: asked.href.replace('page=2', 'page=1') })
+      asked.searchParams.set('page', '2')
+      return route.fulfill({ json: [], headers: { link: `<${asked.href}>; rel="next"` } })
+    })
+    await page.goto(service.url)
     await page.getByRole('button', { name: 'Migrations of alice' }).click()
     await page.getByRole('menuitemradio', { name: 'octo' }).click()
     await arrived(page, 'Migrations of octo')
@@ -48,6 +58,13 @@ test(
       env: { PATH: process.env.PATH, GODWIT_TOKEN: alice },
     })
     assert.equal((JSON.parse(stdout) as { owner: { login: string } }).owner.login, 'octo')
+
+    await page.getByRole('button', { name: 'Copy as curl' }).click()
+    await page.getByRole('menuitem', { name: 'Download' }).click()
+    await until('the other command is copied', async () => {
+      const copied = (await page.evaluate('navigator.clipboard.readText()')) as string
+      return /migration-1-octo-[\d-]+\.tar\.gz/.test(copied)
+    })
 
     await page.getByRole('link', { name: 'Migrations of octo' }).click()
     await page.getByRole('link', { name: 'Migration 1' }).waitFor()

@@ -19,7 +19,7 @@ import { counted } from '../quantities.ts'
 import { useSignedIn } from '../session.tsx'
 import { useAnswer } from '../use-answer.ts'
 import { useProgress } from '../use-progress.ts'
-import { isUnfinished, type Lock, type Summary } from '../wire.ts'
+import { isUnfinished, type Lock, type Progress, type Summary } from '../wire.ts'
 import styles from './migration.module.css'
 
 const LOCKS_EVERY_MS = 15_000
@@ -59,8 +59,7 @@ export default function MigrationPage({ id }: { id: number }) {
     if (summary.failure) return <Problem failure={summary.failure} onRetry={refresh} back={back} />
     return <Loading what={`Loading migration ${id}`} />
   }
-  // The stream is ahead of the summary.
-  const migration: Summary = { ...known, state: progress.state, reason: progress.reason }
+  const migration = upToDate(known, progress)
   return (
     <>
       <PageHead
@@ -70,7 +69,9 @@ export default function MigrationPage({ id }: { id: number }) {
         about={<About migration={migration} />}
         actions={
           <>
-            <CopyCurl commands={commandsFor(mediaType, { path, login: user.login }, migration)} />
+            <CopyCurl
+              commands={commandsFor(mediaType, { path, login: org ?? user.login }, migration)}
+            />
             <MigrationActions migration={migration} onDone={refresh} onFailure={setActionFailure} />
           </>
         }
@@ -88,7 +89,7 @@ export default function MigrationPage({ id }: { id: number }) {
       )}
       <div className={styles.parts}>
         {/* Before the summary has ended too, nothing is known of the archive. */}
-        {!isUnfinished(known.state) && (
+        {(progress.state !== 'exported' || !isUnfinished(known.state)) && (
           <MigrationOutcome migration={migration} progress={progress} />
         )}
         <MigrationTotals progress={progress} />
@@ -104,6 +105,13 @@ export default function MigrationPage({ id }: { id: number }) {
       </div>
     </>
   )
+}
+
+/** The stream is ahead of the summary. */
+function upToDate(known: Summary, { state, reason, totals }: Progress): Summary {
+  const { repositories: total, exported, reused, skipped, failed, remaining } = totals
+  const repositories = { total, exported, reused, skipped, failed, remaining }
+  return { ...known, state, reason, repositories }
 }
 
 function About({ migration }: { migration: Summary }) {

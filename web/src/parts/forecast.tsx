@@ -108,6 +108,8 @@ function useForecast(asked: StartRequest, isWanted: boolean) {
   useEffect(() => {
     const stop = new AbortController()
     setLoading(isWanted)
+    // It was of another choice.
+    setFailure(undefined)
     if (!isWanted) {
       setAnswer(undefined)
       return
@@ -115,10 +117,10 @@ function useForecast(asked: StartRequest, isWanted: boolean) {
     const timer = setTimeout(async () => {
       try {
         setAnswer(await api.forecast(asked, stop.signal))
-        setFailure(undefined)
         setLoading(false)
       } catch (error) {
         if (stop.signal.aborted || isAbort(error)) return
+        setAnswer(undefined)
         setFailure(failureOf(error))
         setLoading(false)
       }

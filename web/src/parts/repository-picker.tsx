@@ -105,7 +105,11 @@ export function RepositoryPicker({ chosen, onChange, isDisabled }: RepositoryPic
           </div>
         )}
         {(failure ?? all.failure) && (
-          <Problem isPart failure={(failure ?? all.failure)!} onRetry={again} />
+          <Problem
+            isPart
+            failure={(failure ?? all.failure)!}
+            onRetry={failure ? again : all.choose}
+          />
         )}
         {!shown && !failure && <LoadingRows what="Loading repositories" />}
         {shown && !failure && shown.total === 0 && (

@@ -1,4 +1,6 @@
+import { rm } from 'node:fs/promises'
 import { before, test } from 'node:test'
+import type { Summary } from '../../src/wire/types.ts'
 import { needsChromium, visit } from '../support/browser.ts'
 import { arrived, pagesPort, part } from '../support/dashboard.ts'
 import { DAMAGED_REPOSITORIES } from '../support/export-damage.ts'
@@ -28,6 +30,7 @@ before(async () => {
       await host.repository('bob/atlas', { files })
       await host.repository('carol/whole', { files })
       DAMAGED_REPOSITORIES.grafted!.make(host.path('carol/grafted'))
+      await host.repository('dora/gone', { files })
     },
     flags: ['--git', slow.program],
   })
@@ -110,10 +113,18 @@ test('what cannot be exported is told before the start', needsChromium, async (t
   await forecast.getByText(/has grafts/).waitFor()
   await page.getByLabel('Skip repositories that cannot be exported').check()
   await forecast.getByText('will be skipped').waitFor()
+  // A summary that nothing has reached yet: progress knows better.
+  await page.route(/\/summary$/, async (route) => {
+    const summary = (await (await route.fetch()).json()) as Summary
+    const repositories = { ...summary.repositories, skipped: 0, remaining: 2 }
+    await route.fulfill({ json: { ...summary, state: 'exporting', archive: null, repositories } })
+  })
   await page.getByRole('button', { name: 'Start with 2 repositories' }).click()
+  await page.getByText('Exported in part', { exact: true }).waitFor()
+  await page.unroute(/\/summary$/)
+  await page.reload()
   await page.getByText('1 repository is not in the archive').waitFor()
   await page.getByText('The archive is ready, with 1 of 2 repositories, 1 skipped').waitFor()
-  await page.getByText('Exported in part', { exact: true }).waitFor()
   const bar = part(page, 'Progress').getByRole('progressbar')
   // The bar follows the stream, the text the migration: neither waits for the other.
   await bar.and(page.locator('[aria-valuenow="50"][data-tone="attention"]')).waitFor()
@@ -121,4 +132,19 @@ test('what cannot be exported is told before the start', needsChromium, async (t
   const row = part(page, '1 migration').getByRole('listitem').first()
   await row.getByText('Exported in part:').waitFor()
   await row.getByText('1 of 2 repositories, 1 skipped').waitFor()
+})
+
+test('a selected repository that is gone can be deselected', needsChromium, async (t) => {
+  const token = await story.service.token('dora')
+  const page = await visit(t, `${story.service.url}/#/new`, { token, expected: /422/ })
+  await page.getByRole('checkbox', { name: 'dora/gone' }).check()
+  await rm(story.host.path('dora/gone'), { recursive: true })
+  await story.service.godwit('sync')
+  await page.getByRole('button', { name: 'Start with 1 repository' }).click()
+  const failed = page.getByRole('alert').filter({ hasText: 'The migration was not started' })
+  await failed.getByText('dora/gone: it does not exist').waitFor()
+  await failed.getByRole('button', { name: 'Deselect 1 repository' }).click()
+  await page.getByText('0 selected').waitFor()
+  // The button has nothing to start any more: the focus is where it stands.
+  await page.locator('div:focus').getByRole('button', { name: 'Start migration' }).waitFor()
 })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { leave, needsChromium, visit } from '../support/browser.ts'
-import { arrived, pagesPort, part } from '../support/dashboard.ts'
+import { arrived, hurryPolls, pagesPort, part } from '../support/dashboard.ts'
 import { DAMAGED_REPOSITORIES } from '../support/export-damage.ts'
 import { type SharedStory, storyInRow } from '../support/export-story.ts'
 
@@ -42,7 +42,12 @@ test('an operator sees the whole service, and nobody else does', needsChromium, 
   await page.getByRole('img', { name: /^Throughput in the last week: \d/ }).waitFor()
 
   await actOnThem(page, story)
+  await page.getByRole('link', { name: 'Migrations' }).first().click()
+  await hurryPolls(page, 15_000)
+  await page.getByRole('link', { name: 'Service' }).click()
+  await part(page, 'Tokens').getByRole('row').first().waitFor()
   await page.route(/\/admin\/tokens$/, (route) => route.fulfill({ status: 500 }))
+  await part(page, 'Tokens').getByText('May be out of date').waitFor()
   await page.reload()
   await part(page, 'Tokens').getByText('The server answered with an error (500).').waitFor()
   await leave(page)

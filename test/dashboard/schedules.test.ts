@@ -1,23 +1,46 @@
 import assert from 'node:assert/strict'
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
+import type { Page } from 'playwright-core'
 import type { Schedule } from '../../src/wire/types.ts'
 import { leave, needsChromium, visit } from '../support/browser.ts'
-import { arrived, pagesPort, part } from '../support/dashboard.ts'
+import { arrived, hurryPolls, keepScreenshot, pagesPort, part } from '../support/dashboard.ts'
 import { gitHost } from '../support/git-host.ts'
 import { startInRow } from '../support/service-row.ts'
 import { until } from '../support/wait-until.ts'
 
-test('a schedule is made, run, paused, changed and deleted', needsChromium, async (t) => {
+const OWN = '/user/migrations/schedules'
+const DAILY = { repositories: ['atlas'], every: 'day', at: '03:30', time_zone: 'UTC' }
+
+/** Alice, with three repositories and an organization, looks at her page. */
+async function scene(t: TestContext) {
   const host = await gitHost()
   t.after(host.remove)
   for (const name of ['alice/atlas', 'alice/birds', 'alice/coast', 'octo/kit'])
     await host.repository(name, { files: { a: '1' } })
   await writeFile(join(host.root, 'octo/godwit-members'), 'alice owner\n')
-  const service = await startInRow(t, { repositories: host.root, port: await pagesPort() })
+  const flags = ['--max-schedules', '30']
+  const service = await startInRow(t, { repositories: host.root, port: await pagesPort(), flags })
   const token = await service.token('alice')
-  const page = await visit(t, `${service.url}/`, { token, expected: /422/ })
+  const send = (method: string, path: string, body: object) =>
+    service.call(token, path, { method, body: JSON.stringify(body) })
+  const page = await visit(t, `${service.url}/`, { token, expected: /422|500/ })
+  return {
+    ...{ host, service, page },
+    make: (more: object = {}) => send('POST', OWN, { ...DAILY, ...more }),
+    change: (some: object) => send('PATCH', `${OWN}/1`, some),
+    read: async () => (await (await service.call(token, `${OWN}/1`)).json()) as Schedule,
+  }
+}
+
+type Scene = Awaited<ReturnType<typeof scene>>
+
+const saveButton = (page: Page) => page.getByRole('button', { name: 'Save changes' })
+const isFocused = (page: Page) => page.locator(':focus')
+
+test('a schedule is made, run, paused, changed and deleted', needsChromium, async (t) => {
+  const { page, service } = await scene(t)
   await page.getByRole('link', { name: 'Schedules' }).click()
   await arrived(page, 'Schedules')
   await page.getByRole('link', { name: 'Create a schedule' }).click()
@@ -47,39 +70,8 @@ test('a schedule is made, run, paused, changed and deleted', needsChromium, asyn
   assert.equal(await page.getByRole('checkbox', { name: 'alice/atlas' }).isChecked(), true)
   await page.getByLabel('Repeats').selectOption('every day')
   await page.getByLabel('Archives to keep').fill('7')
-  await page.getByRole('button', { name: 'Save changes' }).click()
+  await saveButton(page).click()
   await page.getByText('the last 7 archives').waitFor()
-
-  // What was changed elsewhere meanwhile is not changed back.
-  const change = (body: object) =>
-    service.call(token, '/user/migrations/schedules/1', {
-      ...{ method: 'PATCH', body: JSON.stringify(body) },
-    })
-  const savedWith = async (isSaved: (schedule: Schedule) => boolean) => {
-    await page.getByRole('button', { name: 'Save changes' }).click()
-    return until('it is saved', async () => {
-      const answer = await service.call(token, '/user/migrations/schedules/1')
-      const schedule = (await answer.json()) as Schedule
-      return isSaved(schedule) && schedule
-    })
-  }
-  await page.getByLabel('At', { exact: true }).fill('05:30')
-  await change({ keep: 9 })
-  assert.equal((await savedWith(({ at }) => at === '05:30')).keep, 9)
-  await change({ keep: 3 })
-  await page.getByText('the last 3 archives').waitFor()
-  assert.equal(await page.getByLabel('Archives to keep').inputValue(), '3')
-
-  // A repository that is gone is not there to be found, so it is named.
-  await change({ repositories: ['alice/atlas', 'alice/birds'] })
-  await page.getByText('2 selected').waitFor()
-  await rm(host.path('alice/birds'), { recursive: true })
-  await service.godwit('sync')
-  await page.getByRole('checkbox', { name: 'alice/coast' }).check()
-  await page.getByRole('button', { name: 'Save changes' }).click()
-  await page.getByText('alice/birds: it does not exist').waitFor()
-  await page.getByRole('button', { name: 'Deselect 1 repository' }).click()
-  await savedWith(({ repositories }) => String(repositories) === 'alice/atlas,alice/coast')
   await page.getByRole('button', { name: 'Delete schedule 1' }).click()
   await page.getByRole('alertdialog').getByRole('button', { name: 'Delete' }).click()
   await arrived(page, 'Schedules')
@@ -91,5 +83,108 @@ test('a schedule is made, run, paused, changed and deleted', needsChromium, asyn
   await page.getByRole('button', { name: 'Create schedule' }).click()
   await arrived(page, 'Schedules of octo')
   await part(page, '1 schedule').getByText('octo/kit').waitFor()
+  await leave(page)
+})
+
+test('what is edited of a schedule is neither lost nor undone', needsChromium, async (t) => {
+  const story = await scene(t)
+  const { page, service, make } = story
+  await make()
+  await hurryPolls(page, 10_000)
+  await page.goto(`${service.url}/#/schedules/1`)
+  await arrived(page, 'Schedule 1')
+  await saveWhileTyping(story)
+  await editWhileOthersDo(story)
+  await editWhatHasLostARepository(story)
+  await page.route(/schedules\/1(\/runs)?$/, (route) => route.fulfill({ status: 500 }))
+  await page.getByText('This page may be out of date').waitFor()
+  await part(page, 'Runs').getByText('May be out of date').waitFor()
+  await page.unroute(/schedules\/1(\/runs)?$/)
+  await page.getByText('This page may be out of date').waitFor({ state: 'detached' })
+  await leave(page)
+})
+
+/** The form stays as it is: what has the focus, what is searched for, and what is typed before the answer has come. */
+async function saveWhileTyping({ page, read }: Scene): Promise<void> {
+  const { promise: isReleased, resolve: release } = Promise.withResolvers<void>()
+  await page.route(/schedules\/1$/, async (route) => {
+    if (route.request().method() === 'PATCH') await isReleased
+    await route.continue()
+  })
+  await page.getByRole('searchbox').fill('coast')
+  await page.getByLabel('Archives to keep').fill('7')
+  await saveButton(page).click()
+  const at = page.getByLabel('At', { exact: true })
+  await at.fill('05:00')
+  release()
+  await page.getByText('the last 7 archives').waitFor()
+  await at.and(isFocused(page)).waitFor()
+  assert.equal(await at.inputValue(), '05:00')
+  assert.equal(await page.getByRole('searchbox').inputValue(), 'coast')
+  await page.unroute(/schedules\/1$/)
+  await page.getByRole('searchbox').fill('')
+  await saveButton(page).click()
+  await until('it is saved', async () => (await read()).at === '05:00')
+  // With nothing edited there is nothing to refuse.
+  await saveButton(page).click()
+  assert.equal(await page.getByText('The schedule was not saved').count(), 0)
+}
+
+async function editWhileOthersDo({ page, change, read }: Scene): Promise<void> {
+  const [at, keep] = [page.getByLabel('At', { exact: true }), page.getByLabel('Archives to keep')]
+  const changed = page.getByText('Changed elsewhere')
+  await at.fill('05:30')
+  await change({ keep: 9 })
+  await changed.waitFor()
+  await keepScreenshot(page, 'schedule-changed-elsewhere')
+  assert.deepEqual([await at.inputValue(), await keep.inputValue()], ['05:30', '7'])
+  await saveButton(page).click()
+  await until('it is saved', async () => (await read()).at === '05:30')
+  assert.equal((await read()).keep, 9)
+  await until('the form shows so', async () => (await keep.inputValue()) === '9')
+  assert.deepEqual([await at.inputValue(), await changed.count()], ['05:30', 0])
+
+  // Where nothing was edited, it is loaded; otherwise if one asks for it.
+  await change({ keep: 3 })
+  await page.getByText('the last 3 archives').waitFor()
+  assert.equal(await keep.inputValue(), '3')
+  await at.fill('06:00')
+  await change({ keep: 5 })
+  await page.getByRole('button', { name: 'Load the new settings' }).click()
+  await saveButton(page).and(isFocused(page)).waitFor()
+  assert.deepEqual([await at.inputValue(), await keep.inputValue()], ['05:30', '5'])
+  assert.equal(await changed.count(), 0)
+}
+
+/** It is not there to be found, so it is named, whatever else was edited. */
+async function editWhatHasLostARepository(story: Scene): Promise<void> {
+  const { host, page, service, change, read } = story
+  await change({ repositories: ['alice/atlas', 'alice/birds'] })
+  await page.getByText('2 selected').waitFor()
+  await rm(host.path('alice/birds'), { recursive: true })
+  await service.godwit('sync')
+  await page.getByRole('checkbox', { name: 'Lock repositories' }).check()
+  await saveButton(page).click()
+  await page.getByText('alice/birds no longer exists, or may no longer be migrated.').waitFor()
+  await keepScreenshot(page, 'schedule-not-saved')
+  await page.getByRole('button', { name: 'Deselect 1 repository' }).click()
+  await saveButton(page).and(isFocused(page)).waitFor()
+  await saveButton(page).click()
+  await until('it is saved', async () => (await read()).lock_repositories)
+  assert.deepEqual((await read()).repositories, ['alice/atlas'])
+}
+
+test('schedules that are more than fit on a page', needsChromium, async (t) => {
+  const { page, service, make } = await scene(t)
+  for (let keep = 1; keep <= 26; keep += 1) await make({ keep })
+  await page.goto(`${service.url}/#/schedules`)
+  await part(page, '26 schedules').getByText('the last 25 archives').waitFor()
+  assert.equal(await page.getByText('the last 26 archives').count(), 0)
+  await page.getByRole('link', { name: 'Page 2' }).click()
+  await part(page, '26 schedules').getByText('the last 26 archives').waitFor()
+  await page.goto(`${service.url}/#/schedules/page/3`)
+  await page.getByText('This page does not exist.').waitFor()
+  await page.getByRole('link', { name: 'First page' }).click()
+  await page.getByText('the last 25 archives').waitFor()
   await leave(page)
 })

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import type { Webhook } from '../../src/wire/types.ts'
 import { leave, needsChromium, visit } from '../support/browser.ts'
-import { arrived, keepScreenshot, pagesPort, part } from '../support/dashboard.ts'
+import { arrived, hurryPolls, keepScreenshot, pagesPort, part } from '../support/dashboard.ts'
 import { gitHost } from '../support/git-host.ts'
 import { startInRow } from '../support/service-row.ts'
 import { until } from '../support/wait-until.ts'
@@ -19,7 +20,8 @@ test('a webhook is made, tested, told, changed and deleted', needsChromium, asyn
   const service = await startInRow(t, { repositories: host.root, port, flags })
   const token = await service.token('alice')
   const receiver = await webhookReceiver(t)
-  const page = await visit(t, `${service.url}/`, { token, expected: /422/ })
+  const page = await visit(t, `${service.url}/`, { token, expected: /422|404/ })
+  await hurryPolls(page, 10_000)
   await page.getByRole('link', { name: 'Webhooks' }).click()
   await arrived(page, 'Webhooks')
   await page.getByRole('link', { name: 'Create a webhook' }).click()
@@ -62,6 +64,25 @@ test('a webhook is made, tested, told, changed and deleted', needsChromium, asyn
   await part(page, '1 webhook').getByText('migration.failed').waitFor()
   await keepScreenshot(page, 'webhooks')
   await page.getByRole('link', { name: receiver.url }).click()
+
+  // What was not edited is not changed back.
+  await page.getByLabel('Address').fill(`${receiver.url}/other`)
+  await service.call(token, '/user/hooks/1', {
+    ...{ method: 'PATCH', body: JSON.stringify({ events: ['*'], active: false }) },
+  })
+  const changed = page.getByText('Changed elsewhere')
+  await changed.waitFor()
+  await keepScreenshot(page, 'webhook-changed-elsewhere')
+  await page.getByRole('button', { name: 'Save changes' }).click()
+  await until('its address is saved, and nothing else', async () => {
+    const hook = await (await service.call(token, '/user/hooks/1')).json()
+    const { config, events, active } = hook as Webhook
+    const isKept = String(events) === '*' && !active && config.secret !== undefined
+    return config.url === `${receiver.url}/other` && isKept
+  })
+  const active = page.getByRole('checkbox', { name: 'Active' })
+  await until('the form shows so', async () => !(await active.isChecked()))
+  assert.equal(await changed.count(), 0)
   await page.getByRole('button', { name: 'Delete webhook 1' }).click()
   await page.getByRole('alertdialog').getByRole('button', { name: 'Delete' }).click()
   await page.getByText('No webhooks yet').waitFor()

@@ -33,6 +33,14 @@ export function part(page: Page, title: string | RegExp) {
   return page.getByRole('region', { name: title })
 }
 
+/** What the page would look at again after so long, it looks at after a moment: until it is loaded anew. */
+export async function hurryPolls(page: Page, ms: number): Promise<void> {
+  await page.evaluate(`{
+    const later = setTimeout
+    globalThis.setTimeout = (act, ms) => later(act, ms === ${ms} ? 200 : ms)
+  }`)
+}
+
 /** Where people ask with `GODWIT_TEST_SCREENSHOTS=1` to see every page: drawing takes longer than testing. */
 export const forPeople = process.env.GODWIT_TEST_SCREENSHOTS !== undefined
 

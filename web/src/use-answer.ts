@@ -9,6 +9,8 @@ export interface Known<T> {
   failure: Failure | undefined
   isLoading: boolean
   again(): void
+  /** What a change was answered with is known without being read. */
+  take(data: T): void
 }
 
 type Read<T> = (options: ReadOptions) => Promise<Answer<T> | typeof UNCHANGED>
@@ -28,11 +30,13 @@ export function useAnswer<T>(
   const [turn, setTurn] = useState(0)
   const latest = useRef({ read, everyMs })
   latest.current = { read, everyMs }
+  const asking = useRef<AbortController>(undefined)
   const known = useRef<{ key: string; answer: Answer<T> } | null>(null)
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: a turn asks the same again
   useEffect(() => {
     const stop = new AbortController()
+    asking.current = stop
     let timer: ReturnType<typeof setTimeout> | undefined
     if (known.current?.key !== key) known.current = null
     setState((last) => ({
@@ -72,7 +76,18 @@ export function useAnswer<T>(
   }, [key, turn])
 
   const again = useCallback(() => setTurn((n) => n + 1), [])
-  return { ...state, again }
+  const take = useCallback(
+    (data: T) => {
+      // What is on its way may be older.
+      asking.current?.abort()
+      const answer = { data, etag: undefined, total: Number.NaN }
+      known.current = { key, answer }
+      setState({ key, answer, failure: undefined, isLoading: true })
+      again()
+    },
+    [key, again],
+  )
+  return { ...state, again, take }
 }
 
 function pauseOf<T>(

@@ -35,6 +35,7 @@ export type {
   ValidationError,
   Webhook,
   WebhookChange,
+  WebhookConfig,
   WebhookDelivery,
   WebhookRequest,
 } from '../../src/wire/types.ts'

@@ -1,13 +1,12 @@
-import { Banner, Button } from '@primer/react'
 import { useMemo, useState } from 'react'
 import { curl } from '../curl.ts'
-import { type Failure, failureOf } from '../failure.ts'
 import { announce } from '../parts/announcements.tsx'
 import { CopyCurl } from '../parts/copy-curl.tsx'
 import { Forecast } from '../parts/forecast.tsx'
 import { PageHead } from '../parts/page-head.tsx'
 import { RepositoryPicker } from '../parts/repository-picker.tsx'
 import { StartOptions } from '../parts/start-options.tsx'
+import { Submit } from '../parts/submit.tsx'
 import { goTo } from '../place.ts'
 import { counted } from '../quantities.ts'
 import { useSignedIn } from '../session.tsx'
@@ -18,8 +17,6 @@ export default function NewMigrationPage() {
   const { api, mediaType, org, to, path } = useSignedIn()
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set())
   const [options, setOptions] = useState<Partial<Options>>({})
-  const [isStarting, setStarting] = useState(false)
-  const [failure, setFailure] = useState<Failure>()
   const needsNone = options.org_metadata_only === true
   const asked = useMemo<StartRequest>(
     () => ({ repositories: needsNone ? [] : [...chosen], ...options }),
@@ -28,16 +25,9 @@ export default function NewMigrationPage() {
   const isReady = needsNone || chosen.size > 0
 
   async function start(): Promise<void> {
-    setStarting(true)
-    setFailure(undefined)
-    try {
-      const { id } = await api.start(asked)
-      announce(`Migration ${id} started`)
-      goTo(to.migration(id))
-    } catch (error) {
-      setFailure(failureOf(error))
-      setStarting(false)
-    }
+    const { id } = await api.start(asked)
+    announce(`Migration ${id} started`)
+    goTo(to.migration(id))
   }
 
   return (
@@ -54,27 +44,19 @@ export default function NewMigrationPage() {
         </div>
         <div className={styles.aside}>
           <Forecast asked={asked} isReady={isReady} />
-          {failure && (
-            <div role="alert">
-              <Banner
-                variant="critical"
-                title="The migration was not started"
-                description={failure.message}
-              />
-            </div>
-          )}
-          <Button
-            variant="primary"
-            size="large"
-            block
-            disabled={!isReady}
-            loading={isStarting}
-            onClick={() => void start()}
-          >
-            {isReady && !needsNone
-              ? `Start with ${counted(chosen.size, 'repository', 'repositories')}`
-              : 'Start migration'}
-          </Button>
+          <Submit
+            name={
+              isReady && !needsNone
+                ? `Start with ${counted(chosen.size, 'repository', 'repositories')}`
+                : 'Start migration'
+            }
+            isReady={isReady}
+            submit={start}
+            failed="The migration was not started"
+            onDeselect={(names) =>
+              setChosen((last) => new Set([...last].filter((each) => !names.includes(each))))
+            }
+          />
           <CopyCurl
             commands={[
               {

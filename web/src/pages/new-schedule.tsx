@@ -1,8 +1,10 @@
+import { useState } from 'react'
 import { curl } from '../curl.ts'
 import { announce } from '../parts/announcements.tsx'
 import { CopyCurl } from '../parts/copy-curl.tsx'
 import { PageHead } from '../parts/page-head.tsx'
 import { ScheduleForm } from '../parts/schedule-form.tsx'
+import { NO_OPTIONS, requestOf, type ScheduleSettings } from '../parts/schedule-settings.ts'
 import { timeZoneHere } from '../parts/schedule-words.ts'
 import { goTo } from '../place.ts'
 import { useSignedIn } from '../session.tsx'
@@ -11,6 +13,11 @@ const WEEKLY = { every: 'week', weekday: 'sunday', at: '03:30', keep: 4 } as con
 
 export default function NewSchedulePage() {
   const { api, mediaType, org, to, path } = useSignedIn()
+  const [settings, setSettings] = useState<ScheduleSettings>(() => ({
+    ...{ repositories: [], ...NO_OPTIONS, ...WEEKLY },
+    time_zone: timeZoneHere(),
+  }))
+  const asked = requestOf(settings)
   return (
     <>
       <PageHead
@@ -19,16 +26,15 @@ export default function NewSchedulePage() {
         about="Select what to export, and when. Unchanged repositories cost next to nothing."
       />
       <ScheduleForm
-        repositories={[]}
-        options={{}}
-        timing={{ ...WEEKLY, time_zone: timeZoneHere() }}
+        settings={settings}
+        onChange={setSettings}
         name="Create schedule"
-        save={async (asked) => {
+        save={async () => {
           const { id } = await api.addSchedule(asked)
           announce(`Schedule ${id} created`)
           goTo(to.schedules())
         }}
-        below={(asked) => (
+        below={
           <CopyCurl
             commands={[
               {
@@ -37,7 +43,7 @@ export default function NewSchedulePage() {
               },
             ]}
           />
-        )}
+        }
       />
     </>
   )

@@ -1,11 +1,20 @@
+import { useState } from 'react'
 import { announce } from '../parts/announcements.tsx'
 import { PageHead } from '../parts/page-head.tsx'
-import { WebhookForm } from '../parts/webhook-form.tsx'
+import { WebhookForm, type WebhookSettings } from '../parts/webhook-form.tsx'
 import { goTo } from '../place.ts'
 import { useSignedIn } from '../session.tsx'
 
+const NEW: WebhookSettings = {
+  url: '',
+  content_type: 'json',
+  events: ['migration'],
+  active: true,
+}
+
 export default function NewWebhookPage() {
   const { api, org, to } = useSignedIn()
+  const [settings, setSettings] = useState(NEW)
   return (
     <>
       <PageHead
@@ -14,9 +23,13 @@ export default function NewWebhookPage() {
         about="An address that is told when migrations end, as GitHub tells of its events. A ping is sent to it first."
       />
       <WebhookForm
+        settings={settings}
+        onChange={setSettings}
         name="Create webhook"
-        save={async (asked) => {
-          const { id } = await api.addWebhook(asked)
+        save={async (secret) => {
+          const { url, content_type, ...rest } = settings
+          const config = { url, content_type, ...(secret !== '' && { secret }) }
+          const { id } = await api.addWebhook({ config, ...rest })
           announce(`Webhook ${id} created`)
           goTo(to.webhook(id))
         }}

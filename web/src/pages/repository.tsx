@@ -5,6 +5,7 @@ import { CopyCurl } from '../parts/copy-curl.tsx'
 import { Loading, LoadingRows } from '../parts/loading.tsx'
 import { MigrationRow } from '../parts/migration-row.tsx'
 import { Moment } from '../parts/moment.tsx'
+import { OutOfDate } from '../parts/out-of-date.tsx'
 import { PageHead } from '../parts/page-head.tsx'
 import { Problem } from '../parts/problem.tsx'
 import { RepositoryAbout, VisibilityLabel } from '../parts/repository-about.tsx'
@@ -51,6 +52,7 @@ export default function RepositoryPage({ owner, name }: { owner: string; name: s
           />
         }
       />
+      {failure && <OutOfDate failure={failure} />}
       <div className={styles.parts}>
         <LockNotice fullName={fullName} />
         <RepositoryAbout api={api} repository={repository} />

@@ -1,6 +1,7 @@
 import { announce } from '../parts/announcements.tsx'
 import { Loading } from '../parts/loading.tsx'
 import { Moment } from '../parts/moment.tsx'
+import { OutOfDate, outOfDate } from '../parts/out-of-date.tsx'
 import { PageHead } from '../parts/page-head.tsx'
 import { Problem } from '../parts/problem.tsx'
 import styles from '../parts/schedule.module.css'
@@ -8,11 +9,13 @@ import { ScheduleActions } from '../parts/schedule-actions.tsx'
 import { ScheduleForm } from '../parts/schedule-form.tsx'
 import { ScheduleFacts } from '../parts/schedule-row.tsx'
 import { RunResult } from '../parts/schedule-run.tsx'
+import { asSent, settingsOf } from '../parts/schedule-settings.ts'
 import { Table } from '../parts/table.tsx'
 import { goTo } from '../place.ts'
 import { useSignedIn } from '../session.tsx'
 import { useAnswer } from '../use-answer.ts'
-import type { Schedule, ScheduleChange, ScheduleRequest, ScheduleRun } from '../wire.ts'
+import { useEdited } from '../use-edited.ts'
+import type { Schedule, ScheduleRun } from '../wire.ts'
 
 const EVERY_MS = 10_000
 
@@ -20,7 +23,7 @@ const EVERY_MS = 10_000
 export default function SchedulePage({ id }: { id: number }) {
   const { api, to } = useSignedIn()
   const back = { href: to.schedules(), text: 'Schedules' }
-  const { answer, failure, again } = useAnswer<Schedule>(
+  const { answer, failure, again, take } = useAnswer<Schedule>(
     (options) => api.schedule(id, options),
     String(id),
     EVERY_MS,
@@ -30,8 +33,6 @@ export default function SchedulePage({ id }: { id: number }) {
     return <Loading what="Loading the schedule" />
   }
   const schedule = answer.data
-  const known = settingsOf(schedule)
-  const { repositories, every, weekday, at, time_zone, keep } = known
   return (
     <>
       <PageHead
@@ -47,61 +48,36 @@ export default function SchedulePage({ id }: { id: number }) {
           />
         }
       />
+      {failure && <OutOfDate failure={failure} />}
       <div className={styles.parts}>
         <ScheduleFacts schedule={schedule} />
         <Runs id={id} />
-        <ScheduleForm
-          // Changed elsewhere, it begins again from there.
-          key={JSON.stringify(known)}
-          repositories={repositories}
-          options={optionsOf(schedule)}
-          timing={{ every, weekday, at, time_zone, keep }}
-          name="Save changes"
-          save={async (asked) => {
-            await api.changeSchedule(id, changesOf(known, { ...NO_OPTIONS, ...asked }))
-            announce(`Schedule ${id} saved`)
-            again()
-          }}
-        />
+        <Settings schedule={schedule} onSaved={take} />
       </div>
     </>
   )
 }
 
-const OPTIONS = [
-  'lock_repositories',
-  'allow_partial',
-  'exclude_metadata',
-  'exclude_git_data',
-  'exclude_attachments',
-  'exclude_releases',
-  'exclude_owner_projects',
-  'org_metadata_only',
-] as const
-const NO_OPTIONS = Object.fromEntries(OPTIONS.map((option) => [option, false]))
-
-const SETTINGS = [
-  ...OPTIONS,
-  ...(['repositories', 'every', 'weekday', 'at', 'time_zone', 'keep'] as const),
-]
-
-type Settings = Pick<Schedule, (typeof SETTINGS)[number]>
-
-/** What the form changes. */
-const settingsOf = (schedule: Schedule): Settings =>
-  Object.fromEntries(SETTINGS.map((name) => [name, schedule[name]])) as Settings
-
-/** Only these are sent: the rest may have been changed elsewhere since. */
-function changesOf(known: Settings, asked: ScheduleRequest): ScheduleChange {
-  const changed = SETTINGS.filter(
-    (name) => JSON.stringify(asked[name]) !== JSON.stringify(known[name]),
+/** Saved, it stays as it is: where the focus is, what is searched for, and what is typed meanwhile. */
+function Settings({ schedule, onSaved }: { schedule: Schedule; onSaved(saved: Schedule): void }) {
+  const { api } = useSignedIn()
+  const { id } = schedule
+  const { draft, change, save, load } = useEdited(settingsOf(schedule), asSent)
+  return (
+    <ScheduleForm
+      settings={draft}
+      onChange={change}
+      onLoad={load}
+      name="Save changes"
+      save={() =>
+        save(async (changes) => {
+          if (Object.keys(changes).length > 0) onSaved(await api.changeSchedule(id, changes))
+          announce(`Schedule ${id} saved`)
+        })
+      }
+    />
   )
-  return Object.fromEntries(changed.map((name) => [name, asked[name]]))
 }
-
-/** Those that are on. */
-const optionsOf = (schedule: Schedule) =>
-  Object.fromEntries(OPTIONS.filter((option) => schedule[option]).map((option) => [option, true]))
 
 function Runs({ id }: { id: number }) {
   const { api } = useSignedIn()
@@ -119,6 +95,7 @@ function Runs({ id }: { id: number }) {
       title="Runs"
       columns={['Result', 'Due', 'Archive']}
       none="It has not run yet."
+      {...(failure && { note: outOfDate(failure) })}
       rows={answer.data.map((run) => ({
         key: run.id,
         cells: [

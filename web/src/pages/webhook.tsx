@@ -4,15 +4,17 @@ import { failureOf } from '../failure.ts'
 import { announce } from '../parts/announcements.tsx'
 import { Loading } from '../parts/loading.tsx'
 import { OperatorAction } from '../parts/operator-action.tsx'
+import { OutOfDate } from '../parts/out-of-date.tsx'
 import { PageHead } from '../parts/page-head.tsx'
 import { Problem } from '../parts/problem.tsx'
 import styles from '../parts/webhook.module.css'
 import { WebhookDeliveries } from '../parts/webhook-deliveries.tsx'
-import { WebhookForm } from '../parts/webhook-form.tsx'
+import { WebhookForm, type WebhookSettings } from '../parts/webhook-form.tsx'
 import { goTo } from '../place.ts'
 import { useSignedIn } from '../session.tsx'
 import { useAnswer } from '../use-answer.ts'
-import type { Webhook } from '../wire.ts'
+import { useEdited } from '../use-edited.ts'
+import type { Webhook, WebhookChange } from '../wire.ts'
 
 const EVERY_MS = 10_000
 
@@ -20,7 +22,7 @@ const EVERY_MS = 10_000
 export default function WebhookPage({ id }: { id: number }) {
   const { api, to } = useSignedIn()
   const back = { href: to.webhooks(), text: 'Webhooks' }
-  const { answer, failure, again } = useAnswer<Webhook>(
+  const { answer, failure, again, take } = useAnswer<Webhook>(
     (options) => api.webhook(id, options),
     String(id),
     EVERY_MS,
@@ -39,6 +41,7 @@ export default function WebhookPage({ id }: { id: number }) {
         about={webhook.config.url}
         actions={<Actions id={id} onPinged={() => setPings(pings + 1)} />}
       />
+      {failure && <OutOfDate failure={failure} />}
       {webhook.disabled_reason !== null && (
         <div role="status" className={styles.notice}>
           <Banner
@@ -50,19 +53,44 @@ export default function WebhookPage({ id }: { id: number }) {
       )}
       <div className={styles.parts}>
         <WebhookDeliveries id={id} pings={pings} />
-        <WebhookForm
-          key={webhook.updated_at}
-          webhook={webhook}
-          name="Save changes"
-          save={async (asked) => {
-            await api.changeWebhook(id, asked)
-            announce(`Webhook ${id} saved`)
-            again()
-          }}
-        />
+        <Settings webhook={webhook} onSaved={take} />
       </div>
     </>
   )
+}
+
+function Settings({ webhook, onSaved }: { webhook: Webhook; onSaved(saved: Webhook): void }) {
+  const { api } = useSignedIn()
+  const { id, config, events, active } = webhook
+  const { url, content_type } = config
+  const known = { url, content_type, events, active }
+  const { draft, change, save, load } = useEdited<WebhookSettings>(known)
+  return (
+    <WebhookForm
+      settings={draft}
+      onChange={change}
+      onLoad={load}
+      hasSecret={config.secret !== undefined}
+      name="Save changes"
+      save={(secret) =>
+        save(async (changes) => {
+          onSaved(await api.changeWebhook(id, changeOf(changes, secret)))
+          announce(`Webhook ${id} saved`)
+        })
+      }
+    />
+  )
+}
+
+/** Where it is sent has a place of its own on the wire. */
+function changeOf(changes: Partial<WebhookSettings>, secret: string): WebhookChange {
+  const { url, content_type, ...rest } = changes
+  const config = {
+    ...(url !== undefined && { url }),
+    ...(content_type !== undefined && { content_type }),
+    ...(secret !== '' && { secret }),
+  }
+  return { ...rest, config }
 }
 
 function Actions({ id, onPinged }: { id: number; onPinged(): void }) {

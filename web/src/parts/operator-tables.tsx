@@ -4,6 +4,7 @@ import { useAnswer } from '../use-answer.ts'
 import type { ServiceState, Token } from '../wire.ts'
 import { Moment } from './moment.tsx'
 import { OperatorAction } from './operator-action.tsx'
+import { outOfDate } from './out-of-date.tsx'
 import styles from './service-tables.module.css'
 import { Table } from './table.tsx'
 
@@ -107,6 +108,7 @@ export function Tokens() {
       title="Tokens"
       columns={['Token', 'Account', 'Expires', 'Last used', 'Action']}
       none={valid ? 'No token is valid.' : (failure?.message ?? 'Loading…')}
+      {...(valid && failure && { note: outOfDate(failure) })}
       rows={(valid ?? []).map((each) => ({
         key: each.id,
         cells: [

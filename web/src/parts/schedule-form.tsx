@@ -1,93 +1,60 @@
-import { Banner, Button } from '@primer/react'
-import { type ReactNode, useState } from 'react'
-import { type Failure, failureOf } from '../failure.ts'
+import { type Dispatch, type ReactNode, type SetStateAction, useMemo } from 'react'
 import styles from '../pages/new-migration.module.css'
-import { counted } from '../quantities.ts'
-import type { StartOptions as Options, ScheduleRequest } from '../wire.ts'
+import type { ChangeChosen } from '../use-all-matching.ts'
 import { RepositoryPicker } from './repository-picker.tsx'
-import { ScheduleTiming, type Timing } from './schedule-timing.tsx'
+import { NO_OPTIONS, optionsOf, type ScheduleSettings, timingOf } from './schedule-settings.ts'
+import { ScheduleTiming } from './schedule-timing.tsx'
 import { timingInWords } from './schedule-words.ts'
 import { StartOptions } from './start-options.tsx'
+import { Submit } from './submit.tsx'
 
 interface ScheduleFormProps {
-  repositories: readonly string[]
-  options: Partial<Options>
-  timing: Timing
+  settings: ScheduleSettings
+  onChange: Dispatch<SetStateAction<ScheduleSettings>>
   /** On the button. */
   name: string
-  save(asked: ScheduleRequest): Promise<void>
-  /** Above the button, and below it. */
-  above?: ReactNode
-  below?(asked: ScheduleRequest): ReactNode
+  save(): Promise<void>
+  /** Given while others have changed them. */
+  onLoad?: (() => void) | undefined
+  /** Below the button. */
+  below?: ReactNode
 }
 
 /** What is exported, when, and how many archives are kept. */
 export function ScheduleForm(props: ScheduleFormProps) {
-  const { name, save, above, below } = props
-  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set(props.repositories))
-  const [options, setOptions] = useState(props.options)
-  const [timing, setTiming] = useState(props.timing)
-  const [isSaving, setSaving] = useState(false)
-  const [failure, setFailure] = useState<Failure>()
-  const needsNone = options.org_metadata_only === true
-  const isReady = (needsNone || chosen.size > 0) && timing.at !== ''
-  const asked = { repositories: needsNone ? [] : [...chosen], ...options, ...timing }
-
-  async function submit(): Promise<void> {
-    setSaving(true)
-    setFailure(undefined)
-    try {
-      await save(asked)
-    } catch (error) {
-      setFailure(failureOf(error))
-    } finally {
-      setSaving(false)
-    }
-  }
-
-  /** They are not there to be found in the list. */
-  function deselect(names: readonly string[]): void {
-    setChosen(new Set([...chosen].filter((name) => !names.includes(name))))
-    setFailure(undefined)
-  }
+  const { settings, onChange, name, save, onLoad, below } = props
+  const { repositories, org_metadata_only: needsNone, at } = settings
+  const chosen = useMemo(() => new Set(repositories), [repositories])
+  const change = (some: Partial<ScheduleSettings>) => onChange((last) => ({ ...last, ...some }))
+  const choose: ChangeChosen = (next) =>
+    onChange((last) => {
+      const now = typeof next === 'function' ? next(new Set(last.repositories)) : next
+      return { ...last, repositories: [...now] }
+    })
 
   return (
     <div className={styles.columns}>
       <div className={styles.choices}>
-        <ScheduleTiming timing={timing} onChange={setTiming} />
-        <RepositoryPicker chosen={chosen} onChange={setChosen} isDisabled={needsNone} />
-        <StartOptions options={options} onChange={setOptions} />
+        <ScheduleTiming timing={timingOf(settings)} onChange={change} />
+        <RepositoryPicker chosen={chosen} onChange={choose} isDisabled={needsNone} />
+        <StartOptions
+          options={optionsOf(settings)}
+          onChange={(options) => change({ ...NO_OPTIONS, ...options })}
+        />
       </div>
       <div className={styles.aside}>
-        {above}
-        <p>{timingInWords(timing)}</p>
-        {failure && (
-          <div role="alert">
-            <Banner
-              variant="critical"
-              title="The schedule was not saved"
-              description={failure.message}
-              {...(failure.missing?.length && {
-                primaryAction: (
-                  <Banner.PrimaryAction onClick={() => deselect(failure.missing ?? [])}>
-                    {`Deselect ${counted(failure.missing.length, 'repository', 'repositories')}`}
-                  </Banner.PrimaryAction>
-                ),
-              })}
-            />
-          </div>
-        )}
-        <Button
-          variant="primary"
-          size="large"
-          block
-          disabled={!isReady}
-          loading={isSaving}
-          onClick={() => void submit()}
-        >
-          {name}
-        </Button>
-        {below?.(asked)}
+        <p>{timingInWords(settings)}</p>
+        <Submit
+          name={name}
+          isReady={(needsNone || chosen.size > 0) && at !== ''}
+          submit={save}
+          failed="The schedule was not saved"
+          onDeselect={(names) =>
+            change({ repositories: repositories.filter((each) => !names.includes(each)) })
+          }
+          onLoad={onLoad}
+        />
+        {below}
       </div>
     </div>
   )

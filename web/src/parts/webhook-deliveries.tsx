@@ -8,6 +8,7 @@ import { announce } from './announcements.tsx'
 import { Box } from './box.tsx'
 import { Loading } from './loading.tsx'
 import { Moment } from './moment.tsx'
+import { outOfDate } from './out-of-date.tsx'
 import { Problem } from './problem.tsx'
 import { Table } from './table.tsx'
 import styles from './webhook.module.css'
@@ -36,6 +37,7 @@ export function WebhookDeliveries({ id, pings }: { id: number; pings: number }) 
         title="Deliveries"
         columns={['Event', 'Sent', 'Result', 'Actions']}
         none="Nothing was sent yet."
+        {...(failure && { note: outOfDate(failure) })}
         rows={deliveries.map((each) => ({
           key: each.id,
           cells: [

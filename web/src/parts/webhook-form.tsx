@@ -1,61 +1,48 @@
-import {
-  Banner,
-  Button,
-  Checkbox,
-  CheckboxGroup,
-  FormControl,
-  Radio,
-  RadioGroup,
-  Select,
-  TextInput,
-} from '@primer/react'
-import { useState } from 'react'
+import { Banner, Button, Checkbox, FormControl, Select, TextInput } from '@primer/react'
+import { type Dispatch, type SetStateAction, useRef, useState } from 'react'
 import { type Failure, failureOf } from '../failure.ts'
-import type { Webhook, WebhookRequest } from '../wire.ts'
+import { handFocus } from '../hand-focus.ts'
+import type { WebhookConfig } from '../wire.ts'
 import { Box } from './box.tsx'
+import { ChangedElsewhere } from './changed-elsewhere.tsx'
 import styles from './webhook.module.css'
+import { WebhookEvents } from './webhook-events.tsx'
 
-const ENDS = [
-  { event: 'migration.exported', name: 'Exported', about: 'The archive is ready.' },
-  {
-    event: 'migration.partial',
-    name: 'Exported in part',
-    about: 'Some repositories were skipped.',
-  },
-  { event: 'migration.failed', name: 'Failed', about: 'There is no archive.' },
-  { event: 'migration.cancelled', name: 'Cancelled', about: 'Somebody cancelled it.' },
-] as const
+/** All that can be seen and changed of a webhook. */
+export interface WebhookSettings extends Pick<WebhookConfig, 'url' | 'content_type'> {
+  events: string[]
+  active: boolean
+}
 
 interface WebhookFormProps {
-  /** What it is now, where it is there. */
-  webhook?: Webhook
+  settings: WebhookSettings
+  onChange: Dispatch<SetStateAction<WebhookSettings>>
+  hasSecret?: boolean
   /** On the button. */
   name: string
-  save(asked: WebhookRequest): Promise<void>
+  /** The secret is never shown: empty, it stays. */
+  save(secret: string): Promise<void>
+  /** Given while others have changed them. */
+  onLoad?: (() => void) | undefined
 }
 
 /** Where events are sent, which, and what they are signed with. */
-export function WebhookForm({ webhook, name, save }: WebhookFormProps) {
-  const [url, setUrl] = useState(webhook?.config.url ?? '')
-  const [contentType, setContentType] = useState(webhook?.config.content_type ?? 'json')
+export function WebhookForm(props: WebhookFormProps) {
+  const { settings, onChange, hasSecret = false, name, save, onLoad } = props
+  const { url, content_type, events, active } = settings
   const [secret, setSecret] = useState('')
-  const [isAll, setAll] = useState(webhook?.events.some((each) => !each.includes('.')) ?? true)
-  const [ends, setEnds] = useState<readonly string[]>(webhook?.events ?? [])
-  const [isActive, setActive] = useState(webhook?.active ?? true)
   const [isSaving, setSaving] = useState(false)
   const [failure, setFailure] = useState<Failure>()
-  const chosen = ENDS.map(({ event }) => event).filter((event) => ends.includes(event))
+  const button = useRef<HTMLButtonElement>(null)
+  const change = (some: Partial<WebhookSettings>) => onChange((last) => ({ ...last, ...some }))
 
   async function submit(): Promise<void> {
     setSaving(true)
     setFailure(undefined)
     try {
-      await save({
-        config: { url, content_type: contentType, ...(secret !== '' && { secret }) },
-        events: isAll ? ['migration'] : chosen,
-        active: isActive,
-      })
-      setSecret('')
+      await save(secret)
+      // Another may have been typed meanwhile.
+      setSecret((last) => (last === secret ? '' : last))
     } catch (error) {
       setFailure(failureOf(error))
     } finally {
@@ -78,7 +65,7 @@ export function WebhookForm({ webhook, name, save }: WebhookFormProps) {
             block
             value={url}
             placeholder="https://ci.example.com/godwit"
-            onChange={(event) => setUrl(event.target.value)}
+            onChange={(event) => change({ url: event.target.value })}
           />
           <FormControl.Caption>
             Events are sent there by POST. Redirects are not followed.
@@ -87,8 +74,10 @@ export function WebhookForm({ webhook, name, save }: WebhookFormProps) {
         <FormControl>
           <FormControl.Label>Content type</FormControl.Label>
           <Select
-            value={contentType}
-            onChange={({ target: { value } }) => setContentType(value === 'form' ? value : 'json')}
+            value={content_type}
+            onChange={({ target: { value } }) =>
+              change({ content_type: value === 'form' ? value : 'json' })
+            }
           >
             <Select.Option value="json">application/json</Select.Option>
             <Select.Option value="form">application/x-www-form-urlencoded</Select.Option>
@@ -104,44 +93,21 @@ export function WebhookForm({ webhook, name, save }: WebhookFormProps) {
             onChange={(event) => setSecret(event.target.value)}
           />
           <FormControl.Caption>
-            {webhook?.config.secret === undefined
-              ? 'Signs every event, so that the receiver knows that it is from here.'
-              : 'A secret is set. Leave this empty to keep it.'}
+            {hasSecret
+              ? 'A secret is set. Leave this empty to keep it.'
+              : 'Signs every event, so that the receiver knows that it is from here.'}
           </FormControl.Caption>
         </FormControl>
-        <RadioGroup name="events" onChange={(value) => setAll(value === 'all')}>
-          <RadioGroup.Label>Events</RadioGroup.Label>
-          <FormControl>
-            <Radio value="all" checked={isAll} onChange={() => setAll(true)} />
-            <FormControl.Label>Every end of a migration</FormControl.Label>
-          </FormControl>
-          <FormControl>
-            <Radio value="some" checked={!isAll} onChange={() => setAll(false)} />
-            <FormControl.Label>Only some</FormControl.Label>
-          </FormControl>
-        </RadioGroup>
-        {!isAll && (
-          <CheckboxGroup>
-            <CheckboxGroup.Label>Ends of migrations</CheckboxGroup.Label>
-            {ENDS.map(({ event, name: end, about }) => (
-              <FormControl key={event}>
-                <Checkbox
-                  checked={ends.includes(event)}
-                  onChange={({ target: { checked } }) =>
-                    setEnds(checked ? [...ends, event] : ends.filter((each) => each !== event))
-                  }
-                />
-                <FormControl.Label>{end}</FormControl.Label>
-                <FormControl.Caption>{about}</FormControl.Caption>
-              </FormControl>
-            ))}
-          </CheckboxGroup>
-        )}
+        <WebhookEvents events={events} onChange={(next) => change({ events: next })} />
         <FormControl>
-          <Checkbox checked={isActive} onChange={(event) => setActive(event.target.checked)} />
+          <Checkbox
+            checked={active}
+            onChange={(event) => change({ active: event.target.checked })}
+          />
           <FormControl.Label>Active</FormControl.Label>
           <FormControl.Caption>An inactive webhook is sent nothing.</FormControl.Caption>
         </FormControl>
+        {onLoad && <ChangedElsewhere onLoad={() => handFocus(onLoad, button.current)} />}
         {failure && (
           <div role="alert">
             <Banner
@@ -153,10 +119,11 @@ export function WebhookForm({ webhook, name, save }: WebhookFormProps) {
         )}
         <div>
           <Button
+            ref={button}
             type="submit"
             variant="primary"
             loading={isSaving}
-            disabled={url === '' || (!isAll && chosen.length === 0)}
+            disabled={url === '' || events.length === 0}
           >
             {name}
           </Button>

@@ -3,7 +3,7 @@ import { paginateRest } from '@octokit/plugin-paginate-rest'
 import { listOf, type Shape } from './check-shape.ts'
 import { notThisApi } from './errors.ts'
 import { explained, type Request } from './explain-refusal.ts'
-import { requestSender } from './send-request.ts'
+import { requestSender, type Send } from './send-request.ts'
 import type { Manners, Server } from './server.ts'
 
 const MAX_PER_PAGE = 100
@@ -14,7 +14,7 @@ export type Explaining = Omit<Request, 'url'>
 
 /** Calls a server's operations, checks the shape of its answers and explains its refusals. */
 export class ApiCalls {
-  readonly send: typeof fetch
+  readonly send: Send
   readonly #url: string
   readonly #octokit: ReturnType<typeof connect>
 
@@ -68,7 +68,7 @@ export class ApiCalls {
   }
 }
 
-function connect({ url, vendor, userAgent }: Server, send: typeof fetch) {
+function connect({ url, vendor, userAgent }: Server, send: Send) {
   const api = new (Octokit.plugin(paginateRest))({
     baseUrl: url,
     userAgent,

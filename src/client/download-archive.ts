@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { asTemporaryError, pauseAfter, ServerRefused, ServerUnreachable } from './errors.ts'
+import { asTemporaryError, retryPause, ServerRefused, ServerUnreachable } from './errors.ts'
+import { askedToWait } from './explain-refusal.ts'
 import type { MigrationsApi } from './migrations-api.ts'
 
 /** Where the bytes of an archive go. It may have some of them already. */
@@ -42,7 +43,7 @@ export async function downloadArchive(
       if (target.position > before) vain = 0
       if (vain === MAX_VAIN_ATTEMPTS) throw outage
       onError(outage, target.position)
-      await sleep(pauseAfter(outage, FIRST_PAUSE_MS * 2 ** vain), undefined, { signal })
+      await sleep(retryPause(outage, FIRST_PAUSE_MS * 2 ** vain), undefined, { signal })
     }
   }
 }
@@ -55,17 +56,13 @@ async function attempt(
   { signal, onBytes }: Downloading,
 ): Promise<void> {
   const answer = await follow(api, await api.archiveLink(id), rangeFrom(target), signal)
-  if (isComplete(answer, target)) return
-  if (answer.status === 416) {
-    await target.begin(undefined)
-    throw cutOff(api, 'the archive is shorter than the downloaded part: starting again')
-  }
   const isContinued = answer.status === 206
-  if (isContinued && !continues(answer, target)) {
-    await target.begin(undefined)
-    throw cutOff(api, 'the archive has changed: starting again')
+  if (!answer.ok || (isContinued && !continues(answer, target))) {
+    // What nobody reads would keep its connection.
+    await answer.body?.cancel()
+    if (isComplete(answer, target)) return
+    throw await whyNot(api, answer, target)
   }
-  if (!answer.ok) throw cutOff(api, `${answer.status} for the archive`)
   if (!isContinued) await target.begin(strong(answer.headers.get('etag')))
   const length = Number(answer.headers.get('content-length') ?? Number.NaN)
   const total = Number.isNaN(length) ? undefined : target.position + length
@@ -78,6 +75,15 @@ async function attempt(
     throw cutOff(api, `received ${target.position} of ${total} bytes`)
 }
 
+/** Why this answer has nothing for the target, which forgets what it has where that is of another archive. */
+async function whyNot(api: MigrationsApi, { status }: Response, target: Target): Promise<Error> {
+  if (status !== 416 && status !== 206) return cutOff(api, `${status} for the archive`)
+  await target.begin(undefined)
+  const why =
+    status === 416 ? 'the archive is shorter than the downloaded part' : 'the archive has changed'
+  return cutOff(api, `${why}: starting again`)
+}
+
 const MAX_REDIRECTS = 5
 
 /** The token goes along only while it stays on the server's own origin. */
@@ -87,19 +93,27 @@ async function follow(
   range: Record<string, string>,
   signal: AbortSignal,
 ): Promise<Response> {
+  const home = new URL(server.url)
   let at = link
   // Compressed once more on the way, it would not be the bytes that the validator is of.
   const headers = { 'accept-encoding': 'identity', 'user-agent': server.userAgent, ...range }
   for (let hops = 0; hops <= MAX_REDIRECTS; hops++) {
-    if (new URL(server.url).protocol === 'https:' && at.protocol !== 'https:')
+    if (home.protocol === 'https:' && at.protocol !== 'https:')
       throw new ServerRefused(302, `${server.url} redirects to an address without encryption`)
     const answer = await send(at, { headers, redirect: 'manual', signal })
     const next = answer.status >= 300 && answer.status < 400 && answer.headers.get('location')
-    if (!next) return answer
+    if (!next) return unlessBusy(answer, at.origin === home.origin ? server.url : at.origin)
     await answer.body?.cancel()
     at = new URL(next, at)
   }
   throw new ServerRefused(302, `${server.url} redirects too often`)
+}
+
+async function unlessBusy(answer: Response, place: string): Promise<Response> {
+  const busy = askedToWait(answer, place)
+  if (!busy) return answer
+  await answer.body?.cancel()
+  throw busy
 }
 
 /** Only a strong validator promises that the rest is of the same bytes. */

@@ -1,4 +1,4 @@
-import { innermost, isCertificateCode } from '../ground/errno.ts'
+import { innermost, isCertificateCode, isTlsCode } from '../ground/errno.ts'
 
 /** The server answered, and the answer is no. */
 export class ServerRefused extends Error {
@@ -49,10 +49,12 @@ export class ServerFailed extends Error {
 /** The server asks to come back later: it counts requests, or is away for a while. */
 export class ServerBusy extends Error {
   override name = 'ServerBusy'
+  readonly status: number
   readonly seconds: number
 
-  constructor(seconds: number, message: string, options?: ErrorOptions) {
+  constructor(status: number, seconds: number, message: string, options?: ErrorOptions) {
     super(message, options)
+    this.status = status
     this.seconds = seconds
   }
 }
@@ -64,7 +66,7 @@ export const mayHaveArrived = (error: unknown): boolean =>
 const LONGEST_BUSY_S = 60 * 60
 
 /** How long to wait before trying again what `asTemporaryError` took for temporary; a server may ask for more than `ms`. */
-export const pauseAfter = (error: Error, ms: number): number =>
+export const retryPause = (error: Error, ms: number): number =>
   error instanceof ServerBusy ? Math.max(ms, Math.min(error.seconds, LONGEST_BUSY_S) * 1000) : ms
 
 /** The same error where trying again may help; undefined where it will not. */
@@ -84,6 +86,7 @@ function whyUnreachable(url: string, code: string): string | undefined {
     return `no server at ${url}: check that it is running, and check --url`
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN')
     return `no such host: ${hostname}: check --url and the network`
+  if (isTlsCode(code)) return `no TLS connection to ${url} (${code}): check http or https in --url`
   if (isCertificateCode(code))
     return `the certificate of ${url} is not trusted (${code}): set NODE_EXTRA_CA_CERTS=FILE to trust your own authority`
   return undefined

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { asTemporaryError, pauseAfter } from './errors.ts'
+import { asTemporaryError, retryPause } from './errors.ts'
 import { explained } from './explain-refusal.ts'
 
 const url = 'https://forge.example'
@@ -15,11 +15,11 @@ test('a server that asks to come back later is left alone for as long, an hour a
   for (const status of [403, 429, 503]) {
     const outage = asTemporaryError(answered(status, { 'retry-after': '1800' }), url)!
     assert.equal(outage.name, 'ServerBusy')
-    assert.equal(pauseAfter(outage, 250), 1_800_000)
+    assert.equal(retryPause(outage, 250), 1_800_000)
   }
-  assert.equal(pauseAfter(answered(429, { 'retry-after': '99999' }), 250), 3_600_000)
-  assert.equal(pauseAfter(answered(429, {}), 250), 60_000)
-  assert.equal(pauseAfter(answered(503, {}), 250), 250)
+  assert.equal(retryPause(answered(429, { 'retry-after': '99999' }), 250), 3_600_000)
+  assert.equal(retryPause(answered(429, {}), 250), 60_000)
+  assert.equal(retryPause(answered(503, {}), 250), 250)
 })
 
 test('the last request that a rate limit allows may be refused for its own sake', () => {

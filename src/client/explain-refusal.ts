@@ -30,10 +30,18 @@ export function explained(error: unknown, request: Request): unknown {
   const seconds = secondsToWait({ status, headers }, isFailure ? undefined : A_MINUTE_S)
   if (seconds !== undefined) {
     const words = isFailure ? failed(request, error) : busy(request, response.data, seconds)
-    return new ServerBusy(seconds, words, options)
+    return new ServerBusy(status, seconds, words, options)
   }
   if (isFailure) return new ServerFailed(status, failed(request, error), options)
   return new ServerRefused(status, refusal(request, status, response.data), options)
+}
+
+/** The same of an answer that did not come by Octokit, where it asks to come back later. */
+export function askedToWait({ status, headers }: Response, place: string): ServerBusy | undefined {
+  const seconds = secondsToWait({ status, headers }, undefined)
+  if (seconds === undefined) return undefined
+  const words = `${place} answers ${status} and asks to wait ${inWords(seconds)}`
+  return new ServerBusy(status, seconds, words)
 }
 
 const isAnswered = (error: unknown): error is Answered =>

@@ -14,7 +14,9 @@ import {
   tokenShape,
 } from './check-shape.ts'
 import { notThisApi, ServerFailed, ServerRefused } from './errors.ts'
+import { askedToWait } from './explain-refusal.ts'
 import { SchedulesApi } from './schedules-api.ts'
+import type { Send } from './send-request.ts'
 import type { Manners, Server } from './server.ts'
 import { WebhooksApi } from './webhooks-api.ts'
 import type {
@@ -52,7 +54,7 @@ export class MigrationsApi {
     this.webhooks = new WebhooksApi(server, this.#calls)
   }
 
-  get send(): typeof fetch {
+  get send(): Send {
     return this.#calls.send
   }
 
@@ -115,7 +117,7 @@ export class MigrationsApi {
   /** What Godwit calls its file too. */
   async archiveName(id: number): Promise<string> {
     // What is wrong with it, the request for the archive says.
-    const seen = await ifThere(this.status(id))
+    const seen = await ifServerHas(this.status(id))
     const { owner, created_at } = (seen?.migration ?? {}) as Partial<MigrationJson>
     const at = new Date(created_at ?? '')
     if (typeof owner?.login !== 'string' || Number.isNaN(at.getTime()))
@@ -153,14 +155,14 @@ export class MigrationsApi {
   /** Undefined where the server has none: only Godwit does. */
   summary(id: number): Promise<SummaryJson | undefined> {
     const explaining = this.#ofGodwit('summaries', id)
-    return ifThere(
+    return ifServerHas(
       this.#calls.one(`GET ${this.#one}/summary`, numbered(id), explaining, summaryShape),
     )
   }
 
   /** The same of all. */
   summaries(): Promise<SummaryJson[] | undefined> {
-    return ifThere(
+    return ifServerHas(
       this.#calls.all(`GET ${this.#migrations}/summaries`, {}, this.#ofApi(), summaryShape),
     )
   }
@@ -180,7 +182,7 @@ export class MigrationsApi {
   /** Undefined where the server has none. */
   retryForecast(id: number): Promise<RetryForecastJson | undefined> {
     const explaining = this.#ofGodwit('retries', id)
-    return ifThere(
+    return ifServerHas(
       this.#calls.one(`GET ${this.#one}/retry`, numbered(id), explaining, retryForecastShape),
     )
   }
@@ -240,19 +242,22 @@ export class MigrationsApi {
   })
 
   /** An open stream of events, or undefined where the server has none. */
-  async events(id: number, after: string, signal: AbortSignal): Promise<Response | undefined> {
+  async events(id: number, after: string, manners: Manners): Promise<Response | undefined> {
     const { url, userAgent } = this.server
     const headers = { accept: 'text/event-stream', 'user-agent': userAgent }
     const answer = await this.send(`${url}${this.#migrations}/${id}/progress`, {
       headers: { ...headers, ...(after && { 'last-event-id': after }) },
-      signal,
+      ...manners,
     })
     const isStream = answer.headers.get('content-type')?.startsWith('text/event-stream')
     if (answer.ok && isStream && answer.body) return answer
     await answer.body?.cancel()
     // A proxy before a server that starts again: no word on whether it has events.
     if ([502, 503, 504].includes(answer.status))
-      throw new ServerFailed(answer.status, `${url} answers ${answer.status}`)
+      throw (
+        askedToWait(answer, url) ??
+        new ServerFailed(answer.status, `${url} answers ${answer.status}`)
+      )
     return undefined
   }
 
@@ -285,7 +290,7 @@ export class MigrationsApi {
 }
 
 /** What only Godwit has: another server refuses it, or answers something else. */
-async function ifThere<T>(answer: Promise<T>): Promise<T | undefined> {
+async function ifServerHas<T>(answer: Promise<T>): Promise<T | undefined> {
   try {
     return await answer
   } catch (error) {

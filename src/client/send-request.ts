@@ -5,19 +5,25 @@ import type { Manners, Server } from './server.ts'
 const MAX_WAITS = 4
 const LONGEST_WAIT_S = 120
 
+/** As fetch is; `onWait` is told of the pauses of this request, beside whoever is told of all. */
+export type Send = (
+  input: string | URL | Request,
+  init?: RequestInit & Partial<Pick<Manners, 'onWait'>>,
+) => Promise<Response>
+
 /**
  * Sends requests with the token, which never leaves for another origin than the server's, wherever a link or a redirect
  * may lead; and does as it is told when asked to come back later.
  */
-export function requestSender({ url, token }: Server, { signal, onWait }: Manners): typeof fetch {
+export function requestSender({ url, token }: Server, { signal, onWait }: Manners): Send {
   const home = new URL(url).origin
 
-  return async (input, init) => {
-    const headers = new Headers(init?.headers)
+  return async (input, { onWait: onOwnWait, ...init } = {}) => {
+    const headers = new Headers(init.headers)
     headers.delete('authorization')
     const { origin } = new URL(String(input))
     if (origin === home) headers.set('authorization', `bearer ${token}`)
-    const signals = init?.signal ? [signal, init.signal] : [signal]
+    const signals = init.signal ? [signal, init.signal] : [signal]
     const options = { ...init, headers, signal: AbortSignal.any(signals) }
     for (let waited = 0; ; waited++) {
       const answer = await fetch(input, options).catch((error: unknown) => {
@@ -29,6 +35,7 @@ export function requestSender({ url, token }: Server, { signal, onWait }: Manner
       if (seconds === undefined || seconds > LONGEST_WAIT_S || waited === MAX_WAITS) return answer
       await answer.body?.cancel()
       onWait(seconds)
+      onOwnWait?.(seconds)
       await sleep(seconds * 1000, undefined, { signal: options.signal })
     }
   }

@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { endShape, repositoryProgressShape, type Shape, totalsShape } from './check-shape.ts'
-import { asTemporaryError, notThisApi, pauseAfter, ServerUnreachable } from './errors.ts'
+import { notThisApi, ServerUnreachable } from './errors.ts'
 import { readEvents } from './event-stream.ts'
 import type { MigrationsApi } from './migrations-api.ts'
+import { type OutagePauses, outagePauses } from './outage-pauses.ts'
 import { type EndJson, hasEnded, type RepositoryProgressJson, type TotalsJson } from './wire.ts'
 
 /** What is seen of a migration while it runs; the last is always its end. */
@@ -18,8 +19,6 @@ export interface Watching {
   onError(error: Error): void
 }
 
-/** How long a server may be away, for it may only be starting again. */
-const OUTAGE_TIMEOUT_MS = 5 * 60_000
 const SHORTEST_PAUSE_MS = 250
 const LONGEST_PAUSE_MS = 10_000
 /** Godwit's own streams have a beat every fifteen seconds. */
@@ -35,7 +34,7 @@ export async function* watchMigration(
   const first = await api.status(id)
   if (first && !hasEnded(first.migration)) yield { state: first.migration.state }
   const listener = { after: '', isTold: true }
-  const pauses = pausesWith(api.server.url, watching)
+  const pauses = outagePauses(api.server.url, watching.onError)
   while (listener.isTold) {
     try {
       for await (const sighting of listen(api, id, listener, watching.signal)) {
@@ -45,7 +44,7 @@ export async function* watchMigration(
       }
     } catch (error) {
       watching.signal.throwIfAborted()
-      await pauses.waitAfter(error)
+      await sleep(pauses.after(error), undefined, { signal: watching.signal })
     }
   }
   yield* poll(api, id, pauses, watching.signal)
@@ -58,29 +57,26 @@ async function* listen(
   listener: { after: string; isTold: boolean },
   stopped: AbortSignal,
 ): AsyncGenerator<Sighting> {
-  const silence = new AbortController()
-  const alarm = setTimeout(() => silence.abort(), SILENCE_MS)
+  using silence = silenceAlarm()
   const signal = AbortSignal.any([stopped, silence.signal])
-  try {
-    const answer = await api.events(id, listener.after, signal)
-    listener.isTold = answer !== undefined
-    if (!answer) return
-    async function* heard(): AsyncGenerator<Uint8Array> {
-      for await (const bytes of answer!.body!) {
-        alarm.refresh()
-        yield bytes
-      }
+  // A pause that the server asks for is no silence.
+  const onWait = (seconds: number) => silence.endsWithin(seconds * 1000 + SILENCE_MS)
+  const answer = await api.events(id, listener.after, { signal, onWait })
+  listener.isTold = answer !== undefined
+  if (!answer) return
+  async function* heard(): AsyncGenerator<Uint8Array> {
+    for await (const bytes of answer!.body!) {
+      silence.endsWithin(SILENCE_MS)
+      yield bytes
     }
-    for await (const { name, data, id: order } of readEvents(heard())) {
-      listener.after = order ?? listener.after
-      if (name === 'repository') yield { repository: read(data, repositoryProgressShape) }
-      if (name === 'progress') yield { totals: read(data, totalsShape) }
-      if (name === 'end') yield { end: read(data, endShape) }
-    }
-    throw new ServerUnreachable(api.server.url, new Error('the event stream ended'))
-  } finally {
-    clearTimeout(alarm)
   }
+  for await (const { name, data, id: order } of readEvents(heard())) {
+    listener.after = order ?? listener.after
+    if (name === 'repository') yield { repository: read(data, repositoryProgressShape) }
+    if (name === 'progress') yield { totals: read(data, totalsShape) }
+    if (name === 'end') yield { end: read(data, endShape) }
+  }
+  throw new ServerUnreachable(api.server.url, new Error('the event stream ended'))
 
   function read<T>(data: string, shape: Shape<T>): T {
     try {
@@ -93,11 +89,23 @@ async function* listen(
   }
 }
 
+/** Aborts where nothing is heard for too long. */
+function silenceAlarm() {
+  const silence = new AbortController()
+  let alarm: NodeJS.Timeout | undefined
+  const endsWithin = (ms: number) => {
+    clearTimeout(alarm)
+    alarm = setTimeout(() => silence.abort(), ms)
+  }
+  endsWithin(SILENCE_MS)
+  return { signal: silence.signal, endsWithin, [Symbol.dispose]: () => clearTimeout(alarm) }
+}
+
 /** By asking again and again; what has not changed costs the server nothing. */
 async function* poll(
   api: MigrationsApi,
   id: number,
-  pauses: ReturnType<typeof pausesWith>,
+  pauses: OutagePauses,
   signal: AbortSignal,
 ): AsyncGenerator<Sighting> {
   let etag: string | undefined
@@ -118,32 +126,8 @@ async function* poll(
       yield { state }
     } catch (error) {
       signal.throwIfAborted()
-      await pauses.waitAfter(error)
+      await sleep(pauses.after(error), undefined, { signal })
     }
     await sleep(pause, undefined, { signal })
-  }
-}
-
-/** Waits a little, longer each time, after what may pass; throws what will not, or has lasted too long. */
-function pausesWith(url: string, { signal, onError }: Watching) {
-  let since: number | undefined
-  let pause = SHORTEST_PAUSE_MS
-  return {
-    reset(): void {
-      since = undefined
-      pause = SHORTEST_PAUSE_MS
-    },
-    async waitAfter(error: unknown): Promise<void> {
-      const outage = asTemporaryError(error, url)
-      if (!outage) throw error
-      if (since === undefined) onError(outage)
-      since ??= performance.now()
-      if (performance.now() - since > OUTAGE_TIMEOUT_MS) throw outage
-      const wait = pauseAfter(outage, pause)
-      // What the server itself asks for is not time that it was away.
-      since += wait - pause
-      await sleep(wait, undefined, { signal })
-      pause = Math.min(pause * 2, LONGEST_PAUSE_MS / 2)
-    },
   }
 }

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { test } from 'node:test'
 import { inflateSync } from 'node:zlib'
-import { codeOf, hasCode, ifThere, innermost, isCertificateCode } from './errno.ts'
+import { codeOf, hasCode, ifThere, innermost, isCertificateCode, isTlsCode } from './errno.ts'
 
 const thrownBy = (work: () => unknown): unknown => {
   try {
@@ -40,7 +40,15 @@ test('what fetch throws is told by what caused it', () => {
 test('a certificate that is not trusted is known by its code', () => {
   for (const code of ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'HOSTNAME_MISMATCH', 'CERT_HAS_EXPIRED'])
     assert.ok(isCertificateCode(code), code)
-  assert.ok(!isCertificateCode('ECONNRESET'))
+  for (const code of ['ERR_TLS_CERT_ALTNAME_INVALID', 'DEPTH_ZERO_SELF_SIGNED_CERT'])
+    assert.ok(isCertificateCode(code) && !isTlsCode(code), code)
+  for (const code of ['ECONNRESET', 'ERR_TLS_HANDSHAKE_TIMEOUT'])
+    assert.ok(!isCertificateCode(code) && !isTlsCode(code), code)
+})
+
+test('so is a place that speaks no TLS', () => {
+  for (const code of ['ERR_SSL_WRONG_VERSION_NUMBER', 'ERR_SSL_PACKET_LENGTH_TOO_LONG'])
+    assert.ok(isTlsCode(code), code)
 })
 
 test('what is not there is undefined, for the reasons that were named', async () => {

@@ -10,6 +10,7 @@ import {
   writeFile,
 } from 'node:fs/promises'
 import type { Target } from '../../client/download-archive.ts'
+import { ifThere } from '../../ground/errno.ts'
 import { UserMistake } from '../../ground/user-mistake.ts'
 import { moveIntoPlace } from '../whole-file.ts'
 
@@ -41,13 +42,13 @@ export class ResumableFile implements Target, AsyncDisposable {
   }
 
   async #findUnfinished(): Promise<void> {
-    const known = await readFile(this.#validator, 'utf8').catch(() => undefined)
-    if (known === undefined && (await lstat(this.unfinished).catch(() => undefined)))
+    const known = await ifThere(readFile(this.#validator, 'utf8'), 'ENOENT')
+    if (known === undefined && (await ifThere(lstat(this.unfinished), 'ENOENT')))
       throw new UserMistake(
         `${this.unfinished} exists and is not a part of this download: rename or remove it`,
       )
     if (!known) return
-    this.#handle = await open(this.unfinished, 'r+').catch(() => undefined)
+    this.#handle = await ifThere(open(this.unfinished, 'r+'), 'ENOENT')
     if (!this.#handle) return
     this.position = (await this.#handle.stat()).size
     this.etag = known

@@ -4,6 +4,7 @@ import { isFullName } from '../ground/names.ts'
 import { Misuse } from '../ground/user-mistake.ts'
 import { addClientCommand, talking, tell } from './client-command.ts'
 import { ago, idArgument, withExamples } from './command-line.ts'
+import { starting } from './migration/starting.ts'
 
 const ID = idArgument('migration')
 
@@ -71,7 +72,8 @@ function actOnMigrations(admin: Command): void {
     .action(
       talking(async (talk, { allowPartial }: { allowPartial?: boolean }, id: number) => {
         const asked = allowPartial ? { allow_partial: true } : {}
-        const started = await talk.api.retryAny(id, asked)
+        const retry = () => talk.api.retryAny(id, asked)
+        const started = await starting(talk, retry, 'godwit admin queue')
         tell(talk, started, String(started.id))
       }),
     )

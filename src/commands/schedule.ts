@@ -10,6 +10,7 @@ import {
   type StartOptions,
   startRequest,
 } from './migration/start-request.ts'
+import { starting } from './migration/starting.ts'
 import { describeSchedule, runRows, scheduleRows } from './schedule/in-words.ts'
 
 const WEEKDAYS = [
@@ -171,7 +172,7 @@ function runCommand(schedule: Command): void {
   )
   command.argument(...ID).action(
     talking(async (talk, _options, id: number) => {
-      const run = await talk.api.schedules.run(id)
+      const run = await starting(talk, () => talk.api.schedules.run(id))
       tell(talk, run, String(run.migration_id))
     }),
   )

@@ -153,16 +153,18 @@ test('a server that counts repositories is not asked for all of them', async (t)
   const summary = { id: 79, state: 'exported', created_at, repositories: counts, archive: null }
   const server = await otherServer(t, ({ path }, response) =>
     path.startsWith('/user/migrations/summaries?')
-      ? json(response, 200, [summary])
+      ? json(response, 200, [summary, { ...summary, id: 78, archive: undefined }])
       : json(response, 200, [migrationJson('exported')]),
   )
   const { migration } = await clientDesk(t, { url: server.url, token: TOKEN })
-  assert.match((await migration(0, 'list')).out, /^79 +partial +2 of 3, 1 skipped +.* -$/m)
+  const { out } = await migration(0, 'list')
+  for (const id of [79, 78])
+    assert.match(out, new RegExp(`^${id} +partial +2 of 3, 1 skipped +.* -$`, 'm'))
   assert.equal(server.heard.length, 1)
   assert.equal(JSON.parse((await migration(0, 'list', '--json')).out)[0].guid.length, 36)
 })
 
-test('an archive that is there counts, also where the server cannot say what it lacks', async (t) => {
+test('an archive is kept, but is no success, where the server cannot say whether it lacks something', async (t) => {
   const archive = anotherMakersArchive(t)
   const server = await otherServer(t, ({ path }, response) => {
     if (path.endsWith('/summary')) return json(response, 502, { message: 'Bad Gateway' })
@@ -174,10 +176,34 @@ test('an archive that is there counts, also where the server cannot say what it 
   const { migration, folder } = await clientDesk(t, { url: server.url, token: TOKEN })
   for (const command of ['watch', 'download'])
     assert.match(
-      (await migration(0, command, '79')).err,
+      (await migration(4, command, '79')).err,
       /502 Bad Gateway.*; whether repositories were skipped is unknown: .*`godwit migration show 79`/,
     )
   assert.deepEqual(await readdir(folder), ['migration-79.tar.gz'])
+})
+
+test('what was counted while it was watched counts, also where the server answers no more', async (t) => {
+  const totals = { repositories: 3, exported: 3, skipped: 0, remaining: 0, bytes_done: 1 }
+  const event = (name: string, data: object) => `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`
+  const server = await otherServer(t, ({ path }, response) => {
+    if (/\/(summary|report)$/.test(path)) return json(response, 502, { message: 'Bad Gateway' })
+    if (!path.endsWith('/progress')) return json(response, 200, migrationJson('exporting'))
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    response.write(event('progress', totals))
+    response.end(event('end', { state: 'exported', reason: null }))
+  })
+  const { migration } = await clientDesk(t, { url: server.url, token: TOKEN })
+  await migration(0, 'watch', '79')
+  Object.assign(totals, { exported: 2, skipped: 1 })
+  assert.match(
+    (await migration(5, 'watch', '79')).err,
+    /exported in part: 2 of 3 repositories, 1 skipped\n.*502 Bad Gateway.*; `godwit migration show 79` lists them/,
+  )
+  Object.assign(totals, { remaining: 1, skipped: 0 })
+  assert.match(
+    (await migration(4, 'watch', '79')).err,
+    /whether repositories were skipped is unknown/,
+  )
 })
 
 test('a damaged archive is no archive', async (t) => {
@@ -237,6 +263,11 @@ test('every failure says what failed and what to do next', async (t) => {
       /no server at .*: check that it is running/,
     ],
     [4, ['show', '1', '--url', 'http://nowhere.invalid'], /no such host: nowhere.invalid/],
+    [
+      4,
+      ['show', '1', '--url', url.replace('http:', 'https:')],
+      /no TLS connection to https:.* \(ERR_SSL_\w+\): check http or https in --url/,
+    ],
   ]
   for (const [code, args, says] of expected) {
     const { out, err } = await migration(code, ...args)

@@ -70,6 +70,7 @@ async function toFile(
     })
   })
   await target.finish(force)
+  talk.ifStoppedNow(`stopped; ${name} is downloaded${verify ? ', and not verified' : ''}`)
   const bytes = target.position
   tell(
     talk,
@@ -80,6 +81,7 @@ async function toFile(
   if (verify) {
     const { verifyFile } = await import('../verify.ts')
     await verifyFile({ git, searchPath }, name, talk.signal, talk.isJson ? note : print)
+    talk.ifStoppedNow(`stopped; ${name} is downloaded and verified`)
   }
   await tellPartial(talk, id)
 }
@@ -119,6 +121,7 @@ async function toStandardOutput(talk: Talk, id: number, options: DownloadOptions
   if (options.verify) throw new Misuse('--verify needs a file: use --output FILE')
   if (talk.isJson)
     throw new Misuse('--json cannot be used when the archive goes to standard output')
+  talk.ifStoppedNow('stopped; the output is not complete, and cannot be resumed')
   const flow = new PassThrough()
   const copy = new PassThrough()
   const checked = checkGzip(copy, talk.signal)
@@ -130,6 +133,7 @@ async function toStandardOutput(talk: Talk, id: number, options: DownloadOptions
   flow.end()
   await written
   await checked
+  talk.ifStoppedNow('stopped; the output is complete')
   await tellPartial(talk, id)
 }
 

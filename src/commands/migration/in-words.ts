@@ -38,7 +38,7 @@ export const summaryRows = (summaries: readonly SummaryJson[]): Row[] => [
     isPartial(each) ? 'partial' : each.state,
     countsInWords(each),
     ago(each.created_at),
-    each.archive === null ? '-' : 'yes',
+    each.archive ? 'yes' : '-',
   ]),
 ]
 

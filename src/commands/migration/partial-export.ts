@@ -4,11 +4,15 @@ import { isPartial } from '../../ground/is-partial.ts'
 import { harmless } from '../../ground/terminal-text.ts'
 import { UserMistake } from '../../ground/user-mistake.ts'
 import { sameFlags, type Talk } from '../client-command.ts'
-import { note } from '../command-line.ts'
 
 /** An archive is there, and lacks some of what was asked for. */
 class PartialExport extends UserMistake {
   override readonly exitCode: number = EXIT.partial
+}
+
+/** An archive is there, and the server did not say whether it lacks something. */
+class PerhapsPartial extends UserMistake {
+  override readonly exitCode: number = EXIT.unreachable
 }
 
 const MAX_NAMED = 20
@@ -19,33 +23,53 @@ export function countsInWords(summary: SummaryJson): string {
   return isPartial(summary) ? `${exported} of ${total}, ${skipped} skipped` : String(total)
 }
 
+/** How many of the repositories that were asked for are in an archive. */
+interface Counts {
+  total: number
+  exported: number
+  skipped: number
+}
+
 /** The last word on an archive that lacks something: what it lacks, and why. Nothing where it is whole. */
-export async function tellPartial(talk: Talk, id: number): Promise<void> {
+export async function tellPartial(talk: Talk, id: number, known?: Counts): Promise<void> {
+  const counts = known ?? (await countsOf(talk, id))
+  if (!counts || counts.skipped === 0) return
+  const { total, exported, skipped } = counts
+  const words = `migration ${id} is exported in part: ${exported} of ${total} repositories, ${skipped} skipped`
+  throw new PartialExport([words, ...(await skippedInWords(talk, id))].join('\n'))
+}
+
+/** Undefined where the archive is whole, or the server does not count. */
+async function countsOf(talk: Talk, id: number): Promise<Counts | undefined> {
   try {
-    await refusePartial(talk, id)
+    const summary = await talk.api.summary(id)
+    return summary && isPartial(summary) ? summary.repositories : undefined
   } catch (error) {
-    talk.signal.throwIfAborted()
-    const { asTemporaryError } = await import('../../client/errors.ts')
-    const outage = asTemporaryError(error, talk.api.server.url)
-    if (!outage) throw error
-    // What was asked for is done.
-    note(
-      `${outage.message}; whether repositories were skipped is unknown: check with \`godwit migration show ${id}${sameFlags(talk)}\``,
+    const { message } = await asOutage(talk, error)
+    throw new PerhapsPartial(
+      `${message}; whether repositories were skipped is unknown: check with \`godwit migration show ${id}${sameFlags(talk)}\``,
+      { cause: error },
     )
   }
 }
 
-async function refusePartial({ api }: Talk, id: number): Promise<void> {
-  const summary = await api.summary(id)
-  if (!summary || !isPartial(summary)) return
-  const lines = namedInWords(await api.notExported(id))
-  const { total, exported, skipped } = summary.repositories
-  throw new PartialExport(
-    [
-      `migration ${id} is exported in part: ${exported} of ${total} repositories, ${skipped} skipped`,
-      ...lines,
-    ].join('\n'),
-  )
+/** That some were skipped is known, and is told also where nobody answers which. */
+async function skippedInWords(talk: Talk, id: number): Promise<string[]> {
+  try {
+    return namedInWords(await talk.api.notExported(id))
+  } catch (error) {
+    const { message } = await asOutage(talk, error)
+    return [`  ${message}; \`godwit migration show ${id}${sameFlags(talk)}\` lists them`]
+  }
+}
+
+/** Throws what will not pass by itself. */
+async function asOutage({ api, signal }: Talk, error: unknown): Promise<Error> {
+  signal.throwIfAborted()
+  const { asTemporaryError } = await import('../../client/errors.ts')
+  const outage = asTemporaryError(error, api.server.url)
+  if (!outage) throw error
+  return outage
 }
 
 export function namedInWords(skipped: readonly RepositoryProgressJson[]): string[] {

@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
-import type { MigrationJson, RetryForecastJson, StartJson } from '../../client/wire.ts'
+import type { RetryForecastJson, StartJson } from '../../client/wire.ts'
 import { harmless } from '../../ground/terminal-text.ts'
 import { UserMistake } from '../../ground/user-mistake.ts'
-import { addClientCommand, sameFlags, type Talk, talking, tell } from '../client-command.ts'
+import { addClientCommand, type Talk, talking, tell } from '../client-command.ts'
 import { idArgument, note, withExamples } from '../command-line.ts'
 import { forecastInWords, forecastRows } from './in-words.ts'
 import {
@@ -11,6 +11,7 @@ import {
   type StartOptions,
   startRequest,
 } from './start-request.ts'
+import { starting } from './starting.ts'
 import { watchToTheEnd } from './watch.ts'
 
 interface Options extends StartOptions {
@@ -41,18 +42,6 @@ export function startCommand(migration: Command): void {
       await watchToTheEnd(talk, started.id)
     }),
   )
-}
-
-/** An answer that got lost must not make anybody start it twice. */
-async function starting(talk: Talk, start: () => Promise<MigrationJson>): Promise<MigrationJson> {
-  try {
-    return await start()
-  } catch (error) {
-    const { mayHaveArrived } = await import('../../client/errors.ts')
-    if (mayHaveArrived(error))
-      note(`the migration may have started: check with \`godwit migration list${sameFlags(talk)}\``)
-    throw error
-  }
 }
 
 async function forecast(talk: Talk, body: StartJson): Promise<void> {

@@ -21,20 +21,31 @@ export function watchCommand(migration: Command): void {
 export async function watchToTheEnd(talk: Talk, id: number): Promise<void> {
   const { api, signal, isJson } = talk
   talk.ifStoppedNow('stopped watching; the migration continues')
-  const end = await watch(talk, id, signal)
+  const { end, totals } = await watch(talk, id, signal)
+  talk.ifStoppedNow(`stopped; migration ${id} is ${harmless(end.state)}`)
   if (isJson) printJson(await api.show(id))
   if (end.state !== 'exported')
     throw new UserMistake(
       `migration ${id} is ${harmless(end.state)}${whyInWords(end)}; \`godwit migration report ${id}${sameFlags(talk)}\` shows more (Godwit only)`,
     )
-  await tellPartial(talk, id)
+  await tellPartial(talk, id, totals && finalCounts(totals))
 }
 
 /** A cancelled one needs no reason. */
 const whyInWords = ({ state, reason }: EndJson): string =>
   reason && reason !== state ? `: ${harmless(reason)}` : ''
 
-async function watch({ api }: Talk, id: number, signal: AbortSignal): Promise<EndJson> {
+/** Those that came before the last repository had ended say nothing of the end. */
+const finalCounts = ({ repositories: total, exported, skipped, remaining }: TotalsJson) =>
+  remaining === 0 ? { total, exported, skipped } : undefined
+
+interface Watched {
+  end: EndJson
+  /** The last that were told, where the server tells them. */
+  totals: TotalsJson | undefined
+}
+
+async function watch({ api }: Talk, id: number, signal: AbortSignal): Promise<Watched> {
   const { watchMigration } = await import('../../client/watch-migration.ts')
   using line = progressLine(process.stderr)
   const since = performance.now()
@@ -51,7 +62,7 @@ async function watch({ api }: Talk, id: number, signal: AbortSignal): Promise<En
     if (now !== state) line.sayPainted(`migration ${id} is ${stateInWords(now, totals)}`)
     else if ('state' in seen) line.show(undefined, `${state} for ${elapsed(since)}`)
     state = now
-    if ('end' in seen) return seen.end
+    if ('end' in seen) return { end: seen.end, totals }
   }
   throw new Error('the watch ended before the migration')
 }

@@ -1,0 +1,19 @@
+import { sameFlags, type Talk } from '../client-command.ts'
+import { note } from '../command-line.ts'
+
+/** Starts a migration. An answer that got lost, or is not waited for, must not make anybody start it twice. */
+export async function starting<T>(
+  talk: Talk,
+  start: () => Promise<T>,
+  list = `godwit migration list${sameFlags(talk)}`,
+): Promise<T> {
+  const words = `the migration may have started: check with \`${list}\``
+  talk.ifStoppedNow(`stopped; ${words}`)
+  try {
+    return await start()
+  } catch (error) {
+    const { mayHaveArrived } = await import('../../client/errors.ts')
+    if (mayHaveArrived(error)) note(words)
+    throw error
+  }
+}

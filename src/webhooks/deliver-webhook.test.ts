@@ -158,6 +158,18 @@ onEachEngine('deliveries to webhooks', (engine) => {
     await failFrom(NOON - 8 * DAY)
     const repaired = await failAfter(() => editWebhook(scene.parts, added, added))
     assert.deepEqual([repaired.isActive, repaired.failingSince], [true, null])
+    assert.equal(repaired.lastDelivery?.at, NOON + MINUTE, 'it is the last all the same')
+
+    const before = (await scene.deliveries(added)).length
+    const pinged = await failAfter(async () => {
+      await editWebhook(scene.parts, added, added)
+      await pingWebhook(scene.parts, added, { sender: alice })
+      await until(
+        'the other has been sent',
+        async () => (await scene.deliveries(added)).length > before,
+      )
+    })
+    assert.equal(pinged.lastDelivery?.statusCode, 200, 'another was sent after it')
   })
 
   test('is sent again when asked for, with the same id and body, and as often as asked', async (t) => {

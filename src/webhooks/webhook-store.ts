@@ -102,7 +102,7 @@ export interface DeliveryNote extends LastDelivery {
 
 /**
  * Returns since when it has been failing, whatever other deliveries have noted meanwhile. Of a webhook that was changed since
- * it was read nothing is noted: this was sent as it was before.
+ * it was read that is not known: this was sent as it was before.
  */
 export async function noteLastDelivery(
   tx: Db,
@@ -119,7 +119,22 @@ export async function noteLastDelivery(
     .where('updated_at', '=', updatedAt)
     .returning('failing_since')
     .executeTakeFirst()
-  return noted?.failing_since ?? null
+  if (noted) return noted.failing_since
+  await noteEarlierDelivery(tx, id, last)
+  return null
+}
+
+/** It is the last one all the same, unless another was sent after it. */
+async function noteEarlierDelivery(tx: Db, id: number, last: LastDelivery): Promise<void> {
+  const row = await tx
+    .selectFrom('webhooks')
+    .select('last_delivery')
+    .where('id', '=', id)
+    .executeTakeFirst()
+  const noted = row?.last_delivery ? (JSON.parse(row.last_delivery) as LastDelivery) : undefined
+  if (noted && noted.at > last.at) return
+  const last_delivery = JSON.stringify(last)
+  await tx.updateTable('webhooks').set({ last_delivery }).where('id', '=', id).execute()
 }
 
 export async function disableWebhook(

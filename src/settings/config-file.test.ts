@@ -3,9 +3,8 @@ import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { temporaryDirectory } from '../../test/support/odd-repositories.ts'
-import { describeConfig, shownSettings } from '../commands/show-config.ts'
 import { ConfigMistakes } from '../ground/user-mistake.ts'
-import { clientSaid, readClientConfig } from './client-config.ts'
+import { readClientConfig } from './client-config.ts'
 import { readConfig } from './config.ts'
 import { findConfigFile } from './config-file.ts'
 import { readConfigLines } from './config-lines.ts'
@@ -72,12 +71,6 @@ test('flags win over the environment, the environment over the file, the file ov
     [config.vendor, config.preview, config.timeZone, config.linkTtl],
     ['flag', 'required', 'Europe/Berlin', 300_000],
   )
-  const text = describeConfig(config, clientSaid({}, {}, file))
-  assert.match(text, new RegExp(`^--config +${file.path} \\(flag\\)$`, 'm'))
-  assert.match(text, /^--vendor +flag \(flag\)$/m)
-  assert.match(text, /^--preview +required \(environment\)$/m)
-  assert.match(text, new RegExp(`^--time-zone +Europe/Berlin \\(${file.path}:3\\)$`, 'm'))
-  assert.match(text, /^--link-ttl +5m \(default\)$/m)
 })
 
 test('a list may stand on several lines, anything else on one', (t) => {
@@ -178,14 +171,9 @@ test('the standard file that this user may not read is known as such', {
 
 const SECRET = 'postgres://godwit:s3cret@db/godwit'
 
-test('secrets are not shown, and a file that shows them to everybody is told of', (t) => {
+test('a file that shows secrets to everybody is told of, without them', (t) => {
   const path = written(t, `database-url = ${SECRET}\nurl = http://127.0.0.1:3000\ntoken = t0ken\n`)
-  const file = fileAt(path)
-  const config = readConfig({}, {}, file)
-  const client = clientSaid({}, {}, file)
-  const shown = `${describeConfig(config, client)}${JSON.stringify(shownSettings(config, client))}`
-  assert.ok(shown.includes('postgres://godwit:***@db/godwit'))
-  assert.ok(!shown.includes('s3cret') && !shown.includes('t0ken'), shown)
+  const config = readConfig({}, {}, fileAt(path))
   assert.ok(!JSON.stringify(config.file).includes('s3cret'))
   assert.deepEqual(config.file?.exposedSecrets, ['database-url', 'token'])
   chmodSync(path, 0o640)

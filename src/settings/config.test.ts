@@ -1,8 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { describeConfig } from '../commands/show-config.ts'
 import { ConfigMistakes } from '../ground/user-mistake.ts'
-import { clientSaid } from './client-config.ts'
 import { readConfig, settingsForExport } from './config.ts'
 
 test('flags win over the environment, the environment over defaults', () => {
@@ -102,20 +100,4 @@ test('every mistake is named at once, by the name it was made under', () => {
     ])
     return true
   })
-})
-
-test('the description tells where each value came from and hides the password', () => {
-  const config = readConfig(
-    { databaseUrl: 'postgres://godwit:s3cret@db.example.com/godwit?password=s3cret' },
-    { GODWIT_SYNC_INTERVAL: '1h' },
-  )
-  const text = describeConfig(config, clientSaid({}, {}, undefined))
-  assert.match(
-    text,
-    /^--database-url +postgres:\/\/godwit:\*\*\*@db.example.com\/godwit \(flag\)$/m,
-  )
-  assert.match(text, /^--sync-interval +1h \(environment\)$/m)
-  assert.match(text, /^--base-url +http:\/\/127.0.0.1:3000 \(default\)$/m)
-  assert.match(text, /^--repositories +\(not set\)$/m)
-  assert.ok(!text.includes('s3cret'))
 })

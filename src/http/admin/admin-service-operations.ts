@@ -1,5 +1,5 @@
 import { throughputPeriods } from '../../migrations/throughput.ts'
-import { choice } from '../description/json-schema.ts'
+import { choice, EXTENSION } from '../description/json-schema.ts'
 import type { Operation } from '../description/operation.ts'
 import { IF_NONE_MATCH, inQuery } from '../description/parameters.ts'
 import { refusal } from '../description/refusals.ts'
@@ -9,8 +9,7 @@ export const getServiceState = {
   operationId: 'admin/get-service-state',
   tags: ['Operator'],
   summary: 'Get the state of the whole service',
-  description:
-    'Running and waiting jobs, storage, locks, failures, workers and throughput. The answer is 404 for accounts that are not `site_admin`. An extension of this server.',
+  description: `Running and waiting jobs, storage, locks, failures, workers and throughput. The answer is 404 for accounts that are not \`site_admin\`. ${EXTENSION}`,
   parameters: [
     inQuery('period', choice(throughputPeriods, 'hour'), 'Period of `throughput`.'),
     IF_NONE_MATCH,

@@ -9,6 +9,7 @@ import { archiveName } from '../../ground/archive-name.ts'
 import { archiveSegments, findArchive } from '../../migrations/archive-store.ts'
 import { NotFound } from '../../migrations/refusals.ts'
 import type { Admission } from '../door/admission.ts'
+import { found } from '../door/named-in-path.ts'
 import { invalidLink, unavailable } from '../door/refusals.ts'
 import type { DownloadCounts } from '../door/taking-client.ts'
 import { ClientGone, takingClient } from '../door/taking-client.ts'
@@ -39,8 +40,7 @@ export function archiveDownload(app: FastifyInstance, parts: DownloadParts): voi
   app.get<Download>('/archives/:guid.tar.gz', { schema: operation }, async (request, reply) => {
     const { guid } = request.params
     if (!links.isValid(guid, request.query, now())) throw invalidLink()
-    const archive = await findArchive(db, guid, now())
-    if (!archive) throw new NotFound()
+    const archive = found(await findArchive(db, guid, now()))
     const segments = await archiveSegments(db, archive)
     if (segments.length === 0) throw new NotFound()
     const plan = planArchive(segments)

@@ -1,7 +1,7 @@
 import { type MigrationOptions, ORDINARY } from '../../migrations/migration.ts'
 import type { StartRequest } from '../../migrations/start-migration.ts'
 import type * as wire from '../../wire/types.ts'
-import { flag, listOf, MAX_LISTED, text } from '../description/json-schema.ts'
+import { EXTENSION, flag, listOf, MAX_LISTED, text } from '../description/json-schema.ts'
 
 type Flag = keyof typeof OPTION_OF_FLAG
 
@@ -30,8 +30,7 @@ const ABOUT_FLAG: Record<Flag, string> = {
   exclude_owner_projects: 'Exclude projects of the owner; a git host has none.',
   org_metadata_only:
     'Export only metadata of the organization, or of those that the caller administers. `repositories` is ignored.',
-  allow_partial:
-    'Skip repositories that cannot be exported, instead of failing. An extension of this server.',
+  allow_partial: `Skip repositories that cannot be exported, instead of failing. ${EXTENSION}`,
 }
 
 const schemaOfFlag = (name: Flag) => ({ ...flag, description: ABOUT_FLAG[name] })

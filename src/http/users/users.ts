@@ -1,10 +1,10 @@
 import type { FastifyInstance } from 'fastify'
 import { isName } from '../../ground/names.ts'
-import { NotFound } from '../../migrations/refusals.ts'
 import { countPublic } from '../../repositories/repository-store.ts'
 import { seenAccount } from '../../repositories/seen-repository.ts'
 import { viewerOf } from '../door/authenticate.ts'
 import { answerIfChanged } from '../door/json-answer.ts'
+import { found } from '../door/named-in-path.ts'
 import type { ServerParts } from '../server-parts.ts'
 import { currentUserJson } from './user-json.ts'
 import { getCurrentUser, getUser } from './user-operations.ts'
@@ -19,8 +19,8 @@ export function users(
     { config: { anonymous: true }, schema: getUser },
     async (request, reply) => {
       const { username } = request.params
-      const account = isName(username) ? await seenAccount(db, request.viewer, username) : undefined
-      if (!account) throw new NotFound()
+      const seen = isName(username) ? await seenAccount(db, request.viewer, username) : undefined
+      const account = found(seen)
       const body = currentUserJson(account, await countPublic(db, account), rendering.addresses)
       return answerIfChanged(request, reply, body)
     },

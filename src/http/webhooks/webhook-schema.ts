@@ -2,6 +2,7 @@ import { contentTypes, migrationActions, subscriptions } from '../../webhooks/we
 import {
   address,
   all,
+  EXTENSION,
   flag,
   integer,
   listOf,
@@ -98,7 +99,7 @@ export const webhookSchema = recordOf(
     },
     disabled_reason: {
       ...textOrNull,
-      description: 'Why the server made it inactive. An extension of this server.',
+      description: `Why the server made it inactive. ${EXTENSION}`,
     },
   },
   { description: 'A webhook: an address that is told when migrations end.' },
@@ -122,11 +123,11 @@ const deliveryFields = {
   state: {
     ...text,
     enum: ['waiting', 'delivered', 'given_up'],
-    description: 'Of the event by now. An extension of this server.',
+    description: `Of the event by now. ${EXTENSION}`,
   },
   next_attempt_at: {
     ...momentOrNull,
-    description: 'When the event is sent again, if it is. An extension of this server.',
+    description: `When the event is sent again, if it is. ${EXTENSION}`,
   },
 }
 

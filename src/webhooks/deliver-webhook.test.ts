@@ -114,6 +114,8 @@ onEachEngine('deliveries to webhooks', (engine) => {
     await scene.tell(alice)
     await scene.later(DAY)
     assert.equal(receiver.received.length, before)
+    await editWebhook(scene.parts, disabled, { ...disabled, events: ['migration.exported'] })
+    assert.equal((await scene.webhook(webhook)).disabledReason, disabled.disabledReason)
     receiver.answer = (response) => void response.end()
     await editWebhook(scene.parts, disabled, { ...disabled, isActive: true })
     await scene.tell(alice)

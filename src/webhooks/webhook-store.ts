@@ -70,7 +70,7 @@ export async function webhookById(db: Db, id: number): Promise<Webhook | undefin
   return webhookOf(row, accountOf(owner))
 }
 
-/** What was said of its failures is forgotten: it is given another chance. */
+/** What was said of its failures is forgotten: it is given another chance. One that stays inactive keeps why it is. */
 export async function changeWebhook(
   tx: Db,
   { id }: Webhook,
@@ -83,7 +83,7 @@ export async function changeWebhook(
       ...columnsOf(settings),
       updated_at: now,
       failing_since: null,
-      disabled_reason: null,
+      ...(settings.isActive && { disabled_reason: null }),
     })
     .where('id', '=', id)
     .execute()

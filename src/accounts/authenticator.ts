@@ -8,15 +8,19 @@ import { findViewer, noteTokenUse } from './token-store.ts'
 export interface Authenticator {
   /**
    * Undefined for whatever is not a valid token now: it is looked up every time, so a revoked one stops at once; one of the forge
-   * within a minute. `mayAskNew` is false for who has sent too many bad tokens: the forge is not asked about theirs. Rejects
+   * within a minute. `mayAskNew` says false of who has sent too many bad tokens: the forge is not asked about theirs. Rejects
    * with ForgeSilent where only the forge could tell, and does not.
    */
-  viewerOf(token: string, mayAskNew?: boolean): Promise<Viewer | undefined>
+  viewerOf(token: string, mayAskNew?: MayAskNew): Promise<Viewer | undefined>
   /** The same for the secret of a browser's session, if it has one. */
   viewerInSession(secret: string | undefined): Promise<Viewer | undefined>
   /** Writes down when tokens were last used. Called now and then, and once at the end: never on a request's path. */
   noteUses(): Promise<void>
 }
+
+type MayAskNew = () => Promise<boolean>
+
+const always: MayAskNew = async () => true
 
 export interface AuthenticatorParts {
   db: Db
@@ -28,25 +32,25 @@ export interface AuthenticatorParts {
 export function createAuthenticator({ db, now, forge }: AuthenticatorParts): Authenticator {
   let used = new Map<number, number>()
 
-  const find = (token: string, mayAskNew: boolean): Promise<Viewer | undefined> =>
+  const find = (token: string, mayAskNew: MayAskNew): Promise<Viewer | undefined> =>
     looksLikeToken(token) ? findViewer(db, digestOf(token), now()) : findOfForge(token, mayAskNew)
 
-  async function findOfForge(token: string, mayAskNew: boolean): Promise<Viewer | undefined> {
+  async function findOfForge(token: string, mayAskNew: MayAskNew): Promise<Viewer | undefined> {
     if (!forge || !mayBeForgeToken(token)) return undefined
     const known = await findViewer(db, digestOf(token), now())
     if (known) return known
-    return (await forge.isGood(token, mayAskNew))
+    return (await forge.isGood(token, await mayAskNew()))
       ? findViewer(db, digestOf(token), now())
       : undefined
   }
 
   /** Only the browser has the token of the forge, and we the key to it. */
   async function askAgain(secret: string, { tokenKey }: Session): Promise<Viewer | undefined> {
-    return tokenKey === null ? undefined : find(unsealToken(secret, tokenKey), true)
+    return tokenKey === null ? undefined : find(unsealToken(secret, tokenKey), always)
   }
 
   return {
-    async viewerOf(token, mayAskNew = true) {
+    async viewerOf(token, mayAskNew = always) {
       const viewer = await find(token, mayAskNew)
       if (viewer) used.set(viewer.tokenId, now())
       return viewer

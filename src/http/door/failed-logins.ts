@@ -46,7 +46,7 @@ export function failedLogins({ authenticator, now }: LoginParts): FailedLogins {
   return {
     async viewerOf(token, ip) {
       if (token === undefined) return refuse(ip)
-      const mayAskNew = !(await hasFailedOften(ip))
+      const mayAskNew = async () => !(await hasFailedOften(ip))
       return (await authenticator.viewerOf(token, mayAskNew)) ?? refuse(ip)
     },
     refuse,

@@ -116,7 +116,7 @@ test('an archive past its time is refused from that second on', async () => {
     assert.equal((await story.call(`/user/migrations/${id}/${path}`)).status, 404)
 })
 
-test('a download that began as the archive was deleted finds nothing', async () => {
+test('a download that began as the archive was deleted finds nothing; one that lacks a part is an error', async () => {
   const { id } = await story.migrate(['site'])
   const link = await story.link(id)
   using database = new DatabaseSync(join(story.service.data, 'godwit.sqlite'), { timeout: 10_000 })
@@ -127,8 +127,9 @@ test('a download that began as the archive was deleted finds nothing', async () 
   const setKey = database.prepare('update migrations set metadata_key = ? where id = ?')
   setKey.run(null, id)
   assert.equal((await fetch(link)).status, 404)
-  setKey.run('swept', id)
-  assert.equal((await fetch(link)).status, 404)
+  // As no deletion leaves it.
+  setKey.run('lost', id)
+  assert.equal((await fetch(link)).status, 500)
   setKey.run(metadata_key, id)
   assert.equal((await fetch(link)).status, 200)
 })

@@ -72,14 +72,14 @@ class SqliteDriver implements Driver {
   }
 
   /**
-   * As the reader sees them: what it has read at one count is still so while the count is the same. It is asked anew after
-   * every write of this process, and once for all requests that were there when the process looked for some: whatever another
-   * process had committed by then is seen by each of them.
+   * As the reader sees them: what it has read at one count is still so while the count is the same. The count is read again
+   * after every write of this process, and once in each turn of the event loop: what another process commits during a turn may
+   * be seen only in the next.
    */
   changes(): number {
     if (this.#changes === undefined) {
       this.#changes = this.#reader?.dataVersion() ?? Number.NaN
-      // Comes when all that was there has been read, and before the next look.
+      // It runs after the requests of this turn, and before those of the next.
       setImmediate(this.#forgetChanges)
     }
     return this.#changes

@@ -37,6 +37,6 @@ export function innermost(error: unknown): { code: string; message: string } {
 /** Whether it says that no TLS could be agreed on: most often, what answers there speaks plain HTTP. */
 export const isTlsCode = (code: string): boolean => code.startsWith('ERR_SSL_')
 
-/** Whether it says that, or that a certificate is not trusted: neither becomes right by waiting. */
+/** Whether it says that a certificate is not trusted. */
 export const isCertificateCode = (code: string): boolean =>
-  isTlsCode(code) || /CERT|SELF_SIGNED|UNABLE_TO_VERIFY|HOSTNAME_MISMATCH/.test(code)
+  /CERT|SELF_SIGNED|UNABLE_TO_VERIFY|HOSTNAME_MISMATCH/.test(code)

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
+import type { Page } from 'playwright-core'
 import { needsChromium, visit } from '../support/browser.ts'
 import { arrived, pagesPort, part, signIn } from '../support/dashboard.ts'
 import { type ExportStory, exportStory } from '../support/export-story.ts'
@@ -122,17 +123,23 @@ test('a stream that falls silent is not followed for ever', needsChromium, async
   await slow.hurry()
 })
 
+/** Every answer with a summary waits until it is released. */
+async function holdSummaries(page: Page): Promise<() => void> {
+  const { promise: isReleased, resolve: release } = Promise.withResolvers<void>()
+  await page.route(/\/summary$/, async (route) => {
+    await isReleased
+    await route.continue()
+  })
+  return release
+}
+
 test('nothing is said of an archive before it is known', needsChromium, async (t) => {
   await slow.dawdle()
   const token = await story.service.token('alice')
   const id = await story.start(['alice/ferns'])
   const page = await visit(t, `${story.service.url}/#/migrations/${id}`, { token })
   await part(page, 'Progress').waitFor()
-  const { promise: isReleased, resolve: release } = Promise.withResolvers<void>()
-  await page.route(/\/summary$/, async (route) => {
-    await isReleased
-    await route.continue()
-  })
+  const release = await holdSummaries(page)
   await slow.hurry()
   await page.getByText('Exported', { exact: true }).waitFor()
   assert.equal(await page.getByText('The archive no longer exists').count(), 0)
@@ -146,11 +153,7 @@ test('that it was cancelled is told before its summary is read', needsChromium, 
   const id = await story.start(['alice/gulls'])
   const page = await visit(t, `${story.service.url}/#/migrations/${id}`, { token })
   await part(page, 'Progress').waitFor()
-  const { promise: isReleased, resolve: release } = Promise.withResolvers<void>()
-  await page.route(/\/summary$/, async (route) => {
-    await isReleased
-    await route.continue()
-  })
+  const release = await holdSummaries(page)
   await story.call(`/user/migrations/${id}/cancel`, { method: 'POST' })
   await page.getByText('Migration cancelled').waitFor()
   release()

@@ -69,7 +69,10 @@ test('what is refused of a repository is told with its name, once', () => {
 test('a time zone that the browser does not know leaves its own clock', () => {
   const at = '2026-05-04T12:00:00Z'
   assert.equal(momentByBothClocks(at, 'Mars/Olympus'), momentByBothClocks(at, timeZoneHere()))
-  assert.match(momentByBothClocks(at, 'Asia/Tokyo'), /21:00( in Asia\/Tokyo)?$/)
+  // One of them has another clock than this machine.
+  const isHereAsThere = !momentByBothClocks(at, 'Asia/Tokyo').includes('your time')
+  const [zone, time] = isHereAsThere ? ['UTC', '12:00'] : ['Asia/Tokyo', '21:00']
+  assert.ok(momentByBothClocks(at, zone).endsWith(`${time} in ${zone}`))
 })
 
 test('sizes and times are told as people tell them', () => {

@@ -5,7 +5,7 @@ import { forgeAddress } from './forge-address.ts'
 import { type ForgeBudget, NO_BUDGET } from './forge-budget.ts'
 import { AnswerTimeout, CutBody, type HttpAnswer, readJson, sendGet } from './http-answer.ts'
 import { AWAY_MS, Away, refusalOf, shown } from './refusal.ts'
-import { isCertificateError, whyUnreachable } from './unreachable.ts'
+import { isTlsError, whyUnreachable } from './unreachable.ts'
 
 export interface ForgeOptions {
   /** Such as `https://git.example.com`, or `https://example.com/git`. */
@@ -165,8 +165,7 @@ class Client implements ForgeClient {
     this.#requests++
     const headers = isHome ? { ...this.#headers, ...more } : more
     const answer = await sendGet(address, headers, signal).catch((error: unknown) => {
-      if (isCertificateError(error))
-        throw new ForgeRefused(0, whyUnreachable(shown(address), error))
+      if (isTlsError(error)) throw new ForgeRefused(0, whyUnreachable(shown(address), error))
       throw error
     })
     const said = isHome ? Date.parse(answer.header('date') ?? '') : Number.NaN

@@ -13,5 +13,8 @@ export function whyUnreachable(url: string, error: unknown): string {
   return `the connection to ${url} broke: ${message || code}`
 }
 
-export const isCertificateError = (error: unknown): boolean =>
-  isCertificateCode(innermost(error).code)
+/** Whether no TLS is spoken there, or its certificate is not trusted: neither becomes right by waiting. */
+export function isTlsError(error: unknown): boolean {
+  const { code } = innermost(error)
+  return isTlsCode(code) || isCertificateCode(code)
+}

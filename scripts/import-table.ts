@@ -59,7 +59,13 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       ...['src/sources', 'src/records', 'src/archive', 'src/blobs', 'src/db', 'src/ground'],
     ],
     door: [
-      ...['check-repository.ts', 'export-archive.ts', 'export-migration.ts', 'make-segment.ts'],
+      ...[
+        'check-repository.ts',
+        'check-segments.ts',
+        'export-archive.ts',
+        'export-migration.ts',
+        'make-segment.ts',
+      ],
       ...[
         'scratch.ts',
         'segment-maker.ts',

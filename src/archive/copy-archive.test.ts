@@ -61,7 +61,7 @@ test('a blob that falls short and a reader who leaves both end it', async (t) =>
   }
   await assert.rejects(
     copyArchive(plan, blobs, { range, begin: () => counting, signal }),
-    /ends at 500000/,
+    /ends at byte 500000/,
   )
   assert.ok(copied <= 500_010)
 })

@@ -1,3 +1,4 @@
+import { crc32 } from 'node:zlib'
 import {
   type BlobFile,
   type BlobStore,
@@ -6,6 +7,17 @@ import {
   type OnDisk,
 } from '../blobs/blob-store.ts'
 import { ARCHIVE_HEAD, type ArchivePlan } from './plan-archive.ts'
+
+/** The stored bytes of a segment are not those that were written: some are wrong or missing. */
+export class SegmentDamaged extends Error {
+  override name = 'SegmentDamaged'
+  readonly key: string
+
+  constructor(key: string, why: string, options?: ErrorOptions) {
+    super(`the stored segment ${key} is damaged: ${why}`, options)
+    this.key = key
+  }
+}
 
 const LEAST_BYTES = 64 * 1024
 const MAX_BYTES = 1024 * 1024
@@ -22,9 +34,14 @@ export interface Copying {
   begin: () => Write
   /** Ends the reading of a store that does not answer. */
   signal: AbortSignal
+  /** Called for each segment that was read whole and matches its CRC, before its last bytes are written. */
+  onVerified?: ((key: string) => void) | undefined
 }
 
-/** The bytes of a range of the archive, from wherever they are. */
+/**
+ * The bytes of a range of the archive, from wherever they are. A segment that lies within the range is compared with its CRC
+ * before its last bytes are written: SegmentDamaged is thrown instead. One that the range cuts cannot be compared.
+ */
 export async function copyArchive(
   plan: ArchivePlan,
   blobs: BlobStore,
@@ -42,7 +59,7 @@ export async function copyArchive(
 async function copyFiles(
   plan: ArchivePlan,
   blobs: OnDisk,
-  { range, begin }: Copying,
+  { range, begin, onVerified }: Copying,
 ): Promise<void> {
   const buffers = [Buffer.allocUnsafeSlow(LEAST_BYTES), Buffer.allocUnsafeSlow(LEAST_BYTES)]
   const writer = oneAhead(begin)
@@ -55,10 +72,12 @@ async function copyFiles(
     if ('bytes' in piece) await writer.writeComputed(piece.bytes)
     else {
       await using file = await blobs.openFile(piece.key)
+      const check = segmentCheck(piece, onVerified)
       for (let at = piece.range.start; at < piece.range.end; ) {
         const bytes = await readSome(file, nextBuffer(), { start: at, end: piece.range.end })
         // A blob that falls short must break the download: what follows would land at the wrong place.
-        if (bytes.length === 0) throw new Error(`blob ${piece.key} ends at ${at}`)
+        if (bytes.length === 0) throw new SegmentDamaged(piece.key, `it ends at byte ${at}`)
+        check(bytes)
         if (writer.isTaken()) size = Math.min(2 * size, MAX_BYTES)
         await writer.write(bytes)
         buffers.reverse()
@@ -72,11 +91,11 @@ async function copyFiles(
 async function copyStreams(
   plan: ArchivePlan,
   blobs: BlobStore,
-  { range, begin, signal }: Copying,
+  { range, begin, signal, onVerified }: Copying,
 ): Promise<void> {
   const writer = oneAhead(begin)
   let at = range.start
-  for await (const bytes of readArchive(plan, blobs, range, { signal })) {
+  for await (const bytes of readArchive(plan, blobs, range, { signal, onVerified })) {
     const isHead = at < ARCHIVE_HEAD.length
     at += bytes.length
     await (isHead ? writer.writeComputed(bytes) : writer.write(bytes))
@@ -128,34 +147,59 @@ async function readSome(file: BlobFile, into: Buffer, { start, end }: ByteRange)
   return wanted.subarray(0, await file.read(wanted, start))
 }
 
-/** The bytes of the archive, or of a range of it. Leaving the loop or aborting closes the blob being read. */
+/** Given the bytes of a piece in order, throws SegmentDamaged at the last of them where they do not match the CRC. */
+function segmentCheck(
+  { key, range, storedCrc32 }: SegmentPiece,
+  onVerified: Copying['onVerified'],
+): (bytes: Uint8Array) => void {
+  if (storedCrc32 === null) return () => {}
+  let [crc, left] = [0, range.end - range.start]
+  return (bytes) => {
+    crc = crc32(bytes, crc)
+    left -= bytes.length
+    if (left > 0) return
+    if (crc !== storedCrc32) throw new SegmentDamaged(key, 'its checksum is wrong')
+    onVerified?.(key)
+  }
+}
+
+type ReadOptions = { signal?: AbortSignal | undefined } & Pick<Partial<Copying>, 'onVerified'>
+
+/** The bytes of the archive, or of a range of it, compared as `copyArchive` does. Leaving the loop or aborting closes the blob being read. */
 export function readArchive(
   plan: ArchivePlan,
   blobs: Pick<BlobStore, 'open'>,
   range: ByteRange = { start: 0, end: plan.length },
-  { signal }: { signal?: AbortSignal | undefined } = {},
+  options: ReadOptions = {},
 ): AsyncGenerator<Uint8Array> {
   const { start, end } = range
   if (!(start >= 0 && start <= end && end <= plan.length)) {
     throw new RangeError(`an archive of ${plan.length} bytes has no range ${start} to ${end}`)
   }
-  return partsWithin(plan, blobs, range, signal)
+  return partsWithin(plan, blobs, range, options)
 }
 
 async function* partsWithin(
   plan: ArchivePlan,
   blobs: Pick<BlobStore, 'open'>,
   range: ByteRange,
-  signal: AbortSignal | undefined,
+  options: ReadOptions,
 ): AsyncGenerator<Uint8Array> {
   for (const part of piecesOf(plan, range)) {
-    signal?.throwIfAborted()
+    options.signal?.throwIfAborted()
     if ('bytes' in part) yield part.bytes
-    else yield* wholeRange(blobs, part.key, part.range, signal)
+    else yield* wholeRange(blobs, part, options)
   }
 }
 
-type Piece = { bytes: Uint8Array } | { key: string; range: ByteRange }
+interface SegmentPiece {
+  key: string
+  range: ByteRange
+  /** Of the whole segment; null where the piece is not all of it, or none is known. */
+  storedCrc32: number | null
+}
+
+type Piece = { bytes: Uint8Array } | SegmentPiece
 
 /** What of each part lies within the range. */
 function* piecesOf(plan: ArchivePlan, range: ByteRange): Generator<Piece> {
@@ -165,27 +209,35 @@ function* piecesOf(plan: ArchivePlan, range: ByteRange): Generator<Piece> {
     const end = Math.min(range.end - partStart, part.length)
     partStart += part.length
     if (start >= end) continue
-    yield 'bytes' in part
-      ? { bytes: part.bytes.subarray(start, end) }
-      : { key: part.key, range: { start, end } }
+    if ('bytes' in part) yield { bytes: part.bytes.subarray(start, end) }
+    else {
+      const storedCrc32 = end - start === part.length ? part.storedCrc32 : null
+      yield { key: part.key, range: { start, end }, storedCrc32 }
+    }
   }
 }
 
 async function* wholeRange(
   blobs: Pick<BlobStore, 'open'>,
-  key: string,
-  range: ByteRange,
-  signal: AbortSignal | undefined,
+  piece: SegmentPiece,
+  { signal, onVerified }: ReadOptions,
 ): AsyncGenerator<Uint8Array> {
+  const { key, range } = piece
   const promised = range.end - range.start
+  const check = segmentCheck(piece, onVerified)
+  const opened = blobs.open(key, range, { signal }).catch((error: unknown) => {
+    if (!(error instanceof RangeError)) throw error
+    throw new SegmentDamaged(key, 'it is shorter than it was', { cause: error })
+  })
   let read = 0
-  for await (const bytes of await blobs.open(key, range, { signal })) {
+  for await (const bytes of await opened) {
     read += bytes.length
     if (read > promised) break
+    check(bytes)
     yield bytes
   }
   // A blob that falls short must break the download: what follows would land at the wrong place.
   if (read !== promised) {
-    throw new Error(`blob ${key} gave ${read} of ${promised} bytes from ${range.start}`)
+    throw new SegmentDamaged(key, `it gave ${read} of ${promised} bytes from ${range.start}`)
   }
 }

@@ -5,11 +5,15 @@ import { TAR_BLOCK } from './tar-header.ts'
 import type { Segment } from './write-segment.ts'
 
 /** A segment and the blob that holds it. */
-export interface StoredSegment extends Segment {
+export interface StoredSegment extends Omit<Segment, 'storedCrc32'> {
   key: string
+  /** Null where it is not known: then its bytes are not compared when they are read. */
+  storedCrc32: number | null
 }
 
-type ArchivePart = { bytes: Uint8Array; length: number } | { key: string; length: number }
+type ArchivePart =
+  | { bytes: Uint8Array; length: number }
+  | { key: string; length: number; storedCrc32: number | null }
 
 export interface ArchivePlan {
   length: number
@@ -42,7 +46,7 @@ export function planArchive(segments: readonly StoredSegment[]): ArchivePlan {
   plainLength += TAR_END.length
   const parts = [
     computed(ARCHIVE_HEAD),
-    ...segments.map(({ key, length }) => ({ key, length })),
+    ...segments.map(({ key, length, storedCrc32 }) => ({ key, length, storedCrc32 })),
     computed(Buffer.concat([CLOSING_BLOCK, gzipTrailer(crc, plainLength)])),
   ]
   const length = parts.reduce((sum, part) => sum + part.length, 0)

@@ -31,6 +31,8 @@ export interface Segment {
   plainLength: number
   length: number
   crc32: number
+  /** Of the deflated bytes: cheap enough to be compared in every download. */
+  storedCrc32: number
   /** Lower-case hexadecimal. */
   sha256: string
 }
@@ -59,7 +61,7 @@ export async function writeSegment(
   { signal }: { signal?: AbortSignal | undefined } = {},
 ): Promise<Segment> {
   const sha256 = createHash('sha256')
-  const tally = { plainLength: 0, length: 0, crc32: 0 }
+  const tally = { plainLength: 0, length: 0, crc32: 0, storedCrc32: 0 }
   let ended = false
 
   async function* counted(): AsyncGenerator<TarRun> {
@@ -74,6 +76,7 @@ export async function writeSegment(
     for await (const piece of pieces(counted())) {
       signal?.throwIfAborted()
       sha256.update(piece)
+      tally.storedCrc32 = crc32(piece, tally.storedCrc32)
       tally.length += piece.length
       yield piece
     }

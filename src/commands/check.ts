@@ -3,7 +3,7 @@ import { checkRepository } from '../exporter/check-repository.ts'
 import { inLanes } from '../ground/lanes.ts'
 import { inUnits } from '../ground/quantities.ts'
 import { harmless, harmlessJson } from '../ground/terminal-text.ts'
-import { UserMistake } from '../ground/user-mistake.ts'
+import { Misuse, UserMistake } from '../ground/user-mistake.ts'
 import { type CheckRecord, keepChecksOf, noteCheck } from '../repositories/check-store.ts'
 import { type LocalCheck, openLocalCheck } from '../service/local-check.ts'
 import type { Config } from '../settings/config.ts'
@@ -16,6 +16,7 @@ import { untilStopped } from './stop-signal.ts'
 
 interface CheckOptions {
   json?: boolean
+  store?: boolean
 }
 
 export function checkCommand(program: Command, about: string): void {
@@ -24,12 +25,23 @@ export function checkCommand(program: Command, about: string): void {
     command,
     'godwit check --repositories /srv/git                # all repositories',
     'godwit check alice octo/tools --repositories /srv/git',
+    'godwit check --store                                # all stored segments and archives',
   )
   command
-    .usage('[OWNER[/NAME]...] --repositories DIR [settings]')
+    .usage(
+      '[OWNER[/NAME]...] --repositories DIR [settings]\n       godwit check --store [settings]',
+    )
+    .option('--store', 'read all that is stored and compare it with its checksums')
     .option('--json', 'print the results as JSON')
     .action((names: string[], options: CheckOptions, command: Command) =>
-      untilStopped((signal) => runCheck(dataConfigOf(command), names, options, signal)),
+      untilStopped(async (signal) => {
+        const config = dataConfigOf(command)
+        if (!options.store) return runCheck(config, names, options, signal)
+        if (names.length > 0)
+          throw new Misuse('--store checks all that is stored: name no repositories')
+        const { checkWholeStore } = await import('./check/store.ts')
+        await checkWholeStore(config, options, signal)
+      }),
     )
 }
 

@@ -40,6 +40,27 @@ export async function lockedRepositories(database: Surveyed): Promise<Set<string
   return new Set(rows.map(({ name }) => String(name)))
 }
 
+export interface StoredDataSurvey {
+  segments: number
+  damaged: number
+  oldestCheckAt: number
+}
+
+/** What is known of the bytes of segments; undefined where nothing was exported yet. */
+export async function surveyStoredData(database: Surveyed): Promise<StoredDataSurvey | undefined> {
+  const [row] = await rowsOf(
+    database,
+    `select count(*) as segments, count(damaged_at) as damaged, min(checked_at) as oldest from segments`,
+  )
+  return (
+    row && {
+      segments: Number(row.segments),
+      damaged: Number(row.damaged),
+      oldestCheckAt: Number(row.oldest ?? 0),
+    }
+  )
+}
+
 /** The key that signs links; undefined where no service has run yet. */
 export async function findSigningKey(database: Surveyed): Promise<Buffer | undefined> {
   const rows = await rowsOf(database, "select value from secrets where name = 'link-key'")

@@ -25,6 +25,7 @@ export interface Tables {
   stored_segments: StoredSegmentsTable
   turns: TurnsTable
   blob_errors: BlobErrorsTable
+  store_checks: StoreChecksTable
   sessions: SessionsTable
   repository_checks: RepositoryChecksTable
   record_exports: RecordExportsTable
@@ -167,6 +168,8 @@ export interface MigrationsTable {
   archive_expires_at: number | null
   /** The blob of the whole archive, where there is one. */
   archive_key: string | null
+  /** When the bytes of that blob were last compared with the digests of its segments. */
+  archive_checked_at: Generated<number | null>
   started_at: number | null
   ended_at: number | null
   /** Of the repositories that were exported; the counts beside it are of what has ended, too. */
@@ -279,6 +282,19 @@ export interface SegmentsTable {
   created_at: number
   /** When an export last took it into use, or an archive last let go of it. */
   named_at: number
+  /** Of the stored bytes; null for what no archive contains. */
+  stored_crc32: number | null
+  /** When the stored bytes were last written or compared with the digest. */
+  checked_at: number
+  /** When they were found to be wrong, truncated or missing; null while they are intact. */
+  damaged_at: number | null
+}
+
+/** How many stored blobs were compared with their digests, by result. */
+interface StoreChecksTable {
+  result: string
+  count: number
+  bytes: number
 }
 
 /** One row, which the database itself keeps in line with the segments. */

@@ -1,4 +1,4 @@
-import { BlobExists, type BlobStore } from '../blobs/blob-store.ts'
+import { BlobExists, BlobMissing, type BlobStore } from '../blobs/blob-store.ts'
 import type { Db } from '../db/database.ts'
 import { signingKey } from '../migrations/secret-store.ts'
 
@@ -19,7 +19,7 @@ export const isMark = (key: string): boolean => key.startsWith(MARK)
 
 /** Makes the store this database's where it is nobody's yet, by an empty blob, and refuses one that is another's. */
 export async function claimBlobs(db: Db, blobs: BlobStore): Promise<void> {
-  const mark = MARK + (await signingKey(db, 'store')).toString('hex')
+  const mark = await markOf(db)
   // Not asked for by its key: what is missing counts as an error of the store.
   for await (const { key } of blobs.list()) {
     if (key === mark) return
@@ -29,4 +29,18 @@ export async function claimBlobs(db: Db, blobs: BlobStore): Promise<void> {
     // Another process was quicker.
     if (!(error instanceof BlobExists)) throw error
   })
+}
+
+const markOf = async (db: Db): Promise<string> =>
+  MARK + (await signingKey(db, 'store')).toString('hex')
+
+/** Whether the store has this database's mark, as it has once anything was swept. A mount that is missing has none. */
+export async function isClaimed(db: Db, blobs: BlobStore): Promise<boolean> {
+  try {
+    await blobs.size(await markOf(db))
+    return true
+  } catch (error) {
+    if (error instanceof BlobMissing) return false
+    throw error
+  }
 }

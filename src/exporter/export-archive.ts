@@ -1,15 +1,19 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Account } from '../accounts/account.ts'
+import { readArchive, SegmentDamaged } from '../archive/copy-archive.ts'
 import { type ArchivePlan, planArchive } from '../archive/plan-archive.ts'
 import { inLanes } from '../ground/lanes.ts'
+import { UserMistake } from '../ground/user-mistake.ts'
 import type { ExportedRepository } from '../migrations/export-store.ts'
 import { type Migration, ORDINARY } from '../migrations/migration.ts'
 import { isWhollyReused, type RepositoryRecords } from '../migrations/record-store.ts'
+import { noteDamaged } from '../migrations/segment-check-store.ts'
 import { warningOf } from '../migrations/segment-store.ts'
 import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
 import { ForgeRefused, WaitUntil } from '../sources/forge-errors.ts'
 import { Unreadable } from '../sources/unreadable.ts'
+import type { ReuseParts } from './check-segments.ts'
 import { coveredOrganizations } from './metadata/covered-organizations.ts'
 import {
   contentsOfAll,
@@ -21,7 +25,7 @@ import { obtainRecords, type RecordsParts } from './records/obtain-records.ts'
 import { failureOf, withName } from './seal-archive.ts'
 import type { SegmentMaker } from './segment-maker.ts'
 
-export interface ArchiveParts extends MetadataWriterParts {
+export interface ArchiveParts extends MetadataWriterParts, ReuseParts {
   segments: SegmentMaker
   /** Where what does not fit into memory is kept for a while. */
   scratch: string
@@ -91,6 +95,27 @@ export async function* exportApart(
   }
 }
 
+/** The bytes of an archive that was made here. */
+export async function* archiveBytes(
+  parts: ArchiveParts,
+  plan: ArchivePlan,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array> {
+  try {
+    yield* readArchive(plan, parts.blobs, undefined, { signal })
+  } catch (error) {
+    await failDamaged(parts, error)
+  }
+}
+
+/** A segment that was exported before and is damaged is not used by the next export. */
+async function failDamaged({ db, now }: ArchiveParts, error: unknown): Promise<never> {
+  if (!(error instanceof SegmentDamaged)) throw error
+  await db.transaction().execute((tx) => noteDamaged(tx, [error.key], now()))
+  const retry = 'Run the command again: it exports this data again'
+  throw new UserMistake(`${error.message}. ${retry}`, { cause: error })
+}
+
 type OwnMigration = Pick<Migration, 'guid' | 'owner' | 'options' | 'createdAt'>
 
 function migrationOf(
@@ -111,7 +136,8 @@ async function seal(
   const organizations = await coveredOrganizations(parts.db, [], repositories)
   const contents = await contentsOfAll(parts.db, repositories)
   const covered = { migration, repositories, organizations, contents }
-  const { all, metadata, manifest } = await writeMetadata(parts, covered, signal)
+  const written = writeMetadata(parts, covered, signal).catch((error) => failDamaged(parts, error))
+  const { all, metadata, manifest } = await written
   return {
     plan: planArchive(all),
     async [Symbol.asyncDispose]() {

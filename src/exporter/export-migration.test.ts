@@ -47,6 +47,7 @@ async function scene(t: TestContext, engine: 'sqlite' | 'postgres') {
     scratch: folder,
     forge: undefined,
     archiveTtlMs: 60_000,
+    segmentCheckAgeMs: 60_000,
     isComposed: false,
     log: { info() {}, warn() {}, error() {} },
   })

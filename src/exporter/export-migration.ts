@@ -27,7 +27,8 @@ import {
 } from '../migrations/outcome-store.ts'
 import { outcomesOf } from '../migrations/outcomes.ts'
 import { isWhollyReused, noteRecords, recordsOf } from '../migrations/record-store.ts'
-import { markSegmentsLost, nameSegments } from '../migrations/segment-store.ts'
+import { noteDamaged } from '../migrations/segment-check-store.ts'
+import { nameSegments } from '../migrations/segment-store.ts'
 import { repositoriesOf } from '../migrations/snapshot-store.ts'
 import { unfinishedStates } from '../migrations/states.ts'
 import { type EndLog, tellEnd, tellNotExported } from '../migrations/tell-end.ts'
@@ -44,6 +45,7 @@ import { readableAmong } from '../repositories/readable-repositories.ts'
 import { ForgeRefused } from '../sources/forge-errors.ts'
 import type { Source } from '../sources/source.ts'
 import { Busy, Unreadable } from '../sources/unreadable.ts'
+import type { ReuseParts } from './check-segments.ts'
 import { findUnchanged, type PlacedRepository } from './find-unchanged.ts'
 import { obtainSegment } from './obtain-segment.ts'
 import { nameRecords, recordsForTask } from './records/export-records.ts'
@@ -51,7 +53,7 @@ import type { RecordsParts } from './records/obtain-records.ts'
 import { type SealParts, sealArchive } from './seal-archive.ts'
 import type { Look, SegmentMaker } from './segment-maker.ts'
 
-export interface ExportParts extends SealParts {
+export interface ExportParts extends SealParts, ReuseParts {
   db: Db
   queue: Queue
   source: Source
@@ -293,9 +295,10 @@ async function noteFailed(
   lost: readonly LostRepository[] | undefined,
 ): Promise<void> {
   if (!lost) return failSkipped(tx, migrationId)
-  await markSegmentsLost(
+  await noteDamaged(
     tx,
     lost.flatMap(({ segmentKeys }) => segmentKeys),
+    now(),
   )
   await failLost(tx, migrationId, lost, now())
 }

@@ -25,8 +25,9 @@ import { syncCatalogue } from '../repositories/sync.ts'
 import type { FoundRepository, RepositoryName, Source } from '../sources/source.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 import { DELIVER_WEBHOOK } from '../webhooks/note-event.ts'
-import { isMark } from './claim-blobs.ts'
+import { claimBlobs, isMark } from './claim-blobs.ts'
 import { type ExportParts, exportHandlers } from './export-migration.ts'
+import { readDigest } from './read-digest.ts'
 import type { SegmentContents } from './segment-contents.ts'
 import type { SegmentMaker } from './segment-maker.ts'
 
@@ -90,6 +91,7 @@ export class FakeHost {
   /** The fingerprint is the content, and so is all that the segment holds. */
   maker(blobs: ExportParts['blobs']): SegmentMaker {
     return {
+      digest: (key, signal) => readDigest(blobs, key, { signal }),
       look: async (repository) => {
         this.looks.push(fullNameOf(repository))
         await this.onLook(fullNameOf(repository))
@@ -121,6 +123,7 @@ function contentsOf(full_name: string, size: number): SegmentContents {
 }
 
 const BASE = 'http://localhost'
+export const SEGMENT_CHECK_AGE_MS = 3_600_000
 
 /** The exporter with a database, a queue and a store that are real, on a host that is not. */
 export async function exportScene(
@@ -145,8 +148,10 @@ export async function exportScene(
     addresses: addressesFrom({ baseUrl: BASE, webUrl: BASE, cloneUrl: BASE, sshUrl: '' }),
     generator: 'godwit test',
     archiveTtlMs: 60_000,
+    segmentCheckAgeMs: SEGMENT_CHECK_AGE_MS,
     isComposed: false,
   }
+  await claimBlobs(db, blobs)
   await syncCatalogue(parts)
   const errors: string[] = []
 

@@ -1,14 +1,13 @@
-import type { Db } from '../db/database.ts'
 import { inLanes } from '../ground/lanes.ts'
 import type { Exported } from '../migrations/outcome-store.ts'
 import { findSegments, probablyUnchanged } from '../migrations/segment-store.ts'
 import type { RepositoryFacts } from '../repositories/facts.ts'
+import { isRecentlyChecked, type ReuseParts } from './check-segments.ts'
+import { storedLength } from './read-digest.ts'
 import type { Look, SegmentMaker } from './segment-maker.ts'
 
-export interface LookParts {
-  db: Db
+export interface LookParts extends ReuseParts {
   segments: SegmentMaker
-  now: () => number
 }
 
 /** With where it is among those of its migration. */
@@ -21,13 +20,15 @@ const LOOKED_AT_ONCE = 8
 
 /**
  * Those that have a segment already, by their position. Found together, they end together: a transaction each would cost
- * more than the look. What has probably changed is left to its own job, which looks as well: so each is looked at once.
+ * more than the look. What has probably changed is left to its own job, which looks as well: so each is looked at once. So is
+ * what must be read before it can be reused, or has been lost.
  */
 export async function findUnchanged(
-  { db, segments, now }: LookParts,
+  parts: LookParts,
   repositories: readonly PlacedRepository[],
   signal: AbortSignal,
 ): Promise<Map<number, Exported & { segmentKey: string }>> {
+  const { db, blobs, segments, now } = parts
   const ids = repositories.map(({ facts }) => facts.id)
   const worthALook = await probablyUnchanged(db, ids)
   const looks: (Look & { position: number; startedAt: number })[] = []
@@ -40,11 +41,15 @@ export async function findUnchanged(
     if (look) looks.push({ ...look, position, startedAt })
   })
   const fingerprints = looks.map(({ fingerprint }) => fingerprint)
-  const segmentKeys = await findSegments(db, fingerprints)
+  const found = await findSegments(db, fingerprints)
   const unchanged = new Map<number, Exported & { segmentKey: string }>()
-  for (const { position, fingerprint, bytes, startedAt } of looks) {
-    const segmentKey = segmentKeys.get(fingerprint)
-    if (segmentKey) unchanged.set(position, { segmentKey, reused: true, bytes, startedAt })
-  }
+  await inLanes(looks, { lanes: LOOKED_AT_ONCE, signal }, async (look) => {
+    const { position, fingerprint, bytes, startedAt } = look
+    const segment = found.get(fingerprint)
+    if (!segment || !isRecentlyChecked(parts, segment)) return
+    const { key, length } = segment
+    if ((await storedLength(blobs, key).catch(() => undefined)) !== length) return
+    unchanged.set(position, { segmentKey: key, reused: true, bytes, startedAt })
+  })
   return unchanged
 }

@@ -4,6 +4,7 @@ import type { BlobStore } from '../blobs/blob-store.ts'
 import { tapped } from '../ground/tapped.ts'
 import type { Verified } from '../sources/snapshot.ts'
 import type { Source } from '../sources/source.ts'
+import { readDigest } from './read-digest.ts'
 import { contentsOf, notingTexts } from './segment-contents.ts'
 import type { SegmentMaker } from './segment-maker.ts'
 
@@ -20,6 +21,8 @@ export function createSegmentMaker({ source, blobs, scratchDirectory }: MakerPar
       const { fingerprint, bytes } = await source.examine(repository, signal)
       return { fingerprint, bytes }
     },
+
+    digest: (key, signal) => readDigest(blobs, key, { signal }),
 
     async make({ repository, key, lastVerified }, signal, { isNeeded, onBytes }) {
       const examination = await source.examine(repository, signal)

@@ -32,16 +32,20 @@ async function scene(t: TestContext, engine: 'sqlite' | 'postgres') {
       onBytes(50)
       await told.meanwhile()
       signal.throwIfAborted()
-      const record = { key, length: 1, plainLength: 1, crc32: 0, sha256: '' }
+      const record = { key, length: 1, plainLength: 1, crc32: 0, storedCrc32: 0, sha256: '' }
       return { ...record, fingerprint, contents: '{}', verified: fingerprint, warning: 'beware' }
     },
   }
-  const blobs = { delete: async (key: string) => void told.deleted.push(key) }
+  const blobs = {
+    delete: async (key: string) => void told.deleted.push(key),
+    size: async () => 1,
+  }
   const parts = {
     db,
-    blobs: blobs as BlobStore,
+    blobs: blobs as Partial<BlobStore> as BlobStore,
     segments: segments as SegmentMaker,
     now: () => told.now,
+    segmentCheckAgeMs: 1_000_000,
   }
   const stopping = new AbortController()
   const obtain = (onEnd = async (obtained: Obtained) => obtained) =>
@@ -124,10 +128,12 @@ onEachEngine('the segment of a repository', (engine) => {
     const swept = obtainSegment<Obtained>(
       {
         db,
-        blobs: {} as BlobStore,
+        blobs: { size: async () => 1 } as Partial<BlobStore> as BlobStore,
         now: () => 1000,
+        segmentCheckAgeMs: 1_000_000,
         segments: {
           look: () => Promise.reject(new Error('not asked for')),
+          digest: () => Promise.reject(new Error('not asked for')),
           async make(_order, _signal, { isNeeded }) {
             assert.equal(await isNeeded({ fingerprint: 'first', bytes: 100 }), false)
             await db.deleteFrom('segments').execute()

@@ -1,20 +1,12 @@
 import { randomUUID } from 'node:crypto'
-import type { BlobStore } from '../blobs/blob-store.ts'
 import type { Db } from '../db/database.ts'
-import {
-  findSegment,
-  insertSegment,
-  lastVerified,
-  nameSegments,
-} from '../migrations/segment-store.ts'
+import { insertSegment, lastVerified, nameSegments } from '../migrations/segment-store.ts'
 import type { RepositoryFacts } from '../repositories/facts.ts'
+import { findReusable, type ReuseParts } from './check-segments.ts'
 import type { Look, MadeSegment, SegmentMaker } from './segment-maker.ts'
 
-export interface ObtainParts {
-  db: Db
-  blobs: BlobStore
+export interface ObtainParts extends ReuseParts {
   segments: SegmentMaker
-  now: () => number
 }
 
 export interface Obtained {
@@ -46,6 +38,7 @@ export async function obtainSegment<T>(
   const { db, segments } = parts
   const { facts } = order
   let [bytes, known]: [number, string | undefined] = [0, undefined]
+  let fingerprint: string | undefined
   let onBytes: ((written: number) => void) | undefined
   const made = await segments.make(
     {
@@ -57,7 +50,8 @@ export async function obtainSegment<T>(
     {
       async isNeeded(look) {
         bytes = look.bytes
-        known = await findSegment(db, look.fingerprint)
+        fingerprint = look.fingerprint
+        known = await findReusable(parts, fingerprint, signal)
         if (known !== undefined) return false
         onBytes = await order.onMake?.(look)
         return true
@@ -65,9 +59,10 @@ export async function obtainSegment<T>(
       onBytes: (written) => onBytes?.(written),
     },
   )
-  return made === undefined
-    ? reuse(parts, order, { segmentKey: known!, bytes })
-    : record(parts, order, made, bytes)
+  if (made === undefined) return reuse(parts, order, { segmentKey: known!, bytes })
+  // It changed while it was read: what it is now may have been exported before, and a damaged segment must make way.
+  if (made.fingerprint !== fingerprint) await findReusable(parts, made.fingerprint, signal)
+  return record(parts, order, made, bytes)
 }
 
 function reuse<T>(
@@ -78,7 +73,7 @@ function reuse<T>(
   return transact(async (tx) => {
     // The sweep may have been here since.
     if (!(await nameSegments(tx, [segmentKey], now())).has(segmentKey))
-      throw new Error('the segment was swept')
+      throw new Error('the segment was swept or is damaged')
     return onEnd(tx, { segmentKey, reused: true, bytes })
   })
 }

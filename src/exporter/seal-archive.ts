@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { composeArchive } from '../archive/compose-archive.ts'
+import { SegmentDamaged } from '../archive/copy-archive.ts'
 import { type ArchivePlan, planArchive } from '../archive/plan-archive.ts'
-import { BlobMissing, type BlobStore, isComposing } from '../blobs/blob-store.ts'
+import { type BlobStore, isComposing } from '../blobs/blob-store.ts'
 import type { Db } from '../db/database.ts'
 import { inLanes } from '../ground/lanes.ts'
 import { endMigration } from '../migrations/end-migration.ts'
@@ -12,7 +13,11 @@ import {
 } from '../migrations/export-store.ts'
 import type { Migration } from '../migrations/migration.ts'
 import type { LostRepository } from '../migrations/outcome-store.ts'
-import { insertMetadataSegment, type SegmentRecord } from '../migrations/segment-store.ts'
+import {
+  type CheckedSegment,
+  insertMetadataSegment,
+  type SegmentRecord,
+} from '../migrations/segment-store.ts'
 import type { Queue } from '../queue/queue.ts'
 import { fullNameOf } from '../repositories/facts.ts'
 import { coveredOrganizations } from './metadata/covered-organizations.ts'
@@ -22,6 +27,7 @@ import {
   segmentKeysOf,
   writeMetadata,
 } from './metadata/write-metadata.ts'
+import { storedLength } from './read-digest.ts'
 
 export interface SealParts extends MetadataWriterParts {
   queue: Queue
@@ -53,9 +59,13 @@ export async function sealArchive(
   const organizations = await coveredOrganizations(db, named, repositories, migration.owner)
   const contents = await contentsOfAll(db, repositories)
   const lost = await lostSegments(parts.blobs, [...contents.segments.values()], signal)
-  if (lost.length > 0) return endAsLost(repositories, lost)
+  if (lost.length > 0) return endAsLost(repositories, keysOf(lost))
   const covered = { migration, repositories, organizations, contents, viewer: migration.owner }
-  const archive = await writeMetadata(parts, covered, signal)
+  const archive = await writeMetadata(parts, covered, signal).catch((error: unknown) => {
+    if (error instanceof SegmentDamaged) return { damaged: error.key }
+    throw error
+  })
+  if ('damaged' in archive) return endAsLost(repositories, new Set([archive.damaged]))
   const plan = planArchive(archive.all)
   const composed = await composeWhole(parts, plan, signal)
   return {
@@ -79,11 +89,7 @@ export async function sealArchive(
 
 const LOST = 'its exported data was lost; retry the migration to export it again'
 
-function endAsLost(
-  repositories: readonly ExportedRepository[],
-  segments: readonly SegmentRecord[],
-): Sealed {
-  const keys = new Set(segments.map(({ key }) => key))
+function endAsLost(repositories: readonly ExportedRepository[], keys: ReadonlySet<string>): Sealed {
   const gone = repositories
     .map((each) => ({ ...each, segmentKeys: segmentKeysOf(each).filter((key) => keys.has(key)) }))
     .filter(({ segmentKeys }) => segmentKeys.length > 0)
@@ -122,29 +128,24 @@ export function withName(fullName: string, reason: string): string {
   return reason.startsWith(fullName) ? reason : `${fullName}: ${reason}`
 }
 
+const keysOf = (segments: readonly SegmentRecord[]): ReadonlySet<string> =>
+  new Set(segments.map(({ key }) => key))
+
 const ASKED_AT_ONCE = 16
 
 /**
- * Those whose bytes the store does not have whole. Rows and bytes part where one of them was restored from a backup, and
+ * Those whose bytes the store does not have whole, or that are known to be damaged. Rows and bytes part where one of them was restored from a backup, and
  * an archive of what is gone could never be read.
  */
 export async function lostSegments(
   blobs: BlobStore,
-  segments: readonly SegmentRecord[],
+  segments: readonly CheckedSegment[],
   signal: AbortSignal,
-): Promise<SegmentRecord[]> {
-  const lost: SegmentRecord[] = []
+): Promise<CheckedSegment[]> {
+  const lost: CheckedSegment[] = []
   await inLanes(segments, { lanes: ASKED_AT_ONCE, signal }, async (segment) => {
-    if ((await sizeIn(blobs, segment.key)) !== segment.length) lost.push(segment)
+    const { key, length, damagedAt } = segment
+    if (damagedAt !== null || (await storedLength(blobs, key)) !== length) lost.push(segment)
   })
   return lost
-}
-
-async function sizeIn(blobs: BlobStore, key: string): Promise<number | undefined> {
-  try {
-    return await blobs.size(key)
-  } catch (error) {
-    if (error instanceof BlobMissing) return undefined
-    throw error
-  }
 }

@@ -25,6 +25,13 @@ export interface SegmentMaker {
     signal: AbortSignal,
     watch: SegmentWatch,
   ): Promise<MadeSegment | undefined>
+  /** Reads a stored segment: undefined where it is missing or cannot be read. */
+  digest(key: string, signal: AbortSignal): Promise<StoredDigest | undefined>
+}
+
+export interface StoredDigest {
+  length: number
+  sha256: string
 }
 
 export interface SegmentWatch {

@@ -12,7 +12,7 @@ const LOOK = { fingerprint: 'f', bytes: 9 }
 function scene(t: TestContext, make: SegmentMaker['make']) {
   const { port1, port2 } = new MessageChannel()
   t.after(() => port1.close())
-  const maker: SegmentMaker = { look: async () => LOOK, make }
+  const maker: SegmentMaker = { look: async () => LOOK, make, digest: async () => undefined }
   answerRequests(port2, maker)
   return (watch: SegmentWatch) => {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>()

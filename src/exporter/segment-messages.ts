@@ -8,6 +8,7 @@ import type { Look, SegmentMaker, SegmentWatch } from './segment-maker.ts'
 export type Request =
   | { id: number; call: 'look'; argument: Parameters<SegmentMaker['look']>[0] }
   | { id: number; call: 'make'; argument: Parameters<SegmentMaker['make']>[0] }
+  | { id: number; call: 'digest'; argument: Parameters<SegmentMaker['digest']>[0] }
   | { id: number; call: 'decide'; isNeeded: boolean }
   | { id: number; call: 'abort' }
 
@@ -48,7 +49,9 @@ export function answerRequests(port: MessagePort, maker: SegmentMaker): void {
             },
             onBytes: (bytes) => port.postMessage({ id, bytes } satisfies Answer),
           })
-        : maker.look(request.argument, signal)
+        : request.call === 'digest'
+          ? maker.digest(request.argument, signal)
+          : maker.look(request.argument, signal)
     port.postMessage(await value.then((made): Answer => ({ id, value: made }), asAnswer(id)))
     underWay.delete(id)
     undecided.delete(id)

@@ -26,6 +26,8 @@ export function createSegmentThreads(options: ThreadOptions): SegmentThreads {
       idlest().ask('look', repository, signal) as ReturnType<SegmentMaker['look']>,
     make: (order, signal, watch) =>
       idlest().ask('make', order, signal, watch) as ReturnType<SegmentMaker['make']>,
+    digest: (key, signal) =>
+      idlest().ask('digest', key, signal) as ReturnType<SegmentMaker['digest']>,
     async stop() {
       await Promise.all(threads.map((thread) => thread.stop()))
     },
@@ -66,7 +68,7 @@ function segmentThread({ module, workerData, onBlobError }: ThreadOptions) {
     load: () => waiting.size,
 
     ask(
-      call: 'look' | 'make',
+      call: 'look' | 'make' | 'digest',
       argument: unknown,
       signal: AbortSignal,
       watch?: SegmentWatch,

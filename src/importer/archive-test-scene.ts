@@ -45,6 +45,7 @@ export async function archiveOfHost(
     addresses: addressesFrom({ baseUrl: BASE, webUrl: WEB, cloneUrl: `${WEB}.git`, sshUrl: '' }),
     segments: createSegmentMaker({ source, blobs, scratchDirectory }),
     scratch: scratchDirectory,
+    segmentCheckAgeMs: 60_000,
   }
   await syncCatalogue(parts)
   const entries = await listCatalogue(db)

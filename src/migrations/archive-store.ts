@@ -6,7 +6,7 @@ import { readableAmong } from '../repositories/readable-repositories.ts'
 import type { Migration } from './migration.ts'
 import { outcomesOf } from './outcomes.ts'
 import { archivedKeysOf, recordExportsOf } from './record-store.ts'
-import { type SegmentRecord, segmentsByKey } from './segment-store.ts'
+import { type CheckedSegment, segmentsByKey } from './segment-store.ts'
 import { namedRepositoriesOf } from './snapshot-store.ts'
 
 /**
@@ -16,7 +16,7 @@ import { namedRepositoriesOf } from './snapshot-store.ts'
 export async function archiveSegments(
   db: Db,
   { id }: Pick<Migration, 'id'>,
-): Promise<SegmentRecord[]> {
+): Promise<CheckedSegment[]> {
   const { metadata_key, manifest_key } = await ownKeys(db, id)
   if (metadata_key === null) return []
   const keys = [metadata_key, ...(await repositorySegments(db, id)), manifest_key ?? []].flat()
@@ -67,13 +67,14 @@ export async function findArchive(
 ): Promise<FoundArchive | undefined> {
   const row = await db
     .selectFrom('migrations')
-    .select(['id', 'owner_id', 'owner', 'created_at'])
+    .select(['id', 'owner_id', 'owner', 'created_at', 'repository_count'])
     .where('guid', '=', guid)
     .where('archive_expires_at', '>', now)
     .executeTakeFirst()
   if (!row) return undefined
   const { login } = JSON.parse(row.owner) as Account
-  return { id: row.id, ownerId: row.owner_id, login, createdAt: row.created_at }
+  const { id, owner_id, created_at, repository_count } = row
+  return { id, ownerId: owner_id, login, createdAt: created_at, repositoryCount: repository_count }
 }
 
 export interface FoundArchive {
@@ -82,6 +83,7 @@ export interface FoundArchive {
   /** Whose it is, as they were called then. */
   login: string
   createdAt: number
+  repositoryCount: number
 }
 
 export async function expiredArchives(db: Db, now: number): Promise<number[]> {

@@ -104,6 +104,7 @@ export async function moveMigration(
       archive_expires_at: change.archive?.expiresAt ?? null,
       archive_bytes: change.archive?.bytes ?? null,
       archive_key: change.archive?.key ?? null,
+      archive_checked_at: change.archive?.key ? change.now : null,
       metadata_key: change.archive?.metadataKey ?? null,
       manifest_key: change.archive?.manifestKey ?? null,
     }))

@@ -31,10 +31,17 @@ function progressWith(sizes: number[]): Progress {
 }
 
 test('an archive that no importer of GitHub takes is told in both forms of the report', () => {
-  const small = reportOf(migration, progressWith([20 * GIB, 20 * GIB]), 2000)
+  const small = reportOf(migration, progressWith([20 * GIB, 20 * GIB]), [], 2000)
   assert.deepEqual(small.warnings, [])
   assert.doesNotMatch(describeReport(small), /Warning/)
-  const large = reportOf(migration, progressWith([20 * GIB, 20 * GIB, 1]), 2000)
+  const large = reportOf(migration, progressWith([20 * GIB, 20 * GIB, 1]), [], 2000)
   assert.match(large.warnings.join(), /^GitHub's importers take archives of up to 40 GiB/)
   assert.match(describeReport(large), /^Warning: GitHub's importers take .* has 43 GB/m)
+})
+
+test('damaged data of the archive is told in both forms of the report', () => {
+  const report = reportOf(migration, progressWith([1]), ['alice/site', 'alice/blog'], 2000)
+  const told = 'the stored data of alice/site, alice/blog is damaged: start a new migration'
+  assert.match(report.warnings.join(), new RegExp(`^${told}`))
+  assert.match(describeReport(report), new RegExp(`^Warning: ${told}`, 'm'))
 })

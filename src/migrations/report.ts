@@ -1,4 +1,5 @@
 import { duration, inUnits } from '../ground/quantities.ts'
+import { damageWarning } from './damaged-archives.ts'
 import type { Migration } from './migration.ts'
 import { type Progress, type RepositoryProgress, type Totals, totalsOf } from './progress.ts'
 
@@ -12,11 +13,20 @@ export interface Report {
   warnings: string[]
 }
 
-export function reportOf(migration: Migration, progress: Progress, now: number): Report {
+/** `damaged` names the repositories whose data in the archive is damaged. */
+export function reportOf(
+  migration: Migration,
+  progress: Progress,
+  damaged: readonly string[],
+  now: number,
+): Report {
   const { startedAt, endedAt } = progress
   const seconds = startedAt === null ? null : ((endedAt ?? now) - startedAt) / 1000
   const totals = totalsOf(progress, now)
-  const warnings = archiveWarnings(totals.bytesExpected ?? totals.bytesDone)
+  const warnings = [
+    ...(damaged.length > 0 ? [damageWarning(damaged)] : []),
+    ...archiveWarnings(totals.bytesExpected ?? totals.bytesDone),
+  ]
   return { migration, progress, totals, seconds, warnings }
 }
 

@@ -7,7 +7,7 @@ import { insertRecordsSegment } from './segment-store.ts'
 onEachEngine('what segments say of themselves', (engine) => {
   test('is held where it is little, and else read when it is asked for', async (t) => {
     const { db } = await openDatabase(t, engine)
-    const numbers = { length: 1, plainLength: 2, crc32: 3, sha256: '4' }
+    const numbers = { length: 1, plainLength: 2, crc32: 3, storedCrc32: null, sha256: '4' }
     const said = { little: 'ä', large: 'ä'.repeat(10), more: 'o' }
     for (const [key, text] of Object.entries(said)) {
       const segment = { key, ...numbers, fingerprint: null, contents: JSON.stringify({ text }) }
@@ -16,7 +16,10 @@ onEachEngine('what segments say of themselves', (engine) => {
     const keys = ['large', 'little', 'gone']
     const contents = await StoredContents.open(db, keys, { large: 20, mostHeld: 100 })
     assert.deepEqual([...contents.segments.keys()].sort(), ['large', 'little'])
-    assert.deepEqual(contents.segments.get('little'), { key: 'little', ...numbers })
+    assert.deepEqual(contents.segments.get('little'), {
+      ...{ key: 'little', ...numbers },
+      ...{ checkedAt: 0, damagedAt: null },
+    })
     const none = await StoredContents.open(db, ['more'], { large: 20, mostHeld: 0 })
     const all = () =>
       Promise.all([...keys.map((key) => contents.of(key)), none.of<unknown>('more')])

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Db } from '../db/database.ts'
 import { inStatements } from '../db/in-statements.ts'
-import { RECORD_COLUMNS, type SegmentRecord, segmentOf } from './segment-store.ts'
+import { type CheckedSegment, RECORD_COLUMNS, segmentOf } from './segment-store.ts'
 
 /** Of most repositories less is said; one with very many refs says megabytes. */
 const LARGE = 16 * 1024
@@ -9,13 +9,13 @@ const MOST_HELD = 32 * 1024 * 1024
 
 /** Segments, and what each says of itself, as JSON: little is held, and the rest is read whenever it is asked for. */
 export class StoredContents {
-  readonly segments: ReadonlyMap<string, SegmentRecord>
+  readonly segments: ReadonlyMap<string, CheckedSegment>
   readonly #db: Db
   readonly #held: ReadonlyMap<string, string>
 
   private constructor(
     db: Db,
-    segments: ReadonlyMap<string, SegmentRecord>,
+    segments: ReadonlyMap<string, CheckedSegment>,
     held: ReadonlyMap<string, string>,
   ) {
     this.#db = db
@@ -28,7 +28,7 @@ export class StoredContents {
     keys: readonly string[],
     { large = LARGE, mostHeld = MOST_HELD } = {},
   ): Promise<StoredContents> {
-    const segments = new Map<string, SegmentRecord>()
+    const segments = new Map<string, CheckedSegment>()
     const held = new Map<string, string>()
     let bytes = 0
     for (const batch of inStatements(keys)) {

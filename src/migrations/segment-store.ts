@@ -9,6 +9,15 @@ export interface SegmentRecord {
   plainLength: number
   crc32: number
   sha256: string
+  /** Of the stored bytes; null for what no archive contains. */
+  storedCrc32: number | null
+}
+
+/** With what was last found of its stored bytes. */
+export interface CheckedSegment extends SegmentRecord {
+  checkedAt: number
+  /** Null while the bytes are those that were written, as far as is known. */
+  damagedAt: number | null
 }
 
 /** A repository's segment: what it was made from, and what is said of it elsewhere, as JSON. */
@@ -40,15 +49,18 @@ export async function warningOf(db: Db, key: string): Promise<string | null> {
   return row?.warning ?? null
 }
 
-/** The keys of those that there are, by their fingerprints. */
+/** Those that there are, by their fingerprints. */
 export async function findSegments(
   db: Db,
   fingerprints: readonly string[],
-): Promise<ReadonlyMap<string, string>> {
+): Promise<ReadonlyMap<string, CheckedSegment>> {
   const rows = await rowsOfAll(fingerprints, (some) =>
-    db.selectFrom('segments').select(['fingerprint', 'key']).where('fingerprint', 'in', some),
+    db
+      .selectFrom('segments')
+      .select(['fingerprint', ...RECORD_COLUMNS])
+      .where('fingerprint', 'in', some),
   )
-  return new Map(rows.map(({ fingerprint, key }) => [fingerprint!, key]))
+  return new Map(rows.map((row) => [row.fingerprint!, segmentOf(row)]))
 }
 
 /**
@@ -139,22 +151,19 @@ export async function insertRecordsSegment(
   return key
 }
 
-/** Nobody finds them again; the sweep takes them when no archive names them any more. */
-export async function markSegmentsLost(tx: Db, keys: readonly string[]): Promise<void> {
-  for (const key of keys) {
-    const fingerprint = `lost ${key}`
-    await tx.updateTable('segments').set({ fingerprint }).where('key', '=', key).execute()
-  }
-}
-
-/** Keeps the sweep away from them; those that are not returned were swept before. */
+/** Keeps the sweep away from them; those that are not returned were swept before, or are damaged. */
 export async function nameSegments(
   tx: Db,
   keys: readonly string[],
   now: number,
 ): Promise<ReadonlySet<string>> {
   const rows = await rowsOfAll(keys, (some) =>
-    tx.updateTable('segments').set({ named_at: now }).where('key', 'in', some).returning('key'),
+    tx
+      .updateTable('segments')
+      .set({ named_at: now })
+      .where('key', 'in', some)
+      .where('damaged_at', 'is', null)
+      .returning('key'),
   )
   return new Set(rows.map(({ key }) => key))
 }
@@ -162,7 +171,7 @@ export async function nameSegments(
 export async function segmentsByKey(
   db: Db,
   keys: readonly string[],
-): Promise<Map<string, SegmentRecord>> {
+): Promise<Map<string, CheckedSegment>> {
   const rows = await rowsOfAll(keys, (some) =>
     db.selectFrom('segments').select(RECORD_COLUMNS).where('key', 'in', some),
   )
@@ -181,8 +190,11 @@ function columnsOf(segment: SegmentRecord, now: number) {
     plain_length: segment.plainLength,
     crc32: segment.crc32,
     sha256: segment.sha256,
+    stored_crc32: segment.storedCrc32,
     created_at: now,
     named_at: now,
+    checked_at: now,
+    damaged_at: null,
   }
 }
 
@@ -191,16 +203,28 @@ function contentColumns(segment: RepositorySegment) {
   return { fingerprint, repository_id: repositoryId, contents, verified, warning }
 }
 
-export const RECORD_COLUMNS = ['key', 'length', 'plain_length', 'crc32', 'sha256'] as const
+export const RECORD_COLUMNS = [
+  'key',
+  'length',
+  'plain_length',
+  'crc32',
+  'sha256',
+  'stored_crc32',
+  'checked_at',
+  'damaged_at',
+] as const
 
 export function segmentOf(
   row: Pick<Row<SegmentsTable>, (typeof RECORD_COLUMNS)[number]>,
-): SegmentRecord {
+): CheckedSegment {
   return {
     key: row.key,
     length: row.length,
     plainLength: row.plain_length,
     crc32: row.crc32,
     sha256: row.sha256,
+    storedCrc32: row.stored_crc32,
+    checkedAt: row.checked_at,
+    damagedAt: row.damaged_at,
   }
 }

@@ -13,14 +13,14 @@ export interface UnusedSegment {
 const MIGRATIONS_AT_ONCE = 500
 
 /**
- * Those that were named before then and that no archive and no unfinished migration uses. Whoever takes a segment into use
+ * Those that were named before then, or are damaged, and that no archive and no unfinished migration uses. Whoever takes a segment into use
  * names it in the same transaction: what was named since it was read here is in use again, and is not deleted.
  */
 export async function unusedSegments(db: Db, since: number): Promise<UnusedSegment[]> {
   const rows = await db
     .selectFrom('segments')
     .select(['key', 'named_at'])
-    .where('named_at', '<', since)
+    .where((is) => is.or([is('named_at', '<', since), is('damaged_at', 'is not', null)]))
     .execute()
   const unused = new Map(rows.map((row) => [row.key, row.named_at]))
   if (unused.size === 0) return []
@@ -60,6 +60,11 @@ async function* holders(db: Db): AsyncGenerator<number[]> {
     unfinished.map(({ id }) => id),
     MIGRATIONS_AT_ONCE,
   )
+  yield* archivedMigrations(db)
+}
+
+/** The ids of all migrations that have an archive, many at a time. */
+export async function* archivedMigrations(db: Db): AsyncGenerator<number[]> {
   for (let after = { at: -1, id: 0 }; ; ) {
     const archived = await db
       .selectFrom('migrations')
@@ -82,34 +87,46 @@ async function withoutThoseOf(
   ids: readonly number[],
   unused: Map<string, number>,
 ): Promise<void> {
+  for await (const [, key] of segmentUses(db, ids, { withRows: true })) unused.delete(key)
+}
+
+/** Which migration uses which segment. The rows that records are made of are in no archive, but an unfinished export needs them. */
+export async function* segmentUses(
+  db: Db,
+  ids: readonly number[],
+  { withRows }: { withRows: boolean },
+): AsyncGenerator<[migrationId: number, key: string]> {
   const own = await db
     .selectFrom('migrations')
-    .select(['metadata_key', 'manifest_key'])
+    .select(['id', 'metadata_key', 'manifest_key'])
     .where('id', 'in', ids)
     .execute()
-  for (const { metadata_key, manifest_key } of own) {
-    for (const key of [metadata_key, manifest_key]) if (key !== null) unused.delete(key)
-  }
+  for (const { id, metadata_key, manifest_key } of own)
+    yield* pairs(id, [metadata_key, manifest_key])
   const single = await db
     .selectFrom('repository_exports')
-    .select('segment_key as key')
+    .select(['migration_id', 'segment_key as key'])
     .where('migration_id', 'in', ids)
     .execute()
-  for (const { key } of single) if (key !== null) unused.delete(key)
+  for (const { migration_id, key } of single) yield* pairs(migration_id, [key])
   const ofRecords = await db
     .selectFrom('record_exports')
-    .select(['rows_key', 'attachments_key', 'assets_key'])
+    .select(['migration_id', 'rows_key', 'attachments_key', 'assets_key'])
     .where('migration_id', 'in', ids)
     .execute()
-  for (const row of ofRecords) {
-    for (const key of Object.values(row)) if (key !== null) unused.delete(key)
-  }
+  for (const { migration_id, rows_key, attachments_key, assets_key } of ofRecords)
+    yield* pairs(migration_id, [withRows ? rows_key : null, attachments_key, assets_key])
   const together = await db
     .selectFrom('reused_repositories')
-    .select('repositories')
+    .select(['migration_id', 'repositories'])
     .where('migration_id', 'in', ids)
     .execute()
-  for (const { repositories } of together) {
-    for (const [, key] of JSON.parse(repositories) as Reused[]) unused.delete(key)
+  for (const { migration_id, repositories } of together) {
+    const keys = (JSON.parse(repositories) as Reused[]).map(([, key]) => key)
+    yield* pairs(migration_id, keys)
   }
+}
+
+function* pairs(id: number, keys: readonly (string | null)[]): Generator<[number, string]> {
+  for (const key of keys) if (key !== null) yield [id, key]
 }

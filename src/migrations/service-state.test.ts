@@ -180,7 +180,7 @@ onEachEngine('the state of the service', (engine) => {
     )
     const stored = async () => ({ ...(await countSegments(db)) })
     assert.deepEqual(await stored(), { count: 0, bytes: 0 })
-    const segment = { plainLength: 0, crc32: 0, sha256: '' }
+    const segment = { plainLength: 0, crc32: 0, storedCrc32: 0, sha256: '' }
     await insertMetadataSegment(db, { key: 'x', length: 5_000_000_000, ...segment }, NOW)
     await insertMetadataSegment(db, { key: 'y', length: 1, ...segment }, NOW)
     assert.deepEqual(await stored(), { count: 2, bytes: 5_000_000_001 })

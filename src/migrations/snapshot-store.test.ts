@@ -163,7 +163,12 @@ async function exported(db: Db, { id }: Migration): Promise<void> {
     await moveMigration(tx, id, 'exporting', { now: NOW })
     await noteReused(tx, id, new Map(reused), NOW)
     const [metadataKey, manifestKey] = [crypto.randomUUID(), crypto.randomUUID()]
-    const sizes = { length: 20_000, plainLength: 200_000, crc32: 4_000_000_000 }
+    const sizes = {
+      length: 20_000,
+      plainLength: 200_000,
+      crc32: 4_000_000_000,
+      storedCrc32: 4_000_000_000,
+    }
     const sha256 = 'a'.repeat(64)
     for (const key of [metadataKey, manifestKey]) {
       await insertMetadataSegment(tx, { key, ...sizes, sha256 }, NOW)

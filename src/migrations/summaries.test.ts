@@ -37,7 +37,11 @@ onEachEngine('summaries', (engine) => {
       remaining: 1,
     })
     assert.equal(old.bytesDone, 42)
-    assert.deepEqual(old.archive, { bytes: planArchive([]).length + 111, expiresAt: 99 })
+    assert.deepEqual(old.archive, {
+      bytes: planArchive([]).length + 111,
+      expiresAt: 99,
+      isDamaged: false,
+    })
     const [newest] = await listSummaries(db, scope, { offset: 0, limit: 1 })
     assert.deepEqual([newest?.id, newest?.archive, newest?.bytesDone], [2, null, 0])
   })

@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import type { Scope } from '../accounts/scope.ts'
 import type { Db } from '../db/database.ts'
 import type { MigrationsTable, Row } from '../db/tables.ts'
+import { damagedAmong } from './damaged-archives.ts'
 import { countHeldLocks } from './lock-store.ts'
 import type { Migration } from './migration.ts'
 import { migrationOf, newestRows, unfinishedLiterals } from './migration-store.ts'
@@ -15,7 +16,8 @@ export interface Summary extends Migration {
   repositories: RepositoryCounts
   /** Of the repositories that were exported. */
   bytesDone: number
-  archive: { bytes: number; expiresAt: number } | null
+  /** Damaged where stored data that it is made of is. */
+  archive: { bytes: number; expiresAt: number; isDamaged: boolean } | null
   heldLocks: number
   /** Of the first repositories. */
   names: string[]
@@ -126,6 +128,7 @@ async function summariesOf(db: Db, rows: readonly Row<MigrationsTable>[]): Promi
   const ids = rows.map(({ id }) => id)
   const locks = await countHeldLocks(db, ids)
   const names = await firstNames(db, ids, MAX_NAMES)
+  const damaged = await damagedAmong(db, ids)
   return rows.map((row) => ({
     ...migrationOf(row),
     startedAt: row.started_at,
@@ -142,7 +145,11 @@ async function summariesOf(db: Db, rows: readonly Row<MigrationsTable>[]): Promi
     archive:
       row.archive_expires_at === null
         ? null
-        : { bytes: row.archive_bytes ?? 0, expiresAt: row.archive_expires_at },
+        : {
+            bytes: row.archive_bytes ?? 0,
+            expiresAt: row.archive_expires_at,
+            isDamaged: damaged.has(row.id),
+          },
     heldLocks: locks.get(row.id) ?? 0,
     names: names.get(row.id) ?? [],
   }))

@@ -1,10 +1,11 @@
 import { sweepSessions } from '../accounts/session-store.ts'
+import { checkStore } from '../exporter/check-segments.ts'
 import { sweepScratch } from '../exporter/scratch.ts'
 import { sweep, sweepOrphans } from '../exporter/sweep.ts'
 import { type Repeated, repeatedly } from '../ground/repeatedly.ts'
 import { settleReleasedLocks } from '../migrations/locks.ts'
 import { sweepFacts } from '../migrations/snapshot-store.ts'
-import { takeTurn } from '../queue/turn-store.ts'
+import { isTurnAtWork, noteTurnAtWork, takeTurn } from '../queue/turn-store.ts'
 import { sweepDiscussions } from '../repositories/discussion-store.ts'
 import { runDueSchedules } from '../schedules/due-schedules.ts'
 import { keepArchives } from '../schedules/keep-archives.ts'
@@ -24,6 +25,7 @@ type House = ProcessParts & { source: Source }
 
 export interface HouseRules {
   segmentTtlMs: number
+  segmentCheckAgeMs: number
   archiveTtlMs: number
   lockTtlMs: number
   maxUnfinished: number
@@ -44,6 +46,7 @@ export function startHousekeeping(parts: House, rules: HouseRules): Repeated {
       await task()
     })
 
+  const stopping = new AbortController()
   const tasks = [
     inTurn('settling locks', MINUTE, () => settleReleasedLocks(parts)),
     inTurn('sweeping', MINUTE, async () => {
@@ -59,12 +62,47 @@ export function startHousekeeping(parts: House, rules: HouseRules): Repeated {
     inTurn('sweeping webhook deliveries', HOUR, () => sweepDeliveries(db, now())),
     inTurn('sweeping facts', DAY, async () => void (await sweepFacts(db, now()))),
     inTurn('sweeping discussions', DAY, () => sweepDiscussions(db, now)),
+    inTurn(CHECKING, MINUTE, () => checkSome(parts, rules, stopping.signal)),
     inTurn('sweeping orphans', HOUR, () => sweepOrphans(parts, DAY)),
     repeat('sweeping scratch', HOUR, () => sweepScratch(places.scratch, SCRATCH_TTL_MS)),
   ]
   return {
     async stop() {
+      stopping.abort()
       await Promise.all(tasks.map((task) => task.stop()))
     },
+  }
+}
+
+/** Of stored data in one turn: about 2.6 TB a week, read at a speed that leaves the disk and the network to others. */
+const CHECKED_AT_ONCE = { bytes: 256 * 2 ** 20, blobs: 1000 }
+const CHECKED_BYTES_PER_SECOND = 16 * 2 ** 20
+
+const CHECKING = 'checking stored data'
+const AT_WORK_EVERY_MS = 20 * SECOND
+
+/** Reads again some of what was not read for long. A large segment takes longer than a turn: nobody else begins meanwhile. */
+async function checkSome(
+  parts: House,
+  { segmentCheckAgeMs }: HouseRules,
+  signal: AbortSignal,
+): Promise<void> {
+  const { db, now } = parts
+  if (await isTurnAtWork(db, CHECKING, now() - 2 * AT_WORK_EVERY_MS)) return
+  const note = () => noteTurnAtWork(db, CHECKING, now()).catch(() => {})
+  const noting = setInterval(note, AT_WORK_EVERY_MS)
+  const order = { before: now() - segmentCheckAgeMs, bytesPerSecond: CHECKED_BYTES_PER_SECOND }
+  let [bytes, blobs] = [0, 0]
+  try {
+    for await (const checked of checkStore(parts, order, signal)) {
+      bytes += checked.bytes
+      blobs += 1
+      if (bytes >= CHECKED_AT_ONCE.bytes || blobs >= CHECKED_AT_ONCE.blobs) return
+    }
+  } catch (error) {
+    // What was called off is checked another time.
+    if (!signal.aborted) throw error
+  } finally {
+    clearInterval(noting)
   }
 }

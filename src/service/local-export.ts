@@ -21,6 +21,7 @@ export interface LocalExport extends AsyncDisposable {
   source: Source
   blobs: BlobStore
   segments: SegmentMaker
+  segmentCheckAgeMs: number
   scratch: string
   forge: Forge | undefined
   now: () => number
@@ -77,6 +78,7 @@ export async function openLocalExport(
     source,
     blobs,
     segments,
+    segmentCheckAgeMs: given.segmentCheckAge,
     scratch: directory,
     forge,
     now,

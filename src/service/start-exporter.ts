@@ -45,6 +45,7 @@ export async function startExporter(
     segments,
     scratch: scratch.directory,
     archiveTtlMs: config.archiveTtl,
+    segmentCheckAgeMs: config.segmentCheckAge,
     isComposed: config.downloads === 'redirect',
     generator: `godwit ${VERSION}`,
   })
@@ -58,6 +59,7 @@ export async function startExporter(
   const deliveries = startDeliveries(config, parts)
   const housekeeping = startHousekeeping(parts, {
     segmentTtlMs: config.segmentTtl,
+    segmentCheckAgeMs: config.segmentCheckAge,
     archiveTtlMs: config.archiveTtl,
     lockTtlMs: config.lockTtl,
     maxUnfinished: config.maxUnfinishedMigrations,

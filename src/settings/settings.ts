@@ -235,6 +235,13 @@ export const options = {
     read: lifetime,
     fallback: '30d',
   },
+  segmentCheckAge: {
+    argument: 'DURATION',
+    about:
+      'stored data whose checksum was not compared for this long is read again: in the background, and before it is reused',
+    read: lifetime,
+    fallback: '7d',
+  },
   lockTtl: {
     argument: 'DURATION',
     about: 'how long until a lock expires',

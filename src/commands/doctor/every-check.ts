@@ -17,6 +17,7 @@ import { checkOwnership } from './check-ownership.ts'
 import { checkRepositories } from './check-repositories.ts'
 import { type CheckResult, failure, passed, wordsOf } from './check-result.ts'
 import { checkSharedData } from './check-shared-data.ts'
+import { checkStoredData } from './check-stored-data.ts'
 
 /** All that can be found, whatever is an error on the way; nothing that stays is changed. */
 export async function* everyCheck(config: Config): AsyncGenerator<CheckResult> {
@@ -37,6 +38,7 @@ export async function* everyCheck(config: Config): AsyncGenerator<CheckResult> {
     yield* guarded('shared data', checkSharedData(config))
     if (advice === undefined) yield* guarded('locks', checkLocks(config, git))
     yield* guarded('bucket', checkBucket(config))
+    yield* guarded('stored data', checkStoredData(config))
     yield* guarded('addresses', checkAddresses(config))
   } finally {
     await rm(home, { recursive: true, force: true })

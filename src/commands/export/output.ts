@@ -2,11 +2,11 @@ import { existsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, relative, resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
-import { readArchive } from '../../archive/copy-archive.ts'
 import type { ArchivePlan } from '../../archive/plan-archive.ts'
 import {
   type ArchiveOrder,
   type ArchiveParts,
+  archiveBytes,
   exportApart,
   exportArchive,
 } from '../../exporter/export-archive.ts'
@@ -112,12 +112,12 @@ function toDirectory(directory: string, force: boolean): ExportOutput {
 
 function counted(
   plan: ArchivePlan,
-  { blobs }: Pick<ArchiveParts, 'blobs'>,
+  parts: ArchiveParts,
   onBytes: (written: number) => void,
   signal: AbortSignal,
 ) {
   let written = 0
-  return tapped(readArchive(plan, blobs, undefined, { signal }), ({ length }) => {
+  return tapped(archiveBytes(parts, plan, signal), ({ length }) => {
     written += length
     onBytes(written)
   })

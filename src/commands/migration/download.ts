@@ -61,7 +61,12 @@ async function toFile(
   const file = resolve(name)
   await refuseTaken(file, force)
   await using target = await ResumableFile.open(file)
-  await fetchInto(talk, id, target)
+  await fetchInto(talk, id, target).catch(async (error: unknown) => {
+    const { ServerRefused } = await import('../../client/errors.ts')
+    // What was sent of an archive that is damaged is of no use.
+    if (error instanceof ServerRefused && error.status === 410) await target.discard()
+    throw error
+  })
   const proof = await proven(target.unfinished, talk.signal).catch(async (error: unknown) => {
     if (!(error instanceof ArchiveDamaged)) throw error
     await target.discard()

@@ -38,7 +38,7 @@ export const summaryRows = (summaries: readonly SummaryJson[]): Row[] => [
     isPartial(each) ? 'partial' : each.state,
     countsInWords(each),
     ago(each.created_at),
-    each.archive ? 'yes' : '-',
+    each.archive ? (each.archive.damaged ? 'damaged' : 'yes') : '-',
   ]),
 ]
 
@@ -77,14 +77,21 @@ export function describeMigration(
     `created       ${ago(created_at)} (${harmless(created_at)})`,
     `updated       ${ago(updated_at)} (${harmless(updated_at)})`,
     ...(flags.length > 0 ? [`options       ${flags.join(', ').replaceAll('_', ' ')}`] : []),
-    `archive       ${archiveInWords(state, `${id}${sameFlags}`, archive_url)}`,
+    `archive       ${archiveInWords(state, `${id}${sameFlags}`, archive_url, summary?.archive?.damaged)}`,
     `repositories  ${countOf(migration, summary)}`,
     ...repositories.map(({ full_name }) => `  ${harmless(full_name)}`),
     ...(notExported.length > 0 ? ['', ...namedInWords(notExported)] : []),
   ].join('\n')
 }
 
-function archiveInWords(state: string, which: string, address: string | undefined): string {
+function archiveInWords(
+  state: string,
+  which: string,
+  address: string | undefined,
+  isDamaged = false,
+): string {
+  if (isDamaged)
+    return `damaged: start a new migration; \`godwit migration report ${which}\` names what is damaged`
   if (address !== undefined) return `ready; download it with \`godwit migration download ${which}\``
   return state === 'exported' ? 'deleted or expired' : '-'
 }

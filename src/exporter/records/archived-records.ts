@@ -72,8 +72,10 @@ export class ArchivedRecords {
 
   async repository(fullName: string): Promise<Repository | undefined> {
     const rows = this.#rows.find((each) => each.fullName === fullName)
-    if (rows) for await (const fact of this.#read(rows, 'repositories')) return fact
-    return undefined
+    let found: Repository | undefined
+    // Read to the end: only there is it known to be what was written.
+    if (rows) for await (const fact of this.#read(rows, 'repositories')) found ??= fact
+    return found
   }
 
   /** The records of one kind, repository by repository. */

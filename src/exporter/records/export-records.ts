@@ -55,5 +55,6 @@ export async function recordsForTask(
 export async function nameRecords(tx: Db, records: RepositoryRecords, now: number): Promise<void> {
   const keys = keysOfRecords(records)
   const named = await nameSegments(tx, keys, now)
-  if (named.size !== new Set(keys).size) throw new Error('a segment of records was swept')
+  if (named.size !== new Set(keys).size)
+    throw new Error('a segment of records was swept or is damaged')
 }

@@ -1,13 +1,10 @@
 import { hash } from 'node:crypto'
 import type { RepositoryRecords } from '../../migrations/record-store.ts'
 import { readContents } from '../../migrations/segment-contents-store.ts'
-import {
-  findSegment,
-  insertRecordsSegment,
-  type SegmentRecord,
-} from '../../migrations/segment-store.ts'
+import { insertRecordsSegment, type SegmentRecord } from '../../migrations/segment-store.ts'
 import type { FileToFetch, Group } from '../../sources/discussions.ts'
 import type { RepositoryName } from '../../sources/source.ts'
+import { findReusable, type ReuseParts } from '../check-segments.ts'
 import { type BuildRowsParts, buildRows, folderOf } from './build-rows.ts'
 import { writeFilesSegment } from './files-segment.ts'
 import {
@@ -18,7 +15,7 @@ import {
 } from './read-discussions.ts'
 import type { FilesContents, FilesFolder, RowsContents } from './records-segments.ts'
 
-export interface RecordsParts extends ReadingParts, BuildRowsParts {}
+export interface RecordsParts extends ReadingParts, BuildRowsParts, ReuseParts {}
 
 export interface RecordsOrder extends ReadOrder {
   excludeAttachments: boolean
@@ -26,7 +23,7 @@ export interface RecordsOrder extends ReadOrder {
 }
 
 /** To be raised when rows are to be written otherwise. */
-const ROWS_FORMAT = 1
+const ROWS_FORMAT = 2
 
 /**
  * What people said about a repository, as it is now: its rows, and the segments of its files. What was made of the same
@@ -78,7 +75,7 @@ async function obtainRows(
   const fullName = `${repository.owner}/${repository.name}`
   const made = ['rows', ROWS_FORMAT, parts.forge.url, fullName, stamp, owner.version]
   const fingerprint = hash('sha256', JSON.stringify(made))
-  const known = await findContents<RowsContents>(parts, fingerprint)
+  const known = await findContents<RowsContents>(parts, fingerprint, signal)
   if (known) return { ...known, reused: true }
   const { segment, sections, files } = await buildRows(
     parts,
@@ -118,7 +115,7 @@ async function obtainFilesSegment(
   const { url, discussions } = parts.forge
   const fullName = `${repository.owner}/${repository.name}`
   const fingerprint = hash('sha256', JSON.stringify(['files', url, fullName, digest]))
-  const known = await findContents<FilesContents>(parts, fingerprint)
+  const known = await findContents<FilesContents>(parts, fingerprint, signal)
   if (known) return { key: known.key, reused: true, notes: [] }
   const { segment, files, missing } = await writeFilesSegment(
     { ...parts, discussions },
@@ -142,12 +139,13 @@ async function* filesIn(
 }
 
 async function findContents<T>(
-  { db }: RecordsParts,
+  parts: RecordsParts,
   fingerprint: string,
+  signal: AbortSignal,
 ): Promise<{ key: string; contents: T } | undefined> {
-  const key = await findSegment(db, fingerprint)
+  const key = await findReusable(parts, fingerprint, signal)
   if (key === undefined) return undefined
-  const contents = await readContents(db, key)
+  const contents = await readContents(parts.db, key)
   return contents === null ? undefined : { key, contents: JSON.parse(contents) as T }
 }
 

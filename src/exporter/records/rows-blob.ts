@@ -1,7 +1,10 @@
 import { createHash } from 'node:crypto'
 import { pipeline, Readable } from 'node:stream'
-import { createDeflateRaw, createInflateRaw } from 'node:zlib'
+import { crc32, createDeflateRaw, createInflateRaw } from 'node:zlib'
+import { SegmentDamaged } from '../../archive/copy-archive.ts'
 import type { BlobStore } from '../../blobs/blob-store.ts'
+import { codeOf } from '../../ground/errno.ts'
+import { tapped } from '../../ground/tapped.ts'
 import type { SegmentRecord } from '../../migrations/segment-store.ts'
 import { KINDS, type Kind, type RowsByKind } from './row-kinds.ts'
 import type { RowSpool } from './row-spool.ts'
@@ -12,6 +15,8 @@ export interface Section {
   start: number
   end: number
   count: number
+  /** Of the stored bytes. */
+  crc32: number
 }
 
 export interface WrittenRows {
@@ -42,23 +47,26 @@ export async function writeRows(
       const count = spool.count(kind)
       if (count === 0) continue
       const start = length
+      let crc = 0
       const deflated = createDeflateRaw()
       pipeline(Readable.from(counted(kind)), deflated, () => {})
       for await (const piece of deflated as AsyncIterable<Uint8Array>) {
         sha256.update(piece)
+        crc = crc32(piece, crc)
         length += piece.length
         yield piece
       }
-      sections.push({ kind, start, end: length, count })
+      sections.push({ kind, start, end: length, count, crc32: crc })
     }
   }
 
   await blobs.put(key, bytes(), { signal })
-  const segment = { key, length, plainLength, crc32: 0, sha256: sha256.digest('hex') }
+  const about = { crc32: 0, storedCrc32: null, sha256: sha256.digest('hex') }
+  const segment = { key, length, plainLength, ...about }
   return { segment, sections }
 }
 
-/** The facts of one kind, one at a time. */
+/** The facts of one kind, one at a time. Throws SegmentDamaged where they are not what was written, perhaps at the very end. */
 export async function* readRows<K extends Kind>(
   blobs: BlobStore,
   key: string,
@@ -72,16 +80,26 @@ export async function* readRows<K extends Kind>(
   const stored = await blobs.open(key, { start, end }, { signal })
   const plain = createInflateRaw()
   let failure: unknown
-  pipeline(stored, plain, (error) => {
+  let crc = 0
+  const counted = tapped(stored as AsyncIterable<Buffer>, (piece) => {
+    crc = crc32(piece, crc)
+  })
+  pipeline(counted, plain, (error) => {
     failure = error
   })
   let read = 0
-  for await (const line of linesOf(plain)) {
-    read++
-    yield JSON.parse(line) as RowsByKind[K]
+  try {
+    for await (const line of linesOf(plain)) {
+      read++
+      yield JSON.parse(line) as RowsByKind[K]
+    }
+    if (failure) throw failure
+  } catch (error) {
+    const isNonsense = error instanceof SyntaxError || codeOf(error)?.startsWith('Z_')
+    throw isNonsense ? new SegmentDamaged(key, 'it cannot be inflated', { cause: error }) : error
   }
-  if (failure) throw failure
-  if (read !== section.count) throw new Error(`the rows of ${kind} in ${key} are not whole`)
+  if (read !== section.count || crc !== section.crc32)
+    throw new SegmentDamaged(key, `its rows of ${kind} are not those that were written`)
 }
 
 async function* linesOf(bytes: AsyncIterable<Buffer>): AsyncGenerator<string> {

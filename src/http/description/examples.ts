@@ -15,6 +15,7 @@ import type { Webhook } from '../../webhooks/webhook.ts'
 import { serviceStateJson, tokenJson } from '../admin/service-state-json.ts'
 import { API_VERSIONS } from '../door/api-headers.ts'
 import {
+  archiveDamaged,
   invalidLink,
   previewMissing,
   type Refused,
@@ -159,7 +160,7 @@ const summary: Summary = {
   endedAt: AT,
   repositories: { total: 1, exported: 1, reused: 0, skipped: 0, failed: 0, remaining: 0 },
   bytesDone: 1105920,
-  archive: { bytes: 1110016, expiresAt: AT },
+  archive: { bytes: 1110016, expiresAt: AT, isDamaged: false },
   heldLocks: 1,
   names: ['alice/atlas'],
 }
@@ -383,7 +384,7 @@ function valuesOf(rendering: Rendering) {
     versions: API_VERSIONS,
     cancelled: migrationJson(cancelled, [], rendering),
     progress: progressJson(progress, AT + 1000),
-    report: reportJson(reportOf(exported, progress, AT + 1000), AT + 1000),
+    report: reportJson(reportOf(exported, progress, [], AT + 1000), AT + 1000),
     forecast: forecastJson(forecast),
     'retry-forecast': retryForecastJson({
       broken: [
@@ -429,6 +430,7 @@ function valuesOf(rendering: Rendering) {
     'bad-request': refusal(unparsableBody()),
     unauthenticated: refusal(requiresAuthentication()),
     forbidden: refusal(rateLimited(alice)),
+    'archive-damaged': refusal(archiveDamaged(['alice/atlas'])),
     'link-invalid': refusal(invalidLink()),
     'not-found': refused(404, 'Not Found'),
     'too-large': refused(413, 'The request body is too large: 1 MiB at most'),

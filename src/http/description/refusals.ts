@@ -25,6 +25,10 @@ export const refusals = {
     'too-many-streams',
     'retry-after',
   ),
+  'archive-damaged': error(
+    'Stored data of the archive is damaged. Start a new migration.',
+    'archive-damaged',
+  ),
   'not-found': error(
     'It does not exist, or the caller may not see it. Both get the same answer.',
     'not-found',

@@ -34,6 +34,12 @@ export const accessLost = (names: readonly string[]) =>
     403,
     `You may no longer read these repositories in the archive: ${names.join(', ')}. Start a migration without them.`,
   )
+/** For good: the bytes do not come back by themselves. */
+export const archiveDamaged = (names: readonly string[]) =>
+  new Refused(
+    410,
+    `The archive cannot be downloaded: the stored data of ${names.join(', ')} is damaged. Start a new migration to export it again.`,
+  )
 export const userAgentMissing = () =>
   new Refused(
     403,

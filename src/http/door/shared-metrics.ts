@@ -1,6 +1,8 @@
 import { Gauge, type Registry } from 'prom-client'
 import type { Db } from '../../db/database.ts'
 import { readBlobErrors } from '../../migrations/blob-error-store.ts'
+import { readStoreChecks } from '../../migrations/segment-check-store.ts'
+import { countSegments } from '../../migrations/segment-store.ts'
 import { countUnfinishedByState, readTallies } from '../../migrations/tally-store.ts'
 import type { Queue } from '../../queue/queue.ts'
 import { countSchedulesByState } from '../../schedules/schedule-store.ts'
@@ -32,6 +34,10 @@ function createGauges(register: Registry) {
     reuse: gauge('godwit_reuse_ratio', 'Share of the exported repositories that were reused', 'of'),
     schedules: gauge('godwit_schedules', 'Schedules by state', 'state'),
     deliveries: gauge('godwit_webhook_deliveries', 'Deliveries to webhooks by result', 'outcome'),
+    checks: gauge('godwit_store_checks', 'Stored segments and archives read again', 'result'),
+    checkBytes: gauge('godwit_store_check_bytes', 'Bytes of stored data read again', 'result'),
+    segments: gauge('godwit_segments', 'Stored segments by state', 'state'),
+    oldestCheck: gauge('godwit_store_oldest_check_seconds', 'Age of the oldest check', 'of'),
     blobErrors: gauge('godwit_blob_errors', 'Errors of the blob store', 'operation'),
   }
 }
@@ -42,14 +48,17 @@ export function sharedMetrics(register: Registry, parts: SharedMetricsParts): ()
 
   async function read(): Promise<void> {
     const { db, queue, now } = parts
-    const [backlog, unfinished, tallies, blobErrors, schedules, deliveries] = await Promise.all([
-      queue.backlog(),
-      countUnfinishedByState(db),
-      readTallies(db),
-      readBlobErrors(db),
-      countSchedulesByState(db, now() - OVERDUE_AFTER_MS),
-      readDeliveryTallies(db),
-    ])
+    const [backlog, unfinished, tallies, blobErrors, schedules, deliveries, checks, stored] =
+      await Promise.all([
+        queue.backlog(),
+        countUnfinishedByState(db),
+        readTallies(db),
+        readBlobErrors(db),
+        countSchedulesByState(db, now() - OVERDUE_AFTER_MS),
+        readDeliveryTallies(db),
+        readStoreChecks(db),
+        countSegments(db),
+      ])
     // Nothing of the last time stays, but for what is there still.
     clear()
     for (const { kind, jobs, oldest } of backlog) {
@@ -68,6 +77,14 @@ export function sharedMetrics(register: Registry, parts: SharedMetricsParts): ()
     gauges.reuse.set('bytes', share(reused.bytes, made.bytes))
     for (const [state, count] of Object.entries(schedules)) gauges.schedules.set(state, count)
     for (const [outcome, count] of deliveries) gauges.deliveries.set(outcome, count)
+    for (const { result, count, bytes } of checks.results) {
+      gauges.checks.set(result, count)
+      gauges.checkBytes.set(result, bytes)
+    }
+    gauges.segments.set('intact', stored.count - checks.damaged)
+    gauges.segments.set('damaged', checks.damaged)
+    if (checks.oldestAt !== null)
+      gauges.oldestCheck.set('segments', (now() - checks.oldestAt) / 1000)
     for (const [operation, count] of blobErrors) gauges.blobErrors.set(operation, count)
   }
 

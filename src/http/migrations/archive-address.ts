@@ -2,11 +2,12 @@ import { type BlobStore, isComposing } from '../../blobs/blob-store.ts'
 import type { Db } from '../../db/database.ts'
 import { archiveName } from '../../ground/archive-name.ts'
 import { noLongerReadable } from '../../migrations/archive-store.ts'
+import { damagedIn } from '../../migrations/damaged-archives.ts'
 import type { Migration } from '../../migrations/migration.ts'
 import { migrationOwner } from '../../migrations/migration-store.ts'
 import { NotFound } from '../../migrations/refusals.ts'
 import { LAST_SAID, type RightsRefresher } from '../../repositories/refresh-rights.ts'
-import { accessLost } from '../door/refusals.ts'
+import { accessLost, archiveDamaged } from '../door/refusals.ts'
 import { ARCHIVE_TYPE } from './archive-download.ts'
 import type { ArchiveLinks } from './archive-link.ts'
 
@@ -23,7 +24,8 @@ const MAX_NAMED = 3
 
 /**
  * A link to the archive, good for a while and never for longer than the archive: to the store itself where it has
- * the archive whole, and else to us. None to an archive that holds what its owner may no longer read.
+ * the archive whole, and else to us. None to an archive that holds what its owner may no longer read, nor to one of
+ * damaged segments.
  */
 export async function archiveAddress(
   { db, blobs, links, rights, now }: AddressParts,
@@ -40,6 +42,8 @@ export async function archiveAddress(
   const seconds = Math.min(links.seconds, secondsLeft)
   const expiresAt = at + seconds * 1000
   if (archiveKey === null || !isComposing(blobs)) {
+    const damaged = await damagedIn(db, migration)
+    if (damaged.length > 0) throw archiveDamaged(damaged)
     return { url: links.sign(guid, at, seconds), expiresAt }
   }
   const url = await blobs.presign(archiveKey, {

@@ -1,16 +1,19 @@
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
-import { copyArchive } from '../../archive/copy-archive.ts'
+import { copyArchive, SegmentDamaged } from '../../archive/copy-archive.ts'
 import { type ArchivePlan, planArchive } from '../../archive/plan-archive.ts'
 import type { BlobStore, ByteRange } from '../../blobs/blob-store.ts'
 import type { Db } from '../../db/database.ts'
 import { archiveName } from '../../ground/archive-name.ts'
-import { archiveSegments, findArchive } from '../../migrations/archive-store.ts'
+import { archiveSegments, type FoundArchive, findArchive } from '../../migrations/archive-store.ts'
+import { damagedIn } from '../../migrations/damaged-archives.ts'
 import { NotFound } from '../../migrations/refusals.ts'
+import { noteDamaged, noteVerifiedReads } from '../../migrations/segment-check-store.ts'
+import type { CheckedSegment } from '../../migrations/segment-store.ts'
 import type { Admission } from '../door/admission.ts'
 import { found } from '../door/named-in-path.ts'
-import { invalidLink, unavailable } from '../door/refusals.ts'
+import { archiveDamaged, invalidLink, unavailable } from '../door/refusals.ts'
 import type { DownloadCounts } from '../door/taking-client.ts'
 import { ClientGone, takingClient } from '../door/taking-client.ts'
 import type { ArchiveLinks } from './archive-link.ts'
@@ -43,6 +46,7 @@ export function archiveDownload(app: FastifyInstance, parts: DownloadParts): voi
     const archive = found(await findArchive(db, guid, now()))
     const segments = await archiveSegments(db, archive)
     if (segments.length === 0) throw new NotFound()
+    if (segments.some(({ damagedAt }) => damagedAt !== null)) throw await damaged(db, archive)
     const plan = planArchive(segments)
     const name = archiveName(archive.id, archive.login, new Date(archive.createdAt))
 
@@ -60,26 +64,35 @@ export function archiveDownload(app: FastifyInstance, parts: DownloadParts): voi
     }
     admission.stream(reply.raw, archive.ownerId)
     const begin = () => promise(reply, plan, name, range)
-    await send(parts, request, reply, { guid, plan, range, begin })
+    await send(parts, request, reply, { archive, guid, segments, plan, range, begin })
     return reply
   })
 }
 
+const damaged = async (db: Db, archive: FoundArchive) =>
+  archiveDamaged(await damagedIn(db, archive))
+
 interface Sending {
+  archive: FoundArchive
   guid: string
+  segments: readonly CheckedSegment[]
   plan: ArchivePlan
   range: ByteRange | undefined
   /** Sets the headers of the answer. */
   begin: () => FastifyReply
 }
 
+/** That a segment was intact when it was sent is written down where the last check is older: not at every download. */
+const NOTED_AFTER_MS = 24 * 60 * 60 * 1000
+
 /** However it ends, that is counted; and told, unless all of it was sent. */
 async function send(
-  { blobs, downloads, log }: DownloadParts,
+  parts: DownloadParts,
   request: FastifyRequest,
   reply: FastifyReply,
-  { guid, plan, range = { start: 0, end: plan.length }, begin }: Sending,
+  { archive, guid, segments, plan, range = { start: 0, end: plan.length }, begin }: Sending,
 ): Promise<void> {
+  const { db, blobs, downloads, log, now } = parts
   const client = takingClient(reply.raw)
   const about = () => ({
     id: request.id,
@@ -88,11 +101,13 @@ async function send(
     sent: client.sent(),
     of: range.end - range.start,
   })
+  const verified = new Set<string>()
   try {
     await copyArchive(plan, blobs, {
       range,
       begin: () => client.begin(begin()),
       signal: client.signal,
+      onVerified: (key) => verified.add(key),
     })
     reply.raw.end()
     downloads.add('whole')
@@ -101,9 +116,29 @@ async function send(
     downloads.add(isGone ? 'ended_by_client' : 'failed_at_source')
     if (isGone) log.info(about(), 'the client ended a download')
     else log.error({ err, ...about() }, 'an archive cannot be read')
-    if (!reply.sent) throw unavailable()
+    // Written down before the connection breaks: whoever then asks for the rest must not get it as if nothing were wrong.
+    const isNoted = err instanceof SegmentDamaged && (await noteDamage(parts, err))
+    if (!reply.sent) throw isNoted ? await damaged(db, archive) : unavailable()
     // The headers are out: only a connection that breaks can still tell that this is not all.
     reply.raw.destroy()
+  }
+  const since = now() - NOTED_AFTER_MS
+  const old = segments.filter(({ key, checkedAt }) => verified.has(key) && checkedAt < since)
+  await noteVerifiedReads(db, keysOf(old), now()).catch((err: unknown) =>
+    log.warn({ err }, 'could not record that stored data is intact'),
+  )
+}
+
+const keysOf = (segments: readonly CheckedSegment[]) => segments.map(({ key }) => key)
+
+/** False where it could not be written down, or the archive was deleted meanwhile. */
+async function noteDamage({ db, log, now }: DownloadParts, { key }: SegmentDamaged) {
+  try {
+    const noted = await db.transaction().execute((tx) => noteDamaged(tx, [key], now()))
+    return noted.length > 0
+  } catch (err) {
+    log.error({ err, segment: key }, 'could not record that stored data is damaged')
+    return false
   }
 }
 

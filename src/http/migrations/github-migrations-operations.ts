@@ -71,6 +71,7 @@ export const getArchive = {
       content: { 'text/plain': { schema: address } },
     },
     404: notFound,
+    410: refusal('archive-damaged'),
   },
 } satisfies Operation
 
@@ -127,6 +128,7 @@ export const downloadArchive = {
     },
     403: refusal('link-invalid'),
     404: refusal('link-gone'),
+    410: refusal('archive-damaged'),
     416: refusal('range-outside'),
     429: refusal('too-many-streams'),
     503: refusal('archive-unreadable'),

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { cancelMigration } from '../../migrations/cancel-migration.ts'
+import { damagedIn } from '../../migrations/damaged-archives.ts'
 import { forecast } from '../../migrations/preflight.ts'
 import { progressOf } from '../../migrations/progress.ts'
 import { describeReport, reportOf } from '../../migrations/report.ts'
@@ -65,7 +66,8 @@ function seeing(
     { config: { alsoAccepts: [TEXT] }, schema: describe(operations.getReport) },
     async (request, reply) => {
       const migration = await namedMigration(db, request)
-      const report = reportOf(migration, await progressOf(db, migration), now())
+      const damaged = migration.archiveExpiresAt === null ? [] : await damagedIn(db, migration)
+      const report = reportOf(migration, await progressOf(db, migration), damaged, now())
       if (wants(request, TEXT)) {
         return reply.type('text/plain; charset=utf-8').send(describeReport(report))
       }

@@ -2,6 +2,7 @@ import { NEWEST_LOOKED_AT } from '../../migrations/summaries.ts'
 import { EXTENSION, text } from '../description/json-schema.ts'
 import { json, type Operation, several } from '../description/operation.ts'
 import { IF_NONE_MATCH, inQuery, PAGED, parameter } from '../description/parameters.ts'
+import { refusal } from '../description/refusals.ts'
 import { current, notFound, notModified, page, record } from '../description/usual-answers.ts'
 
 export const listSummaries = {
@@ -71,5 +72,6 @@ export const getArchiveLink = {
   responses: {
     200: record('A link that expires, after five minutes by default.', 'archive-link'),
     404: notFound,
+    410: refusal('archive-damaged'),
   },
 } satisfies Operation

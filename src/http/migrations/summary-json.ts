@@ -23,7 +23,11 @@ export function summaryJson(summary: Summary): wire.Summary {
     ended_at: timeOrNull(summary.endedAt),
     repositories: repositoryCountsJson(summary),
     bytes_done: summary.bytesDone,
-    archive: archive && { bytes: archive.bytes, expires_at: utcTimestamp(archive.expiresAt) },
+    archive: archive && {
+      bytes: archive.bytes,
+      expires_at: utcTimestamp(archive.expiresAt),
+      damaged: archive.isDamaged,
+    },
     held_locks: summary.heldLocks,
     names: summary.names,
   }

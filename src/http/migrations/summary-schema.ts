@@ -37,7 +37,16 @@ export const summarySchema = recordOf(
     repositories: repositoryCountsSchema,
     bytes_done: { ...count, description: 'Total size of the exported repositories.' },
     archive: {
-      ...orNull(recordOf({ bytes: count, expires_at: moment })),
+      ...orNull(
+        recordOf({
+          bytes: count,
+          expires_at: moment,
+          damaged: {
+            ...flag,
+            description: 'Stored data is damaged: start a new migration. The report names it.',
+          },
+        }),
+      ),
       description: 'Null if there is no archive to download.',
     },
     held_locks: { ...count, description: 'Number of repositories that it locks.' },

@@ -90,6 +90,7 @@ try {
     }),
     segments: createSegmentMaker({ source, blobs, scratchDirectory: scratch }),
     forge: { url: base, discussions },
+    segmentCheckAgeMs: 60_000,
   }
   await syncCatalogue(parts)
   const owner = await ensureAccount(db, 'ann', 0)

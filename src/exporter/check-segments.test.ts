@@ -1,0 +1,192 @@
+import assert from 'node:assert/strict'
+import { buffer } from 'node:stream/consumers'
+import { type TestContext, test } from 'node:test'
+import { damageBlob, flipBit, lengthen, truncate } from '../../test/support/damage-blob.ts'
+import { type Engine, onEachEngine } from '../../test/support/databases.ts'
+import { SegmentDamaged } from '../archive/copy-archive.ts'
+import type { BlobStore, Composing } from '../blobs/blob-store.ts'
+import { archiveSegments } from '../migrations/archive-store.ts'
+import { damagedAmong, damagedArchives, damagedIn } from '../migrations/damaged-archives.ts'
+import { migrationToExport } from '../migrations/export-store.ts'
+import { readStoreChecks } from '../migrations/segment-check-store.ts'
+import { checkStore, findReusable } from './check-segments.ts'
+import { isMark } from './claim-blobs.ts'
+import { assertExported, endsOf, exportScene, SEGMENT_CHECK_AGE_MS } from './export-test-scene.ts'
+import { sweep } from './sweep.ts'
+
+const TWO = { 'alice/site': 'the site', 'alice/blog': 'the blog' }
+const NAMES = Object.keys(TWO)
+const { signal } = new AbortController()
+
+/** Two repositories that are exported, and the parts that their archive has. */
+async function scene(t: TestContext, engine: Engine) {
+  const exported = await exportScene(t, TWO, engine)
+  const { db, start, work, parts } = exported
+  const first = await start(NAMES)
+  await work()
+  const [metadata, site, blog, manifest] = (await archiveSegments(db, { id: first })).map(
+    ({ key }) => key,
+  ) as [string, string, string, string]
+  const keys = { metadata, site, blog, manifest }
+  const migrate = async () => {
+    const id = await start(NAMES)
+    await work()
+    await assertExported(db, id)
+    return id
+  }
+  const check = (before: number, change: Partial<typeof parts> = {}) =>
+    Array.fromAsync(checkStore({ ...parts, ...change }, { before }, signal))
+  const damaged = async (id: number) => damagedIn(db, await migrationToExport(db, id))
+  return { ...exported, first, keys, migrate, check, damaged }
+}
+
+onEachEngine('a segment that is reused', (engine) => {
+  test('is compared with its digest when its last check is too old, and exported again where it is wrong', async (t) => {
+    const { db, blobs, clock, first, keys, migrate, archive, damaged, logged } = await scene(
+      t,
+      engine,
+    )
+    await damageBlob(blobs, keys.site, flipBit)
+    clock.now += SEGMENT_CHECK_AGE_MS
+    const second = await migrate()
+    assert.deepEqual(await endsOf(db, second), { 'alice/site': 'exported', 'alice/blog': 'reused' })
+    const { files } = await archive(second)
+    assert.equal(files.get('repositories/alice/site.git/HEAD'), 'the site')
+    await assert.rejects(archive(first), SegmentDamaged)
+    assert.deepEqual(await damaged(first), ['alice/site'])
+    assert.deepEqual(await damaged(second), [])
+    assert.deepEqual([...(await damagedAmong(db, [first, second]))], [first])
+    assert.ok(logged.some((line) => line.startsWith('error: stored data is damaged')))
+
+    const third = await migrate()
+    assert.deepEqual(await endsOf(db, third), { 'alice/site': 'reused', 'alice/blog': 'reused' })
+    const { damaged: count, results } = await readStoreChecks(db)
+    assert.equal(count, 1)
+    assert.deepEqual(
+      results.map(({ result, count }) => [result, count]).sort(),
+      [
+        ['damaged', 1],
+        ['intact', 1],
+      ],
+      'each was read once',
+    )
+  })
+
+  for (const [what, change] of Object.entries({ truncate, lengthen, lose: undefined })) {
+    test(`and has the wrong length is exported again at once: ${what}`, async (t) => {
+      const { db, blobs, keys, migrate, archive } = await scene(t, engine)
+      if (change) await damageBlob(blobs, keys.blog, change)
+      else await blobs.delete(keys.blog)
+      const id = await migrate()
+      assert.deepEqual(await endsOf(db, id), { 'alice/site': 'reused', 'alice/blog': 'exported' })
+      const { files } = await archive(id)
+      assert.equal(files.get('repositories/alice/blog.git/HEAD'), 'the blog')
+    })
+  }
+
+  test('is not taken for lost where the whole store is another', async (t) => {
+    const { db, blobs, parts } = await scene(t, engine)
+    for await (const { key } of blobs.list()) await blobs.delete(key)
+    const found = findReusable(parts, 'alice/site the site', signal)
+    await assert.rejects(found, /the store of archives is empty or another one/)
+    assert.equal((await readStoreChecks(db)).damaged, 0)
+  })
+
+  test('is damaged where the disk cannot read it', async (t) => {
+    const { db, blobs, parts, clock, keys } = await scene(t, engine)
+    const failing: BlobStore = {
+      ...blobs,
+      open: () => Promise.reject(Object.assign(new Error('i/o error'), { code: 'EIO' })),
+    }
+    clock.now += SEGMENT_CHECK_AGE_MS
+    await Array.fromAsync(checkStore({ ...parts, blobs: failing }, { before: clock.now }, signal))
+    assert.equal((await readStoreChecks(db)).damaged, Object.keys(keys).length)
+  })
+})
+
+onEachEngine('a check of the store', (engine) => {
+  test('reads what was not read for long, the oldest first, and goes on where it stopped', async (t) => {
+    const { db, clock, parts, check, keys } = await scene(t, engine)
+    const before = clock.now
+    assert.deepEqual(await check(0), [])
+    for await (const { result } of checkStore(parts, { before }, signal)) {
+      assert.equal(result, 'intact')
+      break
+    }
+    assert.equal((await check(before)).length, Object.keys(keys).length - 1)
+    assert.deepEqual(await check(before), [])
+    const { results, oldestAt } = await readStoreChecks(db)
+    assert.equal(results.find(({ result }) => result === 'intact')?.count, 4)
+    assert.ok(oldestAt! >= before)
+  })
+
+  test('names the archives that have damaged data, until it is repaired', async (t) => {
+    const { db, clock, blobs, first, keys, check, migrate, damaged } = await scene(t, engine)
+    const second = await migrate()
+    const whole = await buffer(await blobs.open(keys.blog))
+    for (const key of [keys.metadata, keys.blog]) await damageBlob(blobs, key, flipBit)
+    const results = await check(clock.now)
+    assert.equal(results.filter(({ result }) => result === 'damaged').length, 2)
+    const own = 'the metadata of the archive'
+    assert.deepEqual(await damagedArchives(db), [
+      { migrationId: first, login: 'alice', damaged: ['alice/blog', own] },
+      { migrationId: second, login: 'alice', damaged: ['alice/blog'] },
+    ])
+    await damageBlob(blobs, keys.blog, () => whole)
+    await check(clock.now)
+    assert.deepEqual(await damaged(first), [own])
+    assert.deepEqual(await damaged(second), [])
+  })
+
+  test('lets the next migration export again what is damaged, and the sweep remove it', async (t) => {
+    const { db, clock, blobs, parts, first, keys, check, migrate, keysInStore } = await scene(
+      t,
+      engine,
+    )
+    await damageBlob(blobs, keys.site, flipBit)
+    await check(clock.now)
+    const second = await migrate()
+    assert.deepEqual(await endsOf(db, second), { 'alice/site': 'exported', 'alice/blog': 'reused' })
+    const house = { ...parts, segmentTtlMs: 3_600_000 }
+    await sweep(house)
+    assert.ok((await keysInStore()).includes(keys.site), 'an archive still contains it')
+    const expiry = { archive_expires_at: clock.now }
+    await db.updateTable('migrations').set(expiry).where('id', '=', first).execute()
+    await sweep(house)
+    const left = await keysInStore()
+    assert.ok(!left.includes(keys.site) && left.includes(keys.blog))
+  })
+
+  test('drops a copy of an archive that the bucket made and that is damaged', async (t) => {
+    const { db, clock, blobs, parts, start, work } = await scene(t, engine)
+    const bucket: BlobStore & Composing = {
+      ...blobs,
+      compose: async (key, composed) =>
+        blobs.put(
+          key,
+          await Promise.all(
+            composed.map(async (part) =>
+              'bytes' in part ? part.bytes : await buffer(await blobs.open(part.key)),
+            ),
+          ),
+        ),
+      presign: async () => '',
+    }
+    const id = await start(NAMES)
+    await work({ blobs: bucket, isComposed: true })
+    const archiveKey = async () => (await migrationToExport(db, id)).archiveKey
+    const key = (await archiveKey())!
+    const check = async () => {
+      const checked = checkStore({ ...parts, blobs: bucket }, { before: clock.now }, signal)
+      return (await Array.fromAsync(checked)).filter(({ result }) => result === 'damaged').length
+    }
+    assert.equal(await check(), 0)
+    assert.equal(await archiveKey(), key)
+    await damageBlob(blobs, key, flipBit)
+    assert.equal(await check(), 1)
+    assert.equal(await archiveKey(), null, 'downloads use the segments')
+    const stored = await Array.fromAsync(blobs.list())
+    assert.ok(!stored.some((blob) => blob.key === key) && stored.some((blob) => isMark(blob.key)))
+    assert.equal(await check(), 0)
+  })
+})

@@ -1,0 +1,159 @@
+import { hash } from 'node:crypto'
+import { planArchive } from '../archive/plan-archive.ts'
+import type { BlobStore } from '../blobs/blob-store.ts'
+import type { Db } from '../db/database.ts'
+import { archiveSegments } from '../migrations/archive-store.ts'
+import {
+  type CheckResult,
+  type ComposedArchive,
+  noteComposedCheck,
+  noteDamaged,
+  noteIntact,
+  oldestChecks,
+  oldestComposedChecks,
+} from '../migrations/segment-check-store.ts'
+import {
+  type CheckedSegment,
+  findSegments,
+  type SegmentRecord,
+} from '../migrations/segment-store.ts'
+import type { EndLog } from '../migrations/tell-end.ts'
+import { isClaimed } from './claim-blobs.ts'
+import { type Reading, readDigest, storedLength } from './read-digest.ts'
+import type { SegmentMaker, StoredDigest } from './segment-maker.ts'
+
+interface CheckParts {
+  db: Db
+  blobs: BlobStore
+  now: () => number
+  /** Told of everything that is found to be damaged. */
+  log?: Pick<EndLog, 'error'> | undefined
+}
+
+export interface ReuseParts extends CheckParts {
+  segments: Pick<SegmentMaker, 'digest'>
+  /** A segment whose last check is older is read and compared before it is reused. */
+  segmentCheckAgeMs: number
+}
+
+/**
+ * The segment that was made of what has this fingerprint; undefined where there is none that may be reused. Its length is
+ * always compared, and its digest where the last check is too old. A segment that is damaged is not found again.
+ */
+export async function findReusable(
+  parts: ReuseParts,
+  fingerprint: string,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const segment = (await findSegments(parts.db, [fingerprint])).get(fingerprint)
+  if (!segment) return undefined
+  const isIntact = isRecentlyChecked(parts, segment)
+    ? (await storedLength(parts.blobs, segment.key)) === segment.length ||
+      (await noteDamage(parts, segment))
+    : await noteResult(parts, segment, await parts.segments.digest(segment.key, signal))
+  return isIntact ? segment.key : undefined
+}
+
+/** Whether it may be reused without being read. */
+export const isRecentlyChecked = (
+  { now, segmentCheckAgeMs }: Pick<ReuseParts, 'now' | 'segmentCheckAgeMs'>,
+  { checkedAt }: CheckedSegment,
+): boolean => checkedAt >= now() - segmentCheckAgeMs
+
+/** Whether the digest is the segment's; that is written down. */
+async function noteResult(
+  parts: CheckParts,
+  segment: SegmentRecord,
+  found: StoredDigest | undefined,
+  now = parts.now(),
+): Promise<boolean> {
+  if (found?.length !== segment.length || found.sha256 !== segment.sha256)
+    return noteDamage(parts, segment, now)
+  await noteIntact(parts.db, segment, now)
+  return true
+}
+
+/** Always false. A store that lacks the mark of this database is not the one that has its blobs: then nothing is written down. */
+async function noteDamage(
+  { db, blobs, log, now }: CheckParts,
+  { key }: SegmentRecord,
+  at = now(),
+): Promise<false> {
+  if ((await storedLength(blobs, key)) === undefined && !(await isClaimed(db, blobs)))
+    throw new Error(
+      'the store of archives is empty or another one: check --data, --blobs and its mount',
+    )
+  const noted = await db.transaction().execute((tx) => noteDamaged(tx, [key], at))
+  // One that was swept meanwhile is missing, and nobody misses it.
+  if (noted.length > 0)
+    log?.error({ segment: key }, 'stored data is damaged; the next migration exports it again')
+  return false
+}
+
+export interface CheckedBlob {
+  bytes: number
+  result: CheckResult
+}
+
+const LISTED_AT_ONCE = 100
+
+/**
+ * Reads all that is stored and was last checked before that, the oldest check first, and compares it with its digests. What is
+ * found is written down for each blob before the next is read.
+ */
+export async function* checkStore(
+  parts: CheckParts,
+  { before, bytesPerSecond = Infinity }: { before: number; bytesPerSecond?: number },
+  signal: AbortSignal,
+): AsyncGenerator<CheckedBlob> {
+  const { db, blobs, now } = parts
+  const reading = { signal, bytesPerSecond }
+  // Never before `before`, whatever the clock does: what is checked must not be listed again.
+  const at = () => Math.max(now(), before)
+  for (let isMore = true; isMore; ) {
+    const segments = await oldestChecks(db, before, LISTED_AT_ONCE)
+    for (const segment of segments) {
+      const digest = await readDigest(blobs, segment.key, reading)
+      const isIntact = await noteResult(parts, segment, digest, at())
+      yield { bytes: segment.length, result: isIntact ? 'intact' : 'damaged' }
+    }
+    const archives = await oldestComposedChecks(db, before, LISTED_AT_ONCE)
+    for (const archive of archives) {
+      const { length, isIntact } = await readComposed(parts, archive, reading)
+      const result = isIntact ? 'intact' : 'damaged'
+      await noteComposedCheck(db, { ...archive, length }, result, at())
+      if (!isIntact) await dropComposed(parts, archive)
+      yield { bytes: length, result }
+    }
+    isMore = segments.length + archives.length > 0
+  }
+}
+
+/** Whether a bucket's own copy of an archive is made of its segments; also true of an archive that was deleted meanwhile. */
+async function readComposed(
+  { db, blobs }: CheckParts,
+  { migrationId, key }: ComposedArchive,
+  reading: Reading,
+): Promise<{ length: number; isIntact: boolean }> {
+  const segments = await archiveSegments(db, { id: migrationId })
+  if (segments.length === 0) return { length: 0, isIntact: true }
+  const digests = new Map(segments.map((segment) => [segment.key, segment.sha256]))
+  const { parts, length } = planArchive(segments)
+  if ((await storedLength(blobs, key)) !== length) return { length, isIntact: false }
+  let start = 0
+  for (const part of parts) {
+    const range = { start, end: start + part.length }
+    start = range.end
+    const expected = 'bytes' in part ? hash('sha256', part.bytes) : digests.get(part.key)
+    const found = await readDigest(blobs, key, { ...reading, range })
+    if (found?.sha256 !== expected) return { length, isIntact: false }
+  }
+  return { length, isIntact: true }
+}
+
+/** The row no longer names it, and its segments are still there. */
+async function dropComposed({ blobs, log }: CheckParts, { migrationId, key }: ComposedArchive) {
+  const fields = { migration: migrationId, blob: key }
+  log?.error(fields, 'the archive in the bucket is damaged; downloads use its segments instead')
+  await blobs.delete(key)
+}

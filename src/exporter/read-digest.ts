@@ -1,0 +1,51 @@
+import { createHash } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { BlobMissing, type BlobStore, type ByteRange } from '../blobs/blob-store.ts'
+import { hasCode } from '../ground/errno.ts'
+import type { StoredDigest } from './segment-maker.ts'
+
+/** What a disk says of bytes that it cannot read any more, or that fail the checksum of its filesystem. */
+const UNREADABLE = ['EIO', 'EUCLEAN', 'EBADMSG'] as const
+
+export interface Reading {
+  signal: AbortSignal
+  range?: ByteRange
+  /** Reads no faster than that. */
+  bytesPerSecond?: number
+}
+
+/** The digest of stored bytes; undefined where they are missing or cannot be read. Rejects with BlobsAway as the store does. */
+export async function readDigest(
+  blobs: BlobStore,
+  key: string,
+  { signal, range, bytesPerSecond = Infinity }: Reading,
+): Promise<StoredDigest | undefined> {
+  const sha256 = createHash('sha256')
+  const startedAt = performance.now()
+  let length = 0
+  try {
+    for await (const bytes of await blobs.open(key, range, { signal })) {
+      sha256.update(bytes)
+      length += bytes.length
+      const aheadMs = (length / bytesPerSecond) * 1000 - (performance.now() - startedAt)
+      if (aheadMs > 1) await sleep(aheadMs, undefined, { signal })
+    }
+    return { length, sha256: sha256.digest('hex') }
+  } catch (error) {
+    signal.throwIfAborted()
+    const isTruncated = error instanceof RangeError
+    if (isTruncated || error instanceof BlobMissing || hasCode(error, ...UNREADABLE))
+      return undefined
+    throw error
+  }
+}
+
+/** The length of a blob; undefined where it is missing. */
+export async function storedLength(blobs: BlobStore, key: string): Promise<number | undefined> {
+  try {
+    return await blobs.size(key)
+  } catch (error) {
+    if (error instanceof BlobMissing) return undefined
+    throw error
+  }
+}

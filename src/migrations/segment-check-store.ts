@@ -1,0 +1,158 @@
+import { sql } from 'kysely'
+import type { Db } from '../db/database.ts'
+import { inStatements, rowsOfAll } from '../db/in-statements.ts'
+import { type CheckedSegment, RECORD_COLUMNS, segmentOf } from './segment-store.ts'
+
+export type CheckResult = 'intact' | 'damaged'
+
+/** The segments whose last check is older than that, the oldest first. */
+export async function oldestChecks(
+  db: Db,
+  before: number,
+  atMost: number,
+): Promise<CheckedSegment[]> {
+  const rows = await db
+    .selectFrom('segments')
+    .select(RECORD_COLUMNS)
+    .where('checked_at', '<', before)
+    .orderBy('checked_at')
+    .limit(atMost)
+    .execute()
+  return rows.map(segmentOf)
+}
+
+/** The stored bytes of a segment match its digest. */
+export async function noteIntact(
+  db: Db,
+  { key, length }: Pick<CheckedSegment, 'key' | 'length'>,
+  now: number,
+): Promise<void> {
+  await db.transaction().execute(async (tx) => {
+    await tx
+      .updateTable('segments')
+      .set({ checked_at: now, damaged_at: null })
+      .where('key', '=', key)
+      .execute()
+    await countCheck(tx, 'intact', length)
+  })
+}
+
+/**
+ * The stored bytes of these segments are wrong or missing. No export finds them by their fingerprints again, and the sweep
+ * removes them once no archive contains them. Returns the keys of those that there still are.
+ */
+export async function noteDamaged(
+  tx: Db,
+  keys: readonly string[],
+  now: number,
+): Promise<readonly string[]> {
+  const fingerprint = sql<
+    string | null
+  >`case when fingerprint is null then null else 'damaged ' || key end`
+  const rows = await rowsOfAll(keys, (some) =>
+    tx
+      .updateTable('segments')
+      .set((row) => ({
+        fingerprint,
+        checked_at: now,
+        damaged_at: row.fn.coalesce('damaged_at', sql<number>`${now}`),
+      }))
+      .where('key', 'in', some)
+      .returning(['key', 'length']),
+  )
+  for (const { length } of rows) await countCheck(tx, 'damaged', length)
+  return rows.map(({ key }) => key)
+}
+
+/** A download read these segments whole, and they matched. */
+export async function noteVerifiedReads(
+  db: Db,
+  keys: readonly string[],
+  now: number,
+): Promise<void> {
+  for (const some of inStatements(keys)) {
+    const intact = db
+      .updateTable('segments')
+      .set({ checked_at: now })
+      .where('damaged_at', 'is', null)
+    await intact.where('key', 'in', some).execute()
+  }
+}
+
+/** One more stored blob was compared with its digest. */
+async function countCheck(db: Db, result: CheckResult, bytes: number): Promise<void> {
+  await db
+    .updateTable('store_checks')
+    .set((row) => ({ count: row('count', '+', 1), bytes: row('bytes', '+', bytes) }))
+    .where('result', '=', result)
+    .execute()
+}
+
+export async function damagedKeys(db: Db): Promise<ReadonlySet<string>> {
+  const rows = await db
+    .selectFrom('segments')
+    .select('key')
+    .where('damaged_at', 'is not', null)
+    .execute()
+  return new Set(rows.map(({ key }) => key))
+}
+
+/** An archive that the bucket has as one object, beside its segments. */
+export interface ComposedArchive {
+  migrationId: number
+  key: string
+}
+
+/** Those whose last check is older than that, the oldest first. */
+export async function oldestComposedChecks(
+  db: Db,
+  before: number,
+  atMost: number,
+): Promise<ComposedArchive[]> {
+  const rows = await db
+    .selectFrom('migrations')
+    .select(['id', 'archive_key'])
+    .where('archive_key', 'is not', null)
+    .where('archive_checked_at', '<', before)
+    .orderBy('archive_checked_at')
+    .limit(atMost)
+    .execute()
+  return rows.map(({ id, archive_key }) => ({ migrationId: id, key: archive_key! }))
+}
+
+/** A damaged object is no longer used: downloads come from the segments instead. The caller deletes it. */
+export async function noteComposedCheck(
+  db: Db,
+  { migrationId, key, length }: ComposedArchive & { length: number },
+  result: CheckResult,
+  now: number,
+): Promise<void> {
+  await db.transaction().execute(async (tx) => {
+    await tx
+      .updateTable('migrations')
+      .set({ archive_checked_at: now, ...(result === 'damaged' && { archive_key: null }) })
+      .where('id', '=', migrationId)
+      .where('archive_key', '=', key)
+      .execute()
+    await countCheck(tx, result, length)
+  })
+}
+
+export interface StoreChecks {
+  /** All that were made so far. */
+  results: { result: CheckResult; count: number; bytes: number }[]
+  /** Segments that are damaged now. */
+  damaged: number
+  /** The time of the oldest check of a segment; null where nothing is stored. */
+  oldestAt: number | null
+}
+
+export async function readStoreChecks(db: Db): Promise<StoreChecks> {
+  const results = await db.selectFrom('store_checks').selectAll().execute()
+  const { size: damaged } = await damagedKeys(db)
+  const oldest = await db
+    .selectFrom('segments')
+    .select((of) => of.fn.min('checked_at').as('at'))
+    .executeTakeFirstOrThrow()
+  return { results: results as StoreChecks['results'], damaged, oldestAt: oldest.at }
+}

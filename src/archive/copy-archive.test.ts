@@ -10,9 +10,10 @@ import {
   storeSegments,
   temporaryFolder,
 } from '../../test/support/archive-samples.ts'
+import { damageBlob, flipBit } from '../../test/support/damage-blob.ts'
 import { BlobMissing } from '../blobs/blob-store.ts'
 import { createDiskBlobStore } from '../blobs/disk.ts'
-import { copyArchive, readArchive } from './copy-archive.ts'
+import { copyArchive, readArchive, SegmentDamaged } from './copy-archive.ts'
 import { planArchive } from './plan-archive.ts'
 
 async function scene(t: TestContext) {
@@ -102,5 +103,42 @@ for (const kind of ['files', 'streams']) {
       BlobMissing,
     )
     assert.ok(copied >= segments[0]!.length && copied < plan.length, `${copied} bytes`)
+  })
+}
+
+for (const kind of ['files', 'streams']) {
+  test(`a segment with a flipped bit breaks it before its last bytes: ${kind}`, async (t) => {
+    const { blobs, segments, plan } = await scene(t)
+    const { openFile: _, ...streaming } = blobs
+    const store = kind === 'files' ? blobs : streaming
+    const [large, small] = segments as [(typeof segments)[0], (typeof segments)[0]]
+    const [inLarge, afterLarge] = [10, 10 + large.length]
+    const copy = async (start: number, end = plan.length) => {
+      const verified: string[] = []
+      let copied = 0
+      const begin = () => async (bytes: Uint8Array) => {
+        copied += bytes.length
+      }
+      const onVerified = (key: string) => verified.push(key)
+      const range = { start, end }
+      const ended = await copyArchive(plan, store, { range, begin, signal, onVerified }).catch(
+        (error: unknown) => error,
+      )
+      return { ended, copied, verified }
+    }
+    assert.deepEqual((await copy(0)).verified, [large.key, small.key])
+    await damageBlob(blobs, large.key, flipBit)
+    for (const start of [0, inLarge]) {
+      const { ended, copied, verified } = await copy(start)
+      assert.ok(ended instanceof SegmentDamaged && ended.key === large.key, String(ended))
+      assert.ok(copied < afterLarge - start, `${copied} bytes`)
+      assert.deepEqual(verified, [])
+    }
+    // What a range cuts cannot be compared; what follows is.
+    const { ended, copied, verified } = await copy(inLarge + 1)
+    assert.deepEqual([ended, copied], [undefined, plan.length - inLarge - 1])
+    assert.deepEqual(verified, [small.key])
+    await damageBlob(blobs, small.key, flipBit)
+    assert.ok((await copy(inLarge + 1)).ended instanceof SegmentDamaged)
   })
 }

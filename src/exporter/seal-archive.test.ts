@@ -127,7 +127,7 @@ test('bytes that are lost after they were reused fail the migration, and a retry
   const first = await start(NAMES)
   await work()
   const [, site] = await archiveSegments(db, { id: first })
-  host.contents.set('alice/blog', 'two')
+  host.contents.set('alice/blog', 'another')
   host.onMake = () => blobs.delete(site!.key)
   const second = await start(NAMES)
   await work()

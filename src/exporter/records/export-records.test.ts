@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
+import { damageBlob, flipBit } from '../../../test/support/damage-blob.ts'
 import { type Engine, onEachEngine } from '../../../test/support/databases.ts'
 import { BINARY, makeBusy, PICTURE } from '../../../test/support/forge/busy-world.ts'
 import { startForge } from '../../../test/support/forge/stand-in-forge.ts'
@@ -7,11 +8,18 @@ import { until } from '../../../test/support/wait-until.ts'
 import { cancelMigration } from '../../migrations/cancel-migration.ts'
 import { migrationToExport } from '../../migrations/export-store.ts'
 import { progressOf } from '../../migrations/progress.ts'
+import { recordsOf as recordsAt } from '../../migrations/record-store.ts'
 import { embeddedQueue } from '../../queue/embedded.ts'
 import { forgeDiscussions } from '../../sources/forge/discussions/forge-discussions.ts'
 import { TooLarge } from '../../sources/forge-errors.ts'
 import { exportHandlers } from '../export-migration.ts'
-import { assertExported, endOf, endsOf, exportScene } from '../export-test-scene.ts'
+import {
+  assertExported,
+  endOf,
+  endsOf,
+  exportScene,
+  SEGMENT_CHECK_AGE_MS,
+} from '../export-test-scene.ts'
 
 const NAMES = ['ann/site', 'octo/tools', 'tern/data']
 
@@ -84,6 +92,35 @@ onEachEngine('records of a forge', (engine) => {
       forge.requests.slice(requests).filter(({ path }) => /attachments/.test(path)).length,
       0,
     )
+  })
+
+  test('are made again where what is stored of them is damaged', async (t) => {
+    const { db, blobs, clock, start, work, recordsOf } = await forgeScene(t, engine)
+    const first = await start(['octo/tools'])
+    await work()
+    const { files } = await recordsOf(first)
+    const keys = (await recordsAt(db, { migrationId: first, position: 0 }))!
+    const damage = async (key: string | null) => damageBlob(blobs, key!, flipBit)
+    for (const key of [keys.rowsKey, keys.assetsKey]) await damage(key)
+    clock.now += SEGMENT_CHECK_AGE_MS
+    const second = await start(['octo/tools'])
+    await work()
+    await assertExported(db, second)
+    const again = await recordsOf(second)
+    for (const [path, text] of files)
+      if (path !== 'godwit-manifest.json') assert.equal(again.files.get(path), text, path)
+    const fresh = (await recordsAt(db, { migrationId: second, position: 0 }))!
+    assert.notEqual(fresh.rowsKey, keys.rowsKey)
+    assert.notEqual(fresh.assetsKey, keys.assetsKey)
+
+    // Rows are compared whenever they are read, however new they are.
+    await damage(fresh.rowsKey)
+    const third = await start(['octo/tools'])
+    await work()
+    assert.match((await endOf(db, third)).reason ?? '', /^octo\/tools: its exported data was lost/)
+    const fourth = await start(['octo/tools'])
+    await work()
+    await assertExported(db, fourth)
   })
 
   test('that two migrations want at once are read by one of them, and both have them', async (t) => {

@@ -1,0 +1,210 @@
+import assert from 'node:assert/strict'
+import { open, readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { before, test } from 'node:test'
+import { createS3BlobStore } from '../../src/blobs/s3.ts'
+import { type ClientDesk, clientDesk } from '../support/client-desk.ts'
+import { verifyBytes } from '../support/cluster-story.ts'
+import { damageBlob, flipBit } from '../support/damage-blob.ts'
+import { untilEnded } from '../support/ended-migration.ts'
+import { type SharedStory, storyInRow } from '../support/export-story.ts'
+import { gitHost } from '../support/git-host.ts'
+import { incompressible } from '../support/odd-repositories.ts'
+import { emptyBucket, envFor, flagsFor, needsObjectStore } from '../support/radosgw.ts'
+import { startInRow } from '../support/service-row.ts'
+import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
+import { desk as commandsAt } from '../support/without-server.ts'
+
+const wholeFile = forTheWholeFile()
+let story: SharedStory
+let desk: ClientDesk
+let database: DatabaseSync
+
+before(async () => {
+  story = await storyInRow(wholeFile, {
+    async repositories(host) {
+      for (const name of ['one', 'two', 'three', 'four'])
+        await host.repository(`alice/${name}`, {
+          files: { a: name, b: incompressible(3_000_000) },
+        })
+    },
+  })
+  const { service } = story
+  desk = await clientDesk(wholeFile, { url: service.url, token: await service.token('alice') })
+  database = new DatabaseSync(join(service.data, 'godwit.sqlite'), { timeout: 10_000 })
+  wholeFile.after(() => database.close())
+})
+
+/** Flips one bit in the middle of the stored segment of the only repository of a migration. */
+async function flipIn(id: number): Promise<void> {
+  const { segment_key: key } = database
+    .prepare('select segment_key from repository_exports where migration_id = ?')
+    .get(id) as { segment_key: string }
+  const file = await open(join(story.service.data, 'blobs', key.slice(0, 2), key), 'r+')
+  try {
+    const at = (await file.stat()).size >> 1
+    const byte = Buffer.alloc(1)
+    await file.read(byte, 0, 1, at)
+    byte[0]! ^= 1
+    await file.write(byte, 0, 1, at)
+  } finally {
+    await file.close()
+  }
+}
+
+const json = async (path: string): Promise<Record<string, unknown>> =>
+  (await (await story.call(path)).json()) as Record<string, unknown>
+
+test('a download of a damaged segment breaks off, and the archive is refused from then on', async () => {
+  const { id } = await story.migrate(['one'])
+  const link = await story.link(id)
+  await flipIn(id)
+  const answer = await fetch(link)
+  assert.equal(answer.status, 200)
+  await assert.rejects(answer.arrayBuffer(), 'it looks complete')
+
+  const refused = {
+    message:
+      'The archive cannot be downloaded: the stored data of alice/one is damaged. Start a new migration to export it again.',
+    status: '410',
+  }
+  const path = `/user/migrations/${id}`
+  for (const again of [
+    await fetch(link, { headers: { range: 'bytes=2000000-' } }),
+    await story.call(`${path}/archive`),
+    await story.call(`${path}/archive/link`),
+  ]) {
+    assert.equal(again.status, 410)
+    const { documentation_url: _, ...body } = (await again.json()) as Record<string, string>
+    assert.deepEqual(body, refused)
+  }
+  const warning =
+    'the stored data of alice/one is damaged: start a new migration to export it again'
+  assert.deepEqual((await json(`${path}/report`)).warnings, [warning])
+  const { archive } = await json(`${path}/summary`)
+  assert.equal((archive as { damaged: boolean }).damaged, true)
+  const metrics = await (await fetch(`${story.service.url}/metrics`)).text()
+  assert.match(metrics, /^godwit_segments{state="damaged"} 1$/m)
+  assert.match(metrics, /^godwit_store_checks{result="damaged"} 1$/m)
+
+  const next = await story.migrate(['one'])
+  assert.deepEqual((await json(`/user/migrations/${next.id}/report`)).warnings, [])
+  const { totals } = (await json(`/user/migrations/${next.id}/progress`)) as {
+    totals: { reused: number }
+  }
+  assert.equal(totals.reused, 0)
+  const sound = await desk.godwit(['verify', await story.download(next.id)])
+  assert.equal(sound.code, 0, sound.said)
+})
+
+test('the client says what is damaged, and keeps nothing of it', async () => {
+  const { id } = await story.migrate(['two'])
+  await flipIn(id)
+  const { err } = await desk.migration(3, 'download', String(id))
+  assert.match(err, /refuses with 410: .* the stored data of alice\/two is damaged\. Start a new/)
+  assert.deepEqual(await readdir(desk.folder), [])
+  const shown = await desk.migration(0, 'show', String(id))
+  assert.match(shown.out, /^archive +damaged: start a new migration/m)
+  const listed = await desk.migration(0, 'list')
+  assert.match(listed.out, new RegExp(`^${id} +exported .* damaged$`, 'm'))
+})
+
+test('what was not read for long is compared before it is reused', async () => {
+  const { id } = await story.migrate(['three'])
+  await flipIn(id)
+  database.exec('update segments set checked_at = 0 where damaged_at is null')
+  const again = await story.migrate(['three'])
+  const verified = await desk.godwit(['verify', await story.download(again.id)])
+  assert.equal(verified.code, 0, verified.said)
+  assert.equal((await story.call(`/user/migrations/${id}/archive`)).status, 410)
+})
+
+test('check --store reads all that is stored, and names the archives that are damaged', async () => {
+  const { id } = await story.migrate(['one', 'two', 'three'])
+  const settings = ['--data', story.service.data]
+  const misused = await desk.godwit(['check', 'alice', '--store', ...settings])
+  assert.equal(misused.code, 2, misused.said)
+  const fresh = await story.migrate(['four'])
+  await flipIn(fresh.id)
+
+  const ended = await desk.godwit(['check', '--store', ...settings])
+  assert.equal(ended.code, 1, ended.said)
+  const named = `damaged: the archive of migration ${fresh.id} of alice: alice/four`
+  assert.match(ended.stdout.toString(), new RegExp(`^${named}$`, 'm'))
+  assert.ok(!ended.stdout.includes(`migration ${id} of`), ended.said)
+  assert.match(ended.stdout.toString(), /^\d+ intact, \d+ damaged; .* read$/m)
+  assert.match(ended.stderr, /stored segments and archives are damaged; the next migration/)
+
+  const told = await desk.godwit(['check', '--store', '--json', ...settings])
+  const { archives, intact, damaged } = JSON.parse(told.stdout.toString())
+  assert.ok(intact > 0 && damaged > 0 && told.code === 1)
+  assert.ok(
+    archives.some(
+      (each: { migration_id: number; login: string; damaged: string[] }) =>
+        each.migration_id === fresh.id &&
+        each.login === 'alice' &&
+        each.damaged[0] === 'alice/four',
+    ),
+    told.said,
+  )
+  const doctor = await desk.godwit(['doctor', '--json', ...settings])
+  const { checks } = JSON.parse(doctor.stdout.toString()) as {
+    checks: { check: string; state: string; found: string }[]
+  }
+  const { state, found } = checks.find(({ check }) => check === 'stored data')!
+  assert.equal(state, 'warning')
+  assert.match(found, /^\d+ of \d+ stored segments are damaged; the oldest check is .* old$/)
+})
+
+for (const downloads of ['proxy', 'redirect'] as const) {
+  test(
+    `in a bucket, on PostgreSQL, with downloads by ${downloads}`,
+    needsObjectStore,
+    async (t) => {
+      const host = await gitHost()
+      t.after(host.remove)
+      await host.repository('alice/site', { files: { a: incompressible(6_000_000) } })
+      const bucket = await emptyBucket()
+      const service = await startInRow(t, {
+        repositories: host.root,
+        engine: 'postgres',
+        flags: [...flagsFor(bucket), '--concurrency', '1', '--downloads', downloads],
+        env: envFor(bucket),
+      })
+      const token = await service.token('alice')
+      const body = JSON.stringify({ repositories: ['site'] })
+      const migrate = async () => {
+        const started = await service.call(token, '/user/migrations', { method: 'POST', body })
+        const { id } = (await started.json()) as { id: number }
+        await untilEnded(service, token, id, 'exported')
+        return id
+      }
+      const link = async (id: number) => {
+        const { status, headers } = await service.call(token, `/user/migrations/${id}/archive`)
+        return headers.get('location') ?? String(status)
+      }
+      const id = await migrate()
+      const blobs = createS3BlobStore({ ...bucket, prefix: 'godwit' })
+      const largest = (await Array.fromAsync(blobs.list())).sort((a, b) => b.size - a.size)
+      const [whole, segment] = downloads === 'redirect' ? largest : [undefined, ...largest]
+      if (whole) {
+        // The bucket's own copy of the archive.
+        await damageBlob(blobs, whole.key, flipBit)
+        const { godwit } = await commandsAt(t, envFor(bucket))
+        const settings = ['--database-url', service.databaseUrl!, ...flagsFor(bucket)]
+        const ended = await godwit(['check', '--store', ...settings])
+        assert.equal(ended.code, 1, ended.said)
+        assert.ok((await link(id)).startsWith(service.url), 'downloads use the segments')
+        assert.equal((await fetch(await link(id))).status, 200)
+      }
+      await damageBlob(blobs, segment!.key, flipBit)
+      const answer = await fetch(await link(id))
+      await assert.rejects(answer.arrayBuffer(), 'it looks complete')
+      assert.equal(await link(id), '410')
+      const again = await migrate()
+      const sound = await fetch(await link(again))
+      await verifyBytes(t, Buffer.from(await sound.arrayBuffer()))
+    },
+  )
+}

@@ -122,13 +122,16 @@ onEachEngine('a partial archive', (engine) => {
   })
 })
 
-test('bytes that are lost after they were reused fail the migration, and a retry exports them anew', async (t) => {
-  const { db, blobs, host, start, work } = await exportScene(t, TWO)
+test('bytes that are lost long after they were reused fail the migration, and a retry exports them anew', async (t) => {
+  const { db, blobs, clock, host, start, work } = await exportScene(t, TWO)
   const first = await start(NAMES)
   await work()
   const [, site] = await archiveSegments(db, { id: first })
   host.contents.set('alice/blog', 'another')
-  host.onMake = () => blobs.delete(site!.key)
+  host.onMake = async () => {
+    clock.now += 120_000
+    await blobs.delete(site!.key)
+  }
   const second = await start(NAMES)
   await work()
   host.onMake = async () => {}

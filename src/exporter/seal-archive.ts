@@ -58,7 +58,11 @@ export async function sealArchive(
   const named = await organizationsIn(db, migration)
   const organizations = await coveredOrganizations(db, named, repositories, migration.owner)
   const contents = await contentsOfAll(db, repositories)
-  const lost = await lostSegments(parts.blobs, [...contents.segments.values()], signal)
+  const since = now() - LENGTH_TRUSTED_MS
+  const old = [...contents.segments.values()].filter(
+    ({ namedAt, damagedAt }) => namedAt < since || damagedAt !== null,
+  )
+  const lost = await lostSegments(parts.blobs, old, signal)
   if (lost.length > 0) return endAsLost(repositories, keysOf(lost))
   const covered = { migration, repositories, organizations, contents, viewer: migration.owner }
   const archive = await writeMetadata(parts, covered, signal).catch((error: unknown) => {
@@ -132,6 +136,8 @@ const keysOf = (segments: readonly SegmentRecord[]): ReadonlySet<string> =>
   new Set(segments.map(({ key }) => key))
 
 const ASKED_AT_ONCE = 16
+/** What was taken into use so recently was there: to ask for each a second time would cost as much as to reuse it. */
+const LENGTH_TRUSTED_MS = 60_000
 
 /**
  * Those whose bytes the store does not have whole, or that are known to be damaged. Rows and bytes part where one of them was restored from a backup, and

@@ -18,7 +18,7 @@ onEachEngine('what segments say of themselves', (engine) => {
     assert.deepEqual([...contents.segments.keys()].sort(), ['large', 'little'])
     assert.deepEqual(contents.segments.get('little'), {
       ...{ key: 'little', ...numbers },
-      ...{ checkedAt: 0, damagedAt: null },
+      ...{ checkedAt: 0, damagedAt: null, namedAt: 0 },
     })
     const none = await StoredContents.open(db, ['more'], { large: 20, mostHeld: 0 })
     const all = () =>

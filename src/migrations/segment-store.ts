@@ -18,6 +18,8 @@ export interface CheckedSegment extends SegmentRecord {
   checkedAt: number
   /** Null while the bytes are those that were written, as far as is known. */
   damagedAt: number | null
+  /** When an export last took it into use: then it had its length. */
+  namedAt: number
 }
 
 /** A repository's segment: what it was made from, and what is said of it elsewhere, as JSON. */
@@ -212,6 +214,7 @@ export const RECORD_COLUMNS = [
   'stored_crc32',
   'checked_at',
   'damaged_at',
+  'named_at',
 ] as const
 
 export function segmentOf(
@@ -226,5 +229,6 @@ export function segmentOf(
     storedCrc32: row.stored_crc32,
     checkedAt: row.checked_at,
     damagedAt: row.damaged_at,
+    namedAt: row.named_at,
   }
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { collect } from '../../test/support/archive-samples.ts'
+import { damageBlob, flipBit } from '../../test/support/damage-blob.ts'
 import { makeBusy } from '../../test/support/forge/busy-world.ts'
 import { startForge } from '../../test/support/forge/stand-in-forge.ts'
 import { readArchive } from '../archive/copy-archive.ts'
@@ -9,7 +10,13 @@ import { factsForViewer } from '../repositories/facts-for-viewer.ts'
 import { listCatalogue } from '../repositories/repository-store.ts'
 import { forgeDiscussions } from '../sources/forge/discussions/forge-discussions.ts'
 import { Unreadable } from '../sources/unreadable.ts'
-import { type ArchiveParts, ExportFailed, endInWords, exportArchive } from './export-archive.ts'
+import {
+  type ArchiveParts,
+  archiveBytes,
+  ExportFailed,
+  endInWords,
+  exportArchive,
+} from './export-archive.ts'
 import { exportScene } from './export-test-scene.ts'
 
 const OF_ALICE = { 'alice/blog': 'one', 'alice/site': 'one' }
@@ -50,6 +57,22 @@ test('an archive without a migration is made, and its segments stay to be found 
   assert.equal(said.length, 2)
   await using _again = await make()
   assert.match(said[2]!, /^alice\/blog: reused$/)
+})
+
+test('a damaged segment of an earlier export ends this one, and the next makes it again', async (t) => {
+  const { blobs, parts, make, said, keysInStore } = await scene(t)
+  const { signal } = new AbortController()
+  const bytesOf = async () => {
+    await using archive = await make()
+    return collect(archiveBytes(parts, archive.plan, signal))
+  }
+  const whole = await bytesOf()
+  const [key] = await keysInStore()
+  await damageBlob(blobs, key!, flipBit)
+  await assert.rejects(bytesOf(), /its checksum is wrong\. Run the command again/)
+  assert.equal((await bytesOf()).length, whole.length)
+  const ends = said.slice(-2).map((line) => line.split(': ')[1])
+  assert.deepEqual(ends.sort(), ['exported', 'reused'])
 })
 
 test('a repository that cannot be read is a failure by name, or skipped where that is allowed', async (t) => {

@@ -13,6 +13,7 @@ import { gitHost } from '../support/git-host.ts'
 import { incompressible } from '../support/odd-repositories.ts'
 import { emptyBucket, envFor, flagsFor, needsObjectStore } from '../support/radosgw.ts'
 import { startInRow } from '../support/service-row.ts'
+import { until } from '../support/wait-until.ts'
 import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
 import { desk as commandsAt } from '../support/without-server.ts'
 
@@ -24,7 +25,7 @@ let database: DatabaseSync
 before(async () => {
   story = await storyInRow(wholeFile, {
     async repositories(host) {
-      for (const name of ['one', 'two', 'three', 'four'])
+      for (const name of ['one', 'two', 'three', 'four', 'five'])
         await host.repository(`alice/${name}`, {
           files: { a: name, b: incompressible(3_000_000) },
         })
@@ -118,6 +119,19 @@ test('what was not read for long is compared before it is reused', async () => {
   const verified = await desk.godwit(['verify', await story.download(again.id)])
   assert.equal(verified.code, 0, verified.said)
   assert.equal((await story.call(`/user/migrations/${id}/archive`)).status, 410)
+})
+
+test('what was not read for long is read in the background', async () => {
+  const { service } = story
+  const { id } = await story.migrate(['five'])
+  await flipIn(id)
+  await service.stop()
+  database.exec('update segments set checked_at = 0')
+  await service.restart()
+  const summary = async () =>
+    (await json(`/user/migrations/${id}/summary`)) as { archive: { damaged: boolean } }
+  await until('the damage is found', async () => (await summary()).archive.damaged)
+  assert.match(service.log(), /stored data is damaged; the next migration exports it again/)
 })
 
 test('check --store reads all that is stored, and names the archives that are damaged', async () => {

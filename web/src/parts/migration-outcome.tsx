@@ -39,7 +39,14 @@ export function MigrationOutcome(props: { migration: Summary; progress: Progress
           description={<Reasons others={others} />}
         />
       )}
-      {migration.archive ? (
+      {migration.archive?.damaged && (
+        <Banner
+          variant="critical"
+          title="The archive is damaged"
+          description="Stored data of it has changed since it was exported, so it cannot be downloaded. Run the migration again: what is damaged is exported again."
+        />
+      )}
+      {migration.archive && !migration.archive.damaged && (
         <Banner
           variant={others.length > 0 ? 'warning' : 'success'}
           title={
@@ -54,7 +61,8 @@ export function MigrationOutcome(props: { migration: Summary; progress: Progress
             </>
           }
         />
-      ) : (
+      )}
+      {!migration.archive && (
         <Banner
           variant="info"
           title="The archive no longer exists"

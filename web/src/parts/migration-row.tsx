@@ -46,6 +46,7 @@ export function MigrationRow({ migration }: { migration: Summary }) {
           <>
             <li>
               <PackageIcon /> {bytes(archive.bytes)}
+              {archive.damaged && ', damaged'}
             </li>
             <li>
               <HourglassIcon /> expires <Moment at={archive.expires_at} />

@@ -47,11 +47,14 @@ export async function findReusable(
 ): Promise<string | undefined> {
   const segment = (await findSegments(parts.db, [fingerprint])).get(fingerprint)
   if (!segment) return undefined
-  const isIntact = isRecentlyChecked(parts, segment)
-    ? (await storedLength(parts.blobs, segment.key)) === segment.length ||
-      (await noteDamage(parts, segment))
-    : await noteResult(parts, segment, await parts.segments.digest(segment.key, signal))
-  return isIntact ? segment.key : undefined
+  const { key, length } = segment
+  if (isRecentlyChecked(parts, segment)) {
+    if ((await storedLength(parts.blobs, key)) === length) return key
+    await noteDamage(parts, segment)
+    return undefined
+  }
+  const result = await noteResult(parts, segment, await parts.segments.digest(key, signal))
+  return result === 'intact' ? key : undefined
 }
 
 /** Whether it may be reused without being read. */
@@ -60,34 +63,33 @@ export const isRecentlyChecked = (
   { checkedAt }: CheckedSegment,
 ): boolean => checkedAt >= now() - segmentCheckAgeMs
 
-/** Whether the digest is the segment's; that is written down. */
+/** What was found is written down. Undefined where the segment was swept meanwhile: then it says nothing. */
 async function noteResult(
   parts: CheckParts,
   segment: SegmentRecord,
   found: StoredDigest | undefined,
   now = parts.now(),
-): Promise<boolean> {
+): Promise<CheckResult | undefined> {
   if (found?.length !== segment.length || found.sha256 !== segment.sha256)
     return noteDamage(parts, segment, now)
   await noteIntact(parts.db, segment, now)
-  return true
+  return 'intact'
 }
 
-/** Always false. A store that lacks the mark of this database is not the one that has its blobs: then nothing is written down. */
+/** A store that lacks the mark of this database is not the one that has its blobs: then nothing is written down. */
 async function noteDamage(
   { db, blobs, log, now }: CheckParts,
   { key }: SegmentRecord,
   at = now(),
-): Promise<false> {
+): Promise<'damaged' | undefined> {
   if ((await storedLength(blobs, key)) === undefined && !(await isClaimed(db, blobs)))
     throw new Error(
       'the store of archives is empty or another one: check --data, --blobs and its mount',
     )
   const noted = await db.transaction().execute((tx) => noteDamaged(tx, [key], at))
-  // One that was swept meanwhile is missing, and nobody misses it.
-  if (noted.length > 0)
-    log?.error({ segment: key }, 'stored data is damaged; the next migration exports it again')
-  return false
+  if (noted.length === 0) return undefined
+  log?.error({ segment: key }, 'stored data is damaged; the next migration exports it again')
+  return 'damaged'
 }
 
 export interface CheckedBlob {
@@ -114,14 +116,14 @@ export async function* checkStore(
     const segments = await oldestChecks(db, before, LISTED_AT_ONCE)
     for (const segment of segments) {
       const digest = await readDigest(blobs, segment.key, reading)
-      const isIntact = await noteResult(parts, segment, digest, at())
-      yield { bytes: segment.length, result: isIntact ? 'intact' : 'damaged' }
+      const result = await noteResult(parts, segment, digest, at())
+      if (result) yield { bytes: segment.length, result }
     }
     const archives = await oldestComposedChecks(db, before, LISTED_AT_ONCE)
     for (const archive of archives) {
       const { length, isIntact } = await readComposed(parts, archive, reading)
       const result = isIntact ? 'intact' : 'damaged'
-      await noteComposedCheck(db, { ...archive, length }, result, at())
+      if (!(await noteComposedCheck(db, { ...archive, length }, result, at()))) continue
       if (!isIntact) await dropComposed(parts, archive)
       yield { bytes: length, result }
     }

@@ -75,5 +75,14 @@ export async function damagedArchives(db: Db): Promise<DamagedArchive[]> {
 
 /** What an owner is told of an archive with damaged data. */
 export function damageWarning(damaged: readonly string[]): string {
-  return `the stored data of ${damaged.join(', ')} is damaged: start a new migration to export it again`
+  return `the stored data of ${inShort(damaged)} is damaged: start a new migration to export it again`
+}
+
+const MAX_NAMED = 10
+
+/** The first few names, and how many more there are. */
+export function inShort(names: readonly string[]): string {
+  const more = names.length - MAX_NAMED
+  const named = names.slice(0, MAX_NAMED).join(', ')
+  return more > 0 ? `${named} and ${more} more` : named
 }

@@ -120,21 +120,23 @@ export async function oldestComposedChecks(
   return rows.map(({ id, archive_key }) => ({ migrationId: id, key: archive_key! }))
 }
 
-/** A damaged object is no longer used: downloads come from the segments instead. The caller deletes it. */
+/** A damaged object is no longer used: downloads come from the segments instead, and the caller deletes it. False where it is gone. */
 export async function noteComposedCheck(
   db: Db,
   { migrationId, key, length }: ComposedArchive & { length: number },
   result: CheckResult,
   now: number,
-): Promise<void> {
-  await db.transaction().execute(async (tx) => {
-    await tx
+): Promise<boolean> {
+  return db.transaction().execute(async (tx) => {
+    const { numUpdatedRows } = await tx
       .updateTable('migrations')
       .set({ archive_checked_at: now, ...(result === 'damaged' && { archive_key: null }) })
       .where('id', '=', migrationId)
       .where('archive_key', '=', key)
-      .execute()
+      .executeTakeFirst()
+    if (numUpdatedRows === 0n) return false
     await countCheck(tx, result, length)
+    return true
   })
 }
 

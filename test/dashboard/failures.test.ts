@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import { rm } from 'node:fs/promises'
 import { before, test } from 'node:test'
 import type { Summary } from '../../src/wire/types.ts'
@@ -132,6 +133,16 @@ test('what cannot be exported is told before the start', needsChromium, async (t
   const row = part(page, '1 migration').getByRole('listitem').first()
   await row.getByText('Exported in part:').waitFor()
   await row.getByText('1 of 2 repositories, 1 skipped').waitFor()
+
+  await page.route(/\/summary$/, async (route) => {
+    const summary = (await (await route.fetch()).json()) as Summary
+    await route.fulfill({
+      json: { ...summary, archive: { ...summary.archive, damaged: true } },
+    })
+  })
+  await row.getByRole('link').first().click()
+  await page.getByText('The archive is damaged').waitFor()
+  assert.equal(await page.getByText('The archive is ready').count(), 0)
 })
 
 test('a selected repository that is gone can be deselected', needsChromium, async (t) => {

@@ -1,4 +1,5 @@
 import type { Account } from '../../accounts/account.ts'
+import { inShort } from '../../migrations/damaged-archives.ts'
 
 /** A request that the wire itself refuses, before anything of the domain was asked. */
 export class Refused extends Error {
@@ -38,7 +39,7 @@ export const accessLost = (names: readonly string[]) =>
 export const archiveDamaged = (names: readonly string[]) =>
   new Refused(
     410,
-    `The archive cannot be downloaded: the stored data of ${names.join(', ')} is damaged. Start a new migration to export it again.`,
+    `The archive cannot be downloaded: the stored data of ${inShort(names)} is damaged. Start a new migration to export it again.`,
   )
 export const userAgentMissing = () =>
   new Refused(

@@ -43,7 +43,7 @@ export function MigrationOutcome(props: { migration: Summary; progress: Progress
         <Banner
           variant="critical"
           title="The archive is damaged"
-          description="Stored data of it has changed since it was exported, so it cannot be downloaded. Run the migration again: what is damaged is exported again."
+          description="Stored data of it has changed since it was exported. Run the migration again: what is damaged is exported again."
         />
       )}
       {migration.archive && !migration.archive.damaged && (

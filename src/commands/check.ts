@@ -28,9 +28,7 @@ export function checkCommand(program: Command, about: string): void {
     'godwit check --store                                # all stored segments and archives',
   )
   command
-    .usage(
-      '[OWNER[/NAME]...] --repositories DIR [settings]\n       godwit check --store [settings]',
-    )
+    .usage('[OWNER[/NAME]...] --repositories DIR | --store [settings]')
     .option('--store', 'read all that is stored and compare it with its checksums')
     .option('--json', 'print the results as JSON')
     .action((names: string[], options: CheckOptions, command: Command) =>

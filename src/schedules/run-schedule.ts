@@ -41,7 +41,8 @@ export async function runDue(
   schedule: Schedule,
   next: number,
 ): Promise<RunEnd | undefined> {
-  const time = { dueAt: schedule.nextRunAt, take: (tx: Db) => takeTime(tx, schedule, next) }
+  const { nextRunAt: dueAt, maker: by } = schedule
+  const time = { dueAt, by, take: (tx: Db) => takeTime(tx, schedule, next) }
   try {
     const stopped = await whyStopped(parts, schedule)
     if (stopped !== undefined) {
@@ -67,13 +68,22 @@ async function startOrNote(parts: RunParts, schedule: Schedule, time: Time): Pro
   }
 }
 
-/** Runs it because somebody who may asks for it; its next time stays. What cannot be done is refused, and not written down. */
+export interface RunRequest {
+  /** The caller, who may migrate what the owner of the schedule has. The migration is started in their name. */
+  by: Account
+  onCommitted(started: Migration): void
+}
+
+/**
+ * Runs a schedule for a caller, whoever made it. Its next time stays as it is. What cannot be done is refused with Invalid, and no
+ * run is written.
+ */
 export async function runNow(
   parts: RunParts,
   schedule: Schedule,
-  onCommitted: (started: Migration) => void,
+  { by, onCommitted }: RunRequest,
 ): Promise<ScheduleRun> {
-  const time = { dueAt: null, take: (tx: Db) => lockSchedule(tx, schedule) }
+  const time = { dueAt: null, by, take: (tx: Db) => lockSchedule(tx, schedule) }
   try {
     const running = await unfinishedRun(parts.db, schedule)
     if (running !== undefined) throw new StillRunning(running)
@@ -91,6 +101,8 @@ const sentence = (text: string): string => `${text[0]!.toUpperCase()}${text.slic
 interface Time {
   /** Null where somebody asks for it. */
   dueAt: number | null
+  /** In whose name the migration is started. */
+  by: Account
   /** Takes it for this run alone, or throws LostTime. */
   take(tx: Db): Promise<void>
 }
@@ -99,11 +111,11 @@ interface Time {
 async function start(
   parts: RunParts,
   schedule: Schedule,
-  { dueAt, take }: Time,
+  { dueAt, by, take }: Time,
   onCommitted?: (started: Migration) => void,
 ): Promise<{ migration: Migration; run: ScheduleRun }> {
-  const { owner, maker, repositories, options } = schedule
-  const scope = { owner, by: maker }
+  const { owner, repositories, options } = schedule
+  const scope = { owner, by }
   let skipped: SkippedRepository[] = []
   let run!: ScheduleRun
   const steps = {

@@ -73,7 +73,7 @@ export const runSchedule = {
   operationId: 'schedules/run',
   tags: ['Schedules'],
   summary: 'Run a schedule now',
-  description: `Also works while it is paused. The next run stays as it is. ${EXTENSION}`,
+  description: `Starts the migration in the name of the caller, whoever made the schedule. Also works while it is paused. The next run stays as it is. ${EXTENSION}`,
   parameters: [parameter('schedule-id')],
   responses: { 201: record('Started.', 'schedule-run'), 404: notFound, 422: refusal('invalid') },
 } satisfies Operation

@@ -145,9 +145,12 @@ function running(
     { config, schema: describe(operations.runSchedule) },
     async (request, reply) => {
       const schedule = await namedSchedule(parts, request)
-      const run = await runNow(parts, schedule, (migration) => {
-        auditAction(log, request, 'schedule.run', aboutOf(schedule))
-        audit(log, request, 'migration.start', migration)
+      const run = await runNow(parts, schedule, {
+        by: viewerOf(request).account,
+        onCommitted(migration) {
+          auditAction(log, request, 'schedule.run', aboutOf(schedule))
+          audit(log, request, 'migration.start', migration)
+        },
       })
       return answer(reply.code(201), scheduleRunJson(run))
     },

@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import type { Account } from '../accounts/account.ts'
 import type { Db } from '../db/database.ts'
 import { inStatements, rowsOfAll } from '../db/in-statements.ts'
+import type { NamedRepository } from '../repositories/facts-store.ts'
 import { readableAmong } from '../repositories/readable-repositories.ts'
 import type { Migration } from './migration.ts'
 import { outcomesOf } from './outcomes.ts'
@@ -43,18 +44,34 @@ async function repositorySegments(db: Db, id: number): Promise<string[]> {
   return [...ofGit, ...ofFiles]
 }
 
+export interface ArchivedRepository extends NamedRepository {
+  /** Its place in the snapshot of the migration. */
+  position: number
+  hasGitData: boolean
+}
+
+/** Returns the repositories that the archive of a migration holds, whether they were exported or reused. */
+export async function archivedRepositories(
+  db: Db,
+  { id, repositoryCount }: Pick<Migration, 'id' | 'repositoryCount'>,
+): Promise<ArchivedRepository[]> {
+  const outcomes = await outcomesOf(db, { id })
+  const named = await namedRepositoriesOf(db, { id, repositoryCount })
+  return named.flatMap((each, position) => {
+    const { outcome, segmentKey = null } = outcomes.get(position) ?? {}
+    return outcome === 'exported' ? [{ ...each, position, hasGitData: segmentKey !== null }] : []
+  })
+}
+
 /** The first few repositories that the archive holds and the migration's owner may no longer read. */
 export async function noLongerReadable(
   db: Db,
-  { id, owner, repositoryCount }: Pick<Migration, 'id' | 'owner' | 'repositoryCount'>,
+  migration: Pick<Migration, 'id' | 'owner' | 'repositoryCount'>,
   atMost: number,
 ): Promise<string[]> {
-  const outcomes = await outcomesOf(db, { id })
-  const exported = (await namedRepositoriesOf(db, { id, repositoryCount })).filter(
-    (_, position) => outcomes.get(position)?.outcome === 'exported',
-  )
+  const exported = await archivedRepositories(db, migration)
   const ids = exported.map(({ repositoryId }) => repositoryId)
-  const readable = await readableAmong(db, owner.id, ids)
+  const readable = await readableAmong(db, migration.owner.id, ids)
   const lost = exported.filter(({ repositoryId }) => !readable.has(repositoryId))
   return lost.slice(0, atMost).map(({ fullName }) => fullName)
 }

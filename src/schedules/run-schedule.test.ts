@@ -121,6 +121,8 @@ onEachEngine('a schedule', (engine) => {
     assert.equal((await scene.migrations())[0]!.repository_count, 1)
 
     host.contents.delete('alice/atlas')
+    // No archive holds any of them.
+    await scene.db.updateTable('migrations').set({ archive_expires_at: null }).execute()
     clock.now += DAY
     await scene.runDue()
     const [failed] = await scene.runs(schedule)

@@ -7,6 +7,7 @@ import { Invalid } from '../migrations/refusals.ts'
 import { NoneCovered, type StartParts, startCovered } from '../migrations/start-migration.ts'
 import { ASKED_NOW, type RightsRefresher } from '../repositories/refresh-rights.ts'
 import { Unreadable } from '../sources/unreadable.ts'
+import { factsInArchives } from './keep-archives.ts'
 import {
   insertRun,
   LostTime,
@@ -119,8 +120,11 @@ async function start(
   let skipped: SkippedRepository[] = []
   let run!: ScheduleRun
   const steps = {
-    onSkipped(uncovered: readonly string[]) {
+    async onUncovered(uncovered: readonly string[]) {
       skipped = skippedBecause(uncovered, owner)
+      // A caller is told at once that nothing is left. Nobody is there to be told of a run that is due: its migration fails.
+      const isRefused = dueAt === null && uncovered.length === repositories.length
+      return isRefused ? [] : factsInArchives(parts.db, schedule, uncovered)
     },
     async alsoWrite(tx: Db, { id: migrationId }: Migration) {
       await take(tx)

@@ -1113,7 +1113,7 @@ export interface Schedule {
   at: string
   /** IANA name of a time zone, such as `Europe/Zurich` or `UTC`. */
   time_zone: string
-  /** How many archives to keep: when a run is exported, older archives of this schedule are deleted. Archives that are kept do not expire. */
+  /** How many archives to keep: when a run is exported, older archives of this schedule are deleted, except those that hold a repository which no newer one holds (`protected_archives`). Archives that are kept do not expire. */
   keep: number
   /** A paused schedule does not run. */
   paused: boolean
@@ -1123,6 +1123,15 @@ export interface Schedule {
   next_run_at: string | null
   /** Null before the first. */
   last_run: ScheduleRun | null
+  /** Archives that are kept beyond `keep`, newest first, because each holds repositories that no newer archive of the schedule holds. */
+  protected_archives: {
+    /** The migration whose archive it is. */
+    migration_id: number
+    /** When that migration was started. */
+    created_at: string
+    /** Full names of the repositories that no newer archive of the schedule holds. */
+    repositories: string[]
+  }[]
   created_at: string
   updated_at: string
 }
@@ -1189,7 +1198,7 @@ export interface ScheduleRequest {
   at: string
   /** IANA name of a time zone, such as `Europe/Zurich` or `UTC`. */
   time_zone: string
-  /** How many archives to keep: when a run is exported, older archives of this schedule are deleted. Archives that are kept do not expire. */
+  /** How many archives to keep: when a run is exported, older archives of this schedule are deleted, except those that hold a repository which no newer one holds (`protected_archives`). Archives that are kept do not expire. */
   keep?: number
   /** A paused schedule does not run. */
   paused?: boolean
@@ -1233,7 +1242,7 @@ export interface ScheduleChange {
   at?: string
   /** IANA name of a time zone, such as `Europe/Zurich` or `UTC`. */
   time_zone?: string
-  /** How many archives to keep: when a run is exported, older archives of this schedule are deleted. Archives that are kept do not expire. */
+  /** How many archives to keep: when a run is exported, older archives of this schedule are deleted, except those that hold a repository which no newer one holds (`protected_archives`). Archives that are kept do not expire. */
   keep?: number
   /** A paused schedule does not run. */
   paused?: boolean

@@ -8,7 +8,7 @@ import type { Migration } from './migration.ts'
 import { outcomesOf } from './outcomes.ts'
 import { archivedKeysOf, recordExportsOf } from './record-store.ts'
 import { type SegmentRecord, segmentsByKey } from './segment-store.ts'
-import { namedRepositoriesOf } from './snapshot-store.ts'
+import { namedRepositoriesOfAll } from './snapshot-store.ts'
 
 /**
  * An archive is a list of segments: its metadata, those of its migration's repositories in order, those of the files of their
@@ -50,17 +50,22 @@ export interface ArchivedRepository extends NamedRepository {
   hasGitData: boolean
 }
 
-/** Returns the repositories that the archive of a migration holds, whether they were exported or reused. */
+/** Returns the repositories that the archive of each migration holds, exported or reused, in the order of the migrations. */
 export async function archivedRepositories(
   db: Db,
-  { id, repositoryCount }: Pick<Migration, 'id' | 'repositoryCount'>,
-): Promise<ArchivedRepository[]> {
-  const outcomes = await outcomesOf(db, { id })
-  const named = await namedRepositoriesOf(db, { id, repositoryCount })
-  return named.flatMap((each, position) => {
-    const { outcome, segmentKey = null } = outcomes.get(position) ?? {}
-    return outcome === 'exported' ? [{ ...each, position, hasGitData: segmentKey !== null }] : []
-  })
+  migrations: readonly Pick<Migration, 'id' | 'repositoryCount'>[],
+): Promise<ArchivedRepository[][]> {
+  const named = await namedRepositoriesOfAll(db, migrations)
+  const archived: ArchivedRepository[][] = []
+  for (const [at, migration] of migrations.entries()) {
+    const outcomes = await outcomesOf(db, migration)
+    const repositories = named[at]!.flatMap((each, position) => {
+      const { outcome, segmentKey = null } = outcomes.get(position) ?? {}
+      return outcome === 'exported' ? [{ ...each, position, hasGitData: segmentKey !== null }] : []
+    })
+    archived.push(repositories)
+  }
+  return archived
 }
 
 /** The first few repositories that the archive holds and the migration's owner may no longer read. */
@@ -69,7 +74,7 @@ export async function noLongerReadable(
   migration: Pick<Migration, 'id' | 'owner' | 'repositoryCount'>,
   atMost: number,
 ): Promise<string[]> {
-  const exported = await archivedRepositories(db, migration)
+  const [exported = []] = await archivedRepositories(db, [migration])
   const ids = exported.map(({ repositoryId }) => repositoryId)
   const readable = await readableAmong(db, migration.owner.id, ids)
   const lost = exported.filter(({ repositoryId }) => !readable.has(repositoryId))

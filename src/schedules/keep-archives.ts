@@ -97,8 +97,9 @@ async function archivesBeyondKeep(db: Db, archives: readonly ScheduledArchive[])
   const keep = archives[0]?.keep ?? 0
   if (archives.length <= keep) return { protectedArchives, deletable }
   const heldByNewer = new Set<string>()
+  const heldByEach = await archivedRepositories(db, archives)
   for (const [at, archive] of archives.entries()) {
-    const held = await archivedRepositories(db, archive)
+    const held = heldByEach[at]!
     const only = held.filter((each) => !heldByNewer.has(keysOf(each)[0]!))
     for (const key of held.flatMap(keysOf)) heldByNewer.add(key)
     if (at < keep) continue
@@ -147,10 +148,11 @@ export async function factsInArchives(
   const wanted = new Set(fullNames.map(keyOf))
   const found: RepositoryFacts[] = []
   if (wanted.size === 0) return found
-  for (const archive of await scheduledArchives(db, [id])) {
-    for (const { fullName, position } of await archivedRepositories(db, archive))
-      if (wanted.delete(keyOf(fullName))) found.push(await repositoryAt(db, archive.id, position))
-    if (wanted.size === 0) break
+  const archives = await scheduledArchives(db, [id])
+  for (const [at, held] of (await archivedRepositories(db, archives)).entries()) {
+    for (const { fullName, position } of held)
+      if (wanted.delete(keyOf(fullName)))
+        found.push(await repositoryAt(db, archives[at]!.id, position))
   }
   return found
 }

@@ -198,10 +198,11 @@ test(
     await kept.getByRole('link', { name: 'Migration 1' }).waitFor()
     await kept.getByText('alice/birds').waitFor()
     await keepScreenshot(page, 'schedule-protected-archive')
-    await page.getByRole('button', { name: 'Release the archive of migration 1' }).click()
+    const release = page.getByRole('button', { name: 'Release the archive of migration 1' })
+    await release.click()
     await page.getByRole('alertdialog').getByText('No newer archive of this schedule').waitFor()
     await page.getByRole('alertdialog').getByRole('button', { name: 'Release' }).click()
-    await kept.waitFor({ state: 'detached' })
+    await release.waitFor({ state: 'detached' })
     assert.deepEqual((await read()).protected_archives, [])
     await leave(page)
   },

@@ -5,7 +5,7 @@ import { DeliveryLanes } from './delivery-lanes.ts'
 import { insertDelivery } from './delivery-store.ts'
 import { dropEvent, findEvent, keepPayload, noteTry, type WebhookEvent } from './event-store.ts'
 import { DELIVER_WEBHOOK, type DeliverJob, enqueueDelivery } from './note-event.ts'
-import { DISABLED_AFTER_MS, LONGEST_PAUSE_MS, pauseAfter } from './retry-times.ts'
+import { CLOCK_TOLERANCE_MS, DISABLED_AFTER_MS, pauseAfter } from './retry-times.ts'
 import {
   type DeliveryOutcome,
   type SendParts,
@@ -63,8 +63,8 @@ async function deliver(
   if (!webhook.isActive && event.event !== 'ping' && turn === 1)
     return run.finish((tx) => dropEvent(tx, eventId))
   const waitMs = event.nextAt - now()
-  // Further away than any pause is long: noted by a clock that was wrong.
-  if (waitMs > 0 && waitMs <= LONGEST_PAUSE_MS)
+  // Further away than the pause was long: computed by a clock that was wrong.
+  if (waitMs > 0 && waitMs <= pauseAfter(event.tries) + CLOCK_TOLERANCE_MS)
     throw new NotNow('the next try is later', { pauseMs: waitMs })
   const { owner, failingSince } = webhook
   const leave = lanes.enter({ ownerId: owner.id, isFailing: failingSince !== null })

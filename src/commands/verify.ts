@@ -39,8 +39,9 @@ export async function verifyFile(
         compared = finding.compared
         continue
       }
-      const [[kind, text]] = Object.entries(finding) as [[keyof typeof WORDS, string]]
-      count[WORDS[kind]] += 1
+      const { count: stands = 1, ...told } = { count: 1, ...finding }
+      const [[kind, text]] = Object.entries(told) as [[keyof typeof WORDS, string]]
+      count[WORDS[kind]] += stands
       say(harmless(`${LABELS[kind]}: ${text}`))
     }
     if (count.faults > 0)

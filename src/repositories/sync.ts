@@ -115,7 +115,8 @@ async function syncMembers(
   stated: readonly StatedMembers[],
   report: SyncReport,
 ): Promise<void> {
-  for (const each of stated) report.warnings.push(...(await keepStatedMembers(db, each, now())))
+  for (const each of stated)
+    for (const warning of await keepStatedMembers(db, each, now())) report.warnings.push(warning)
   const kept = new Set([
     ...stated.map(({ owner }) => keyOf(owner)),
     ...report.refused.filter(({ twinOf }) => !twinOf).map(({ path }) => keyOf(path)),

@@ -10,6 +10,7 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from 'kysely'
+import { addDiskFacts } from '../ground/disk-errors.ts'
 import type { ChangeCounter } from './prepared.ts'
 import { DatabaseDamaged, isDamage, primaryCode } from './sqlite-damage.ts'
 
@@ -278,7 +279,8 @@ class Handle {
         return act()
       } catch (error) {
         if (isDamage(error)) throw this.#damaged(error)
-        if (!isBusy(error) || performance.now() > deadline) throw error
+        if (!isBusy(error) || performance.now() > deadline)
+          throw addDiskFacts(error, this.#db.location() ?? 'the database')
         await sleep(pause)
       }
     }

@@ -924,7 +924,7 @@ export interface Report {
   login: string
   /** Null before it has started. */
   seconds: number | null
-  /** Warnings about the archive as a whole, such as a size that GitHub's importers refuse. */
+  /** Warnings about the archive as a whole, such as a size that GitHub's importers refuse, or that the disk has no space for. */
   warnings: string[]
   state: 'pending' | 'exporting' | 'exported' | 'failed' | 'cancelled'
   /** Why it failed. */
@@ -975,7 +975,7 @@ export interface Forecast {
   free_bytes: number | null
   /** Null if there is no earlier export to estimate from. */
   estimated_seconds: number | null
-  /** Warnings about the archive as a whole, such as a size that GitHub's importers refuse. */
+  /** Warnings about the archive as a whole, such as a size that GitHub's importers refuse, or that the disk has no space for. */
   warnings: string[]
 }
 /**

@@ -25,7 +25,7 @@ const repositoryStates = [
 const archiveWarnings = {
   ...listOf(text),
   description:
-    "Warnings about the archive as a whole, such as a size that GitHub's importers refuse.",
+    "Warnings about the archive as a whole, such as a size that GitHub's importers refuse, or that the disk has no space for.",
 }
 
 const totals = recordOf({

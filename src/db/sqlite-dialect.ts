@@ -215,9 +215,14 @@ class Handle {
     }
     // No busy timeout: SQLite would sleep on the only thread. Waiting is done here, between tries.
     const handle = new Handle(new DatabaseSync(path, { timeout: 0 }), damaged, onUsed)
-    await handle.#patiently(() => handle.#db.exec('pragma journal_mode = wal'))
-    handle.#db.exec('pragma synchronous = full; pragma foreign_keys = on')
-    return handle
+    try {
+      await handle.#patiently(() => handle.#db.exec('pragma journal_mode = wal'))
+      handle.#db.exec('pragma synchronous = full; pragma foreign_keys = on')
+      return handle
+    } catch (error) {
+      handle.close()
+      throw error
+    }
   }
 
   execute<R>(query: CompiledQuery): Promise<QueryResult<R>> {

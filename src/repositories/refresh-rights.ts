@@ -62,7 +62,7 @@ export function rightsRefresher(parts: RightsParts): RightsRefresher {
   const silences = new Map<number, ForgeAway>()
 
   function tell(message: string): void {
-    if (now() < warnedAt + WARNED_EVERY_MS) return
+    if (Math.abs(now() - warnedAt) < WARNED_EVERY_MS) return
     warnedAt = now()
     warn(message)
   }
@@ -90,7 +90,10 @@ export function rightsRefresher(parts: RightsParts): RightsRefresher {
     if (said < age.fresh) return undefined
     // A forge that did not answer is left alone for a while: nobody waits for it in vain.
     const last = silences.get(account.id)
-    const answer = last && last.retryAt > now() ? last : await orSilence(ask(account, wanted))
+    const pauseMs = last ? last.retryAt - now() : 0
+    // A longer pause than any was noted before the clock was put back.
+    const isLeftAlone = last && pauseMs > 0 && pauseMs <= MAX_SILENCE_MS
+    const answer = isLeftAlone ? last : await orSilence(ask(account, wanted))
     if (!(answer instanceof ForgeAway)) {
       silences.delete(account.id)
       return answer

@@ -32,6 +32,7 @@ import { records } from './0031-records.ts'
 import { schedules } from './0032-schedules.ts'
 import { forgeRights } from './0033-forge-rights.ts'
 import { webhooks } from './0034-webhooks.ts'
+import { forgeRemovals } from './0039-forge-removals.ts'
 import type { SchemaStep } from './step.ts'
 
 export const steps: readonly SchemaStep[] = [
@@ -69,4 +70,5 @@ export const steps: readonly SchemaStep[] = [
   schedules,
   forgeRights,
   webhooks,
+  forgeRemovals,
 ]

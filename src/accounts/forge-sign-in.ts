@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Db } from '../db/database.ts'
 import type { Account } from './account.ts'
-import { accountOfForgeUser, type ForgeUser } from './forge-account.ts'
+import { accountOfForgeUser, type ForgeOwner } from './forge-account.ts'
 import {
   claimQuestion,
   endForgeToken,
@@ -29,7 +29,7 @@ export class ForgeSilent extends Error {
 export interface SignInParts {
   db: Db
   /** Whose token it is, as the forge says; undefined where it refuses the token. Rejects with ForgeSilent. */
-  askForge(token: string): Promise<ForgeUser | undefined>
+  askForge(token: string): Promise<ForgeOwner | undefined>
   /** Called whenever the forge has said that a token is good, before its owner is let in. */
   onSignedIn?(account: Account): Promise<void>
   now: () => number
@@ -116,7 +116,7 @@ export function forgeSignIn(parts: SignInParts): ForgeSignIn {
 
 async function keepAnswer(
   { db, warn }: SignInParts,
-  { digest, user, askedAt }: { digest: string; user: ForgeUser | undefined; askedAt: number },
+  { digest, user, askedAt }: { digest: string; user: ForgeOwner | undefined; askedAt: number },
 ): Promise<Account | undefined> {
   return db.transaction().execute(async (tx) => {
     const found = user && (await accountOfForgeUser(tx, user))

@@ -53,7 +53,7 @@ export interface AccountsTable {
   created_at: number
   /** How many migrations it has ever started. */
   migration_count: Generated<number>
-  /** Its number on the forge, once somebody has signed in with a token of the forge. */
+  /** Its number on the forge, once the forge has told it: of a user at the first sign-in, of an organization when it is first listed. */
   forge_id: Generated<number | null>
 }
 
@@ -430,6 +430,8 @@ interface ForgeRepositoriesTable {
 interface ForgeRightsTable {
   account_id: number
   asked_at: number
+  /** 'deleted' or 'suspended' if the forge says that of the account. */
+  removal: Generated<string | null>
 }
 
 interface JobsTable {

@@ -5,7 +5,7 @@ import type { Db } from '../db/database.ts'
 import type { Migration } from '../migrations/migration.ts'
 import { Invalid } from '../migrations/refusals.ts'
 import { NoneCovered, type StartParts, startCovered } from '../migrations/start-migration.ts'
-import { ASKED_NOW, type RightsRefresher } from '../repositories/refresh-rights.ts'
+import { AccountRemoved, ASKED_NOW, type RightsRefresher } from '../repositories/refresh-rights.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 import { factsInArchives } from './keep-archives.ts'
 import {
@@ -45,10 +45,6 @@ export async function runDue(
   const { nextRunAt: dueAt, maker: by } = schedule
   const time = { dueAt, by, take: (tx: Db) => takeTime(tx, schedule, next) }
   try {
-    const stopped = await whyStopped(parts, schedule)
-    if (stopped !== undefined) {
-      return await note(parts, schedule, time, { ...failed(stopped), isStopped: true })
-    }
     return await startOrNote(parts, schedule, time)
   } catch (error) {
     if (error instanceof LostTime) return undefined
@@ -57,9 +53,11 @@ export async function runDue(
 }
 
 async function startOrNote(parts: RunParts, schedule: Schedule, time: Time): Promise<RunEnd> {
-  const running = await unfinishedRun(parts.db, schedule)
-  if (running !== undefined) return note(parts, schedule, time, skippedFor(running))
   try {
+    const stopped = await whyStopped(parts, schedule)
+    if (stopped !== undefined) return await note(parts, schedule, time, stoppedBecause(stopped))
+    const running = await unfinishedRun(parts.db, schedule)
+    if (running !== undefined) return await note(parts, schedule, time, skippedFor(running))
     const { migration, run } = await start(parts, schedule, time)
     return { outcome: 'started', migration, skipped: run.skipped }
   } catch (error) {
@@ -91,7 +89,8 @@ export async function runNow(
     return (await start(parts, schedule, time, onCommitted)).run
   } catch (error) {
     const reason = error instanceof LostTime ? CHANGED_MEANWHILE : endOf(error, schedule)?.reason
-    if (reason === undefined || error instanceof Invalid) throw error
+    const isRefusal = error instanceof Invalid || error instanceof AccountRemoved
+    if (reason === undefined || isRefusal) throw error
     throw new Invalid([{ code: 'unprocessable', message: sentence(reason) }])
   }
 }
@@ -162,6 +161,8 @@ const failed = (reason: string, skipped: readonly SkippedRepository[] = []): Run
   skipped,
 })
 
+const stoppedBecause = (reason: string): RunEnd => ({ ...failed(reason), isStopped: true })
+
 const skippedFor = (migrationId: number): RunEnd => ({
   outcome: 'skipped',
   reason: `migration ${migrationId} of this schedule has not ended`,
@@ -177,6 +178,7 @@ const skippedBecause = (names: readonly string[], { login }: Account): SkippedRe
 
 /** What a person would be refused a start for; undefined for what may pass by itself. */
 function endOf(error: unknown, { owner }: Schedule): RunEnd | undefined {
+  if (error instanceof AccountRemoved) return stoppedBecause(error.message)
   if (error instanceof StillRunning) return skippedFor(error.migrationId)
   if (error instanceof NoneCovered) {
     const skipped = skippedBecause(error.uncovered, owner)
@@ -194,7 +196,7 @@ interface StandingParts {
   rights?: RightsRefresher | undefined
 }
 
-/** Why the account that made the schedule may no longer act; undefined while it may. Rejects with ForgeAway. */
+/** Why the account that made the schedule may no longer act; undefined while it may. Rejects with ForgeAway or AccountRemoved. */
 async function whyStopped(
   { db, rights }: StandingParts,
   { owner, maker }: Pick<Schedule, 'owner' | 'maker'>,
@@ -202,8 +204,7 @@ async function whyStopped(
   const { login } = maker
   if (maker.type !== 'User') return `${login} is not a user any more`
   if (await hasOnlyRevokedTokens(db, maker)) return `every token of ${login} is revoked`
-  const removal = await rights?.refresh(maker, ASKED_NOW)
-  if (removal) return `${login} is ${removal === 'deleted' ? 'no longer' : removal} on the forge`
+  await rights?.refresh(maker, ASKED_NOW)
   if (owner.id === maker.id) return undefined
   const seen = await seenOrganization(db, { account: maker }, { id: owner.id })
   return seen?.mayMigrate ? undefined : `${login} is no longer an owner of ${owner.login}`

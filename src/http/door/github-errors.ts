@@ -3,6 +3,7 @@ import type { Logger } from 'pino'
 import { ForgeSilent } from '../../accounts/forge-sign-in.ts'
 import { type Fault, Invalid, NotFound } from '../../migrations/refusals.ts'
 import { ForgeAway } from '../../repositories/forge-away.ts'
+import { AccountRemoved } from '../../repositories/refresh-rights.ts'
 import { Unreadable } from '../../sources/unreadable.ts'
 import type * as wire from '../../wire/types.ts'
 import { answer } from './json-answer.ts'
@@ -61,6 +62,8 @@ function answerTo(error: FastifyError, resource: Resource): { status: number; bo
   if (error instanceof Refused) return { status: error.status, body: { message: error.message } }
   if (error instanceof ForgeSilent) return answerTo(signInUnavailable() as never, resource)
   if (error instanceof ForgeAway) return answerTo(rightsUnavailable() as never, resource)
+  if (error instanceof AccountRemoved)
+    return { status: 403, body: { message: `${error.message}.` } }
   if (error instanceof NotFound) return { status: 404, body: { message: 'Not Found' } }
   if (error instanceof Invalid) return invalid(error.faults, resource)
   // What was asked is written down and done later, if the repository allows it then.

@@ -288,7 +288,8 @@ export function forgeContract(
       const { ann, bob, organization, team, seeder } = scene
       const client = forgeClient(target)
       const widgets = async (login: string) => {
-        const { person, repositories, organizations } = await readRights(client, login, signal)
+        const known = { login, id: null }
+        const { person, repositories, organizations } = await readRights(client, known, signal)
         const found = repositories.find(({ owner }) => owner === organization)
         const role = organizations.find((each) => each.login === organization)?.role
         return [person?.login, found?.name, found?.permission, role]
@@ -299,7 +300,13 @@ export function forgeContract(
       const [, , permission, role] = await widgets(bob)
       assert.ok(permission === undefined || permission === 'read', String(permission))
       assert.equal(role, undefined)
-      assert.equal((await readRights(client, `${bob}-nobody`, signal)).person, undefined)
+      const nobody = { login: `${bob}-nobody`, id: null }
+      assert.equal((await readRights(client, nobody, signal)).person, undefined)
+      const { person } = await readRights(client, { login: bob, id: null }, signal)
+      assert.deepEqual(
+        (await readRights(client, { ...nobody, id: person!.id }, signal)).person,
+        person,
+      )
     })
 
     it('tells which repositories and organizations there are', async () => {
@@ -315,7 +322,14 @@ export function forgeContract(
       assert.deepEqual(listed, await catalogue.find(repository, signal))
       assert.equal(listed?.facts.archived, false)
       assert.deepEqual((await catalogue.ofOrganization(organization, signal)).map(isIt), [true])
-      assert.ok((await catalogue.organizations(signal)).includes(organization))
+      const found = await catalogue.organization(organization, signal)
+      assert.equal(found?.login, organization)
+      const all = await catalogue.organizations(signal)
+      assert.deepEqual(
+        all.find(({ id }) => id === found.id),
+        found,
+      )
+      assert.equal(await catalogue.organization(`${organization}-none`, signal), undefined)
       assert.deepEqual(await catalogue.topics(repository, signal), scene.topics)
       assert.equal(typeof (await catalogue.isOpen(signal)), 'boolean')
       const nowhere = { owner: organization, name: 'no-such' }

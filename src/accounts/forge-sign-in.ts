@@ -75,8 +75,9 @@ export function forgeSignIn(parts: SignInParts): ForgeSignIn {
     const askedAt = now()
     try {
       const user = await parts.askForge(token)
-      const account = await keepAnswer(parts, { digest, user, askedAt })
+      const account = user && (await findOrMakeAccount(parts, user))
       if (account) await parts.onSignedIn?.(account)
+      await keepAnswer(db, { digest, account, askedAt })
       return account !== undefined
     } catch (error) {
       if (error instanceof ForgeSilent) noteSilence(error)
@@ -114,19 +115,25 @@ export function forgeSignIn(parts: SignInParts): ForgeSignIn {
   }
 }
 
-async function keepAnswer(
+async function findOrMakeAccount(
   { db, warn }: SignInParts,
-  { digest, user, askedAt }: { digest: string; user: ForgeOwner | undefined; askedAt: number },
+  user: ForgeOwner,
 ): Promise<Account | undefined> {
-  return db.transaction().execute(async (tx) => {
-    const found = user && (await accountOfForgeUser(tx, user))
-    if (found && 'refusal' in found)
-      warn(`${user.login} cannot sign in with a token of the forge: ${found.refusal}`)
-    const account = found && 'id' in found ? found : undefined
+  const found = await db.transaction().execute((tx) => accountOfForgeUser(tx, user))
+  if ('id' in found) return found
+  warn(`${user.login} cannot sign in with a token of the forge: ${found.refusal}`)
+  return undefined
+}
+
+/** The token is good from here on, or not; until then what was said of it before holds. */
+async function keepAnswer(
+  db: Db,
+  { digest, account, askedAt }: { digest: string; account: Account | undefined; askedAt: number },
+): Promise<void> {
+  await db.transaction().execute(async (tx) => {
     if (account) await putForgeToken(tx, { digest, accountId: account.id, askedAt })
     else await endForgeToken(tx, digest, askedAt)
     await noteAnswer(tx, digest, account ? 'good' : 'refused', askedAt + MINUTE_MS)
-    return account
   })
 }
 

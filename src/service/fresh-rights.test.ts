@@ -473,4 +473,18 @@ onEachEngine('what the forge grants', (engine) => {
       message: 'octopus is no longer on the forge',
     })
   })
+
+  test('is known before its owner is let in: while it cannot be read, a new token is not good', async (t) => {
+    const { db, forge, ask, pass } = await scene(t, engine)
+    forge.misbehave = ({ path }) => (path.endsWith('/user/repos') ? AWAY : undefined)
+    for (let times = 1; times <= 2; times++) assert.equal((await ask(BOB, '/user')).status, 503)
+    assert.deepEqual(await db.selectFrom('tokens').select('id').execute(), [])
+    forge.misbehave = () => undefined
+    pass(MINUTE)
+    assert.equal((await ask(BOB, '/user')).status, 200)
+    // What the forge said before holds for who was let in by it.
+    forge.misbehave = ({ path }) => (path.endsWith('/user/repos') ? AWAY : undefined)
+    pass(MINUTE)
+    assert.equal((await ask(BOB, '/user')).status, 200)
+  })
 })

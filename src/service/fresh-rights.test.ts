@@ -358,6 +358,7 @@ onEachEngine('what the forge grants', (engine) => {
       assert.deepEqual([state, reason], ['failed', 'bob is suspended on the forge'])
     }
     assert.deepEqual(host.makes, [])
+    assert.equal((await ask(BOB, '/user')).status, 401)
     // What the forge said last holds too while it does not answer.
     for (const misdeed of [undefined, AWAY]) {
       forge.misbehave = () => misdeed

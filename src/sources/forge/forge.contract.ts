@@ -336,6 +336,36 @@ export function forgeContract(
       assert.equal(await catalogue.find(nowhere, signal), undefined)
     })
 
+    it('tells a new organization from a deleted one that had its login', async () => {
+      const { ann, seeder } = scene
+      const catalogue = forgeCatalogue({
+        getForge: forgeGetter(forgeClient(target)),
+        stranger: forgeClient({ ...target, token: '' }),
+        now: Date.now,
+      })
+      const login = `${scene.organization}-twice`
+      const find = () => catalogue.organization(login, signal)
+      const make = () =>
+        seeder.call('POST', `/admin/users/${ann}/orgs`, { body: { username: login } })
+      await make()
+      const first = await find()
+      await seeder.call('DELETE', `/orgs/${login}`)
+      assert.equal(await find(), undefined)
+      await make()
+      const { organizations } = await readRights(
+        forgeClient(target),
+        { login: ann, id: null },
+        signal,
+      )
+      const second = await find()
+      await seeder.call('DELETE', `/orgs/${login}`)
+      assert.ok(first && second && first.id !== second.id)
+      assert.deepEqual(
+        organizations.find((each) => each.login === login),
+        { ...second, role: 'owner' },
+      )
+    })
+
     if (repositories !== undefined)
       it('has its repositories on disk, with the commits of pull requests', async () => {
         const { owner, name } = scene.repository

@@ -107,6 +107,8 @@ async function givenFor(
   const isAnybody = request.headers.authorization === undefined && !forge.requiresSignIn
   if (isAnybody && path === '/api/v1/version') return { body: { version: forge.dialect.version } }
   if (!asker) return { status: 401, body: { message: 'token is required' } }
+  if (asker.isSuspended)
+    return { status: 403, body: { message: 'This account is prohibited from signing in.' } }
   const sudo = url.searchParams.get('sudo')
   if (sudo && !asker.isAdmin)
     return { status: 403, body: { message: 'Only administrators allowed to sudo.' } }

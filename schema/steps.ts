@@ -33,6 +33,7 @@ import { schedules } from './0032-schedules.ts'
 import { forgeRights } from './0033-forge-rights.ts'
 import { webhooks } from './0034-webhooks.ts'
 import { forgeRemovals } from './0039-forge-removals.ts'
+import { parkedWebhookEvents } from './0036-parked-webhook-events.ts'
 import type { SchemaStep } from './step.ts'
 
 export const steps: readonly SchemaStep[] = [
@@ -71,4 +72,5 @@ export const steps: readonly SchemaStep[] = [
   forgeRights,
   webhooks,
   forgeRemovals,
+  parkedWebhookEvents,
 ]

@@ -490,6 +490,8 @@ export interface WebhookEventsTable {
   /** Not before. */
   next_at: number
   created_at: number
+  /** 1 while it waits for a place to be sent from, without a job. */
+  parked: Generated<number>
 }
 
 /** One try. */

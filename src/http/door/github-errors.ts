@@ -5,6 +5,7 @@ import { type Fault, Invalid, NotFound } from '../../migrations/refusals.ts'
 import { ForgeAway } from '../../repositories/forge-away.ts'
 import { AccountRemoved } from '../../repositories/refresh-rights.ts'
 import { Unreadable } from '../../sources/unreadable.ts'
+import { WebhookLimitReached } from '../../webhooks/webhook.ts'
 import type * as wire from '../../wire/types.ts'
 import { answer } from './json-answer.ts'
 import { Refused, rightsUnavailable, signInUnavailable, unavailable } from './refusals.ts'
@@ -70,6 +71,8 @@ function answerTo(error: FastifyError, resource: Resource): { status: number; bo
   if (error instanceof Unreadable) {
     return invalid([{ code: 'unprocessable', message: error.message }], resource)
   }
+  if (error instanceof WebhookLimitReached)
+    return invalid([{ code: 'custom', message: error.message }], resource)
   if (error.validation) {
     return invalid(error.validation.slice(0, MAX_FAULTS).map(faultOf), resource)
   }

@@ -4,7 +4,7 @@ import { readBlobErrors } from '../../migrations/blob-error-store.ts'
 import { countUnfinishedByState, readTallies } from '../../migrations/tally-store.ts'
 import type { Queue } from '../../queue/queue.ts'
 import { countSchedulesByState } from '../../schedules/schedule-store.ts'
-import { readDeliveryTallies } from '../../webhooks/tallies.ts'
+import { countWaitingEvents, readDeliveryTallies } from '../../webhooks/tallies.ts'
 
 /** Workers look for what is due several times a minute. */
 const OVERDUE_AFTER_MS = 5 * 60_000
@@ -32,6 +32,7 @@ function createGauges(register: Registry) {
     reuse: gauge('godwit_reuse_ratio', 'Share of the exported repositories that were reused', 'of'),
     schedules: gauge('godwit_schedules', 'Schedules by state', 'state'),
     deliveries: gauge('godwit_webhook_deliveries', 'Deliveries to webhooks by result', 'outcome'),
+    events: gauge('godwit_webhook_events', 'Events of webhooks that wait', 'state'),
     blobErrors: gauge('godwit_blob_errors', 'Errors of the blob store', 'operation'),
   }
 }
@@ -42,14 +43,16 @@ export function sharedMetrics(register: Registry, parts: SharedMetricsParts): ()
 
   async function read(): Promise<void> {
     const { db, queue, now } = parts
-    const [backlog, unfinished, tallies, blobErrors, schedules, deliveries] = await Promise.all([
-      queue.backlog(),
-      countUnfinishedByState(db),
-      readTallies(db),
-      readBlobErrors(db),
-      countSchedulesByState(db, now() - OVERDUE_AFTER_MS),
-      readDeliveryTallies(db),
-    ])
+    const [backlog, unfinished, tallies, blobErrors, schedules, deliveries, waiting] =
+      await Promise.all([
+        queue.backlog(),
+        countUnfinishedByState(db),
+        readTallies(db),
+        readBlobErrors(db),
+        countSchedulesByState(db, now() - OVERDUE_AFTER_MS),
+        readDeliveryTallies(db),
+        countWaitingEvents(db),
+      ])
     // Nothing of the last time stays, but for what is there still.
     clear()
     for (const { kind, jobs, oldest } of backlog) {
@@ -68,6 +71,7 @@ export function sharedMetrics(register: Registry, parts: SharedMetricsParts): ()
     gauges.reuse.set('bytes', share(reused.bytes, made.bytes))
     for (const [state, count] of Object.entries(schedules)) gauges.schedules.set(state, count)
     for (const [outcome, count] of deliveries) gauges.deliveries.set(outcome, count)
+    gauges.events.set('waiting', waiting)
     for (const [operation, count] of blobErrors) gauges.blobErrors.set(operation, count)
   }
 

@@ -1,6 +1,7 @@
 import { CommanderError } from 'commander'
+import { isPostgresDown } from '../db/postgres-away.ts'
 import { describeDiskFailure } from '../ground/disk-errors.ts'
-import { hasCode } from '../ground/errno.ts'
+import { hasCode, innermost } from '../ground/errno.ts'
 import { EXIT } from '../ground/exit-codes.ts'
 import { ConfigMistakes, UserMistake } from '../ground/user-mistake.ts'
 import { note, outputFailure, watchOutput } from './command-line.ts'
@@ -65,6 +66,11 @@ function failureOf(error: unknown): Failure {
   if (isOfBucket(error))
     return {
       lines: [`the bucket (--blobs): ${error.message}; run \`godwit doctor\``],
+      exitCode: EXIT.unreachable,
+    }
+  if (isPostgresDown(error))
+    return {
+      lines: [`the database (--database-url) is not available: ${innermost(error).message}`],
       exitCode: EXIT.unreachable,
     }
   if (isGitMissing(error))

@@ -1,13 +1,13 @@
 import { sql } from 'kysely'
 import type { Account } from '../accounts/account.ts'
 import type { Db } from '../db/database.ts'
-import { inStatements, rowsOfAll } from '../db/in-statements.ts'
+import { rowsOfAll } from '../db/in-statements.ts'
 import type { NamedRepository } from '../repositories/facts-store.ts'
 import { readableAmong } from '../repositories/readable-repositories.ts'
 import type { Migration } from './migration.ts'
 import { outcomesOf } from './outcomes.ts'
 import { archivedKeysOf, recordExportsOf } from './record-store.ts'
-import { type SegmentRecord, segmentsByKey } from './segment-store.ts'
+import { nameSegments, type SegmentRecord, segmentsByKey } from './segment-store.ts'
 import { namedRepositoriesOfAll } from './snapshot-store.ts'
 
 /**
@@ -141,9 +141,7 @@ export async function dropArchive(tx: Db, id: number, now: number): Promise<stri
     .where('archive_expires_at', 'is not', null)
     .executeTakeFirst()
   if (!archived || numUpdatedRows === 0n) return undefined
-  for (const some of inStatements(await repositorySegments(tx, id))) {
-    await tx.updateTable('segments').set({ named_at: now }).where('key', 'in', some).execute()
-  }
+  await nameSegments(tx, await repositorySegments(tx, id), now)
   const { archive_key, metadata_key, manifest_key } = archived
   const own = [archive_key, metadata_key, manifest_key].filter((key) => key !== null)
   await tx.deleteFrom('segments').where('key', 'in', own).where('fingerprint', 'is', null).execute()

@@ -141,19 +141,22 @@ export async function insertRecordsSegment(
 
 /** Nobody finds them again; the sweep takes them when no archive names them any more. */
 export async function markSegmentsLost(tx: Db, keys: readonly string[]): Promise<void> {
-  for (const key of keys) {
+  for (const key of keys.toSorted()) {
     const fingerprint = `lost ${key}`
     await tx.updateTable('segments').set({ fingerprint }).where('key', '=', key).execute()
   }
 }
 
-/** Keeps the sweep away from them; those that are not returned were swept before. */
+/**
+ * Keeps the sweep away from them; those that are not returned were swept before. In one order for everyone: two who name the same
+ * segments then never wait for each other.
+ */
 export async function nameSegments(
   tx: Db,
   keys: readonly string[],
   now: number,
 ): Promise<ReadonlySet<string>> {
-  const rows = await rowsOfAll(keys, (some) =>
+  const rows = await rowsOfAll(keys.toSorted(), (some) =>
     tx.updateTable('segments').set({ named_at: now }).where('key', 'in', some).returning('key'),
   )
   return new Set(rows.map(({ key }) => key))

@@ -56,7 +56,9 @@ async function replaceMemberships(
     .where('account_id', '=', id)
     .where('origin', '=', 'forge')
     .execute()
-  for (const { role, ...each } of organizations.filter(({ login }) => isName(login))) {
+  // In one order for everyone: two who add the same organizations then never wait for each other.
+  const named = organizations.filter(({ login }) => isName(login))
+  for (const { role, ...each } of named.toSorted((a, b) => (a.login < b.login ? -1 : 1))) {
     const organization = await accountOfForgeOrganization(tx, { ...each, createdAt: now })
     if (!organization) refused.push(each.login)
     else await putMembership(tx, organization, { accountId: id, role }, 'forge')

@@ -22,7 +22,8 @@ export async function retryWhileDatabaseIsDown<T>(
     try {
       return await start()
     } catch (error) {
-      const cause = error instanceof SuppressedError ? error.suppressed : error
+      let cause = error
+      while (cause instanceof SuppressedError) cause = cause.suppressed
       const isDown = cause instanceof DatabaseUnreachable || isPostgresDown(cause)
       if (databaseUrl === undefined || !isDown) throw error
       const explained = explainedDatabase(cause, databaseUrl) as Error

@@ -34,6 +34,7 @@ import { forgeRights } from './0033-forge-rights.ts'
 import { webhooks } from './0034-webhooks.ts'
 import { forgeRemovals } from './0039-forge-removals.ts'
 import { parkedWebhookEvents } from './0036-parked-webhook-events.ts'
+import { history } from './0037-history.ts'
 import type { SchemaStep } from './step.ts'
 
 export const steps: readonly SchemaStep[] = [
@@ -73,4 +74,5 @@ export const steps: readonly SchemaStep[] = [
   webhooks,
   forgeRemovals,
   parkedWebhookEvents,
+  history,
 ]

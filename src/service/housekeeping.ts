@@ -1,6 +1,6 @@
 import { sweepSessions } from '../accounts/session-store.ts'
 import { sweepScratch } from '../exporter/scratch.ts'
-import { sweep, sweepOrphans } from '../exporter/sweep.ts'
+import { sweepArchives, sweepOrphans, sweepSegments } from '../exporter/sweep.ts'
 import { type Repeated, repeatedly } from '../ground/repeatedly.ts'
 import { settleReleasedLocks } from '../migrations/locks.ts'
 import { sweepFacts } from '../migrations/snapshot-store.ts'
@@ -29,6 +29,10 @@ export interface HouseRules {
   maxUnfinished: number
 }
 
+/** Often enough to free what was not used for so long, and no more often than every minute. */
+const segmentSweepMs = ({ segmentTtlMs }: HouseRules): number =>
+  Math.min(HOUR, Math.max(MINUTE, segmentTtlMs / 24))
+
 /** Expiry, locks and sweeping: done by one process at a time, however many there are; scratch space is each one's own. */
 export function startHousekeeping(parts: House, rules: HouseRules): Repeated {
   const { db, isOnlyProcess, now, log, places } = parts
@@ -49,8 +53,9 @@ export function startHousekeeping(parts: House, rules: HouseRules): Repeated {
     inTurn('sweeping', MINUTE, async () => {
       // First: what a schedule keeps does not expire.
       await keepArchives({ ...parts, ...rules })
-      await sweep({ ...parts, ...rules })
+      await sweepArchives({ ...parts, ...rules })
     }),
+    inTurn('sweeping segments', segmentSweepMs(rules), () => sweepSegments({ ...parts, ...rules })),
     inTurn('running schedules', 15 * SECOND, async () => {
       // Before, a repository might look as if it were gone.
       if (parts.isCatalogueRead()) await runDueSchedules({ ...parts, ...rules })

@@ -51,7 +51,7 @@ export interface AccountsTable {
   type: string
   site_admin: number
   created_at: number
-  /** How many migrations it has ever started. */
+  /** How many migrations it has. */
   migration_count: Generated<number>
   /** Its number on the forge, once the forge has told it: of a user at the first sign-in, of an organization when it is first listed. */
   forge_id: Generated<number | null>

@@ -4,6 +4,7 @@ import { sweepArchives, sweepOrphans, sweepSegments } from '../exporter/sweep.ts
 import { type Repeated, repeatedly } from '../ground/repeatedly.ts'
 import { settleReleasedLocks } from '../migrations/locks.ts'
 import { sweepFacts } from '../migrations/snapshot-store.ts'
+import { sweepHistory } from '../migrations/sweep-history.ts'
 import { takeTurn } from '../queue/turn-store.ts'
 import { sweepDiscussions } from '../repositories/discussion-store.ts'
 import { runDueSchedules } from '../schedules/due-schedules.ts'
@@ -26,6 +27,7 @@ export interface HouseRules {
   segmentTtlMs: number
   archiveTtlMs: number
   lockTtlMs: number
+  migrationHistoryMs: number
   maxUnfinished: number
 }
 
@@ -62,6 +64,10 @@ export function startHousekeeping(parts: House, rules: HouseRules): Repeated {
     }),
     inTurn('sweeping sessions', HOUR, () => sweepSessions(db, now())),
     inTurn('sweeping webhook deliveries', HOUR, () => sweepDeliveries(db, now())),
+    inTurn('sweeping history', HOUR, async () => {
+      const removed = await sweepHistory({ ...parts, ...rules })
+      if (removed > 0) log.info({ migrations: removed }, 'old migrations removed')
+    }),
     inTurn('sweeping facts', DAY, async () => void (await sweepFacts(db, now()))),
     inTurn('sweeping discussions', DAY, () => sweepDiscussions(db, now)),
     inTurn('sweeping orphans', HOUR, () => sweepOrphans(parts, DAY)),

@@ -60,6 +60,7 @@ export async function startExporter(
     segmentTtlMs: config.segmentTtl,
     archiveTtlMs: config.archiveTtl,
     lockTtlMs: config.lockTtl,
+    migrationHistoryMs: config.migrationHistory,
     maxUnfinished: config.maxUnfinishedMigrations,
   })
   async function stopAll(): Promise<void> {

@@ -32,6 +32,9 @@ import { records } from './0031-records.ts'
 import { schedules } from './0032-schedules.ts'
 import { forgeRights } from './0033-forge-rights.ts'
 import { webhooks } from './0034-webhooks.ts'
+import { parkedWebhookEvents } from './0036-parked-webhook-events.ts'
+import { history } from './0037-history.ts'
+import { forgeRemovals } from './0039-forge-removals.ts'
 import { segmentChecks } from './0041-segment-checks.ts'
 import type { SchemaStep } from './step.ts'
 
@@ -71,4 +74,7 @@ export const steps: readonly SchemaStep[] = [
   forgeRights,
   webhooks,
   segmentChecks,
+  forgeRemovals,
+  parkedWebhookEvents,
+  history,
 ]

@@ -122,7 +122,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     uses: ['src/accounts', 'src/sources/forge', 'src/sources', 'src/db', 'src/ground'],
   },
   'src/accounts': { uses: ['src/db'] },
-  'src/queue': { uses: ['src/db'] },
+  'src/queue': { uses: ['src/db', 'src/ground'] },
   'src/sources': { uses: ['src/records', 'src/git', 'src/ground'] },
   'src/sources/directory': {
     uses: [

@@ -266,18 +266,35 @@ async function liveLife(described: Described, migrations: string): Promise<strin
   await seeAll(ask, migrations, path)
   await download(ask, path)
   await steer(ask, path)
-  await schedule(ask, `${migrations}/schedules`)
+  await schedule(ask, migrations, (id) => untilEndedAt(service, alice, `${migrations}/${id}`))
   return path
 }
 
 /** The life of a schedule, found there. */
-async function schedule(ask: Ask, schedules: string): Promise<void> {
+async function schedule(
+  ask: Ask,
+  migrations: string,
+  untilEnded: (id: number) => Promise<unknown>,
+): Promise<void> {
+  const schedules = `${migrations}/schedules`
   const daily = { repositories: ['site'], every: 'day', at: '03:30', time_zone: 'Europe/Zurich' }
   await ask(422, schedules, post({ ...daily, every: 'week' }))
   await ask(422, schedules, post({ ...daily, at: '3 o’clock', keep: 'all' }))
-  const made = await ask(201, schedules, post(daily))
+  const made = await ask(201, schedules, post({ ...daily, keep: 1 }))
   const path = new URL(made.headers.get('location')!).pathname
-  await ask(201, `${path}/runs`, post())
+  const run = async (): Promise<number> => {
+    const started = await ask(201, `${path}/runs`, post())
+    const { migration_id: id } = (await started.json()) as { migration_id: number }
+    await untilEnded(id)
+    return id
+  }
+  const archive = `${path}/protected-archives/${await run()}`
+  await ask(404, archive, { method: 'DELETE' })
+  // The first archive alone holds git data then.
+  await ask(200, path, { method: 'PATCH', body: { exclude_git_data: true } })
+  await run()
+  await ask(200, path)
+  await ask(204, archive, { method: 'DELETE' })
   await ask(200, path, { method: 'PATCH', body: { every: 'week', weekday: 'sunday', keep: 2 } })
   await ask(422, path, { method: 'PATCH', body: { time_zone: 'Mars/Olympus' } })
   for (const seen of [schedules, path, `${path}/runs`]) {

@@ -159,9 +159,10 @@ describe('the description of the API', () => {
 const MEANT = [
   'no-ambiguous-paths #/paths/~1user~1hooks~1{hook_id}',
   'no-ambiguous-paths #/paths/~1user~1{migration_id}~1repositories',
-  ...['user', 'orgs~1{org}'].map(
-    (of) => `no-ambiguous-paths #/paths/~1${of}~1migrations~1schedules~1{schedule_id}`,
-  ),
+  ...['user', 'orgs~1{org}'].flatMap((of) => {
+    const schedule = `no-ambiguous-paths #/paths/~1${of}~1migrations~1schedules~1{schedule_id}`
+    return [schedule, `${schedule}~1protected-archives~1{migration_id}`]
+  }),
   ...['user', 'orgs~1{org}', 'organizations~1{organization_id}'].map(
     (of) =>
       `operation-2xx-response #/paths/~1${of}~1migrations~1{migration_id}~1archive/get/responses`,

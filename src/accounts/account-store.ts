@@ -78,17 +78,29 @@ export async function ensureOrganization(
   const account =
     (await findAccount(tx, login)) ?? (await ensureAccount(tx, login, now, 'Organization'))
   if (account.type === 'Organization') return account
-  const row = await tx
+  if (!(await isUnused(tx, account))) return undefined
+  await tx
     .updateTable('accounts')
     .set({ type: 'Organization' })
     .where('id', '=', account.id)
+    .execute()
+  return { ...account, type: 'Organization' }
+}
+
+/** Whether the account is only a name of an owner of repositories: nobody ever signed in, migrated or set anything up as it. */
+export async function isUnused(tx: Db, { id }: Pick<Account, 'id'>): Promise<boolean> {
+  const row = await tx
+    .selectFrom('accounts')
+    .select('id')
+    .where('id', '=', id)
     .where('id', 'not in', (holders) => holders.selectFrom('tokens').select('account_id'))
+    .where('id', 'not in', (owners) => owners.selectFrom('schedules').select('owner_id'))
+    .where('id', 'not in', (owners) => owners.selectFrom('webhooks').select('owner_id'))
     // A token of the forge that nobody uses is forgotten.
     .where('forge_id', 'is', null)
     .where('migration_count', '=', 0)
-    .returningAll()
     .executeTakeFirst()
-  return row && accountOf(row)
+  return row !== undefined
 }
 
 export interface AccountChange {

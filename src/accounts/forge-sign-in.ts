@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Db } from '../db/database.ts'
 import type { Account } from './account.ts'
-import { accountOfForgeUser, type ForgeUser } from './forge-account.ts'
+import { accountOfForgeUser, type ForgeOwner } from './forge-account.ts'
 import {
   claimQuestion,
   endForgeToken,
@@ -29,7 +29,7 @@ export class ForgeSilent extends Error {
 export interface SignInParts {
   db: Db
   /** Whose token it is, as the forge says; undefined where it refuses the token. Rejects with ForgeSilent. */
-  askForge(token: string): Promise<ForgeUser | undefined>
+  askForge(token: string): Promise<ForgeOwner | undefined>
   /** Called whenever the forge has said that a token is good, before its owner is let in. */
   onSignedIn?(account: Account): Promise<void>
   now: () => number
@@ -75,8 +75,9 @@ export function forgeSignIn(parts: SignInParts): ForgeSignIn {
     const askedAt = now()
     try {
       const user = await parts.askForge(token)
-      const account = await keepAnswer(parts, { digest, user, askedAt })
+      const account = user && (await findOrMakeAccount(parts, user))
       if (account) await parts.onSignedIn?.(account)
+      await keepAnswer(db, { digest, account, askedAt })
       return account !== undefined
     } catch (error) {
       if (error instanceof ForgeSilent) noteSilence(error)
@@ -114,19 +115,25 @@ export function forgeSignIn(parts: SignInParts): ForgeSignIn {
   }
 }
 
-async function keepAnswer(
+async function findOrMakeAccount(
   { db, warn }: SignInParts,
-  { digest, user, askedAt }: { digest: string; user: ForgeUser | undefined; askedAt: number },
+  user: ForgeOwner,
 ): Promise<Account | undefined> {
-  return db.transaction().execute(async (tx) => {
-    const found = user && (await accountOfForgeUser(tx, user))
-    if (found && 'refusal' in found)
-      warn(`${user.login} cannot sign in with a token of the forge: ${found.refusal}`)
-    const account = found && 'id' in found ? found : undefined
+  const found = await db.transaction().execute((tx) => accountOfForgeUser(tx, user))
+  if ('id' in found) return found
+  warn(`${user.login} cannot sign in with a token of the forge: ${found.refusal}`)
+  return undefined
+}
+
+/** The token is good from here on, or not; until then what was said of it before holds. */
+async function keepAnswer(
+  db: Db,
+  { digest, account, askedAt }: { digest: string; account: Account | undefined; askedAt: number },
+): Promise<void> {
+  await db.transaction().execute(async (tx) => {
     if (account) await putForgeToken(tx, { digest, accountId: account.id, askedAt })
     else await endForgeToken(tx, digest, askedAt)
     await noteAnswer(tx, digest, account ? 'good' : 'refused', askedAt + MINUTE_MS)
-    return account
   })
 }
 

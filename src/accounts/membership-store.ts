@@ -98,7 +98,8 @@ export async function replaceMemberships(
 ): Promise<{ refused: string[] }> {
   await removeMemberships(tx, organization, origin)
   const refused: string[] = []
-  for (const { login, role } of members) {
+  // In one order for everyone: two who add the same accounts then never wait for each other.
+  for (const { login, role } of members.toSorted((a, b) => (a.login < b.login ? -1 : 1))) {
     const account = (await findAccount(tx, login)) ?? (await ensureAccount(tx, login, now))
     if (account.type === 'User') {
       await putMembership(tx, organization, { accountId: account.id, role }, origin)

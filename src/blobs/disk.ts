@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { type FileHandle, link, mkdir, open, opendir, readdir, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { addAbortSignal, Readable } from 'node:stream'
+import { writingTo } from '../ground/disk-errors.ts'
 import { hasCode, ifThere } from '../ground/errno.ts'
 import { makeDirectory } from '../ground/make-directory.ts'
 import {
@@ -50,8 +51,10 @@ export function createDiskBlobStore(root: string): BlobStore & OnDisk {
       const file = fileOf(key)
       const temporary = join(unfinished, `${key}.${randomUUID()}`)
       try {
-        await writeDurably(temporary, bytes, signal)
-        await linkOnce(temporary, file, key)
+        await writingTo(file, async () => {
+          await writeDurably(temporary, bytes, signal)
+          await linkOnce(temporary, file, key)
+        })
       } finally {
         await rm(temporary, { force: true })
       }

@@ -69,17 +69,20 @@ async function* allUploads({ s3, name, prefix }: Bucket): AsyncGenerator<Multipa
 
 /** A put that is alive goes on sending parts, so the newest of them is never old, however long ago it began. */
 async function lastSign(bucket: Bucket, { uploads, pieces }: Remains): Promise<number> {
-  const times = [...uploads.map(({ begunAt }) => begunAt), ...pieces.map(({ madeAt }) => madeAt)]
+  let newest = Number.NEGATIVE_INFINITY
+  const see = (at: number) => {
+    newest = Math.max(newest, at)
+  }
+  for (const { begunAt } of uploads) see(begunAt)
+  for (const { madeAt } of pieces) see(madeAt)
   for (const { begunAt: _, ...upload } of uploads) {
     try {
-      for await (const { LastModified } of allParts(bucket, upload)) {
-        times.push(LastModified!.getTime())
-      }
+      for await (const { LastModified } of allParts(bucket, upload)) see(LastModified!.getTime())
     } catch (error) {
       unlessGone(error)
     }
   }
-  return Math.max(...times)
+  return newest
 }
 
 /** The SDK's own way through the pages goes by the next marker, which some servers give on the last page as well. */

@@ -41,7 +41,7 @@ export class ApiCalls {
       const found: T[] = []
       try {
         for await (const { data } of this.#octokit.paginate.iterator(route, page))
-          found.push(...this.asShape(data, listOf(shape)))
+          for (const each of this.asShape(data, listOf(shape))) found.push(each)
       } catch (error) {
         // Octokit looks into an answer before we can.
         throw error instanceof TypeError && !error.cause ? notThisApi(this.#url) : error

@@ -42,6 +42,8 @@ export const listOf =
   (value): value is T[] =>
     Array.isArray(value) && value.every(shape)
 
+const anyText = (value: unknown): value is string => typeof value === 'string'
+
 export const anyRecord = record<Record<string, unknown>>({})
 
 export const repositoryShape = record<RepositoryJson>({
@@ -137,7 +139,7 @@ export const scheduleShape = record<ScheduleJson>({
   id: number,
   owner: text,
   created_by: text,
-  repositories: listOf((value): value is string => typeof value === 'string'),
+  repositories: listOf(anyText),
   every: text,
   weekday: orNothing(text),
   at: text,
@@ -146,6 +148,13 @@ export const scheduleShape = record<ScheduleJson>({
   next_run_at: orNothing(text),
   paused_reason: orNothing(text),
   last_run: orNothing(scheduleRunShape),
+  protected_archives: listOf(
+    record<ScheduleJson['protected_archives'][number]>({
+      migration_id: number,
+      created_at: text,
+      repositories: listOf(anyText),
+    }),
+  ),
 })
 
 export const webhookShape = record<WebhookJson>({

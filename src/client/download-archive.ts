@@ -10,7 +10,8 @@ export interface Target {
   readonly etag: string | undefined
   /** Forgets what it has: the bytes that follow are the first of an archive with this validator. */
   begin(etag: string | undefined): Promise<void>
-  write(bytes: Uint8Array): Promise<void>
+  /** `remainingBytes` is how many are still to come, these among them, where the server says so. */
+  write(bytes: Uint8Array, remainingBytes?: number): Promise<void>
 }
 
 export interface Downloading {
@@ -68,7 +69,7 @@ async function attempt(
   const total = Number.isNaN(length) ? undefined : target.position + length
   onBytes(target.position, total)
   for await (const bytes of answer.body ?? []) {
-    await target.write(bytes)
+    await target.write(bytes, total && total - target.position)
     onBytes(target.position, total)
   }
   if (total !== undefined && target.position !== total)

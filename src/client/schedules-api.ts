@@ -50,6 +50,15 @@ export class SchedulesApi {
     return this.#calls.one(`POST ${this.#one}/runs`, asked, this.#ofOne(id), scheduleRunShape)
   }
 
+  /** Deletes an archive that the schedule keeps beyond its number. */
+  async release(id: number, migrationId: number): Promise<void> {
+    const asked = { ...numbered(id), migration_id: migrationId }
+    const missing = `schedule ${id} has no protected archive of migration ${migrationId}: \`godwit schedule show ${id}\` lists them`
+    await this.#calls.request(`DELETE ${this.#one}/protected-archives/{migration_id}`, asked, {
+      missing,
+    })
+  }
+
   #ofAll = (): Explaining => {
     const { url, org } = this.#server
     const where = org === undefined ? '' : `no organization ${org} of which you are an owner, or `

@@ -29,7 +29,7 @@ export async function askedRepositories(
       ? ofOwner(parts.source, spelling)
       : byName(parts.source, { owner: spelling, name }))
     for (const each of those.found) found.set(keyOfName(each), each)
-    refused.push(...those.refused)
+    for (const each of those.refused) refused.push(each)
   }
   const names = [...found.values()]
   await refreshRepositories(parts, names, await findCatalogued(parts.db, names))

@@ -1,4 +1,5 @@
 import { type Command, Help, InvalidArgumentError, Option } from 'commander'
+import { addDiskFacts } from '../ground/disk-errors.ts'
 import { hasCode } from '../ground/errno.ts'
 import { fromNow } from '../ground/quantities.ts'
 import { harmless, harmlessLines } from '../ground/terminal-text.ts'
@@ -108,7 +109,7 @@ let failure: Error | undefined
 export function watchOutput(): void {
   failure = undefined
   process.stdout.on('error', (error) => {
-    if (!hasCode(error, 'EPIPE')) failure ??= error
+    if (!hasCode(error, 'EPIPE')) failure ??= addDiskFacts(error, 'standard output') as Error
   })
   // Nobody is left to be told.
   process.stderr.on('error', () => {})

@@ -1,5 +1,7 @@
 import { CommanderError } from 'commander'
-import { hasCode } from '../ground/errno.ts'
+import { isPostgresDown } from '../db/postgres-away.ts'
+import { describeDiskFailure } from '../ground/disk-errors.ts'
+import { hasCode, innermost } from '../ground/errno.ts'
 import { EXIT } from '../ground/exit-codes.ts'
 import { ConfigMistakes, UserMistake } from '../ground/user-mistake.ts'
 import { note, outputFailure, watchOutput } from './command-line.ts'
@@ -56,6 +58,8 @@ const PLAIN: Record<string, number> = {
 function failureOf(error: unknown): Failure {
   if (error instanceof ConfigMistakes) return { lines: error.mistakes, exitCode: EXIT.misused }
   if (error instanceof UserMistake) return { lines: [error.message], exitCode: error.exitCode }
+  // What was cleaned up badly matters less than what it was cleaned up for.
+  if (error instanceof SuppressedError) return failureOf(error.suppressed)
   if (!(error instanceof Error)) return failed(String(error))
   if (Object.hasOwn(PLAIN, error.name))
     return { lines: [error.message], exitCode: PLAIN[error.name]! }
@@ -64,8 +68,15 @@ function failureOf(error: unknown): Failure {
       lines: [`the bucket (--blobs): ${error.message}; run \`godwit doctor\``],
       exitCode: EXIT.unreachable,
     }
+  if (isPostgresDown(error))
+    return {
+      lines: [`the database (--database-url) is not available: ${innermost(error).message}`],
+      exitCode: EXIT.unreachable,
+    }
   if (isGitMissing(error))
     return failed('git cannot be run: install git 2.30 or newer, or set --git')
+  const ofDisk = describeDiskFailure(error)
+  if (ofDisk !== undefined) return failed(ofDisk)
   if ('syscall' in error && 'code' in error) return failed(ofSystem(error as NodeJS.ErrnoException))
   return failed(error.stack ?? error.message)
 }
@@ -82,8 +93,6 @@ const WHY: Record<string, string> = {
   ENOENT: 'no such file or directory',
   EACCES: 'permission denied for this user',
   EPERM: 'operation not permitted for this user',
-  EROFS: 'read-only file system',
-  ENOSPC: 'no space left on the disk',
   EEXIST: 'exists and is not a directory',
   ENOTDIR: 'a part of this path is not a directory',
 }

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { type Command, Option } from 'commander'
 import { createGit } from '../git/git.ts'
+import { writingTo } from '../ground/disk-errors.ts'
 import { harmless } from '../ground/terminal-text.ts'
 import { Misuse, UserMistake } from '../ground/user-mistake.ts'
 import { type RestoreNews, restoreArchive } from '../importer/restore-archive.ts'
@@ -67,8 +68,11 @@ async function runRestore(
   try {
     const git = createGit({ program, searchPath, home })
     const open = await archiveAt(file)
-    if (options.as !== undefined) await runDump({ git, open }, repositories, options, signal)
-    else await runPlain({ git, open }, options, signal)
+    await writingTo(resolve(options.into), () =>
+      options.as !== undefined
+        ? runDump({ git, open }, repositories, options, signal)
+        : runPlain({ git, open }, options, signal),
+    )
   } finally {
     await rm(home, { recursive: true, force: true })
   }

@@ -1,5 +1,4 @@
-import { randomUUID } from 'node:crypto'
-import { readFile, rename, writeFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { setAccount } from '../accounts/account-store.ts'
@@ -12,6 +11,7 @@ import { placesOf } from '../service/places.ts'
 import { type Service, startService } from '../service/service.ts'
 import type { Config } from '../settings/config.ts'
 import { ensureSampleHost, SAMPLE_LOGIN, SAMPLE_NAMES } from './sample/host.ts'
+import { writeWholeFile } from './whole-file.ts'
 
 /**
  * The service on a sample git host, for a first look. It keeps everything, its database too, in a directory of its own, so
@@ -48,9 +48,8 @@ async function ensureToken(config: Config): Promise<string> {
     await setAccount(db, 'shorebirds', { type: 'Organization' }, now)
     return addToken(db, account, { name: 'sample', expiresAt: null, now })
   })
-  const unfinished = `${file}.${randomUUID()}`
-  await writeFile(unfinished, `${token}\n`, { mode: 0o600, flush: true })
-  await rename(unfinished, file)
+  const { signal } = new AbortController()
+  await writeWholeFile(file, [Buffer.from(`${token}\n`)], { force: true, signal })
   return token
 }
 

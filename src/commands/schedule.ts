@@ -3,7 +3,7 @@ import type { NewScheduleJson, ScheduleChangeJson } from '../client/wire.ts'
 import { harmless } from '../ground/terminal-text.ts'
 import { Misuse } from '../ground/user-mistake.ts'
 import { addClientCommand, printJson, sameFlags, talking, tell } from './client-command.ts'
-import { idArgument, withExamples } from './command-line.ts'
+import { idArgument, idOf, withExamples } from './command-line.ts'
 import {
   addStartArguments,
   addStartFlags,
@@ -49,6 +49,7 @@ export function scheduleCommands(program: Command, about: string): void {
   pauseCommand(schedule)
   resumeCommand(schedule)
   runCommand(schedule)
+  releaseCommand(schedule)
   removeCommand(schedule)
 }
 
@@ -176,6 +177,30 @@ function runCommand(schedule: Command): void {
       tell(talk, run, String(run.migration_id))
     }),
   )
+}
+
+function releaseCommand(schedule: Command): void {
+  const command = addClientCommand(
+    schedule,
+    'release',
+    'delete archives that are kept only because newer ones lack some of their repositories',
+  )
+  withExamples(command, 'godwit schedule release 3', 'godwit schedule release 3 7')
+  const about = 'ID of the migration whose archive to delete; all that `show` lists if not given'
+  command
+    .argument(...ID)
+    .argument('[migration]', about, idOf('migration'))
+    .action(
+      talking(async (talk, _options, id: number, migration?: number) => {
+        const { schedules } = talk.api
+        const kept = migration === undefined ? (await schedules.show(id)).protected_archives : []
+        const ids = migration === undefined ? kept.map((each) => each.migration_id) : [migration]
+        for (const each of ids) await schedules.release(id, each)
+        const lines = ids.map((each) => `the archive of migration ${each} is deleted`)
+        const none = `schedule ${id} has no archives to release`
+        tell(talk, { id, released: ids }, lines.join('\n') || none)
+      }),
+    )
 }
 
 function removeCommand(schedule: Command): void {

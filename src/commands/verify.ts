@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Command } from 'commander'
 import { createGit } from '../git/git.ts'
+import { writingTo } from '../ground/disk-errors.ts'
 import { harmless } from '../ground/terminal-text.ts'
 import { UserMistake } from '../ground/user-mistake.ts'
 import { verifyArchive } from '../importer/verify-archive.ts'
@@ -34,15 +35,18 @@ export async function verifyFile(
     const count = { faults: 0, warnings: 0, notes: 0, whole: 0 }
     let compared = false
     const parts = { git, directory, file: file === '-' ? undefined : file }
-    for await (const finding of verifyArchive(parts, open(), signal)) {
-      if ('compared' in finding) {
-        compared = finding.compared
-        continue
+    await writingTo(directory, async () => {
+      for await (const finding of verifyArchive(parts, open(), signal)) {
+        if ('compared' in finding) {
+          compared = finding.compared
+          continue
+        }
+        const { count: stands = 1, ...told } = { count: 1, ...finding }
+        const [[kind, text]] = Object.entries(told) as [[keyof typeof WORDS, string]]
+        count[WORDS[kind]] += stands
+        say(harmless(`${LABELS[kind]}: ${text}`))
       }
-      const [[kind, text]] = Object.entries(finding) as [[keyof typeof WORDS, string]]
-      count[WORDS[kind]] += 1
-      say(harmless(`${LABELS[kind]}: ${text}`))
-    }
+    })
     if (count.faults > 0)
       throw new UserMistake(
         `${file} has ${count.faults === 1 ? '1 error' : `${count.faults} errors`}`,

@@ -4,6 +4,7 @@ import { link, lstat, open, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { Bytes } from '../blobs/blob-store.ts'
+import { writingTo } from '../ground/disk-errors.ts'
 import { hasCode } from '../ground/errno.ts'
 import { UserMistake } from '../ground/user-mistake.ts'
 
@@ -11,6 +12,8 @@ export interface WholeFileOptions {
   /** Whether a file that is there may be replaced. */
   force: boolean
   signal: AbortSignal
+  /** How many bytes there are, where that is known: said where the disk is full. */
+  length?: number
 }
 
 /** Said before the work rather than after it. */
@@ -26,14 +29,14 @@ export async function refuseTaken(file: string, force: boolean): Promise<void> {
 export async function writeWholeFile(
   file: string,
   bytes: Bytes,
-  { force, signal }: WholeFileOptions,
+  { force, signal, length }: WholeFileOptions,
 ): Promise<void> {
   const folder = dirname(file)
   const unfinished = join(folder, `.${basename(file)}.${randomUUID()}`)
   try {
     // An archive may hold what others on this machine must not read.
     const written = createWriteStream(unfinished, { flags: 'wx', mode: 0o600, flush: true })
-    await pipeline(bytes, written, { signal })
+    await writingTo(file, () => pipeline(bytes, written, { signal }), length)
     await moveIntoPlace(unfinished, file, force)
   } finally {
     await rm(unfinished, { force: true })

@@ -19,18 +19,12 @@ export function workCommand(program: Command, about: string): void {
     }
     const logging = openLog(config)
     const stopped = untilStopSignal()
-    await using stack = new AsyncDisposableStack()
-    const { openProcessParts } = await import('../service/process-parts.ts')
-    const { startExporter } = await import('../service/start-exporter.ts')
-    const { keepHeartbeat } = await import('../service/heartbeat.ts')
-    const parts = await openProcessParts(config, logging, stack)
-    const { scratch, stop } = await startExporter(config, parts)
-    stack.defer(stop)
-    keepHeartbeat(parts, { role: 'worker', concurrency: config.concurrency, scratch }, stack)
+    const { startWorker } = await import('../service/start-worker.ts')
+    await using worker = await startWorker(config, logging)
     print('Godwit is running as a worker')
     const unseen = await Promise.race([outputFailure(), stopped.then(() => undefined)])
     if (!unseen) await stopped
-    await stack.disposeAsync()
+    await worker.disposeAsync()
     await logging.close()
   })
 }

@@ -1,4 +1,4 @@
-import { codeOf } from '../ground/errno.ts'
+import { codeOf, hasCode } from '../ground/errno.ts'
 
 /** SQLSTATE classes and codes: the connection is lost, resources ran out, it is shut down, started or handed over. */
 const PASSING_STATE = /^(?:08|40|53|57|58|25006$|55P03$)/
@@ -20,3 +20,14 @@ export function isPostgresAway(error: Error): boolean {
   if (code !== undefined) return PASSING_STATE.test(code)
   return PASSING_WORDS.some((words) => words.test(error.message))
 }
+
+/** The same of whatever a command or a start has failed with, a connection that could not be made included. */
+export function isPostgresDown(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  // What failed while cleaning up matters less than the error before it.
+  if (error instanceof SuppressedError) return isPostgresDown(error.suppressed)
+  const cannotConnect = (error as NodeJS.ErrnoException).syscall === 'connect'
+  return cannotConnect || hasCode(error, ...CONNECTION_LOST) || isPostgresAway(error)
+}
+
+const CONNECTION_LOST = ['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT']

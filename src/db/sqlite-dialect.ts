@@ -1,5 +1,5 @@
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as othersTurn, setTimeout as sleep } from 'node:timers/promises'
 import {
   CompiledQuery,
   type DatabaseConnection,
@@ -10,12 +10,15 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from 'kysely'
+import { addDiskFacts } from '../ground/disk-errors.ts'
 import type { ChangeCounter } from './prepared.ts'
 import { DatabaseDamaged, isDamage, primaryCode } from './sqlite-damage.ts'
 
 const BUSY = 5
 const LONGEST_WAIT_MS = 30_000
 const STATEMENTS_KEPT = 400
+/** How long queries may keep the event loop from everything else, one after the other. */
+const LONGEST_TURN_MS = 10
 
 type OnDamage = (damage: DatabaseDamaged) => void
 
@@ -214,9 +217,14 @@ class Handle {
     }
     // No busy timeout: SQLite would sleep on the only thread. Waiting is done here, between tries.
     const handle = new Handle(new DatabaseSync(path, { timeout: 0 }), damaged, onUsed)
-    await handle.#patiently(() => handle.#db.exec('pragma journal_mode = wal'))
-    handle.#db.exec('pragma synchronous = full; pragma foreign_keys = on')
-    return handle
+    try {
+      await handle.#patiently(() => handle.#db.exec('pragma journal_mode = wal'))
+      handle.#db.exec('pragma synchronous = full; pragma foreign_keys = on')
+      return handle
+    } catch (error) {
+      handle.close()
+      throw error
+    }
   }
 
   execute<R>(query: CompiledQuery): Promise<QueryResult<R>> {
@@ -274,15 +282,42 @@ class Handle {
   async #patiently<T>(act: () => T): Promise<T> {
     const deadline = performance.now() + LONGEST_WAIT_MS
     for (let pause = 1; ; pause = Math.min(pause * 2, 50)) {
+      if (turn.usedMs > LONGEST_TURN_MS) await othersTurn()
       try {
-        return act()
+        return turn.measure(act)
       } catch (error) {
         if (isDamage(error)) throw this.#damaged(error)
-        if (!isBusy(error) || performance.now() > deadline) throw error
+        if (!isBusy(error) || performance.now() > deadline)
+          throw addDiskFacts(error, this.#db.location() ?? 'the database')
         await sleep(pause)
       }
     }
   }
 }
+
+/**
+ * The time that queries have taken since the event loop came by last. Node's SQLite answers at once, so awaiting a query does not
+ * let anything else run: without this, a loop of many small queries would stall every request until its end.
+ */
+class Turn {
+  usedMs = 0
+  readonly #begin = () => {
+    this.usedMs = 0
+  }
+
+  measure<T>(act: () => T): T {
+    // It runs once the event loop has come by.
+    if (this.usedMs === 0) setImmediate(this.#begin)
+    const startedAt = performance.now()
+    try {
+      return act()
+    } finally {
+      this.usedMs += performance.now() - startedAt || Number.MIN_VALUE
+    }
+  }
+}
+
+/** Of this thread, whatever number of databases it has open. */
+const turn = new Turn()
 
 const isBusy = (error: unknown): boolean => primaryCode(error) === BUSY

@@ -52,9 +52,9 @@ export interface AccountsTable {
   type: string
   site_admin: number
   created_at: number
-  /** How many migrations it has ever started. */
+  /** How many migrations it has. */
   migration_count: Generated<number>
-  /** Its number on the forge, once somebody has signed in with a token of the forge. */
+  /** Its number on the forge, once the forge has told it: of a user at the first sign-in, of an organization when it is first listed. */
   forge_id: Generated<number | null>
 }
 
@@ -446,6 +446,8 @@ interface ForgeRepositoriesTable {
 interface ForgeRightsTable {
   account_id: number
   asked_at: number
+  /** 'deleted' or 'suspended' if the forge says that of the account. */
+  removal: Generated<string | null>
 }
 
 interface JobsTable {
@@ -504,6 +506,8 @@ export interface WebhookEventsTable {
   /** Not before. */
   next_at: number
   created_at: number
+  /** 1 while it waits for a place to be sent from, without a job. */
+  parked: Generated<number>
 }
 
 /** One try. */

@@ -159,11 +159,13 @@ async function exportAll(
   const lanes = { lanes: concurrency, signal }
   await inLanes(repositories.entries(), lanes, async ([position, facts], stop) => {
     const { segmentKey, ...end } = await exportOne(parts, facts, allowPartial, stop)
+    const { records } = end
+    const outcome = end.outcome === 'reused' ? 'exported' : end.outcome
     const reason = 'reason' in end ? end.reason : null
-    exported[position] = { position, facts, segmentKey, records: end.records, reason }
+    exported[position] = { position, facts, segmentKey, records, outcome, reason }
     onEnd({ facts, ...end })
   })
-  const failure = failureOf({ options: { ...ORDINARY, allowPartial } }, exported)
+  const failure = failureOf(exported)
   if (failure) throw new ExportFailed(failure)
   return exported
 }

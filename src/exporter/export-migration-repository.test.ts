@@ -152,6 +152,22 @@ test('a host failure that does not end skips the repository with its reason', as
   assert.deepEqual(await endsOf(db, id), expected)
 })
 
+onEachEngine('a disk that stays full', (engine) => {
+  test('fails the migration without a path of the host', async (t) => {
+    const { db, host, start, work } = await exportScene(t, SITE, engine)
+    const id = await start(['alice/site'])
+    const message = "ENOSPC: no space left on device, copyfile '/srv/git/a' -> '/srv/data/b'"
+    host.onMake = async () => {
+      throw Object.assign(new Error(message), { code: 'ENOSPC', syscall: 'copyfile' })
+    }
+    await work()
+    const { state, reason } = await endOf(db, id)
+    assert.equal(state, 'failed')
+    assert.match(reason!, /^alice\/site.*: the server's disk is full$/)
+    assert.deepEqual(await endsOf(db, id), { 'alice/site': "failed: the server's disk is full" })
+  })
+})
+
 test('a store that is away is waited for, however often', async (t) => {
   const { db, host, start, work } = await exportScene(t, SITE)
   const id = await start(['alice/site'])

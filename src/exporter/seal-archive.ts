@@ -52,7 +52,7 @@ export async function sealArchive(
 ): Promise<Sealed> {
   const { db, now, archiveTtlMs } = parts
   const repositories = await exportedRepositories(db, migration)
-  const reason = failureOf(migration, repositories)
+  const reason = failureOf(repositories)
   if (reason) return { reason }
 
   const named = await organizationsIn(db, migration)
@@ -115,15 +115,15 @@ async function composeWhole(
   return { key }
 }
 
-/** Why there is to be no archive, a line for each repository that could not be exported; undefined when there is. */
-export function failureOf(
-  { options }: Pick<Migration, 'options'>,
-  repositories: readonly ExportedRepository[],
-): string | undefined {
+/**
+ * Why there is to be no archive, a line for each repository that could not be exported; undefined when there is. Repositories that
+ * were skipped are no reason, unless nothing else is left.
+ */
+export function failureOf(repositories: readonly ExportedRepository[]): string | undefined {
   const others = repositories.filter(({ reason }) => reason !== null)
   if (others.length === 0) return undefined
-  const nothingLeft = others.length === repositories.length
-  if (options.allowPartial && !nothingLeft) return undefined
+  const hasFailed = others.some(({ outcome }) => outcome === 'failed')
+  if (!hasFailed && others.length < repositories.length) return undefined
   return others.map(({ facts, reason }) => withName(fullNameOf(facts), reason!)).join('\n')
 }
 

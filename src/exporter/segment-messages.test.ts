@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { MessageChannel } from 'node:worker_threads'
+import { describeDiskFailure } from '../ground/disk-errors.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 import type { MadeSegment, SegmentMaker, SegmentWatch } from './segment-maker.ts'
 import { type Answer, answerRequests, type Request, settle } from './segment-messages.ts'
@@ -80,6 +81,17 @@ test('what is called off before it was asked about ends', async (t) => {
   const { promise, abort } = ask({ isNeeded: () => new Promise(() => {}), onBytes() {} })
   abort()
   await assert.rejects(promise, /abort/)
+})
+
+test('a full disk is that on the other side too', async (t) => {
+  const full = { code: 'ENOSPC', syscall: 'copyfile', path: '/srv/x', freeBytes: 7 }
+  const ask = scene(t, () => Promise.reject(Object.assign(new Error('no space'), full)))
+  const watch = { isNeeded: async () => true, onBytes() {} }
+  const error: unknown = await ask(watch).promise.catch((error: unknown) => error)
+  assert.equal(
+    describeDiskFailure(error),
+    'cannot write /srv/x: no space left on the disk (7 bytes free)',
+  )
 })
 
 test('an unreadable repository is that on the other side too', async (t) => {

@@ -23,7 +23,10 @@ export type Answer =
   | { id: number; value: unknown }
   | { id: number; unreadable: string }
   | { id: number; blobsAway: string }
-  | { id: number; error: { message: string; stack: string | undefined } }
+  | { id: number; error: PlainError }
+
+/** The message, the stack, and whatever else the error says in plain values, such as its code. */
+type PlainError = Record<string, string | number> & { message: string }
 
 /** The thread's side: does what it is asked, each request abortable. */
 export function answerRequests(port: MessagePort, maker: SegmentMaker): void {
@@ -63,9 +66,15 @@ function asAnswer(id: number): (error: unknown) => Answer {
   return (error) => {
     if (error instanceof Unreadable) return { id, unreadable: error.message }
     if (error instanceof BlobsAway) return { id, blobsAway: error.message }
-    const { message, stack } = error as Error
-    return { id, error: { message, stack } }
+    return { id, error: plainError(error as Error) }
   }
+}
+
+function plainError(error: Error): PlainError {
+  const { name, message, stack = '' } = error
+  const isPlain = ([, value]: [string, unknown]) =>
+    typeof value === 'string' || typeof value === 'number'
+  return { ...Object.fromEntries(Object.entries(error).filter(isPlain)), name, message, stack }
 }
 
 export interface Asked {
@@ -94,6 +103,6 @@ export function settle(answer: Answer, asked: Asked): boolean {
   if ('value' in answer) resolve(answer.value)
   else if ('unreadable' in answer) reject(new Unreadable(answer.unreadable))
   else if ('blobsAway' in answer) reject(new BlobsAway(answer.blobsAway))
-  else reject(Object.assign(new Error(answer.error.message), { stack: answer.error.stack }))
+  else reject(Object.assign(new Error(answer.error.message), answer.error))
   return true
 }

@@ -14,13 +14,22 @@ export interface SweepParts {
   segmentTtlMs: number
 }
 
-/** Ends archives whose time is over and removes segments that nobody has used for long, row first, bytes last. */
+/** Ends archives whose time is over and removes segments that nobody has used for long. */
 export async function sweep(parts: SweepParts): Promise<void> {
-  const { db, blobs, now, segmentTtlMs } = parts
+  await sweepArchives(parts)
+  await sweepSegments(parts)
+}
+
+export async function sweepArchives(parts: SweepParts): Promise<void> {
+  const { db, now } = parts
   for (const migrationId of await expiredArchives(db, now())) {
     await removeArchive(parts, migrationId)
   }
   await forgetOldTallies(db, now())
+}
+
+/** Row first, bytes last. Reads the lists of all archives there are, so it is not to be done every minute. */
+export async function sweepSegments({ db, blobs, now, segmentTtlMs }: SweepParts): Promise<void> {
   const since = now() - segmentTtlMs
   for (const segment of await unusedSegments(db, since)) {
     if (await deleteUnusedSegment(db, segment)) await blobs.delete(segment.key)

@@ -7,10 +7,23 @@ class ShapeWrong extends Error {
   override name = 'ShapeWrong'
 
   constructor(at: string, expected: string, found: unknown) {
-    super(
-      `${at || 'the document'} is not ${expected}: ${inspect(found, { depth: 0 }).slice(0, 100)}`,
-    )
+    super(`${at || 'the document'} is not ${expected}: ${excerptOf(found)}`)
   }
+}
+
+const MAX_SHOWN = 100
+const BRIEF = {
+  depth: 0,
+  maxStringLength: MAX_SHOWN,
+  maxArrayLength: 10,
+  breakLength: Number.POSITIVE_INFINITY,
+}
+
+/** The beginning of a value. Nothing else of it is formatted: of 200,000 invalid records, each may be large. */
+function excerptOf(found: unknown): string {
+  const isObject = typeof found === 'object' && found !== null && !Array.isArray(found)
+  const some = isObject ? Object.fromEntries(Object.entries(found).slice(0, 10)) : found
+  return inspect(some, BRIEF).slice(0, MAX_SHOWN)
 }
 
 /** An object with whatever fields. */

@@ -1,4 +1,5 @@
 import { DatabaseSync } from 'node:sqlite'
+import { addDiskFacts } from './disk-errors.ts'
 
 /** Rows that come in any order and are wanted in order, kept in a file: memory does not grow with them. */
 export interface SortedRows extends Disposable {
@@ -44,7 +45,11 @@ export function sortedRows(file: string): SortedRows {
 
   return {
     add(shelf, key, at, value) {
-      insert.run(numberOf(shelf), key, at, arrivals++, JSON.stringify(value))
+      try {
+        insert.run(numberOf(shelf), key, at, arrivals++, JSON.stringify(value))
+      } catch (error) {
+        throw addDiskFacts(error, file)
+      }
     },
     *all<T>(shelf: string) {
       for (const { key, value } of every.iterate(numberOf(shelf)))

@@ -1,6 +1,7 @@
 import { textOf } from '../archive/read-entries.ts'
 import type { Folder } from '../archive/read-folder.ts'
 import type { Bytes } from '../blobs/blob-store.ts'
+import { LimitedLines } from '../ground/limited-lines.ts'
 import type { Author, Reaction } from '../records/fact.ts'
 import type { FactKind } from '../records/facts.ts'
 import { isFactKind, readFacts } from '../records/read-records.ts'
@@ -45,6 +46,7 @@ export async function listPeople(
 ): Promise<PeopleList> {
   const counts = new Map<string, { login: string; wrote: number[] }>()
   const warnings: string[] = []
+  const limited = new LimitedLines(({ text }) => warnings.push(text))
   const of = (author: Author) => {
     const login = author ?? 'ghost'
     const known = counts.get(login.toLowerCase())
@@ -57,8 +59,8 @@ export async function listPeople(
   for await (const entry of safeEntries(archive, NOT_UNPACKED, signal)) {
     const kind = kindOfFile(entry.path)
     if (kind === undefined || !isFactKind(kind)) continue
-    const read = readFacts(kind, await textOf(entry))
-    warnings.push(...read.warnings.map((warning) => `${entry.path}: ${warning}`))
+    const warn = (why: string) => limited.add(kind, `${entry.path}: ${why}`)
+    const read = readFacts(kind, await textOf(entry), warn)
     const counted = COUNTED[kind]
     for (const { value } of read.records) {
       if (kind === 'repositories' && 'owner' in value) of(value.owner)
@@ -68,6 +70,7 @@ export async function listPeople(
       for (const { author } of (reactions ?? []) as readonly Reaction[]) add(author, 'reactions')
     }
   }
+  limited.end()
   return { titles: WROTE, people: mostFirst([...counts.values()]), warnings }
 }
 

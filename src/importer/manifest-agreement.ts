@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import type { Manifest, ManifestGit, ManifestRepository } from '../archive/manifest.ts'
+import { limitLines } from '../ground/limited-lines.ts'
 import { kindOfFile } from '../records/record-file.ts'
 import { statedRefs } from '../sources/refs.ts'
 import type { Examination, Found } from '../sources/snapshot.ts'
@@ -87,8 +88,10 @@ export async function fileDisagreements(
       for await (const path of filesBelow(root, join('repositories', folder)))
         if (!IS_OBJECT.test(path)) yield path
   }
-  const differing = await Array.fromAsync(differingFiles(root, found(), named))
-  return differing.map(({ path, why }) => `${path} ${why}`)
+  async function* lines(): AsyncGenerator<string> {
+    for await (const { path, why } of differingFiles(root, found(), named)) yield `${path} ${why}`
+  }
+  return (await limitLines('files', lines())).map(({ text }) => text)
 }
 
 /** Each file that was found or is named, and is not there or not the same. */

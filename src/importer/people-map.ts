@@ -1,3 +1,5 @@
+import { LimitedLines } from '../ground/limited-lines.ts'
+
 export interface MappedPerson {
   login: string
   /** Number of the account on the target, where it was said. */
@@ -25,6 +27,7 @@ export function readPeople(
 ): ReadPeople {
   const people = new Map<string, MappedPerson>()
   const warnings: string[] = []
+  const limited = new LimitedLines(({ text }) => warnings.push(text))
   let idColumn = -1
   for (const [index, line] of csv
     .replace(/^\ufeff/, '')
@@ -38,11 +41,13 @@ export function readPeople(
       continue
     }
     const read = cells ? personIn(cells, idColumn, refusal) : 'its quotes do not match'
-    const warn = (why: string) => warnings.push(`line ${index + 1}: ${why}; the line is ignored`)
+    const warn = (why: string) =>
+      limited.add('lines', `line ${index + 1}: ${why}; the line is ignored`)
     if (typeof read === 'string') warn(read)
     else if (read && people.has(read.old)) warn(`${read.old} is mapped by an earlier line`)
     else if (read) people.set(read.old, read.person)
   }
+  limited.end()
   return { people, warnings }
 }
 

@@ -70,21 +70,39 @@ export interface Described {
 }
 
 /**
- * Puts what the archive says of a repository where a git host keeps it. In doubt it stays private. Answers what could not
- * be understood.
+ * Returns a function that puts what the archive says of a repository where a git host keeps it. In doubt it stays private. It
+ * returns what could not be understood.
  */
-export async function describeRepository(
+export function repositoryDescriber({
+  users,
+  organizations,
+  repositories,
+}: Pick<Records, 'users' | 'organizations' | 'repositories'>) {
+  const index: RecordIndex = {
+    // Of two records for one path, the first counts.
+    records: new Map(repositories.toReversed().map((each) => [pathInArchive(each.git_url), each])),
+    logins: new Map(users.map(({ url, login }) => [url, login])),
+    organizations: new Set(organizations.map(({ url }) => url)),
+  }
+  return (described: Described) => describeRepository(described, index)
+}
+
+interface RecordIndex {
+  records: ReadonlyMap<string | undefined, RepositoryRecord>
+  logins: ReadonlyMap<string, string>
+  organizations: ReadonlySet<string>
+}
+
+async function describeRepository(
   { fullName, snapshot }: Described,
-  { users, organizations, repositories }: Records,
+  { records, logins, organizations }: RecordIndex,
 ): Promise<string[]> {
   const { dir } = snapshot.repository
-  const path = `repositories/${fullName}.git`
-  const record = repositories.find(({ git_url }) => pathInArchive(git_url) === path)
+  const record = records.get(`repositories/${fullName}.git`)
   if (!record) return [`${fullName} has no record that can be read: it is restored as private`]
-  const logins = new Map(users.map(({ url, login }) => [url, login]))
   const about = {
     hasWiki: snapshot.wiki !== null,
-    isOrganization: organizations.some(({ url }) => url === record.owner),
+    isOrganization: organizations.has(record.owner),
     loginOf: (url: string) => logins.get(url),
   }
   await appendFile(join(dir, 'config'), statedConfig(record, about))

@@ -1,6 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { KNOWN_KINDS, kindOfFile, readRecordFile } from '../records/record-file.ts'
+import { type LimitedLine, LimitedLines } from '../ground/limited-lines.ts'
+import { KNOWN_KINDS, kindOfFile, type OnInvalid, readRecordFile } from '../records/record-file.ts'
 import { linksOf, pathInArchive } from '../records/record-links.ts'
 import type { OrganizationRecord, RepositoryRecord, UserRecord } from '../records/record-shapes.ts'
 
@@ -17,7 +18,7 @@ export interface Records {
   /** The files that cannot be understood at all. */
   faults: string[]
   /** Single records that cannot be, by file, index and field. The others of their file count. */
-  warnings: string[]
+  warnings: LimitedLine[]
 }
 
 /** All records at the top of an unpacked archive; `onAddress` hears the address of each. */
@@ -35,20 +36,22 @@ export async function readRecords(
     faults: [],
     warnings: [],
   }
-  for await (const { file, kind, read } of recordFiles(root)) {
+  const warnings = new LimitedLines((line) => records.warnings.push(line))
+  const warn = (file: string, kind: string, why: string) => warnings.add(kind, `${file}: ${why}`)
+  for await (const { file, kind, read } of recordFiles(root, warn)) {
     records.hasUsers ||= kind === 'users'
     if ('fault' in read) {
       records.faults.push(`${file}: ${read.fault}`)
       continue
     }
     records.counts.set(kind, (records.counts.get(kind) ?? 0) + read.count)
-    records.warnings.push(...read.warnings.map((warning) => `${file}: ${warning}`))
     if (onAddress) for (const { value } of read.records) tellAddresses(value, onAddress)
     if (kind === 'users' || kind === 'organizations' || kind === 'repositories')
-      records[kind].push(...(read.records.map(({ value }) => value) as never[]))
+      for (const { value } of read.records) records[kind].push(value as never)
     if (kind === 'protected_branches')
-      records.protectedBranches.push(...read.records.map(({ value }) => value))
+      for (const { value } of read.records) records.protectedBranches.push(value)
   }
+  warnings.end()
   return records
 }
 
@@ -65,12 +68,17 @@ interface ReadFile {
 }
 
 /** One after another, so that only one is in memory. What is of no known kind is no fault, whatever it holds. */
-async function* recordFiles(root: string): AsyncGenerator<ReadFile> {
+async function* recordFiles(
+  root: string,
+  warn: (file: string, kind: string, why: string) => void,
+): AsyncGenerator<ReadFile> {
   for (const file of (await readdir(root)).sort()) {
     const kind = kindOfFile(file)
     if (kind === undefined) continue
+    const onInvalid: OnInvalid = (why) => warn(file, kind, why)
     try {
-      yield { file, kind, read: readRecordFile(kind, await readFile(join(root, file), 'utf8')) }
+      const text = await readFile(join(root, file), 'utf8')
+      yield { file, kind, read: readRecordFile(kind, text, onInvalid) }
     } catch (error) {
       if (KNOWN_KINDS.has(kind)) yield { file, kind, read: { fault: (error as Error).message } }
     }
@@ -86,16 +94,20 @@ export function brokenLinks(
     hasUsers,
   }: Pick<Records, 'users' | 'organizations' | 'repositories' | 'hasUsers'>,
   isInArchive: (path: string) => boolean,
-): string[] {
+): LimitedLine[] {
   const people = new Set([...users, ...organizations].map(({ url }) => url))
-  const faults = sharedAddresses([...users, ...organizations, ...repositories])
+  const found: LimitedLine[] = []
+  const faults = new LimitedLines((line) => found.push(line))
+  for (const each of sharedAddresses([...users, ...organizations, ...repositories]))
+    faults.add('addresses', each)
   const toPerson = (from: string, link: string) => {
-    if (hasUsers && !people.has(link)) faults.push(`${from} links to ${link}, who has no record`)
+    if (hasUsers && !people.has(link))
+      faults.add('links to people', `${from} links to ${link}, who has no record`)
   }
   const toArchive = (from: string, link: string) => {
     const path = pathInArchive(link)
     if (path === undefined || !isInArchive(path))
-      faults.push(`${from} leads to ${link}, which is not in the archive`)
+      faults.add('links into the archive', `${from} leads to ${link}, which is not in the archive`)
   }
   for (const { url, members } of organizations)
     for (const member of members ?? []) toPerson(`a member of ${url}`, member.user)
@@ -104,11 +116,12 @@ export function brokenLinks(
     for (const [what, link] of linksToPeople(repository)) toPerson(`${what} of ${url}`, link)
     for (const topic of repository.repository_topics ?? [])
       if (topic.repository !== undefined && topic.repository !== url)
-        faults.push(`a topic of ${url} belongs to ${topic.repository}`)
+        faults.add('topics', `a topic of ${url} belongs to ${topic.repository}`)
     toArchive(`git_url of ${url}`, repository.git_url)
     if (repository.wiki_url !== undefined) toArchive(`wiki_url of ${url}`, repository.wiki_url)
   }
-  return faults
+  faults.end()
+  return found
 }
 
 function linksToPeople(repository: RepositoryRecord): [what: string, link: string][] {
@@ -129,19 +142,16 @@ function sharedAddresses(records: readonly { url: string }[]): string[] {
   )
 }
 
-/** More of one kind say nothing new. */
-const MOST_OF_A_KIND = 10
-
 /**
  * The links of what people said: of every record that is no user, organization or repository, whose own are told of elsewhere.
  * Another pass over the files. `addresses` are those of all records.
  */
-export async function* brokenRecordLinks(
+export async function brokenRecordLinks(
   root: string,
   { repositories, hasUsers }: Pick<Records, 'repositories' | 'hasUsers'>,
   addresses: ReadonlySet<string>,
   isInArchive: (path: string) => boolean,
-): AsyncGenerator<string> {
+): Promise<LimitedLine[]> {
   const labels = new Set(repositories.flatMap((each) => (each.labels ?? []).map(({ url }) => url)))
   const isKnown = (address: string) => addresses.has(address) || labels.has(address)
   const leadsOn = ({ address, to }: ReturnType<typeof linksOf>[number]): boolean => {
@@ -149,15 +159,18 @@ export async function* brokenRecordLinks(
     const path = pathInArchive(address)
     return path !== undefined && isInArchive(path)
   }
-  for await (const { file, kind, read } of recordFiles(root)) {
+  const found: LimitedLine[] = []
+  const faults = new LimitedLines((line) => found.push(line))
+  // The first pass told of invalid records.
+  for await (const { file, kind, read } of recordFiles(root, () => {})) {
     if ('fault' in read || ['users', 'organizations', 'repositories'].includes(kind)) continue
-    let told = 0
     for (const { index, value } of read.records)
       for (const link of linksOf(value)) {
-        if (leadsOn(link) || told++ >= MOST_OF_A_KIND) continue
+        if (leadsOn(link)) continue
         const where = link.to === 'archive' ? 'which is not in the archive' : 'which has no record'
-        yield `${file}: [${index}].${link.field} leads to ${link.address}, ${where}`
+        faults.add(kind, `${file}: [${index}].${link.field} leads to ${link.address}, ${where}`)
       }
-    if (told > MOST_OF_A_KIND) yield `${file}: and ${told - MOST_OF_A_KIND} more like these`
   }
+  faults.end()
+  return found
 }

@@ -5,10 +5,11 @@ import type { Folder } from '../archive/read-folder.ts'
 import { ArchiveRefused } from '../archive/unreadable-archive.ts'
 import type { Bytes } from '../blobs/blob-store.ts'
 import type { Git } from '../git/git.ts'
+import { LimitedLines } from '../ground/limited-lines.ts'
 import { pathInArchive } from '../records/record-links.ts'
 import { missingLfs, skippedRepositories } from './lacking-data.ts'
 import { metadataDisagreements } from './manifest-agreement.ts'
-import { describeRepository, placeRepository } from './place-repository.ts'
+import { placeRepository, repositoryDescriber } from './place-repository.ts'
 import { type Records, readRecords } from './records.ts'
 import { roomIn, safeEntries } from './safe-entries.ts'
 import { judgeRepositories, readManifest } from './unpacked-repositories.ts'
@@ -46,13 +47,16 @@ export async function* restoreArchive(
   await using workplace = await unpackBeside(into, open(), signal)
   const { unpacked } = workplace
   const manifest = await readManifest(unpacked.root)
+  const warnings = new LimitedLines(({ text }) => tell({ warning: text }))
   if (manifest) {
     await refuseEdited(unpacked.root, manifest)
-    for (const warning of skippedRepositories(manifest)) tell({ warning })
+    for (const each of skippedRepositories(manifest)) warnings.add('skipped repositories', each)
   }
   const records = await readRecords(unpacked.root)
   const denials: Denials = new Map()
-  for (const warning of [...records.faults, ...records.warnings]) tell({ warning })
+  for (const each of records.faults) warnings.add('record files', each)
+  for (const { text } of records.warnings) tell({ warning: text })
+  const describe = repositoryDescriber(records)
   for await (const judged of judgeRepositories(
     unpacked,
     manifest,
@@ -61,13 +65,15 @@ export async function* restoreArchive(
   )) {
     const { fullName } = judged
     if ('snapshot' in judged) {
-      for (const warning of await missingLfs(fullName, judged.snapshot, manifest)) tell({ warning })
-      for (const warning of await describeRepository(judged, records)) tell({ warning })
+      for (const each of await missingLfs(fullName, judged.snapshot, manifest))
+        warnings.add('LFS objects', each)
+      for (const each of await describe(judged)) warnings.add('metadata', each)
       denials.set(fullName, judged.snapshot.examination.repository.kept.denials)
       await placeRepository(judged.snapshot, join(into, `${fullName}.git`))
     }
     yield { fullName, faults: 'faults' in judged ? judged.faults : [] }
   }
+  warnings.end()
   tell({ leftBehind: leftBehind(records, rulesInConfigs(records, denials)) })
 }
 

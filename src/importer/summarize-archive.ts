@@ -4,6 +4,7 @@ import type { Folder } from '../archive/read-folder.ts'
 import { ArchiveDamaged } from '../archive/unreadable-archive.ts'
 import type { Bytes } from '../blobs/blob-store.ts'
 import { parseJson } from '../ground/json-shape.ts'
+import { LimitedLines } from '../ground/limited-lines.ts'
 import { kindOfFile, readRecordFile } from '../records/record-file.ts'
 import { RepositoryTally, type TalliedRepository } from './repository-tally.ts'
 import { NOT_UNPACKED, safeEntries } from './safe-entries.ts'
@@ -52,14 +53,16 @@ export async function summarizeArchive(
     warnings: [],
   }
   const tally = new RepositoryTally()
+  const warnings = new LimitedLines(({ text }) => summary.warnings.push(text))
   let damage: ArchiveDamaged | undefined
   try {
     for await (const entry of safeEntries(archive, NOT_UNPACKED, signal))
-      await add(summary, tally, entry)
+      await add(summary, { tally, warnings }, entry)
   } catch (error) {
     if (!(error instanceof ArchiveDamaged)) throw error
     damage = error
   }
+  warnings.end()
   summary.repositories = tally.repositories()
   for (const { lfs_objects, lfs_bytes } of summary.repositories) {
     summary.lfs.objects += lfs_objects
@@ -68,9 +71,14 @@ export async function summarizeArchive(
   return { summary, damage }
 }
 
+interface Counting {
+  tally: RepositoryTally
+  warnings: LimitedLines
+}
+
 async function add(
   summary: ArchiveSummary,
-  tally: RepositoryTally,
+  { tally, warnings }: Counting,
   entry: ArchiveEntry,
 ): Promise<void> {
   const { path, kind, size } = entry
@@ -83,11 +91,15 @@ async function add(
   } else if (path.startsWith('repositories/')) {
     await tally.add(entry)
   } else if (!path.includes('/')) {
-    await addMetadata(summary, entry)
+    await addMetadata(summary, warnings, entry)
   }
 }
 
-async function addMetadata(summary: ArchiveSummary, entry: ArchiveEntry): Promise<void> {
+async function addMetadata(
+  summary: ArchiveSummary,
+  warnings: LimitedLines,
+  entry: ArchiveEntry,
+): Promise<void> {
   const { path } = entry
   const kind = kindOfFile(path)
   if (path !== 'schema.json' && path !== MANIFEST_PATH && kind === undefined) return
@@ -96,13 +108,13 @@ async function addMetadata(summary: ArchiveSummary, entry: ArchiveEntry): Promis
     if (path === 'schema.json') addSchema(summary, parseJson(text), entry.modifiedAt)
     else if (path === MANIFEST_PATH) addManifest(summary, text)
     else if (kind !== undefined) {
-      const { count, warnings } = readRecordFile(kind, text)
+      const warn = (why: string) => warnings.add(kind, `${path}: ${why}`)
+      const { count } = readRecordFile(kind, text, warn)
       const before = Object.hasOwn(summary.records, kind) ? summary.records[kind]! : 0
       summary.records[kind] = before + count
-      summary.warnings.push(...warnings.map((warning) => `${path}: ${warning}`))
     }
   } catch (error) {
-    summary.warnings.push(`${path}: ${(error as Error).message}`)
+    warnings.add('files', `${path}: ${(error as Error).message}`)
   }
 }
 

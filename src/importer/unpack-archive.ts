@@ -6,6 +6,7 @@ import type { Folder } from '../archive/read-folder.ts'
 import { tarHeader, tarPadding } from '../archive/tar-header.ts'
 import { ArchiveDamaged } from '../archive/unreadable-archive.ts'
 import type { Bytes } from '../blobs/blob-store.ts'
+import { writingTo } from '../ground/disk-errors.ts'
 import { hasCode } from '../ground/errno.ts'
 import { tapped } from '../ground/tapped.ts'
 import { roomIn, safeEntries } from './safe-entries.ts'
@@ -84,7 +85,7 @@ async function write(root: string, entry: ArchiveEntry, run: SegmentRun): Promis
   }
   await mkdir(dirname(path), { recursive: true })
   const tallied = tapped(entry.content, (bytes) => add(run, bytes))
-  await writeFile(path, tallied, { flag: 'wx' })
+  await writingTo(path, () => writeFile(path, tallied, { flag: 'wx' }), entry.size)
   add(run, tarPadding(entry.size))
 }
 

@@ -45,6 +45,7 @@ export async function* judgeRepositories(
   await mkdir(repositories, { recursive: true })
   const said = new Map(manifest?.repositories.map((each) => [each.full_name, each]))
   const source = gitDirectory({ root: repositories, git })
+  const lastRun = [...runs.keys()].at(-1)
   for await (const listed of source.list()) {
     if ('refused' in listed) {
       const { path, reason } = listed.refused
@@ -62,7 +63,7 @@ export async function* judgeRepositories(
       continue
     }
     const run = runs.get(fullName)
-    const isLast = !manifest && fullName === [...runs.keys()].at(-1)
+    const isLast = !manifest && fullName === lastRun
     if (damage && (isLast || (expected && isCutOff(expected, run)))) {
       yield { fullName, faults: [LOST] }
       continue

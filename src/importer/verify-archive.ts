@@ -8,6 +8,7 @@ import type { Bytes } from '../blobs/blob-store.ts'
 import type { Git } from '../git/git.ts'
 import { hasCode } from '../ground/errno.ts'
 import { parseJson } from '../ground/json-shape.ts'
+import { limitLines } from '../ground/limited-lines.ts'
 import { kindOfFile } from '../records/record-file.ts'
 import { skippedRepositories, unexportedLfs } from './lacking-data.ts'
 import { metadataDisagreements, storedFileDisagreements } from './manifest-agreement.ts'
@@ -17,14 +18,17 @@ import { type Unpacked, unpackArchive } from './unpack-archive.ts'
 import { judgeRepositories, readManifest } from './unpacked-repositories.ts'
 
 export type Finding =
-  | { fault: string }
+  | Limited<{ fault: string }>
   /** Something that others should know of, and that takes nothing from the proof. */
-  | { warning: string }
-  | { note: string }
+  | Limited<{ warning: string }>
+  | Limited<{ note: string }>
   /** A repository of which every object is there and is what its name says. */
   | { whole: string }
   /** Once, at the end: whether the bytes could be compared with a manifest. */
   | { compared: boolean }
+
+/** `count` is how many findings the text stands for, where it says how many more of a kind there are. */
+type Limited<T> = T & { count?: number }
 
 export interface VerifyParts {
   git: Git
@@ -48,7 +52,7 @@ export async function* verifyArchive(
   const { root } = unpacked
   const { manifest, findings } = await manifestFindings(unpacked)
   yield* findings
-  for (const fault of await strangers(root, manifest)) yield { fault }
+  yield* faultsOf('entries', await strangers(root, manifest))
   for (const fault of await schemaFaults(root)) yield { fault }
   if (manifest) yield* metadataFindings(root, manifest)
   yield* recordFindings(unpacked)
@@ -64,10 +68,20 @@ export async function* verifyArchive(
   // Found from the end of the file, which is not there to be found when the archive is damaged.
   if (manifest && !unpacked.damage) yield* digestFindings(file, manifest, signal)
   if (manifest) {
-    for (const note of manifest.repositories.flatMap(unexportedLfs)) yield { note }
-    for (const note of skippedRepositories(manifest)) yield { note }
+    yield* notesOf('LFS objects', manifest.repositories.flatMap(unexportedLfs))
+    yield* notesOf('skipped repositories', skippedRepositories(manifest))
   }
   yield { compared: manifest !== undefined }
+}
+
+type Lines = Iterable<string> | AsyncIterable<string>
+
+async function* faultsOf(kind: string, lines: Lines): AsyncGenerator<Finding> {
+  for (const { text, count } of await limitLines(kind, lines)) yield { fault: text, count }
+}
+
+async function* notesOf(kind: string, lines: Lines): AsyncGenerator<Finding> {
+  for (const { text, count } of await limitLines(kind, lines)) yield { note: text, count }
 }
 
 function packedAgainNote(count: number, { repositories }: Manifest): string {
@@ -98,8 +112,8 @@ async function manifestFindings({
 
 async function* metadataFindings(root: string, manifest: Manifest): AsyncGenerator<Finding> {
   const faults = await metadataDisagreements(root, manifest)
-  for (const fault of faults ?? []) yield { fault }
-  for await (const fault of storedFileDisagreements(root, manifest)) yield { fault }
+  yield* faultsOf('metadata files', faults ?? [])
+  yield* faultsOf('stored files', storedFileDisagreements(root, manifest))
   if (!faults)
     yield { note: 'the metadata was not compared: older manifests have no digests of it' }
 }
@@ -122,13 +136,9 @@ async function* digestFindings(
 /** What nobody put there who writes such archives; without a manifest there is no telling. */
 async function strangers(root: string, manifest: Manifest | undefined): Promise<string[]> {
   if (!manifest) return []
-  const isKnown = (name: string) =>
-    kindOfFile(name) !== undefined ||
-    ['schema.json', MANIFEST_PATH, 'repositories'].includes(name) ||
-    (manifest.stored_files?.some(({ files }) =>
-      files.some(({ path }) => path.startsWith(`${name}/`)),
-    ) ??
-      false)
+  const stored = manifest.stored_files?.flatMap(({ files }) => files.map(({ path }) => path)) ?? []
+  const known = new Set(['schema.json', MANIFEST_PATH, 'repositories', ...stored.map(topOf)])
+  const isKnown = (name: string) => known.has(name) || kindOfFile(name) !== undefined
   const atTop = (await readdir(root)).filter((name) => !isKnown(name))
   const owners = existsSync(join(root, 'repositories'))
     ? await readdir(join(root, 'repositories'), { withFileTypes: true })
@@ -143,6 +153,8 @@ async function strangers(root: string, manifest: Manifest | undefined): Promise<
   }
   return [...atTop, ...loose].map((path) => `${path} does not belong in an archive`)
 }
+
+const topOf = (path: string): string => path.slice(0, path.indexOf('/'))
 
 /** Only the version is asked for: github.com also says which program wrote it, and others may say more. */
 async function schemaFaults(root: string): Promise<string[]> {
@@ -163,8 +175,8 @@ async function schemaFaults(root: string): Promise<string[]> {
 async function* recordFindings({ root, damage }: Unpacked): AsyncGenerator<Finding> {
   const addresses = new Set<string>()
   const records = await readRecords(root, (address) => addresses.add(address))
-  for (const fault of records.faults) yield { fault }
-  for (const warning of records.warnings) yield { warning }
+  yield* faultsOf('record files', records.faults)
+  for (const { text, count } of records.warnings) yield { warning: text, count }
   const hasGit = existsSync(join(root, 'repositories'))
   if (!hasGit) yield { note: 'it holds no git data; links to repositories were not followed' }
   if (!records.hasUsers) yield { note: 'it holds no users; links to them were not followed' }
@@ -172,7 +184,9 @@ async function* recordFindings({ root, damage }: Unpacked): AsyncGenerator<Findi
     (!hasGit && path.startsWith('repositories/')) ||
     damage !== undefined ||
     (unsafePath(path) === undefined && existsSync(join(root, path)))
-  for (const fault of brokenLinks(records, isInArchive)) yield { fault }
-  for await (const fault of brokenRecordLinks(root, records, addresses, isInArchive))
-    yield { fault }
+  for (const { text, count } of [
+    ...brokenLinks(records, isInArchive),
+    ...(await brokenRecordLinks(root, records, addresses, isInArchive)),
+  ])
+    yield { fault: text, count }
 }

@@ -27,16 +27,19 @@ export async function unpackBeside(
 ): Promise<Workplace> {
   const isNew = !existsSync(into)
   await makeDurable(into)
-  const made = await mkdtemp(join(into, NEW))
-  const unlock = lockIfPossible(join(made, LOCK))
-  const path = join(into, `${NAME}${basename(made).slice(NEW.length)}`)
-  await rename(made, path)
+  let path = join(into, NEW)
+  let unlock: (() => void) | undefined
   const remove = async () => {
     await rm(path, { recursive: true, force: true })
     unlock?.()
     if (isNew) await removeIfEmpty(into)
   }
   try {
+    path = await mkdtemp(path)
+    unlock = lockIfPossible(join(path, LOCK))
+    const locked = join(into, `${NAME}${basename(path).slice(NEW.length)}`)
+    await rename(path, locked)
+    path = locked
     const unpacked = await unpackArchive(archive, join(path, 'unpacked'), signal)
     if (unpacked.damage) throw unpacked.damage
     return { path, unpacked, [Symbol.asyncDispose]: remove }

@@ -1,13 +1,14 @@
 import { sql } from 'kysely'
 import type { Account } from '../accounts/account.ts'
 import type { Db } from '../db/database.ts'
-import { inStatements, rowsOfAll } from '../db/in-statements.ts'
+import { rowsOfAll } from '../db/in-statements.ts'
+import type { NamedRepository } from '../repositories/facts-store.ts'
 import { readableAmong } from '../repositories/readable-repositories.ts'
 import type { Migration } from './migration.ts'
 import { outcomesOf } from './outcomes.ts'
 import { archivedKeysOf, recordExportsOf } from './record-store.ts'
-import { type CheckedSegment, segmentsByKey } from './segment-store.ts'
-import { namedRepositoriesOf } from './snapshot-store.ts'
+import { type CheckedSegment, nameSegments, segmentsByKey } from './segment-store.ts'
+import { namedRepositoriesOfAll } from './snapshot-store.ts'
 
 /**
  * An archive is a list of segments: its metadata, those of its migration's repositories in order, those of the files of their
@@ -43,18 +44,39 @@ async function repositorySegments(db: Db, id: number): Promise<string[]> {
   return [...ofGit, ...ofFiles]
 }
 
+export interface ArchivedRepository extends NamedRepository {
+  /** Its place in the snapshot of the migration. */
+  position: number
+  hasGitData: boolean
+}
+
+/** Returns the repositories that the archive of each migration holds, exported or reused, in the order of the migrations. */
+export async function archivedRepositories(
+  db: Db,
+  migrations: readonly Pick<Migration, 'id' | 'repositoryCount'>[],
+): Promise<ArchivedRepository[][]> {
+  const named = await namedRepositoriesOfAll(db, migrations)
+  const archived: ArchivedRepository[][] = []
+  for (const [at, migration] of migrations.entries()) {
+    const outcomes = await outcomesOf(db, migration)
+    const repositories = named[at]!.flatMap((each, position) => {
+      const { outcome, segmentKey = null } = outcomes.get(position) ?? {}
+      return outcome === 'exported' ? [{ ...each, position, hasGitData: segmentKey !== null }] : []
+    })
+    archived.push(repositories)
+  }
+  return archived
+}
+
 /** The first few repositories that the archive holds and the migration's owner may no longer read. */
 export async function noLongerReadable(
   db: Db,
-  { id, owner, repositoryCount }: Pick<Migration, 'id' | 'owner' | 'repositoryCount'>,
+  migration: Pick<Migration, 'id' | 'owner' | 'repositoryCount'>,
   atMost: number,
 ): Promise<string[]> {
-  const outcomes = await outcomesOf(db, { id })
-  const exported = (await namedRepositoriesOf(db, { id, repositoryCount })).filter(
-    (_, position) => outcomes.get(position)?.outcome === 'exported',
-  )
+  const [exported = []] = await archivedRepositories(db, [migration])
   const ids = exported.map(({ repositoryId }) => repositoryId)
-  const readable = await readableAmong(db, owner.id, ids)
+  const readable = await readableAmong(db, migration.owner.id, ids)
   const lost = exported.filter(({ repositoryId }) => !readable.has(repositoryId))
   return lost.slice(0, atMost).map(({ fullName }) => fullName)
 }
@@ -121,9 +143,7 @@ export async function dropArchive(tx: Db, id: number, now: number): Promise<stri
     .where('archive_expires_at', 'is not', null)
     .executeTakeFirst()
   if (!archived || numUpdatedRows === 0n) return undefined
-  for (const some of inStatements(await repositorySegments(tx, id))) {
-    await tx.updateTable('segments').set({ named_at: now }).where('key', 'in', some).execute()
-  }
+  await nameSegments(tx, await repositorySegments(tx, id), now)
   const { archive_key, metadata_key, manifest_key } = archived
   const own = [archive_key, metadata_key, manifest_key].filter((key) => key !== null)
   await tx.deleteFrom('segments').where('key', 'in', own).where('fingerprint', 'is', null).execute()

@@ -19,8 +19,7 @@ export async function damagedIn(
   const damaged = await damagedKeys(db)
   if (damaged.size === 0) return []
   const found = new Set<string>()
-  for await (const [, key] of segmentUses(db, [id], { withRows: false }))
-    if (damaged.has(key)) found.add(key)
+  for await (const [, key] of segmentUses(db, { ids: [id] })) if (damaged.has(key)) found.add(key)
   if (found.size === 0) return []
   const outcomes = await outcomesOf(db, { id })
   const records = await recordExportsOf(db, { id })
@@ -40,8 +39,7 @@ export async function damagedAmong(db: Db, ids: readonly number[]): Promise<Read
   const damaged = await damagedKeys(db)
   const found = new Set<number>()
   if (damaged.size === 0 || ids.length === 0) return found
-  for await (const [id, key] of segmentUses(db, ids, { withRows: false }))
-    if (damaged.has(key)) found.add(id)
+  for await (const [id, key] of segmentUses(db, { ids })) if (damaged.has(key)) found.add(id)
   return found
 }
 
@@ -55,20 +53,16 @@ export interface DamagedArchive {
 export async function damagedArchives(db: Db): Promise<DamagedArchive[]> {
   const archives: DamagedArchive[] = []
   if ((await damagedKeys(db)).size === 0) return archives
-  for await (const ids of archivedMigrations(db)) {
-    const affected = [...(await damagedAmong(db, ids))]
-    if (affected.length === 0) continue
-    const rows = await db
+  for await (const { id, repositories } of archivedMigrations(db)) {
+    const damaged = await damagedIn(db, { id, repositoryCount: repositories })
+    if (damaged.length === 0) continue
+    const { owner } = await db
       .selectFrom('migrations')
-      .select(['id', 'owner', 'repository_count'])
-      .where('id', 'in', affected)
-      .orderBy('id')
-      .execute()
-    for (const { id, owner, repository_count } of rows) {
-      const damaged = await damagedIn(db, { id, repositoryCount: repository_count })
-      const { login } = JSON.parse(owner) as Account
-      if (damaged.length > 0) archives.push({ migrationId: id, login, damaged })
-    }
+      .select('owner')
+      .where('id', '=', id)
+      .executeTakeFirstOrThrow()
+    const { login } = JSON.parse(owner) as Account
+    archives.push({ migrationId: id, login, damaged })
   }
   return archives
 }

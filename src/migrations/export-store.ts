@@ -7,7 +7,7 @@ import type { RepositoryName } from '../sources/source.ts'
 import type { ExportTask } from './export-jobs.ts'
 import type { Migration, MigrationOptions } from './migration.ts'
 import { migrationOf } from './migration-store.ts'
-import { outcomesOf } from './outcomes.ts'
+import { outcomesOf, type RepositoryOutcome } from './outcomes.ts'
 import { type RepositoryRecords, recordExportsOf } from './record-store.ts'
 import { repositoriesOf, repositoryAt } from './snapshot-store.ts'
 import { IllegalMove, type MigrationState, shownState, statesBefore } from './states.ts'
@@ -19,6 +19,8 @@ export interface ExportedRepository {
   segmentKey: string | null
   /** What people said about it, where there is a forge and that was wanted. */
   records: RepositoryRecords | null
+  /** Null until it has ended. */
+  outcome: RepositoryOutcome['outcome']
   /** Why it was not exported. */
   reason: string | null
 }
@@ -130,6 +132,7 @@ export async function exportedRepositories(
     facts,
     segmentKey: outcomes.get(position)?.segmentKey ?? null,
     records: records.get(position)?.records ?? null,
+    outcome: outcomes.get(position)?.outcome ?? null,
     reason: outcomes.get(position)?.reason ?? null,
   }))
 }

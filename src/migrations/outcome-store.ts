@@ -302,10 +302,10 @@ export async function recentRate(db: Db): Promise<number | null> {
   const rows = await db
     .selectFrom('repository_exports')
     .select(['bytes_done', 'started_at', 'finished_at'])
-    .where('outcome', '=', 'exported')
-    .where('reused', '=', 0)
+    // Written out, as the partial index requires. Without git data there is nothing to wait for.
+    .where('outcome', '=', sql.lit('exported'))
+    .where('reused', '=', sql.lit(0))
     .where('started_at', 'is not', null)
-    // Without git data there is nothing to wait for.
     .where('segment_key', 'is not', null)
     .orderBy('migration_id', 'desc')
     .limit(RECENT)

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { onEachEngine } from '../../test/support/databases.ts'
 import { ensureAccount } from '../accounts/account-store.ts'
 import { exportScene } from '../exporter/export-test-scene.ts'
+import { noteWorker } from '../queue/worker-store.ts'
 import type { Source } from '../sources/source.ts'
 import { ORDINARY } from './migration.ts'
 import { forecast } from './preflight.ts'
@@ -29,5 +30,25 @@ onEachEngine('a preflight', (engine) => {
     const [warning, ...more] = await warningsFor(30 * GIB, ['a', 'b'])
     assert.match(warning!, /^GitHub's importers take archives of up to 40 GiB .* has 64 GB/)
     assert.deepEqual(more, [])
+  })
+
+  test('says what does not fit on the disk', async (t) => {
+    const { db, parts } = await exportScene(t, { 'alice/a': '1' }, engine)
+    const scope = { owner: await ensureAccount(db, 'alice', 0) }
+    const now = parts.now()
+    const worker = { id: 'w', host: 'box', pid: 7, role: 'worker', version: '1' } as const
+    const times = { concurrency: 1, runningJobs: 0, startedAt: now, seenAt: now, scratchBytes: 0 }
+    const examine = async () => ({ bytes: 120e6, fingerprint: '', repository: { lfsObjects: [] } })
+    const source = { ...parts.source, examine, warning: async () => null } as unknown as Source
+    const order = { repositories: ['a'], options: ORDINARY }
+    const warningsWith = async (freeBytes: number) => {
+      await noteWorker(db, { ...worker, ...times, freeBytes })
+      const limits = { maxUnfinished: 9, lockTtlMs: 1 }
+      return (await forecast({ ...parts, ...limits, source }, scope, order)).warnings
+    }
+    assert.deepEqual(await warningsWith(41e6), [
+      "it does not fit on the server's disk: 120 MB to write, 41 MB free",
+    ])
+    assert.deepEqual(await warningsWith(120e6), [])
   })
 })

@@ -1,5 +1,6 @@
 import type { Scope } from '../accounts/scope.ts'
 import { inLanes } from '../ground/lanes.ts'
+import { inUnits } from '../ground/quantities.ts'
 import { leastFreeBytes } from '../queue/worker-store.ts'
 import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
 import { Unreadable } from '../sources/unreadable.ts'
@@ -49,13 +50,21 @@ export async function forecast(
   const exported = forecasts.filter(({ reason }) => reason === null)
   const bytesToWrite = sizeOf(exported.filter(({ reused }) => !reused))
   const rate = await recentRate(parts.db)
+  const freeBytes = await leastFreeBytes(parts.db, parts.now())
   return {
     repositories: forecasts,
     bytesToWrite,
-    freeBytes: await leastFreeBytes(parts.db, parts.now()),
+    freeBytes,
     seconds: rate === null ? null : Math.ceil(bytesToWrite / rate),
-    warnings: archiveWarnings(sizeOf(exported)),
+    warnings: [...spaceWarnings(bytesToWrite, freeBytes), ...archiveWarnings(sizeOf(exported))],
   }
+}
+
+function spaceWarnings(bytesToWrite: number, freeBytes: number | null): string[] {
+  if (freeBytes === null || bytesToWrite <= freeBytes) return []
+  return [
+    `it does not fit on the server's disk: ${inUnits(bytesToWrite)} to write, ${inUnits(freeBytes)} free`,
+  ]
 }
 
 function sizeOf(forecasts: readonly RepositoryForecast[]): number {

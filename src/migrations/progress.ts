@@ -141,7 +141,7 @@ function firstWait(repositories: readonly RepositoryProgress[]): number | null {
   const waits = repositories.flatMap(({ records, state }) =>
     state === 'exporting' ? (records?.waitingUntil ?? []) : [],
   )
-  return waits.length === 0 ? null : Math.min(...waits)
+  return waits.length === 0 ? null : waits.reduce((first, each) => Math.min(first, each))
 }
 
 function secondsLeft(

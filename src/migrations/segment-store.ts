@@ -153,13 +153,16 @@ export async function insertRecordsSegment(
   return key
 }
 
-/** Keeps the sweep away from them; those that are not returned were swept before, or are damaged. */
+/**
+ * Keeps the sweep away from them; those that are not returned were swept before, or are damaged. In one order for everyone: two who
+ * name the same segments then never wait for each other.
+ */
 export async function nameSegments(
   tx: Db,
   keys: readonly string[],
   now: number,
 ): Promise<ReadonlySet<string>> {
-  const rows = await rowsOfAll(keys, (some) =>
+  const rows = await rowsOfAll(keys.toSorted(), (some) =>
     tx
       .updateTable('segments')
       .set({ named_at: now })

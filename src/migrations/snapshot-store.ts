@@ -115,9 +115,18 @@ export async function namedRepositoriesOf(
   db: Db,
   migration: OfMigration,
 ): Promise<NamedRepository[]> {
-  const ids = await allReferences(db, migration)
-  const names = await namesById(db, ids)
-  return ids.map((id) => names.get(id)!)
+  return (await namedRepositoriesOfAll(db, [migration]))[0]!
+}
+
+/** The same for several migrations, in their order. Facts that they have in common are read once. */
+export async function namedRepositoriesOfAll(
+  db: Db,
+  migrations: readonly OfMigration[],
+): Promise<NamedRepository[][]> {
+  const lists: number[][] = []
+  for (const migration of migrations) lists.push(await allReferences(db, migration))
+  const names = await namesById(db, lists.flat())
+  return lists.map((ids) => ids.map((id) => names.get(id)!))
 }
 
 export async function fullNamesOf(db: Db, migration: OfMigration): Promise<string[]> {

@@ -70,15 +70,23 @@ export class NoneCovered extends Error {
   }
 }
 
+export interface CoveredSteps extends StartSteps {
+  /**
+   * Is told the names that are no longer covered before anything is written. Returns the facts of those that the migration is to list
+   * as skipped, so that whoever looks at it or at its archive sees that they are not in it.
+   */
+  onUncovered(uncovered: readonly string[]): Promise<readonly RepositoryFacts[]>
+}
+
 /**
- * The same for repositories that were covered once: goes on with those that still are. `onSkipped` is told the others before
- * anything is written; where none is left it throws NoneCovered.
+ * The same for repositories that were covered once: goes on with those that still are. Throws NoneCovered where none is left and none
+ * is to be listed.
  */
 export async function startCovered(
   parts: StartParts,
   scope: Scope,
   { repositories, options }: StartRequest,
-  { onSkipped, ...steps }: StartSteps & { onSkipped(uncovered: readonly string[]): void },
+  { onUncovered, ...steps }: CoveredSteps,
 ): Promise<StartedMigration> {
   if (options.orgMetadataOnly) return begin(parts, scope, { snapshot: [], options }, steps)
   const names = repositories.flatMap((text) => parseName(text, scope) ?? [])
@@ -86,10 +94,22 @@ export async function startCovered(
   const left = names.filter((name) => entries.has(keyOfName(name)))
   const gone = names.filter((name) => !entries.has(keyOfName(name)))
   const uncovered = gone.map(({ owner, name }) => `${owner}/${name}`)
-  if (left.length === 0) throw new NoneCovered(uncovered)
-  onSkipped(uncovered)
+  const listed = await shownOf(parts, scope, await onUncovered(uncovered))
+  if (left.length === 0 && listed.length === 0) throw new NoneCovered(uncovered)
   const snapshot = await factsOfCovered(parts, scope, left, entries)
-  return begin(parts, scope, { snapshot, options }, steps)
+  const skipped = new Set(listed.map((_, at) => snapshot.length + at))
+  return begin(parts, scope, { snapshot: [...snapshot, ...listed], skipped, options }, steps)
+}
+
+/** Facts of repositories as they were, without what the owner of the scope may no longer read. */
+async function shownOf(
+  { db }: StartParts,
+  { owner }: Scope,
+  before: readonly RepositoryFacts[],
+): Promise<RepositoryFacts[]> {
+  const ids = before.map(({ id }) => id)
+  const readable = await readableAmong(db, owner.id, ids)
+  return before.map((facts) => (readable.has(facts.id) ? facts : factsWithheld(facts)))
 }
 
 /**
@@ -108,14 +128,13 @@ export async function startAgain(
   if (left.length === 0) throw new NoneCovered(before.map(fullNameOf))
   const fresh = await factsOfCovered(parts, scope, left, entries)
   const current = new Map(fresh.map((facts) => [keyOf(fullNameOf(facts)), facts]))
-  const ids = before.map(({ id }) => id)
-  const readable = await readableAmong(parts.db, scope.owner.id, ids)
   const skipped = new Set<number>()
+  const shown = await shownOf(parts, scope, before)
   const snapshot = before.map((facts, position) => {
     const covered = current.get(keyOf(fullNameOf(facts)))
     if (covered) return covered
     skipped.add(position)
-    return readable.has(facts.id) ? facts : factsWithheld(facts)
+    return shown[position]!
   })
   return begin(parts, scope, { snapshot, skipped, options }, steps)
 }

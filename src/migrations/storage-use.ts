@@ -20,7 +20,7 @@ const KEPT_MS = 60_000
 export function storageUse({ db, now }: { db: Db; now: () => number }): () => Promise<StorageUse> {
   let unused: { bytes: Promise<number>; readAt: number } | undefined
   return async () => {
-    if (!unused || now() - unused.readAt > KEPT_MS) {
+    if (!unused || Math.abs(now() - unused.readAt) > KEPT_MS) {
       unused = { bytes: bytesOfUnusedSegments(db), readAt: now() }
       unused.bytes.catch(() => {
         unused = undefined

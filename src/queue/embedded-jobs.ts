@@ -32,7 +32,8 @@ export async function insertJobs(
 
 /**
  * The job that has been due longest, or undefined. A claimed job is not due again before its lease is over, so there is
- * no other state: a worker that died simply lets the lease run out.
+ * no other state: a worker that died simply lets the lease run out. A job that is still held when it is due counts that as a
+ * failure: otherwise one that kills its process would be tried for ever.
  */
 export async function claimJob(
   db: Db,
@@ -52,15 +53,16 @@ export async function claimJob(
       .executeTakeFirst()
     if (!row) return undefined
     const lease = randomUUID()
+    const failures = row.failures + (row.lease === null ? 0 : 1)
     const { numUpdatedRows } = await db
       .updateTable('jobs')
-      .set({ lease, due_at: now + leaseMs })
+      .set({ lease, due_at: now + leaseMs, failures })
       .where('id', '=', row.id)
       .where('due_at', '=', row.due_at)
       .executeTakeFirst()
     // Someone else was faster: look again.
     if (numUpdatedRows === 0n) continue
-    const { id, kind, failures, batch } = row
+    const { id, kind, batch } = row
     return {
       id: String(id),
       kind,
@@ -115,15 +117,25 @@ export async function returnJob(
     .execute()
 }
 
+/** No delivery waits longer for its next try. */
+const LONGEST_PAUSE_MS = 24 * 3_600_000
+
 /**
- * For a process that knows it is alone: whatever was claimed before was claimed by the dead, and what was to wait has
- * waited long enough, by whatever clock that was meant.
+ * Releases the jobs that dead workers held, for a process that knows it is alone: each counts that as a failure. Exports that
+ * wait are due as well, whatever clock set their time. Deliveries go on waiting: there may be many, and their events know the
+ * time of the next try.
  */
 export async function releaseAllJobs(db: Db, now: number): Promise<void> {
   await db
     .updateTable('jobs')
-    .set({ lease: null, due_at: now })
-    .where((job) => job.or([job('lease', 'is not', null), job('due_at', '>', now)]))
+    .set((job) => ({ lease: null, due_at: now, failures: job('failures', '+', 1) }))
+    .where('lease', 'is not', null)
+    .execute()
+  await db
+    .updateTable('jobs')
+    .set({ due_at: now })
+    .where('due_at', '>', now)
+    .where((job) => job.or([job('line', '=', 'jobs'), job('due_at', '>', now + LONGEST_PAUSE_MS)]))
     .execute()
 }
 

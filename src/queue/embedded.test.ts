@@ -46,4 +46,54 @@ onEachEngine('the embedded queue', (engine) => {
     await enqueue({ db, queue }, null)
     assert.ok((await outcome.promise) instanceof LostJob)
   })
+
+  test('a job whose process is killed each time is given up, like one that fails', async (t) => {
+    const { db } = await openDatabase(t, engine)
+    const queue = embeddedQueue({ db, ...quick, maxFailures: 5 })
+    await enqueue({ db, queue }, 'deadly')
+    for (let kills = 0; kills < 5; kills++) {
+      const claimed = await claimJob(db, Date.now(), 60_000)
+      assert.equal(claimed?.failures, kills)
+      // What the only process does when it starts after a kill.
+      await releaseAllJobs(db, Date.now())
+    }
+    const told = Promise.withResolvers<unknown>()
+    const { stop } = queue.work(
+      handlers(
+        async () => told.reject(new Error('it was tried again')),
+        async (_tx, { payload }, reason) => told.resolve([payload, reason]),
+      ),
+      { concurrency: 1, onError: () => {} },
+    )
+    t.after(stop)
+    assert.deepEqual(await told.promise, ['deadly', 'its worker was lost'])
+  })
+
+  test('a lease that ran out counts as a failure; an orderly stop does not', async (t) => {
+    const { db } = await openDatabase(t, engine)
+    const queue = embeddedQueue({ db, ...quick })
+    const failures = async () =>
+      (await db.selectFrom('jobs').select('failures').executeTakeFirstOrThrow()).failures
+    await enqueue({ db, queue }, null)
+    for (let stops = 0; stops < 3; stops++) {
+      const started = Promise.withResolvers<void>()
+      const working = queue.work(
+        handlers(async (_job, { signal }) => {
+          started.resolve()
+          await new Promise((_, reject) =>
+            signal.addEventListener('abort', () => reject(signal.reason)),
+          )
+        }),
+        { concurrency: 1, onError: () => {} },
+      )
+      await started.promise
+      await working.stop()
+    }
+    await releaseAllJobs(db, Date.now())
+    assert.equal(await failures(), 0)
+    const now = Date.now() + 1000
+    assert.equal((await claimJob(db, now, 1000))?.failures, 0)
+    assert.equal((await claimJob(db, now + 1000, 1000))?.failures, 1)
+    assert.equal(await failures(), 1)
+  })
 })

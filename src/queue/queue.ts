@@ -20,7 +20,7 @@ export interface Run {
 export interface Handler {
   /** Throws when it might go better later, `NotNow` when it will, and `Hopeless` when it cannot. */
   run(job: Job, run: Run): Promise<void>
-  /** Told, in the transaction that drops the job, that nobody will try it again. */
+  /** Told, in the transaction that drops the job, that nobody will try it again; users may see the reason. */
   gaveUp(tx: Db, job: Job, reason: string): Promise<void>
   /** Told the same after that has been committed. */
   afterGivingUp?(job: Job, reason: string): Promise<void>

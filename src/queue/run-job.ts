@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Db } from '../db/database.ts'
+import { publicReason } from '../ground/disk-errors.ts'
 import {
   type Handler,
   type Handlers,
@@ -127,7 +128,7 @@ export class JobRun<Held extends HeldJob> {
     if (error instanceof NotNow) return this.#leaveToOthers(pauseUntil(error, pace))
     const failures = this.#job.failures + 1
     if (error instanceof Hopeless || failures >= pace.maxFailures)
-      return this.#giveUp(handler, (error as Error).message)
+      return this.#giveUp(handler, publicReason(error))
     const pauseMs = pace.firstPauseMs * 2 ** (failures - 1)
     await store.giveBack(this.#job, { pauseMs, isFailure: true })
   }

@@ -6,7 +6,7 @@ import { readIssue, readIssueComment, readIssueEvent } from './issue-records.ts'
 import { readOrganization, readTeam, readUser } from './people-records.ts'
 import { readProtectedBranch } from './protected-branch-records.ts'
 import { readPullRequest } from './pull-request-records.ts'
-import { type RecordsRead, readList } from './record-file.ts'
+import { type OnInvalid, type RecordsRead, readList } from './record-file.ts'
 import { readRelease, readRepositoryFile } from './release-records.ts'
 import { readMilestone, readRepository } from './repository-records.ts'
 import {
@@ -53,9 +53,13 @@ export function readFact<K extends FactKind>(kind: K, record: unknown, at = ''):
   return withoutUndefined(read(fieldsOf(record, at)))
 }
 
-/** The facts of one file. Throws where it is no list of JSON; a record that cannot be read is a warning. */
-export function readFacts<K extends FactKind>(kind: K, json: string): RecordsRead<FactsByKind[K]> {
-  return readList(json, (record, at) => readFact(kind, record, at))
+/** The facts of one file. Throws where it is no list of JSON; of a record that cannot be read `onInvalid` is told. */
+export function readFacts<K extends FactKind>(
+  kind: K,
+  json: string,
+  onInvalid: OnInvalid,
+): RecordsRead<FactsByKind[K]> {
+  return readList(json, (record, at) => readFact(kind, record, at), onInvalid)
 }
 
 function withoutUndefined<T extends object>(fact: T): T {

@@ -40,29 +40,35 @@ export interface RecordsRead<T> {
   records: { index: number; value: T }[]
   /** How many the file holds, good or bad. */
   count: number
-  /** One for each record that is not as it should be: where in the file, and why. Such a record is left out. */
-  warnings: string[]
 }
 
+/** Told of each record that is not as it should be: where in the file, and why. Such a record is left out. */
+export type OnInvalid = (why: string) => void
+
 /** The records of one file: of the kinds in `SHAPES` only what is read of them, of others all. Throws where it is no list of JSON. */
-export function readRecordFile(kind: string, json: string): RecordsRead<unknown> {
+export function readRecordFile(
+  kind: string,
+  json: string,
+  onInvalid: OnInvalid,
+): RecordsRead<unknown> {
   const shape = shapeOf(kind)
-  return readList(json, (value, at) => {
+  const understand: Shape<unknown> = (value, at) => {
     const understood = shape?.(value, at)
     return Object.hasOwn(SHAPES, kind) ? understood : value
-  })
+  }
+  return readList(json, understand, onInvalid)
 }
 
 /** What `shape` finds in each of a list of JSON. Throws where it is none. */
-export function readList<T>(json: string, shape: Shape<T>): RecordsRead<T> {
+export function readList<T>(json: string, shape: Shape<T>, onInvalid: OnInvalid): RecordsRead<T> {
   const all: unknown = parseJson(json)
   if (!Array.isArray(all)) throw new Error('it is not a list of records')
-  const read: RecordsRead<T> = { records: [], count: all.length, warnings: [] }
+  const read: RecordsRead<T> = { records: [], count: all.length }
   for (const [index, value] of all.entries()) {
     try {
       read.records.push({ index, value: shape(value, `[${index}]`) })
     } catch (error) {
-      read.warnings.push((error as Error).message)
+      onInvalid((error as Error).message)
     }
   }
   return read

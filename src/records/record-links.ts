@@ -40,15 +40,20 @@ export function linksOf(record: unknown): RecordLink[] {
   return links
 }
 
-function collect(value: unknown, key: string, field: string, links: RecordLink[]): void {
+/** Records of every maker are less deep; what is deeper was made to exhaust the stack. */
+const MAX_DEPTH = 100
+
+function collect(value: unknown, key: string, field: string, links: RecordLink[], depth = 0): void {
+  if (depth > MAX_DEPTH) return
   if (typeof value === 'string') {
     if (value.startsWith('tarball:')) links.push({ field, address: value, to: 'archive' })
     else if (TO_PEOPLE.has(key)) links.push({ field, address: value, to: 'person' })
     else if (TO_RECORDS.has(key)) links.push({ field, address: value, to: 'record' })
   } else if (Array.isArray(value)) {
-    for (const [n, each] of value.entries()) collect(each, key, `${field}[${n}]`, links)
+    for (const [n, each] of value.entries()) collect(each, key, `${field}[${n}]`, links, depth + 1)
   } else if (typeof value === 'object' && value !== null) {
     for (const [name, each] of Object.entries(value))
-      if (!MAY_LEAD_OUT.has(name)) collect(each, name, field ? `${field}.${name}` : name, links)
+      if (!MAY_LEAD_OUT.has(name))
+        collect(each, name, field ? `${field}.${name}` : name, links, depth + 1)
   }
 }

@@ -95,7 +95,10 @@ test('a record that cannot be read is told by index and field; the others count'
   const fact = asJson(fc.sample(FACTS.milestones, { numRuns: 1, seed: 1 })[0])
   const good = writeRecord('milestones', fact, addressesAt('https://git.example.com'))
   const bad = [{ ...good, title: 7 }, { ...good, url: 'https://git.example.com/a/b' }, 'x']
-  const { records, count, warnings } = readFacts('milestones', JSON.stringify([good, ...bad, good]))
+  const warnings: string[] = []
+  const { records, count } = readFacts('milestones', JSON.stringify([good, ...bad, good]), (why) =>
+    warnings.push(why),
+  )
   assert.deepEqual(
     records.map(({ index, value }) => [index, value]),
     [
@@ -109,7 +112,7 @@ test('a record that cannot be read is told by index and field; the others count'
     "[2].url is not an address with a number at its end: 'https://git.example.com/a/b'",
     "[3] is not an object: 'x'",
   ])
-  assert.throws(() => readFacts('milestones', '{}'), /not a list of records/)
+  assert.throws(() => readFacts('milestones', '{}', () => {}), /not a list of records/)
 })
 
 test('people are known by whatever address they have', () => {
@@ -215,4 +218,9 @@ describe('files of records', () => {
     assert.equal(asked, 200)
     await files.return(undefined)
   })
+})
+
+test('a record that is nested to exhaust the stack has no links', () => {
+  const deep = JSON.parse(`{ "a": ${'['.repeat(200_000)}${']'.repeat(200_000)} }`) as unknown
+  assert.deepEqual(linksOf(deep), [])
 })

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { rm } from 'node:fs/promises'
 import { type TestContext, test } from 'node:test'
 import { type Engine, onEachEngine, openDatabase } from '../../test/support/databases.ts'
+import { NOT_FOUND, PROXY_NOT_FOUND } from '../../test/support/forge/answers.ts'
 import { GITEA_1_15, GITEA_1_22 } from '../../test/support/forge/render.ts'
 import { startForge } from '../../test/support/forge/stand-in-forge.ts'
 import { gitHost } from '../../test/support/git-host.ts'
@@ -161,6 +162,22 @@ onEachEngine('repositories that a forge serves', (engine) => {
     forge.misbehave = () => undefined
     assert.equal((await sync()).found, 3)
     assert.equal((await source.find('ann', 'NEW'))?.name, 'New')
+  })
+
+  test('are not taken for gone by a 404 of a proxy, nor by one that passes', async (t) => {
+    const { forge, source, sync, catalogue, pass } = await scene(t, engine)
+    await sync()
+    pass(MINUTE)
+    const isAsked = (path: string) =>
+      path.endsWith('/repos/Ann/Site') || path.endsWith('/repos/ann/site')
+    forge.misbehave = ({ path }) => (isAsked(path) ? { answer: PROXY_NOT_FOUND } : undefined)
+    await assert.rejects(source.find('ann', 'site'), ForgeAway)
+    let passing = 1
+    forge.misbehave = ({ path }) =>
+      isAsked(path) && passing-- > 0 ? { answer: NOT_FOUND } : undefined
+    assert.equal((await source.find('ann', 'site'))?.name, 'Site')
+    assert.equal(passing, -1)
+    assert.equal((await catalogue()).size, 2)
   })
 
   test('are not taken for gone by a token that may not see them', async (t) => {

@@ -1,9 +1,13 @@
 import { createHash } from 'node:crypto'
 import { keyOf } from '../accounts/account.ts'
-import { ensureOrganization } from '../accounts/account-store.ts'
+import { accountOfForgeOrganization } from '../accounts/forge-account.ts'
 import type { Db } from '../db/database.ts'
 import { isName } from '../ground/names.ts'
-import type { ForgeCatalogue, ForgeRepository } from '../sources/forge/connect-forge.ts'
+import type {
+  ForgeCatalogue,
+  ForgeOrganization,
+  ForgeRepository,
+} from '../sources/forge/connect-forge.ts'
 import type { FoundRepository, ListedEntry, RepositoryName, Source } from '../sources/source.ts'
 import { ForgeAway, forgeAway } from './forge-away.ts'
 import {
@@ -155,9 +159,33 @@ function ignoreAway(error: unknown): undefined {
   if (!(forgeAway(error, 0) instanceof ForgeAway)) throw error
 }
 
-const isOrganization = async (db: Db, login: string, now: number): Promise<boolean> =>
-  isName(login) &&
-  (await db.transaction().execute((tx) => ensureOrganization(tx, login, now))) !== undefined
+/**
+ * Brings accounts in line with the organizations of the forge: those that own repositories there, and those that have an account
+ * here, by their number or by their login. Returns the logins that are people's here.
+ */
+async function keepOrganizations(
+  db: Db,
+  organizations: readonly ForgeOrganization[],
+  owners: ReadonlySet<string>,
+  now: number,
+): Promise<string[]> {
+  const rows = await db.selectFrom('accounts').select(['login', 'type', 'forge_id']).execute()
+  const byId = new Map(rows.map((row) => [row.forge_id, row]))
+  const logins = new Set(rows.map(({ login }) => keyOf(login)))
+  const refused: string[] = []
+  for (const each of organizations.filter(({ login }) => isName(login))) {
+    const { id, login } = each
+    const known = byId.get(id)
+    const key = keyOf(login)
+    if (known?.type === 'Organization' && keyOf(known.login) === key) continue
+    if (!known && !logins.has(key) && !owners.has(key)) continue
+    const account = await db
+      .transaction()
+      .execute((tx) => accountOfForgeOrganization(tx, { ...each, createdAt: now }))
+    if (!account) refused.push(login)
+  }
+  return refused
+}
 
 interface Listing {
   repositories: Map<string, ForgeRepository>
@@ -172,9 +200,9 @@ async function listAll({ db, catalogue, now, warn }: ForgeSourceParts): Promise<
     const all = await Array.fromAsync(catalogue.all(signal))
     await replaceSaidRepositories(db, all, askedAt)
     const owners = new Set(all.map(({ owner }) => keyOf(owner)))
-    for (const login of await catalogue.organizations(signal))
-      if (owners.has(keyOf(login)) && !(await isOrganization(db, login, askedAt)))
-        warn(`${login} is an organization there, and a user with tokens here`)
+    const organizations = await catalogue.organizations(signal)
+    for (const login of await keepOrganizations(db, organizations, owners, askedAt))
+      warn(`${login} is an organization there, and a user with tokens here`)
     return { repositories: new Map(all.map((each) => [keyOfName(each), each])), isFresh: true }
   } catch (error) {
     const away = forgeAway(error, now())

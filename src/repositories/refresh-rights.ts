@@ -1,13 +1,17 @@
-import type { Account } from '../accounts/account.ts'
-import { accountOfForgeUser } from '../accounts/forge-account.ts'
+import { type Account, keyOf } from '../accounts/account.ts'
+import {
+  accountOfForgeOrganization,
+  accountOfForgeUser,
+  giveUpLogin,
+} from '../accounts/forge-account.ts'
 import type { Db } from '../db/database.ts'
 import { isName } from '../ground/names.ts'
-import type { ForgeCatalogue, ForgeRights } from '../sources/forge/connect-forge.ts'
+import type { ForgeCatalogue, ForgeRights, KnownPerson } from '../sources/forge/connect-forge.ts'
 import type { RepositoryName, Source } from '../sources/source.ts'
 import { ForgeAway, forgeAway } from './forge-away.ts'
 import { putSaidRepositories } from './forge-repository-store.ts'
 import { findCatalogued, keyOfName } from './repository-store.ts'
-import { forgeIdOf, noteAsked, replaceRights, rightsAskedAt } from './rights-store.ts'
+import { forgeIdOf, lastAnswer, noteAsked, type Removal, replaceRights } from './rights-store.ts'
 import { refreshRepositories } from './sync.ts'
 
 export interface RightsParts {
@@ -15,8 +19,8 @@ export interface RightsParts {
   /** Absent where the repositories are not at hand. */
   source: Source | undefined
   /** Rejects with WaitUntil or ForgeRefused. */
-  readRights(login: string, signal: AbortSignal): Promise<ForgeRights>
-  catalogue: Pick<ForgeCatalogue, 'ofOrganization'>
+  readRights(person: KnownPerson, signal: AbortSignal): Promise<ForgeRights>
+  catalogue: Pick<ForgeCatalogue, 'ofOrganization' | 'organization' | 'organizations'>
   now: () => number
   warn(message: string): void
 }
@@ -31,18 +35,25 @@ export interface RightsAge {
 export interface RightsRefresher {
   /**
    * Asks the forge what the account may do. Of an organization: which repositories it has. Rejects with ForgeAway where the forge
-   * does not answer and what it said last is too old. `wanted` are repositories that may be new to the catalogue. Where the forge
-   * was asked and says that the account is no longer one of its own, that is the answer.
+   * does not answer and what it said last is too old, and with AccountRemoved if it said last that it deleted or suspended the
+   * account. `wanted` are repositories that may be new to the catalogue.
    */
-  refresh(
-    account: Account,
-    age: RightsAge,
-    wanted?: readonly RepositoryName[],
-  ): Promise<Removal | undefined>
+  refresh(account: Account, age: RightsAge, wanted?: readonly RepositoryName[]): Promise<void>
 }
 
-/** Deleted on the forge, or called otherwise there; or not allowed to sign in there. */
-export type Removal = 'deleted' | 'suspended'
+/** The forge has deleted or suspended the account: nothing may be done with it or for it. */
+export class AccountRemoved extends Error {
+  override name = 'AccountRemoved'
+
+  constructor({ login }: Account, removal: Removal) {
+    super(`${login} is ${removal === 'deleted' ? 'no longer' : removal} on the forge`)
+  }
+}
+
+/** For callers to whom the removal of the account makes no difference. */
+export function ignoreRemoval(error: unknown): void {
+  if (!(error instanceof AccountRemoved)) throw error
+}
 
 const MINUTE_MS = 60_000
 /** Before something is begun. */
@@ -57,12 +68,12 @@ const WARNED_EVERY_MS = MINUTE_MS
 const MAX_SILENCE_MS = 10_000
 
 export function rightsRefresher(parts: RightsParts): RightsRefresher {
-  const { db, catalogue, now, warn } = parts
+  const { db, now, warn } = parts
   let warnedAt = Number.NEGATIVE_INFINITY
   const silences = new Map<number, ForgeAway>()
 
   function tell(message: string): void {
-    if (now() < warnedAt + WARNED_EVERY_MS) return
+    if (Math.abs(now() - warnedAt) < WARNED_EVERY_MS) return
     warnedAt = now()
     warn(message)
   }
@@ -73,31 +84,38 @@ export function rightsRefresher(parts: RightsParts): RightsRefresher {
   ): Promise<Removal | undefined> {
     const askedAt = now()
     const signal = AbortSignal.timeout(DEADLINE_MS)
-    if (account.type === 'Organization') {
-      const repositories = await catalogue.ofOrganization(account.login, signal)
-      await putSaidRepositories(db, repositories, askedAt)
-      await noteAsked(db, account, askedAt)
-      return undefined
-    }
-    const rights = await parts.readRights(account.login, signal)
-    const { refused, removal } = await keepRights(parts, account, { rights, askedAt, wanted })
+    const forgeId = await forgeIdOf(db, account)
+    if (account.type === 'Organization')
+      return askOrganization(parts, account, { forgeId, askedAt, signal })
+    const rights = await parts.readRights({ login: account.login, id: forgeId }, signal)
+    const answer = { rights, forgeId, askedAt, wanted }
+    const { refused, removal } = await keepRights(parts, account, answer)
     for (const login of refused) tell(`${login} is an organization there, and a user here`)
     return removal
   }
 
   async function refresh(account: Account, age: RightsAge, wanted: readonly RepositoryName[] = []) {
-    const said = Math.abs(now() - (await rightsAskedAt(db, account)))
-    if (said < age.fresh) return undefined
+    const removal = await askIfOld(account, age, wanted)
+    if (removal) throw new AccountRemoved(account, removal)
+  }
+
+  async function askIfOld(account: Account, age: RightsAge, wanted: readonly RepositoryName[]) {
+    const { askedAt, removal } = await lastAnswer(db, account)
+    const said = Math.abs(now() - askedAt)
+    if (said < age.fresh) return removal
     // A forge that did not answer is left alone for a while: nobody waits for it in vain.
     const last = silences.get(account.id)
-    const answer = last && last.retryAt > now() ? last : await orSilence(ask(account, wanted))
+    const pauseMs = last ? last.retryAt - now() : 0
+    // A longer pause than any was noted before the clock was put back.
+    const isLeftAlone = last && pauseMs > 0 && pauseMs <= MAX_SILENCE_MS
+    const answer = isLeftAlone ? last : await orSilence(ask(account, wanted))
     if (!(answer instanceof ForgeAway)) {
       silences.delete(account.id)
       return answer
     }
     silences.set(account.id, answer)
     if (said >= age.usable) throw answer
-    return undefined
+    return removal
   }
 
   async function orSilence(asked: Promise<Removal | undefined>) {
@@ -118,7 +136,7 @@ export function rightsRefresher(parts: RightsParts): RightsRefresher {
 
 /** Asks about each account one question after another. */
 function oneAtATime(refresh: RightsRefresher['refresh']): RightsRefresher['refresh'] {
-  const underway = new Map<number, { age: RightsAge; asked: Promise<Removal | undefined> }>()
+  const underway = new Map<number, { age: RightsAge; asked: Promise<void> }>()
   return async (account, age, wanted = []) => {
     // An answer that is under way may be older than the question.
     await underway.get(account.id)?.asked.catch(() => {})
@@ -135,8 +153,39 @@ function oneAtATime(refresh: RightsRefresher['refresh']): RightsRefresher['refre
   }
 }
 
+interface OrganizationQuestion {
+  forgeId: number | null
+  askedAt: number
+  signal: AbortSignal
+}
+
+/** Asks which repositories an organization has. One that was renamed on the forge is found by its number. */
+async function askOrganization(
+  { db, catalogue }: RightsParts,
+  account: Account,
+  { forgeId, askedAt, signal }: OrganizationQuestion,
+): Promise<Removal | undefined> {
+  const named = await catalogue.organization(account.login, signal)
+  const isNamed = forgeId === null || named?.id === forgeId
+  const own = isNamed
+    ? named
+    : (await catalogue.organizations(signal)).find(({ id }) => id === forgeId)
+  if (own) {
+    const repositories = await catalogue.ofOrganization(own.login, signal)
+    await putSaidRepositories(db, repositories, askedAt)
+  }
+  const removal = forgeId !== null && !own ? 'deleted' : undefined
+  await db.transaction().execute(async (tx) => {
+    if (own) await accountOfForgeOrganization(tx, { ...own, createdAt: askedAt })
+    else if (named) await giveUpLogin(tx, account)
+    await noteAsked(tx, account, { askedAt, removal })
+  })
+  return removal
+}
+
 interface Answer {
   rights: ForgeRights
+  forgeId: number | null
   askedAt: number
   wanted: readonly RepositoryName[]
 }
@@ -144,7 +193,7 @@ interface Answer {
 async function keepRights(
   { db, source, now }: RightsParts,
   account: Account,
-  { rights, askedAt, wanted }: Answer,
+  { rights, forgeId, askedAt, wanted }: Answer,
 ): Promise<{ refused: string[]; removal: Removal | undefined }> {
   const { person, repositories } = rights
   await putSaidRepositories(db, repositories.map(withoutPermission), askedAt)
@@ -155,15 +204,21 @@ async function keepRights(
   )
   if (source && news.length > 0)
     await refreshRepositories({ db, source, now }, news, await findCatalogued(db, news))
-  const forgeId = await forgeIdOf(db, account)
   return db.transaction().execute(async (tx) => {
     const isOther = forgeId !== null && person !== undefined && person.id !== forgeId
     const removal = forgeId === null ? undefined : removalOf(rights, isOther)
-    if (!isOther) return { ...(await replaceRights(tx, account, rights, askedAt)), removal }
-    // The login is somebody else's by now: the account that had it gets another, and keeps no right.
-    await accountOfForgeUser(tx, person)
-    const none = { repositories: [], organizations: [] }
-    return { ...(await replaceRights(tx, account, none, askedAt)), removal }
+    if (isOther) {
+      // The login is somebody else's by now: the account that had it gets another, and keeps no right.
+      await giveUpLogin(tx, account)
+      await noteAsked(tx, account, { askedAt, removal })
+      return { refused: [], removal }
+    }
+    // Who was renamed on the forge is renamed here.
+    const login = person?.login ?? account.login
+    if (forgeId !== null && person && keyOf(login) !== keyOf(account.login))
+      await accountOfForgeUser(tx, person)
+    const kept = await replaceRights(tx, { ...account, login }, { ...rights, removal }, askedAt)
+    return { ...kept, removal }
   })
 }
 

@@ -1,5 +1,6 @@
 import { type Account, keyOf } from '../accounts/account.ts'
-import { accountOf, ensureOrganization } from '../accounts/account-store.ts'
+import { accountOf } from '../accounts/account-store.ts'
+import { accountOfForgeOrganization } from '../accounts/forge-account.ts'
 import { putMembership } from '../accounts/membership-store.ts'
 import type { Db } from '../db/database.ts'
 import { inStatements } from '../db/in-statements.ts'
@@ -7,7 +8,12 @@ import { isName } from '../ground/names.ts'
 import type { ForgeRights } from '../sources/forge/connect-forge.ts'
 import { findByName, keyOfEntry, keyOfName } from './repository-store.ts'
 
-type Rights = Pick<ForgeRights, 'repositories' | 'organizations'>
+interface Rights extends Pick<ForgeRights, 'repositories' | 'organizations'> {
+  removal: Removal | undefined
+}
+
+/** Not on the forge any more, or not allowed to sign in there. */
+export type Removal = 'deleted' | 'suspended'
 
 /**
  * These and no others, by the word of the forge. Of repositories that the catalogue does not have, nothing is kept. The caller brings
@@ -16,7 +22,7 @@ type Rights = Pick<ForgeRights, 'repositories' | 'organizations'>
 export async function replaceRights(
   tx: Db,
   account: Account,
-  { repositories, organizations }: Rights,
+  { repositories, organizations, removal }: Rights,
   now: number,
 ): Promise<{ refused: string[] }> {
   const login = keyOf(account.login)
@@ -34,7 +40,7 @@ export async function replaceRights(
     permission: permissions.get(keyOfEntry(entry))!,
   }))
   for (const some of inStatements(rows)) await tx.insertInto('collaborators').values(some).execute()
-  await noteAsked(tx, account, now)
+  await noteAsked(tx, account, { askedAt: now, removal })
   return replaceMemberships(tx, account, organizations, now)
 }
 
@@ -50,30 +56,43 @@ async function replaceMemberships(
     .where('account_id', '=', id)
     .where('origin', '=', 'forge')
     .execute()
-  for (const { login, role } of organizations.filter((each) => isName(each.login))) {
-    const organization = await ensureOrganization(tx, login, now)
-    if (!organization) refused.push(login)
+  // In one order for everyone: two who add the same organizations then never wait for each other.
+  const named = organizations.filter(({ login }) => isName(login))
+  for (const { role, ...each } of named.toSorted((a, b) => (a.login < b.login ? -1 : 1))) {
+    const organization = await accountOfForgeOrganization(tx, { ...each, createdAt: now })
+    if (!organization) refused.push(each.login)
     else await putMembership(tx, organization, { accountId: id, role }, 'forge')
   }
   return { refused }
 }
 
-export async function noteAsked(tx: Db, { id }: Account, now: number): Promise<void> {
+interface LastAnswer {
+  askedAt: number
+  removal: Removal | undefined
+}
+
+export async function noteAsked(
+  tx: Db,
+  { id }: Account,
+  { askedAt: asked_at, removal: said }: LastAnswer,
+): Promise<void> {
+  const removal = said ?? null
   await tx
     .insertInto('forge_rights')
-    .values({ account_id: id, asked_at: now })
-    .onConflict((known) => known.column('account_id').doUpdateSet({ asked_at: now }))
+    .values({ account_id: id, asked_at, removal })
+    .onConflict((known) => known.column('account_id').doUpdateSet({ asked_at, removal }))
     .execute()
 }
 
-/** When the forge said last what the account may do; long ago where it never did. */
-export async function rightsAskedAt(db: Db, { id }: Pick<Account, 'id'>): Promise<number> {
+/** When the forge was last asked about the account, and whether it was removed there; long ago if it was never asked. */
+export async function lastAnswer(db: Db, { id }: Pick<Account, 'id'>): Promise<LastAnswer> {
   const row = await db
     .selectFrom('forge_rights')
-    .select('asked_at')
+    .select(['asked_at', 'removal'])
     .where('account_id', '=', id)
     .executeTakeFirst()
-  return row?.asked_at ?? Number.NEGATIVE_INFINITY
+  const removal = (row?.removal ?? undefined) as Removal | undefined
+  return { askedAt: row?.asked_at ?? Number.NEGATIVE_INFINITY, removal }
 }
 
 /** Its number on the forge, where it has one. */

@@ -48,7 +48,14 @@ const WRITTEN_AT_ONCE = 100
  * cannot be read keeps its last known facts beside the reason, and never stops the rest.
  */
 export async function syncCatalogue(parts: SyncParts): Promise<SyncReport> {
-  const known = new Map((await listCatalogue(parts.db)).map((entry) => [keyOfEntry(entry), entry]))
+  let catalogue: Promise<Map<string, CatalogueEntry>> | undefined
+  /** Read when the source has begun to list: by then a forge has told which owners were renamed. */
+  const readCatalogue = () => {
+    catalogue ??= listCatalogue(parts.db).then(
+      (entries) => new Map(entries.map((entry) => [keyOfEntry(entry), entry])),
+    )
+    return catalogue
+  }
   const report: SyncReport = {
     found: 0,
     read: 0,
@@ -79,6 +86,7 @@ export async function syncCatalogue(parts: SyncParts): Promise<SyncReport> {
     }
     const { found } = row
     const key = keyOfName(found)
+    const known = await readCatalogue()
     const entry = known.get(key)
     known.delete(key)
     report.found++
@@ -87,7 +95,7 @@ export async function syncCatalogue(parts: SyncParts): Promise<SyncReport> {
   })
   await writer.flush()
   await syncMembers(parts, stated, report)
-  await markGone(parts, known, report)
+  await markGone(parts, await readCatalogue(), report)
   return report
 }
 
@@ -115,7 +123,8 @@ async function syncMembers(
   stated: readonly StatedMembers[],
   report: SyncReport,
 ): Promise<void> {
-  for (const each of stated) report.warnings.push(...(await keepStatedMembers(db, each, now())))
+  for (const each of stated)
+    for (const warning of await keepStatedMembers(db, each, now())) report.warnings.push(warning)
   const kept = new Set([
     ...stated.map(({ owner }) => keyOf(owner)),
     ...report.refused.filter(({ twinOf }) => !twinOf).map(({ path }) => keyOf(path)),

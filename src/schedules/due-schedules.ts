@@ -1,10 +1,10 @@
 import { inLanes } from '../ground/lanes.ts'
 import type { EndLog } from '../migrations/tell-end.ts'
-import { LONGEST_WAIT_MS, nextRun } from './next-run.ts'
+import { CLOCK_TOLERANCE_MS, isTooLate, nextRun } from './next-run.ts'
 import { type RunEnd, type RunParts, runDue } from './run-schedule.ts'
 import { putOffSchedule } from './run-store.ts'
 import type { Schedule } from './schedule.ts'
-import { dueSchedules } from './schedule-store.ts'
+import { dueSchedules, schedulesDueBeyondPeriod } from './schedule-store.ts'
 
 export interface DueParts extends RunParts {
   log: EndLog
@@ -21,10 +21,11 @@ const RUN_AT_ONCE = 4
  */
 export async function runDueSchedules(parts: DueParts): Promise<void> {
   const { db, now, log } = parts
+  await correctNextRuns(parts)
   const failed = new Set<number>()
   for (;;) {
     const time = now()
-    const asked = { now: time, tooFar: time + LONGEST_WAIT_MS, atMost: MAX_AT_ONCE + failed.size }
+    const asked = { now: time, atMost: MAX_AT_ONCE + failed.size }
     const due = (await dueSchedules(db, asked)).filter(({ id }) => !failed.has(id))
     if (due.length === 0) return
     await inLanes(due, { lanes: RUN_AT_ONCE }, async (schedule) => {
@@ -36,11 +37,17 @@ export async function runDueSchedules(parts: DueParts): Promise<void> {
   }
 }
 
+/** After the clock was wrong for a while, a schedule would otherwise wait longer than its period. */
+async function correctNextRuns({ db, now }: DueParts): Promise<void> {
+  const time = now()
+  for (const schedule of await schedulesDueBeyondPeriod(db, time + CLOCK_TOLERANCE_MS)) {
+    if (isTooLate(schedule, schedule.nextRunAt, time))
+      await putOffSchedule(db, schedule, nextRun(schedule, time))
+  }
+}
+
 async function runOne(parts: DueParts, schedule: Schedule, time: number): Promise<void> {
-  const next = nextRun(schedule, time)
-  // Noted by a clock that was wrong.
-  if (schedule.nextRunAt > time) return putOffSchedule(parts.db, schedule, next)
-  const end = await runDue(parts, schedule, next)
+  const end = await runDue(parts, schedule, nextRun(schedule, time))
   if (end) tell(parts.log, schedule, end)
 }
 

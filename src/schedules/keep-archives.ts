@@ -1,8 +1,14 @@
+import { keyOf } from '../accounts/account.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
 import type { Db } from '../db/database.ts'
 import { inStatements } from '../db/in-statements.ts'
-import { removeArchive } from '../migrations/delete-archive.ts'
+import { type ArchivedRepository, archivedRepositories } from '../migrations/archive-store.ts'
+import { type DeleteParts, deleteArchive, removeArchive } from '../migrations/delete-archive.ts'
+import { NotFound } from '../migrations/refusals.ts'
+import { repositoryAt } from '../migrations/snapshot-store.ts'
 import type { EndLog } from '../migrations/tell-end.ts'
+import type { RepositoryFacts } from '../repositories/facts.ts'
+import type { ProtectedArchive, Schedule } from './schedule.ts'
 
 export interface KeepParts {
   db: Db
@@ -13,65 +19,140 @@ export interface KeepParts {
 }
 
 /**
- * Of each schedule the newest archives, as many as it says; older ones are deleted. Those that are kept do not expire while the
- * schedule is there: their time is put off, so that they expire in the usual time after it is gone. Archives of other
- * migrations are not touched.
+ * Keeps the newest archives of each schedule, as many as it says, and those that hold a repository which no newer one holds. Deletes
+ * the others. Those that are kept do not expire while the schedule is there: their time is put off, so that they expire in the usual
+ * time after it is gone. Archives of other migrations are not touched.
  */
 export async function keepArchives(parts: KeepParts): Promise<void> {
   const { db, now, log, archiveTtlMs } = parts
-  const { kept, older } = await scheduledArchives(db)
-  for (const { migrationId, scheduleId } of older) {
-    await removeArchive(parts, migrationId)
-    const about = {
-      audit: 'migration.delete_archive',
-      migration: migrationId,
-      schedule: scheduleId,
+  const archives = await scheduledArchives(db)
+  const kept: ScheduledArchive[] = []
+  for (const ofOne of Map.groupBy(archives, ({ scheduleId }) => scheduleId).values()) {
+    const { protectedArchives, deletable } = await archivesBeyondKeep(db, ofOne)
+    kept.push(...ofOne.slice(0, ofOne[0]!.keep), ...protectedArchives)
+    for (const { id, scheduleId } of deletable) {
+      await removeArchive(parts, id)
+      const about = { audit: 'migration.delete_archive', migration: id, schedule: scheduleId }
+      log.info(about, 'migration.delete_archive')
     }
-    log.info(about, 'migration.delete_archive')
   }
   const time = now()
   const wanted = kept.filter(
-    ({ expiresAt, isStopped }) => !isStopped && expiresAt < time + archiveTtlMs / 2,
+    ({ expiresAt, isAbandoned }) => !isAbandoned && expiresAt < time + archiveTtlMs / 2,
   )
   for (const some of inStatements(wanted)) {
-    const ids = some.map(({ migrationId }) => migrationId)
     await db
       .updateTable('migrations')
       .set({ archive_expires_at: time + archiveTtlMs })
-      .where('id', 'in', ids)
+      .where(
+        'id',
+        'in',
+        some.map(({ id }) => id),
+      )
       .where('archive_expires_at', 'is not', null)
       .execute()
   }
 }
 
 interface ScheduledArchive {
-  migrationId: number
-  scheduleId: number
+  /** Of the migration. */
+  id: number
+  repositoryCount: number
+  createdAt: number
   expiresAt: number
-  /** By the service: whoever made the schedule is no longer there to want them. */
-  isStopped: boolean
+  scheduleId: number
+  keep: number
+  /** The service has stopped the schedule of a person: nobody is there any more who wants its archives. */
+  isAbandoned: boolean
 }
 
-/** A run that failed has none, and so never drives out one that is good. */
-async function scheduledArchives(db: Db): Promise<Record<'kept' | 'older', ScheduledArchive[]>> {
+/** Returns the archives of all schedules, or of some, newest first. A run that failed has none. */
+async function scheduledArchives(
+  db: Db,
+  scheduleIds?: readonly number[],
+): Promise<ScheduledArchive[]> {
   const rows = await db
     .selectFrom('schedules')
     .innerJoin('schedule_runs', 'schedule_id', 'schedules.id')
     .innerJoin('migrations', 'migrations.id', 'migration_id')
-    .select(['schedules.id as scheduleId', 'migrations.id as migrationId', 'keep'])
-    .select(['archive_expires_at as expiresAt', 'paused_reason'])
+    .select(['migrations.id', 'repository_count as repositoryCount'])
+    .select(['migrations.created_at as createdAt', 'archive_expires_at as expiresAt'])
+    .select(['schedules.id as scheduleId', 'keep', 'paused_reason'])
+    .select(['schedules.owner_id', 'schedules.maker_id'])
     .where('archive_expires_at', 'is not', null)
-    .orderBy('schedules.id')
+    .$if(scheduleIds !== undefined, (all) => all.where('schedules.id', 'in', scheduleIds!))
     .orderBy('migrations.id', 'desc')
     .execute()
-  const kept: ScheduledArchive[] = []
-  const older: ScheduledArchive[] = []
-  const counts = new Map<number, number>()
-  for (const { keep, paused_reason, ...row } of rows) {
-    const count = (counts.get(row.scheduleId) ?? 0) + 1
-    counts.set(row.scheduleId, count)
-    const archive = { ...row, expiresAt: row.expiresAt!, isStopped: paused_reason !== null }
-    ;(count <= keep ? kept : older).push(archive)
+  return rows.map(({ paused_reason, owner_id, maker_id, ...row }) => ({
+    ...row,
+    expiresAt: row.expiresAt!,
+    isAbandoned: paused_reason !== null && owner_id === maker_id,
+  }))
+}
+
+/** Sorts the archives of one schedule that are more than it keeps. `archives` are all that it has, newest first. */
+async function archivesBeyondKeep(db: Db, archives: readonly ScheduledArchive[]) {
+  const protectedArchives: (ScheduledArchive & ProtectedArchive)[] = []
+  const deletable: ScheduledArchive[] = []
+  const keep = archives[0]?.keep ?? 0
+  if (archives.length <= keep) return { protectedArchives, deletable }
+  const heldByNewer = new Set<string>()
+  const heldByEach = await archivedRepositories(db, archives)
+  for (const [at, archive] of archives.entries()) {
+    const held = heldByEach[at]!
+    const only = held.filter((each) => !heldByNewer.has(keysOf(each)[0]!))
+    for (const key of held.flatMap(keysOf)) heldByNewer.add(key)
+    if (at < keep) continue
+    const repositories = only.map(({ fullName }) => fullName)
+    if (only.length === 0) deletable.push(archive)
+    else protectedArchives.push({ ...archive, migrationId: archive.id, repositories })
   }
-  return { kept, older }
+  return { protectedArchives, deletable }
+}
+
+/** A repository with its git data also stands for one without, but not the other way round. */
+const keysOf = ({ repositoryId, hasGitData }: ArchivedRepository): string[] =>
+  hasGitData ? [`${repositoryId} with git data`, `${repositoryId}`] : [`${repositoryId}`]
+
+/** Returns the archives that each schedule keeps beyond its number, by the id of the schedule. */
+export async function protectedArchivesOf(
+  db: Db,
+  scheduleIds: readonly number[],
+): Promise<Map<number, ProtectedArchive[]>> {
+  const found = new Map<number, ProtectedArchive[]>()
+  if (scheduleIds.length === 0) return found
+  const archives = await scheduledArchives(db, scheduleIds)
+  for (const [id, ofOne] of Map.groupBy(archives, ({ scheduleId }) => scheduleId))
+    found.set(id, (await archivesBeyondKeep(db, ofOne)).protectedArchives)
+  return found
+}
+
+/** Deletes an archive that a schedule keeps beyond its number. Throws NotFound where it keeps none of that migration. */
+export async function releaseArchive(
+  parts: DeleteParts,
+  { id, owner }: Schedule,
+  migrationId: number,
+  onCommitted: () => void,
+): Promise<void> {
+  const archives = (await protectedArchivesOf(parts.db, [id])).get(id) ?? []
+  if (!archives.some((each) => each.migrationId === migrationId)) throw new NotFound()
+  await deleteArchive(parts, { owner }, migrationId, onCommitted)
+}
+
+/** Returns the facts of those of the named repositories that an archive of the schedule holds, from the newest that does. */
+export async function factsInArchives(
+  db: Db,
+  { id }: Schedule,
+  fullNames: readonly string[],
+): Promise<RepositoryFacts[]> {
+  const wanted = new Set(fullNames.map(keyOf))
+  const found: RepositoryFacts[] = []
+  if (wanted.size === 0) return found
+  const archives = await scheduledArchives(db, [id])
+  for (const [at, held] of (await archivedRepositories(db, archives)).entries()) {
+    for (const { fullName, position } of held)
+      if (wanted.delete(keyOf(fullName)))
+        found.push(await repositoryAt(db, archives[at]!.id, position))
+  }
+  return found
 }

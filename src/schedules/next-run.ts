@@ -20,5 +20,12 @@ export function nextRun({ every, weekday, at, timeZone }: Timing, after: number)
 const weekdayOf = (year: number, month: number, day: number) =>
   weekdays[new Date(Date.UTC(year, month - 1, day)).getUTCDay()]
 
-/** No schedule is ever due later than that from now: such a time was noted by a clock that was wrong. */
-export const LONGEST_WAIT_MS = MAX_DAYS * 24 * 60 * 60_000
+/** How far clocks of several machines may differ, or one may be set back, before a time counts as wrong. */
+export const CLOCK_TOLERANCE_MS = 60_000
+
+/**
+ * Whether a schedule would miss a time of its own by waiting for `nextRunAt`. That time was then computed by a clock that was
+ * wrong.
+ */
+export const isTooLate = (timing: Timing, nextRunAt: number, now: number): boolean =>
+  nextRunAt > nextRun(timing, now + CLOCK_TOLERANCE_MS)

@@ -5,7 +5,6 @@ import { putMembership, removeMembership } from '../accounts/membership-store.ts
 import { addToken, revokeToken } from '../accounts/token-store.ts'
 import { Invalid, NotFound } from '../migrations/refusals.ts'
 import { type AskedSchedule, changeSchedule } from './change-schedule.ts'
-import { runNow } from './run-schedule.ts'
 import { DAY, HOUR, type ScheduleScene, scheduleScene } from './schedule-test-scene.ts'
 
 const SINCE = '2026-06-01T12:00Z'
@@ -66,7 +65,7 @@ onEachEngine('a schedule', (engine) => {
 
   test('never has two runs at once: the later one is skipped, and that is noted', async (t) => {
     const scene = await dueScene(t, engine)
-    const { schedule, clock, parts } = scene
+    const { schedule, clock } = scene
     await scene.runDue()
     clock.now += DAY
     await scene.runDue()
@@ -75,7 +74,7 @@ onEachEngine('a schedule', (engine) => {
       [skipped!.state, skipped!.migrationId, skipped!.reason],
       ['skipped', null, 'migration 1 of this schedule has not ended'],
     )
-    const now = runNow(parts, await scene.again(schedule), () => {})
+    const now = scene.runNow(schedule)
     await assert.rejects(now, ({ faults }: Invalid) => {
       assert.equal(faults[0]!.message, 'Migration 1 of this schedule has not ended.')
       return true
@@ -95,11 +94,8 @@ onEachEngine('a schedule', (engine) => {
 
   test('runs when somebody asks for it, once, and its next time stays', async (t) => {
     const scene = await scheduleScene(t, engine, SINCE)
-    const { parts } = scene
     const schedule = await scene.make({ isPaused: true })
-    const tries = await Promise.allSettled(
-      Array.from({ length: 4 }, () => runNow(parts, schedule, () => {})),
-    )
+    const tries = await Promise.allSettled(Array.from({ length: 4 }, () => scene.runNow(schedule)))
     const [done, ...others] = tries.filter(({ status }) => status === 'fulfilled')
     assert.deepEqual(others, [])
     assert.deepEqual(done, { status: 'fulfilled', value: (await scene.runs(schedule))[0] })
@@ -125,6 +121,8 @@ onEachEngine('a schedule', (engine) => {
     assert.equal((await scene.migrations())[0]!.repository_count, 1)
 
     host.contents.delete('alice/atlas')
+    // No archive holds any of them.
+    await scene.db.updateTable('migrations').set({ archive_expires_at: null }).execute()
     clock.now += DAY
     await scene.runDue()
     const [failed] = await scene.runs(schedule)
@@ -133,7 +131,7 @@ onEachEngine('a schedule', (engine) => {
       ['failed', null, 'alice may no longer migrate any of the repositories', 2],
     )
     assert.equal((await scene.again(schedule)).isPaused, false)
-    const now = runNow(scene.parts, await scene.again(schedule), () => {})
+    const now = scene.runNow(schedule)
     await assert.rejects(now, Invalid)
     assert.equal((await scene.runs(schedule)).length, 2)
   })
@@ -193,6 +191,11 @@ onEachEngine('a schedule', (engine) => {
     await scene.runDue()
     const stopped = await scene.again(schedule)
     assert.equal(stopped.pausedReason, 'alice is no longer an owner of octo')
+    // Another owner runs it by their own right, and in their own name.
+    await scene.runNow(schedule, bob)
+    await scene.export()
+    const startedBy = async () => JSON.parse((await scene.migrations()).at(-1)!.started_by!).login
+    assert.equal(await startedBy(), 'bob')
     const asked = { options: {}, isPaused: false }
     const all = { ...parts, maxSchedules: 9 }
     const resumed = await changeSchedule(all, { owner: octo }, bob, schedule.id, asked)
@@ -200,6 +203,7 @@ onEachEngine('a schedule', (engine) => {
     clock.now = resumed.nextRunAt
     await scene.runDue()
     assert.equal((await scene.runs(schedule))[0]!.state, 'pending')
+    assert.equal(await startedBy(), 'bob')
   })
 
   test('is told why where a start would be refused', async (t) => {
@@ -279,13 +283,34 @@ onEachEngine('a schedule', (engine) => {
     assert.deepEqual(await refused({ repositories }), [{ field, code, index: 0 }])
   })
 
-  test('that was put off by a clock that was wrong is due again in time', async (t) => {
+  test('never waits longer than its period after the clock was wrong, in either direction', async (t) => {
+    const scene = await scheduleScene(t, engine, SINCE)
+    const { clock } = scene
+    const daily = await scene.make()
+    const weekly = await scene.make({ every: 'week', weekday: 'friday' })
+    const jumps = [HOUR, 14 * HOUR, DAY, 2 * DAY, 8.9 * DAY, 9.1 * DAY, 3000 * DAY]
+    for (const jump of jumps.flatMap((each) => [each, -each])) {
+      const now = Date.parse(SINCE)
+      for (const at of [now + jump, now]) {
+        clock.now = at
+        await scene.runDue()
+        await scene.export()
+      }
+      for (const { id, every } of [daily, weekly]) {
+        const { nextRunAt } = await scene.again({ ...daily, id })
+        const due = every === 'day' ? '2026-06-02T00:30Z' : '2026-06-05T00:30Z'
+        assert.equal(nextRunAt, Date.parse(due), `${every}, wrong by ${jump / HOUR} hours`)
+      }
+    }
+  })
+
+  test('is not run twice where the clock is set back by seconds after a run', async (t) => {
     const scene = await dueScene(t, engine)
-    const { schedule, clock, db } = scene
-    const years = clock.now + 3000 * DAY
-    await db.updateTable('schedules').set({ next_run_at: years }).execute()
+    const { schedule, clock } = scene
     await scene.runDue()
-    assert.deepEqual(await scene.migrations(), [])
+    await scene.export()
+    clock.now = schedule.nextRunAt - 22_000
+    await scene.runDue()
     assert.equal((await scene.again(schedule)).nextRunAt, schedule.nextRunAt + DAY)
   })
 

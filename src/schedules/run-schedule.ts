@@ -5,8 +5,9 @@ import type { Db } from '../db/database.ts'
 import type { Migration } from '../migrations/migration.ts'
 import { Invalid } from '../migrations/refusals.ts'
 import { NoneCovered, type StartParts, startCovered } from '../migrations/start-migration.ts'
-import { ASKED_NOW, type RightsRefresher } from '../repositories/refresh-rights.ts'
+import { AccountRemoved, ASKED_NOW, type RightsRefresher } from '../repositories/refresh-rights.ts'
 import { Unreadable } from '../sources/unreadable.ts'
+import { factsInArchives } from './keep-archives.ts'
 import {
   insertRun,
   LostTime,
@@ -41,12 +42,9 @@ export async function runDue(
   schedule: Schedule,
   next: number,
 ): Promise<RunEnd | undefined> {
-  const time = { dueAt: schedule.nextRunAt, take: (tx: Db) => takeTime(tx, schedule, next) }
+  const { nextRunAt: dueAt, maker: by } = schedule
+  const time = { dueAt, by, take: (tx: Db) => takeTime(tx, schedule, next) }
   try {
-    const stopped = await whyStopped(parts, schedule)
-    if (stopped !== undefined) {
-      return await note(parts, schedule, time, { ...failed(stopped), isStopped: true })
-    }
     return await startOrNote(parts, schedule, time)
   } catch (error) {
     if (error instanceof LostTime) return undefined
@@ -55,9 +53,11 @@ export async function runDue(
 }
 
 async function startOrNote(parts: RunParts, schedule: Schedule, time: Time): Promise<RunEnd> {
-  const running = await unfinishedRun(parts.db, schedule)
-  if (running !== undefined) return note(parts, schedule, time, skippedFor(running))
   try {
+    const stopped = await whyStopped(parts, schedule)
+    if (stopped !== undefined) return await note(parts, schedule, time, stoppedBecause(stopped))
+    const running = await unfinishedRun(parts.db, schedule)
+    if (running !== undefined) return await note(parts, schedule, time, skippedFor(running))
     const { migration, run } = await start(parts, schedule, time)
     return { outcome: 'started', migration, skipped: run.skipped }
   } catch (error) {
@@ -67,20 +67,30 @@ async function startOrNote(parts: RunParts, schedule: Schedule, time: Time): Pro
   }
 }
 
-/** Runs it because somebody who may asks for it; its next time stays. What cannot be done is refused, and not written down. */
+export interface RunRequest {
+  /** The caller, who may migrate what the owner of the schedule has. The migration is started in their name. */
+  by: Account
+  onCommitted(started: Migration): void
+}
+
+/**
+ * Runs a schedule for a caller, whoever made it. Its next time stays as it is. What cannot be done is refused with Invalid, and no
+ * run is written.
+ */
 export async function runNow(
   parts: RunParts,
   schedule: Schedule,
-  onCommitted: (started: Migration) => void,
+  { by, onCommitted }: RunRequest,
 ): Promise<ScheduleRun> {
-  const time = { dueAt: null, take: (tx: Db) => lockSchedule(tx, schedule) }
+  const time = { dueAt: null, by, take: (tx: Db) => lockSchedule(tx, schedule) }
   try {
     const running = await unfinishedRun(parts.db, schedule)
     if (running !== undefined) throw new StillRunning(running)
     return (await start(parts, schedule, time, onCommitted)).run
   } catch (error) {
     const reason = error instanceof LostTime ? CHANGED_MEANWHILE : endOf(error, schedule)?.reason
-    if (reason === undefined || error instanceof Invalid) throw error
+    const isRefusal = error instanceof Invalid || error instanceof AccountRemoved
+    if (reason === undefined || isRefusal) throw error
     throw new Invalid([{ code: 'unprocessable', message: sentence(reason) }])
   }
 }
@@ -91,6 +101,8 @@ const sentence = (text: string): string => `${text[0]!.toUpperCase()}${text.slic
 interface Time {
   /** Null where somebody asks for it. */
   dueAt: number | null
+  /** In whose name the migration is started. */
+  by: Account
   /** Takes it for this run alone, or throws LostTime. */
   take(tx: Db): Promise<void>
 }
@@ -99,16 +111,19 @@ interface Time {
 async function start(
   parts: RunParts,
   schedule: Schedule,
-  { dueAt, take }: Time,
+  { dueAt, by, take }: Time,
   onCommitted?: (started: Migration) => void,
 ): Promise<{ migration: Migration; run: ScheduleRun }> {
-  const { owner, maker, repositories, options } = schedule
-  const scope = { owner, by: maker }
+  const { owner, repositories, options } = schedule
+  const scope = { owner, by }
   let skipped: SkippedRepository[] = []
   let run!: ScheduleRun
   const steps = {
-    onSkipped(uncovered: readonly string[]) {
+    async onUncovered(uncovered: readonly string[]) {
       skipped = skippedBecause(uncovered, owner)
+      // A caller is told at once that nothing is left. Nobody is there to be told of a run that is due: its migration fails.
+      const isRefused = dueAt === null && uncovered.length === repositories.length
+      return isRefused ? [] : factsInArchives(parts.db, schedule, uncovered)
     },
     async alsoWrite(tx: Db, { id: migrationId }: Migration) {
       await take(tx)
@@ -146,6 +161,8 @@ const failed = (reason: string, skipped: readonly SkippedRepository[] = []): Run
   skipped,
 })
 
+const stoppedBecause = (reason: string): RunEnd => ({ ...failed(reason), isStopped: true })
+
 const skippedFor = (migrationId: number): RunEnd => ({
   outcome: 'skipped',
   reason: `migration ${migrationId} of this schedule has not ended`,
@@ -161,6 +178,7 @@ const skippedBecause = (names: readonly string[], { login }: Account): SkippedRe
 
 /** What a person would be refused a start for; undefined for what may pass by itself. */
 function endOf(error: unknown, { owner }: Schedule): RunEnd | undefined {
+  if (error instanceof AccountRemoved) return stoppedBecause(error.message)
   if (error instanceof StillRunning) return skippedFor(error.migrationId)
   if (error instanceof NoneCovered) {
     const skipped = skippedBecause(error.uncovered, owner)
@@ -178,7 +196,7 @@ interface StandingParts {
   rights?: RightsRefresher | undefined
 }
 
-/** Why the account that made the schedule may no longer act; undefined while it may. Rejects with ForgeAway. */
+/** Why the account that made the schedule may no longer act; undefined while it may. Rejects with ForgeAway or AccountRemoved. */
 async function whyStopped(
   { db, rights }: StandingParts,
   { owner, maker }: Pick<Schedule, 'owner' | 'maker'>,
@@ -186,8 +204,7 @@ async function whyStopped(
   const { login } = maker
   if (maker.type !== 'User') return `${login} is not a user any more`
   if (await hasOnlyRevokedTokens(db, maker)) return `every token of ${login} is revoked`
-  const removal = await rights?.refresh(maker, ASKED_NOW)
-  if (removal) return `${login} is ${removal === 'deleted' ? 'no longer' : removal} on the forge`
+  await rights?.refresh(maker, ASKED_NOW)
   if (owner.id === maker.id) return undefined
   const seen = await seenOrganization(db, { account: maker }, { id: owner.id })
   return seen?.mayMigrate ? undefined : `${login} is no longer an owner of ${owner.login}`

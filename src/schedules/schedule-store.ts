@@ -123,21 +123,35 @@ export function countSchedules(db: Db, { owner }: Scope): Promise<number> {
   return countRows(db.selectFrom('schedules').where('owner_id', '=', owner.id))
 }
 
-/** Of all accounts, those whose time has come, longest overdue first; and those that are due only after `tooFar`. */
+/** Returns the schedules of all accounts whose time has come, longest overdue first. */
 export async function dueSchedules(
   db: Db,
-  { now, tooFar, atMost }: { now: number; tooFar: number; atMost: number },
+  { now, atMost }: { now: number; atMost: number },
 ): Promise<Schedule[]> {
-  const rows = await db
-    .selectFrom('schedules')
-    .selectAll()
-    .where('paused_at', 'is', null)
-    .where((is) => is.or([is('next_run_at', '<=', now), is('next_run_at', '>', tooFar)]))
+  const rows = await active(db)
+    .where('next_run_at', '<=', now)
     .orderBy('next_run_at')
     .limit(atMost)
     .execute()
   return schedulesOf(db, rows)
 }
+
+const DAY_MS = 24 * 60 * 60_000
+
+/** Returns the schedules of all accounts that are due later than their period from now. */
+export async function schedulesDueBeyondPeriod(db: Db, now: number): Promise<Schedule[]> {
+  const rows = await active(db)
+    .where((is) =>
+      is.or([
+        is('next_run_at', '>', now + 7 * DAY_MS),
+        is.and([is('every', '=', 'day'), is('next_run_at', '>', now + DAY_MS)]),
+      ]),
+    )
+    .execute()
+  return schedulesOf(db, rows)
+}
+
+const active = (db: Db) => db.selectFrom('schedules').selectAll().where('paused_at', 'is', null)
 
 export type SchedulesByState = Record<'active' | 'paused' | 'overdue', number>
 

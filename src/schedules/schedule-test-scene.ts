@@ -9,6 +9,7 @@ import { ORDINARY } from '../migrations/migration.ts'
 import { type AskedSchedule, makeSchedule } from './change-schedule.ts'
 import { type DueParts, runDueSchedules } from './due-schedules.ts'
 import { keepArchives } from './keep-archives.ts'
+import { runNow } from './run-schedule.ts'
 import { listRuns } from './run-store.ts'
 import type { Schedule } from './schedule.ts'
 import { findSchedule } from './schedule-store.ts'
@@ -53,6 +54,8 @@ export async function scheduleScene(t: TestContext, engine: Engine, since: strin
       return makeSchedule({ ...parts, maxSchedules }, scope, maker, { ...DAILY, ...asked, options })
     },
     runDue: (change: Partial<DueParts> = {}) => runDueSchedules({ ...parts, ...change }),
+    runNow: async (schedule: Schedule, by = alice) =>
+      runNow(parts, (await findSchedule(db, schedule, schedule.id))!, { by, onCommitted() {} }),
     export: () => scene.work({ archiveTtlMs: ARCHIVE_TTL_MS }),
     again: async ({ id, owner }: Schedule) => (await findSchedule(db, { owner }, id))!,
     /** Newest first. */

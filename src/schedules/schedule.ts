@@ -73,3 +73,12 @@ export interface ScheduleRun {
   /** Whether its archive can be downloaded. */
   hasArchive: boolean
 }
+
+/** An archive that a schedule keeps beyond its number, because no newer one holds these repositories. */
+export interface ProtectedArchive {
+  migrationId: number
+  /** When its migration was started. */
+  createdAt: number
+  /** Full names. */
+  repositories: string[]
+}

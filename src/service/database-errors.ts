@@ -1,9 +1,10 @@
 import type { Database } from '../db/database.ts'
+import { isPostgresDown } from '../db/postgres-away.ts'
 import { codeOf } from '../ground/errno.ts'
 import { EXIT } from '../ground/exit-codes.ts'
 import { UserMistake } from '../ground/user-mistake.ts'
 
-class DatabaseUnreachable extends UserMistake {
+export class DatabaseUnreachable extends UserMistake {
   override readonly exitCode: number = EXIT.unreachable
 }
 
@@ -52,5 +53,8 @@ export function explainedDatabase(error: unknown, databaseUrl: string): unknown 
       return new UserMistake(`${where}: this user may not create tables: ${message}`, options)
   }
   const isLate = /timeout|ETIMEDOUT|EHOSTUNREACH/.test(`${code} ${message}`)
-  return isLate ? new DatabaseUnreachable(`${where} does not answer: ${message}`, options) : error
+  if (isLate) return new DatabaseUnreachable(`${where} does not answer: ${message}`, options)
+  return isPostgresDown(error)
+    ? new DatabaseUnreachable(`${where} is not available: ${message}`, options)
+    : error
 }

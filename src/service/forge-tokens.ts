@@ -1,7 +1,7 @@
 import { type ForgeSignIn, ForgeSilent, forgeSignIn } from '../accounts/forge-sign-in.ts'
 import type { Db } from '../db/database.ts'
 import { isName } from '../ground/names.ts'
-import { LAST_SAID, type RightsRefresher } from '../repositories/refresh-rights.ts'
+import { ignoreRemoval, LAST_SAID, type RightsRefresher } from '../repositories/refresh-rights.ts'
 import type { AskedForge } from '../sources/forge/connect-forge.ts'
 import { ForgeRefused, WaitUntil } from '../sources/forge-errors.ts'
 import type { Log } from './log.ts'
@@ -25,7 +25,8 @@ export function openForgeSignIn(parts: TokenParts): ForgeSignIn | undefined {
   return forgeSignIn({
     db,
     now,
-    onSignedIn: async (account) => void (await rights?.refresh(account, LAST_SAID)),
+    // What is refused to an account that was removed is refused when it is asked for.
+    onSignedIn: async (account) => rights?.refresh(account, LAST_SAID).catch(ignoreRemoval),
     warn: (reason) =>
       log.warn({ forge: url, reason }, `sign-in with tokens of the forge: ${reason}`),
     async askForge(token) {

@@ -2,16 +2,19 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { type Engine, onEachEngine } from '../../test/support/databases.ts'
 import { describingServer, USUAL } from '../../test/support/describing-server.ts'
+import { NOT_FOUND, PROXY_NOT_FOUND } from '../../test/support/forge/answers.ts'
 import { startForge } from '../../test/support/forge/stand-in-forge.ts'
 import type { User } from '../../test/support/forge/world.ts'
 import { until } from '../../test/support/wait-until.ts'
-import { ensureAccount, findAccount } from '../accounts/account-store.ts'
+import { ensureAccount, findAccount, setAccount } from '../accounts/account-store.ts'
 import { createAuthenticator } from '../accounts/authenticator.ts'
 import { addToken } from '../accounts/token-store.ts'
 import { exportHandlers } from '../exporter/export-migration.ts'
 import { endOf, endsOf, exportScene } from '../exporter/export-test-scene.ts'
+import { archiveLinks } from '../http/migrations/archive-link.ts'
 import { ORDINARY } from '../migrations/migration.ts'
 import { ASKED_NOW, LAST_SAID } from '../repositories/refresh-rights.ts'
+import { findByName } from '../repositories/repository-store.ts'
 import { syncCatalogue } from '../repositories/sync.ts'
 import { makeSchedule } from '../schedules/change-schedule.ts'
 import { runDue } from '../schedules/run-schedule.ts'
@@ -24,6 +27,7 @@ import { withForge } from './open-forge.ts'
 const MINUTE = 60_000
 const BOB = 'b2'.repeat(20)
 const AWAY = { answer: { status: 502 } }
+const TOKEN = { name: '', expiresAt: null, now: 0 }
 
 /**
  * A forge with the organization octo, that ann owns, and its private tools; bob may administer them. Godwit beside it, with a door
@@ -54,15 +58,20 @@ async function scene(t: TestContext, engine: Engine) {
   const signIn = openForgeSignIn({ db, now, log: log as never, rights, forge: place })
   const authenticator = createAuthenticator({ db, now, forge: signIn })
   const starting = { maxUnfinished: 99, lockTtlMs: MINUTE, isCatalogueRead: () => true }
+  const { blobs } = exporting.parts
+  const links = archiveLinks('http://x', Buffer.alloc(32), MINUTE)
   const app = describingServer(t, USUAL, {
-    ...{ db, queue, now, source, rights, authenticator, ...starting },
+    ...{ db, queue, now, source, rights, authenticator, blobs, links, ...starting },
   })
   const ask = async (token: string, url: string, payload?: object) => {
     const method = payload ? 'POST' : 'GET'
-    const headers = { 'user-agent': 'test', authorization: `token ${token}` }
+    const accept = 'application/vnd.github.wyandotte-preview+json'
+    const headers = { 'user-agent': 'test', accept, authorization: `token ${token}` }
     const options = { method, url, headers, ...(payload && { payload }) } as const
     const answer = await app.inject(options)
-    return { status: answer.statusCode, headers: answer.headers, body: answer.json() }
+    const isJson = /json/.test(String(answer.headers['content-type']))
+    const body = isJson ? answer.json() : answer.body
+    return { status: answer.statusCode, headers: answer.headers, body }
   }
   return {
     ...{
@@ -82,6 +91,13 @@ async function scene(t: TestContext, engine: Engine) {
     },
     start: (token: string, where = '/user') =>
       ask(token, `${where}/migrations`, { repositories: ['octo/tools'], exclude_metadata: true }),
+    /** A fresh account of the forge, with a token of it. */
+    newcomer(login: string) {
+      const user = world.addUser(login)
+      const token = login.padEnd(40, '0')
+      forge.tokens.set(token, user)
+      return { user, token }
+    },
     ourToken: async (login: string) =>
       addToken(db, await ensureAccount(db, login, 0), { name: '', expiresAt: null, now: now() }),
     /** A schedule of the tools that somebody made, in the name of a person or an organization; what a run of it comes to. */
@@ -107,7 +123,8 @@ async function scene(t: TestContext, engine: Engine) {
       elapsed += ms
     },
     async work(meanwhile: () => Promise<unknown> = async () => {}) {
-      const parts = { ...exporting.parts, source, forge: place, now }
+      const archiveTtlMs = 60 * MINUTE
+      const parts = { ...exporting.parts, source, forge: place, now, archiveTtlMs }
       const handlers = withFreshRights(exportHandlers(parts), { db, source, rights, now })
       const said: string[] = []
       const onError = (error: unknown) => void said.push(String(error))
@@ -234,10 +251,27 @@ onEachEngine('what the forge grants', (engine) => {
     pass(MINUTE)
     const { reason, isStopped } = (await run())!
     assert.deepEqual([reason, isStopped], ['bob is suspended on the forge', true])
+    bob.isSuspended = false
     const again = await scheduled('bob', bob)
     world.users.delete('bob')
     pass(MINUTE)
     assert.equal((await again())!.reason, 'bob is no longer on the forge')
+  })
+
+  test('does not end with a 404 that is not from the forge, nor with one that passes', async (t) => {
+    const { db, forge, bob, scheduled, start, work, pass, ask } = await scene(t, engine)
+    assert.equal((await ask(BOB, '/user')).status, 200)
+    const run = await scheduled('bob', bob)
+    const { id } = (await start(BOB)).body
+    forge.misbehave = () => ({ answer: PROXY_NOT_FOUND })
+    pass(MINUTE)
+    await assert.rejects(run(), { name: 'ForgeAway' })
+    let passing = 1
+    forge.misbehave = () => (passing-- > 0 ? { answer: NOT_FOUND } : undefined)
+    pass(MINUTE)
+    assert.equal((await run())?.outcome, 'started')
+    await work()
+    assert.equal((await endOf(db, id)).state, 'exported')
   })
 
   test('does not reach what the forge no longer knows, though it is on disk: nobody has it', async (t) => {
@@ -263,7 +297,7 @@ onEachEngine('what the forge grants', (engine) => {
     await work()
     const { state, reason } = await endOf(db, id)
     assert.equal(state, 'failed')
-    assert.match(reason!, /the account that it is for was deleted on the forge/)
+    assert.match(reason!, /^bob is no longer on the forge$/)
     assert.deepEqual(host.makes, [])
   })
 
@@ -276,7 +310,7 @@ onEachEngine('what the forge grants', (engine) => {
     world.users.set('robert', bob)
     const other = world.addUser('bob')
     for (const { collaborators } of world.repositories.values()) collaborators.set(other, 'admin')
-    // Only the login of the account is known here, until its owner signs in by the forge again.
+    // Who was renamed is found by their number; this request began with the former login.
     assertNotCovered(await start(ours))
     pass(MINUTE)
     const again = await ask(BOB, '/user')
@@ -293,5 +327,165 @@ onEachEngine('what the forge grants', (engine) => {
     assertNotCovered(await ask(BOB, '/user/migrations', order))
     host.contents.set('octo/fresh', 'one')
     assert.equal((await ask(BOB, '/user/migrations', order)).status, 201)
+  })
+
+  test('ends for every job and every request once an account is suspended, not for the first alone', async (t) => {
+    const { db, bob, world, octo, host, ask, start, work, pass, forge } = await scene(t, engine)
+    assert.equal((await ask(BOB, '/user')).status, 200)
+    const exported = (await start(BOB)).body.id
+    await work()
+    for (const name of ['one', 'two', 'three']) {
+      host.contents.set(`octo/${name}`, name)
+      world.addRepository(octo, name).collaborators.set(bob, 'admin')
+    }
+    const repositories = ['octo/one', 'octo/two', 'octo/three']
+    const order = { repositories, exclude_metadata: true }
+    const begun: number[] = []
+    for (const payload of [order, { ...order, repositories: ['octo/tools'] }]) {
+      const { status, body } = await ask(BOB, '/user/migrations', payload)
+      assert.equal(status, 201)
+      begun.push(body.id)
+    }
+    const ours = await addToken(db, (await findAccount(db, 'bob'))!, TOKEN)
+    const archive = `/user/migrations/${exported}/archive`
+    assert.equal((await ask(ours, archive)).status, 302)
+    host.makes.length = 0
+    bob.isSuspended = true
+    pass(MINUTE)
+    await work()
+    for (const id of begun) {
+      const { state, reason } = await endOf(db, id)
+      assert.deepEqual([state, reason], ['failed', 'bob is suspended on the forge'])
+    }
+    assert.deepEqual(host.makes, [])
+    assert.equal((await ask(BOB, '/user')).status, 401)
+    // What the forge said last holds too while it does not answer.
+    for (const misdeed of [undefined, AWAY]) {
+      forge.misbehave = () => misdeed
+      const clone = '/octo/tools/info/refs?service=git-upload-pack'
+      for (const path of [archive, '/orgs/octo/migrations', clone]) {
+        const { status, body } = await ask(ours, path)
+        assert.equal(status, 403, path)
+        assert.match(body.message ?? body, /^bob is suspended on the forge\.$/m)
+      }
+      assert.equal((await start(ours)).status, 403)
+      assert.equal((await start(ours, '/orgs/octo')).status, 403)
+    }
+    forge.misbehave = () => undefined
+    bob.isSuspended = false
+    pass(MINUTE)
+    assert.equal((await start(ours)).status, 201)
+    assert.equal((await ask(ours, archive)).status, 302)
+  })
+
+  test('of an organization that was deleted on the forge ends: its migration fails and says why', async (t) => {
+    const { db, world, octo, start, work, pass, ourToken } = await scene(t, engine)
+    const { id } = (await start(await ourToken('ann'), '/orgs/octo')).body
+    world.delete(octo)
+    pass(MINUTE)
+    await work()
+    const { state, reason } = await endOf(db, id)
+    assert.deepEqual([state, reason], ['failed', 'octo is no longer on the forge'])
+  })
+
+  for (const isSynced of [false, true])
+    test(`to a new organization is nothing of a former one with its login${isSynced ? ', after a sync' : ''}`, async (t) => {
+      const { db, world, octo, scheduled, host, ...rest } = await scene(t, engine)
+      const { start, work, sync, pass, ask, newcomer, ourToken } = rest
+      const anns = await ourToken('ann')
+      const { id, owner: former } = (await start(anns, '/orgs/octo')).body
+      await work()
+      await scheduled('ann', octo)
+      const hook = { config: { url: 'https://hooks.host.test/' }, active: false }
+      assert.equal((await ask(anns, '/orgs/octo/hooks', hook)).status, 201)
+      world.delete(octo)
+      const mallory = newcomer('mallory')
+      const other = world.addUser('octo', { isOrganization: true })
+      world.addTeam(other, 'Owners', 'owner', [mallory.user])
+      world.addRepository(other, 'tools').isPrivate = true
+      host.contents.set('octo/tools', 'of the new one')
+      pass(MINUTE)
+      if (isSynced) await sync()
+      for (const what of ['migrations', 'migrations/schedules', 'hooks'])
+        assert.deepEqual((await ask(mallory.token, `/orgs/octo/${what}`)).body, [], what)
+      assert.equal((await ask(mallory.token, `/orgs/octo/migrations/${id}/archive`)).status, 404)
+      const { status, body } = await start(mallory.token, '/orgs/octo')
+      assert.equal(status, 201)
+      assert.notEqual(body.owner.id, former.id)
+      await work()
+      assert.deepEqual(await endsOf(db, body.id), { 'octo/tools': 'exported' })
+      // The former one keeps what it has, under a login that nobody can get.
+      assert.equal((await ask(anns, '/orgs/octo/migrations')).status, 404)
+      await setAccount(db, 'root', { siteAdmin: true }, 0)
+      const away = `/orgs/octo--${octo.id}`
+      const roots = await ourToken('root')
+      for (const what of ['migrations', 'migrations/schedules', 'hooks'])
+        assert.equal((await ask(roots, `${away}/${what}`)).body.length, 1, what)
+    })
+
+  for (const isSynced of [false, true])
+    test(`stays an organization's when it is renamed${isSynced ? ', also where its new directory was seen first' : ''}`, async (t) => {
+      const { db, world, octo, scheduled, host, ...rest } = await scene(t, engine)
+      const { start, work, sync, pass, ask, ourToken } = rest
+      const anns = await ourToken('ann')
+      const { id, owner } = (await start(anns, '/orgs/octo')).body
+      await work()
+      await scheduled('ann', octo)
+      const before = await findByName(db, [{ owner: 'octo', name: 'tools' }])
+      world.rename(octo, 'octopus')
+      host.contents.set('octopus/tools', host.contents.get('octo/tools')!)
+      host.contents.delete('octo/tools')
+      pass(MINUTE)
+      if (isSynced) {
+        await ensureAccount(db, 'octopus', 0)
+        const { found, missing } = await sync()
+        assert.deepEqual([found, missing], [1, 0])
+        const after = await findByName(db, [{ owner: 'octopus', name: 'tools' }])
+        assert.deepEqual(
+          after.map((each) => each.id),
+          before.map((each) => each.id),
+        )
+      }
+      const kept = await ask(anns, '/orgs/octopus/migrations')
+      assert.deepEqual(
+        kept.body.map((each: { id: number }) => each.id),
+        [id],
+      )
+      assert.equal((await ask(anns, '/orgs/octopus/migrations/schedules')).body.length, 1)
+      assert.equal((await ask(anns, `/orgs/octopus/migrations/${id}/archive`)).status, 302)
+      assert.equal((await ask(anns, '/orgs/octo/migrations')).status, 404)
+      assert.equal((await ask(anns, '/orgs/octopus')).body.id, owner.id)
+    })
+
+  test('is asked for of an organization by its number: a job of one that was renamed does not fail for it', async (t) => {
+    const { db, world, octo, rights, pass, start, ourToken } = await scene(t, engine)
+    await start(await ourToken('ann'), '/orgs/octo')
+    const account = (await findAccount(db, 'octo'))!
+    world.rename(octo, 'octopus')
+    pass(MINUTE)
+    await rights.refresh(account, ASKED_NOW)
+    assert.equal((await findAccount(db, 'octopus'))?.id, account.id)
+    // Another has the login by now.
+    world.addUser('octo', { isOrganization: true })
+    await rights.refresh(account, ASKED_NOW)
+    world.delete(octo)
+    await assert.rejects(rights.refresh((await findAccount(db, 'octopus'))!, ASKED_NOW), {
+      name: 'AccountRemoved',
+      message: 'octopus is no longer on the forge',
+    })
+  })
+
+  test('is known before its owner is let in: while it cannot be read, a new token is not good', async (t) => {
+    const { db, forge, ask, pass } = await scene(t, engine)
+    forge.misbehave = ({ path }) => (path.endsWith('/user/repos') ? AWAY : undefined)
+    for (let times = 1; times <= 2; times++) assert.equal((await ask(BOB, '/user')).status, 503)
+    assert.deepEqual(await db.selectFrom('tokens').select('id').execute(), [])
+    forge.misbehave = () => undefined
+    pass(MINUTE)
+    assert.equal((await ask(BOB, '/user')).status, 200)
+    // What the forge said before holds for who was let in by it.
+    forge.misbehave = ({ path }) => (path.endsWith('/user/repos') ? AWAY : undefined)
+    pass(MINUTE)
+    assert.equal((await ask(BOB, '/user')).status, 200)
   })
 })

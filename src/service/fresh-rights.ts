@@ -13,7 +13,9 @@ import { repositoryAt } from '../migrations/snapshot-store.ts'
 import { type Handler, type Handlers, Hopeless, type Job, NotNow } from '../queue/queue.ts'
 import { ForgeAway } from '../repositories/forge-away.ts'
 import {
+  AccountRemoved,
   ASKED_LATELY,
+  ignoreRemoval,
   LAST_SAID,
   type RightsRefresher,
   rightsRefresher,
@@ -89,9 +91,11 @@ async function askForge(
 ): Promise<void> {
   const { migrationId } = payload as MigrationJob
   const owner = await migrationOwner(db, migrationId)
-  const removal = owner && (await rights.refresh(owner, ASKED_LATELY))
-  // What is there under their names may be somebody else's by now.
-  if (removal) throw new Hopeless(`the account that it is for was ${removal} on the forge`)
+  if (owner)
+    await rights.refresh(owner, ASKED_LATELY).catch((error: unknown) => {
+      // What is there under their names may be somebody else's by now.
+      throw error instanceof AccountRemoved ? new Hopeless(error.message, { cause: error }) : error
+    })
   if (kind === BEGIN_EXPORT) return
   const facts = await repositoryAt(db, migrationId, (payload as ExportTask).position)
   const names = [{ owner: facts.owner.login, name: facts.name }]
@@ -109,6 +113,6 @@ export async function refreshAllRights(
 ): Promise<void> {
   const accounts = await recentlySignedIn(db, now() - DAY_MS, MAX_ASKED)
   await inLanes(accounts.values(), { lanes: ASKED_AT_ONCE }, async (each) => {
-    await rights.refresh(each, LAST_SAID)
+    await rights.refresh(each, LAST_SAID).catch(ignoreRemoval)
   })
 }

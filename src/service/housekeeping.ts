@@ -1,10 +1,11 @@
 import { sweepSessions } from '../accounts/session-store.ts'
 import { checkStore } from '../exporter/check-segments.ts'
 import { sweepScratch } from '../exporter/scratch.ts'
-import { sweep, sweepOrphans } from '../exporter/sweep.ts'
+import { sweepArchives, sweepOrphans, sweepSegments } from '../exporter/sweep.ts'
 import { type Repeated, repeatedly } from '../ground/repeatedly.ts'
 import { settleReleasedLocks } from '../migrations/locks.ts'
 import { sweepFacts } from '../migrations/snapshot-store.ts'
+import { sweepHistory } from '../migrations/sweep-history.ts'
 import { isTurnAtWork, noteTurnAtWork, takeTurn } from '../queue/turn-store.ts'
 import { sweepDiscussions } from '../repositories/discussion-store.ts'
 import { runDueSchedules } from '../schedules/due-schedules.ts'
@@ -28,8 +29,13 @@ export interface HouseRules {
   segmentCheckAgeMs: number
   archiveTtlMs: number
   lockTtlMs: number
+  migrationHistoryMs: number
   maxUnfinished: number
 }
+
+/** Often enough to free what was not used for so long, and no more often than every minute. */
+const segmentSweepMs = ({ segmentTtlMs }: HouseRules): number =>
+  Math.min(HOUR, Math.max(MINUTE, segmentTtlMs / 24))
 
 /** Expiry, locks and sweeping: done by one process at a time, however many there are; scratch space is each one's own. */
 export function startHousekeeping(parts: House, rules: HouseRules): Repeated {
@@ -52,14 +58,19 @@ export function startHousekeeping(parts: House, rules: HouseRules): Repeated {
     inTurn('sweeping', MINUTE, async () => {
       // First: what a schedule keeps does not expire.
       await keepArchives({ ...parts, ...rules })
-      await sweep({ ...parts, ...rules })
+      await sweepArchives({ ...parts, ...rules })
     }),
+    inTurn('sweeping segments', segmentSweepMs(rules), () => sweepSegments({ ...parts, ...rules })),
     inTurn('running schedules', 15 * SECOND, async () => {
       // Before, a repository might look as if it were gone.
       if (parts.isCatalogueRead()) await runDueSchedules({ ...parts, ...rules })
     }),
     inTurn('sweeping sessions', HOUR, () => sweepSessions(db, now())),
     inTurn('sweeping webhook deliveries', HOUR, () => sweepDeliveries(db, now())),
+    inTurn('sweeping history', HOUR, async () => {
+      const removed = await sweepHistory({ ...parts, ...rules })
+      if (removed > 0) log.info({ migrations: removed }, 'old migrations removed')
+    }),
     inTurn('sweeping facts', DAY, async () => void (await sweepFacts(db, now()))),
     inTurn('sweeping discussions', DAY, () => sweepDiscussions(db, now)),
     inTurn(CHECKING, MINUTE, () => checkSome(parts, rules, stopping.signal)),

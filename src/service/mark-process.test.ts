@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { mkdirSync, readdirSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { temporaryDirectory } from '../../test/support/odd-repositories.ts'
 import { createDatabase } from '../../test/support/postgres.ts'
 import { assertFinding, doctor, sound } from '../commands/doctor/test-scene.ts'
 import { connect } from '../db/connect.ts'
 import { upgradeSchema } from '../db/upgrade.ts'
-import { noteWorker, removeWorker } from '../queue/worker-store.ts'
+import { noteWorker, removeWorker, type WorkerRecord } from '../queue/worker-store.ts'
 import { markProcess } from './mark-process.ts'
 
 test('processes that should share a data directory notice when they do not', async (t) => {
@@ -17,17 +17,20 @@ test('processes that should share a data directory notice when they do not', asy
   t.after(database.close)
   await upgradeSchema(database)
   const { db } = database
-  const now = Date.now
   const told: unknown[] = []
   const log = { error: (fields: unknown) => told.push(fields), warn: assert.fail }
+  let time = 0
+  const elapsed = () => time
   const begin = async (folder: string, id: string) => {
     const places = { blobs: join(folder, 'blobs') }
-    const marking = markProcess({ db, places, log, now, isOnlyProcess: false }, id)
-    await marking.leave()
-    const about = { host: `host-of-${id}`, pid: 7, role: 'worker', version: '1' } as const
-    const work = { concurrency: 1, runningJobs: 0, freeBytes: null, scratchBytes: null }
-    await noteWorker(db, { id, ...about, ...work, startedAt: now() - 60_000, seenAt: now() })
-    return marking
+    const marking = markProcess({ db, places, log, isOnlyProcess: false, elapsed }, id)
+    const beat = async () => {
+      await marking.leave()
+      await noteWorker(db, rowOf(id))
+      await marking.lookForOthers()
+    }
+    await beat()
+    return { ...marking, beat }
   }
   const flags = { data, listen, databaseUrl }
   const here = await begin(data, 'here')
@@ -37,10 +40,18 @@ test('processes that should share a data directory notice when they do not', asy
   assertFinding(await doctor(flags), 'shared data', 'passed', /is shared by all processes/)
 
   const elsewhere = await begin(temporaryDirectory(t), 'elsewhere')
+  await here.lookForOthers()
+  assert.deepEqual(told, [], 'it may be shown a little later')
+  time += 30_000
   for (let n = 0; n < 3; n++) await here.lookForOthers()
+  assert.deepEqual(told, [], 'it may have ended meanwhile')
+  for (let n = 0; n < 3; n++) {
+    await noteWorker(db, rowOf('elsewhere'))
+    await here.lookForOthers()
+  }
   const stranger = { process: { role: 'worker', pid: 7, host: 'host-of-elsewhere' } }
   assert.deepEqual(told, [stranger], 'told once')
-  await elsewhere.lookForOthers()
+  for (const each of [here, beside, elsewhere]) await each.beat()
   assert.equal(told.length, 3, 'the other one misses both')
   const lost = /not shared with all processes.*: worker 7 at host-of-elsewhere$/
   assertFinding(await doctor(flags), 'shared data', 'error', lost)
@@ -56,19 +67,62 @@ test('processes that should share a data directory notice when they do not', asy
   assert.deepEqual(readdirSync(join(data, 'processes')), ['here'])
 })
 
+test('a clock that jumps makes nobody a stranger, and sweeps no mark', async (t) => {
+  const { db, parts, folder, log, pass } = await markedFolder(t)
+  const [here, other] = ['here', 'other'].map((id) => markProcess(parts, id))
+  await here!.leave()
+  await other!.leave()
+  // As a crash leaves it, a process that no longer lives; its mark was removed.
+  for (const seenAt of [Date.now(), Date.now() + 86_400_000, Date.now() - 86_400_000]) {
+    for (const id of ['other', 'dead'])
+      await noteWorker(db, { ...rowOf(id), startedAt: 0, seenAt: id === 'dead' ? 1e15 : seenAt })
+    // The clock of the day is two days on: then every mark is old.
+    utimesSync(join(folder, 'other'), seenAt / 1000 - 2 * 86_400, seenAt / 1000 - 2 * 86_400)
+    await here!.lookForOthers()
+    pass(40_000)
+  }
+  assert.deepEqual(log.told, [])
+  assert.deepEqual(readdirSync(folder).sort(), ['here', 'other'])
+})
+
 test('a mark that was left behind is swept', async (t) => {
+  const { parts, folder, pass } = await markedFolder(t)
+  const marking = markProcess(parts, 'x')
+  for (const name of ['old', 'new']) writeFileSync(join(folder, name), '')
+  await marking.lookForOthers()
+  pass(3_600_000)
+  utimesSync(join(folder, 'new'), 1, 1)
+  await marking.lookForOthers()
+  pass(3_600_000)
+  await marking.lookForOthers()
+  assert.deepEqual(readdirSync(folder), ['new'])
+})
+
+async function markedFolder(t: TestContext) {
   const data = temporaryDirectory(t)
   const database = await connect({ dataDirectory: data, databaseUrl: undefined })
   t.after(database.close)
   await upgradeSchema(database)
   const folder = join(data, 'processes')
   mkdirSync(folder)
-  for (const name of ['old', 'new']) writeFileSync(join(folder, name), '')
-  const twoDaysAgo = (Date.now() - 2 * 86_400_000) / 1000
-  utimesSync(join(folder, 'old'), twoDaysAgo, twoDaysAgo)
+  const told: unknown[] = []
+  let time = 0
+  const log = { told, error: (fields: unknown) => told.push(fields), warn: assert.fail }
   const places = { blobs: join(data, 'blobs') }
-  const log = { error: assert.fail, warn: assert.fail }
-  const parts = { db: database.db, places, log, now: Date.now, isOnlyProcess: false }
-  await markProcess(parts, 'x').lookForOthers()
-  assert.deepEqual(readdirSync(folder), ['new'])
-})
+  const { db } = database
+  const parts = { db, places, log, isOnlyProcess: false, elapsed: () => time }
+  const pass = (ms: number) => {
+    time += ms
+  }
+  return { db, parts, folder, log, pass }
+}
+
+let beats = 0
+
+/** Another with every call, as a process writes it that lives. */
+function rowOf(id: string): WorkerRecord {
+  const about = { id, host: `host-of-${id}`, pid: 7, role: 'worker', version: '1' } as const
+  const work = { concurrency: 1, runningJobs: 0, freeBytes: null, scratchBytes: null }
+  beats += 1
+  return { ...about, ...work, startedAt: Date.now() - 60_000, seenAt: Date.now() + beats }
+}

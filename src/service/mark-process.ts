@@ -1,7 +1,7 @@
 import { readdir, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Db } from '../db/database.ts'
-import { hasCode } from '../ground/errno.ts'
+import { hasCode, ifThere } from '../ground/errno.ts'
 import { makeDirectory } from '../ground/make-directory.ts'
 import { listWorkers, SILENT_MS, type WorkerRecord } from '../queue/worker-store.ts'
 import type { Log } from './log.ts'
@@ -10,7 +10,7 @@ import type { Places } from './places.ts'
 /** A file server may show a new file to other machines a little later. */
 const SEEN_AFTER_MS = 30_000
 /** Longer than any process is remembered by its row. */
-const LEFT_BEHIND_MS = 24 * 3_600_000
+const LEFT_BEHIND_MS = 2 * 3_600_000
 
 export const NOT_SHARED =
   'the data directory is not shared with all processes, so that archives cannot be found'
@@ -19,44 +19,56 @@ interface MarkingParts {
   db: Db
   places: Pick<Places, 'blobs'>
   log: Pick<Log['log'], 'error' | 'warn'>
-  now: () => number
   isOnlyProcess: boolean
+  /** Milliseconds of a clock that is never set: what is judged here must not depend on the clock of the day. */
+  elapsed?: () => number
 }
 
 export interface Marking {
   leave(): Promise<void>
-  /** Tells, once for each, of processes that keep their archives elsewhere. */
+  /**
+   * Tells, once for each, of processes that keep their archives elsewhere: those whose row was seen to change while their mark was
+   * missing all the time.
+   */
   lookForOthers(): Promise<void>
   remove(): Promise<void>
 }
 
 /** This process's mark in the data directory, where several are to share one. */
 export function markProcess(
-  { db, places, log, now, isOnlyProcess }: MarkingParts,
-  id: string,
+  { db, places, log, isOnlyProcess, elapsed = () => performance.now() }: MarkingParts,
+  own: string,
 ): Marking {
   const folder = markerFolder(places)
   const nothing = async () => {}
   if (isOnlyProcess || folder === undefined)
     return { leave: nothing, lookForOthers: nothing, remove: nothing }
   const told = new Set<string>()
+  let unmarked = new Map<string, Sight>()
+  let marks = new Map<string, Sight>()
   return {
     // A sign of life matters more than a mark.
     leave: () =>
-      leaveMarker(folder, id).catch((err) =>
+      leaveMarker(folder, own).catch((err) =>
         log.warn({ err }, 'could not mark the data directory as used by this process'),
       ),
     async lookForOthers() {
       const workers = await listWorkers(db)
-      const settled = workers.filter(({ startedAt }) => startedAt <= now() - SEEN_AFTER_MS)
-      for (const { id, host, pid, role } of await strangersTo(folder, settled, now())) {
-        if (told.has(id)) continue
+      const here = new Set(await readdir(folder).catch(() => []))
+      const missing = new Map<string, Sight>()
+      for (const { id, host, pid, role, seenAt } of workers) {
+        if (id === own || here.has(id)) continue
+        const first = unmarked.get(id) ?? { value: seenAt, since: elapsed() }
+        missing.set(id, first)
+        const isAlive = first.value !== seenAt
+        if (!isAlive || elapsed() - first.since < SEEN_AFTER_MS || told.has(id)) continue
         told.add(id)
         log.error({ process: { role, pid, host } }, NOT_SHARED)
       }
-      await sweepMarkers(folder, now()).catch(() => {})
+      unmarked = missing
+      marks = await sweepMarkers(folder, marks, elapsed()).catch(() => marks)
     },
-    remove: () => rm(join(folder, id), { force: true }).catch(() => {}),
+    remove: () => rm(join(folder, own), { force: true }).catch(() => {}),
   }
 }
 
@@ -87,11 +99,27 @@ export async function strangersTo<T extends Pick<WorkerRecord, 'id' | 'seenAt'>>
   return workers.filter(({ id, seenAt }) => seenAt > now - SILENT_MS && !here.has(id))
 }
 
-/** Marks of processes that ended without a word. */
-async function sweepMarkers(folder: string, now: number): Promise<void> {
+/** What something was when it was first seen to be so, and when that was. */
+interface Sight {
+  value: number
+  since: number
+}
+
+/** Removes marks of processes that ended without a word: those that nobody has renewed for long. Returns what it saw of the others. */
+async function sweepMarkers(
+  folder: string,
+  known: ReadonlyMap<string, Sight>,
+  at: number,
+): Promise<Map<string, Sight>> {
+  const seen = new Map<string, Sight>()
   for (const name of await readdir(folder)) {
     const file = join(folder, name)
-    const { mtimeMs } = await stat(file).catch(() => ({ mtimeMs: now }))
-    if (mtimeMs < now - LEFT_BEHIND_MS) await rm(file, { force: true })
+    const found = await ifThere(stat(file), 'ENOENT')
+    if (!found) continue
+    const last = known.get(name)
+    const sight = last?.value === found.mtimeMs ? last : { value: found.mtimeMs, since: at }
+    if (at - sight.since >= LEFT_BEHIND_MS) await rm(file, { force: true })
+    else seen.set(name, sight)
   }
+  return seen
 }

@@ -38,6 +38,7 @@ function requireUsableFile(file: string, mustExist: boolean): void {
     accessSync(file, constants.R_OK | constants.W_OK)
   } catch (error) {
     if (hasCode(error, 'EACCES')) throw notForThisUser(file, error)
+    if (hasCode(error, 'EROFS')) throw error
     if (mustExist && hasCode(error, 'ENOENT', 'ENOTDIR')) throw noDatabaseAt(file)
     // Whatever else it is, opening the file tells better.
   }

@@ -20,6 +20,7 @@ import { openProcessParts, type ProcessParts } from './process-parts.ts'
 import { requireRepositories } from './requirements.ts'
 import { startExporter } from './start-exporter.ts'
 import { VERSION } from './version.ts'
+import { retryWhileDatabaseIsDown } from './wait-for-database.ts'
 
 /** Beside the source, or beside what was compiled from it. */
 const BUILT_DASHBOARD = fileURLToPath(new URL('../../web/dist', import.meta.url))
@@ -37,6 +38,10 @@ export interface Service {
 /** The API and, unless its role is `api` alone, the exporter. */
 export async function startService(config: Config, logging: Log): Promise<Service> {
   checkRole(config)
+  return retryWhileDatabaseIsDown(config, logging.log, () => startOnce(config, logging))
+}
+
+async function startOnce(config: Config, logging: Log): Promise<Service> {
   await using stack = new AsyncDisposableStack()
   const parts = await openProcessParts(config, logging, stack)
   const exporter = config.role === 'all' ? await startExporter(config, parts) : undefined

@@ -1,25 +1,29 @@
+import { repeatedly } from '../ground/repeatedly.ts'
 import { offsetTimestamps } from '../http/door/timestamps.ts'
 import { webhookPayload } from '../http/webhooks/webhook-payload.ts'
 import { NotNow, type Working } from '../queue/queue.ts'
 import type { Config } from '../settings/config.ts'
 import { addressesAllowed } from '../webhooks/allowed-addresses.ts'
-import { deliverHandlers } from '../webhooks/deliver-webhook.ts'
+import { createDeliveries } from '../webhooks/deliver-webhook.ts'
 import { DELIVERIES_AT_ONCE } from '../webhooks/delivery-lanes.ts'
 import { resolver } from '../webhooks/resolve-name.ts'
 import type { ProcessParts } from './process-parts.ts'
 import { VERSION } from './version.ts'
 
+/** Only events that were parked by a process which has died wait for this. */
+const RESUME_PARKED_EVERY_MS = 60_000
+
 /** Sends what webhooks are to be told, in a line of its own beside the exports. */
 export function startDeliveries(config: Config, parts: ProcessParts): Working {
   const { queue, log, addresses } = parts
   const migrationTime = offsetTimestamps(config.timeZone)
-  const handlers = deliverHandlers({
+  const deliveries = createDeliveries({
     ...parts,
     send: { isAllowed: addressesAllowed(config.webhookNetworks ?? []), resolve: resolver() },
     version: VERSION,
     payloadOf: webhookPayload({ addresses, migrationTime, edition: '' }),
   })
-  return queue.work(handlers, {
+  const working = queue.work(deliveries.handlers, {
     line: 'webhooks',
     concurrency: DELIVERIES_AT_ONCE,
     onError(err, job) {
@@ -27,4 +31,13 @@ export function startDeliveries(config: Config, parts: ProcessParts): Working {
       if (!(err instanceof NotNow)) log.error({ err, job }, 'webhook job failed')
     },
   })
+  const resuming = repeatedly(deliveries.resumeParked, RESUME_PARKED_EVERY_MS, (err) =>
+    log.error({ err }, 'could not resume webhook deliveries'),
+  )
+  return {
+    async stop() {
+      await resuming.stop()
+      await working.stop()
+    },
+  }
 }

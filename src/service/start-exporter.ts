@@ -62,6 +62,7 @@ export async function startExporter(
     segmentCheckAgeMs: config.segmentCheckAge,
     archiveTtlMs: config.archiveTtl,
     lockTtlMs: config.lockTtl,
+    migrationHistoryMs: config.migrationHistory,
     maxUnfinished: config.maxUnfinishedMigrations,
   })
   async function stopAll(): Promise<void> {

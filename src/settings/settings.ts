@@ -242,6 +242,13 @@ export const options = {
     read: lifetime,
     fallback: '7d',
   },
+  migrationHistory: {
+    argument: 'DURATION',
+    about:
+      'how long a migration is listed after its end; those with an archive, and the runs that a schedule lists, stay longer; 0 to keep it for ever',
+    read: duration,
+    fallback: '365d',
+  },
   lockTtl: {
     argument: 'DURATION',
     about: 'how long until a lock expires',

@@ -233,6 +233,24 @@ onEachEngine('deliveries to webhooks', (engine) => {
     assert.equal(receiver.received.length, 1)
   })
 
+  test('a try that was put off by a clock that was wrong is not late by hours', async (t) => {
+    const scene = await webhookScene(t, engine)
+    const alice = await scene.account('alice')
+    const receiver = await webhookReceiver(t)
+    receiver.answer = (response) => void response.writeHead(500).end()
+    await scene.add(alice, receiver.url)
+    scene.clock.now = NOON + 7 * HOUR
+    await scene.tell(alice)
+    scene.work()
+    await scene.settle()
+    assert.equal(receiver.received.length, 1)
+    scene.clock.now = NOON
+    // A real queue has a steady clock of its own, and has waited for ten seconds by now.
+    await releaseAllJobs(scene.db, scene.clock.now)
+    await scene.later(10 * SECOND)
+    assert.equal(receiver.received.length, 2)
+  })
+
   test('one that was being sent when its sender died is sent again, under the same id', async (t) => {
     const scene = await webhookScene(t, engine)
     const alice = await scene.account('alice')

@@ -1,11 +1,19 @@
-import { createHmac, randomInt } from 'node:crypto'
+import { createHmac } from 'node:crypto'
 import type { Db } from '../db/database.ts'
-import { type Handlers, type Job, NotNow, type Queue, type Run } from '../queue/queue.ts'
+import {
+  type Handler,
+  type Handlers,
+  type Job,
+  NotNow,
+  type Queue,
+  type Run,
+} from '../queue/queue.ts'
 import { DeliveryLanes } from './delivery-lanes.ts'
 import { insertDelivery } from './delivery-store.ts'
 import { dropEvent, findEvent, keepPayload, noteTry, type WebhookEvent } from './event-store.ts'
 import { DELIVER_WEBHOOK, type DeliverJob, enqueueDelivery } from './note-event.ts'
-import { DISABLED_AFTER_MS, LONGEST_PAUSE_MS, pauseAfter } from './retry-times.ts'
+import { ParkedEvents } from './parked-events.ts'
+import { CLOCK_TOLERANCE_MS, DISABLED_AFTER_MS, pauseAfter } from './retry-times.ts'
 import {
   type DeliveryOutcome,
   type SendParts,
@@ -32,23 +40,34 @@ interface DeliverLog {
   info(fields: object, message: string): void
 }
 
+interface Deliveries {
+  handlers: Handlers
+  /** Goes on with events that a process which has died has parked; to be called at the start and now and then. */
+  resumeParked(): Promise<void>
+}
+
+interface Places {
+  lanes: DeliveryLanes
+  parked: ParkedEvents
+}
+
 /** Sends what was written down, at least once and always under the same id. */
-export function deliverHandlers(parts: DeliverParts): Handlers {
+export function createDeliveries(parts: DeliverParts): Deliveries {
   const lanes = new DeliveryLanes()
-  return {
-    [DELIVER_WEBHOOK]: {
-      run: (job, run) => deliver(parts, lanes, job, run),
-      gaveUp: async (tx, job) => {
-        await dropEvent(tx, (job.payload as DeliverJob).eventId)
-        await tallyDelivery(tx, 'given up')
-      },
+  const parked = new ParkedEvents(parts, lanes)
+  const handler: Handler = {
+    run: (job, run) => deliver(parts, { lanes, parked }, job, run),
+    gaveUp: async (tx, job) => {
+      await dropEvent(tx, (job.payload as DeliverJob).eventId)
+      await tallyDelivery(tx, 'given up')
     },
   }
+  return { handlers: { [DELIVER_WEBHOOK]: handler }, resumeParked: () => parked.resumeAll() }
 }
 
 async function deliver(
   parts: DeliverParts,
-  lanes: DeliveryLanes,
+  { lanes, parked }: Places,
   job: Job,
   run: Run,
 ): Promise<void> {
@@ -63,16 +82,20 @@ async function deliver(
   if (!webhook.isActive && event.event !== 'ping' && turn === 1)
     return run.finish((tx) => dropEvent(tx, eventId))
   const waitMs = event.nextAt - now()
-  // Further away than any pause is long: noted by a clock that was wrong.
-  if (waitMs > 0 && waitMs <= LONGEST_PAUSE_MS)
+  // Further away than the pause was long: computed by a clock that was wrong.
+  if (waitMs > 0 && waitMs <= pauseAfter(event.tries) + CLOCK_TOLERANCE_MS)
     throw new NotNow('the next try is later', { pauseMs: waitMs })
-  const { owner, failingSince } = webhook
-  const leave = lanes.enter({ ownerId: owner.id, isFailing: failingSince !== null })
-  if (!leave) throw new NotNow('others are being sent', { pauseMs: randomInt(200, 1000) })
+  const sending = { ownerId: webhook.owner.id, isFailing: webhook.failingSince !== null }
+  const leave = lanes.enter(sending)
+  if (!leave) {
+    await run.finish((tx) => parked.park(tx, event))
+    return parked.noteParked(webhook.id, sending)
+  }
   try {
     await send(parts, event, webhook, run)
   } finally {
     leave()
+    await parked.resumeNext()
   }
 }
 

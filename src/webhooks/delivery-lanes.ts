@@ -5,7 +5,7 @@ const OF_ONE_OWNER = 2
 /** To webhooks whose last delivery failed: these are likely to take as long as they may. */
 const TO_FAILING = DELIVERIES_AT_ONCE / 2
 
-interface Sending {
+export interface Sending {
   ownerId: number
   isFailing: boolean
 }
@@ -14,12 +14,16 @@ interface Sending {
 export class DeliveryLanes {
   readonly #underWay = new Set<Sending>()
 
-  /** To be called at the end; undefined where there is no room now. */
-  enter(sending: Sending): (() => void) | undefined {
+  hasRoom(sending: Sending): boolean {
     const count = (isLike: (other: Sending) => boolean) =>
       this.#underWay.values().filter(isLike).toArray().length
-    if (count(({ ownerId }) => ownerId === sending.ownerId) >= OF_ONE_OWNER) return undefined
-    if (sending.isFailing && count(({ isFailing }) => isFailing) >= TO_FAILING) return undefined
+    if (count(({ ownerId }) => ownerId === sending.ownerId) >= OF_ONE_OWNER) return false
+    return !sending.isFailing || count(({ isFailing }) => isFailing) < TO_FAILING
+  }
+
+  /** To be called at the end; undefined where there is no room now. */
+  enter(sending: Sending): (() => void) | undefined {
+    if (!this.hasRoom(sending)) return undefined
     this.#underWay.add(sending)
     return () => this.#underWay.delete(sending)
   }

@@ -1,8 +1,6 @@
 import type { Db } from '../db/database.ts'
 import type { Row, WebhookEventsTable } from '../db/tables.ts'
-import type { Queue } from '../queue/queue.ts'
-import { enqueueDelivery } from './note-event.ts'
-import type { ToldEvent, Webhook } from './webhook.ts'
+import type { ToldEvent } from './webhook.ts'
 
 export type EventState = 'waiting' | 'delivered' | 'given up'
 
@@ -70,36 +68,6 @@ export async function dropEvent(tx: Db, id: number): Promise<void> {
     .where('id', '=', id)
     .where('state', '=', 'waiting')
     .execute()
-}
-
-/**
- * To be told again, now. What is still being tried keeps its further tries; what has ended is tried once. The caller brings
- * the transaction.
- */
-export async function tellAgain(
-  tx: Db,
-  queue: Queue,
-  webhook: Webhook,
-  { id }: Pick<WebhookEvent, 'id'>,
-  now: number,
-): Promise<void> {
-  const { turn } = await tx
-    .updateTable('webhook_events')
-    .set((row) => ({
-      turn: row('turn', '+', 1),
-      next_at: now,
-      tries_left: row
-        .case()
-        .when('state', '=', 'waiting')
-        .then(row.ref('tries_left'))
-        .else(1)
-        .end(),
-      state: 'waiting',
-    }))
-    .where('id', '=', id)
-    .returning('turn')
-    .executeTakeFirstOrThrow()
-  await enqueueDelivery(queue, tx, webhook, { eventId: id, turn })
 }
 
 function eventOf(row: Row<WebhookEventsTable>): WebhookEvent {

@@ -2,9 +2,14 @@ import type { Account } from '../accounts/account.ts'
 import type { Scope } from '../accounts/scope.ts'
 import type { Db } from '../db/database.ts'
 import type { Queue } from '../queue/queue.ts'
-import { tellAgain } from './event-store.ts'
-import { batchOfWebhook, tellWebhook } from './note-event.ts'
-import type { Webhook, WebhookSettings } from './webhook.ts'
+import {
+  batchOfWebhook,
+  enqueueDelivery,
+  hasRoomToWait,
+  MAX_WAITING,
+  tellWebhook,
+} from './note-event.ts'
+import { type Webhook, WebhookLimitReached, type WebhookSettings } from './webhook.ts'
 import { changeWebhook, deleteWebhook, insertWebhook, listWebhooks } from './webhook-store.ts'
 
 interface ManageParts {
@@ -15,6 +20,10 @@ interface ManageParts {
 
 /** Of one account or organization. */
 export const MAX_WEBHOOKS = 20
+
+/** Of one webhook. */
+export const MAX_PINGS_PER_HOUR = 60
+const HOUR = 3_600_000
 
 /** What a ping tells beside the webhook itself. */
 export interface PingFacts {
@@ -65,12 +74,23 @@ export async function removeWebhook({ db, queue }: ManageParts, webhook: Webhook
   queue.interrupt(batch)
 }
 
+/** Rejects with WebhookLimitReached where the webhook has had too many pings lately, or too many of its events wait. */
 export async function pingWebhook(
   parts: ManageParts,
   webhook: Webhook,
   ping: PingFacts,
 ): Promise<void> {
-  await parts.db.transaction().execute((tx) => sendPing(parts, tx, webhook, ping))
+  await parts.db.transaction().execute(async (tx) => {
+    // One after the other, on both engines.
+    await tx
+      .updateTable('webhooks')
+      .set((row) => ({ active: row.ref('active') }))
+      .where('id', '=', webhook.id)
+      .execute()
+    await requireRoomToWait(tx, webhook)
+    await requireFewPings(tx, webhook, parts.now())
+    await sendPing(parts, tx, webhook, ping)
+  })
   parts.queue.wake('webhooks')
 }
 
@@ -78,12 +98,57 @@ export async function pingWebhook(
 const sendPing = (parts: ManageParts, tx: Db, webhook: Webhook, facts: PingFacts): Promise<void> =>
   tellWebhook(parts, tx, webhook, { event: 'ping', action: null, facts }, 1)
 
-/** Sends what was sent before, under the same id. */
+async function requireRoomToWait(tx: Db, webhook: Webhook): Promise<void> {
+  if (await hasRoomToWait(tx, webhook)) return
+  throw new WebhookLimitReached(
+    `${MAX_WAITING} events of this webhook are waiting to be delivered already. Try again later.`,
+  )
+}
+
+async function requireFewPings(tx: Db, { id }: Webhook, now: number): Promise<void> {
+  const pings = await tx
+    .selectFrom('webhook_events')
+    .select('id')
+    .where('webhook_id', '=', id)
+    .where('event', '=', 'ping')
+    .where('created_at', '>', now - HOUR)
+    .limit(MAX_PINGS_PER_HOUR)
+    .execute()
+  if (pings.length < MAX_PINGS_PER_HOUR) return
+  throw new WebhookLimitReached(
+    `This webhook was sent ${MAX_PINGS_PER_HOUR} pings in the last hour. Try again later.`,
+  )
+}
+
+/**
+ * Sends what was sent before, under the same id. What is still being tried keeps its further tries; what has ended is tried once.
+ * Rejects with WebhookLimitReached where too many events wait.
+ */
 export async function redeliver(
   { db, queue, now }: ManageParts,
   webhook: Webhook,
   eventId: number,
 ): Promise<void> {
-  await db.transaction().execute((tx) => tellAgain(tx, queue, webhook, { id: eventId }, now()))
+  await db.transaction().execute(async (tx) => {
+    await requireRoomToWait(tx, webhook)
+    const { turn } = await tx
+      .updateTable('webhook_events')
+      .set((row) => ({
+        turn: row('turn', '+', 1),
+        next_at: now(),
+        tries_left: row
+          .case()
+          .when('state', '=', 'waiting')
+          .then(row.ref('tries_left'))
+          .else(1)
+          .end(),
+        state: 'waiting',
+        parked: 0,
+      }))
+      .where('id', '=', eventId)
+      .returning('turn')
+      .executeTakeFirstOrThrow()
+    await enqueueDelivery(queue, tx, webhook, { eventId, turn })
+  })
   queue.wake('webhooks')
 }

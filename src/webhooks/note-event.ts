@@ -1,8 +1,11 @@
 import { randomUUID } from 'node:crypto'
+import { sql } from 'kysely'
 import type { Scope } from '../accounts/scope.ts'
 import type { Db } from '../db/database.ts'
 import type { Queue } from '../queue/queue.ts'
+import { insertDelivery } from './delivery-store.ts'
 import { MAX_TRIES } from './retry-times.ts'
+import { tallyDelivery } from './tallies.ts'
 import { isSubscribed, type ToldEvent, type Webhook } from './webhook.ts'
 import { listWebhooks } from './webhook-store.ts'
 
@@ -44,7 +47,25 @@ export async function noteEvent(
     if (isSubscribed(webhook, event)) await tellWebhook(parts, tx, webhook, event, MAX_TRIES)
 }
 
-/** The same to one webhook, whatever it wants to hear. */
+/** Of one webhook: events that wait to be delivered. */
+export const MAX_WAITING = 500
+
+export async function hasRoomToWait(db: Db, { id }: Pick<Webhook, 'id'>): Promise<boolean> {
+  const waiting = await db
+    .selectFrom('webhook_events')
+    .select('id')
+    .where('webhook_id', '=', id)
+    // Written out, as the partial index requires.
+    .where('state', '=', sql.lit('waiting'))
+    .limit(MAX_WAITING)
+    .execute()
+  return waiting.length < MAX_WAITING
+}
+
+/**
+ * The same to one webhook, whatever it wants to hear. Where too many events wait already, it is not sent: the log of deliveries
+ * says so, and from there it can be sent later.
+ */
 export async function tellWebhook(
   { queue, now }: NoteParts,
   tx: Db,
@@ -53,6 +74,7 @@ export async function tellWebhook(
   tries: number,
 ): Promise<void> {
   const at = now()
+  const isSent = await hasRoomToWait(tx, webhook)
   const { id } = await tx
     .insertInto('webhook_events')
     .values({
@@ -62,16 +84,22 @@ export async function tellWebhook(
       action,
       facts: JSON.stringify(facts),
       payload: null,
-      state: 'waiting',
+      state: isSent ? 'waiting' : 'given up',
       turn: 1,
       tries: 0,
-      tries_left: tries,
+      tries_left: isSent ? tries : 0,
       next_at: at,
       created_at: at,
     })
     .returning('id')
     .executeTakeFirstOrThrow()
-  await enqueueDelivery(queue, tx, webhook, { eventId: id, turn: 1 })
+  if (isSent) return enqueueDelivery(queue, tx, webhook, { eventId: id, turn: 1 })
+  await insertDelivery(tx, {
+    ...{ eventId: id, webhookId: webhook.id, deliveredAt: at, isRedelivery: false, durationMs: 0 },
+    ...{ status: `Not sent: ${MAX_WAITING} events are waiting already`, statusCode: 0 },
+    ...{ url: webhook.url, requestHeaders: {}, response: null },
+  })
+  await tallyDelivery(tx, 'given up')
 }
 
 export const enqueueDelivery = (

@@ -16,7 +16,9 @@ const PAUSES = [
 ]
 
 export const MAX_TRIES = PAUSES.length + 1
-export const LONGEST_PAUSE_MS = Math.max(...PAUSES)
+
+/** How far clocks of several machines may differ before a time counts as wrong. */
+export const CLOCK_TOLERANCE_MS = MINUTE
 
 /** After so many tries. */
 export const pauseAfter = (tries: number): number =>

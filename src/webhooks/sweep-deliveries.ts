@@ -21,8 +21,37 @@ export async function sweepDeliveries(db: Db, now: number): Promise<void> {
     .deleteFrom('webhook_deliveries')
     .where('webhook_id', 'not in', (all) => all.selectFrom('webhooks').select('id'))
     .execute()
+  await sweepEvents(db)
+}
+
+/** How many rows one statement looks at: on SQLite, everything else waits for it. */
+const EVENTS_AT_ONCE = 2000
+
+/** Events that ended and have no delivery left, and those of webhooks that are gone. */
+async function sweepEvents(db: Db): Promise<void> {
+  for (let after = 0; ; ) {
+    const rows = await db
+      .selectFrom('webhook_events')
+      .select('id')
+      .where('id', '>', after)
+      .orderBy('id')
+      .limit(EVENTS_AT_ONCE)
+      .execute()
+    const last = rows.at(-1)
+    if (!last) return
+    await deleteUnneededEvents(db, { after, upTo: last.id })
+    after = last.id
+  }
+}
+
+async function deleteUnneededEvents(
+  db: Db,
+  { after, upTo }: { after: number; upTo: number },
+): Promise<void> {
   await db
     .deleteFrom('webhook_events')
+    .where('id', '>', after)
+    .where('id', '<=', upTo)
     .where((is) =>
       is.or([
         is('webhook_id', 'not in', is.selectFrom('webhooks').select('id')),

@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import type { Db } from '../db/database.ts'
 
 /** Of tries; and of what was told, how often it was given up. */
@@ -15,4 +16,15 @@ export async function tallyDelivery(tx: Db, outcome: DeliveryOutcome): Promise<v
 export async function readDeliveryTallies(db: Db): Promise<Map<string, number>> {
   const rows = await db.selectFrom('webhook_tallies').selectAll().execute()
   return new Map(rows.map(({ outcome, count }) => [outcome, count]))
+}
+
+/** Events that are still to be delivered, also those that wait without a job. */
+export async function countWaitingEvents(db: Db): Promise<number> {
+  const { count } = await db
+    .selectFrom('webhook_events')
+    .select((row) => row.fn.countAll<number>().as('count'))
+    // Written out, as the partial index requires.
+    .where('state', '=', sql.lit('waiting'))
+    .executeTakeFirstOrThrow()
+  return count
 }

@@ -1,12 +1,14 @@
 import type { TestContext } from 'node:test'
+import type { KyselyPlugin } from 'kysely'
 import { type Engine, openDatabase } from '../../test/support/databases.ts'
 import { TIMEOUT_MS, until } from '../../test/support/wait-until.ts'
 import type { Account } from '../accounts/account.ts'
 import { ensureAccount } from '../accounts/account-store.ts'
+import type { Db } from '../db/database.ts'
 import { embeddedQueue } from '../queue/embedded.ts'
-import type { Working } from '../queue/queue.ts'
+import type { Queue, Working } from '../queue/queue.ts'
 import { addressesAllowed } from './allowed-addresses.ts'
-import { type DeliverParts, deliverHandlers } from './deliver-webhook.ts'
+import { createDeliveries, type DeliverParts } from './deliver-webhook.ts'
 import { DELIVERIES_AT_ONCE } from './delivery-lanes.ts'
 import { listDeliveries } from './delivery-store.ts'
 import { noteEvent } from './note-event.ts'
@@ -16,14 +18,23 @@ import { findWebhook, insertWebhook } from './webhook-store.ts'
 
 export const NOON = Date.UTC(2026, 4, 4, 12)
 
-/** Webhooks on a real database and a real queue, by a clock that stands still until it is set. */
-export async function webhookScene(t: TestContext, engine: Engine) {
-  const { db } = await openDatabase(t, engine)
+/**
+ * Webhooks on a real database and a real queue, by a clock that stands still until it is set. The queue is the embedded one
+ * unless another is given with its database.
+ */
+export async function webhookScene(
+  t: TestContext,
+  engine: Engine,
+  given?: { db: Db; queue: Queue },
+) {
   const clock = { now: NOON }
   const now = () => clock.now
   // No lease ends because the clock is set.
   const leaseMs = 20 * 24 * 3_600_000
-  const queue = embeddedQueue({ db, now, leaseMs, lookEveryMs: 20, firstPauseMs: 1 })
+  const counts = { reads: 0, writes: 0 }
+  const db = (given?.db ?? (await openDatabase(t, engine)).db).withPlugin(countingTo(counts))
+  const queue =
+    given?.queue ?? embeddedQueue({ db, now, leaseMs, lookEveryMs: 20, firstPauseMs: 1 })
   const errors: string[] = []
   const logged: string[] = []
   const parts: DeliverParts = {
@@ -38,7 +49,7 @@ export async function webhookScene(t: TestContext, engine: Engine) {
   }
   let working: Working | undefined
   const scene = {
-    ...{ db, clock, queue, parts, errors, logged },
+    ...{ db, clock, queue, parts, errors, logged, counts },
 
     account: (login: string) => ensureAccount(db, login, 0),
     async add(owner: Account, url: string, more: Partial<WebhookSettings> = {}): Promise<Webhook> {
@@ -54,7 +65,9 @@ export async function webhookScene(t: TestContext, engine: Engine) {
         ),
 
     work(change: Partial<DeliverParts> = {}): void {
-      working = queue.work(deliverHandlers({ ...parts, ...change }), {
+      const deliveries = createDeliveries({ ...parts, ...change })
+      scene.resumeParked = deliveries.resumeParked
+      working = queue.work(deliveries.handlers, {
         line: 'webhooks',
         concurrency: DELIVERIES_AT_ONCE,
         onError: (error) => {
@@ -62,6 +75,7 @@ export async function webhookScene(t: TestContext, engine: Engine) {
         },
       })
     },
+    resumeParked: async () => {},
     async stop(): Promise<void> {
       await working?.stop()
     },
@@ -91,3 +105,12 @@ export async function webhookScene(t: TestContext, engine: Engine) {
   t.after(scene.stop)
   return scene
 }
+
+/** Counts the statements that go through a database. */
+const countingTo = (counts: { reads: number; writes: number }): KyselyPlugin => ({
+  transformQuery({ node }) {
+    counts[node.kind === 'SelectQueryNode' ? 'reads' : 'writes']++
+    return node
+  },
+  transformResult: async ({ result }) => result,
+})

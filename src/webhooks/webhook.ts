@@ -58,3 +58,8 @@ export const isSubscribed = (
   events.includes('*') ||
   events.includes(event) ||
   events.includes(`${event}.${action}` as Subscription)
+
+/** What the owner asks for would be more than one webhook may have; the message says what, and nothing was changed. */
+export class WebhookLimitReached extends Error {
+  override name = 'WebhookLimitReached'
+}

@@ -924,7 +924,7 @@ export interface Report {
   login: string
   /** Null before it has started. */
   seconds: number | null
-  /** Warnings about the archive as a whole, such as damaged data or a size that GitHub's importers refuse. */
+  /** Warnings about the archive as a whole, such as damaged data, a size that GitHub's importers refuse, or one that the disk has no space for. */
   warnings: string[]
   state: 'pending' | 'exporting' | 'exported' | 'failed' | 'cancelled'
   /** Why it failed. */
@@ -975,7 +975,7 @@ export interface Forecast {
   free_bytes: number | null
   /** Null if there is no earlier export to estimate from. */
   estimated_seconds: number | null
-  /** Warnings about the archive as a whole, such as damaged data or a size that GitHub's importers refuse. */
+  /** Warnings about the archive as a whole, such as damaged data, a size that GitHub's importers refuse, or one that the disk has no space for. */
   warnings: string[]
 }
 /**
@@ -1115,7 +1115,7 @@ export interface Schedule {
   at: string
   /** IANA name of a time zone, such as `Europe/Zurich` or `UTC`. */
   time_zone: string
-  /** How many archives to keep: when a run is exported, older archives of this schedule are deleted. Archives that are kept do not expire. */
+  /** How many archives to keep: when a run is exported, older archives of this schedule are deleted, except those that hold a repository which no newer one holds (`protected_archives`). Archives that are kept do not expire. */
   keep: number
   /** A paused schedule does not run. */
   paused: boolean
@@ -1125,6 +1125,15 @@ export interface Schedule {
   next_run_at: string | null
   /** Null before the first. */
   last_run: ScheduleRun | null
+  /** Archives that are kept beyond `keep`, newest first, because each holds repositories that no newer archive of the schedule holds. */
+  protected_archives: {
+    /** The migration whose archive it is. */
+    migration_id: number
+    /** When that migration was started. */
+    created_at: string
+    /** Full names of the repositories that no newer archive of the schedule holds. */
+    repositories: string[]
+  }[]
   created_at: string
   updated_at: string
 }
@@ -1191,7 +1200,7 @@ export interface ScheduleRequest {
   at: string
   /** IANA name of a time zone, such as `Europe/Zurich` or `UTC`. */
   time_zone: string
-  /** How many archives to keep: when a run is exported, older archives of this schedule are deleted. Archives that are kept do not expire. */
+  /** How many archives to keep: when a run is exported, older archives of this schedule are deleted, except those that hold a repository which no newer one holds (`protected_archives`). Archives that are kept do not expire. */
   keep?: number
   /** A paused schedule does not run. */
   paused?: boolean
@@ -1235,7 +1244,7 @@ export interface ScheduleChange {
   at?: string
   /** IANA name of a time zone, such as `Europe/Zurich` or `UTC`. */
   time_zone?: string
-  /** How many archives to keep: when a run is exported, older archives of this schedule are deleted. Archives that are kept do not expire. */
+  /** How many archives to keep: when a run is exported, older archives of this schedule are deleted, except those that hold a repository which no newer one holds (`protected_archives`). Archives that are kept do not expire. */
   keep?: number
   /** A paused schedule does not run. */
   paused?: boolean

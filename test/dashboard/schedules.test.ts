@@ -30,6 +30,14 @@ async function scene(t: TestContext) {
     ...{ host, service, page },
     make: (more: object = {}) => send('POST', OWN, { ...DAILY, ...more }),
     change: (some: object) => send('PATCH', `${OWN}/1`, some),
+    /** Until it is exported. */
+    async run() {
+      await send('POST', `${OWN}/1/runs`, {})
+      await until('the run is exported', async () => {
+        const { last_run } = (await (await service.call(token, `${OWN}/1`)).json()) as Schedule
+        return last_run?.state === 'exported'
+      })
+    },
     read: async () => (await (await service.call(token, `${OWN}/1`)).json()) as Schedule,
   }
 }
@@ -173,6 +181,32 @@ async function editWhatHasLostARepository(story: Scene): Promise<void> {
   await until('it is saved', async () => (await read()).lock_repositories)
   assert.deepEqual((await read()).repositories, ['alice/atlas'])
 }
+
+test(
+  'an archive that is the last to hold a repository is shown, and released',
+  needsChromium,
+  async (t) => {
+    const { page, service, host, make, read, run } = await scene(t)
+    await make({ repositories: ['atlas', 'birds'], keep: 1 })
+    await run()
+    await rm(host.path('alice/birds'), { recursive: true })
+    await service.godwit('sync')
+    await run()
+    await page.goto(`${service.url}/#/schedules/1`)
+    await arrived(page, 'Schedule 1')
+    const kept = part(page, 'Protected archives')
+    await kept.getByRole('link', { name: 'Migration 1' }).waitFor()
+    await kept.getByText('alice/birds').waitFor()
+    await keepScreenshot(page, 'schedule-protected-archive')
+    const release = page.getByRole('button', { name: 'Release the archive of migration 1' })
+    await release.click()
+    await page.getByRole('alertdialog').getByText('No newer archive of this schedule').waitFor()
+    await page.getByRole('alertdialog').getByRole('button', { name: 'Release' }).click()
+    await release.waitFor({ state: 'detached' })
+    assert.deepEqual((await read()).protected_archives, [])
+    await leave(page)
+  },
+)
 
 test('schedules that are more than fit on a page', needsChromium, async (t) => {
   const { page, service, make } = await scene(t)

@@ -12,7 +12,7 @@ import { git } from '../support/odd-repositories.ts'
 import { childrenOf, signal } from '../support/processes.ts'
 import { randomNumbers } from '../support/random-numbers.ts'
 import { type Acknowledged, assertUnharmed, nothingAcknowledged } from '../support/unharmed.ts'
-import { TIMEOUT_MS } from '../support/wait-until.ts'
+import { TIMEOUT_MS, until } from '../support/wait-until.ts'
 
 const FOR_MS = inForm({ short: 12_000, long: 600_000 })
 const REPOSITORIES = 12
@@ -68,6 +68,11 @@ async function killAgainAndAgain({ service }: ExportStory) {
     kills.services++
     if (rowsOf(service, 'select id from jobs limit 1').length > 0) kills.intoExports++
     await service.restart()
+    // A job is given up when it was killed five times: this one is to end before.
+    await until(
+      'no job was killed three times',
+      () => rowsOf(service, 'select id from jobs where failures >= 3').length === 0,
+    )
   }
   return kills
 }

@@ -53,6 +53,29 @@ test('an export that is asked to stop stops soon, tidily, and goes on at the nex
   assertArchiveHolds(await unpacked(id), refStates())
 })
 
+test('a repository whose export kills the service each time fails by name, and the others go on', async (t) => {
+  const git = await slowGit()
+  t.after(git.remove)
+  const { service, host, call, start, untilEnded, migrate } = await exportStory(t, {
+    repositories: (host) => host.repository('alice/deadly', { files: { a: 'a' } }),
+    flags: ['--git', git.program],
+  })
+  const id = await start(['deadly'])
+  for (let kills = 1; kills <= 5; kills++) {
+    await git.pid(kills)
+    await service.kill('SIGKILL')
+    await service.restart()
+  }
+  await untilEnded(id, 'failed')
+  const report = await (await call(`/user/migrations/${id}/report`)).text()
+  assert.match(report, /"full_name":"alice\/deadly".*"its worker was lost"/)
+  assert.equal(await git.pid(5), await git.pid(), 'it was not tried a sixth time')
+  await git.hurry()
+  await host.repository('alice/harmless', { files: { a: 'a' } })
+  await service.godwit('sync')
+  await migrate(['harmless'])
+})
+
 function refStatesOf({ host }: ExportStory, names: readonly string[]): Record<string, RefState> {
   return Object.fromEntries(names.map((name) => [name, refStateOf(host.path(name))]))
 }

@@ -106,6 +106,7 @@ function answersWith(text: string, archive?: Buffer): Answer {
   const schedule = {
     ...{ id: 1, owner: text, created_by: text, repositories: [text], every: text, at: text },
     ...{ time_zone: text, keep: 1, next_run_at: text, paused_reason: null, last_run: run },
+    protected_archives: [{ migration_id: 1, created_at: text, repositories: [text] }],
   }
   const config = { url: text, content_type: text }
   const webhook = { id: 1, active: false, events: [text], config, disabled_reason: text }

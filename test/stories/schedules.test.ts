@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { rm } from 'node:fs/promises'
 import { test } from 'node:test'
 import { clientDesk } from '../support/client-desk.ts'
 import { asking, makeHost, OWN, type Schedule, WEEKLY } from '../support/schedule-story.ts'
@@ -108,4 +109,39 @@ test('schedules by the client', async (t) => {
   assert.match((await schedule(3, 'show', '1', ...org)).err, /no schedule 1 for octo/)
   await schedule(0, 'remove', '1')
   assert.match((await schedule(3, 'remove', '1')).err, /`godwit schedule list` shows all/)
+})
+
+test('an archive that is the last to hold a repository is kept until it is released', async (t) => {
+  const { root: repositories, path } = await makeHost(t)
+  const service = await startInRow(t, { repositories })
+  const [token, bob] = [await service.token('alice'), await service.token('bob')]
+  const { schedule, migration } = await clientDesk(t, { url: service.url, token })
+  const timing = ['--every', 'day', '--at', '03:30', '--keep', '1']
+  assert.equal((await schedule(0, 'add', '--all', ...timing)).out, '1')
+  const runAndWatch = async (exitCode: number) =>
+    migration(exitCode, 'watch', (await schedule(0, 'run', '1')).out)
+  await runAndWatch(0)
+  await rm(path('bob/notes'), { recursive: true })
+  const partial = await runAndWatch(5)
+  assert.match(
+    partial.err,
+    /skipped: bob\/notes: it no longer exists, or may no longer be migrated/,
+  )
+  assert.match(
+    (await schedule(0, 'show', '1')).out,
+    /no newer one holds these repositories:\n {2}migration 1 \(.+\): bob\/notes\n.*`godwit schedule release 1`/,
+  )
+  const other = `${OWN}/1/protected-archives`
+  for (const [who, id] of [
+    [token, 2],
+    [token, 'x'],
+    [bob, 1],
+  ] as const)
+    await asking(service, who)(404, 'DELETE', `${other}/${id}`)
+  assert.match((await schedule(3, 'release', '1', '2')).err, /`godwit schedule show 1` lists them/)
+  await migration(0, 'show', '1')
+  assert.equal((await schedule(0, 'release', '1')).out, 'the archive of migration 1 is deleted')
+  assert.match((await schedule(0, 'release', '1')).out, /no archives to release/)
+  await runAndWatch(0)
+  await until('it is logged', () => service.log().includes('"audit":"schedule.release"'))
 })

@@ -198,6 +198,11 @@ const onSchedules = ({ read, change }: Calls, migrations: string) => ({
   changeSchedule: (id: number, asked: ScheduleChange) =>
     change<Schedule>(`PATCH ${migrations}/schedules/{id}`, { id, ...asked }),
   deleteSchedule: (id: number) => change<void>(`DELETE ${migrations}/schedules/{id}`, { id }),
+  releaseArchive: (id: number, migration: number) =>
+    change<void>(`DELETE ${migrations}/schedules/{id}/protected-archives/{migration}`, {
+      id,
+      migration,
+    }),
   runSchedule: (id: number) =>
     change<ScheduleRun>(`POST ${migrations}/schedules/{id}/runs`, { id }),
 })

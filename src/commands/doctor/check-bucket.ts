@@ -87,6 +87,7 @@ const ADVICE: Readonly<Record<string, string>> = {
   InvalidAccessKeyId: 'fix AWS_ACCESS_KEY_ID',
   SignatureDoesNotMatch: 'fix AWS_SECRET_ACCESS_KEY and AWS_REGION',
   RequestTimeTooSkewed: 'set the clock: it differs too much from the clock of the bucket',
+  QuotaExceeded: 'raise the quota of the bucket, or delete archives',
   CredentialsProviderError: 'set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile or role',
 }
 

@@ -1,6 +1,7 @@
 import { link, mkdtemp, open, rename, rm, stat, statfs } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { describeDiskFailure } from '../../ground/disk-errors.ts'
 import { hasCode } from '../../ground/errno.ts'
 import { inUnits } from '../../ground/quantities.ts'
 import type { Config } from '../../settings/config.ts'
@@ -11,6 +12,7 @@ const LITTLE = { bytes: 1024 * MEBIBYTE, files: 10_000 }
 const TOO_LITTLE = { bytes: 100 * MEBIBYTE, files: 500 }
 
 const MAKE_IT = 'create the directory for the user that runs Godwit, or set another --data'
+const FREE_IT = 'free some space or repair the disk, or set another --data'
 
 export async function* checkData({ data, databaseUrl }: Config): AsyncGenerator<CheckResult> {
   const ground = await nearestThere(data)
@@ -22,7 +24,12 @@ export async function* checkData({ data, databaseUrl }: Config): AsyncGenerator<
   try {
     await tryWriting(ground)
   } catch (error) {
-    yield failure('data', `${data} cannot be written: ${wordsOf(error)}`, MAKE_IT)
+    const isOfDisk = describeDiskFailure(error) !== undefined
+    yield failure(
+      'data',
+      `${data} cannot be written: ${wordsOf(error)}`,
+      isOfDisk ? FREE_IT : MAKE_IT,
+    )
     return
   }
   yield isThere
@@ -111,7 +118,10 @@ async function checkFilesystem(directory: string, isShared: boolean): Promise<Ch
       await tryLocking(directory)
     } catch (error) {
       const found = `SQLite does not work here: ${wordsOf(error)}`
-      return failure('filesystem', found, 'put --data on a local disk, or use --database-url')
+      const advice = describeDiskFailure(error)
+        ? FREE_IT
+        : 'put --data on a local disk, or use --database-url'
+      return failure('filesystem', found, advice)
     }
   }
   if (kind?.is === 'fleeting') {

@@ -40,9 +40,9 @@ export async function* checkForge(config: Config): AsyncGenerator<CheckResult> {
 
 /** Whether the token may ask in the name of people: so the forge tells what they may do. */
 async function* checkSudo(forge: Forge, signal: AbortSignal): AsyncGenerator<CheckResult> {
-  const { login } = await forge.tokenOwner(signal)
+  const owner = await forge.tokenOwner(signal)
   try {
-    await forge.readRights(login, signal)
+    await forge.readRights(owner, signal)
   } catch (error) {
     if (!(error instanceof ForgeRefused)) throw error
     const found = `the forge's token may not ask what people may do: ${error.message}`

@@ -1,3 +1,5 @@
+import { describeDiskFailure } from '../../ground/disk-errors.ts'
+
 /** What one look at the surroundings found, and what to do about it. */
 export interface CheckResult {
   check: string
@@ -33,6 +35,8 @@ export function wordsOf(error: unknown): string {
   if (error instanceof AggregateError && !error.message) {
     return [...new Set(error.errors.map(wordsOf))].join('; ')
   }
+  const ofDisk = describeDiskFailure(error)
+  if (ofDisk !== undefined) return ofDisk
   const said = error instanceof Error ? error.message || error.name : String(error)
   return said.split('\n', 1)[0]!
 }

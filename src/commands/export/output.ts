@@ -10,6 +10,7 @@ import {
   exportApart,
   exportArchive,
 } from '../../exporter/export-archive.ts'
+import { writingTo } from '../../ground/disk-errors.ts'
 import { makeDirectory } from '../../ground/make-directory.ts'
 import { tapped } from '../../ground/tapped.ts'
 import { Misuse, UserMistake } from '../../ground/user-mistake.ts'
@@ -65,7 +66,8 @@ function toStandardOutput(): ExportOutput {
     async write(parts, order, { onBytes, signal }) {
       await using archive = await exportArchive(parts, order, signal)
       const bytes = counted(archive.plan, parts, onBytes, signal)
-      await pipeline(bytes, process.stdout, { signal, end: false })
+      const write = () => pipeline(bytes, process.stdout, { signal, end: false })
+      await writingTo('standard output', write, archive.plan.length)
       return [{ bytes: archive.plan.length }]
     },
   }
@@ -77,7 +79,8 @@ function toFile(file: string): ExportOutput {
     refuseTaken: async () => {},
     async write(parts, order, { onBytes, ...writing }) {
       await using archive = await exportArchive(parts, order, writing.signal)
-      await writeWholeFile(file, counted(archive.plan, parts, onBytes, writing.signal), writing)
+      const bytes = counted(archive.plan, parts, onBytes, writing.signal)
+      await writeWholeFile(file, bytes, { ...writing, length: archive.plan.length })
       return [{ bytes: archive.plan.length }]
     },
   }
@@ -101,7 +104,8 @@ function toDirectory(directory: string, force: boolean): ExportOutput {
         const { plan, facts } = archive
         const file = fileOf(facts)
         makeDirectory(dirname(file))
-        await writeWholeFile(file, counted(plan, parts, onBytes, writing.signal), writing)
+        const bytes = counted(plan, parts, onBytes, writing.signal)
+        await writeWholeFile(file, bytes, { ...writing, length: plan.length })
         const of = { fullName: fullNameOf(facts), file: relative(directory, file) }
         written.push({ bytes: plan.length, of })
       }

@@ -10,6 +10,7 @@ import {
   writeFile,
 } from 'node:fs/promises'
 import type { Target } from '../../client/download-archive.ts'
+import { writingTo } from '../../ground/disk-errors.ts'
 import { ifThere } from '../../ground/errno.ts'
 import { UserMistake } from '../../ground/user-mistake.ts'
 import { moveIntoPlace } from '../whole-file.ts'
@@ -56,13 +57,17 @@ export class ResumableFile implements Target, AsyncDisposable {
 
   async begin(etag: string | undefined): Promise<void> {
     await this.discard()
-    await writeWhole(this.#validator, etag ?? '')
+    await writingTo(this.#validator, () => writeWhole(this.#validator, etag ?? ''))
     // An archive may hold what others on this machine must not read.
     this.#handle = await open(this.unfinished, 'wx', 0o600)
     this.etag = etag
   }
 
-  async write(bytes: Uint8Array): Promise<void> {
+  async write(bytes: Uint8Array, remainingBytes?: number): Promise<void> {
+    await writingTo(this.unfinished, () => this.#write(bytes), remainingBytes)
+  }
+
+  async #write(bytes: Uint8Array): Promise<void> {
     for (let written = 0; written < bytes.length; ) {
       const { bytesWritten } = await this.#handle!.write(bytes, written, undefined, this.position)
       written += bytesWritten
@@ -72,7 +77,7 @@ export class ResumableFile implements Target, AsyncDisposable {
 
   /** Durable, and under its own name. */
   async finish(force: boolean): Promise<void> {
-    await this.#handle!.sync()
+    await writingTo(this.unfinished, () => this.#handle!.sync())
     if ((await this.#handle!.stat()).ino !== (await stat(this.unfinished)).ino)
       throw new UserMistake(`another process is downloading ${this.#file}: wait for it to end`)
     await moveIntoPlace(this.unfinished, this.#file, force)
@@ -95,6 +100,11 @@ export class ResumableFile implements Target, AsyncDisposable {
 
 async function writeWhole(file: string, text: string): Promise<void> {
   const unfinished = `${file}.${randomUUID()}`
-  await writeFile(unfinished, text, { flush: true, mode: 0o600 })
-  await rename(unfinished, file)
+  try {
+    await writeFile(unfinished, text, { flush: true, mode: 0o600 })
+    await rename(unfinished, file)
+  } catch (error) {
+    await rm(unfinished, { force: true })
+    throw error
+  }
 }

@@ -50,6 +50,7 @@ export function describeSchedule(schedule: ScheduleJson, sameFlags: string): str
     `repositories  ${repositories.length}`,
     ...repositories.map((name) => `  ${harmless(name)}`),
     ...skippedInWords(last_run),
+    ...protectedInWords(schedule, sameFlags),
     '',
   ].join('\n')
 }
@@ -59,6 +60,26 @@ function skippedInWords(last: ScheduleRunJson | null): string[] {
   if (skipped.length === 0) return []
   const lines = skipped.map(({ full_name, reason }) => `  ${full_name}: ${reason}`)
   return ['', 'skipped in the last run:', ...lines.map(harmless)]
+}
+
+const MAX_NAMED = 20
+
+/** The archives that are kept beyond `keep`, what for, and how to let them go. */
+function protectedInWords(schedule: ScheduleJson, sameFlags: string): string[] {
+  const { id, protected_archives: archives } = schedule
+  if (archives.length === 0) return []
+  const lines = archives.map(({ migration_id, created_at, repositories }) => {
+    const more = repositories.length - MAX_NAMED
+    const names = repositories.slice(0, MAX_NAMED).join(', ')
+    const which = `  migration ${migration_id} (${ago(created_at)})`
+    return `${which}: ${names}${more > 0 ? ` and ${more} more` : ''}`
+  })
+  return [
+    '',
+    'archives that are kept as well, because no newer one holds these repositories:',
+    ...lines.map(harmless),
+    `delete them with \`godwit schedule release ${id}${sameFlags}\``,
+  ]
 }
 
 export function runRows(runs: readonly ScheduleRunJson[]): Row[] {

@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { ManifestFile } from '../../archive/manifest.ts'
 import { type SegmentEntry, writeSegment } from '../../archive/write-segment.ts'
 import type { BlobStore } from '../../blobs/blob-store.ts'
+import { writingTo } from '../../ground/disk-errors.ts'
 import type { SegmentRecord } from '../../migrations/segment-store.ts'
 import type { Discussions, FileToFetch } from '../../sources/discussions.ts'
 import { NotThere, TooLarge, WaitUntil } from '../../sources/forge-errors.ts'
@@ -145,7 +146,8 @@ async function downloaded(
   const path = join(scratch, `file-${randomUUID()}`)
   const remove = () => rm(path, { force: true })
   try {
-    await pipeline(discussions.open(file, signal), createWriteStream(path, { mode: 0o600 }))
+    const written = createWriteStream(path, { mode: 0o600 })
+    await writingTo(path, () => pipeline(discussions.open(file, signal), written))
   } catch (error) {
     await remove()
     throw error

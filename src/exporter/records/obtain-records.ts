@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { limitLines } from '../../ground/limited-lines.ts'
 import type { RepositoryRecords } from '../../migrations/record-store.ts'
 import { readContents } from '../../migrations/segment-contents-store.ts'
 import { insertRecordsSegment, type SegmentRecord } from '../../migrations/segment-store.ts'
@@ -127,7 +128,9 @@ async function obtainFilesSegment(
   const findAs = missing.length === 0 ? fingerprint : null
   await reading.hold()
   const key = await recordSegment(parts, segment, findAs, contents)
-  return { key, reused: false, notes: missing.map(({ file, reason }) => `${file}: ${reason}`) }
+  const lines = missing.map(({ file, reason }) => `${file}: ${reason}`)
+  const notes = (await limitLines(folder, lines)).map(({ text }) => text)
+  return { key, reused: false, notes }
 }
 
 async function* filesIn(

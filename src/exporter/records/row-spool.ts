@@ -1,4 +1,5 @@
 import { type FileHandle, open, rm } from 'node:fs/promises'
+import { writingTo } from '../../ground/disk-errors.ts'
 import type { RowsByKind } from './row-kinds.ts'
 
 /** Where the rows of one kind are in the file. Numbers in columns: an object for each row would take thrice the memory. */
@@ -86,7 +87,7 @@ export class RowSpool implements AsyncDisposable {
     const bytes = Buffer.concat(this.#unwritten)
     this.#unwritten = []
     this.#unwrittenBytes = 0
-    await this.#file.appendFile(bytes)
+    await writingTo(this.#path, () => this.#file.appendFile(bytes), bytes.length)
   }
 }
 

@@ -48,7 +48,7 @@ import {
   licenseContentJson,
   tagJson,
 } from '../repositories/repository-views-json.ts'
-import { scheduleJson, scheduleRunJson } from '../schedules/schedule-json.ts'
+import { type ScheduleHistory, scheduleJson, scheduleRunJson } from '../schedules/schedule-json.ts'
 import { rootJson } from '../service/root-json.ts'
 import { currentUserJson, userJson } from '../users/user-json.ts'
 import {
@@ -192,6 +192,10 @@ const run: ScheduleRun = {
     { fullName: 'bob/notes', reason: 'it does not exist, or alice may no longer migrate it' },
   ],
   hasArchive: true,
+}
+const history: ScheduleHistory = {
+  lastRun: run,
+  protectedArchives: [{ migrationId: 61, createdAt: AT, repositories: ['bob/notes'] }],
 }
 const lock: HeldLock = {
   owner: 'alice',
@@ -399,8 +403,8 @@ function valuesOf(rendering: Rendering) {
     }),
     summary: summaryJson(summary),
     summaries: [summaryJson(summary)],
-    schedule: scheduleJson(schedule, run, addresses),
-    schedules: [scheduleJson(schedule, run, addresses)],
+    schedule: scheduleJson(schedule, history, addresses),
+    schedules: [scheduleJson(schedule, history, addresses)],
     'schedule-run': scheduleRunJson({ ...run, dueAt: null, state: 'pending', skipped: [] }),
     'schedule-runs': [scheduleRunJson(run)],
     locks: [lockJson(lock)],

@@ -19,3 +19,11 @@ test('a count begins again when its window has ended', async () => {
   time = 1000
   assert.deepEqual(await counters.add('one', 1), { times: 1, endsAt: 2000 })
 })
+
+test('a clock that is put back makes no window longer', async () => {
+  let time = 7_200_000
+  const counters = countersInMemory(1000, () => time)
+  await counters.add('one', 2)
+  time = 0
+  assert.deepEqual(await counters.look('one'), { times: 0, endsAt: 1000 })
+})

@@ -20,11 +20,16 @@ export function countersInMemory(windowMs: number, now: () => number): Counters 
 
   function countOf(key: string): Count {
     const count = counts.get(key)
-    return count && count.endsAt > now() ? count : { times: 0, endsAt: now() + windowMs }
+    return count && isOpen(count) ? count : { times: 0, endsAt: now() + windowMs }
+  }
+
+  /** A window that ends later than one that began now was opened before the clock was put back. */
+  function isOpen({ endsAt }: Count): boolean {
+    return endsAt > now() && endsAt <= now() + windowMs
   }
 
   function sweep(): void {
-    for (const [key, { endsAt }] of counts) if (endsAt <= now()) counts.delete(key)
+    for (const [key, count] of counts) if (!isOpen(count)) counts.delete(key)
     sweepAt = Math.max(SWEPT_FROM, 2 * counts.size)
   }
 

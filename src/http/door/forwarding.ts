@@ -24,7 +24,7 @@ export function watchForwarding(log: Logger, now: () => number): Forwarding {
   let untrusted = 0
 
   function warnOnce(address: string): void {
-    if (now() - toldSince >= HOUR) {
+    if (Math.abs(now() - toldSince) >= HOUR) {
       told.clear()
       toldSince = now()
     }

@@ -3,7 +3,9 @@ import type { Logger } from 'pino'
 import { ForgeSilent } from '../../accounts/forge-sign-in.ts'
 import { type Fault, Invalid, NotFound } from '../../migrations/refusals.ts'
 import { ForgeAway } from '../../repositories/forge-away.ts'
+import { AccountRemoved } from '../../repositories/refresh-rights.ts'
 import { Unreadable } from '../../sources/unreadable.ts'
+import { WebhookLimitReached } from '../../webhooks/webhook.ts'
 import type * as wire from '../../wire/types.ts'
 import { answer } from './json-answer.ts'
 import { Refused, rightsUnavailable, signInUnavailable, unavailable } from './refusals.ts'
@@ -61,12 +63,16 @@ function answerTo(error: FastifyError, resource: Resource): { status: number; bo
   if (error instanceof Refused) return { status: error.status, body: { message: error.message } }
   if (error instanceof ForgeSilent) return answerTo(signInUnavailable() as never, resource)
   if (error instanceof ForgeAway) return answerTo(rightsUnavailable() as never, resource)
+  if (error instanceof AccountRemoved)
+    return { status: 403, body: { message: `${error.message}.` } }
   if (error instanceof NotFound) return { status: 404, body: { message: 'Not Found' } }
   if (error instanceof Invalid) return invalid(error.faults, resource)
   // What was asked is written down and done later, if the repository allows it then.
   if (error instanceof Unreadable) {
     return invalid([{ code: 'unprocessable', message: error.message }], resource)
   }
+  if (error instanceof WebhookLimitReached)
+    return invalid([{ code: 'custom', message: error.message }], resource)
   if (error.validation) {
     return invalid(error.validation.slice(0, MAX_FAULTS).map(faultOf), resource)
   }

@@ -58,3 +58,15 @@ test('a database that refuses fails those who wait, and no later ones', async (t
   await query('alter table elsewhere rename to rate_limits')
   assert.equal((await add('ada', 1)).times, 1)
 })
+
+test('a clock that is put back makes no shared window longer', async (t) => {
+  const { pool } = await openDatabase(t, 'postgres')
+  let time = Date.now()
+  const { add, look } = countersInPostgres(HOUR, () => time, pool!)
+  await add('ada', 2)
+  time -= 60_000
+  assert.equal((await look('ada')).times, 2, 'clocks of two machines may differ')
+  time -= 24 * HOUR
+  assert.deepEqual(await look('ada'), { times: 0, endsAt: time + HOUR })
+  assert.deepEqual(await add('ada', 1), { times: 1, endsAt: time + HOUR })
+})

@@ -12,11 +12,16 @@ const ADD = `
     (select set_config('synchronous_commit', 'off', true)) as unhurried
   order by key
   on conflict (key) do update set
-    points = excluded.points + case when known.expire <= $3 then 0 else known.points end,
-    expire = case when known.expire <= $3 then excluded.expire else known.expire end
+    points = excluded.points
+      + case when known.expire > $3 and known.expire <= $5 then known.points else 0 end,
+    expire = case when known.expire > $3 and known.expire <= $5 then known.expire else excluded.expire end
   returning key, points, expire`
 
-const LOOK = 'select points, expire from rate_limits where key = $1 and expire > $2'
+/** A window that ends after this was opened by a clock that was wrong; those of two machines may differ a little. */
+const latestEnd = (now: number, windowMs: number): number => now + 2 * windowMs
+
+const LOOK =
+  'select points, expire from rate_limits where key = $1 and expire > $2 and expire <= $3'
 
 interface Row {
   key: string
@@ -62,7 +67,7 @@ export function countersInPostgres(windowMs: number, now: () => number, pool: Po
       }),
 
     async look(key) {
-      const { rows } = await pool.query<Row>(LOOK, [keyOf(key), now()])
+      const { rows } = await pool.query<Row>(LOOK, [keyOf(key), now(), latestEnd(now(), windowMs)])
       const [row] = rows
       return row
         ? { times: Math.max(0, row.points), endsAt: row.expire }
@@ -79,7 +84,7 @@ async function addAll(
 ): Promise<void> {
   const keys = [...all.keys()]
   const sums = keys.map((key) => sumOf(all.get(key)!))
-  const values = [keys, sums, now, now + windowMs]
+  const values = [keys, sums, now, now + windowMs, latestEnd(now, windowMs)]
   const { rows } = await pool.query<Row>({ name: 'godwit-rate-limit', text: ADD, values })
   for (const { key, points, expire } of rows) tell(all.get(key)!, points, expire)
 }

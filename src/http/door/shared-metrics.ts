@@ -6,7 +6,7 @@ import { countSegments } from '../../migrations/segment-store.ts'
 import { countUnfinishedByState, readTallies } from '../../migrations/tally-store.ts'
 import type { Queue } from '../../queue/queue.ts'
 import { countSchedulesByState } from '../../schedules/schedule-store.ts'
-import { readDeliveryTallies } from '../../webhooks/tallies.ts'
+import { countWaitingEvents, readDeliveryTallies } from '../../webhooks/tallies.ts'
 
 /** Workers look for what is due several times a minute. */
 const OVERDUE_AFTER_MS = 5 * 60_000
@@ -38,6 +38,7 @@ function createGauges(register: Registry) {
     checkBytes: gauge('godwit_store_check_bytes', 'Bytes of stored data read again', 'result'),
     segments: gauge('godwit_segments', 'Stored segments by state', 'state'),
     oldestCheck: gauge('godwit_store_oldest_check_seconds', 'Age of the oldest check', 'of'),
+    events: gauge('godwit_webhook_events', 'Events of webhooks that wait', 'state'),
     blobErrors: gauge('godwit_blob_errors', 'Errors of the blob store', 'operation'),
   }
 }
@@ -48,17 +49,27 @@ export function sharedMetrics(register: Registry, parts: SharedMetricsParts): ()
 
   async function read(): Promise<void> {
     const { db, queue, now } = parts
-    const [backlog, unfinished, tallies, blobErrors, schedules, deliveries, checks, stored] =
-      await Promise.all([
-        queue.backlog(),
-        countUnfinishedByState(db),
-        readTallies(db),
-        readBlobErrors(db),
-        countSchedulesByState(db, now() - OVERDUE_AFTER_MS),
-        readDeliveryTallies(db),
-        readStoreChecks(db),
-        countSegments(db),
-      ])
+    const [
+      backlog,
+      unfinished,
+      tallies,
+      blobErrors,
+      schedules,
+      deliveries,
+      waiting,
+      checks,
+      stored,
+    ] = await Promise.all([
+      queue.backlog(),
+      countUnfinishedByState(db),
+      readTallies(db),
+      readBlobErrors(db),
+      countSchedulesByState(db, now() - OVERDUE_AFTER_MS),
+      readDeliveryTallies(db),
+      countWaitingEvents(db),
+      readStoreChecks(db),
+      countSegments(db),
+    ])
     // Nothing of the last time stays, but for what is there still.
     clear()
     for (const { kind, jobs, oldest } of backlog) {
@@ -85,6 +96,7 @@ export function sharedMetrics(register: Registry, parts: SharedMetricsParts): ()
     gauges.segments.set('damaged', checks.damaged)
     if (checks.oldestAt !== null)
       gauges.oldestCheck.set('segments', (now() - checks.oldestAt) / 1000)
+    gauges.events.set('waiting', waiting)
     for (const [operation, count] of blobErrors) gauges.blobErrors.set(operation, count)
   }
 

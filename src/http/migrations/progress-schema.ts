@@ -25,7 +25,7 @@ const repositoryStates = [
 const archiveWarnings = {
   ...listOf(text),
   description:
-    "Warnings about the archive as a whole, such as damaged data or a size that GitHub's importers refuse.",
+    "Warnings about the archive as a whole, such as damaged data, a size that GitHub's importers refuse, or one that the disk has no space for.",
 }
 
 const totals = recordOf({

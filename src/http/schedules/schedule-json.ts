@@ -1,5 +1,5 @@
 import type { Addresses } from '../../repositories/addresses.ts'
-import type { Schedule, ScheduleRun } from '../../schedules/schedule.ts'
+import type { ProtectedArchive, Schedule, ScheduleRun } from '../../schedules/schedule.ts'
 import type * as wire from '../../wire/types.ts'
 import { timeOrNull, utcTimestamp } from '../door/timestamps.ts'
 import { migrationsAddress } from '../migrations/migration-json.ts'
@@ -8,9 +8,15 @@ import { startFlagsOf } from '../migrations/start-request.ts'
 export const scheduleAddress = ({ id, owner }: Schedule, addresses: Addresses): string =>
   `${migrationsAddress(owner, addresses)}/schedules/${id}`
 
+/** What has become of a schedule so far. */
+export interface ScheduleHistory {
+  lastRun?: ScheduleRun | undefined
+  protectedArchives?: readonly ProtectedArchive[] | undefined
+}
+
 export function scheduleJson(
   schedule: Schedule,
-  lastRun: ScheduleRun | undefined,
+  { lastRun, protectedArchives = [] }: ScheduleHistory,
   addresses: Addresses,
 ): wire.Schedule {
   return {
@@ -29,6 +35,11 @@ export function scheduleJson(
     paused_reason: schedule.pausedReason,
     next_run_at: schedule.isPaused ? null : utcTimestamp(schedule.nextRunAt),
     last_run: lastRun ? scheduleRunJson(lastRun) : null,
+    protected_archives: protectedArchives.map(({ migrationId, createdAt, repositories }) => ({
+      migration_id: migrationId,
+      created_at: utcTimestamp(createdAt),
+      repositories,
+    })),
     created_at: utcTimestamp(schedule.createdAt),
     updated_at: utcTimestamp(schedule.updatedAt),
   }

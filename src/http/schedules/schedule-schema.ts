@@ -44,7 +44,7 @@ const timing = {
     minimum: 1,
     maximum: MAX_KEEP,
     description:
-      'How many archives to keep: when a run is exported, older archives of this schedule are deleted. Archives that are kept do not expire.',
+      'How many archives to keep: when a run is exported, older archives of this schedule are deleted, except those that hold a repository which no newer one holds (`protected_archives`). Archives that are kept do not expire.',
   },
 }
 
@@ -114,6 +114,15 @@ export const scheduleRunSchema = recordOf(
   { description: 'One run of a schedule.' },
 )
 
+const protectedArchiveSchema = recordOf({
+  migration_id: { ...integer, description: 'The migration whose archive it is.' },
+  created_at: { ...moment, description: 'When that migration was started.' },
+  repositories: {
+    ...listOf(text),
+    description: 'Full names of the repositories that no newer archive of the schedule holds.',
+  },
+})
+
 export const scheduleSchema = recordOf(
   {
     id: integer,
@@ -130,6 +139,11 @@ export const scheduleSchema = recordOf(
     },
     next_run_at: { ...momentOrNull, description: 'Null while it is paused.' },
     last_run: { ...orNull(schemaNamed('schedule-run')), description: 'Null before the first.' },
+    protected_archives: {
+      ...listOf(protectedArchiveSchema),
+      description:
+        'Archives that are kept beyond `keep`, newest first, because each holds repositories that no newer archive of the schedule holds.',
+    },
     created_at: moment,
     updated_at: moment,
   },

@@ -9,7 +9,7 @@ export const createSchedule = {
   operationId: 'schedules/create',
   tags: ['Schedules'],
   summary: 'Create a schedule',
-  description: `Starts a migration of the repositories every day or every week. It runs as the account that creates it: each run asks anew what that account may migrate. A run that is still going when the next is due makes that one \`skipped\`. Runs that were missed while the service was down are made up for by one run. ${EXTENSION}`,
+  description: `Starts a migration of the repositories every day or every week. It runs as the account that creates it: each run asks anew what that account may migrate. A run that is still going when the next is due makes that one \`skipped\`. A run that lacks a repository of an earlier archive lists it as skipped, so that its migration is partial. Runs that were missed while the service was down are made up for by one run. ${EXTENSION}`,
   body: scheduleBodySchema,
   responses: {
     201: record('Created.', 'schedule', 'location'),
@@ -55,7 +55,7 @@ export const deleteSchedule = {
   operationId: 'schedules/delete',
   tags: ['Schedules'],
   summary: 'Delete a schedule',
-  description: `Its migrations stay, and their archives expire like any others. ${EXTENSION}`,
+  description: `Its migrations stay, and their archives expire like any others, also protected ones. ${EXTENSION}`,
   parameters: [parameter('schedule-id')],
   responses: { 204: done, 404: notFound },
 } satisfies Operation
@@ -69,11 +69,20 @@ export const listRuns = {
   responses: { ...page('schedule-run', 'schedule-runs', 'x-total-count'), 404: notFound },
 } satisfies Operation
 
+export const releaseArchive = {
+  operationId: 'schedules/release-archive',
+  tags: ['Schedules'],
+  summary: 'Release a protected archive',
+  description: `Deletes an archive that the schedule keeps beyond \`keep\`, because no newer one holds some of its repositories. Answers 404 for any other archive. ${EXTENSION}`,
+  parameters: [parameter('schedule-id'), parameter('migration-id')],
+  responses: { 204: done, 404: notFound },
+} satisfies Operation
+
 export const runSchedule = {
   operationId: 'schedules/run',
   tags: ['Schedules'],
   summary: 'Run a schedule now',
-  description: `Also works while it is paused. The next run stays as it is. ${EXTENSION}`,
+  description: `Starts the migration in the name of the caller, whoever made the schedule. Also works while it is paused. The next run stays as it is. ${EXTENSION}`,
   parameters: [parameter('schedule-id')],
   responses: { 201: record('Started.', 'schedule-run'), 404: notFound, 422: refusal('invalid') },
 } satisfies Operation

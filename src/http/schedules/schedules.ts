@@ -6,6 +6,7 @@ import {
   changeSchedule,
   makeSchedule,
 } from '../../schedules/change-schedule.ts'
+import { protectedArchivesOf, releaseArchive } from '../../schedules/keep-archives.ts'
 import { runNow } from '../../schedules/run-schedule.ts'
 import { countRuns, lastRuns, listRuns } from '../../schedules/run-store.ts'
 import type { Schedule } from '../../schedules/schedule.ts'
@@ -58,9 +59,7 @@ function reading(
       const scope = scopeOf(request)
       const all = await listSchedules(db, scope, pagingOf(request.query))
       const total = await countSchedules(db, scope)
-      const ids = all.map(({ id }) => id)
-      const last = await lastRuns(db, ids)
-      const body = all.map((each) => scheduleJson(each, last.get(each.id), addresses))
+      const body = await jsonOfAll(parts, all)
       return answerPage(request, reply, addresses, { total, body })
     },
   )
@@ -91,7 +90,7 @@ function changing(
       const made = await makeSchedule(parts, scopeOf(request), account, asked)
       auditAction(log, request, 'schedule.create', aboutOf(made))
       reply.code(201).header('location', scheduleAddress(made, rendering.addresses))
-      return answer(reply, scheduleJson(made, undefined, rendering.addresses))
+      return answer(reply, scheduleJson(made, {}, rendering.addresses))
     },
   )
 
@@ -140,14 +139,30 @@ function running(
     },
   )
 
+  app.delete<ById & { Params: { migration_id: string } }>(
+    `${path}/schedules/:schedule_id/protected-archives/:migration_id`,
+    { config, schema: describe(operations.releaseArchive) },
+    async (request, reply) => {
+      const schedule = await namedSchedule(parts, request)
+      const migration = idIn(request.params.migration_id)
+      await releaseArchive(parts, schedule, migration, () => {
+        auditAction(log, request, 'schedule.release', { ...aboutOf(schedule), migration })
+      })
+      return reply.code(204).send()
+    },
+  )
+
   app.post<ById>(
     `${path}/schedules/:schedule_id/runs`,
     { config, schema: describe(operations.runSchedule) },
     async (request, reply) => {
       const schedule = await namedSchedule(parts, request)
-      const run = await runNow(parts, schedule, (migration) => {
-        auditAction(log, request, 'schedule.run', aboutOf(schedule))
-        audit(log, request, 'migration.start', migration)
+      const run = await runNow(parts, schedule, {
+        by: viewerOf(request).account,
+        onCommitted(migration) {
+          auditAction(log, request, 'schedule.run', aboutOf(schedule))
+          audit(log, request, 'migration.start', migration)
+        },
       })
       return answer(reply.code(201), scheduleRunJson(run))
     },
@@ -158,10 +173,21 @@ type Reading = Pick<ServerParts, 'db' | 'rendering'>
 
 const aboutOf = ({ id, owner }: Schedule) => ({ schedule: id, owner: owner.login })
 
-async function jsonOf({ db, rendering }: Reading, schedule: Schedule): Promise<wire.Schedule> {
-  const last = await lastRuns(db, [schedule.id])
-  return scheduleJson(schedule, last.get(schedule.id), rendering.addresses)
+async function jsonOfAll(
+  { db, rendering }: Reading,
+  schedules: readonly Schedule[],
+): Promise<wire.Schedule[]> {
+  const ids = schedules.map(({ id }) => id)
+  const runs = await lastRuns(db, ids)
+  const archives = await protectedArchivesOf(db, ids)
+  return schedules.map((each) => {
+    const history = { lastRun: runs.get(each.id), protectedArchives: archives.get(each.id) }
+    return scheduleJson(each, history, rendering.addresses)
+  })
 }
+
+const jsonOf = async (parts: Reading, schedule: Schedule): Promise<wire.Schedule> =>
+  (await jsonOfAll(parts, [schedule]))[0]!
 
 async function namedSchedule({ db }: Reading, request: FastifyRequest<ById>): Promise<Schedule> {
   return found(await findSchedule(db, scopeOf(request), idOf(request)))

@@ -7,6 +7,7 @@ import { addresses, describingServer, USUAL } from '../../../test/support/descri
 import { createAuthenticator } from '../../accounts/authenticator.ts'
 import { addToken } from '../../accounts/token-store.ts'
 import { insertDelivery } from '../../webhooks/delivery-store.ts'
+import { MAX_PINGS_PER_HOUR, pingWebhook } from '../../webhooks/manage-webhooks.ts'
 import { webhookScene } from '../../webhooks/webhook-test-scene.ts'
 
 test('the next page of deliveries is at our own address, also where a proxy sends the whole of its own', async (t) => {
@@ -43,4 +44,29 @@ test('the next page of deliveries is at our own address, also where a proxy send
     const api = before.endsWith('/api/v3') ? `${addresses.api}/api/v3` : addresses.api
     assert.match(`${link}`, new RegExp(`^<${RegExp.escape(api + path)}\\?per_page=1&cursor=`))
   }
+})
+
+test('a ping above the limit is refused as an invalid request', async (t) => {
+  const { db, clock, account, add, parts } = await webhookScene(t, 'sqlite')
+  const now = () => clock.now
+  const alice = await account('alice')
+  const webhook = await add(alice, 'https://receiver.test/')
+  for (let n = 1; n < MAX_PINGS_PER_HOUR; n++) await pingWebhook(parts, webhook, { sender: alice })
+  const token = await addToken(db, alice, { name: '', expiresAt: null, now: now() })
+  const authenticator = createAuthenticator({ db, now })
+  const app = describingServer(t, USUAL, { db, now, authenticator, queue: parts.queue })
+  const ping = () =>
+    app.inject({
+      ...{ method: 'POST', url: `/user/hooks/${webhook.id}/pings` },
+      headers: { 'user-agent': 'test', authorization: `bearer ${token}` },
+    })
+  assert.equal((await ping()).statusCode, 204)
+  const refused = await ping()
+  assert.equal(refused.statusCode, 422)
+  const { documentation_url, ...body } = refused.json()
+  const message = 'This webhook was sent 60 pings in the last hour. Try again later.'
+  assert.deepEqual(body, {
+    ...{ message: 'Validation Failed', status: '422' },
+    errors: [{ resource: 'Hook', code: 'custom', message }],
+  })
 })

@@ -11,6 +11,7 @@ import {
   auditWebhook,
   type ByHook,
   namedWebhook,
+  OF_HOOK,
   type WebhookParts,
   type WebhooksPlace,
 } from './named-webhook.ts'
@@ -53,7 +54,7 @@ export function webhookDeliveries(
 
   app.post<ByHook>(
     `${deliveries}/:delivery_id/attempts`,
-    { schema: describe(operations.redeliver) },
+    { config: OF_HOOK, schema: describe(operations.redeliver) },
     async (request, reply) => {
       const webhook = await namedWebhook(parts, request)
       const { id, eventId, guid } = await namedDelivery(parts, request, webhook)

@@ -80,9 +80,14 @@ export const pingWebhook = {
   operationId: 'users/ping-webhook',
   tags,
   summary: 'Send a ping to a webhook',
-  description: 'It is sent soon, and once.',
+  description:
+    'It is sent soon, and once. A webhook gets at most 60 pings an hour, and has at most 500 events that wait to be delivered.',
   ...named,
-  responses: { 204: { description: 'It will be sent.' }, 404: notFound },
+  responses: {
+    204: { description: 'It will be sent.' },
+    404: notFound,
+    422: refusal('invalid'),
+  },
 } satisfies Operation
 
 export const listDeliveries = {
@@ -90,7 +95,7 @@ export const listDeliveries = {
   tags,
   summary: 'List the deliveries of a webhook',
   description:
-    'Newest first; every try is one. An event that cannot be delivered is tried ten times within a day. Deliveries are kept for 30 days, at most 500 of each webhook.',
+    'Newest first; every try is one. An event that cannot be delivered is tried ten times within a day. While 500 events of a webhook wait, new ones are not sent, and listed as such. Deliveries are kept for 30 days, at most 500 of each webhook.',
   parameters: [
     ...one_,
     parameter('per-page'),
@@ -120,11 +125,13 @@ export const redeliver = {
   operationId: 'users/redeliver-webhook-delivery',
   tags,
   summary: 'Send the event of a delivery again',
-  description: 'It is sent soon, with the same `guid` and payload.',
+  description:
+    'It is sent soon, with the same `guid` and payload, unless 500 events of the webhook are waiting.',
   parameters: [...one_, parameter('delivery-id')],
   responses: {
     202: json('It will be sent.', { schema: { type: 'object' }, example: 'accepted' }),
     404: notFound,
+    422: refusal('invalid'),
   },
 } satisfies Operation
 

@@ -112,7 +112,7 @@ function readAndChange(
 
   app.post<ByHook>(
     `${path}/:hook_id/pings`,
-    { schema: describe(operations.pingWebhook) },
+    { config, schema: describe(operations.pingWebhook) },
     async (request, reply) => {
       const found = await namedWebhook(parts, request)
       await pingWebhook(parts, found, pingOf(request))

@@ -98,7 +98,8 @@ async function* dumpUnpacked(
   if (manifest) await refuseEdited(root, manifest)
   const tally = createTally((warning) => tell({ warning }))
   const isSelection = parts.repositories.length > 0
-  if (manifest && !isSelection) for (const each of skippedRepositories(manifest)) tally.warn(each)
+  if (manifest && !isSelection)
+    for (const each of skippedRepositories(manifest)) tally.warn('skipped repositories', each)
   using rows = sortedRows(join(workplace, 'rows'))
   const spool = await spoolFacts({ root, rows, destinations, isSelection, tally }, signal)
   const stored = { root, digests: manifest && storedDigests(manifest) }
@@ -115,7 +116,8 @@ async function* dumpUnpacked(
       yield { fullName, faults: 'faults' in judged ? judged.faults : [], isPrivate: true }
       continue
     }
-    for (const each of await missingLfs(fullName, judged.snapshot, manifest)) tally.warn(each)
+    for (const each of await missingLfs(fullName, judged.snapshot, manifest))
+      tally.warn('LFS objects', each)
     const { context, address } = contextOf(destination)
     const place = join(into, fullName)
     const attachments = await dumpWhole(
@@ -138,6 +140,7 @@ async function* dumpUnpacked(
     })
     yield { fullName, faults: [], isPrivate }
   }
+  tally.endWarnings()
   tell({ leftBehind: tally.skipped() })
 }
 

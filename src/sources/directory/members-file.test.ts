@@ -55,3 +55,9 @@ test('members are read for the owner alone whose name it is, and never through a
   assert.deepEqual((await source.members('octo'))?.members, [alice])
   assert.equal(await source.members('nobody'), undefined)
 })
+
+test('of many lines that mean nothing the first are warnings, and the others are counted', () => {
+  const { warnings } = parseMembers('x\n'.repeat(500_000), 'acme/godwit-members')
+  assert.equal(warnings.length, 101)
+  assert.equal(warnings[100]!.path, 'acme/godwit-members: and 499,900 more of this kind')
+})

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { hasCode } from '../../ground/errno.ts'
+import { LimitedLines } from '../../ground/limited-lines.ts'
 import { isName } from '../../ground/names.ts'
 import type { RefusedEntry, StatedMember, StatedMembers } from '../source.ts'
 import { readOwnFile } from './files/own-file.ts'
@@ -32,6 +33,8 @@ export function parseMembers(
 ): { members: StatedMember[]; warnings: RefusedEntry[] } {
   const members = new Map<string, StatedMember>()
   const warnings: RefusedEntry[] = []
+  const reason = 'expected a login and "owner" or "member"'
+  const lines = new LimitedLines(({ text }) => warnings.push({ path: text, reason }))
   for (const [index, line] of text
     .replace(/^\uFEFF/, '')
     .split(/\r\n|\n|\r/)
@@ -43,12 +46,9 @@ export function parseMembers(
     if (words[0] === '') continue
     const member = memberOf(words)
     if (member) members.set(member.login.toLowerCase(), member)
-    else
-      warnings.push({
-        path: `${path}:${index + 1}`,
-        reason: 'expected a login and "owner" or "member"',
-      })
+    else lines.add(path, `${path}:${index + 1}`)
   }
+  lines.end()
   return { members: [...members.values()], warnings }
 }
 

@@ -3,13 +3,13 @@ import { type ForgeOptions, forgeClient } from './client/forge-client.ts'
 import { forgeGetter, type KnownForge } from './client/known-forge.ts'
 import { forgeDiscussions } from './discussions/forge-discussions.ts'
 import { type ForgeCatalogue, forgeCatalogue } from './forge-repositories.ts'
-import { type ForgeRights, readRights } from './read-rights.ts'
+import { type ForgeRights, type KnownPerson, readRights } from './read-rights.ts'
 import { ownerIn, type TokenOwner } from './token-owner.ts'
 
 export type { ForgeBudget } from './client/forge-budget.ts'
 export type { ForgeOptions } from './client/forge-client.ts'
-export type { ForgeCatalogue, ForgeRepository } from './forge-repositories.ts'
-export type { ForgeRights } from './read-rights.ts'
+export type { ForgeCatalogue, ForgeOrganization, ForgeRepository } from './forge-repositories.ts'
+export type { ForgeRights, KnownPerson } from './read-rights.ts'
 export { type AskedForge, askTokenOwner } from './token-owner.ts'
 
 /** A Gitea or a Forgejo, asked with one token. All of it rejects with WaitUntil or ForgeRefused. */
@@ -22,7 +22,7 @@ export interface Forge {
   /** Whose the token is. */
   tokenOwner(signal: AbortSignal): Promise<TokenOwner>
   /** What a person may do there, asked in their name. */
-  readRights(login: string, signal: AbortSignal): Promise<ForgeRights>
+  readRights(person: KnownPerson, signal: AbortSignal): Promise<ForgeRights>
 }
 
 /** Asks nothing of it yet. */
@@ -38,6 +38,6 @@ export function connectForge(options: ForgeOptions): Forge {
     catalogue: forgeCatalogue({ getForge: learn, stranger, now }),
     learn,
     tokenOwner: async (signal) => ownerIn((await client.get('/user', {}, signal)).body, url),
-    readRights: (login, signal) => readRights(client, login, signal),
+    readRights: (person, signal) => readRights(client, person, signal),
   }
 }

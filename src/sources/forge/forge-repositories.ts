@@ -1,13 +1,15 @@
 import { oneLine } from '../../ground/one-line.ts'
 import { webPage } from '../../ground/public-url.ts'
-import { ForgeRefused, NotThere } from '../forge-errors.ts'
+import { ForgeRefused } from '../forge-errors.ts'
 import type { RepositoryName, SourceFacts } from '../source.ts'
+import { unlessAbsent } from './client/confirm-absence.ts'
 import { segment } from './client/forge-address.ts'
 import type { ForgeClient } from './client/forge-client.ts'
 import { type Entry, type Listing, listAll, pagesOf } from './client/forge-pages.ts'
 import {
   entryIn,
   flagIn,
+  numberIn,
   organizationLogin,
   textIn,
   textOrNull,
@@ -38,6 +40,12 @@ export interface ForgeRepository extends RepositoryName {
   topicsAsOf?: string
 }
 
+export interface ForgeOrganization {
+  /** Never given to another, unlike the login. */
+  id: number
+  login: string
+}
+
 /** Asks a forge which repositories there are. All of it rejects with WaitUntil or ForgeRefused. */
 export interface ForgeCatalogue {
   /** All there are. */
@@ -49,8 +57,9 @@ export interface ForgeCatalogue {
   topics(name: RepositoryName, signal: AbortSignal): Promise<string[]>
   /** Whether those who are not signed in may look around there; learned once an hour. */
   isOpen(signal: AbortSignal): Promise<boolean>
-  /** The logins of all organizations. */
-  organizations(signal: AbortSignal): Promise<string[]>
+  organizations(signal: AbortSignal): Promise<ForgeOrganization[]>
+  /** The one that has this login now; undefined if none has. */
+  organization(login: string, signal: AbortSignal): Promise<ForgeOrganization | undefined>
 }
 
 const PAGE = 50
@@ -89,7 +98,10 @@ export function forgeCatalogue({ getForge, stranger, now }: CatalogueParts): For
       return (await listAll(await clientOf(signal), listing, signal)).flatMap(repositoryIn)
     },
 
-    find: async (name, signal) => findOn(await clientOf(signal), name, signal),
+    async find({ owner, name }, signal) {
+      const path = `/repos/${segment(owner)}/${segment(name)}`
+      return findAt(await clientOf(signal), path, repositoryIn, signal)
+    },
 
     async topics({ owner, name }, signal) {
       const path = `/repos/${segment(owner)}/${segment(name)}/topics`
@@ -105,29 +117,33 @@ export function forgeCatalogue({ getForge, stranger, now }: CatalogueParts): For
 
     async organizations(signal) {
       const listing = { path: '/orgs', limit: PAGE }
-      return (await listAll(await clientOf(signal), listing, signal)).map(organizationLogin)
+      return (await listAll(await clientOf(signal), listing, signal)).flatMap(organizationIn)
+    },
+
+    async organization(login, signal) {
+      const client = await clientOf(signal)
+      return findAt(client, `/orgs/${segment(login)}`, organizationIn, signal)
     },
   }
 }
 
-async function findOn(
+/** Returns what is at an address of the forge; undefined if nothing is, or if it was renamed and is somewhere else now. */
+async function findAt<T>(
   client: ForgeClient,
-  { owner, name }: RepositoryName,
+  path: string,
+  read: (entry: Entry) => T[],
   signal: AbortSignal,
-): Promise<ForgeRepository | undefined> {
+): Promise<T | undefined> {
   try {
-    const { body } = await client.get(`/repos/${segment(owner)}/${segment(name)}`, {}, signal)
-    const [found] = repositoryIn((body ?? {}) as Entry)
-    if (!found)
-      throw new ForgeRefused(
-        200,
-        `the answer of ${client.url} for ${owner}/${name} has no full_name`,
-      )
+    const answer = await unlessAbsent(client, () => client.get(path, {}, signal), signal)
+    if (!answer) return undefined
+    const [found] = read((answer.body ?? {}) as Entry)
+    if (!found) throw new ForgeRefused(200, `the answer of ${client.url}${path} names nothing`)
     return found
   } catch (error) {
-    // One that was renamed is somewhere else; what is on disk by its old name is not that one.
-    const isMoved = error instanceof ForgeRefused && [301, 302, 307, 308].includes(error.status)
-    if (error instanceof NotThere || isMoved) return undefined
+    // What is on disk by an old name is not the one that was renamed.
+    if (error instanceof ForgeRefused && [301, 302, 307, 308].includes(error.status))
+      return undefined
     throw error
   }
 }
@@ -148,6 +164,12 @@ const isPrivate = (entry: Entry): boolean =>
   flagIn(entry, 'private') ||
   flagIn(entry, 'internal') ||
   ['limited', 'private'].includes(textIn(entryIn(entry, 'owner') ?? {}, 'visibility'))
+
+/** None where it has no number or no name. */
+export function organizationIn(entry: Entry): ForgeOrganization[] {
+  const [id, login] = [numberIn(entry, 'id'), organizationLogin(entry)]
+  return id > 0 && login !== '' ? [{ id, login }] : []
+}
 
 /** None where it has no name. */
 export function repositoryIn(entry: Entry): ForgeRepository[] {

@@ -288,7 +288,8 @@ export function forgeContract(
       const { ann, bob, organization, team, seeder } = scene
       const client = forgeClient(target)
       const widgets = async (login: string) => {
-        const { person, repositories, organizations } = await readRights(client, login, signal)
+        const known = { login, id: null }
+        const { person, repositories, organizations } = await readRights(client, known, signal)
         const found = repositories.find(({ owner }) => owner === organization)
         const role = organizations.find((each) => each.login === organization)?.role
         return [person?.login, found?.name, found?.permission, role]
@@ -299,7 +300,13 @@ export function forgeContract(
       const [, , permission, role] = await widgets(bob)
       assert.ok(permission === undefined || permission === 'read', String(permission))
       assert.equal(role, undefined)
-      assert.equal((await readRights(client, `${bob}-nobody`, signal)).person, undefined)
+      const nobody = { login: `${bob}-nobody`, id: null }
+      assert.equal((await readRights(client, nobody, signal)).person, undefined)
+      const { person } = await readRights(client, { login: bob, id: null }, signal)
+      assert.deepEqual(
+        (await readRights(client, { ...nobody, id: person!.id }, signal)).person,
+        person,
+      )
     })
 
     it('tells which repositories and organizations there are', async () => {
@@ -315,11 +322,48 @@ export function forgeContract(
       assert.deepEqual(listed, await catalogue.find(repository, signal))
       assert.equal(listed?.facts.archived, false)
       assert.deepEqual((await catalogue.ofOrganization(organization, signal)).map(isIt), [true])
-      assert.ok((await catalogue.organizations(signal)).includes(organization))
+      const found = await catalogue.organization(organization, signal)
+      assert.equal(found?.login, organization)
+      const all = await catalogue.organizations(signal)
+      assert.deepEqual(
+        all.find(({ id }) => id === found.id),
+        found,
+      )
+      assert.equal(await catalogue.organization(`${organization}-none`, signal), undefined)
       assert.deepEqual(await catalogue.topics(repository, signal), scene.topics)
       assert.equal(typeof (await catalogue.isOpen(signal)), 'boolean')
       const nowhere = { owner: organization, name: 'no-such' }
       assert.equal(await catalogue.find(nowhere, signal), undefined)
+    })
+
+    it('tells a new organization from a deleted one that had its login', async () => {
+      const { ann, seeder } = scene
+      const catalogue = forgeCatalogue({
+        getForge: forgeGetter(forgeClient(target)),
+        stranger: forgeClient({ ...target, token: '' }),
+        now: Date.now,
+      })
+      const login = `${scene.organization}-twice`
+      const find = () => catalogue.organization(login, signal)
+      const make = () =>
+        seeder.call('POST', `/admin/users/${ann}/orgs`, { body: { username: login } })
+      await make()
+      const first = await find()
+      await seeder.call('DELETE', `/orgs/${login}`)
+      assert.equal(await find(), undefined)
+      await make()
+      const { organizations } = await readRights(
+        forgeClient(target),
+        { login: ann, id: null },
+        signal,
+      )
+      const second = await find()
+      await seeder.call('DELETE', `/orgs/${login}`)
+      assert.ok(first && second && first.id !== second.id)
+      assert.deepEqual(
+        organizations.find((each) => each.login === login),
+        { ...second, role: 'owner' },
+      )
     })
 
     if (repositories !== undefined)

@@ -1,9 +1,14 @@
-import { NotThere } from '../forge-errors.ts'
+import { unlessAbsent } from './client/confirm-absence.ts'
 import type { ForgeClient } from './client/forge-client.ts'
 import { type Entry, type Listing, listAll } from './client/forge-pages.ts'
-import { entryIn, flagIn, organizationLogin, textIn } from './client/forge-values.ts'
+import { entryIn, entryListIn, flagIn, numberIn, textIn } from './client/forge-values.ts'
 import { isOwners } from './facts/people-facts.ts'
-import { type ForgeRepository, repositoryIn } from './forge-repositories.ts'
+import {
+  type ForgeOrganization,
+  type ForgeRepository,
+  organizationIn,
+  repositoryIn,
+} from './forge-repositories.ts'
 import { ownerIn, type TokenOwner } from './token-owner.ts'
 
 /** What a person may do on the forge, by whatever way: as the owner, as a collaborator, in a team. */
@@ -13,7 +18,7 @@ export interface ForgeRights {
   /** They may not sign in there. */
   isSuspended: boolean
   repositories: (ForgeRepository & { permission: 'read' | 'write' | 'admin' })[]
-  organizations: { login: string; role: 'owner' | 'member' }[]
+  organizations: (ForgeOrganization & { role: 'owner' | 'member' })[]
 }
 
 const PAGE = 50
@@ -25,12 +30,46 @@ const NOBODY: ForgeRights = {
   organizations: [],
 }
 
+/** A person as this service knows them. */
+export interface KnownPerson {
+  login: string
+  /** Their number on the forge, if it is known. */
+  id: number | null
+}
+
+/**
+ * Returns what a person may do. A person who was renamed on the forge is found by their number. If the forge has nobody of that
+ * number, the answer is about whoever has the login now. Rejects with WaitUntil or ForgeRefused.
+ */
+export async function readRights(
+  client: ForgeClient,
+  { login, id }: KnownPerson,
+  signal: AbortSignal,
+): Promise<ForgeRights> {
+  const rights = await rightsOf(client, login, signal)
+  if (id === null || rights.person?.id === id) return rights
+  const newLogin = await findLogin(client, id, signal)
+  return newLogin === undefined ? rights : rightsOf(client, newLogin, signal)
+}
+
+async function findLogin(
+  client: ForgeClient,
+  id: number,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const { body } = await client.get('/users/search', { uid: id }, signal)
+  const user = entryListIn((body ?? {}) as Entry, 'data').find(
+    (each) => numberIn(each, 'id') === id,
+  )
+  return user && ownerIn(user, client.url).login
+}
+
 /**
  * Asked in the person's name, which an administrator's token may do: the forge itself then says what each right comes to. One
  * request for every 50 repositories, one for the teams, one for who it is: a login may have been given to somebody else. Nobody
- * there is nobody who may do anything. Rejects with WaitUntil or ForgeRefused.
+ * there is nobody who may do anything.
  */
-export async function readRights(
+async function rightsOf(
   client: ForgeClient,
   login: string,
   signal: AbortSignal,
@@ -38,7 +77,7 @@ export async function readRights(
   const query = { sudo: login }
   const list = (listing: Pick<Listing, 'path'>) =>
     listAll(client, { ...listing, query, limit: PAGE }, signal)
-  try {
+  const read = async (): Promise<ForgeRights> => {
     const { body } = await client.get('/user', query, signal)
     const repositories = await list({ path: '/user/repos' })
     const teams = await list({ path: '/user/teams' })
@@ -48,10 +87,8 @@ export async function readRights(
       repositories: repositories.flatMap(rightIn),
       organizations: membershipsIn(teams),
     }
-  } catch (error) {
-    if (error instanceof NotThere) return NOBODY
-    throw error
   }
+  return (await unlessAbsent(client, read, signal)) ?? NOBODY
 }
 
 /** `active` is false too where a forge does not want to say; it then says of no time when they last signed in. */
@@ -68,12 +105,13 @@ function rightIn(entry: Entry): ForgeRights['repositories'] {
 
 /** Whoever belongs to an organization of a forge is in one of its teams. */
 function membershipsIn(teams: readonly Entry[]): ForgeRights['organizations'] {
-  const roles = new Map<string, 'owner' | 'member'>()
-  for (const team of teams) {
-    const organization = entryIn(team, 'organization') ?? {}
-    const login = organizationLogin(organization)
-    if (login !== '' && roles.get(login) !== 'owner')
-      roles.set(login, isOwners(team) ? 'owner' : 'member')
-  }
-  return [...roles].map(([login, role]) => ({ login, role }))
+  const memberships = new Map<number, ForgeRights['organizations'][number]>()
+  for (const team of teams)
+    for (const organization of organizationIn(entryIn(team, 'organization') ?? {}))
+      if (memberships.get(organization.id)?.role !== 'owner')
+        memberships.set(organization.id, {
+          ...organization,
+          role: isOwners(team) ? 'owner' : 'member',
+        })
+  return [...memberships.values()]
 }

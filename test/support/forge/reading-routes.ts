@@ -34,6 +34,16 @@ export const READING: readonly [RegExp, Route][] = [
     },
   ],
   [
+    /^\/users\/search$/,
+    ({ world, render, url }) => {
+      const id = Number(url.searchParams.get('uid'))
+      const found = [...world.users.values()].filter(
+        (each) => each.id === id && !each.isOrganization,
+      )
+      return { body: { ok: true, data: found.map((each) => render.user(each)) } }
+    },
+  ],
+  [
     /^\/users\/([^/]+)$/,
     ({ world, render }, login) => {
       const user = world.users.get(String(login).toLowerCase())

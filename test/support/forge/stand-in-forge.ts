@@ -107,6 +107,8 @@ async function givenFor(
   const isAnybody = request.headers.authorization === undefined && !forge.requiresSignIn
   if (isAnybody && path === '/api/v1/version') return { body: { version: forge.dialect.version } }
   if (!asker) return { status: 401, body: { message: 'token is required' } }
+  if (asker.isSuspended)
+    return { status: 403, body: { message: 'This account is prohibited from signing in.' } }
   const sudo = url.searchParams.get('sudo')
   if (sudo && !asker.isAdmin)
     return { status: 403, body: { message: 'Only administrators allowed to sudo.' } }
@@ -128,7 +130,16 @@ async function givenFor(
   const asked = { url, world, render, dialect, maxPage, viewer }
   const rest = path.slice('/api/v1'.length)
   if (request.method !== 'GET') return seeded(asked, rest, request)
-  return read(asked, rest) ?? NOT_FOUND
+  return read(asked, rest) ?? redirected(world, path) ?? NOT_FOUND
+}
+
+/** To the new login of an owner who was renamed. */
+function redirected(world: World, path: string): Given | undefined {
+  const [, start, login = ''] = /^(.*\/(?:orgs|users|repos)\/)([^/]+)/.exec(path) ?? []
+  const user = world.redirects.get(login.toLowerCase())
+  if (!start || !user) return undefined
+  const location = start + user.login + path.slice(start.length + login.length)
+  return { status: 302, headers: { location }, body: {} }
 }
 
 function read(asked: Asked, path: string): Given | undefined {

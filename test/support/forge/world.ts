@@ -140,6 +140,8 @@ export interface Repository {
 export class World {
   readonly users = new Map<string, User>()
   readonly repositories = new Map<string, Repository>()
+  /** Whose the logins were that nobody has now. */
+  readonly redirects = new Map<string, User>()
   readonly teams = new Map<string, Team[]>()
   readonly organizationLabels = new Map<string, Label[]>()
   /** Seconds, as Gitea counts; also what the forge says in `Date`. */
@@ -165,8 +167,35 @@ export class World {
     const plain = { fullName: '', isAdmin: false, isOrganization: false, created: 1_600_000_000 }
     const user: User = { id: this.id(), login, visibility: 'public', ...plain, ...more }
     this.users.set(login.toLowerCase(), user)
+    this.redirects.delete(login.toLowerCase())
     if (user.isOrganization) this.teams.set(login.toLowerCase(), [])
     return user
+  }
+
+  /** Its old login leads to the new one until another has it, as on Gitea. */
+  rename(user: User, login: string): void {
+    const [before, after] = [user.login.toLowerCase(), login.toLowerCase()]
+    user.login = login
+    this.users.delete(before)
+    this.users.set(after, user)
+    this.redirects.set(before, user)
+    const teams = this.teams.get(before)
+    if (teams) this.teams.set(after, teams)
+    this.teams.delete(before)
+    for (const [key, repository] of [...this.repositories])
+      if (repository.owner === user) {
+        this.repositories.delete(key)
+        this.repositories.set(`${after}/${repository.name.toLowerCase()}`, repository)
+      }
+  }
+
+  /** With its repositories, as Gitea demands it of an organization. */
+  delete(user: User): void {
+    const login = user.login.toLowerCase()
+    this.users.delete(login)
+    this.teams.delete(login)
+    for (const [key, { owner }] of [...this.repositories])
+      if (owner === user) this.repositories.delete(key)
   }
 
   addTeam(organization: User, name: string, permission: string, members: User[]): Team {

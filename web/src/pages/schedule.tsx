@@ -1,13 +1,14 @@
 import { announce } from '../parts/announcements.tsx'
 import { Loading } from '../parts/loading.tsx'
 import { Moment } from '../parts/moment.tsx'
+import { OperatorAction } from '../parts/operator-action.tsx'
 import { OutOfDate, outOfDate } from '../parts/out-of-date.tsx'
 import { PageHead } from '../parts/page-head.tsx'
 import { Problem } from '../parts/problem.tsx'
 import styles from '../parts/schedule.module.css'
 import { ScheduleActions } from '../parts/schedule-actions.tsx'
 import { ScheduleForm } from '../parts/schedule-form.tsx'
-import { ScheduleFacts } from '../parts/schedule-row.tsx'
+import { namesInWords, ScheduleFacts } from '../parts/schedule-row.tsx'
 import { RunResult } from '../parts/schedule-run.tsx'
 import { asSent, settingsOf } from '../parts/schedule-settings.ts'
 import { Table } from '../parts/table.tsx'
@@ -51,6 +52,7 @@ export default function SchedulePage({ id }: { id: number }) {
       {failure && <OutOfDate failure={failure} />}
       <div className={styles.parts}>
         <ScheduleFacts schedule={schedule} />
+        <ProtectedArchives schedule={schedule} onDone={again} />
         <Runs id={id} />
         <Settings schedule={schedule} onSaved={take} />
       </div>
@@ -75,6 +77,38 @@ function Settings({ schedule, onSaved }: { schedule: Schedule; onSaved(saved: Sc
           announce(`Schedule ${id} saved`)
         })
       }
+    />
+  )
+}
+
+/** The archives that are kept beyond the number, because no newer one holds some of their repositories. */
+function ProtectedArchives({ schedule, onDone }: { schedule: Schedule; onDone(): void }) {
+  const { api, to } = useSignedIn()
+  const { id, protected_archives: archives } = schedule
+  if (archives.length === 0) return null
+  return (
+    <Table
+      title="Protected archives"
+      note="Kept because no newer archive holds these repositories"
+      columns={['Archive', 'Made', 'Repositories', 'Action']}
+      none=""
+      rows={archives.map(({ migration_id: migration, created_at, repositories }) => ({
+        key: migration,
+        cells: [
+          <a key="archive" href={to.migration(migration)}>{`Migration ${migration}`}</a>,
+          <Moment key="made" at={created_at} />,
+          namesInWords(repositories),
+          <OperatorAction
+            key="action"
+            name="Release"
+            label={`Release the archive of migration ${migration}`}
+            question={`Delete the archive of migration ${migration}?`}
+            consequence={`No newer archive of this schedule holds ${namesInWords(repositories)}. This cannot be undone.`}
+            act={() => api.releaseArchive(id, migration)}
+            onDone={onDone}
+          />,
+        ],
+      }))}
     />
   )
 }

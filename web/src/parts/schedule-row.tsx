@@ -61,7 +61,11 @@ function Paused({ schedule: { paused_reason: reason } }: { schedule: Schedule })
 const MAX_NAMES = 3
 
 function named({ repositories, org_metadata_only }: Schedule): string {
-  if (org_metadata_only) return 'Metadata of your organizations'
+  return org_metadata_only ? 'Metadata of your organizations' : namesInWords(repositories)
+}
+
+/** The first of them, and how many more there are. */
+export function namesInWords(repositories: readonly string[]): string {
   const names = repositories.slice(0, MAX_NAMES).join(', ')
   const more = repositories.length - MAX_NAMES
   return more > 0 ? `${names} and ${number(more)} more` : names

@@ -73,7 +73,10 @@ export function ScheduleTiming({ timing, onChange }: ScheduleTimingProps) {
             value={String(keep)}
             onChange={(event) => change({ keep: Number(event.target.value) })}
           />
-          <FormControl.Caption>They do not expire. Older ones are deleted.</FormControl.Caption>
+          <FormControl.Caption>
+            They do not expire. Older ones are deleted, unless newer ones lack a repository of
+            theirs.
+          </FormControl.Caption>
         </FormControl>
         <datalist id={zones}>
           {Intl.supportedValuesOf('timeZone').map((zone) => (

@@ -48,7 +48,7 @@ const LONGEST_TITLE = 255
 export function dumpTitle({ tally, fullName }: DumpContext, number: number, title: string): string {
   const characters = Array.from(title)
   if (characters.length <= LONGEST_TITLE) return title
-  tally.warn(`${fullName}: the title of #${number} is cut to ${LONGEST_TITLE} characters`)
+  tally.warn('titles', `${fullName}: the title of #${number} is cut to ${LONGEST_TITLE} characters`)
   return `${characters.slice(0, LONGEST_TITLE - 1).join('')}…`
 }
 
@@ -78,7 +78,10 @@ export function dumpTriage(
 ) {
   tally.skip('assignees', assignees.length)
   if (milestone !== null && !milestones.has(milestone))
-    tally.warn(`${fullName}: milestone ${milestone} of #${number} is not in the archive`)
+    tally.warn(
+      'milestones',
+      `${fullName}: milestone ${milestone} of #${number} is not in the archive`,
+    )
   return {
     milestone: milestone === null ? '' : (milestones.get(milestone) ?? ''),
     // The server fails at an issue that has a label twice.

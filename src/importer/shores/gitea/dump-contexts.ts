@@ -33,14 +33,21 @@ export function dumpContexts({ git, people, keepLinks, target }: Wishes, found: 
   return ({ fullName, owner, name }: Destination): { context: DumpContext; address: string } => {
     const folder = fullName.toLowerCase()
     const known = spool.repositories.get(folder)
-    if (!known) tally.warn(`${fullName} has no record that can be read: it is taken for private`)
+    if (!known)
+      tally.warn(
+        'repositories',
+        `${fullName} has no record that can be read: it is taken for private`,
+      )
     const repository = known?.fact ?? unknownRepository(owner, name)
     const shelf: DumpContext['shelf'] = (kind) => `${kind} ${folder}`
     const milestones = Array.from(rows.all<Milestone>(shelf('milestones')), ([, each]) => each)
     const titles = milestoneTitles(milestones)
     for (const { number, title } of milestones)
       if (titles.get(number) !== title)
-        tally.warn(`${fullName}: a second milestone “${title}” is called “${titles.get(number)}”`)
+        tally.warn(
+          'milestones',
+          `${fullName}: a second milestone “${title}” is called “${titles.get(number)}”`,
+        )
     const text = (body: string | null) =>
       body === null || keepLinks ? (body ?? '') : rewriteLinks(body, `${owner}/${name}`, targets)
     const context = {

@@ -93,9 +93,9 @@ function warnOfSome(
   why: string,
 ): void {
   for (const { number } of pulls.slice(0, MAX_NAMED))
-    tally.warn(`${fullName}: pull request ${number}: ${why}`)
+    tally.warn('pull requests', `${fullName}: pull request ${number}: ${why}`)
   const more = pulls.length - MAX_NAMED
-  if (more > 0) tally.warn(`${fullName}: ${more} more pull requests: ${why}`)
+  if (more > 0) tally.warn('pull requests', `${fullName}: ${more} more pull requests: ${why}`)
 }
 
 function* withoutKeys<T>(entries: Iterable<[number, T]>): Generator<T> {

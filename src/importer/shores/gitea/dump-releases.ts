@@ -44,9 +44,15 @@ function tagOf(
   const isUsable = isThere || /^[\w.+-]+(?:\/[\w.+-]+)*$/.test(tag)
   if (!isUsable || taken.has(tag)) {
     for (let n = 1; taken.has(name) || name === tag; n++) name = `draft-${n}`
-    tally.warn(`${fullName}: the release of ${JSON.stringify(tag)} becomes the draft ${name}`)
+    tally.warn(
+      'releases',
+      `${fullName}: the release of ${JSON.stringify(tag)} becomes the draft ${name}`,
+    )
   } else if (!isThere && !draft)
-    tally.warn(`${fullName}: the tag ${tag} is not in the archive: its release becomes a draft`)
+    tally.warn(
+      'releases',
+      `${fullName}: the tag ${tag} is not in the archive: its release becomes a draft`,
+    )
   taken.add(name)
   return { tag: name, draft: draft || !isThere || name !== tag }
 }

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { A_DAY } from '../../../git/git.ts'
 import { GitFailed } from '../../../git/git-end.ts'
+import { writingTo } from '../../../ground/disk-errors.ts'
 import type { PullRequest } from '../../../records/pull-request.ts'
 import type { DumpContext } from './dump-context.ts'
 import { branchRef, isSha, type OidsByRef, type PullHead } from './pull-heads.ts'
@@ -54,7 +55,7 @@ export async function writePatch(
   const running = git.start([...args, base, sha], call)
   running.stdin.end()
   try {
-    await pipeline(running.stdout, createWriteStream(file), { signal })
+    await writingTo(file, () => pipeline(running.stdout, createWriteStream(file), { signal }))
     await running.done
     return true
   } catch (error) {

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { SortedRows } from '../../../ground/sorted-rows.ts'
 import type { FactKind, FactsByKind } from '../../../records/facts.ts'
 import { isFactKind, readFacts } from '../../../records/read-records.ts'
-import { kindOfFile, readRecordFile } from '../../../records/record-file.ts'
+import { kindOfFile, type OnInvalid, readRecordFile } from '../../../records/record-file.ts'
 import type { RepositoryRecord } from '../../../records/record-shapes.ts'
 import type { Repository } from '../../../records/repository.ts'
 import type { Destinations } from './choose-repositories.ts'
@@ -58,9 +58,10 @@ function spoolRepositories(
   text: string,
 ): void {
   const { destinations, tally } = parts
-  const { records, warnings } = listOrNothing(tally, file, () => readFacts('repositories', text))
-  for (const warning of warnings) tally.lose('repositories', `${file}: ${warning}`)
-  const raw = listOrNothing(tally, file, () => readRecordFile('repositories', text)).records
+  const lose: OnInvalid = (why) => tally.lose('repositories', `${file}: ${why}`)
+  const { records } = listOrNothing(tally, file, () => readFacts('repositories', text, lose))
+  const readRaw = () => readRecordFile('repositories', text, () => {})
+  const raw = listOrNothing(tally, file, readRaw).records
   const addresses = new Map(raw.map(({ index, value }) => [index, (value as RepositoryRecord).url]))
   for (const { index, value: fact } of records) {
     const folder = fact.git
@@ -93,11 +94,11 @@ function spoolFile(
   const { tally } = parts
   if (!isFactKind(kind)) {
     // Who made these knows what they are.
-    tally.skip(kind, listOrNothing(tally, file, () => readRecordFile(kind, text)).count)
+    tally.skip(kind, listOrNothing(tally, file, () => readRecordFile(kind, text, () => {})).count)
     return
   }
-  const { records, warnings } = listOrNothing(tally, file, () => readFacts(kind, text))
-  for (const warning of warnings) tally.lose(kind, `${file}: ${warning}`)
+  const lose: OnInvalid = (why) => tally.lose(kind, `${file}: ${why}`)
+  const { records } = listOrNothing(tally, file, () => readFacts(kind, text, lose))
   for (const { index, value } of records) {
     const why = wrongTime(value)
     if (why) tally.lose(kind, `${file}: [${index}].${why}`)
@@ -105,13 +106,13 @@ function spoolFile(
   }
 }
 
-const NOTHING = { records: [], count: 0, warnings: [] }
+const NOTHING = { records: [], count: 0 }
 
 function listOrNothing<T>(tally: DumpTally, file: string, read: () => T): T | typeof NOTHING {
   try {
     return read()
   } catch (error) {
-    tally.warn(`${file}: ${(error as Error).message}; nothing of it is restored`)
+    tally.warn('files', `${file}: ${(error as Error).message}; nothing of it is restored`)
     return NOTHING
   }
 }

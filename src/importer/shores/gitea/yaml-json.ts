@@ -1,5 +1,6 @@
 import { closeSync, mkdirSync, openSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { addDiskFacts } from '../../../ground/disk-errors.ts'
 
 /** Line ends and controls that YAML has and JSON does not; a byte order mark is no text there. */
 const OTHERWISE_IN_YAML = /[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/g
@@ -42,7 +43,7 @@ export function yamlList(path: string): YamlList {
   let file: number | undefined
   let text = ''
   const write = () => {
-    writeAll(file!, text)
+    writeAll(file!, path, text)
     text = ''
   }
   return {
@@ -65,7 +66,11 @@ export function yamlList(path: string): YamlList {
   }
 }
 
-function writeAll(file: number, text: string): void {
+function writeAll(file: number, path: string, text: string): void {
   const bytes = Buffer.from(text)
-  for (let done = 0; done < bytes.length; ) done += writeSync(file, bytes, done)
+  try {
+    for (let done = 0; done < bytes.length; ) done += writeSync(file, bytes, done)
+  } catch (error) {
+    throw addDiskFacts(error, path)
+  }
 }

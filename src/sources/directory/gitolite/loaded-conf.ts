@@ -76,7 +76,8 @@ async function keyHolders(folder: string): Promise<string[]> {
   })
   const holders: string[] = []
   for (const entry of entries) {
-    if (entry.isDirectory()) holders.push(...(await keyHolders(join(folder, entry.name))))
+    if (entry.isDirectory())
+      for (const each of await keyHolders(join(folder, entry.name))) holders.push(each)
     else if (entry.name.endsWith('.pub')) holders.push(entry.name.replace(/(@[^.]+)?\.pub$/, ''))
   }
   return holders
@@ -85,7 +86,11 @@ async function keyHolders(folder: string): Promise<string[]> {
 function membersByGroup({ groups }: CompiledConf): Map<string, string[]> {
   const members = new Map<string, string[]>()
   for (const [member, of] of groups)
-    for (const group of of) members.set(group, [...(members.get(group) ?? []), member])
+    for (const group of of) {
+      const known = members.get(group)
+      if (known) known.push(member)
+      else members.set(group, [member])
+    }
   return members
 }
 

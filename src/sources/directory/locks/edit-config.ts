@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { BigIntStats } from 'node:fs'
 import { constants, link, open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { writingTo } from '../../../ground/disk-errors.ts'
 import { hasCode } from '../../../ground/errno.ts'
 import { Unreadable } from '../../unreadable.ts'
 import {
@@ -56,7 +57,7 @@ async function tryToEdit(
   if (!sign) return undefined
   const draft = join(dir, draftName(id))
   try {
-    await writeDraft(draft, after, before.stats)
+    await writingTo(draft, () => writeDraft(draft, after, before.stats))
     return await putInPlace(dir, draft, before, () => turn.answerOf(edit.isStillRight()))
   } finally {
     await rm(draft, { force: true })

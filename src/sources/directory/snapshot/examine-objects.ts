@@ -37,7 +37,7 @@ async function looseObjects(repository: BareRepository): Promise<string[]> {
   const rest = repository.objectFormat === 'sha256' ? /^[0-9a-f]{62}$/ : /^[0-9a-f]{38}$/
   const paths: string[] = []
   for (const folder of await named(repository, 'objects', HEX_PAIR))
-    paths.push(...(await named(repository, folder, rest)))
+    for (const path of await named(repository, folder, rest)) paths.push(path)
   return paths
 }
 

@@ -2,6 +2,7 @@ import { constants } from 'node:fs'
 import { copyFile, mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Git } from '../../../git/git.ts'
+import { addDiskFacts } from '../../../ground/disk-errors.ts'
 import { hasCode } from '../../../ground/errno.ts'
 import { inLanes } from '../../../ground/lanes.ts'
 import { readable, resolvingSymrefs } from '../../refs.ts'
@@ -90,7 +91,7 @@ async function place(found: Found, file: ObjectFile, to: string, link: Link): Pr
     if (hasCode(linking, 'ENOENT')) throw new Moved(`${file.path} disappeared`, { cause: linking })
     await copyFile(file.from, to, constants.COPYFILE_FICLONE).catch((error) => {
       if (hasCode(error, 'ENOENT')) throw new Moved(`${file.path} disappeared`, { cause: error })
-      throw byName(found.name, error, found.dir)
+      throw byName(found.name, addDiskFacts(error, to, file.size), found.dir)
     })
   }
 }

@@ -81,7 +81,7 @@ export async function listFiltered(
     const answer = await client.get(path, { ...query, limit, page }, signal)
     const all = Array.isArray(answer.body) ? answer.body.length : 0
     const entries = unseen(entriesOf(answer.body, client.url + path), seen, keyOf)
-    found.push(...entries)
+    for (const each of entries) found.push(each)
     // More than was asked for is everything: this version does not cut pages here.
     if (all > limit) return found
     emptyPages = entries.length === 0 ? emptyPages + 1 : 0
@@ -114,7 +114,7 @@ async function listOnce(client: ForgeClient, listing: Listing, signal: AbortSign
   const all: Entry[] = []
   let [pages, most, hasShrunk] = [0, 0, false]
   for await (const { entries, total } of pagesOf(client, listing, signal)) {
-    all.push(...entries)
+    for (const each of entries) all.push(each)
     pages++
     hasShrunk ||= total !== undefined && total < most
     most = Math.max(most, total ?? 0)

@@ -55,8 +55,8 @@ export async function readReviews(
     }
     await files.add(on, review, commentOfReview(review))
     const { threads, comments } = await readTalk(context, memory, files, answers, review)
-    read.talk.threads.push(...threads)
-    read.talk.comments.push(...comments)
+    for (const each of threads) read.talk.threads.push(each)
+    for (const each of comments) read.talk.comments.push(each)
   }
   return read
 }

@@ -1,0 +1,149 @@
+import { statfsSync } from 'node:fs'
+import { dirname, isAbsolute } from 'node:path'
+import { codeOf } from './errno.ts'
+import { inUnits } from './quantities.ts'
+
+type DiskFailure = 'full' | 'overQuota' | 'readOnly' | 'broken' | 'unopened' | 'bucketFull'
+
+const BY_CODE: Readonly<Record<string, DiskFailure>> = {
+  ENOSPC: 'full',
+  EDQUOT: 'overQuota',
+  EROFS: 'readOnly',
+  EIO: 'broken',
+  // PostgreSQL's own.
+  '53100': 'full',
+}
+/** By the primary result code. */
+const BY_SQLITE: Readonly<Record<number, DiskFailure>> = {
+  8: 'readOnly',
+  10: 'broken',
+  13: 'full',
+  14: 'unopened',
+}
+/** What git prints. */
+const BY_TEXT: readonly [RegExp, DiskFailure][] = [
+  [/no space left on device/i, 'full'],
+  [/disk quota exceeded/i, 'overQuota'],
+  [/read-only file system/i, 'readOnly'],
+]
+/** Ceph, MinIO and others. */
+const BUCKET_FULL =
+  /^(?:QuotaExceeded|EntityTooLargeForQuota|XMinio\w*(?:QuotaExceeded|StorageFull))$/
+
+const FOR_OPERATORS: Record<DiskFailure, string> = {
+  full: 'no space left on the disk',
+  overQuota: 'the disk quota of this user is used up',
+  readOnly: 'read-only file system',
+  broken: 'input/output error of the disk',
+  unopened: 'the database cannot be opened',
+  bucketFull: 'no space left in the bucket',
+}
+const FOR_USERS: Record<DiskFailure, string> = {
+  full: "the server's disk is full",
+  overQuota: "the server's disk quota is used up",
+  readOnly: "the server's disk is read-only",
+  broken: "the server's disk has an input/output error",
+  unopened: "the server's database cannot be opened",
+  bucketFull: "the server's storage is full",
+}
+
+interface DiskError extends Error {
+  path?: string
+  dest?: string
+  neededBytes?: number | undefined
+  freeBytes?: number | undefined
+}
+
+/** The error of a disk that this error is, or was caused by. */
+function find(error: unknown): { error: DiskError; failure: DiskFailure } | undefined {
+  if (!(error instanceof Error)) return undefined
+  if (error instanceof SuppressedError) return find(error.suppressed)
+  const failure = failureOf(error)
+  return failure ? { error, failure } : find(error.cause)
+}
+
+/** Less than SQLite needs for its shared memory and a few pages of its log. */
+const TOO_LITTLE = 64 * 1024
+
+function failureOf(error: Error): DiskFailure | undefined {
+  const { errcode, freeBytes = TOO_LITTLE } = error as { errcode?: unknown } & DiskError
+  if (typeof errcode === 'number') {
+    const failure = BY_SQLITE[errcode & 0xff]
+    // What SQLite shares with other processes is in memory, and there a full disk is an input/output error.
+    return failure === 'broken' && freeBytes < TOO_LITTLE ? 'full' : failure
+  }
+  if (BUCKET_FULL.test(error.name)) return 'bucketFull'
+  if (error.name === 'GitFailed')
+    return BY_TEXT.find(([pattern]) => pattern.test(error.message))?.[1]
+  return BY_CODE[codeOf(error) ?? '']
+}
+
+/**
+ * Says in one line what could not be written, where and why, for whoever runs this machine. Undefined where the error is no
+ * failure of a disk.
+ */
+export function describeDiskFailure(error: unknown): string | undefined {
+  const found = find(error)
+  if (!found) return undefined
+  const { dest, path = dest, neededBytes, freeBytes, name, message } = found.error
+  const why = FOR_OPERATORS[found.failure]
+  if (found.failure === 'bucketFull') return `${why}: ${message}`
+  if (name === 'GitFailed') return message.replaceAll(/\s*\n\s*/g, '; ')
+  const known = [
+    ...(neededBytes === undefined ? [] : [`${inUnits(neededBytes)} needed`]),
+    ...(freeBytes === undefined ? [] : [`${inUnits(freeBytes)} free`]),
+  ]
+  const isOfWriting = !['broken', 'unopened'].includes(found.failure)
+  const what = path && isOfWriting ? `cannot write ${path}` : path
+  return `${what ? `${what}: ` : ''}${why}${known.length > 0 ? ` (${known.join(', ')})` : ''}`
+}
+
+/**
+ * Why work of the server failed, fit for its users to see: without paths of its machine. Whatever else the system or git says is in
+ * the log.
+ */
+export function publicReason(error: unknown): string {
+  const found = find(error)
+  if (found) return FOR_USERS[found.failure]
+  const { name, message } = error as Error
+  // `ENOENT: no such file or directory, open '/…'`
+  if (error instanceof Error && 'syscall' in error) return message.split(',', 1)[0]!
+  return name === 'GitFailed'
+    ? message.replaceAll(/(^|[\s'"(=:])\/[^\s'"():;,]+/gm, '$1…')
+    : message
+}
+
+/**
+ * Runs what writes to `path`, or below it. Where the disk fails, its error is given the path unless it has one, as the system often
+ * leaves it out, and how many bytes were free at that moment.
+ */
+export async function writingTo<T>(
+  path: string,
+  write: () => Promise<T>,
+  neededBytes?: number,
+): Promise<T> {
+  try {
+    return await write()
+  } catch (error) {
+    throw addDiskFacts(error, path, neededBytes)
+  }
+}
+
+export function addDiskFacts(error: unknown, path: string, neededBytes?: number): unknown {
+  if (!(error instanceof Error) || !failureOf(error) || 'freeBytes' in error) return error
+  const { path: known, dest } = error as DiskError
+  const written = dest ?? known ?? path
+  return Object.assign(error, { path: written, neededBytes, freeBytes: freeBytesAt(written) })
+}
+
+/** Undefined where it cannot be known, as of standard output. */
+function freeBytesAt(path: string): number | undefined {
+  if (!isAbsolute(path)) return undefined
+  try {
+    const { bavail, bsize } = statfsSync(path)
+    return bavail * bsize
+  } catch {
+    // It may not be there yet.
+    return path === dirname(path) ? undefined : freeBytesAt(dirname(path))
+  }
+}

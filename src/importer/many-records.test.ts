@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { before, test } from 'node:test'
+import { gitHost } from '../../test/support/git-host.ts'
+import { temporaryDirectory } from '../../test/support/odd-repositories.ts'
+import { forTheWholeFile } from '../../test/support/whole-file-cleanup.ts'
+import { createGit, type Git } from '../git/git.ts'
+import { listPeople } from './list-people.ts'
+import { restoreArchive } from './restore-archive.ts'
+import { dumpForGitea } from './shores/gitea-dump.ts'
+import { summarizeArchive } from './summarize-archive.ts'
+import { verifyArchive } from './verify-archive.ts'
+
+/** More than can be passed as arguments of one call. */
+const COUNT = 200_000
+const LEFT_OUT = 'issues: and 199,900 more of this kind'
+const { signal } = new AbortController()
+
+const wholeFile = forTheWholeFile()
+let folder: string
+let git: Git
+
+before(async () => {
+  await using host = await gitHost()
+  const base = temporaryDirectory(wholeFile)
+  folder = join(base, 'unpacked')
+  git = createGit({ program: 'git', searchPath: process.env.PATH ?? '', home: join(base, 'home') })
+  const place = join(folder, 'repositories/alice')
+  await mkdir(place, { recursive: true })
+  const site = await host.repository('alice/site', { files: { a: '1' } })
+  await host.git(['clone', '--quiet', '--bare', site, join(place, 'site.git')], { dir: base })
+  const numbers = Array.from({ length: COUNT }, (_, n) => n)
+  const user = (n: number) => ({ type: 'user', url: `http://h/u${n}`, login: `u${n}`, emails: [] })
+  const rule = (n: number) => ({ type: 'protected_branch', url: `http://h/a/b/protected/${n}` })
+  const files = {
+    'schema.json': { version: '1.2.0' },
+    'users_000001.json': numbers.map(user),
+    'protected_branches_000001.json': numbers.map(rule),
+    // Invalid, all of them.
+    'issues_000001.json': numbers,
+  }
+  for (const [name, value] of Object.entries(files))
+    await writeFile(join(folder, name), JSON.stringify(value))
+})
+
+const archive = () => ({ folder })
+
+test(`${COUNT} records of a kind are verified; of invalid ones the first are named`, async () => {
+  const directory = temporaryDirectory(wholeFile)
+  const findings = await Array.fromAsync(verifyArchive({ git, directory }, archive(), signal))
+  assert.deepEqual(
+    findings.flatMap((each) => ('fault' in each ? [each.fault] : [])),
+    [],
+  )
+  const warnings = findings.filter((each) => 'warning' in each)
+  assert.equal(warnings.length, 101)
+  assert.deepEqual(warnings[99], {
+    warning: 'issues_000001.json: [99] is not an object: 99',
+    count: 1,
+  })
+  assert.deepEqual(warnings[100], { warning: LEFT_OUT, count: 199_900 })
+})
+
+test(`an archive with ${COUNT} records of a kind is restored, and dumped for Gitea`, async () => {
+  const into = temporaryDirectory(wholeFile)
+  const news: object[] = []
+  const tell = (each: object) => void news.push(each)
+  const restored = await Array.fromAsync(
+    restoreArchive({ git, open: archive, into: join(into, 'bare'), tell }, signal),
+  )
+  assert.deepEqual(restored, [{ fullName: 'alice/site', faults: [] }])
+  assert.equal(warningsIn(news).length, 102)
+  assert.ok(warningsIn(news).includes(LEFT_OUT))
+
+  news.length = 0
+  const asked = { repositories: [], people: new Map(), keepLinks: true, target: '' }
+  const dumps = { git, open: archive, into: join(into, 'dumps'), tell, ...asked }
+  const [dumped] = await Array.fromAsync(dumpForGitea(dumps, signal))
+  assert.deepEqual(dumped, { fullName: 'alice/site', faults: [], isPrivate: true })
+  assert.ok(warningsIn(news).includes(LEFT_OUT))
+  assert.ok(warningsIn(news).length < 250, String(warningsIn(news).length))
+})
+
+test(`the summary of an archive with ${COUNT} invalid records names the first`, async () => {
+  const { summary } = await summarizeArchive(archive(), signal)
+  assert.equal(summary.records.issues, COUNT)
+  assert.equal(summary.warnings.length, 101)
+  assert.equal(summary.warnings.at(-1), LEFT_OUT)
+  const { warnings } = await listPeople(archive(), signal)
+  assert.ok(warnings.includes(LEFT_OUT))
+})
+
+const warningsIn = (news: readonly object[]): string[] =>
+  news.flatMap((each) => ('warning' in each ? [String(each.warning)] : []))

@@ -1,0 +1,68 @@
+import { sql } from 'kysely'
+import type { Db } from '../db/database.ts'
+
+interface HistoryParts {
+  db: Db
+  now: () => number
+  /** 0 to keep migrations for ever. */
+  migrationHistoryMs: number
+}
+
+/** Removed in one run; the next run goes on. */
+const MIGRATIONS_AT_ONCE = 500
+/** How many rows one statement deletes: on SQLite, everything else waits for it. */
+const ROWS_AT_ONCE = 2000
+
+/**
+ * Removes migrations that ended long ago, with their snapshots and results. Those stay that have an archive, that are listed as a
+ * run of a schedule, or whose locks are not all settled. Returns how many were removed.
+ */
+export async function sweepHistory(parts: HistoryParts): Promise<number> {
+  const { db, now, migrationHistoryMs } = parts
+  if (migrationHistoryMs === 0) return 0
+  const old = await db
+    .selectFrom('migrations')
+    .select(['id', 'owner_id', 'repository_count'])
+    .where('ended_at', '<', now() - migrationHistoryMs)
+    .where('archive_expires_at', 'is', null)
+    .where(
+      sql<boolean>`not exists (select 1 from schedule_runs where migration_id = migrations.id)`,
+    )
+    .where(
+      sql<boolean>`not exists (select 1 from repository_locks where migration_id = migrations.id)`,
+    )
+    .orderBy('ended_at')
+    .limit(MIGRATIONS_AT_ONCE)
+    .execute()
+  for (const each of old) await db.transaction().execute((tx) => removeMigration(tx, each))
+  return old.length
+}
+
+interface OldMigration {
+  id: number
+  owner_id: number
+  repository_count: number
+}
+
+async function removeMigration(
+  tx: Db,
+  { id, owner_id, repository_count }: OldMigration,
+): Promise<void> {
+  for (const table of ['repository_exports', 'record_exports'] as const)
+    for (let to = ROWS_AT_ONCE; to < repository_count + ROWS_AT_ONCE; to += ROWS_AT_ONCE)
+      await tx.deleteFrom(table).where('migration_id', '=', id).where('position', '<', to).execute()
+  for (const table of ['reused_repositories', 'snapshots'] as const)
+    await tx.deleteFrom(table).where('migration_id', '=', id).execute()
+  const { numDeletedRows } = await tx
+    .deleteFrom('migrations')
+    .where('id', '=', id)
+    .executeTakeFirst()
+  // Pages of an owner's migrations are counted by this.
+  await tx
+    .updateTable('accounts')
+    .set((account) => ({
+      migration_count: account('migration_count', '-', Number(numDeletedRows)),
+    }))
+    .where('id', '=', owner_id)
+    .execute()
+}

@@ -1,0 +1,18 @@
+import type { Config } from '../settings/config.ts'
+import { keepHeartbeat } from './heartbeat.ts'
+import type { Log } from './log.ts'
+import { openProcessParts } from './process-parts.ts'
+import { startExporter } from './start-exporter.ts'
+import { retryWhileDatabaseIsDown } from './wait-for-database.ts'
+
+/** Starts an exporter that shares its database with API processes. Disposing of what it returns stops it. */
+export function startWorker(config: Config, logging: Log): Promise<AsyncDisposableStack> {
+  return retryWhileDatabaseIsDown(config, logging.log, async () => {
+    await using stack = new AsyncDisposableStack()
+    const parts = await openProcessParts(config, logging, stack)
+    const { scratch, stop } = await startExporter(config, parts)
+    stack.defer(stop)
+    keepHeartbeat(parts, { role: 'worker', concurrency: config.concurrency, scratch }, stack)
+    return stack.move()
+  })
+}

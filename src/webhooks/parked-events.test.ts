@@ -1,0 +1,176 @@
+import assert from 'node:assert/strict'
+import type { ServerResponse } from 'node:http'
+import { type TestContext, test } from 'node:test'
+import { sql } from 'kysely'
+import { onEachEngine } from '../../test/support/databases.ts'
+import { until } from '../../test/support/wait-until.ts'
+import { webhookReceiver } from '../../test/support/webhook-receiver.ts'
+import { inStatements } from '../db/in-statements.ts'
+import { openQueue } from '../queue/pg-boss-test-scene.ts'
+import { MAX_PINGS_PER_HOUR, pingWebhook, redeliver } from './manage-webhooks.ts'
+import { MAX_WAITING } from './note-event.ts'
+import type { Webhook } from './webhook.ts'
+import { NOON, webhookScene } from './webhook-test-scene.ts'
+
+const HOUR = 3_600_000
+
+type Scene = Awaited<ReturnType<typeof webhookScene>>
+
+/** Two deliveries of alice hang, and all her others are parked. */
+async function stalledScene(t: TestContext, scene: Scene, events: number) {
+  const receiver = await webhookReceiver(t)
+  const hanging: ServerResponse[] = []
+  receiver.answer = (response) => void hanging.push(response)
+  const alice = await scene.account('alice')
+  const webhook = await scene.add(alice, receiver.url)
+  for (let n = 0; n < events; n++) await scene.tell(alice)
+  scene.work()
+  scene.queue.wake()
+  await until('two are being sent and the others are out of the queue', async () => {
+    const [left] = await scene.queue.backlog()
+    return receiver.received.length === 2 && left?.jobs === 2
+  })
+  const answerAll = () => {
+    receiver.answer = (response) => void response.end()
+    for (const response of hanging) response.end()
+  }
+  return { receiver, webhook, answerAll }
+}
+
+/** As if they had been parked before. */
+async function addParked({ db }: Scene, webhook: Webhook, count: number): Promise<void> {
+  const rows = Array.from({ length: count }, (_, n) => ({
+    ...{ guid: `parked-${n}`, webhook_id: webhook.id, event: 'ping', action: null, facts: '{}' },
+    ...{ payload: null, state: 'waiting', turn: 1, tries: 0, tries_left: 1, parked: 1 },
+    ...{ next_at: NOON, created_at: NOON },
+  }))
+  for (const some of inStatements(rows))
+    await db.insertInto('webhook_events').values(some).execute()
+}
+
+onEachEngine('parked deliveries', (engine) => {
+  test('an hour with 10,000 of them writes nothing', async (t) => {
+    const scene = await webhookScene(t, engine)
+    const { webhook, receiver } = await stalledScene(t, scene, 30)
+    await addParked(scene, webhook, 10_000)
+    const before = { ...scene.counts }
+    for (let minute = 0; minute < 60; minute++) {
+      const reads = scene.counts.reads
+      scene.clock.now += HOUR / 60
+      scene.queue.wake()
+      await scene.resumeParked()
+      await until('the worker has looked for jobs', () => scene.counts.reads >= reads + 2)
+    }
+    assert.equal(scene.counts.writes - before.writes, 0)
+    assert.equal(receiver.received.length, 2)
+  })
+
+  test('each is sent when a place is free, and none is left behind', async (t) => {
+    const scene = await webhookScene(t, engine)
+    const { webhook, answerAll } = await stalledScene(t, scene, 40)
+    const before = scene.counts.writes
+    answerAll()
+    await until('all are sent', async () => {
+      const rows = await scene.db.selectFrom('webhook_events').select('state').execute()
+      return rows.length === 40 && rows.every(({ state }) => state === 'delivered')
+    })
+    assert.equal((await scene.deliveries(webhook)).length, 40)
+    assert.ok(scene.counts.writes - before < 40 * 15, 'a bounded number of writes for each')
+    assert.deepEqual(scene.errors, [])
+  })
+
+  test('those of a process that died are sent by the next one', async (t) => {
+    const scene = await webhookScene(t, engine)
+    const { webhook, answerAll } = await stalledScene(t, scene, 20)
+    await scene.stop()
+    answerAll()
+    // As a process leaves it that dies between the end of a delivery and the next job.
+    await scene.db.deleteFrom('jobs').execute()
+    await scene.db.updateTable('webhook_events').set({ parked: 1 }).execute()
+    scene.work()
+    await scene.resumeParked()
+    await until('all are sent', async () => (await scene.deliveries(webhook)).length === 20)
+  })
+
+  test('a webhook that fails does not keep the others of its owner waiting', async (t) => {
+    const scene = await webhookScene(t, engine)
+    const hanging = await webhookReceiver(t)
+    hanging.answer = () => {}
+    for (let n = 0; n < 9; n++) {
+      const owner = await scene.account(`owner-${n}`)
+      await scene.add(owner, hanging.url)
+      await scene.db.updateTable('webhooks').set({ failing_since: 1 }).execute()
+      await scene.tell(owner)
+    }
+    scene.work()
+    await until('all but one are being sent', () => hanging.received.length === 8)
+    const last = await scene.account('owner-8')
+    const good = await webhookReceiver(t)
+    await scene.add(last, good.url, { events: ['migration.failed'] })
+    for (let n = 0; n < 5; n++) await scene.tell(last, 'failed')
+    await until('its other webhook is told', () => good.received.length === 5)
+    assert.equal(hanging.received.length, 8)
+  })
+
+  test('a webhook gets 60 pings an hour, and has 500 events that wait', async (t) => {
+    const scene = await webhookScene(t, engine)
+    const alice = await scene.account('alice')
+    const webhook = await scene.add(alice, 'https://receiver.test/')
+    const ping = () => pingWebhook(scene.parts, webhook, { sender: alice })
+    for (let n = 0; n < MAX_PINGS_PER_HOUR; n++) await ping()
+    const events = () => scene.db.selectFrom('webhook_events').selectAll().orderBy('id').execute()
+    const before = await events()
+    await assert.rejects(ping(), {
+      name: 'WebhookLimitReached',
+      message: 'This webhook was sent 60 pings in the last hour. Try again later.',
+    })
+    assert.deepEqual(await events(), before)
+    scene.clock.now += HOUR
+    await ping()
+    await addParked(scene, webhook, MAX_WAITING - MAX_PINGS_PER_HOUR - 1)
+    const full = {
+      name: 'WebhookLimitReached',
+      message: '500 events of this webhook are waiting to be delivered already. Try again later.',
+    }
+    await assert.rejects(ping(), full)
+    await assert.rejects(redeliver(scene.parts, webhook, before[0]!.id), full)
+    await scene.tell(alice, 'exported')
+    const [listed, ...others] = await scene.deliveries(webhook)
+    assert.deepEqual(others, [])
+    assert.deepEqual(
+      [listed!.status, listed!.statusCode, listed!.state, listed!.action],
+      ['Not sent: 500 events are waiting already', 0, 'given up', 'exported'],
+    )
+    await scene.db.deleteFrom('webhook_events').where('event', '=', 'ping').execute()
+    await redeliver(scene.parts, webhook, listed!.eventId)
+    assert.equal((await events())[0]!.state, 'waiting')
+  })
+})
+
+test('on pg-boss, 10,000 parked deliveries are neither read nor written', async (t) => {
+  const opened = await openQueue(t)
+  const scene = await webhookScene(t, 'postgres', opened)
+  const { webhook, answerAll } = await stalledScene(t, scene, 30)
+  await addParked(scene, webhook, 10_000)
+  const before = { ...scene.counts }
+  for (let minute = 0; minute < 60; minute++) await scene.resumeParked()
+  const rows = () =>
+    sql`select id::text, retry_count, start_after from godwit_queue.job order by id`
+      .execute(opened.db)
+      .then((found) => found.rows)
+  const held = await rows()
+  const commits = async () => {
+    const { rows } = await sql<{ commits: number }>`select xact_commit as commits
+      from pg_stat_database where datname = current_database()`.execute(opened.db)
+    return rows[0]!.commits
+  }
+  const begun = await commits()
+  await until('the worker has looked 50 times', async () => (await commits()) > begun + 50)
+  assert.deepEqual(await rows(), held)
+  assert.deepEqual(
+    { writes: scene.counts.writes - before.writes, reads: scene.counts.reads - before.reads },
+    { writes: 0, reads: 60 },
+  )
+  answerAll()
+  await until('the next ones are sent', async () => (await scene.deliveries(webhook)).length > 10)
+})

@@ -1,0 +1,127 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, openSync } from 'node:fs'
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { before, test } from 'node:test'
+import { clientDesk } from '../support/client-desk.ts'
+import { type GitHost, gitHost } from '../support/git-host.ts'
+import { incompressible } from '../support/odd-repositories.ts'
+import { untilEnded } from '../support/service.ts'
+import { startInRow } from '../support/service-row.ts'
+import { needsMount, smallDisk } from '../support/small-disk.ts'
+import { forTheWholeFile } from '../support/whole-file-cleanup.ts'
+import { desk } from '../support/without-server.ts'
+
+const MIB = 1024 * 1024
+const GODWIT = new URL('../../bin/godwit', import.meta.url).pathname
+
+const wholeFile = forTheWholeFile()
+let host: GitHost
+
+before(async () => {
+  host = await gitHost()
+  wholeFile.after(host.remove)
+  await host.repository('alice/large', { files: { a: incompressible(4 * MIB) } })
+})
+
+const exportTo = (file: string) => [
+  'export',
+  'alice',
+  '--repositories',
+  host.root,
+  '--output',
+  file,
+]
+
+test(
+  'an export to a disk that is too small ends in a line, and leaves nothing',
+  needsMount,
+  async (t) => {
+    const { godwit, leftovers } = await desk(t)
+    // Too small for the snapshot, for the segment beside it, and for the archive beside both.
+    for (const megabytes of [1, 7, 10]) {
+      const { path } = smallDisk(t, megabytes)
+      const file = join(path, 'a.tar.gz')
+      const { code, stderr } = await godwit(exportTo(file))
+      if (code === 0) continue
+      assertOneLine(stderr, /^godwit: cannot write \/\S+: no space left on the disk/)
+      assert.deepEqual(
+        (await readdir(path)).filter((name) => name !== 'ballast'),
+        [],
+      )
+    }
+    assert.deepEqual(await leftovers(), [])
+  },
+)
+
+test('a token that cannot be stored is told in a line', needsMount, async (t) => {
+  const disk = smallDisk(t, 4)
+  const { godwit } = await desk(t)
+  const data = ['--data', join(disk.path, 'data')]
+  const { code } = await godwit(['sync', ...data, '--repositories', host.root])
+  assert.equal(code, 0)
+  disk.fill()
+  // What the database already holds on disk takes a few more rows.
+  for (let n = 1; ; n++) {
+    const { code, stderr } = await godwit(['token', 'add', `user${n}`, ...data])
+    if (code === 0 && n < 50) continue
+    assertOneLine(stderr, /^godwit: cannot write \/\S+godwit\.sqlite: no space left on the disk/)
+    break
+  }
+  disk.free()
+  disk.setReadOnly(true)
+  const { stderr } = await godwit(['token', 'add', 'bob', ...data])
+  assertOneLine(stderr, /^godwit: cannot write \/\S+godwit\.sqlite: read-only file system$/)
+})
+
+test(
+  'a download to a full disk says what it needs, and goes on when there is room',
+  needsMount,
+  async (t) => {
+    const service = await startInRow(t, { repositories: host.root })
+    const token = await service.token('alice')
+    const body = JSON.stringify({ repositories: ['large'] })
+    await service.call(token, '/user/migrations', { method: 'POST', body })
+    await untilEnded(service, token, 1)
+    const { migration } = await clientDesk(t, { url: service.url, token })
+    const disk = smallDisk(t, 8)
+    const folder = join(disk.path, 'downloads')
+    mkdirSync(folder)
+    const file = join(folder, 'a.tar.gz')
+    const download = ['download', '1', '--output', file]
+    disk.fill(2 * MIB)
+    const { err } = await migration(1, ...download)
+    assert.match(
+      err.trimEnd().split('\n').at(-1)!,
+      /^godwit: cannot write \/\S+\/a\.tar\.gz\.part: no space left on the disk \(\S+ MB needed, \d+ bytes free\)$/,
+    )
+    assert.deepEqual((await readdir(folder)).sort(), ['a.tar.gz.part', 'a.tar.gz.part.etag'])
+    disk.free()
+    assert.match((await migration(0, ...download)).err, /^resuming after /m)
+    assert.deepEqual(await readdir(folder), ['a.tar.gz'])
+  },
+)
+
+test('output that cannot be written is told in a line', needsMount, (t) => {
+  const disk = smallDisk(t, 1)
+  disk.fill()
+  for (const args of [['completion', 'bash'], ['config'], ['--help']]) {
+    const output = openSync(join(disk.path, args[0]!), 'w')
+    const { status, stderr } = spawnSync(GODWIT, args, { stdio: ['ignore', output, 'pipe'] })
+    assert.equal(status, 1, args.join(' '))
+    assertOneLine(
+      stderr.toString(),
+      /^godwit: cannot write standard output: no space left on the disk$/,
+    )
+  }
+})
+
+function assertOneLine(said: string, expected: RegExp): void {
+  const lines = said
+    .trimEnd()
+    .split('\n')
+    .filter((line) => !/: exported$|^warning: /.test(line))
+  assert.equal(lines.length, 1, said)
+  assert.match(lines[0]!, expected)
+}

@@ -40,7 +40,15 @@ test('two exports that use the same segments never end in a deadlock', async (t)
 
 const segmentRow = (key: string) => ({
   ...{ key, fingerprint: key, repository_id: null, length: 1, plain_length: 1, crc32: 0 },
-  ...{ sha256: key, contents: null, verified: null, warning: null, created_at: 0, named_at: 0 },
+  ...{
+    sha256: key,
+    contents: null,
+    verified: null,
+    warning: null,
+    created_at: 0,
+    named_at: 0,
+    checked_at: 0,
+  },
 })
 
 interface Writing<T> {

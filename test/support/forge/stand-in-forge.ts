@@ -9,7 +9,7 @@ import { type User, World } from './world.ts'
 
 /** What the forge does instead of answering as it should. */
 export type Misdeed =
-  | { answer: Given }
+  | { answer: Given; without?: readonly string[] }
   /** Half of the body, then nothing. */
   | { cut: true }
   | { hang: true }
@@ -178,7 +178,7 @@ function send(response: ServerResponse, given: Given, misdeed: Misdeed | undefin
     'content-length': String(body.length),
     ...headers,
   }
-  if (misdeed && 'without' in misdeed) for (const name of misdeed.without) delete all[name]
+  if (misdeed && 'without' in misdeed) for (const name of misdeed.without ?? []) delete all[name]
   response.writeHead(status, all)
   if (!misdeed || !('cut' in misdeed)) {
     response.end(body)

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { type Engine, onEachEngine } from '../../test/support/databases.ts'
 import { describingServer, USUAL } from '../../test/support/describing-server.ts'
+import { NOT_FOUND, PROXY_NOT_FOUND } from '../../test/support/forge/answers.ts'
 import { startForge } from '../../test/support/forge/stand-in-forge.ts'
 import type { User } from '../../test/support/forge/world.ts'
 import { until } from '../../test/support/wait-until.ts'
@@ -238,6 +239,22 @@ onEachEngine('what the forge grants', (engine) => {
     world.users.delete('bob')
     pass(MINUTE)
     assert.equal((await again())!.reason, 'bob is no longer on the forge')
+  })
+
+  test('does not end with a 404 that is not from the forge, nor with one that passes', async (t) => {
+    const { db, forge, bob, scheduled, start, work, pass, ask } = await scene(t, engine)
+    assert.equal((await ask(BOB, '/user')).status, 200)
+    const run = await scheduled('bob', bob)
+    const { id } = (await start(BOB)).body
+    forge.misbehave = () => ({ answer: PROXY_NOT_FOUND })
+    pass(MINUTE)
+    await assert.rejects(run(), { name: 'ForgeAway' })
+    let passing = 1
+    forge.misbehave = () => (passing-- > 0 ? { answer: NOT_FOUND } : undefined)
+    pass(MINUTE)
+    assert.equal((await run())?.outcome, 'started')
+    await work()
+    assert.equal((await endOf(db, id)).state, 'exported')
   })
 
   test('does not reach what the forge no longer knows, though it is on disk: nobody has it', async (t) => {

@@ -29,6 +29,20 @@ export class ForgeRefused extends Error {
 /** 404: it is not there, or not for this token to see; or this version of the forge does not know the address. */
 export class NotThere extends ForgeRefused {
   override name = 'NotThere'
+  /** Whether the body is the forge's own error message. A proxy in front of the forge answers 404 too, with another body. */
+  readonly isFromForge: boolean
+  /** When to ask again if this answer is not believed, in epoch milliseconds. */
+  readonly retryAt: number
+
+  constructor(
+    status: number,
+    message: string,
+    { isFromForge, retryAt }: { isFromForge: boolean; retryAt: number },
+  ) {
+    super(status, message)
+    this.isFromForge = isFromForge
+    this.retryAt = retryAt
+  }
 }
 
 /** A file whose length the forge did not list, and which is longer than is taken so. */

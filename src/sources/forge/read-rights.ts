@@ -1,4 +1,4 @@
-import { NotThere } from '../forge-errors.ts'
+import { unlessAbsent } from './client/confirm-absence.ts'
 import type { ForgeClient } from './client/forge-client.ts'
 import { type Entry, type Listing, listAll } from './client/forge-pages.ts'
 import { entryIn, flagIn, organizationLogin, textIn } from './client/forge-values.ts'
@@ -38,7 +38,7 @@ export async function readRights(
   const query = { sudo: login }
   const list = (listing: Pick<Listing, 'path'>) =>
     listAll(client, { ...listing, query, limit: PAGE }, signal)
-  try {
+  const read = async (): Promise<ForgeRights> => {
     const { body } = await client.get('/user', query, signal)
     const repositories = await list({ path: '/user/repos' })
     const teams = await list({ path: '/user/teams' })
@@ -48,10 +48,8 @@ export async function readRights(
       repositories: repositories.flatMap(rightIn),
       organizations: membershipsIn(teams),
     }
-  } catch (error) {
-    if (error instanceof NotThere) return NOBODY
-    throw error
   }
+  return (await unlessAbsent(client, read, signal)) ?? NOBODY
 }
 
 /** `active` is false too where a forge does not want to say; it then says of no time when they last signed in. */

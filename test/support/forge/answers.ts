@@ -6,7 +6,18 @@ export interface Given {
   headers?: Record<string, string>
 }
 
-export const NOT_FOUND: Given = { status: 404, body: { message: 'Not Found', url: '/api/swagger' } }
+/** As `APIContext.NotFound` of Gitea writes it, with the address of its documentation. */
+export const NOT_FOUND: Given = {
+  status: 404,
+  body: { errors: null, message: 'Not Found', url: 'http://127.0.0.1/api/swagger' },
+}
+
+/** As a proxy answers while the forge behind it restarts. */
+export const PROXY_NOT_FOUND: Given = {
+  status: 404,
+  headers: { 'content-type': 'text/plain' },
+  bytes: Buffer.from('404 page not found\n'),
+}
 
 export interface Paging {
   /** 0 where it was not asked for. */

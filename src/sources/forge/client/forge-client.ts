@@ -3,7 +3,14 @@ import { codeOf } from '../../../ground/errno.ts'
 import { ForgeFailed, ForgeRefused, WaitUntil } from '../../forge-errors.ts'
 import { forgeAddress } from './forge-address.ts'
 import { type ForgeBudget, NO_BUDGET } from './forge-budget.ts'
-import { AnswerTimeout, CutBody, type HttpAnswer, readJson, sendGet } from './http-answer.ts'
+import {
+  AnswerTimeout,
+  CutBody,
+  type HttpAnswer,
+  hasForgeError,
+  readJson,
+  sendGet,
+} from './http-answer.ts'
 import { AWAY_MS, Away, refusalOf, shown } from './refusal.ts'
 import { isTlsError, whyUnreachable } from './unreachable.ts'
 
@@ -183,10 +190,11 @@ class Client implements ForgeClient {
 
   async #refuseFailure(answer: HttpAnswer, address: string): Promise<void> {
     if (answer.status >= 200 && answer.status <= 299) return
+    const { status } = answer
+    const isFromForge = status === 404 && (await hasForgeError(answer))
     answer.discard()
     const later = answer.header('retry-after')
-    const { status } = answer
-    const refusal = refusalOf({ status, later, url: this.url, address }, this.#now())
+    const refusal = refusalOf({ status, later, isFromForge, url: this.url, address }, this.#now())
     if (refusal instanceof WaitUntil) await this.#budget.holdUntil(refusal.dueAt)
     throw refusal
   }

@@ -121,16 +121,41 @@ export async function readJson(
   }
 }
 
-async function readText(answer: HttpAnswer, where: string, alive: () => void): Promise<string> {
+/** An error message is rarely a hundredth of it. */
+const MAX_ERROR_BYTES = 64 * 1024
+
+/**
+ * Returns whether the body is an error message of Gitea's or Forgejo's API: JSON with a message and the address of the API's
+ * documentation. The body of another type is not read.
+ */
+export async function hasForgeError(answer: HttpAnswer): Promise<boolean> {
+  if (!/^application\/json\b/i.test(answer.header('content-type') ?? '')) return false
+  try {
+    const text = await readText(answer, '', () => {}, MAX_ERROR_BYTES)
+    const { message, url, documentation_url } = JSON.parse(text)
+    // Gitea 1.15 calls the address documentation_url, later versions url.
+    return typeof message === 'string' && /\/api\/swagger$/.test(url ?? documentation_url)
+  } catch {
+    // A body that breaks off, is too long or is no JSON is no message of the forge. The caller notices if it was aborted.
+    return false
+  }
+}
+
+async function readText(
+  answer: HttpAnswer,
+  where: string,
+  alive: () => void,
+  maxBytes = MAX_BYTES,
+): Promise<string> {
   const pieces: Uint8Array[] = []
   let bytes = 0
   for await (const piece of answer.body) {
     alive()
     bytes += piece.byteLength
-    if (bytes > MAX_BYTES)
+    if (bytes > maxBytes)
       throw new ForgeRefused(
         answer.status,
-        `${where} answers with more than ${MAX_BYTES / 1024 / 1024} MiB`,
+        `${where} answers with more than ${maxBytes / 1024 / 1024} MiB`,
       )
     pieces.push(piece)
   }

@@ -15,6 +15,8 @@ export interface RefusedAnswer {
   status: number
   /** `Retry-After`, where it says so. */
   later: string | undefined
+  /** Whether the body is an error message as the forge writes it. */
+  isFromForge: boolean
   /** Where the forge lives, and what was asked for there. */
   url: string
   address: string
@@ -22,7 +24,7 @@ export interface RefusedAnswer {
 
 /** What an answer means that is none of 2xx, as an error to be thrown. */
 export function refusalOf(
-  { status, later: said, url, address }: RefusedAnswer,
+  { status, later: said, isFromForge, url, address }: RefusedAnswer,
   now: number,
 ): Error {
   const where = shown(address)
@@ -32,7 +34,10 @@ export function refusalOf(
     return new WaitUntil(later ?? now + AWAY_MS, 'told', `${url} asks to wait (status ${status})`)
   if (status === 502 || status === 503 || status === 504)
     return new Away(`${where} is away for now (status ${status})`)
-  if (status === 404 || status === 410) return new NotThere(status, `${where} is not there`)
+  if (status === 404 || status === 410) {
+    const retryAt = now + AWAY_MS
+    return new NotThere(status, `${where} is not there`, { isFromForge, retryAt })
+  }
   if (status >= 500) return new ForgeFailed(status, `${where} failed with status ${status}`)
   if (status === 401) return new ForgeRefused(status, `${url} does not accept the token`)
   if (status === 403) return new ForgeRefused(status, `the token may not read ${where}`)

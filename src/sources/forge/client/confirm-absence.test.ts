@@ -1,0 +1,116 @@
+import assert from 'node:assert/strict'
+import { after, afterEach, before, describe, it } from 'node:test'
+import { type Given, NOT_FOUND, PROXY_NOT_FOUND } from '../../../../test/support/forge/answers.ts'
+import { type StandInForge, startForge } from '../../../../test/support/forge/stand-in-forge.ts'
+import { WaitUntil } from '../../forge-errors.ts'
+import { unlessAbsent } from './confirm-absence.ts'
+import { forgeClient } from './forge-client.ts'
+
+const { signal } = new AbortController()
+const NOW = Date.UTC(2030, 0, 1)
+
+describe('an absence on a forge', () => {
+  let forge: StandInForge
+  before(async () => {
+    forge = await startForge()
+    forge.world.addUser('ann')
+  })
+  after(() => forge.stop())
+  afterEach(() => {
+    forge.misbehave = () => undefined
+    forge.requests.length = 0
+  })
+
+  const askFor = (path: string) => {
+    const client = forgeClient({
+      url: forge.url,
+      token: 'admin-token',
+      pauseMs: 1,
+      now: () => NOW,
+    })
+    return unlessAbsent(client, () => client.get(path, {}, signal), signal)
+  }
+  const asked = () => forge.requests.map(({ path }) => path.replace('/api/v1', ''))
+  const answerFirst = (of: string, times: number, answer: Given) => {
+    forge.misbehave = ({ path }) => (path.endsWith(of) && times-- > 0 ? { answer } : undefined)
+  }
+
+  it('is believed if the forge says so twice, and has a version', async () => {
+    assert.equal(await askFor('/users/nobody'), undefined)
+    assert.deepEqual(asked(), ['/users/nobody', '/version', '/users/nobody'])
+  })
+
+  it('costs no further request where there is something', async () => {
+    assert.ok(await askFor('/users/ann'))
+    assert.deepEqual(asked(), ['/users/ann'])
+  })
+
+  it('is not believed if the forge says so once', async () => {
+    answerFirst('/users/ann', 1, NOT_FOUND)
+    assert.ok(await askFor('/users/ann'))
+  })
+
+  it('is believed as Gitea 1.15 says it', async () => {
+    const body = {
+      errors: null,
+      message: 'Not Found',
+      documentation_url: `${forge.url}/api/swagger`,
+    }
+    answerFirst('/users/ann', 2, { status: 404, body })
+    assert.equal(await askFor('/users/ann'), undefined)
+  })
+
+  const foreign: Record<string, Given> = {
+    'a plain text': PROXY_NOT_FOUND,
+    'a web page': {
+      status: 404,
+      headers: { 'content-type': 'text/html' },
+      bytes: Buffer.from('<!DOCTYPE html><p>Not Found'),
+    },
+    'JSON of a gateway': { status: 404, body: { message: 'no Route matched' } },
+    'JSON that is no object': { status: 404, body: null },
+    'JSON that breaks off': {
+      status: 404,
+      headers: { 'content-type': 'application/json' },
+      bytes: Buffer.from('{"message":"Not Fo'),
+    },
+    nothing: { status: 404 },
+    'a message that is too long': {
+      status: 404,
+      body: { message: 'x'.repeat(70_000), url: 'http://127.0.0.1/api/swagger' },
+    },
+    'status 410': { ...NOT_FOUND, status: 410 },
+  }
+  for (const [what, answer] of Object.entries(foreign))
+    it(`is not believed if the answer is ${what}`, async () => {
+      answerFirst('/users/ann', Number.POSITIVE_INFINITY, answer)
+      await assert.rejects(askFor('/users/ann'), isUnavailable)
+    })
+
+  it('is not believed if the second answer is not from the forge', async () => {
+    let count = 0
+    forge.misbehave = ({ path }) =>
+      path.endsWith('/users/ann')
+        ? { answer: count++ === 0 ? NOT_FOUND : PROXY_NOT_FOUND }
+        : undefined
+    await assert.rejects(askFor('/users/ann'), isUnavailable)
+  })
+
+  for (const [what, answer] of Object.entries({
+    'is not found': PROXY_NOT_FOUND,
+    'is none': { body: { version: '' } },
+    'is a web page': { headers: { 'content-type': 'text/html' }, bytes: Buffer.from('<p>') },
+    'cannot be read': { status: 503, body: {} },
+  } satisfies Record<string, Given>))
+    it(`is not believed if the version of the forge ${what}`, async () => {
+      answerFirst('/version', 9, answer)
+      await assert.rejects(askFor('/users/nobody'), isUnavailable)
+    })
+})
+
+function isUnavailable(error: unknown): boolean {
+  assert.ok(error instanceof WaitUntil, String(error))
+  assert.equal(error.why, 'away')
+  assert.equal(error.dueAt, NOW + 30_000)
+  return true
+}

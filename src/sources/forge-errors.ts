@@ -60,16 +60,6 @@ export class ForgeFailed extends ForgeRefused {
   override name = 'ForgeFailed'
 }
 
-/** Undefined where the forge says that it is not there. */
-export async function ifForgeHas<T>(asked: Promise<T>): Promise<T | undefined> {
-  try {
-    return await asked
-  } catch (error) {
-    if (error instanceof NotThere) return undefined
-    throw error
-  }
-}
-
 /** Not there, or not for this token to read. */
 export const isDenied = (error: unknown): boolean =>
   error instanceof ForgeRefused && (error instanceof NotThere || error.status === 403)

@@ -5,7 +5,7 @@ import type { Asked } from './asked.ts'
 import { READING, READING_A_REPOSITORY } from './reading-routes.ts'
 import { type Dialect, GITEA_1_22, Renderer } from './render.ts'
 import { SEEDING } from './seeding-routes.ts'
-import { type User, World } from './world.ts'
+import { type Repository, type User, World } from './world.ts'
 
 /** What the forge does instead of answering as it should. */
 export type Misdeed =
@@ -140,12 +140,18 @@ function read(asked: Asked, path: string): Given | undefined {
   if (!repository) return undefined
   const [owner, name, rest] = repository.slice(1).map(decodeURIComponent)
   const found = asked.world.findRepository(owner ?? '', name ?? '')
-  if (!found) return undefined
+  if (!found || isOff(found, rest ?? '')) return undefined
   for (const [pattern, route] of READING_A_REPOSITORY) {
     const match = pattern.exec(rest ?? '')
     if (match) return route(asked, found, ...match.slice(1))
   }
   return undefined
+}
+
+/** Labels and milestones are shown where issues or pull requests are. */
+function isOff({ off }: Repository, path: string): boolean {
+  if (/^\/(issues|labels|milestones)\b/.test(path)) return off.has('issues') && off.has('pulls')
+  return off.has(/^\/(pulls|releases)\b/.exec(path)?.[1] as 'pulls' | 'releases')
 }
 
 async function seeded(asked: Asked, path: string, request: IncomingMessage): Promise<Given> {

@@ -1,6 +1,7 @@
 import { inUnits } from '../../../ground/quantities.ts'
 import type { FileToFetch } from '../../discussions.ts'
 import { DamagedFile, ForgeRefused, TooLarge, WaitUntil } from '../../forge-errors.ts'
+import { confirmAbsence } from './confirm-absence.ts'
 import type { ForgeClient } from './forge-client.ts'
 import type { HttpAnswer } from './http-answer.ts'
 import { whyUnreachable } from './unreachable.ts'
@@ -30,7 +31,8 @@ export async function* openFile(
   let [received, expected] = [0, size]
   let firstEnd: number | undefined
   for (let tries = 1; ; tries++) {
-    const answer = await client.download(source, signal)
+    const ask = () => client.download(source, signal)
+    const answer = await confirmAbsence(client, ask, signal, { isDownload: true })
     const length = lengthOf(answer)
     expected ??= length
     if (length !== null && expected !== null && length !== expected) {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { afterEach, describe, it } from 'node:test'
+import { NOT_FOUND, PROXY_NOT_FOUND } from '../../../../test/support/forge/answers.ts'
 import { KeptInMemory } from '../../../../test/support/forge/kept-in-memory.ts'
-import { addManyIssues } from '../../../../test/support/forge/many-issues.ts'
+import { addManyIssues, LONG_AGO } from '../../../../test/support/forge/many-issues.ts'
 import { type Dialect, GITEA_1_15, GITEA_1_22 } from '../../../../test/support/forge/render.ts'
 import {
   type Request,
@@ -155,11 +156,40 @@ describe('a forge that misbehaves', () => {
 
   it('that has no timeline though its version should is read without, and it is said', async () => {
     const { forge, kept, read } = await scene(30)
-    forge.misbehave = ({ path }) =>
-      path.endsWith('/timeline') ? { answer: { status: 404, body: {} } } : undefined
+    forge.misbehave = ({ path }) => (path.endsWith('/timeline') ? { answer: NOT_FOUND } : undefined)
     await read()
     assert.equal(isComplete(kept), true)
     assert.match(readingOf(kept.cursor)?.notes.join() ?? '', /has no timeline/)
+  })
+
+  it('that answers 404 for a part that is there is waited for, and nothing is lost', async () => {
+    const { forge, kept, read, open, name, expected, repository, ann } = await scene(24)
+    const { world } = forge
+    repository.labels.push({ id: world.id(), name: 'bug', color: '00aabb', description: '' })
+    repository.collaborators.set(world.addUser('bob'), 'read')
+    repository.issues.get(10)!.reactions.push({ user: ann, content: 'heart', created: LONG_AGO })
+    const whole = await expected()
+    const seen = forge.requests.map(({ path }) => path)
+    const parts = new Set(
+      seen.filter((path) => !/\/(version|settings\/api|pulls)$/.test(path)),
+    )
+    assert.ok(parts.size > 60)
+    for (const part of parts) {
+      let left = 1
+      forge.misbehave = ({ path }) =>
+        path === part && left-- > 0 ? { answer: PROXY_NOT_FOUND } : undefined
+      const other = new KeptInMemory()
+      await assert.rejects(other.readAll(open(), name), WaitUntil, part)
+      await other.readAll(open(), name)
+      assert.deepEqual(other.snapshot(), whole, part)
+    }
+    // A 404 in the words of the forge is not believed either, as long as the repository says that it has issues.
+    forge.misbehave = ({ path }) => (path.endsWith('/issues') ? { answer: NOT_FOUND } : undefined)
+    await assert.rejects(read(), (error) => {
+      assert.ok(error instanceof WaitUntil)
+      return /issues and pull requests of ann\/many are turned on/.test(error.message)
+    })
+    assert.equal(kept.groups.size, 0)
   })
 
   it('whose user is nobody at all', async () => {

@@ -1,8 +1,11 @@
+import { WaitUntil } from '../../forge-errors.ts'
+import { unlessAbsent } from '../client/confirm-absence.ts'
 import { segment } from '../client/forge-address.ts'
 import type { ForgeAnswer, Query } from '../client/forge-client.ts'
 import { type Entry, type Listing, listAll, listWhole } from '../client/forge-pages.ts'
 import type { ForgeVersion } from '../client/forge-version.ts'
 import type { KnownForge } from '../client/known-forge.ts'
+import { AWAY_MS } from '../client/refusal.ts'
 import type { People } from '../facts/people-facts.ts'
 
 /** What every part of a reading needs to know. */
@@ -44,6 +47,58 @@ export const listWholePart = (
   keyOf?: Listing['keyOf'],
 ): Promise<Entry[]> =>
   listWhole(context.forge.client, `${repositoryPath(context)}/${part}`, context.signal, keyOf)
+
+/** Asks for a part of the repository as `ask` does. Returns undefined if the forge itself says that it is not there. */
+export const ifThere = <T>({ forge, signal }: ReadContext, ask: () => Promise<T>) =>
+  unlessAbsent(forge.client, ask, signal)
+
+/** What of a repository can be turned off. The forge then answers 404 for it. */
+type Part = 'issues and pull requests' | 'labels' | 'milestones' | 'releases'
+
+/**
+ * Asks for a part of the repository as `ask` does. Returns undefined, and notes it, if the part is turned off. A 404 for a part
+ * that is turned on, as the repository itself says, rejects with WaitUntil.
+ */
+export async function unlessTurnedOff<T>(
+  context: ReadContext,
+  repository: Entry,
+  part: Part,
+  ask: () => Promise<T>,
+): Promise<T | undefined> {
+  const found = await ifThere(context, ask)
+  if (found !== undefined) return found
+  const { owner, name, forge } = context
+  if (isTurnedOn(repository, part))
+    throw new WaitUntil(
+      forge.client.now() + AWAY_MS,
+      'away',
+      `the forge says that ${part} of ${owner}/${name} are turned on, and does not give them`,
+    )
+  context.notes.turnedOff(part)
+  return undefined
+}
+
+/** A field that is missing, as in old versions, says neither. Gitea gives labels and milestones if it gives issues or pull requests. */
+function isTurnedOn(repository: Entry, part: Part): boolean {
+  if (part === 'releases') return repository.has_releases === true
+  const hasIssues = repository.has_issues === true && !repository.external_tracker
+  // Mirrors and empty repositories have no pull requests, whatever their settings say.
+  const mayHavePulls = repository.mirror !== true && repository.empty !== true
+  return hasIssues || (repository.has_pull_requests === true && mayHavePulls)
+}
+
+/** Whether the owner of the repository is an organization: only those have labels of their own, members and teams. */
+export async function findOrganization(
+  { client, persons }: KnownForge,
+  login: string,
+  signal: AbortSignal,
+): Promise<Entry | undefined> {
+  if (persons.has(login)) return undefined
+  const ask = () => client.get(`/orgs/${segment(login)}`, {}, signal)
+  const found = await unlessAbsent(client, ask, signal)
+  if (!found) persons.add(login)
+  return found && ((found.body ?? {}) as Entry)
+}
 
 const TURNED_OFF = ' are turned off on the forge'
 const UNTOLD =

@@ -52,7 +52,7 @@ export async function obtainRecords(
       attachmentsKey: attachments.key,
       assetsKey: assets.key,
       asOf: reading.asOf,
-      notes: [...reading.notes, ...attachments.notes, ...assets.notes],
+      notes: [...reading.notes, ...(owner.notes ?? []), ...attachments.notes, ...assets.notes],
       reused: rows.reused && attachments.reused && assets.reused,
       count: countIn(rows.contents),
     }

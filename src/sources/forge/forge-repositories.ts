@@ -4,7 +4,7 @@ import { ForgeRefused, NotThere } from '../forge-errors.ts'
 import type { RepositoryName, SourceFacts } from '../source.ts'
 import { segment } from './client/forge-address.ts'
 import type { ForgeClient } from './client/forge-client.ts'
-import { type Entry, type Listing, listAll, pagesOf } from './client/forge-pages.ts'
+import { type Entry, type Listing, listAll } from './client/forge-pages.ts'
 import {
   entryIn,
   flagIn,
@@ -79,13 +79,18 @@ export function forgeCatalogue({ getForge, stranger, now }: CatalogueParts): For
       const client = await clientOf(signal)
       // By number: what is new comes last, and moves nothing.
       const query = { sort: 'id', order: 'asc' }
-      const listing: Listing = { path: '/repos/search', query, limit: PAGE, within: 'data' }
-      for await (const { entries } of pagesOf(client, listing, signal))
-        for (const entry of entries) yield* repositoryIn(entry)
+      const listing: Listing = {
+        path: '/repos/search',
+        query,
+        limit: PAGE,
+        within: 'data',
+        isUsable,
+      }
+      for (const entry of await listAll(client, listing, signal)) yield* repositoryIn(entry)
     },
 
     async ofOrganization(login, signal) {
-      const listing = { path: `/orgs/${segment(login)}/repos`, limit: PAGE }
+      const listing = { path: `/orgs/${segment(login)}/repos`, limit: PAGE, isUsable }
       return (await listAll(await clientOf(signal), listing, signal)).flatMap(repositoryIn)
     },
 
@@ -148,6 +153,8 @@ const isPrivate = (entry: Entry): boolean =>
   flagIn(entry, 'private') ||
   flagIn(entry, 'internal') ||
   ['limited', 'private'].includes(textIn(entryIn(entry, 'owner') ?? {}, 'visibility'))
+
+const isUsable = (entry: Entry): boolean => repositoryIn(entry).length > 0
 
 /** None where it has no name. */
 export function repositoryIn(entry: Entry): ForgeRepository[] {

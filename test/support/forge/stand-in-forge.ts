@@ -13,7 +13,11 @@ export type Misdeed =
   /** Half of the body, then nothing. */
   | { cut: true }
   | { hang: true }
+  /** The body byte by byte, without an end. */
+  | { drip: true }
   | { without: readonly string[] }
+  /** Another answer, made from what it should be. */
+  | { change: (given: Given) => Given; without?: readonly string[] }
 
 export interface Request {
   path: string
@@ -91,10 +95,12 @@ async function answer(
   forge.world.noteRequest()
   const misdeed = forge.misbehave(asked)
   if (misdeed && 'hang' in misdeed) return
+  if (misdeed && 'drip' in misdeed) return drip(response)
   const given =
     misdeed && 'answer' in misdeed ? misdeed.answer : await givenFor(forge, url, path, request)
+  const changed = misdeed && 'change' in misdeed ? misdeed.change(given) : given
   response.setHeader('date', new Date(forge.world.clock() * 1000).toUTCString())
-  send(response, given, misdeed)
+  send(response, changed, misdeed)
 }
 
 async function givenFor(
@@ -173,6 +179,11 @@ function viewerOf({ tokens, world }: StandInForge, { headers }: IncomingMessage)
   if (kind?.toLowerCase() === 'token' || kind?.toLowerCase() === 'bearer') return tokens.get(secret)
   const [login = ''] = Buffer.from(secret, 'base64').toString().split(':')
   return kind?.toLowerCase() === 'basic' ? world.users.get(login.toLowerCase()) : undefined
+}
+
+function drip(response: ServerResponse): void {
+  const timer = setInterval(() => response.write(' '), 10)
+  response.on('close', () => clearInterval(timer))
 }
 
 function send(response: ServerResponse, given: Given, misdeed: Misdeed | undefined): void {

@@ -210,17 +210,21 @@ async function movedComments(context: ReadContext, kept: Kept, since: string) {
   return { numbers, added }
 }
 
-/** Undefined where the forge cannot be asked, or gives what is older too: it does not know `since` here. */
+/** Undefined where the forge cannot be asked, does not give all, or gives what is older too: it does not know `since` here. */
 async function listSince(
   context: ReadContext,
   part: string,
   query: { state?: string; since: string },
 ): Promise<Entry[] | undefined> {
-  const listed = await ifThere(context, () => listPart(context, part, { query }))
+  let isMissing = false
+  const onMissing = () => {
+    isMissing = true
+  }
+  const listed = await ifThere(context, () => listPart(context, part, { query, onMissing }))
   const isTold = listed?.every(
     (entry) => Date.parse(textIn(entry, 'updated_at')) >= Date.parse(query.since),
   )
-  return isTold ? listed : undefined
+  return isTold && !isMissing ? listed : undefined
 }
 
 function issueNumberOf(comment: Entry): number | undefined {

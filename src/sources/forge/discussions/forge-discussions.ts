@@ -83,7 +83,11 @@ const pickName = ({ owner, name }: RepositoryName): RepositoryName => ({ owner, 
 /** An organization with members and teams, or a person; everyone in it has a record of their own. */
 async function readOwner(forge: KnownForge, login: string, signal: AbortSignal): Promise<Group> {
   const { client, pageSize } = forge
-  const list = (path: string) => listAll(client, { path, limit: pageSize }, signal)
+  const notes = new Notes()
+  const list = (path: string) => {
+    const onMissing = (count: number) => notes.missing(path.slice(1), count, undefined)
+    return listAll(client, { path, limit: pageSize, onMissing }, signal)
+  }
   const path = `/orgs/${segment(login)}`
   const organization = await findOrganization(forge, login, signal)
   const people = new People()
@@ -101,11 +105,12 @@ async function readOwner(forge: KnownForge, login: string, signal: AbortSignal):
   const { created } = (body ?? {}) as Entry
   const answers = { organization: { ...organization, created }, members, teams }
   const fact = organizationFact(answers)
-  return groupOf(`owner/${login}`, {
+  const group = groupOf(`owner/${login}`, {
     users: people.take(),
     organizations: [fact],
     teams: teams
       .filter(({ team }) => textIn(team, 'name') !== '')
       .map((each) => teamFact(fact.login, each.team, each.members)),
   })
+  return { ...group, notes: notes.all() }
 }

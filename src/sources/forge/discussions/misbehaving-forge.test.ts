@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { afterEach, describe, it } from 'node:test'
-import { NOT_FOUND, PROXY_NOT_FOUND } from '../../../../test/support/forge/answers.ts'
+import { type Given, NOT_FOUND, PROXY_NOT_FOUND } from '../../../../test/support/forge/answers.ts'
 import { KeptInMemory } from '../../../../test/support/forge/kept-in-memory.ts'
 import { addManyIssues, LONG_AGO } from '../../../../test/support/forge/many-issues.ts'
 import { type Dialect, GITEA_1_15, GITEA_1_22 } from '../../../../test/support/forge/render.ts'
@@ -163,18 +163,20 @@ describe('a forge that misbehaves', () => {
   })
 
   it('that answers 404 for a part that is there is waited for, and nothing is lost', async () => {
-    const { forge, kept, read, open, name, expected, repository, ann } = await scene(24)
+    const { forge, kept, read, open, name, expected, repository, ann } = await scene(10)
     const { world } = forge
     repository.labels.push({ id: world.id(), name: 'bug', color: '00aabb', description: '' })
     repository.collaborators.set(world.addUser('bob'), 'read')
     repository.issues.get(10)!.reactions.push({ user: ann, content: 'heart', created: LONG_AGO })
     const whole = await expected()
-    const seen = forge.requests.map(({ path }) => path)
-    const parts = new Set(
-      seen.filter((path) => !/\/(version|settings\/api|pulls)$/.test(path)),
+    // One address of each kind.
+    const parts = new Map(
+      forge.requests
+        .filter(({ path }) => !/\/(version|settings\/api|pulls)$/.test(path))
+        .map(({ path }) => [path.replace(/\d+/g, 'N'), path]),
     )
-    assert.ok(parts.size > 60)
-    for (const part of parts) {
+    assert.ok(parts.size >= 15, [...parts.keys()].join())
+    for (const part of parts.values()) {
       let left = 1
       forge.misbehave = ({ path }) =>
         path === part && left-- > 0 ? { answer: PROXY_NOT_FOUND } : undefined
@@ -190,6 +192,82 @@ describe('a forge that misbehaves', () => {
       return /issues and pull requests of ann\/many are turned on/.test(error.message)
     })
     assert.equal(kept.groups.size, 0)
+  })
+
+  const isList = ({ path, query }: Request) =>
+    path.endsWith('/issues') && query.get('limit') !== '1'
+  const halved = (issues: unknown[]) => issues.map((each, n) => (n % 2 ? null : each))
+  const COUNTS = ['x-total-count', 'link']
+
+  for (const [name, change, without] of [
+    ['every second issue is null', halved, []],
+    ['every second issue is null, without a count', halved, COUNTS],
+    ['there are lists instead of issues', () => [[[[]]]], COUNTS],
+  ] as const)
+    it(`in whose listing ${name} is asked for each issue by its number`, async () => {
+      const { forge, kept, read, expected } = await scene(24)
+      const whole = await expected()
+      forge.misbehave = (request) => {
+        if (!isList(request)) return undefined
+        const body = (given: unknown) =>
+          Array.isArray(given) && given.length > 0 ? change(given) : given
+        return { change: (given) => ({ ...given, body: body(given.body) }), without }
+      }
+      await read()
+      assert.deepEqual(kept.snapshot(), whole)
+      assert.deepEqual(readingOf(kept.cursor)?.notes, [])
+    })
+
+  it('that counts one issue where there are many is read to the end', async () => {
+    const { forge, kept, read, expected } = await scene(32)
+    const whole = await expected()
+    forge.misbehave = (request) => {
+      if (!request.path.endsWith('/issues')) return undefined
+      request.query.set('limit', String(Math.min(5, Number(request.query.get('limit')))))
+      return { change: ({ body }) => ({ body, headers: { 'x-total-count': '1' } }) }
+    }
+    await read()
+    assert.deepEqual(kept.snapshot(), whole)
+  })
+
+  const MISSING = 'missing: the forge lists or counts them and does not give them'
+
+  it('that counts more issues than it gives is read, and the missing ones are counted', async () => {
+    const { forge, kept, read, expected } = await scene(24)
+    const whole = await expected()
+    forge.misbehave = (request) =>
+      isList(request)
+        ? { change: ({ body }) => ({ body, headers: { 'x-total-count': '27' } }) }
+        : undefined
+    await read()
+    assert.deepEqual(kept.snapshot(), whole)
+    assert.deepEqual(readingOf(kept.cursor)?.notes, [`issues: 3 entries are ${MISSING}`])
+  })
+
+  it('that does not give an entry of a list: it is named as missing until it is given', async () => {
+    const { forge, kept, read, repository, ann } = await scene(6)
+    const { world } = forge
+    repository.labels.push({ id: world.id(), name: 'bug', color: '00aabb', description: '' })
+    const issue = repository.issues.get(5)!
+    const [comment] = issue.comments
+    for (const content of ['heart', 'eyes'])
+      comment!.reactions.push({ user: ann, content, created: LONG_AGO })
+    const reactions = `issues/comments/${comment!.id}/reactions`
+    const ofIssue = ['issues/5/comments', 'issues/5/timeline', reactions]
+    const change = (given: Given) => ({ ...given, body: [null, ...(given.body as []).slice(1)] })
+    for (const part of ['labels', ...ofIssue]) {
+      const readAgain = async () => {
+        comment!.updated = world.clock()
+        world.addComment(issue, ann, part)
+        await read()
+        return readingOf(kept.cursor)?.notes.filter((each) => each.endsWith(MISSING))
+      }
+      forge.misbehave = ({ path }) => (path.endsWith(`/many/${part}`) ? { change } : undefined)
+      const words = ofIssue.includes(part) ? `issue 5: ${part}` : part
+      assert.deepEqual(await readAgain(), [`${words}: 1 entry is ${MISSING}`])
+      forge.misbehave = () => undefined
+      assert.deepEqual(await readAgain(), [])
+    }
   })
 
   it('whose user is nobody at all', async () => {

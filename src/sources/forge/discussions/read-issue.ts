@@ -21,6 +21,7 @@ import { commentReactions, type Memory } from './comment-reactions.ts'
 import {
   getPart,
   ifThere,
+  listingOf,
   listPart,
   listWholePart,
   type ReadContext,
@@ -55,15 +56,18 @@ export async function readIssueGroup(
   kept: Group | undefined,
   pull?: Entry,
 ): Promise<Group | undefined> {
-  const { forge, signal } = context
-  const read = () => readGroup(context, issue, { kept, seen: {} }, pull)
+  const { forge, signal, notes } = context
+  const number = numberIn(issue, 'number')
+  const read = () => {
+    notes.forgetMissing(number)
+    return readGroup({ ...context, issue: number }, issue, { kept, seen: {} }, pull)
+  }
   try {
     return await confirmAbsence(forge.client, read, signal)
   } catch (error) {
     // Some versions answer 500 for what belongs to an issue that was deleted a moment ago.
     const mayBeGone = error instanceof NotThere || error instanceof ForgeFailed
-    if (mayBeGone && (await findIssue(context, numberIn(issue, 'number'))) === undefined)
-      return undefined
+    if (mayBeGone && (await findIssue(context, number)) === undefined) return undefined
     // The forge has the issue and not what belongs to it. Waiting does not help.
     throw error instanceof NotThere ? new ForgeRefused(404, error.message, { cause: error }) : error
   }
@@ -139,8 +143,10 @@ async function readTimeline(
   const { forge, signal, notes } = context
   if (!forge.can.timeline) return []
   const number = numberIn(issue, 'number')
-  const path = `${repositoryPath(context)}/issues/${number}/timeline`
-  const listing = { path, limit: forge.pageSize, mayHide: forge.mayHide, leftOut: codeComments }
+  const listing = {
+    ...listingOf(context, `issues/${number}/timeline`),
+    ...{ limit: forge.pageSize, mayHide: forge.mayHide, leftOut: codeComments },
+  }
   const list = () => listFiltered(forge.client, listing, signal)
   try {
     return await confirmAbsence(forge.client, list, signal)

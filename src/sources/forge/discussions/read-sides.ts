@@ -11,6 +11,7 @@ import {
   findOrganization,
   getPart,
   ifThere,
+  listingOf,
   listPart,
   listWholePart,
   type ReadContext,
@@ -99,7 +100,11 @@ async function repositoryGroup(
 
 async function organizationLabels(context: ReadContext): Promise<Entry[]> {
   const { forge, owner, signal } = context
-  const listing = { path: `/orgs/${segment(owner)}/labels`, limit: forge.pageSize }
+  const listing = {
+    ...listingOf(context, 'labels of the organization'),
+    path: `/orgs/${segment(owner)}/labels`,
+    limit: forge.pageSize,
+  }
   return (await ifThere(context, () => listAll(forge.client, listing, signal))) ?? []
 }
 

@@ -154,10 +154,10 @@ function read(asked: Asked, path: string): Given | undefined {
   return undefined
 }
 
-/** Labels and milestones are shown where issues or pull requests are. */
+/** Labels, milestones and releases are shown to an administrator all the same. */
 function isOff({ off }: Repository, path: string): boolean {
-  if (/^\/(issues|labels|milestones)\b/.test(path)) return off.has('issues') && off.has('pulls')
-  return off.has(/^\/(pulls|releases)\b/.exec(path)?.[1] as 'pulls' | 'releases')
+  if (path.startsWith('/issues')) return off.has('issues') && off.has('pulls')
+  return path.startsWith('/pulls') && off.has('pulls')
 }
 
 async function seeded(asked: Asked, path: string, request: IncomingMessage): Promise<Given> {

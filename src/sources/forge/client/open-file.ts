@@ -26,7 +26,7 @@ export async function* openFile(
   client: ForgeClient,
   { source, size }: FileToFetch,
   signal: AbortSignal,
-  maxUnlisted = MAX_UNLISTED_BYTES,
+  { maxUnlisted = MAX_UNLISTED_BYTES, idleMs = IDLE_MS } = {},
 ): AsyncGenerator<Uint8Array> {
   let [received, expected] = [0, size]
   let firstEnd: number | undefined
@@ -45,7 +45,7 @@ export async function* openFile(
     }
     try {
       let skip = received
-      for await (const piece of piecesOf(answer, signal)) {
+      for await (const piece of piecesOf(answer, idleMs, signal)) {
         const rest = piece.subarray(Math.min(skip, piece.length))
         skip -= piece.length - rest.length
         received += rest.length
@@ -90,9 +90,13 @@ const away = ({ url }: ForgeClient, source: string, error: unknown) =>
   })
 
 /** Ends where the next pieces do not come, or too slowly. Only the time that is spent waiting for them counts. */
-async function* piecesOf(answer: HttpAnswer, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+async function* piecesOf(
+  answer: HttpAnswer,
+  idleMs: number,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array> {
   const pieces = answer.body[Symbol.asyncIterator]()
-  let [leftMs, progress] = [IDLE_MS, 0]
+  let [leftMs, progress] = [idleMs, 0]
   try {
     for (;;) {
       signal.throwIfAborted()
@@ -101,7 +105,7 @@ async function* piecesOf(answer: HttpAnswer, signal: AbortSignal): AsyncGenerato
       if (done) return
       leftMs -= performance.now() - askedAt
       progress += value.length
-      if (progress >= MIN_PROGRESS_BYTES) [leftMs, progress] = [IDLE_MS, 0]
+      if (progress >= MIN_PROGRESS_BYTES) [leftMs, progress] = [idleMs, 0]
       yield value
     }
   } finally {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { afterEach, describe, it } from 'node:test'
+import { NOT_FOUND } from '../../../../test/support/forge/answers.ts'
 import { KeptInMemory } from '../../../../test/support/forge/kept-in-memory.ts'
 import { addManyIssues } from '../../../../test/support/forge/many-issues.ts'
 import { type Dialect, GITEA_1_15, GITEA_1_22 } from '../../../../test/support/forge/render.ts'
@@ -213,12 +214,7 @@ describe('reading again', () => {
     for (let n = 0; n < 2; n++) {
       await again()
       assert.deepEqual(said(), before)
-      assert.deepEqual(
-        notes(),
-        ['issues and pull requests', 'labels', 'milestones'].map(
-          (each) => `${each} are turned off on the forge`,
-        ),
-      )
+      assert.deepEqual(notes(), ['issues and pull requests are turned off on the forge'])
       assert.equal(readingOf(kept.cursor)?.asOf, asOf, 'as new as it was')
     }
     const other = new KeptInMemory()
@@ -233,7 +229,7 @@ describe('reading again', () => {
 
   for (const what of ['labels', 'milestones', 'releases'] as const)
     it(`keeps what was read of ${what} that are turned off, and says so`, async () => {
-      const { again, world, repository, ann, kept } = await scene(1)
+      const { again, forge, world, repository, ann, kept } = await scene(1)
       const plain = { title: 'm', description: '', due: null, created: 1, closed: null }
       repository.milestones.push({ id: world.id(), ...plain })
       repository.labels.push({ id: world.id(), name: 'bug', color: '00aabb', description: '' })
@@ -245,6 +241,9 @@ describe('reading again', () => {
         kept.facts('releases'),
       ]
       const before = said()
+      forge.misbehave = ({ path }) =>
+        path.endsWith(`/many/${what}`) ? { answer: NOT_FOUND } : undefined
+      await assert.rejects(again(), /are turned on, and does not give them$/)
       repository.off = new Set(what === 'releases' ? [what] : ['issues', 'pulls'])
       await again()
       assert.deepEqual(said(), before)

@@ -11,7 +11,7 @@ import {
 } from '../../../../test/support/forge/stand-in-forge.ts'
 import { freePort } from '../../../../test/support/free-port.ts'
 import { readingOf } from '../../discussions.ts'
-import { ForgeFailed, ForgeRefused, TooLarge, WaitUntil } from '../../forge-errors.ts'
+import { DamagedFile, ForgeFailed, ForgeRefused, TooLarge, WaitUntil } from '../../forge-errors.ts'
 import { forgeClient } from '../client/forge-client.ts'
 import { openFile } from '../client/open-file.ts'
 import { forgeDiscussions } from './forge-discussions.ts'
@@ -337,19 +337,32 @@ describe('a forge that misbehaves', () => {
     await assert.rejects(Array.fromAsync(open().open(file, signal)), WaitUntil)
   })
 
+  it('that sends a file byte by byte is given up on', async () => {
+    const { forge } = await scene(1)
+    const client = forgeClient({ url: forge.url, token: 'admin-token', pauseMs: 1 })
+    forge.misbehave = ({ path }) => (path === '/attachments/1' ? { drip: true } : undefined)
+    const file = { file: 'x', source: '/attachments/1', size: 300_000 }
+    const taken = Array.fromAsync(openFile(client, file, signal, { idleMs: 100 }))
+    await assert.rejects(taken, DamagedFile)
+  })
+
   it('that sends a file without a length is cut off where it is longer than anybody has room for', async () => {
     const { forge, repository, ann } = await scene(1)
     const asset = forge.world.asset('big.bin', Buffer.alloc(300_000, 'x'))
     forge.world.addRelease(repository, ann, 'v1').assets.push(asset)
     const client = forgeClient({ url: forge.url, token: 'admin-token', pauseMs: 1 })
     const file = { file: 'x', source: `/attachments/${asset.uuid}`, size: null }
-    const take = (most: number) => Array.fromAsync(openFile(client, file, signal, most))
+    const take = (most: number) =>
+      Array.fromAsync(openFile(client, file, signal, { maxUnlisted: most }))
     for (const without of [[], ['content-length']]) {
       forge.misbehave = () => ({ without })
       assert.equal(Buffer.concat(await take(300_000)).length, 300_000)
       await assert.rejects(take(299_999), TooLarge)
     }
     const listed = { ...file, size: 300_000 }
-    assert.ok(await Array.fromAsync(openFile(client, listed, signal, 5)), 'its length is listed')
+    assert.ok(
+      await Array.fromAsync(openFile(client, listed, signal, { maxUnlisted: 5 })),
+      'its length is listed',
+    )
   })
 })

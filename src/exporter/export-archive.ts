@@ -219,6 +219,7 @@ async function recordsOfForge(
   const order = {
     repository: { owner: facts.owner.login, name: facts.name },
     reader: 'export',
+    task: randomUUID(),
     excludeAttachments: false,
     excludeReleases: false,
     onProgress: async () => {},

@@ -10,7 +10,7 @@ onEachEngine('what segments say of themselves', (engine) => {
     const numbers = { length: 1, plainLength: 2, crc32: 3, storedCrc32: null, sha256: '4' }
     const said = { little: 'ä', large: 'ä'.repeat(10), more: 'o' }
     for (const [key, text] of Object.entries(said)) {
-      const segment = { key, ...numbers, fingerprint: null, contents: JSON.stringify({ text }) }
+      const segment = { key, ...numbers, fingerprint: key, contents: JSON.stringify({ text }) }
       await insertRecordsSegment(db, segment, 0)
     }
     const keys = ['large', 'little', 'gone']

@@ -130,10 +130,10 @@ export async function insertMetadataSegment(
     .execute()
 }
 
-/** What records are made of, or their files. Without a fingerprint it is this migration's alone. */
+/** What records are made of, or their files. */
 export async function insertRecordsSegment(
   tx: Db,
-  segment: SegmentRecord & { fingerprint: string | null; contents: string },
+  segment: SegmentRecord & { fingerprint: string; contents: string },
   now: number,
 ): Promise<string> {
   const { fingerprint, contents } = segment

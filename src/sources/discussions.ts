@@ -45,6 +45,8 @@ export interface Group {
   files: readonly FileToFetch[]
   /** Of the group `repository`: what the organization's teams may do with it. */
   teams?: readonly { slug: string; access: string }[]
+  /** Of an owner: what the forge did not give, for the report. */
+  notes?: readonly string[]
   /** What the reader needs to know again next time. */
   seen?: Readonly<Record<string, string>>
 }

@@ -50,19 +50,14 @@ export class TooLarge extends ForgeRefused {
   override name = 'TooLarge'
 }
 
+/** The forge lists a file and does not give its bytes: it gives fewer or more than it lists. Asking again soon will not help. */
+export class DamagedFile extends ForgeRefused {
+  override name = 'DamagedFile'
+}
+
 /** 500: the forge failed over this one request. Some versions answer so for what was deleted. */
 export class ForgeFailed extends ForgeRefused {
   override name = 'ForgeFailed'
-}
-
-/** Undefined where the forge says that it is not there. */
-export async function ifForgeHas<T>(asked: Promise<T>): Promise<T | undefined> {
-  try {
-    return await asked
-  } catch (error) {
-    if (error instanceof NotThere) return undefined
-    throw error
-  }
 }
 
 /** Not there, or not for this token to read. */

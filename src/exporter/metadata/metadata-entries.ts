@@ -160,7 +160,9 @@ export async function surveySegments(
     async function* (): AsyncGenerator<T & { segment: ManifestSegment }> {
       for (const key of keys) {
         const said = await contents.of<T>(key)
-        if (said) yield { ...said, segment: digestsOf(contents.segments.get(key)!) }
+        // What a segment does without is said in the report.
+        if (said)
+          yield { ...said, missing: undefined, segment: digestsOf(contents.segments.get(key)!) }
       }
     }
   return {

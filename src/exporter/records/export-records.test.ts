@@ -3,13 +3,14 @@ import { describe, type TestContext, test } from 'node:test'
 import { damageBlob, flipBit } from '../../../test/support/damage-blob.ts'
 import { type Engine, onEachEngine } from '../../../test/support/databases.ts'
 import { BINARY, makeBusy, PICTURE } from '../../../test/support/forge/busy-world.ts'
-import { startForge } from '../../../test/support/forge/stand-in-forge.ts'
+import { type Misdeed, startForge } from '../../../test/support/forge/stand-in-forge.ts'
 import { until } from '../../../test/support/wait-until.ts'
 import { cancelMigration } from '../../migrations/cancel-migration.ts'
-import { migrationToExport } from '../../migrations/export-store.ts'
+import { migrationToExport, repositoryToExport } from '../../migrations/export-store.ts'
 import { progressOf } from '../../migrations/progress.ts'
 import { recordsOf as recordsAt } from '../../migrations/record-store.ts'
 import { embeddedQueue } from '../../queue/embedded.ts'
+import { NotNow } from '../../queue/queue.ts'
 import { forgeDiscussions } from '../../sources/forge/discussions/forge-discussions.ts'
 import { TooLarge } from '../../sources/forge-errors.ts'
 import { exportHandlers } from '../export-migration.ts'
@@ -20,6 +21,7 @@ import {
   exportScene,
   SEGMENT_CHECK_AGE_MS,
 } from '../export-test-scene.ts'
+import { recordsForTask } from './export-records.ts'
 
 const NAMES = ['ann/site', 'octo/tools', 'tern/data']
 
@@ -174,6 +176,41 @@ onEachEngine('records of a forge', (engine) => {
     assert.equal(forge.requests.length, asked)
     assert.equal((await endOf(db, id)).state, 'failed')
   })
+
+  test('a task that is retried while it waits finds its attachments again', async (t) => {
+    const { db, parts, start, forge, world, change, keysInStore } = await forgeScene(t, engine)
+    const uuid = world.tools.issues.get(1)!.assets[0]!.uuid
+    const assets = new Set(world.tools.releases.flatMap((each) => each.assets.map((a) => a.uuid)))
+    forge.misbehave = ({ path }) => {
+      if (path === `/attachments/${uuid}`) return { answer: { status: 404, body: {} } }
+      return assets.has(path.split('/').at(-1)!) ? { answer: { status: 502, body: {} } } : undefined
+    }
+    const task = { migrationId: await start(['octo/tools']), position: 0 }
+    const { facts, options } = await repositoryToExport(db, task)
+    const read = () =>
+      recordsForTask({ ...parts, ...change }, task, { facts, options, startedAt: 0 }, t.signal)
+    for (let tries = 1; tries <= 3; tries++) {
+      await assert.rejects(read(), NotNow)
+      // Its rows, and its attachments without the one that the forge does not give.
+      assert.equal((await keysInStore()).length, 2)
+    }
+    forge.misbehave = () => undefined
+    const { notes, reused } = await read()
+    assert.equal(notes.filter((note) => note.includes(uuid)).length, 1, notes.join('; '))
+    assert.equal(reused, false)
+    // Another migration asks for the missing file again.
+    const other = { ...task, migrationId: await start(['octo/tools']) }
+    const whole = await recordsForTask(
+      { ...parts, ...change },
+      other,
+      { facts, options, startedAt: 0 },
+      t.signal,
+    )
+    assert.deepEqual(
+      whole.notes.filter((note) => note.includes(uuid)),
+      [],
+    )
+  })
 })
 
 describe('records of a forge', () => {
@@ -273,6 +310,40 @@ describe('records of a forge', () => {
       [2, 2, 2],
     )
   })
+
+  const damages = {
+    'a failure of the server': { answer: { status: 500, body: {} } },
+    'fewer bytes than listed': { answer: { bytes: BINARY.subarray(1) } },
+    'more bytes than listed': { answer: { bytes: Buffer.concat([BINARY, PICTURE]) } },
+    'a body that always breaks off at the same place': { cut: true },
+    'fewer bytes than listed, of no stated length': {
+      answer: { bytes: BINARY.subarray(1) },
+      without: ['content-length'],
+    },
+  } satisfies Record<string, Misdeed>
+  for (const [name, misdeed] of Object.entries(damages))
+    test(`an attachment for which the forge gives ${name} is missing, and named`, async (t) => {
+      const { db, start, work, recordsOf, forge, world } = await forgeScene(t)
+      const [, damaged] = world.tools.releases.map(({ assets }) => assets[0]!)
+      forge.misbehave = ({ path }) =>
+        path === `/attachments/${damaged!.uuid}` ? misdeed : undefined
+      const id = await start(['octo/tools'])
+      await work()
+      await assertExported(db, id)
+      const { of, files, manifest } = await recordsOf(id)
+      assert.deepEqual(
+        of('releases').map(({ release_assets }) => (release_assets as unknown[]).length),
+        [2, 1, 2],
+      )
+      const bins = [...files].filter(([path]) => path.endsWith('.bin'))
+      assert.deepEqual(
+        bins.map(([, text]) => text === String(BINARY)),
+        [true, true],
+      )
+      const { notes } = (await progressOf(db, { id })).repositories[0]!.records!
+      assert.equal(notes.filter((note) => note.includes(damaged!.uuid)).length, 1, notes.join('; '))
+      assert.ok(!JSON.stringify(manifest).includes(damaged!.uuid))
+    })
 
   test('a file that is too large is told of, and has no record', async (t) => {
     const { db, start, change, work, recordsOf } = await forgeScene(t)

@@ -33,9 +33,11 @@ export async function recordsForTask(
   const note = (done: number, expected: number) =>
     noteRecordsProgress(db, task, { done, expected, startedAt })
   await note(0, 0)
+  const name = `${task.migrationId}/${task.position}`
   const order = {
     repository: { owner: facts.owner.login, name: facts.name },
-    reader: `${task.migrationId}/${task.position}`,
+    reader: name,
+    task: name,
     excludeAttachments: options.excludeAttachments,
     excludeReleases: options.excludeReleases,
     onProgress: ({ read, total }: { read: number; total: number }) => note(read, total),

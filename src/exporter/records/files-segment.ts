@@ -10,7 +10,13 @@ import type { BlobStore } from '../../blobs/blob-store.ts'
 import { writingTo } from '../../ground/disk-errors.ts'
 import type { SegmentRecord } from '../../migrations/segment-store.ts'
 import type { Discussions, FileToFetch } from '../../sources/discussions.ts'
-import { NotThere, TooLarge, WaitUntil } from '../../sources/forge-errors.ts'
+import {
+  DamagedFile,
+  ForgeFailed,
+  NotThere,
+  TooLarge,
+  WaitUntil,
+} from '../../sources/forge-errors.ts'
 import { digested } from '../segment-contents.ts'
 
 export interface FilesParts {
@@ -23,7 +29,7 @@ export interface FilesParts {
 export interface FilesSegment {
   segment: SegmentRecord
   files: ManifestFile[]
-  /** Those that the forge names and does not have, or that are too large, with the reason. */
+  /** Those that the forge names and does not give, or that are too large, with the reason. */
   missing: MissingFile[]
 }
 
@@ -37,22 +43,44 @@ const WAITED_MS = 15 * 60_000
 /** Tar wants a time; the forge does not say when bytes were last changed, and they never are. */
 const LONG_AGO = 0
 
-/** Files of records as one segment, streamed from the forge, each with the length that the forge says. */
+/** Where the bytes of a file are before its entry in the segment is begun: still on the forge, or in a file of our own. */
+type Fetching = 'streamed' | 'downloaded'
+
+/**
+ * Writes the files of records as one segment, each with the length that the forge says. They are streamed from the forge. If one
+ * turns out to be damaged after its entry was begun, the segment is written anew, and each file is downloaded before its entry
+ * is begun: a damaged one is then missing, and the others are there.
+ */
 export async function writeFilesSegment(
   parts: FilesParts,
+  listFiles: () => AsyncIterable<FileToFetch>,
+  signal: AbortSignal,
+): Promise<FilesSegment> {
+  const outcome: Outcome = { written: [], missing: [], isDamaged: false }
+  try {
+    return await writeOnce(parts, listFiles(), outcome, 'streamed', signal)
+  } catch (error) {
+    if (!outcome.isDamaged) throw error
+    const again = { written: [], missing: [], isDamaged: false }
+    return writeOnce(parts, listFiles(), again, 'downloaded', signal)
+  }
+}
+
+async function writeOnce(
+  parts: FilesParts,
   files: AsyncIterable<FileToFetch>,
+  outcome: Outcome,
+  fetching: Fetching,
   signal: AbortSignal,
 ): Promise<FilesSegment> {
   const key = randomUUID()
-  const written: ManifestFile[] = []
-  const missing: MissingFile[] = []
   try {
     const segment = await writeSegment(
-      entriesOf(parts, files, { written, missing }, signal),
+      entriesOf(parts, files, outcome, fetching, signal),
       (bytes) => parts.blobs.put(key, bytes, { signal, isSlow: true }),
       { signal },
     )
-    return { segment: { key, ...segment }, files: written, missing }
+    return { segment: { key, ...segment }, files: outcome.written, missing: outcome.missing }
   } catch (error) {
     // Where this fails as well, the sweep comes by.
     await parts.blobs.delete(key).catch(() => {})
@@ -63,12 +91,15 @@ export async function writeFilesSegment(
 interface Outcome {
   written: ManifestFile[]
   missing: MissingFile[]
+  /** Whether a file could not be read to its end after its entry was begun. */
+  isDamaged: boolean
 }
 
 async function* entriesOf(
   parts: FilesParts,
   files: AsyncIterable<FileToFetch>,
-  { written, missing }: Outcome,
+  outcome: Outcome,
+  fetching: Fetching,
   signal: AbortSignal,
 ): AsyncGenerator<SegmentEntry> {
   const seen = new Set<string>()
@@ -76,18 +107,37 @@ async function* entriesOf(
     // A text may link to the same file twice.
     if (seen.has(file.file)) continue
     seen.add(file.file)
-    const opened = await openFile(parts, file, signal)
+    const opened = await openFile(parts, file, fetching, signal)
     if ('reason' in opened) {
-      missing.push(opened)
+      outcome.missing.push(opened)
       continue
     }
     await using found = opened
     yield { kind: 'directory', path: folderAbove(file.file), modifiedAt: LONG_AGO }
     const { size } = found
     const open = () =>
-      digested(found.bytes(), (sha256) => written.push({ path: file.file, size, sha256 }))
+      digested(noteDamage(found.bytes(), outcome), (sha256) =>
+        outcome.written.push({ path: file.file, size, sha256 }),
+      )
     yield { kind: 'file', path: file.file, size, modifiedAt: LONG_AGO, packed: false, open }
   }
+}
+
+async function* noteDamage(bytes: AsyncIterable<Uint8Array>, outcome: Outcome) {
+  try {
+    yield* bytes
+  } catch (error) {
+    outcome.isDamaged = whyMissing(error) !== undefined
+    throw error
+  }
+}
+
+/** Returns why the archive does without a file that could not be read; undefined if that is not about this file alone. */
+function whyMissing(error: unknown): string | undefined {
+  if (error instanceof NotThere) return 'missing on the forge'
+  const isOfFile =
+    error instanceof TooLarge || error instanceof DamagedFile || error instanceof ForgeFailed
+  return isOfFile ? error.message : undefined
 }
 
 const folderAbove = (path: string) => path.slice(0, path.lastIndexOf('/'))
@@ -97,23 +147,25 @@ interface OpenedFile extends AsyncDisposable {
   bytes(): AsyncIterable<Uint8Array>
 }
 
-/** Opened before its entry is begun: what is not there has none. */
+/** Opened before its entry is begun: what is not there has none. A damaged file is asked for twice. */
 async function openFile(
   parts: FilesParts,
   file: FileToFetch,
+  fetching: Fetching,
   signal: AbortSignal,
 ): Promise<OpenedFile | MissingFile> {
-  for (;;) {
+  for (let isSecond = false; ; ) {
     try {
-      return file.size === null
+      return file.size === null || fetching === 'downloaded'
         ? await downloaded(parts, file, signal)
         : await streamed(parts, file, file.size, signal)
     } catch (error) {
-      if (error instanceof NotThere) return { file: file.file, reason: 'missing on the forge' }
-      if (error instanceof TooLarge) return { file: file.file, reason: error.message }
-      if (!(error instanceof WaitUntil) || error.dueAt - parts.now() > WAITED_MS) throw error
-      if (error.why === 'away') throw error
-      await sleep(Math.max(0, error.dueAt - parts.now()), undefined, { signal })
+      const reason = whyMissing(error)
+      if (error instanceof DamagedFile && !isSecond) isSecond = true
+      else if (reason !== undefined) return { file: file.file, reason }
+      else if (!(error instanceof WaitUntil) || error.why === 'away') throw error
+      else if (error.dueAt - parts.now() > WAITED_MS) throw error
+      else await sleep(Math.max(0, error.dueAt - parts.now()), undefined, { signal })
     }
   }
 }

@@ -21,6 +21,8 @@ export interface RecordsParts extends ReadingParts, BuildRowsParts, ReuseParts {
 export interface RecordsOrder extends ReadOrder {
   excludeAttachments: boolean
   excludeReleases: boolean
+  /** Names this work among others. Only its own retries find a segment again that does without some of its files. */
+  task: string
 }
 
 /** To be raised when rows are to be written otherwise. */
@@ -40,7 +42,7 @@ export async function obtainRecords(
     const owner = await parts.forge.discussions.owner(repository.owner, signal)
     const rows = await obtainRows(parts, repository, owner, reading, signal)
     const obtainFiles = (folder: FilesFolder) =>
-      obtainFilesSegment(parts, { repository, folder, reading, rows }, signal)
+      obtainFilesSegment(parts, { ...order, folder, reading, rows }, signal)
     const attachments = order.excludeAttachments ? NO_FILES : await obtainFiles('attachments')
     const assets = order.excludeReleases ? NO_FILES : await obtainFiles('release_assets')
     return {
@@ -48,7 +50,7 @@ export async function obtainRecords(
       attachmentsKey: attachments.key,
       assetsKey: assets.key,
       asOf: reading.asOf,
-      notes: [...reading.notes, ...attachments.notes, ...assets.notes],
+      notes: [...reading.notes, ...(owner.notes ?? []), ...attachments.notes, ...assets.notes],
       reused: rows.reused && attachments.reused && assets.reused,
       count: countIn(rows.contents),
     }
@@ -99,8 +101,7 @@ interface ObtainedFiles {
 
 const NO_FILES: ObtainedFiles = { key: null, reused: true, notes: [] }
 
-interface FilesOrder {
-  repository: RepositoryName
+interface FilesOrder extends Pick<RecordsOrder, 'repository' | 'task'> {
   folder: FilesFolder
   reading: CurrentReading
   rows: ObtainedRows
@@ -108,28 +109,32 @@ interface FilesOrder {
 
 async function obtainFilesSegment(
   parts: RecordsParts,
-  { repository, folder, reading, rows }: FilesOrder,
+  { repository, task, folder, reading, rows }: FilesOrder,
   signal: AbortSignal,
 ): Promise<ObtainedFiles> {
   const digest = rows.contents.files[folder]
   if (digest === null) return NO_FILES
   const { url, discussions } = parts.forge
   const fullName = `${repository.owner}/${repository.name}`
-  const fingerprint = hash('sha256', JSON.stringify(['files', url, fullName, digest]))
+  const made = ['files', url, fullName, digest]
+  const fingerprint = hash('sha256', JSON.stringify(made))
   const known = await findContents<FilesContents>(parts, fingerprint, signal)
   if (known) return { key: known.key, reused: true, notes: [] }
+  // What is missing today may be there tomorrow: only this task finds it again, and makes no other each time that it is retried.
+  const ofTask = hash('sha256', JSON.stringify([...made, task]))
+  const own = await findContents<FilesContents>(parts, ofTask, signal)
+  if (own) return { key: own.key, reused: false, notes: own.contents.missing ?? [] }
   const { segment, files, missing } = await writeFilesSegment(
     { ...parts, discussions },
-    filesIn(reading.kept.groups(), folder),
+    () => filesIn(reading.kept.groups(), folder),
     signal,
   )
-  const contents: FilesContents = { full_name: fullName, files }
-  // What is missing today may be there tomorrow: then it must not be found as if it were all.
-  const findAs = missing.length === 0 ? fingerprint : null
-  await reading.hold()
-  const key = await recordSegment(parts, segment, findAs, contents)
   const lines = missing.map(({ file, reason }) => `${file}: ${reason}`)
   const notes = (await limitLines(folder, lines)).map(({ text }) => text)
+  const contents: FilesContents = { full_name: fullName, files, missing: notes }
+  await reading.hold()
+  const findAs = notes.length === 0 ? fingerprint : ofTask
+  const key = await recordSegment(parts, segment, findAs, contents)
   return { key, reused: false, notes }
 }
 
@@ -156,7 +161,7 @@ async function findContents<T>(
 async function recordSegment(
   { db, blobs, now }: RecordsParts,
   segment: SegmentRecord,
-  fingerprint: string | null,
+  fingerprint: string,
   contents: RowsContents | FilesContents,
 ): Promise<string> {
   const found = { ...segment, fingerprint, contents: JSON.stringify(contents) }

@@ -18,4 +18,6 @@ export type FilesFolder = (typeof FILES_FOLDERS)[number]
 export interface FilesContents {
   full_name: string
   files: ManifestFile[]
+  /** Which files it does without, and why. */
+  missing?: string[]
 }

@@ -5,7 +5,7 @@ import type { RepositoryName, SourceFacts } from '../source.ts'
 import { unlessAbsent } from './client/confirm-absence.ts'
 import { segment } from './client/forge-address.ts'
 import type { ForgeClient } from './client/forge-client.ts'
-import { type Entry, type Listing, listAll, pagesOf } from './client/forge-pages.ts'
+import { type Entry, type Listing, listAll } from './client/forge-pages.ts'
 import {
   entryIn,
   flagIn,
@@ -88,13 +88,18 @@ export function forgeCatalogue({ getForge, stranger, now }: CatalogueParts): For
       const client = await clientOf(signal)
       // By number: what is new comes last, and moves nothing.
       const query = { sort: 'id', order: 'asc' }
-      const listing: Listing = { path: '/repos/search', query, limit: PAGE, within: 'data' }
-      for await (const { entries } of pagesOf(client, listing, signal))
-        for (const entry of entries) yield* repositoryIn(entry)
+      const listing: Listing = {
+        path: '/repos/search',
+        query,
+        limit: PAGE,
+        within: 'data',
+        isUsable,
+      }
+      for (const entry of await listAll(client, listing, signal)) yield* repositoryIn(entry)
     },
 
     async ofOrganization(login, signal) {
-      const listing = { path: `/orgs/${segment(login)}/repos`, limit: PAGE }
+      const listing = { path: `/orgs/${segment(login)}/repos`, limit: PAGE, isUsable }
       return (await listAll(await clientOf(signal), listing, signal)).flatMap(repositoryIn)
     },
 
@@ -170,6 +175,7 @@ export function organizationIn(entry: Entry): ForgeOrganization[] {
   const [id, login] = [numberIn(entry, 'id'), organizationLogin(entry)]
   return id > 0 && login !== '' ? [{ id, login }] : []
 }
+const isUsable = (entry: Entry): boolean => repositoryIn(entry).length > 0
 
 /** None where it has no name. */
 export function repositoryIn(entry: Entry): ForgeRepository[] {

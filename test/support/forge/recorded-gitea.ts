@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Given } from './answers.ts'
+import { type Given, NOT_FOUND } from './answers.ts'
 import type { Request } from './stand-in-forge.ts'
 
 const DIRECTORY = new URL('../../../../shared/data/recorded-gitea', import.meta.url).pathname
@@ -46,7 +46,7 @@ export function recordedAnswer(recordings: Map<string, Recording>, request: Requ
   if (number) {
     const all = issuesIn(recordings, path.replace(/\/\d+$/, ''))
     const issue = all.find((each) => String(each.number) === number)
-    return issue ? { body: issue } : { status: 404, body: {} }
+    return issue ? { body: issue } : NOT_FOUND
   }
   const found = recordings.get(path)
   if (found) return Number(query.get('page') ?? 1) > 1 ? { body: [] } : found
@@ -55,8 +55,7 @@ export function recordedAnswer(recordings: Map<string, Recording>, request: Requ
     const pulls = (recordings.get(path.replace(/\/\d+$/, ''))?.body ?? []) as { number: number }[]
     return { body: pulls.find(({ number }) => String(number) === pull) }
   }
-  if (path.endsWith('/timeline') || path.startsWith('/api/v1/orgs/'))
-    return { status: 404, body: {} }
+  if (path.endsWith('/timeline') || path.startsWith('/api/v1/orgs/')) return NOT_FOUND
   return { body: path === '/api/v1/user' ? { id: 1, login: 'x', is_admin: true } : [] }
 }
 

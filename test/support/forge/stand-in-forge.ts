@@ -5,15 +5,19 @@ import type { Asked } from './asked.ts'
 import { READING, READING_A_REPOSITORY } from './reading-routes.ts'
 import { type Dialect, GITEA_1_22, Renderer } from './render.ts'
 import { SEEDING } from './seeding-routes.ts'
-import { type User, World } from './world.ts'
+import { type Repository, type User, World } from './world.ts'
 
 /** What the forge does instead of answering as it should. */
 export type Misdeed =
-  | { answer: Given }
+  | { answer: Given; without?: readonly string[] }
   /** Half of the body, then nothing. */
   | { cut: true }
   | { hang: true }
+  /** The body byte by byte, without an end. */
+  | { drip: true }
   | { without: readonly string[] }
+  /** Another answer, made from what it should be. */
+  | { change: (given: Given) => Given; without?: readonly string[] }
 
 export interface Request {
   path: string
@@ -91,10 +95,12 @@ async function answer(
   forge.world.noteRequest()
   const misdeed = forge.misbehave(asked)
   if (misdeed && 'hang' in misdeed) return
+  if (misdeed && 'drip' in misdeed) return drip(response)
   const given =
     misdeed && 'answer' in misdeed ? misdeed.answer : await givenFor(forge, url, path, request)
+  const changed = misdeed && 'change' in misdeed ? misdeed.change(given) : given
   response.setHeader('date', new Date(forge.world.clock() * 1000).toUTCString())
-  send(response, given, misdeed)
+  send(response, changed, misdeed)
 }
 
 async function givenFor(
@@ -151,12 +157,18 @@ function read(asked: Asked, path: string): Given | undefined {
   if (!repository) return undefined
   const [owner, name, rest] = repository.slice(1).map(decodeURIComponent)
   const found = asked.world.findRepository(owner ?? '', name ?? '')
-  if (!found) return undefined
+  if (!found || isOff(found, rest ?? '')) return undefined
   for (const [pattern, route] of READING_A_REPOSITORY) {
     const match = pattern.exec(rest ?? '')
     if (match) return route(asked, found, ...match.slice(1))
   }
   return undefined
+}
+
+/** Labels, milestones and releases are shown to an administrator all the same. */
+function isOff({ off }: Repository, path: string): boolean {
+  if (path.startsWith('/issues')) return off.has('issues') && off.has('pulls')
+  return path.startsWith('/pulls') && off.has('pulls')
 }
 
 async function seeded(asked: Asked, path: string, request: IncomingMessage): Promise<Given> {
@@ -180,6 +192,11 @@ function viewerOf({ tokens, world }: StandInForge, { headers }: IncomingMessage)
   return kind?.toLowerCase() === 'basic' ? world.users.get(login.toLowerCase()) : undefined
 }
 
+function drip(response: ServerResponse): void {
+  const timer = setInterval(() => response.write(' '), 10)
+  response.on('close', () => clearInterval(timer))
+}
+
 function send(response: ServerResponse, given: Given, misdeed: Misdeed | undefined): void {
   const { status = 200, headers = {}, bytes } = given
   const body = bytes ?? Buffer.from(given.body === undefined ? '' : JSON.stringify(given.body))
@@ -189,7 +206,7 @@ function send(response: ServerResponse, given: Given, misdeed: Misdeed | undefin
     'content-length': String(body.length),
     ...headers,
   }
-  if (misdeed && 'without' in misdeed) for (const name of misdeed.without) delete all[name]
+  if (misdeed && 'without' in misdeed) for (const name of misdeed.without ?? []) delete all[name]
   response.writeHead(status, all)
   if (!misdeed || !('cut' in misdeed)) {
     response.end(body)

@@ -134,6 +134,8 @@ export interface Repository {
   protections: Record<string, unknown>[]
   collaborators: Map<User, string>
   branches: Map<string, string>
+  /** What is turned off: it is kept, and not shown. */
+  off: Set<'issues' | 'pulls' | 'releases'>
   nextNumber: number
 }
 
@@ -220,6 +222,7 @@ export class World {
       protections: [],
       collaborators: new Map(),
       branches: new Map([['main', sha(1)]]),
+      off: new Set(),
       nextNumber: 1,
     }
     this.repositories.set(`${owner.login}/${name}`.toLowerCase(), repository)

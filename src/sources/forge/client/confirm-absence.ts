@@ -12,25 +12,42 @@ export async function unlessAbsent<T>(
   ask: () => Promise<T>,
   signal: AbortSignal,
 ): Promise<T | undefined> {
-  const askOnce = async () => {
-    try {
-      return { found: await ask() }
-    } catch (error) {
-      if (!(error instanceof NotThere)) throw error
-      if (!error.isFromForge) throw unavailable(error)
-      return { absence: error }
-    }
+  try {
+    return await confirmAbsence(client, ask, signal)
+  } catch (error) {
+    if (error instanceof NotThere) return undefined
+    throw error
   }
-  const first = await askOnce()
-  if (!first.absence) return first.found
-  await askVersion(client, signal).catch((error: unknown) => {
-    throw error instanceof WaitUntil ? error : unavailable(first.absence)
-  })
-  const second = await askOnce()
-  return second.found
 }
 
-const unavailable = (absence: NotThere) =>
+/**
+ * Calls `ask` and returns its result. Rejects with NotThere if the 404 is believed, as `unlessAbsent` believes it. The download of
+ * a file is answered with no message of the API: its 404 need not have one.
+ */
+export async function confirmAbsence<T>(
+  client: ForgeClient,
+  ask: () => Promise<T>,
+  signal: AbortSignal,
+  { isDownload = false } = {},
+): Promise<T> {
+  const askOnce = () =>
+    ask().catch((error: unknown) => {
+      const isDoubtful = error instanceof NotThere && !error.isFromForge && !isDownload
+      throw isDoubtful ? unavailable(error) : error
+    })
+  try {
+    return await askOnce()
+  } catch (absence) {
+    if (!(absence instanceof NotThere)) throw absence
+    await askVersion(client, signal).catch((error: unknown) => {
+      throw error instanceof WaitUntil ? error : unavailable(absence)
+    })
+    return await askOnce()
+  }
+}
+
+/** A 404 that is not believed: the forge is to be asked again later. */
+export const unavailable = (absence: NotThere) =>
   new WaitUntil(
     absence.retryAt,
     'away',

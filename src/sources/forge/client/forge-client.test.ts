@@ -151,6 +151,33 @@ describe('a client of a forge', () => {
     })
   })
 
+  it('gives up on an answer that comes byte by byte', async () => {
+    wrong(99, { drip: true })
+    await assert.rejects(ask({ timeoutMs: 100 }), (error) => {
+      assert.ok(error instanceof WaitUntil)
+      return /version did not answer completely within 0\.2 s/.test(error.message)
+    })
+  })
+
+  for (const [name, text, words] of [
+    ['lists in lists', '['.repeat(4_000_000), /nested deeper than 200 levels/],
+    ['complete lists in lists', '['.repeat(500) + ']'.repeat(500), /nested deeper than 200 levels/],
+    ['many empty values', `[${'{},'.repeat(2_000_000)}{}]`, /more than 3000000 values/],
+  ] as const)
+    it(`refuses an answer of ${name}`, async () => {
+      wrong(1, { answer: { bytes: Buffer.from(text) } })
+      await assert.rejects(ask(), (error) => {
+        assert.ok(error instanceof ForgeRefused)
+        return words.test(error.message)
+      })
+    })
+
+  it('takes an answer whose texts hold brackets and escaped quotes', async () => {
+    const body = { text: `${'[{'.repeat(5000)}\\"\\`, more: ['"[', '\\\\'] }
+    wrong(1, { answer: { body } })
+    assert.deepEqual((await ask()).body, body)
+  })
+
   it('says that a web page came instead of JSON, and does not try again', async () => {
     wrong(1, HTML)
     await assert.rejects(ask(), (error) => {

@@ -157,7 +157,7 @@ class Client implements ForgeClient {
   #words(error: unknown, address: string): string {
     if (error instanceof CutBody || error instanceof Away) return error.message
     if (error instanceof Error && error.name === 'TimeoutError')
-      return `${shown(address)} did not answer within ${this.#timeoutMs / 1000} s`
+      return `${shown(address)} ${error.message}`
     return whyUnreachable(shown(address), error)
   }
 

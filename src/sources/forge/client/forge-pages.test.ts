@@ -51,10 +51,10 @@ describe('a listing', () => {
 
   it('that is whole is asked for once, and page by page where it turns out to be cut', async () => {
     const whole = clientOf(upTo(20), undefined, { 'x-total-count': '20' })
-    assert.equal((await listWhole(whole.client, '/l', signal)).length, 20)
+    assert.equal((await listWhole(whole.client, { path: '/l' }, signal)).length, 20)
     assert.deepEqual(whole.asked, [1])
     const cut = clientOf(upTo(80), undefined, { 'x-total-count': '80' })
-    assert.equal((await listWhole(cut.client, '/l', signal)).length, 80)
+    assert.equal((await listWhole(cut.client, { path: '/l' }, signal)).length, 80)
     assert.deepEqual(cut.asked, [1, 1, 2])
   })
 
@@ -62,7 +62,10 @@ describe('a listing', () => {
     const render = (page: { id: number }[]) => page.map(({ id }) => ({ content: `${id}` }))
     for (const keyOf of [undefined, ({ content }: Entry) => content]) {
       const { client } = clientOf(upTo(80), render, { 'x-total-count': '80' })
-      assert.equal((await listWhole(client, '/l', signal, keyOf)).length, 80)
+      assert.equal(
+        (await listWhole(client, { path: '/l', ...(keyOf && { keyOf }) }, signal)).length,
+        80,
+      )
     }
   })
 
@@ -103,8 +106,12 @@ describe('a listing', () => {
     })
     const isShown = ({ id }: { id: number }) => id !== 7
     const hiding = clientOf(upTo(100), (page) => page.filter(isShown), { 'x-total-count': '100' })
-    assert.equal((await listAll(hiding.client, { path: '/l', limit: 50 }, signal)).length, 99)
+    const missing: number[] = []
+    const onMissing = (count: number) => missing.push(count)
+    const listing = { path: '/l', limit: 50, onMissing }
+    assert.equal((await listAll(hiding.client, listing, signal)).length, 99)
     assert.deepEqual(hiding.asked, [1, 2, 3, 1, 2, 3])
+    assert.deepEqual(missing, [1])
   })
 
   it('without an end is refused', async () => {
@@ -117,12 +124,56 @@ describe('a listing', () => {
     assert.equal(asked.length, 20_000)
   })
 
-  it('leaves out entries that the forge failed to put together', async () => {
-    const { client } = clientOf(upTo(3), (page) =>
-      page.map((each) => (each.id === 2 ? null : each)),
-    )
-    assert.equal((await listAll(client, { path: '/l', limit: 50 }, signal)).length, 2)
+  const damaged: Record<string, unknown> = { null: null, list: [[[]]], number: 5, empty: {} }
+  for (const [name, entry] of Object.entries(damaged))
+    it(`with an entry that cannot be used (${name}) is read again, and the entry is counted`, async () => {
+      const render = (page: { id: number }[]) => page.map((each) => (each.id === 2 ? entry : each))
+      const missing: number[] = []
+      const listing = { path: '/l', limit: 50, onMissing: (count: number) => missing.push(count) }
+      for (const list of [
+        (client: ForgeClient) => listAll(client, listing, signal),
+        (client: ForgeClient) => listWhole(client, listing, signal),
+        (client: ForgeClient) =>
+          listFiltered(client, { ...listing, mayHide: false, leftOut: 0 }, signal),
+      ]) {
+        const { client, asked } = clientOf(upTo(3), render)
+        assert.equal((await list(client)).length, 2)
+        assert.deepEqual(missing.splice(0), [1])
+        assert.ok(asked.filter((page) => page === 1).length >= 2)
+      }
+      const { client } = clientOf(upTo(3), render)
+      await assert.rejects(listAll(client, { path: '/l', limit: 50 }, signal), (error) => {
+        assert.ok(error instanceof ForgeRefused)
+        return error.message === 'http://x/l: 1 of its entries cannot be read'
+      })
+    })
+
+  it('with an entry that cannot be used once has it the second time', async () => {
+    let times = 1
+    const { client } = clientOf(upTo(3), (page) => (times-- > 0 ? [null, ...page.slice(1)] : page))
+    assert.equal((await listAll(client, { path: '/l', limit: 50 }, signal)).length, 3)
   })
+
+  it('of unusable entries without an end is ended', async () => {
+    const { client, asked } = clientOf([], () => [null])
+    const listing = { path: '/l', limit: 50, onMissing: () => {} }
+    assert.deepEqual(await listAll(client, listing, signal), [])
+    assert.ok(asked.length < 100)
+    const filtered = { ...listing, mayHide: true, leftOut: 0 }
+    assert.deepEqual(await listFiltered(client, filtered, signal), [])
+  })
+
+  for (const headers of [
+    { 'x-total-count': '1' },
+    { 'x-total-count': '5' },
+    { 'x-total-count': '1', link: '<x?page=1>; rel="first"' },
+    { 'x-total-count': '40', link: '<x?page=1>; rel="first"' },
+  ])
+    it(`whose count contradicts its pages is read to its end: ${JSON.stringify(headers)}`, async () => {
+      const { client } = clientOf(upTo(32), undefined, headers)
+      const listing = { path: '/l', limit: 5, onMissing: () => {} }
+      assert.equal((await listAll(client, listing, signal)).length, 32)
+    })
 })
 
 describe('a listing whose pages lose entries after they were cut', () => {

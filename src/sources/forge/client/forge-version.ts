@@ -15,6 +15,8 @@ export interface Capabilities {
   timeline: boolean
   /** `assets` of issues and comments */
   issueAssets: boolean
+  /** `/collaborators/LOGIN/permission` */
+  permissions: boolean
 }
 
 /** The oldest that is read. */
@@ -34,7 +36,8 @@ export function parseVersion(text: string): ForgeVersion | undefined {
 }
 
 export function capabilitiesOf({ gitea }: ForgeVersion): Capabilities {
-  return { timeline: isAtLeast(gitea, [1, 17]), issueAssets: isAtLeast(gitea, [1, 20]) }
+  const has = isAtLeast(gitea, [1, 17])
+  return { timeline: has, permissions: has, issueAssets: isAtLeast(gitea, [1, 20]) }
 }
 
 const isAtLeast = ([a, b]: readonly [number, number], [c, d]: readonly [number, number]) =>

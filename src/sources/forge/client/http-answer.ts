@@ -49,10 +49,17 @@ const answerOf = (message: IncomingMessage): HttpAnswer => ({
 const isShort = ({ headers }: IncomingMessage) =>
   Number(headers['content-length'] ?? Number.NaN) <= 64 * 1024
 
-/** Ends a request whose answer, or the next piece of it, does not come, or whose asker has gone. */
+/** An answer must be complete within so many times the time that may pass before it begins. */
+const COMPLETE_WITHIN = 2
+
+/**
+ * Ends a request whose answer, or the next piece of it, does not come in time, whose answer as a whole takes too long, or whose
+ * asker has gone.
+ */
 export class AnswerTimeout {
   readonly #end = new AbortController()
   readonly #timeoutMs: number
+  readonly #startedAt = performance.now()
   readonly #outer: AbortSignal
   #timer: NodeJS.Timeout
 
@@ -82,15 +89,23 @@ export class AnswerTimeout {
   readonly #follow = () => this.#end.abort(this.#outer.reason)
 
   #start(): NodeJS.Timeout {
-    return setTimeout(
-      () => this.#end.abort(new DOMException('no answer in time', 'TimeoutError')),
-      this.#timeoutMs,
-    )
+    const wholeMs = COMPLETE_WITHIN * this.#timeoutMs
+    const leftMs = Math.max(0, this.#startedAt + wholeMs - performance.now())
+    const [afterMs, words] =
+      leftMs < this.#timeoutMs
+        ? [leftMs, `did not answer completely within ${wholeMs / 1000} s`]
+        : [this.#timeoutMs, `did not answer within ${this.#timeoutMs / 1000} s`]
+    return setTimeout(() => this.#end.abort(new DOMException(words, 'TimeoutError')), afterMs)
   }
 }
 
 /** The largest answer that is taken: a page of 50 issues is rarely a hundredth of it. */
 const MAX_BYTES = 64 * 1024 * 1024
+/** How many values it may have, and how deep they may be nested: short values take twenty times as much memory as their text. */
+const MAX_VALUES = 3_000_000
+const MAX_DEPTH = 200
+/** Only a larger answer is looked through before it is parsed: that takes half as long as to parse it. */
+const SMALL_BYTES = 1024 * 1024
 
 /** The body ended before its end. */
 export class CutBody extends Error {
@@ -114,11 +129,29 @@ export async function readJson(
       answer.status,
       `${where} answers with a web page instead of JSON: check the address of the forge, and what stands in front of it`,
     )
+  const body = parseJson(text, `${where}`)
+  if (isDeeper(body, MAX_DEPTH))
+    throw new ForgeRefused(answer.status, `${where} answers with ${TOO_DEEP}`)
+  return body
+}
+
+function parseJson(text: string, where: string): unknown {
   try {
     return JSON.parse(text)
   } catch (error) {
     throw new CutBody(`${where} answers with JSON that breaks off or is damaged`, { cause: error })
   }
+}
+
+const TOO_DEEP = `values nested deeper than ${MAX_DEPTH} levels`
+
+function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  if (levels === 0) return true
+  if (Array.isArray(value)) return value.some((each) => isDeeper(each, levels - 1))
+  for (const name in value)
+    if (isDeeper((value as Record<string, unknown>)[name], levels - 1)) return true
+  return false
 }
 
 /** An error message is rarely a hundredth of it. */
@@ -148,16 +181,54 @@ async function readText(
   maxBytes = MAX_BYTES,
 ): Promise<string> {
   const pieces: Uint8Array[] = []
-  let bytes = 0
+  const shape = new JsonShape()
+  let [bytes, counted] = [0, 0]
   for await (const piece of answer.body) {
     alive()
     bytes += piece.byteLength
-    if (bytes > maxBytes)
-      throw new ForgeRefused(
-        answer.status,
-        `${where} answers with more than ${maxBytes / 1024 / 1024} MiB`,
-      )
     pieces.push(piece)
+    if (bytes > SMALL_BYTES) while (counted < pieces.length) shape.add(pieces[counted++]!)
+    const excess =
+      (bytes > maxBytes && `more than ${maxBytes / 1024 / 1024} MiB`) ||
+      (shape.values > MAX_VALUES && `more than ${MAX_VALUES} values`) ||
+      (shape.depth > MAX_DEPTH && TOO_DEEP)
+    if (excess) throw new ForgeRefused(answer.status, `${where} answers with ${excess}`)
   }
   return Buffer.concat(pieces).toString('utf8')
+}
+
+const [QUOTE, BACKSLASH, COMMA] = [0x22, 0x5c, 0x2c]
+const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d]
+
+/** Counts the values of a JSON text and how deep they are nested, piece by piece, before it is parsed. */
+class JsonShape {
+  values = 0
+  /** The deepest so far. */
+  depth = 0
+  #open = 0
+  #isText = false
+  #isEscaped = false
+
+  add(piece: Uint8Array): void {
+    let [values, depth, open] = [this.values, this.depth, this.#open]
+    let [isText, isEscaped] = [this.#isText, this.#isEscaped]
+    for (let at = 0; at < piece.length; at++) {
+      const byte = piece[at]
+      if (isText) {
+        if (isEscaped) isEscaped = false
+        else if (byte === BACKSLASH) isEscaped = true
+        else if (byte === QUOTE) isText = false
+      } else if (byte === QUOTE) isText = true
+      else if (byte === COMMA) values++
+      else if (byte === OPEN_LIST || byte === OPEN_OBJECT) {
+        values++
+        if (++open > depth) depth = open
+      } else if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) open--
+    }
+    this.values = values
+    this.depth = depth
+    this.#open = open
+    this.#isText = isText
+    this.#isEscaped = isEscaped
+  }
 }

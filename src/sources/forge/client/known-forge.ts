@@ -1,4 +1,5 @@
 import { isDenied } from '../../forge-errors.ts'
+import { unlessAbsent } from './confirm-absence.ts'
 import type { ForgeClient } from './forge-client.ts'
 import { flagIn } from './forge-values.ts'
 import {
@@ -18,6 +19,8 @@ export interface KnownForge {
   pageSize: number
   /** Whether lists may leave out what this token is not to see. */
   mayHide: boolean
+  /** Logins of owners that the forge has said are no organizations. */
+  persons: Set<string>
 }
 
 /** Learns it at the first call that succeeds; an upgrade of the forge is noticed an hour later. */
@@ -28,7 +31,14 @@ export function forgeGetter(client: ForgeClient, now: () => number = Date.now) {
       const version = await askVersion(client, signal)
       const pageSize = await askPageSize(client, signal)
       const mayHide = !(await isAdministrator(client, signal))
-      const forge = { client, version, can: capabilitiesOf(version), pageSize, mayHide }
+      const forge = {
+        client,
+        version,
+        can: capabilitiesOf(version),
+        pageSize,
+        mayHide,
+        persons: new Set<string>(),
+      }
       known = { forge, until: now() + HOUR_MS }
     }
     return known.forge
@@ -40,8 +50,8 @@ const HOUR_MS = 60 * 60 * 1000
 /** A token may lack the right to ask who it belongs to. */
 async function isAdministrator(client: ForgeClient, signal: AbortSignal): Promise<boolean> {
   try {
-    const { body } = await client.get('/user', {}, signal)
-    return flagIn((body ?? {}) as Record<string, unknown>, 'is_admin')
+    const answer = await unlessAbsent(client, () => client.get('/user', {}, signal), signal)
+    return flagIn((answer?.body ?? {}) as Record<string, unknown>, 'is_admin')
   } catch (error) {
     if (isDenied(error)) return false
     throw error

@@ -1,10 +1,9 @@
 import type { AttachedTo } from '../../../records/release.ts'
-import { ifForgeHas } from '../../forge-errors.ts'
 import { linkedAttachments } from '../attachment-links.ts'
 import type { Entry } from '../client/forge-pages.ts'
 import { textIn } from '../client/forge-values.ts'
 import { type Attached, attachmentFact, type ListedFile, listedFiles } from '../facts/file-facts.ts'
-import { listWholePart, type ReadContext } from './read-context.ts'
+import { ifThere, listWholePart, type ReadContext } from './read-context.ts'
 
 /** Collects the files of an issue's texts: as the forge lists them, else as the texts link to them. */
 export class AttachedFiles {
@@ -39,9 +38,8 @@ export class AttachedFiles {
     }
     // Reviews do not list their files, but the comments that they are do.
     if (askFor === undefined || linked.length === 0) return []
-    const assets = await ifForgeHas(
-      listWholePart(this.#context, `issues/comments/${askFor}/assets`),
-    )
+    const part = `issues/comments/${askFor}/assets`
+    const assets = await ifThere(this.#context, () => listWholePart(this.#context, part))
     return assets ? listedFiles({ assets }, external) : []
   }
 }

@@ -1,10 +1,17 @@
 import { createHash } from 'node:crypto'
 import type { Group, Kept } from '../../discussions.ts'
-import { ForgeRefused, ifForgeHas } from '../../forge-errors.ts'
+import { ForgeRefused, NotThere } from '../../forge-errors.ts'
 import { type Entry, totalOf } from '../client/forge-pages.ts'
 import { numberIn, textIn } from '../client/forge-values.ts'
 import { cursorOf, type ForgeCursor } from './cursor.ts'
-import { getPart, listPart, type ReadContext, repositoryPath } from './read-context.ts'
+import {
+  getPart,
+  ifThere,
+  listPart,
+  type ReadContext,
+  repositoryPath,
+  unlessTurnedOff,
+} from './read-context.ts'
 import { findIssue, issueKey, issueVersion } from './read-issue.ts'
 import { groupOf, readSides } from './read-sides.ts'
 
@@ -97,11 +104,11 @@ function wholeSinceOf(last: ForgeCursor | undefined, asOf: number): number {
 /** How many there are, null where the forge does not say. Without either kind of them the forge has no such address. */
 async function issuesIn(context: ReadContext, repository: Entry): Promise<number | null | 'off'> {
   const { notes } = context
-  const count = await ifForgeHas(countOf(context, 'issues', { state: 'all' }))
-  if (count === undefined) {
-    notes.turnedOff('issues and pull requests')
-    return 'off'
-  }
+  const part = 'issues and pull requests'
+  const count = await unlessTurnedOff(context, repository, part, () =>
+    countOf(context, 'issues', { state: 'all' }),
+  )
+  if (count === undefined) return 'off'
   // One kind of them is left out of the listing without a word.
   if (repository.has_issues === false) notes.turnedOff('issues')
   if (repository.has_pull_requests === false) notes.turnedOff('pull requests')
@@ -203,17 +210,21 @@ async function movedComments(context: ReadContext, kept: Kept, since: string) {
   return { numbers, added }
 }
 
-/** Undefined where the forge cannot be asked, or gives what is older too: it does not know `since` here. */
+/** Undefined where the forge cannot be asked, does not give all, or gives what is older too: it does not know `since` here. */
 async function listSince(
   context: ReadContext,
   part: string,
   query: { state?: string; since: string },
 ): Promise<Entry[] | undefined> {
-  const listed = await ifForgeHas(listPart(context, part, { query }))
+  let isMissing = false
+  const onMissing = () => {
+    isMissing = true
+  }
+  const listed = await ifThere(context, () => listPart(context, part, { query, onMissing }))
   const isTold = listed?.every(
     (entry) => Date.parse(textIn(entry, 'updated_at')) >= Date.parse(query.since),
   )
-  return isTold ? listed : undefined
+  return isTold && !isMissing ? listed : undefined
 }
 
 function issueNumberOf(comment: Entry): number | undefined {
@@ -255,7 +266,13 @@ async function recentPulls(
   if (!moved) return new Map()
   const limit = context.forge.pageSize
   const query = { state: 'all', sort: 'recentupdate', limit, page: 1 }
-  const body = (await ifForgeHas(getPart(context, 'pulls', query)))?.body
+  // Each is asked for by its number where this does not tell: any 404 may be believed.
+  const body = await getPart(context, 'pulls', query).then(
+    (answer) => answer.body,
+    (error: unknown) => {
+      if (!(error instanceof NotThere)) throw error
+    },
+  )
   const pulls = Array.isArray(body)
     ? (body as (Entry | null)[]).filter((each) => each !== null)
     : []

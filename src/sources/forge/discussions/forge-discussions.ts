@@ -1,6 +1,7 @@
 import type { Discussions, Group, Kept } from '../../discussions.ts'
-import { ifForgeHas } from '../../forge-errors.ts'
+import { NotThere } from '../../forge-errors.ts'
 import type { RepositoryName } from '../../source.ts'
+import { confirmAbsence, unavailable } from '../client/confirm-absence.ts'
 import { segment } from '../client/forge-address.ts'
 import { type ForgeOptions, forgeClient } from '../client/forge-client.ts'
 import { type Entry, listAll } from '../client/forge-pages.ts'
@@ -10,7 +11,7 @@ import { openFile } from '../client/open-file.ts'
 import { idOf, organizationFact, People, teamFact } from '../facts/people-facts.ts'
 import { cursorOf } from './cursor.ts'
 import { type ForgeLook, isUnchanged, lookAt, stampOfChanges } from './find-changes.ts'
-import { Notes, type ReadContext } from './read-context.ts'
+import { findOrganization, Notes, type ReadContext } from './read-context.ts'
 import { RepositoryReading } from './read-repository.ts'
 import { groupOf } from './read-sides.ts'
 
@@ -43,7 +44,7 @@ export function forgeDiscussions(options: ForgeOptions): Discussions & { request
 
   return {
     async stamp(repository, kept, signal) {
-      const taken = await look(repository, kept, signal)
+      const taken = await confirmAbsence(client, () => look(repository, kept, signal), signal)
       for (const [name, { until }] of looks) if (until < now()) looks.delete(name)
       const { cursor } = kept
       looks.set(nameOf(repository), { ...taken, cursor, until: now() + LOOK_MS })
@@ -56,13 +57,20 @@ export function forgeDiscussions(options: ForgeOptions): Discussions & { request
       const taken = looks.get(nameOf(repository))
       looks.delete(nameOf(repository))
       const isUsable = taken && taken.cursor === kept.cursor && taken.until >= now()
-      const current = isUsable ? taken : await look(repository, kept, signal)
+      const ask = () => look(repository, kept, signal)
+      const current = isUsable ? taken : await confirmAbsence(client, ask, signal)
       const context = { ...current.context, signal }
-      yield* new RepositoryReading(context, kept, current.look).batches()
+      try {
+        yield* new RepositoryReading(context, kept, current.look).batches()
+      } catch (error) {
+        // A moment ago it was there: the next look tells whether it is gone.
+        throw error instanceof NotThere ? unavailable(error) : error
+      }
     },
 
     async owner(login, signal): Promise<Group> {
-      return readOwner(await getForge(signal), login, signal)
+      const forge = await getForge(signal)
+      return confirmAbsence(client, () => readOwner(forge, login, signal), signal)
     },
 
     open: (file, signal) => openFile(client, file, signal),
@@ -75,9 +83,13 @@ const pickName = ({ owner, name }: RepositoryName): RepositoryName => ({ owner, 
 /** An organization with members and teams, or a person; everyone in it has a record of their own. */
 async function readOwner(forge: KnownForge, login: string, signal: AbortSignal): Promise<Group> {
   const { client, pageSize } = forge
-  const list = (path: string) => listAll(client, { path, limit: pageSize }, signal)
+  const notes = new Notes()
+  const list = (path: string) => {
+    const onMissing = (count: number) => notes.missing(path.slice(1), count, undefined)
+    return listAll(client, { path, limit: pageSize, onMissing }, signal)
+  }
   const path = `/orgs/${segment(login)}`
-  const organization = await ifForgeHas(client.get(path, {}, signal))
+  const organization = await findOrganization(forge, login, signal)
   const people = new People()
   // An organization is asked for here too: only so is it said since when there is one.
   const { body } = await client.get(`/users/${segment(login)}`, {}, signal)
@@ -91,13 +103,14 @@ async function readOwner(forge: KnownForge, login: string, signal: AbortSignal):
     teams.push({ team, members: await list(`/teams/${idOf(team)}/members`) })
   people.meet([members, teams.map((each) => each.members)])
   const { created } = (body ?? {}) as Entry
-  const answers = { organization: { ...(organization.body as Entry), created }, members, teams }
+  const answers = { organization: { ...organization, created }, members, teams }
   const fact = organizationFact(answers)
-  return groupOf(`owner/${login}`, {
+  const group = groupOf(`owner/${login}`, {
     users: people.take(),
     organizations: [fact],
     teams: teams
       .filter(({ team }) => textIn(team, 'name') !== '')
       .map((each) => teamFact(fact.login, each.team, each.members)),
   })
+  return { ...group, notes: notes.all() }
 }

@@ -12,6 +12,8 @@ import { forgeDiscussions } from './forge-discussions.ts'
 // What hangs is ended by the runner: a bound for the whole file would be one on the speed of the machine.
 const signal = new AbortController().signal
 
+const KINDS = ['issues', 'pull_requests', 'issue_comments', 'issue_events', 'milestones'] as const
+
 describe('reading again', () => {
   const forges: StandInForge[] = []
   afterEach(async () => {
@@ -200,25 +202,25 @@ describe('reading again', () => {
   })
 
   it('keeps what was read of issues that are turned off, and says so until they are on again', async () => {
-    const { again, forge, world, repository, ann, name, open, kept, fresh } = await scene(22)
+    const { again, world, repository, ann, name, open, kept, fresh } = await scene(22)
     const notes = () => readingOf(kept.cursor)?.notes.filter((each) => /turned off/.test(each))
-    const before = kept.snapshot()
+    const said = () => KINDS.map((kind) => kept.facts(kind))
+    const before = said()
     const { asOf } = readingOf(kept.cursor)!
     // Between the last reading and the end of it, the one thing that a look may miss later.
     const comment = repository.issues.get(5)!.comments[0]!
     Object.assign(comment, { body: 'edited', updated: world.clock() })
-    forge.misbehave = ({ path }) =>
-      /\/ann\/many\/(issues|pulls)\b/.test(path) ? { answer: NOT_FOUND } : undefined
+    repository.off = new Set(['issues', 'pulls'])
     for (let n = 0; n < 2; n++) {
       await again()
-      assert.deepEqual(kept.snapshot(), before)
+      assert.deepEqual(said(), before)
       assert.deepEqual(notes(), ['issues and pull requests are turned off on the forge'])
       assert.equal(readingOf(kept.cursor)?.asOf, asOf, 'as new as it was')
     }
     const other = new KeptInMemory()
     await other.readAll(open(), name)
     assert.match(readingOf(other.cursor)!.notes.join(), /turned off/)
-    forge.misbehave = () => undefined
+    repository.off.clear()
     world.addIssue(repository, ann)
     await again()
     assert.deepEqual(notes(), [])
@@ -233,27 +235,28 @@ describe('reading again', () => {
       repository.labels.push({ id: world.id(), name: 'bug', color: '00aabb', description: '' })
       world.addRelease(repository, ann, 'v1').assets.push(world.asset('a.zip', 'zip'))
       await again()
-      const before = kept.snapshot()
+      const said = () => [
+        kept.facts('repositories')[0]?.labels,
+        kept.facts('milestones'),
+        kept.facts('releases'),
+      ]
+      const before = said()
       forge.misbehave = ({ path }) =>
         path.endsWith(`/many/${what}`) ? { answer: NOT_FOUND } : undefined
+      await assert.rejects(again(), /are turned on, and does not give them$/)
+      repository.off = new Set(what === 'releases' ? [what] : ['issues', 'pulls'])
       await again()
-      assert.deepEqual(kept.snapshot(), before)
+      assert.deepEqual(said(), before)
       assert.match(readingOf(kept.cursor)!.notes.join(), new RegExp(`${what} are turned off`))
     })
 
   it('says which kind is turned off where the forge still lists the other', async () => {
-    const { again, forge, kept } = await scene(12)
-    const url = `${forge.url}/api/v1/repos/ann/many`
-    const asked = await fetch(url, { headers: { authorization: 'token admin-token' } })
-    const body = (await asked.json()) as object
-    for (const [field, words] of [
-      ['has_issues', 'issues'],
-      ['has_pull_requests', 'pull requests'],
+    const { again, repository, kept } = await scene(12)
+    for (const [off, words] of [
+      ['issues', 'issues'],
+      ['pulls', 'pull requests'],
     ] as const) {
-      forge.misbehave = ({ path }) =>
-        path.endsWith('/repos/ann/many')
-          ? { answer: { body: { ...body, [field]: false } } }
-          : undefined
+      repository.off = new Set([off])
       await again()
       const notes = readingOf(kept.cursor)!.notes.filter((each) => /turned off/.test(each))
       assert.deepEqual(notes, [`${words} are turned off on the forge`])

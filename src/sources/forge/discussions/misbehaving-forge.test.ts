@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { afterEach, describe, it } from 'node:test'
+import { type Given, NOT_FOUND, PROXY_NOT_FOUND } from '../../../../test/support/forge/answers.ts'
 import { KeptInMemory } from '../../../../test/support/forge/kept-in-memory.ts'
-import { addManyIssues } from '../../../../test/support/forge/many-issues.ts'
+import { addManyIssues, LONG_AGO } from '../../../../test/support/forge/many-issues.ts'
 import { type Dialect, GITEA_1_15, GITEA_1_22 } from '../../../../test/support/forge/render.ts'
 import {
   type Request,
@@ -10,7 +11,7 @@ import {
 } from '../../../../test/support/forge/stand-in-forge.ts'
 import { freePort } from '../../../../test/support/free-port.ts'
 import { readingOf } from '../../discussions.ts'
-import { ForgeFailed, ForgeRefused, TooLarge, WaitUntil } from '../../forge-errors.ts'
+import { DamagedFile, ForgeFailed, ForgeRefused, TooLarge, WaitUntil } from '../../forge-errors.ts'
 import { forgeClient } from '../client/forge-client.ts'
 import { openFile } from '../client/open-file.ts'
 import { forgeDiscussions } from './forge-discussions.ts'
@@ -155,11 +156,118 @@ describe('a forge that misbehaves', () => {
 
   it('that has no timeline though its version should is read without, and it is said', async () => {
     const { forge, kept, read } = await scene(30)
-    forge.misbehave = ({ path }) =>
-      path.endsWith('/timeline') ? { answer: { status: 404, body: {} } } : undefined
+    forge.misbehave = ({ path }) => (path.endsWith('/timeline') ? { answer: NOT_FOUND } : undefined)
     await read()
     assert.equal(isComplete(kept), true)
     assert.match(readingOf(kept.cursor)?.notes.join() ?? '', /has no timeline/)
+  })
+
+  it('that answers 404 for a part that is there is waited for, and nothing is lost', async () => {
+    const { forge, kept, read, open, name, expected, repository, ann } = await scene(10)
+    const { world } = forge
+    repository.labels.push({ id: world.id(), name: 'bug', color: '00aabb', description: '' })
+    repository.collaborators.set(world.addUser('bob'), 'read')
+    repository.issues.get(10)!.reactions.push({ user: ann, content: 'heart', created: LONG_AGO })
+    const whole = await expected()
+    // One address of each kind.
+    const parts = new Map(
+      forge.requests
+        .filter(({ path }) => !/\/(version|settings\/api|pulls)$/.test(path))
+        .map(({ path }) => [path.replace(/\d+/g, 'N'), path]),
+    )
+    assert.ok(parts.size >= 15, [...parts.keys()].join())
+    for (const part of parts.values()) {
+      let left = 1
+      forge.misbehave = ({ path }) =>
+        path === part && left-- > 0 ? { answer: PROXY_NOT_FOUND } : undefined
+      const other = new KeptInMemory()
+      await assert.rejects(other.readAll(open(), name), WaitUntil, part)
+      await other.readAll(open(), name)
+      assert.deepEqual(other.snapshot(), whole, part)
+    }
+    // A 404 in the words of the forge is not believed either, as long as the repository says that it has issues.
+    forge.misbehave = ({ path }) => (path.endsWith('/issues') ? { answer: NOT_FOUND } : undefined)
+    await assert.rejects(read(), (error) => {
+      assert.ok(error instanceof WaitUntil)
+      return /issues and pull requests of ann\/many are turned on/.test(error.message)
+    })
+    assert.equal(kept.groups.size, 0)
+  })
+
+  const isList = ({ path, query }: Request) =>
+    path.endsWith('/issues') && query.get('limit') !== '1'
+  const halved = (issues: unknown[]) => issues.map((each, n) => (n % 2 ? null : each))
+  const COUNTS = ['x-total-count', 'link']
+
+  for (const [name, change, without] of [
+    ['every second issue is null', halved, []],
+    ['every second issue is null, without a count', halved, COUNTS],
+    ['there are lists instead of issues', () => [[[[]]]], COUNTS],
+  ] as const)
+    it(`in whose listing ${name} is asked for each issue by its number`, async () => {
+      const { forge, kept, read, expected } = await scene(24)
+      const whole = await expected()
+      forge.misbehave = (request) => {
+        if (!isList(request)) return undefined
+        const body = (given: unknown) =>
+          Array.isArray(given) && given.length > 0 ? change(given) : given
+        return { change: (given) => ({ ...given, body: body(given.body) }), without }
+      }
+      await read()
+      assert.deepEqual(kept.snapshot(), whole)
+      assert.deepEqual(readingOf(kept.cursor)?.notes, [])
+    })
+
+  it('that counts one issue where there are many is read to the end', async () => {
+    const { forge, kept, read, expected } = await scene(32)
+    const whole = await expected()
+    forge.misbehave = (request) => {
+      if (!request.path.endsWith('/issues')) return undefined
+      request.query.set('limit', String(Math.min(5, Number(request.query.get('limit')))))
+      return { change: ({ body }) => ({ body, headers: { 'x-total-count': '1' } }) }
+    }
+    await read()
+    assert.deepEqual(kept.snapshot(), whole)
+  })
+
+  const MISSING = 'missing: the forge lists or counts them and does not give them'
+
+  it('that counts more issues than it gives is read, and the missing ones are counted', async () => {
+    const { forge, kept, read, expected } = await scene(24)
+    const whole = await expected()
+    forge.misbehave = (request) =>
+      isList(request)
+        ? { change: ({ body }) => ({ body, headers: { 'x-total-count': '27' } }) }
+        : undefined
+    await read()
+    assert.deepEqual(kept.snapshot(), whole)
+    assert.deepEqual(readingOf(kept.cursor)?.notes, [`issues: 3 entries are ${MISSING}`])
+  })
+
+  it('that does not give an entry of a list: it is named as missing until it is given', async () => {
+    const { forge, kept, read, repository, ann } = await scene(6)
+    const { world } = forge
+    repository.labels.push({ id: world.id(), name: 'bug', color: '00aabb', description: '' })
+    const issue = repository.issues.get(5)!
+    const [comment] = issue.comments
+    for (const content of ['heart', 'eyes'])
+      comment!.reactions.push({ user: ann, content, created: LONG_AGO })
+    const reactions = `issues/comments/${comment!.id}/reactions`
+    const ofIssue = ['issues/5/comments', 'issues/5/timeline', reactions]
+    const change = (given: Given) => ({ ...given, body: [null, ...(given.body as []).slice(1)] })
+    for (const part of ['labels', ...ofIssue]) {
+      const readAgain = async () => {
+        comment!.updated = world.clock()
+        world.addComment(issue, ann, part)
+        await read()
+        return readingOf(kept.cursor)?.notes.filter((each) => each.endsWith(MISSING))
+      }
+      forge.misbehave = ({ path }) => (path.endsWith(`/many/${part}`) ? { change } : undefined)
+      const words = ofIssue.includes(part) ? `issue 5: ${part}` : part
+      assert.deepEqual(await readAgain(), [`${words}: 1 entry is ${MISSING}`])
+      forge.misbehave = () => undefined
+      assert.deepEqual(await readAgain(), [])
+    }
   })
 
   it('whose user is nobody at all', async () => {
@@ -229,19 +337,32 @@ describe('a forge that misbehaves', () => {
     await assert.rejects(Array.fromAsync(open().open(file, signal)), WaitUntil)
   })
 
+  it('that sends a file byte by byte is given up on', async () => {
+    const { forge } = await scene(1)
+    const client = forgeClient({ url: forge.url, token: 'admin-token', pauseMs: 1 })
+    forge.misbehave = ({ path }) => (path === '/attachments/1' ? { drip: true } : undefined)
+    const file = { file: 'x', source: '/attachments/1', size: 300_000 }
+    const taken = Array.fromAsync(openFile(client, file, signal, { idleMs: 100 }))
+    await assert.rejects(taken, DamagedFile)
+  })
+
   it('that sends a file without a length is cut off where it is longer than anybody has room for', async () => {
     const { forge, repository, ann } = await scene(1)
     const asset = forge.world.asset('big.bin', Buffer.alloc(300_000, 'x'))
     forge.world.addRelease(repository, ann, 'v1').assets.push(asset)
     const client = forgeClient({ url: forge.url, token: 'admin-token', pauseMs: 1 })
     const file = { file: 'x', source: `/attachments/${asset.uuid}`, size: null }
-    const take = (most: number) => Array.fromAsync(openFile(client, file, signal, most))
+    const take = (most: number) =>
+      Array.fromAsync(openFile(client, file, signal, { maxUnlisted: most }))
     for (const without of [[], ['content-length']]) {
       forge.misbehave = () => ({ without })
       assert.equal(Buffer.concat(await take(300_000)).length, 300_000)
       await assert.rejects(take(299_999), TooLarge)
     }
     const listed = { ...file, size: 300_000 }
-    assert.ok(await Array.fromAsync(openFile(client, listed, signal, 5)), 'its length is listed')
+    assert.ok(
+      await Array.fromAsync(openFile(client, listed, signal, { maxUnlisted: 5 })),
+      'its length is listed',
+    )
   })
 })

@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto'
 import type { Reaction } from '../../../records/fact.ts'
 import type { IssueComment } from '../../../records/issue.ts'
 import type { Facts, Group } from '../../discussions.ts'
-import { ForgeFailed, ifForgeHas, NotThere } from '../../forge-errors.ts'
+import { ForgeFailed, ForgeRefused, NotThere } from '../../forge-errors.ts'
+import { confirmAbsence } from '../client/confirm-absence.ts'
 import { type Entry, listFiltered } from '../client/forge-pages.ts'
 import { flagIn, numberIn, textIn } from '../client/forge-values.ts'
 import { eventFacts } from '../facts/event-facts.ts'
@@ -19,6 +20,8 @@ import { AttachedFiles } from './attached-files.ts'
 import { commentReactions, type Memory } from './comment-reactions.ts'
 import {
   getPart,
+  ifThere,
+  listingOf,
   listPart,
   listWholePart,
   type ReadContext,
@@ -53,22 +56,32 @@ export async function readIssueGroup(
   kept: Group | undefined,
   pull?: Entry,
 ): Promise<Group | undefined> {
+  const { forge, signal, notes } = context
+  const number = numberIn(issue, 'number')
+  const read = () => {
+    notes.forgetMissing(number)
+    return readGroup({ ...context, issue: number }, issue, { kept, seen: {} }, pull)
+  }
   try {
-    return await readGroup(context, issue, { kept, seen: {} }, pull)
+    return await confirmAbsence(forge.client, read, signal)
   } catch (error) {
     // Some versions answer 500 for what belongs to an issue that was deleted a moment ago.
     const mayBeGone = error instanceof NotThere || error instanceof ForgeFailed
-    if (mayBeGone && (await findIssue(context, numberIn(issue, 'number'))) === undefined)
-      return undefined
-    throw error
+    if (mayBeGone && (await findIssue(context, number)) === undefined) return undefined
+    // The forge has the issue and not what belongs to it. Waiting does not help.
+    throw error instanceof NotThere ? new ForgeRefused(404, error.message, { cause: error }) : error
   }
 }
 
-/** Undefined where there is none of that number. */
+/** Undefined where the forge says that there is none of that number. */
 export async function findIssue(context: ReadContext, number: number): Promise<Entry | undefined> {
-  const answer = await ifForgeHas(getPart(context, `issues/${number}`))
-  const issue = answer?.body as Entry | null | undefined
-  return issue && numberIn(issue, 'number') === number ? issue : undefined
+  const answer = await ifThere(context, () => getPart(context, `issues/${number}`))
+  const issue = answer && ((answer.body ?? {}) as Entry)
+  if (issue && numberIn(issue, 'number') !== number) {
+    const where = `${context.forge.client.url}${repositoryPath(context)}/issues/${number}`
+    throw new ForgeRefused(200, `${where} is something else than this issue`)
+  }
+  return issue
 }
 
 async function readGroup(
@@ -130,10 +143,13 @@ async function readTimeline(
   const { forge, signal, notes } = context
   if (!forge.can.timeline) return []
   const number = numberIn(issue, 'number')
-  const path = `${repositoryPath(context)}/issues/${number}/timeline`
-  const listing = { path, limit: forge.pageSize, mayHide: forge.mayHide, leftOut: codeComments }
+  const listing = {
+    ...listingOf(context, `issues/${number}/timeline`),
+    ...{ limit: forge.pageSize, mayHide: forge.mayHide, leftOut: codeComments },
+  }
+  const list = () => listFiltered(forge.client, listing, signal)
   try {
-    return await listFiltered(forge.client, listing, signal)
+    return await confirmAbsence(forge.client, list, signal)
   } catch (error) {
     if (!(error instanceof NotThere)) throw error
     if ((await findIssue(context, number)) === undefined) throw error

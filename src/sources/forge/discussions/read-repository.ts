@@ -18,6 +18,8 @@ const LANES = 4
 const SETTLED_MS = 2000
 /** Beyond so many gaps in the numbers a second listing is cheaper than asking for each. */
 const MAX_GAPS = 200
+/** After so many numbers that no issue has, none is expected to have a higher one. */
+const ABSENT_IN_A_ROW = 5
 const MAX_LISTINGS = 3
 /** When all of an issue was read without anything of it that was kept. */
 const WHOLE = 'whole'
@@ -67,7 +69,10 @@ export class RepositoryReading {
 
   #batch(put: Group[], remove: string[] = [], isComplete = false): Batch {
     for (const { key, version } of put) this.#setVersion(key, version)
-    for (const key of remove) this.#setVersion(key, undefined)
+    for (const key of remove) {
+      this.#setVersion(key, undefined)
+      if (isIssue(key)) this.#context.notes.forgetMissing(Number(key.slice(6)))
+    }
     const { repositoryId, off } = this.#look
     const { asOf, wholeSince } = { ...this.#look, ...off }
     const counts = this.#counts
@@ -107,8 +112,12 @@ export class RepositoryReading {
   /** All issues are listed; those that are not as they were kept are read. */
   async *#readAll(): AsyncGenerator<Batch> {
     for (let listings = 1; listings <= MAX_LISTINGS; listings++) {
-      const listing: IssueListing = { seen: new Set(), isSteady: true, total: undefined }
-      for await (const { entries, total } of this.#listIssues()) {
+      const listing: IssueListing = {
+        ...{ seen: new Set(), isSteady: true, total: undefined },
+        ...{ unusable: 0, hasAskedForGaps: false },
+      }
+      for await (const { entries, total, unusable } of this.#listIssues()) {
+        listing.unusable += unusable
         if (total !== undefined && total < (listing.total ?? 0)) listing.isSteady = false
         listing.total = total
         this.#total = total ?? this.#total
@@ -117,7 +126,12 @@ export class RepositoryReading {
       }
       yield* this.#readSince(listing)
       yield* this.#readMissed(listing)
-      if (isWhole(listing)) return yield* this.#removeGone(listing)
+      const missing = missingIn(listing)
+      const isLast = listings === MAX_LISTINGS && listing.hasAskedForGaps
+      if (!listing.isSteady || (missing > 0 && !isLast)) continue
+      // Neither listed nor given by number, three times: they are named as missing.
+      if (missing > 0) this.#context.notes.missing('issues', missing, undefined)
+      return yield* this.#removeGone(listing)
     }
     throw this.#neverSteady()
   }
@@ -130,9 +144,9 @@ export class RepositoryReading {
       query: { state: 'all' },
       limit: forge.pageSize,
       keyOf: (issue: Entry) => numberIn(issue, 'number'),
+      isUsable: (issue: Entry) => numberIn(issue, 'number') > 0,
     }
-    for await (const page of pagesOf(forge.client, listing, signal))
-      yield { ...page, entries: page.entries.filter((issue) => numberIn(issue, 'number') > 0) }
+    yield* pagesOf(forge.client, listing, signal)
   }
 
   /** What changed while the listing was read, or came after it had begun. */
@@ -150,19 +164,31 @@ export class RepositoryReading {
     }
   }
 
-  /** Old versions put issues of the same second in any order, and thereby some on no page: those are asked for by number. */
+  /**
+   * Old versions put issues of the same second in any order, and thereby some on no page; any version may fail to put an entry
+   * together. Those are asked for by number.
+   */
   async *#readMissed(listing: IssueListing): AsyncGenerator<Batch> {
-    const { seen, isSteady, total } = listing
-    if (!isSteady || total === undefined || seen.size >= total) return
+    const { seen, isSteady } = listing
+    const missing = missingIn(listing)
+    if (!isSteady || missing === 0) return
     const most = [...seen].reduce((a, b) => Math.max(a, b), 0)
-    const gaps = Array.from({ length: most }, (_, n) => n + 1).filter((n) => !seen.has(n))
-    if (gaps.length > MAX_GAPS) return
     const found: Entry[] = []
-    for (const number of gaps) {
+    let [gaps, absent] = [most - seen.size, 0]
+    // An entry that cannot be used may be of a number beyond those that were seen.
+    const isNear = (number: number) =>
+      number <= most || (listing.unusable > 0 && absent < ABSENT_IN_A_ROW)
+    for (let number = 1; isNear(number); number++) {
+      if (seen.has(number)) continue
+      if (number > most) gaps++
+      if (gaps > MAX_GAPS) return
       const issue = await findIssue(this.#context, number)
       if (issue) found.push(issue)
+      absent = issue || number <= most ? 0 : absent + 1
     }
+    listing.hasAskedForGaps = true
     for (const issue of found) seen.add(numberIn(issue, 'number'))
+    listing.unusable = Math.max(0, listing.unusable - found.length)
     yield* this.#readPage(found)
   }
 
@@ -179,7 +205,7 @@ export class RepositoryReading {
 
   #neverSteady(): WaitUntil {
     const { owner, name } = this.#context
-    const words = `the issues of ${owner}/${name} change faster than they can be listed`
+    const words = `the issues of ${owner}/${name} change faster than they can be listed, or are not all given`
     return new WaitUntil(Date.now() + 60_000, 'away', words)
   }
 
@@ -258,10 +284,14 @@ interface IssueListing {
   seen: Set<number>
   isSteady: boolean
   total: number | undefined
+  /** How many entries could not be used. */
+  unusable: number
+  /** Whether each number that was not seen was asked for. */
+  hasAskedForGaps: boolean
 }
 
-/** Without a number of all there is nothing to hold it against. */
-const isWhole = ({ seen, isSteady, total }: IssueListing): boolean =>
-  isSteady && (total === undefined || seen.size >= total)
+/** How many issues the forge counts or lists that were not seen. Without a count there are those that could not be used. */
+const missingIn = ({ seen, total, unusable }: IssueListing): number =>
+  Math.max(unusable, (total ?? 0) - seen.size, 0)
 
 const isIssue = (key: string) => key.startsWith('issue/')

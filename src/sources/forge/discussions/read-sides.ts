@@ -1,13 +1,22 @@
 import { createHash } from 'node:crypto'
 import type { Facts, FileToFetch, Group } from '../../discussions.ts'
-import { ifForgeHas, isDenied, NotThere } from '../../forge-errors.ts'
+import { ForgeRefused } from '../../forge-errors.ts'
 import { segment } from '../client/forge-address.ts'
 import { type Entry, listAll } from '../client/forge-pages.ts'
 import { loginOf, textIn } from '../client/forge-values.ts'
 import { releaseFact } from '../facts/file-facts.ts'
 import { teamAccess } from '../facts/people-facts.ts'
 import { milestoneFact, protectedBranchFact, repositoryFact } from '../facts/repository-facts.ts'
-import { getPart, listPart, listWholePart, type ReadContext } from './read-context.ts'
+import {
+  findOrganization,
+  getPart,
+  ifThere,
+  listingOf,
+  listPart,
+  listWholePart,
+  type ReadContext,
+  unlessTurnedOff,
+} from './read-context.ts'
 
 /** Permissions are asked for one by one: of this many at every look, of others when they are new. */
 const PERMISSIONS_AT_ONCE = 15
@@ -22,8 +31,8 @@ export async function readSides(
   find: (key: string) => Promise<Group | undefined>,
 ): Promise<Group[]> {
   const full = `${context.owner}/${context.name}`
-  const milestones = await listed(context, 'milestones', { state: 'all' })
-  const releases = await listed(context, 'releases')
+  const milestones = await listed(context, repository, 'milestones', { state: 'all' })
+  const releases = await listed(context, repository, 'releases')
   const rules = await wholeIfAllowed(context, 'branch_protections', 'protected branches')
   return [
     await repositoryGroup(context, repository, await find('repository')),
@@ -69,8 +78,9 @@ async function repositoryGroup(
   kept: Group | undefined,
 ): Promise<Group> {
   const { owner, name } = context
-  const isOrganization = await ownsLabels(context)
-  const labels = await listed(context, 'labels')
+  const isOrganization =
+    (await findOrganization(context.forge, owner, context.signal)) !== undefined
+  const labels = await listed(context, repository, 'labels')
   const ofOwner = isOrganization ? await organizationLabels(context) : []
   const collaborators = await readCollaborators(context, kept)
   const teams = isOrganization ? await readTeams(context) : []
@@ -88,20 +98,20 @@ async function repositoryGroup(
   )
 }
 
-/** Only an organization has labels of its own and teams. */
-async function ownsLabels({ forge, owner, signal }: ReadContext): Promise<boolean> {
-  const asked = forge.client.get(`/orgs/${segment(owner)}`, {}, signal)
-  return (await ifForgeHas(asked)) !== undefined
-}
-
-async function organizationLabels({ forge, owner, signal }: ReadContext): Promise<Entry[]> {
-  const listing = { path: `/orgs/${segment(owner)}/labels`, limit: forge.pageSize }
-  return (await ifForgeHas(listAll(forge.client, listing, signal))) ?? []
+async function organizationLabels(context: ReadContext): Promise<Entry[]> {
+  const { forge, owner, signal } = context
+  const listing = {
+    ...listingOf(context, 'labels of the organization'),
+    path: `/orgs/${segment(owner)}/labels`,
+    limit: forge.pageSize,
+  }
+  return (await ifThere(context, () => listAll(forge.client, listing, signal))) ?? []
 }
 
 /** Old versions tell them at an address of their own. */
 async function readTopics(context: ReadContext): Promise<unknown> {
-  const answer = await ifForgeHas(getPart(context, 'topics', { limit: context.forge.pageSize }))
+  const query = { limit: context.forge.pageSize }
+  const answer = await ifThere(context, () => getPart(context, 'topics', query))
   return ((answer?.body ?? {}) as Entry).topics
 }
 
@@ -111,31 +121,34 @@ const readTeams = async (context: ReadContext): Promise<Entry[]> =>
 /** A part of a repository may be turned off: what it holds is still there, but nobody is shown it. Undefined then. */
 async function listed(
   context: ReadContext,
+  repository: Entry,
   what: 'labels' | 'milestones' | 'releases',
   query: Record<string, string> = {},
 ): Promise<Entry[] | undefined> {
-  const found = await ifForgeHas(listPart(context, what, { query }))
-  if (!found) context.notes.turnedOff(what)
-  return found
+  return unlessTurnedOff(context, repository, what, () => listPart(context, what, { query }))
 }
 
 /** What only administrators of a repository may read. */
-async function wholeIfAllowed(context: ReadContext, what: string, words: string): Promise<Entry[]> {
-  try {
-    return await listWholePart(context, what)
-  } catch (error) {
-    if (!isDenied(error)) throw error
-    context.notes.say(`the forge does not give ${words}`)
-    return []
-  }
+const wholeIfAllowed = (context: ReadContext, what: string, words: string): Promise<Entry[]> =>
+  ifAllowed(context, words, () => listWholePart(context, what))
+
+/** Lists as `list` does. What the forge refuses, or does not have, is noted and is an empty list. */
+async function ifAllowed(
+  context: ReadContext,
+  words: string,
+  list: () => Promise<Entry[]>,
+): Promise<Entry[]> {
+  const found = await ifThere(context, list).catch(ignoreForbidden)
+  if (!found) context.notes.say(`the forge does not give ${words}`)
+  return found ?? []
+}
+
+function ignoreForbidden(error: unknown): undefined {
+  if (!(error instanceof ForgeRefused) || error.status !== 403) throw error
 }
 
 async function readCollaborators(context: ReadContext, kept: Group | undefined) {
-  const users = await listPart(context, 'collaborators').catch((error: unknown) => {
-    if (!isDenied(error)) throw error
-    if (!(error instanceof NotThere)) context.notes.say('the forge does not give collaborators')
-    return []
-  })
+  const users = await ifAllowed(context, 'collaborators', () => listPart(context, 'collaborators'))
   context.people.meet(users)
   const known = new Map(
     kept?.facts.repositories?.[0]?.collaborators.map((each) => [each.login, each.permission]),
@@ -154,14 +167,15 @@ async function readCollaborators(context: ReadContext, kept: Group | undefined) 
 
 /** Where a version cannot be asked, it is what Gitea gives a new collaborator. */
 async function permissionOf(context: ReadContext, login: string): Promise<string> {
-  try {
-    const { body } = await getPart(context, `collaborators/${segment(login)}/permission`)
-    const permission = textIn((body ?? {}) as Entry, 'permission')
-    if (permission === 'owner') return 'admin'
-    return permission === 'none' ? 'read' : permission || 'write'
-  } catch (error) {
-    if (!isDenied(error)) throw error
+  const part = `collaborators/${segment(login)}/permission`
+  const answer = context.forge.can.permissions
+    ? await ifThere(context, () => getPart(context, part)).catch(ignoreForbidden)
+    : undefined
+  if (!answer) {
     context.notes.say('the forge does not tell permissions of collaborators: `write` is assumed')
     return 'write'
   }
+  const permission = textIn((answer.body ?? {}) as Entry, 'permission')
+  if (permission === 'owner') return 'admin'
+  return permission === 'none' ? 'read' : permission || 'write'
 }

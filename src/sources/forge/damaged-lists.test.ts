@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Given } from '../../../test/support/forge/answers.ts'
+import { makeBusy } from '../../../test/support/forge/busy-world.ts'
+import { startForge } from '../../../test/support/forge/stand-in-forge.ts'
+import { ForgeRefused } from '../forge-errors.ts'
+import { connectForge } from './connect-forge.ts'
+
+const { signal } = new AbortController()
+
+/** What is read as if it were complete would hide repositories, and take permissions away. */
+test('lists of repositories and permissions that are not complete are refused', async (t) => {
+  const stand = await startForge()
+  t.after(() => stand.stop())
+  makeBusy(stand)
+  const forge = connectForge({ url: stand.url, token: 'admin-token', pauseMs: 1 })
+  const lists = {
+    '/repos/search': () => Array.fromAsync(forge.catalogue.all(signal)),
+    '/orgs/octo/repos': () => forge.catalogue.ofOrganization('octo', signal),
+    '/orgs': () => forge.catalogue.organizations(signal),
+    '/user/repos': () => forge.readRights({ login: 'ann', id: null }, signal),
+    '/user/teams': () => forge.readRights({ login: 'ann', id: null }, signal),
+  }
+  const entriesIn = (body: unknown) =>
+    Array.isArray(body) ? body : (body as { data: unknown[] }).data
+  const damages = {
+    'an entry is null': ({ body, ...given }: Given) => {
+      const entries = [null, ...entriesIn(body).slice(1)]
+      return { ...given, body: Array.isArray(body) ? entries : { data: entries } }
+    },
+    'more are counted': (given: Given) => ({ ...given, headers: { 'x-total-count': '9' } }),
+  }
+  for (const [path, list] of Object.entries(lists))
+    for (const [name, damage] of Object.entries(damages)) {
+      stand.misbehave = () => undefined
+      await list()
+      stand.misbehave = (request) =>
+        request.path === `/api/v1${path}` ? { change: damage } : undefined
+      await assert.rejects(list(), (error) => {
+        assert.ok(error instanceof ForgeRefused, `${path}: ${name}: ${error}`)
+        return /\d of its entries cannot be read$/.test(error.message)
+      })
+    }
+})
+
+test('members of an organization that the forge does not give are counted in the notes', async (t) => {
+  const stand = await startForge()
+  t.after(() => stand.stop())
+  makeBusy(stand)
+  const { discussions } = connectForge({ url: stand.url, token: 'admin-token', pauseMs: 1 })
+  assert.deepEqual((await discussions.owner('octo', signal)).notes, [])
+  stand.misbehave = ({ path }) =>
+    path.endsWith('/orgs/octo/members')
+      ? { change: (given) => ({ ...given, body: [null, ...(given.body as []).slice(1)] }) }
+      : undefined
+  const { notes } = await discussions.owner('octo', signal)
+  assert.match(String(notes), /^orgs\/octo\/members: 1 entry is missing/)
+})

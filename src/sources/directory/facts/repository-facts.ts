@@ -1,4 +1,3 @@
-import { type Stats, statSync } from 'node:fs'
 import { lstat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Git } from '../../../git/git.ts'
@@ -9,8 +8,7 @@ import { describedBy, LONGEST_DESCRIPTION } from '../../description.ts'
 import { type KnownFacts, type SourceFacts, USUAL_FACTS } from '../../source.ts'
 import { Unreadable } from '../../unreadable.ts'
 import { readSmallFile } from '../files/own-file.ts'
-import { inTurns, type Seen, statsBelow, statsOf } from '../files/prompt-files.ts'
-import { COMMON_DIR, OF_ANOTHER } from '../files/repository-format.ts'
+import { inTurns, statsBelow, statsOf } from '../files/prompt-files.ts'
 import {
   flag,
   includesOthers,
@@ -19,6 +17,7 @@ import {
   setting,
   tryIncludes,
 } from '../files/repository-settings.ts'
+import { refuseSpecialFiles } from '../files/special-files.ts'
 import { lookAtOnce } from './look-at-once.ts'
 import { type GitFacts, lookByCommands } from './look-by-commands.ts'
 import type { Directories } from './repository-stamp.ts'
@@ -37,6 +36,7 @@ export async function readRepositoryFacts(
   const call = { dir, ...(signal && { signal }) }
   const directory = await lstat(dir)
   if (!directory.isDirectory()) throw new Unreadable('it no longer exists')
+  await refuseSpecialFiles({ dir }, { git, signal })
   const sizeKib = await measureOwnFiles(dir)
   // An ordinary repository needs no git that would notice.
   signal?.throwIfAborted()
@@ -120,41 +120,13 @@ function mirrorOf(settings: Settings): string | null {
 
 /** What counts as the size of a repository: it is as large on any disk, and an empty one has no size. */
 const MEASURED = ['objects', 'lfs']
-/** What git reads besides. */
-const READ = ['refs', 'worktrees']
-const READ_FILES = ['HEAD', 'config', 'config.worktree', 'packed-refs', 'shallow', COMMON_DIR]
 
-/**
- * The bytes of objects and of large files, in KiB. On the way everything that git may open is looked at: it would wait for
- * ever at a pipe, and be led into another repository.
- */
+/** The bytes of objects and of large files, in KiB. */
 async function measureOwnFiles(dir: string): Promise<number> {
   let bytes = 0n
   for (const part of MEASURED)
-    await inTurns(statsBelow(join(dir, part)), (seen) => {
-      refuseOdd(dir, seen)
-      if (seen.stats.isFile()) bytes += seen.stats.size
+    await inTurns(statsBelow(join(dir, part)), ({ stats }) => {
+      if (stats.isFile()) bytes += stats.size
     })
-  for (const part of READ)
-    await inTurns(statsBelow(join(dir, part)), (seen) => refuseOdd(dir, seen))
-  for (const seen of await statsOf(READ_FILES.map((name) => join(dir, name)))) {
-    if (seen.path.endsWith(`/${COMMON_DIR}`)) throw new Unreadable(OF_ANOTHER)
-    refuseOdd(dir, seen)
-  }
   return Number((bytes + 1023n) / 1024n)
-}
-
-function refuseOdd(dir: string, { path, stats }: Seen): void {
-  const target = stats.isSymbolicLink() ? targetOf(path) : stats
-  if (!target || target.isFile() || target.isDirectory()) return
-  throw new Unreadable(`${path.slice(dir.length + 1)} is neither a file nor a directory`)
-}
-
-/** One that leads nowhere is git's to complain of. */
-function targetOf(link: string): Stats | undefined {
-  try {
-    return statSync(link)
-  } catch {
-    return undefined
-  }
 }

@@ -70,7 +70,8 @@ async function refuseElsewhere(at: At, reader: ConfigReader): Promise<void> {
 async function refuseForeignAttributes(at: At, reader: ConfigReader): Promise<void> {
   for (const file of ['config', 'config.worktree']) {
     const text = (await readText(at, file)) ?? ''
-    if (!/worktree|bare/i.test(text.replace(/^\s*bare = true$/m, ''))) continue
+    // So it is with nearly all, and git may be needed to understand more.
+    if (!/worktree|bare/i.test(text.replace(/^\s*bare = true$/m, ''))) return
     const settings = await readSettingsIn(join(at.dir, file), reader)
     const isBare = flag(settings, 'core.bare')
     if (isBare !== true && setting(settings, 'core.worktree') !== undefined)

@@ -273,6 +273,18 @@ describe('a few files that stand for very many are refused', () => {
     })
 })
 
+test('a pipe that comes into a folder which was seen without one is refused', async (t) => {
+  const made = make()
+  // Folders that changed this very moment are looked at again in any case.
+  t.mock.timers.enable({ apis: ['Date'], now: Date.now() + 60_000 })
+  assert.deepEqual(await refusalsOf(made), {})
+  const pipe = join(made.dir, `objects/pack/pack-${'1'.repeat(40)}.idx`)
+  KINDS.pipe(pipe)
+  assert.deepEqual(Object.keys(await refusalsOf(made)), OF_GIT)
+  rmSync(pipe)
+  assert.deepEqual(await refusalsOf(made), {})
+})
+
 test('attributes of another repository are not exported through a link', async () => {
   const made = make()
   const another = make()

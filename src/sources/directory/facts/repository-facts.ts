@@ -17,7 +17,14 @@ import {
   setting,
   tryIncludes,
 } from '../files/repository-settings.ts'
-import { refuseSpecialFiles } from '../files/special-files.ts'
+import {
+  COMMON_DIR,
+  FILES_OF_GIT,
+  FOLDERS_OF_GIT,
+  OF_ANOTHER,
+  refuseSpecialFiles,
+  refuseSpecialSeen,
+} from '../files/special-files.ts'
 import { lookAtOnce } from './look-at-once.ts'
 import { type GitFacts, lookByCommands } from './look-by-commands.ts'
 import type { Directories } from './repository-stamp.ts'
@@ -36,12 +43,15 @@ export async function readRepositoryFacts(
   const call = { dir, ...(signal && { signal }) }
   const directory = await lstat(dir)
   if (!directory.isDirectory()) throw new Unreadable('it no longer exists')
-  await refuseSpecialFiles({ dir }, { git, signal })
   const sizeKib = await measureOwnFiles(dir)
   // An ordinary repository needs no git that would notice.
   signal?.throwIfAborted()
   const settings = await readSettings(git, dir, signal)
-  if (includesOthers(settings)) await tryIncludes(git, dir, signal)
+  const beforeGit = () => refuseSpecialFiles({ dir }, { git, signal })
+  if (includesOthers(settings)) {
+    await beforeGit()
+    await tryIncludes(git, dir, signal)
+  }
   const stated = statedFacts(settings)
   const wanted = {
     birthday: known === undefined,
@@ -49,8 +59,11 @@ export async function readRepositoryFacts(
     isTreeWanted: (head: string) =>
       !isTold(stated) && (isHalfTold(stated) || known?.headCommit !== head),
   }
-  const looked =
-    (await lookAtOnce(git, call, settings, wanted)) ?? (await lookByCommands(git, call, wanted))
+  let looked = await lookAtOnce(git, call, settings, { ...wanted, beforeGit })
+  if (!looked) {
+    await beforeGit()
+    looked = await lookByCommands(git, call, wanted)
+  }
   const { refs } = looked
   const birth = Math.floor(directory.birthtimeMs || directory.mtimeMs)
   const createdAt = known?.createdAt ?? looked.oldest ?? birth
@@ -121,12 +134,20 @@ function mirrorOf(settings: Settings): string | null {
 /** What counts as the size of a repository: it is as large on any disk, and an empty one has no size. */
 const MEASURED = ['objects', 'lfs']
 
-/** The bytes of objects and of large files, in KiB. */
+/** The bytes of objects and of large files, in KiB. What can be exported from no repository is refused on the way. */
 async function measureOwnFiles(dir: string): Promise<number> {
   let bytes = 0n
   for (const part of MEASURED)
-    await inTurns(statsBelow(join(dir, part)), ({ stats }) => {
-      if (stats.isFile()) bytes += stats.size
+    await inTurns(statsBelow(join(dir, part)), (seen) => {
+      refuseSpecialSeen(dir, seen)
+      if (seen.stats.isFile()) bytes += seen.stats.size
     })
+  for (const part of FOLDERS_OF_GIT)
+    await inTurns(statsBelow(join(dir, part)), (seen) => refuseSpecialSeen(dir, seen))
+  const files = [...FILES_OF_GIT, COMMON_DIR].map((name) => join(dir, name))
+  for (const seen of await statsOf(files)) {
+    if (seen.path.endsWith(`/${COMMON_DIR}`)) throw new Unreadable(OF_ANOTHER)
+    refuseSpecialSeen(dir, seen)
+  }
   return Number((bytes + 1023n) / 1024n)
 }

@@ -1,10 +1,10 @@
-import { realpathSync, type Stats, statSync } from 'node:fs'
+import { type Dirent, readdirSync, realpathSync, type Stats, statSync } from 'node:fs'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { hasCode, ifThere } from '../../../ground/errno.ts'
 import { readable } from '../../refs.ts'
 import { Unreadable } from '../../unreadable.ts'
 import { readOwnFile } from './own-file.ts'
-import { byteEntriesIn, lstatIfThere, promptly, type Seen } from './prompt-files.ts'
+import { inTurns, lstatIfThere, type Seen } from './prompt-files.ts'
 import { Unsupported } from './repository-errors.ts'
 import {
   type ConfigReader,
@@ -33,7 +33,7 @@ export const FOLDERS_OF_GIT = ['refs', 'worktrees', 'reftable']
  */
 export async function refuseSpecialFiles(at: At, reader: ConfigReader): Promise<void> {
   await refuseSpecialConfig(at, reader)
-  for (const path of FILES_OF_GIT) await refuseSpecial(at, inBytes(join(at.dir, path)), path)
+  await inTurns(FILES_OF_GIT, (path) => refuseSpecial(at, inBytes(join(at.dir, path)), path))
   for (const folder of FOLDERS_OF_GIT) await refuseSpecialBelow(at, folder)
   await refuseSpecialObjects(at)
 }
@@ -41,24 +41,13 @@ export async function refuseSpecialFiles(at: At, reader: ConfigReader): Promise<
 /** Does the same for one that was seen already, and costs nothing where it is an ordinary file. */
 export function refuseSpecialSeen(dir: string, { path, stats }: Seen): void {
   if (stats.isFile() || stats.isDirectory()) return
-  const target = stats.isSymbolicLink() ? targetOf(path) : stats
-  if (target && !target.isFile() && !target.isDirectory())
-    throw new Unreadable(`${path.slice(dir.length + 1)} is neither a file nor a directory`)
-}
-
-/** One that leads nowhere is git's to complain of. */
-function targetOf(link: string): Stats | undefined {
-  try {
-    return statSync(link)
-  } catch {
-    return undefined
-  }
+  refuseSpecial({ dir }, inBytes(path), path.slice(dir.length + 1))
 }
 
 /** Does the same for what `git config` reads. */
 export async function refuseSpecialConfig(at: At, reader: ConfigReader): Promise<void> {
   if (await lstatIfThere(join(at.dir, COMMON_DIR))) throw refusal(at, OF_ANOTHER)
-  await refuseSpecial(at, inBytes(join(at.dir, 'HEAD')), 'HEAD')
+  refuseSpecial(at, inBytes(join(at.dir, 'HEAD')), 'HEAD')
   for (const name of ['config', 'config.worktree']) {
     const file = join(at.dir, name)
     const text = await ownText(at, file, name, LARGEST_CONFIG)
@@ -85,7 +74,7 @@ export async function refuseSpecialIncludes(
       if (/^(?:~|%\(prefix\)\/)|\uFFFD/.test(path))
         throw refusal(at, 'its config includes a file that cannot be told by its path')
       const target = isAbsolute(path) ? path : `${dirname(file)}/${path}`
-      const stats = await statIfThere(inBytes(target))
+      const stats = statIfThere(inBytes(target))
       if (!stats) continue
       if (!stats.isFile()) throw refusal(at, 'its config includes what is not a file')
       if (stats.size > LARGEST_CONFIG)
@@ -107,11 +96,11 @@ export async function refuseSpecialObjects(at: At): Promise<void> {
   const stores = new Set([own])
   for (const store of stores) {
     const called = store === own ? 'objects' : 'the objects that it borrows'
-    const folders = (await foldersIn(at, inBytes(store), called)).filter((name) =>
-      OBJECT_FOLDER.test(name),
+    const path = inBytes(store)
+    const folders = foldersIn(at, path, called).filter((name) => OBJECT_FOLDER.test(name))
+    await inTurns([...folders, ...FOLDERS_IN_THESE], (folder) =>
+      foldersIn(at, `${path}/${folder}`, `${called}/${folder}`),
     )
-    for (const folder of [...folders, ...FOLDERS_IN_THESE])
-      await foldersIn(at, `${inBytes(store)}/${folder}`, `${called}/${folder}`)
     for (const lender of await lendersOf(at, store, called)) stores.add(lender)
     if (stores.size > MAX_LENDERS)
       throw refusal(at, 'it borrows objects from too many places (alternates)')
@@ -147,12 +136,12 @@ function unquoted(line: string): string {
 
 /** A link to a directory is refused as well: two that lead to where they are stand for billions of refs. */
 async function refuseSpecialBelow(at: At, top: string): Promise<void> {
+  const path = inBytes(at.dir)
   const folders = [top]
-  for (const folder of folders) {
-    const path = `${inBytes(at.dir)}/${folder}`
-    const below = await foldersIn(at, path, folder, { mayBeLinks: false })
-    folders.push(...below.map((name) => `${folder}/${name}`))
-  }
+  await inTurns(folders, (folder) => {
+    const below = foldersIn(at, `${path}/${folder}`, folder, { mayBeLinks: false })
+    for (const name of below) folders.push(`${folder}/${name}`)
+  })
 }
 
 interface Ordinary {
@@ -172,25 +161,25 @@ const MAX_REMEMBERED = 20_000
 const SETTLED_AFTER_MS = 2000
 
 /** The names of the folders in one, of links to folders too; throws where anything else in it is special. As byte strings. */
-async function foldersIn(
+function foldersIn(
   at: At,
   path: string,
   called: string,
   { mayBeLinks = true } = {},
-): Promise<readonly string[]> {
-  const stats = await statIfThere(path)
+): readonly string[] {
+  const stats = statIfThere(path)
   if (!stats?.isDirectory()) return []
   const { ino, ctimeMs } = stats
   const known = ordinary.get(path)
   if (known?.ino === ino && known.ctimeMs === ctimeMs) return known.folders
   const folders: string[] = []
   let hasLinks = false
-  for (const entry of (await ifThere(byteEntriesIn(fromBytes(path)), ...NOWHERE)) ?? []) {
+  for (const entry of entriesIfThere(path)) {
     if (entry.isFile()) continue
     const name = entry.name.toString('latin1')
     if (!entry.isDirectory()) {
       hasLinks = true
-      const target = await refuseSpecial(at, `${path}/${name}`, `${called}/${readable(name)}`)
+      const target = refuseSpecial(at, `${path}/${name}`, `${called}/${readable(name)}`)
       if (!target?.isDirectory()) continue
       if (!mayBeLinks) throw refusal(at, `${called}/${readable(name)} is a link to a directory`)
     }
@@ -204,8 +193,8 @@ async function foldersIn(
 }
 
 /** Of a link, what it leads to is looked at; one that leads nowhere is git's to complain of. */
-async function refuseSpecial(at: At, path: string, called: string): Promise<Stats | undefined> {
-  const stats = await statIfThere(path)
+function refuseSpecial(at: At, path: string, called: string): Stats | undefined {
+  const stats = statIfThere(path)
   if (stats && !stats.isFile() && !stats.isDirectory())
     throw refusal(at, `${called} is neither a file nor a directory`)
   return stats
@@ -214,12 +203,25 @@ async function refuseSpecial(at: At, path: string, called: string): Promise<Stat
 const inBytes = (path: string): string => Buffer.from(path).toString('latin1')
 const fromBytes = (path: string): Buffer => Buffer.from(path, 'latin1')
 
-const NOWHERE = ['ENOENT', 'ENOTDIR', 'ELOOP'] as const
-
 /** Of what a path, as a byte string, leads to. */
-const statIfThere = (path: string): Promise<Stats | undefined> =>
-  ifThere(promptStat(fromBytes(path)), ...NOWHERE)
-const promptStat = promptly((path: Buffer) => statSync(path, { throwIfNoEntry: false }))
+function statIfThere(path: string): Stats | undefined {
+  try {
+    return statSync(fromBytes(path), { throwIfNoEntry: false })
+  } catch (error) {
+    if (hasCode(error, 'ELOOP')) return undefined
+    throw error
+  }
+}
+
+/** None where it went away a moment ago, as folders of loose objects do when they are packed. */
+function entriesIfThere(path: string): Dirent<Buffer>[] {
+  try {
+    return readdirSync(fromBytes(path), { withFileTypes: true, encoding: 'buffer' })
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return []
+    throw error
+  }
+}
 
 /** As a byte string; undefined where there is none. */
 async function ownText(

@@ -1,5 +1,6 @@
 import type { ChildProcessByStdio } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
+import type { Socket } from 'node:net'
 import type { Readable, Writable } from 'node:stream'
 
 const LONGEST_MESSAGE = 4096
@@ -11,7 +12,7 @@ export class GitFailed extends Error {
   override name = 'GitFailed'
   readonly exitCode: number | null
   readonly said: string
-  /** Set where it was we who ended it, for the time it took. */
+  /** Set where it was we who ended it, for the time it took or the memory. */
   readonly tookTooLong: string | undefined
 
   constructor(args: readonly string[], { exitCode, said, tookTooLong, killedBy, cause }: Failure) {
@@ -44,7 +45,10 @@ function howItEnded(
 
 interface Limits {
   timeoutMs: number
+  firstByteTimeoutMs: number | undefined
   idleTimeoutMs: number
+  /** In bytes. */
+  maxMemory: number
   signal: AbortSignal | undefined
   mustNotSay: RegExp | undefined
 }
@@ -53,7 +57,7 @@ interface Limits {
 export function ended(
   child: ChildProcessByStdio<Writable, Readable, Readable>,
   args: readonly string[],
-  { timeoutMs, idleTimeoutMs, signal, mustNotSay }: Limits,
+  { timeoutMs, firstByteTimeoutMs, idleTimeoutMs, maxMemory, signal, mustNotSay }: Limits,
 ): Promise<void> {
   let said = ''
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
@@ -93,10 +97,22 @@ export function ended(
 
   const clock = setTimeout(() => stopFor(`took more than ${inWords(timeoutMs)}`), timeoutMs)
   const hang = () => stopFor(`made no progress for ${inWords(idleTimeoutMs)}`)
-  const stopWatching = child.pid && watchForHang(child.pid, idleTimeoutMs, hang)
+  const noByte = () => {
+    if ((child.stdout as Socket).bytesRead === 0)
+      stopFor(`wrote nothing and made no progress for ${inWords(firstByteTimeoutMs!)}`)
+  }
+  const growth = () => stopFor(`took more than ${Math.round(maxMemory / MIB)} MiB of memory`)
+  const watches =
+    child.pid === undefined
+      ? []
+      : [
+          watchForHang(child.pid, idleTimeoutMs, hang),
+          ...(firstByteTimeoutMs ? [watchForHang(child.pid, firstByteTimeoutMs, noByte)] : []),
+          watchMemory(child.pid, maxMemory, growth),
+        ]
   function forget(): void {
     clearTimeout(clock)
-    if (stopWatching) stopWatching()
+    for (const watch of watches) clearInterval(watch)
     signal?.removeEventListener('abort', abort)
   }
   if (signal?.aborted) abort()
@@ -112,22 +128,51 @@ const inWords = (ms: number): string =>
   ms < 60_000 ? `${ms / 1000} seconds` : `${Math.round(ms / 60_000)} minutes`
 
 const LOOKS = 4
+/** The first has nothing to be compared with. */
+const LOOKS_WITH_FIRST = LOOKS + 1
 
 /**
  * Calls `onHang` when the process and all that it has started have neither computed, read nor written anything for so
- * long. Only Linux counts that for us; elsewhere nothing is ever found to hang. Returns the function that stops looking.
+ * long. Only Linux counts that for us; elsewhere nothing is ever found to hang. It ends when the timer is cleared.
  */
-function watchForHang(pid: number, idleTimeoutMs: number, onHang: () => void): () => void {
-  let last = workOf(pid)
+function watchForHang(pid: number, idleTimeoutMs: number, onHang: () => void): NodeJS.Timeout {
+  let last: string | undefined
   let looksInVain = 0
   const timer = setInterval(() => {
     const work = workOf(pid)
     looksInVain = work !== undefined && work === last ? looksInVain + 1 : 0
     last = work
     if (looksInVain >= LOOKS) onHang()
-  }, idleTimeoutMs / LOOKS)
-  timer.unref()
-  return () => clearInterval(timer)
+  }, idleTimeoutMs / LOOKS_WITH_FIRST)
+  return timer.unref()
+}
+
+const MIB = 1024 * 1024
+/** Most gits have ended by then. */
+const MEMORY_LOOK_MS = 250
+
+/**
+ * Calls `onGrowth` when the process and all that it has started hold more memory of their own than that. A limit of the
+ * kernel would have to be set by one more program at each start, which costs a third of what git does; it would count
+ * packs, too, which git maps and which may be larger than memory. Works on Linux alone.
+ */
+function watchMemory(pid: number, maxMemory: number, onGrowth: () => void): NodeJS.Timeout {
+  const timer = setInterval(() => {
+    const sum = treeOf(pid).reduce((held, each) => held + memoryOf(each), 0)
+    if (sum > maxMemory) onGrowth()
+  }, MEMORY_LOOK_MS)
+  return timer.unref()
+}
+
+/** In bytes, with what was swapped out and without files that are mapped. */
+function memoryOf(pid: number): number {
+  try {
+    const status = readFileSync(`/proc/${pid}/status`, 'latin1')
+    const held = status.matchAll(/^(?:RssAnon|VmSwap):\s+(\d+) kB$/gm)
+    return held.reduce((sum, [, kib]) => sum + Number(kib) * 1024, 0)
+  } catch {
+    return 0
+  }
 }
 
 /** The children as well: one that outlives its parent would keep the pipes open that we wait for. */
@@ -147,13 +192,21 @@ function workOf(pid: number): string | undefined {
     return treeOf(pid)
       .map((each) => {
         const times = readFileSync(`/proc/${each}/stat`, 'latin1').split(') ')[1]!.split(' ')
+        const io = readFileSync(`/proc/${each}/io`, 'latin1')
         // In clock ticks: user, system, and both of children that have ended.
-        return `${each} ${times.slice(11, 15).join()} ${readFileSync(`/proc/${each}/io`, 'latin1')}`
+        return `${each} ${times.slice(11, 15).join()} ${withoutSignsOfLife(io)}`
       })
       .join()
   } catch {
     return undefined
   }
+}
+
+/** While it waits for its child, upload-pack writes five bytes every five seconds to keep the connection open. */
+function withoutSignsOfLife(io: string): string {
+  return io
+    .replace(/^syscw:.*$/m, '')
+    .replace(/^wchar: (\d+)$/m, (_, bytes) => String(Math.floor(Number(bytes) / 4096)))
 }
 
 function treeOf(pid: number): number[] {

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, type TestContext, test } from 'node:test'
+import { bare, commit, temporaryDirectory } from '../../test/support/odd-repositories.ts'
 import { until } from '../../test/support/wait-until.ts'
 import { createGit } from './git.ts'
 import { GitFailed } from './git-end.ts'
@@ -120,4 +121,75 @@ test('who killed a git, and that it could not be run, is told', async (t) => {
   await assert.rejects(killed.run(['version']), /^GitFailed: git version was killed \(SIGKILL\)$/)
   const missing = createGit({ program: join(home, 'no-git'), searchPath, home })
   await assert.rejects(missing.run(['version']), /git version could not be run: spawn .* ENOENT/)
+})
+
+/** A repository with one commit and a pipe where git looks for attributes; what a client would send that wants the commit. */
+function stuckRepository(t: TestContext): { dir: string; want: string } {
+  const dir = join(temporaryDirectory(t), 'stuck.git')
+  bare(dir)
+  const oid = commit(dir, 'refs/heads/main', 'text')
+  mkdirSync(join(dir, 'info'), { recursive: true })
+  execFileSync('mkfifo', [join(dir, 'info/attributes')])
+  return { dir, want: `0040want ${oid} side-band-64k\n00000009done\n` }
+}
+
+test('a git that waits for its child and only keeps the connection open is stopped', async (t) => {
+  const { dir, want } = stuckRepository(t)
+  const config = { 'uploadpack.keepAlive': '1' }
+  const hanging = createGit({ program: 'git', searchPath, home, idleTimeoutMs: 3000 })
+  const run = hanging.run(['upload-pack', '--stateless-rpc', dir], { input: want, config })
+  await assert.rejects(run, /made no progress for 3 seconds/)
+})
+
+test('a git that does nothing before its first byte is stopped sooner than others', async (t) => {
+  const call = { firstByteTimeoutMs: 300 }
+  const silent = createGit({ program: await programOf(t, 'exec sleep 600'), searchPath, home })
+  await assert.rejects(
+    silent.run(['version'], call),
+    /wrote nothing and made no progress for 0\.3 seconds/,
+  )
+  const release = join(temporaryDirectory(t), 'release')
+  execFileSync('mkfifo', [release])
+  const program = await programOf(t, `echo begun; read line < ${release}; echo $line`)
+  t.mock.timers.enable({ apis: ['setInterval'] })
+  const running = createGit({ program, searchPath, home }).start(['version'], call)
+  const said = running.stdout.setEncoding('utf8')[Symbol.asyncIterator]()
+  assert.equal((await said.next()).value, 'begun\n')
+  t.mock.timers.tick(10 * call.firstByteTimeoutMs)
+  await writeFile(release, 'ended\n')
+  assert.equal((await said.next()).value, 'ended\n')
+  await running.done
+})
+
+test('a git that takes more memory than it may is stopped', async (t) => {
+  const dir = join(temporaryDirectory(t), 'greedy.git')
+  bare(dir)
+  mkdirSync(join(dir, 'info'), { recursive: true })
+  symlinkSync('/dev/zero', join(dir, 'info/attributes'))
+  const small = createGit({ program: 'git', searchPath, home, maxMemory: 64 * 1024 * 1024 })
+  await assert.rejects(small.run(['check-attr', 'delta', 'x'], { dir }), {
+    name: 'GitFailed',
+    tookTooLong: 'took more than 64 MiB of memory',
+  })
+  // What git counts itself, it does not allocate at all.
+  symlinkSync('/dev/zero', join(dir, 'refs/heads/main'))
+  await assert.rejects(
+    small.run(['for-each-ref'], { dir }),
+    /attempting to allocate \d+ over limit 67108864/,
+  )
+})
+
+test('no setting of a repository makes git read a file outside it', async (t) => {
+  const dir = join(temporaryDirectory(t), 'settings.git')
+  bare(dir)
+  const oid = commit(dir, 'refs/heads/main', 'text')
+  const pipe = join(dir, 'pipe')
+  execFileSync('mkfifo', [pipe])
+  for (const key of ['core.attributesFile', 'core.excludesFile', 'mailmap.file'])
+    execFileSync('git', ['-C', dir, 'config', key, pipe])
+  execFileSync('git', ['-C', dir, 'config', '--unset', 'core.bare'])
+  execFileSync('mkfifo', [join(dir, '.gitattributes')])
+  const input = `0032want ${oid}\n00000009done\n`
+  const pack = await git.run(['upload-pack', '--stateless-rpc', dir], { input, timeoutMs: 10_000 })
+  assert.ok(pack.includes('PACK'))
 })

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { renameSync, writeFileSync } from 'node:fs'
-import { constants, setPriority } from 'node:os'
+import { constants, setPriority, totalmem } from 'node:os'
 import { join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import { makeDirectory } from '../ground/make-directory.ts'
@@ -14,6 +14,8 @@ export interface GitCall {
   signal?: AbortSignal
   /** Default 10 minutes. */
   timeoutMs?: number
+  /** How long it may do nothing at all before its first byte of output; by default as long as after it. */
+  firstByteTimeoutMs?: number
   /** More output than this is a failure, not a growing heap. */
   maxBytes?: number
   config?: Record<string, string>
@@ -44,8 +46,11 @@ export interface Git {
 /** Nothing a repository says may start a program, reach the network, ask a question or write to the source. */
 const LOCKED_DOWN: Record<string, string> = {
   GIT_ALLOW_PROTOCOL: 'none',
+  GIT_ATTR_NOSYSTEM: '1',
   GIT_CONFIG_NOSYSTEM: '1',
   GIT_GRAFT_FILE: '/dev/null',
+  // A repository whose config does not say that it is bare has no working tree either, so no .gitattributes is looked for.
+  GIT_IMPLICIT_WORK_TREE: '0',
   GIT_NO_LAZY_FETCH: '1',
   GIT_NO_REPLACE_OBJECTS: '1',
   GIT_OPTIONAL_LOCKS: '0',
@@ -53,12 +58,17 @@ const LOCKED_DOWN: Record<string, string> = {
   LC_ALL: 'C',
 }
 
+/** Of the settings that name a file, the commands run here read `core.attributesFile` alone; the next two are for those to come. */
 const ALWAYS = [
   '--no-pager',
-  ...['core.fsmonitor=false', 'core.hooksPath=/dev/null', 'protocol.allow=never'].flatMap((set) => [
-    '-c',
-    set,
-  ]),
+  ...[
+    'core.attributesFile=/dev/null',
+    'core.excludesFile=/dev/null',
+    'mailmap.file=/dev/null',
+    'core.fsmonitor=false',
+    'core.hooksPath=/dev/null',
+    'protocol.allow=never',
+  ].flatMap((set) => ['-c', set]),
 ]
 
 const TEN_MINUTES = 600_000
@@ -71,7 +81,13 @@ export interface GitOptions {
   home: string
   /** After how long a git that does nothing at all is stopped. */
   idleTimeoutMs?: number
+  /** How many bytes of memory a git may hold with all that it starts, mapped files aside. Default: half of what there is. */
+  maxMemory?: number | undefined
 }
+
+/** A container has less than its machine. */
+const halfOfMemory = (): number =>
+  Math.floor(Math.min(process.constrainedMemory() || totalmem(), totalmem()) / 2)
 
 /** The only place that runs git. */
 export function createGit({
@@ -79,9 +95,11 @@ export function createGit({
   searchPath,
   home,
   idleTimeoutMs = TEN_MINUTES,
+  maxMemory = halfOfMemory(),
 }: GitOptions): Git {
   writeHome(home)
-  const env = environmentIn(home, searchPath)
+  // Git itself refuses to allocate more than this at once; the sum is watched.
+  const env = { ...environmentIn(home, searchPath), GIT_ALLOC_LIMIT: String(maxMemory) }
 
   function start(args: readonly string[], call: GitCall = {}): RunningGit {
     const settings = Object.entries(call.config ?? {}).flatMap(([key, value]) => [
@@ -99,8 +117,9 @@ export function createGit({
       throw new Error(`git ${args[0]} could not be started: too many open files`)
     }
     if (call.yields && child.pid !== undefined) yieldToOthers(child.pid)
-    const { timeoutMs = TEN_MINUTES, signal, mustNotSay } = call
-    const done = ended(child, args, { timeoutMs, idleTimeoutMs, signal, mustNotSay })
+    const { timeoutMs = TEN_MINUTES, firstByteTimeoutMs, signal, mustNotSay } = call
+    const limits = { timeoutMs, firstByteTimeoutMs, idleTimeoutMs, maxMemory }
+    const done = ended(child, args, { ...limits, signal, mustNotSay })
     // Who reads the output first looks at `done` later; until then a failure is not an unhandled one.
     done.catch(() => {})
     return { stdout: child.stdout, stdin: child.stdin, done }

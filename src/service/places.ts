@@ -21,11 +21,12 @@ export interface Places {
 }
 
 export function placesOf(config: Config, root: string): Places {
-  const { data, git, searchPath, gitTimeout: idleTimeoutMs } = config
+  const { data, git, searchPath, gitTimeout: idleTimeoutMs, gitMemory } = config
+  const maxMemory = gitMemory && gitMemory * 1024 * 1024
   return {
     root,
     layout: layoutIn(config),
-    git: { program: git, searchPath, home: join(data, 'git-home'), idleTimeoutMs },
+    git: { program: git, searchPath, home: join(data, 'git-home'), idleTimeoutMs, maxMemory },
     lfsDirectory: config.lfsDirectory,
     cloneUrl: config.cloneUrl,
     blobs: config.blobs === undefined ? join(data, 'blobs') : bucketOf(config, config.blobs),

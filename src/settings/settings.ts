@@ -309,6 +309,13 @@ export const options = {
     read: lifetime,
     fallback: '10m',
   },
+  gitMemory: {
+    argument: 'MIB',
+    about:
+      'how much memory a git process may hold, files that it maps aside, before it is stopped and its repository fails',
+    read: wholeNumber(64, 16_777_216),
+    otherwise: 'half of the memory of the machine or container',
+  },
   logLevel: {
     argument: 'LEVEL',
     about: 'lowest level of the messages that are logged',

@@ -116,6 +116,35 @@ export const HOSTILE_REPOSITORIES: Readonly<Record<string, HostileKind>> = {
     },
     refusal: /packed-refs is too large/,
   },
+  'endless-attributes': {
+    make(dir) {
+      plain(dir)
+      appendFileSync(
+        join(dir, 'config'),
+        '[core]\n\tattributesFile = /dev/zero\n\texcludesFile = /dev/zero\n[mailmap]\n\tfile = /dev/zero\n',
+      )
+      rmSync(join(dir, 'info/attributes'), { force: true })
+      mkdirSync(join(dir, 'info'), { recursive: true })
+      symlinkSync('/dev/zero', join(dir, 'info/attributes'))
+    },
+  },
+  'endless-config': {
+    make(dir) {
+      plain(dir)
+      appendFileSync(join(dir, 'config'), '[include]\n\tpath = /dev/zero\n')
+    },
+    refusal: /its config includes what is not a file/,
+  },
+  'endless-lender': {
+    make(dir) {
+      plain(dir)
+      const lender = `${dir}.lender`
+      mkdirSync(join(lender, 'info'), { recursive: true })
+      symlinkSync('/dev/zero', join(lender, 'info/alternates'))
+      writeFileSync(join(dir, 'objects/info/alternates'), `${lender}\n`)
+    },
+    refusal: /the objects that it borrows\/info\/alternates is neither/,
+  },
   'names-of-options': { make: packedRef('refs/heads/--upload-pack=touch') },
   submodules: {
     make(dir) {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { appendFile, rename, symlink, unlink, writeFile } from 'node:fs/promises'
+import { appendFile, mkdir, rename, rm, symlink, unlink, writeFile } from 'node:fs/promises'
 import { request } from 'node:http'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { boobyTraps } from '../../../test/support/booby-traps.ts'
@@ -189,6 +189,33 @@ test('more than there are places for is told to come again, in words that git sh
   first.destroy()
   await until('git is gone', () => serving(host).length === 0)
   assert.equal((await git('ls-remote', at('alice/large'))).code, 0)
+})
+
+test('a repository that names what has no end is cloned without it, or refused by name', async (t) => {
+  const { git, at, host } = await cloneScene(t, async (host) => {
+    const config = { 'core.attributesFile': '/dev/zero', 'mailmap.file': '/dev/zero' }
+    await host.repository('alice/settings', { files: { a: '1' }, public: true, config })
+    await host.repository('alice/linked', { files: { a: '1' }, public: true })
+    await host.repository('alice/included', { files: { a: '1' }, public: true })
+  })
+  const clone = (name: string) => git('clone', '--quiet', at(name), name.replace('/', '-'))
+  assert.equal((await clone('alice/settings')).code, 0)
+  const attributes = join(host.path('alice/linked'), 'info/attributes')
+  await rm(attributes, { force: true })
+  await mkdir(dirname(attributes), { recursive: true })
+  await symlink('/dev/zero', attributes)
+  assert.match(
+    (await clone('alice/linked')).said,
+    /remote: alice\/linked: info\/attributes is not a file of its own/,
+  )
+  await appendFile(
+    join(host.path('alice/included'), 'config'),
+    '[includeIf "gitdir:/"]\n\tpath = /dev/zero\n',
+  )
+  assert.match(
+    (await clone('alice/included')).said,
+    /remote: alice\/included: its config includes what is not a file/,
+  )
 })
 
 test('nothing that a repository names is run, and nothing of another is shown', async (t) => {

@@ -9,7 +9,9 @@ import { rememberingReader } from './directory.ts'
 import { readLanguages, readLicenseFile } from './facts/head-tree.ts'
 import { readRepositoryFacts } from './facts/repository-facts.ts'
 import type { RepositoryCall } from './facts/repository-refs.ts'
+import { refuseForeignRefs } from './files/read-refs.ts'
 import { Damaged } from './files/repository-errors.ts'
+import { refuseSpecialConfig, refuseSpecialFiles } from './files/special-files.ts'
 import { orUnreadable } from './files/why-unreadable.ts'
 import { placeOf, placesThere, placeToName, sameName } from './find-place.ts'
 import { gitoliteFor, rightsIn, withRights } from './gitolite/rights.ts'
@@ -68,16 +70,29 @@ export function gitDirectory(options: GitDirectoryOptions): GitDirectory {
       signal,
     })
 
+  /** For somebody who waits for it. */
+  async function view<T>(
+    repository: RepositoryName,
+    signal: AbortSignal,
+    read: (call: RepositoryCall) => Promise<T>,
+  ): Promise<T> {
+    const { dir } = await placeOf(tree, repository)
+    return orUnreadable(dir, signal, async () => {
+      await refuseForeignRefs({ dir, name: `${repository.owner}/${repository.name}` })
+      await refuseSpecialFiles({ dir }, { git, signal })
+      return read({ dir, signal, timeoutMs: VIEW_TIMEOUT_MS })
+    })
+  }
+
   return {
     list: (spellingOf) => listRepositories(tree, spellingOf),
     find: (owner, name) => findRepository(tree, owner, name),
     members: (owner) => findMembers(tree, owner),
     refs: (repository, asked, signal) =>
-      view(tree, repository, signal, (call) => readRefPage(git, call, asked)),
-    languages: (repository, signal) =>
-      view(tree, repository, signal, (call) => readLanguages(git, call)),
+      view(repository, signal, (call) => readRefPage(git, call, asked)),
+    languages: (repository, signal) => view(repository, signal, (call) => readLanguages(git, call)),
     licenseFile: (repository, signal) =>
-      view(tree, repository, signal, (call) => readLicenseFile(git, call)),
+      view(repository, signal, (call) => readLicenseFile(git, call)),
     directoryOf: async (repository) => (await placeOf(tree, repository)).dir,
     async facts(repository, known, signal) {
       const place = await placeOf(tree, repository)
@@ -91,7 +106,9 @@ export function gitDirectory(options: GitDirectoryOptions): GitDirectory {
       const { dir } = await placeOf(tree, repository)
       await orUnreadable(dir, undefined, async () => {
         const { uid } = await stat(dir)
-        if (uid !== process.getuid?.()) await git.run(['rev-parse', '--git-dir'], { dir })
+        if (uid === process.getuid?.()) return
+        await refuseSpecialConfig({ dir }, { git })
+        await git.run(['rev-parse', '--git-dir'], { dir })
       })
     },
     async prove(repository, scratch, signal) {
@@ -138,17 +155,6 @@ function servedTree({ root, layout }: GitDirectoryOptions): ServedTree {
 }
 
 const VIEW_TIMEOUT_MS = 20_000
-
-/** For somebody who waits for it. */
-async function view<T>(
-  tree: ServedTree,
-  repository: RepositoryName,
-  signal: AbortSignal,
-  read: (call: RepositoryCall) => Promise<T>,
-): Promise<T> {
-  const { dir } = await placeOf(tree, repository)
-  return orUnreadable(dir, signal, () => read({ dir, signal, timeoutMs: VIEW_TIMEOUT_MS }))
-}
 
 /** Rejects with Unreadable where no repository is there, or what stands in the place of its wiki is none. */
 async function placeToExamine(

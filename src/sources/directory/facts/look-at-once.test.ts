@@ -11,7 +11,7 @@ import { type GitFacts, lookByCommands } from './look-by-commands.ts'
 const { host, fresh } = await factsScene()
 after(() => host.remove())
 
-const EVERYTHING = { birthday: true, isTreeWanted: () => true }
+const EVERYTHING = { birthday: true, isTreeWanted: () => true, beforeGit: async () => {} }
 
 async function quickly(dir: string, git: Git = host.locked): Promise<GitFacts | undefined> {
   return lookAtOnce(git, { dir }, await readSettings(git, dir), EVERYTHING)

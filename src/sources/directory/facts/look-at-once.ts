@@ -30,6 +30,11 @@ const MAX_COMMITS = 1000
 /** How the objects of a repository are read. */
 type OpenObjects = () => Promise<ObjectReader>
 
+interface BeforeGit {
+  /** To be waited for before git is started in the repository; rejects where it must not be. */
+  beforeGit(): Promise<void>
+}
+
 /**
  * The same as by commands, from the repository's files or, where those are not as usual, with one git process: to start one
  * costs more than all that a small repository asks of it. Undefined where anything is out of the ordinary.
@@ -38,12 +43,15 @@ export async function lookAtOnce(
   git: Git,
   call: RepositoryCall,
   settings: Settings,
-  wanted: Wanted,
+  wanted: Wanted & BeforeGit,
 ): Promise<GitFacts | undefined> {
   const format = isSha256(settings) ? 'sha256' : 'sha1'
   const ways: OpenObjects[] = [
     () => openPlainObjects(call.dir, format),
-    async () => openObjects(git, call),
+    async () => {
+      await wanted.beforeGit()
+      return openObjects(git, call)
+    },
   ]
   for (const open of ways) {
     // Who reads files by themselves is stopped by nobody else.
@@ -67,7 +75,7 @@ async function look(
   git: Git,
   call: RepositoryCall,
   settings: Settings,
-  wanted: Wanted,
+  wanted: Wanted & BeforeGit,
   open: OpenObjects,
 ): Promise<GitFacts> {
   await refuseUnusual(call.dir, settings)
@@ -91,7 +99,8 @@ async function look(
   return {
     refs: refFacts,
     oldest: wanted.birthday
-      ? ((await walk(objects, [...read.values()])) ?? (await oldestRoot(git, call)))
+      ? ((await walk(objects, [...read.values()])) ??
+        (await wanted.beforeGit().then(() => oldestRoot(git, call))))
       : null,
     tree: tree ? await treeFacts(objects, parseCommit(tree), settings) : null,
   }

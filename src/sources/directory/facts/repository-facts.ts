@@ -1,4 +1,3 @@
-import { type Stats, statSync } from 'node:fs'
 import { lstat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Git } from '../../../git/git.ts'
@@ -9,8 +8,7 @@ import { describedBy, LONGEST_DESCRIPTION } from '../../description.ts'
 import { type KnownFacts, type SourceFacts, USUAL_FACTS } from '../../source.ts'
 import { Unreadable } from '../../unreadable.ts'
 import { readSmallFile } from '../files/own-file.ts'
-import { inTurns, type Seen, statsBelow, statsOf } from '../files/prompt-files.ts'
-import { COMMON_DIR, OF_ANOTHER } from '../files/repository-format.ts'
+import { inTurns, statsBelow, statsOf } from '../files/prompt-files.ts'
 import {
   flag,
   includesOthers,
@@ -19,6 +17,14 @@ import {
   setting,
   tryIncludes,
 } from '../files/repository-settings.ts'
+import {
+  COMMON_DIR,
+  FILES_OF_GIT,
+  FOLDERS_OF_GIT,
+  OF_ANOTHER,
+  refuseSpecialFiles,
+  refuseSpecialSeen,
+} from '../files/special-files.ts'
 import { lookAtOnce } from './look-at-once.ts'
 import { type GitFacts, lookByCommands } from './look-by-commands.ts'
 import type { Directories } from './repository-stamp.ts'
@@ -41,7 +47,11 @@ export async function readRepositoryFacts(
   // An ordinary repository needs no git that would notice.
   signal?.throwIfAborted()
   const settings = await readSettings(git, dir, signal)
-  if (includesOthers(settings)) await tryIncludes(git, dir, signal)
+  const beforeGit = () => refuseSpecialFiles({ dir }, { git, signal })
+  if (includesOthers(settings)) {
+    await beforeGit()
+    await tryIncludes(git, dir, signal)
+  }
   const stated = statedFacts(settings)
   const wanted = {
     birthday: known === undefined,
@@ -49,8 +59,11 @@ export async function readRepositoryFacts(
     isTreeWanted: (head: string) =>
       !isTold(stated) && (isHalfTold(stated) || known?.headCommit !== head),
   }
-  const looked =
-    (await lookAtOnce(git, call, settings, wanted)) ?? (await lookByCommands(git, call, wanted))
+  let looked = await lookAtOnce(git, call, settings, { ...wanted, beforeGit })
+  if (!looked) {
+    await beforeGit()
+    looked = await lookByCommands(git, call, wanted)
+  }
   const { refs } = looked
   const birth = Math.floor(directory.birthtimeMs || directory.mtimeMs)
   const createdAt = known?.createdAt ?? looked.oldest ?? birth
@@ -120,41 +133,21 @@ function mirrorOf(settings: Settings): string | null {
 
 /** What counts as the size of a repository: it is as large on any disk, and an empty one has no size. */
 const MEASURED = ['objects', 'lfs']
-/** What git reads besides. */
-const READ = ['refs', 'worktrees']
-const READ_FILES = ['HEAD', 'config', 'config.worktree', 'packed-refs', 'shallow', COMMON_DIR]
 
-/**
- * The bytes of objects and of large files, in KiB. On the way everything that git may open is looked at: it would wait for
- * ever at a pipe, and be led into another repository.
- */
+/** The bytes of objects and of large files, in KiB. What can be exported from no repository is refused on the way. */
 async function measureOwnFiles(dir: string): Promise<number> {
   let bytes = 0n
   for (const part of MEASURED)
     await inTurns(statsBelow(join(dir, part)), (seen) => {
-      refuseOdd(dir, seen)
+      refuseSpecialSeen(dir, seen)
       if (seen.stats.isFile()) bytes += seen.stats.size
     })
-  for (const part of READ)
-    await inTurns(statsBelow(join(dir, part)), (seen) => refuseOdd(dir, seen))
-  for (const seen of await statsOf(READ_FILES.map((name) => join(dir, name)))) {
+  for (const part of FOLDERS_OF_GIT)
+    await inTurns(statsBelow(join(dir, part)), (seen) => refuseSpecialSeen(dir, seen))
+  const files = [...FILES_OF_GIT, COMMON_DIR].map((name) => join(dir, name))
+  for (const seen of await statsOf(files)) {
     if (seen.path.endsWith(`/${COMMON_DIR}`)) throw new Unreadable(OF_ANOTHER)
-    refuseOdd(dir, seen)
+    refuseSpecialSeen(dir, seen)
   }
   return Number((bytes + 1023n) / 1024n)
-}
-
-function refuseOdd(dir: string, { path, stats }: Seen): void {
-  const target = stats.isSymbolicLink() ? targetOf(path) : stats
-  if (!target || target.isFile() || target.isDirectory()) return
-  throw new Unreadable(`${path.slice(dir.length + 1)} is neither a file nor a directory`)
-}
-
-/** One that leads nowhere is git's to complain of. */
-function targetOf(link: string): Stats | undefined {
-  try {
-    return statSync(link)
-  } catch {
-    return undefined
-  }
 }

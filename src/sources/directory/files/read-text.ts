@@ -14,10 +14,14 @@ interface At {
  * A file of a repository as a byte string (latin1), or undefined where there is none. What is no file of its own is refused
  * by its name: a link could lead to any file of this machine, and a pipe would hold us for ever.
  */
-export async function readText(at: At, path: string): Promise<string | undefined> {
+export async function readText(
+  at: At,
+  path: string,
+  largest = LARGEST_TEXT,
+): Promise<string | undefined> {
   try {
     const here = Buffer.concat([Buffer.from(`${at.dir}/`), Buffer.from(path, 'latin1')])
-    return (await readOwnFile(here, LARGEST_TEXT)).toString('latin1')
+    return (await readOwnFile(here, largest)).toString('latin1')
   } catch (error) {
     const code = codeOf(error)
     if (code === 'ENOENT') return undefined

@@ -4,7 +4,14 @@ import type { BareRepository, ObjectFormat } from '../../snapshot.ts'
 import { lstat } from './prompt-files.ts'
 import { readText } from './read-text.ts'
 import { Unsupported } from './repository-errors.ts'
-import { INCLUDES_TIMEOUT_MS, includesOthers, plainSettings } from './repository-settings.ts'
+import {
+  INCLUDES_TIMEOUT_MS,
+  includesOthers,
+  LARGEST_CONFIG,
+  plainSettings,
+  readSettingsIn,
+} from './repository-settings.ts'
+import { COMMON_DIR, OF_ANOTHER, refuseSpecialIncludes } from './special-files.ts'
 
 /** Extensions that change nothing in how refs and objects are read from files. */
 const HARMLESS = new Set([
@@ -69,10 +76,6 @@ export async function refuseOtherPlaces({
     throw new Unsupported(name, OF_ANOTHER)
 }
 
-/** With such a file git takes config, refs and objects from wherever it says. */
-export const COMMON_DIR = 'commondir'
-export const OF_ANOTHER = 'it is a worktree of another repository (commondir)'
-
 /** Whether it says that objects lie in other repositories. */
 export function hasAlternates(repository: BareRepository): Promise<boolean> {
   return saysAnything(repository, 'objects/info/alternates')
@@ -84,13 +87,19 @@ async function settings(
   git: Git,
   signal: AbortSignal,
 ): Promise<[key: string, value: string][]> {
-  const config = Buffer.from((await readText(at, 'config')) ?? '', 'latin1').toString()
+  const config = Buffer.from(
+    (await readText(at, 'config', LARGEST_CONFIG)) ?? '',
+    'latin1',
+  ).toString()
   const plain = plainSettings(config)
   if (plain && !includesOthers(plain))
     return [...plain].flatMap(([key, values]) =>
       values.map((value): [string, string] => [key, value]),
     )
-  const list = ['config', '--file', join(at.dir, 'config'), '--includes', '--list', '-z']
+  const file = join(at.dir, 'config')
+  const reader = { git, signal }
+  await refuseSpecialIncludes(at, file, plain ?? (await readSettingsIn(file, reader)), reader)
+  const list = ['config', '--file', file, '--includes', '--list', '-z']
   const text = await git.text(list, { signal, timeoutMs: INCLUDES_TIMEOUT_MS })
   return text.split('\0').map((setting) => {
     const end = setting.indexOf('\n')

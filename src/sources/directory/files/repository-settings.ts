@@ -10,16 +10,31 @@ export type Settings = ReadonlyMap<string, readonly Value[]>
 /** Null is a key that stands alone on its line, which git takes for true. */
 type Value = string | null
 
-const LARGEST_CONFIG = 4 * 1024 * 1024
+export const LARGEST_CONFIG = 16 * 1024 * 1024
+const LARGEST_LISTING = 4 * 1024 * 1024
 const LARGEST_PLAIN = 64 * 1024
 
 /** Includes are not followed: they may lead anywhere, and a change behind one would go unnoticed. */
-export async function readSettings(git: Git, dir: string, signal?: AbortSignal): Promise<Settings> {
-  const file = join(dir, 'config')
+export function readSettings(git: Git, dir: string, signal?: AbortSignal): Promise<Settings> {
+  return readSettingsIn(join(dir, 'config'), { git, signal })
+}
+
+/** What reads a config that only git understands. */
+export interface ConfigReader {
+  git: Git
+  signal?: AbortSignal | undefined
+}
+
+/** Does the same for any file that is a config. */
+export async function readSettingsIn(
+  file: string,
+  { git, signal }: ConfigReader,
+): Promise<Settings> {
   const there = await lstatIfThere(file)
   // Without a config it has git's defaults. A pipe would hold git for ever, and a link could show what is another's.
   if (!there) return new Map()
   if (!there.isFile()) throw new Unreadable('its config is not a file of its own')
+  if (there.size > LARGEST_CONFIG) throw new Unreadable('its config is too large')
   return (await readPlain(file, there.size)) ?? (await readByGit(git, file, signal))
 }
 
@@ -30,7 +45,7 @@ async function readPlain(file: string, size: number): Promise<Settings | undefin
 
 async function readByGit(git: Git, file: string, signal?: AbortSignal): Promise<Settings> {
   const listed = await git.text(['config', '--file', file, '--no-includes', '-z', '--list'], {
-    maxBytes: LARGEST_CONFIG,
+    maxBytes: LARGEST_LISTING,
     ...(signal && { signal }),
   })
   const settings = new Map<string, Value[]>()
@@ -45,10 +60,18 @@ async function readByGit(git: Git, file: string, signal?: AbortSignal): Promise<
 }
 
 export function includesOthers(settings: Settings): boolean {
-  return settings.keys().some((key) => /^include(?:if\..*)?\.path$/s.test(key))
+  return settings.keys().some(isInclude)
 }
 
-/** An include may lead to a pipe, and git follows it whenever it opens the repository: better found out impatiently. */
+/** As they are written, in the order of their keys. */
+export function includedPaths(settings: Settings): string[] {
+  const keys = [...settings.keys()].filter(isInclude)
+  return keys.flatMap((key) => everySetting(settings, key))
+}
+
+const isInclude = (key: string): boolean => /^include(?:if\..*)?\.path$/s.test(key)
+
+/** What is included may lie on a disk that does not answer: better found out impatiently. */
 export const INCLUDES_TIMEOUT_MS = 10_000
 
 /** Throws where git cannot read what the config includes. */
@@ -89,7 +112,7 @@ const NOTHING = /^[ \t]*(?:[#;].*)?$/
  */
 export function plainSettings(text: string): Map<string, string[]> | undefined {
   // Git ends lines at a carriage return too, and stops at a null.
-  if (/[\r\0]/.test(text)) return undefined
+  if (text.length > LARGEST_PLAIN || /[\r\0]/.test(text)) return undefined
   const settings = new Map<string, string[]>()
   let section: string | undefined
   for (const line of text.split('\n')) {

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { writingTo } from '../../../ground/disk-errors.ts'
 import { hasCode } from '../../../ground/errno.ts'
 import { Unreadable } from '../../unreadable.ts'
+import { LARGEST_CONFIG } from '../files/repository-settings.ts'
 import {
   draftName,
   exactLstatIfThere,
@@ -13,8 +14,6 @@ import {
   signName,
 } from './abandoned-edits.ts'
 import { type LockTimeouts, TurnAtConfig } from './turn-at-config.ts'
-
-const LARGEST_CONFIG = 16 * 1024 * 1024
 
 export interface ConfigEdit {
   /** What the config is to become, proven; undefined where it is so already. */
@@ -71,10 +70,10 @@ interface Config {
 
 export async function readOwnConfig(dir: string): Promise<Config> {
   const path = join(dir, 'config')
-  // A link could lead to anybody's file, and a pipe would be waited for.
+  // A link could lead to anybody's file, a pipe would be waited for, and a socket cannot be opened (ENXIO).
   const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
   await using file = await open(path, flags).catch((error: unknown) => {
-    throw hasCode(error, 'ELOOP') ? notOwn() : error
+    throw hasCode(error, 'ELOOP', 'ENXIO') ? notOwn() : error
   })
   const stats = await file.stat({ bigint: true })
   if (!stats.isFile()) throw notOwn()

@@ -5,6 +5,7 @@ import type { Git, GitCall } from '../../../git/git.ts'
 import { GitFailed } from '../../../git/git-end.ts'
 import { codeOf } from '../../../ground/errno.ts'
 import { Busy, Unreadable } from '../../unreadable.ts'
+import { refuseSpecialConfig } from '../files/special-files.ts'
 import { isTooLong, signName } from './abandoned-edits.ts'
 import { editConfig, readOwnConfig } from './edit-config.ts'
 
@@ -47,6 +48,7 @@ export async function asReceivePackSees(
   git: Git,
   dir: string,
 ): Promise<'locked' | 'reopened' | 'open'> {
+  await refuseSpecialConfig({ dir }, { git })
   const settings = await listed(git, ['--get-regexp', SETTINGS_THAT_HIDE], { dir })
   const ours = settings.lastIndexOf(OUR_SETTING)
   if (ours === -1) return 'open'
@@ -73,6 +75,7 @@ export async function whyNoLock(git: Git, dir: string): Promise<string | undefin
     return `its directory cannot be written to (${codeOf(error)})`
   }
   // A lock is the last word of the config; only what is read after the config could take it back.
+  await refuseSpecialConfig({ dir }, { git })
   const args = ['--show-scope', '--get-regexp', SETTINGS_THAT_HIDE]
   const told = await listed(git, args, { dir })
   const reopens = told.some(

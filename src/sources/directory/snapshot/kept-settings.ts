@@ -1,5 +1,7 @@
+import { join } from 'node:path'
 import type { Git } from '../../../git/git.ts'
 import type { KeptSettings } from '../../snapshot.ts'
+import { lstatIfThere } from '../files/prompt-files.ts'
 import { readText } from '../files/read-text.ts'
 import { Unsupported } from '../files/repository-errors.ts'
 import { flag, readSettings, type Settings, setting } from '../files/repository-settings.ts'
@@ -19,6 +21,9 @@ const ATTRIBUTES = 'info/attributes'
 
 /** A link is not followed, and neither that nor an absurd size is a reason to export nothing at all. */
 async function readAttributes(at: { dir: string; name: string }) {
+  const folder = await lstatIfThere(join(at.dir, 'info'))
+  if (folder?.isSymbolicLink())
+    return { attributes: undefined, attributesProblem: 'info is not a directory of its own' }
   try {
     return { attributes: await readText(at, ATTRIBUTES), attributesProblem: undefined }
   } catch (error) {

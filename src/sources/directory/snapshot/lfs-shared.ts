@@ -3,6 +3,7 @@ import type { Git } from '../../../git/git.ts'
 import { ifThere } from '../../../ground/errno.ts'
 import type { BareRepository, LfsPointer, ObjectFile } from '../../snapshot.ts'
 import { lstat } from '../files/prompt-files.ts'
+import { refuseSpecialFiles } from '../files/special-files.ts'
 import { isOutside, lfsPath, NOT_THERE } from './lfs-objects.ts'
 import { findPointers } from './lfs-pointers.ts'
 
@@ -22,14 +23,16 @@ export class SharedLfs {
   }
 
   async pointersOf(
-    { dir }: BareRepository,
+    repository: BareRepository,
     heads: readonly string[],
     git: Git,
     signal: AbortSignal,
   ): Promise<LfsPointer[]> {
+    const { dir } = repository
     const key = [dir, ...heads].join(' ')
     const known = this.#pointers.get(key)
     if (known) return known
+    await refuseSpecialFiles(repository, { git, signal })
     const pointers = await findPointers(git, dir, heads, signal)
     if (this.#pointers.size >= MAX_REMEMBERED) this.#pointers.clear()
     this.#pointers.set(key, pointers)

@@ -5,6 +5,7 @@ import type { Found, ObjectFile } from '../../snapshot.ts'
 import { readRefs, tipsOf } from '../files/read-refs.ts'
 import { readText } from '../files/read-text.ts'
 import { byName, Moved } from '../files/repository-errors.ts'
+import { refuseSpecialObjects } from '../files/special-files.ts'
 import { isBehindLinks } from './examine-objects.ts'
 
 /**
@@ -34,6 +35,7 @@ export async function packBorrowed(
   if (tips.length === 0) return []
   const packs = join(dir, 'objects/pack')
   const alternates = join(dir, 'objects/info/alternates')
+  await refuseSpecialObjects(found)
   await writeFile(alternates, await lenders(found))
   await git
     .run(['pack-objects', '--revs', '--delta-base-offset', '--quiet', join(packs, 'pack')], {

@@ -3,6 +3,7 @@ import { readable } from '../../refs.ts'
 import type { Examination, Found, LfsPointer, ObjectFile, SnapshotReport } from '../../snapshot.ts'
 import { headsOf } from '../files/read-refs.ts'
 import { orDamaged } from '../files/repository-errors.ts'
+import { refuseSpecialFiles } from '../files/special-files.ts'
 import { findPointers } from './lfs-pointers.ts'
 import type { ScratchRepository } from './snapshot-scratch.ts'
 
@@ -33,7 +34,10 @@ export async function warningOfExamination(
   examination: Examination,
   parts: Parts,
 ): Promise<string | null> {
-  const { warning } = await report(examination, (found) => pointersOf(found, found.dir, parts))
+  const { warning } = await report(examination, async (found) => {
+    await refuseSpecialFiles(found, parts)
+    return pointersOf(found, found.dir, parts)
+  })
   return warning
 }
 

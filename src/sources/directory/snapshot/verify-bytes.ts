@@ -10,7 +10,7 @@ import { checkPack } from './check-pack.ts'
 import type { ScratchRepository, SnapshotFile } from './snapshot-scratch.ts'
 
 /** A file that became a link after it was found is not what was found. */
-const READ_OWN = constants.O_RDONLY | constants.O_NOFOLLOW
+const READ_OWN = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
 const CHUNK = 1024 * 1024
 const SMALL = 128 * 1024
 /** Inflates to 66 MB at the very worst. */

@@ -6,6 +6,7 @@ import type { Db } from '../../db/database.ts'
 import { GitFailed } from '../../git/git-end.ts'
 import type { RepositoryName, ServedFetch, Source } from '../../sources/source.ts'
 import { Unreadable } from '../../sources/unreadable.ts'
+import { addressKey } from '../door/address-key.ts'
 import type { Admission } from '../door/admission.ts'
 import { Refused, repositoryNotFound, unavailable } from '../door/refusals.ts'
 import type { DownloadCounts } from '../door/taking-client.ts'
@@ -58,7 +59,7 @@ export async function serveClone(
   let body: RequestBody | undefined
   try {
     body = await read?.()
-    const holder = accountId === undefined ? `address ${request.ip}` : String(accountId)
+    const holder = accountId === undefined ? `address ${addressKey(request.ip)}` : String(accountId)
     const leave = await places.take(holder, client.signal)
     try {
       admission.stream(reply.raw, accountId ?? ANONYMOUS)

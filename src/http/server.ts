@@ -21,7 +21,13 @@ import { malformedRequests } from './door/malformed-requests.ts'
 import { mediaTypes } from './door/media-type.ts'
 import { metrics } from './door/metrics.ts'
 import { createRateLimit, type RateLimit, rateLimitStatus } from './door/rate-limit.ts'
-import { bodyIsNoObject, requiresAuthentication, unparsableBody } from './door/refusals.ts'
+import {
+  bodyIsNoObject,
+  bodyTooLarge,
+  requiresAuthentication,
+  unparsableBody,
+} from './door/refusals.ts'
+import { bodyReader, type ReadBody } from './door/request-bodies.ts'
 import type { Answered } from './door/request-log.ts'
 import { requestLog } from './door/request-log.ts'
 import { type SessionCookies, sessionCookies } from './door/session-cookie.ts'
@@ -73,6 +79,8 @@ declare module 'fastify' {
 }
 
 const MAX_BODY_BYTES = 1024 * 1024
+/** How long nothing may arrive of a body. */
+const MAX_STALL_MS = 10_000
 
 /** Every plugin and route, by name. */
 export function createServer(parts: ServerParts): FastifyInstance {
@@ -107,7 +115,8 @@ export function createServer(parts: ServerParts): FastifyInstance {
   })
   describeApi(app, parts)
   const firstSegments = collectFirstSegments(app)
-  readJsonBodies(app)
+  const readBody = bodyReader(admission, Math.min(parts.limits.clientTimeoutMs, MAX_STALL_MS))
+  readJsonBodies(app, readBody)
   const needed = dependencies(parts)
   const { shed } = admission
   const measured = { ...parts, downloads, cloned, shed, untrusted: forwarding.untrusted }
@@ -124,7 +133,15 @@ export function createServer(parts: ServerParts): FastifyInstance {
   const door = { greet, limit, forwarding, logins, cookies }
   session(app, { ...parts, ...door })
   const source = parts.clonePlaces.max > 0 ? parts.source : undefined
-  clones(app, { ...parts, ...door, ...cloned, source, admission, tokens: parts.cloneTokens })
+  clones(app, {
+    ...parts,
+    ...door,
+    ...cloned,
+    source,
+    admission,
+    readBody,
+    tokens: parts.cloneTokens,
+  })
   // Twice: some clients put the prefix before every path of a host that is not the vendor's own.
   for (const prefix of ['', '/api/v3']) {
     const addresses = parts.rendering.addresses.under(prefix)
@@ -150,7 +167,6 @@ function refusalOfPath(greet: () => void): unknown {
 function usualOptions(trustedProxies: string[]) {
   return {
     genReqId: () => randomUUID(),
-    bodyLimit: MAX_BODY_BYTES,
     // A repository is named in a path as `owner%2Fname`.
     routerOptions: { maxParamLength: 2 * LONGEST_NAME + 1 },
     trustProxy: trustedProxies.length > 0 ? trustedProxies : false,
@@ -267,27 +283,34 @@ function listTooLong(field: string): Invalid {
 }
 
 /** Bodies are JSON whatever their content-type says: `curl -d` calls everything a form. */
-function readJsonBodies(app: FastifyInstance): void {
+function readJsonBodies(app: FastifyInstance, readBody: ReadBody): void {
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('*', { parseAs: 'string' }, (_request, text, done) => {
-    if (text === '') return done(null, {})
-    let body: unknown
+  app.addContentTypeParser('*', async (request: FastifyRequest) => {
+    const received = await readBody(request, { maxBytes: MAX_BODY_BYTES, tooLarge: bodyTooLarge })
     try {
-      body = JSON.parse(text as string)
-    } catch {
-      return done(unparsableBody())
+      return jsonBodyOf(received.bytes.toString())
+    } finally {
+      received.release()
     }
-    if (typeof body !== 'object' || body === null || Array.isArray(body)) {
-      return done(bodyIsNoObject())
-    }
-    // Before it is checked: every wrong element of a list would become an error of its own.
-    for (const [field, value] of Object.entries(body)) {
-      if (Array.isArray(value) && value.length > MAX_LISTED) return done(listTooLong(field))
-    }
-    done(null, body)
   })
   app.addHook('preValidation', (request, _reply, done) => {
     request.body ??= {}
     done()
   })
+}
+
+function jsonBodyOf(text: string): object {
+  if (text === '') return {}
+  let body: unknown
+  try {
+    body = JSON.parse(text)
+  } catch {
+    throw unparsableBody()
+  }
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) throw bodyIsNoObject()
+  // Before it is checked: every wrong element of a list would become an error of its own.
+  for (const [field, value] of Object.entries(body)) {
+    if (Array.isArray(value) && value.length > MAX_LISTED) throw listTooLong(field)
+  }
+  return body
 }

@@ -60,6 +60,15 @@ export const tooManyStreams = () =>
     'You have exceeded a secondary rate limit: too many downloads and event streams of this account are open. ' +
       'Please try again later.',
   )
+export const tooManyRequests = () =>
+  new Refused(
+    429,
+    'You have exceeded a secondary rate limit: too many requests of this account or address are under way. ' +
+      'Please try again later.',
+  )
+export const requestTimeout = () =>
+  new Refused(408, 'Request Timeout: the rest of the request did not arrive.')
+export const bodyTooLarge = () => new Refused(413, 'The request body is too large: 1 MiB at most')
 export const repositoryNotFound = () => new Refused(404, 'Repository not found.')
 export const pushRefused = () =>
   new Refused(403, 'This address is for cloning and fetching only. It does not accept pushes.')

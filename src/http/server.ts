@@ -2,20 +2,22 @@ import { randomUUID } from 'node:crypto'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Viewer } from '../accounts/account.ts'
 import { LONGEST_NAME } from '../ground/names.ts'
+import { nextTurn } from '../ground/turns.ts'
 import { type Fault, Invalid, NotFound } from '../migrations/refusals.ts'
 import { adminActions } from './admin/admin-actions.ts'
 import { adminService } from './admin/admin-service.ts'
-import { clonePlaces } from './clones/clone-places.ts'
 import { clones } from './clones/clones.ts'
 import { describeApi } from './description/describe-api.ts'
 import { MAX_LISTED } from './description/json-schema.ts'
 import { createAdmission } from './door/admission.ts'
 import { apiHeaders } from './door/api-headers.ts'
 import { tokenIn } from './door/authenticate.ts'
+import { concurrencyLimit } from './door/concurrency-limit.ts'
 import { dependencies } from './door/dependencies.ts'
 import { type FailedLogins, failedLogins } from './door/failed-logins.ts'
 import { type Forwarding, watchForwarding } from './door/forwarding.ts'
 import { errorHandler } from './door/github-errors.ts'
+import { heavyRequests } from './door/heavy-requests.ts'
 import { lateChecks } from './door/late-checks.ts'
 import { malformedRequests } from './door/malformed-requests.ts'
 import { mediaTypes } from './door/media-type.ts'
@@ -25,6 +27,7 @@ import {
   bodyIsNoObject,
   bodyTooLarge,
   requiresAuthentication,
+  tooManyClones,
   unparsableBody,
 } from './door/refusals.ts'
 import { bodyReader, type ReadBody } from './door/request-bodies.ts'
@@ -79,6 +82,8 @@ declare module 'fastify' {
 }
 
 const MAX_BODY_BYTES = 1024 * 1024
+/** For each git that may serve clones at a time, so many requests may wait. */
+const CLONES_WAITING_EACH = 20
 /** How long nothing may arrive of a body. */
 const MAX_STALL_MS = 10_000
 
@@ -101,6 +106,7 @@ export function createServer(parts: ServerParts): FastifyInstance {
   const limit = createRateLimit(parts.rateLimit, parts.now)
   const downloads = countDownloads()
   const places = clonePlaces(parts.clonePlaces)
+  const heavy = { starts: heavyRequests(), largeAnswers: heavyRequests() }
   const cloned = { outcomes: countDownloads(), places }
   const streams = new ProgressStreams(parts)
   app.addHook('preClose', async () => streams.stop())
@@ -148,7 +154,7 @@ export function createServer(parts: ServerParts): FastifyInstance {
     const rendering = { ...parts.rendering, addresses }
     const rendered = renderedRepositories(parts.db, addresses)
     const text = migrationText(rendering)
-    const there = { ...parts, rendering, admission, streams, rendered, text }
+    const there = { ...parts, ...heavy, rendering, admission, streams, rendered, text }
     app.register(async (api) => addOperations(api, there, door), { prefix })
   }
   return app
@@ -177,6 +183,16 @@ function usualOptions(trustedProxies: string[]) {
     schemaController: { compilersFactory: lateChecks },
   }
 }
+
+/** Of one caller at most half: one whose line is slow does not keep others out. */
+const clonePlaces = ({ max, waitMs }: ServerParts['clonePlaces']) =>
+  concurrencyLimit({
+    max,
+    maxPerCaller: Math.max(1, Math.ceil(max / 2)),
+    maxWaiting: CLONES_WAITING_EACH * max,
+    waitMs,
+    refusal: tooManyClones,
+  })
 
 function tellAnswers(app: FastifyInstance, listeners: ((answered: Answered) => void)[]): void {
   app.addHook('onResponse', (request, reply, done) => {
@@ -288,6 +304,7 @@ function readJsonBodies(app: FastifyInstance, readBody: ReadBody): void {
   app.addContentTypeParser('*', async (request: FastifyRequest) => {
     const received = await readBody(request, { maxBytes: MAX_BODY_BYTES, tooLarge: bodyTooLarge })
     try {
+      await nextTurn()
       return jsonBodyOf(received.bytes.toString())
     } finally {
       received.release()

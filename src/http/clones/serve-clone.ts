@@ -8,17 +8,17 @@ import type { RepositoryName, ServedFetch, Source } from '../../sources/source.t
 import { Unreadable } from '../../sources/unreadable.ts'
 import type { Admission } from '../door/admission.ts'
 import { callerKey } from '../door/caller-key.ts'
+import type { ConcurrencyLimit } from '../door/concurrency-limit.ts'
 import { Refused, repositoryNotFound, unavailable } from '../door/refusals.ts'
 import type { ReceivedBody } from '../door/request-bodies.ts'
 import type { DownloadCounts } from '../door/taking-client.ts'
 import { ClientGone, type TakingClient, takingClient } from '../door/taking-client.ts'
-import type { ClonePlaces } from './clone-places.ts'
 
 export interface ServeParts {
   db: Db
   /** Absent where the repositories are not at hand, or not to be cloned. */
   source: Source | undefined
-  places: ClonePlaces
+  places: ConcurrencyLimit
   admission: Admission
   outcomes: DownloadCounts
   log: Logger

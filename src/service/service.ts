@@ -16,6 +16,7 @@ import { keepCloneTokens } from './clone-key.ts'
 import { openForgeSignIn } from './forge-tokens.ts'
 import { keepHeartbeat } from './heartbeat.ts'
 import type { Log } from './log.ts'
+import { probeWrite } from './probe-write.ts'
 import { openProcessParts, type ProcessParts } from './process-parts.ts'
 import { requireRepositories } from './requirements.ts'
 import { startExporter } from './start-exporter.ts'
@@ -70,6 +71,7 @@ export async function startService(config: Config, logging: Log): Promise<Servic
     clonePlaces: { max: config.maxClones, waitMs: CLONE_WAIT_MS },
     cloneTokens,
     trustedProxies: config.trustedProxies ?? [],
+    ...(keepsData(config) && { probeData: () => probeWrite(config.data) }),
     isWebhookAllowed: addressesAllowed(config.webhookNetworks ?? []),
     version: VERSION,
     installedVersion: config.installedVersion,
@@ -89,6 +91,10 @@ export async function startService(config: Config, logging: Log): Promise<Servic
   const started = stack.move()
   return { address, stop: () => started.disposeAsync() }
 }
+
+/** Whether the database or the archives are in the data directory. */
+const keepsData = ({ databaseUrl, blobs }: Config): boolean =>
+  databaseUrl === undefined || blobs === undefined
 
 function explainedListening(error: unknown, { host, port }: Listen): unknown {
   const { code } = error as { code?: string }

@@ -6,9 +6,9 @@ import { ForgeAway } from '../../repositories/forge-away.ts'
 import { Unreadable } from '../../sources/unreadable.ts'
 import type * as wire from '../../wire/types.ts'
 import { answer } from './json-answer.ts'
-import { Refused, rightsUnavailable, signInUnavailable, unavailable } from './refusals.ts'
+import { diskFull, Refused, rightsUnavailable, signInUnavailable, unavailable } from './refusals.ts'
 import { ClientGone } from './taking-client.ts'
-import { isTemporary } from './temporary-errors.ts'
+import { isDiskFull, isTemporary } from './temporary-errors.ts'
 
 type Resource = NonNullable<Fault['resource']>
 
@@ -73,6 +73,7 @@ function answerTo(error: FastifyError, resource: Resource): { status: number; bo
   if (error.validation) {
     return invalid(error.validation.slice(0, MAX_FAULTS).map(faultOf), resource)
   }
+  if (isDiskFull(error)) return { status: 503, body: { message: diskFull().message } }
   if (isTemporary(error)) return { status: 503, body: { message: unavailable().message } }
   const status = error.statusCode ?? 500
   return status < 500

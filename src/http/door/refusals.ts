@@ -88,6 +88,11 @@ export const unknownCompression = (encoding: string) =>
 export const badCompression = () => new Refused(400, 'The request is not valid gzip.')
 export const unavailable = () =>
   new Refused(503, 'This server cannot do that at the moment. Please try again later.')
+export const diskFull = () =>
+  new Refused(
+    503,
+    'The server has no disk space left, so nothing was done. Please try again later.',
+  )
 export const signInUnavailable = () =>
   new Refused(
     503,

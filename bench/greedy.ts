@@ -23,7 +23,7 @@ const REPOSITORIES = 10_000
 const OTHERS = 19
 const PAUSE_MS = 20
 /** A greedy client may go on for longer than anyone wants to watch. */
-const MAX_SECONDS = 30
+const MAX_SECONDS = 10
 const LEAST_SECONDS = 3
 const AIM_MS = 250
 

@@ -1,7 +1,7 @@
 import type { Db } from '../db/database.ts'
 import { rowsByPosition } from '../db/in-statements.ts'
 import type { Row, Tables } from '../db/tables.ts'
-import { nextTurn } from '../ground/turns.ts'
+import { mapInTurns, nextTurn } from '../ground/turns.ts'
 import type { Migration } from './migration.ts'
 
 /** What has become of one repository of a migration so far. */
@@ -46,7 +46,7 @@ export async function outcomesOf(
       .orderBy('position')
       .limit(atMost),
   )
-  for (const row of single) outcomes.set(row.position, outcomeOf(row))
+  await mapInTurns(single, (row) => outcomes.set(row.position, outcomeOf(row)))
   return outcomes
 }
 

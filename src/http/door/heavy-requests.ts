@@ -1,3 +1,4 @@
+import { finished } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { callerKey } from './caller-key.ts'
 import { concurrencyLimit } from './concurrency-limit.ts'
@@ -31,7 +32,7 @@ export function heavyRequests(): HeavyRequests {
     async begin(request, reply) {
       const { signal } = takingClient(reply.raw)
       const end = await limit.take(callerKey(request), signal)
-      reply.raw.once('close', end)
+      finished(reply.raw, end)
       return signal
     },
   }

@@ -12,6 +12,7 @@ import { benchDashboard } from './dashboard.ts'
 import { benchDownloads } from './downloads.ts'
 import { benchDumps } from './dumps.ts'
 import { benchExports } from './export.ts'
+import { benchGreedy } from './greedy.ts'
 import { benchGrowth } from './growth.ts'
 import { run } from './measure.ts'
 import { benchMemory } from './memory.ts'
@@ -46,6 +47,7 @@ const SECTIONS: Record<string, () => Promise<Section | undefined>> = {
   growth: () => benchGrowth({ rounds, max: Number(values['max-repositories']) }),
   sync: () => benchSync({ rounds }),
   memory: () => benchMemory({ rounds }),
+  greedy: () => benchGreedy(),
   cluster: () => benchCluster({ rounds }),
   dashboard: () => benchDashboard({ rounds }),
   dumps: () => benchDumps({ rounds }),

@@ -15,8 +15,12 @@ export interface Seeded {
 }
 
 /** A database as the service would have left it: one account, a token, and an ended migration of each size. */
-export async function seedDatabase(data: string, sizes: readonly number[]): Promise<Seeded> {
-  const database = await connect({ dataDirectory: data, databaseUrl: undefined })
+export async function seedDatabase(
+  dataDirectory: string,
+  sizes: readonly number[],
+  databaseUrl?: string,
+): Promise<Seeded> {
+  const database = await connect({ dataDirectory, databaseUrl })
   try {
     await upgradeSchema(database)
     return await database.db.transaction().execute((tx) => seed(tx, sizes))

@@ -1,4 +1,5 @@
 import { batchesOf } from '../ground/batches.ts'
+import { nextTurn } from '../ground/turns.ts'
 
 /** The engines limit how many values a statement takes. */
 const MAX_ROWS = 500
@@ -12,6 +13,23 @@ export async function rowsOfAll<T, R>(
   query: (some: T[]) => { execute(): Promise<R[]> },
 ): Promise<R[]> {
   const found: R[][] = []
-  for (const some of inStatements(values)) found.push(await query(some).execute())
+  for (const some of inStatements(values)) {
+    await nextTurn()
+    found.push(await query(some).execute())
+  }
   return found.flat()
+}
+
+/** All rows of a query that returns them in the order of their positions, so many at a time. */
+export async function rowsByPosition<R extends { position: number }>(
+  query: (page: { after: number; atMost: number }) => { execute(): Promise<R[]> },
+): Promise<R[]> {
+  const found: R[][] = []
+  for (let after = -1; ; ) {
+    await nextTurn()
+    const rows = await query({ after, atMost: MAX_ROWS }).execute()
+    found.push(rows)
+    if (rows.length < MAX_ROWS) return found.flat()
+    after = rows.at(-1)!.position
+  }
 }

@@ -1,3 +1,5 @@
+import { nextTurn } from './turns.ts'
+
 export interface Lanes {
   /** How many items at a time. */
   lanes: number
@@ -20,6 +22,7 @@ export async function inLanes<T>(
     try {
       for await (const item of queue) {
         stop.throwIfAborted()
+        await nextTurn()
         await work(item, stop)
       }
     } catch (error) {

@@ -3,10 +3,10 @@ import type { Authenticator } from '../accounts/authenticator.ts'
 import type { Db } from '../db/database.ts'
 import type { ScheduleParts } from '../schedules/change-schedule.ts'
 import type { IsAllowed } from '../webhooks/allowed-addresses.ts'
-import type { ClonePlaceOptions } from './clones/clone-places.ts'
 import type { CloneTokens } from './clones/clone-tokens.ts'
 import type { Admission, AdmissionOptions } from './door/admission.ts'
 import type { DependencyParts } from './door/dependencies.ts'
+import type { HeavyRequests } from './door/heavy-requests.ts'
 import type { MediaTypeOptions } from './door/media-type.ts'
 import type { RateLimitOptions } from './door/rate-limit.ts'
 import type { DownloadParts } from './migrations/archive-download.ts'
@@ -29,7 +29,8 @@ export interface ServerParts
   mediaType: MediaTypeOptions
   rateLimit: RateLimitOptions
   limits: AdmissionOptions
-  clonePlaces: ClonePlaceOptions
+  /** How many gits may serve clones at a time, and how long a request waits for its turn. */
+  clonePlaces: { max: number; waitMs: number }
   cloneTokens: CloneTokens
   /** Addresses or networks whose `x-forwarded-for` is believed. */
   trustedProxies: string[]
@@ -45,6 +46,9 @@ export interface ServerParts
 /** The same, with what the operations of the API share. */
 export interface ApiParts extends ServerParts {
   admission: Admission
+  /** Starts, and what looks at repositories as a start does. */
+  starts: HeavyRequests
+  largeAnswers: HeavyRequests
   streams: ProgressStreams
   rendered: RenderedRepositories
   text: MigrationText

@@ -2,26 +2,35 @@ import { randomUUID } from 'node:crypto'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Viewer } from '../accounts/account.ts'
 import { LONGEST_NAME } from '../ground/names.ts'
+import { nextTurn } from '../ground/turns.ts'
 import { type Fault, Invalid, NotFound } from '../migrations/refusals.ts'
 import { adminActions } from './admin/admin-actions.ts'
 import { adminService } from './admin/admin-service.ts'
-import { clonePlaces } from './clones/clone-places.ts'
 import { clones } from './clones/clones.ts'
 import { describeApi } from './description/describe-api.ts'
 import { MAX_LISTED } from './description/json-schema.ts'
 import { createAdmission } from './door/admission.ts'
 import { apiHeaders } from './door/api-headers.ts'
 import { tokenIn } from './door/authenticate.ts'
+import { concurrencyLimit } from './door/concurrency-limit.ts'
 import { dependencies } from './door/dependencies.ts'
 import { type FailedLogins, failedLogins } from './door/failed-logins.ts'
 import { type Forwarding, watchForwarding } from './door/forwarding.ts'
 import { errorHandler } from './door/github-errors.ts'
+import { heavyRequests } from './door/heavy-requests.ts'
 import { lateChecks } from './door/late-checks.ts'
 import { malformedRequests } from './door/malformed-requests.ts'
 import { mediaTypes } from './door/media-type.ts'
 import { metrics } from './door/metrics.ts'
 import { createRateLimit, type RateLimit, rateLimitStatus } from './door/rate-limit.ts'
-import { bodyIsNoObject, requiresAuthentication, unparsableBody } from './door/refusals.ts'
+import {
+  bodyIsNoObject,
+  bodyTooLarge,
+  requiresAuthentication,
+  tooManyClones,
+  unparsableBody,
+} from './door/refusals.ts'
+import { bodyReader, type ReadBody } from './door/request-bodies.ts'
 import type { Answered } from './door/request-log.ts'
 import { requestLog } from './door/request-log.ts'
 import { type SessionCookies, sessionCookies } from './door/session-cookie.ts'
@@ -73,6 +82,10 @@ declare module 'fastify' {
 }
 
 const MAX_BODY_BYTES = 1024 * 1024
+/** For each git that may serve clones at a time, so many requests may wait. */
+const CLONES_WAITING_EACH = 20
+/** How long nothing may arrive of a body. */
+const MAX_STALL_MS = 10_000
 
 /** Every plugin and route, by name. */
 export function createServer(parts: ServerParts): FastifyInstance {
@@ -93,6 +106,7 @@ export function createServer(parts: ServerParts): FastifyInstance {
   const limit = createRateLimit(parts.rateLimit, parts.now)
   const downloads = countDownloads()
   const places = clonePlaces(parts.clonePlaces)
+  const heavy = { starts: heavyRequests(), largeAnswers: heavyRequests() }
   const cloned = { outcomes: countDownloads(), places }
   const streams = new ProgressStreams(parts)
   app.addHook('preClose', async () => streams.stop())
@@ -107,7 +121,8 @@ export function createServer(parts: ServerParts): FastifyInstance {
   })
   describeApi(app, parts)
   const firstSegments = collectFirstSegments(app)
-  readJsonBodies(app)
+  const readBody = bodyReader(admission, Math.min(parts.limits.clientTimeoutMs, MAX_STALL_MS))
+  readJsonBodies(app, readBody)
   const needed = dependencies(parts)
   const { shed } = admission
   const measured = { ...parts, downloads, cloned, shed, untrusted: forwarding.untrusted }
@@ -124,14 +139,22 @@ export function createServer(parts: ServerParts): FastifyInstance {
   const door = { greet, limit, forwarding, logins, cookies }
   session(app, { ...parts, ...door })
   const source = parts.clonePlaces.max > 0 ? parts.source : undefined
-  clones(app, { ...parts, ...door, ...cloned, source, admission, tokens: parts.cloneTokens })
+  clones(app, {
+    ...parts,
+    ...door,
+    ...cloned,
+    source,
+    admission,
+    readBody,
+    tokens: parts.cloneTokens,
+  })
   // Twice: some clients put the prefix before every path of a host that is not the vendor's own.
   for (const prefix of ['', '/api/v3']) {
     const addresses = parts.rendering.addresses.under(prefix)
     const rendering = { ...parts.rendering, addresses }
     const rendered = renderedRepositories(parts.db, addresses)
     const text = migrationText(rendering)
-    const there = { ...parts, rendering, admission, streams, rendered, text }
+    const there = { ...parts, ...heavy, rendering, admission, streams, rendered, text }
     app.register(async (api) => addOperations(api, there, door), { prefix })
   }
   return app
@@ -150,7 +173,6 @@ function refusalOfPath(greet: () => void): unknown {
 function usualOptions(trustedProxies: string[]) {
   return {
     genReqId: () => randomUUID(),
-    bodyLimit: MAX_BODY_BYTES,
     // A repository is named in a path as `owner%2Fname`.
     routerOptions: { maxParamLength: 2 * LONGEST_NAME + 1 },
     trustProxy: trustedProxies.length > 0 ? trustedProxies : false,
@@ -161,6 +183,16 @@ function usualOptions(trustedProxies: string[]) {
     schemaController: { compilersFactory: lateChecks },
   }
 }
+
+/** Of one caller at most half: one whose line is slow does not keep others out. */
+const clonePlaces = ({ max, waitMs }: ServerParts['clonePlaces']) =>
+  concurrencyLimit({
+    max,
+    maxPerCaller: Math.max(1, Math.ceil(max / 2)),
+    maxWaiting: CLONES_WAITING_EACH * max,
+    waitMs,
+    refusal: tooManyClones,
+  })
 
 function tellAnswers(app: FastifyInstance, listeners: ((answered: Answered) => void)[]): void {
   app.addHook('onResponse', (request, reply, done) => {
@@ -267,27 +299,35 @@ function listTooLong(field: string): Invalid {
 }
 
 /** Bodies are JSON whatever their content-type says: `curl -d` calls everything a form. */
-function readJsonBodies(app: FastifyInstance): void {
+function readJsonBodies(app: FastifyInstance, readBody: ReadBody): void {
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('*', { parseAs: 'string' }, (_request, text, done) => {
-    if (text === '') return done(null, {})
-    let body: unknown
+  app.addContentTypeParser('*', async (request: FastifyRequest) => {
+    const received = await readBody(request, { maxBytes: MAX_BODY_BYTES, tooLarge: bodyTooLarge })
     try {
-      body = JSON.parse(text as string)
-    } catch {
-      return done(unparsableBody())
+      await nextTurn()
+      return jsonBodyOf(received.bytes.toString())
+    } finally {
+      received.release()
     }
-    if (typeof body !== 'object' || body === null || Array.isArray(body)) {
-      return done(bodyIsNoObject())
-    }
-    // Before it is checked: every wrong element of a list would become an error of its own.
-    for (const [field, value] of Object.entries(body)) {
-      if (Array.isArray(value) && value.length > MAX_LISTED) return done(listTooLong(field))
-    }
-    done(null, body)
   })
   app.addHook('preValidation', (request, _reply, done) => {
     request.body ??= {}
     done()
   })
+}
+
+function jsonBodyOf(text: string): object {
+  if (text === '') return {}
+  let body: unknown
+  try {
+    body = JSON.parse(text)
+  } catch {
+    throw unparsableBody()
+  }
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) throw bodyIsNoObject()
+  // Before it is checked: every wrong element of a list would become an error of its own.
+  for (const [field, value] of Object.entries(body)) {
+    if (Array.isArray(value) && value.length > MAX_LISTED) throw listTooLong(field)
+  }
+  return body
 }

@@ -21,6 +21,8 @@ export interface CoverParts {
   /** Absent where there is no forge to ask. */
   rights?: RightsRefresher | undefined
   now: () => number
+  /** Ends the work, as long as nothing is written: whoever asked is gone. */
+  signal?: AbortSignal | undefined
 }
 
 /** Whether it exists for others is not told. */
@@ -42,6 +44,7 @@ export async function coveredEntries(
   names: RepositoryName[],
 ): Promise<Map<string, CatalogueEntry>> {
   await parts.rights?.refresh(scope.owner, ASKED_NOW, names)
+  parts.signal?.throwIfAborted()
   const known = await findCatalogued(parts.db, names)
   const entries = await coveredBy(parts.db, scope, known)
   if (!parts.source) return entries

@@ -2,6 +2,7 @@ import { keyOf, type Viewer } from '../accounts/account.ts'
 import { countRows } from '../db/count-rows.ts'
 import type { Db } from '../db/database.ts'
 import { inStatements } from '../db/in-statements.ts'
+import { nextTurn } from '../ground/turns.ts'
 import type { RepositoryName } from '../sources/source.ts'
 
 export interface HeldLock extends RepositoryName {
@@ -20,6 +21,7 @@ export async function insertLocks(
   { lockedAt, expiresAt }: { lockedAt: number; expiresAt: number },
 ): Promise<void> {
   for (const some of inStatements(repositoryIds)) {
+    await nextTurn()
     await tx
       .insertInto('repository_locks')
       .values(

@@ -131,12 +131,13 @@ async function askWorker({ db, queue }: LockParts, repositoryId: number): Promis
 
 /** Before anything is written down: a lock that could not hold is refused by name. Elsewhere the export finds out. */
 export async function refuseUnlockable(
-  source: Source | undefined,
+  { source, signal }: { source: Source | undefined; signal?: AbortSignal | undefined },
   repositories: readonly RepositoryFacts[],
 ): Promise<void> {
   if (!source) return
   const faults: Fault[] = []
-  await inLanes(repositories.entries(), { lanes: SETTLED_AT_ONCE }, async ([index, facts]) => {
+  const lanes = { lanes: SETTLED_AT_ONCE, signal }
+  await inLanes(repositories.entries(), lanes, async ([index, facts]) => {
     await source.checkLock({ owner: facts.owner.login, name: facts.name }).catch((error) => {
       if (!(error instanceof Unreadable)) throw error
       const message = `${fullNameOf(facts)} cannot be locked: ${error.message}`

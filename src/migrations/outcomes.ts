@@ -1,5 +1,7 @@
 import type { Db } from '../db/database.ts'
+import { rowsByPosition } from '../db/in-statements.ts'
 import type { Row, Tables } from '../db/tables.ts'
+import { mapInTurns, nextTurn } from '../ground/turns.ts'
 import type { Migration } from './migration.ts'
 
 /** What has become of one repository of a migration so far. */
@@ -32,14 +34,19 @@ export async function outcomesOf(
     .where('migration_id', '=', id)
     .execute()
   for (const row of together) {
+    await nextTurn()
     for (const [position, outcome] of reusedIn(row)) outcomes.set(position, outcome)
   }
-  const single = await db
-    .selectFrom('repository_exports')
-    .selectAll()
-    .where('migration_id', '=', id)
-    .execute()
-  for (const row of single) outcomes.set(row.position, outcomeOf(row))
+  const single = await rowsByPosition(({ after, atMost }) =>
+    db
+      .selectFrom('repository_exports')
+      .selectAll()
+      .where('migration_id', '=', id)
+      .where('position', '>', after)
+      .orderBy('position')
+      .limit(atMost),
+  )
+  await mapInTurns(single, (row) => outcomes.set(row.position, outcomeOf(row)))
   return outcomes
 }
 

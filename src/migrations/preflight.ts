@@ -42,11 +42,15 @@ export async function forecast(
 ): Promise<Forecast> {
   const facts = options.orgMetadataOnly ? [] : await snapshotOf(parts, scope, repositories)
   const forecasts = new Array<RepositoryForecast>(facts.length)
-  await inLanes(facts.entries(), { lanes: LOOKED_AT_ONCE }, async ([index, each], stop) => {
-    forecasts[index] = options.excludeGitData
-      ? nothingToExport(each)
-      : await lookAt(parts, each, stop)
-  })
+  await inLanes(
+    facts.entries(),
+    { lanes: LOOKED_AT_ONCE, signal: parts.signal },
+    async ([index, each], stop) => {
+      forecasts[index] = options.excludeGitData
+        ? nothingToExport(each)
+        : await lookAt(parts, each, stop)
+    },
+  )
   const exported = forecasts.filter(({ reason }) => reason === null)
   const bytesToWrite = sizeOf(exported.filter(({ reused }) => !reused))
   const rate = await recentRate(parts.db)

@@ -1,4 +1,5 @@
 import type { Db } from '../db/database.ts'
+import { mapInTurns } from '../ground/turns.ts'
 import type { Migration, MigrationOptions } from './migration.ts'
 import { outcomesOf, type RepositoryOutcome } from './outcomes.ts'
 import { type RecordsProgress, recordExportsOf } from './record-store.ts'
@@ -49,7 +50,7 @@ export async function progressOf(db: Db, { id }: Pick<Migration, 'id'>): Promise
     reason: migration.reason,
     startedAt: migration.started_at,
     endedAt: migration.ended_at,
-    repositories: named.map(({ fullName, bytes }, position) => ({
+    repositories: await mapInTurns(named, ({ fullName, bytes }, position) => ({
       fullName,
       ...progressBy(
         outcomes.get(position),

@@ -1,5 +1,7 @@
 import type { Db } from '../db/database.ts'
+import { rowsByPosition } from '../db/in-statements.ts'
 import type { RecordExportsTable, Row } from '../db/tables.ts'
+import { mapInTurns } from '../ground/turns.ts'
 import type { ExportTask } from './export-jobs.ts'
 import type { Migration } from './migration.ts'
 
@@ -48,12 +50,16 @@ export async function recordExportsOf(
   db: Db,
   { id }: Pick<Migration, 'id'>,
 ): Promise<Map<number, RecordExport>> {
-  const rows = await db
-    .selectFrom('record_exports')
-    .selectAll()
-    .where('migration_id', '=', id)
-    .execute()
-  return new Map(rows.map((row) => [row.position, exportOf(row)]))
+  const rows = await rowsByPosition(({ after, atMost }) =>
+    db
+      .selectFrom('record_exports')
+      .selectAll()
+      .where('migration_id', '=', id)
+      .where('position', '>', after)
+      .orderBy('position')
+      .limit(atMost),
+  )
+  return new Map(await mapInTurns(rows, (row) => [row.position, exportOf(row)] as const))
 }
 
 export async function recordsOf(

@@ -37,7 +37,8 @@ export async function forecastRetry(
     ([position, fullName]) => gone.has(fullName) || reasons.has(position),
   )
   const broken = new Array<BrokenRepository>(concerned.length)
-  await inLanes(concerned.entries(), { lanes: LOOKED_AT_ONCE }, async ([at, one], stop) => {
+  const lanes = { lanes: LOOKED_AT_ONCE, signal: parts.signal }
+  await inLanes(concerned.entries(), lanes, async ([at, one], stop) => {
     const [position, fullName] = one
     const last = gone.has(fullName) ? undefined : reasons.get(position)
     const isChanged = last && source ? await hasChanged(source, fullName, last, stop) : null

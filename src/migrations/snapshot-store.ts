@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import type { Db } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
 import { batchesOf } from '../ground/batches.ts'
+import { mapInTurns } from '../ground/turns.ts'
 import type { RepositoryFacts } from '../repositories/facts.ts'
 import {
   deleteUnnamedFacts,
@@ -167,7 +168,7 @@ export async function covering(
     .select(['migration_id', 'facts_ids'])
     .where('migration_id', 'in', migrationIds)
     .execute()
-  const snapshots = rows.map((row) => ({
+  const snapshots = await mapInTurns(rows, (row) => ({
     migrationId: row.migration_id,
     references: referencesOf(row.facts_ids),
   }))

@@ -155,8 +155,9 @@ async function begin(
   const { db, queue, now } = parts
   const { orgMetadataOnly, lockRepositories } = options
   const toExport = snapshot.filter((_, position) => !skipped.has(position))
-  if (lockRepositories) await refuseUnlockable(parts.source, toExport)
+  if (lockRepositories) await refuseUnlockable(parts, toExport)
   const organizations = orgMetadataOnly ? await organizationsToMigrate(parts, scope) : null
+  parts.signal?.throwIfAborted()
   const migration = await db.transaction().execute(async (tx) => {
     await lockScope(tx, scope)
     if ((await countUnfinished(tx, scope)) >= parts.maxUnfinished) {

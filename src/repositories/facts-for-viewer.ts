@@ -1,5 +1,6 @@
 import { keyOf, type Viewer } from '../accounts/account.ts'
 import type { Db } from '../db/database.ts'
+import { mapInTurns } from '../ground/turns.ts'
 import type { RepositoryName } from '../sources/source.ts'
 import {
   factsOfUnreadable,
@@ -35,7 +36,7 @@ export async function factsForViewer(
       template,
     })
 
-  return entries.map((entry) => {
+  return mapInTurns(entries, (entry) => {
     const template = templates.get(keyOf(entry.facts.templateRepository ?? ''))
     const visible = template && mayRead(roles.get(template.id) ?? 'none', template.facts)
     return render(entry, visible ? { ...render(template, null), collaborators: [] } : null)

@@ -3,6 +3,7 @@ import type { Db } from '../db/database.ts'
 import { inStatements, rowsOfAll } from '../db/in-statements.ts'
 import { prepared } from '../db/prepared.ts'
 import { batchesOf } from '../ground/batches.ts'
+import { mapInTurns, nextTurn } from '../ground/turns.ts'
 import { fullNameOf, type RepositoryFacts } from './facts.ts'
 
 const DAY = 24 * 60 * 60 * 1000
@@ -29,7 +30,7 @@ export async function keepFacts(
   all: readonly RepositoryFacts[],
   now: number,
 ): Promise<number[]> {
-  const kept = all.map(keptFactsOf)
+  const kept = await mapInTurns(all, keptFactsOf)
   const rows = new Map(kept.map((each) => [each.digest, each]))
   const known = await rowsOfAll([...rows.keys()], (digests) =>
     tx
@@ -100,6 +101,7 @@ export async function factsById(
 ): Promise<Map<number, RepositoryFacts>> {
   const found = new Map<number, RepositoryFacts>()
   for (const some of inStatements([...new Set(ids)])) {
+    await nextTurn()
     const rows = await db
       .selectFrom('facts')
       .select(['id', 'facts'])

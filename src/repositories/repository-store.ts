@@ -4,6 +4,7 @@ import { countRows } from '../db/count-rows.ts'
 import type { Db } from '../db/database.ts'
 import { rowsOfAll } from '../db/in-statements.ts'
 import { prepared } from '../db/prepared.ts'
+import { mapInTurns } from '../ground/turns.ts'
 import type { RepositoryName, SourceFacts } from '../sources/source.ts'
 import { type Role, strongerRole } from './facts.ts'
 
@@ -41,7 +42,7 @@ export function countPublic(db: Db, { id }: Account): Promise<number> {
 /** In the order of the ids; what is not there is left out. */
 export async function findById(db: Db, ids: readonly number[]): Promise<CatalogueEntry[]> {
   const rows = await rowsOfAll(ids, (some) => catalogue(db).where('repositories.id', 'in', some))
-  const entries = new Map(rows.map((row) => [row.id, entryOf(row)]))
+  const entries = new Map(await mapInTurns(rows, (row) => [row.id, entryOf(row)] as const))
   return ids.flatMap((id) => entries.get(id) ?? [])
 }
 
@@ -53,7 +54,7 @@ export async function findByName(db: Db, names: RepositoryName[]): Promise<Catal
     const rows = await rowsOfAll(nameKeys, (some) =>
       catalogue(db).where('login_key', '=', ownerKey).where('name_key', 'in', some),
     )
-    for (const row of rows) entries.push(entryOf(row))
+    for (const entry of await mapInTurns(rows, entryOf)) entries.push(entry)
   }
   return entries
 }

@@ -26,6 +26,8 @@ export interface SyncParts {
   db: Db
   source: Source
   now: () => number
+  /** Ends a refresh of some repositories before anything that it read is written. */
+  signal?: AbortSignal | undefined
 }
 
 export interface SyncReport {
@@ -155,12 +157,13 @@ export async function refreshRepositories(
   const writer = catalogueWriter(parts)
   const learnt: { owner: string; learnt: Learnt }[] = []
   let isChanged = false
-  await inLanes(names.entries(), { lanes: READ_AT_ONCE }, async ([at, name]) => {
+  const lanes = { lanes: READ_AT_ONCE, signal: parts.signal }
+  await inLanes(names.entries(), lanes, async ([at, name], stop) => {
     const entry = known.get(keyOfName(name))
     const found = await parts.source.find(spellingOf(name.owner) ?? name.owner, name.name)
     if (found && !isUnchanged(found, entry)) {
       isChanged = true
-      learnt[at] = { owner: found.owner, learnt: await learn(parts, found, entry) }
+      learnt[at] = { owner: found.owner, learnt: await learn(parts, found, entry, stop) }
     } else if (!found && entry) {
       isChanged = true
       const hidden = await parts.source.whyHidden?.(name)
@@ -204,12 +207,13 @@ async function learn(
   { source, now }: SyncParts,
   found: FoundRepository,
   entry?: CatalogueEntry,
+  signal?: AbortSignal,
 ): Promise<Learnt> {
   const { name, stamp } = found
   // Facts that stand in for an unreadable repository are no knowledge to build on.
   const known = entry && entry.problem === null ? entry.facts : undefined
   try {
-    return { name, stamp, facts: await source.facts(found, known), problem: null }
+    return { name, stamp, facts: await source.facts(found, known, signal), problem: null }
   } catch (error) {
     if (!(error instanceof Unreadable)) throw error
     return { name, stamp, facts: entry?.facts ?? factsOfUnreadable(now()), problem: error.message }

@@ -159,6 +159,6 @@ async function checkedNames(
 ): Promise<string[]> {
   if (orgMetadataOnly) return []
   const snapshot = await snapshotOf(parts, scope, repositories)
-  if (lockRepositories) await refuseUnlockable(parts.source, snapshot)
+  if (lockRepositories) await refuseUnlockable(parts, snapshot)
   return snapshot.map(fullNameOf)
 }

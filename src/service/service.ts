@@ -16,6 +16,7 @@ import { keepCloneTokens } from './clone-key.ts'
 import { openForgeSignIn } from './forge-tokens.ts'
 import { keepHeartbeat } from './heartbeat.ts'
 import type { Log } from './log.ts'
+import { probeWrite } from './probe-write.ts'
 import { openProcessParts, type ProcessParts } from './process-parts.ts'
 import { requireRepositories } from './requirements.ts'
 import { startExporter } from './start-exporter.ts'
@@ -75,6 +76,7 @@ async function startOnce(config: Config, logging: Log): Promise<Service> {
     clonePlaces: { max: config.maxClones, waitMs: CLONE_WAIT_MS },
     cloneTokens,
     trustedProxies: config.trustedProxies ?? [],
+    ...(keepsData(config) && { probeData: () => probeWrite(config.data) }),
     isWebhookAllowed: addressesAllowed(config.webhookNetworks ?? []),
     version: VERSION,
     installedVersion: config.installedVersion,
@@ -94,6 +96,10 @@ async function startOnce(config: Config, logging: Log): Promise<Service> {
   const started = stack.move()
   return { address, stop: () => started.disposeAsync() }
 }
+
+/** Whether the database or the archives are in the data directory. */
+const keepsData = ({ databaseUrl, blobs }: Config): boolean =>
+  databaseUrl === undefined || blobs === undefined
 
 function explainedListening(error: unknown, { host, port }: Listen): unknown {
   const { code } = error as { code?: string }

@@ -18,6 +18,7 @@ import { assertUnharmed, nothingAcknowledged } from '../support/unharmed.ts'
 const TIMES = inForm({ short: 1, long: 8 })
 const MEGABYTE = 1024 * 1024
 const NAMES = ['alice/large', 'alice/small']
+const DEGRADED = '200 {"status":"degraded","waiting_for":["data"]}'
 
 /** A service whose data is on a disk of its own. */
 async function storyOnDisk(t: TestContext) {
@@ -82,6 +83,10 @@ test(
     const archived = await story.start(NAMES)
     acknowledged.started.set(archived, story.states())
     await story.untilEnded(archived, 'exported')
+    const readiness = async () => {
+      const answer = await fetch(`${service.url}/readyz`)
+      return `${answer.status} ${await answer.text()}`
+    }
     let refused = 0
     let downloads = 0
     for (let round = 0; round < TIMES; round++) {
@@ -93,9 +98,14 @@ test(
         status = answer.status
         if (status === 201)
           acknowledged.started.set(((await answer.json()) as { id: number }).id, undefined)
-        else assert.deepEqual([status, answer.headers.get('retry-after')], [503, '10'])
+        else {
+          assert.deepEqual([status, answer.headers.get('retry-after')], [503, '10'])
+          const { message } = (await answer.json()) as { message: string }
+          assert.match(message, /^The server has no disk space left, so nothing was done\./)
+        }
       }
       refused++
+      await until('the readiness says so', async () => (await readiness()) === DEGRADED)
       assert.equal((await call(`/user/migrations/${archived}`)).status, 200)
       const elsewhere = join(temporaryDirectory(t), 'archive.tar.gz')
       const answer = await fetch(await story.link(archived))
@@ -110,6 +120,10 @@ test(
           acknowledged.started.set(((await answer.json()) as { id: number }).id, undefined)
         return answer.status === 201
       })
+      await until(
+        'the readiness says so',
+        async () => (await readiness()) === '200 {"status":"ok"}',
+      )
     }
     const known = rowsOf<{ id: number }>(service, 'select id from migrations').map(({ id }) => id)
     assert.deepEqual(

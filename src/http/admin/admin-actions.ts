@@ -14,12 +14,12 @@ import { answer } from '../door/json-answer.ts'
 import { idIn } from '../door/named-in-path.ts'
 import { type ById, migrationIdOf } from '../migrations/named-migration.ts'
 import { summaryJson } from '../migrations/summary-json.ts'
-import type { ServerParts } from '../server-parts.ts'
+import type { ApiParts } from '../server-parts.ts'
 import * as operations from './admin-actions-operations.ts'
 import { tokenJson } from './service-state-json.ts'
 
 /** What an operator may do about anyone's migrations, locks and tokens. To everyone else there is nothing here. */
-export function adminActions(app: FastifyInstance, parts: ServerParts): void {
+export function adminActions(app: FastifyInstance, parts: ApiParts): void {
   app.register(async (there) => {
     there.addHook('onRequest', async (request) => {
       if (!viewerOf(request).account.siteAdmin) throw new NotFound()
@@ -30,7 +30,7 @@ export function adminActions(app: FastifyInstance, parts: ServerParts): void {
   })
 }
 
-function migrationActions(app: FastifyInstance, parts: ServerParts): void {
+function migrationActions(app: FastifyInstance, parts: ApiParts): void {
   const { db, log } = parts
   const named = (request: FastifyRequest<ById>) => anyMigration(db, migrationIdOf(request))
 
@@ -53,8 +53,13 @@ function migrationActions(app: FastifyInstance, parts: ServerParts): void {
       const migration = await named(request)
       const asked = { allowPartial: request.body.allow_partial ?? false }
       const scope = { owner: migration.owner, by: viewerOf(request).account }
-      const { id } = await retryMigration(parts, scope, migration, asked, (started) =>
-        audit(log, request, 'admin.migration.retry', started),
+      const signal = await parts.starts.begin(request, reply)
+      const { id } = await retryMigration(
+        { ...parts, signal },
+        scope,
+        migration,
+        asked,
+        (started) => audit(log, request, 'admin.migration.retry', started),
       )
       return answer(reply.code(201), summaryJson((await summaryById(db, id))!))
     },
@@ -73,7 +78,7 @@ function migrationActions(app: FastifyInstance, parts: ServerParts): void {
   )
 }
 
-function lockActions(app: FastifyInstance, parts: ServerParts): void {
+function lockActions(app: FastifyInstance, parts: ApiParts): void {
   app.delete<{ Params: { owner: string; name: string } }>(
     '/admin/locks/:owner/:name',
     { schema: operations.releaseLock },
@@ -87,7 +92,7 @@ function lockActions(app: FastifyInstance, parts: ServerParts): void {
   )
 }
 
-function tokenActions(app: FastifyInstance, { db, log, now }: ServerParts): void {
+function tokenActions(app: FastifyInstance, { db, log, now }: ApiParts): void {
   app.get('/admin/tokens', { schema: operations.listTokens }, async (_request, reply) =>
     answer(reply, (await listTokens(db)).map(tokenJson)),
   )

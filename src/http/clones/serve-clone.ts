@@ -7,17 +7,18 @@ import { GitFailed } from '../../git/git-end.ts'
 import type { RepositoryName, ServedFetch, Source } from '../../sources/source.ts'
 import { Unreadable } from '../../sources/unreadable.ts'
 import type { Admission } from '../door/admission.ts'
+import { callerKey } from '../door/caller-key.ts'
+import type { ConcurrencyLimit } from '../door/concurrency-limit.ts'
 import { Refused, repositoryNotFound, unavailable } from '../door/refusals.ts'
+import type { ReceivedBody } from '../door/request-bodies.ts'
 import type { DownloadCounts } from '../door/taking-client.ts'
 import { ClientGone, type TakingClient, takingClient } from '../door/taking-client.ts'
-import type { ClonePlaces } from './clone-places.ts'
-import type { RequestBody } from './request-body.ts'
 
 export interface ServeParts {
   db: Db
   /** Absent where the repositories are not at hand, or not to be cloned. */
   source: Source | undefined
-  places: ClonePlaces
+  places: ConcurrencyLimit
   admission: Admission
   outcomes: DownloadCounts
   log: Logger
@@ -30,7 +31,7 @@ export interface ServedClone {
   answer: ServedFetch['answer']
   viewer: Viewer | null
   /** What the client asks; an advertisement needs nothing. */
-  read: (() => Promise<RequestBody>) | undefined
+  read: (() => Promise<ReceivedBody>) | undefined
 }
 
 /** All that come without a token count as one account. */
@@ -55,11 +56,10 @@ export async function serveClone(
   }
   const client = takingClient(reply.raw)
   const accountId = viewer?.account.id
-  let body: RequestBody | undefined
+  let body: ReceivedBody | undefined
   try {
     body = await read?.()
-    const holder = accountId === undefined ? `address ${request.ip}` : String(accountId)
-    const leave = await places.take(holder, client.signal)
+    const leave = await places.take(callerKey(request), client.signal)
     try {
       admission.stream(reply.raw, accountId ?? ANONYMOUS)
       await run(source, client, reply, { ...clone, body })
@@ -83,7 +83,7 @@ async function run(
   source: Source,
   client: TakingClient,
   reply: FastifyReply,
-  { repository, ofWiki, answer, body }: ServedClone & { body: RequestBody | undefined },
+  { repository, ofWiki, answer, body }: ServedClone & { body: ReceivedBody | undefined },
 ): Promise<void> {
   const protocolVersion = protocolVersionOf(reply.request)
   const over = new AbortController()

@@ -1,11 +1,15 @@
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
 import { http } from '../../ground/node-http.ts'
-import { busy, tooManyStreams } from './refusals.ts'
+import { busy, tooManyRequests, tooManyStreams } from './refusals.ts'
+import { Tally } from './tally.ts'
 
 export interface AdmissionOptions {
   /** Connections at a time; more are not taken. */
   maxConnections: number
-  /** Requests at a time, streams not counted; more are answered 503. */
+  /**
+   * Requests at a time, not counting streams and bodies that are still being sent; more are answered 503. So many bodies may be
+   * sent at a time, a tenth of them by one account or address.
+   */
   maxRequests: number
   /** Downloads and event streams at a time. */
   maxStreams: number
@@ -18,6 +22,11 @@ export interface AdmissionOptions {
 export interface Admission {
   /** The server that fastify listens with. */
   server(listener: RequestListener): Server
+  /**
+   * Counts a request as one whose body is still being sent, until the result is disposed of: it does not keep others out
+   * meanwhile. Refuses it if the caller, or all together, send too many.
+   */
+  receive(caller: string): Disposable
   /** Lets a response go on for as long as its client takes what there is to take, or refuses it. */
   stream(response: ServerResponse, accountId: number): void
   /** How many requests were answered 503. */
@@ -33,23 +42,43 @@ const NEVER_SHED = new Set(['/healthz', '/readyz', '/metrics'])
  */
 export function createAdmission(options: AdmissionOptions, documentation: string): Admission {
   const { maxConnections, maxRequests, clientTimeoutMs } = options
-  const streams = countStreams(options)
+  const { maxStreams, maxStreamsPerAccount } = options
+  const streams = new Tally()
+  const bodies = new Tally()
+  const maxBodiesPerCaller = Math.ceil(maxRequests / 10)
+  const unread = new Map<ServerResponse, string>()
   const refusal = refusalAsBytes(documentation)
   let requests = 0
   let shed = 0
 
-  // Told of once by every response: one function for all, and none around it.
-  const leave = () => {
+  // Called once by every response: one function for all, and none around it.
+  function leave(this: ServerResponse) {
     requests--
+    unread.delete(this)
+  }
+
+  /**
+   * Ends responses of which the client has read nothing since the last call. Slow is not stalled: any piece read counts, and
+   * nothing need be read where nothing waits. What the client sends does not count, though the socket's own timeout would take
+   * it for a sign of life.
+   */
+  function endStalled(): void {
+    for (const [response, last] of unread) {
+      const { bytesWritten = 0, writableLength = 0 } = response.socket ?? {}
+      const now = `${bytesWritten} ${writableLength}`
+      if (writableLength > 0 && now === last) response.destroy()
+      else unread.set(response, now)
+    }
   }
 
   function admit(listener: RequestListener, request: IncomingMessage, response: ServerResponse) {
-    if (requests - streams.count() >= maxRequests && !NEVER_SHED.has(request.url!)) {
+    if (requests - streams.total() >= maxRequests && !NEVER_SHED.has(request.url!)) {
       shed++
       response.writeHead(503, refusal.headers).end(refusal.body)
       return
     }
     requests++
+    unread.set(response, '')
     response.on('close', leave)
     listener(request, response)
   }
@@ -66,62 +95,40 @@ export function createAdmission(options: AdmissionOptions, documentation: string
         (request, response) => admit(listener, request, response),
       )
       server.maxConnections = maxConnections
+      const watch = setInterval(endStalled, clientTimeoutMs).unref()
+      server.once('close', () => clearInterval(watch))
       return server
     },
 
-    stream(response, accountId) {
-      if (streams.isFullFor(accountId)) throw tooManyStreams()
-      if (streams.isFull()) {
+    receive(caller) {
+      if (bodies.of(caller) >= maxBodiesPerCaller) throw tooManyRequests()
+      if (bodies.total() >= maxRequests) {
         shed++
         throw busy()
       }
-      streams.add(accountId)
-      const stopWatching = cutWhenStalled(response, clientTimeoutMs)
-      response.once('close', () => {
-        streams.remove(accountId)
-        stopWatching()
-      })
+      bodies.add(caller, 1)
+      requests--
+      return {
+        [Symbol.dispose]() {
+          bodies.add(caller, -1)
+          requests++
+        },
+      }
+    },
+
+    stream(response, accountId) {
+      const account = String(accountId)
+      if (streams.of(account) >= maxStreamsPerAccount) throw tooManyStreams()
+      if (streams.total() >= maxStreams) {
+        shed++
+        throw busy()
+      }
+      streams.add(account, 1)
+      response.once('close', () => streams.add(account, -1))
     },
 
     shed: () => shed,
   }
-}
-
-function countStreams({ maxStreams, maxStreamsPerAccount }: AdmissionOptions) {
-  const ofAccount = new Map<number, number>()
-  let count = 0
-  return {
-    count: () => count,
-    isFull: () => count >= maxStreams,
-    isFullFor: (accountId: number) => (ofAccount.get(accountId) ?? 0) >= maxStreamsPerAccount,
-    add(accountId: number): void {
-      count++
-      ofAccount.set(accountId, (ofAccount.get(accountId) ?? 0) + 1)
-    },
-    remove(accountId: number): void {
-      count--
-      const left = ofAccount.get(accountId)! - 1
-      if (left > 0) ofAccount.set(accountId, left)
-      else ofAccount.delete(accountId)
-    },
-  }
-}
-
-/**
- * Slow is not stalled: any piece taken counts, and nothing need be taken where nothing waits. What the client sends does
- * not count, though the socket's own timeout would take it for a sign of life.
- */
-function cutWhenStalled(response: ServerResponse, clientTimeoutMs: number): () => void {
-  const socket = response.socket!
-  let last = ''
-  const watch = setInterval(() => {
-    const { bytesWritten, writableLength } = socket
-    const now = `${bytesWritten} ${writableLength}`
-    if (writableLength > 0 && now === last) response.destroy()
-    last = now
-  }, clientTimeoutMs)
-  watch.unref()
-  return () => clearInterval(watch)
 }
 
 function refusalAsBytes(documentation: string) {

@@ -10,11 +10,15 @@ export interface DependencyParts {
   log: Logger
   /** Whether the repositories have been read once since the start. */
   isCatalogueRead: () => boolean
+  /** Rejects where nothing can be written to the data directory; absent where neither database nor archives are in it. */
+  probeData?: (() => Promise<void>) | undefined
 }
 
 /** Something that this process cannot do its work without. */
 export interface Dependency {
-  name: 'catalogue' | 'database' | 'blobs'
+  name: 'catalogue' | 'database' | 'blobs' | 'data'
+  /** Without it, reads, downloads and deletions go on: nothing can be started or exported. */
+  isForWritesOnly?: true
   isThere(): Promise<boolean>
 }
 
@@ -23,10 +27,11 @@ const LONGEST_WAIT_MS = 2000
 /** One that never answers is asked again: the connection it was asked on may be dead. */
 const FORGOTTEN_MS = 15_000
 /** Readiness is asked for often, and by many; asking a bucket costs money. */
-const REMEMBERED_MS = { database: 0, blobs: 5000 }
+const REMEMBERED_MS = { database: 0, blobs: 5000, data: 5000 }
 
-export function dependencies({ db, blobs, log, isCatalogueRead }: DependencyParts): Dependency[] {
-  const remote = (name: 'database' | 'blobs', ask: () => Promise<unknown>): Dependency => {
+export function dependencies(parts: DependencyParts): Dependency[] {
+  const { db, blobs, log, isCatalogueRead, probeData } = parts
+  const remote = (name: keyof typeof REMEMBERED_MS, ask: () => Promise<unknown>): Dependency => {
     const answers = sharedAnswer(ask, REMEMBERED_MS[name])
     return {
       name,
@@ -45,6 +50,7 @@ export function dependencies({ db, blobs, log, isCatalogueRead }: DependencyPart
     { name: 'catalogue', isThere: async () => isCatalogueRead() },
     remote('database', () => sql`select 1`.execute(db)),
     remote('blobs', () => blobs.probe({ signal: AbortSignal.timeout(LONGEST_WAIT_MS) })),
+    ...(probeData ? [{ ...remote('data', probeData), isForWritesOnly: true as const }] : []),
   ]
 }
 

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Viewer } from '../../accounts/account.ts'
 import type { Authenticator } from '../../accounts/authenticator.ts'
+import { addressKey } from './address-key.ts'
 import { countersInMemory } from './counters.ts'
 import { badCredentials, tooManyFailures } from './refusals.ts'
 
@@ -27,12 +28,13 @@ interface LoginParts {
  */
 export function failedLogins({ authenticator, now }: LoginParts): FailedLogins {
   const failures = countersInMemory(WITHIN_MS, now)
-  const hasFailedOften = async (ip: string) => (await failures.look(ip)).times > MAX_FAILURES
+  const hasFailedOften = async (ip: string) =>
+    (await failures.look(addressKey(ip))).times > MAX_FAILURES
   let paused = 0
 
   async function refuse(ip: string): Promise<never> {
     if (!(await hasFailedOften(ip))) {
-      await failures.add(ip, 1)
+      await failures.add(addressKey(ip), 1)
       throw badCredentials()
     }
     if (paused < MAX_PAUSED) {

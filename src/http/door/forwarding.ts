@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
+import { addressKey } from './address-key.ts'
 
 const HOUR = 3_600_000
 const MAX_ADDRESSES = 1000
@@ -28,8 +29,9 @@ export function watchForwarding(log: Logger, now: () => number): Forwarding {
       told.clear()
       toldSince = now()
     }
-    if (told.has(address) || told.size >= MAX_ADDRESSES) return
-    told.add(address)
+    const key = addressKey(address)
+    if (told.has(key) || told.size >= MAX_ADDRESSES) return
+    told.add(key)
     log.warn(
       { address },
       'x-forwarded-for from an untrusted address: if this is your proxy, add it to --trusted-proxies',

@@ -8,8 +8,9 @@ import { Unreadable } from '../../sources/unreadable.ts'
 import { WebhookLimitReached } from '../../webhooks/webhook.ts'
 import type * as wire from '../../wire/types.ts'
 import { answer } from './json-answer.ts'
-import { Refused, rightsUnavailable, signInUnavailable, unavailable } from './refusals.ts'
-import { isTemporary } from './temporary-errors.ts'
+import { diskFull, Refused, rightsUnavailable, signInUnavailable, unavailable } from './refusals.ts'
+import { ClientGone } from './taking-client.ts'
+import { isDiskFull, isTemporary } from './temporary-errors.ts'
 
 type Resource = NonNullable<Fault['resource']>
 
@@ -65,6 +66,8 @@ function answerTo(error: FastifyError, resource: Resource): { status: number; bo
   if (error instanceof ForgeAway) return answerTo(rightsUnavailable() as never, resource)
   if (error instanceof AccountRemoved)
     return { status: 403, body: { message: `${error.message}.` } }
+  // Nobody reads this answer: the log and the metrics show the status.
+  if (error instanceof ClientGone) return { status: 499, body: { message: error.message } }
   if (error instanceof NotFound) return { status: 404, body: { message: 'Not Found' } }
   if (error instanceof Invalid) return invalid(error.faults, resource)
   // What was asked is written down and done later, if the repository allows it then.
@@ -76,9 +79,7 @@ function answerTo(error: FastifyError, resource: Resource): { status: number; bo
   if (error.validation) {
     return invalid(error.validation.slice(0, MAX_FAULTS).map(faultOf), resource)
   }
-  if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
-    return { status: 413, body: { message: 'The request body is too large: 1 MiB at most' } }
-  }
+  if (isDiskFull(error)) return { status: 503, body: { message: diskFull().message } }
   if (isTemporary(error)) return { status: 503, body: { message: unavailable().message } }
   const status = error.statusCode ?? 500
   return status < 500

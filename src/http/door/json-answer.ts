@@ -1,11 +1,15 @@
-import { hash } from 'node:crypto'
+import { createHash, hash } from 'node:crypto'
 import type { OutgoingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { nextTurn } from '../../ground/turns.ts'
+import type { HeavyRequests } from './heavy-requests.ts'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
-/** With more repositories than this an answer is sent while it is rendered, and never held. */
+/** With more repositories than this an answer counts as large. A migration is then sent while it is rendered, and never held. */
 const MAX_REPOSITORIES_HELD = 1000
+
+export const isLarge = (repositoryCount: number): boolean => repositoryCount > MAX_REPOSITORIES_HELD
 
 export function answer(reply: FastifyReply, body: unknown): FastifyReply {
   return sendJson(reply, JSON.stringify(body))
@@ -30,6 +34,54 @@ export function answerIfChanged(
   return sendJson(reply, complete ? complete(Buffer.from(text)) : text)
 }
 
+/** The same for an object with a long list of repositories, which is rendered with turns for others in between. */
+export async function answerLongIfChanged(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  body: WithRepositories,
+): Promise<FastifyReply> {
+  const pieces = await piecesOfLong(body)
+  const digest = createHash('sha256')
+  for (const piece of pieces) digest.update(piece)
+  if (answerNotModified(request, reply, [digest.digest('base64url')])) return reply
+  return sendPieces(reply, pieces)
+}
+
+/** The same without a validator. */
+export async function answerLong(
+  reply: FastifyReply,
+  body: WithRepositories,
+): Promise<FastifyReply> {
+  return sendPieces(reply, await piecesOfLong(body))
+}
+
+interface WithRepositories {
+  repositories: readonly unknown[]
+}
+
+const PIECE_LENGTH = 64 * 1024
+const EMPTY_LIST = '"repositories":[]'
+
+async function piecesOfLong(body: WithRepositories): Promise<string[]> {
+  const shell = JSON.stringify({ ...body, repositories: [] })
+  // Within a string its quotes would be escaped.
+  const at = shell.indexOf(EMPTY_LIST) + EMPTY_LIST.length - 1
+  const pieces: string[] = []
+  let piece = shell.slice(0, at)
+  for (const [index, repository] of body.repositories.entries()) {
+    piece += `${index === 0 ? '' : ','}${JSON.stringify(repository)}`
+    if (piece.length < PIECE_LENGTH) continue
+    pieces.push(piece)
+    piece = ''
+    await nextTurn()
+  }
+  pieces.push(piece + shell.slice(at))
+  return pieces
+}
+
+const sendPieces = (reply: FastifyReply, pieces: readonly Piece[]): FastifyReply =>
+  sendAtOnce(reply.header('content-type', JSON_TYPE), pieces)
+
 const sendJson = (reply: FastifyReply, json: string | Buffer): FastifyReply =>
   reply.header('content-type', JSON_TYPE).send(json)
 
@@ -48,17 +100,20 @@ export type Body = readonly (string | Listed)[]
 interface Rendered {
   repositoryCount: number
   body: () => Body
+  /** Limits large answers. */
+  large: HeavyRequests
 }
 
 /** Large bodies are streamed; the others are put together and sent at once. */
 export async function answerText(
   reply: FastifyReply,
-  { repositoryCount, body }: Rendered,
+  { repositoryCount, body, large }: Rendered,
 ): Promise<FastifyReply> {
-  reply.header('content-type', JSON_TYPE)
-  if (repositoryCount <= MAX_REPOSITORIES_HELD) return sendAtOnce(reply, await piecesOf(body()))
+  if (!isLarge(repositoryCount)) return sendPieces(reply, await piecesOf(body()))
   // The length of what is streamed is not known beforehand, so there is nothing to render for its headers.
   const isHead = reply.request.method === 'HEAD'
+  if (!isHead) await large.begin(reply.request, reply)
+  reply.header('content-type', JSON_TYPE)
   return reply.send(Readable.from(isHead ? [] : bytesOf(body()), { objectMode: false }))
 }
 

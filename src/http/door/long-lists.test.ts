@@ -6,13 +6,18 @@ import { ensureAccount } from '../../accounts/account-store.ts'
 import { createAuthenticator } from '../../accounts/authenticator.ts'
 import { addToken } from '../../accounts/token-store.ts'
 
+const LIMITS = {
+  ...{ maxConnections: 10, maxRequests: 1000, maxStreams: 10, maxStreamsPerAccount: 10 },
+  clientTimeoutMs: 60_000,
+}
+
 async function starting(t: TestContext) {
   const { db } = await openDatabase(t, 'sqlite')
   const now = Date.now
   const account = await ensureAccount(db, 'alice', now())
   const token = await addToken(db, account, { name: '', expiresAt: null, now: now() })
   const authenticator = createAuthenticator({ db, now })
-  const app = describingServer(t, USUAL, { db, now, authenticator })
+  const app = describingServer(t, USUAL, { db, now, authenticator, limits: LIMITS })
   const headers = { 'user-agent': 'test', authorization: `bearer ${token}` }
   const start = (body: unknown) =>
     app.inject({ method: 'POST', url: '/user/migrations', headers, payload: JSON.stringify(body) })

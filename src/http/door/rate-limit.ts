@@ -4,6 +4,7 @@ import type { Viewer } from '../../accounts/account.ts'
 import type * as wire from '../../wire/types.ts'
 import type { Operation } from '../description/operation.ts'
 import { record } from '../description/usual-answers.ts'
+import { addressKey } from './address-key.ts'
 import { viewerOf } from './authenticate.ts'
 import { type Count, countersInMemory } from './counters.ts'
 import { answer } from './json-answer.ts'
@@ -54,7 +55,7 @@ export function createRateLimit({ perHour, pool }: RateLimitOptions, now: () => 
   const keyOf = (viewer: Viewer) => String(viewer.account.id)
   const limitOf = ({ viewer }: Caller) => (viewer ? perHour : Math.min(perHour, ANONYMOUS_PER_HOUR))
   const add = ({ viewer, ip }: Caller, by: number): Promise<Count> =>
-    viewer ? accounts.add(keyOf(viewer), by) : strangers.add(ip, by)
+    viewer ? accounts.add(keyOf(viewer), by) : strangers.add(addressKey(ip), by)
 
   return {
     async count(caller, reply) {
@@ -66,7 +67,7 @@ export function createRateLimit({ perHour, pool }: RateLimitOptions, now: () => 
 
     async countAddress(ip, reply) {
       if (perHour === 0) return
-      spend(reply, perHour, await cloning.add(ip, 1), () => addressRateLimited(ip))
+      spend(reply, perHour, await cloning.add(addressKey(ip), 1), () => addressRateLimited(ip))
     },
 
     async giveBack(caller, reply) {

@@ -67,6 +67,15 @@ export const tooManyStreams = () =>
     'You have exceeded a secondary rate limit: too many downloads and event streams of this account are open. ' +
       'Please try again later.',
   )
+export const tooManyRequests = () =>
+  new Refused(
+    429,
+    'You have exceeded a secondary rate limit: too many requests of this account or address are under way. ' +
+      'Please try again later.',
+  )
+export const requestTimeout = () =>
+  new Refused(408, 'Request Timeout: the rest of the request did not arrive.')
+export const bodyTooLarge = () => new Refused(413, 'The request body is too large: 1 MiB at most')
 export const repositoryNotFound = () => new Refused(404, 'Repository not found.')
 export const pushRefused = () =>
   new Refused(403, 'This address is for cloning and fetching only. It does not accept pushes.')
@@ -86,6 +95,11 @@ export const unknownCompression = (encoding: string) =>
 export const badCompression = () => new Refused(400, 'The request is not valid gzip.')
 export const unavailable = () =>
   new Refused(503, 'This server cannot do that at the moment. Please try again later.')
+export const diskFull = () =>
+  new Refused(
+    503,
+    'The server has no disk space left, so nothing was done. Please try again later.',
+  )
 export const signInUnavailable = () =>
   new Refused(
     503,

@@ -13,6 +13,17 @@ const SYSTEM = new Set([
 /** SQLite: busy, locked, out of memory, read-only, input/output, full, cannot open. */
 const SQLITE = new Set([5, 6, 7, 8, 10, 13, 14])
 
+/** SQLite: full. PostgreSQL: disk_full. */
+const FULL = { sqlite: 13, codes: new Set(['ENOSPC', 'EDQUOT', '53100']) }
+
+/** Whether a disk, of this host or of the database, has no room left. */
+export function isDiskFull(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  const { errcode } = error as { errcode?: unknown }
+  const isFull = typeof errcode === 'number' && (errcode & 0xff) === FULL.sqlite
+  return isFull || FULL.codes.has(codeOf(error) ?? '') || isDiskFull(error.cause)
+}
+
 /** A failure of the host that may be over soon: a later request may succeed. */
 export function isTemporary(error: unknown): boolean {
   if (!(error instanceof Error)) return false

@@ -21,7 +21,7 @@ export function githubMigrations(
   place: MigrationsPlace,
 ): void {
   const { path, config, describe } = place
-  const { db, log, rendering, rendered, text } = parts
+  const { db, log } = parts
   readMigrations(app, parts, place)
 
   app.post<{ Body: wire.StartRequest }>(
@@ -29,12 +29,16 @@ export function githubMigrations(
     { schema: describe(operations.startMigration) },
     async (request, reply) => {
       const asked = startRequestOf(request.body)
-      const started = await startMigration(parts, scopeOf(request), asked, (migration) =>
-        audit(log, request, 'migration.start', migration),
+      const signal = await parts.starts.begin(request, reply)
+      const started = await startMigration(
+        { ...parts, signal },
+        scopeOf(request),
+        asked,
+        (migration) => audit(log, request, 'migration.start', migration),
       )
       const isBrief = request.body.exclude?.includes('repositories') ?? false
       const tokenOf = parts.cloneTokens.for(viewerOf(request))
-      return answerStarted(reply, started, { rendering, rendered, text, tokenOf, isBrief })
+      return answerStarted(reply, started, { ...parts, tokenOf, isBrief })
     },
   )
 

@@ -10,7 +10,7 @@ import type * as wire from '../../wire/types.ts'
 import { audit } from '../door/audit.ts'
 import { viewerOf } from '../door/authenticate.ts'
 import { EVENT_STREAM, openEventStream } from '../door/event-stream.ts'
-import { answer, answerIfChanged } from '../door/json-answer.ts'
+import { answer, answerLong, answerLongIfChanged, isLarge } from '../door/json-answer.ts'
 import { acceptedTypes } from '../door/media-type.ts'
 import type { ApiParts } from '../server-parts.ts'
 import { migrationJson } from './migration-json.ts'
@@ -36,7 +36,7 @@ export function migrationSteering(
 
 function seeing(
   app: FastifyInstance,
-  { db, now, streams, admission }: ApiParts,
+  { db, now, streams, admission, largeAnswers }: ApiParts,
   { path, describe }: MigrationsPlace,
 ): void {
   app.get<ById>(
@@ -56,8 +56,9 @@ function seeing(
         admission.stream(reply.raw, viewer.account.id)
         return streams.listen(migration, viewer, openEventStream(reply), seen)
       }
+      if (isLarge(migration.repositoryCount)) await largeAnswers.begin(request, reply)
       const body = progressJson(await progressOf(db, migration), now())
-      return answerIfChanged(request, reply, body)
+      return answerLongIfChanged(request, reply, body)
     },
   )
 
@@ -66,13 +67,14 @@ function seeing(
     { config: { alsoAccepts: [TEXT] }, schema: describe(operations.getReport) },
     async (request, reply) => {
       const migration = await namedMigration(db, request)
+      if (isLarge(migration.repositoryCount)) await largeAnswers.begin(request, reply)
       const damaged = migration.archiveExpiresAt === null ? [] : await damagedIn(db, migration)
       const report = reportOf(migration, await progressOf(db, migration), damaged, now())
       if (wants(request, TEXT)) {
         return reply.type('text/plain; charset=utf-8').send(describeReport(report))
       }
       const body = reportJson(report, now())
-      return answerIfChanged(request, reply, body)
+      return answerLongIfChanged(request, reply, body)
     },
   )
 }
@@ -82,7 +84,7 @@ function steering(
   parts: ApiParts,
   { path, describe }: MigrationsPlace,
 ): void {
-  const { db, log, rendering, rendered, text } = parts
+  const { db, log, rendering, starts } = parts
   app.post<ById>(
     `${path}/:migration_id/cancel`,
     { schema: describe(operations.cancelMigration) },
@@ -100,7 +102,8 @@ function steering(
     { schema: describe(operations.forecastRetry) },
     async (request, reply) => {
       const migration = await namedMigration(db, request)
-      const forecast = await forecastRetry(parts, scopeOf(request), migration)
+      const signal = await starts.begin(request, reply)
+      const forecast = await forecastRetry({ ...parts, signal }, scopeOf(request), migration)
       return answer(reply, retryForecastJson(forecast))
     },
   )
@@ -111,11 +114,16 @@ function steering(
     async (request, reply) => {
       const migration = await namedMigration(db, request)
       const asked = { allowPartial: request.body.allow_partial ?? false }
-      const retried = await retryMigration(parts, scopeOf(request), migration, asked, (started) =>
-        audit(log, request, 'migration.retry', started),
+      const signal = await starts.begin(request, reply)
+      const retried = await retryMigration(
+        { ...parts, signal },
+        scopeOf(request),
+        migration,
+        asked,
+        (started) => audit(log, request, 'migration.retry', started),
       )
       const tokenOf = parts.cloneTokens.for(viewerOf(request))
-      return answerStarted(reply, retried, { rendering, rendered, text, tokenOf, isBrief: false })
+      return answerStarted(reply, retried, { ...parts, tokenOf, isBrief: false })
     },
   )
 
@@ -124,7 +132,11 @@ function steering(
     { schema: describe(operations.forecastMigration) },
     async (request, reply) => {
       const asked = startRequestOf(request.body)
-      return answer(reply, forecastJson(await forecast(parts, scopeOf(request), asked)))
+      const signal = await starts.begin(request, reply)
+      return answerLong(
+        reply,
+        forecastJson(await forecast({ ...parts, signal }, scopeOf(request), asked)),
+      )
     },
   )
 }

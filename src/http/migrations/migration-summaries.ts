@@ -12,10 +12,10 @@ import {
 } from '../../migrations/summaries.ts'
 import { findByName } from '../../repositories/repository-store.ts'
 import { answerPage } from '../answer-page.ts'
-import { answer, answerIfChanged } from '../door/json-answer.ts'
+import { answer, answerIfChanged, isLarge } from '../door/json-answer.ts'
 import { found } from '../door/named-in-path.ts'
 import { pagingOf } from '../door/paging.ts'
-import type { ServerParts } from '../server-parts.ts'
+import type { ApiParts } from '../server-parts.ts'
 import { archiveAddress } from './archive-address.ts'
 import type { MigrationsPlace } from './migration-places.ts'
 import * as operations from './migration-summaries-operations.ts'
@@ -25,7 +25,7 @@ import { archiveLinkJson, lockJson, summaryJson } from './summary-json.ts'
 /** What a page that shows migrations needs, and no more: ours alone, so no preview is asked for. */
 export function migrationSummaries(
   app: FastifyInstance,
-  parts: ServerParts,
+  parts: ApiParts,
   { path, describe }: MigrationsPlace,
 ): void {
   const { db, rendering } = parts
@@ -61,7 +61,8 @@ export function migrationSummaries(
     `${path}/:migration_id/locks`,
     { schema: describe(operations.listLocks) },
     async (request, reply) => {
-      const { id } = await namedSummary(db, request)
+      const { id, heldLocks: count } = await namedSummary(db, request)
+      if (isLarge(count)) await parts.largeAnswers.begin(request, reply)
       const body = (await heldLocks(db, id)).map(lockJson)
       return answerIfChanged(request, reply, body)
     },

@@ -3,8 +3,9 @@ import type { Logger } from 'pino'
 import type { Viewer } from '../../accounts/account.ts'
 import type { Db } from '../../db/database.ts'
 import { type Repeated, repeatedly } from '../../ground/repeatedly.ts'
+import { nextTurn } from '../../ground/turns.ts'
 import type { Migration } from '../../migrations/migration.ts'
-import { type Progress, progressOf } from '../../migrations/progress.ts'
+import { type Progress, progressOf, type RepositoryProgress } from '../../migrations/progress.ts'
 import { unfinishedStates } from '../../migrations/states.ts'
 import { type Following, permittedFollowings } from '../../migrations/stream-permission.ts'
 import type * as wire from '../../wire/types.ts'
@@ -26,6 +27,19 @@ interface Listener extends Following {
   seen: number
   /** The last totals it has been told of. */
   totals: string
+  /** Whether events are being written to it: then it is told of later ones afterwards. */
+  isBusy: boolean
+}
+
+/** What listeners are to be told, the same for all who listen to a migration. */
+interface Told {
+  /** Those that have ended, in the order they ended. */
+  ended: RepositoryProgress[]
+  update: wire.ProgressUpdate
+  /** The same as JSON. */
+  totals: string
+  /** Undefined while the migration goes on. */
+  end: string | undefined
 }
 
 interface StreamParts {
@@ -70,7 +84,7 @@ export class ProgressStreams {
 
   /** Tells of every repository that ends after the `seen`-th, of the totals when they change, and of the end. */
   listen({ id }: Migration, { tokenId }: Viewer, to: ServerResponse, seen: number): void {
-    const listener: Listener = { tokenId, migrationId: id, to, seen, totals: '' }
+    const listener: Listener = { tokenId, migrationId: id, to, seen, totals: '', isBusy: false }
     const listeners = this.#listeners.get(id) ?? new Set()
     this.#listeners.set(id, listeners.add(listener))
     to.on('close', () => this.#forget(listener))
@@ -100,7 +114,12 @@ export class ProgressStreams {
     const { db, now, log } = this.#parts
     try {
       const progress = await progressOf(db, { id })
-      for (const listener of this.#listeners.get(id) ?? []) tell(listener, progress, now())
+      const told = toldOf(progress, now())
+      for (const listener of this.#listeners.get(id) ?? []) {
+        tell(listener, told).catch((err: unknown) =>
+          log.warn({ err, migration: id }, 'could not send the progress'),
+        )
+      }
     } catch (err) {
       log.warn({ err, migration: id }, 'could not read the progress')
     } finally {
@@ -131,26 +150,56 @@ export class ProgressStreams {
 /** A slow client may take long to take the rest of a stream that has ended. */
 const canBeTold = (to: ServerResponse): boolean => !to.writableEnded && !to.writableNeedDrain
 
-/** Endings bear an id, so that a client that comes back says how far it was; the very end has the highest. */
-function tell(listener: Listener, progress: Progress, now: number): void {
-  const { to } = listener
-  if (!canBeTold(to)) return
-  const ended = progress.repositories
-    .filter(({ order }) => order !== null && order > listener.seen)
-    .sort((a, b) => a.order! - b.order!)
-  for (const repository of ended) {
-    listener.seen = repository.order!
-    to.write(event('repository', repositoryProgressJson(repository), listener.seen))
-  }
+function toldOf(progress: Progress, now: number): Told {
+  const { state, reason } = progress
   const update = progressUpdate(progress, now)
-  const totals = JSON.stringify(update)
-  if (totals !== listener.totals) to.write(event('progress', update))
-  listener.totals = totals
-  if (!unfinishedStates.includes(progress.state)) {
-    const { state, reason } = progress
-    const end: wire.ProgressEnd = { state, reason }
-    to.end(event('end', end, endId(progress)))
+  const end: wire.ProgressEnd = { state, reason }
+  return {
+    ended: progress.repositories
+      .filter(({ order }) => order !== null)
+      .sort((a, b) => a.order! - b.order!),
+    update,
+    totals: JSON.stringify(update),
+    end: unfinishedStates.includes(state) ? undefined : event('end', end, endId(progress)),
   }
+}
+
+const PIECE_LENGTH = 16 * 1024
+
+/** Endings bear an id, so that a client that comes back says how far it was; the very end has the highest. */
+async function tell(listener: Listener, { ended, update, totals, end }: Told): Promise<void> {
+  const { to } = listener
+  if (listener.isBusy || !canBeTold(to)) return
+  listener.isBusy = true
+  try {
+    let text = ''
+    for (const repository of ended) {
+      if (repository.order! <= listener.seen) continue
+      listener.seen = repository.order!
+      text += event('repository', repositoryProgressJson(repository), listener.seen)
+      if (text.length < PIECE_LENGTH) continue
+      to.write(text)
+      text = ''
+      await nextTurn()
+      await drained(to)
+      if (to.writableEnded || to.destroyed) return
+    }
+    if (totals !== listener.totals) text += event('progress', update)
+    listener.totals = totals
+    if (end !== undefined) to.end(text + end)
+    else if (text !== '') to.write(text)
+  } finally {
+    listener.isBusy = false
+  }
+}
+
+/** Resolves when the client has taken what was written, or is gone. */
+async function drained(to: ServerResponse): Promise<void> {
+  if (!to.writableNeedDrain) return
+  const { promise, resolve } = Promise.withResolvers<void>()
+  for (const name of ['drain', 'close']) to.on(name, resolve)
+  await promise
+  for (const name of ['drain', 'close']) to.off(name, resolve)
 }
 
 /** The totals, and of the same moment those that are under way: whoever follows need not ask for them. */

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { batchesOf } from '../../ground/batches.ts'
+import { nextTurn } from '../../ground/turns.ts'
 import type { Migration } from '../../migrations/migration.ts'
 import { countMigrations, listMigrations } from '../../migrations/migration-store.ts'
 import {
@@ -56,6 +57,7 @@ function listAll(
       const versions = migrations.flatMap(({ guid, version }) => [guid, version])
       return answerWithEtag(request, reply, {
         etagParts: [edition, isBrief ? 'brief migrations' : 'migrations', total, ...versions],
+        large: parts.largeAnswers,
         repositoryCount: isBrief
           ? 0
           : migrations.reduce((sum, each) => sum + each.repositoryCount, 0),
@@ -85,6 +87,7 @@ function status(
       const { guid, version, repositoryCount } = migration
       return answerWithEtag(request, reply, {
         etagParts: [edition, 'migration', guid, version, isBrief],
+        large: parts.largeAnswers,
         repositoryCount: isBrief ? 0 : repositoryCount,
         body: () => {
           const tokenOf = tokensFor(parts, request)
@@ -117,6 +120,7 @@ function listRepositories(app: FastifyInstance, parts: ApiParts, place: Migratio
       return answerWithEtag(request, reply, {
         // The snapshot never changes, so neither does any page of it.
         etagParts: [edition, 'repositories', guid, paging.page, paging.perPage],
+        large: parts.largeAnswers,
         repositoryCount: paging.perPage,
         body: () => ['[', repositories(parts, known.migration, page), ']'],
       })
@@ -143,7 +147,10 @@ function repositories(
   const shown = { form, tokenOf }
   async function* inBatches(read: ReadRendered): AsyncGenerator<readonly Piece[]> {
     for await (const references of pageOfReferences(db, migration, page, known)) {
-      for (const some of batchesOf(references, RENDERED_AT_ONCE)) yield await read(shown, some)
+      for (const some of batchesOf(references, RENDERED_AT_ONCE)) {
+        await nextTurn()
+        yield await read(shown, some)
+      }
     }
   }
   return {

@@ -1,7 +1,9 @@
 import type { FastifyReply } from 'fastify'
 import { batchesOf } from '../../ground/batches.ts'
+import { nextTurn } from '../../ground/turns.ts'
 import type { StartedMigration } from '../../migrations/migration.ts'
 import type { CloneTokenOf } from '../clones/clone-tokens.ts'
+import type { HeavyRequests } from '../door/heavy-requests.ts'
 import { answerText } from '../door/json-answer.ts'
 import type { Rendering } from '../rendering.ts'
 import {
@@ -15,7 +17,7 @@ import type { MigrationText } from './migration-text.ts'
 export function answerStarted(
   reply: FastifyReply,
   started: StartedMigration,
-  { rendering, rendered, text, tokenOf, isBrief }: StartedAnswer,
+  { rendering, rendered, text, largeAnswers: large, tokenOf, isBrief }: StartedAnswer,
 ): Promise<FastifyReply> {
   const all = migrationsAddress(started.owner, rendering.addresses)
   reply.code(201).header('location', `${all}/${started.id}`)
@@ -23,6 +25,7 @@ export function answerStarted(
   const shown = references.map((reference, at) => [reference, repositories[at]!] as const)
   async function* inBatches() {
     for (const batch of batchesOf(shown, RENDERED_AT_ONCE)) {
+      await nextTurn()
       yield batch.flatMap(([reference, facts]) =>
         rendered.render({ form: 'extended', tokenOf }, reference, facts),
       )
@@ -30,6 +33,7 @@ export function answerStarted(
   }
   const listed = { inBatches, whole: async () => (await Array.fromAsync(inBatches())).flat() }
   return answerText(reply, {
+    large,
     repositoryCount: isBrief ? 0 : shown.length,
     body: () => text(started, isBrief ? undefined : listed),
   })
@@ -39,6 +43,7 @@ interface StartedAnswer {
   rendering: Rendering
   rendered: RenderedRepositories
   text: MigrationText
+  largeAnswers: HeavyRequests
   tokenOf: CloneTokenOf | undefined
   /** Without its repositories. */
   isBrief: boolean

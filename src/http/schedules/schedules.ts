@@ -26,7 +26,7 @@ import { pagingOf } from '../door/paging.ts'
 import type { MigrationsPlace } from '../migrations/migration-places.ts'
 import { scopeOf } from '../migrations/named-migration.ts'
 import { optionsOf } from '../migrations/start-request.ts'
-import type { ServerParts } from '../server-parts.ts'
+import type { ApiParts } from '../server-parts.ts'
 import { scheduleAddress, scheduleJson, scheduleRunJson } from './schedule-json.ts'
 import * as operations from './schedules-operations.ts'
 
@@ -38,17 +38,13 @@ interface ById {
 const config = { resource: 'Schedule' } as const
 
 /** Migrations that are started every day or every week: ours alone, so no preview is asked for. */
-export function schedules(app: FastifyInstance, parts: ServerParts, place: MigrationsPlace): void {
+export function schedules(app: FastifyInstance, parts: ApiParts, place: MigrationsPlace): void {
   reading(app, parts, place)
   changing(app, parts, place)
   running(app, parts, place)
 }
 
-function reading(
-  app: FastifyInstance,
-  parts: ServerParts,
-  { path, describe }: MigrationsPlace,
-): void {
+function reading(app: FastifyInstance, parts: ApiParts, { path, describe }: MigrationsPlace): void {
   const { db, rendering } = parts
   const { addresses } = rendering
 
@@ -76,7 +72,7 @@ function reading(
 
 function changing(
   app: FastifyInstance,
-  parts: ServerParts,
+  parts: ApiParts,
   { path, describe }: MigrationsPlace,
 ): void {
   const { db, log, rendering } = parts
@@ -87,7 +83,8 @@ function changing(
     async (request, reply) => {
       const { account } = viewerOf(request)
       const asked = newScheduleOf(request.body)
-      const made = await makeSchedule(parts, scopeOf(request), account, asked)
+      const signal = await parts.starts.begin(request, reply)
+      const made = await makeSchedule({ ...parts, signal }, scopeOf(request), account, asked)
       auditAction(log, request, 'schedule.create', aboutOf(made))
       reply.code(201).header('location', scheduleAddress(made, rendering.addresses))
       return answer(reply, scheduleJson(made, {}, rendering.addresses))
@@ -100,7 +97,14 @@ function changing(
     async (request, reply) => {
       const { account } = viewerOf(request)
       const asked = askedScheduleOf(request.body)
-      const changed = await changeSchedule(parts, scopeOf(request), account, idOf(request), asked)
+      const signal = await parts.starts.begin(request, reply)
+      const changed = await changeSchedule(
+        { ...parts, signal },
+        scopeOf(request),
+        account,
+        idOf(request),
+        asked,
+      )
       const fields = Object.keys(request.body)
       auditAction(log, request, 'schedule.update', { ...aboutOf(changed), fields })
       return answer(reply, await jsonOf(parts, changed))
@@ -120,11 +124,7 @@ function changing(
   )
 }
 
-function running(
-  app: FastifyInstance,
-  parts: ServerParts,
-  { path, describe }: MigrationsPlace,
-): void {
+function running(app: FastifyInstance, parts: ApiParts, { path, describe }: MigrationsPlace): void {
   const { db, log, rendering } = parts
   const { addresses } = rendering
 
@@ -157,6 +157,7 @@ function running(
     { config, schema: describe(operations.runSchedule) },
     async (request, reply) => {
       const schedule = await namedSchedule(parts, request)
+      await parts.starts.begin(request, reply)
       const run = await runNow(parts, schedule, {
         by: viewerOf(request).account,
         onCommitted(migration) {
@@ -169,7 +170,7 @@ function running(
   )
 }
 
-type Reading = Pick<ServerParts, 'db' | 'rendering'>
+type Reading = Pick<ApiParts, 'db' | 'rendering'>
 
 const aboutOf = ({ id, owner }: Schedule) => ({ schedule: id, owner: owner.login })
 

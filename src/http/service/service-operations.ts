@@ -20,13 +20,21 @@ export const getReadiness = {
   operationId: 'service/readyz',
   tags: ['Service'],
   summary: 'Check that the process is ready',
+  description:
+    'A process that cannot write to its data directory (the disk is full or read-only) is `degraded`: it answers reads, downloads and deletions, and refuses to start migrations with 503.',
   security: [],
   responses: {
-    ...getHealth.responses,
+    200: json('The process is ready, or degraded.', {
+      schema: recordOf(
+        { status: choice(['ok', 'degraded']), waiting_for: listOf({ const: 'data' }) },
+        { sometimes: ['waiting_for'] },
+      ),
+      example: 'healthy',
+    }),
     503: json('The process is not ready: a dependency does not answer.', {
       schema: recordOf({
         status: { const: 'unavailable' },
-        waiting_for: listOf(choice(['catalogue', 'database', 'blobs'])),
+        waiting_for: listOf(choice(['catalogue', 'database', 'blobs', 'data'])),
       }),
       example: 'waiting',
     }),

@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setImmediate as turn } from 'node:timers/promises'
+import { mapInTurns, nextTurn } from './turns.ts'
+
+/** Holds the thread for longer than one turn may. */
+function holdThread(): void {
+  const until = performance.now() + 11
+  while (performance.now() < until);
+}
+
+test('work of many tasks is spread over turns of the event loop, however many there are', async () => {
+  let pieces = 0
+  const task = async () => {
+    for (let n = 0; n < 3; n++) {
+      holdThread()
+      pieces++
+      await nextTurn()
+    }
+  }
+  await turn()
+  const tasks = Promise.all(Array.from({ length: 4 }, task))
+  assert.equal(pieces, 4, 'each begins at once')
+  const perTurn: number[] = []
+  while (pieces < 12) {
+    const before = pieces
+    await turn()
+    perTurn.push(pieces - before)
+  }
+  await tasks
+  assert.ok(Math.max(...perTurn) <= 2, perTurn.join())
+})
+
+test('short work is done in the turn that it began in', async () => {
+  await turn()
+  assert.equal(nextTurn(), undefined)
+  assert.equal(nextTurn(), undefined)
+})
+
+test('a long list is mapped in order, and others have their turn meanwhile', async () => {
+  let others = 0
+  const count = setInterval(() => others++, 0)
+  const numbers = Array.from({ length: 5 }, (_, index) => index)
+  const mapped = await mapInTurns(numbers, (number, index) => {
+    holdThread()
+    return number + index
+  })
+  clearInterval(count)
+  assert.deepEqual(mapped, [0, 2, 4, 6, 8])
+  assert.ok(others > 0)
+})

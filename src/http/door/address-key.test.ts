@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { addressKey } from './address-key.ts'
+import { failedLogins } from './failed-logins.ts'
+import { createRateLimit } from './rate-limit.ts'
+
+test('an IPv6 address counts as its /64 network, in every spelling', () => {
+  const keys = {
+    '192.0.2.1': '192.0.2.1',
+    '::ffff:192.0.2.1': '192.0.2.1',
+    '::FFFF:c000:201': '192.0.2.1',
+    '2001:db8:1:2:3:4:5:6': '2001:db8:1:2::/64',
+    '2001:0DB8:1:2::': '2001:db8:1:2::/64',
+    '2001:db8::1': '2001:db8:0:0::/64',
+    'fe80::1%eth0': 'fe80:0:0:0::/64',
+    '::1': '0:0:0:0::/64',
+    '64:ff9b::192.0.2.1': '64:ff9b:0:0::/64',
+  }
+  for (const [address, key] of Object.entries(keys)) assert.equal(addressKey(address), key)
+})
+
+test('text that is no address is its own key', () => {
+  for (const text of ['', 'unknown', '1::2::3', '1:2:3', 'x::1', '1:2:3:4:5:6:7:8:9', '::12345'])
+    assert.equal(addressKey(text), text)
+})
+
+const nth = (n: number) => `2001:db8:7:7::${n.toString(16)}`
+const reply = { header: () => reply } as never
+
+test('addresses of one /64 share the rate limits of addresses', async () => {
+  const limit = createRateLimit({ perHour: 60, pool: undefined }, () => 0)
+  for (let n = 1; n <= 60; n++) {
+    await limit.count({ viewer: null, ip: nth(n) }, reply)
+    await limit.countAddress(nth(n), reply)
+  }
+  await assert.rejects(limit.count({ viewer: null, ip: nth(61) }, reply), { status: 403 })
+  await assert.rejects(limit.countAddress(nth(61), reply), { status: 403 })
+  await limit.count({ viewer: null, ip: '2001:db8:7:8::1' }, reply)
+  await limit.countAddress('2001:db8:7:8::1', reply)
+})
+
+test('addresses of one /64 share the limit of failed logins', async () => {
+  const logins = failedLogins({ authenticator: {} as never, now: () => 0 })
+  const refusal = (ip: string) => logins.refuse(ip).catch((error) => error.status)
+  for (let n = 1; n <= 61; n++) assert.equal(await refusal(nth(n)), 401)
+  assert.equal(await refusal(nth(62)), 403)
+  assert.equal(await refusal('2001:db8:7:8::1'), 401)
+})

@@ -1,0 +1,119 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
+import { type TestContext, test } from 'node:test'
+import { cloneScene } from '../../../test/support/clone-scene.ts'
+import { onEachEngine } from '../../../test/support/databases.ts'
+import type { GitHost } from '../../../test/support/git-host.ts'
+import { sendRaw } from '../../../test/support/raw-http.ts'
+import { inTime, until } from '../../../test/support/wait-until.ts'
+import { bodyReader } from './request-bodies.ts'
+
+const MIB = 1024 * 1024
+const GIT_TYPE = 'application/x-git-upload-pack-request'
+
+async function fill(host: GitHost): Promise<void> {
+  await host.repository('alice/open', { files: { a: '1' }, public: true })
+}
+
+/** A connection that has sent this much of a request, and goes no further. */
+async function halfSent(t: TestContext, url: string, pieces: readonly (string | Buffer)[]) {
+  const { hostname, port } = new URL(url)
+  const socket = connect(Number(port), hostname)
+  t.after(() => socket.destroy())
+  let answer = ''
+  let isSent = false
+  socket.on('error', () => {})
+  socket.setEncoding('latin1').on('data', (text: string) => {
+    answer += text
+  })
+  await inTime('the server takes a connection', once(socket, 'connect'))
+  for (const piece of pieces.slice(0, -1)) socket.write(piece)
+  socket.write(pieces.at(-1)!, () => {
+    isSent = true
+  })
+  return { socket, answer: () => answer, isSettled: () => isSent || socket.closed }
+}
+
+test('half-sent requests without a token do not keep others from cloning', async (t) => {
+  const { url, host, git, at, token } = await cloneScene(t, fill)
+  const path = '/alice/open/git-upload-pack'
+  const head = `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: ${GIT_TYPE}\r\ntransfer-encoding: chunked\r\n\r\n`
+  // As many as would fill the memory for all bodies, but for their last bytes.
+  const pieces = [head, `${(16 * MIB).toString(16)}\r\n`, Buffer.alloc(16 * MIB)]
+  const attackers = await Promise.all(Array.from({ length: 8 }, () => halfSent(t, url, pieces)))
+  await until('what they send has arrived', () => attackers.every(({ isSettled }) => isSettled()))
+  await until('the others are refused', () =>
+    attackers.some(({ answer }) => answer().startsWith('HTTP/1.1 429 ')),
+  )
+  const anonymous = await git('clone', '--quiet', at('alice/open'), 'anonymous')
+  assert.equal(anonymous.code, 0, anonymous.said)
+  // With a token, a large request is read as well.
+  const commit = await host.git(['rev-parse', 'HEAD'], { dir: host.path('alice/open') })
+  const body = `${`0032want ${commit}\n`.repeat(200_000)}00000009done\n`
+  const authorization = `bearer ${await token('bob')}`
+  const large = await fetch(url + path, {
+    method: 'POST',
+    headers: { 'content-type': GIT_TYPE, authorization },
+    body,
+  })
+  assert.equal(large.status, 200, await large.text())
+  for (const { socket } of attackers) socket.destroy()
+})
+
+onEachEngine('a server with half-sent requests', (engine) => {
+  test('answers complete requests, and refuses more of the same address', async (t) => {
+    const limits = {
+      ...{ maxConnections: 100, maxRequests: 20, maxStreams: 10, maxStreamsPerAccount: 10 },
+      clientTimeoutMs: 600_000,
+    }
+    const { url, call, token } = await cloneScene(t, fill, { engine, limits })
+    const mine = await token('alice')
+    const head = 'POST /nowhere HTTP/1.1\r\nhost: x\r\nuser-agent: x\r\ncontent-length: 9\r\n\r\n{'
+    const open = await Promise.all(Array.from({ length: 25 }, () => halfSent(t, url, [head])))
+    const refused = () => open.filter(({ answer }) => answer().startsWith('HTTP/1.1 429 '))
+    await until(
+      'the address has its share of bodies that are being sent',
+      () => refused().length === 23,
+    )
+    assert.match(
+      refused()[0]!.answer(),
+      /\r\n\r\n\{"message":"You have exceeded a secondary rate limit: /,
+    )
+    assert.equal((await call(mine, '/user')).status, 200)
+    const body = JSON.stringify({ repositories: ['open'] })
+    const preflight = await call(mine, '/user/migrations/preflight', { method: 'POST', body })
+    assert.equal(preflight.status, 200, await preflight.text())
+    const complete = await fetch(`${url}/nowhere`, { method: 'POST', body: '{}' })
+    assert.equal(complete.status, 404)
+    for (const { socket } of open) socket.destroy()
+    await until('its share is free again', async () => {
+      const { answer, socket } = await halfSent(t, url, [head])
+      socket.write('xxxxxxxx')
+      await until('it is answered', answer)
+      return answer().startsWith('HTTP/1.1 400 ')
+    })
+  })
+})
+
+test('a body of which nothing more arrives is refused with 408', async (t) => {
+  const read = bodyReader({ receive: () => ({ [Symbol.dispose]() {} }) }, 20)
+  const options = { maxBytes: 100, tooLarge: () => new Error('too large') }
+  const server = createServer((raw: IncomingMessage, response) => {
+    const request = { raw, viewer: null, ip: '127.0.0.1' } as never
+    read(request, options).then(
+      ({ bytes }) => response.end(bytes),
+      ({ status, message }) => response.writeHead(status, { connection: 'close' }).end(message),
+    )
+  })
+  t.after(() => server.close())
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const head = 'POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 4\r\n\r\n'
+  const stalled = await sendRaw(url, [`${head}ab`], {})
+  assert.deepEqual(stalled.statuses, [408])
+  assert.match(stalled.text, /Request Timeout: the rest of the request did not arrive\./)
+  const complete = await sendRaw(url, [`${head}abcd`], { answers: 1 })
+  assert.match(complete.text, /\r\n\r\nabcd$/)
+})

@@ -128,7 +128,7 @@ export const downloadArchive = {
     403: refusal('link-invalid'),
     404: refusal('link-gone'),
     416: refusal('range-outside'),
-    429: refusal('too-many-streams'),
+    429: refusal('too-many-requests'),
     503: refusal('archive-unreadable'),
   },
 } satisfies Operation

@@ -1,12 +1,15 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import { writeFile } from 'node:fs/promises'
 import { get, type IncomingMessage } from 'node:http'
 import { connect, type Socket } from 'node:net'
+import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { largePack } from '../support/export-sources.ts'
 import { exportStory, until } from '../support/export-story.ts'
 import { inForm, tried } from '../support/fire.ts'
+import { temporaryDirectory } from '../support/odd-repositories.ts'
 import { inTime } from '../support/wait-until.ts'
 
 const CLIENTS = inForm({ short: 20, long: 200 })
@@ -93,19 +96,23 @@ test('more downloads than it serves at a time are asked to come back', async (t)
 })
 
 test('more requests than it can work on are answered 503 at once, and health is not', async (t) => {
-  const { dial, call, service } = await storyOf(t, ['--max-requests', '4'])
-  // Requests that are not whole yet are being worked on: they hold memory.
-  const token = await service.token('alice')
-  const head = `POST /user/migrations HTTP/1.1\r\nhost: x\r\nuser-agent: x\r\nauthorization: bearer ${token}\r\ncontent-length: 90000\r\n\r\n{`
-  const sockets = await Promise.all(Array.from({ length: 4 }, dial))
-  for (const socket of sockets) socket.write(head)
+  const dir = temporaryDirectory(t)
+  const [program, held] = [join(dir, 'git'), join(dir, 'held')]
+  const script = `#!/bin/sh\nwhile [ -e ${held} ]; do sleep 0.1; done\nexec git "$@"\n`
+  await writeFile(program, script, { mode: 0o755 })
+  const { call, service } = await storyOf(t, ['--max-requests', '4', '--git', program])
+  await writeFile(held, '')
+  const gone = new AbortController()
+  const body = JSON.stringify({ repositories: ['large'] })
+  const preflight = { method: 'POST', body, signal: gone.signal }
+  for (let n = 0; n < 4; n++) call('/user/migrations/preflight', preflight).catch(() => {})
   await until('it has its hands full', async () => (await call('/user/migrations')).status === 503)
   for (let n = 0; n < CLIENTS; n++) await assertBusy(await call('/user/migrations'))
   for (const path of ['/healthz', '/readyz'])
     assert.equal((await fetch(`${service.url}${path}`)).status, 200)
   const metrics = await (await fetch(`${service.url}/metrics`)).text()
   assert.ok(Number(/^godwit_http_shed_total (\d+)$/m.exec(metrics)?.[1]) >= CLIENTS)
-  for (const socket of sockets) socket.destroy()
+  gone.abort()
   await until('it has time again', async () => (await call('/user/migrations')).status === 200)
   tried(t, 'more requests than can be worked on', CLIENTS, '503 with retry-after')
 })

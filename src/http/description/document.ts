@@ -98,8 +98,8 @@ function byName(body: JsonSchema): JsonSchema {
 }
 
 /** Adds what every operation of the API shares, whatever it does. */
-function onTheWire(operation: Operation, { uncounted }: DescribedRoute, vendor: string): Operation {
-  const shared = sharedHeaders(vendor, { uncounted })
+function onTheWire(operation: Operation, route: DescribedRoute, vendor: string): Operation {
+  const shared = sharedHeaders(vendor, route)
   const version = { $ref: '#/components/parameters/api-version' }
   return {
     ...operation,
@@ -108,7 +108,9 @@ function onTheWire(operation: Operation, { uncounted }: DescribedRoute, vendor: 
       400: refusal('bad-request'),
       401: refusal('unauthenticated'),
       403: refusal('forbidden'),
+      ...(route.operation.body && { 408: refusal('request-timeout') }),
       415: refusal('not-acceptable'),
+      429: refusal('too-many-requests'),
       500: refusal('server-error'),
       503: refusal('unavailable'),
       ...withShared(operation.responses, shared),

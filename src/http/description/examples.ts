@@ -16,12 +16,14 @@ import { serviceStateJson, tokenJson } from '../admin/service-state-json.ts'
 import { API_VERSIONS } from '../door/api-headers.ts'
 import {
   archiveDamaged,
+  bodyTooLarge,
   invalidLink,
   previewMissing,
   type Refused,
   rateLimited,
+  requestTimeout,
   requiresAuthentication,
-  tooManyStreams,
+  tooManyRequests,
   unavailable,
   unparsableBody,
 } from '../door/refusals.ts'
@@ -437,13 +439,14 @@ function valuesOf(rendering: Rendering) {
     'archive-damaged': refusal(archiveDamaged(['alice/atlas'])),
     'link-invalid': refusal(invalidLink()),
     'not-found': refused(404, 'Not Found'),
-    'too-large': refused(413, 'The request body is too large: 1 MiB at most'),
+    'too-large': refusal(bodyTooLarge()),
     'not-acceptable': refusal(previewMissing()),
     invalid: refused(422, 'Validation Failed', { errors }),
     'invalid-query': refused(422, 'Validation Failed', {
       errors: [{ resource: 'Repository', field: 'sort', code: 'invalid' }],
     }),
-    'too-many-streams': refusal(tooManyStreams()),
+    'request-timeout': refusal(requestTimeout()),
+    'too-many-requests': refusal(tooManyRequests()),
     unavailable: refusal(unavailable()),
     'server-error': refused(500, 'Server Error'),
   }

@@ -20,9 +20,10 @@ export const refusals = {
     'forbidden',
     'retry-after',
   ),
-  'too-many-streams': error(
-    'This account has too many downloads and event streams open.',
-    'too-many-streams',
+  'request-timeout': error('The rest of the request did not arrive.', 'request-timeout'),
+  'too-many-requests': error(
+    'This account has too many requests of a kind under way: downloads and event streams, answers with more than 1,000 repositories, starts and forecasts, or requests whose body is still being sent.',
+    'too-many-requests',
     'retry-after',
   ),
   'archive-damaged': error(

@@ -130,7 +130,7 @@ export const downloadArchive = {
     404: refusal('link-gone'),
     410: refusal('archive-damaged'),
     416: refusal('range-outside'),
-    429: refusal('too-many-streams'),
+    429: refusal('too-many-requests'),
     503: refusal('archive-unreadable'),
   },
 } satisfies Operation

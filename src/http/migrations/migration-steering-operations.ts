@@ -32,7 +32,6 @@ export const getProgress = {
     ...alsoAs('text/event-stream', current('The progress.', 'progress'), eventsSchema),
     204: { description: 'All events have been sent already.' },
     404: notFound,
-    429: refusal('too-many-streams'),
   },
 } satisfies Operation
 

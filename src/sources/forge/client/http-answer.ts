@@ -163,13 +163,16 @@ const MAX_ERROR_BYTES = 64 * 1024
  */
 export async function hasForgeError(answer: HttpAnswer): Promise<boolean> {
   if (!/^application\/json\b/i.test(answer.header('content-type') ?? '')) return false
+  const text = await readText(answer, '', () => {}, MAX_ERROR_BYTES).catch((error: unknown) => {
+    if (error instanceof ForgeRefused) return ''
+    throw error
+  })
   try {
-    const text = await readText(answer, '', () => {}, MAX_ERROR_BYTES)
     const { message, url, documentation_url } = JSON.parse(text)
     // Gitea 1.15 calls the address documentation_url, later versions url.
     return typeof message === 'string' && /\/api\/swagger$/.test(url ?? documentation_url)
   } catch {
-    // A body that breaks off, is too long or is no JSON is no message of the forge. The caller notices if it was aborted.
+    // A body that is too long or is no JSON is no message of the forge.
     return false
   }
 }

@@ -8,7 +8,7 @@ const TOLD_FROM_MS = 10
  * Loaded into `godwit serve` before all else (`--import`). Appends a line to a file whenever the main thread used much CPU time
  * without a turn of the event loop: when it ended (epoch milliseconds), and how much. A busy machine does not change that.
  */
-const file = process.env.GODWIT_BENCH_HOLDS
+const file = process.env.BENCH_THREAD_HOLDS
 if (file !== undefined && isMainThread && process.argv.includes('serve')) {
   let last = threadCpuMs()
   setInterval(() => {

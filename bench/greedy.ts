@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { readFile, writeFile } from 'node:fs/promises'
 import { Agent, get } from 'node:http'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -26,6 +27,8 @@ const PAUSE_MS = 20
 const MAX_SECONDS = 10
 const LEAST_SECONDS = 3
 const AIM_MS = 250
+/** A small answer needs two or three turns. */
+const AIM_HELD_MS = 80
 
 interface Greed {
   name: string
@@ -42,6 +45,8 @@ interface Seeded {
 interface Waits {
   name: string
   waits: number[]
+  /** The longest time for which the thread was held, in CPU time. */
+  held: number
   memory: number
 }
 
@@ -60,9 +65,10 @@ export async function benchGreedy(): Promise<Section> {
 
 function report(sqlite: readonly Waits[], postgres: readonly Waits[]): Section {
   const ms = (value: number) => value.toFixed(0)
-  const figures = ({ waits, memory }: Waits) => [
+  const figures = ({ waits, held, memory }: Waits) => [
     round(median(waits)),
     ms(Math.max(...waits)),
+    ms(held),
     ms(memory),
   ]
   const engines = { SQLite: sqlite, PostgreSQL: postgres }
@@ -71,7 +77,7 @@ function report(sqlite: readonly Waits[], postgres: readonly Waits[]): Section {
     notes: [
       `${OTHERS} accounts ask for \`GET /user\`, each again ${PAUSE_MS} ms after its last answer, while another account sends what is named, all at once, each on a connection of its own`,
       `the greedy account has ${REPOSITORIES} repositories and an ended migration of all of them; whoever asks runs on the same machine`,
-      'the longest wait of anyone; the most memory that `godwit serve` had meanwhile, in MB',
+      'the median and the longest wait of all; *held*: the longest CPU time that the thread of `godwit serve` was held without a turn for others, which a busy machine changes less; the most memory that it had, in MB',
     ],
     tables: [
       {
@@ -80,20 +86,21 @@ function report(sqlite: readonly Waits[], postgres: readonly Waits[]): Section {
           ...Object.keys(engines).flatMap((engine) => [
             `${engine}: median ms`,
             'longest ms',
+            'held ms',
             'memory',
           ]),
         ],
         rows: sqlite.map((each, at) => [each.name, ...figures(each), ...figures(postgres[at]!)]),
       },
     ],
-    targets: Object.entries(engines).map(([engine, all]) =>
-      atMost(
-        `longest wait, ${engine}`,
-        Math.max(...all.flatMap(({ waits }) => waits)),
-        AIM_MS,
-        'ms',
-      ),
-    ),
+    targets: Object.entries(engines).flatMap(([engine, all]) => {
+      const waited = Math.max(...all.flatMap(({ waits }) => waits))
+      const held = Math.max(...all.map((each) => each.held))
+      return [
+        atMost(`longest wait, ${engine}`, waited, AIM_MS, 'ms'),
+        atMost(`held, ${engine}`, held, AIM_HELD_MS, 'ms'),
+      ]
+    }),
     plots: [],
   }
 }
@@ -103,24 +110,42 @@ async function measure(place: string, databaseUrl: string | undefined): Promise<
   await makeCopies(repositories, REPOSITORIES)
   const data = join(place, 'data')
   const seeded = await seed({ dataDirectory: data, databaseUrl })
+  const holds = join(place, 'holds')
+  await writeFile(holds, '')
+  process.env.BENCH_THREAD_HOLDS = holds
+  process.env.NODE_OPTIONS = `--import=${new URL('thread-holds.ts', import.meta.url)}`
   const godwit = await startService(
     { repositories, data, login: OWNER, databaseUrl },
     ...['--rate-limit', '0'],
   )
+  delete process.env.NODE_OPTIONS
+  await warmUp(godwit, seeded.greedy)
   try {
     const measured: Waits[] = []
     for (const greed of greeds(seeded)) {
+      await writeFile(holds, '')
       const waits = await waitsBeside(godwit, seeded.others, greed)
+      const held = longestHold(await readFile(holds, 'utf8'))
       console.error(
-        `${greed.name}: ${median(waits).toFixed(1)}, ${Math.max(...waits).toFixed(0)} ms`,
+        `${greed.name}: ${median(waits).toFixed(1)}, ${Math.max(...waits).toFixed(0)} ms; held ${held.toFixed(0)} ms`,
       )
-      measured.push({ name: greed.name, waits, memory: await memoryOf(godwit.pid, 'VmHWM') })
+      measured.push({ name: greed.name, waits, held, memory: await memoryOf(godwit.pid, 'VmHWM') })
     }
     return measured
   } finally {
     await godwit.stop()
   }
 }
+
+/** The first body of a kind takes a tenth of a second: what checks it is loaded then. */
+async function warmUp({ url }: RunningService, token: string): Promise<void> {
+  const body = JSON.stringify({ repositories: namesOfCopies(1) })
+  const headers = { accept: PREVIEW, authorization: `bearer ${token}` }
+  await fetch(`${url}/user/migrations/preflight`, { method: 'POST', headers, body })
+}
+
+const longestHold = (lines: string): number =>
+  Math.max(0, ...Array.from(lines.matchAll(/^\d+ (.*)$/gm), ([, held]) => Number(held)))
 
 function greeds({ greedy, migration }: Seeded): Greed[] {
   const usual = `host: x\r\nuser-agent: bench\r\naccept: ${PREVIEW}\r\nauthorization: bearer ${greedy}\r\n`

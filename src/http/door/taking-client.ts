@@ -22,12 +22,15 @@ export function takingClient(raw: ServerResponse): TakingClient {
   // Of the bytes that are on their way: nobody else tells that they will never arrive.
   let taken: PromiseWithResolvers<void> | undefined
   let sent = 0
-  raw.once('close', () => {
+  const onClose = () => {
     if (raw.writableFinished) return
     const reason = new ClientGone('the client is gone')
     gone.abort(reason)
     taken?.reject(reason)
-  })
+  }
+  // It may have left while its request was read, or while it was asked who it is.
+  if (raw.destroyed) onClose()
+  else raw.once('close', onClose)
 
   function write(bytes: Uint8Array): Promise<void> {
     const mine = Promise.withResolvers<void>()

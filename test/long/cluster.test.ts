@@ -87,11 +87,14 @@ test('housekeeping is done by one of the workers, not by each', async () => {
   // Those of schedules come again too soon to be counted.
   const names = [...turns].map(([, name]) => name!).filter((name) => !name.endsWith('schedules'))
   assert.deepEqual([...new Set(names)].sort(), [
+    'checking stored data',
     'settling locks',
     'sweeping',
     'sweeping discussions',
     'sweeping facts',
+    'sweeping history',
     'sweeping orphans',
+    'sweeping segments',
     'sweeping sessions',
     'sweeping webhook deliveries',
   ])

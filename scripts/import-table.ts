@@ -24,7 +24,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       ],
       ...['src/repositories', 'src/accounts', 'src/sources/directory', 'src/sources/forge'],
       ...['src/sources', 'src/archive', 'src/blobs', 'src/db', 'src/git', 'src/settings'],
-      'src/ground',
+      ...['src/wire', 'src/ground'],
     ],
     door: ['program.ts', 'report-failure.ts'],
   },
@@ -94,7 +94,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     uses: ['src/wire', 'src/ground'],
     door: [
       ...['download-archive.ts', 'errors.ts', 'migrations-api.ts', 'watch-migration.ts'],
-      'wire.ts',
+      'responses.ts',
     ],
   },
   'src/schedules': {

@@ -1,6 +1,6 @@
 import { Octokit } from '@octokit/core'
 import { paginateRest } from '@octokit/plugin-paginate-rest'
-import { listOf, type Shape } from './check-shape.ts'
+import { arrayOf, matches, type Schema, type Static } from '../wire/schema.ts'
 import { notThisApi } from './errors.ts'
 import { explained, type Request } from './explain-refusal.ts'
 import { requestSender, type Send } from './send-request.ts'
@@ -24,24 +24,29 @@ export class ApiCalls {
     this.#octokit = connect(server, this.send)
   }
 
-  async one<T>(
+  async one<S extends Schema>(
     route: string,
     parameters: object,
     explaining: Explaining,
-    shape: Shape<T>,
-  ): Promise<T> {
+    schema: S,
+  ): Promise<Static<S>> {
     const { data } = await this.request(route, parameters, explaining)
-    return this.asShape(data, shape)
+    return this.checked(data, schema)
   }
 
   /** Of all pages. */
-  all<T>(route: string, parameters: object, explaining: Explaining, shape: Shape<T>): Promise<T[]> {
+  all<S extends Schema>(
+    route: string,
+    parameters: object,
+    explaining: Explaining,
+    schema: S,
+  ): Promise<Static<S>[]> {
     return this.#explain(explaining, async () => {
       const page = { per_page: MAX_PER_PAGE, ...parameters }
-      const found: T[] = []
+      const found: Static<S>[] = []
       try {
         for await (const { data } of this.#octokit.paginate.iterator(route, page))
-          for (const each of this.asShape(data, listOf(shape))) found.push(each)
+          for (const each of this.checked(data, arrayOf(schema))) found.push(each)
       } catch (error) {
         // Octokit looks into an answer before we can.
         throw error instanceof TypeError && !error.cause ? notThisApi(this.#url) : error
@@ -54,8 +59,8 @@ export class ApiCalls {
     return this.#explain(explaining, () => this.#octokit.request(route, { ...parameters }))
   }
 
-  asShape<T>(data: unknown, shape: Shape<T>): T {
-    if (shape(data)) return data
+  checked<S extends Schema>(data: unknown, schema: S): Static<S> {
+    if (matches(schema, data)) return data
     throw notThisApi(this.#url)
   }
 

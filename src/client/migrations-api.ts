@@ -1,36 +1,33 @@
 import { archiveName } from '../ground/archive-name.ts'
+import { arrayOf } from '../wire/schema.ts'
+import type { RetryRequest, StartRequest, Token } from '../wire/types.ts'
 import { ApiCalls, type Explaining, PLAIN_TEXT } from './api-calls.ts'
-import {
-  anyRecord,
-  forecastShape,
-  listOf,
-  migrationShape,
-  reportShape,
-  repositoryShape,
-  retryForecastShape,
-  serviceShape,
-  statusShape,
-  summaryShape,
-  tokenShape,
-} from './check-shape.ts'
 import { notThisApi, ServerFailed, ServerRefused } from './errors.ts'
 import { askedToWait } from './explain-refusal.ts'
+import {
+  anyObject,
+  type ForecastResponse,
+  forecastResponse,
+  type MigrationResponse,
+  migrationResponse,
+  type RepositoryProgressResponse,
+  type RepositoryResponse,
+  type RetryForecastResponse,
+  reportResponse,
+  repositoryResponse,
+  retryForecastResponse,
+  type ServiceResponse,
+  type StatusResponse,
+  type SummaryResponse,
+  serviceResponse,
+  statusResponse,
+  summaryResponse,
+  tokenResponse,
+} from './responses.ts'
 import { SchedulesApi } from './schedules-api.ts'
 import type { Send } from './send-request.ts'
 import type { Manners, Server } from './server.ts'
 import { WebhooksApi } from './webhooks-api.ts'
-import type {
-  ForecastJson,
-  MigrationJson,
-  RepositoryJson,
-  RepositoryProgressJson,
-  RetryForecastJson,
-  RetryJson,
-  ServiceStateJson,
-  StartJson,
-  SummaryJson,
-  TokenJson,
-} from './wire.ts'
 
 const ANY = '/admin/migrations/{migration_id}'
 
@@ -58,37 +55,42 @@ export class MigrationsApi {
     return this.#calls.send
   }
 
-  start(body: StartJson): Promise<MigrationJson> {
+  start(body: StartRequest): Promise<StatusResponse> {
     const explaining = { ...this.#ofApi(), repositories: body.repositories }
-    return this.#calls.one(`POST ${this.#migrations}`, body, explaining, statusShape)
+    return this.#calls.one(`POST ${this.#migrations}`, body, explaining, statusResponse)
   }
 
   /** Godwit's own. */
-  preflight(body: StartJson): Promise<ForecastJson> {
+  preflight(body: StartRequest): Promise<ForecastResponse> {
     const missing = `${this.server.url} has no preflight: only Godwit servers have it`
     const explaining = { missing, repositories: body.repositories }
-    return this.#calls.one(`POST ${this.#migrations}/preflight`, body, explaining, forecastShape)
+    return this.#calls.one(`POST ${this.#migrations}/preflight`, body, explaining, forecastResponse)
   }
 
-  list(): Promise<MigrationJson[]> {
-    return this.#calls.all(`GET ${this.#migrations}`, {}, this.#ofApi(), migrationShape)
+  list(): Promise<MigrationResponse[]> {
+    return this.#calls.all(`GET ${this.#migrations}`, {}, this.#ofApi(), migrationResponse)
   }
 
-  show(id: number): Promise<MigrationJson> {
-    return this.#calls.one(`GET ${this.#one}`, numbered(id), this.#ofMigration(id), migrationShape)
+  show(id: number): Promise<MigrationResponse> {
+    return this.#calls.one(
+      `GET ${this.#one}`,
+      numbered(id),
+      this.#ofMigration(id),
+      migrationResponse,
+    )
   }
 
-  repositories(id: number): Promise<RepositoryJson[]> {
+  repositories(id: number): Promise<RepositoryResponse[]> {
     const route = `GET ${this.#one}/repositories`
-    return this.#calls.all(route, numbered(id), this.#ofMigration(id), repositoryShape)
+    return this.#calls.all(route, numbered(id), this.#ofMigration(id), repositoryResponse)
   }
 
   /** Those of the caller or the organization, where the server lists them. */
-  ownRepositories(): Promise<RepositoryJson[]> {
+  ownRepositories(): Promise<RepositoryResponse[]> {
     const { org, url } = this.server
     const path = org === undefined ? '/user/repos' : `/orgs/${org}/repos`
     const missing = `${url} does not list ${org === undefined ? 'your repositories' : `repositories of ${org}`}: give their names instead of --all`
-    return this.#calls.all(`GET ${path}`, {}, { missing }, repositoryShape)
+    return this.#calls.all(`GET ${path}`, {}, { missing }, repositoryResponse)
   }
 
   /** The state alone, or undefined where nothing has changed since. */
@@ -101,7 +103,10 @@ export class MigrationsApi {
         if (!(error instanceof ServerRefused) || error.status !== 304) throw error
       })
     if (!answer) return undefined
-    return { migration: this.#calls.asShape(answer.data, statusShape), etag: answer.headers.etag }
+    return {
+      migration: this.#calls.checked(answer.data, statusResponse),
+      etag: answer.headers.etag,
+    }
   }
 
   async deleteArchive(id: number): Promise<void> {
@@ -118,7 +123,7 @@ export class MigrationsApi {
   async archiveName(id: number): Promise<string> {
     // What is wrong with it, the request for the archive says.
     const seen = await ifServerHas(this.status(id))
-    const { owner, created_at } = (seen?.migration ?? {}) as Partial<MigrationJson>
+    const { owner, created_at } = seen?.migration ?? {}
     const at = new Date(created_at ?? '')
     if (typeof owner?.login !== 'string' || Number.isNaN(at.getTime()))
       return `migration-${id}.tar.gz`
@@ -141,55 +146,55 @@ export class MigrationsApi {
   }
 
   /** Godwit's own, as are those that follow. */
-  cancel(id: number): Promise<MigrationJson> {
+  cancel(id: number): Promise<StatusResponse> {
     const explaining = this.#ofGodwit('cancelling', id)
-    return this.#calls.one(`POST ${this.#one}/cancel`, numbered(id), explaining, statusShape)
+    return this.#calls.one(`POST ${this.#one}/cancel`, numbered(id), explaining, statusResponse)
   }
 
-  retry(id: number, body: RetryJson = {}): Promise<MigrationJson> {
+  retry(id: number, body: RetryRequest = {}): Promise<StatusResponse> {
     const explaining = this.#ofGodwit('retries', id)
     const asked = { ...numbered(id), ...body }
-    return this.#calls.one(`POST ${this.#one}/retry`, asked, explaining, statusShape)
+    return this.#calls.one(`POST ${this.#one}/retry`, asked, explaining, statusResponse)
   }
 
   /** Undefined where the server has none: only Godwit does. */
-  summary(id: number): Promise<SummaryJson | undefined> {
+  summary(id: number): Promise<SummaryResponse | undefined> {
     const explaining = this.#ofGodwit('summaries', id)
     return ifServerHas(
-      this.#calls.one(`GET ${this.#one}/summary`, numbered(id), explaining, summaryShape),
+      this.#calls.one(`GET ${this.#one}/summary`, numbered(id), explaining, summaryResponse),
     )
   }
 
   /** The same of all. */
-  summaries(): Promise<SummaryJson[] | undefined> {
+  summaries(): Promise<SummaryResponse[] | undefined> {
     return ifServerHas(
-      this.#calls.all(`GET ${this.#migrations}/summaries`, {}, this.#ofApi(), summaryShape),
+      this.#calls.all(`GET ${this.#migrations}/summaries`, {}, this.#ofApi(), summaryResponse),
     )
   }
 
   /** Those that could not be exported, and why. */
-  async notExported(id: number): Promise<RepositoryProgressJson[]> {
+  async notExported(id: number): Promise<RepositoryProgressResponse[]> {
     const explaining = this.#ofGodwit('reports', id)
     const report = await this.#calls.one(
       `GET ${this.#one}/report`,
       numbered(id),
       explaining,
-      reportShape,
+      reportResponse,
     )
     return report.repositories.filter(({ reason }) => reason !== null)
   }
 
   /** Undefined where the server has none. */
-  retryForecast(id: number): Promise<RetryForecastJson | undefined> {
+  retryForecast(id: number): Promise<RetryForecastResponse | undefined> {
     const explaining = this.#ofGodwit('retries', id)
     return ifServerHas(
-      this.#calls.one(`GET ${this.#one}/retry`, numbered(id), explaining, retryForecastShape),
+      this.#calls.one(`GET ${this.#one}/retry`, numbered(id), explaining, retryForecastResponse),
     )
   }
 
   report(id: number): Promise<Record<string, unknown>> {
     const explaining = this.#ofGodwit('reports', id)
-    return this.#calls.one(`GET ${this.#one}/report`, numbered(id), explaining, anyRecord)
+    return this.#calls.one(`GET ${this.#one}/report`, numbered(id), explaining, anyObject)
   }
 
   /** The same for people. */
@@ -201,19 +206,19 @@ export class MigrationsApi {
   }
 
   /** Of the whole service, as are those that follow: for site admins alone. */
-  service(): Promise<ServiceStateJson> {
-    return this.#calls.one('GET /admin/service', {}, this.#ofOperator('it'), serviceShape)
+  service(): Promise<ServiceResponse> {
+    return this.#calls.one('GET /admin/service', {}, this.#ofOperator('it'), serviceResponse)
   }
 
-  cancelAny(id: number): Promise<SummaryJson> {
+  cancelAny(id: number): Promise<SummaryResponse> {
     const explaining = this.#ofOperator(`migration ${id}`)
-    return this.#calls.one(`POST ${ANY}/cancel`, numbered(id), explaining, summaryShape)
+    return this.#calls.one(`POST ${ANY}/cancel`, numbered(id), explaining, summaryResponse)
   }
 
-  retryAny(id: number, body: RetryJson): Promise<SummaryJson> {
+  retryAny(id: number, body: RetryRequest): Promise<SummaryResponse> {
     const explaining = this.#ofOperator(`migration ${id}`)
     const asked = { ...numbered(id), ...body }
-    return this.#calls.one(`POST ${ANY}/retry`, asked, explaining, summaryShape)
+    return this.#calls.one(`POST ${ANY}/retry`, asked, explaining, summaryResponse)
   }
 
   async deleteAnyArchive(id: number): Promise<void> {
@@ -227,9 +232,9 @@ export class MigrationsApi {
     await this.#calls.request('DELETE /admin/locks/{owner}/{name}', { owner, name }, explaining)
   }
 
-  async tokens(): Promise<TokenJson[]> {
+  async tokens(): Promise<Token[]> {
     const explaining = this.#ofOperator('them')
-    return this.#calls.one('GET /admin/tokens', {}, explaining, listOf(tokenShape))
+    return this.#calls.one('GET /admin/tokens', {}, explaining, arrayOf(tokenResponse))
   }
 
   async revokeAny(id: number): Promise<void> {

@@ -1,7 +1,7 @@
+import type { Schedule, ScheduleChange, ScheduleRequest, ScheduleRun } from '../wire/types.ts'
 import type { ApiCalls, Explaining } from './api-calls.ts'
-import { scheduleRunShape, scheduleShape } from './check-shape.ts'
+import { scheduleResponse, scheduleRunResponse } from './responses.ts'
 import type { Server } from './server.ts'
-import type { NewScheduleJson, ScheduleChangeJson, ScheduleJson, ScheduleRunJson } from './wire.ts'
 
 /** Migrations that are started every day or every week. Only Godwit has them. */
 export class SchedulesApi {
@@ -17,37 +17,42 @@ export class SchedulesApi {
     this.#one = `${this.#all}/{schedule_id}`
   }
 
-  list(): Promise<ScheduleJson[]> {
-    return this.#calls.all(`GET ${this.#all}`, {}, this.#ofAll(), scheduleShape)
+  list(): Promise<Schedule[]> {
+    return this.#calls.all(`GET ${this.#all}`, {}, this.#ofAll(), scheduleResponse)
   }
 
-  show(id: number): Promise<ScheduleJson> {
-    return this.#calls.one(`GET ${this.#one}`, numbered(id), this.#ofOne(id), scheduleShape)
+  show(id: number): Promise<Schedule> {
+    return this.#calls.one(`GET ${this.#one}`, numbered(id), this.#ofOne(id), scheduleResponse)
   }
 
-  runs(id: number): Promise<ScheduleRunJson[]> {
-    return this.#calls.all(`GET ${this.#one}/runs`, numbered(id), this.#ofOne(id), scheduleRunShape)
+  runs(id: number): Promise<ScheduleRun[]> {
+    return this.#calls.all(
+      `GET ${this.#one}/runs`,
+      numbered(id),
+      this.#ofOne(id),
+      scheduleRunResponse,
+    )
   }
 
-  add(body: NewScheduleJson): Promise<ScheduleJson> {
+  add(body: ScheduleRequest): Promise<Schedule> {
     const explaining = { ...this.#ofAll(), repositories: body.repositories }
-    return this.#calls.one(`POST ${this.#all}`, body, explaining, scheduleShape)
+    return this.#calls.one(`POST ${this.#all}`, body, explaining, scheduleResponse)
   }
 
-  change(id: number, body: ScheduleChangeJson): Promise<ScheduleJson> {
+  change(id: number, body: ScheduleChange): Promise<Schedule> {
     const asked = { ...numbered(id), ...body }
     const { repositories } = body
     const explaining = { ...this.#ofOne(id), ...(repositories && { repositories }) }
-    return this.#calls.one(`PATCH ${this.#one}`, asked, explaining, scheduleShape)
+    return this.#calls.one(`PATCH ${this.#one}`, asked, explaining, scheduleResponse)
   }
 
   async remove(id: number): Promise<void> {
     await this.#calls.request(`DELETE ${this.#one}`, numbered(id), this.#ofOne(id))
   }
 
-  run(id: number): Promise<ScheduleRunJson> {
+  run(id: number): Promise<ScheduleRun> {
     const asked = numbered(id)
-    return this.#calls.one(`POST ${this.#one}/runs`, asked, this.#ofOne(id), scheduleRunShape)
+    return this.#calls.one(`POST ${this.#one}/runs`, asked, this.#ofOne(id), scheduleRunResponse)
   }
 
   /** Deletes an archive that the schedule keeps beyond its number. */

@@ -1,17 +1,25 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { endShape, repositoryProgressShape, type Shape, totalsShape } from './check-shape.ts'
+import { readEvents } from '../wire/event-stream.ts'
+import { matches, type Schema, type Static } from '../wire/schema.ts'
 import { notThisApi, ServerUnreachable } from './errors.ts'
-import { readEvents } from './event-stream.ts'
 import type { MigrationsApi } from './migrations-api.ts'
 import { type OutagePauses, outagePauses } from './outage-pauses.ts'
-import { type EndJson, hasEnded, type RepositoryProgressJson, type TotalsJson } from './wire.ts'
+import {
+  type EndResponse,
+  endResponse,
+  hasEnded,
+  type RepositoryProgressResponse,
+  repositoryProgressResponse,
+  type TotalsResponse,
+  totalsResponse,
+} from './responses.ts'
 
 /** What is seen of a migration while it runs; the last is always its end. */
 export type Sighting =
   | { state: string }
-  | { repository: RepositoryProgressJson }
-  | { totals: TotalsJson }
-  | { end: EndJson }
+  | { repository: RepositoryProgressResponse }
+  | { totals: TotalsResponse }
+  | { end: EndResponse }
 
 export interface Watching {
   signal: AbortSignal
@@ -64,24 +72,19 @@ async function* listen(
   const answer = await api.events(id, listener.after, { signal, onWait })
   listener.isTold = answer !== undefined
   if (!answer) return
-  async function* heard(): AsyncGenerator<Uint8Array> {
-    for await (const bytes of answer!.body!) {
-      silence.endsWithin(SILENCE_MS)
-      yield bytes
-    }
-  }
-  for await (const { name, data, id: order } of readEvents(heard())) {
+  const onChunk = () => silence.endsWithin(SILENCE_MS)
+  for await (const { name, data, id: order } of readEvents(answer.body!, onChunk)) {
     listener.after = order ?? listener.after
-    if (name === 'repository') yield { repository: read(data, repositoryProgressShape) }
-    if (name === 'progress') yield { totals: read(data, totalsShape) }
-    if (name === 'end') yield { end: read(data, endShape) }
+    if (name === 'repository') yield { repository: read(data, repositoryProgressResponse) }
+    if (name === 'progress') yield { totals: read(data, totalsResponse) }
+    if (name === 'end') yield { end: read(data, endResponse) }
   }
   throw new ServerUnreachable(api.server.url, new Error('the event stream ended'))
 
-  function read<T>(data: string, shape: Shape<T>): T {
+  function read<S extends Schema>(data: string, schema: S): Static<S> {
     try {
       const value: unknown = JSON.parse(data)
-      if (shape(value)) return value
+      if (matches(schema, value)) return value
     } catch {
       // Not even JSON.
     }

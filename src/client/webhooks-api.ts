@@ -1,14 +1,15 @@
+import type { WebhookChange, WebhookRequest } from '../wire/types.ts'
 import type { ApiCalls, Explaining } from './api-calls.ts'
-import { deliveryShape, fullDeliveryShape, webhookShape } from './check-shape.ts'
 import { SecretNeeded } from './errors.ts'
+import {
+  type DeliveryResponse,
+  deliveryResponse,
+  type FullDeliveryResponse,
+  fullDeliveryResponse,
+  type WebhookResponse,
+  webhookResponse,
+} from './responses.ts'
 import type { Server } from './server.ts'
-import type {
-  DeliveryJson,
-  FullDeliveryJson,
-  NewWebhookJson,
-  WebhookChangeJson,
-  WebhookJson,
-} from './wire.ts'
 
 /** The webhooks of the caller, or of an organization. GitHub has those of organizations. */
 export class WebhooksApi {
@@ -25,21 +26,21 @@ export class WebhooksApi {
     this.#one = `${this.#all}/{hook_id}`
   }
 
-  list(): Promise<WebhookJson[]> {
-    return this.#calls.all(`GET ${this.#all}`, {}, this.#ofApi(), webhookShape)
+  list(): Promise<WebhookResponse[]> {
+    return this.#calls.all(`GET ${this.#all}`, {}, this.#ofApi(), webhookResponse)
   }
 
-  add(body: NewWebhookJson): Promise<WebhookJson> {
+  add(body: WebhookRequest): Promise<WebhookResponse> {
     const asked = { name: 'web', ...body }
-    return this.#calls.one(`POST ${this.#all}`, asked, this.#ofApi(), webhookShape)
+    return this.#calls.one(`POST ${this.#all}`, asked, this.#ofApi(), webhookResponse)
   }
 
-  show(id: number): Promise<WebhookJson> {
-    return this.#calls.one(`GET ${this.#one}`, { hook_id: id }, this.#of(id), webhookShape)
+  show(id: number): Promise<WebhookResponse> {
+    return this.#calls.one(`GET ${this.#one}`, { hook_id: id }, this.#of(id), webhookResponse)
   }
 
   /** What is not said stays as it is. GitHub forgets a secret that does not come along, unless only the config is changed. */
-  async edit(id: number, { config, ...change }: WebhookChangeJson): Promise<WebhookJson> {
+  async edit(id: number, { config, ...change }: WebhookChange): Promise<WebhookResponse> {
     if (Object.keys(change).length === 0) {
       // Beside `data`, Octokit would take a `url` for where to ask.
       const asked = { hook_id: id, data: config }
@@ -53,7 +54,7 @@ export class WebhooksApi {
       )
     const whole = config && { config: { ...known.config, ...config } }
     const asked = { hook_id: id, ...change, ...whole }
-    return this.#calls.one(`PATCH ${this.#one}`, asked, this.#of(id), webhookShape)
+    return this.#calls.one(`PATCH ${this.#one}`, asked, this.#of(id), webhookResponse)
   }
 
   async remove(id: number): Promise<void> {
@@ -64,15 +65,15 @@ export class WebhooksApi {
     await this.#calls.request(`POST ${this.#one}/pings`, { hook_id: id }, this.#of(id))
   }
 
-  deliveries(id: number): Promise<DeliveryJson[]> {
+  deliveries(id: number): Promise<DeliveryResponse[]> {
     const route = `GET ${this.#one}/deliveries`
-    return this.#calls.all(route, { hook_id: id }, this.#of(id), deliveryShape)
+    return this.#calls.all(route, { hook_id: id }, this.#of(id), deliveryResponse)
   }
 
-  delivery(id: number, delivery: number): Promise<FullDeliveryJson> {
+  delivery(id: number, delivery: number): Promise<FullDeliveryResponse> {
     const asked = { hook_id: id, delivery_id: delivery }
     const route = `GET ${this.#one}/deliveries/{delivery_id}`
-    return this.#calls.one(route, asked, this.#of(id, delivery), fullDeliveryShape)
+    return this.#calls.one(route, asked, this.#of(id, delivery), fullDeliveryResponse)
   }
 
   async redeliver(id: number, delivery: number): Promise<void> {
@@ -102,5 +103,5 @@ export class WebhooksApi {
 }
 
 /** Only Godwit says why a webhook is inactive, and only Godwit keeps a secret by itself. */
-const losesSecret = ({ config, disabled_reason }: WebhookJson): boolean =>
+const losesSecret = ({ config, disabled_reason }: WebhookResponse): boolean =>
   config.secret !== undefined && disabled_reason === undefined

@@ -1,7 +1,8 @@
 import type { Command } from 'commander'
-import type { ServiceStateJson, TokenJson } from '../client/wire.ts'
+import type { ServiceResponse } from '../client/responses.ts'
 import { isFullName } from '../ground/names.ts'
 import { Misuse } from '../ground/user-mistake.ts'
+import type { Token } from '../wire/types.ts'
 import { addClientCommand, talking, tell } from './client-command.ts'
 import { ago, idArgument, withExamples } from './command-line.ts'
 import { starting } from './migration/starting.ts'
@@ -32,7 +33,7 @@ function queueCommand(admin: Command): void {
   )
 }
 
-function queueRows({ queue, running }: Pick<ServiceStateJson, 'queue' | 'running'>): string[][] {
+function queueRows({ queue, running }: Pick<ServiceResponse, 'queue' | 'running'>): string[][] {
   return [
     ['WHAT', 'WHOSE', 'STATE', 'SINCE', 'PROGRESS'],
     ...running.map(({ id, login, state, created_at, repositories: { total, remaining } }) => [
@@ -123,7 +124,7 @@ function actOnLocksAndTokens(admin: Command): void {
     )
 }
 
-function tokenRow({ id, login, name, expires_at, last_used_at, revoked_at }: TokenJson): string[] {
+function tokenRow({ id, login, name, expires_at, last_used_at, revoked_at }: Token): string[] {
   const isOver = expires_at !== null && Date.parse(expires_at) <= Date.now()
   const state = revoked_at !== null ? 'revoked' : isOver ? 'expired' : 'valid'
   return [String(id), login, name || '-', state, ago(last_used_at)]

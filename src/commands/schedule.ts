@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import type { NewScheduleJson, ScheduleChangeJson } from '../client/wire.ts'
 import { harmless } from '../ground/terminal-text.ts'
 import { Misuse } from '../ground/user-mistake.ts'
+import type { ScheduleChange, ScheduleRequest } from '../wire/types.ts'
 import { addClientCommand, printJson, sameFlags, talking, tell } from './client-command.ts'
 import { idArgument, idOf, withExamples } from './command-line.ts'
 import {
@@ -62,7 +62,7 @@ function addTiming(command: Command): Command {
     .option('--keep <N>', 'how many archives to keep', wholeNumber)
 }
 
-const timingOf = ({ every, weekday, at, timeZone, keep }: TimingOptions): ScheduleChangeJson => ({
+const timingOf = ({ every, weekday, at, timeZone, keep }: TimingOptions): ScheduleChange => ({
   ...(every && { every }),
   ...(weekday && { weekday }),
   ...(at !== undefined && { at }),
@@ -88,7 +88,7 @@ function addCommand(schedule: Command): void {
       if (at === undefined) throw new Misuse('no time: give --at HH:MM, such as --at 03:30')
       const asked = await startRequest(talk, names, options)
       const timing = { time_zone: zoneHere(), ...timingOf(options) }
-      const body: NewScheduleJson = { ...asked, ...timing, every, at }
+      const body: ScheduleRequest = { ...asked, ...timing, every, at }
       const made = await talk.api.schedules.add(body)
       tell(talk, made, String(made.id))
     }),

@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander'
-import type { WebhookChangeJson } from '../client/wire.ts'
 import { Misuse } from '../ground/user-mistake.ts'
+import type { WebhookChange } from '../wire/types.ts'
 import { addClientCommand, talking, tell } from './client-command.ts'
 import { idArgument, idOf, withExamples } from './command-line.ts'
 import { deliveryRows, describeDelivery, describeWebhook, webhookRows } from './webhook/in-words.ts'
@@ -121,7 +121,7 @@ function editCommand(webhook: Command): void {
 }
 
 /** What is not said is not sent. */
-function changeFrom(flags: ChangeFlags): WebhookChangeJson {
+function changeFrom(flags: ChangeFlags): WebhookChange {
   const { to, events, contentType, active, inactive } = flags
   if (active && inactive) throw new Misuse('--active and --inactive exclude each other')
   const secret = webhookSecret(flags, process.env)

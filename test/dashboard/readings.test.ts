@@ -1,41 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type ServerEvent, serverEvents } from '../../web/src/event-stream.ts'
 import { failureOf } from '../../web/src/failure.ts'
 import { momentByBothClocks, timeZoneHere } from '../../web/src/parts/schedule-words.ts'
 import { bytes, duration, fromNow } from '../../web/src/quantities.ts'
-
-async function eventsIn(pieces: readonly Uint8Array<ArrayBuffer>[]) {
-  const events: ServerEvent[] = []
-  let heard = 0
-  const onHeard = () => {
-    heard += 1
-  }
-  for await (const event of serverEvents(ReadableStream.from(pieces), onHeard)) events.push(event)
-  return { events, heard }
-}
-
-test('a stream of events is read alike however it is cut into pieces', async () => {
-  const text =
-    'event: repository\nid: 1\ndata: {"full_name":"alice/ä"}\n\n:\n\nevent: progress\ndata: {}\n\ndata: cut off'
-  const whole = new TextEncoder().encode(text)
-  const expected = [
-    { name: 'repository', id: '1', data: '{"full_name":"alice/ä"}' },
-    { name: 'progress', id: undefined, data: '{}' },
-  ]
-  for (let size = 1; size <= whole.length; size += 1) {
-    const count = Math.ceil(whole.length / size)
-    const pieces = Array.from({ length: count }, (_, at) =>
-      whole.subarray(at * size, (at + 1) * size),
-    )
-    assert.deepEqual((await eventsIn(pieces)).events, expected, `in pieces of ${size}`)
-  }
-})
-
-test('a stream that only keeps the line open is heard', async () => {
-  const beat = new TextEncoder().encode(':\n\n')
-  assert.deepEqual(await eventsIn([beat]), { events: [], heard: 1 })
-})
 
 test('what is refused of a repository is told with its name, once', () => {
   const refused = (complaint: object, repositories?: string[]) => {

@@ -1,7 +1,7 @@
 import { Octokit } from '@octokit/core'
 import { paginateRest } from '@octokit/plugin-paginate-rest'
+import { readEvents, type ServerEvent } from '../../src/wire/event-stream.ts'
 import { type Calls, callsOf, type PageOptions, type ReadOptions } from './api-calls.ts'
-import { type ServerEvent, serverEvents } from './event-stream.ts'
 import type {
   ArchiveLink,
   Branch,
@@ -165,7 +165,7 @@ const onMigrations = ({ read, readAnew, openStream, change }: Calls, migrations:
   ): Promise<AsyncIterable<ServerEvent>> {
     const headers = { accept: 'text/event-stream', 'last-event-id': lastEventId }
     const bytes = await openStream(`GET ${migrations}/{id}/progress`, headers, { id, signal })
-    return serverEvents(bytes, onHeard)
+    return readEvents(bytes, onHeard)
   },
 
   forecast: (asked: StartRequest, signal: AbortSignal) =>

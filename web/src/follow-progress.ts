@@ -1,6 +1,6 @@
+import type { ServerEvent } from '../../src/wire/event-stream.ts'
 import type { Api } from './api.ts'
 import { UNCHANGED } from './api-calls.ts'
-import type { ServerEvent } from './event-stream.ts'
 import { type Failure, failureOf } from './failure.ts'
 import {
   isUnfinished,

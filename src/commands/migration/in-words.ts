@@ -1,11 +1,11 @@
 import {
-  type ForecastJson,
-  type MigrationJson,
-  type RepositoryJson,
-  type RepositoryProgressJson,
-  type SummaryJson,
-  startFlags,
-} from '../../client/wire.ts'
+  type ForecastResponse,
+  type MigrationResponse,
+  type RepositoryProgressResponse,
+  type RepositoryResponse,
+  type SummaryResponse,
+  startFlagHelp,
+} from '../../client/responses.ts'
 import { isPartial } from '../../ground/is-partial.ts'
 import { duration, inUnits } from '../../ground/quantities.ts'
 import { harmless } from '../../ground/terminal-text.ts'
@@ -19,7 +19,7 @@ type Row = readonly string[]
 
 const MIGRATION_TITLES = ['ID', 'STATE', 'REPOSITORIES', 'CREATED', 'ARCHIVE']
 
-export const migrationRows = (migrations: readonly MigrationJson[]): Row[] => [
+export const migrationRows = (migrations: readonly MigrationResponse[]): Row[] => [
   MIGRATION_TITLES,
   ...migrations.map((each) => [
     String(each.id),
@@ -31,7 +31,7 @@ export const migrationRows = (migrations: readonly MigrationJson[]): Row[] => [
 ]
 
 /** The same of what Godwit says of them. */
-export const summaryRows = (summaries: readonly SummaryJson[]): Row[] => [
+export const summaryRows = (summaries: readonly SummaryResponse[]): Row[] => [
   MIGRATION_TITLES,
   ...summaries.map((each) => [
     String(each.id),
@@ -42,34 +42,36 @@ export const summaryRows = (summaries: readonly SummaryJson[]): Row[] => [
   ]),
 ]
 
-export function repositoryRows(repositories: readonly RepositoryJson[]): Row[] {
+export function repositoryRows(repositories: readonly RepositoryResponse[]): Row[] {
   return [
     ['REPOSITORY', 'VISIBILITY', 'SIZE', 'DEFAULT BRANCH', 'PUSHED'],
     ...repositories.map((each) => [
       each.full_name,
       each.private ? 'private' : 'public',
-      each.size === undefined ? '-' : inUnits(each.size * 1024),
+      typeof each.size !== 'number' ? '-' : inUnits(each.size * 1024),
       each.default_branch ?? '-',
       ago(each.pushed_at ?? null),
     ]),
   ]
 }
 
-const stateOf = (migration: MigrationJson, summary: SummaryJson | undefined): string =>
+const stateOf = (migration: MigrationResponse, summary: SummaryResponse | undefined): string =>
   summary && isPartial(summary) ? 'partial' : (summary ?? migration).state
 
-const countOf = ({ repositories }: MigrationJson, summary: SummaryJson | undefined): string =>
-  summary ? countsInWords(summary) : String(repositories.length)
+const countOf = (
+  { repositories }: MigrationResponse,
+  summary: SummaryResponse | undefined,
+): string => (summary ? countsInWords(summary) : String(repositories.length))
 
 export function describeMigration(
-  migration: MigrationJson,
-  summary: SummaryJson | undefined,
-  notExported: readonly RepositoryProgressJson[],
+  migration: MigrationResponse,
+  summary: SummaryResponse | undefined,
+  notExported: readonly RepositoryProgressResponse[],
   sameFlags = '',
 ): string {
   const { id, guid, state, created_at, updated_at, repositories, archive_url } = migration
   const said = migration as unknown as Record<string, unknown>
-  const flags = Object.keys(startFlags).filter((flag) => said[flag] === true)
+  const flags = Object.keys(startFlagHelp).filter((flag) => said[flag] === true)
   return [
     `Migration ${id} is ${paintState(stateOf(migration, summary))}.`,
     '',
@@ -87,16 +89,16 @@ export function describeMigration(
 function archiveInWords(
   state: string,
   which: string,
-  address: string | undefined,
+  address: string | null | undefined,
   isDamaged = false,
 ): string {
   if (isDamaged)
     return `damaged: start a new migration; \`godwit migration report ${which}\` names what is damaged`
-  if (address !== undefined) return `ready; download it with \`godwit migration download ${which}\``
+  if (address) return `ready; download it with \`godwit migration download ${which}\``
   return state === 'exported' ? 'deleted or expired' : '-'
 }
 
-export function forecastRows({ repositories }: ForecastJson): Row[] {
+export function forecastRows({ repositories }: ForecastResponse): Row[] {
   return [
     ['REPOSITORY', 'SIZE', 'RESULT'],
     ...repositories.map(({ full_name, bytes, reused, reason, warning }) => [
@@ -110,7 +112,7 @@ export function forecastRows({ repositories }: ForecastJson): Row[] {
 }
 
 /** How much, into how much room, in how long, and what is to be known of the archive. */
-export function forecastInWords(forecast: ForecastJson): string {
+export function forecastInWords(forecast: ForecastResponse): string {
   const { bytes_to_write, free_bytes, estimated_seconds } = forecast
   const room = free_bytes === null ? '' : `, ${inUnits(free_bytes)} free`
   const time = estimated_seconds === null ? '' : `, about ${duration(estimated_seconds)}`

@@ -1,4 +1,4 @@
-import type { RepositoryProgressJson, SummaryJson } from '../../client/wire.ts'
+import type { RepositoryProgressResponse, SummaryResponse } from '../../client/responses.ts'
 import { EXIT } from '../../ground/exit-codes.ts'
 import { isPartial } from '../../ground/is-partial.ts'
 import { harmless } from '../../ground/terminal-text.ts'
@@ -18,7 +18,7 @@ class PerhapsPartial extends UserMistake {
 const MAX_NAMED = 20
 
 /** `9 of 10, 1 skipped`; of a whole one only how many. */
-export function countsInWords(summary: SummaryJson): string {
+export function countsInWords(summary: SummaryResponse): string {
   const { total, exported, skipped } = summary.repositories
   return isPartial(summary) ? `${exported} of ${total}, ${skipped} skipped` : String(total)
 }
@@ -72,7 +72,7 @@ async function asOutage({ api, signal }: Talk, error: unknown): Promise<Error> {
   return outage
 }
 
-export function namedInWords(skipped: readonly RepositoryProgressJson[]): string[] {
+export function namedInWords(skipped: readonly RepositoryProgressResponse[]): string[] {
   const named = skipped.slice(0, MAX_NAMED)
   const more = skipped.length - named.length
   return [

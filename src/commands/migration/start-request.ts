@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
-import { type StartFlag, type StartJson, startFlags } from '../../client/wire.ts'
+import { startFlagHelp } from '../../client/responses.ts'
 import { Misuse, UserMistake } from '../../ground/user-mistake.ts'
+import type { StartFlag, StartRequest } from '../../wire/types.ts'
 import type { Talk } from '../client-command.ts'
 import { note } from '../command-line.ts'
 
@@ -8,7 +9,7 @@ export interface StartOptions extends Record<string, unknown> {
   all?: boolean
 }
 
-const flags = Object.keys(startFlags) as StartFlag[]
+const flags = Object.keys(startFlagHelp) as StartFlag[]
 const spelt = (flag: StartFlag) => `--${flag.replaceAll('_', '-')}`
 const keyOf = (flag: StartFlag) => flag.replace(/_(.)/g, (_, letter) => letter.toUpperCase())
 
@@ -21,7 +22,7 @@ export function addStartArguments(command: Command): Command {
 }
 
 export function addStartFlags(command: Command): Command {
-  for (const flag of flags) command.option(spelt(flag), startFlags[flag])
+  for (const flag of flags) command.option(spelt(flag), startFlagHelp[flag])
   return command
 }
 
@@ -29,7 +30,7 @@ export async function startRequest(
   talk: Talk,
   names: string[],
   options: StartOptions,
-): Promise<StartJson> {
+): Promise<StartRequest> {
   const isOrganization = options[keyOf('org_metadata_only')] === true
   if (options.all ? names.length > 0 : names.length === 0 && !isOrganization)
     throw new Misuse('no repositories: give OWNER/NAME…, or --all for all of yours')

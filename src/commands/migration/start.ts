@@ -1,7 +1,8 @@
 import type { Command } from 'commander'
-import type { RetryForecastJson, StartJson } from '../../client/wire.ts'
+import type { RetryForecastResponse } from '../../client/responses.ts'
 import { harmless } from '../../ground/terminal-text.ts'
 import { UserMistake } from '../../ground/user-mistake.ts'
+import type { StartRequest } from '../../wire/types.ts'
 import { addClientCommand, type Talk, talking, tell } from '../client-command.ts'
 import { idArgument, note, withExamples } from '../command-line.ts'
 import { forecastInWords, forecastRows } from './in-words.ts'
@@ -44,7 +45,7 @@ export function startCommand(migration: Command): void {
   )
 }
 
-async function forecast(talk: Talk, body: StartJson): Promise<void> {
+async function forecast(talk: Talk, body: StartRequest): Promise<void> {
   const found = await talk.api.preflight(body)
   tell(talk, found, forecastRows(found))
   note(forecastInWords(found))
@@ -78,7 +79,7 @@ export function retryCommand(migration: Command): void {
 /** What is known before it starts: what failed, and whether anything of it is another now. */
 function inWords(
   id: number,
-  { broken, unchanged }: RetryForecastJson,
+  { broken, unchanged }: RetryForecastResponse,
   isPartial: boolean,
 ): string[] {
   const what = (changed: boolean | null) =>

@@ -1,5 +1,9 @@
 import type { Command } from 'commander'
-import type { EndJson, RepositoryProgressJson, TotalsJson } from '../../client/wire.ts'
+import type {
+  EndResponse,
+  RepositoryProgressResponse,
+  TotalsResponse,
+} from '../../client/responses.ts'
 import { duration, inUnits } from '../../ground/quantities.ts'
 import { harmless } from '../../ground/terminal-text.ts'
 import { UserMistake } from '../../ground/user-mistake.ts'
@@ -32,17 +36,17 @@ export async function watchToTheEnd(talk: Talk, id: number): Promise<void> {
 }
 
 /** A cancelled one needs no reason. */
-const whyInWords = ({ state, reason }: EndJson): string =>
+const whyInWords = ({ state, reason }: EndResponse): string =>
   reason && reason !== state ? `: ${harmless(reason)}` : ''
 
 /** Those that came before the last repository had ended say nothing of the end. */
-const finalCounts = ({ repositories: total, exported, skipped, remaining }: TotalsJson) =>
+const finalCounts = ({ repositories: total, exported, skipped, remaining }: TotalsResponse) =>
   remaining === 0 ? { total, exported, skipped } : undefined
 
 interface Watched {
-  end: EndJson
+  end: EndResponse
   /** The last that were told, where the server tells them. */
-  totals: TotalsJson | undefined
+  totals: TotalsResponse | undefined
 }
 
 async function watch({ api }: Talk, id: number, signal: AbortSignal): Promise<Watched> {
@@ -51,7 +55,7 @@ async function watch({ api }: Talk, id: number, signal: AbortSignal): Promise<Wa
   const since = performance.now()
   const onError = (error: Error) => line.say(`${error.message}; trying again`)
   let state = ''
-  let totals: TotalsJson | undefined
+  let totals: TotalsResponse | undefined
   for await (const seen of watchMigration(api, id, { signal, onError })) {
     if ('repository' in seen) line.sayPainted(endInWords(seen.repository))
     if ('totals' in seen) {
@@ -68,7 +72,7 @@ async function watch({ api }: Talk, id: number, signal: AbortSignal): Promise<Wa
 }
 
 /** What has been exported is told with how much of what was asked for it is. */
-function stateInWords(state: string, totals: TotalsJson | undefined): string {
+function stateInWords(state: string, totals: TotalsResponse | undefined): string {
   if (state !== 'exported' || !totals) return paintState(state, process.stderr)
   const { repositories, exported, skipped } = totals
   const some = `${exported} of ${repositories} repositories`
@@ -76,13 +80,13 @@ function stateInWords(state: string, totals: TotalsJson | undefined): string {
   return `${paintState('partial', process.stderr)}: ${some}, ${skipped} skipped`
 }
 
-function endInWords({ full_name, state, reused, bytes_done, reason }: RepositoryProgressJson) {
+function endInWords({ full_name, state, reused, bytes_done, reason }: RepositoryProgressResponse) {
   const how = paintState(state, process.stderr)
   if (reason) return `${how}: ${harmless(full_name)}: ${harmless(reason)}`
   return `${how}: ${harmless(full_name)}, ${inUnits(bytes_done)}${reused ? ', reused' : ''}`
 }
 
-function drawn(totals: TotalsJson): [part: number, text: string] {
+function drawn(totals: TotalsResponse): [part: number, text: string] {
   const { repositories, remaining, skipped, bytes_done, bytes_expected } = totals
   const ended = repositories - remaining
   const part = bytes_expected ? bytes_done / bytes_expected : ended / Math.max(repositories, 1)

@@ -1,10 +1,11 @@
-import { type ScheduleJson, type ScheduleRunJson, startFlags } from '../../client/wire.ts'
+import { startFlagHelp } from '../../client/responses.ts'
 import { harmless } from '../../ground/terminal-text.ts'
+import type { Schedule, ScheduleRun } from '../../wire/types.ts'
 import { ago } from '../command-line.ts'
 
 type Row = readonly string[]
 
-export function scheduleRows(schedules: readonly ScheduleJson[]): Row[] {
+export function scheduleRows(schedules: readonly Schedule[]): Row[] {
   return [
     ['ID', 'REPOSITORIES', 'RUNS', 'NEXT RUN', 'LAST RUN', 'KEEP'],
     ...schedules.map((each) => [
@@ -19,21 +20,21 @@ export function scheduleRows(schedules: readonly ScheduleJson[]): Row[] {
 }
 
 /** `every sunday at 03:30 Europe/Zurich`. */
-const timingInWords = ({ every, weekday, at, time_zone }: ScheduleJson): string =>
+const timingInWords = ({ every, weekday, at, time_zone }: Schedule): string =>
   `every ${weekday ?? every} at ${at} ${time_zone}`
 
-const nextInWords = ({ next_run_at }: ScheduleJson): string =>
+const nextInWords = ({ next_run_at }: Schedule): string =>
   next_run_at === null ? 'paused' : ago(next_run_at)
 
-function runInWords({ state, migration_id, created_at }: ScheduleRunJson): string {
+function runInWords({ state, migration_id, created_at }: ScheduleRun): string {
   const which = migration_id === null ? '' : ` (migration ${migration_id})`
   return `${state}${which} ${ago(created_at)}`
 }
 
-export function describeSchedule(schedule: ScheduleJson, sameFlags: string): string {
+export function describeSchedule(schedule: Schedule, sameFlags: string): string {
   const { id, next_run_at, paused_reason, repositories, last_run } = schedule
   const said = schedule as unknown as Record<string, unknown>
-  const flags = Object.keys(startFlags).filter((flag) => said[flag] === true)
+  const flags = Object.keys(startFlagHelp).filter((flag) => said[flag] === true)
   const stopped = `stopped: ${harmless(paused_reason ?? '')}`
   const next =
     next_run_at === null
@@ -55,7 +56,7 @@ export function describeSchedule(schedule: ScheduleJson, sameFlags: string): str
   ].join('\n')
 }
 
-function skippedInWords(last: ScheduleRunJson | null): string[] {
+function skippedInWords(last: ScheduleRun | null): string[] {
   const skipped = last?.skipped_repositories ?? []
   if (skipped.length === 0) return []
   const lines = skipped.map(({ full_name, reason }) => `  ${full_name}: ${reason}`)
@@ -65,7 +66,7 @@ function skippedInWords(last: ScheduleRunJson | null): string[] {
 const MAX_NAMED = 20
 
 /** The archives that are kept beyond `keep`, what for, and how to let them go. */
-function protectedInWords(schedule: ScheduleJson, sameFlags: string): string[] {
+function protectedInWords(schedule: Schedule, sameFlags: string): string[] {
   const { id, protected_archives: archives } = schedule
   if (archives.length === 0) return []
   const lines = archives.map(({ migration_id, created_at, repositories }) => {
@@ -82,7 +83,7 @@ function protectedInWords(schedule: ScheduleJson, sameFlags: string): string[] {
   ]
 }
 
-export function runRows(runs: readonly ScheduleRunJson[]): Row[] {
+export function runRows(runs: readonly ScheduleRun[]): Row[] {
   return [
     ['MIGRATION', 'STATE', 'RUN', 'ARCHIVE', 'REASON'],
     ...runs.map((each) => [

@@ -1,10 +1,14 @@
-import type { DeliveryJson, FullDeliveryJson, WebhookJson } from '../../client/wire.ts'
+import type {
+  DeliveryResponse,
+  FullDeliveryResponse,
+  WebhookResponse,
+} from '../../client/responses.ts'
 import { harmless } from '../../ground/terminal-text.ts'
 import { ago } from '../command-line.ts'
 
 type Row = readonly string[]
 
-export function webhookRows(webhooks: readonly WebhookJson[]): Row[] {
+export function webhookRows(webhooks: readonly WebhookResponse[]): Row[] {
   return [
     ['ID', 'STATE', 'EVENTS', 'ADDRESS', 'LAST DELIVERY'],
     ...webhooks.map((each) => [
@@ -17,9 +21,9 @@ export function webhookRows(webhooks: readonly WebhookJson[]): Row[] {
   ]
 }
 
-const stateOf = ({ active }: WebhookJson): string => (active ? 'active' : 'inactive')
+const stateOf = ({ active }: WebhookResponse): string => (active ? 'active' : 'inactive')
 
-export function describeWebhook(webhook: WebhookJson): string {
+export function describeWebhook(webhook: WebhookResponse): string {
   const { id, events, config, last_response, disabled_reason } = webhook
   const lines = [
     `webhook ${id} is ${stateOf(webhook)}${disabled_reason ? `: ${disabled_reason}` : ''}`,
@@ -32,7 +36,7 @@ export function describeWebhook(webhook: WebhookJson): string {
   return lines.map(harmless).join('\n')
 }
 
-export function deliveryRows(deliveries: readonly DeliveryJson[]): Row[] {
+export function deliveryRows(deliveries: readonly DeliveryResponse[]): Row[] {
   return [
     ['ID', 'EVENT', 'SENT', 'STATUS', 'NEXT'],
     ...deliveries.map((each, index) => [
@@ -45,19 +49,19 @@ export function deliveryRows(deliveries: readonly DeliveryJson[]): Row[] {
   ]
 }
 
-const eventOf = ({ event, action }: DeliveryJson): string =>
+const eventOf = ({ event, action }: DeliveryResponse): string =>
   action === null ? event : `${event}.${action}`
 
 /** Of those of one event, newest first. */
-const isLatest = (deliveries: readonly DeliveryJson[], index: number): boolean =>
+const isLatest = (deliveries: readonly DeliveryResponse[], index: number): boolean =>
   deliveries.findIndex(({ guid }) => guid === deliveries[index]!.guid) === index
 
-function nextOf({ state, next_attempt_at }: DeliveryJson): string {
+function nextOf({ state, next_attempt_at }: DeliveryResponse): string {
   if (state === 'given_up') return 'given up'
   return ago(next_attempt_at ?? null)
 }
 
-export function describeDelivery(delivery: FullDeliveryJson): string {
+export function describeDelivery(delivery: FullDeliveryResponse): string {
   const { request, response } = delivery
   const lines = [
     `${eventOf(delivery)}: ${delivery.status}`,

@@ -1,9 +1,9 @@
-import { EXTENSION, integer, text } from '../description/json-schema.ts'
+import { retryRequestSchema } from '../../wire/progress.ts'
+import { EXTENSION, integer, string } from '../../wire/schema.ts'
 import { json, type Operation, several } from '../description/operation.ts'
 import { inPath, parameter } from '../description/parameters.ts'
 import { refusal } from '../description/refusals.ts'
 import { done, notFound, record } from '../description/usual-answers.ts'
-import { retryBodySchema } from '../migrations/progress-schema.ts'
 
 const OF_ANY = `Of any account. The answer is 404 for accounts that are not \`site_admin\`. ${EXTENSION}`
 
@@ -26,7 +26,7 @@ export const retryMigration = {
   summary: 'Retry any migration',
   description: `Starts a new migration of the same account, with the same repositories and options. ${OF_ANY}`,
   parameters: [parameter('migration-id')],
-  body: retryBodySchema,
+  body: retryRequestSchema,
   responses: {
     201: record('The new migration.', 'summary'),
     404: notFound,
@@ -48,7 +48,7 @@ export const releaseLock = {
   tags: ['Operator'],
   summary: 'Release the locks of any repository',
   description: `Whichever migrations hold them. ${OF_ANY}`,
-  parameters: [inPath('owner', text, 'alice'), inPath('name', text, 'atlas')],
+  parameters: [inPath('owner', string, 'alice'), inPath('name', string, 'atlas')],
   responses: { 204: done, 404: notFound },
 } satisfies Operation
 

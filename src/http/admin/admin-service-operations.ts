@@ -1,5 +1,5 @@
 import { throughputPeriods } from '../../migrations/throughput.ts'
-import { choice, EXTENSION } from '../description/json-schema.ts'
+import { EXTENSION, enumOf } from '../../wire/schema.ts'
 import type { Operation } from '../description/operation.ts'
 import { IF_NONE_MATCH, inQuery } from '../description/parameters.ts'
 import { refusal } from '../description/refusals.ts'
@@ -11,7 +11,7 @@ export const getServiceState = {
   summary: 'Get the state of the whole service',
   description: `Running and waiting jobs, storage, locks, failures, workers and throughput. The answer is 404 for accounts that are not \`site_admin\`. ${EXTENSION}`,
   parameters: [
-    inQuery('period', choice(throughputPeriods, 'hour'), 'Period of `throughput`.'),
+    inQuery('period', enumOf(throughputPeriods, 'hour'), 'Period of `throughput`.'),
     IF_NONE_MATCH,
   ],
   responses: {

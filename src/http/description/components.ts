@@ -1,7 +1,18 @@
-import { serviceStateSchema, tokenSchema } from '../admin/service-state-schema.ts'
-import { errorSchema, validationErrorSchema } from '../door/error-schema.ts'
-import { licenseSchema, licenseTextSchema } from '../licenses/license-schema.ts'
-import { migrationSchema } from '../migrations/migration-schema.ts'
+import { errorSchema, validationErrorSchema } from '../../wire/error.ts'
+import { licenseSchema, licenseTextSchema } from '../../wire/license.ts'
+import {
+  archiveLinkSchema,
+  heldLockSchema,
+  lockSchema,
+  migrationSchema,
+  startRequestSchema,
+  summarySchema,
+} from '../../wire/migration.ts'
+import {
+  fullOrganizationSchema,
+  organizationMembershipSchema,
+  organizationSchema,
+} from '../../wire/organization.ts'
 import {
   forecastSchema,
   progressEndSchema,
@@ -9,59 +20,43 @@ import {
   progressUpdateSchema,
   reportSchema,
   repositoryProgressSchema,
-  retryBodySchema,
   retryForecastSchema,
-} from '../migrations/progress-schema.ts'
-import { startBodySchema } from '../migrations/start-request.ts'
-import {
-  archiveLinkSchema,
-  heldLockSchema,
-  lockSchema,
-  summarySchema,
-} from '../migrations/summary-schema.ts'
-import {
-  fullOrganizationSchema,
-  organizationMembershipSchema,
-  organizationSchema,
-} from '../organizations/organization-schema.ts'
-import { extendedRepositorySchema, repositorySchema } from '../repositories/repository-schema.ts'
+  retryRequestSchema,
+} from '../../wire/progress.ts'
 import {
   branchSchema,
   collaboratorSchema,
+  extendedRepositorySchema,
   fullRepositorySchema,
   languagesSchema,
   licenseContentSchema,
+  repositorySchema,
   tagSchema,
   topicsSchema,
-} from '../repositories/repository-views-schema.ts'
+} from '../../wire/repository.ts'
 import {
-  scheduleBodySchema,
   scheduleChangeSchema,
+  scheduleRequestSchema,
   scheduleRunSchema,
   scheduleSchema,
-} from '../schedules/schedule-schema.ts'
-import { rootSchema } from '../service/root-schema.ts'
-import {
-  currentUserSchema,
-  rateLimitSchema,
-  sessionSchema,
-  userSchema,
-} from '../users/user-schema.ts'
+} from '../../wire/schedule.ts'
+import { count, string, uri } from '../../wire/schema.ts'
+import { rootSchema, serviceStateSchema, tokenSchema } from '../../wire/service.ts'
+import { currentUserSchema, rateLimitSchema, sessionSchema, userSchema } from '../../wire/user.ts'
 import {
   fullWebhookDeliverySchema,
-  newWebhookSchema,
   webhookChangeSchema,
   webhookConfigChangeSchema,
   webhookConfigSchema,
   webhookDeliverySchema,
   webhookEventSchema,
+  webhookRequestSchema,
   webhookSchema,
-} from '../webhooks/webhook-schema.ts'
-import { address, count, text } from './json-schema.ts'
+} from '../../wire/webhook.ts'
 
 /** What operations refer to by name, so that each thing is said once. */
 export const schemas = {
-  'start-request': startBodySchema,
+  'start-request': startRequestSchema,
   migration: migrationSchema,
   repository: repositorySchema,
   'extended-repository': extendedRepositorySchema,
@@ -81,14 +76,14 @@ export const schemas = {
   report: reportSchema,
   forecast: forecastSchema,
   'retry-forecast': retryForecastSchema,
-  'retry-request': retryBodySchema,
+  'retry-request': retryRequestSchema,
   summary: summarySchema,
   lock: lockSchema,
   'held-lock': heldLockSchema,
   'archive-link': archiveLinkSchema,
   schedule: scheduleSchema,
   'schedule-run': scheduleRunSchema,
-  'schedule-request': scheduleBodySchema,
+  'schedule-request': scheduleRequestSchema,
   'schedule-change': scheduleChangeSchema,
   user: userSchema,
   'current-user': currentUserSchema,
@@ -99,7 +94,7 @@ export const schemas = {
   webhook: webhookSchema,
   'webhook-event': webhookEventSchema,
   'webhook-config': webhookConfigSchema,
-  'webhook-request': newWebhookSchema,
+  'webhook-request': webhookRequestSchema,
   'webhook-change': webhookChangeSchema,
   'webhook-config-change': webhookConfigChangeSchema,
   'webhook-delivery': webhookDeliverySchema,
@@ -113,18 +108,18 @@ export const schemas = {
 }
 
 export const headers = {
-  etag: { description: 'Send it back as `if-none-match`.', schema: text },
+  etag: { description: 'Send it back as `if-none-match`.', schema: string },
   link: {
     description:
       'Addresses of the `prev`, `next`, `last` and `first` page. Missing if there is only one page.',
-    schema: text,
+    schema: string,
   },
   'x-total-count': { description: 'Total number of entries on all pages.', schema: count },
-  location: { description: 'The address.', schema: address },
+  location: { description: 'The address.', schema: uri },
   'retry-after': { description: 'Seconds to wait before the next try.', schema: count },
-  'content-range': { description: 'The range of bytes, and the total size.', schema: text },
-  'content-disposition': { description: 'A file name.', schema: text },
-  'accept-ranges': { description: 'Always `bytes`.', schema: text },
+  'content-range': { description: 'The range of bytes, and the total size.', schema: string },
+  'content-disposition': { description: 'A file name.', schema: string },
+  'accept-ranges': { description: 'Always `bytes`.', schema: string },
   'x-ratelimit-limit': { description: 'Maximum number of requests per hour.', schema: count },
   'x-ratelimit-remaining': { description: 'Requests left in this hour.', schema: count },
   'x-ratelimit-used': { description: 'Requests used in this hour.', schema: count },
@@ -132,11 +127,11 @@ export const headers = {
     description: 'Time when the limit is reset, in seconds since 1970 (UTC).',
     schema: count,
   },
-  'x-ratelimit-resource': { description: 'Always `core`.', schema: text },
-  'request-id': { description: 'ID of the request in the log of the server.', schema: text },
+  'x-ratelimit-resource': { description: 'Always `core`.', schema: string },
+  'request-id': { description: 'ID of the request in the log of the server.', schema: string },
   'media-type': {
     description: 'Media type of the answer, such as `github.v3; format=json`.',
-    schema: text,
+    schema: string,
   },
-  'version-selected': { description: 'Version of the API that was used.', schema: text },
+  'version-selected': { description: 'Version of the API that was used.', schema: string },
 }

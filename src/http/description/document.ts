@@ -1,3 +1,4 @@
+import { ref, type Schema } from '../../wire/schema.ts'
 import { API_VERSIONS, DEFAULT_VERSION } from '../door/api-headers.ts'
 import { type MediaTypeOptions, previewTypeOf } from '../door/media-type.ts'
 import type { Rendering } from '../rendering.ts'
@@ -6,7 +7,6 @@ import { headers, schemas } from './components.ts'
 import { curlOf } from './curl-example.ts'
 import { examplesOf } from './examples.ts'
 import { aboutPreview, introduction, TAGS } from './introduction.ts'
-import { type JsonSchema, schemaNamed } from './json-schema.ts'
 import {
   type DescribedAnswer,
   type DescribedRoute,
@@ -92,9 +92,9 @@ function operationObject(route: DescribedRoute, { rendering, mediaType }: About)
 }
 
 /** A body that several operations take is told once. */
-function byName(body: JsonSchema): JsonSchema {
-  const known = Object.entries<JsonSchema>(schemas).find(([, schema]) => schema === body)
-  return known ? schemaNamed(known[0]) : body
+function byName(body: Schema): Schema {
+  const known = Object.entries<Schema>(schemas).find(([, schema]) => schema === body)
+  return known ? ref(known[0]) : body
 }
 
 /** Adds what every operation of the API shares, whatever it does. */

@@ -1,6 +1,6 @@
+import { arrayOf, ref, type Schema } from '../../wire/schema.ts'
 import type { headers, schemas } from './components.ts'
 import type { ExampleName } from './examples.ts'
-import { type JsonSchema, listOf, schemaNamed } from './json-schema.ts'
 
 export type HeaderName = keyof typeof headers
 export type SchemaName = keyof typeof schemas
@@ -9,7 +9,7 @@ type Reference = { $ref: string }
 export interface DescribedAnswer {
   description: string
   headers?: Record<string, Reference>
-  content?: Record<string, { schema: JsonSchema; examples?: Record<string, Reference> }>
+  content?: Record<string, { schema: Schema; examples?: Record<string, Reference> }>
 }
 
 export type Tag =
@@ -39,8 +39,8 @@ export interface Operation {
   deprecated?: boolean
   /** Empty where no token is looked at. */
   security?: [] | typeof OPTIONAL_TOKEN
-  parameters?: (Reference | JsonSchema)[]
-  body?: JsonSchema | undefined
+  parameters?: (Reference | Schema)[]
+  body?: Schema | undefined
   responses: Record<number, DescribedAnswer | Reference>
 }
 
@@ -67,7 +67,7 @@ export const withHeaders = (...names: HeaderName[]) => ({
 })
 
 interface JsonAnswer {
-  schema: JsonSchema
+  schema: Schema
   example: ExampleName
   headers?: HeaderName[]
 }
@@ -83,5 +83,5 @@ export function json(
   }
 }
 
-export const one = (name: SchemaName): JsonSchema => schemaNamed(name)
-export const several = (name: SchemaName): JsonSchema => listOf(schemaNamed(name))
+export const one = (name: SchemaName): Schema => ref(name)
+export const several = (name: SchemaName): Schema => arrayOf(ref(name))

@@ -1,11 +1,6 @@
-import { choice, integer, type JsonSchema, listOf, text } from './json-schema.ts'
+import { arrayOf, enumOf, integer, type Schema, string } from '../../wire/schema.ts'
 
-export const inPath = (
-  name: string,
-  schema: JsonSchema,
-  example: unknown,
-  description?: string,
-) => ({
+export const inPath = (name: string, schema: Schema, example: unknown, description?: string) => ({
   name,
   in: 'path',
   required: true,
@@ -14,7 +9,7 @@ export const inPath = (
   example,
 })
 
-export const inQuery = (name: string, schema: JsonSchema, description?: string) => ({
+export const inQuery = (name: string, schema: Schema, description?: string) => ({
   name,
   in: 'query',
   ...(description !== undefined && { description }),
@@ -25,7 +20,7 @@ export const inHeader = (name: string, description: string) => ({
   name,
   in: 'header',
   description,
-  schema: text,
+  schema: string,
 })
 
 export const LENIENT = 'Invalid values are ignored.'
@@ -34,23 +29,23 @@ export const LENIENT = 'Invalid values are ignored.'
 export const parameters = {
   'migration-id': inPath('migration_id', integer, 79, 'ID of a migration.'),
   'schedule-id': inPath('schedule_id', integer, 3, 'ID of a schedule.'),
-  org: inPath('org', text, 'octo', 'Login of an organization; case is ignored.'),
+  org: inPath('org', string, 'octo', 'Login of an organization; case is ignored.'),
   'organization-id': inPath('organization_id', integer, 12, 'ID of an organization.'),
-  owner: inPath('owner', text, 'alice', 'Login of the owner; case is ignored.'),
-  repo: inPath('repo', text, 'atlas', 'Name of the repository, without `.git`; case is ignored.'),
+  owner: inPath('owner', string, 'alice', 'Login of the owner; case is ignored.'),
+  repo: inPath('repo', string, 'atlas', 'Name of the repository, without `.git`; case is ignored.'),
   username: inPath(
     'username',
-    text,
+    string,
     'alice',
     'Login of a person or an organization; case is ignored.',
   ),
   license: inPath(
     'license',
-    text,
+    string,
     'mit',
     'Key of a licence: its SPDX identifier; case is ignored.',
   ),
-  'repo-name': inPath('repo_name', text, 'atlas', 'Name of a repository, or `owner%2Fname`.'),
+  'repo-name': inPath('repo_name', string, 'atlas', 'Name of a repository, or `owner%2Fname`.'),
   'hook-id': inPath('hook_id', integer, 3, 'ID of a webhook.'),
   'delivery-id': inPath('delivery_id', integer, 41, 'ID of a delivery.'),
   page: inQuery(
@@ -66,7 +61,7 @@ export const parameters = {
   exclude: {
     ...inQuery(
       'exclude',
-      listOf(choice(['repositories'])),
+      arrayOf(enumOf(['repositories'])),
       'Parts to exclude from the answer. Can be separated by commas, repeated, or written as `exclude[]`. Other values are ignored.',
     ),
     style: 'form',

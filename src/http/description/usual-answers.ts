@@ -1,5 +1,5 @@
+import { type Schema, string } from '../../wire/schema.ts'
 import type { ExampleName } from './examples.ts'
-import { type JsonSchema, text } from './json-schema.ts'
 import {
   type DescribedAnswer,
   type HeaderName,
@@ -37,11 +37,11 @@ export const page = (name: SchemaName, example: ExampleName, ...more: HeaderName
   304: notModified,
 })
 
-/** The same as text of another type, for those who accept that. */
+/** The same as string of another type, for those who accept that. */
 export function alsoAs<Answers extends { 200: DescribedAnswer }>(
   type: string,
   answers: Answers,
-  schema: JsonSchema = text,
+  schema: Schema = string,
 ): Answers {
   const { content } = answers[200]
   return { ...answers, 200: { ...answers[200], content: { ...content, [type]: { schema } } } }

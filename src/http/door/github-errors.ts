@@ -14,7 +14,7 @@ import { isDiskFull, isTemporary } from './temporary-errors.ts'
 
 type Resource = NonNullable<Fault['resource']>
 
-type ErrorBody = Pick<wire.Error, 'message'> & Partial<Pick<wire.ValidationError, 'errors'>>
+type ErrorBody = Pick<wire.ApiError, 'message'> & Partial<Pick<wire.ValidationError, 'errors'>>
 
 const RETRY_AFTER_SECONDS = 10
 /** More would help nobody, and make a large answer of a small request. */
@@ -25,7 +25,7 @@ export function errorHandler(documentation: string, log: Logger) {
   return (error: FastifyError, request: FastifyRequest, reply: FastifyReply): void => {
     const { status, body } = answerAndLog(error, log, request, reply)
     const about = { documentation_url: documentation, status: String(status) }
-    const sent: wire.Error | wire.ValidationError = { ...body, ...about }
+    const sent: wire.ApiError | wire.ValidationError = { ...body, ...about }
     answer(reply, sent)
   }
 }

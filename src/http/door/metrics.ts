@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
-import { text } from '../description/json-schema.ts'
+import { string } from '../../wire/schema.ts'
 import type { Operation } from '../description/operation.ts'
 import { AnswerCounts } from './answer-counts.ts'
 import { type Dependency, inTime } from './dependencies.ts'
@@ -19,7 +19,7 @@ const getMetrics = {
   responses: {
     200: {
       description: 'Metrics in the text format of Prometheus.',
-      content: { 'text/plain': { schema: text } },
+      content: { 'text/plain': { schema: string } },
     },
   },
 } satisfies Operation

@@ -1,4 +1,4 @@
-import { flag } from '../description/json-schema.ts'
+import { boolean } from '../../wire/schema.ts'
 import { OPTIONAL_TOKEN, type Operation } from '../description/operation.ts'
 import { IF_NONE_MATCH, inQuery, LENIENT, PAGED, parameter } from '../description/parameters.ts'
 import { current, notFound, page } from '../description/usual-answers.ts'
@@ -8,7 +8,7 @@ export const listLicenses = {
   tags: ['Repositories'],
   summary: 'List the commonly used licences',
   security: OPTIONAL_TOKEN,
-  parameters: [inQuery('featured', flag, `Only those that are used most. ${LENIENT}`), ...PAGED],
+  parameters: [inQuery('featured', boolean, `Only those that are used most. ${LENIENT}`), ...PAGED],
   responses: page('license', 'licenses'),
 } satisfies Operation
 

@@ -1,9 +1,9 @@
-import { address, text } from '../description/json-schema.ts'
+import { startRequestSchema } from '../../wire/migration.ts'
+import { string, uri } from '../../wire/schema.ts'
 import { json, type Operation, one, withHeaders } from '../description/operation.ts'
 import { IF_NONE_MATCH, inHeader, inPath, PAGED, parameter } from '../description/parameters.ts'
 import { refusal } from '../description/refusals.ts'
 import { current, done, notFound, page } from '../description/usual-answers.ts'
-import { startBodySchema } from './start-request.ts'
 
 export const startMigration = {
   operationId: 'migrations/start-for-authenticated-user',
@@ -11,7 +11,7 @@ export const startMigration = {
   summary: 'Start a migration',
   description:
     'Starts an export of the repositories. The caller must own or administer all of them.',
-  body: startBodySchema,
+  body: startRequestSchema,
   responses: {
     201: json('Created.', {
       schema: one('migration'),
@@ -68,7 +68,7 @@ export const getArchive = {
       description:
         'A link that expires, after five minutes by default. It is a credential: anyone who has it can download the archive.',
       ...withHeaders('location'),
-      content: { 'text/plain': { schema: address } },
+      content: { 'text/plain': { schema: uri } },
     },
     404: notFound,
     410: refusal('archive-damaged'),
@@ -107,12 +107,12 @@ export const downloadArchive = {
   parameters: [
     inPath(
       'guid',
-      { ...text, format: 'uuid' },
+      { ...string, format: 'uuid' },
       '3f1c2a52-6b7e-4f7e-9d55-0a4f8c1f7b21',
       'The `guid` of the migration.',
     ),
-    { name: 'expires', in: 'query', required: true, schema: text, example: '1777887300' },
-    { name: 'sig', in: 'query', required: true, schema: text, example: '9f86d081884c7d65' },
+    { name: 'expires', in: 'query', required: true, schema: string, example: '1777887300' },
+    { name: 'sig', in: 'query', required: true, schema: string, example: '9f86d081884c7d65' },
     inHeader(
       'range',
       'One range of bytes, such as `bytes=1048576-`. For several ranges the answer is the whole archive.',

@@ -1,13 +1,13 @@
-import { EXTENSION, text } from '../description/json-schema.ts'
+import { startRequestSchema } from '../../wire/migration.ts'
+import { retryRequestSchema } from '../../wire/progress.ts'
+import { EXTENSION, string } from '../../wire/schema.ts'
 import { json, type Operation, one } from '../description/operation.ts'
 import { IF_NONE_MATCH, inHeader, parameter } from '../description/parameters.ts'
 import { refusal } from '../description/refusals.ts'
 import { alsoAs, current, notFound, record } from '../description/usual-answers.ts'
-import { retryBodySchema } from './progress-schema.ts'
-import { startBodySchema } from './start-request.ts'
 
 const eventsSchema = {
-  ...text,
+  ...string,
   description: 'Server-sent events. The data of each is JSON.',
   contentMediaType: 'text/event-stream',
   contentSchema: {
@@ -72,7 +72,7 @@ export const retryMigration = {
   summary: 'Retry a migration',
   description: `Starts a new migration of the same repositories with the same options. Unchanged repositories are reused. With \`allow_partial\`, repositories that cannot be exported or are gone are skipped. ${EXTENSION}`,
   parameters: [parameter('migration-id')],
-  body: retryBodySchema,
+  body: retryRequestSchema,
   responses: {
     201: json('Created.', {
       schema: one('migration'),
@@ -89,7 +89,7 @@ export const forecastMigration = {
   tags: ['Migrations'],
   summary: 'Get an estimate of a migration',
   description: `Takes the same body as starting a migration and makes the same checks, but starts nothing. ${EXTENSION}`,
-  body: startBodySchema,
+  body: startRequestSchema,
   responses: {
     200: record('The estimate.', 'forecast'),
     413: refusal('too-large'),

@@ -1,5 +1,5 @@
 import { NEWEST_LOOKED_AT } from '../../migrations/summaries.ts'
-import { EXTENSION, text } from '../description/json-schema.ts'
+import { EXTENSION, string } from '../../wire/schema.ts'
 import { json, type Operation, several } from '../description/operation.ts'
 import { IF_NONE_MATCH, inQuery, PAGED, parameter } from '../description/parameters.ts'
 import { refusal } from '../description/refusals.ts'
@@ -13,7 +13,7 @@ export const listSummaries = {
   parameters: [
     inQuery(
       'repository',
-      text,
+      string,
       `\`owner/name\`: only those of the newest ${NEWEST_LOOKED_AT} migrations that this repository is in.`,
     ),
     ...PAGED,

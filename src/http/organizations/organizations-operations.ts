@@ -1,4 +1,4 @@
-import { choice } from '../description/json-schema.ts'
+import { enumOf } from '../../wire/schema.ts'
 import type { Operation } from '../description/operation.ts'
 import { IF_NONE_MATCH, inQuery, PAGED, parameter } from '../description/parameters.ts'
 import { current, notFound, page } from '../description/usual-answers.ts'
@@ -32,7 +32,7 @@ export const listMembers = {
     parameter('org'),
     inQuery(
       'role',
-      choice(['all', 'admin', 'member'], 'all'),
+      enumOf(['all', 'admin', 'member'], 'all'),
       'Only members with this role; `admin` for owners. Other values are ignored.',
     ),
     ...PAGED,
@@ -50,8 +50,8 @@ export const listOrganizationRepositories = {
   description: `All of them for owners and site admins; for other members those that they may read. ${WHO}`,
   parameters: [
     parameter('org'),
-    inQuery('type', choice(['all', 'public', 'private', 'forks', 'sources', 'member'], 'all')),
-    inQuery('sort', choice(['created', 'updated', 'pushed', 'full_name'], 'created')),
+    inQuery('type', enumOf(['all', 'public', 'private', 'forks', 'sources', 'member'], 'all')),
+    inQuery('sort', enumOf(['created', 'updated', 'pushed', 'full_name'], 'created')),
     ...listUserRepositories.parameters.filter(
       (each) => !('name' in each && notAsked.includes(each.name)),
     ),
@@ -74,7 +74,7 @@ export const listOwnMemberships = {
   parameters: [
     inQuery(
       'state',
-      choice(['active', 'pending']),
+      enumOf(['active', 'pending']),
       'Every membership is `active`. Other values are ignored.',
     ),
     ...PAGED,

@@ -1,4 +1,4 @@
-import { choice, flag } from '../description/json-schema.ts'
+import { boolean, enumOf } from '../../wire/schema.ts'
 import { OPTIONAL_TOKEN, type Operation } from '../description/operation.ts'
 import { IF_NONE_MATCH, inQuery, LENIENT, PAGED, parameter } from '../description/parameters.ts'
 import { current, notFound, notModified, page, record } from '../description/usual-answers.ts'
@@ -29,7 +29,7 @@ export const listBranches = {
   security: OPTIONAL_TOKEN,
   parameters: [
     ...path,
-    inQuery('protected', flag, `Only protected branches, or only others. ${LENIENT}`),
+    inQuery('protected', boolean, `Only protected branches, or only others. ${LENIENT}`),
     ...PAGED,
   ],
   responses: { ...page('branch', 'branches', 'x-total-count'), 404: notFound },
@@ -89,12 +89,12 @@ export const listCollaborators = {
     ...path,
     inQuery(
       'affiliation',
-      choice(['outside', 'direct', 'all'], 'all'),
+      enumOf(['outside', 'direct', 'all'], 'all'),
       `\`outside\`: no members of the organization. \`direct\`: named for this repository. ${LENIENT}`,
     ),
     inQuery(
       'permission',
-      choice(['pull', 'triage', 'push', 'maintain', 'admin']),
+      enumOf(['pull', 'triage', 'push', 'maintain', 'admin']),
       `Only those who have this permission. ${LENIENT}`,
     ),
     ...PAGED,

@@ -1,5 +1,5 @@
 import { affiliations } from '../../repositories/administered-repositories.ts'
-import { choice, EXTENSION, moment, text } from '../description/json-schema.ts'
+import { dateTime, EXTENSION, enumOf, string } from '../../wire/schema.ts'
 import type { Operation } from '../description/operation.ts'
 import { inQuery, PAGED } from '../description/parameters.ts'
 import { refusal } from '../description/refusals.ts'
@@ -12,26 +12,26 @@ export const listUserRepositories = {
   summary: 'List the repositories that the caller may migrate',
   description: 'Repositories that the caller owns or administers, in their current state.',
   parameters: [
-    inQuery('q', text, `Text to search for in \`owner/name\`; case is ignored. ${EXTENSION}`),
-    inQuery('visibility', choice(visibilities, 'all'), 'Only repositories with this visibility.'),
+    inQuery('q', string, `Text to search for in \`owner/name\`; case is ignored. ${EXTENSION}`),
+    inQuery('visibility', enumOf(visibilities, 'all'), 'Only repositories with this visibility.'),
     inQuery(
       'affiliation',
-      { ...text, default: affiliations.join() },
+      { ...string, default: affiliations.join() },
       "Separated by commas: `owner` for the caller's own repositories, `collaborator` for those of other users, `organization_member` for those of organizations.",
     ),
     inQuery(
       'type',
-      choice(repositoryTypes, 'all'),
+      enumOf(repositoryTypes, 'all'),
       '`member` for all except their own. Cannot be used together with `visibility` or `affiliation`.',
     ),
-    inQuery('sort', choice(sorts, 'full_name'), 'Field to sort by.'),
+    inQuery('sort', enumOf(sorts, 'full_name'), 'Field to sort by.'),
     inQuery(
       'direction',
-      choice(directions),
+      enumOf(directions),
       'Default `asc` when sorted by `full_name`, otherwise `desc`.',
     ),
-    inQuery('since', moment, 'Only repositories updated after this time.'),
-    inQuery('before', moment, 'Only repositories updated before this time.'),
+    inQuery('since', dateTime, 'Only repositories updated after this time.'),
+    inQuery('before', dateTime, 'Only repositories updated before this time.'),
     ...PAGED,
   ],
   responses: {

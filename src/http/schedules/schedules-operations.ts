@@ -1,16 +1,16 @@
-import { EXTENSION } from '../description/json-schema.ts'
+import { scheduleChangeSchema, scheduleRequestSchema } from '../../wire/schedule.ts'
+import { EXTENSION } from '../../wire/schema.ts'
 import type { Operation } from '../description/operation.ts'
 import { IF_NONE_MATCH, PAGED, parameter } from '../description/parameters.ts'
 import { refusal } from '../description/refusals.ts'
 import { current, done, notFound, page, record } from '../description/usual-answers.ts'
-import { scheduleBodySchema, scheduleChangeSchema } from './schedule-schema.ts'
 
 export const createSchedule = {
   operationId: 'schedules/create',
   tags: ['Schedules'],
   summary: 'Create a schedule',
   description: `Starts a migration of the repositories every day or every week. It runs as the account that creates it: each run asks anew what that account may migrate. A run that is still going when the next is due makes that one \`skipped\`. A run that lacks a repository of an earlier archive lists it as skipped, so that its migration is partial. Runs that were missed while the service was down are made up for by one run. ${EXTENSION}`,
-  body: scheduleBodySchema,
+  body: scheduleRequestSchema,
   responses: {
     201: record('Created.', 'schedule', 'location'),
     413: refusal('too-large'),

@@ -1,4 +1,4 @@
-import { choice, listOf, recordOf, text } from '../description/json-schema.ts'
+import { arrayOf, enumOf, literal, object, string } from '../../wire/schema.ts'
 import { json, type Operation, withHeaders } from '../description/operation.ts'
 import { IF_NONE_MATCH, parameter } from '../description/parameters.ts'
 import { alsoAs, current, notFound } from '../description/usual-answers.ts'
@@ -10,7 +10,7 @@ export const getHealth = {
   security: [],
   responses: {
     200: json('The process is alive.', {
-      schema: recordOf({ status: { const: 'ok' } }),
+      schema: object({ status: literal('ok') }),
       example: 'healthy',
     }),
   },
@@ -25,16 +25,16 @@ export const getReadiness = {
   security: [],
   responses: {
     200: json('The process is ready, or degraded.', {
-      schema: recordOf(
-        { status: choice(['ok', 'degraded']), waiting_for: listOf({ const: 'data' }) },
-        { sometimes: ['waiting_for'] },
+      schema: object(
+        { status: enumOf(['ok', 'degraded']), waiting_for: arrayOf(literal('data')) },
+        { optional: ['waiting_for'] },
       ),
       example: 'healthy',
     }),
     503: json('The process is not ready: a dependency does not answer.', {
-      schema: recordOf({
-        status: { const: 'unavailable' },
-        waiting_for: listOf(choice(['catalogue', 'database', 'blobs', 'data'])),
+      schema: object({
+        status: literal('unavailable'),
+        waiting_for: arrayOf(enumOf(['catalogue', 'database', 'blobs', 'data'])),
       }),
       example: 'waiting',
     }),
@@ -63,12 +63,12 @@ export const getMeta = {
   parameters: [IF_NONE_MATCH],
   responses: {
     200: json('Facts about the server.', {
-      schema: recordOf(
+      schema: object(
         {
           verifiable_password_authentication: { const: false },
-          installed_version: { ...text, description: 'If the operator has set one.' },
+          installed_version: { ...string, description: 'If the operator has set one.' },
         },
-        { sometimes: ['installed_version'] },
+        { optional: ['installed_version'] },
       ),
       example: 'meta',
       headers: ['etag'],
@@ -115,7 +115,7 @@ export const getDocs = {
   security: [],
   parameters: [IF_NONE_MATCH],
   responses: {
-    200: { description: 'A web page.', ...etag, content: { 'text/html': { schema: text } } },
+    200: { description: 'A web page.', ...etag, content: { 'text/html': { schema: string } } },
     304: known,
   },
 } satisfies Operation

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { listOf, text } from '../description/json-schema.ts'
+import { arrayOf, string } from '../../wire/schema.ts'
 import { json, OPTIONAL_TOKEN, type Operation } from '../description/operation.ts'
 import { IF_NONE_MATCH } from '../description/parameters.ts'
 import { notModified } from '../description/usual-answers.ts'
@@ -14,7 +14,7 @@ const listVersions = {
   parameters: [IF_NONE_MATCH],
   responses: {
     200: json('The versions, newest first.', {
-      schema: listOf({ ...text, format: 'date' }),
+      schema: arrayOf({ ...string, format: 'date' }),
       example: 'versions',
       headers: ['etag'],
     }),

@@ -1,4 +1,4 @@
-import { EXTENSION, text } from '../description/json-schema.ts'
+import { EXTENSION, string } from '../../wire/schema.ts'
 import type { Operation } from '../description/operation.ts'
 import { refusal } from '../description/refusals.ts'
 import { record } from '../description/usual-answers.ts'
@@ -8,7 +8,7 @@ const header = {
   in: 'header',
   required: true,
   description: 'Any value. Sent by the pages of this server; without it the cookie is ignored.',
-  schema: text,
+  schema: string,
   example: '1',
 }
 const about = `For the pages of this server: a cookie that scripts cannot read takes the place of the token. ${EXTENSION}`
@@ -33,7 +33,7 @@ export const openSession = {
   body: {
     type: 'object',
     required: ['token'],
-    properties: { token: { ...text, description: 'An access token.' } },
+    properties: { token: { ...string, description: 'An access token.' } },
     examples: [{ token: 'gwt_…' }],
   },
   responses: {

@@ -1,14 +1,14 @@
-import { text } from '../description/json-schema.ts'
+import { string } from '../../wire/schema.ts'
+import {
+  webhookChangeSchema,
+  webhookConfigChangeSchema,
+  webhookRequestSchema,
+} from '../../wire/webhook.ts'
 import { json, type Operation, one } from '../description/operation.ts'
 import { IF_NONE_MATCH, inQuery, PAGED, parameter } from '../description/parameters.ts'
 import { refusal } from '../description/refusals.ts'
 import { current, notFound, notModified, page, record } from '../description/usual-answers.ts'
 import { describedForOrganization } from '../organizations/for-organization.ts'
-import {
-  newWebhookSchema,
-  webhookChangeSchema,
-  webhookConfigChangeSchema,
-} from './webhook-schema.ts'
 
 const tags: Operation['tags'] = ['Webhooks']
 const one_ = [parameter('hook-id')]
@@ -28,7 +28,7 @@ export const createWebhook = {
   summary: 'Create a webhook',
   description:
     'The address is told when migrations end, as GitHub tells of its events: with the headers that it has for them, the event `migration`, the way it ended as `action`, and signatures of the body if there is a secret. A `ping` is sent first. At most 20 webhooks.',
-  body: newWebhookSchema,
+  body: webhookRequestSchema,
   responses: { 201: record('Created.', 'webhook', 'location'), 422: refusal('invalid') },
 } satisfies Operation
 
@@ -99,7 +99,7 @@ export const listDeliveries = {
   parameters: [
     ...one_,
     parameter('per-page'),
-    inQuery('cursor', text, 'Where the page begins; see the `link` header.'),
+    inQuery('cursor', string, 'Where the page begins; see the `link` header.'),
     IF_NONE_MATCH,
   ],
   responses: { ...page('webhook-delivery', 'webhook-deliveries'), 404: notFound },

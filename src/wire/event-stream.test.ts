@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { readEvents } from './event-stream.ts'
 
 const STREAM = Buffer.from(
-  ': a beat\n\nevent: repository\nid: 1\ndata: {"a": "größe"}\n\nevent: end\r\ndata: one\r\ndata: two\r\n\r\nevent: cut\ndata: of',
+  ': comment\n\nevent: repository\nid: 1\ndata: {"a": "größe"}\n\nevent: end\r\ndata: one\r\ndata: two\r\n\r\nevent: cut\ndata: of',
 )
 
 test('events are the same however the stream is cut into pieces', async () => {
@@ -23,4 +23,11 @@ test('events are the same however the stream is cut into pieces', async () => {
       `pieces of ${length}`,
     )
   }
+})
+
+test('a chunk that only keeps the connection open is reported, and is no event', async () => {
+  let chunks = 0
+  const body = ReadableStream.from([Buffer.from(':\n\n')])
+  const events = await Array.fromAsync(readEvents(body, () => chunks++))
+  assert.deepEqual({ events, chunks }, { events: [], chunks: 1 })
 })

@@ -1,36 +1,34 @@
-import type { RepositoryState } from '../../migrations/progress.ts'
+import { shownStates } from './migration.ts'
 import {
-  all,
+  arrayOf,
+  boolean,
   count,
-  flag,
+  dateTime,
+  each,
+  enumOf,
   integer,
-  listOf,
-  momentOrNull,
-  recordOf,
-  schemaNamed,
-  text,
-  textOrNull,
-} from '../description/json-schema.ts'
-import { shownStates } from './migration-schema.ts'
+  nullable,
+  number,
+  object,
+  ref,
+  request,
+  type Static,
+  string,
+  uuid,
+} from './schema.ts'
 
-const countOrNull = { type: ['integer', 'null'], minimum: 0 }
-const repositoryStates = [
-  'waiting',
-  'exporting',
-  'exported',
-  'skipped',
-  'failed',
-] satisfies RepositoryState[]
+const countOrNull = nullable(count)
+const repositoryStates = ['waiting', 'exporting', 'exported', 'skipped', 'failed'] as const
 
 const archiveWarnings = {
-  ...listOf(text),
+  ...arrayOf(string),
   description:
     "Warnings about the archive as a whole, such as damaged data, a size that GitHub's importers refuse, or one that the disk has no space for.",
 }
 
-const totals = recordOf({
-  ...all(['repositories', 'exported', 'reused', 'skipped', 'failed'], count),
-  ...all(['remaining', 'bytes_done'], count),
+const totals = object({
+  ...each(['repositories', 'exported', 'reused', 'skipped', 'failed'], count),
+  ...each(['remaining', 'bytes_done'], count),
   bytes_expected: {
     ...count,
     description:
@@ -44,30 +42,30 @@ const totals = recordOf({
   records_done: { ...count, description: 'Issues and pull requests that were read of the forge.' },
   records_expected: { ...count, description: 'As far as they are known.' },
   waiting_until: {
-    ...momentOrNull,
+    ...nullable(dateTime),
     description: 'When the forge can be asked again; null if nothing waits for that.',
   },
 })
 
 const records = {
-  ...recordOf({
-    ...all(['done', 'expected'], count),
-    as_of: { ...momentOrNull, description: 'The records are at least as new as this.' },
-    waiting_until: { ...momentOrNull, description: 'When the forge can be asked again.' },
-    waiting_for: { ...textOrNull, description: 'Why the forge cannot be asked now.' },
-    notes: { ...listOf(text), description: 'What the forge does not give.' },
-  }),
-  type: ['object', 'null'],
+  ...nullable(
+    object({
+      ...each(['done', 'expected'], count),
+      as_of: { ...nullable(dateTime), description: 'The records are at least as new as this.' },
+      waiting_until: { ...nullable(dateTime), description: 'When the forge can be asked again.' },
+      waiting_for: { ...nullable(string), description: 'Why the forge cannot be asked now.' },
+      notes: { ...arrayOf(string), description: 'What the forge does not give.' },
+    }),
+  ),
   description:
     'Issues and pull requests of the forge; null if there is no forge, or they have not been read yet.',
 }
 
-export const repositoryProgressSchema = recordOf(
+export const repositoryProgressSchema = object(
   {
-    full_name: text,
+    full_name: string,
     state: {
-      ...text,
-      enum: repositoryStates,
+      ...enumOf(repositoryStates),
       description:
         '`failed` if the migration fails because of it; `skipped` if the migration allows partial archives.',
     },
@@ -76,76 +74,76 @@ export const repositoryProgressSchema = recordOf(
       ...count,
       description: 'From the catalogue, until the repository has been examined.',
     },
-    reused: { ...flag, description: 'Exported before and unchanged since then.' },
-    reason: { ...textOrNull, description: 'Why it was skipped or failed.' },
+    reused: { ...boolean, description: 'Exported before and unchanged since then.' },
+    reason: { ...nullable(string), description: 'Why it was skipped or failed.' },
     warning: {
-      ...textOrNull,
+      ...nullable(string),
       description:
         "A warning about an exported repository, such as missing LFS objects, or what GitHub's importers refuse.",
     },
-    started_at: momentOrNull,
-    finished_at: momentOrNull,
+    started_at: nullable(dateTime),
+    finished_at: nullable(dateTime),
     records,
   },
   { description: 'The progress of one repository of a migration.' },
 )
 
-export const progressSchema = recordOf(
+export const progressSchema = object(
   {
-    state: { ...text, enum: shownStates },
-    reason: { ...textOrNull, description: 'Why it failed.' },
-    started_at: momentOrNull,
-    ended_at: momentOrNull,
+    state: enumOf(shownStates),
+    reason: { ...nullable(string), description: 'Why it failed.' },
+    started_at: nullable(dateTime),
+    ended_at: nullable(dateTime),
     totals,
-    repositories: listOf(schemaNamed('repository-progress')),
+    repositories: arrayOf(ref<RepositoryProgress>('repository-progress')),
   },
   { description: 'The progress of a migration.' },
 )
 
 /** What the events of a stream tell of. */
-export const progressUpdateSchema = recordOf(
+export const progressUpdateSchema = object(
   {
     ...totals.properties,
     state: progressSchema.properties.state,
     started_at: progressSchema.properties.started_at,
     under_way: {
-      ...listOf(schemaNamed('repository-progress')),
+      ...arrayOf(ref<RepositoryProgress>('repository-progress')),
       description: 'The repositories that are being exported.',
     },
   },
   { description: 'The data of an event `progress`.' },
 )
 
-export const progressEndSchema = recordOf(
+export const progressEndSchema = object(
   { state: progressSchema.properties.state, reason: progressSchema.properties.reason },
   { description: 'The data of an event `end`.' },
 )
 
-export const reportSchema = recordOf(
+export const reportSchema = object(
   {
     id: integer,
-    guid: { ...text, format: 'uuid' },
-    login: text,
-    seconds: { type: ['number', 'null'], minimum: 0, description: 'Null before it has started.' },
+    guid: uuid,
+    login: string,
+    seconds: { ...nullable(number), minimum: 0, description: 'Null before it has started.' },
     warnings: archiveWarnings,
     ...progressSchema.properties,
   },
   { description: 'The result of a migration.' },
 )
 
-export const forecastSchema = recordOf(
+export const forecastSchema = object(
   {
-    repositories: listOf(
-      recordOf({
-        full_name: text,
-        ...all(['bytes', 'lfs_bytes'], count),
+    repositories: arrayOf(
+      object({
+        full_name: string,
+        ...each(['bytes', 'lfs_bytes'], count),
         reused: {
-          ...flag,
+          ...boolean,
           description: 'Exported before and unchanged since then: it will be reused.',
         },
-        reason: { ...textOrNull, description: 'Why it would be skipped.' },
+        reason: { ...nullable(string), description: 'Why it would be skipped.' },
         warning: {
-          ...textOrNull,
+          ...nullable(string),
           description: 'A warning about a repository that can be exported.',
         },
       }),
@@ -164,20 +162,20 @@ export const forecastSchema = recordOf(
   { description: 'An estimate of a migration.' },
 )
 
-export const retryForecastSchema = recordOf(
+export const retryForecastSchema = object(
   {
     broken: {
-      ...listOf(
-        recordOf({
-          full_name: text,
-          reason: text,
+      ...arrayOf(
+        object({
+          full_name: string,
+          reason: string,
           gone: {
-            ...flag,
+            ...boolean,
             description:
               'Whether the repository no longer exists, or may no longer be migrated. With `allow_partial` it is skipped, without it a retry is refused.',
           },
           changed: {
-            type: ['boolean', 'null'],
+            ...nullable(boolean),
             description: 'Whether the repository has changed since then. Null if unknown.',
           },
         }),
@@ -185,21 +183,29 @@ export const retryForecastSchema = recordOf(
       description: 'The repositories that could not be exported, and those that are gone.',
     },
     unchanged: {
-      ...flag,
+      ...boolean,
       description: 'None of them has changed: a retry would end in the same way.',
     },
   },
   { description: 'What a retry of a migration has to expect.' },
 )
 
-export const retryBodySchema = {
-  type: 'object',
-  properties: {
+export const retryRequestSchema = request(
+  {
     allow_partial: {
-      ...flag,
+      ...boolean,
       default: false,
       description: 'Skip repositories that cannot be exported, instead of failing.',
     },
   },
-  examples: [{ allow_partial: true }],
-}
+  { examples: [{ allow_partial: true }] },
+)
+
+export type RepositoryProgress = Static<typeof repositoryProgressSchema>
+export type Progress = Static<typeof progressSchema>
+export type ProgressUpdate = Static<typeof progressUpdateSchema>
+export type ProgressEnd = Static<typeof progressEndSchema>
+export type Report = Static<typeof reportSchema>
+export type Forecast = Static<typeof forecastSchema>
+export type RetryForecast = Static<typeof retryForecastSchema>
+export type RetryRequest = Static<typeof retryRequestSchema>

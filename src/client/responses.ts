@@ -1,0 +1,121 @@
+import { migrationSchema, type StartFlag, summarySchema } from '../wire/migration.ts'
+import {
+  forecastSchema,
+  progressEndSchema,
+  progressSchema,
+  repositoryProgressSchema,
+  retryForecastSchema,
+} from '../wire/progress.ts'
+import { extendedRepositorySchema } from '../wire/repository.ts'
+import { scheduleRunSchema, scheduleSchema } from '../wire/schedule.ts'
+import { arrayOf, object, pick, type Schema, type Static, string } from '../wire/schema.ts'
+import { serviceStateSchema, tokenSchema } from '../wire/service.ts'
+import { fullWebhookDeliverySchema, webhookDeliverySchema, webhookSchema } from '../wire/webhook.ts'
+
+/**
+ * The parts of responses that the client reads. A server that does not send them is not a server of this API. Everything else that
+ * a server sends is passed on unchanged.
+ */
+
+export const anyObject: Schema<Record<string, unknown>> = { type: 'object' }
+
+export const repositoryResponse = pick(
+  extendedRepositorySchema,
+  ['full_name'],
+  ['private', 'size', 'default_branch', 'pushed_at', 'permissions'],
+)
+export type RepositoryResponse = Static<typeof repositoryResponse>
+
+/** Every response about a migration has an id and a state. */
+export const statusResponse = pick(migrationSchema, ['id', 'state'], ['owner', 'created_at'])
+export type StatusResponse = Static<typeof statusResponse>
+
+export const migrationResponse = pick(
+  object({ ...migrationSchema.properties, repositories: arrayOf(repositoryResponse) }),
+  ['id', 'guid', 'state', 'created_at', 'updated_at', 'repositories'],
+  ['owner', 'archive_url', 'lock_repositories'],
+)
+export type MigrationResponse = Static<typeof migrationResponse>
+
+export const forecastResponse = pick(
+  forecastSchema,
+  ['repositories', 'bytes_to_write', 'free_bytes', 'estimated_seconds'],
+  ['warnings'],
+)
+export type ForecastResponse = Static<typeof forecastResponse>
+
+export const repositoryProgressResponse = pick(
+  repositoryProgressSchema,
+  ['full_name', 'state', 'bytes_done', 'reason'],
+  ['bytes_expected', 'reused', 'warning', 'records'],
+)
+export type RepositoryProgressResponse = Static<typeof repositoryProgressResponse>
+
+export const reportResponse = object({ repositories: arrayOf(repositoryProgressResponse) })
+
+export const retryForecastResponse = pick(retryForecastSchema, ['broken'], ['unchanged'])
+export type RetryForecastResponse = Static<typeof retryForecastResponse>
+
+export const totalsResponse = progressSchema.properties.totals
+export type TotalsResponse = Static<typeof totalsResponse>
+
+/** A server other than Godwit may have states of its own. */
+export const endResponse = object(
+  { state: string, reason: progressEndSchema.properties.reason },
+  { optional: ['reason'] },
+)
+export type EndResponse = Static<typeof endResponse>
+
+export const summaryResponse = pick(
+  summarySchema,
+  ['id', 'state', 'created_at', 'repositories', 'archive'],
+  ['reason'],
+)
+export type SummaryResponse = Static<typeof summaryResponse>
+
+export const scheduleRunResponse = scheduleRunSchema
+export const scheduleResponse = scheduleSchema
+
+export const webhookResponse = pick(
+  webhookSchema,
+  ['id', 'active', 'events', 'config'],
+  ['last_response', 'disabled_reason'],
+)
+export type WebhookResponse = Static<typeof webhookResponse>
+
+const deliveryFields = ['id', 'guid', 'delivered_at', 'status', 'event'] as const
+const deliveryOptions = [
+  'redelivery',
+  'duration',
+  'status_code',
+  'action',
+  'state',
+  'next_attempt_at',
+] as const
+export const deliveryResponse = pick(webhookDeliverySchema, deliveryFields, deliveryOptions)
+export type DeliveryResponse = Static<typeof deliveryResponse>
+export const fullDeliveryResponse = pick(
+  fullWebhookDeliverySchema,
+  [...deliveryFields, 'request', 'response'],
+  [...deliveryOptions, 'url'],
+)
+export type FullDeliveryResponse = Static<typeof fullDeliveryResponse>
+
+export const serviceResponse = pick(serviceStateSchema, ['queue', 'running'])
+export type ServiceResponse = Static<typeof serviceResponse>
+export const tokenResponse = tokenSchema
+
+export const hasEnded = ({ state }: { state: string }): boolean =>
+  state === 'exported' || state === 'failed' || state === 'cancelled'
+
+/** Help texts of the options of a start. Only Godwit servers have `allow_partial`. */
+export const startFlagHelp: Record<StartFlag, string> = {
+  lock_repositories: 'refuse pushes to the repositories until they are unlocked',
+  exclude_metadata: 'exclude metadata of the repositories',
+  exclude_git_data: 'exclude the git repositories',
+  exclude_attachments: 'exclude attachments',
+  exclude_releases: 'exclude releases',
+  exclude_owner_projects: 'exclude projects of the owner',
+  org_metadata_only: 'export only metadata of organizations, no repositories',
+  allow_partial: 'skip repositories that cannot be exported, instead of failing (Godwit only)',
+}

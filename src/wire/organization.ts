@@ -1,0 +1,64 @@
+import {
+  boolean,
+  count,
+  dateTime,
+  each,
+  enumOf,
+  integer,
+  literal,
+  nothing,
+  object,
+  ref,
+  type Static,
+  string,
+  uri,
+  uriTemplate,
+} from './schema.ts'
+import type { User } from './user.ts'
+
+export const organizationSchema = object(
+  {
+    login: string,
+    id: integer,
+    node_id: { ...string, description: 'Opaque.' },
+    ...each(['url', 'repos_url', 'events_url', 'hooks_url', 'issues_url', 'avatar_url'], uri),
+    ...each(['members_url', 'public_members_url'], uriTemplate),
+    description: { ...string, description: 'Always empty.' },
+  },
+  { description: 'An organization.' },
+)
+
+export const fullOrganizationSchema = object(
+  {
+    ...organizationSchema.properties,
+    name: string,
+    ...each(['has_organization_projects', 'has_repository_projects'], boolean),
+    public_repos: { ...count, description: 'Number of public repositories.' },
+    ...each(['public_gists', 'followers', 'following'], {
+      ...count,
+      description: 'Always 0: a git host has none.',
+    }),
+    html_url: uri,
+    type: literal('Organization'),
+    created_at: { ...dateTime, description: 'When the account was created here.' },
+    updated_at: dateTime,
+    archived_at: nothing,
+  },
+  { description: 'An organization, with more about it.' },
+)
+
+export const organizationMembershipSchema = object(
+  {
+    url: uri,
+    state: literal('active'),
+    role: { ...enumOf(['admin', 'member']), description: '`admin` for owners.' },
+    organization_url: uri,
+    organization: ref<Organization>('organization'),
+    user: ref<User>('user'),
+  },
+  { description: 'The membership of an account in an organization.' },
+)
+
+export type Organization = Static<typeof organizationSchema>
+export type FullOrganization = Static<typeof fullOrganizationSchema>
+export type OrganizationMembership = Static<typeof organizationMembershipSchema>

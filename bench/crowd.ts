@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
-import { inLanes } from '../src/ground/lanes.ts'
+import { mapConcurrent } from '../src/lib/map-concurrent.ts'
 import { PREVIEW } from '../test/support/service.ts'
 import { CLIENT } from './cores.ts'
 import type { CrowdAnswers, CrowdOrder } from './crowd-client.ts'
@@ -64,7 +64,7 @@ const ETAGS_AT_ONCE = 16
 /** The same requests by those who have the answers. */
 export async function withEtags(url: string, asked: Asked): Promise<Asked> {
   const known: Asked = []
-  await inLanes(
+  await mapConcurrent(
     asked.entries(),
     { lanes: ETAGS_AT_ONCE },
     async ([at, { path, authorization }]) => {

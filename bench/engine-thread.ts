@@ -2,12 +2,12 @@ import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
 import { createSegmentMaker } from '../src/exporter/make-segment.ts'
-import { answerRequests } from '../src/exporter/segment-messages.ts'
-import { openBlobs, openSource, type Places } from '../src/service/places.ts'
+import { serveRequests } from '../src/exporter/segment-messages.ts'
+import { type DataPaths, openBlobs, openSource } from '../src/service/data-paths.ts'
 import type { Snapshot, SnapshotEntry } from '../src/sources/snapshot.ts'
 
 /** A segment thread that believes what it reads: what is left is reading, hashing and writing. */
-const places = workerData as Places
+const places = workerData as DataPaths
 const source = openSource(places)
 const maker = createSegmentMaker({
   source: {
@@ -17,7 +17,7 @@ const maker = createSegmentMaker({
   blobs: await openBlobs(places),
   scratchDirectory: places.scratch,
 })
-answerRequests(parentPort!, maker)
+serveRequests(parentPort!, maker)
 
 /** Its objects as they lie there: no checksum of git's is computed. */
 function believed(snapshot: Snapshot): Snapshot {

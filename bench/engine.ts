@@ -3,8 +3,8 @@ import { mkdir } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { createSegmentThreads } from '../src/exporter/segment-threads.ts'
-import { inLanes } from '../src/ground/lanes.ts'
-import type { Places } from '../src/service/places.ts'
+import { mapConcurrent } from '../src/lib/map-concurrent.ts'
+import type { DataPaths } from '../src/service/data-paths.ts'
 import type { RepositoryName } from '../src/sources/source.ts'
 
 /** Makes the segments of all repositories and nothing else: no service, no database, no proof of connectivity. */
@@ -13,7 +13,7 @@ export async function makeSegments(
   repositories: readonly RepositoryName[],
   data: string,
 ): Promise<void> {
-  const places: Places = {
+  const places: DataPaths = {
     root,
     git: {
       program: 'git',
@@ -29,7 +29,7 @@ export async function makeSegments(
   const module = new URL('./engine-thread.ts', import.meta.url)
   const threads = createSegmentThreads({ module, workerData: places, count })
   const { signal } = new AbortController()
-  await inLanes(repositories, { lanes: count, signal }, (repository, stop) =>
+  await mapConcurrent(repositories, { lanes: count, signal }, (repository, stop) =>
     threads
       .make({ repository, key: randomUUID(), lastVerified: undefined }, stop, {
         isNeeded: async () => true,

@@ -8,7 +8,7 @@ import { ensureAccount } from '../src/accounts/account-store.ts'
 import { addToken } from '../src/accounts/token-store.ts'
 import { connect } from '../src/db/connect.ts'
 import type { Db } from '../src/db/database.ts'
-import { inStatements } from '../src/db/in-statements.ts'
+import { statementBatches } from '../src/db/statement-batches.ts'
 import { createDatabase, startCluster } from '../test/support/postgres.ts'
 import { PREVIEW } from '../test/support/service.ts'
 import { makeCopies, namesOfCopies } from './copies.ts'
@@ -251,7 +251,7 @@ async function endAll(tx: Db, migration: number): Promise<void> {
     ...{ started_at: now, finished_at: now, finished_order: position + 1 },
     ...{ bytes_expected: 1000, bytes_done: 1000 },
   }))
-  for (const some of inStatements(rows))
+  for (const some of statementBatches(rows))
     await tx.insertInto('repository_exports').values(some).execute()
   const ended = { started_at: now, ended_at: now }
   await tx.updateTable('migrations').set(ended).where('id', '=', migration).execute()

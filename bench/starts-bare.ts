@@ -3,7 +3,7 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import pg from 'pg'
-import { inLanes } from '../src/ground/lanes.ts'
+import { mapConcurrent } from '../src/lib/map-concurrent.ts'
 import { ORDINARY } from '../src/migrations/migration.ts'
 import { alice } from '../test/support/facts.ts'
 import { seedAccounts } from './starts-seed.ts'
@@ -29,7 +29,7 @@ export async function writeBare({ data, databaseUrl, owners }: Order, asked: Ask
     : onSqlite(join(data, 'godwit.sqlite'))
   const references = JSON.stringify(Array.from({ length: asked.repositories }, (_, at) => at + 1))
   const startedAt = performance.now()
-  await inLanes(Array(asked.starts).keys(), { lanes: asked.clients }, async (at) => {
+  await mapConcurrent(Array(asked.starts).keys(), { lanes: asked.clients }, async (at) => {
     const row = rowOf(1 + (at % owners.length), asked.repositories)
     await write.start(row, references)
   })

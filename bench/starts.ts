@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { inLanes } from '../src/ground/lanes.ts'
+import { mapConcurrent } from '../src/lib/map-concurrent.ts'
 import { createDatabase, startCluster } from '../test/support/postgres.ts'
 import { makeCopies, namesOfCopies } from './copies.ts'
 import { inEmptyDirectory, inTurns, median, spread } from './measure.ts'
@@ -90,7 +90,7 @@ async function measure(scene: Scene, { starts, cpu, exported }: Figures): Promis
     const begun: { token: string; id: number }[] = []
     const before = await cpuOf(pid)
     const startedAt = performance.now()
-    await inLanes(Array(STARTS).keys(), { lanes: CLIENTS }, async (at) => {
+    await mapConcurrent(Array(STARTS).keys(), { lanes: CLIENTS }, async (at) => {
       const token = tokens[at % tokens.length]!
       begun.push({ token, id: (await start(token)).id })
     })

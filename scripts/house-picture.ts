@@ -6,7 +6,7 @@ const ARCHITECTURE = new URL('../docs/ARCHITECTURE.md', import.meta.url)
 const BETWEEN = /(<!-- rooms -->\n).*?(<!-- \/rooms -->)/s
 
 /** Every room uses it: its arrows would hide the others. */
-const BELOW_ALL = 'src/ground'
+const BELOW_ALL = 'src/lib'
 
 /**
  * Of the table of imports only what no longer way says: a room may use what its arrows lead to. All of them would be a picture of

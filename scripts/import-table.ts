@@ -24,7 +24,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       ],
       ...['src/repositories', 'src/accounts', 'src/sources/directory', 'src/sources/forge'],
       ...['src/sources', 'src/archive', 'src/blobs', 'src/db', 'src/git', 'src/settings'],
-      ...['src/wire', 'src/ground'],
+      ...['src/wire', 'src/lib'],
     ],
     door: ['program.ts', 'report-failure.ts'],
   },
@@ -33,20 +33,20 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       ...['src/http', 'src/exporter', 'src/schedules', 'src/migrations', 'src/webhooks'],
       ...['src/repositories', 'src/accounts', 'src/queue', 'src/sources/directory'],
       ...['src/sources/forge', 'src/sources', 'src/blobs', 'src/db', 'src/git', 'src/settings'],
-      'src/ground',
+      'src/lib',
     ],
   },
-  'src/settings': { uses: ['src/ground'] },
+  'src/settings': { uses: ['src/lib'] },
   'src/http': {
     uses: [
       ...['src/schedules', 'src/webhooks'],
       ...['src/migrations', 'src/repositories', 'src/accounts', 'src/queue', 'src/sources'],
-      ...['src/archive', 'src/blobs', 'src/db', 'src/git', 'src/wire', 'src/ground'],
+      ...['src/archive', 'src/blobs', 'src/db', 'src/git', 'src/wire', 'src/lib'],
     ],
     door: [
       'server.ts',
       'clones/clone-tokens.ts',
-      'door/timestamps.ts',
+      'middleware/timestamps.ts',
       'migrations/archive-link.ts',
       'pages/dashboard-files.ts',
       'service/proxy-probe.ts',
@@ -56,7 +56,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   'src/exporter': {
     uses: [
       ...['src/migrations', 'src/repositories', 'src/accounts', 'src/queue', 'src/sources/forge'],
-      ...['src/sources', 'src/records', 'src/archive', 'src/blobs', 'src/db', 'src/ground'],
+      ...['src/sources', 'src/records', 'src/archive', 'src/blobs', 'src/db', 'src/lib'],
     ],
     door: [
       ...[
@@ -78,20 +78,20 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   'src/importer': {
     uses: [
       ...['src/sources/directory', 'src/sources', 'src/records', 'src/archive', 'src/blobs'],
-      ...['src/git', 'src/ground'],
+      ...['src/git', 'src/lib'],
     ],
     door: [
       ...['check-archive.ts', 'csv-line.ts', 'list-people.ts', 'people-map.ts'],
       ...[
         'restore-archive.ts',
-        'shores/gitea-dump.ts',
+        'targets/gitea-dump.ts',
         'summarize-archive.ts',
         'verify-archive.ts',
       ],
     ],
   },
   'src/client': {
-    uses: ['src/wire', 'src/ground'],
+    uses: ['src/wire', 'src/lib'],
     door: [
       ...['download-archive.ts', 'errors.ts', 'migrations-api.ts', 'watch-migration.ts'],
       'responses.ts',
@@ -100,7 +100,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   'src/schedules': {
     uses: [
       ...['src/migrations', 'src/repositories', 'src/accounts', 'src/sources', 'src/blobs'],
-      ...['src/db', 'src/ground'],
+      ...['src/db', 'src/lib'],
     ],
   },
   'src/migrations': {
@@ -114,51 +114,51 @@ export const ROOMS: Readonly<Record<string, Room>> = {
         'src/blobs',
         'src/db',
       ],
-      'src/ground',
+      'src/lib',
     ],
   },
-  'src/webhooks': { uses: ['src/accounts', 'src/queue', 'src/db', 'src/ground'] },
+  'src/webhooks': { uses: ['src/accounts', 'src/queue', 'src/db', 'src/lib'] },
   'src/repositories': {
-    uses: ['src/accounts', 'src/sources/forge', 'src/sources', 'src/db', 'src/ground'],
+    uses: ['src/accounts', 'src/sources/forge', 'src/sources', 'src/db', 'src/lib'],
   },
   'src/accounts': { uses: ['src/db'] },
-  'src/queue': { uses: ['src/db', 'src/ground'] },
-  'src/sources': { uses: ['src/records', 'src/git', 'src/ground'] },
+  'src/queue': { uses: ['src/db', 'src/lib'] },
+  'src/sources': { uses: ['src/records', 'src/git', 'src/lib'] },
   'src/sources/directory': {
     uses: [
       ...['src/sources/directory/facts', 'src/sources/directory/snapshot'],
-      ...['src/sources/directory/files', 'src/sources', 'src/git', 'src/ground'],
+      ...['src/sources/directory/files', 'src/sources', 'src/git', 'src/lib'],
     ],
     door: ['git-directory.ts'],
   },
   'src/sources/directory/facts': {
-    uses: ['src/sources/directory/files', 'src/sources', 'src/git', 'src/ground'],
+    uses: ['src/sources/directory/files', 'src/sources', 'src/git', 'src/lib'],
     door: ['head-tree.ts', 'repository-facts.ts', 'repository-refs.ts', 'repository-stamp.ts'],
   },
   'src/sources/directory/snapshot': {
-    uses: ['src/sources/directory/files', 'src/sources', 'src/git', 'src/ground'],
+    uses: ['src/sources/directory/files', 'src/sources', 'src/git', 'src/lib'],
     door: [
       ...['examine.ts', 'lfs-shared.ts', 'snapshot-scratch.ts', 'snapshot-warning.ts'],
       'take-snapshot.ts',
     ],
   },
-  'src/sources/directory/files': { uses: ['src/sources', 'src/git', 'src/ground'] },
+  'src/sources/directory/files': { uses: ['src/sources', 'src/git', 'src/lib'] },
   'src/sources/forge': {
-    uses: ['src/sources', 'src/records', 'src/ground'],
+    uses: ['src/sources', 'src/records', 'src/lib'],
     door: ['attachment-links.ts', 'client/forge-address.ts', 'connect-forge.ts', 'forge-token.ts'],
   },
-  'src/records': { uses: ['src/ground'] },
-  'src/archive': { uses: ['src/blobs', 'src/ground'] },
+  'src/records': { uses: ['src/lib'] },
+  'src/archive': { uses: ['src/blobs', 'src/lib'] },
   'src/blobs': {
-    uses: ['src/ground'],
+    uses: ['src/lib'],
     door: ['blob-store.ts', 'disk.ts', 's3.ts', 'watch-errors.ts'],
   },
-  'src/db': { uses: ['schema', 'src/ground'] },
-  'src/git': { uses: ['src/ground'], door: ['git.ts', 'git-end.ts', 'installed-git.ts'] },
+  'src/db': { uses: ['schema', 'src/lib'] },
+  'src/git': { uses: ['src/lib'], door: ['git.ts', 'git-end.ts', 'installed-git.ts'] },
   'src/wire': { uses: [] },
-  'src/ground': { uses: [] },
+  'src/lib': { uses: [] },
   schema: { uses: [], door: ['step.ts', 'steps.ts'] },
-  'web/src': { uses: ['src/wire', 'src/ground'] },
+  'web/src': { uses: ['src/wire', 'src/lib'] },
   'test/wire': { uses: ['test'] },
 }
 
@@ -182,5 +182,5 @@ export const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   'linguist-languages': ['src/sources/directory/facts'],
   'spdx-license-list': ['src/sources/directory/facts', 'src/http', 'src/commands'],
   'node:child_process': ['src/git', 'test/wire'],
-  'node:sqlite': ['src/db', 'src/commands', 'src/ground'],
+  'node:sqlite': ['src/db', 'src/commands', 'src/lib'],
 }

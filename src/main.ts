@@ -1,7 +1,7 @@
 import { createProgram } from './commands/program.ts'
-import { runToTheEnd } from './commands/report-failure.ts'
+import { runCommand } from './commands/report-failure.ts'
 
-await runToTheEnd(async () => {
+await runCommand(async () => {
   const program = await createProgram(process.argv.slice(2))
   await program.parseAsync()
 })

@@ -27,7 +27,7 @@ test('an import that the table allows is no fault', () => {
 
 test('a room that another may not use is a fault, whichever way it is imported', () => {
   for (const [path, target] of [
-    ['src/http/door/a.ts', '../../exporter/export-migration.ts'],
+    ['src/http/middleware/a.ts', '../../exporter/export-migration.ts'],
     ['src/http/a.ts', '../settings/config.ts'],
     ['src/exporter/a.ts', '../importer/verify-archive.ts'],
     ['src/importer/a.ts', '../db/connect.ts'],
@@ -44,7 +44,7 @@ test('a room that another may not use is a fault, whichever way it is imported',
     ['src/queue/a.ts', '../git/git.ts'],
     ['src/archive/a.ts', '../db/connect.ts'],
     ['src/blobs/a.ts', '../archive/manifest.ts'],
-    ['src/ground/a.ts', '../db/connect.ts'],
+    ['src/lib/a.ts', '../db/connect.ts'],
     ['src/settings/config.ts', '../commands/program.ts'],
     ['src/http/a.ts', '../../test/support/service.ts'],
     ['web/src/a.ts', '../../src/http/migrations/migration-json.ts'],

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { Db } from '../db/database.ts'
-import { rowsOfAll } from '../db/in-statements.ts'
+import { selectInBatches } from '../db/statement-batches.ts'
 import type { AccountsTable, Row } from '../db/tables.ts'
 import { type Account, type AccountType, keyOf } from './account.ts'
 
@@ -20,7 +20,7 @@ export async function findAccount(db: Db, login: string): Promise<Account | unde
 
 /** By their ids; what is not there is missing. */
 export async function accountsById(db: Db, ids: readonly number[]): Promise<Map<number, Account>> {
-  const rows = await rowsOfAll([...new Set(ids)], (some) =>
+  const rows = await selectInBatches([...new Set(ids)], (some) =>
     db.selectFrom('accounts').selectAll().where('id', 'in', some),
   )
   return new Map(rows.map((row) => [row.id, accountOf(row)]))
@@ -33,7 +33,7 @@ export async function knownSpellings(
 ): Promise<(login: string) => string | undefined> {
   const query = db.selectFrom('accounts').select(['login_key', 'login'])
   const rows = logins
-    ? await rowsOfAll([...new Set(logins.map(keyOf))], (some) =>
+    ? await selectInBatches([...new Set(logins.map(keyOf))], (some) =>
         query.where('login_key', 'in', some),
       )
     : await query.execute()

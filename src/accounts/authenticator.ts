@@ -3,13 +3,13 @@ import type { Viewer } from './account.ts'
 import { type ForgeSignIn, mayBeForgeToken } from './forge-sign-in.ts'
 import { findSession, type Session, unsealToken } from './session-store.ts'
 import { digestOf, looksLikeToken } from './token.ts'
-import { findViewer, noteTokenUse } from './token-store.ts'
+import { findViewer, recordTokenUse } from './token-store.ts'
 
 export interface Authenticator {
   /**
    * Undefined for whatever is not a valid token now: it is looked up every time, so a revoked one stops at once; one of the forge
    * within a minute. `mayAskNew` says false of who has sent too many bad tokens: the forge is not asked about theirs. Rejects
-   * with ForgeSilent where only the forge could tell, and does not.
+   * with ForgeUnavailable where only the forge could tell, and does not.
    */
   viewerOf(token: string, mayAskNew?: MayAskNew): Promise<Viewer | undefined>
   /** The same for the secret of a browser's session, if it has one. */
@@ -69,7 +69,7 @@ export function createAuthenticator({ db, now, forge }: AuthenticatorParts): Aut
       if (used.size === 0) return
       const noted = used
       used = new Map()
-      await noteTokenUse(db, noted)
+      await recordTokenUse(db, noted)
     },
   }
 }

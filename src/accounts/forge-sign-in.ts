@@ -3,20 +3,20 @@ import type { Db } from '../db/database.ts'
 import type { Account } from './account.ts'
 import { accountOfForgeUser, type ForgeOwner } from './forge-account.ts'
 import {
-  claimQuestion,
-  endForgeToken,
-  findQuestion,
-  forgetOldQuestions,
+  claimTokenCheck,
+  deleteOldTokenChecks,
+  expireForgeToken,
+  findTokenCheck,
   MINUTE_MS,
-  noteAnswer,
-  putForgeToken,
-  wasForgeToken,
-} from './forge-question-store.ts'
+  recordTokenCheck,
+  storeForgeToken,
+  wasAcceptedByForge,
+} from './forge-token-store.ts'
 import { digestOf } from './token.ts'
 
 /** Whose a token of the forge is cannot be told now. Nothing is known against it. */
-export class ForgeSilent extends Error {
-  override name = 'ForgeSilent'
+export class ForgeUnavailable extends Error {
+  override name = 'ForgeUnavailable'
   /** Epoch milliseconds. */
   readonly retryAt: number
 
@@ -28,7 +28,7 @@ export class ForgeSilent extends Error {
 
 export interface SignInParts {
   db: Db
-  /** Whose token it is, as the forge says; undefined where it refuses the token. Rejects with ForgeSilent. */
+  /** Whose token it is, as the forge says; undefined where it refuses the token. Rejects with ForgeUnavailable. */
   askForge(token: string): Promise<ForgeOwner | undefined>
   /** Called whenever the forge has said that a token is good, before its owner is let in. */
   onSignedIn?(account: Account): Promise<void>
@@ -39,7 +39,7 @@ export interface SignInParts {
 
 export interface ForgeSignIn {
   /**
-   * Whether it is a good token of the forge, by an answer that is a minute old at most. Rejects with ForgeSilent. A token that
+   * Whether it is a good token of the forge, by an answer that is a minute old at most. Rejects with ForgeUnavailable. A token that
    * never was good is not asked about where `mayAskNew` is false: whoever tries many of them is not to ask the forge for each.
    */
   isGood(token: string, mayAskNew: boolean): Promise<boolean>
@@ -64,7 +64,7 @@ export function forgeSignIn(parts: SignInParts): ForgeSignIn {
   let forgotAt = Number.NEGATIVE_INFINITY
   let warnedAt = Number.NEGATIVE_INFINITY
 
-  function noteSilence(silent: ForgeSilent): void {
+  function noteSilence(silent: ForgeUnavailable): void {
     silentUntil = Math.min(Math.max(silent.retryAt, now() + PAUSE_MS), now() + MINUTE_MS)
     if (now() < warnedAt + MINUTE_MS) return
     warnedAt = now()
@@ -80,25 +80,25 @@ export function forgeSignIn(parts: SignInParts): ForgeSignIn {
       await keepAnswer(db, { digest, account, askedAt })
       return account !== undefined
     } catch (error) {
-      if (error instanceof ForgeSilent) noteSilence(error)
-      await noteAnswer(db, digest, 'unknown', now() + PAUSE_MS)
+      if (error instanceof ForgeUnavailable) noteSilence(error)
+      await recordTokenCheck(db, digest, 'unknown', now() + PAUSE_MS)
       throw error
     }
   }
 
   async function settle(token: string, digest: string, mayAskNew: boolean): Promise<boolean> {
-    const known = await findQuestion(db, digest)
+    const known = await findTokenCheck(db, digest)
     const isOver = !known || known.nextAt <= now() || known.nextAt > now() + 2 * MINUTE_MS
     if (!isOver) return awaitAnswer(db, digest, now)
-    if (!mayAskNew && !(await wasForgeToken(db, digest))) return false
-    if (silentUntil > now()) throw new ForgeSilent(silentUntil, 'the forge did not answer')
+    if (!mayAskNew && !(await wasAcceptedByForge(db, digest))) return false
+    if (silentUntil > now()) throw new ForgeUnavailable(silentUntil, 'the forge did not answer')
     if (underway.size > MAX_ASKED_AT_ONCE)
-      throw new ForgeSilent(now() + PAUSE_MS, 'too many tokens to ask the forge about')
-    if (!(await claimQuestion(db, digest, now()))) return awaitAnswer(db, digest, now)
+      throw new ForgeUnavailable(now() + PAUSE_MS, 'too many tokens to ask the forge about')
+    if (!(await claimTokenCheck(db, digest, now()))) return awaitAnswer(db, digest, now)
     const isGood = await ask(token, digest)
     if (forgotAt + MINUTE_MS <= now()) {
       forgotAt = now()
-      await forgetOldQuestions(db, now())
+      await deleteOldTokenChecks(db, now())
     }
     return isGood
   }
@@ -131,9 +131,9 @@ async function keepAnswer(
   { digest, account, askedAt }: { digest: string; account: Account | undefined; askedAt: number },
 ): Promise<void> {
   await db.transaction().execute(async (tx) => {
-    if (account) await putForgeToken(tx, { digest, accountId: account.id, askedAt })
-    else await endForgeToken(tx, digest, askedAt)
-    await noteAnswer(tx, digest, account ? 'good' : 'refused', askedAt + MINUTE_MS)
+    if (account) await storeForgeToken(tx, { digest, accountId: account.id, askedAt })
+    else await expireForgeToken(tx, digest, askedAt)
+    await recordTokenCheck(tx, digest, account ? 'good' : 'refused', askedAt + MINUTE_MS)
   })
 }
 
@@ -141,13 +141,13 @@ async function keepAnswer(
 async function awaitAnswer(db: Db, digest: string, now: () => number): Promise<boolean> {
   const giveUpAt = performance.now() + WAITED_MS
   for (;;) {
-    const question = await findQuestion(db, digest)
+    const question = await findTokenCheck(db, digest)
     if (question && question.answer !== 'asking') {
       if (question.answer !== 'unknown') return question.answer === 'good'
-      throw new ForgeSilent(question.nextAt, 'the forge did not answer')
+      throw new ForgeUnavailable(question.nextAt, 'the forge did not answer')
     }
     if (!question || performance.now() > giveUpAt)
-      throw new ForgeSilent(now() + PAUSE_MS, 'the forge did not answer')
+      throw new ForgeUnavailable(now() + PAUSE_MS, 'the forge did not answer')
     await sleep(LOOKED_EVERY_MS)
   }
 }

@@ -11,8 +11,8 @@ import {
   removeMembership,
   replaceMemberships,
 } from './membership-store.ts'
-import { seenOrganization } from './seen-organization.ts'
 import { addToken } from './token-store.ts'
+import { findVisibleOrganization } from './visible-organization.ts'
 
 type Database = Awaited<ReturnType<typeof openDatabase>>
 
@@ -25,7 +25,7 @@ async function people({ db }: Pick<Database, 'db'>) {
     return members.map(({ account, role }) => `${account.login} ${role}`)
   }
   const seen = (account: Account) =>
-    seenOrganization(db, { account, tokenId: 0 }, { login: 'octo' })
+    findVisibleOrganization(db, { account, tokenId: 0 }, { login: 'octo' })
   return { db, octo, alice, bob, said, seen }
 }
 
@@ -52,7 +52,7 @@ onEachEngine('memberships', (engine) => {
     const admin = await setAccount(db, 'admin', { siteAdmin: true }, 0)
     for (const name of [{ login: 'OCTO' }, { id: octo.id }]) {
       const viewer = { account: admin, tokenId: 0 }
-      assert.deepEqual(await seenOrganization(db, viewer, name), {
+      assert.deepEqual(await findVisibleOrganization(db, viewer, name), {
         account: octo,
         mayMigrate: true,
       })

@@ -63,7 +63,7 @@ export async function findViewer(db: Db, digest: string, now: number): Promise<V
  * Of tokens that were good when they were used last. One of the forge is good for a minute and then asked about again, which
  * takes the token itself: until somebody brings it, the last answer holds.
  */
-export function wasGood(now: number): Expression<SqlBool> {
+export function wasValidAtLastUse(now: number): Expression<SqlBool> {
   const is = expressionBuilder<Tables, 'tokens'>()
   return is.and([
     is('tokens.revoked_at', 'is', null),
@@ -75,7 +75,7 @@ export function wasGood(now: number): Expression<SqlBool> {
   ])
 }
 
-export async function findHolder(
+export async function findTokenHolder(
   db: Db,
   tokenId: number,
   now: number,
@@ -85,7 +85,7 @@ export async function findHolder(
     .innerJoin('accounts', 'accounts.id', 'tokens.account_id')
     .selectAll('accounts')
     .where('tokens.id', '=', tokenId)
-    .where(wasGood(now))
+    .where(wasValidAtLastUse(now))
     .executeTakeFirst()
   return row && { account: accountOf(row), tokenId }
 }
@@ -127,7 +127,7 @@ export async function revokeToken(db: Db, id: number, now: number): Promise<bool
   return numUpdatedRows === 1n
 }
 
-export async function noteTokenUse(db: Db, usedAt: ReadonlyMap<number, number>): Promise<void> {
+export async function recordTokenUse(db: Db, usedAt: ReadonlyMap<number, number>): Promise<void> {
   await db.transaction().execute(async (tx) => {
     // In one order for everyone: two processes that write the same rows then never wait for each other.
     for (const [id, at] of [...usedAt].sort(([a], [b]) => a - b)) {

@@ -11,7 +11,7 @@ import {
   temporaryFolder,
 } from '../../test/support/archive-samples.ts'
 import { damageBlob, flipBit } from '../../test/support/damage-blob.ts'
-import { BlobMissing } from '../blobs/blob-store.ts'
+import { BlobNotFound } from '../blobs/blob-store.ts'
 import { createDiskBlobStore } from '../blobs/disk.ts'
 import { copyArchive, readArchive, SegmentDamaged } from './copy-archive.ts'
 import { planArchive } from './plan-archive.ts'
@@ -82,7 +82,7 @@ for (const kind of ['files', 'streams']) {
     await truncate(join(root, key.slice(0, 2), key), 0)
     await assert.rejects(copyArchive(plan, store, { range, begin, signal }))
     await blobs.delete(key)
-    await assert.rejects(copyArchive(plan, store, { range, begin, signal }), BlobMissing)
+    await assert.rejects(copyArchive(plan, store, { range, begin, signal }), BlobNotFound)
     assert.equal(isBegun, false)
   })
 }
@@ -100,7 +100,7 @@ for (const kind of ['files', 'streams']) {
     const range = { start: 0, end: plan.length }
     await assert.rejects(
       copyArchive(plan, store, { range, begin: () => counting, signal }),
-      BlobMissing,
+      BlobNotFound,
     )
     assert.ok(copied >= segments[0]!.length && copied < plan.length, `${copied} bytes`)
   })

@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { crc32, createInflateRaw, type InflateRaw } from 'node:zlib'
-import { isWritten } from '../ground/is-written.ts'
+import { isWritten } from '../lib/write-chunk.ts'
 
 /** What gzip's own rules are broken by. */
 export class GzipDamaged extends Error {

@@ -9,8 +9,8 @@ import {
   parseJson,
   type Shape,
   text,
-} from '../ground/json-shape.ts'
-import { isFullName } from '../ground/names.ts'
+} from '../lib/json-shape.ts'
+import { isFullName } from '../lib/names.ts'
 import { unsafePath } from './tar-header.ts'
 
 /** The entry of an archive that says what is in it. It is the last. */
@@ -115,7 +115,7 @@ const fullName = text('OWNER/NAME', isFullName)
 const refName = text('the name of a ref', (value) => REF.test(value))
 const time = text('a time in UTC', (value) => UTC.test(value) && !Number.isNaN(Date.parse(value)))
 
-const byName = ({ name }: { name: string }) => name
+const faultByName = ({ name }: { name: string }) => name
 
 /** The oids of a repository are all of its one object format. */
 function gitFields(format: ManifestGit['object_format']) {
@@ -124,19 +124,19 @@ function gitFields(format: ManifestGit['object_format']) {
   return {
     object_format: oneOf('sha1', 'sha256'),
     head: text(`the name of a ref or an oid of ${format}`, (v) => REF.test(v) || isOid(v)),
-    refs: distinct(list(object<ManifestGit['refs'][number]>({ name: refName, oid })), byName),
+    refs: distinct(list(object<ManifestGit['refs'][number]>({ name: refName, oid })), faultByName),
     symrefs: distinct(
       list(object<ManifestGit['symrefs'][number]>({ name: refName, target: refName })),
-      byName,
+      faultByName,
     ),
   }
 }
 
 function byFormat<T extends ManifestGit>(
-  shapeOf: (format: ManifestGit['object_format']) => Shape<T>,
+  commandShape: (format: ManifestGit['object_format']) => Shape<T>,
 ): Shape<T> {
-  const ofSha1 = shapeOf('sha1')
-  const ofSha256 = shapeOf('sha256')
+  const ofSha1 = commandShape('sha1')
+  const ofSha256 = commandShape('sha256')
   return (value, at) => {
     const format = (value as Partial<T> | null)?.object_format
     return (format === 'sha256' ? ofSha256 : ofSha1)(value, at)

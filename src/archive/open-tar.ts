@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import type { Bytes } from '../blobs/blob-store.ts'
-import { codeOf } from '../ground/errno.ts'
+import { codeOf } from '../lib/errno.ts'
 import { ByteReader, GzipDamaged, gunzip, isGzip } from './gunzip.ts'
 import { isTarHeader } from './read-tar-header.ts'
 import { TAR_BLOCK } from './tar-header.ts'
@@ -104,8 +104,8 @@ export class PlainBytes {
 
   /** What zlib cannot make sense of is damage; anything else is the stream's own failure. */
   readonly #rethrow = (error: unknown): never => {
-    const isDamage = error instanceof GzipDamaged || codeOf(error)?.startsWith('Z_')
-    if (!isDamage) throw error
+    const isCorruption = error instanceof GzipDamaged || codeOf(error)?.startsWith('Z_')
+    if (!isCorruption) throw error
     throw new ArchiveDamaged((error as Error).message, this.offset, { cause: error })
   }
 }

@@ -10,7 +10,7 @@ import {
   storeSegments,
   temporaryFolder,
 } from '../../test/support/archive-samples.ts'
-import { BlobMissing, type BlobStore, type ByteRange } from '../blobs/blob-store.ts'
+import { BlobNotFound, type BlobStore, type ByteRange } from '../blobs/blob-store.ts'
 import { createDiskBlobStore } from '../blobs/disk.ts'
 import { readArchive } from './copy-archive.ts'
 import { crc32Combine, planArchive, type StoredSegment } from './plan-archive.ts'
@@ -112,7 +112,7 @@ describe('what goes wrong', () => {
   test('a blob that is gone', async (t) => {
     const { blobs, plan } = await storedArchive(t)
     await blobs.delete('segment-1')
-    await assert.rejects(collect(readArchive(plan, blobs)), BlobMissing)
+    await assert.rejects(collect(readArchive(plan, blobs)), BlobNotFound)
   })
 
   for (const [what, bytes] of [

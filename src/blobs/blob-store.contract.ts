@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { randomBytes, randomUUID } from 'node:crypto'
 import { text } from 'node:stream/consumers'
 import { describe, type TestContext, test } from 'node:test'
-import { BlobExists, BlobMissing, type BlobStore, type StoredBlob } from './blob-store.ts'
+import { BlobExists, BlobNotFound, type BlobStore, type StoredBlob } from './blob-store.ts'
 
 /** What every store must do. `make` gives an empty one, and cleans up after the test. */
 export function blobStoreContract(
@@ -75,7 +75,7 @@ function puttingAndOpening(check: Check): void {
   }
 
   check('what is missing is said to be missing', async (blobs) => {
-    const missing = (error: unknown) => error instanceof BlobMissing && error.key === 'nothing'
+    const missing = (error: unknown) => error instanceof BlobNotFound && error.key === 'nothing'
     await assert.rejects(blobs.open('nothing'), missing)
     await assert.rejects(blobs.size('nothing'), missing)
   })
@@ -136,7 +136,7 @@ function ranges(check: Check): void {
 
 function failingPuts(check: Check): void {
   const gone = async (blobs: BlobStore, key: string) => {
-    await assert.rejects(blobs.size(key), BlobMissing)
+    await assert.rejects(blobs.size(key), BlobNotFound)
     assert.deepEqual(await listed(blobs), [])
     await blobs.put(key, [Buffer.from('again')])
     assert.equal((await read(blobs, key)).toString(), 'again')
@@ -173,7 +173,7 @@ function failingPuts(check: Check): void {
   check('nothing shows before the end', async (blobs) => {
     async function* watching() {
       yield randomBytes(100_000)
-      await assert.rejects(blobs.size('a'), BlobMissing)
+      await assert.rejects(blobs.size('a'), BlobNotFound)
       assert.deepEqual(await listed(blobs), [])
       yield randomBytes(100_000)
     }
@@ -187,7 +187,7 @@ function deletingAndListing(check: Check): void {
     await blobs.put('a', [Buffer.from('first')])
     await blobs.delete('a')
     await blobs.delete('a')
-    await assert.rejects(blobs.open('a'), BlobMissing)
+    await assert.rejects(blobs.open('a'), BlobNotFound)
     await blobs.put('a', [Buffer.from('second')])
     assert.equal((await read(blobs, 'a')).toString(), 'second')
   })

@@ -25,8 +25,8 @@ export interface PutOptions extends Abortable {
 }
 
 /** There is no blob under that key. */
-export class BlobMissing extends Error {
-  override name = 'BlobMissing'
+export class BlobNotFound extends Error {
+  override name = 'BlobNotFound'
   readonly key: string
 
   constructor(key: string, options?: ErrorOptions) {
@@ -47,8 +47,8 @@ export class BlobExists extends Error {
 }
 
 /** The store does not answer, or has too much to do: the same may well succeed later. */
-export class BlobsAway extends Error {
-  override name = 'BlobsAway'
+export class BlobsUnavailable extends Error {
+  override name = 'BlobsUnavailable'
 }
 
 /**
@@ -64,11 +64,11 @@ export interface BlobStore {
    */
   put(key: string, bytes: Bytes, options?: PutOptions): Promise<void>
   /**
-   * Rejects with BlobMissing, or with RangeError when the blob does not have all of the range. The stream must be read
+   * Rejects with BlobNotFound, or with RangeError when the blob does not have all of the range. The stream must be read
    * to its end or destroyed; the signal destroys it.
    */
   open(key: string, range?: ByteRange, options?: Abortable): Promise<Readable>
-  /** Rejects with BlobMissing. */
+  /** Rejects with BlobNotFound. */
   size(key: string): Promise<number>
   /** Resolves as well when there is no such blob. */
   delete(key: string): Promise<void>

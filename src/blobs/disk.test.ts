@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { inTime } from '../../test/support/wait-until.ts'
 import { blobStoreContract } from './blob-store.contract.ts'
-import { BlobExists, BlobMissing } from './blob-store.ts'
+import { BlobExists, BlobNotFound } from './blob-store.ts'
 import { createDiskBlobStore } from './disk.ts'
 
 async function temporaryRoot(t: TestContext): Promise<string> {
@@ -81,7 +81,7 @@ test('a put killed in the middle leaves no blob, and its remains are swept once 
   await inTime('the writer is dead', once(child, 'close'))
 
   const blobs = createDiskBlobStore(root)
-  await assert.rejects(blobs.open('killed'), BlobMissing)
+  await assert.rejects(blobs.open('killed'), BlobNotFound)
   const remains = await readdir(join(root, 'tmp'))
   assert.equal(remains.length, 1)
   assert.equal(await blobs.sweepUnfinished(60_000), 0)

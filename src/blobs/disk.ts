@@ -2,14 +2,14 @@ import { randomUUID } from 'node:crypto'
 import { type FileHandle, link, mkdir, open, opendir, readdir, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { addAbortSignal, Readable } from 'node:stream'
-import { writingTo } from '../ground/disk-errors.ts'
-import { hasCode, ifThere } from '../ground/errno.ts'
-import { makeDirectory } from '../ground/make-directory.ts'
+import { writingTo } from '../lib/disk-errors.ts'
+import { hasCode, ifExists } from '../lib/errno.ts'
+import { makeDirectory } from '../lib/make-directory.ts'
 import {
   assertBlobKey,
   assertRange,
   BlobExists,
-  BlobMissing,
+  BlobNotFound,
   type BlobStore,
   type ByteRange,
   type Bytes,
@@ -157,7 +157,7 @@ async function* finishedBlobs(root: string): AsyncGenerator<StoredBlob> {
     if (!shard.isDirectory() || shard.name.length > SHARD_LENGTH) continue
     const folder = join(root, shard.name)
     for await (const { name } of await opendir(folder)) {
-      const found = isBlobKey(name) ? await ifThere(stat(join(folder, name)), 'ENOENT') : undefined
+      const found = isBlobKey(name) ? await ifExists(stat(join(folder, name)), 'ENOENT') : undefined
       if (found) yield { key: name, size: found.size, modifiedAt: found.mtimeMs }
     }
   }
@@ -168,7 +168,7 @@ async function removeOlder(folder: string, before: number): Promise<number> {
   for (const name of await readdir(folder)) {
     const file = join(folder, name)
     // A put that is alive goes on writing, so its file is never old.
-    const found = await ifThere(stat(file), 'ENOENT')
+    const found = await ifExists(stat(file), 'ENOENT')
     if (found === undefined || found.mtimeMs > before) continue
     await rm(file, { force: true })
     removed += 1
@@ -183,6 +183,6 @@ async function syncFolder(folder: string): Promise<void> {
 
 function asMissing(key: string): (error: unknown) => never {
   return (error) => {
-    throw hasCode(error, 'ENOENT') ? new BlobMissing(key, { cause: error }) : error
+    throw hasCode(error, 'ENOENT') ? new BlobNotFound(key, { cause: error }) : error
   }
 }

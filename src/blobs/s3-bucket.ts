@@ -1,6 +1,6 @@
 import { S3 } from '@aws-sdk/client-s3'
-import { codeOf } from '../ground/errno.ts'
-import { BlobMissing, BlobsAway } from './blob-store.ts'
+import { codeOf } from '../lib/errno.ts'
+import { BlobNotFound, BlobsUnavailable } from './blob-store.ts'
 
 /** A place for blobs: the objects of a bucket whose names begin with the prefix. */
 export interface Bucket {
@@ -49,7 +49,7 @@ function explained(error: unknown, commandName: string | undefined): unknown {
   if (error.message === '' || error.message === 'UnknownError') error.message = error.name
   if (status) error.message = `${commandName}: ${error.message} (${status})`
   if (!isAway(error, status)) return error
-  return new BlobsAway(status ? error.message : `${commandName}: ${error.message}`, {
+  return new BlobsUnavailable(status ? error.message : `${commandName}: ${error.message}`, {
     cause: error,
   })
 }
@@ -66,11 +66,13 @@ function isAway(error: Error, status: number | undefined): boolean {
   return error.name === 'TimeoutError' || BROKEN_WAY.test(codeOf(error) ?? '')
 }
 
-export const isRefusal = (error: unknown, ...names: string[]): boolean =>
+export const isClientError = (error: unknown, ...names: string[]): boolean =>
   error instanceof Error && names.includes(error.name)
 
 export function asMissing(key: string): (error: unknown) => never {
   return (error) => {
-    throw isRefusal(error, 'NoSuchKey', 'NotFound') ? new BlobMissing(key, { cause: error }) : error
+    throw isClientError(error, 'NoSuchKey', 'NotFound')
+      ? new BlobNotFound(key, { cause: error })
+      : error
   }
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { noise } from '../../test/support/archive-samples.ts'
 import type { BlobPart } from './blob-store.ts'
-import { inRuns, lengthOf, type PlannedPart, planParts, S3_LIMITS } from './s3-compose-plan.ts'
+import { groupParts, lengthOf, type PlannedPart, planParts, S3_LIMITS } from './s3-compose-plan.ts'
 
 const LIMITS = { smallest: 50, largest: 400, maxParts: 12 }
 
@@ -107,7 +107,7 @@ test('more parts than an upload takes go through runs, and come to the same', ()
   let several = 0
   for (let seed = 0; seed < 500; seed += 1) {
     const { sources, blobs, whole } = randomSources(seed)
-    const runs = inRuns(planParts(sources, LIMITS), LIMITS)
+    const runs = groupParts(planParts(sources, LIMITS), LIMITS)
     if (runs.length < 2) continue
     several += 1
     const pieces = new Map<string, Buffer>()

@@ -1,4 +1,4 @@
-import { batchesOf } from '../ground/batches.ts'
+import { batchesOf } from '../lib/batches.ts'
 import type { BlobPart, ByteRange } from './blob-store.ts'
 
 /** What a server takes in one multipart upload. The last part may be smaller than the smallest. */
@@ -66,7 +66,10 @@ export function planParts(
 }
 
 /** When an upload has no room for all parts: runs of them that each become an object, to be copied in its turn. */
-export function inRuns(parts: readonly PlannedPart[], { maxParts }: PartLimits): PlannedPart[][] {
+export function groupParts(
+  parts: readonly PlannedPart[],
+  { maxParts }: PartLimits,
+): PlannedPart[][] {
   return [...batchesOf(parts, maxParts)]
 }
 

@@ -1,15 +1,15 @@
-import { inLanes } from '../ground/lanes.ts'
+import { mapConcurrent } from '../lib/map-concurrent.ts'
 import type { BlobPart } from './blob-store.ts'
 import { asMissing, type Bucket } from './s3-bucket.ts'
 import {
-  inRuns,
+  groupParts,
   lengthOf,
   type PartLimits,
   type PlannedPart,
   planParts,
 } from './s3-compose-plan.ts'
 import { abortedBy, assemble, type Upload } from './s3-multipart.ts'
-import { ROOM } from './s3-part-room.ts'
+import { PART_BUFFER } from './s3-part-buffer.ts'
 import { putWhole } from './s3-put.ts'
 import { openObject } from './s3-read.ts'
 import { pieceKey } from './s3-unfinished.ts'
@@ -36,7 +36,7 @@ export async function composeParts(
     return putWhole(bucket, key, first ? await read(bucket, first, signal) : Buffer.of(), signal)
   }
   if (parts.length <= limits.maxParts) return assembleParts(bucket, key, parts, signal)
-  await composeRuns(bucket, key, inRuns(parts, limits), limits, signal)
+  await composeRuns(bucket, key, groupParts(parts, limits), limits, signal)
 }
 
 /**
@@ -112,13 +112,13 @@ async function upload(
   to: Destination,
   signal: AbortSignal,
 ): Promise<string> {
-  const room = await ROOM.take(part.length, signal)
+  const room = await PART_BUFFER.take(part.length, signal)
   try {
     const Body = await read(bucket, part, signal, room)
     const { ETag } = await bucket.s3.uploadPart({ ...to, Body }, abortedBy(signal))
     return ETag!
   } finally {
-    ROOM.giveBack(room)
+    PART_BUFFER.giveBack(room)
   }
 }
 
@@ -134,7 +134,7 @@ async function read(
     end += 'bytes' in piece ? piece.bytes.length : piece.range.end - piece.range.start
     return { piece, place: whole.subarray(start, end) }
   })
-  await inLanes(places, { lanes: READING_LANES, signal }, async ({ piece, place }, stop) => {
+  await mapConcurrent(places, { lanes: READING_LANES, signal }, async ({ piece, place }, stop) => {
     if ('bytes' in piece) return place.set(piece.bytes)
     let filled = 0
     for await (const chunk of await openObject(bucket, piece.key, piece.range, stop)) {

@@ -1,7 +1,7 @@
 import type { CompletedPart } from '@aws-sdk/client-s3'
-import { inLanes } from '../ground/lanes.ts'
+import { mapConcurrent } from '../lib/map-concurrent.ts'
 import { BlobExists } from './blob-store.ts'
-import { type Bucket, isRefusal } from './s3-bucket.ts'
+import { type Bucket, isClientError } from './s3-bucket.ts'
 
 /** What names a multipart upload to the server. */
 export interface Upload {
@@ -27,7 +27,7 @@ export async function assemble<Part>(
   const upload = await begin(bucket, key, signal)
   try {
     const sent: CompletedPart[] = []
-    await inLanes(numbered(parts), { lanes, signal }, async ({ part, PartNumber }, stop) => {
+    await mapConcurrent(numbered(parts), { lanes, signal }, async ({ part, PartNumber }, stop) => {
       sent.push({ PartNumber, ETag: await send(part, { ...upload, PartNumber }, stop) })
     })
     await complete(bucket, key, upload, sent)
@@ -50,7 +50,7 @@ async function complete({ s3 }: Bucket, key: string, upload: Upload, sent: Compl
   const isTaken = await s3.headObject({ Bucket, Key }).then(
     () => true,
     (error: unknown) => {
-      if (isRefusal(error, 'NotFound', 'NoSuchKey')) return false
+      if (isClientError(error, 'NotFound', 'NoSuchKey')) return false
       throw error
     },
   )
@@ -58,12 +58,12 @@ async function complete({ s3 }: Bucket, key: string, upload: Upload, sent: Compl
   const Parts = sent.sort((a, b) => a.PartNumber! - b.PartNumber!)
   await s3
     .completeMultipartUpload({ ...upload, MultipartUpload: { Parts }, IfNoneMatch: '*' })
-    .catch(asTaken(key))
+    .catch(asBlobExists(key))
 }
 
-export function asTaken(key: string): (error: unknown) => never {
+export function asBlobExists(key: string): (error: unknown) => never {
   return (error) => {
-    throw isRefusal(error, 'PreconditionFailed') ? new BlobExists(key, { cause: error }) : error
+    throw isClientError(error, 'PreconditionFailed') ? new BlobExists(key, { cause: error }) : error
   }
 }
 

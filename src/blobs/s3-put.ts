@@ -1,7 +1,7 @@
 import type { Bytes, PutOptions } from './blob-store.ts'
 import type { Bucket } from './s3-bucket.ts'
-import { abortedBy, assemble, asTaken } from './s3-multipart.ts'
-import { roomFor } from './s3-part-room.ts'
+import { abortedBy, asBlobExists, assemble } from './s3-multipart.ts'
+import { partBufferFor } from './s3-part-buffer.ts'
 
 const MEBIBYTE = 1024 * 1024
 const FIRST_ROOM = 64 * 1024
@@ -32,7 +32,7 @@ export async function putStreamed(
   options: PutOptions,
 ): Promise<void> {
   const { signal } = options
-  const room = roomFor(options)
+  const room = partBufferFor(options)
   const held = new Set<Buffer>()
   const giveBack = (part: Buffer) => {
     if (held.delete(part)) room.giveBack(part)
@@ -73,7 +73,7 @@ export async function putWhole(
 ): Promise<void> {
   signal?.throwIfAborted()
   const object = { Bucket: name, Key: prefix + key, Body, IfNoneMatch: '*' }
-  await s3.putObject(object, abortedBy(signal)).catch(asTaken(key))
+  await s3.putObject(object, abortedBy(signal)).catch(asBlobExists(key))
 }
 
 /** All are full but the last. */

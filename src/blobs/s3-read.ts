@@ -1,6 +1,6 @@
 import { addAbortSignal, Readable } from 'node:stream'
 import { assertRange, type ByteRange } from './blob-store.ts'
-import { asMissing, type Bucket, isRefusal } from './s3-bucket.ts'
+import { asMissing, type Bucket, isClientError } from './s3-bucket.ts'
 import { abortedBy } from './s3-multipart.ts'
 
 export async function sizeOf({ s3, name, prefix }: Bucket, key: string): Promise<number> {
@@ -39,7 +39,7 @@ export async function openObject(
 
 function asOutside(key: string, range: ByteRange | undefined): (error: unknown) => never {
   return (error) => {
-    if (!range || !isRefusal(error, 'InvalidRange')) throw error
+    if (!range || !isClientError(error, 'InvalidRange')) throw error
     throw new RangeError(`blob ${key} has no range ${range.start} to ${range.end}`, {
       cause: error,
     })

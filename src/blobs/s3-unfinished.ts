@@ -1,6 +1,6 @@
 import { type MultipartUpload, type Part, paginateListObjectsV2 } from '@aws-sdk/client-s3'
 import { isBlobKey } from './blob-store.ts'
-import { type Bucket, isRefusal } from './s3-bucket.ts'
+import { type Bucket, isClientError } from './s3-bucket.ts'
 import type { Upload } from './s3-multipart.ts'
 
 const PIECES = 'unfinished/'
@@ -15,7 +15,7 @@ interface Remains {
 }
 
 /** Removes what was left behind and not added to since then; answers how many blobs were not finished. */
-export async function sweepRemains(bucket: Bucket, before: number): Promise<number> {
+export async function sweepUnfinishedUploads(bucket: Bucket, before: number): Promise<number> {
   let swept = 0
   for (const remains of (await allRemains(bucket)).values()) {
     if ((await lastSign(bucket, remains)) > before) continue
@@ -96,5 +96,5 @@ async function* allParts({ s3 }: Bucket, upload: Upload): AsyncGenerator<Part> {
 }
 
 function unlessGone(error: unknown): void {
-  if (!isRefusal(error, 'NoSuchUpload')) throw error
+  if (!isClientError(error, 'NoSuchUpload')) throw error
 }

@@ -13,7 +13,7 @@ import {
 } from '../../test/support/radosgw.ts'
 import { inTime, until } from '../../test/support/wait-until.ts'
 import { blobStoreContract } from './blob-store.contract.ts'
-import { BlobExists, BlobMissing, type BlobStore } from './blob-store.ts'
+import { BlobExists, BlobNotFound, type BlobStore } from './blob-store.ts'
 import { createS3BlobStore } from './s3.ts'
 import { partSize } from './s3-put.ts'
 
@@ -118,7 +118,7 @@ function unfinished(): void {
     child.kill('SIGKILL')
     await inTime('the writer is dead', once(child, 'close'))
 
-    await assert.rejects(blobs.open('killed'), BlobMissing)
+    await assert.rejects(blobs.open('killed'), BlobNotFound)
     const remains = { objects: [], uploads: ['a place/for blobs/killed'] }
     assert.equal(await blobs.sweepUnfinished(3_600_000), 0)
     assert.deepEqual(await contentsOf(place), remains)
@@ -181,7 +181,7 @@ function outages(): void {
     const blobs = createS3BlobStore({ bucket, endpoint: gateway.endpoint })
     await blobs.put('before', [Buffer.from('before')])
     await gateway.kill()
-    const unreachable = { name: 'BlobsAway', message: /ECONNREFUSED/ }
+    const unreachable = { name: 'BlobsUnavailable', message: /ECONNREFUSED/ }
     await assert.rejects(blobs.put('during', [Buffer.from('during')]), unreachable)
     await assert.rejects(blobs.put('during', megabytes(20)), unreachable)
     await assert.rejects(blobs.open('before'), unreachable)
@@ -193,7 +193,7 @@ function outages(): void {
     await gateway.restart()
     await blobs.probe()
     assert.equal((await collect(await blobs.open('before'))).toString(), 'before')
-    await assert.rejects(blobs.size('during'), BlobMissing)
+    await assert.rejects(blobs.size('during'), BlobNotFound)
     await blobs.put('during', [Buffer.from('after')])
   })
 
@@ -211,7 +211,7 @@ function outages(): void {
     await blobs.put('whole', megabytes(40))
     const download = await blobs.open('whole')
     const cutOff = megabytes(17, (sent) => sent === 13 && gateway.kill())
-    await assert.rejects(blobs.put('cut-off', cutOff), { name: 'BlobsAway' })
+    await assert.rejects(blobs.put('cut-off', cutOff), { name: 'BlobsUnavailable' })
     await assert.rejects(collect(download))
     await gateway.restart()
     assert.deepEqual(await contentsOf(place), { objects: ['whole'], uploads: ['cut-off'] })

@@ -12,7 +12,7 @@ import { type PartLimits, S3_LIMITS } from './s3-compose-plan.ts'
 import { abortedBy } from './s3-multipart.ts'
 import { putStreamed } from './s3-put.ts'
 import { openObject, sizeOf } from './s3-read.ts'
-import { sweepRemains } from './s3-unfinished.ts'
+import { sweepUnfinishedUploads } from './s3-unfinished.ts'
 
 /** Plain values, so that a thread can be given them. */
 export interface S3Options {
@@ -59,7 +59,7 @@ export function createS3BlobStore(options: S3Options): BlobStore & Composing {
 
     list: () => finishedBlobs(bucket),
 
-    sweepUnfinished: (olderThanMs) => sweepRemains(bucket, Date.now() - olderThanMs),
+    sweepUnfinished: (olderThanMs) => sweepUnfinishedUploads(bucket, Date.now() - olderThanMs),
 
     async probe({ signal } = {}) {
       const asked = { Bucket: name, Prefix: prefix, MaxKeys: 1 }

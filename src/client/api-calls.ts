@@ -2,15 +2,15 @@ import { Octokit } from '@octokit/core'
 import { paginateRest } from '@octokit/plugin-paginate-rest'
 import { arrayOf, matches, type Schema, type Static } from '../wire/schema.ts'
 import { notThisApi } from './errors.ts'
-import { explained, type Request } from './explain-refusal.ts'
+import { explainError, type Request } from './explain-error.ts'
 import { requestSender, type Send } from './send-request.ts'
-import type { Manners, Server } from './server.ts'
+import type { RequestOptions, Server } from './server.ts'
 
 const MAX_PER_PAGE = 100
 export const PLAIN_TEXT = 'text/plain'
 
 /** What a refusal is to be told in terms of, beside the server's address. */
-export type Explaining = Omit<Request, 'url'>
+export type ErrorContext = Omit<Request, 'url'>
 
 /** Calls a server's operations, checks the shape of its answers and explains its refusals. */
 export class ApiCalls {
@@ -18,7 +18,7 @@ export class ApiCalls {
   readonly #url: string
   readonly #octokit: ReturnType<typeof connect>
 
-  constructor(server: Server, manners: Manners) {
+  constructor(server: Server, manners: RequestOptions) {
     this.send = requestSender(server, manners)
     this.#url = server.url
     this.#octokit = connect(server, this.send)
@@ -27,7 +27,7 @@ export class ApiCalls {
   async one<S extends Schema>(
     route: string,
     parameters: object,
-    explaining: Explaining,
+    explaining: ErrorContext,
     schema: S,
   ): Promise<Static<S>> {
     const { data } = await this.request(route, parameters, explaining)
@@ -38,7 +38,7 @@ export class ApiCalls {
   all<S extends Schema>(
     route: string,
     parameters: object,
-    explaining: Explaining,
+    explaining: ErrorContext,
     schema: S,
   ): Promise<Static<S>[]> {
     return this.#explain(explaining, async () => {
@@ -55,7 +55,7 @@ export class ApiCalls {
     })
   }
 
-  request(route: string, parameters: object, explaining: Explaining) {
+  request(route: string, parameters: object, explaining: ErrorContext) {
     return this.#explain(explaining, () => this.#octokit.request(route, { ...parameters }))
   }
 
@@ -64,11 +64,11 @@ export class ApiCalls {
     throw notThisApi(this.#url)
   }
 
-  async #explain<T>(explaining: Explaining, act: () => Promise<T>): Promise<T> {
+  async #explain<T>(explaining: ErrorContext, act: () => Promise<T>): Promise<T> {
     try {
       return await act()
     } catch (error) {
-      throw explained(error, { url: this.#url, ...explaining })
+      throw explainError(error, { url: this.#url, ...explaining })
     }
   }
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { type Answer, json, otherServer } from '../../test/support/other-server.ts'
 import { downloadArchive, type Target } from './download-archive.ts'
-import { ServerBusy, ServerFailed } from './errors.ts'
+import { ServerBusy, ServerError } from './errors.ts'
 import { MigrationsApi } from './migrations-api.ts'
 
 const LATER = { 'retry-after': '1800' }
@@ -46,7 +46,7 @@ test('a proxy that asks to come back later is heard where events are asked for',
     return true
   })
   answered = [502, LATER]
-  await assert.rejects(events(), ServerFailed)
+  await assert.rejects(events(), ServerError)
   for (const status of [403, 429]) {
     answered = [status, LATER]
     assert.equal(await events(), undefined, 'then the state is asked for, less often')

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { asTemporaryError, retryPause, ServerRefused, ServerUnreachable } from './errors.ts'
-import { askedToWait } from './explain-refusal.ts'
+import { asTemporaryError, RequestRejected, retryPause, ServerUnreachable } from './errors.ts'
+import { readRetryAfter } from './explain-error.ts'
 import type { MigrationsApi } from './migrations-api.ts'
 
 /** Where the bytes of an archive go. It may have some of them already. */
@@ -100,18 +100,18 @@ async function follow(
   const headers = { 'accept-encoding': 'identity', 'user-agent': server.userAgent, ...range }
   for (let hops = 0; hops <= MAX_REDIRECTS; hops++) {
     if (home.protocol === 'https:' && at.protocol !== 'https:')
-      throw new ServerRefused(302, `${server.url} redirects to an address without encryption`)
+      throw new RequestRejected(302, `${server.url} redirects to an address without encryption`)
     const answer = await send(at, { headers, redirect: 'manual', signal })
     const next = answer.status >= 300 && answer.status < 400 && answer.headers.get('location')
     if (!next) return unlessBusy(answer, at.origin === home.origin ? server.url : at.origin)
     await answer.body?.cancel()
     at = new URL(next, at)
   }
-  throw new ServerRefused(302, `${server.url} redirects too often`)
+  throw new RequestRejected(302, `${server.url} redirects too often`)
 }
 
 async function unlessBusy(answer: Response, place: string): Promise<Response> {
-  const busy = askedToWait(answer, place)
+  const busy = readRetryAfter(answer, place)
   if (!busy) return answer
   await answer.body?.cancel()
   throw busy

@@ -1,8 +1,8 @@
-import { innermost, isCertificateCode, isTlsCode } from '../ground/errno.ts'
+import { isCertificateCode, isTlsCode, rootCause } from '../lib/errno.ts'
 
 /** The server answered, and the answer is no. */
-export class ServerRefused extends Error {
-  override name = 'ServerRefused'
+export class RequestRejected extends Error {
+  override name = 'RequestRejected'
   readonly status: number
 
   constructor(status: number, message: string, options?: ErrorOptions) {
@@ -18,7 +18,7 @@ export class SecretNeeded extends Error {
 
 /** Whatever answers there says what no server of this API would. */
 export const notThisApi = (url: string) =>
-  new ServerRefused(200, `${url} is not a server of this API: check --url`)
+  new RequestRejected(200, `${url} is not a server of this API: check --url`)
 
 /** No answer, or none that helps: another time it may be otherwise. */
 export class ServerUnreachable extends Error {
@@ -27,7 +27,7 @@ export class ServerUnreachable extends Error {
   readonly mayHaveArrived: boolean
 
   constructor(url: string, cause: unknown) {
-    const inner = innermost(cause)
+    const inner = rootCause(cause)
     const known = whyUnreachable(url, inner.code)
     super(known ?? `the connection to ${url} broke: ${inner.message || inner.code}`, { cause })
     this.mayHaveArrived = known === undefined
@@ -35,8 +35,8 @@ export class ServerUnreachable extends Error {
 }
 
 /** The server is there and could not do it. */
-export class ServerFailed extends Error {
-  override name = 'ServerFailed'
+export class ServerError extends Error {
+  override name = 'ServerError'
   /** A proxy that waited for the answer in vain has handed on what was asked. */
   readonly mayHaveArrived: boolean
 
@@ -61,7 +61,7 @@ export class ServerBusy extends Error {
 
 /** Whether what was asked for may have been done all the same. */
 export const mayHaveArrived = (error: unknown): boolean =>
-  (error instanceof ServerUnreachable || error instanceof ServerFailed) && error.mayHaveArrived
+  (error instanceof ServerUnreachable || error instanceof ServerError) && error.mayHaveArrived
 
 const LONGEST_BUSY_S = 60 * 60
 
@@ -71,7 +71,7 @@ export const retryPause = (error: Error, ms: number): number =>
 
 /** The same error where trying again may help; undefined where it will not. */
 export function asTemporaryError(error: unknown, url: string): Error | undefined {
-  if ([ServerUnreachable, ServerFailed, ServerBusy].some((each) => error instanceof each))
+  if ([ServerUnreachable, ServerError, ServerBusy].some((each) => error instanceof each))
     return error as Error
   // A body that breaks off is a TypeError with the socket's error in it; one that we gave up on, an AbortError.
   const isCutOff = error instanceof TypeError && error.cause instanceof Error

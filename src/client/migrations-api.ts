@@ -1,9 +1,9 @@
-import { archiveName } from '../ground/archive-name.ts'
+import { archiveName } from '../lib/archive-name.ts'
 import { arrayOf } from '../wire/schema.ts'
 import type { RetryRequest, StartRequest, Token } from '../wire/types.ts'
-import { ApiCalls, type Explaining, PLAIN_TEXT } from './api-calls.ts'
-import { notThisApi, ServerFailed, ServerRefused } from './errors.ts'
-import { askedToWait } from './explain-refusal.ts'
+import { ApiCalls, type ErrorContext, PLAIN_TEXT } from './api-calls.ts'
+import { notThisApi, RequestRejected, ServerError } from './errors.ts'
+import { readRetryAfter } from './explain-error.ts'
 import {
   anyObject,
   type ForecastResponse,
@@ -26,7 +26,7 @@ import {
 } from './responses.ts'
 import { SchedulesApi } from './schedules-api.ts'
 import type { Send } from './send-request.ts'
-import type { Manners, Server } from './server.ts'
+import type { RequestOptions, Server } from './server.ts'
 import { WebhooksApi } from './webhooks-api.ts'
 
 const ANY = '/admin/migrations/{migration_id}'
@@ -41,7 +41,7 @@ export class MigrationsApi {
   readonly #migrations: string
   readonly #one: string
 
-  constructor(server: Server, manners: Manners) {
+  constructor(server: Server, manners: RequestOptions) {
     this.server = server
     const { org } = server
     this.#migrations = org === undefined ? '/user/migrations' : `/orgs/${org}/migrations`
@@ -100,7 +100,7 @@ export class MigrationsApi {
     const answer = await this.#calls
       .request(`GET ${this.#one}`, asked, this.#ofMigration(id))
       .catch((error: unknown) => {
-        if (!(error instanceof ServerRefused) || error.status !== 304) throw error
+        if (!(error instanceof RequestRejected) || error.status !== 304) throw error
       })
     if (!answer) return undefined
     return {
@@ -139,7 +139,7 @@ export class MigrationsApi {
     const { headers, status, data } = answer
     await (data as ReadableStream | null)?.cancel()
     if (headers.location === undefined || status < 300)
-      throw new ServerRefused(status, `${url} returned no download link`)
+      throw new RequestRejected(status, `${url} returned no download link`)
     const place = URL.parse(headers.location, url)
     if (!place) throw notThisApi(url)
     return place
@@ -242,12 +242,12 @@ export class MigrationsApi {
     await this.#calls.request('DELETE /admin/tokens/{id}', { id }, explaining)
   }
 
-  #ofOperator = (what: string): Explaining => ({
+  #ofOperator = (what: string): ErrorContext => ({
     missing: `${this.server.url} does not have ${what}, or this account is not a site admin of it`,
   })
 
   /** An open stream of events, or undefined where the server has none. */
-  async events(id: number, after: string, manners: Manners): Promise<Response | undefined> {
+  async events(id: number, after: string, manners: RequestOptions): Promise<Response | undefined> {
     const { url, userAgent } = this.server
     const headers = { accept: 'text/event-stream', 'user-agent': userAgent }
     const answer = await this.send(`${url}${this.#migrations}/${id}/progress`, {
@@ -260,8 +260,8 @@ export class MigrationsApi {
     // A proxy before a server that starts again: no word on whether it has events.
     if ([502, 503, 504].includes(answer.status))
       throw (
-        askedToWait(answer, url) ??
-        new ServerFailed(answer.status, `${url} answers ${answer.status}`)
+        readRetryAfter(answer, url) ??
+        new ServerError(answer.status, `${url} answers ${answer.status}`)
       )
     return undefined
   }
@@ -271,7 +271,7 @@ export class MigrationsApi {
     return this.server.org === undefined ? '' : ` --org ${this.server.org}`
   }
 
-  #ofApi = (): Explaining => {
+  #ofApi = (): ErrorContext => {
     const { org, url } = this.server
     const address = 'check --url (for GitHub Enterprise Server: https://HOST/api/v3)'
     const missing =
@@ -281,15 +281,15 @@ export class MigrationsApi {
     return { missing }
   }
 
-  #ofMigration = (id: number): Explaining => ({
+  #ofMigration = (id: number): ErrorContext => ({
     missing: `${this.server.url} has no migration ${id} for ${this.server.org ?? 'this account'}: \`godwit migration list${this.#flags}\` shows all`,
   })
 
-  #ofArchive = (id: number): Explaining => ({
+  #ofArchive = (id: number): ErrorContext => ({
     missing: `migration ${id} has no archive at ${this.server.url}: it is not exported yet, the archive was deleted or has expired, or the migration does not exist; see \`godwit migration show ${id}${this.#flags}\``,
   })
 
-  #ofGodwit = (what: string, id: number): Explaining => ({
+  #ofGodwit = (what: string, id: number): ErrorContext => ({
     missing: `${this.server.url} has no migration ${id} for ${this.server.org ?? 'this account'}, or no ${what}: only Godwit servers have them`,
   })
 }
@@ -299,7 +299,7 @@ async function ifServerHas<T>(answer: Promise<T>): Promise<T | undefined> {
   try {
     return await answer
   } catch (error) {
-    if (error instanceof ServerRefused && ![401, 403].includes(error.status)) return undefined
+    if (error instanceof RequestRejected && ![401, 403].includes(error.status)) return undefined
     throw error
   }
 }

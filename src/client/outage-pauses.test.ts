@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ServerBusy, ServerFailed, ServerRefused } from './errors.ts'
+import { RequestRejected, ServerBusy, ServerError } from './errors.ts'
 import { outagePauses } from './outage-pauses.ts'
 
 const url = 'https://forge.example'
@@ -10,13 +10,13 @@ const askedBy = (status: number) => new ServerBusy(status, HALF_AN_HOUR_S, 'late
 test('a server that is away is asked again, later each time, and its failure is told once', () => {
   const told: Error[] = []
   const pauses = outagePauses(url, (outage) => told.push(outage))
-  const failed = new ServerFailed(502, 'Bad Gateway')
+  const failed = new ServerError(502, 'Bad Gateway')
   assert.deepEqual(
     Array.from({ length: 7 }, () => pauses.after(failed)),
     [250, 500, 1000, 2000, 4000, 5000, 5000],
   )
   assert.deepEqual(told, [failed])
-  const refused = new ServerRefused(404, 'Not Found')
+  const refused = new RequestRejected(404, 'Not Found')
   assert.throws(() => pauses.after(refused), refused)
 })
 

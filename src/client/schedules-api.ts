@@ -1,5 +1,5 @@
 import type { Schedule, ScheduleChange, ScheduleRequest, ScheduleRun } from '../wire/types.ts'
-import type { ApiCalls, Explaining } from './api-calls.ts'
+import type { ApiCalls, ErrorContext } from './api-calls.ts'
 import { scheduleResponse, scheduleRunResponse } from './responses.ts'
 import type { Server } from './server.ts'
 
@@ -64,13 +64,13 @@ export class SchedulesApi {
     })
   }
 
-  #ofAll = (): Explaining => {
+  #ofAll = (): ErrorContext => {
     const { url, org } = this.#server
     const where = org === undefined ? '' : `no organization ${org} of which you are an owner, or `
     return { missing: `${url} has ${where}no schedules: only Godwit servers have them` }
   }
 
-  #ofOne = (id: number): Explaining => {
+  #ofOne = (id: number): ErrorContext => {
     const { url, org } = this.#server
     const list = `godwit schedule list${org === undefined ? '' : ` --org ${org}`}`
     return {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ServerUnreachable } from './errors.ts'
-import type { Manners, Server } from './server.ts'
+import type { RequestOptions, Server } from './server.ts'
 
 const MAX_WAITS = 4
 const LONGEST_WAIT_S = 120
@@ -8,14 +8,14 @@ const LONGEST_WAIT_S = 120
 /** As fetch is; `onWait` is told of the pauses of this request, beside whoever is told of all. */
 export type Send = (
   input: string | URL | Request,
-  init?: RequestInit & Partial<Pick<Manners, 'onWait'>>,
+  init?: RequestInit & Partial<Pick<RequestOptions, 'onWait'>>,
 ) => Promise<Response>
 
 /**
  * Sends requests with the token, which never leaves for another origin than the server's, wherever a link or a redirect
  * may lead; and does as it is told when asked to come back later.
  */
-export function requestSender({ url, token }: Server, { signal, onWait }: Manners): Send {
+export function requestSender({ url, token }: Server, { signal, onWait }: RequestOptions): Send {
   const home = new URL(url).origin
 
   return async (input, { onWait: onOwnWait, ...init } = {}) => {

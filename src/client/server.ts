@@ -11,7 +11,7 @@ export interface Server {
   userAgent: string
 }
 
-export interface Manners {
+export interface RequestOptions {
   /** Ends whatever is under way. */
   signal: AbortSignal
   /** Told before a pause that the server asked for. */

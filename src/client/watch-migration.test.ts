@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { MigrationsApi } from './migrations-api.ts'
-import type { Manners } from './server.ts'
+import type { RequestOptions } from './server.ts'
 import { watchMigration } from './watch-migration.ts'
 
 test('a stream that says nothing is given up, but not while the server has asked to wait', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
-  const asked = Promise.withResolvers<Manners>()
+  const asked = Promise.withResolvers<RequestOptions>()
   const api = {
     server: { url: 'https://forge.example' },
     status: async () => ({ migration: { id: 7, state: 'exporting' } }),
-    events(_id: number, _after: string, manners: Manners) {
+    events(_id: number, _after: string, manners: RequestOptions) {
       asked.resolve(manners)
       return new Promise(() => {})
     },

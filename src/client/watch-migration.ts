@@ -15,7 +15,7 @@ import {
 } from './responses.ts'
 
 /** What is seen of a migration while it runs; the last is always its end. */
-export type Sighting =
+export type MigrationUpdate =
   | { state: string }
   | { repository: RepositoryProgressResponse }
   | { totals: TotalsResponse }
@@ -37,7 +37,7 @@ export async function* watchMigration(
   api: MigrationsApi,
   id: number,
   watching: Watching,
-): AsyncGenerator<Sighting> {
+): AsyncGenerator<MigrationUpdate> {
   // Of a migration that is not there, nobody should wait for anything.
   const first = await api.status(id)
   if (first && !hasEnded(first.migration)) yield { state: first.migration.state }
@@ -64,7 +64,7 @@ async function* listen(
   id: number,
   listener: { after: string; isTold: boolean },
   stopped: AbortSignal,
-): AsyncGenerator<Sighting> {
+): AsyncGenerator<MigrationUpdate> {
   using silence = silenceAlarm()
   const signal = AbortSignal.any([stopped, silence.signal])
   // A pause that the server asks for is no silence.
@@ -110,7 +110,7 @@ async function* poll(
   id: number,
   pauses: OutagePauses,
   signal: AbortSignal,
-): AsyncGenerator<Sighting> {
+): AsyncGenerator<MigrationUpdate> {
   let etag: string | undefined
   let state = ''
   for (let pause = SHORTEST_PAUSE_MS; ; pause = Math.min(pause * 1.5, LONGEST_PAUSE_MS)) {

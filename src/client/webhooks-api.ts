@@ -1,5 +1,5 @@
 import type { WebhookChange, WebhookRequest } from '../wire/types.ts'
-import type { ApiCalls, Explaining } from './api-calls.ts'
+import type { ApiCalls, ErrorContext } from './api-calls.ts'
 import { SecretNeeded } from './errors.ts'
 import {
   type DeliveryResponse,
@@ -82,7 +82,7 @@ export class WebhooksApi {
     await this.#calls.request(route, asked, this.#of(id, delivery))
   }
 
-  #ofApi = (): Explaining => {
+  #ofApi = (): ErrorContext => {
     const { org, url } = this.#server
     return {
       missing:
@@ -92,7 +92,7 @@ export class WebhooksApi {
     }
   }
 
-  #of = (id: number, delivery?: number): Explaining => {
+  #of = (id: number, delivery?: number): ErrorContext => {
     const { org, url } = this.#server
     const what = delivery === undefined ? `webhook ${id}` : `delivery ${delivery} of webhook ${id}`
     const flags = org === undefined ? '' : ` --org ${org}`

@@ -7,9 +7,9 @@ import {
   setAccount,
 } from '../accounts/account-store.ts'
 import type { Database } from '../db/database.ts'
-import { nameRefusal } from '../ground/names.ts'
-import { harmlessJson } from '../ground/terminal-text.ts'
-import { Misuse, UserMistake } from '../ground/user-mistake.ts'
+import { nameRefusal } from '../lib/names.ts'
+import { escapeJsonForTerminal } from '../lib/terminal-text.ts'
+import { UsageError, UserError } from '../lib/user-error.ts'
 import { withDatabase } from '../service/open-database.ts'
 import { addCommand, dataConfigOf, print, printTable, withExamples } from './command-line.ts'
 
@@ -22,7 +22,7 @@ export function accountCommands(program: Command, about: string): void {
     .option('--json', 'print the accounts as JSON')
     .action(async ({ json }: JsonOption, command: Command) => {
       const accounts = await withDatabase(dataConfigOf(command), ({ db }) => listAccounts(db))
-      if (json) print(harmlessJson(accounts.map(jsonOf)))
+      if (json) print(escapeJsonForTerminal(accounts.map(jsonOf)))
       else printAccounts(accounts)
     })
 
@@ -31,8 +31,8 @@ export function accountCommands(program: Command, about: string): void {
     .option('--json', 'print the account as JSON')
     .action(async (login: string, { json }: JsonOption, command: Command) => {
       const found = await withDatabase(dataConfigOf(command), ({ db }) => findAccount(db, login))
-      if (!found) throw new UserMistake(`account ${login} does not exist: ${SEE_ALL}`)
-      if (json) print(harmlessJson(jsonOf(found)))
+      if (!found) throw new UserError(`account ${login} does not exist: ${SEE_ALL}`)
+      if (json) print(escapeJsonForTerminal(jsonOf(found)))
       else printAccounts([found])
     })
 
@@ -68,7 +68,7 @@ async function changeAccount(
   command: Command,
 ): Promise<void> {
   const refusal = nameRefusal(login)
-  if (refusal) throw new Misuse(`"${login}" cannot be a login: ${refusal}`)
+  if (refusal) throw new UsageError(`"${login}" cannot be a login: ${refusal}`)
   const change: AccountChange = {
     ...(options.type && { type: options.type }),
     ...(options.siteAdmin !== undefined && { siteAdmin: options.siteAdmin }),
@@ -76,7 +76,7 @@ async function changeAccount(
   const { create = false } = options
   const act = async ({ db }: Pick<Database, 'db'>) => {
     if (!create && !(await findAccount(db, login)))
-      throw new UserMistake(
+      throw new UserError(
         `account ${login} does not exist: check the spelling (${SEE_ALL}), or add --create to create it`,
       )
     return setAccount(db, login, change, Date.now())

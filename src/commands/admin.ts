@@ -1,11 +1,11 @@
 import type { Command } from 'commander'
 import type { ServiceResponse } from '../client/responses.ts'
-import { isFullName } from '../ground/names.ts'
-import { Misuse } from '../ground/user-mistake.ts'
+import { isFullName } from '../lib/names.ts'
+import { UsageError } from '../lib/user-error.ts'
 import type { Token } from '../wire/types.ts'
-import { addClientCommand, talking, tell } from './client-command.ts'
+import { addClientCommand, tell, withClient } from './client-command.ts'
 import { ago, idArgument, withExamples } from './command-line.ts'
-import { starting } from './migration/starting.ts'
+import { startOnce } from './migration/starting.ts'
 
 const ID = idArgument('migration')
 
@@ -26,7 +26,7 @@ export function adminCommands(program: Command, about: string): void {
 function queueCommand(admin: Command): void {
   const about = 'show waiting jobs and unfinished migrations'
   withExamples(addClientCommand(admin, 'queue', about), 'godwit admin queue').action(
-    talking(async (talk) => {
+    withClient(async (talk) => {
       const { queue, running } = await talk.api.service()
       tell(talk, { queue, running }, queueRows({ queue, running }))
     }),
@@ -60,7 +60,7 @@ function actOnMigrations(admin: Command): void {
   )
     .argument(...ID)
     .action(
-      talking(async (talk, _options, id: number) => {
+      withClient(async (talk, _options, id: number) => {
         tell(talk, await talk.api.cancelAny(id), `migration ${id} is cancelled`)
       }),
     )
@@ -71,10 +71,10 @@ function actOnMigrations(admin: Command): void {
     .argument(...ID)
     .option('--allow-partial', 'skip repositories that cannot be exported')
     .action(
-      talking(async (talk, { allowPartial }: { allowPartial?: boolean }, id: number) => {
+      withClient(async (talk, { allowPartial }: { allowPartial?: boolean }, id: number) => {
         const asked = allowPartial ? { allow_partial: true } : {}
         const retry = () => talk.api.retryAny(id, asked)
-        const started = await starting(talk, retry, 'godwit admin queue')
+        const started = await startOnce(talk, retry, 'godwit admin queue')
         tell(talk, started, String(started.id))
       }),
     )
@@ -84,7 +84,7 @@ function actOnMigrations(admin: Command): void {
   )
     .argument(...ID)
     .action(
-      talking(async (talk, _options, id: number) => {
+      withClient(async (talk, _options, id: number) => {
         await talk.api.deleteAnyArchive(id)
         tell(talk, { id, archive: 'deleted' }, `the archive of migration ${id} is deleted`)
       }),
@@ -98,15 +98,15 @@ function actOnLocksAndTokens(admin: Command): void {
   )
     .argument('<repository>', 'OWNER/NAME')
     .action(
-      talking(async (talk, _options, repository: string) => {
-        if (!isFullName(repository)) throw new Misuse(`"${repository}" is not OWNER/NAME`)
+      withClient(async (talk, _options, repository: string) => {
+        if (!isFullName(repository)) throw new UsageError(`"${repository}" is not OWNER/NAME`)
         await talk.api.releaseAny(repository)
         tell(talk, { released: repository }, `${repository} accepts pushes`)
       }),
     )
   const tokens = 'list the tokens of all accounts, without the secrets'
   withExamples(addClientCommand(admin, 'tokens', tokens), 'godwit admin tokens').action(
-    talking(async (talk) => {
+    withClient(async (talk) => {
       const all = await talk.api.tokens()
       tell(talk, all, [['ID', 'LOGIN', 'NAME', 'STATE', 'LAST USED'], ...all.map(tokenRow)])
     }),
@@ -117,7 +117,7 @@ function actOnLocksAndTokens(admin: Command): void {
   )
     .argument(...idArgument('token'))
     .action(
-      talking(async (talk, _options, id: number) => {
+      withClient(async (talk, _options, id: number) => {
         await talk.api.revokeAny(id)
         tell(talk, { id, revoked: true }, `token ${id} is revoked`)
       }),

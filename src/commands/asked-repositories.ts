@@ -1,9 +1,9 @@
 import { keyOf } from '../accounts/account.ts'
 import { findAccount } from '../accounts/account-store.ts'
-import { isName } from '../ground/names.ts'
-import { Misuse, UserMistake } from '../ground/user-mistake.ts'
+import { isName } from '../lib/names.ts'
+import { UsageError, UserError } from '../lib/user-error.ts'
+import { storeListedMembers } from '../repositories/listed-members.ts'
 import { type CatalogueEntry, findCatalogued, keyOfName } from '../repositories/repository-store.ts'
-import { keepStatedMembers } from '../repositories/stated-members.ts'
 import { refreshRepositories, type SyncParts } from '../repositories/sync.ts'
 import type { RefusedEntry, RepositoryName, Source } from '../sources/source.ts'
 
@@ -23,11 +23,11 @@ export async function askedRepositories(
   for (const text of asked) {
     const [owner = '', name, ...more] = text.split('/')
     if (more.length > 0 || !isName(owner) || (name !== undefined && !isName(name)))
-      throw new Misuse(`"${text}" is neither OWNER nor OWNER/NAME`)
+      throw new UsageError(`"${text}" is neither OWNER nor OWNER/NAME`)
     const spelling = (await findAccount(parts.db, owner))?.login ?? owner
     const those = await (name === undefined
       ? ofOwner(parts.source, spelling)
-      : byName(parts.source, { owner: spelling, name }))
+      : faultByName(parts.source, { owner: spelling, name }))
     for (const each of those.found) found.set(keyOfName(each), each)
     for (const each of those.refused) refused.push(each)
   }
@@ -42,15 +42,15 @@ export async function askedRepositories(
 async function readMembers({ db, source, now }: SyncParts, owners: Set<string>): Promise<void> {
   for (const owner of owners) {
     const stated = await source.members(owner)
-    if (stated) await keepStatedMembers(db, stated, now())
+    if (stated) await storeListedMembers(db, stated, now())
   }
 }
 
-async function byName(source: Source, { owner, name }: RepositoryName) {
+async function faultByName(source: Source, { owner, name }: RepositoryName) {
   const found = await source.find(owner, name)
   if (!found) {
     const hidden = await source.whyHidden?.({ owner, name })
-    throw new UserMistake(
+    throw new UserError(
       hidden ? `${owner}/${name}: ${hidden}` : `repository ${owner}/${name} does not exist`,
     )
   }
@@ -69,7 +69,7 @@ async function ofOwner(source: Source, owner: string) {
     }
   }
   if (found.length === 0 && refused.length === 0)
-    throw new UserMistake(`${owner} has no repositories in --repositories`)
+    throw new UserError(`${owner} has no repositories in --repositories`)
   return { found, refused }
 }
 

@@ -1,10 +1,10 @@
 import type { Command } from 'commander'
 import { checkRepository } from '../exporter/check-repository.ts'
-import { inLanes } from '../ground/lanes.ts'
-import { inUnits } from '../ground/quantities.ts'
-import { harmless, harmlessJson } from '../ground/terminal-text.ts'
-import { Misuse, UserMistake } from '../ground/user-mistake.ts'
-import { type CheckRecord, keepChecksOf, noteCheck } from '../repositories/check-store.ts'
+import { mapConcurrent } from '../lib/map-concurrent.ts'
+import { inUnits } from '../lib/quantities.ts'
+import { escapeForTerminal, escapeJsonForTerminal } from '../lib/terminal-text.ts'
+import { UsageError, UserError } from '../lib/user-error.ts'
+import { type CheckRecord, keepChecksOf, recordCheck } from '../repositories/check-store.ts'
 import { type LocalCheck, openLocalCheck } from '../service/local-check.ts'
 import type { Config } from '../settings/config.ts'
 import type { RefusedEntry, RepositoryName } from '../sources/source.ts'
@@ -36,7 +36,7 @@ export function checkCommand(program: Command, about: string): void {
         const config = dataConfigOf(command)
         if (!options.store) return runCheck(config, names, options, signal)
         if (names.length > 0)
-          throw new Misuse('--store checks all that is stored: name no repositories')
+          throw new UsageError('--store checks all that is stored: name no repositories')
         const { checkWholeStore } = await import('./check/store.ts')
         await checkWholeStore(config, options, signal)
       }),
@@ -56,10 +56,10 @@ async function runCheck(
     using line = progressLine(process.stderr)
     line.show(0, `0/${names.length} repositories`)
     const lanes = { lanes: config.concurrency, signal }
-    await inLanes(names, lanes, async (name, stop) => {
+    await mapConcurrent(names, lanes, async (name, stop) => {
       const result = await check(parts, name, stop)
       results.push(result)
-      await noteCheck(parts.db, result)
+      await recordCheck(parts.db, result)
       const problem = inWords(result)
       if (problem !== undefined && !json) line.say(problem)
       const part = results.length / names.length
@@ -110,8 +110,8 @@ async function repositoriesToCheck(parts: LocalCheck, asked: string[]) {
 }
 
 function inWords({ fullName, reason, warning }: CheckRecord): string | undefined {
-  if (reason !== null) return `failed: ${harmless(`${fullName}: ${reason}`)}`
-  return warning === null ? undefined : `warning: ${harmless(`${fullName}: ${warning}`)}`
+  if (reason !== null) return `failed: ${escapeForTerminal(`${fullName}: ${reason}`)}`
+  return warning === null ? undefined : `warning: ${escapeForTerminal(`${fullName}: ${warning}`)}`
 }
 
 function tellAll(results: CheckRecord[], refused: RefusedEntry[], isJson: boolean): void {
@@ -119,13 +119,14 @@ function tellAll(results: CheckRecord[], refused: RefusedEntry[], isJson: boolea
   const warnings = results.filter(({ warning }) => warning !== null).length + refused.length
   const bytes = results.reduce((sum, each) => sum + each.bytes, 0)
   const counts = `${results.length - failed} passed, ${warnings} warnings, ${failed} failed`
-  if (isJson) print(harmlessJson(results.map(jsonOf)))
+  if (isJson) print(escapeJsonForTerminal(results.map(jsonOf)))
   else {
-    for (const { path, reason } of refused) print(`warning: ${harmless(`${path}: ${reason}`)}`)
+    for (const { path, reason } of refused)
+      print(`warning: ${escapeForTerminal(`${path}: ${reason}`)}`)
     print(`${counts}; ${inUnits(bytes)} read`)
   }
   if (failed > 0)
-    throw new UserMistake(`${failed} of ${results.length} repositories cannot be exported`)
+    throw new UserError(`${failed} of ${results.length} repositories cannot be exported`)
 }
 
 const jsonOf = (each: CheckRecord) => ({

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import type { MigrationsApi } from '../client/migrations-api.ts'
-import { harmlessJson } from '../ground/terminal-text.ts'
+import { escapeJsonForTerminal } from '../lib/terminal-text.ts'
 import { VERSION } from '../service/version.ts'
 import { type ClientConfig, type ClientFlags, readClientConfig } from '../settings/client-config.ts'
 import { clientOptions } from '../settings/settings.ts'
@@ -8,7 +8,7 @@ import { addSetting, configFileOf, note, print, printPainted, printTable } from 
 import { untilStopped } from './stop-signal.ts'
 
 /** A server, and how what it says is to be told. */
-export interface Talk {
+export interface ClientContext {
   api: MigrationsApi
   config: ClientConfig
   signal: AbortSignal
@@ -39,12 +39,12 @@ export interface ClientOptions extends ClientFlags {
 }
 
 /** To be said with a command that is about the same migrations. */
-export const sameFlags = ({ config: { org } }: Pick<Talk, 'config'>): string =>
+export const sameOrgFlag = ({ config: { org } }: Pick<ClientContext, 'config'>): string =>
   org === undefined ? '' : ` --org ${org}`
 
 /** The action of such a command: `act` gets the command's arguments, and its own options. */
-export function talking<A extends unknown[], O>(
-  act: (talk: Talk, options: O, ...args: A) => Promise<void>,
+export function withClient<A extends unknown[], O>(
+  act: (talk: ClientContext, options: O, ...args: A) => Promise<void>,
   ifStopped?: string,
 ) {
   return async (...given: unknown[]): Promise<void> => {
@@ -72,12 +72,12 @@ export function printJson(value: unknown): void {
     if (key === 'temp_clone_token') return undefined
     return typeof each === 'bigint' ? String(each) : each
   }
-  print(harmlessJson(value, shown))
+  print(escapeJsonForTerminal(value, shown))
 }
 
 /** As JSON where that was asked for, and otherwise for people. */
 export function tell(
-  { isJson }: Talk,
+  { isJson }: ClientContext,
   value: unknown,
   inWords: string | readonly (readonly string[])[],
 ): void {

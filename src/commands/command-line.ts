@@ -1,9 +1,9 @@
 import { type Command, Help, InvalidArgumentError, Option } from 'commander'
-import { addDiskFacts } from '../ground/disk-errors.ts'
-import { hasCode } from '../ground/errno.ts'
-import { fromNow } from '../ground/quantities.ts'
-import { harmless, harmlessLines } from '../ground/terminal-text.ts'
-import { ConfigMistakes } from '../ground/user-mistake.ts'
+import { addDiskFacts } from '../lib/disk-errors.ts'
+import { hasCode } from '../lib/errno.ts'
+import { fromNow } from '../lib/quantities.ts'
+import { escapeForTerminal, escapeLinesForTerminal } from '../lib/terminal-text.ts'
+import { ConfigError } from '../lib/user-error.ts'
 import { actAsOwnerOf } from '../service/data-owner.ts'
 import { type Config, readConfig } from '../settings/config.ts'
 import { type ConfigFile, findConfigFile } from '../settings/config-file.ts'
@@ -77,14 +77,14 @@ export function settingsOf(command: Command, without?: OptionName): Config {
 
 /** The same, for a command that works on the service's data: it has to know where that is. */
 export const configOf = (command: Command, without?: OptionName): Config =>
-  withKnownPlace(settingsOf(command, without))
+  requireKnownDataDirectory(settingsOf(command, without))
 
 /** Refuses settings that leave it to a file which this user may not read where the data is. */
-export function withKnownPlace(config: Config): Config {
+export function requireKnownDataDirectory(config: Config): Config {
   const { file, said } = config
   if (!file?.isDenied) return config
   const isPlaceSaid = said.databaseUrl !== undefined || said.data?.from !== 'default'
-  if (!isPlaceSaid) throw new ConfigMistakes([deniedFile(file.path)])
+  if (!isPlaceSaid) throw new ConfigError([deniedFile(file.path)])
   note(`godwit: ${file.path} is ignored: this user may not read it`)
   return config
 }
@@ -123,7 +123,7 @@ export async function outputFailure(): Promise<Error | undefined> {
 
 /** Data on standard output; nothing of it can steer the terminal. */
 export function print(text: string): void {
-  printPainted(harmlessLines(text))
+  printPainted(escapeLinesForTerminal(text))
 }
 
 /** Text whose parts were made harmless before they were painted. */
@@ -132,20 +132,22 @@ export function printPainted(text: string): void {
 }
 
 /** Resolves when the text is out; rejects where it is not, whatever the reason. */
-export function printForSure(text: string): Promise<void> {
+export function printAndFlush(text: string): Promise<void> {
   return new Promise((resolve, reject) => {
-    process.stdout.write(`${harmlessLines(text)}\n`, (error) => (error ? reject(error) : resolve()))
+    process.stdout.write(`${escapeLinesForTerminal(text)}\n`, (error) =>
+      error ? reject(error) : resolve(),
+    )
   })
 }
 
 /** For people, beside the data. */
 export function note(text: string): void {
-  process.stderr.write(`${harmlessLines(text)}\n`)
+  process.stderr.write(`${escapeLinesForTerminal(text)}\n`)
 }
 
 /** Columns as wide as their widest cell; the first row is their titles. */
 export function printTable(given: readonly (readonly string[])[]): void {
-  const rows = given.map((row) => row.map(harmless))
+  const rows = given.map((row) => row.map(escapeForTerminal))
   const widths = rows.reduce<number[]>(
     (widest, row) => row.map((cell, i) => Math.max(widest[i] ?? 0, cell.length)),
     [],
@@ -170,7 +172,7 @@ const paintCell = (cell: string): string => cell.replace(/^\w+/, (state) => pain
 export function ago(time: number | string | null): string {
   if (time === null) return '-'
   const at = new Date(time)
-  return Number.isNaN(at.getTime()) ? harmless(String(time)) : fromNow(at, Date.now())
+  return Number.isNaN(at.getTime()) ? escapeForTerminal(String(time)) : fromNow(at, Date.now())
 }
 
 /** The same for programs. */

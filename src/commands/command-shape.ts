@@ -29,12 +29,12 @@ export interface CommandShape {
 }
 
 /** The tree of commands as it is, for whatever is written from it: completions, the manual page. */
-export function shapeOf(command: Command, path: readonly string[] = []): CommandShape {
+export function commandShape(command: Command, path: readonly string[] = []): CommandShape {
   const own = command.options.filter((option) => !isSetting(option) && !option.hidden)
   const shown = command.createHelp().visibleCommands(command)
   const names = shown.map((each) => each.name())
   const below = shown.map((each) => {
-    const shape = shapeOf(each, [...path, each.name()])
+    const shape = commandShape(each, [...path, each.name()])
     // Commander's own, of which it says no more than that it takes a command.
     return each.name() === 'help' ? { ...shape, arguments: [valueShape('command', names)] } : shape
   })
@@ -50,8 +50,8 @@ export function shapeOf(command: Command, path: readonly string[] = []): Command
 }
 
 /** Each command below it, and itself. */
-export function withAllBelow(shape: CommandShape): CommandShape[] {
-  return [shape, ...shape.commands.flatMap(withAllBelow)]
+export function flattenCommands(shape: CommandShape): CommandShape[] {
+  return [shape, ...shape.commands.flatMap(flattenCommands)]
 }
 
 const isSetting = (option: Option): boolean => option.helpGroupHeading === SETTINGS

@@ -1,6 +1,6 @@
 import { Argument, type Command } from 'commander'
 import { printPainted, withExamples } from './command-line.ts'
-import { shapeOf } from './command-shape.ts'
+import { commandShape } from './command-shape.ts'
 import { bashCompletion } from './completion/bash.ts'
 import { fishCompletion } from './completion/fish.ts'
 import { zshCompletion } from './completion/zsh.ts'
@@ -17,5 +17,5 @@ export function completionCommand(program: Command, about: string): void {
     'source <(godwit completion zsh)          # in ~/.zshrc, after compinit',
     'godwit completion fish > ~/.config/fish/completions/godwit.fish',
   )
-  command.action((shell: Shell) => printPainted(SHELLS[shell](shapeOf(program)).trimEnd()))
+  command.action((shell: Shell) => printPainted(SHELLS[shell](commandShape(program)).trimEnd()))
 }

@@ -8,7 +8,7 @@ import { temporaryDirectory } from '../../test/support/odd-repositories.ts'
 import { createDatabase } from '../../test/support/postgres.ts'
 import { readConfig } from '../settings/config.ts'
 import type { ConfigFile } from '../settings/config-file.ts'
-import { withKnownPlace } from './command-line.ts'
+import { requireKnownDataDirectory } from './command-line.ts'
 import { assertFinding } from './doctor/test-scene.ts'
 
 test('every command that works on the data finds it by the file', async (t) => {
@@ -102,12 +102,12 @@ test('a command on the data refuses to guess where it is when the file is not fo
     ...nothing,
   }
   const denied = /this user may not read \/etc\/godwit\/config, .* run the command as root or/
-  assert.throws(() => withKnownPlace(readConfig({}, {}, file)), denied)
-  assert.throws(() => withKnownPlace(readConfig({ vendor: 'forge' }, {}, file)), denied)
+  assert.throws(() => requireKnownDataDirectory(readConfig({}, {}, file)), denied)
+  assert.throws(() => requireKnownDataDirectory(readConfig({ vendor: 'forge' }, {}, file)), denied)
   for (const [flags, env] of [
     [{ data: '/d' }, {}],
     [{}, { GODWIT_DATA: '/d' }],
     [{ databaseUrl: 'postgres://db/godwit' }, {}],
   ] as const)
-    assert.ok(withKnownPlace(readConfig(flags, env, file)))
+    assert.ok(requireKnownDataDirectory(readConfig(flags, env, file)))
 })

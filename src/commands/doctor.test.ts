@@ -8,7 +8,7 @@ import { temporaryDirectory } from '../../test/support/odd-repositories.ts'
 import { createDatabase } from '../../test/support/postgres.ts'
 import { startInRow } from '../../test/support/service-row.ts'
 import { KNOWN_SCHEMA } from '../db/upgrade.ts'
-import { checkRoom } from './doctor/check-data.ts'
+import { checkFreeSpace } from './doctor/check-data.ts'
 import { judgeClock } from './doctor/check-database.ts'
 import { checkClock } from './doctor/check-machine.ts'
 import {
@@ -150,12 +150,12 @@ describe('the data directory', () => {
 
   test('on a disk that is full, or out of files', () => {
     const plenty = { bsize: 4096, bavail: 1e9, files: 1e6, ffree: 1e6 }
-    assert.equal(checkRoom(plenty).state, 'passed')
-    assert.equal(checkRoom({ ...plenty, bavail: 200_000 }).state, 'warning')
-    assert.equal(checkRoom({ ...plenty, bavail: 1000 }).state, 'error')
-    assert.equal(checkRoom({ ...plenty, ffree: 9999 }).state, 'warning')
-    assert.equal(checkRoom({ ...plenty, ffree: 3 }).state, 'error')
-    assert.equal(checkRoom({ ...plenty, files: 0, ffree: 0 }).state, 'passed')
+    assert.equal(checkFreeSpace(plenty).state, 'passed')
+    assert.equal(checkFreeSpace({ ...plenty, bavail: 200_000 }).state, 'warning')
+    assert.equal(checkFreeSpace({ ...plenty, bavail: 1000 }).state, 'error')
+    assert.equal(checkFreeSpace({ ...plenty, ffree: 9999 }).state, 'warning')
+    assert.equal(checkFreeSpace({ ...plenty, ffree: 3 }).state, 'error')
+    assert.equal(checkFreeSpace({ ...plenty, files: 0, ffree: 0 }).state, 'passed')
   })
 })
 

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
-import { EXIT } from '../ground/exit-codes.ts'
-import { harmless, harmlessJson } from '../ground/terminal-text.ts'
+import { EXIT } from '../lib/exit-codes.ts'
+import { escapeForTerminal, escapeJsonForTerminal } from '../lib/terminal-text.ts'
 import { actAsOwnerOf } from '../service/data-owner.ts'
 import { addCommand, print, printPainted, settingsOf, withExamples } from './command-line.ts'
 import { type CheckResult, passed } from './doctor/check-result.ts'
@@ -32,7 +32,7 @@ export function doctorCommand(program: Command, about: string): void {
       const counts = { passed: count('passed'), warnings: count('warning'), errors: count('error') }
       print(
         json
-          ? harmlessJson({ ...counts, checks: findings })
+          ? escapeJsonForTerminal({ ...counts, checks: findings })
           : `\n${counts.passed} passed, ${counts.warnings} warnings, ${counts.errors} errors`,
       )
       if (counts.errors > 0) process.exitCode = EXIT.failed
@@ -52,6 +52,8 @@ const WIDTH = 'clock of database'.length
 
 function asText({ check, state, found, advice }: CheckResult): string {
   const [colour, mark] = MARKS[state]
-  const line = `${paint(colour, mark)} ${check.padEnd(WIDTH)}  ${harmless(found)}`
-  return advice === undefined ? line : `${line}\n  ${' '.repeat(WIDTH)}  → ${harmless(advice)}`
+  const line = `${paint(colour, mark)} ${check.padEnd(WIDTH)}  ${escapeForTerminal(found)}`
+  return advice === undefined
+    ? line
+    : `${line}\n  ${' '.repeat(WIDTH)}  → ${escapeForTerminal(advice)}`
 }

@@ -1,10 +1,14 @@
 import { hostname } from 'node:os'
 import { resolve } from 'node:path'
 import type { Command } from 'commander'
-import { ExportFailed, endInWords, type RepositoryEnd } from '../exporter/export-archive.ts'
-import { inUnits } from '../ground/quantities.ts'
-import { harmless } from '../ground/terminal-text.ts'
-import { UserMistake } from '../ground/user-mistake.ts'
+import {
+  ExportFailed,
+  formatRepositoryEnd,
+  type RepositoryEnd,
+} from '../exporter/export-archive.ts'
+import { inUnits } from '../lib/quantities.ts'
+import { escapeForTerminal } from '../lib/terminal-text.ts'
+import { UserError } from '../lib/user-error.ts'
 import { addressesFrom } from '../repositories/addresses.ts'
 import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
 import { factsForViewer } from '../repositories/facts-for-viewer.ts'
@@ -15,7 +19,7 @@ import type { WaitUntil } from '../sources/forge-errors.ts'
 import { askedRepositories } from './asked-repositories.ts'
 import { addCommand, note, settingsOf, withExamples } from './command-line.ts'
 import { outputOf } from './export/output.ts'
-import { type ExportReport, exportReport, isWorthSaying } from './export/report.ts'
+import { type ExportReport, exportReport, needsAttention } from './export/report.ts'
 import { progressLine } from './progress-line.ts'
 import { untilStopped } from './stop-signal.ts'
 import { writeWholeFile } from './whole-file.ts'
@@ -62,7 +66,7 @@ async function runExport(
   const warnings = guessed ? [guessedAddress(guessed)] : []
   await using parts = await openLocalExport(config, output.nearby, (words) => warnings.push(words))
   const repositories = await chosen(parts, names, options)
-  await output.refuseTaken(repositories)
+  await output.refuseExisting(repositories)
 
   using progress = exportProgress(process.stderr, repositories)
   const startedAt = performance.now()
@@ -113,17 +117,17 @@ async function chosen(
   const reasons = refused.map(({ path, reason }) => `${path}: ${reason}`)
   if (reasons.length > 0 && (!options.allowPartial || entries.length === 0))
     throw cannotExport(reasons.join('\n'), options)
-  for (const reason of reasons) note(`skipped: ${harmless(reason)}`)
+  for (const reason of reasons) note(`skipped: ${escapeForTerminal(reason)}`)
   const [first] = entries
-  if (!first) throw new UserMistake('the repositories were removed while they were read')
+  if (!first) throw new UserError('the repositories were removed while they were read')
   return factsForViewer(parts.db, { account: first.owner }, entries)
 }
 
-function cannotExport(reasons: string, { allowPartial }: ExportOptions): UserMistake {
+function cannotExport(reasons: string, { allowPartial }: ExportOptions): UserError {
   const next = allowPartial
     ? 'no other repository was selected'
     : 'use --allow-partial to skip these'
-  return new UserMistake(`${reasons}\nnothing was written; ${next}`)
+  return new UserError(`${reasons}\nnothing was written; ${next}`)
 }
 
 /** Disposing leaves the terminal as it was. */
@@ -147,7 +151,7 @@ function exportProgress(
     ended(end) {
       done += weight(end.facts)
       count += 1
-      if (!to.isTTY || isWorthSaying(end)) line.say(endInWords(end))
+      if (!to.isTTY || needsAttention(end)) line.say(formatRepositoryEnd(end))
       line.show(done / total, `${count}/${repositories.length} ${fullNameOf(end.facts)}`)
     },
     writing: (bytes) => line.show(undefined, `writing ${inUnits(bytes)}`),

@@ -5,7 +5,7 @@ import type { Command } from 'commander'
 import { commandRow } from '../../test/support/command-row.ts'
 import { VERSION } from '../service/version.ts'
 import { flagOf, optionNames, variableOf } from '../settings/setting-names.ts'
-import { shapeOf, withAllBelow } from './command-shape.ts'
+import { commandShape, flattenCommands } from './command-shape.ts'
 import { createProgram } from './program.ts'
 
 test('the help of a command is short: its own options, and where the settings are', async () => {
@@ -53,7 +53,7 @@ test('`version` and `--version`', async () => {
 
 test('every command that lists can do so as JSON', async () => {
   const program = await createProgram()
-  const lists = withAllBelow(shapeOf(program)).filter(
+  const lists = flattenCommands(commandShape(program)).filter(
     ({ path, about, commands }) =>
       path.at(-1) !== 'help' &&
       (commands.length === 0 || path.join(' ') === 'locks') &&
@@ -81,7 +81,7 @@ test('the manual page has every command, option and setting, and no mistake', {
   const text = read.stdout
   assert.match(text, /NAME\n +godwit - self-service export/)
   const program: Command = await createProgram()
-  for (const { path, options, commands } of withAllBelow(shapeOf(program))) {
+  for (const { path, options, commands } of flattenCommands(commandShape(program))) {
     if (path.length === 0 || path.includes('help') || commands.length > 0) continue
     assert.match(text, new RegExp(`^ +${path.join(' ')}$`, 'm'))
     for (const { flag } of options.filter(({ flag }) => flag !== '--help'))

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { harmlessJson } from '../ground/terminal-text.ts'
+import { escapeJsonForTerminal } from '../lib/terminal-text.ts'
 import { STANDARD_CONFIG_FILE } from '../settings/config-file.ts'
 import { allNames, anyOptionOf, fileNameOf, flagOf, variableOf } from '../settings/setting-names.ts'
 import { print, withExamples } from './command-line.ts'
@@ -13,7 +13,7 @@ export function settingsCommand(program: Command, about: string): void {
   command.addHelpText('after', () => `\n${settingsInWords()}`)
   withExamples(command, 'godwit settings', 'godwit settings --json')
   command.action(({ json }: { json?: boolean }) =>
-    print(json ? harmlessJson(everySetting()) : settingsInWords()),
+    print(json ? escapeJsonForTerminal(everySetting()) : settingsInWords()),
   )
 }
 

@@ -1,12 +1,12 @@
 import type { Command } from 'commander'
 import { createGit } from '../git/git.ts'
-import { isFullName } from '../ground/names.ts'
-import { harmlessJson } from '../ground/terminal-text.ts'
-import { Misuse, UserMistake } from '../ground/user-mistake.ts'
+import { isFullName } from '../lib/names.ts'
+import { escapeJsonForTerminal } from '../lib/terminal-text.ts'
+import { UsageError, UserError } from '../lib/user-error.ts'
 import { type KnownLock, knownLocks } from '../migrations/lock-store.ts'
 import { releaseRepository } from '../migrations/locks.ts'
+import { dataPathsOf, openSource } from '../service/data-paths.ts'
 import { withDatabase } from '../service/open-database.ts'
-import { openSource, placesOf } from '../service/places.ts'
 import { requireGit, requireRepositories } from '../service/requirements.ts'
 import {
   addCommand,
@@ -29,7 +29,7 @@ export function locksCommand(program: Command, about: string): void {
     .option('--json', 'print the locks as JSON')
     .action(async ({ json }: { json?: boolean }, command: Command) => {
       const locks = await withDatabase(dataConfigOf(command), ({ db }) => knownLocks(db))
-      if (json) return print(harmlessJson(locks.map(jsonOf)))
+      if (json) return print(escapeJsonForTerminal(locks.map(jsonOf)))
       const titles = ['REPOSITORY', 'MIGRATION', 'BY', 'LOCKED', 'EXPIRES', 'STATE']
       printTable([titles, ...locks.map(rowOf)])
     })
@@ -62,10 +62,10 @@ function addRelease(locks: Command): void {
   release
     .option('--forget', 'also delete the lock of a repository that no longer exists')
     .action(async (fullName: string, { forget }: { forget?: boolean }, command: Command) => {
-      if (!isFullName(fullName)) throw new Misuse(`"${fullName}" is not OWNER/NAME`)
+      if (!isFullName(fullName)) throw new UsageError(`"${fullName}" is not OWNER/NAME`)
       const [owner = '', name = ''] = fullName.split('/')
       const config = dataConfigOf(command)
-      const places = placesOf(config, requireRepositories(config))
+      const places = dataPathsOf(config, requireRepositories(config))
       await requireGit(config, createGit(places.git))
       const isRemoved = await withDatabase(config, ({ db }) => {
         const parts = { db, source: openSource(places), now: Date.now }
@@ -73,7 +73,7 @@ function addRelease(locks: Command): void {
       })
       if (isRemoved) print(`${fullName} accepts pushes`)
       else if (forget) print(`${fullName} does not exist; its locks are deleted`)
-      else throw new UserMistake(notThere(fullName))
+      else throw new UserError(notThere(fullName))
     })
 }
 

@@ -1,9 +1,14 @@
 import type { Command } from 'commander'
-import { exitCodes } from '../ground/exit-codes.ts'
+import { exitCodes } from '../lib/exit-codes.ts'
 import { VERSION } from '../service/version.ts'
 import { STANDARD_CONFIG_FILE } from '../settings/config-file.ts'
 import { examplesOf, printPainted, withExamples } from './command-line.ts'
-import { type CommandShape, type OptionShape, shapeOf, withAllBelow } from './command-shape.ts'
+import {
+  type CommandShape,
+  commandShape,
+  flattenCommands,
+  type OptionShape,
+} from './command-shape.ts'
 import { everySetting, HOW_TO_SET } from './list-settings.ts'
 
 export function manCommand(program: Command, about: string): void {
@@ -14,8 +19,8 @@ export function manCommand(program: Command, about: string): void {
 
 /** godwit(1), from the same tree and tables as the help. */
 function manualPage(program: Command): string {
-  const shape = shapeOf(program)
-  const leaves = withAllBelow(shape).filter(
+  const shape = commandShape(program)
+  const leaves = flattenCommands(shape).filter(
     ({ path, commands }) =>
       path.length > 0 && path[0] !== 'help' && (commands.length === 0 || path[0] === 'locks'),
   )

@@ -4,8 +4,8 @@ import { findAccount } from '../accounts/account-store.ts'
 import { type Membership, type MembershipRole, membershipRoles } from '../accounts/membership.ts'
 import { listMemberships, putMembership, removeMembership } from '../accounts/membership-store.ts'
 import type { Db } from '../db/database.ts'
-import { harmlessJson } from '../ground/terminal-text.ts'
-import { UserMistake } from '../ground/user-mistake.ts'
+import { escapeJsonForTerminal } from '../lib/terminal-text.ts'
+import { UserError } from '../lib/user-error.ts'
 import { withDatabase } from '../service/open-database.ts'
 import { addCommand, dataConfigOf, note, print, printTable, withExamples } from './command-line.ts'
 
@@ -43,7 +43,7 @@ export function memberCommands(program: Command, about: string): void {
       const all = await withDatabase(dataConfigOf(command), async ({ db }) =>
         listMemberships(db, org === undefined ? undefined : await organizationNamed(db, org)),
       )
-      if (json) print(harmlessJson(all.map(membershipJson)))
+      if (json) print(escapeJsonForTerminal(all.map(membershipJson)))
       else printMemberships(all)
     })
 }
@@ -58,10 +58,10 @@ async function removeMember(db: Db, org: string, login: string): Promise<void> {
   const [left] = await membershipsOf(db, organization, account)
   if (left) {
     const elsewhere = `${account.login} is ${left.role} of ${organization.login} by ${FROM[left.origin](organization)}`
-    if (!removed) throw new UserMistake(elsewhere)
+    if (!removed) throw new UserError(elsewhere)
     note(elsewhere)
   } else if (!removed) {
-    throw new UserMistake(`${account.login} is not a member of ${organization.login}`)
+    throw new UserError(`${account.login} is not a member of ${organization.login}`)
   }
 }
 
@@ -75,14 +75,14 @@ async function named(db: Db, org: string, login: string) {
   const organization = await organizationNamed(db, org)
   const account = await accountNamed(db, login)
   if (account.type !== 'User')
-    throw new UserMistake(`${account.login} is an organization and cannot be a member`)
+    throw new UserError(`${account.login} is an organization and cannot be a member`)
   return { organization, account }
 }
 
 async function organizationNamed(db: Db, login: string): Promise<Account> {
   const account = await accountNamed(db, login, ' --type Organization')
   if (account.type === 'Organization') return account
-  throw new UserMistake(
+  throw new UserError(
     `${account.login} is a user: \`godwit account set ${account.login} --type Organization\` makes it an organization`,
   )
 }
@@ -90,7 +90,7 @@ async function organizationNamed(db: Db, login: string): Promise<Account> {
 async function accountNamed(db: Db, login: string, flags = ''): Promise<Account> {
   const account = await findAccount(db, login)
   if (account) return account
-  throw new UserMistake(
+  throw new UserError(
     `account ${login} does not exist: run \`godwit sync\` if it owns repositories, or \`godwit account set ${login}${flags} --create\``,
   )
 }

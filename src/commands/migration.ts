@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
-import { isPartial } from '../ground/is-partial.ts'
-import { harmless } from '../ground/terminal-text.ts'
-import { Misuse } from '../ground/user-mistake.ts'
-import { addClientCommand, printJson, sameFlags, talking, tell } from './client-command.ts'
+import { isPartial } from '../lib/is-partial.ts'
+import { escapeForTerminal } from '../lib/terminal-text.ts'
+import { UsageError } from '../lib/user-error.ts'
+import { addClientCommand, printJson, sameOrgFlag, tell, withClient } from './client-command.ts'
 import { idArgument, print, printTable, withExamples } from './command-line.ts'
 import { downloadCommand } from './migration/download.ts'
 import {
@@ -10,7 +10,7 @@ import {
   migrationRows,
   repositoryRows,
   summaryRows,
-} from './migration/in-words.ts'
+} from './migration/format-migration.ts'
 import { retryCommand, startCommand } from './migration/start.ts'
 import { watchCommand } from './migration/watch.ts'
 
@@ -42,7 +42,7 @@ function listCommand(migration: Command): void {
   const command = addClientCommand(migration, 'list', 'list all migrations, newest first')
   withExamples(command, 'godwit migration list', 'godwit migration list --json | jq ".[0].state"')
   command.action(
-    talking(async (talk) => {
+    withClient(async (talk) => {
       if (talk.isJson) return printJson(await talk.api.list())
       // Godwit counts the repositories; elsewhere they come all, for their number.
       const summaries = await talk.api.summaries()
@@ -55,12 +55,12 @@ function showCommand(migration: Command): void {
   const command = addClientCommand(migration, 'show', 'show one migration and its state')
   withExamples(command, 'godwit migration show 7', 'godwit migration show 7 --json')
   command.argument(...ID).action(
-    talking(async (talk, _options, id: number) => {
+    withClient(async (talk, _options, id: number) => {
       const found = await talk.api.show(id)
       if (talk.isJson) return printJson(found)
       const summary = await talk.api.summary(id)
       const lacks = summary && isPartial(summary) ? await talk.api.notExported(id) : []
-      tell(talk, found, describeMigration(found, summary, lacks, sameFlags(talk)))
+      tell(talk, found, describeMigration(found, summary, lacks, sameOrgFlag(talk)))
     }),
   )
 }
@@ -73,7 +73,7 @@ function repositoriesCommand(migration: Command): void {
   )
   withExamples(command, 'godwit migration repositories 7')
   command.argument(...ID).action(
-    talking(async (talk, _options, id: number) => {
+    withClient(async (talk, _options, id: number) => {
       const all = await talk.api.repositories(id)
       tell(talk, all, repositoryRows(all))
     }),
@@ -85,7 +85,7 @@ function deleteCommand(migration: Command): void {
   const command = addClientCommand(migration, 'delete', about)
   withExamples(command, 'godwit migration delete 7')
   command.argument(...ID).action(
-    talking(async (talk, _options, id: number) => {
+    withClient(async (talk, _options, id: number) => {
       await talk.api.deleteArchive(id)
       tell(talk, { id, archive: 'deleted' }, `the archive of migration ${id} is deleted`)
     }),
@@ -101,12 +101,12 @@ function unlockCommand(migration: Command): void {
   withExamples(command, 'godwit migration unlock 7 alice/site octo/tools')
   command.argument(...ID).argument('<repositories...>', 'OWNER/NAME, or NAME alone')
   command.action(
-    talking(async (talk, _options, id: number, asked: string[]) => {
+    withClient(async (talk, _options, id: number, asked: string[]) => {
       const covered = (await talk.api.repositories(id)).map(({ full_name }) => full_name)
-      const unlocked = asked.map((name) => lockName(covered, id, name, sameFlags(talk)))
+      const unlocked = asked.map((name) => lockName(covered, id, name, sameOrgFlag(talk)))
       for (const { fullName, onWire } of unlocked) {
         await talk.api.unlock(id, onWire)
-        if (!talk.isJson) print(`unlocked: ${harmless(fullName)}`)
+        if (!talk.isJson) print(`unlocked: ${escapeForTerminal(fullName)}`)
       }
       if (talk.isJson) printJson({ id, unlocked: unlocked.map(({ fullName }) => fullName) })
     }),
@@ -123,12 +123,12 @@ function lockName(covered: string[], id: number, asked: string, flags: string) {
   })
   const [fullName] = found
   if (fullName === undefined)
-    throw new Misuse(
+    throw new UsageError(
       `migration ${id} does not include ${asked}: \`godwit migration repositories ${id}${flags}\` lists its repositories; nothing was unlocked`,
     )
   if (found.length > 1)
-    throw new Misuse(
-      `${asked} can mean ${found.map(harmless).join(' or ')}: use OWNER/NAME; nothing was unlocked`,
+    throw new UsageError(
+      `${asked} can mean ${found.map(escapeForTerminal).join(' or ')}: use OWNER/NAME; nothing was unlocked`,
     )
   const name = nameOf(fullName)
   const isOnly = covered.filter((each) => nameOf(each).toLowerCase() === name.toLowerCase()).length
@@ -143,7 +143,7 @@ function cancelCommand(migration: Command): void {
   )
   withExamples(command, 'godwit migration cancel 7')
   command.argument(...ID).action(
-    talking(async (talk, _options, id: number) => {
+    withClient(async (talk, _options, id: number) => {
       const cancelled = await talk.api.cancel(id)
       tell(talk, cancelled, `migration ${id} is cancelled`)
     }),
@@ -155,7 +155,7 @@ function reportCommand(migration: Command): void {
   const command = addClientCommand(migration, 'report', about)
   withExamples(command, 'godwit migration report 7')
   command.argument(...ID).action(
-    talking(async (talk, _options, id: number) => {
+    withClient(async (talk, _options, id: number) => {
       if (talk.isJson) tell(talk, await talk.api.report(id), '')
       else print((await talk.api.reportText(id)).trimEnd())
     }),

@@ -1,5 +1,5 @@
 import { styleText } from 'node:util'
-import { harmless } from '../ground/terminal-text.ts'
+import { escapeForTerminal } from '../lib/terminal-text.ts'
 
 type Style = Parameters<typeof styleText>[0]
 
@@ -20,4 +20,4 @@ const OF_STATE: Record<string, Style> = {
 }
 
 export const paintState = (state: string, stream?: NodeJS.WriteStream): string =>
-  Object.hasOwn(OF_STATE, state) ? paint(OF_STATE[state]!, state, stream) : harmless(state)
+  Object.hasOwn(OF_STATE, state) ? paint(OF_STATE[state]!, state, stream) : escapeForTerminal(state)

@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import { exitCodes } from '../ground/exit-codes.ts'
+import { exitCodes } from '../lib/exit-codes.ts'
 import { VERSION } from '../service/version.ts'
 import { STANDARD_CONFIG_FILE } from '../settings/config-file.ts'
 import { withExamples, withoutSettings } from './command-line.ts'

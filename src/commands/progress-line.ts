@@ -1,4 +1,4 @@
-import { harmless, harmlessLines } from '../ground/terminal-text.ts'
+import { escapeForTerminal, escapeLinesForTerminal } from '../lib/terminal-text.ts'
 import { paint } from './paint.ts'
 
 /** The last line of a terminal, drawn again and again. Disposing leaves the terminal as it was. */
@@ -12,7 +12,7 @@ export interface ProgressLine extends Disposable {
 }
 
 export function progressLine(to: NodeJS.WriteStream): ProgressLine {
-  const say = (text: string) => to.write(`${harmlessLines(text)}\n`)
+  const say = (text: string) => to.write(`${escapeLinesForTerminal(text)}\n`)
   const sayPainted = (text: string) => to.write(`${text}\n`)
   if (!to.isTTY) return { show() {}, say, sayPainted, [Symbol.dispose]() {} }
 
@@ -23,7 +23,7 @@ export function progressLine(to: NodeJS.WriteStream): ProgressLine {
       // A terminal that does not know its width says 0.
       const room = (to.columns || 80) - 1 - (part === undefined ? 0 : WIDTH + 3)
       clear()
-      to.write(drawn + harmless(text).slice(0, Math.max(0, room)))
+      to.write(drawn + escapeForTerminal(text).slice(0, Math.max(0, room)))
     },
     say(text) {
       clear()

@@ -1,13 +1,13 @@
 import { CommanderError } from 'commander'
-import { isPostgresDown } from '../db/postgres-away.ts'
-import { describeDiskFailure } from '../ground/disk-errors.ts'
-import { hasCode, innermost } from '../ground/errno.ts'
-import { EXIT } from '../ground/exit-codes.ts'
-import { ConfigMistakes, UserMistake } from '../ground/user-mistake.ts'
+import { isPostgresDown } from '../db/postgres-unavailable.ts'
+import { describeDiskFailure } from '../lib/disk-errors.ts'
+import { hasCode, rootCause } from '../lib/errno.ts'
+import { EXIT } from '../lib/exit-codes.ts'
+import { ConfigError, UserError } from '../lib/user-error.ts'
 import { note, outputFailure, watchOutput } from './command-line.ts'
 
 /** Runs a command. What went wrong is told in one line, be it the output alone, and counts as the process's end. */
-export async function runToTheEnd(command: () => Promise<void>): Promise<void> {
+export async function runCommand(command: () => Promise<void>): Promise<void> {
   watchOutput()
   let isTold = false
   try {
@@ -41,23 +41,23 @@ const PLAIN: Record<string, number> = {
   ArchiveDamaged: EXIT.failed,
   ArchiveNotSupported: EXIT.failed,
   ArchiveRefused: EXIT.failed,
-  BlobsOfAnother: EXIT.failed,
+  StoreOwnedByAnotherDatabase: EXIT.failed,
   DataDirectoryInUse: EXIT.failed,
-  DatabaseDamaged: EXIT.failed,
-  ForgeAway: EXIT.unreachable,
+  DatabaseCorrupt: EXIT.failed,
+  ForgeUnreachable: EXIT.unreachable,
   ManifestInvalid: EXIT.failed,
   SchemaTooNew: EXIT.failed,
   Unreadable: EXIT.failed,
   SecretNeeded: EXIT.misused,
   ServerBusy: EXIT.unreachable,
-  ServerRefused: EXIT.refused,
-  ServerFailed: EXIT.unreachable,
+  RequestRejected: EXIT.refused,
+  ServerError: EXIT.unreachable,
   ServerUnreachable: EXIT.unreachable,
 }
 
 function failureOf(error: unknown): Failure {
-  if (error instanceof ConfigMistakes) return { lines: error.mistakes, exitCode: EXIT.misused }
-  if (error instanceof UserMistake) return { lines: [error.message], exitCode: error.exitCode }
+  if (error instanceof ConfigError) return { lines: error.mistakes, exitCode: EXIT.misused }
+  if (error instanceof UserError) return { lines: [error.message], exitCode: error.exitCode }
   // What was cleaned up badly matters less than what it was cleaned up for.
   if (error instanceof SuppressedError) return failureOf(error.suppressed)
   if (!(error instanceof Error)) return failed(String(error))
@@ -70,7 +70,7 @@ function failureOf(error: unknown): Failure {
     }
   if (isPostgresDown(error))
     return {
-      lines: [`the database (--database-url) is not available: ${innermost(error).message}`],
+      lines: [`the database (--database-url) is not available: ${rootCause(error).message}`],
       exitCode: EXIT.unreachable,
     }
   if (isGitMissing(error))
@@ -99,7 +99,9 @@ const WHY: Record<string, string> = {
 
 /** Ours for one that does not answer, or the SDK's own for what it refuses. */
 const isOfBucket = (error: Error): boolean =>
-  error.name === 'BlobsAway' || error.name === 'CredentialsProviderError' || '$metadata' in error
+  error.name === 'BlobsUnavailable' ||
+  error.name === 'CredentialsProviderError' ||
+  '$metadata' in error
 
 function isGitMissing({ name, cause }: Error): boolean {
   return name === 'GitFailed' && hasCode(cause, 'ENOENT', 'EACCES')

@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { type Command, Option } from 'commander'
 import { createGit } from '../git/git.ts'
-import { writingTo } from '../ground/disk-errors.ts'
-import { harmless } from '../ground/terminal-text.ts'
-import { Misuse, UserMistake } from '../ground/user-mistake.ts'
-import { type RestoreNews, restoreArchive } from '../importer/restore-archive.ts'
+import { type RestoreEvents, restoreArchive } from '../importer/restore-archive.ts'
+import { writingTo } from '../lib/disk-errors.ts'
+import { escapeForTerminal } from '../lib/terminal-text.ts'
+import { UsageError, UserError } from '../lib/user-error.ts'
 import { countInWords } from '../records/record-file.ts'
 import type { Config } from '../settings/config.ts'
 import { archiveAt } from './archive-file.ts'
@@ -58,10 +58,10 @@ async function runRestore(
   signal: AbortSignal,
 ): Promise<void> {
   if (file === '-')
-    throw new Misuse('restore reads the archive twice: give a file, not standard input')
+    throw new UsageError('restore reads the archive twice: give a file, not standard input')
   const { people, keepLinks, target } = options
   if (options.as === undefined && (people ?? keepLinks ?? target ?? repositories[0]) !== undefined)
-    throw new Misuse(
+    throw new UsageError(
       '--people, --keep-links, --target and names of repositories need --as gitea-dump',
     )
   const home = await mkdtemp(join(tmpdir(), 'godwit-restore-'))
@@ -85,30 +85,30 @@ async function runPlain(
 ): Promise<void> {
   const place = resolve(into)
   let [failed, warnings] = [0, 0]
-  const tell = (news: RestoreNews) => {
+  const tell = (news: RestoreEvents) => {
     const lines = newsInWords(news)
     warnings += lines.length
-    for (const line of lines) print(harmless(line))
+    for (const line of lines) print(escapeForTerminal(line))
   }
   for await (const { fullName, faults } of restoreArchive(
     { ...parts, into: place, tell },
     signal,
   )) {
-    if (faults.length === 0) print(`restored: ${harmless(fullName)}`)
+    if (faults.length === 0) print(`restored: ${escapeForTerminal(fullName)}`)
     else failed += 1
-    for (const fault of faults) print(harmless(`failed: ${fullName}: ${fault}`))
+    for (const fault of faults) print(escapeForTerminal(`failed: ${fullName}: ${fault}`))
   }
   if (failed > 0)
-    throw new UserMistake(
+    throw new UserError(
       `${failed} ${failed === 1 ? 'repository' : 'repositories'} could not be restored; the others are in ${place}`,
     )
   if (strict && warnings > 0)
-    throw new UserMistake(
+    throw new UserError(
       `some data could not be restored (--strict); the restored repositories are in ${place}`,
     )
 }
 
-function newsInWords(news: RestoreNews): string[] {
+function newsInWords(news: RestoreEvents): string[] {
   if ('warning' in news) return [`warning: ${news.warning}`]
   return news.leftBehind.map(([kind, count]) => `skipped: ${countInWords(kind, count)}`)
 }

@@ -4,10 +4,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { setAccount } from '../accounts/account-store.ts'
 import { addToken } from '../accounts/token-store.ts'
 import { createGit } from '../git/git.ts'
-import { makeDirectory } from '../ground/make-directory.ts'
+import { makeDirectory } from '../lib/make-directory.ts'
+import { dataPathsOf } from '../service/data-paths.ts'
 import type { Log } from '../service/log.ts'
 import { withDatabase } from '../service/open-database.ts'
-import { placesOf } from '../service/places.ts'
 import { type Service, startService } from '../service/service.ts'
 import type { Config } from '../settings/config.ts'
 import { ensureSampleHost, SAMPLE_LOGIN, SAMPLE_NAMES } from './sample/host.ts'
@@ -20,7 +20,7 @@ import { writeWholeFile } from './whole-file.ts'
 export async function startSample(given: Config, log: Log): Promise<Service> {
   const data = join(given.data, 'sample')
   makeDirectory(data, 0o700)
-  const git = createGit(placesOf({ ...given, data }, '').git)
+  const git = createGit(dataPathsOf({ ...given, data }, '').git)
   const repositories = await ensureSampleHost(data, git)
   const config: Config = { ...given, data, repositories }
   const token = await ensureToken(config)

@@ -1,8 +1,8 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { harmless } from '../ground/terminal-text.ts'
-import { Misuse } from '../ground/user-mistake.ts'
+import { escapeForTerminal } from '../lib/terminal-text.ts'
+import { UsageError } from '../lib/user-error.ts'
 import type { ScheduleChange, ScheduleRequest } from '../wire/types.ts'
-import { addClientCommand, printJson, sameFlags, talking, tell } from './client-command.ts'
+import { addClientCommand, printJson, sameOrgFlag, tell, withClient } from './client-command.ts'
 import { idArgument, idOf, withExamples } from './command-line.ts'
 import {
   addStartArguments,
@@ -10,8 +10,8 @@ import {
   type StartOptions,
   startRequest,
 } from './migration/start-request.ts'
-import { starting } from './migration/starting.ts'
-import { describeSchedule, runRows, scheduleRows } from './schedule/in-words.ts'
+import { startOnce } from './migration/starting.ts'
+import { describeSchedule, runRows, scheduleRows } from './schedule/format-schedule.ts'
 
 const WEEKDAYS = [
   'monday',
@@ -82,10 +82,10 @@ function addCommand(schedule: Command): void {
     'godwit schedule add --org octo --all --every day --at 22:00 --keep 7 --allow-partial',
   )
   command.action(
-    talking(async (talk, options: StartOptions & TimingOptions, names: string[]) => {
+    withClient(async (talk, options: StartOptions & TimingOptions, names: string[]) => {
       const { every, at } = options
-      if (every === undefined) throw new Misuse('no period: give --every day or --every week')
-      if (at === undefined) throw new Misuse('no time: give --at HH:MM, such as --at 03:30')
+      if (every === undefined) throw new UsageError('no period: give --every day or --every week')
+      if (at === undefined) throw new UsageError('no time: give --at HH:MM, such as --at 03:30')
       const asked = await startRequest(talk, names, options)
       const timing = { time_zone: zoneHere(), ...timingOf(options) }
       const body: ScheduleRequest = { ...asked, ...timing, every, at }
@@ -102,7 +102,7 @@ function listCommand(schedule: Command): void {
   const command = addClientCommand(schedule, 'list', 'list all schedules and their next runs')
   withExamples(command, 'godwit schedule list', 'godwit schedule list --org octo --json')
   command.action(
-    talking(async (talk) => {
+    withClient(async (talk) => {
       const all = await talk.api.schedules.list()
       tell(talk, all, scheduleRows(all))
     }),
@@ -113,10 +113,10 @@ function showCommand(schedule: Command): void {
   const command = addClientCommand(schedule, 'show', 'show one schedule and its runs')
   withExamples(command, 'godwit schedule show 3', 'godwit schedule show 3 --json')
   command.argument(...ID).action(
-    talking(async (talk, _options, id: number) => {
+    withClient(async (talk, _options, id: number) => {
       const found = await talk.api.schedules.show(id)
       if (talk.isJson) return printJson(found)
-      tell(talk, found, describeSchedule(found, sameFlags(talk)))
+      tell(talk, found, describeSchedule(found, sameOrgFlag(talk)))
       const runs = await talk.api.schedules.runs(id)
       if (runs.length > 0) tell(talk, runs, runRows(runs))
     }),
@@ -128,12 +128,14 @@ function changeCommand(schedule: Command): void {
   addTiming(command.argument(...ID))
   withExamples(command, 'godwit schedule change 3 --at 04:00 --keep 8')
   command.action(
-    talking(async (talk, options: TimingOptions, id: number) => {
+    withClient(async (talk, options: TimingOptions, id: number) => {
       const change = timingOf(options)
       if (Object.keys(change).length === 0)
-        throw new Misuse('nothing to change: give --every, --weekday, --at, --time-zone or --keep')
+        throw new UsageError(
+          'nothing to change: give --every, --weekday, --at, --time-zone or --keep',
+        )
       const changed = await talk.api.schedules.change(id, change)
-      tell(talk, changed, describeSchedule(changed, sameFlags(talk)))
+      tell(talk, changed, describeSchedule(changed, sameOrgFlag(talk)))
     }),
   )
 }
@@ -142,7 +144,7 @@ function pauseCommand(schedule: Command): void {
   const command = addClientCommand(schedule, 'pause', 'pause a schedule until it is resumed')
   withExamples(command, 'godwit schedule pause 3')
   command.argument(...ID).action(
-    talking(async (talk, _options, id: number) => {
+    withClient(async (talk, _options, id: number) => {
       const paused = await talk.api.schedules.change(id, { paused: true })
       tell(talk, paused, `schedule ${id} is paused`)
     }),
@@ -153,9 +155,13 @@ function resumeCommand(schedule: Command): void {
   const command = addClientCommand(schedule, 'resume', 'resume a schedule that is paused')
   withExamples(command, 'godwit schedule resume 3')
   command.argument(...ID).action(
-    talking(async (talk, _options, id: number) => {
+    withClient(async (talk, _options, id: number) => {
       const resumed = await talk.api.schedules.change(id, { paused: false })
-      tell(talk, resumed, `schedule ${id} runs next at ${harmless(String(resumed.next_run_at))}`)
+      tell(
+        talk,
+        resumed,
+        `schedule ${id} runs next at ${escapeForTerminal(String(resumed.next_run_at))}`,
+      )
     }),
   )
 }
@@ -172,8 +178,8 @@ function runCommand(schedule: Command): void {
     'godwit migration watch "$(godwit schedule run 3)"',
   )
   command.argument(...ID).action(
-    talking(async (talk, _options, id: number) => {
-      const run = await starting(talk, () => talk.api.schedules.run(id))
+    withClient(async (talk, _options, id: number) => {
+      const run = await startOnce(talk, () => talk.api.schedules.run(id))
       tell(talk, run, String(run.migration_id))
     }),
   )
@@ -191,7 +197,7 @@ function releaseCommand(schedule: Command): void {
     .argument(...ID)
     .argument('[migration]', about, idOf('migration'))
     .action(
-      talking(async (talk, _options, id: number, migration?: number) => {
+      withClient(async (talk, _options, id: number, migration?: number) => {
         const { schedules } = talk.api
         const kept = migration === undefined ? (await schedules.show(id)).protected_archives : []
         const ids = migration === undefined ? kept.map((each) => each.migration_id) : [migration]
@@ -208,7 +214,7 @@ function removeCommand(schedule: Command): void {
   const command = addClientCommand(schedule, 'remove', about)
   withExamples(command, 'godwit schedule remove 3')
   command.argument(...ID).action(
-    talking(async (talk, _options, id: number) => {
+    withClient(async (talk, _options, id: number) => {
       await talk.api.schedules.remove(id)
       tell(talk, { id, schedule: 'deleted' }, `schedule ${id} is deleted`)
     }),

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { harmlessJson } from '../ground/terminal-text.ts'
+import { escapeJsonForTerminal } from '../lib/terminal-text.ts'
 import { type ClientSaid, clientSaid } from '../settings/client-config.ts'
 import type { Config } from '../settings/config.ts'
 import { STANDARD_CONFIG_FILE } from '../settings/config-file.ts'
@@ -29,7 +29,12 @@ export function configCommand(program: Command, about: string): void {
       const config = settingsOf(command)
       const client = clientSaid({}, process.env, configFileOf(command))
       if (json)
-        print(harmlessJson({ file: shownFile(config), settings: shownSettings(config, client) }))
+        print(
+          escapeJsonForTerminal({
+            file: shownFile(config),
+            settings: shownSettings(config, client),
+          }),
+        )
       else print(describeConfig(config, client))
     })
 }

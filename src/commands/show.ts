@@ -1,9 +1,9 @@
 import { type Command, Option } from 'commander'
-import { inUnits } from '../ground/quantities.ts'
-import { harmless, harmlessJson } from '../ground/terminal-text.ts'
 import { csvLine } from '../importer/csv-line.ts'
 import { listPeople } from '../importer/list-people.ts'
 import { type ArchiveSummary, summarizeArchive } from '../importer/summarize-archive.ts'
+import { inUnits } from '../lib/quantities.ts'
+import { escapeForTerminal, escapeJsonForTerminal } from '../lib/terminal-text.ts'
 import { archiveAt } from './archive-file.ts'
 import { addCommand, note, print, printTable, withExamples } from './command-line.ts'
 import { untilStopped } from './stop-signal.ts'
@@ -35,13 +35,13 @@ async function showPeople(file: string, signal: AbortSignal): Promise<void> {
     ...people.map(({ login, wrote }) => [login, '', '', ...wrote]),
   ]
   print(lines.map(csvLine).join('').trimEnd())
-  for (const warning of warnings) note(harmless(`warning: ${warning}`))
+  for (const warning of warnings) note(escapeForTerminal(`warning: ${warning}`))
 }
 
 async function runShow(file: string, isJson: boolean, signal: AbortSignal): Promise<void> {
   const open = await archiveAt(file)
   const { summary, damage } = await summarizeArchive(open(), signal)
-  if (isJson) print(harmlessJson(summary))
+  if (isJson) print(escapeJsonForTerminal(summary))
   else printSummary(summary)
   if (damage) throw damage
 }
@@ -59,7 +59,7 @@ function printSummary(summary: ArchiveSummary): void {
     ['attachments', `${attachments.files} files, ${inUnits(attachments.bytes)}`],
     ['LFS', `${lfs.objects} objects, ${inUnits(lfs.bytes)}`],
   ]
-  for (const [name, value] of about) print(`${name.padEnd(13)} ${harmless(value)}`)
+  for (const [name, value] of about) print(`${name.padEnd(13)} ${escapeForTerminal(value)}`)
   if (repositories.length > 0) printRepositories(repositories)
   const counts = Object.entries(records)
   if (counts.length > 0) {
@@ -67,8 +67,8 @@ function printSummary(summary: ArchiveSummary): void {
     printTable([['RECORDS', 'COUNT'], ...counts.map(([kind, count]) => [kind, String(count)])])
   }
   for (const { full_name, reason } of summary.skipped)
-    note(harmless(`skipped when it was created: ${full_name}: ${reason}`))
-  for (const warning of summary.warnings) note(harmless(`warning: ${warning}`))
+    note(escapeForTerminal(`skipped when it was created: ${full_name}: ${reason}`))
+  for (const warning of summary.warnings) note(escapeForTerminal(`warning: ${warning}`))
 }
 
 function printRepositories(repositories: ArchiveSummary['repositories']): void {
@@ -76,12 +76,12 @@ function printRepositories(repositories: ArchiveSummary['repositories']): void {
   printTable([
     ['REPOSITORY', 'SIZE', 'BRANCHES', 'TAGS', 'OTHER REFS', 'DEFAULT BRANCH', 'WIKI', 'LFS'],
     ...repositories.map((each) => [
-      harmless(each.full_name),
+      escapeForTerminal(each.full_name),
       inUnits(each.bytes),
       String(each.branches),
       String(each.tags),
       String(each.other_refs),
-      harmless(each.default_branch ?? '-'),
+      escapeForTerminal(each.default_branch ?? '-'),
       each.has_wiki ? 'yes' : '-',
       each.lfs_objects > 0 ? `${each.lfs_objects}, ${inUnits(each.lfs_bytes)}` : '-',
     ]),

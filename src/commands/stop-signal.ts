@@ -1,5 +1,5 @@
 import { constants } from 'node:os'
-import { UserMistake } from '../ground/user-mistake.ts'
+import { UserError } from '../lib/user-error.ts'
 
 const LONGEST_STOP_MS = 10_000
 
@@ -21,7 +21,7 @@ export function untilStopSignal(): Promise<StopSignal> {
   })
 }
 
-class Stopped extends UserMistake {
+class Stopped extends UserError {
   override readonly exitCode: number
 
   constructor(by: StopSignal, message: string, cause: unknown) {

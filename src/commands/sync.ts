@@ -1,12 +1,12 @@
 import type { Command } from 'commander'
 import type { Database } from '../db/database.ts'
 import { createGit } from '../git/git.ts'
-import { harmless } from '../ground/terminal-text.ts'
+import { escapeForTerminal } from '../lib/terminal-text.ts'
 import { settleReleasedLocks } from '../migrations/locks.ts'
 import { type SyncReport, syncCatalogue } from '../repositories/sync.ts'
+import { dataPathsOf, openSource } from '../service/data-paths.ts'
 import { withDatabase } from '../service/open-database.ts'
 import { openForge, withForge } from '../service/open-forge.ts'
-import { openSource, placesOf } from '../service/places.ts'
 import { requireGit, requireRepositories } from '../service/requirements.ts'
 import { addCommand, dataConfigOf, note, print, withExamples } from './command-line.ts'
 
@@ -15,11 +15,13 @@ export function syncCommand(program: Command, about: string): void {
   withExamples(command, 'godwit sync --repositories /srv/git')
   command.action(async (_options, command: Command) => {
     const config = dataConfigOf(command)
-    const places = placesOf(config, requireRepositories(config))
+    const places = dataPathsOf(config, requireRepositories(config))
     await requireGit(config, createGit(places.git))
     const act = async ({ db }: Pick<Database, 'db'>) => {
       const now = Date.now
-      const log = { warn: (_: object, words: string) => note(`warning: ${harmless(words)}`) }
+      const log = {
+        warn: (_: object, words: string) => note(`warning: ${escapeForTerminal(words)}`),
+      }
       const forge = await openForge(config, { db, now, log })
       const source = withForge(openSource(places), forge, { db, now, log })
       const parts = { db, source, now }
@@ -38,8 +40,15 @@ export function syncCommand(program: Command, about: string): void {
 function describe({ found, read, missing, broken, refused, warnings }: SyncReport): string {
   return [
     `${found} repositories, ${read} new or changed, ${missing} removed`,
-    ...broken.map(({ fullName, reason }) => `failed: ${harmless(fullName)}: ${harmless(reason)}`),
-    ...refused.map(({ path, reason }) => `skipped: ${harmless(path)}: ${harmless(reason)}`),
-    ...warnings.map(({ path, reason }) => `warning: ${harmless(path)}: ${harmless(reason)}`),
+    ...broken.map(
+      ({ fullName, reason }) =>
+        `failed: ${escapeForTerminal(fullName)}: ${escapeForTerminal(reason)}`,
+    ),
+    ...refused.map(
+      ({ path, reason }) => `skipped: ${escapeForTerminal(path)}: ${escapeForTerminal(reason)}`,
+    ),
+    ...warnings.map(
+      ({ path, reason }) => `warning: ${escapeForTerminal(path)}: ${escapeForTerminal(reason)}`,
+    ),
   ].join('\n')
 }

@@ -7,8 +7,8 @@ import {
   revokeToken,
   type TokenRecord,
 } from '../accounts/token-store.ts'
-import { harmlessJson } from '../ground/terminal-text.ts'
-import { UserMistake } from '../ground/user-mistake.ts'
+import { escapeJsonForTerminal } from '../lib/terminal-text.ts'
+import { UserError } from '../lib/user-error.ts'
 import { replaceKey } from '../migrations/secret-store.ts'
 import { withDatabase } from '../service/open-database.ts'
 import { duration } from '../settings/config-values.ts'
@@ -19,7 +19,7 @@ import {
   idArgument,
   isoTime,
   print,
-  printForSure,
+  printAndFlush,
   printTable,
   withExamples,
 } from './command-line.ts'
@@ -44,7 +44,7 @@ export function tokenCommands(program: Command, about: string): void {
   withExamples(list, 'godwit token list').option('--json', 'print the tokens as JSON')
   list.action(async ({ json }: { json?: boolean }, command: Command) => {
     const tokens = await withDatabase(dataConfigOf(command), ({ db }) => listTokens(db))
-    if (json) return print(harmlessJson(tokens.map(jsonOf)))
+    if (json) return print(escapeJsonForTerminal(tokens.map(jsonOf)))
     printTable([
       ['ID', 'LOGIN', 'NAME', 'STATE', 'CREATED', 'EXPIRES', 'LAST USED'],
       ...tokens.map(tokenRow),
@@ -66,7 +66,7 @@ export function tokenCommands(program: Command, about: string): void {
         revokeToken(db, id, Date.now()),
       )
       if (!revoked)
-        throw new UserMistake(
+        throw new UserError(
           `token ${id} does not exist or is not valid: \`godwit token list\` shows all tokens`,
         )
     })
@@ -89,13 +89,12 @@ async function makeToken(login: string, options: AddOptions, command: Command): 
   const now = Date.now()
   await withDatabase(dataConfigOf(command), async ({ db }) => {
     const account = await findAccount(db, login)
-    if (!account) throw new UserMistake(unknownAccount(login))
-    if (account.type !== 'User')
-      throw new UserMistake(`${account.login} is an organization: ${ASK}`)
+    if (!account) throw new UserError(unknownAccount(login))
+    if (account.type !== 'User') throw new UserError(`${account.login} is an organization: ${ASK}`)
     const expiresAt = options.expires === 0 ? null : now + options.expires
     const made = await addToken(db, account, { name: options.name, expiresAt, now })
     // One that nobody has seen is of no use to anybody, and must not stay.
-    await printForSure(made).catch(async (error: unknown) => {
+    await printAndFlush(made).catch(async (error: unknown) => {
       await removeToken(db, made)
       throw error
     })

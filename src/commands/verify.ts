@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Command } from 'commander'
 import { createGit } from '../git/git.ts'
-import { writingTo } from '../ground/disk-errors.ts'
-import { harmless } from '../ground/terminal-text.ts'
-import { UserMistake } from '../ground/user-mistake.ts'
 import { verifyArchive } from '../importer/verify-archive.ts'
+import { writingTo } from '../lib/disk-errors.ts'
+import { escapeForTerminal } from '../lib/terminal-text.ts'
+import { UserError } from '../lib/user-error.ts'
 import type { Config } from '../settings/config.ts'
 import { archiveAt } from './archive-file.ts'
 import { addCommand, print, settingsOf, withExamples } from './command-line.ts'
@@ -44,11 +44,11 @@ export async function verifyFile(
         const { count: stands = 1, ...told } = { count: 1, ...finding }
         const [[kind, text]] = Object.entries(told) as [[keyof typeof WORDS, string]]
         count[WORDS[kind]] += stands
-        say(harmless(`${LABELS[kind]}: ${text}`))
+        say(escapeForTerminal(`${LABELS[kind]}: ${text}`))
       }
     })
     if (count.faults > 0)
-      throw new UserMistake(
+      throw new UserError(
         `${file} has ${count.faults === 1 ? '1 error' : `${count.faults} errors`}`,
       )
     say(verdict(file, count, compared))

@@ -1,9 +1,14 @@
 import { type Command, Option } from 'commander'
-import { Misuse } from '../ground/user-mistake.ts'
+import { UsageError } from '../lib/user-error.ts'
 import type { WebhookChange } from '../wire/types.ts'
-import { addClientCommand, talking, tell } from './client-command.ts'
+import { addClientCommand, tell, withClient } from './client-command.ts'
 import { idArgument, idOf, withExamples } from './command-line.ts'
-import { deliveryRows, describeDelivery, describeWebhook, webhookRows } from './webhook/in-words.ts'
+import {
+  deliveryRows,
+  describeDelivery,
+  describeWebhook,
+  webhookRows,
+} from './webhook/format-webhook.ts'
 import { secretOfNew, webhookSecret } from './webhook/secret.ts'
 
 const ID = idArgument('webhook')
@@ -31,7 +36,7 @@ export function webhookCommands(program: Command, about: string): void {
 function listCommand(webhook: Command): void {
   const command = addClientCommand(webhook, 'list', 'list webhooks')
   withExamples(command, 'godwit webhook list', 'godwit webhook list --org octo --json').action(
-    talking(async (talk) => {
+    withClient(async (talk) => {
       const all = await talk.api.webhooks.list()
       tell(talk, all, webhookRows(all))
     }),
@@ -72,7 +77,7 @@ function addWebhookCommand(webhook: Command): void {
     'openssl rand -hex 20 | tee secret | godwit webhook add https://ci.example.com/godwit --secret-file -',
   )
   command.action(
-    talking(async (talk, flags: ChangeFlags, address: string) => {
+    withClient(async (talk, flags: ChangeFlags, address: string) => {
       const secret = secretOfNew(flags, process.env)
       const change = changeFrom({ contentType: 'json', ...flags, ...secret })
       const config = { ...change.config, url: address }
@@ -86,7 +91,7 @@ function showCommand(webhook: Command): void {
   const command = addClientCommand(webhook, 'show', 'show one webhook')
   withExamples(command, 'godwit webhook show 3')
   command.argument(...ID).action(
-    talking(async (talk, _options, id: number) => {
+    withClient(async (talk, _options, id: number) => {
       const found = await talk.api.webhooks.show(id)
       tell(talk, found, describeWebhook(found))
     }),
@@ -110,10 +115,12 @@ function editCommand(webhook: Command): void {
     'godwit webhook edit 3 --active',
   )
   command.action(
-    talking(async (talk, flags: ChangeFlags, id: number) => {
+    withClient(async (talk, flags: ChangeFlags, id: number) => {
       const change = changeFrom(flags)
       if (Object.keys(change).length === 0)
-        throw new Misuse('nothing to change: give --to, --events, --content-type or another option')
+        throw new UsageError(
+          'nothing to change: give --to, --events, --content-type or another option',
+        )
       const changed = await talk.api.webhooks.edit(id, change)
       tell(talk, changed, describeWebhook(changed))
     }),
@@ -123,7 +130,7 @@ function editCommand(webhook: Command): void {
 /** What is not said is not sent. */
 function changeFrom(flags: ChangeFlags): WebhookChange {
   const { to, events, contentType, active, inactive } = flags
-  if (active && inactive) throw new Misuse('--active and --inactive exclude each other')
+  if (active && inactive) throw new UsageError('--active and --inactive exclude each other')
   const secret = webhookSecret(flags, process.env)
   const config = {
     ...(to !== undefined && { url: to }),
@@ -141,7 +148,7 @@ function removeCommand(webhook: Command): void {
   const command = addClientCommand(webhook, 'remove', 'remove a webhook and its deliveries')
   withExamples(command, 'godwit webhook remove 3')
   command.argument(...ID).action(
-    talking(async (talk, _options, id: number) => {
+    withClient(async (talk, _options, id: number) => {
       await talk.api.webhooks.remove(id)
       tell(talk, { id, removed: true }, `webhook ${id} is removed`)
     }),
@@ -152,7 +159,7 @@ function pingCommand(webhook: Command): void {
   const command = addClientCommand(webhook, 'ping', 'send a ping to a webhook, to test it')
   withExamples(command, 'godwit webhook ping 3 && godwit webhook deliveries 3')
   command.argument(...ID).action(
-    talking(async (talk, _options, id: number) => {
+    withClient(async (talk, _options, id: number) => {
       await talk.api.webhooks.ping(id)
       tell(talk, { id, ping: true }, `a ping will be sent to webhook ${id}`)
     }),
@@ -168,7 +175,7 @@ function deliveriesCommand(webhook: Command): void {
     .argument(...ID)
     .argument('[delivery]', `${aboutDelivery}, to show it whole`, read)
     .action(
-      talking(async (talk, _options, id: number, delivery?: number) => {
+      withClient(async (talk, _options, id: number, delivery?: number) => {
         const { webhooks } = talk.api
         if (delivery === undefined) {
           const all = await webhooks.deliveries(id)
@@ -188,7 +195,7 @@ function redeliverCommand(webhook: Command): void {
     .argument(...ID)
     .argument(...DELIVERY)
     .action(
-      talking(async (talk, _options, id: number, delivery: number) => {
+      withClient(async (talk, _options, id: number, delivery: number) => {
         await talk.api.webhooks.redeliver(id, delivery)
         const words = `delivery ${delivery} will be sent to webhook ${id} again`
         tell(talk, { id, delivery, redelivery: true }, words)

@@ -4,9 +4,9 @@ import { link, lstat, open, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { Bytes } from '../blobs/blob-store.ts'
-import { writingTo } from '../ground/disk-errors.ts'
-import { hasCode } from '../ground/errno.ts'
-import { UserMistake } from '../ground/user-mistake.ts'
+import { writingTo } from '../lib/disk-errors.ts'
+import { hasCode } from '../lib/errno.ts'
+import { UserError } from '../lib/user-error.ts'
 
 export interface WholeFileOptions {
   /** Whether a file that is there may be replaced. */
@@ -17,12 +17,12 @@ export interface WholeFileOptions {
 }
 
 /** Said before the work rather than after it. */
-export async function refuseTaken(file: string, force: boolean): Promise<void> {
+export async function refuseExistingFile(file: string, force: boolean): Promise<void> {
   const folder = await stat(dirname(file)).catch(() => undefined)
-  if (!folder?.isDirectory()) throw new UserMistake(`directory ${dirname(file)} does not exist`)
+  if (!folder?.isDirectory()) throw new UserError(`directory ${dirname(file)} does not exist`)
   const there = await lstat(file).catch(() => undefined)
-  if (there && !there.isFile()) throw new UserMistake(`${file} exists and is not a regular file`)
-  if (there && !force) throw new UserMistake(`${file} exists already; use --force to replace it`)
+  if (there && !there.isFile()) throw new UserError(`${file} exists and is not a regular file`)
+  if (there && !force) throw new UserError(`${file} exists already; use --force to replace it`)
 }
 
 /** The file appears whole and durable, or not at all. */
@@ -45,7 +45,7 @@ export async function writeWholeFile(
 
 /** Gives a finished file its name, for good. */
 export async function moveIntoPlace(from: string, to: string, force: boolean): Promise<void> {
-  await refuseTaken(to, force)
+  await refuseExistingFile(to, force)
   await (force ? rename(from, to) : linkOrMove(from, to))
   await rm(from, { force: true })
   await using folder = await open(dirname(to))
@@ -55,7 +55,7 @@ export async function moveIntoPlace(from: string, to: string, force: boolean): P
 /** Unlike a rename, a link never replaces what came meanwhile; not every file system has links. */
 async function linkOrMove(from: string, to: string): Promise<void> {
   await link(from, to).catch(async (error: unknown) => {
-    if (hasCode(error, 'EEXIST')) throw new UserMistake(`${to} exists already`)
+    if (hasCode(error, 'EEXIST')) throw new UserError(`${to} exists already`)
     await rename(from, to)
   })
 }

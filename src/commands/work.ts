@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { Misuse } from '../ground/user-mistake.ts'
+import { UsageError } from '../lib/user-error.ts'
 import { openLog } from '../service/log.ts'
 import { requireRepositories } from '../service/requirements.ts'
 import { addCommand, configOf, outputFailure, print, withExamples } from './command-line.ts'
@@ -15,7 +15,7 @@ export function workCommand(program: Command, about: string): void {
     const config = configOf(command)
     requireRepositories(config)
     if (config.databaseUrl === undefined) {
-      throw new Misuse('`work` needs --database-url: it shares the database with API processes')
+      throw new UsageError('`work` needs --database-url: it shares the database with API processes')
     }
     const logging = openLog(config)
     const stopped = untilStopSignal()

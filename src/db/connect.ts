@@ -1,9 +1,9 @@
 import { join } from 'node:path'
 import { Kysely } from 'kysely'
-import { hasCode } from '../ground/errno.ts'
-import { makeDirectory } from '../ground/make-directory.ts'
+import { hasCode } from '../lib/errno.ts'
+import { makeDirectory } from '../lib/make-directory.ts'
 import type { Database } from './database.ts'
-import { prepareWith, rememberWhileUnchanged } from './prepared.ts'
+import { cacheUntilChange, prepareWith } from './prepared.ts'
 import { sqliteDialect } from './sqlite-dialect.ts'
 import type { Tables } from './tables.ts'
 
@@ -31,7 +31,7 @@ function connectSqlite({ dataDirectory, onDamage }: DatabaseOptions): Database {
   makeDirectory(dataDirectory, 0o700)
   const dialect = sqliteDialect(sqliteFile(dataDirectory), onDamage)
   const db = new Kysely<Tables>({ dialect })
-  rememberWhileUnchanged(db, dialect.changes)
+  cacheUntilChange(db, dialect.changes)
   prepareWith(db, (query) => async (parameters) => {
     const asked = { ...query, parameters }
     return (await (dialect.read(asked) ?? db.executeQuery(asked))).rows

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
-import { lockFile } from '../ground/file-lock.ts'
-import { makeDirectory } from '../ground/make-directory.ts'
+import { lockFile } from '../lib/file-lock.ts'
+import { makeDirectory } from '../lib/make-directory.ts'
 
 export class DataDirectoryInUse extends Error {
   override name = 'DataDirectoryInUse'

@@ -40,8 +40,10 @@ export function prepared<Values extends object, Row, Answer>(
   function answering(db: Db, query: CompiledQuery): (parameters: unknown[]) => Promise<Answer> {
     const prepareMany = preparersOfMany.get(db)
     if (prepareMany) {
-      const rowsOfAll = prepareMany(query)
-      return together(async (all) => (await rowsOfAll(all)).map((rows) => read(rows as Row[])))
+      const selectInBatches = prepareMany(query)
+      return together(async (all) =>
+        (await selectInBatches(all)).map((rows) => read(rows as Row[])),
+      )
     }
     const rowsOf = preparers.get(db)?.(query) ?? inTurn(db, query)
     const ask = async (parameters: unknown[]) => read((await rowsOf(parameters)) as Row[])
@@ -97,7 +99,7 @@ export type ChangeCounter = () => number
 
 const countersOfChanges = new WeakMap<Db, ChangeCounter>()
 
-export function rememberWhileUnchanged(db: Db, changes: ChangeCounter): void {
+export function cacheUntilChange(db: Db, changes: ChangeCounter): void {
   countersOfChanges.set(db, changes)
 }
 

@@ -10,9 +10,9 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from 'kysely'
-import { addDiskFacts } from '../ground/disk-errors.ts'
+import { addDiskFacts } from '../lib/disk-errors.ts'
 import type { ChangeCounter } from './prepared.ts'
-import { DatabaseDamaged, isDamage, primaryCode } from './sqlite-damage.ts'
+import { DatabaseCorrupt, isCorruption, primaryCode } from './sqlite-corruption.ts'
 
 const BUSY = 5
 const LONGEST_WAIT_MS = 30_000
@@ -20,7 +20,7 @@ const STATEMENTS_KEPT = 400
 /** How long queries may keep the event loop from everything else, one after the other. */
 const LONGEST_TURN_MS = 10
 
-type OnDamage = (damage: DatabaseDamaged) => void
+type OnDamage = (damage: DatabaseCorrupt) => void
 
 interface SqliteDialect extends Dialect {
   changes: ChangeCounter
@@ -191,13 +191,13 @@ interface Prepared {
 class Handle {
   readonly #db: DatabaseSync
   readonly #statements = new Map<string, Prepared>()
-  readonly #damaged: (error: unknown) => DatabaseDamaged
+  readonly #damaged: (error: unknown) => DatabaseCorrupt
   readonly #onUsed: (() => void) | undefined
   #dataVersion: StatementSync | undefined
 
   private constructor(
     db: DatabaseSync,
-    damaged: (error: unknown) => DatabaseDamaged,
+    damaged: (error: unknown) => DatabaseCorrupt,
     onUsed: (() => void) | undefined,
   ) {
     this.#db = db
@@ -211,7 +211,7 @@ class Handle {
     onUsed?: () => void,
   ): Promise<Handle> {
     const damaged = (cause: unknown) => {
-      const damage = new DatabaseDamaged(path, cause)
+      const damage = new DatabaseCorrupt(path, cause)
       onDamage?.(damage)
       return damage
     }
@@ -286,7 +286,7 @@ class Handle {
       try {
         return turn.measure(act)
       } catch (error) {
-        if (isDamage(error)) throw this.#damaged(error)
+        if (isCorruption(error)) throw this.#damaged(error)
         if (!isBusy(error) || performance.now() > deadline)
           throw addDiskFacts(error, this.#db.location() ?? 'the database')
         await sleep(pause)

@@ -10,7 +10,7 @@ import { damagedAmong, damagedArchives, damagedIn } from '../migrations/damaged-
 import { migrationToExport } from '../migrations/export-store.ts'
 import { readStoreChecks } from '../migrations/segment-check-store.ts'
 import { checkStore, findReusable } from './check-segments.ts'
-import { isMark } from './claim-blobs.ts'
+import { isOwnerMark } from './claim-blob-store.ts'
 import { assertExported, endsOf, exportScene, SEGMENT_CHECK_AGE_MS } from './export-test-scene.ts'
 import { sweep } from './sweep.ts'
 
@@ -186,7 +186,9 @@ onEachEngine('a check of the store', (engine) => {
     assert.equal(await check(), 1)
     assert.equal(await archiveKey(), null, 'downloads use the segments')
     const stored = await Array.fromAsync(blobs.list())
-    assert.ok(!stored.some((blob) => blob.key === key) && stored.some((blob) => isMark(blob.key)))
+    assert.ok(
+      !stored.some((blob) => blob.key === key) && stored.some((blob) => isOwnerMark(blob.key)),
+    )
     assert.equal(await check(), 0)
   })
 })

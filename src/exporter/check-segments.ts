@@ -3,6 +3,7 @@ import { planArchive } from '../archive/plan-archive.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
 import type { Db } from '../db/database.ts'
 import { archiveSegments } from '../migrations/archive-store.ts'
+import type { OutcomeLog } from '../migrations/log-outcome.ts'
 import {
   type CheckResult,
   type ComposedArchive,
@@ -17,8 +18,7 @@ import {
   findSegments,
   type SegmentRecord,
 } from '../migrations/segment-store.ts'
-import type { EndLog } from '../migrations/tell-end.ts'
-import { isClaimed } from './claim-blobs.ts'
+import { isClaimed } from './claim-blob-store.ts'
 import { type Reading, readDigest, storedLength } from './read-digest.ts'
 import type { SegmentMaker, StoredDigest } from './segment-maker.ts'
 
@@ -27,7 +27,7 @@ interface CheckParts {
   blobs: BlobStore
   now: () => number
   /** Told of everything that is found to be damaged. */
-  log?: Pick<EndLog, 'error'> | undefined
+  log?: Pick<OutcomeLog, 'error'> | undefined
 }
 
 export interface ReuseParts extends CheckParts {

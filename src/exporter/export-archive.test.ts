@@ -14,8 +14,8 @@ import {
   type ArchiveParts,
   archiveBytes,
   ExportFailed,
-  endInWords,
   exportArchive,
+  formatRepositoryEnd,
 } from './export-archive.ts'
 import { exportScene } from './export-test-scene.ts'
 
@@ -34,7 +34,8 @@ async function scene(
   const repositories = await factsForViewer(db, { account: owner }, entries)
   const said: string[] = []
   const make = (allowPartial = false, signal = new AbortController().signal) => {
-    const onEnd = (end: Parameters<typeof endInWords>[0]) => void said.push(endInWords(end))
+    const onEnd = (end: Parameters<typeof formatRepositoryEnd>[0]) =>
+      void said.push(formatRepositoryEnd(end))
     const order = { owner, repositories, allowPartial, concurrency: 1, onEnd }
     return exportArchive(parts, order, signal)
   }

@@ -3,8 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Account } from '../accounts/account.ts'
 import { readArchive, SegmentDamaged } from '../archive/copy-archive.ts'
 import { type ArchivePlan, planArchive } from '../archive/plan-archive.ts'
-import { inLanes } from '../ground/lanes.ts'
-import { UserMistake } from '../ground/user-mistake.ts'
+import { mapConcurrent } from '../lib/map-concurrent.ts'
+import { UserError } from '../lib/user-error.ts'
 import type { ExportedRepository } from '../migrations/export-store.ts'
 import { type Migration, ORDINARY } from '../migrations/migration.ts'
 import { isWhollyReused, type RepositoryRecords } from '../migrations/record-store.ts'
@@ -82,7 +82,7 @@ export interface OwnArchive extends MadeArchive {
  * The same with an archive for each repository that could be exported, in their own owner's name. The first comes when all
  * were exported; each is to be let go of before the next is asked for.
  */
-export async function* exportApart(
+export async function* exportSeparately(
   parts: ArchiveParts,
   order: ArchiveOrder,
   signal: AbortSignal,
@@ -113,7 +113,7 @@ async function failDamaged({ db, now }: ArchiveParts, error: unknown): Promise<n
   if (!(error instanceof SegmentDamaged)) throw error
   await db.transaction().execute((tx) => noteDamaged(tx, [error.key], now()))
   const retry = 'Run the command again: it exports this data again'
-  throw new UserMistake(`${error.message}. ${retry}`, { cause: error })
+  throw new UserError(`${error.message}. ${retry}`, { cause: error })
 }
 
 type OwnMigration = Pick<Migration, 'guid' | 'owner' | 'options' | 'createdAt'>
@@ -157,7 +157,7 @@ async function exportAll(
 ): Promise<ExportedRepository[]> {
   const exported: ExportedRepository[] = []
   const lanes = { lanes: concurrency, signal }
-  await inLanes(repositories.entries(), lanes, async ([position, facts], stop) => {
+  await mapConcurrent(repositories.entries(), lanes, async ([position, facts], stop) => {
     const { segmentKey, ...end } = await exportOne(parts, facts, allowPartial, stop)
     const { records } = end
     const outcome = end.outcome === 'reused' ? 'exported' : end.outcome
@@ -235,7 +235,7 @@ async function recordsOfForge(
   }
 }
 
-export function endInWords({ facts, ...end }: RepositoryEnd): string {
+export function formatRepositoryEnd({ facts, ...end }: RepositoryEnd): string {
   const name = fullNameOf(facts)
   if ('reason' in end) return `${end.outcome}: ${withName(name, end.reason)}`
   const line = `${name}: ${end.outcome}${end.warning === null ? '' : `; warning: ${end.warning}`}`

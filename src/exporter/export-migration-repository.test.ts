@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { onEachEngine } from '../../test/support/databases.ts'
-import { BlobsAway } from '../blobs/blob-store.ts'
+import { BlobsUnavailable } from '../blobs/blob-store.ts'
 import { cancelMigration } from '../migrations/cancel-migration.ts'
 import { migrationToExport } from '../migrations/export-store.ts'
 import { releaseAllJobs } from '../queue/embedded-jobs.ts'
@@ -172,7 +172,7 @@ test('a store that is away is waited for, however often', async (t) => {
   const { db, host, start, work } = await exportScene(t, SITE)
   const id = await start(['alice/site'])
   host.onMake = async () => {
-    if (host.makes.length < 9) throw new BlobsAway('the bucket does not answer')
+    if (host.makes.length < 9) throw new BlobsUnavailable('the bucket does not answer')
   }
   await work()
   await assertExported(db, id)

@@ -1,4 +1,4 @@
-import { type BlobStore, BlobsAway } from '../blobs/blob-store.ts'
+import { type BlobStore, BlobsUnavailable } from '../blobs/blob-store.ts'
 import type { Db } from '../db/database.ts'
 import { endMigration } from '../migrations/end-migration.ts'
 import {
@@ -15,29 +15,29 @@ import {
 import { migrationToExport, moveMigration, repositoryToExport } from '../migrations/export-store.ts'
 import { releaseLocks } from '../migrations/lock-store.ts'
 import { settleLock, settleLocks, settleLocksOf } from '../migrations/locks.ts'
+import { logNotExported, logOutcome, type OutcomeLog } from '../migrations/log-outcome.ts'
 import type { Migration } from '../migrations/migration.ts'
 import {
   failLost,
   failSkipped,
   type LostRepository,
-  noteOutcome,
-  noteProgress,
-  noteReused,
   type Outcome,
+  recordOutcome,
+  recordProgress,
+  recordReused,
 } from '../migrations/outcome-store.ts'
 import { outcomesOf } from '../migrations/outcomes.ts'
-import { isWhollyReused, noteRecords, recordsOf } from '../migrations/record-store.ts'
+import { isWhollyReused, recordsOf, storeRecords } from '../migrations/record-store.ts'
 import { noteDamaged } from '../migrations/segment-check-store.ts'
 import { nameSegments } from '../migrations/segment-store.ts'
 import { repositoriesOf } from '../migrations/snapshot-store.ts'
 import { unfinishedStates } from '../migrations/states.ts'
-import { type EndLog, tellEnd, tellNotExported } from '../migrations/tell-end.ts'
 import {
   type Handler,
   type Handlers,
-  Hopeless,
-  NotNow,
+  PermanentError,
   type Queue,
+  RetryLater,
   type Run,
 } from '../queue/queue.ts'
 import { fullNameOf } from '../repositories/facts.ts'
@@ -51,7 +51,7 @@ import { obtainSegment } from './obtain-segment.ts'
 import { nameRecords, recordsForTask } from './records/export-records.ts'
 import type { RecordsParts } from './records/obtain-records.ts'
 import { type SealParts, sealArchive } from './seal-archive.ts'
-import type { Look, SegmentMaker } from './segment-maker.ts'
+import type { Inspection, SegmentMaker } from './segment-maker.ts'
 
 export interface ExportParts extends SealParts, ReuseParts {
   db: Db
@@ -63,7 +63,7 @@ export interface ExportParts extends SealParts, ReuseParts {
   scratch: string
   /** Where what people said is read, if anywhere. */
   forge: RecordsParts['forge'] | undefined
-  log: EndLog
+  log: OutcomeLog
   now: () => number
 }
 
@@ -75,11 +75,11 @@ export function exportHandlers(parts: ExportParts): Handlers {
       await endAsFailed(parts, tx, (job.payload as MigrationJob).migrationId, reason)
     },
     afterGivingUp: (job, reason) =>
-      tellEnd(parts, (job.payload as MigrationJob).migrationId, reason),
+      logOutcome(parts, (job.payload as MigrationJob).migrationId, reason),
   }
   const ofRepository: Omit<Handler, 'run'> = {
     gaveUp: (tx, job, reason) => endRepository(parts, tx, job.payload as ExportTask, { reason }),
-    afterGivingUp: (job, reason) => tellNotExported(parts, job.payload as ExportTask, reason),
+    afterGivingUp: (job, reason) => logNotExported(parts, job.payload as ExportTask, reason),
   }
   return {
     [BEGIN_EXPORT]: {
@@ -115,7 +115,9 @@ function waitForBlobs(run: Handler['run']): Handler['run'] {
     try {
       await run(job, at)
     } catch (error) {
-      throw error instanceof BlobsAway ? new NotNow(error.message, { cause: error }) : error
+      throw error instanceof BlobsUnavailable
+        ? new RetryLater(error.message, { cause: error })
+        : error
     }
   }
 }
@@ -126,7 +128,7 @@ async function beginExport(parts: ExportParts, { migrationId }: MigrationJob, ru
   await settleLocksOf(parts, migrationId).catch((error: unknown) => {
     if (!(error instanceof Unreadable)) throw error
     // Whoever is at work on the config may be done when it is tried again.
-    const Failure = error instanceof Busy ? Error : Hopeless
+    const Failure = error instanceof Busy ? Error : PermanentError
     throw new Failure(`cannot be locked: ${error.message}`, { cause: error })
   })
   const { excludeGitData } = migration.options
@@ -149,7 +151,7 @@ async function beginExport(parts: ExportParts, { migrationId }: MigrationJob, ru
     for (const [position, { segmentKey }] of unchanged) {
       if (!named.has(segmentKey)) unchanged.delete(position)
     }
-    await noteReused(tx, migrationId, unchanged, now())
+    await recordReused(tx, migrationId, unchanged, now())
     const changed = repositories.filter(({ position }) => !unchanged.has(position))
     const batch = batchOf(migrationId)
     if (changed.length === 0) return queue.enqueue(tx, SEAL_ARCHIVE, [{ migrationId }], batch)
@@ -161,7 +163,7 @@ async function beginExport(parts: ExportParts, { migrationId }: MigrationJob, ru
     return queue.enqueue(tx, hasRecords ? EXPORT_RECORDS : EXPORT_REPOSITORY, tasks, batch)
   })
   for (const [position, { reason }] of skipped)
-    await tellNotExported(parts, { migrationId, position }, reason ?? '')
+    await logNotExported(parts, { migrationId, position }, reason ?? '')
 }
 
 /** What may not be read any more gets a job like any other, which tells so. */
@@ -185,7 +187,7 @@ async function exportRecords(parts: ExportParts, task: ExportTask, run: Run): Pr
     const records = await recordsForTask(parts, task, { facts, options, startedAt }, run.signal)
     await run.finish(async (tx) => {
       await nameRecords(tx, records, now())
-      await noteRecords(tx, task, records, now())
+      await storeRecords(tx, task, records, now())
       if (!options.excludeGitData)
         return queue.enqueue(tx, EXPORT_REPOSITORY, [task], batchOf(task.migrationId))
       const { reused } = records
@@ -200,7 +202,7 @@ async function exportRecords(parts: ExportParts, task: ExportTask, run: Run): Pr
 
 async function endWithReason(parts: ExportParts, task: ExportTask, run: Run, reason: string) {
   await run.finish((tx) => endRepository(parts, tx, task, { reason }))
-  await tellNotExported(parts, task, reason)
+  await logNotExported(parts, task, reason)
 }
 
 const NO_GIT_DATA = { segmentKey: null, bytes: 0 }
@@ -241,10 +243,10 @@ const NOTED_EVERY_MS = 500
 async function progressNotes(
   { db }: ExportParts,
   task: ExportTask,
-  { bytes, fingerprint, startedAt }: Look & { startedAt: number },
+  { bytes, fingerprint, startedAt }: Inspection & { startedAt: number },
 ) {
   const note = (bytesDone: number) =>
-    noteProgress(db, task, { startedAt, fingerprint, bytesExpected: bytes, bytesDone })
+    recordProgress(db, task, { startedAt, fingerprint, bytesExpected: bytes, bytesDone })
   await note(0)
   let nextAt = performance.now() + NOTED_EVERY_MS
   return (written: number): void => {
@@ -265,7 +267,7 @@ async function endRepository(
   task: ExportTask,
   outcome: Outcome,
 ): Promise<void> {
-  const remaining = await noteOutcome(tx, task, outcome, now())
+  const remaining = await recordOutcome(tx, task, outcome, now())
   if (remaining > 0) return
   const { migrationId } = task
   await queue.enqueue(tx, SEAL_ARCHIVE, [{ migrationId }], batchOf(migrationId))
@@ -283,7 +285,7 @@ async function seal(parts: ExportParts, { migrationId }: MigrationJob, run: Run)
     return endAsFailed(parts, tx, migrationId, sealed.reason)
   })
   parts.queue.wake()
-  await tellEnd(parts, migrationId, 'reason' in sealed ? sealed.reason : null)
+  await logOutcome(parts, migrationId, 'reason' in sealed ? sealed.reason : null)
   await settleLocks(parts, released)
 }
 

@@ -24,8 +24,8 @@ import { factsOfUnreadable } from '../repositories/facts.ts'
 import { syncCatalogue } from '../repositories/sync.ts'
 import type { FoundRepository, RepositoryName, Source } from '../sources/source.ts'
 import { Unreadable } from '../sources/unreadable.ts'
-import { DELIVER_WEBHOOK } from '../webhooks/note-event.ts'
-import { claimBlobs, isMark } from './claim-blobs.ts'
+import { DELIVER_WEBHOOK } from '../webhooks/record-event.ts'
+import { claimBlobStore, isOwnerMark } from './claim-blob-store.ts'
 import { type ExportParts, exportHandlers } from './export-migration.ts'
 import { readDigest } from './read-digest.ts'
 import type { SegmentContents } from './segment-contents.ts'
@@ -151,7 +151,7 @@ export async function exportScene(
     segmentCheckAgeMs: SEGMENT_CHECK_AGE_MS,
     isComposed: false,
   }
-  await claimBlobs(db, blobs)
+  await claimBlobStore(db, blobs)
   await syncCatalogue(parts)
   const errors: string[] = []
 
@@ -189,7 +189,7 @@ export async function exportScene(
     keysInStore: async () =>
       (await Array.fromAsync(blobs.list()))
         .map(({ key }) => key)
-        .filter((key) => !isMark(key))
+        .filter((key) => !isOwnerMark(key))
         .sort(),
   }
 }

@@ -1,10 +1,10 @@
-import { inLanes } from '../ground/lanes.ts'
+import { mapConcurrent } from '../lib/map-concurrent.ts'
 import type { Exported } from '../migrations/outcome-store.ts'
 import { findSegments, probablyUnchanged } from '../migrations/segment-store.ts'
 import type { RepositoryFacts } from '../repositories/facts.ts'
 import { isRecentlyChecked, type ReuseParts } from './check-segments.ts'
 import { storedLength } from './read-digest.ts'
-import type { Look, SegmentMaker } from './segment-maker.ts'
+import type { Inspection, SegmentMaker } from './segment-maker.ts'
 
 export interface LookParts extends ReuseParts {
   segments: SegmentMaker
@@ -31,19 +31,23 @@ export async function findUnchanged(
   const { db, blobs, segments, now } = parts
   const ids = repositories.map(({ facts }) => facts.id)
   const worthALook = await probablyUnchanged(db, ids)
-  const looks: (Look & { position: number; startedAt: number })[] = []
+  const looks: (Inspection & { position: number; startedAt: number })[] = []
   const looked = repositories.filter(({ facts }) => worthALook.has(facts.id))
-  await inLanes(looked, { lanes: LOOKED_AT_ONCE, signal }, async ({ position, facts }, stop) => {
-    const startedAt = now()
-    const name = { owner: facts.owner.login, name: facts.name }
-    // What cannot be looked at now gets a job like any other, which tells why.
-    const look = await segments.look(name, stop).catch(() => undefined)
-    if (look) looks.push({ ...look, position, startedAt })
-  })
+  await mapConcurrent(
+    looked,
+    { lanes: LOOKED_AT_ONCE, signal },
+    async ({ position, facts }, stop) => {
+      const startedAt = now()
+      const name = { owner: facts.owner.login, name: facts.name }
+      // What cannot be looked at now gets a job like any other, which tells why.
+      const look = await segments.look(name, stop).catch(() => undefined)
+      if (look) looks.push({ ...look, position, startedAt })
+    },
+  )
   const fingerprints = looks.map(({ fingerprint }) => fingerprint)
   const found = await findSegments(db, fingerprints)
   const unchanged = new Map<number, Exported & { segmentKey: string }>()
-  await inLanes(looks, { lanes: LOOKED_AT_ONCE, signal }, async (look) => {
+  await mapConcurrent(looks, { lanes: LOOKED_AT_ONCE, signal }, async (look) => {
     const { position, fingerprint, bytes, startedAt } = look
     const segment = found.get(fingerprint)
     if (!segment || !isRecentlyChecked(parts, segment)) return

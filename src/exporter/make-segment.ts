@@ -1,11 +1,11 @@
 import type { ManifestFile } from '../archive/manifest.ts'
 import { type SegmentEntry, writeSegment } from '../archive/write-segment.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
-import { tapped } from '../ground/tapped.ts'
+import { onChunk } from '../lib/on-chunk.ts'
 import type { Verified } from '../sources/snapshot.ts'
 import type { Source } from '../sources/source.ts'
 import { readDigest } from './read-digest.ts'
-import { contentsOf, notingTexts } from './segment-contents.ts'
+import { contentsOf, recordFileDigests } from './segment-contents.ts'
 import type { SegmentMaker } from './segment-maker.ts'
 
 export interface MakerParts {
@@ -39,7 +39,7 @@ export function createSegmentMaker({ source, blobs, scratchDirectory }: MakerPar
       try {
         const [verified, segment] = await bothOrNeither(failed, [
           snapshot.verify(last, either),
-          writeSegment(notingTexts(entries, files), (bytes) =>
+          writeSegment(recordFileDigests(entries, files), (bytes) =>
             blobs.put(key, counted(bytes, onBytes), { signal: either }),
           ),
         ])
@@ -67,7 +67,7 @@ const TOLD_EVERY_BYTES = 4 * 1024 * 1024
 function counted(bytes: AsyncIterable<Uint8Array>, onBytes: (bytes: number) => void) {
   let written = 0
   let told = 0
-  return tapped(bytes, ({ length }) => {
+  return onChunk(bytes, ({ length }) => {
     written += length
     if (written - told < TOLD_EVERY_BYTES) return
     told = written

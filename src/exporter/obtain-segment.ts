@@ -3,7 +3,7 @@ import type { Db } from '../db/database.ts'
 import { insertSegment, lastVerified, nameSegments } from '../migrations/segment-store.ts'
 import type { RepositoryFacts } from '../repositories/facts.ts'
 import { findReusable, type ReuseParts } from './check-segments.ts'
-import type { Look, MadeSegment, SegmentMaker } from './segment-maker.ts'
+import type { Inspection, MadeSegment, SegmentMaker } from './segment-maker.ts'
 
 export interface ObtainParts extends ReuseParts {
   segments: SegmentMaker
@@ -23,7 +23,7 @@ export interface ObtainOrder<T> {
   /** Notes the end in the same transaction that takes the segment into use. */
   onEnd(tx: Db, obtained: Obtained): Promise<T>
   /** A segment is to be made; answers whom to tell how many of its bytes are written. */
-  onMake?(look: Look): Promise<(written: number) => void>
+  onMake?(look: Inspection): Promise<(written: number) => void>
 }
 
 /**

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { BlobMissing, type BlobStore, type ByteRange } from '../blobs/blob-store.ts'
-import { hasCode } from '../ground/errno.ts'
+import { BlobNotFound, type BlobStore, type ByteRange } from '../blobs/blob-store.ts'
+import { hasCode } from '../lib/errno.ts'
 import type { StoredDigest } from './segment-maker.ts'
 
 /** What a disk says of bytes that it cannot read any more, or that fail the checksum of its filesystem. */
@@ -14,7 +14,7 @@ export interface Reading {
   bytesPerSecond?: number
 }
 
-/** The digest of stored bytes; undefined where they are missing or cannot be read. Rejects with BlobsAway as the store does. */
+/** The digest of stored bytes; undefined where they are missing or cannot be read. Rejects with BlobsUnavailable as the store does. */
 export async function readDigest(
   blobs: BlobStore,
   key: string,
@@ -34,7 +34,7 @@ export async function readDigest(
   } catch (error) {
     signal.throwIfAborted()
     const isTruncated = error instanceof RangeError
-    if (isTruncated || error instanceof BlobMissing || hasCode(error, ...UNREADABLE))
+    if (isTruncated || error instanceof BlobNotFound || hasCode(error, ...UNREADABLE))
       return undefined
     throw error
   }
@@ -45,7 +45,7 @@ export async function storedLength(blobs: BlobStore, key: string): Promise<numbe
   try {
     return await blobs.size(key)
   } catch (error) {
-    if (error instanceof BlobMissing) return undefined
+    if (error instanceof BlobNotFound) return undefined
     throw error
   }
 }

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs'
 import { mkdtemp, readdir, rename, rm, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { lockFile } from '../ground/file-lock.ts'
-import { makeDirectory } from '../ground/make-directory.ts'
+import { lockFile } from '../lib/file-lock.ts'
+import { makeDirectory } from '../lib/make-directory.ts'
 
 /** Where one process keeps its snapshots while it reads them. */
 export interface Scratch {

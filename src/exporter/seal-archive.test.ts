@@ -5,7 +5,7 @@ import { readArchive } from '../archive/copy-archive.ts'
 import { planArchive } from '../archive/plan-archive.ts'
 import { readEntries } from '../archive/read-entries.ts'
 import type { BlobStore, Composing } from '../blobs/blob-store.ts'
-import { BlobsAway } from '../blobs/blob-store.ts'
+import { BlobsUnavailable } from '../blobs/blob-store.ts'
 import type { Db } from '../db/database.ts'
 import { archiveSegments, dropArchive } from '../migrations/archive-store.ts'
 import { migrationToExport } from '../migrations/export-store.ts'
@@ -157,7 +157,7 @@ test('nothing names an archive whose metadata could not be written; it is tried 
       refusals += 1
       assert.equal((await endOf(db, id)).state, 'exporting')
       assert.deepEqual(await archiveSegments(db, { id }), [])
-      if (refusals < 4) throw new BlobsAway('the bucket does not answer')
+      if (refusals < 4) throw new BlobsUnavailable('the bucket does not answer')
       return blobs.put(key, bytes, options)
     },
   }

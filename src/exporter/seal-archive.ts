@@ -4,7 +4,7 @@ import { SegmentDamaged } from '../archive/copy-archive.ts'
 import { type ArchivePlan, planArchive } from '../archive/plan-archive.ts'
 import { type BlobStore, isComposing } from '../blobs/blob-store.ts'
 import type { Db } from '../db/database.ts'
-import { inLanes } from '../ground/lanes.ts'
+import { mapConcurrent } from '../lib/map-concurrent.ts'
 import { endMigration } from '../migrations/end-migration.ts'
 import {
   type ExportedRepository,
@@ -149,7 +149,7 @@ export async function lostSegments(
   signal: AbortSignal,
 ): Promise<CheckedSegment[]> {
   const lost: CheckedSegment[] = []
-  await inLanes(segments, { lanes: ASKED_AT_ONCE, signal }, async (segment) => {
+  await mapConcurrent(segments, { lanes: ASKED_AT_ONCE, signal }, async (segment) => {
     const { key, length, damagedAt } = segment
     if (damagedAt !== null || (await storedLength(blobs, key)) !== length) lost.push(segment)
   })

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { ManifestFile, ManifestGit, ManifestRepository } from '../archive/manifest.ts'
 import type { SegmentEntry } from '../archive/write-segment.ts'
 import type { Bytes } from '../blobs/blob-store.ts'
-import { tapped } from '../ground/tapped.ts'
+import { onChunk } from '../lib/on-chunk.ts'
 import { statedRefs } from '../sources/refs.ts'
 import type { Examination, Found } from '../sources/snapshot.ts'
 
@@ -26,7 +26,7 @@ export function contentsOf(
 }
 
 /** The same entries; what is no object of git or LFS is noted with its digest while it is written. */
-export async function* notingTexts(
+export async function* recordFileDigests(
   entries: AsyncIterable<SegmentEntry>,
   files: ManifestFile[],
 ): AsyncGenerator<SegmentEntry> {
@@ -35,15 +35,15 @@ export async function* notingTexts(
     else {
       const { path, size, open } = entry
       const note = (sha256: string) => files.push({ path, size, sha256 })
-      yield { ...entry, open: () => digested(open(), note) }
+      yield { ...entry, open: () => hashWhileReading(open(), note) }
     }
   }
 }
 
 /** The same bytes; their digest is told when all have passed by. */
-export function digested(bytes: Bytes, onEnd: (sha256: string) => void) {
+export function hashWhileReading(bytes: Bytes, onEnd: (sha256: string) => void) {
   const sha256 = createHash('sha256')
-  return tapped(
+  return onChunk(
     bytes,
     (piece) => sha256.update(piece),
     () => onEnd(sha256.digest('hex')),

@@ -10,7 +10,7 @@ export interface MadeSegment extends SegmentRecord {
 }
 
 /** What a segment would hold now. */
-export interface Look {
+export interface Inspection {
   fingerprint: string
   bytes: number
 }
@@ -18,12 +18,12 @@ export interface Look {
 /** Reads repositories and writes segments. Rejects with Unreadable where the repository is to blame. */
 export interface SegmentMaker {
   /** Cheap, and writes nothing. */
-  look(repository: RepositoryName, signal: AbortSignal): Promise<Look>
+  look(repository: RepositoryName, signal: AbortSignal): Promise<Inspection>
   /** Looks first, and makes what is needed: undefined where it was not. */
   make(
     order: SegmentOrder,
     signal: AbortSignal,
-    watch: SegmentWatch,
+    watch: SegmentObserver,
   ): Promise<MadeSegment | undefined>
   /** Reads a stored segment: undefined where it is missing or cannot be read. */
   digest(key: string, signal: AbortSignal): Promise<StoredDigest | undefined>
@@ -34,8 +34,8 @@ export interface StoredDigest {
   sha256: string
 }
 
-export interface SegmentWatch {
-  isNeeded(look: Look): Promise<boolean>
+export interface SegmentObserver {
+  isNeeded(look: Inspection): Promise<boolean>
   /** Told now and then how many bytes of the segment are written. */
   onBytes(written: number): void
 }

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { MessageChannel } from 'node:worker_threads'
-import { describeDiskFailure } from '../ground/disk-errors.ts'
+import { describeDiskFailure } from '../lib/disk-errors.ts'
 import { Unreadable } from '../sources/unreadable.ts'
-import type { MadeSegment, SegmentMaker, SegmentWatch } from './segment-maker.ts'
-import { type Answer, answerRequests, type Request, settle } from './segment-messages.ts'
+import type { MadeSegment, SegmentMaker, SegmentObserver } from './segment-maker.ts'
+import { type Answer, handleReply, type Request, serveRequests } from './segment-messages.ts'
 
 const ORDER = { repository: { owner: 'alice', name: 'site' }, key: 'k', lastVerified: undefined }
 const LOOK = { fingerprint: 'f', bytes: 9 }
@@ -14,8 +14,8 @@ function scene(t: TestContext, make: SegmentMaker['make']) {
   const { port1, port2 } = new MessageChannel()
   t.after(() => port1.close())
   const maker: SegmentMaker = { look: async () => LOOK, make, digest: async () => undefined }
-  answerRequests(port2, maker)
-  return (watch: SegmentWatch) => {
+  serveRequests(port2, maker)
+  return (watch: SegmentObserver) => {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>()
     const tell = (request: Request) => port1.postMessage(request)
     const asked = {
@@ -25,7 +25,7 @@ function scene(t: TestContext, make: SegmentMaker['make']) {
       decide: (isNeeded: boolean) => tell({ id: 1, call: 'decide', isNeeded }),
       abort: () => tell({ id: 1, call: 'abort' }),
     }
-    port1.on('message', (answer: Answer) => settle(answer, asked))
+    port1.on('message', (answer: Answer) => handleReply(answer, asked))
     tell({ id: 1, call: 'make', argument: ORDER })
     return { promise, abort: asked.abort }
   }

@@ -1,8 +1,8 @@
 import type { MessagePort } from 'node:worker_threads'
-import { BlobsAway } from '../blobs/blob-store.ts'
+import { BlobsUnavailable } from '../blobs/blob-store.ts'
 import type { BlobOperation } from '../blobs/watch-errors.ts'
 import { Unreadable } from '../sources/unreadable.ts'
-import type { Look, SegmentMaker, SegmentWatch } from './segment-maker.ts'
+import type { Inspection, SegmentMaker, SegmentObserver } from './segment-maker.ts'
 
 /** What the two sides of a segment thread say to each other. */
 export type Request =
@@ -19,7 +19,7 @@ export interface Notice {
 
 export type Answer =
   | { id: number; bytes: number }
-  | { id: number; look: Look }
+  | { id: number; look: Inspection }
   | { id: number; value: unknown }
   | { id: number; unreadable: string }
   | { id: number; blobsAway: string }
@@ -29,7 +29,7 @@ export type Answer =
 type PlainError = Record<string, string | number> & { message: string }
 
 /** The thread's side: does what it is asked, each request abortable. */
-export function answerRequests(port: MessagePort, maker: SegmentMaker): void {
+export function serveRequests(port: MessagePort, maker: SegmentMaker): void {
   const underWay = new Map<number, AbortController>()
   const undecided = new Map<number, (isNeeded: boolean) => void>()
   port.on('message', async (request: Request) => {
@@ -65,7 +65,7 @@ export function answerRequests(port: MessagePort, maker: SegmentMaker): void {
 function asAnswer(id: number): (error: unknown) => Answer {
   return (error) => {
     if (error instanceof Unreadable) return { id, unreadable: error.message }
-    if (error instanceof BlobsAway) return { id, blobsAway: error.message }
+    if (error instanceof BlobsUnavailable) return { id, blobsAway: error.message }
     return { id, error: plainError(error as Error) }
   }
 }
@@ -77,17 +77,17 @@ function plainError(error: Error): PlainError {
   return { ...Object.fromEntries(Object.entries(error).filter(isPlain)), name, message, stack }
 }
 
-export interface Asked {
+export interface PendingRequest {
   resolve(value: unknown): void
   reject(error: Error): void
-  watch: SegmentWatch | undefined
+  watch: SegmentObserver | undefined
   /** Tells the thread whether to go on. */
   decide(isNeeded: boolean): void
   abort(): void
 }
 
 /** The other side: true when that was the last word. */
-export function settle(answer: Answer, asked: Asked): boolean {
+export function handleReply(answer: Answer, asked: PendingRequest): boolean {
   const { resolve, reject, watch } = asked
   if ('bytes' in answer) {
     watch?.onBytes(answer.bytes)
@@ -102,7 +102,7 @@ export function settle(answer: Answer, asked: Asked): boolean {
   }
   if ('value' in answer) resolve(answer.value)
   else if ('unreadable' in answer) reject(new Unreadable(answer.unreadable))
-  else if ('blobsAway' in answer) reject(new BlobsAway(answer.blobsAway))
+  else if ('blobsAway' in answer) reject(new BlobsUnavailable(answer.blobsAway))
   else reject(Object.assign(new Error(answer.error.message), answer.error))
   return true
 }

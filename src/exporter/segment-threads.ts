@@ -1,7 +1,13 @@
 import { Worker } from 'node:worker_threads'
 import type { BlobOperation } from '../blobs/watch-errors.ts'
-import type { SegmentMaker, SegmentWatch } from './segment-maker.ts'
-import { type Answer, type Asked, type Notice, type Request, settle } from './segment-messages.ts'
+import type { SegmentMaker, SegmentObserver } from './segment-maker.ts'
+import {
+  type Answer,
+  handleReply,
+  type Notice,
+  type PendingRequest,
+  type Request,
+} from './segment-messages.ts'
 
 export interface SegmentThreads extends SegmentMaker {
   stop(): Promise<void>
@@ -38,7 +44,7 @@ export function createSegmentThreads(options: ThreadOptions): SegmentThreads {
 const SMALL_HEAP = { maxYoungGenerationSizeMb: 8, maxOldGenerationSizeMb: 512 }
 
 function segmentThread({ module, workerData, onBlobError }: ThreadOptions) {
-  const waiting = new Map<number, Asked>()
+  const waiting = new Map<number, PendingRequest>()
   let worker: Worker | undefined
   let lastId = 0
 
@@ -49,7 +55,7 @@ function segmentThread({ module, workerData, onBlobError }: ThreadOptions) {
     started.on('message', (answer: Answer | Notice) => {
       if ('blobError' in answer) return onBlobError?.(answer.blobError)
       const asked = waiting.get(answer.id)
-      if (asked && settle(answer, asked)) waiting.delete(answer.id)
+      if (asked && handleReply(answer, asked)) waiting.delete(answer.id)
     })
     started.on('error', (error: Error) => end(started, error))
     started.on('exit', () => end(started, new Error('a segment thread ended unexpectedly')))
@@ -71,7 +77,7 @@ function segmentThread({ module, workerData, onBlobError }: ThreadOptions) {
       call: 'look' | 'make' | 'digest',
       argument: unknown,
       signal: AbortSignal,
-      watch?: SegmentWatch,
+      watch?: SegmentObserver,
     ): Promise<unknown> {
       signal.throwIfAborted()
       worker ??= start()

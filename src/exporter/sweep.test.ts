@@ -98,7 +98,7 @@ onEachEngine('the sweep', (engine) => {
     await sweepOrphans(parts, 0)
     const there = await keysInStore()
     const { db } = await openDatabase(t, engine)
-    await assert.rejects(sweepOrphans({ ...parts, db }, 0), { name: 'BlobsOfAnother' })
+    await assert.rejects(sweepOrphans({ ...parts, db }, 0), { name: 'StoreOwnedByAnotherDatabase' })
     assert.deepEqual(await keysInStore(), there)
     await sweepOrphans(parts, 0)
   })

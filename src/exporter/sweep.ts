@@ -4,8 +4,8 @@ import { archiveKeysAmong, expiredArchives } from '../migrations/archive-store.t
 import { removeArchive } from '../migrations/delete-archive.ts'
 import { segmentsByKey } from '../migrations/segment-store.ts'
 import { deleteUnusedSegment, unusedSegments } from '../migrations/segment-sweep.ts'
-import { forgetOldTallies } from '../migrations/tally-store.ts'
-import { claimBlobs, isMark } from './claim-blobs.ts'
+import { deleteOldTallies } from '../migrations/tally-store.ts'
+import { claimBlobStore, isOwnerMark } from './claim-blob-store.ts'
 
 export interface SweepParts {
   db: Db
@@ -25,7 +25,7 @@ export async function sweepArchives(parts: SweepParts): Promise<void> {
   for (const migrationId of await expiredArchives(db, now())) {
     await removeArchive(parts, migrationId)
   }
-  await forgetOldTallies(db, now())
+  await deleteOldTallies(db, now())
 }
 
 /** Row first, bytes last. Reads the lists of all archives there are, so it is not to be done every minute. */
@@ -38,14 +38,14 @@ export async function sweepSegments({ db, blobs, now, segmentTtlMs }: SweepParts
 
 /**
  * Removes bytes that no row names: of a segment whose export died between writing it and recording it, or of a deletion
- * that died half-way. Anything younger than `olderThanMs` may still be on its way to its row. Rejects with BlobsOfAnother where
+ * that died half-way. Anything younger than `olderThanMs` may still be on its way to its row. Rejects with StoreOwnedByAnotherDatabase where
  * the store is another database's.
  */
 export async function sweepOrphans(
   { db, blobs, now }: Pick<SweepParts, 'db' | 'blobs' | 'now'>,
   olderThanMs: number,
 ): Promise<void> {
-  await claimBlobs(db, blobs)
+  await claimBlobStore(db, blobs)
   await blobs.sweepUnfinished(olderThanMs)
   const before = olderThanMs > 0 ? now() - olderThanMs : Infinity
   let some: string[] = []
@@ -58,7 +58,7 @@ export async function sweepOrphans(
     some = []
   }
   for await (const { key, modifiedAt } of blobs.list()) {
-    if (modifiedAt > before || isMark(key)) continue
+    if (modifiedAt > before || isOwnerMark(key)) continue
     some.push(key)
     if (some.length === 500) await removeSome()
   }

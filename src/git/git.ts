@@ -4,7 +4,7 @@ import { renameSync, writeFileSync } from 'node:fs'
 import { constants, setPriority, totalmem } from 'node:os'
 import { join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
-import { makeDirectory } from '../ground/make-directory.ts'
+import { makeDirectory } from '../lib/make-directory.ts'
 import { ended, GitFailed } from './git-end.ts'
 
 export interface GitCall {

@@ -1,6 +1,6 @@
 import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
-import { hasCode } from '../ground/errno.ts'
+import { hasCode } from '../lib/errno.ts'
 import type { Git, GitOptions } from './git.ts'
 import { GitFailed } from './git-end.ts'
 

@@ -1,8 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Addresses } from '../repositories/addresses.ts'
-import { answerIfChanged } from './door/json-answer.ts'
-import { tellPages } from './door/link-header.ts'
-import { pagingOf } from './door/paging.ts'
+import { answerIfChanged } from './middleware/json-answer.ts'
+import { setLinkHeader } from './middleware/link-header.ts'
+import { pagingOf } from './middleware/paging.ts'
 
 type Asked = FastifyRequest<{ Querystring: Record<string, unknown> }>
 
@@ -33,6 +33,6 @@ export function answerPageOf<T>(
 
 function tellTotal(request: Asked, reply: FastifyReply, addresses: Addresses, total: number) {
   const paging = pagingOf(request.query)
-  tellPages(request, reply, { addresses, paging, total })
+  setLinkHeader(request, reply, { addresses, paging, total })
   return paging
 }

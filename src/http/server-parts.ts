@@ -4,11 +4,11 @@ import type { Db } from '../db/database.ts'
 import type { ScheduleParts } from '../schedules/change-schedule.ts'
 import type { IsAllowed } from '../webhooks/allowed-addresses.ts'
 import type { CloneTokens } from './clones/clone-tokens.ts'
-import type { Admission, AdmissionOptions } from './door/admission.ts'
-import type { DependencyParts } from './door/dependencies.ts'
-import type { HeavyRequests } from './door/heavy-requests.ts'
-import type { MediaTypeOptions } from './door/media-type.ts'
-import type { RateLimitOptions } from './door/rate-limit.ts'
+import type { Admission, AdmissionOptions } from './middleware/admission.ts'
+import type { DependencyParts } from './middleware/dependencies.ts'
+import type { HeavyRequests } from './middleware/heavy-requests.ts'
+import type { MediaTypeOptions } from './middleware/media-type.ts'
+import type { RateLimitOptions } from './middleware/rate-limit.ts'
 import type { DownloadParts } from './migrations/archive-download.ts'
 import type { MigrationText } from './migrations/migration-text.ts'
 import type { ProgressStreams } from './migrations/progress-stream.ts'
@@ -30,7 +30,7 @@ export interface ServerParts
   rateLimit: RateLimitOptions
   limits: AdmissionOptions
   /** How many gits may serve clones at a time, and how long a request waits for its turn. */
-  clonePlaces: { max: number; waitMs: number }
+  cloneSlots: { max: number; waitMs: number }
   cloneTokens: CloneTokens
   /** Addresses or networks whose `x-forwarded-for` is believed. */
   trustedProxies: string[]

@@ -1,51 +1,51 @@
 import { randomUUID } from 'node:crypto'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Viewer } from '../accounts/account.ts'
-import { LONGEST_NAME } from '../ground/names.ts'
-import { nextTurn } from '../ground/turns.ts'
-import { type Fault, Invalid, NotFound } from '../migrations/refusals.ts'
+import { LONGEST_NAME } from '../lib/names.ts'
+import { nextTurn } from '../lib/turns.ts'
+import { type Fault, InvalidRequest, NotFound } from '../migrations/errors.ts'
 import { MAX_LISTED } from '../wire/schema.ts'
 import { adminActions } from './admin/admin-actions.ts'
 import { adminService } from './admin/admin-service.ts'
 import { clones } from './clones/clones.ts'
 import { describeApi } from './description/describe-api.ts'
-import { createAdmission } from './door/admission.ts'
-import { apiHeaders } from './door/api-headers.ts'
-import { tokenIn } from './door/authenticate.ts'
-import { concurrencyLimit } from './door/concurrency-limit.ts'
-import { dependencies } from './door/dependencies.ts'
-import { type FailedLogins, failedLogins } from './door/failed-logins.ts'
-import { type Forwarding, watchForwarding } from './door/forwarding.ts'
-import { errorHandler } from './door/github-errors.ts'
-import { heavyRequests } from './door/heavy-requests.ts'
-import { lateChecks } from './door/late-checks.ts'
-import { malformedRequests } from './door/malformed-requests.ts'
-import { mediaTypes } from './door/media-type.ts'
-import { metrics } from './door/metrics.ts'
-import { createRateLimit, type RateLimit, rateLimitStatus } from './door/rate-limit.ts'
+import { licenses } from './licenses/licenses.ts'
+import { createAdmission } from './middleware/admission.ts'
+import { apiHeaders } from './middleware/api-headers.ts'
+import { tokenIn } from './middleware/authenticate.ts'
+import { concurrencyLimit } from './middleware/concurrency-limit.ts'
+import { dependencies } from './middleware/dependencies.ts'
+import { type FailedLogins, failedLogins } from './middleware/failed-logins.ts'
+import { type Forwarding, watchForwarding } from './middleware/forwarding.ts'
+import { errorHandler } from './middleware/github-errors.ts'
+import { heavyRequests } from './middleware/heavy-requests.ts'
+import { lateChecks } from './middleware/late-checks.ts'
+import { malformedRequests } from './middleware/malformed-requests.ts'
+import { mediaTypes } from './middleware/media-type.ts'
+import { metrics } from './middleware/metrics.ts'
+import { createRateLimit, type RateLimit, rateLimitStatus } from './middleware/rate-limit.ts'
 import {
   bodyIsNoObject,
   bodyTooLarge,
   requiresAuthentication,
   tooManyClones,
   unparsableBody,
-} from './door/refusals.ts'
-import { bodyReader, type ReadBody } from './door/request-bodies.ts'
-import type { Answered } from './door/request-log.ts'
-import { requestLog } from './door/request-log.ts'
-import { type SessionCookies, sessionCookies } from './door/session-cookie.ts'
-import { countDownloads } from './door/taking-client.ts'
-import { licenses } from './licenses/licenses.ts'
+} from './middleware/refusals.ts'
+import { bodyReader, type ReadBody } from './middleware/request-bodies.ts'
+import type { Answered } from './middleware/request-log.ts'
+import { requestLog } from './middleware/request-log.ts'
+import { type SessionCookies, sessionCookies } from './middleware/session-cookie.ts'
+import { countDownloads } from './middleware/taking-client.ts'
 import { archiveDownload } from './migrations/archive-download.ts'
 import { githubMigrations } from './migrations/github-migrations.ts'
+import { migrationActions } from './migrations/migration-actions.ts'
 import {
+  CALLER_PATH,
   enterOrganization,
-  type MigrationsPlace,
-  OF_CALLER,
-  OF_NUMBERED_ORGANIZATION,
-  OF_ORGANIZATION,
-} from './migrations/migration-places.ts'
-import { migrationSteering } from './migrations/migration-steering.ts'
+  type MigrationsPath,
+  ORGANIZATION_ID_PATH,
+  ORGANIZATION_PATH,
+} from './migrations/migration-paths.ts'
 import { migrationSummaries } from './migrations/migration-summaries.ts'
 import { migrationText } from './migrations/migration-text.ts'
 import { ownLocks } from './migrations/own-locks.ts'
@@ -105,7 +105,7 @@ export function createServer(parts: ServerParts): FastifyInstance {
   const forwarding = watchForwarding(parts.log, parts.now)
   const limit = createRateLimit(parts.rateLimit, parts.now)
   const downloads = countDownloads()
-  const places = clonePlaces(parts.clonePlaces)
+  const places = cloneSlots(parts.cloneSlots)
   const heavy = { starts: heavyRequests(), largeAnswers: heavyRequests() }
   const cloned = { outcomes: countDownloads(), places }
   const streams = new ProgressStreams(parts)
@@ -138,7 +138,7 @@ export function createServer(parts: ServerParts): FastifyInstance {
   const logins = failedLogins(parts)
   const door = { greet, limit, forwarding, logins, cookies }
   session(app, { ...parts, ...door })
-  const source = parts.clonePlaces.max > 0 ? parts.source : undefined
+  const source = parts.cloneSlots.max > 0 ? parts.source : undefined
   clones(app, {
     ...parts,
     ...door,
@@ -185,7 +185,7 @@ function usualOptions(trustedProxies: string[]) {
 }
 
 /** Of one caller at most half: one whose line is slow does not keep others out. */
-const clonePlaces = ({ max, waitMs }: ServerParts['clonePlaces']) =>
+const cloneSlots = ({ max, waitMs }: ServerParts['cloneSlots']) =>
   concurrencyLimit({
     max,
     maxPerCaller: Math.max(1, Math.ceil(max / 2)),
@@ -216,20 +216,20 @@ function addOperations(api: FastifyInstance, parts: ApiParts, door: Door): void 
   ownLocks(api, parts)
   adminService(api, parts)
   adminActions(api, parts)
-  addMigrations(api, parts, OF_CALLER)
+  addMigrations(api, parts, CALLER_PATH)
   webhooks(api, parts, WEBHOOKS_OF_CALLER)
   api.register(async (there) => {
     enterOrganization(there, parts)
-    addMigrations(there, parts, OF_ORGANIZATION)
-    githubMigrations(there, parts, OF_NUMBERED_ORGANIZATION)
+    addMigrations(there, parts, ORGANIZATION_PATH)
+    githubMigrations(there, parts, ORGANIZATION_ID_PATH)
     webhooks(there, parts, WEBHOOKS_OF_ORGANIZATION)
   })
 }
 
-function addMigrations(api: FastifyInstance, parts: ApiParts, place: MigrationsPlace): void {
+function addMigrations(api: FastifyInstance, parts: ApiParts, place: MigrationsPath): void {
   githubMigrations(api, parts, place)
   migrationSummaries(api, parts, place)
-  migrationSteering(api, parts, place)
+  migrationActions(api, parts, place)
   schedules(api, parts, place)
 }
 
@@ -293,9 +293,9 @@ function answeredBy(request: FastifyRequest, reply: FastifyReply): Answered {
   }
 }
 
-function listTooLong(field: string): Invalid {
+function listTooLong(field: string): InvalidRequest {
   const message = `A list may have at most ${MAX_LISTED} elements.`
-  return new Invalid([{ field, code: 'custom', message }])
+  return new InvalidRequest([{ field, code: 'custom', message }])
 }
 
 /** Bodies are JSON whatever their content-type says: `curl -d` calls everything a form. */

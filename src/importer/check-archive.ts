@@ -9,7 +9,7 @@ import {
   ArchiveRefused,
 } from '../archive/unreadable-archive.ts'
 import type { Bytes } from '../blobs/blob-store.ts'
-import { codeOf } from '../ground/errno.ts'
+import { codeOf } from '../lib/errno.ts'
 import { compareSegments } from './segment-digests.ts'
 
 /** By what an archive was found to be as its maker wrote it. */

@@ -15,7 +15,7 @@ import { desk } from '../../test/support/without-server.ts'
 import type { Folder } from '../archive/read-folder.ts'
 import type { Bytes } from '../blobs/blob-store.ts'
 import { createGit, type Git } from '../git/git.ts'
-import { type RestoreNews, restoreArchive } from './restore-archive.ts'
+import { type RestoreEvents, restoreArchive } from './restore-archive.ts'
 import { type Finding, verifyArchive } from './verify-archive.ts'
 
 const t = forTheWholeFile()
@@ -71,8 +71,8 @@ const wholeIn = (findings: Finding[]) =>
 
 async function restored(open: () => Bytes | Folder) {
   const into = mkdtempSync(join(base, 'restore-'))
-  const news: RestoreNews[] = []
-  const parts = { git, open, into, tell: (each: RestoreNews) => news.push(each) }
+  const news: RestoreEvents[] = []
+  const parts = { git, open, into, tell: (each: RestoreEvents) => news.push(each) }
   for await (const { fullName, faults } of restoreArchive(parts, signal()))
     assert.deepEqual(faults, [], fullName)
   return { into, news }

@@ -1,7 +1,7 @@
 import { textOf } from '../archive/read-entries.ts'
 import type { Folder } from '../archive/read-folder.ts'
 import type { Bytes } from '../blobs/blob-store.ts'
-import { LimitedLines } from '../ground/limited-lines.ts'
+import { LimitedLines } from '../lib/limited-lines.ts'
 import type { Author, Reaction } from '../records/fact.ts'
 import type { FactKind } from '../records/facts.ts'
 import { isFactKind, readFacts } from '../records/read-records.ts'

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import type { Manifest, ManifestGit, ManifestRepository } from '../archive/manifest.ts'
-import { limitLines } from '../ground/limited-lines.ts'
+import { limitLines } from '../lib/limited-lines.ts'
 import { kindOfFile } from '../records/record-file.ts'
 import { statedRefs } from '../sources/refs.ts'
 import type { Examination, Found } from '../sources/snapshot.ts'
@@ -13,7 +13,7 @@ import type { SegmentRun } from './unpack-archive.ts'
 const MAX_TOLD = 10
 
 /** Where a repository is not what the manifest says of it, each in a line without its name. */
-export function disagreements(
+export function manifestErrors(
   said: ManifestRepository,
   { repository, wiki }: Examination,
 ): string[] {

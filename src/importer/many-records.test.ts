@@ -8,8 +8,8 @@ import { forTheWholeFile } from '../../test/support/whole-file-cleanup.ts'
 import { createGit, type Git } from '../git/git.ts'
 import { listPeople } from './list-people.ts'
 import { restoreArchive } from './restore-archive.ts'
-import { dumpForGitea } from './shores/gitea-dump.ts'
 import { summarizeArchive } from './summarize-archive.ts'
+import { dumpForGitea } from './targets/gitea-dump.ts'
 import { verifyArchive } from './verify-archive.ts'
 
 /** More than can be passed as arguments of one call. */

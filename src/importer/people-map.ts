@@ -1,4 +1,4 @@
-import { LimitedLines } from '../ground/limited-lines.ts'
+import { LimitedLines } from '../lib/limited-lines.ts'
 
 export interface MappedPerson {
   login: string

@@ -15,9 +15,9 @@ import {
 } from '../../test/support/without-server.ts'
 import type { Manifest } from '../archive/manifest.ts'
 import { createGit } from '../git/git.ts'
-import { lockFile } from '../ground/file-lock.ts'
+import { lockFile } from '../lib/file-lock.ts'
 import { archiveOfHost } from './archive-test-scene.ts'
-import { type RestoreNews, restoreArchive } from './restore-archive.ts'
+import { type RestoreEvents, restoreArchive } from './restore-archive.ts'
 
 const SITE = 'repositories/alice/site.git'
 const MANIFEST = 'godwit-manifest.json'
@@ -41,7 +41,7 @@ async function scene(t: TestContext) {
   const { signal } = new AbortController()
   const into = join(folder, 'host')
   const warnings: string[] = []
-  const tell = (news: RestoreNews) => {
+  const tell = (news: RestoreEvents) => {
     if ('warning' in news) warnings.push(news.warning)
   }
   const restore = (archive: Buffer) =>

@@ -5,15 +5,15 @@ import type { Folder } from '../archive/read-folder.ts'
 import { ArchiveRefused } from '../archive/unreadable-archive.ts'
 import type { Bytes } from '../blobs/blob-store.ts'
 import type { Git } from '../git/git.ts'
-import { LimitedLines } from '../ground/limited-lines.ts'
+import { LimitedLines } from '../lib/limited-lines.ts'
 import { pathInArchive } from '../records/record-links.ts'
+import { installRepository, repositoryDescriber } from './install-repository.ts'
 import { missingLfs, skippedRepositories } from './lacking-data.ts'
 import { metadataDisagreements } from './manifest-agreement.ts'
-import { placeRepository, repositoryDescriber } from './place-repository.ts'
 import { type Records, readRecords } from './records.ts'
-import { roomIn, safeEntries } from './safe-entries.ts'
-import { judgeRepositories, readManifest } from './unpacked-repositories.ts'
-import { entriesOf, nearestThere, sweepWorkplaces, unpackBeside } from './workplace.ts'
+import { extractionLimits, safeEntries } from './safe-entries.ts'
+import { checkRepositories, readManifest } from './unpacked-repositories.ts'
+import { entriesOf, nearestExisting, sweepWorkDirectories, unpackBeside } from './work-directory.ts'
 
 export interface RestoreParts {
   git: Git
@@ -21,13 +21,13 @@ export interface RestoreParts {
   open(): Bytes | Folder
   /** The git host: repositories go to OWNER/NAME.git in it. */
   into: string
-  tell?(news: RestoreNews): void
+  tell?(news: RestoreEvents): void
 }
 
 export type Restored = { fullName: string; faults: string[] }
 
 /** What is to be told beside what became of each repository. */
-export type RestoreNews =
+export type RestoreEvents =
   /** Where metadata was not as it should be, and what that cost; and what the archive lacks. */
   | { warning: string }
   /** What the archive holds and a git host has no place for, by kind. */
@@ -41,9 +41,9 @@ export async function* restoreArchive(
   { git, open, into, tell = () => {} }: RestoreParts,
   signal: AbortSignal,
 ): AsyncGenerator<Restored> {
-  await sweepWorkplaces(into)
+  await sweepWorkDirectories(into)
   const folders = await repositoryFolders(open(), into, signal)
-  await refuseTaken(into, folders)
+  await refuseExisting(into, folders)
   await using workplace = await unpackBeside(into, open(), signal)
   const { unpacked } = workplace
   const manifest = await readManifest(unpacked.root)
@@ -57,7 +57,7 @@ export async function* restoreArchive(
   for (const each of records.faults) warnings.add('record files', each)
   for (const { text } of records.warnings) tell({ warning: text })
   const describe = repositoryDescriber(records)
-  for await (const judged of judgeRepositories(
+  for await (const judged of checkRepositories(
     unpacked,
     manifest,
     { git, scratch: workplace.path },
@@ -69,7 +69,7 @@ export async function* restoreArchive(
         warnings.add('LFS objects', each)
       for (const each of await describe(judged)) warnings.add('metadata', each)
       denials.set(fullName, judged.snapshot.examination.repository.kept.denials)
-      await placeRepository(judged.snapshot, join(into, `${fullName}.git`))
+      await installRepository(judged.snapshot, join(into, `${fullName}.git`))
     }
     yield { fullName, faults: 'faults' in judged ? judged.faults : [] }
   }
@@ -105,7 +105,11 @@ export async function repositoryFolders(
   signal: AbortSignal,
 ): Promise<Set<string>> {
   const folders = new Set<string>()
-  for await (const { path } of safeEntries(archive, await roomIn(nearestThere(into)), signal)) {
+  for await (const { path } of safeEntries(
+    archive,
+    await extractionLimits(nearestExisting(into)),
+    signal,
+  )) {
     const [top, owner, folder] = path.split('/')
     if (top === 'repositories' && folder?.endsWith('.git')) folders.add(`${owner}/${folder}`)
   }
@@ -114,7 +118,7 @@ export async function repositoryFolders(
 }
 
 /** Names are one without regard to case, as they are wherever repositories are served. */
-export async function refuseTaken(into: string, folders: ReadonlySet<string>): Promise<void> {
+export async function refuseExisting(into: string, folders: ReadonlySet<string>): Promise<void> {
   const owners = await entriesByKey(into)
   for (const folder of folders) {
     const [owner = '', name = ''] = folder.split('/')

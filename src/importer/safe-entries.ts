@@ -7,18 +7,18 @@ import { withoutFolder } from '../archive/without-folder.ts'
 import type { Bytes } from '../blobs/blob-store.ts'
 
 /** How much may be unpacked. */
-export interface Room {
+export interface ExtractionLimits {
   bytes: number
   /** What the bytes are a part of, for the message. */
   where: string
 }
 
 /** For who only looks at it. */
-export const NOT_UNPACKED: Room = { bytes: Number.POSITIVE_INFINITY, where: '' }
+export const NOT_UNPACKED: ExtractionLimits = { bytes: Number.POSITIVE_INFINITY, where: '' }
 
 const PART_OF_FREE = 0.9
 
-export async function roomIn(directory: string): Promise<Room> {
+export async function extractionLimits(directory: string): Promise<ExtractionLimits> {
   const { bavail, bsize } = await statfs(directory)
   return { bytes: Math.floor(bavail * bsize * PART_OF_FREE), where: directory }
 }
@@ -46,7 +46,7 @@ export const IS_OBJECT = /^repositories\/[^/]+\/[^/]+\/(?:objects|lfs)\//
  */
 export async function* safeEntries(
   archive: Bytes | Folder,
-  room: Room,
+  room: ExtractionLimits,
   signal: AbortSignal,
   limits = LIMITS,
 ): AsyncGenerator<ArchiveEntry> {

@@ -6,10 +6,10 @@ import type { Folder } from '../archive/read-folder.ts'
 import { tarHeader, tarPadding } from '../archive/tar-header.ts'
 import { ArchiveDamaged } from '../archive/unreadable-archive.ts'
 import type { Bytes } from '../blobs/blob-store.ts'
-import { writingTo } from '../ground/disk-errors.ts'
-import { hasCode } from '../ground/errno.ts'
-import { tapped } from '../ground/tapped.ts'
-import { roomIn, safeEntries } from './safe-entries.ts'
+import { writingTo } from '../lib/disk-errors.ts'
+import { hasCode } from '../lib/errno.ts'
+import { onChunk } from '../lib/on-chunk.ts'
+import { extractionLimits, safeEntries } from './safe-entries.ts'
 
 /** The tar bytes of one repository and its wiki: what the manifest's segment was made of. */
 export interface SegmentRun {
@@ -39,7 +39,7 @@ export async function unpackArchive(
   const folders = new Set<string>()
   let current = ''
   try {
-    for await (const entry of safeEntries(archive, await roomIn(root), signal)) {
+    for await (const entry of safeEntries(archive, await extractionLimits(root), signal)) {
       current = repositoryOf(entry.path, current)
       const run = runs.get(current) ?? { plainLength: 0, crc32: 0 }
       if (current !== '') {
@@ -84,7 +84,7 @@ async function write(root: string, entry: ArchiveEntry, run: SegmentRun): Promis
     return
   }
   await mkdir(dirname(path), { recursive: true })
-  const tallied = tapped(entry.content, (bytes) => add(run, bytes))
+  const tallied = onChunk(entry.content, (bytes) => add(run, bytes))
   await writingTo(path, () => writeFile(path, tallied, { flag: 'wx' }), entry.size)
   add(run, tarPadding(entry.size))
 }

@@ -11,11 +11,11 @@ import type { Git } from '../git/git.ts'
 import { gitDirectory, type Proven } from '../sources/directory/git-directory.ts'
 import type { Snapshot } from '../sources/snapshot.ts'
 import { Unreadable } from '../sources/unreadable.ts'
-import { disagreements, fileDisagreements, runDisagreement } from './manifest-agreement.ts'
+import { fileDisagreements, manifestErrors, runDisagreement } from './manifest-agreement.ts'
 import type { SegmentRun, Unpacked } from './unpack-archive.ts'
 
 /** What became of one repository of the archive. */
-export type Judged = { fullName: string } & (
+export type CheckedRepository = { fullName: string } & (
   | { faults: string[] }
   /** Whole, and what the manifest says. The snapshot is there until the next is asked for, unless it was moved away. */
   | { snapshot: Snapshot; isPackedAgain: boolean }
@@ -27,7 +27,7 @@ export async function readManifest(root: string): Promise<Manifest | undefined> 
   return existsSync(file) ? parseManifest(await readFile(file, 'utf8')) : undefined
 }
 
-export interface JudgingParts {
+export interface CheckRepositoriesParts {
   git: Git
   scratch: string
   /** By full name; all are, unless it says otherwise. */
@@ -35,12 +35,12 @@ export interface JudgingParts {
 }
 
 /** Each repository that the archive holds or its manifest names, one after another. */
-export async function* judgeRepositories(
+export async function* checkRepositories(
   { root, runs, damage }: Unpacked,
   manifest: Manifest | undefined,
-  { git, scratch, isWanted = () => true }: JudgingParts,
+  { git, scratch, isWanted = () => true }: CheckRepositoriesParts,
   signal: AbortSignal,
-): AsyncGenerator<Judged> {
+): AsyncGenerator<CheckedRepository> {
   const repositories = join(root, 'repositories')
   await mkdir(repositories, { recursive: true })
   const said = new Map(manifest?.repositories.map((each) => [each.full_name, each]))
@@ -96,7 +96,7 @@ async function* judge(
   fullName: string,
   prove: () => Promise<Proven>,
   { expected, broken, isPackedAgain }: Compared,
-): AsyncGenerator<Judged> {
+): AsyncGenerator<CheckedRepository> {
   let proven: Proven
   try {
     proven = await prove()
@@ -109,7 +109,7 @@ async function* judge(
   }
   const { snapshot } = proven
   try {
-    const differs = expected ? disagreements(expected, proven.examination) : []
+    const differs = expected ? manifestErrors(expected, proven.examination) : []
     const faults = [...broken, ...differs]
     yield faults.length > 0 ? { fullName, faults } : { fullName, snapshot, isPackedAgain }
   } finally {

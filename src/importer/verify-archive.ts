@@ -6,16 +6,16 @@ import type { Folder } from '../archive/read-folder.ts'
 import { unsafePath } from '../archive/tar-header.ts'
 import type { Bytes } from '../blobs/blob-store.ts'
 import type { Git } from '../git/git.ts'
-import { hasCode } from '../ground/errno.ts'
-import { parseJson } from '../ground/json-shape.ts'
-import { limitLines } from '../ground/limited-lines.ts'
+import { hasCode } from '../lib/errno.ts'
+import { parseJson } from '../lib/json-shape.ts'
+import { limitLines } from '../lib/limited-lines.ts'
 import { kindOfFile } from '../records/record-file.ts'
 import { skippedRepositories, unexportedLfs } from './lacking-data.ts'
 import { metadataDisagreements, storedFileDisagreements } from './manifest-agreement.ts'
 import { brokenLinks, brokenRecordLinks, readRecords } from './records.ts'
 import { compareSegments } from './segment-digests.ts'
 import { type Unpacked, unpackArchive } from './unpack-archive.ts'
-import { judgeRepositories, readManifest } from './unpacked-repositories.ts'
+import { checkRepositories, readManifest } from './unpacked-repositories.ts'
 
 export type Finding =
   | Limited<{ fault: string }>
@@ -57,7 +57,7 @@ export async function* verifyArchive(
   if (manifest) yield* metadataFindings(root, manifest)
   yield* recordFindings(unpacked)
   let packedAgain = 0
-  for await (const judged of judgeRepositories(unpacked, manifest, { git, scratch }, signal)) {
+  for await (const judged of checkRepositories(unpacked, manifest, { git, scratch }, signal)) {
     const { fullName } = judged
     if ('snapshot' in judged) {
       if (judged.isPackedAgain) packedAgain += 1

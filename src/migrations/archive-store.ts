@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Account } from '../accounts/account.ts'
 import type { Db } from '../db/database.ts'
-import { rowsOfAll } from '../db/in-statements.ts'
+import { selectInBatches } from '../db/statement-batches.ts'
 import type { NamedRepository } from '../repositories/facts-store.ts'
 import { readableAmong } from '../repositories/readable-repositories.ts'
 import type { Migration } from './migration.ts'
@@ -152,7 +152,7 @@ export async function dropArchive(tx: Db, id: number, now: number): Promise<stri
 
 /** Those of the keys that are of whole archives. */
 export async function archiveKeysAmong(db: Db, keys: readonly string[]): Promise<Set<string>> {
-  const rows = await rowsOfAll(keys, (some) =>
+  const rows = await selectInBatches(keys, (some) =>
     db.selectFrom('migrations').select('archive_key').where('archive_key', 'in', some),
   )
   return new Set(rows.map((row) => row.archive_key!))

@@ -4,7 +4,7 @@ import { createQueryId, type KyselyPlugin, type RootOperationNode, sql } from 'k
 import { onEachEngine, openDatabase } from '../../test/support/databases.ts'
 import { ensureAccount } from '../accounts/account-store.ts'
 import type { Db } from '../db/database.ts'
-import { inStatements } from '../db/in-statements.ts'
+import { statementBatches } from '../db/statement-batches.ts'
 import { recentRate } from './outcome-store.ts'
 import { bytesOfUnusedSegments, unusedSegments } from './segment-sweep.ts'
 
@@ -42,7 +42,7 @@ async function addMigration(db: Db, count: number, { isReused }: { isReused: boo
     .executeTakeFirstOrThrow()
   const all = Array.from({ length: count }, (_, position) => position)
   if (isReused) {
-    for (const some of inStatements(all)) {
+    for (const some of statementBatches(all)) {
       const repositories = JSON.stringify(some.map((at) => [at, `key ${at}`, 1, 1]))
       const row = { migration_id: id, first_order: some[0]! + 1, finished_at: 0, repositories }
       await db.insertInto('reused_repositories').values(row).execute()
@@ -54,13 +54,13 @@ async function addMigration(db: Db, count: number, { isReused }: { isReused: boo
     ...{ reason: null, warning: null, started_at: 0, finished_at: 1, finished_order: position },
     ...{ bytes_expected: 1, bytes_done: 1, reused: 0, fingerprint: null },
   }))
-  for (const some of inStatements(rows))
+  for (const some of statementBatches(rows))
     await db.insertInto('repository_exports').values(some).execute()
   return id
 }
 
 async function addSegments(db: Db, keys: readonly string[]) {
-  for (const some of inStatements(keys))
+  for (const some of statementBatches(keys))
     await db
       .insertInto('segments')
       .values(

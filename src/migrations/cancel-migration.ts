@@ -2,20 +2,20 @@ import { isDeadlock } from '../db/connect.ts'
 import type { Db } from '../db/database.ts'
 import type { Queue } from '../queue/queue.ts'
 import { endMigration } from './end-migration.ts'
+import { InvalidRequest } from './errors.ts'
 import { batchOf } from './export-jobs.ts'
 import { migrationToExport } from './export-store.ts'
 import { releaseLocks } from './lock-store.ts'
-import { type LockParts, settleForAMoment } from './locks.ts'
+import { type LockParts, settleLocksBriefly } from './locks.ts'
+import { logEndedMigration, type OutcomeLog } from './log-outcome.ts'
 import type { Migration } from './migration.ts'
-import { Invalid } from './refusals.ts'
-import { CANCELLED, IllegalMove } from './states.ts'
+import { CANCELLED, InvalidStateChange } from './states.ts'
 import { summaryById } from './summaries.ts'
-import { type EndLog, tellEnded } from './tell-end.ts'
 
 export interface CancelParts extends LockParts {
   db: Db
   queue: Queue
-  log: EndLog
+  log: OutcomeLog
 }
 
 /** Ends the migration as failed; what is under way is stopped and cannot write any more. Finished segments stay. */
@@ -26,14 +26,16 @@ export async function cancelMigration(
 ): Promise<Migration> {
   const { queue } = parts
   const { migration, summary, released } = await callOff(parts, id).catch((error: unknown) => {
-    if (!(error instanceof IllegalMove)) throw error
-    throw new Invalid([{ code: 'unprocessable', message: 'The migration has already ended.' }])
+    if (!(error instanceof InvalidStateChange)) throw error
+    throw new InvalidRequest([
+      { code: 'unprocessable', message: 'The migration has already ended.' },
+    ])
   })
   onCommitted()
   queue.interrupt(batchOf(id))
   queue.wake()
-  tellEnded(parts.log, summary)
-  await settleForAMoment(parts, released)
+  logEndedMigration(parts.log, summary)
+  await settleLocksBriefly(parts, released)
   return migration
 }
 

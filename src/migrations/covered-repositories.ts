@@ -1,10 +1,10 @@
 import { type Account, keyOf } from '../accounts/account.ts'
 import type { Scope } from '../accounts/scope.ts'
 import type { Db } from '../db/database.ts'
-import { isName } from '../ground/names.ts'
+import { isName } from '../lib/names.ts'
 import { mayAdminister, type RepositoryFacts } from '../repositories/facts.ts'
 import { factsForViewer } from '../repositories/facts-for-viewer.ts'
-import { ASKED_NOW, type RightsRefresher } from '../repositories/refresh-rights.ts'
+import { FRESH, type RightsRefresher } from '../repositories/refresh-rights.ts'
 import {
   type CatalogueEntry,
   findCatalogued,
@@ -43,7 +43,7 @@ export async function coveredEntries(
   scope: Scope,
   names: RepositoryName[],
 ): Promise<Map<string, CatalogueEntry>> {
-  await parts.rights?.refresh(scope.owner, ASKED_NOW, names)
+  await parts.rights?.refresh(scope.owner, FRESH, names)
   parts.signal?.throwIfAborted()
   const known = await findCatalogued(parts.db, names)
   const entries = await coveredBy(parts.db, scope, known)

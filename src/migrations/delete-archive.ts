@@ -1,10 +1,10 @@
 import type { Scope } from '../accounts/scope.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
 import type { Db } from '../db/database.ts'
-import { waitAtMost } from '../ground/wait-at-most.ts'
+import { withTimeout } from '../lib/with-timeout.ts'
 import { dropArchive } from './archive-store.ts'
+import { NotFound } from './errors.ts'
 import { findMigration } from './migration-store.ts'
-import { NotFound } from './refusals.ts'
 
 export interface DeleteParts {
   db: Db
@@ -27,7 +27,7 @@ export async function deleteArchive(
   if (!keys) throw new NotFound()
   onCommitted()
   // The archive is gone, whatever the store says: what it keeps is an orphan, and is swept.
-  await waitAtMost(A_MOMENT_MS, deleteBytes(parts, keys))
+  await withTimeout(A_MOMENT_MS, deleteBytes(parts, keys))
 }
 
 /** Row first, bytes last: bytes that are left over by a crash are swept. */

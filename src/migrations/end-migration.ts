@@ -1,12 +1,12 @@
 import type { Account } from '../accounts/account.ts'
 import type { Db } from '../db/database.ts'
 import type { Queue } from '../queue/queue.ts'
-import { noteEvent } from '../webhooks/note-event.ts'
+import { recordEvent } from '../webhooks/record-event.ts'
 import type { MigrationAction } from '../webhooks/webhook.ts'
 import { type MigrationEnd, moveMigration } from './export-store.ts'
+import { endOf } from './log-outcome.ts'
 import { migrationOf } from './migration-store.ts'
 import { type Summary, summaryById } from './summaries.ts'
-import { endOf } from './tell-end.ts'
 
 interface EndParts {
   queue: Queue
@@ -22,7 +22,7 @@ export interface EndedMigration {
 
 /**
  * Moves the migration to its end, and writes down in the same transaction what the webhooks of its owner are to be told of it.
- * Throws IllegalMove as `moveMigration` does.
+ * Throws InvalidStateChange as `moveMigration` does.
  */
 export async function endMigration(
   parts: EndParts,
@@ -38,7 +38,7 @@ export async function endMigration(
     .where('id', '=', id)
     .executeTakeFirstOrThrow()
   const { owner } = migrationOf(row)
-  await noteEvent(parts, tx, { owner }, async () => {
+  await recordEvent(parts, tx, { owner }, async () => {
     const summary = (await summaryById(tx, id))!
     const startedBy = row.started_by === null ? owner : (JSON.parse(row.started_by) as Account)
     const action: MigrationAction = endOf(summary).end

@@ -10,7 +10,7 @@ import { migrationOf } from './migration-store.ts'
 import { outcomesOf, type RepositoryOutcome } from './outcomes.ts'
 import { type RepositoryRecords, recordExportsOf } from './record-store.ts'
 import { repositoriesOf, repositoryAt } from './snapshot-store.ts'
-import { IllegalMove, type MigrationState, shownState, statesBefore } from './states.ts'
+import { InvalidStateChange, type MigrationState, shownState, statesBefore } from './states.ts'
 import { tally } from './tally-store.ts'
 
 export interface ExportedRepository {
@@ -86,7 +86,7 @@ export interface MigrationEnd {
 }
 
 /**
- * Throws IllegalMove where the migration is not in a state that leads there, as when it was ended meanwhile. Of an end nobody is
+ * Throws InvalidStateChange where the migration is not in a state that leads there, as when it was ended meanwhile. Of an end nobody is
  * told: that is `endMigration`.
  */
 export async function moveMigration(
@@ -113,7 +113,7 @@ export async function moveMigration(
     .where('id', '=', id)
     .where('state', 'in', statesBefore(to))
     .executeTakeFirst()
-  if (numUpdatedRows === 0n) throw new IllegalMove(`migration ${id} cannot become ${to} now`)
+  if (numUpdatedRows === 0n) throw new InvalidStateChange(`migration ${id} cannot become ${to} now`)
   const shown = shownState(to, change.reason ?? null)
   if (shown === 'pending' || shown === 'exporting') return
   await tally(tx, `migrations ${shown}`, { now: change.now })

@@ -1,4 +1,4 @@
-import { type Fault, Invalid } from './refusals.ts'
+import { type Fault, InvalidRequest } from './errors.ts'
 
 /** Of a repository that was covered once. */
 export const gone = (fullName: string): Fault => ({
@@ -9,8 +9,11 @@ export const gone = (fullName: string): Fault => ({
 })
 
 /** The same refusal for whoever has sent no list that an index could be of. */
-export const byName = ({ faults }: Invalid, repositories: readonly string[]): Invalid =>
-  new Invalid(
+export const faultByName = (
+  { faults }: InvalidRequest,
+  repositories: readonly string[],
+): InvalidRequest =>
+  new InvalidRequest(
     faults.map(({ index, ...fault }) =>
       fault.code === 'missing' && index !== undefined ? gone(repositories[index]!) : fault,
     ),

@@ -4,9 +4,9 @@ import { sql } from 'kysely'
 import { openDatabase } from '../../test/support/databases.ts'
 import { until } from '../../test/support/wait-until.ts'
 import { ensureAccount } from '../accounts/account-store.ts'
-import { addToken, listTokens, noteTokenUse } from '../accounts/token-store.ts'
+import { addToken, listTokens, recordTokenUse } from '../accounts/token-store.ts'
 import type { Db } from '../db/database.ts'
-import { inStatements } from '../db/in-statements.ts'
+import { statementBatches } from '../db/statement-batches.ts'
 import { nameSegments } from './segment-store.ts'
 
 test('two processes that note the use of the same tokens never end in a deadlock', async (t) => {
@@ -17,7 +17,7 @@ test('two processes that note the use of the same tokens never end in a deadlock
   await inBothOrders(t, db, {
     held: sql`select id from tokens where id = ${ids[0]} for update`,
     rows: ids,
-    write: (some) => noteTokenUse(db, new Map(some.map((id) => [id, 7]))),
+    write: (some) => recordTokenUse(db, new Map(some.map((id) => [id, 7]))),
   })
   assert.deepEqual(
     (await listTokens(db)).map(({ lastUsedAt }) => lastUsedAt),
@@ -29,7 +29,7 @@ test('two exports that use the same segments never end in a deadlock', async (t)
   const { db } = await openDatabase(t, 'postgres')
   // More than one statement takes.
   const keys = Array.from({ length: 501 }, (_, n) => `key-${String(n).padStart(4, '0')}`)
-  for (const some of inStatements(keys))
+  for (const some of statementBatches(keys))
     await db.insertInto('segments').values(some.map(segmentRow)).execute()
   await inBothOrders(t, db, {
     held: sql`select key from segments where key = ${keys[0]} for update`,

@@ -1,8 +1,8 @@
 import { keyOf, type Viewer } from '../accounts/account.ts'
 import { countRows } from '../db/count-rows.ts'
 import type { Db } from '../db/database.ts'
-import { inStatements } from '../db/in-statements.ts'
-import { nextTurn } from '../ground/turns.ts'
+import { statementBatches } from '../db/statement-batches.ts'
+import { nextTurn } from '../lib/turns.ts'
 import type { RepositoryName } from '../sources/source.ts'
 
 export interface HeldLock extends RepositoryName {
@@ -20,7 +20,7 @@ export async function insertLocks(
   repositoryIds: readonly number[],
   { lockedAt, expiresAt }: { lockedAt: number; expiresAt: number },
 ): Promise<void> {
-  for (const some of inStatements(repositoryIds)) {
+  for (const some of statementBatches(repositoryIds)) {
     await nextTurn()
     await tx
       .insertInto('repository_locks')
@@ -254,7 +254,7 @@ export async function releasedLocks(db: Db, repositoryId: number): Promise<numbe
 }
 
 /** Those that were released before the source was brought in line. */
-export async function forgetLocks(
+export async function deleteLocks(
   db: Db,
   repositoryId: number,
   migrationIds: readonly number[],

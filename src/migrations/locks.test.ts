@@ -17,11 +17,11 @@ import { gitDirectory } from '../sources/directory/git-directory.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 import { type CancelParts, cancelMigration } from './cancel-migration.ts'
 import { deleteArchive } from './delete-archive.ts'
+import { InvalidRequest, NotFound } from './errors.ts'
 import { moveMigration } from './export-store.ts'
 import { locksOnOwn, releaseExpiredLocks } from './lock-store.ts'
 import { releaseRepository, settleLocksOf, settleReleasedLocks, unlockRepository } from './locks.ts'
 import { ORDINARY } from './migration.ts'
-import { Invalid, NotFound } from './refusals.ts'
 import { type StartParts, startMigration } from './start-migration.ts'
 
 const OPTIONS = { ...ORDINARY, lockRepositories: true }
@@ -300,7 +300,7 @@ onEachEngine('locks', (engine) => {
     await host.git(['config', 'extensions.worktreeConfig', 'true'], { dir })
     await host.write(dir, 'config.worktree', '[receive]\n\thideRefs = !refs/\n')
     await assert.rejects(start('alice'), (error) => {
-      assert.ok(error instanceof Invalid)
+      assert.ok(error instanceof InvalidRequest)
       const message =
         'alice/site cannot be locked: its config.worktree shows refs again that a lock hides'
       const fault = { field: 'repositories', code: 'unprocessable', index: 0, message }

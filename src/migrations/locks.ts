@@ -2,18 +2,19 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { keyOf } from '../accounts/account.ts'
 import type { Scope } from '../accounts/scope.ts'
 import type { Db } from '../db/database.ts'
-import { inLanes } from '../ground/lanes.ts'
-import { isName } from '../ground/names.ts'
-import { waitAtMost } from '../ground/wait-at-most.ts'
+import { mapConcurrent } from '../lib/map-concurrent.ts'
+import { isName } from '../lib/names.ts'
+import { withTimeout } from '../lib/with-timeout.ts'
 import type { Queue } from '../queue/queue.ts'
 import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
 import { keyOfName } from '../repositories/repository-store.ts'
 import type { RepositoryName, Source } from '../sources/source.ts'
 import { Busy, Gone, Unreadable } from '../sources/unreadable.ts'
+import { type Fault, InvalidRequest, NotFound } from './errors.ts'
 import { SETTLE_LOCK } from './export-jobs.ts'
 import { migrationToExport } from './export-store.ts'
 import {
-  forgetLocks,
+  deleteLocks,
   heldLocks,
   isLockHeld,
   isLockHeldOn,
@@ -25,7 +26,6 @@ import {
   repositoryOfLock,
 } from './lock-store.ts'
 import { findMigration } from './migration-store.ts'
-import { type Fault, Invalid, NotFound } from './refusals.ts'
 
 export interface LockParts {
   db: Db
@@ -69,7 +69,7 @@ async function settleHere({ db, source }: SourceParts, repositoryId: number): Pr
   } catch (error) {
     throw named(`${repository.owner}/${repository.name}`, error)
   }
-  await forgetLocks(db, repositoryId, released)
+  await deleteLocks(db, repositoryId, released)
   return true
 }
 
@@ -137,14 +137,14 @@ export async function refuseUnlockable(
   if (!source) return
   const faults: Fault[] = []
   const lanes = { lanes: SETTLED_AT_ONCE, signal }
-  await inLanes(repositories.entries(), lanes, async ([index, facts]) => {
+  await mapConcurrent(repositories.entries(), lanes, async ([index, facts]) => {
     await source.checkLock({ owner: facts.owner.login, name: facts.name }).catch((error) => {
       if (!(error instanceof Unreadable)) throw error
       const message = `${fullNameOf(facts)} cannot be locked: ${error.message}`
       faults.push({ field: 'repositories', code: 'unprocessable', index, message })
     })
   })
-  if (faults.length > 0) throw new Invalid(faults.toSorted((a, b) => a.index! - b.index!))
+  if (faults.length > 0) throw new InvalidRequest(faults.toSorted((a, b) => a.index! - b.index!))
 }
 
 /**
@@ -155,7 +155,7 @@ export async function lockEarly(parts: LockParts, migrationId: number): Promise<
   const locking = parts.source
     ? settleLocksOf(parts, migrationId)
     : untilBegun(parts.db, migrationId)
-  await waitAtMost(LONGEST_WAIT_MS, locking)
+  await withTimeout(LONGEST_WAIT_MS, locking)
 }
 
 async function untilBegun(db: Db, migrationId: number): Promise<void> {
@@ -175,8 +175,8 @@ export async function settleLocksOf(parts: LockParts, migrationId: number): Prom
 }
 
 /** After a release that is written down; whatever takes longer, or fails, is housekeeping's to finish. */
-export function settleForAMoment(parts: LockParts, repositoryIds: readonly number[]) {
-  return waitAtMost(A_MOMENT_MS, settleLocks(parts, repositoryIds))
+export function settleLocksBriefly(parts: LockParts, repositoryIds: readonly number[]) {
+  return withTimeout(A_MOMENT_MS, settleLocks(parts, repositoryIds))
 }
 
 /** Ends locks whose time is over, and finishes whatever release was interrupted. */
@@ -195,7 +195,7 @@ async function settleEach(
   settle: (repositoryId: number) => Promise<unknown>,
 ): Promise<void> {
   const errors: Error[] = []
-  await inLanes(repositoryIds, { lanes: SETTLED_AT_ONCE }, async (id) => {
+  await mapConcurrent(repositoryIds, { lanes: SETTLED_AT_ONCE }, async (id) => {
     // One that cannot be opened must not keep the others shut.
     await settle(id).catch((error: Error) => errors.push(error))
   })
@@ -221,7 +221,7 @@ export async function releaseRepository(
   if (id === undefined) return settleAnyCase(source, repository, async () => false)
   const released = await releasedLocks(db, id)
   const isThere = await settleHere(parts, id)
-  if (!isThere && forget) await forgetLocks(db, id, released)
+  if (!isThere && forget) await deleteLocks(db, id, released)
   return isThere
 }
 
@@ -248,7 +248,7 @@ export async function unlockRepository(
   const released = await releaseLocks(parts.db, migrationId, parts.now(), lock.repositoryId)
   if (released.length === 0) throw new NotFound()
   onCommitted()
-  await waitAtMost(LONGEST_WAIT_MS, settleLock(parts, lock.repositoryId))
+  await withTimeout(LONGEST_WAIT_MS, settleLock(parts, lock.repositoryId))
 }
 
 /** Whichever migrations hold it. What takes longer, or fails, is housekeeping's to finish. */
@@ -260,5 +260,5 @@ export async function releaseAnyLock(
   const released = await releaseLocksOn(parts.db, repository, parts.now())
   if (!released || released.locks === 0) throw new NotFound()
   onCommitted()
-  await waitAtMost(LONGEST_WAIT_MS, settleLock(parts, released.repositoryId))
+  await withTimeout(LONGEST_WAIT_MS, settleLock(parts, released.repositoryId))
 }

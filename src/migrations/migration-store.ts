@@ -7,8 +7,8 @@ import type { Db } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
 import type { MigrationsTable, Row } from '../db/tables.ts'
 import type { RepositoryFacts } from '../repositories/facts.ts'
+import { NotFound } from './errors.ts'
 import type { Migration, MigrationOptions } from './migration.ts'
-import { NotFound } from './refusals.ts'
 import {
   insertSnapshot,
   type Page,

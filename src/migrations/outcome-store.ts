@@ -1,8 +1,8 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Db } from '../db/database.ts'
-import { inStatements } from '../db/in-statements.ts'
+import { statementBatches } from '../db/statement-batches.ts'
 import type { Row, Tables } from '../db/tables.ts'
-import { batchesOf } from '../ground/batches.ts'
+import { batchesOf } from '../lib/batches.ts'
 import type { ExportTask } from './export-jobs.ts'
 import type { Migration, MigrationOptions } from './migration.ts'
 import { outcomesOf, type Reused } from './outcomes.ts'
@@ -26,7 +26,7 @@ interface Look {
 }
 
 /** A repository is being looked at; its bytes as far as they are known. */
-export async function noteProgress(
+export async function recordProgress(
   db: Db,
   { migrationId, position }: ExportTask,
   progress: Look & { startedAt: number; bytesDone: number },
@@ -64,7 +64,7 @@ const NOT_ENDED = {
 }
 
 /** Returns how many repositories of the migration are still on their way. */
-export async function noteOutcome(
+export async function recordOutcome(
   tx: Db,
   { migrationId, position }: ExportTask,
   outcome: Outcome,
@@ -151,7 +151,7 @@ export async function failLost(
 const REUSED_IN_A_ROW = 500
 
 /** The same for many at once that cost nothing but the look. */
-export async function noteReused(
+export async function recordReused(
   tx: Db,
   migrationId: number,
   reused: ReadonlyMap<number, Exported & { segmentKey: string }>,
@@ -187,7 +187,7 @@ export async function noteReused(
 }
 
 /** The same for those that a migration which may go on without them begins without. */
-export async function noteSkipped(
+export async function recordSkipped(
   tx: Db,
   migrationId: number,
   positions: readonly number[],
@@ -207,7 +207,7 @@ export async function noteSkipped(
     finished_at: now,
     finished_order: finished - count + 1 + at,
   }))
-  for (const some of inStatements(rows))
+  for (const some of statementBatches(rows))
     await tx.insertInto('repository_exports').values(some).execute()
   await tally(tx, 'repositories skipped', { now, count })
 }

@@ -1,7 +1,7 @@
 import type { Db } from '../db/database.ts'
-import { rowsByPosition } from '../db/in-statements.ts'
+import { rowsByPosition } from '../db/statement-batches.ts'
 import type { Row, Tables } from '../db/tables.ts'
-import { mapInTurns, nextTurn } from '../ground/turns.ts'
+import { mapInTurns, nextTurn } from '../lib/turns.ts'
 import type { Migration } from './migration.ts'
 
 /** What has become of one repository of a migration so far. */

@@ -1,6 +1,6 @@
 import type { Scope } from '../accounts/scope.ts'
-import { inLanes } from '../ground/lanes.ts'
-import { inUnits } from '../ground/quantities.ts'
+import { mapConcurrent } from '../lib/map-concurrent.ts'
+import { inUnits } from '../lib/quantities.ts'
 import { leastFreeBytes } from '../queue/worker-store.ts'
 import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
 import { Unreadable } from '../sources/unreadable.ts'
@@ -42,13 +42,13 @@ export async function forecast(
 ): Promise<Forecast> {
   const facts = options.orgMetadataOnly ? [] : await snapshotOf(parts, scope, repositories)
   const forecasts = new Array<RepositoryForecast>(facts.length)
-  await inLanes(
+  await mapConcurrent(
     facts.entries(),
     { lanes: LOOKED_AT_ONCE, signal: parts.signal },
     async ([index, each], stop) => {
       forecasts[index] = options.excludeGitData
         ? nothingToExport(each)
-        : await lookAt(parts, each, stop)
+        : await detectChanges(parts, each, stop)
     },
   )
   const exported = forecasts.filter(({ reason }) => reason === null)
@@ -86,7 +86,7 @@ function nothingToExport(facts: RepositoryFacts): RepositoryForecast {
   }
 }
 
-async function lookAt(
+async function detectChanges(
   { db, source }: StartParts,
   facts: RepositoryFacts,
   signal: AbortSignal,

@@ -10,7 +10,7 @@ import { namesById } from '../repositories/facts-store.ts'
 import { moveMigration } from './export-store.ts'
 import { type MigrationOptions, ORDINARY } from './migration.ts'
 import { insertMigration } from './migration-store.ts'
-import { noteOutcome, noteProgress } from './outcome-store.ts'
+import { recordOutcome, recordProgress } from './outcome-store.ts'
 import { progressOf, totalsOf } from './progress.ts'
 
 const SECOND = 1000
@@ -62,16 +62,16 @@ onEachEngine('progress', (engine) => {
     await moveMigration(db, id, 'exporting', { now: 0 })
     const at = (position: number) => ({ migrationId: id, position })
     const note = { fingerprint: 'f', startedAt: 0, bytesExpected: 30 * 1024, bytesDone: 15 * 1024 }
-    await noteProgress(db, at(0), note)
+    await recordProgress(db, at(0), note)
     const first = await look(15 * SECOND)
     assert.equal(first.bytesExpected, (30 + 20 + 70) * 1024)
     assert.equal(first.secondsLeft, 105)
     const outcome = { segmentKey: 'k', reused: false, bytes: 30 * 1024, startedAt: 0 }
-    await noteOutcome(db, at(0), outcome, 30 * SECOND)
+    await recordOutcome(db, at(0), outcome, 30 * SECOND)
     assert.equal((await look(30 * SECOND)).secondsLeft, 90)
 
     // What is skipped is not waited for.
-    await noteOutcome(db, at(1), { reason: 'broken' }, 30 * SECOND)
+    await recordOutcome(db, at(1), { reason: 'broken' }, 30 * SECOND)
     const last = await look(30 * SECOND)
     assert.deepEqual([last.bytesDone, last.bytesExpected], [30 * 1024, 100 * 1024])
     assert.equal(last.secondsLeft, 70)

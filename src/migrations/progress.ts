@@ -1,5 +1,5 @@
 import type { Db } from '../db/database.ts'
-import { mapInTurns } from '../ground/turns.ts'
+import { mapInTurns } from '../lib/turns.ts'
 import type { Migration, MigrationOptions } from './migration.ts'
 import { outcomesOf, type RepositoryOutcome } from './outcomes.ts'
 import { type RecordsProgress, recordExportsOf } from './record-store.ts'

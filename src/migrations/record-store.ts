@@ -1,7 +1,7 @@
 import type { Db } from '../db/database.ts'
-import { rowsByPosition } from '../db/in-statements.ts'
+import { rowsByPosition } from '../db/statement-batches.ts'
 import type { RecordExportsTable, Row } from '../db/tables.ts'
-import { mapInTurns } from '../ground/turns.ts'
+import { mapInTurns } from '../lib/turns.ts'
 import type { ExportTask } from './export-jobs.ts'
 import type { Migration } from './migration.ts'
 
@@ -105,7 +105,7 @@ function exportOf(row: Row<RecordExportsTable>): RecordExport {
 type Change = Partial<Row<RecordExportsTable>>
 
 /** They are being read. Whatever was waited for is there. */
-export const noteRecordsProgress = (
+export const recordRecordsProgress = (
   db: Db,
   task: ExportTask,
   { done, expected, startedAt }: { done: number; expected: number; startedAt: number },
@@ -117,14 +117,14 @@ export const noteRecordsProgress = (
     waiting_for: null,
   })
 
-export const noteRecordsWaiting = (
+export const recordRecordsWaiting = (
   db: Db,
   task: ExportTask,
   { until, reason, now }: { until: number; reason: string; now: number },
 ): Promise<void> => change(db, task, now, { waiting_until: until, waiting_for: reason })
 
 /** They are all there, and stored. */
-export const noteRecords = (
+export const storeRecords = (
   tx: Db,
   task: ExportTask,
   records: RepositoryRecords,

@@ -1,4 +1,4 @@
-import { duration, inUnits } from '../ground/quantities.ts'
+import { duration, inUnits } from '../lib/quantities.ts'
 import { damageWarning } from './damaged-archives.ts'
 import type { Migration } from './migration.ts'
 import { type Progress, type RepositoryProgress, type Totals, totalsOf } from './progress.ts'

@@ -1,5 +1,5 @@
 import type { Scope } from '../accounts/scope.ts'
-import { inLanes } from '../ground/lanes.ts'
+import { mapConcurrent } from '../lib/map-concurrent.ts'
 import type { Source } from '../sources/source.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 import { type CoverParts, NO_LONGER_COVERED, uncoveredAmong } from './covered-repositories.ts'
@@ -38,7 +38,7 @@ export async function forecastRetry(
   )
   const broken = new Array<BrokenRepository>(concerned.length)
   const lanes = { lanes: LOOKED_AT_ONCE, signal: parts.signal }
-  await inLanes(concerned.entries(), lanes, async ([at, one], stop) => {
+  await mapConcurrent(concerned.entries(), lanes, async ([at, one], stop) => {
     const [position, fullName] = one
     const last = gone.has(fullName) ? undefined : reasons.get(position)
     const isChanged = last && source ? await hasChanged(source, fullName, last, stop) : null

@@ -8,11 +8,11 @@ import { embeddedQueue } from '../queue/embedded.ts'
 import { fullNameOf } from '../repositories/facts.ts'
 import { syncCatalogue } from '../repositories/sync.ts'
 import { gitDirectory } from '../sources/directory/git-directory.ts'
+import type { InvalidRequest } from './errors.ts'
 import { heldLocks } from './lock-store.ts'
 import { ORDINARY } from './migration.ts'
 import { findMigration } from './migration-store.ts'
 import { progressOf } from './progress.ts'
-import type { Invalid } from './refusals.ts'
 import { forecastRetry } from './retry-forecast.ts'
 import { retryMigration } from './retry-migration.ts'
 import { startMigration } from './start-migration.ts'
@@ -55,7 +55,7 @@ onEachEngine('a partial retry', (engine) => {
       ['alice/gone', 'bob/closed', 'bob/open'].map((name) => [name, true, null]),
     )
     const whole = retryMigration(parts, scope, failed, { allowPartial: false })
-    await assert.rejects(whole, ({ faults }: Invalid) => faults.length === 3)
+    await assert.rejects(whole, ({ faults }: InvalidRequest) => faults.length === 3)
 
     const retried = await retryMigration(parts, scope, failed, { allowPartial: true })
     assert.deepEqual(

@@ -1,10 +1,10 @@
 import type { Scope } from '../accounts/scope.ts'
 import { fullNameOf } from '../repositories/facts.ts'
-import { byName, gone } from './faults-by-name.ts'
+import { InvalidRequest } from './errors.ts'
+import { faultByName, gone } from './faults-by-name.ts'
 import type { Migration, StartedMigration } from './migration.ts'
-import { Invalid } from './refusals.ts'
 import { repositoriesOf } from './snapshot-store.ts'
-import { NoneCovered, type StartParts, startAgain, startMigration } from './start-migration.ts'
+import { NothingToMigrate, type StartParts, startAgain, startMigration } from './start-migration.ts'
 import { unfinishedStates } from './states.ts'
 
 export interface RetryRequest {
@@ -24,7 +24,9 @@ export async function retryMigration(
   onCommitted?: (started: Migration) => void,
 ): Promise<StartedMigration> {
   if (unfinishedStates.includes(migration.state)) {
-    throw new Invalid([{ code: 'unprocessable', message: 'The migration has not ended yet.' }])
+    throw new InvalidRequest([
+      { code: 'unprocessable', message: 'The migration has not ended yet.' },
+    ])
   }
   const before = await repositoriesOf(parts.db, migration)
   const repositories = before.map(fullNameOf)
@@ -35,7 +37,7 @@ export async function retryMigration(
       ? await startAgain(parts, scope, { before, options }, { ...(onCommitted && { onCommitted }) })
       : await startMigration(parts, scope, { repositories, options }, onCommitted)
   } catch (error) {
-    if (error instanceof NoneCovered) throw new Invalid(error.uncovered.map(gone))
-    throw error instanceof Invalid ? byName(error, repositories) : error
+    if (error instanceof NothingToMigrate) throw new InvalidRequest(error.uncovered.map(gone))
+    throw error instanceof InvalidRequest ? faultByName(error, repositories) : error
   }
 }

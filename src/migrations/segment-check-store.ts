@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { Db } from '../db/database.ts'
-import { inStatements, rowsOfAll } from '../db/in-statements.ts'
+import { selectInBatches, statementBatches } from '../db/statement-batches.ts'
 import { type CheckedSegment, RECORD_COLUMNS, segmentOf } from './segment-store.ts'
 
 export type CheckResult = 'intact' | 'damaged'
@@ -49,7 +49,7 @@ export async function noteDamaged(
   const fingerprint = sql<
     string | null
   >`case when fingerprint is null then null else 'damaged ' || key end`
-  const rows = await rowsOfAll(keys, (some) =>
+  const rows = await selectInBatches(keys, (some) =>
     tx
       .updateTable('segments')
       .set((row) => ({
@@ -70,7 +70,7 @@ export async function noteVerifiedReads(
   keys: readonly string[],
   now: number,
 ): Promise<void> {
-  for (const some of inStatements(keys)) {
+  for (const some of statementBatches(keys)) {
     const intact = db
       .updateTable('segments')
       .set({ checked_at: now })

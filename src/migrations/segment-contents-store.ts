@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { Db } from '../db/database.ts'
-import { inStatements } from '../db/in-statements.ts'
+import { statementBatches } from '../db/statement-batches.ts'
 import { type CheckedSegment, RECORD_COLUMNS, segmentOf } from './segment-store.ts'
 
 /** Of most repositories less is said; one with very many refs says megabytes. */
@@ -31,7 +31,7 @@ export class StoredContents {
     const segments = new Map<string, CheckedSegment>()
     const held = new Map<string, string>()
     let bytes = 0
-    for (const batch of inStatements(keys)) {
+    for (const batch of statementBatches(keys)) {
       const most = bytes < mostHeld ? large : 0
       const little = sql<
         string | null

@@ -1,5 +1,5 @@
 import type { Db } from '../db/database.ts'
-import { rowsOfAll } from '../db/in-statements.ts'
+import { selectInBatches } from '../db/statement-batches.ts'
 import type { Row, SegmentsTable } from '../db/tables.ts'
 
 /** A stored segment as the database knows it; `key` is that of its blob. */
@@ -56,7 +56,7 @@ export async function findSegments(
   db: Db,
   fingerprints: readonly string[],
 ): Promise<ReadonlyMap<string, CheckedSegment>> {
-  const rows = await rowsOfAll(fingerprints, (some) =>
+  const rows = await selectInBatches(fingerprints, (some) =>
     db
       .selectFrom('segments')
       .select(['fingerprint', ...RECORD_COLUMNS])
@@ -73,7 +73,7 @@ export async function probablyUnchanged(
   db: Db,
   repositoryIds: readonly number[],
 ): Promise<ReadonlySet<number>> {
-  const rows = await rowsOfAll(repositoryIds, (some) =>
+  const rows = await selectInBatches(repositoryIds, (some) =>
     db
       .selectFrom('segments')
       .innerJoin('repositories', 'repositories.id', 'repository_id')
@@ -162,7 +162,7 @@ export async function nameSegments(
   keys: readonly string[],
   now: number,
 ): Promise<ReadonlySet<string>> {
-  const rows = await rowsOfAll(keys.toSorted(), (some) =>
+  const rows = await selectInBatches(keys.toSorted(), (some) =>
     tx
       .updateTable('segments')
       .set({ named_at: now })
@@ -177,7 +177,7 @@ export async function segmentsByKey(
   db: Db,
   keys: readonly string[],
 ): Promise<Map<string, CheckedSegment>> {
-  const rows = await rowsOfAll(keys, (some) =>
+  const rows = await selectInBatches(keys, (some) =>
     db.selectFrom('segments').select(RECORD_COLUMNS).where('key', 'in', some),
   )
   return new Map(rows.map((row) => [row.key, segmentOf(row)]))

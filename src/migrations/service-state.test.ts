@@ -17,10 +17,10 @@ import { moveMigration } from './export-store.ts'
 import { insertLocks, releaseLocks } from './lock-store.ts'
 import { type MigrationOptions, ORDINARY } from './migration.ts'
 import { insertMigration } from './migration-store.ts'
-import { notExportedFrom, noteOutcome, noteReused } from './outcome-store.ts'
+import { notExportedFrom, recordOutcome, recordReused } from './outcome-store.ts'
 import { countSegments, insertMetadataSegment, insertSegment } from './segment-store.ts'
 import { readServiceState } from './service-state.ts'
-import { forgetOldTallies, talliesSince } from './tally-store.ts'
+import { deleteOldTallies, talliesSince } from './tally-store.ts'
 
 const NO_DISK = { freeBytes: null, scratchBytes: null }
 const MINUTE = 60_000
@@ -59,13 +59,13 @@ async function scene(t: TestContext, engine: 'sqlite' | 'postgres') {
   const waits = await start(db, 'alice', 1)
   await moveMigration(db, runs, 'exporting', { now: NOW - MINUTE })
   const at = (migrationId: number, position: number) => ({ migrationId, position })
-  await noteOutcome(db, at(runs, 0), exported(100), NOW - DAY)
-  await noteOutcome(db, at(runs, 1), exported(7), NOW - 21_000)
+  await recordOutcome(db, at(runs, 0), exported(100), NOW - DAY)
+  await recordOutcome(db, at(runs, 1), exported(7), NOW - 21_000)
   const unchanged = { ...exported(1000), reused: true }
-  await noteReused(db, runs, new Map([[2, unchanged]]), NOW)
+  await recordReused(db, runs, new Map([[2, unchanged]]), NOW)
   await moveMigration(db, fails, 'exporting', { now: NOW })
   for (let n = 6; n >= 0; n--) {
-    await noteOutcome(db, at(fails, n), { reason: `r${n} is broken` }, NOW - 5 * MINUTE)
+    await recordOutcome(db, at(fails, n), { reason: `r${n} is broken` }, NOW - 5 * MINUTE)
   }
   await moveMigration(db, fails, 'failed', { now: NOW, reason: 'bob/r0: broken' })
   await moveMigration(db, ends, 'exporting', { now: NOW })
@@ -101,7 +101,7 @@ onEachEngine('the state of the service', (engine) => {
     assert.deepEqual([{ ...waiting }, more], [{ kind: 'task', jobs: 2, oldest: NOW }, []])
     const partial = await start(db, 'dora', 2, { allowPartial: true })
     await moveMigration(db, partial, 'exporting', { now: NOW })
-    await noteOutcome(db, { migrationId: partial, position: 1 }, { reason: 'gone' }, NOW)
+    await recordOutcome(db, { migrationId: partial, position: 1 }, { reason: 'gone' }, NOW)
     await moveMigration(db, partial, 'exported', { now: NOW + 1 })
     await moveMigration(db, waits, 'failed', { now: NOW + 2, reason: 'cancelled' })
     const { failed, cancelled } = (await readServiceState(parts, 'hour')).migrations
@@ -153,7 +153,7 @@ onEachEngine('the state of the service', (engine) => {
     const { buckets: week } = (await readServiceState(parts, 'week')).throughput
     assert.deepEqual([week.length, sum(week)], [84, 107])
 
-    await forgetOldTallies(db, NOW + DAY + MINUTE)
+    await deleteOldTallies(db, NOW + DAY + MINUTE)
     const kept = await talliesSince(db, 0, MINUTE)
     assert.ok(!kept.some(({ name }) => name === 'migrations exported'), 'eight days are over')
     assert.ok(kept.some(({ bytes }) => bytes === 100))

@@ -9,7 +9,7 @@ import type { RepositoryFacts } from '../repositories/facts.ts'
 import { moveMigration } from './export-store.ts'
 import { type Migration, ORDINARY } from './migration.ts'
 import { insertMigration } from './migration-store.ts'
-import { noteReused } from './outcome-store.ts'
+import { recordReused } from './outcome-store.ts'
 import { insertMetadataSegment } from './segment-store.ts'
 import {
   fullNameAt,
@@ -161,7 +161,7 @@ async function exported(db: Db, { id }: Migration): Promise<void> {
   })
   await db.transaction().execute(async (tx) => {
     await moveMigration(tx, id, 'exporting', { now: NOW })
-    await noteReused(tx, id, new Map(reused), NOW)
+    await recordReused(tx, id, new Map(reused), NOW)
     const [metadataKey, manifestKey] = [crypto.randomUUID(), crypto.randomUUID()]
     const sizes = {
       length: 20_000,

@@ -1,8 +1,8 @@
 import { sql } from 'kysely'
 import type { Db } from '../db/database.ts'
 import { prepared } from '../db/prepared.ts'
-import { batchesOf } from '../ground/batches.ts'
-import { mapInTurns } from '../ground/turns.ts'
+import { batchesOf } from '../lib/batches.ts'
+import { mapInTurns } from '../lib/turns.ts'
 import type { RepositoryFacts } from '../repositories/facts.ts'
 import {
   deleteUnnamedFacts,

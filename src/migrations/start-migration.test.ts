@@ -9,10 +9,10 @@ import type { Db } from '../db/database.ts'
 import { embeddedQueue } from '../queue/embedded.ts'
 import { syncCatalogue } from '../repositories/sync.ts'
 import { gitDirectory } from '../sources/directory/git-directory.ts'
+import { InvalidRequest } from './errors.ts'
 import { organizationsIn } from './export-store.ts'
 import { ORDINARY } from './migration.ts'
 import { findMigration } from './migration-store.ts'
-import { Invalid } from './refusals.ts'
 import { repositoriesOf } from './snapshot-store.ts'
 import { type StartParts, startMigration } from './start-migration.ts'
 
@@ -53,7 +53,7 @@ onEachEngine('starting a migration', (engine) => {
     )
     assert.equal(tries.filter(({ status }) => status === 'fulfilled').length, 3)
     for (const each of tries) {
-      if (each.status === 'rejected') assert.ok(each.reason instanceof Invalid)
+      if (each.status === 'rejected') assert.ok(each.reason instanceof InvalidRequest)
     }
     await start(parts, await viewer(db, 'bob'), 'site')
     await db.updateTable('migrations').set({ state: 'failed' }).where('id', '=', 1).execute()
@@ -76,7 +76,7 @@ onEachEngine('starting a migration', (engine) => {
       ['octo', ['a', true], ['b', true]],
     )
     for (const foreign of ['alice/site', 'other/a', 'nobody/none', 'none'])
-      await assert.rejects(startThere(['c', foreign]), ({ faults }: Invalid) => {
+      await assert.rejects(startThere(['c', foreign]), ({ faults }: InvalidRequest) => {
         assert.deepEqual(faults, [{ field: 'repositories', code: 'missing', index: 1 }], foreign)
         return true
       })
@@ -92,7 +92,7 @@ onEachEngine('starting a migration', (engine) => {
       ['octo'],
     )
     await startThere(['c'])
-    await assert.rejects(startThere(['c']), ({ faults }: Invalid) => {
+    await assert.rejects(startThere(['c']), ({ faults }: InvalidRequest) => {
       assert.match(faults[0]!.message!, /^octo already has 3 unfinished migrations/)
       return true
     })

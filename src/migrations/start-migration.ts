@@ -7,7 +7,7 @@ import { administeredOrganizations } from '../repositories/administered-reposito
 import { fullNameOf, type RepositoryFacts } from '../repositories/facts.ts'
 import { factsWithheld } from '../repositories/facts-for-viewer.ts'
 import { readableAmong } from '../repositories/readable-repositories.ts'
-import { ASKED_NOW } from '../repositories/refresh-rights.ts'
+import { FRESH } from '../repositories/refresh-rights.ts'
 import { keyOfName } from '../repositories/repository-store.ts'
 import type { RepositoryName } from '../sources/source.ts'
 import {
@@ -18,13 +18,13 @@ import {
   NO_LONGER_COVERED,
   parseName,
 } from './covered-repositories.ts'
+import { type Fault, InvalidRequest } from './errors.ts'
 import { BEGIN_EXPORT, batchOf } from './export-jobs.ts'
 import { insertLocks } from './lock-store.ts'
 import { lockEarly, refuseUnlockable } from './locks.ts'
 import type { Migration, MigrationOptions, StartedMigration } from './migration.ts'
 import { countUnfinished, insertMigration, lockScope } from './migration-store.ts'
-import { noteSkipped } from './outcome-store.ts'
-import { type Fault, Invalid } from './refusals.ts'
+import { recordSkipped } from './outcome-store.ts'
 
 export interface StartParts extends CoverParts {
   queue: Queue
@@ -60,8 +60,8 @@ export interface StartSteps {
 }
 
 /** None of the repositories is covered any more. */
-export class NoneCovered extends Error {
-  override name = 'NoneCovered'
+export class NothingToMigrate extends Error {
+  override name = 'NothingToMigrate'
   readonly uncovered: readonly string[]
 
   constructor(uncovered: readonly string[]) {
@@ -79,7 +79,7 @@ export interface CoveredSteps extends StartSteps {
 }
 
 /**
- * The same for repositories that were covered once: goes on with those that still are. Throws NoneCovered where none is left and none
+ * The same for repositories that were covered once: goes on with those that still are. Throws NothingToMigrate where none is left and none
  * is to be listed.
  */
 export async function startCovered(
@@ -95,7 +95,7 @@ export async function startCovered(
   const gone = names.filter((name) => !entries.has(keyOfName(name)))
   const uncovered = gone.map(({ owner, name }) => `${owner}/${name}`)
   const listed = await shownOf(parts, scope, await onUncovered(uncovered))
-  if (left.length === 0 && listed.length === 0) throw new NoneCovered(uncovered)
+  if (left.length === 0 && listed.length === 0) throw new NothingToMigrate(uncovered)
   const snapshot = await factsOfCovered(parts, scope, left, entries)
   const skipped = new Set(listed.map((_, at) => snapshot.length + at))
   return begin(parts, scope, { snapshot: [...snapshot, ...listed], skipped, options }, steps)
@@ -125,7 +125,7 @@ export async function startAgain(
   const names = before.map(({ owner, name }) => ({ owner: owner.login, name }))
   const entries = await coveredEntries(parts, scope, names)
   const left = names.filter((name) => entries.has(keyOfName(name)))
-  if (left.length === 0) throw new NoneCovered(before.map(fullNameOf))
+  if (left.length === 0) throw new NothingToMigrate(before.map(fullNameOf))
   const fresh = await factsOfCovered(parts, scope, left, entries)
   const current = new Map(fresh.map((facts) => [keyOf(fullNameOf(facts)), facts]))
   const skipped = new Set<number>()
@@ -161,7 +161,7 @@ async function begin(
   const migration = await db.transaction().execute(async (tx) => {
     await lockScope(tx, scope)
     if ((await countUnfinished(tx, scope)) >= parts.maxUnfinished) {
-      throw new Invalid([
+      throw new InvalidRequest([
         { code: 'custom', message: tooManyUnfinished(scope, parts.maxUnfinished) },
       ])
     }
@@ -183,7 +183,7 @@ async function begin(
         times,
       )
     }
-    await noteSkipped(tx, started.id, [...skipped], NO_LONGER_COVERED, now())
+    await recordSkipped(tx, started.id, [...skipped], NO_LONGER_COVERED, now())
     await queue.enqueue(tx, BEGIN_EXPORT, [{ migrationId: started.id }], batchOf(started.id))
     await alsoWrite?.(tx, started)
     return started
@@ -203,7 +203,7 @@ async function organizationsToMigrate(
   { owner }: Scope,
 ): Promise<Account[]> {
   if (isOrganization(owner)) return [owner]
-  await rights?.refresh(owner, ASKED_NOW)
+  await rights?.refresh(owner, FRESH)
   return administeredOrganizations(db, owner)
 }
 
@@ -213,7 +213,8 @@ export async function snapshotOf(
   scope: Scope,
   asked: string[],
 ): Promise<RepositoryFacts[]> {
-  if (asked.length === 0) throw new Invalid([{ field: 'repositories', code: 'missing_field' }])
+  if (asked.length === 0)
+    throw new InvalidRequest([{ field: 'repositories', code: 'missing_field' }])
   const names = asked.map((text) => parseName(text, scope))
   refuse(names, (name) => name === undefined, 'invalid')
   const wellFormed = names as RepositoryName[]
@@ -234,5 +235,5 @@ function refuse<T>(
   const faults = names.flatMap((name, index) =>
     isWrong(name, index) ? [{ field: 'repositories', code, index }] : [],
   )
-  if (faults.length > 0) throw new Invalid(faults)
+  if (faults.length > 0) throw new InvalidRequest(faults)
 }

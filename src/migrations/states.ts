@@ -22,8 +22,8 @@ export type ShownState = MigrationState | typeof CANCELLED
 export const shownState = (state: MigrationState, reason: string | null): ShownState =>
   state === 'failed' && reason === CANCELLED ? CANCELLED : state
 
-export class IllegalMove extends Error {
-  override name = 'IllegalMove'
+export class InvalidStateChange extends Error {
+  override name = 'InvalidStateChange'
 }
 
 /** The states from which `to` can be reached in one move. */

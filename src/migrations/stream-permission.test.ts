@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { onEachEngine, openDatabase } from '../../test/support/databases.ts'
 import { ensureAccount, setAccount } from '../accounts/account-store.ts'
-import { endForgeToken, MINUTE_MS, putForgeToken } from '../accounts/forge-question-store.ts'
+import { expireForgeToken, MINUTE_MS, storeForgeToken } from '../accounts/forge-token-store.ts'
 import { putMembership } from '../accounts/membership-store.ts'
 import { addToken, revokeToken } from '../accounts/token-store.ts'
 import { insertMigration } from './migration-store.ts'
@@ -52,7 +52,7 @@ onEachEngine('who may go on following a migration', (engine) => {
     const about = { options: {} as never, repositories: [], organizations: null, now: NOW }
     await insertMigration(db, { guid: 'g', owner, ...about })
     const askedAndGood = (askedAt: number) =>
-      putForgeToken(db, { digest: 'd', accountId: owner.id, askedAt })
+      storeForgeToken(db, { digest: 'd', accountId: owner.id, askedAt })
     const isPermitted = async (at: number) =>
       (await permittedFollowings(db, [{ tokenId: 1, migrationId: 1 }], at)).size === 1
     const hour = 60 * MINUTE_MS
@@ -61,7 +61,7 @@ onEachEngine('who may go on following a migration', (engine) => {
     assert.equal(await isPermitted(NOW + hour), false)
     await askedAndGood(NOW + hour)
     assert.equal(await isPermitted(NOW + hour + MINUTE_MS), true)
-    await endForgeToken(db, 'd', NOW + hour + MINUTE_MS)
+    await expireForgeToken(db, 'd', NOW + hour + MINUTE_MS)
     assert.equal(await isPermitted(NOW + hour + MINUTE_MS), false)
   })
 

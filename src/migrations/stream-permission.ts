@@ -1,6 +1,6 @@
-import { wasGood } from '../accounts/token-store.ts'
+import { wasValidAtLastUse } from '../accounts/token-store.ts'
 import type { Db } from '../db/database.ts'
-import { inStatements } from '../db/in-statements.ts'
+import { statementBatches } from '../db/statement-batches.ts'
 
 /** Who follows which migration, by which token. */
 export interface Following {
@@ -21,7 +21,7 @@ export async function permittedFollowings<F extends Following>(
   now: number,
 ): Promise<Set<F>> {
   const permitted = new Set<F>()
-  for (const batch of inStatements(followings)) {
+  for (const batch of statementBatches(followings)) {
     const rows = await db
       .selectFrom('tokens')
       .innerJoin('accounts', 'accounts.id', 'tokens.account_id')
@@ -30,7 +30,7 @@ export async function permittedFollowings<F extends Following>(
       .select(['tokens.id as tokenId', 'migrations.id as migrationId'])
       .where('tokens.id', 'in', [...new Set(batch.map(({ tokenId }) => tokenId))])
       .where('migrations.id', 'in', [...new Set(batch.map(({ migrationId }) => migrationId))])
-      .where(wasGood(now))
+      .where(wasValidAtLastUse(now))
       .where((token) =>
         token.or([
           token('asked_at', 'is', null),

@@ -82,7 +82,7 @@ export async function talliesSince(
   }))
 }
 
-export async function forgetOldTallies(db: Db, now: number): Promise<void> {
+export async function deleteOldTallies(db: Db, now: number): Promise<void> {
   await db
     .deleteFrom('tallies_by_minute')
     .where('minute', '<', now - KEPT_BY_MINUTE_MS)

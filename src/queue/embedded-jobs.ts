@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Db } from '../db/database.ts'
-import { inStatements } from '../db/in-statements.ts'
-import type { Backlog, Line } from './queue.ts'
+import { statementBatches } from '../db/statement-batches.ts'
+import type { Backlog, QueueName } from './queue.ts'
 import type { HeldJob } from './run-job.ts'
 
 /** A job in our hands. The lease is new with every claim: only its holder may touch the job. */
@@ -13,7 +13,7 @@ export async function insertJobs(
   tx: Db,
   kind: string,
   payloads: readonly unknown[],
-  { batch, line, now }: { batch: string; line: Line; now: number },
+  { batch, line, now }: { batch: string; line: QueueName; now: number },
 ): Promise<void> {
   const rows = payloads.map((payload) => ({
     kind,
@@ -25,7 +25,7 @@ export async function insertJobs(
     batch,
     line,
   }))
-  for (const batch of inStatements(rows)) {
+  for (const batch of statementBatches(rows)) {
     await tx.insertInto('jobs').values(batch).execute()
   }
 }
@@ -39,7 +39,7 @@ export async function claimJob(
   db: Db,
   now: number,
   leaseMs: number,
-  line: Line = 'jobs',
+  line: QueueName = 'jobs',
 ): Promise<ClaimedJob | undefined> {
   for (;;) {
     const row = await db

@@ -4,7 +4,7 @@ import { onEachEngine, openDatabase } from '../../test/support/databases.ts'
 import { embeddedQueue } from './embedded.ts'
 import { claimJob, releaseAllJobs } from './embedded-jobs.ts'
 import { enqueue, handlers, queueContract } from './queue.contract.ts'
-import { LostJob } from './queue.ts'
+import { LeaseLost } from './queue.ts'
 
 const quick = { lookEveryMs: 20, firstPauseMs: 1, notNowPauseMs: 1, maxFailures: 2 }
 
@@ -44,7 +44,7 @@ onEachEngine('the embedded queue', (engine) => {
     )
     t.after(stop)
     await enqueue({ db, queue }, null)
-    assert.ok((await outcome.promise) instanceof LostJob)
+    assert.ok((await outcome.promise) instanceof LeaseLost)
   })
 
   test('a job whose process is killed each time is given up, like one that fails', async (t) => {

@@ -10,10 +10,10 @@ import {
   returnJob,
 } from './embedded-jobs.ts'
 import type { Queue } from './queue.ts'
-import { type JobStore, type Pace, usualPace } from './run-job.ts'
+import { defaultTiming, type JobStore, type JobTiming } from './run-job.ts'
 import { Workers } from './worker.ts'
 
-export interface EmbeddedQueueOptions extends Partial<Omit<Pace, 'keepEveryMs'>> {
+export interface EmbeddedQueueOptions extends Partial<Omit<JobTiming, 'keepEveryMs'>> {
   db: Db
   now?: () => number
   /** How long a worker may be silent before its job is given to another. */
@@ -50,7 +50,7 @@ export function embeddedQueue({
   }
 
   const keepEveryMs = leaseMs / 3
-  const workers = new Workers({ db, store, pace: { ...usualPace, keepEveryMs, ...pace } })
+  const workers = new Workers({ db, store, pace: { ...defaultTiming, keepEveryMs, ...pace } })
 
   return {
     enqueue: (tx, kind, payloads, batch, line = 'jobs') =>

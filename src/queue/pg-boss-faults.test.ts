@@ -42,7 +42,7 @@ test(
     await first.promise
     await firstFallsSilent(db, () => runs === 2)
     await ended.promise
-    assert.deepEqual(ends.sort(), ['1 LostJob', '2 wrote'])
+    assert.deepEqual(ends.sort(), ['1 LeaseLost', '2 wrote'])
   },
 )
 

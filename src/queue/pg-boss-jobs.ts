@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { fromKysely, type JobWithMetadata, type PgBoss } from 'pg-boss'
 import type { Db } from '../db/database.ts'
-import { type Backlog, type Line, lines } from './queue.ts'
+import { type Backlog, type QueueName, queueNames } from './queue.ts'
 import type { HeldJob, JobStore } from './run-job.ts'
 
 /** pg-boss owns this schema whole; ours is beside it. */
@@ -18,7 +18,7 @@ interface Envelope {
 
 /** pg-boss counts every claim of a job: whoever knows the number of the last one holds it. */
 interface PgBossJob extends HeldJob {
-  line: Line
+  line: QueueName
   claim: number
   givenBack: number
 }
@@ -66,7 +66,7 @@ export function pgBossJobs(boss: PgBoss, db: Db): JobStore<PgBossJob> {
 
 function heldJob(
   { id, data, groupId, retryCount }: JobWithMetadata<Envelope>,
-  line: Line,
+  line: QueueName,
 ): PgBossJob {
   const { kind, payload, givenBack = 0 } = data
   const failures = retryCount - givenBack
@@ -75,7 +75,7 @@ function heldJob(
 }
 
 const JOBS = sql.table(`${SCHEMA}.job`)
-const isOurs = sql`name in (${sql.join(lines)})`
+const isOurs = sql`name in (${sql.join(queueNames)})`
 
 const isHeld = ({ id, line, claim }: PgBossJob) =>
   sql`name = ${line} and id = ${id} and state = 'active' and retry_count = ${claim}`
@@ -84,7 +84,7 @@ interface NewJobs {
   kind: string
   payloads: readonly unknown[]
   batch: string
-  line: Line
+  line: QueueName
 }
 
 export async function insertJobs(

@@ -5,7 +5,7 @@ import { connect } from '../db/connect.ts'
 import { createPgBossQueue } from './pg-boss.ts'
 import { bounded, NEVER, openQueue, quick, quietly } from './pg-boss-test-scene.ts'
 import { handlers, queueContract } from './queue.contract.ts'
-import { lines } from './queue.ts'
+import { queueNames } from './queue.ts'
 
 queueContract('pg-boss', openQueue)
 
@@ -44,7 +44,7 @@ test(
 
 test('work on any line is heard of when it is committed', bounded, async (t) => {
   const { db, queue } = await openQueue(t, { ...quick, lookEveryMs: NEVER })
-  for (const line of lines) {
+  for (const line of queueNames) {
     const { promise: done, resolve } = Promise.withResolvers<void>()
     queue.work(
       handlers(async (_job, { finish }) => {

@@ -1,11 +1,11 @@
 import { PgBoss } from 'pg-boss'
 import type { Db } from '../db/database.ts'
 import { CHANNEL, countJobs, deleteBatch, insertJobs, pgBossJobs, SCHEMA } from './pg-boss-jobs.ts'
-import { isLine, type Line, lines, type Queue } from './queue.ts'
-import { type Pace, usualPace } from './run-job.ts'
+import { isQueueName, type Queue, type QueueName, queueNames } from './queue.ts'
+import { defaultTiming, type JobTiming } from './run-job.ts'
 import { Workers } from './worker.ts'
 
-export interface PgBossQueueOptions extends Partial<Pace> {
+export interface PgBossQueueOptions extends Partial<JobTiming> {
   databaseUrl: string
   /** Of the same database: results and the ends of their jobs are written in its transactions. */
   db: Db
@@ -45,10 +45,10 @@ export function createPgBossQueue({
 }: PgBossQueueOptions): PgBossQueue {
   const boss = createBoss(databaseUrl, superviseSeconds, onError)
   const store = pgBossJobs(boss, db)
-  const workers = new Workers({ db, store, pace: { ...usualPace, keepEveryMs: 3000, ...pace } })
+  const workers = new Workers({ db, store, pace: { ...defaultTiming, keepEveryMs: 3000, ...pace } })
   let listening: { close(): Promise<void> } | undefined
 
-  const wake = (line?: Line) => workers.wake(line)
+  const wake = (line?: QueueName) => workers.wake(line)
   const interrupt = (batch: string) => workers.interrupt(batch)
 
   async function stop(): Promise<void> {
@@ -61,11 +61,11 @@ export function createPgBossQueue({
     async start() {
       try {
         await boss.start()
-        for (const line of lines) {
+        for (const line of queueNames) {
           await boss.createQueue(line, lineSettings)
           await boss.updateQueue(line, lineSettings)
         }
-        const heard = (said: string) => (isLine(said) ? wake(said) : interrupt(said))
+        const heard = (said: string) => (isQueueName(said) ? wake(said) : interrupt(said))
         listening = await boss.getDb().listen?.(CHANNEL, heard, () => wake())
       } catch (error) {
         await stop()

@@ -4,12 +4,12 @@ import { until } from '../../test/support/wait-until.ts'
 import type { Db } from '../db/database.ts'
 import {
   type Handler,
-  Hopeless,
   type Job,
-  type Line,
-  LostJob,
-  NotNow,
+  LeaseLost,
+  PermanentError,
   type Queue,
+  type QueueName,
+  RetryLater,
   type Run,
 } from './queue.ts'
 
@@ -74,7 +74,7 @@ export function queueContract(
         await going.promise
         await finish(async () => {})
       })
-      const inLine = (payloads: unknown[], batch: string, line?: Line) =>
+      const inLine = (payloads: unknown[], batch: string, line?: QueueName) =>
         db.transaction().execute((tx) => queue.enqueue(tx, 'task', payloads, batch, line))
       await inLine(['other', 'another'], 'other', 'webhooks')
       await inLine(['ours'], 'ours')
@@ -141,7 +141,7 @@ export function queueContract(
       let runs = 0
       const hopeless = async () => {
         runs++
-        throw new Hopeless('there is no such repository')
+        throw new PermanentError('there is no such repository')
       }
       working(t, queue, hopeless, async () => told.resolve())
       await enqueue({ db, queue }, null)
@@ -154,7 +154,7 @@ export function queueContract(
       const ended = Promise.withResolvers<string>()
       let runs = 0
       const waiting: RunJob = async (_job, { finish }) => {
-        if (++runs <= 4) throw new NotNow('the store is away')
+        if (++runs <= 4) throw new RetryLater('the store is away')
         await finish(async () => {})
         ended.resolve('done')
       }
@@ -173,7 +173,7 @@ export function queueContract(
         ran.push({ payload, at: Date.now() })
         if (ran.length === 1) {
           dueAt = Date.now() + 600
-          throw new NotNow('the forge asks to wait', { dueAt })
+          throw new RetryLater('the forge asks to wait', { dueAt })
         }
         await finish(async () => {})
         if (payload === 'later') done.resolve()
@@ -231,7 +231,7 @@ export function queueContract(
       await enqueue({ db, queue }, 'never', 'off')
       await db.transaction().execute((tx) => queue.cancel(tx, 'off'))
       queue.interrupt('off')
-      assert.ok((await outcome.promise) instanceof LostJob)
+      assert.ok((await outcome.promise) instanceof LeaseLost)
       await enqueue({ db, queue }, 'other', 'on')
       await until('the other job has run', () => seen.includes('other'))
       assert.ok(!seen.includes('never'))
@@ -285,7 +285,7 @@ function working(
   concurrency = 1,
 ): void {
   const onError = (error: unknown) => {
-    if (error instanceof LostJob) throw error
+    if (error instanceof LeaseLost) throw error
   }
   const { stop } = queue.work(handlers(run, gaveUp), { concurrency, onError })
   t.after(stop)

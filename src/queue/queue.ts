@@ -18,7 +18,7 @@ export interface Run {
 }
 
 export interface Handler {
-  /** Throws when it might go better later, `NotNow` when it will, and `Hopeless` when it cannot. */
+  /** Throws when it might go better later, `RetryLater` when it will, and `Hopeless` when it cannot. */
   run(job: Job, run: Run): Promise<void>
   /** Told, in the transaction that drops the job, that nobody will try it again; users may see the reason. */
   gaveUp(tx: Db, job: Job, reason: string): Promise<void>
@@ -37,14 +37,15 @@ export interface Working {
  * Jobs of one line wait for each other and for no others: what is slow by its nature, as whoever answers a webhook may be, is
  * never in the way of exports.
  */
-export type Line = (typeof lines)[number]
-export const lines = ['jobs', 'webhooks'] as const
-export const isLine = (text: string): text is Line => lines.some((line) => line === text)
+export type QueueName = (typeof queueNames)[number]
+export const queueNames = ['jobs', 'webhooks'] as const
+export const isQueueName = (text: string): text is QueueName =>
+  queueNames.some((line) => line === text)
 
 export interface WorkOptions {
   concurrency: number
   /** Whose jobs are taken; `jobs` unless told. */
-  line?: Line
+  line?: QueueName
   /** Told of every failed run and of errors of the queue itself. */
   onError: (error: unknown, job?: Job) => void
 }
@@ -64,23 +65,23 @@ export interface Queue {
     kind: string,
     payloads: readonly unknown[],
     batch: string,
-    line?: Line,
+    line?: QueueName,
   ): Promise<void>
   /** Takes all jobs of a batch out of the queue, with the caller's transaction. */
   cancel(tx: Db, batch: string): Promise<void>
   /** After that commit: stops those under way here at once. Elsewhere they stop when they next renew their lease. */
   interrupt(batch: string): void
   /** After that commit: work on the line begins at once rather than at the next look. On every line unless told. */
-  wake(line?: Line): void
+  wake(line?: QueueName): void
   work(handlers: Handlers, options: WorkOptions): Working
   /** How many jobs of the line are under way in this process. */
-  running(line?: Line): number
+  running(line?: QueueName): number
   /** What waits to be done, by kind, and since when the oldest does. */
   backlog(): Promise<Backlog[]>
 }
 
 /** Trying again would change nothing. */
-export class Hopeless extends Error {
+export class PermanentError extends Error {
   override name = 'Hopeless'
 }
 
@@ -88,8 +89,8 @@ export class Hopeless extends Error {
  * What the job needs is away for a while, by no fault of its own: it is tried again until that is back, and not before
  * `dueAt` where that is known, in epoch milliseconds, or after `pauseMs`.
  */
-export class NotNow extends Error {
-  override name = 'NotNow'
+export class RetryLater extends Error {
+  override name = 'RetryLater'
   readonly dueAt: number | undefined
   readonly pauseMs: number | undefined
 
@@ -104,8 +105,8 @@ export class NotNow extends Error {
 }
 
 /** The job was given to someone else meanwhile; nothing of this run may be written. */
-export class LostJob extends Error {
-  override name = 'LostJob'
+export class LeaseLost extends Error {
+  override name = 'LeaseLost'
   constructor(job: Job) {
     super(`the ${job.kind} job ${job.id} was taken over by another worker`)
   }

@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Db } from '../db/database.ts'
-import { publicReason } from '../ground/disk-errors.ts'
+import { publicReason } from '../lib/disk-errors.ts'
 import {
   type Handler,
   type Handlers,
-  Hopeless,
   type Job,
-  type Line,
-  LostJob,
-  NotNow,
+  LeaseLost,
+  PermanentError,
+  type QueueName,
+  RetryLater,
   type WorkOptions,
 } from './queue.ts'
 
@@ -20,7 +20,7 @@ export interface HeldJob extends Job {
 
 /** Each but `claim` leaves a job alone that its caller no longer holds. */
 export interface JobStore<Held extends HeldJob> {
-  claim(atMost: number, line: Line): Promise<Held[]>
+  claim(atMost: number, line: QueueName): Promise<Held[]>
   /** A sign of life. False when the job is no longer ours. */
   keep(job: Held): Promise<boolean>
   /** False when the job is no longer ours. */
@@ -28,7 +28,7 @@ export interface JobStore<Held extends HeldJob> {
   giveBack(job: Held, as: { pauseMs: number; isFailure: boolean }): Promise<void>
 }
 
-export interface Pace {
+export interface JobTiming {
   /** How often a worker gives a sign of life. */
   keepEveryMs: number
   /** How long an idle worker waits before it looks again unasked. */
@@ -40,17 +40,17 @@ export interface Pace {
   maxFailures: number
 }
 
-export const usualPace: Omit<Pace, 'keepEveryMs'> = {
+export const defaultTiming: Omit<JobTiming, 'keepEveryMs'> = {
   lookEveryMs: 1000,
   firstPauseMs: 1000,
   notNowPauseMs: 5000,
   maxFailures: 5,
 }
 
-export interface Workplace<Held extends HeldJob> {
+export interface WorkerContext<Held extends HeldJob> {
   db: Db
   store: JobStore<Held>
-  pace: Pace
+  pace: JobTiming
 }
 
 /** While versions change: who knows the job's kind may be running already, or only after the next restart. */
@@ -59,7 +59,7 @@ const UNKNOWN_KIND_PAUSE_MS = 10_000
 /** One try at a job, from its claim until it is finished, given back, given up or lost. */
 export class JobRun<Held extends HeldJob> {
   readonly #job: Held
-  readonly #place: Workplace<Held>
+  readonly #place: WorkerContext<Held>
   readonly #onError: WorkOptions['onError']
   readonly #stopping: AbortSignal
   readonly #lost = new AbortController()
@@ -68,7 +68,7 @@ export class JobRun<Held extends HeldJob> {
 
   constructor(
     job: Held,
-    place: Workplace<Held>,
+    place: WorkerContext<Held>,
     { onError, stopping }: Pick<WorkOptions, 'onError'> & { stopping: AbortSignal },
   ) {
     this.#job = job
@@ -78,7 +78,7 @@ export class JobRun<Held extends HeldJob> {
   }
 
   lose(): void {
-    this.#lost.abort(new LostJob(this.#job))
+    this.#lost.abort(new LeaseLost(this.#job))
   }
 
   async run(handlers: Handlers): Promise<void> {
@@ -120,14 +120,14 @@ export class JobRun<Held extends HeldJob> {
   }
 
   async #handleFailure(error: unknown, handler: Handler): Promise<void> {
-    if (error instanceof LostJob || this.#lost.signal.aborted) return
+    if (error instanceof LeaseLost || this.#lost.signal.aborted) return
     if (this.#stopping.aborted) return this.#leaveToOthers()
     this.#onError(error, this.#job)
     if (this.#ended.signal.aborted) return
     const { pace, store } = this.#place
-    if (error instanceof NotNow) return this.#leaveToOthers(pauseUntil(error, pace))
+    if (error instanceof RetryLater) return this.#leaveToOthers(pauseUntil(error, pace))
     const failures = this.#job.failures + 1
-    if (error instanceof Hopeless || failures >= pace.maxFailures)
+    if (error instanceof PermanentError || failures >= pace.maxFailures)
       return this.#giveUp(handler, publicReason(error))
     const pauseMs = pace.firstPauseMs * 2 ** (failures - 1)
     await store.giveBack(this.#job, { pauseMs, isFailure: true })
@@ -145,7 +145,7 @@ export class JobRun<Held extends HeldJob> {
   async #finish<T>(write: (tx: Db) => Promise<T>): Promise<T> {
     const { db, store } = this.#place
     const result = await db.transaction().execute(async (tx) => {
-      if (!(await store.remove(tx, this.#job))) throw new LostJob(this.#job)
+      if (!(await store.remove(tx, this.#job))) throw new LeaseLost(this.#job)
       return write(tx)
     })
     this.#ended.abort()
@@ -153,5 +153,5 @@ export class JobRun<Held extends HeldJob> {
   }
 }
 
-const pauseUntil = ({ dueAt, pauseMs }: NotNow, { notNowPauseMs }: Pace): number =>
+const pauseUntil = ({ dueAt, pauseMs }: RetryLater, { notNowPauseMs }: JobTiming): number =>
   dueAt === undefined ? (pauseMs ?? notNowPauseMs) : Math.max(0, Math.ceil(dueAt - Date.now()))

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { until } from '../../test/support/wait-until.ts'
 import type { Db } from '../db/database.ts'
-import { type Line, lines } from './queue.ts'
+import { type QueueName, queueNames } from './queue.ts'
 import type { HeldJob, JobStore } from './run-job.ts'
 import { Workers } from './worker.ts'
 
@@ -17,7 +17,7 @@ const pace = {
 
 /** A worker on every line, none of which has work; how often each has looked. */
 async function idleWorkers(t: TestContext) {
-  const looks: Record<Line, number> = { jobs: 0, webhooks: 0 }
+  const looks: Record<QueueName, number> = { jobs: 0, webhooks: 0 }
   const store: Pick<JobStore<HeldJob>, 'claim'> = {
     async claim(_atMost, line) {
       looks[line]++
@@ -25,9 +25,9 @@ async function idleWorkers(t: TestContext) {
     },
   }
   const workers = new Workers({ db: {} as Db, store: store as JobStore<HeldJob>, pace })
-  for (const line of lines) workers.start({}, { concurrency: 1, line, onError: () => {} })
+  for (const line of queueNames) workers.start({}, { concurrency: 1, line, onError: () => {} })
   t.after(() => workers.stop())
-  await until('each has looked once', () => lines.every((line) => looks[line] === 1))
+  await until('each has looked once', () => queueNames.every((line) => looks[line] === 1))
   return { workers, looks }
 }
 
@@ -41,5 +41,5 @@ test('who wakes one line lets the others sleep', async (t) => {
 test('who names no line wakes all', async (t) => {
   const { workers, looks } = await idleWorkers(t)
   workers.wake()
-  await until('all have looked again', () => lines.every((line) => looks[line] === 2))
+  await until('all have looked again', () => queueNames.every((line) => looks[line] === 2))
 })

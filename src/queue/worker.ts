@@ -1,19 +1,25 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Handlers, type Line, LostJob, type Working, type WorkOptions } from './queue.ts'
-import { type HeldJob, JobRun, type Workplace } from './run-job.ts'
+import {
+  type Handlers,
+  LeaseLost,
+  type QueueName,
+  type Working,
+  type WorkOptions,
+} from './queue.ts'
+import { type HeldJob, JobRun, type WorkerContext } from './run-job.ts'
 
 /** Takes jobs as long as there is room for more, and runs them side by side. */
 class Worker<Held extends HeldJob> implements Working {
   readonly #handlers: Handlers
   readonly #options: WorkOptions
-  readonly #place: Workplace<Held>
+  readonly #place: WorkerContext<Held>
   readonly #stopping = new AbortController()
   readonly #underWay = new Map<Held, { run: JobRun<Held>; end: Promise<void> }>()
   /** Rung while nobody waits, it is heard at the next wait: no work is overlooked. */
   #bell = new AbortController()
   readonly #working: Promise<void>
 
-  constructor(handlers: Handlers, options: WorkOptions, place: Workplace<Held>) {
+  constructor(handlers: Handlers, options: WorkOptions, place: WorkerContext<Held>) {
     this.#handlers = handlers
     this.#options = options
     this.#place = place
@@ -24,7 +30,7 @@ class Worker<Held extends HeldJob> implements Working {
     this.#bell.abort()
   }
 
-  get line(): Line {
+  get line(): QueueName {
     return this.#options.line ?? 'jobs'
   }
 
@@ -73,7 +79,7 @@ class Worker<Held extends HeldJob> implements Working {
     const end = run
       .run(this.#handlers)
       .catch((error: unknown) => {
-        if (!(error instanceof LostJob)) onError(error, job)
+        if (!(error instanceof LeaseLost)) onError(error, job)
       })
       .finally(() => {
         this.#underWay.delete(job)
@@ -85,10 +91,10 @@ class Worker<Held extends HeldJob> implements Working {
 
 /** All that work on one queue in this process. */
 export class Workers<Held extends HeldJob> {
-  readonly #place: Workplace<Held>
+  readonly #place: WorkerContext<Held>
   readonly #workers = new Set<Worker<Held>>()
 
-  constructor(place: Workplace<Held>) {
+  constructor(place: WorkerContext<Held>) {
     this.#place = place
   }
 
@@ -103,7 +109,7 @@ export class Workers<Held extends HeldJob> {
     }
   }
 
-  wake(line?: Line): void {
+  wake(line?: QueueName): void {
     for (const worker of this.#workers)
       if (line === undefined || worker.line === line) worker.wake()
   }
@@ -112,7 +118,7 @@ export class Workers<Held extends HeldJob> {
     for (const worker of this.#workers) worker.interrupt(batch)
   }
 
-  running(line: Line = 'jobs'): number {
+  running(line: QueueName = 'jobs'): number {
     const there = this.#workers.values().filter((worker) => worker.line === line)
     return there.reduce((sum, worker) => sum + worker.running(), 0)
   }

@@ -1,4 +1,4 @@
-import { list } from '../ground/json-shape.ts'
+import { list } from '../lib/json-shape.ts'
 import { anyText, type FieldsOf, orElse, textOrNull } from './field-shapes.ts'
 import type { Discussion, DiscussionCategory } from './issue.ts'
 import { reactions } from './reaction-records.ts'

@@ -1,4 +1,4 @@
-import { anyObject, oneOf, type Shape, text } from '../ground/json-shape.ts'
+import { anyObject, oneOf, type Shape, text } from '../lib/json-shape.ts'
 import { BEGINNING_OF_TIME } from './fact.ts'
 
 export const anyText: Shape<string> = text('a text', () => true)

@@ -1,4 +1,4 @@
-import { list, type Shape } from '../ground/json-shape.ts'
+import { list, type Shape } from '../lib/json-shape.ts'
 import type { Discussed, Party } from './fact.ts'
 import { anyText, type FieldsOf, ifSaid, optional, orElse, textOrNull } from './field-shapes.ts'
 import type { Issue, IssueComment, IssueEvent } from './issue.ts'

@@ -1,4 +1,4 @@
-import { list } from '../ground/json-shape.ts'
+import { list } from '../lib/json-shape.ts'
 import {
   anyText,
   type FieldsOf,

@@ -1,4 +1,4 @@
-import { count, list, oneOf, type Shape } from '../ground/json-shape.ts'
+import { count, list, oneOf, type Shape } from '../lib/json-shape.ts'
 import { anyText, type FieldsOf, flag, orElse, part } from './field-shapes.ts'
 import { login, person, repositoryName, team } from './read-addresses.ts'
 import type { Links } from './record-addresses.ts'

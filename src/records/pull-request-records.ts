@@ -1,4 +1,4 @@
-import { list } from '../ground/json-shape.ts'
+import { list } from '../lib/json-shape.ts'
 import { anyText, type FieldsOf, flag, ifSaid, orElse, part, textOrNull } from './field-shapes.ts'
 import { readTriage, writeParty, writeTriage } from './issue-records.ts'
 import type {

@@ -1,4 +1,4 @@
-import { list, type Shape } from '../ground/json-shape.ts'
+import { list, type Shape } from '../lib/json-shape.ts'
 import type { Reaction } from './fact.ts'
 import { anyText, orElse, part } from './field-shapes.ts'
 import { person } from './read-addresses.ts'

@@ -1,4 +1,4 @@
-import { parsed, type Shape } from '../ground/json-shape.ts'
+import { parsed, type Shape } from '../lib/json-shape.ts'
 import type { Author, Discussed, Reviewer, TeamName } from './fact.ts'
 import { pathInArchive } from './record-links.ts'
 

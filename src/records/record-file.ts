@@ -1,5 +1,5 @@
-import type { Shape } from '../ground/json-shape.ts'
-import { parseJson } from '../ground/json-shape.ts'
+import type { Shape } from '../lib/json-shape.ts'
+import { parseJson } from '../lib/json-shape.ts'
 import { SAID_KINDS } from './facts.ts'
 import { anyRecord, SHAPES } from './record-shapes.ts'
 
@@ -51,7 +51,7 @@ export function readRecordFile(
   json: string,
   onInvalid: OnInvalid,
 ): RecordsRead<unknown> {
-  const shape = shapeOf(kind)
+  const shape = commandShape(kind)
   const understand: Shape<unknown> = (value, at) => {
     const understood = shape?.(value, at)
     return Object.hasOwn(SHAPES, kind) ? understood : value
@@ -75,7 +75,7 @@ export function readList<T>(json: string, shape: Shape<T>, onInvalid: OnInvalid)
 }
 
 /** Nobody knows what a record of another kind should be. */
-function shapeOf(kind: string): Shape<unknown> | undefined {
+function commandShape(kind: string): Shape<unknown> | undefined {
   if (Object.hasOwn(SHAPES, kind)) return SHAPES[kind as keyof typeof SHAPES]
   return KNOWN_KINDS.has(kind) ? anyRecord : undefined
 }

@@ -1,4 +1,4 @@
-import { list, text } from '../ground/json-shape.ts'
+import { list, text } from '../lib/json-shape.ts'
 import { address, anyText, type FieldsOf, flag, optional, part } from './field-shapes.ts'
 
 /** The fields are those of the file; what older archives and those of others may lack, or have as null, is undefined. */

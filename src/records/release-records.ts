@@ -1,4 +1,4 @@
-import { list, oneOf } from '../ground/json-shape.ts'
+import { list, oneOf } from '../lib/json-shape.ts'
 import { anyText, type FieldsOf, flag, optional, orElse, part, textOrNull } from './field-shapes.ts'
 import { reactions, writeReactions } from './reaction-records.ts'
 import { fileId, person, repositoryName, storedPath } from './read-addresses.ts'

@@ -1,4 +1,4 @@
-import { list, oneOf } from '../ground/json-shape.ts'
+import { list, oneOf } from '../lib/json-shape.ts'
 import {
   anyText,
   type FieldsOf,

@@ -1,4 +1,4 @@
-import { count, oneOf, type Shape } from '../ground/json-shape.ts'
+import { count, oneOf, type Shape } from '../lib/json-shape.ts'
 import { anyText, type FieldsOf, flag, optional, orElse, textOrNull } from './field-shapes.ts'
 import type {
   CommitComment,

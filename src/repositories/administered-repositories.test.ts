@@ -89,9 +89,9 @@ onEachEngine('the repositories that someone may migrate', (engine) => {
     assert.deepEqual(await by('updated', 'desc'), ['tools', 'snake_case', 'shared', 'Site'])
     assert.deepEqual(await by('pushed'), ['tools', 'Site', 'snake_case', 'shared'])
     assert.deepEqual(await by('full_name', 'desc'), ['tools', 'shared', 'snake_case', 'Site'])
-    const byName = { by: 'full_name', direction: 'asc' } as const
-    const third = await names({}, byName, { offset: 2, limit: 1 })
+    const faultByName = { by: 'full_name', direction: 'asc' } as const
+    const third = await names({}, faultByName, { offset: 2, limit: 1 })
     assert.deepEqual(third, ['bob/shared'])
-    assert.deepEqual(await names({}, byName, { offset: 4, limit: 1 }), [])
+    assert.deepEqual(await names({}, faultByName, { offset: 4, limit: 1 }), [])
   })
 })

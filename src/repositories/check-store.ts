@@ -1,5 +1,5 @@
 import type { Db } from '../db/database.ts'
-import { inStatements } from '../db/in-statements.ts'
+import { statementBatches } from '../db/statement-batches.ts'
 
 /** What was found when a repository was proven at the source. */
 export interface CheckRecord {
@@ -12,7 +12,7 @@ export interface CheckRecord {
   tookMs: number
 }
 
-export async function noteCheck(db: Db, check: CheckRecord): Promise<void> {
+export async function recordCheck(db: Db, check: CheckRecord): Promise<void> {
   const columns = {
     checked_at: check.checkedAt,
     outcome: check.reason === null ? 'passed' : 'failed',
@@ -33,7 +33,7 @@ export async function keepChecksOf(db: Db, fullNames: readonly string[]): Promis
   const there = new Set(fullNames)
   const rows = await db.selectFrom('repository_checks').select('full_name').execute()
   const gone = rows.map(({ full_name }) => full_name).filter((name) => !there.has(name))
-  for (const some of inStatements(gone))
+  for (const some of statementBatches(gone))
     await db.deleteFrom('repository_checks').where('full_name', 'in', some).execute()
 }
 

@@ -1,6 +1,6 @@
 import { keyOf, type Viewer } from '../accounts/account.ts'
 import type { Db } from '../db/database.ts'
-import { mapInTurns } from '../ground/turns.ts'
+import { mapInTurns } from '../lib/turns.ts'
 import type { RepositoryName } from '../sources/source.ts'
 import {
   factsOfUnreadable,

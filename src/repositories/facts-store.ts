@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto'
 import type { Db } from '../db/database.ts'
-import { inStatements, rowsOfAll } from '../db/in-statements.ts'
 import { prepared } from '../db/prepared.ts'
-import { batchesOf } from '../ground/batches.ts'
-import { mapInTurns, nextTurn } from '../ground/turns.ts'
+import { selectInBatches, statementBatches } from '../db/statement-batches.ts'
+import { batchesOf } from '../lib/batches.ts'
+import { mapInTurns, nextTurn } from '../lib/turns.ts'
 import { fullNameOf, type RepositoryFacts } from './facts.ts'
 
 const DAY = 24 * 60 * 60 * 1000
@@ -32,7 +32,7 @@ export async function keepFacts(
 ): Promise<number[]> {
   const kept = await mapInTurns(all, keptFactsOf)
   const rows = new Map(kept.map((each) => [each.digest, each]))
-  const known = await rowsOfAll([...rows.keys()], (digests) =>
+  const known = await selectInBatches([...rows.keys()], (digests) =>
     tx
       .selectFrom('facts')
       .select(['id', 'digest'])
@@ -44,7 +44,7 @@ export async function keepFacts(
   const others = [...rows.values()]
     .filter(({ digest }) => !ids.has(digest))
     .sort((a, b) => (a.digest < b.digest ? -1 : 1))
-  const written = await rowsOfAll(others, (some) =>
+  const written = await selectInBatches(others, (some) =>
     tx
       .insertInto('facts')
       .values(some.map((each) => ({ ...each, named_at: now })))
@@ -100,7 +100,7 @@ export async function factsById(
   ids: readonly number[],
 ): Promise<Map<number, RepositoryFacts>> {
   const found = new Map<number, RepositoryFacts>()
-  for (const some of inStatements([...new Set(ids)])) {
+  for (const some of statementBatches([...new Set(ids)])) {
     await nextTurn()
     const rows = await db
       .selectFrom('facts')
@@ -124,7 +124,7 @@ export async function namesById(
   db: Db,
   ids: readonly number[],
 ): Promise<Map<number, NamedRepository>> {
-  const rows = await rowsOfAll([...new Set(ids)], (some) =>
+  const rows = await selectInBatches([...new Set(ids)], (some) =>
     db
       .selectFrom('facts')
       .select(['id', 'repository_id as repositoryId', 'full_name as fullName', 'size_kib'])
@@ -141,7 +141,7 @@ export async function factsOfRepository(
   ids: readonly number[],
   repositoryId: number,
 ): Promise<Set<number>> {
-  const rows = await rowsOfAll(ids, (some) =>
+  const rows = await selectInBatches(ids, (some) =>
     db
       .selectFrom('facts')
       .select('id')

@@ -11,8 +11,8 @@ import { gitDirectory } from '../sources/directory/git-directory.ts'
 import { forgeClient } from '../sources/forge/client/forge-client.ts'
 import { forgeGetter } from '../sources/forge/client/known-forge.ts'
 import { forgeCatalogue } from '../sources/forge/forge-repositories.ts'
-import { ForgeAway } from './forge-away.ts'
 import { forgeSource } from './forge-source.ts'
+import { ForgeUnreachable } from './forge-unreachable.ts'
 import { listCatalogue } from './repository-store.ts'
 import { syncCatalogue } from './sync.ts'
 
@@ -158,7 +158,7 @@ onEachEngine('repositories that a forge serves', (engine) => {
     assert.deepEqual(await catalogue(), before)
     assert.equal((await source.find('ann', 'site'))?.name, 'Site')
     pass(MINUTE)
-    await assert.rejects(source.find('ann', 'site'), ForgeAway)
+    await assert.rejects(source.find('ann', 'site'), ForgeUnreachable)
     forge.misbehave = () => undefined
     assert.equal((await sync()).found, 3)
     assert.equal((await source.find('ann', 'NEW'))?.name, 'New')
@@ -171,7 +171,7 @@ onEachEngine('repositories that a forge serves', (engine) => {
     const isAsked = (path: string) =>
       path.endsWith('/repos/Ann/Site') || path.endsWith('/repos/ann/site')
     forge.misbehave = ({ path }) => (isAsked(path) ? { answer: PROXY_NOT_FOUND } : undefined)
-    await assert.rejects(source.find('ann', 'site'), ForgeAway)
+    await assert.rejects(source.find('ann', 'site'), ForgeUnreachable)
     let passing = 1
     forge.misbehave = ({ path }) =>
       isAsked(path) && passing-- > 0 ? { answer: NOT_FOUND } : undefined

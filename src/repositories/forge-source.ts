@@ -2,21 +2,21 @@ import { createHash } from 'node:crypto'
 import { keyOf } from '../accounts/account.ts'
 import { accountOfForgeOrganization } from '../accounts/forge-account.ts'
 import type { Db } from '../db/database.ts'
-import { isName } from '../ground/names.ts'
+import { isName } from '../lib/names.ts'
 import type {
   ForgeCatalogue,
   ForgeOrganization,
   ForgeRepository,
 } from '../sources/forge/connect-forge.ts'
 import type { FoundRepository, ListedEntry, RepositoryName, Source } from '../sources/source.ts'
-import { ForgeAway, forgeAway } from './forge-away.ts'
 import {
-  allSaidRepositories,
-  forgetSaidRepository,
-  putSaidRepositories,
-  replaceSaidRepositories,
-  saidRepository,
+  deleteForgeRepository,
+  findForgeRepository,
+  listForgeRepositories,
+  replaceForgeRepositories,
+  upsertForgeRepositories,
 } from './forge-repository-store.ts'
+import { asForgeUnreachable, ForgeUnreachable } from './forge-unreachable.ts'
 import { keyOfName } from './repository-store.ts'
 
 export interface ForgeSourceParts {
@@ -37,7 +37,7 @@ const UNKNOWN = 'the forge does not know this repository'
 
 /**
  * Repositories on disk as the forge tells of them: with its names, its description, and private where it says so. What it does not
- * know is nobody's. Where the forge does not answer, what it said last holds for `list`; `find` then rejects with ForgeAway, unless
+ * know is nobody's. Where the forge does not answer, what it said last holds for `list`; `find` then rejects with ForgeUnreachable, unless
  * the forge was asked in the last minute.
  */
 export function forgeSource(source: Source, parts: ForgeSourceParts): Source {
@@ -100,8 +100,8 @@ export function forgeSource(source: Source, parts: ForgeSourceParts): Source {
       const repository = said.get(found)
       if (!repository) throw new Error('facts are asked for of what was found here')
       const topics = await topicsOf(catalogue, repository).catch((error: unknown) => {
-        const away = forgeAway(error, now())
-        if (!(away instanceof ForgeAway)) throw away
+        const away = asForgeUnreachable(error, now())
+        if (!(away instanceof ForgeUnreachable)) throw away
         warn(away.message)
         return undefined
       })
@@ -118,8 +118,8 @@ async function askFor(
   const found = await catalogue.find(name, AbortSignal.timeout(ANSWER_MS))
   // One that was renamed may be found by its old name.
   const isSame = found !== undefined && keyOfName(found) === keyOfName(name)
-  if (isSame) await putSaidRepositories(db, [found], askedAt)
-  else await forgetSaidRepository(db, name)
+  if (isSame) await upsertForgeRepositories(db, [found], askedAt)
+  else await deleteForgeRepository(db, name)
   return isSame ? found : undefined
 }
 
@@ -128,11 +128,11 @@ async function freshlySaid(
   parts: ForgeSourceParts,
   name: RepositoryName,
 ): Promise<ForgeRepository | undefined> {
-  const known = await saidRepository(parts.db, name)
+  const known = await findForgeRepository(parts.db, name)
   const isFresh = known && Math.abs(parts.now() - known.askedAt) < MINUTE_MS
   if (isFresh) return known.repository
   return askFor(parts, name).catch((error: unknown) => {
-    throw forgeAway(error, parts.now())
+    throw asForgeUnreachable(error, parts.now())
   })
 }
 
@@ -156,7 +156,7 @@ function notKnown({ owner, name }: FoundRepository, isFresh: boolean): ListedEnt
 }
 
 function ignoreAway(error: unknown): undefined {
-  if (!(forgeAway(error, 0) instanceof ForgeAway)) throw error
+  if (!(asForgeUnreachable(error, 0) instanceof ForgeUnreachable)) throw error
 }
 
 /**
@@ -198,16 +198,16 @@ async function listAll({ db, catalogue, now, warn }: ForgeSourceParts): Promise<
   try {
     const signal = AbortSignal.timeout(LISTING_MS)
     const all = await Array.fromAsync(catalogue.all(signal))
-    await replaceSaidRepositories(db, all, askedAt)
+    await replaceForgeRepositories(db, all, askedAt)
     const owners = new Set(all.map(({ owner }) => keyOf(owner)))
     const organizations = await catalogue.organizations(signal)
     for (const login of await keepOrganizations(db, organizations, owners, askedAt))
       warn(`${login} is an organization there, and a user with tokens here`)
     return { repositories: new Map(all.map((each) => [keyOfName(each), each])), isFresh: true }
   } catch (error) {
-    const away = forgeAway(error, now())
-    if (!(away instanceof ForgeAway)) throw away
+    const away = asForgeUnreachable(error, now())
+    if (!(away instanceof ForgeUnreachable)) throw away
     warn(`what the forge said last of repositories is used: ${away.message}`)
-    return { repositories: await allSaidRepositories(db), isFresh: false }
+    return { repositories: await listForgeRepositories(db), isFresh: false }
   }
 }

@@ -1,6 +1,6 @@
 import type { Expression } from 'kysely'
 import type { Db } from '../db/database.ts'
-import { rowsOfAll } from '../db/in-statements.ts'
+import { selectInBatches } from '../db/statement-batches.ts'
 
 /**
  * What an account may read as the catalogue knows it now: permissions come and go while a migration waits. A repository
@@ -32,7 +32,7 @@ export async function readableAmong(
   accountId: number,
   ids: readonly number[],
 ): Promise<Set<number>> {
-  const rows = await rowsOfAll(ids, (some) =>
+  const rows = await selectInBatches(ids, (some) =>
     readableBy(db, accountId).where('repositories.id', 'in', some),
   )
   return new Set(rows.map(({ id }) => id))

@@ -5,13 +5,19 @@ import {
   giveUpLogin,
 } from '../accounts/forge-account.ts'
 import type { Db } from '../db/database.ts'
-import { isName } from '../ground/names.ts'
+import { isName } from '../lib/names.ts'
 import type { ForgeCatalogue, ForgeRights, KnownPerson } from '../sources/forge/connect-forge.ts'
 import type { RepositoryName, Source } from '../sources/source.ts'
-import { ForgeAway, forgeAway } from './forge-away.ts'
-import { putSaidRepositories } from './forge-repository-store.ts'
+import { upsertForgeRepositories } from './forge-repository-store.ts'
+import { asForgeUnreachable, ForgeUnreachable } from './forge-unreachable.ts'
 import { findCatalogued, keyOfName } from './repository-store.ts'
-import { forgeIdOf, lastAnswer, noteAsked, type Removal, replaceRights } from './rights-store.ts'
+import {
+  forgeIdOf,
+  lastAnswer,
+  type Removal,
+  recordRightsCheck,
+  replaceRights,
+} from './rights-store.ts'
 import { refreshRepositories } from './sync.ts'
 
 export interface RightsParts {
@@ -34,7 +40,7 @@ export interface RightsAge {
 
 export interface RightsRefresher {
   /**
-   * Asks the forge what the account may do. Of an organization: which repositories it has. Rejects with ForgeAway where the forge
+   * Asks the forge what the account may do. Of an organization: which repositories it has. Rejects with ForgeUnreachable where the forge
    * does not answer and what it said last is too old, and with AccountRemoved if it said last that it deleted or suspended the
    * account. `wanted` are repositories that may be new to the catalogue.
    */
@@ -57,11 +63,11 @@ export function ignoreRemoval(error: unknown): void {
 
 const MINUTE_MS = 60_000
 /** Before something is begun. */
-export const ASKED_NOW: RightsAge = { fresh: 0, usable: MINUTE_MS }
+export const FRESH: RightsAge = { fresh: 0, usable: MINUTE_MS }
 /** While something goes on. */
-export const ASKED_LATELY: RightsAge = { fresh: MINUTE_MS, usable: MINUTE_MS }
+export const RECENT: RightsAge = { fresh: MINUTE_MS, usable: MINUTE_MS }
 /** For what is only shown. */
-export const LAST_SAID: RightsAge = { fresh: MINUTE_MS - 10_000, usable: Number.POSITIVE_INFINITY }
+export const STORED: RightsAge = { fresh: MINUTE_MS - 10_000, usable: Number.POSITIVE_INFINITY }
 
 const DEADLINE_MS = 20_000
 const WARNED_EVERY_MS = MINUTE_MS
@@ -70,7 +76,7 @@ const MAX_SILENCE_MS = 10_000
 export function rightsRefresher(parts: RightsParts): RightsRefresher {
   const { db, now, warn } = parts
   let warnedAt = Number.NEGATIVE_INFINITY
-  const silences = new Map<number, ForgeAway>()
+  const silences = new Map<number, ForgeUnreachable>()
 
   function tell(message: string): void {
     if (Math.abs(now() - warnedAt) < WARNED_EVERY_MS) return
@@ -109,7 +115,7 @@ export function rightsRefresher(parts: RightsParts): RightsRefresher {
     // A longer pause than any was noted before the clock was put back.
     const isLeftAlone = last && pauseMs > 0 && pauseMs <= MAX_SILENCE_MS
     const answer = isLeftAlone ? last : await orSilence(ask(account, wanted))
-    if (!(answer instanceof ForgeAway)) {
+    if (!(answer instanceof ForgeUnreachable)) {
       silences.delete(account.id)
       return answer
     }
@@ -122,10 +128,10 @@ export function rightsRefresher(parts: RightsParts): RightsRefresher {
     try {
       return await asked
     } catch (error) {
-      const away = forgeAway(error, now())
-      if (!(away instanceof ForgeAway)) throw away
+      const away = asForgeUnreachable(error, now())
+      if (!(away instanceof ForgeUnreachable)) throw away
       tell(away.message)
-      return new ForgeAway(Math.min(away.retryAt, now() + MAX_SILENCE_MS), away.message, {
+      return new ForgeUnreachable(Math.min(away.retryAt, now() + MAX_SILENCE_MS), away.message, {
         cause: error,
       })
     }
@@ -172,13 +178,13 @@ async function askOrganization(
     : (await catalogue.organizations(signal)).find(({ id }) => id === forgeId)
   if (own) {
     const repositories = await catalogue.ofOrganization(own.login, signal)
-    await putSaidRepositories(db, repositories, askedAt)
+    await upsertForgeRepositories(db, repositories, askedAt)
   }
   const removal = forgeId !== null && !own ? 'deleted' : undefined
   await db.transaction().execute(async (tx) => {
     if (own) await accountOfForgeOrganization(tx, { ...own, createdAt: askedAt })
     else if (named) await giveUpLogin(tx, account)
-    await noteAsked(tx, account, { askedAt, removal })
+    await recordRightsCheck(tx, account, { askedAt, removal })
   })
   return removal
 }
@@ -196,7 +202,7 @@ async function keepRights(
   { rights, forgeId, askedAt, wanted }: Answer,
 ): Promise<{ refused: string[]; removal: Removal | undefined }> {
   const { person, repositories } = rights
-  await putSaidRepositories(db, repositories.map(withoutPermission), askedAt)
+  await upsertForgeRepositories(db, repositories.map(withoutPermission), askedAt)
   // What is new to the catalogue is to have its row before a right to it is written.
   const named = new Set(wanted.map(keyOfName))
   const news = repositories.filter(
@@ -210,7 +216,7 @@ async function keepRights(
     if (isOther) {
       // The login is somebody else's by now: the account that had it gets another, and keeps no right.
       await giveUpLogin(tx, account)
-      await noteAsked(tx, account, { askedAt, removal })
+      await recordRightsCheck(tx, account, { askedAt, removal })
       return { refused: [], removal }
     }
     // Who was renamed on the forge is renamed here.

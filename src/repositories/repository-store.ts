@@ -2,9 +2,9 @@ import { type Account, keyOf, type Viewer } from '../accounts/account.ts'
 import { accountOf } from '../accounts/account-store.ts'
 import { countRows } from '../db/count-rows.ts'
 import type { Db } from '../db/database.ts'
-import { rowsOfAll } from '../db/in-statements.ts'
 import { prepared } from '../db/prepared.ts'
-import { mapInTurns } from '../ground/turns.ts'
+import { selectInBatches } from '../db/statement-batches.ts'
+import { mapInTurns } from '../lib/turns.ts'
 import type { RepositoryName, SourceFacts } from '../sources/source.ts'
 import { type Role, strongerRole } from './facts.ts'
 
@@ -41,7 +41,9 @@ export function countPublic(db: Db, { id }: Account): Promise<number> {
 
 /** In the order of the ids; what is not there is left out. */
 export async function findById(db: Db, ids: readonly number[]): Promise<CatalogueEntry[]> {
-  const rows = await rowsOfAll(ids, (some) => catalogue(db).where('repositories.id', 'in', some))
+  const rows = await selectInBatches(ids, (some) =>
+    catalogue(db).where('repositories.id', 'in', some),
+  )
   const entries = new Map(await mapInTurns(rows, (row) => [row.id, entryOf(row)] as const))
   return ids.flatMap((id) => entries.get(id) ?? [])
 }
@@ -51,7 +53,7 @@ export async function findByName(db: Db, names: RepositoryName[]): Promise<Catal
   const entries: CatalogueEntry[] = []
   for (const [ownerKey, owned] of namesOfOwner) {
     const nameKeys = owned.map(({ name }) => keyOf(name))
-    const rows = await rowsOfAll(nameKeys, (some) =>
+    const rows = await selectInBatches(nameKeys, (some) =>
       catalogue(db).where('login_key', '=', ownerKey).where('name_key', 'in', some),
     )
     for (const entry of await mapInTurns(rows, entryOf)) entries.push(entry)
@@ -95,7 +97,7 @@ export async function countForks(
   { account }: Pick<Viewer, 'account'>,
   entries: readonly CatalogueEntry[],
 ): Promise<Map<string, number>> {
-  const rows = await rowsOfAll(entries.map(keyOfEntry), (some) =>
+  const rows = await selectInBatches(entries.map(keyOfEntry), (some) =>
     db
       .selectFrom('repositories')
       .select(['fork_of', (of) => of.fn.countAll<number>().as('forks')])

@@ -3,8 +3,8 @@ import { accountOf } from '../accounts/account-store.ts'
 import { accountOfForgeOrganization } from '../accounts/forge-account.ts'
 import { putMembership } from '../accounts/membership-store.ts'
 import type { Db } from '../db/database.ts'
-import { inStatements } from '../db/in-statements.ts'
-import { isName } from '../ground/names.ts'
+import { statementBatches } from '../db/statement-batches.ts'
+import { isName } from '../lib/names.ts'
 import type { ForgeRights } from '../sources/forge/connect-forge.ts'
 import { findByName, keyOfEntry, keyOfName } from './repository-store.ts'
 
@@ -39,8 +39,9 @@ export async function replaceRights(
     origin: 'forge',
     permission: permissions.get(keyOfEntry(entry))!,
   }))
-  for (const some of inStatements(rows)) await tx.insertInto('collaborators').values(some).execute()
-  await noteAsked(tx, account, { askedAt: now, removal })
+  for (const some of statementBatches(rows))
+    await tx.insertInto('collaborators').values(some).execute()
+  await recordRightsCheck(tx, account, { askedAt: now, removal })
   return replaceMemberships(tx, account, organizations, now)
 }
 
@@ -71,7 +72,7 @@ interface LastAnswer {
   removal: Removal | undefined
 }
 
-export async function noteAsked(
+export async function recordRightsCheck(
   tx: Db,
   { id }: Account,
   { askedAt: asked_at, removal: said }: LastAnswer,

@@ -1,7 +1,7 @@
 import { type Account, keyOf } from '../accounts/account.ts'
 import { ensureAccount, knownSpellings } from '../accounts/account-store.ts'
 import type { Db } from '../db/database.ts'
-import { inLanes } from '../ground/lanes.ts'
+import { mapConcurrent } from '../lib/map-concurrent.ts'
 import type {
   FoundRepository,
   RefusedEntry,
@@ -11,6 +11,7 @@ import type {
 } from '../sources/source.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 import { factsOfUnreadable } from './facts.ts'
+import { deleteOtherMembers, storeListedMembers } from './listed-members.ts'
 import {
   type CatalogueEntry,
   type CatalogueUpdate,
@@ -20,7 +21,6 @@ import {
   markMissing,
   putRepository,
 } from './repository-store.ts'
-import { forgetOtherMembers, keepStatedMembers } from './stated-members.ts'
 
 export interface SyncParts {
   db: Db
@@ -77,7 +77,7 @@ export async function syncCatalogue(parts: SyncParts): Promise<SyncReport> {
   }
 
   const spellingOf = await knownSpellings(parts.db)
-  await inLanes(parts.source.list(spellingOf), { lanes: READ_AT_ONCE }, async (row) => {
+  await mapConcurrent(parts.source.list(spellingOf), { lanes: READ_AT_ONCE }, async (row) => {
     if ('refused' in row) {
       report.refused.push(row.refused)
       return
@@ -126,12 +126,12 @@ async function syncMembers(
   report: SyncReport,
 ): Promise<void> {
   for (const each of stated)
-    for (const warning of await keepStatedMembers(db, each, now())) report.warnings.push(warning)
+    for (const warning of await storeListedMembers(db, each, now())) report.warnings.push(warning)
   const kept = new Set([
     ...stated.map(({ owner }) => keyOf(owner)),
     ...report.refused.filter(({ twinOf }) => !twinOf).map(({ path }) => keyOf(path)),
   ])
-  await forgetOtherMembers(db, (organization) => kept.has(keyOf(organization)))
+  await deleteOtherMembers(db, (organization) => kept.has(keyOf(organization)))
 }
 
 /** What stands behind a refused entry is unknown, not gone. A twin is somebody else's, and what is withdrawn nobody's. */
@@ -158,7 +158,7 @@ export async function refreshRepositories(
   const learnt: { owner: string; learnt: Learnt }[] = []
   let isChanged = false
   const lanes = { lanes: READ_AT_ONCE, signal: parts.signal }
-  await inLanes(names.entries(), lanes, async ([at, name], stop) => {
+  await mapConcurrent(names.entries(), lanes, async ([at, name], stop) => {
     const entry = known.get(keyOfName(name))
     const found = await parts.source.find(spellingOf(name.owner) ?? name.owner, name.name)
     if (found && !isUnchanged(found, entry)) {

@@ -1,11 +1,11 @@
 import type { Account } from '../accounts/account.ts'
 import type { Scope } from '../accounts/scope.ts'
 import type { Db } from '../db/database.ts'
-import { byName } from '../migrations/faults-by-name.ts'
+import { type Fault, InvalidRequest, NotFound } from '../migrations/errors.ts'
+import { faultByName } from '../migrations/faults-by-name.ts'
 import { refuseUnlockable } from '../migrations/locks.ts'
 import type { MigrationOptions } from '../migrations/migration.ts'
 import { lockScope } from '../migrations/migration-store.ts'
-import { type Fault, Invalid, NotFound } from '../migrations/refusals.ts'
 import { type StartParts, snapshotOf } from '../migrations/start-migration.ts'
 import { fullNameOf } from '../repositories/facts.ts'
 import { nextRun } from './next-run.ts'
@@ -53,10 +53,11 @@ export async function makeSchedule(
   return (await findSchedule(db, scope, id))!
 }
 
-function tooMany({ owner }: Scope, max: number): Invalid {
-  if (max === 0) return new Invalid([{ code: 'custom', message: 'This server has no schedules.' }])
+function tooMany({ owner }: Scope, max: number): InvalidRequest {
+  if (max === 0)
+    return new InvalidRequest([{ code: 'custom', message: 'This server has no schedules.' }])
   const who = owner.type === 'Organization' ? `${owner.login} already has` : 'You already have'
-  return new Invalid([{ code: 'custom', message: `${who} ${max} schedules, the maximum.` }])
+  return new InvalidRequest([{ code: 'custom', message: `${who} ${max} schedules, the maximum.` }])
 }
 
 const MAX_TRIES = 5
@@ -109,7 +110,9 @@ async function checkedChange(
     return await checked(parts, scope, { ...known, ...asked }, known)
   } catch (error) {
     const isSent = asked.repositories !== undefined
-    throw isSent || !(error instanceof Invalid) ? error : byName(error, known.repositories)
+    throw isSent || !(error instanceof InvalidRequest)
+      ? error
+      : faultByName(error, known.repositories)
   }
 }
 
@@ -131,7 +134,7 @@ async function checked(
   if (every === 'week' && weekday === null) faults.push({ field: 'weekday', code: 'missing_field' })
   if (every === 'day' && weekday !== null) faults.push(DAILY_WITH_WEEKDAY)
   if (every === undefined || at === undefined || timeZone === undefined || faults.length > 0)
-    throw new Invalid(faults)
+    throw new InvalidRequest(faults)
   const isNew =
     !known ||
     JSON.stringify([repositories, options]) !== JSON.stringify([known.repositories, known.options])

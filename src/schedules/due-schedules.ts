@@ -1,13 +1,13 @@
-import { inLanes } from '../ground/lanes.ts'
-import type { EndLog } from '../migrations/tell-end.ts'
+import { mapConcurrent } from '../lib/map-concurrent.ts'
+import type { OutcomeLog } from '../migrations/log-outcome.ts'
 import { CLOCK_TOLERANCE_MS, isTooLate, nextRun } from './next-run.ts'
 import { type RunEnd, type RunParts, runDue } from './run-schedule.ts'
-import { putOffSchedule } from './run-store.ts'
+import { postponeSchedule } from './run-store.ts'
 import type { Schedule } from './schedule.ts'
 import { dueSchedules, schedulesDueBeyondPeriod } from './schedule-store.ts'
 
 export interface DueParts extends RunParts {
-  log: EndLog
+  log: OutcomeLog
 }
 
 /** In one look; the next looks for the others. */
@@ -28,7 +28,7 @@ export async function runDueSchedules(parts: DueParts): Promise<void> {
     const asked = { now: time, atMost: MAX_AT_ONCE + failed.size }
     const due = (await dueSchedules(db, asked)).filter(({ id }) => !failed.has(id))
     if (due.length === 0) return
-    await inLanes(due, { lanes: RUN_AT_ONCE }, async (schedule) => {
+    await mapConcurrent(due, { lanes: RUN_AT_ONCE }, async (schedule) => {
       await runOne(parts, schedule, time).catch((err: unknown) => {
         failed.add(schedule.id)
         log.error({ err, schedule: schedule.id }, `schedule ${schedule.id} could not run now`)
@@ -42,7 +42,7 @@ async function correctNextRuns({ db, now }: DueParts): Promise<void> {
   const time = now()
   for (const schedule of await schedulesDueBeyondPeriod(db, time + CLOCK_TOLERANCE_MS)) {
     if (isTooLate(schedule, schedule.nextRunAt, time))
-      await putOffSchedule(db, schedule, nextRun(schedule, time))
+      await postponeSchedule(db, schedule, nextRun(schedule, time))
   }
 }
 
@@ -52,7 +52,7 @@ async function runOne(parts: DueParts, schedule: Schedule, time: number): Promis
 }
 
 /** A start has the line of any start; the rest is told as it is. */
-function tell(log: EndLog, schedule: Schedule, { migration, ...end }: RunEnd): void {
+function tell(log: OutcomeLog, schedule: Schedule, { migration, ...end }: RunEnd): void {
   const { id, owner, maker } = schedule
   const by = { schedule: id, owner: owner.login, login: maker.login }
   const { outcome, reason, skipped, isStopped = false } = end

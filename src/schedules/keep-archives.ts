@@ -1,12 +1,12 @@
 import { keyOf } from '../accounts/account.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
 import type { Db } from '../db/database.ts'
-import { inStatements } from '../db/in-statements.ts'
+import { statementBatches } from '../db/statement-batches.ts'
 import { type ArchivedRepository, archivedRepositories } from '../migrations/archive-store.ts'
 import { type DeleteParts, deleteArchive, removeArchive } from '../migrations/delete-archive.ts'
-import { NotFound } from '../migrations/refusals.ts'
+import { NotFound } from '../migrations/errors.ts'
+import type { OutcomeLog } from '../migrations/log-outcome.ts'
 import { repositoryAt } from '../migrations/snapshot-store.ts'
-import type { EndLog } from '../migrations/tell-end.ts'
 import type { RepositoryFacts } from '../repositories/facts.ts'
 import type { ProtectedArchive, Schedule } from './schedule.ts'
 
@@ -14,7 +14,7 @@ export interface KeepParts {
   db: Db
   blobs: BlobStore
   now: () => number
-  log: EndLog
+  log: OutcomeLog
   archiveTtlMs: number
 }
 
@@ -40,7 +40,7 @@ export async function keepArchives(parts: KeepParts): Promise<void> {
   const wanted = kept.filter(
     ({ expiresAt, isAbandoned }) => !isAbandoned && expiresAt < time + archiveTtlMs / 2,
   )
-  for (const some of inStatements(wanted)) {
+  for (const some of statementBatches(wanted)) {
     await db
       .updateTable('migrations')
       .set({ archive_expires_at: time + archiveTtlMs })

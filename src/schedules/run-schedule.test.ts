@@ -3,7 +3,7 @@ import { type TestContext, test } from 'node:test'
 import { type Engine, onEachEngine } from '../../test/support/databases.ts'
 import { putMembership, removeMembership } from '../accounts/membership-store.ts'
 import { addToken, revokeToken } from '../accounts/token-store.ts'
-import { Invalid, NotFound } from '../migrations/refusals.ts'
+import { InvalidRequest, NotFound } from '../migrations/errors.ts'
 import { type AskedSchedule, changeSchedule } from './change-schedule.ts'
 import { DAY, HOUR, type ScheduleScene, scheduleScene } from './schedule-test-scene.ts'
 
@@ -75,7 +75,7 @@ onEachEngine('a schedule', (engine) => {
       ['skipped', null, 'migration 1 of this schedule has not ended'],
     )
     const now = scene.runNow(schedule)
-    await assert.rejects(now, ({ faults }: Invalid) => {
+    await assert.rejects(now, ({ faults }: InvalidRequest) => {
       assert.equal(faults[0]!.message, 'Migration 1 of this schedule has not ended.')
       return true
     })
@@ -100,7 +100,7 @@ onEachEngine('a schedule', (engine) => {
     assert.deepEqual(others, [])
     assert.deepEqual(done, { status: 'fulfilled', value: (await scene.runs(schedule))[0] })
     for (const each of tries)
-      if (each.status === 'rejected') assert.ok(each.reason instanceof Invalid)
+      if (each.status === 'rejected') assert.ok(each.reason instanceof InvalidRequest)
     assert.deepEqual(
       (await scene.runs(schedule)).map(({ dueAt, state }) => [dueAt, state]),
       [[null, 'pending']],
@@ -132,7 +132,7 @@ onEachEngine('a schedule', (engine) => {
     )
     assert.equal((await scene.again(schedule)).isPaused, false)
     const now = scene.runNow(schedule)
-    await assert.rejects(now, Invalid)
+    await assert.rejects(now, InvalidRequest)
     assert.equal((await scene.runs(schedule)).length, 2)
   })
 
@@ -273,7 +273,7 @@ onEachEngine('a schedule', (engine) => {
       const change = { options: { excludeMetadata: true }, ...asked }
       return changeSchedule(all, { owner: alice }, alice, schedule.id, change).then(
         () => assert.fail('it was changed'),
-        ({ faults }: Invalid) => faults,
+        ({ faults }: InvalidRequest) => faults,
       )
     }
     const [field, code, value] = ['repositories', 'missing', 'bob/notes']
@@ -319,7 +319,8 @@ onEachEngine('a schedule', (engine) => {
     const refused = (asked: Parameters<typeof scene.make>[0]) =>
       scene.make(asked).then(
         () => assert.fail('it was made'),
-        (error: Invalid) => error.faults.map(({ field, code, index }) => ({ field, code, index })),
+        (error: InvalidRequest) =>
+          error.faults.map(({ field, code, index }) => ({ field, code, index })),
       )
     const fault = (field: string, code: string, index?: number) => ({ field, code, index })
     assert.deepEqual(await refused({ timeZone: 'Mars/Olympus' }), [fault('time_zone', 'custom')])

@@ -1,21 +1,21 @@
 import type { Account } from '../accounts/account.ts'
-import { seenOrganization } from '../accounts/seen-organization.ts'
 import { hasOnlyRevokedTokens } from '../accounts/token-store.ts'
+import { findVisibleOrganization } from '../accounts/visible-organization.ts'
 import type { Db } from '../db/database.ts'
+import { InvalidRequest } from '../migrations/errors.ts'
 import type { Migration } from '../migrations/migration.ts'
-import { Invalid } from '../migrations/refusals.ts'
-import { NoneCovered, type StartParts, startCovered } from '../migrations/start-migration.ts'
-import { AccountRemoved, ASKED_NOW, type RightsRefresher } from '../repositories/refresh-rights.ts'
+import { NothingToMigrate, type StartParts, startCovered } from '../migrations/start-migration.ts'
+import { AccountRemoved, FRESH, type RightsRefresher } from '../repositories/refresh-rights.ts'
 import { Unreadable } from '../sources/unreadable.ts'
 import { factsInArchives } from './keep-archives.ts'
 import {
   insertRun,
-  LostTime,
   lockSchedule,
   type NewRun,
+  RunAlreadyTaken,
   StillRunning,
   stopSchedule,
-  takeTime,
+  takeDueTime,
   unfinishedRun,
 } from './run-store.ts'
 import type { Schedule, ScheduleRun, SkippedRepository } from './schedule.ts'
@@ -43,11 +43,11 @@ export async function runDue(
   next: number,
 ): Promise<RunEnd | undefined> {
   const { nextRunAt: dueAt, maker: by } = schedule
-  const time = { dueAt, by, take: (tx: Db) => takeTime(tx, schedule, next) }
+  const time = { dueAt, by, take: (tx: Db) => takeDueTime(tx, schedule, next) }
   try {
     return await startOrNote(parts, schedule, time)
   } catch (error) {
-    if (error instanceof LostTime) return undefined
+    if (error instanceof RunAlreadyTaken) return undefined
     throw error
   }
 }
@@ -88,10 +88,11 @@ export async function runNow(
     if (running !== undefined) throw new StillRunning(running)
     return (await start(parts, schedule, time, onCommitted)).run
   } catch (error) {
-    const reason = error instanceof LostTime ? CHANGED_MEANWHILE : endOf(error, schedule)?.reason
-    const isRefusal = error instanceof Invalid || error instanceof AccountRemoved
-    if (reason === undefined || isRefusal) throw error
-    throw new Invalid([{ code: 'unprocessable', message: sentence(reason) }])
+    const reason =
+      error instanceof RunAlreadyTaken ? CHANGED_MEANWHILE : endOf(error, schedule)?.reason
+    const isClientError = error instanceof InvalidRequest || error instanceof AccountRemoved
+    if (reason === undefined || isClientError) throw error
+    throw new InvalidRequest([{ code: 'unprocessable', message: sentence(reason) }])
   }
 }
 
@@ -103,7 +104,7 @@ interface Time {
   dueAt: number | null
   /** In whose name the migration is started. */
   by: Account
-  /** Takes it for this run alone, or throws LostTime. */
+  /** Takes it for this run alone, or throws RunAlreadyTaken. */
   take(tx: Db): Promise<void>
 }
 
@@ -180,11 +181,11 @@ const skippedBecause = (names: readonly string[], { login }: Account): SkippedRe
 function endOf(error: unknown, { owner }: Schedule): RunEnd | undefined {
   if (error instanceof AccountRemoved) return stoppedBecause(error.message)
   if (error instanceof StillRunning) return skippedFor(error.migrationId)
-  if (error instanceof NoneCovered) {
+  if (error instanceof NothingToMigrate) {
     const skipped = skippedBecause(error.uncovered, owner)
     return failed(`${owner.login} may no longer migrate any of the repositories`, skipped)
   }
-  if (error instanceof Invalid) {
+  if (error instanceof InvalidRequest) {
     return failed(error.faults.map(({ message, code }) => message ?? code).join(' '))
   }
   return error instanceof Unreadable ? failed(error.message) : undefined
@@ -196,7 +197,7 @@ interface StandingParts {
   rights?: RightsRefresher | undefined
 }
 
-/** Why the account that made the schedule may no longer act; undefined while it may. Rejects with ForgeAway or AccountRemoved. */
+/** Why the account that made the schedule may no longer act; undefined while it may. Rejects with ForgeUnreachable or AccountRemoved. */
 async function whyStopped(
   { db, rights }: StandingParts,
   { owner, maker }: Pick<Schedule, 'owner' | 'maker'>,
@@ -204,8 +205,8 @@ async function whyStopped(
   const { login } = maker
   if (maker.type !== 'User') return `${login} is not a user any more`
   if (await hasOnlyRevokedTokens(db, maker)) return `every token of ${login} is revoked`
-  await rights?.refresh(maker, ASKED_NOW)
+  await rights?.refresh(maker, FRESH)
   if (owner.id === maker.id) return undefined
-  const seen = await seenOrganization(db, { account: maker }, { id: owner.id })
+  const seen = await findVisibleOrganization(db, { account: maker }, { id: owner.id })
   return seen?.mayMigrate ? undefined : `${login} is no longer an owner of ${owner.login}`
 }

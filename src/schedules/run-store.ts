@@ -7,8 +7,8 @@ import { type MigrationState, shownState } from '../migrations/states.ts'
 import type { Schedule, ScheduleRun, SkippedRepository } from './schedule.ts'
 
 /** Somebody else has taken this time, or the schedule is another now: nothing of this run may be written. */
-export class LostTime extends Error {
-  override name = 'LostTime'
+export class RunAlreadyTaken extends Error {
+  override name = 'RunAlreadyTaken'
 }
 
 /** The run before has not ended. */
@@ -26,7 +26,7 @@ export class StillRunning extends Error {
  * Moves the schedule on to its next time, if it is still due at the one that was seen: of all that try, one can. The row is locked
  * until the caller's transaction ends.
  */
-export async function takeTime(
+export async function takeDueTime(
   tx: Db,
   { id, nextRunAt, updatedAt }: Schedule,
   next: number,
@@ -39,7 +39,7 @@ export async function takeTime(
     .where('updated_at', '=', updatedAt)
     .where('paused_at', 'is', null)
     .executeTakeFirst()
-  if (numUpdatedRows !== 1n) throw new LostTime()
+  if (numUpdatedRows !== 1n) throw new RunAlreadyTaken()
 }
 
 /** The same for a run that somebody asks for: the next time stays as it is. */
@@ -50,7 +50,7 @@ export async function lockSchedule(tx: Db, { id, updatedAt }: Schedule): Promise
     .where('id', '=', id)
     .where('updated_at', '=', updatedAt)
     .executeTakeFirst()
-  if (numUpdatedRows !== 1n) throw new LostTime()
+  if (numUpdatedRows !== 1n) throw new RunAlreadyTaken()
 }
 
 export async function stopSchedule(
@@ -71,7 +71,7 @@ export async function stopSchedule(
 }
 
 /** Without a run. Nothing where somebody else was first. */
-export async function putOffSchedule(
+export async function postponeSchedule(
   db: Db,
   { id, nextRunAt }: Schedule,
   next: number,

@@ -1,4 +1,4 @@
-import { remembered } from '../ground/remembered.ts'
+import { memoize } from '../lib/memoize.ts'
 
 /** What the clock on the wall of a place shows. */
 export interface WallTime {
@@ -27,7 +27,7 @@ const DAY = 24 * 60 * MINUTE
 const MAX_CLOCKS = 100
 
 /** By the IANA name of its time zone. Throws a RangeError for one that nobody knows. */
-export const wallClock = remembered(MAX_CLOCKS, makeClock)
+export const wallClock = memoize(MAX_CLOCKS, makeClock)
 
 function makeClock(timeZone: string): WallClock {
   const format = new Intl.DateTimeFormat('en-u-hc-h23', {

@@ -1,6 +1,6 @@
 import type { BlobOperation } from '../blobs/watch-errors.ts'
 import type { Db } from '../db/database.ts'
-import { repeatedly } from '../ground/repeatedly.ts'
+import { repeatedly } from '../lib/repeatedly.ts'
 import { addBlobErrors } from '../migrations/blob-error-store.ts'
 import type { Log } from './log.ts'
 

@@ -1,5 +1,5 @@
-import { repeatedly } from '../ground/repeatedly.ts'
 import { type CloneTokens, cloneTokens } from '../http/clones/clone-tokens.ts'
+import { repeatedly } from '../lib/repeatedly.ts'
 import { signingKey } from '../migrations/secret-store.ts'
 import type { Config } from '../settings/config.ts'
 import type { ProcessParts } from './process-parts.ts'

@@ -1,10 +1,10 @@
 import type { Database } from '../db/database.ts'
-import { isPostgresDown } from '../db/postgres-away.ts'
-import { codeOf } from '../ground/errno.ts'
-import { EXIT } from '../ground/exit-codes.ts'
-import { UserMistake } from '../ground/user-mistake.ts'
+import { isPostgresDown } from '../db/postgres-unavailable.ts'
+import { codeOf } from '../lib/errno.ts'
+import { EXIT } from '../lib/exit-codes.ts'
+import { UserError } from '../lib/user-error.ts'
 
-export class DatabaseUnreachable extends UserMistake {
+export class DatabaseUnreachable extends UserError {
   override readonly exitCode: number = EXIT.unreachable
 }
 
@@ -16,12 +16,12 @@ export const UTF8_REMEDY =
 export async function requireUtf8({ pool }: Database, databaseUrl: string): Promise<void> {
   const encoding = (await pool?.query('show server_encoding'))?.rows[0].server_encoding
   if (encoding === 'UTF8') return
-  const where = placeOf(databaseUrl)
-  throw new UserMistake(`${where} has encoding ${encoding}, not UTF8: ${UTF8_REMEDY}`)
+  const where = directoryOf(databaseUrl)
+  throw new UserError(`${where} has encoding ${encoding}, not UTF8: ${UTF8_REMEDY}`)
 }
 
 // Never the whole address: there may be a password in it.
-function placeOf(databaseUrl: string): string {
+function directoryOf(databaseUrl: string): string {
   return `the database at ${new URL(databaseUrl).host || 'this machine'} (--database-url)`
 }
 
@@ -29,7 +29,7 @@ function placeOf(databaseUrl: string): string {
 export function explainedDatabase(error: unknown, databaseUrl: string): unknown {
   const code = codeOf(error)
   const { message } = error as Error
-  const where = placeOf(databaseUrl)
+  const where = directoryOf(databaseUrl)
   const options = { cause: error }
   switch (code) {
     case 'ECONNREFUSED':
@@ -43,14 +43,14 @@ export function explainedDatabase(error: unknown, databaseUrl: string): unknown 
       return new DatabaseUnreachable(`${where}: no such host`, options)
     case '28P01':
     case '28000':
-      return new UserMistake(`${where} refuses this user: ${message}`, options)
+      return new UserError(`${where} refuses this user: ${message}`, options)
     case '3D000':
-      return new UserMistake(
+      return new UserError(
         `${where} has no database ${new URL(databaseUrl).pathname.slice(1)}: create it with createdb`,
         options,
       )
     case '42501':
-      return new UserMistake(`${where}: this user may not create tables: ${message}`, options)
+      return new UserError(`${where}: this user may not create tables: ${message}`, options)
   }
   const isLate = /timeout|ETIMEDOUT|EHOSTUNREACH/.test(`${code} ${message}`)
   if (isLate) return new DatabaseUnreachable(`${where} does not answer: ${message}`, options)

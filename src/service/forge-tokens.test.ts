@@ -12,7 +12,7 @@ import { TIMEOUT_MS } from '../../test/support/wait-until.ts'
 import { forTheWholeFile } from '../../test/support/whole-file-cleanup.ts'
 import { ensureAccount, listAccounts, setAccount } from '../accounts/account-store.ts'
 import { createAuthenticator } from '../accounts/authenticator.ts'
-import { addToken, findHolder, listTokens } from '../accounts/token-store.ts'
+import { addToken, findTokenHolder, listTokens } from '../accounts/token-store.ts'
 import { openForgeSignIn } from './forge-tokens.ts'
 
 const MINUTE = 60_000
@@ -142,7 +142,7 @@ onEachEngine('a token of the forge', (engine) => {
     const { statusOf, forge, db, now, pass } = await scene(t, engine)
     assert.equal(await statusOf(ANN), 200)
     const { id } = await db.selectFrom('tokens').select('id').executeTakeFirstOrThrow()
-    const holder = () => findHolder(db, id, now())
+    const holder = () => findTokenHolder(db, id, now())
     pass(MINUTE)
     assert.equal((await holder())?.account.login, 'Ann')
     forge.tokens.delete(ANN)

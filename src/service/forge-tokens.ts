@@ -1,7 +1,7 @@
-import { type ForgeSignIn, ForgeSilent, forgeSignIn } from '../accounts/forge-sign-in.ts'
+import { type ForgeSignIn, ForgeUnavailable, forgeSignIn } from '../accounts/forge-sign-in.ts'
 import type { Db } from '../db/database.ts'
-import { isName } from '../ground/names.ts'
-import { ignoreRemoval, LAST_SAID, type RightsRefresher } from '../repositories/refresh-rights.ts'
+import { isName } from '../lib/names.ts'
+import { ignoreRemoval, type RightsRefresher, STORED } from '../repositories/refresh-rights.ts'
 import type { AskedForge } from '../sources/forge/connect-forge.ts'
 import { ForgeRefused, WaitUntil } from '../sources/forge-errors.ts'
 import type { Log } from './log.ts'
@@ -26,7 +26,7 @@ export function openForgeSignIn(parts: TokenParts): ForgeSignIn | undefined {
     db,
     now,
     // What is refused to an account that was removed is refused when it is asked for.
-    onSignedIn: async (account) => rights?.refresh(account, LAST_SAID).catch(ignoreRemoval),
+    onSignedIn: async (account) => rights?.refresh(account, STORED).catch(ignoreRemoval),
     warn: (reason) =>
       log.warn({ forge: url, reason }, `sign-in with tokens of the forge: ${reason}`),
     async askForge(token) {
@@ -43,9 +43,9 @@ export function openForgeSignIn(parts: TokenParts): ForgeSignIn | undefined {
 }
 
 function silentBecause(error: unknown, url: string, now: number): unknown {
-  if (error instanceof WaitUntil) return new ForgeSilent(error.dueAt, error.message)
-  if (error instanceof ForgeRefused) return new ForgeSilent(now + AGAIN_MS, error.message)
+  if (error instanceof WaitUntil) return new ForgeUnavailable(error.dueAt, error.message)
+  if (error instanceof ForgeRefused) return new ForgeUnavailable(now + AGAIN_MS, error.message)
   if (error instanceof Error && error.name === 'TimeoutError')
-    return new ForgeSilent(now, `${url} did not answer in time`)
+    return new ForgeUnavailable(now, `${url} did not answer in time`)
   return error
 }

@@ -13,7 +13,7 @@ import { exportHandlers } from '../exporter/export-migration.ts'
 import { endOf, endsOf, exportScene } from '../exporter/export-test-scene.ts'
 import { archiveLinks } from '../http/migrations/archive-link.ts'
 import { ORDINARY } from '../migrations/migration.ts'
-import { ASKED_NOW, LAST_SAID } from '../repositories/refresh-rights.ts'
+import { FRESH, STORED } from '../repositories/refresh-rights.ts'
 import { findByName } from '../repositories/repository-store.ts'
 import { syncCatalogue } from '../repositories/sync.ts'
 import { makeSchedule } from '../schedules/change-schedule.ts'
@@ -186,7 +186,7 @@ onEachEngine('what the forge grants', (engine) => {
       await until('the forge was asked in vain', () => forge.requests.length > before)
       forge.misbehave = () => undefined
     })
-    assert.match(said.join(), /NotNow: .* asks to wait/)
+    assert.match(said.join(), /RetryLater: .* asks to wait/)
     assert.deepEqual(await endsOf(db, id), { 'octo/tools': 'exported' })
   })
 
@@ -211,8 +211,8 @@ onEachEngine('what the forge grants', (engine) => {
     const bob = (await findAccount(db, 'bob'))!
     forge.misbehave = () => AWAY
     pass(2 * MINUTE)
-    const lax = rights.refresh(bob, LAST_SAID)
-    await assert.rejects(rights.refresh(bob, ASKED_NOW), { name: 'ForgeAway' })
+    const lax = rights.refresh(bob, STORED)
+    await assert.rejects(rights.refresh(bob, FRESH), { name: 'ForgeUnreachable' })
     assert.equal(await lax, undefined)
   })
 
@@ -265,7 +265,7 @@ onEachEngine('what the forge grants', (engine) => {
     const { id } = (await start(BOB)).body
     forge.misbehave = () => ({ answer: PROXY_NOT_FOUND })
     pass(MINUTE)
-    await assert.rejects(run(), { name: 'ForgeAway' })
+    await assert.rejects(run(), { name: 'ForgeUnreachable' })
     let passing = 1
     forge.misbehave = () => (passing-- > 0 ? { answer: NOT_FOUND } : undefined)
     pass(MINUTE)
@@ -463,13 +463,13 @@ onEachEngine('what the forge grants', (engine) => {
     const account = (await findAccount(db, 'octo'))!
     world.rename(octo, 'octopus')
     pass(MINUTE)
-    await rights.refresh(account, ASKED_NOW)
+    await rights.refresh(account, FRESH)
     assert.equal((await findAccount(db, 'octopus'))?.id, account.id)
     // Another has the login by now.
     world.addUser('octo', { isOrganization: true })
-    await rights.refresh(account, ASKED_NOW)
+    await rights.refresh(account, FRESH)
     world.delete(octo)
-    await assert.rejects(rights.refresh((await findAccount(db, 'octopus'))!, ASKED_NOW), {
+    await assert.rejects(rights.refresh((await findAccount(db, 'octopus'))!, FRESH), {
       name: 'AccountRemoved',
       message: 'octopus is no longer on the forge',
     })

@@ -1,5 +1,5 @@
 import type { Db } from '../db/database.ts'
-import { inLanes } from '../ground/lanes.ts'
+import { mapConcurrent } from '../lib/map-concurrent.ts'
 import {
   BEGIN_EXPORT,
   EXPORT_RECORDS,
@@ -8,17 +8,23 @@ import {
   type MigrationJob,
 } from '../migrations/export-jobs.ts'
 import { migrationOwner } from '../migrations/migration-store.ts'
-import { noteRecordsWaiting } from '../migrations/record-store.ts'
+import { recordRecordsWaiting } from '../migrations/record-store.ts'
 import { repositoryAt } from '../migrations/snapshot-store.ts'
-import { type Handler, type Handlers, Hopeless, type Job, NotNow } from '../queue/queue.ts'
-import { ForgeAway } from '../repositories/forge-away.ts'
+import {
+  type Handler,
+  type Handlers,
+  type Job,
+  PermanentError,
+  RetryLater,
+} from '../queue/queue.ts'
+import { ForgeUnreachable } from '../repositories/forge-unreachable.ts'
 import {
   AccountRemoved,
-  ASKED_LATELY,
   ignoreRemoval,
-  LAST_SAID,
+  RECENT,
   type RightsRefresher,
   rightsRefresher,
+  STORED,
 } from '../repositories/refresh-rights.ts'
 import { findCatalogued } from '../repositories/repository-store.ts'
 import { recentlySignedIn } from '../repositories/rights-store.ts'
@@ -62,15 +68,15 @@ export function withFreshRights(handlers: Handlers, parts: JobParts): Handlers {
     ...handler,
     async run(job, run) {
       await askForge({ ...parts, rights }, job).catch(async (error: unknown) => {
-        if (!(error instanceof ForgeAway)) throw error
+        if (!(error instanceof ForgeUnreachable)) throw error
         const { retryAt: dueAt, message } = error
         if (job.kind === EXPORT_RECORDS)
-          await noteRecordsWaiting(parts.db, job.payload as ExportTask, {
+          await recordRecordsWaiting(parts.db, job.payload as ExportTask, {
             until: dueAt,
             reason: message,
             now: parts.now(),
           })
-        throw new NotNow(message, { cause: error, dueAt })
+        throw new RetryLater(message, { cause: error, dueAt })
       })
       await handler.run(job, run)
     },
@@ -92,9 +98,11 @@ async function askForge(
   const { migrationId } = payload as MigrationJob
   const owner = await migrationOwner(db, migrationId)
   if (owner)
-    await rights.refresh(owner, ASKED_LATELY).catch((error: unknown) => {
+    await rights.refresh(owner, RECENT).catch((error: unknown) => {
       // What is there under their names may be somebody else's by now.
-      throw error instanceof AccountRemoved ? new Hopeless(error.message, { cause: error }) : error
+      throw error instanceof AccountRemoved
+        ? new PermanentError(error.message, { cause: error })
+        : error
     })
   if (kind === BEGIN_EXPORT) return
   const facts = await repositoryAt(db, migrationId, (payload as ExportTask).position)
@@ -112,7 +120,7 @@ export async function refreshAllRights(
   rights: RightsRefresher,
 ): Promise<void> {
   const accounts = await recentlySignedIn(db, now() - DAY_MS, MAX_ASKED)
-  await inLanes(accounts.values(), { lanes: ASKED_AT_ONCE }, async (each) => {
-    await rights.refresh(each, LAST_SAID).catch(ignoreRemoval)
+  await mapConcurrent(accounts.values(), { lanes: ASKED_AT_ONCE }, async (each) => {
+    await rights.refresh(each, STORED).catch(ignoreRemoval)
   })
 }

@@ -2,10 +2,10 @@ import { randomUUID } from 'node:crypto'
 import { statfs } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { bytesBelow } from '../exporter/scratch.ts'
-import { repeatedly } from '../ground/repeatedly.ts'
+import { repeatedly } from '../lib/repeatedly.ts'
 import { noteWorker, removeWorker } from '../queue/worker-store.ts'
+import type { DataPaths } from './data-paths.ts'
 import { markProcess } from './mark-process.ts'
-import type { Places } from './places.ts'
 import type { ProcessParts } from './process-parts.ts'
 import { VERSION } from './version.ts'
 
@@ -50,7 +50,7 @@ export function keepHeartbeat(
 }
 
 /** Unknown where it cannot be asked: a sign of life matters more. A bucket does not say. */
-async function freeBytesOf(blobs: Places['blobs']): Promise<number | null> {
+async function freeBytesOf(blobs: DataPaths['blobs']): Promise<number | null> {
   if (typeof blobs !== 'string') return null
   return statfs(blobs).then(
     ({ bavail, bsize }) => bavail * bsize,

@@ -2,7 +2,7 @@ import { sweepSessions } from '../accounts/session-store.ts'
 import { checkStore } from '../exporter/check-segments.ts'
 import { sweepScratch } from '../exporter/scratch.ts'
 import { sweepArchives, sweepOrphans, sweepSegments } from '../exporter/sweep.ts'
-import { type Repeated, repeatedly } from '../ground/repeatedly.ts'
+import { type Repeated, repeatedly } from '../lib/repeatedly.ts'
 import { settleReleasedLocks } from '../migrations/locks.ts'
 import { sweepFacts } from '../migrations/snapshot-store.ts'
 import { sweepHistory } from '../migrations/sweep-history.ts'
@@ -24,7 +24,7 @@ export const SCRATCH_TTL_MS = 2 * DAY
 
 type House = ProcessParts & { source: Source }
 
-export interface HouseRules {
+export interface HousekeepingOptions {
   segmentTtlMs: number
   segmentCheckAgeMs: number
   archiveTtlMs: number
@@ -34,11 +34,11 @@ export interface HouseRules {
 }
 
 /** Often enough to free what was not used for so long, and no more often than every minute. */
-const segmentSweepMs = ({ segmentTtlMs }: HouseRules): number =>
+const segmentSweepMs = ({ segmentTtlMs }: HousekeepingOptions): number =>
   Math.min(HOUR, Math.max(MINUTE, segmentTtlMs / 24))
 
 /** Expiry, locks and sweeping: done by one process at a time, however many there are; scratch space is each one's own. */
-export function startHousekeeping(parts: House, rules: HouseRules): Repeated {
+export function startHousekeeping(parts: House, rules: HousekeepingOptions): Repeated {
   const { db, isOnlyProcess, now, log, places } = parts
 
   const repeat = (name: string, everyMs: number, task: () => Promise<void>) =>
@@ -95,7 +95,7 @@ const AT_WORK_EVERY_MS = 20 * SECOND
 /** Reads again some of what was not read for long. A large segment takes longer than a turn: nobody else begins meanwhile. */
 async function checkSome(
   parts: House,
-  { segmentCheckAgeMs }: HouseRules,
+  { segmentCheckAgeMs }: HousekeepingOptions,
   signal: AbortSignal,
 ): Promise<void> {
   const { db, now } = parts

@@ -1,4 +1,4 @@
-import { repeatedly } from '../ground/repeatedly.ts'
+import { repeatedly } from '../lib/repeatedly.ts'
 import { settleReleasedLocks } from '../migrations/locks.ts'
 import {
   giveTurnBack,

@@ -1,6 +1,6 @@
 import { write, writeSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { hasCode } from '../ground/errno.ts'
+import { hasCode } from '../lib/errno.ts'
 
 const GATHERED_CHARACTERS = 64 * 1024
 const GATHERED_MS = 100

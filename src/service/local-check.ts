@@ -4,8 +4,8 @@ import { takeScratch } from '../exporter/scratch.ts'
 import { createGit } from '../git/git.ts'
 import type { Config } from '../settings/config.ts'
 import type { Source } from '../sources/source.ts'
+import { dataPathsOf, openSource } from './data-paths.ts'
 import { openDatabase } from './open-database.ts'
-import { openSource, placesOf } from './places.ts'
 import { requireGit, requireRepositories } from './requirements.ts'
 
 export interface LocalCheck extends CheckParts, AsyncDisposable {
@@ -17,7 +17,7 @@ export interface LocalCheck extends CheckParts, AsyncDisposable {
 /** What proving repositories at the source needs, beside a server that may be running. */
 export async function openLocalCheck(config: Config): Promise<LocalCheck> {
   await using parts = new AsyncDisposableStack()
-  const places = placesOf(config, requireRepositories(config))
+  const places = dataPathsOf(config, requireRepositories(config))
   await requireGit(config, createGit(places.git))
   const { db, close } = await openDatabase(config)
   parts.defer(close)

@@ -10,9 +10,9 @@ import { sweep, sweepOrphans } from '../exporter/sweep.ts'
 import type { Config } from '../settings/config.ts'
 import type { Forge } from '../sources/forge/connect-forge.ts'
 import type { Source } from '../sources/source.ts'
+import { dataPathsOf, openBlobs, openSource } from './data-paths.ts'
 import { openDatabase } from './open-database.ts'
 import { openForge, withForge } from './open-forge.ts'
-import { openBlobs, openSource, placesOf } from './places.ts'
 import { requireRepositories } from './requirements.ts'
 import { SEGMENT_THREAD } from './segment-thread-address.ts'
 
@@ -51,7 +51,7 @@ export async function openLocalExport(
   parts.defer(close)
 
   const now = Date.now
-  const places = placesOf({ ...given, data, blobs: undefined }, root)
+  const places = dataPathsOf({ ...given, data, blobs: undefined }, root)
   const blobs = await openBlobs(places)
   await sweepScratch(places.scratch, 0)
   const scratch = await takeScratch(places.scratch)

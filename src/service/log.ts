@@ -1,6 +1,6 @@
 import { isatty } from 'node:tty'
 import { type Logger, pino } from 'pino'
-import { harmlessJsonLines } from '../ground/terminal-text.ts'
+import { escapeJsonLinesForTerminal } from '../lib/terminal-text.ts'
 import type { Config } from '../settings/config.ts'
 import { LineWriter } from './line-writer.ts'
 import { readableLine } from './readable-line.ts'
@@ -40,7 +40,7 @@ export function openLog(
         censor: '[hidden]',
       },
     },
-    { write: (line: string) => lines.write(harmlessJsonLines(line)) },
+    { write: (line: string) => lines.write(escapeJsonLinesForTerminal(line)) },
   )
   process.once('exit', () => lines.writeLast())
   return { log, close: () => lines.close() }

@@ -1,11 +1,11 @@
 import { readdir, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Db } from '../db/database.ts'
-import { hasCode, ifThere } from '../ground/errno.ts'
-import { makeDirectory } from '../ground/make-directory.ts'
+import { hasCode, ifExists } from '../lib/errno.ts'
+import { makeDirectory } from '../lib/make-directory.ts'
 import { listWorkers, SILENT_MS, type WorkerRecord } from '../queue/worker-store.ts'
+import type { DataPaths } from './data-paths.ts'
 import type { Log } from './log.ts'
-import type { Places } from './places.ts'
 
 /** A file server may show a new file to other machines a little later. */
 const SEEN_AFTER_MS = 30_000
@@ -17,7 +17,7 @@ export const NOT_SHARED =
 
 interface MarkingParts {
   db: Db
-  places: Pick<Places, 'blobs'>
+  places: Pick<DataPaths, 'blobs'>
   log: Pick<Log['log'], 'error' | 'warn'>
   isOnlyProcess: boolean
   /** Milliseconds of a clock that is never set: what is judged here must not depend on the clock of the day. */
@@ -73,7 +73,7 @@ export function markProcess(
 }
 
 /** Where processes that share a directory of archives leave their marks; undefined where they share a bucket. */
-export const markerFolder = ({ blobs }: Pick<Places, 'blobs'>): string | undefined =>
+export const markerFolder = ({ blobs }: Pick<DataPaths, 'blobs'>): string | undefined =>
   typeof blobs === 'string' ? join(dirname(blobs), 'processes') : undefined
 
 /** A file that every process sees which has the same directory, and no other. Written again, it is younger. */
@@ -90,7 +90,7 @@ async function leaveMarker(folder: string, id: string): Promise<void> {
 }
 
 /** Processes that live by their rows and have left no mark here: their archives are elsewhere. */
-export async function strangersTo<T extends Pick<WorkerRecord, 'id' | 'seenAt'>>(
+export async function unexpectedProcesses<T extends Pick<WorkerRecord, 'id' | 'seenAt'>>(
   folder: string,
   workers: readonly T[],
   now: number,
@@ -114,7 +114,7 @@ async function sweepMarkers(
   const seen = new Map<string, Sight>()
   for (const name of await readdir(folder)) {
     const file = join(folder, name)
-    const found = await ifThere(stat(file), 'ENOENT')
+    const found = await ifExists(stat(file), 'ENOENT')
     if (!found) continue
     const last = known.get(name)
     const sight = last?.value === found.mtimeMs ? last : { value: found.mtimeMs, since: at }

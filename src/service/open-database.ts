@@ -2,8 +2,8 @@ import { accessSync, constants, statSync } from 'node:fs'
 import { connect, type DatabaseOptions, sqliteFile } from '../db/connect.ts'
 import type { Database } from '../db/database.ts'
 import { hasSchema, upgradeSchema } from '../db/upgrade.ts'
-import { hasCode } from '../ground/errno.ts'
-import { UserMistake } from '../ground/user-mistake.ts'
+import { hasCode } from '../lib/errno.ts'
+import { UserError } from '../lib/user-error.ts'
 import type { Config } from '../settings/config.ts'
 import { withoutPassword } from '../settings/config-values.ts'
 import { userName } from './data-owner.ts'
@@ -44,11 +44,11 @@ function requireUsableFile(file: string, mustExist: boolean): void {
   }
 }
 
-function notForThisUser(file: string, cause: unknown): UserMistake {
+function notForThisUser(file: string, cause: unknown): UserError {
   // The file itself may be out of sight.
   const owner = [file, sqliteFolder(file)].map(ownerOf).find((name) => name !== undefined)
   const asWhom = owner === undefined ? 'as root' : `as root or as ${owner}`
-  return new UserMistake(`this user may not write ${file}: run the command ${asWhom}`, { cause })
+  return new UserError(`this user may not write ${file}: run the command ${asWhom}`, { cause })
 }
 
 const sqliteFolder = (file: string): string => file.slice(0, file.lastIndexOf('/'))
@@ -63,13 +63,13 @@ function ownerOf(path: string): string | undefined {
 
 const BEGIN = 'run `godwit sync` or start `godwit serve` first'
 
-const noDatabaseAt = (file: string): UserMistake =>
-  new UserMistake(`there is no database at ${file}: ${BEGIN}, or set --data`)
+const noDatabaseAt = (file: string): UserError =>
+  new UserError(`there is no database at ${file}: ${BEGIN}, or set --data`)
 
-function noDatabase({ data, databaseUrl }: Config): UserMistake {
+function noDatabase({ data, databaseUrl }: Config): UserError {
   if (databaseUrl === undefined) return noDatabaseAt(sqliteFile(data))
   const address = withoutPassword(databaseUrl)
-  return new UserMistake(`${address} has no tables of Godwit: ${BEGIN}, or set --database-url`)
+  return new UserError(`${address} has no tables of Godwit: ${BEGIN}, or set --database-url`)
 }
 
 /** Opens the database for as long as `act` runs; one that is not there only where it may be created. */

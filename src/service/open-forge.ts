@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises'
 import type { Db } from '../db/database.ts'
-import { Misuse, UserMistake } from '../ground/user-mistake.ts'
+import { UsageError, UserError } from '../lib/user-error.ts'
 import { budgetInDatabase } from '../repositories/forge-budget-store.ts'
 import { forgeSource } from '../repositories/forge-source.ts'
 import type { Config } from '../settings/config.ts'
@@ -23,12 +23,12 @@ export async function openForge(
   config: Config,
   { db, now, log }: ForgeParts,
 ): Promise<Forge | undefined> {
-  const place = forgePlace(config)
+  const place = forgeLocation(config)
   if (!place) return undefined
   const { url, tokenFile } = place
   const token = await readForgeToken(tokenFile).catch((error: unknown) => {
     throw error instanceof UnusableToken
-      ? new UserMistake(`--forge-token-file: ${error.message}`, { cause: error })
+      ? new UserError(`--forge-token-file: ${error.message}`, { cause: error })
       : error
   })
   if (await isOpenToAll(tokenFile)) log.warn({ file: tokenFile }, OPEN_TO_ALL)
@@ -54,13 +54,13 @@ export function withForge(
 }
 
 /** Where it is and what to ask it with; throws where only one of the two is set. */
-export function forgePlace({
+export function forgeLocation({
   forge,
   forgeTokenFile,
 }: Config): { url: string; tokenFile: string } | undefined {
   if (forge === undefined && forgeTokenFile === undefined) return undefined
-  if (forge === undefined) throw new Misuse('--forge-token-file needs --forge URL')
-  if (forgeTokenFile === undefined) throw new Misuse('--forge needs --forge-token-file FILE')
+  if (forge === undefined) throw new UsageError('--forge-token-file needs --forge URL')
+  if (forgeTokenFile === undefined) throw new UsageError('--forge needs --forge-token-file FILE')
   return { url: forgeAddress(forge), tokenFile: forgeTokenFile }
 }
 

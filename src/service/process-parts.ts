@@ -3,9 +3,9 @@ import { type BlobOperation, watchErrors } from '../blobs/watch-errors.ts'
 import { sqliteFile } from '../db/connect.ts'
 import { lockDataDirectory } from '../db/data-directory-lock.ts'
 import type { Database, Db } from '../db/database.ts'
-import { primaryCode, refuseDamaged } from '../db/sqlite-damage.ts'
+import { primaryCode, throwIfCorrupt } from '../db/sqlite-corruption.ts'
 import { createGit } from '../git/git.ts'
-import { UserMistake } from '../ground/user-mistake.ts'
+import { UserError } from '../lib/user-error.ts'
 import { embeddedQueue } from '../queue/embedded.ts'
 import type { Queue } from '../queue/queue.ts'
 import { type Addresses, addressesFrom } from '../repositories/addresses.ts'
@@ -15,17 +15,17 @@ import { exposedFile } from '../settings/config-file.ts'
 import type { Forge } from '../sources/forge/connect-forge.ts'
 import type { Source } from '../sources/source.ts'
 import { countBlobErrors } from './blob-errors.ts'
+import { type DataPaths, dataPathsOf, openBlobs, openSource } from './data-paths.ts'
 import { openRights } from './fresh-rights.ts'
 import { keepCatalogue } from './keep-catalogue.ts'
 import type { Log } from './log.ts'
 import { openDatabase } from './open-database.ts'
 import { openForge, withForge } from './open-forge.ts'
-import { openBlobs, openSource, type Places, placesOf } from './places.ts'
 import { requireGit } from './requirements.ts'
 
 /** What every long-running process of Godwit stands on, whatever its role. */
 export interface ProcessParts extends Pick<Database, 'db' | 'pool'> {
-  places: Places
+  places: DataPaths
   /** Absent where the repositories are not at hand. */
   source: Source | undefined
   /** Absent where there is none beside the repositories. */
@@ -59,7 +59,7 @@ export async function openProcessParts(
     throw isOnlyProcess ? asDataDirectoryError(error, config.data) : error
   })
   const { repositories } = config
-  const places = placesOf(config, repositories ?? '')
+  const places = dataPathsOf(config, repositories ?? '')
   if (repositories !== undefined) await requireGit(config, createGit(places.git))
   const onBlobError = countBlobErrors(db, log, stack)
   const now = Date.now
@@ -94,7 +94,7 @@ async function openData(
 ): Promise<Database> {
   if (config.databaseUrl === undefined) {
     stack.defer(lockDataDirectory(config.data))
-    refuseDamaged(sqliteFile(config.data))
+    throwIfCorrupt(sqliteFile(config.data))
   }
   const database = await openDatabase(config, {
     onIdleError: (err) => log.warn({ err }, 'lost a database connection'),
@@ -115,7 +115,7 @@ const OF_THE_DISK = new Set([8, 10, 13, 14])
 function asDataDirectoryError(error: unknown, data: string): unknown {
   const isOfDisk = error instanceof Error && ('syscall' in error || isOfSqlite(error))
   if (!isOfDisk) return error
-  return new UserMistake(`cannot work in the data directory ${data}: ${error.message}`, {
+  return new UserError(`cannot work in the data directory ${data}: ${error.message}`, {
     cause: error,
   })
 }

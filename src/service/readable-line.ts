@@ -1,5 +1,5 @@
 import { styleText } from 'node:util'
-import { harmless, harmlessLines } from '../ground/terminal-text.ts'
+import { escapeForTerminal, escapeLinesForTerminal } from '../lib/terminal-text.ts'
 
 const LEVELS: Record<number, { word: string; style: Parameters<typeof styleText>[0] }> = {
   10: { word: 'TRACE', style: 'gray' },
@@ -24,8 +24,8 @@ export function readableLine(json: string): string {
   const clock = (time ?? new Date().toISOString()).slice(0, 19).replace('T', ' ')
   const painted = styleText(style, word.padEnd(5), { stream: process.stderr })
   const told = Object.entries(fields).filter(([, value]) => isWorthTelling(value, msg))
-  const rest = told.map(([name, value]) => harmless(`${name}=${inWords(value)}`)).join(' ')
-  const first = `${clock} ${painted} ${harmless(msg)}${rest && styleText('dim', `  ${rest}`, { stream: process.stderr })}`
+  const rest = told.map(([name, value]) => escapeForTerminal(`${name}=${inWords(value)}`)).join(' ')
+  const first = `${clock} ${painted} ${escapeForTerminal(msg)}${rest && styleText('dim', `  ${rest}`, { stream: process.stderr })}`
   return err === undefined
     ? `${first}\n`
     : `${first}\n${indented(err.stack ?? err.message ?? '')}\n`
@@ -40,7 +40,7 @@ const inWords = (value: unknown): string =>
   typeof value === 'object' ? JSON.stringify(value) : String(value)
 
 const indented = (text: string): string =>
-  harmlessLines(text)
+  escapeLinesForTerminal(text)
     .split('\n')
     .map((line) => `    ${line}`)
     .join('\n')

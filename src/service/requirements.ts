@@ -1,15 +1,15 @@
 import { statSync } from 'node:fs'
 import type { Git } from '../git/git.ts'
 import { lookForGit } from '../git/installed-git.ts'
-import { Misuse, UserMistake } from '../ground/user-mistake.ts'
+import { UsageError, UserError } from '../lib/user-error.ts'
 import type { Config } from '../settings/config.ts'
 
 export function requireRepositories({ repositories }: Config): string {
   if (repositories === undefined) {
-    throw new Misuse('no repositories: set --repositories DIR')
+    throw new UsageError('no repositories: set --repositories DIR')
   }
   if (!statSync(repositories, { throwIfNoEntry: false })?.isDirectory())
-    throw new UserMistake(
+    throw new UserError(
       `--repositories: directory ${repositories} does not exist: check the spelling and the mount`,
     )
   return repositories
@@ -19,5 +19,5 @@ export function requireRepositories({ repositories }: Config): string {
 export async function requireGit(config: Config, git: Git): Promise<void> {
   const { git: program, searchPath } = config
   const { found, advice } = await lookForGit({ program, searchPath }, git)
-  if (advice !== undefined) throw new UserMistake(`${found}: ${advice}`)
+  if (advice !== undefined) throw new UserError(`${found}: ${advice}`)
 }

@@ -1,11 +1,11 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { watchErrors } from '../blobs/watch-errors.ts'
 import { createSegmentMaker } from '../exporter/make-segment.ts'
-import { answerRequests, type Notice } from '../exporter/segment-messages.ts'
-import { openBlobs, openSource, type Places } from './places.ts'
+import { type Notice, serveRequests } from '../exporter/segment-messages.ts'
+import { type DataPaths, openBlobs, openSource } from './data-paths.ts'
 
 /** What a segment thread runs: parts of its own, built from the same settings. */
-const places = workerData as Places
+const places = workerData as DataPaths
 const { scratch: scratchDirectory } = places
 const maker = createSegmentMaker({
   source: openSource(places),
@@ -14,4 +14,4 @@ const maker = createSegmentMaker({
   ),
   scratchDirectory,
 })
-answerRequests(parentPort!, maker)
+serveRequests(parentPort!, maker)

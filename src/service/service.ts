@@ -2,12 +2,12 @@ import { hash } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { createAuthenticator } from '../accounts/authenticator.ts'
-import { repeatedly } from '../ground/repeatedly.ts'
-import { Misuse, UserMistake } from '../ground/user-mistake.ts'
-import { offsetTimestamps } from '../http/door/timestamps.ts'
+import { offsetTimestamps } from '../http/middleware/timestamps.ts'
 import { archiveLinks } from '../http/migrations/archive-link.ts'
 import { readDashboard } from '../http/pages/dashboard-files.ts'
 import { createServer } from '../http/server.ts'
+import { repeatedly } from '../lib/repeatedly.ts'
+import { UsageError, UserError } from '../lib/user-error.ts'
 import { signingKey } from '../migrations/secret-store.ts'
 import type { Config } from '../settings/config.ts'
 import type { Listen } from '../settings/config-values.ts'
@@ -73,7 +73,7 @@ async function startOnce(config: Config, logging: Log): Promise<Service> {
       maxStreamsPerAccount: config.maxStreamsPerAccount ?? Math.ceil(config.maxStreams / 10),
       clientTimeoutMs: config.clientTimeout,
     },
-    clonePlaces: { max: config.maxClones, waitMs: CLONE_WAIT_MS },
+    cloneSlots: { max: config.maxClones, waitMs: CLONE_WAIT_MS },
     cloneTokens,
     trustedProxies: config.trustedProxies ?? [],
     ...(keepsData(config) && { probeData: () => probeWrite(config.data) }),
@@ -104,7 +104,7 @@ const keepsData = ({ databaseUrl, blobs }: Config): boolean =>
 function explainedListening(error: unknown, { host, port }: Listen): unknown {
   const { code } = error as { code?: string }
   const why = code === undefined ? undefined : WHY_NOT_LISTENING[code]
-  return why ? new UserMistake(`--listen ${host}:${port}: ${why}`, { cause: error }) : error
+  return why ? new UserError(`--listen ${host}:${port}: ${why}`, { cause: error }) : error
 }
 
 const WHY_NOT_LISTENING: Record<string, string> = {
@@ -117,7 +117,7 @@ const WHY_NOT_LISTENING: Record<string, string> = {
 function checkRole(config: Config): void {
   if (config.role === 'all') requireRepositories(config)
   else if (config.databaseUrl === undefined) {
-    throw new Misuse('--role api needs --database-url: it shares the database with workers')
+    throw new UsageError('--role api needs --database-url: it shares the database with workers')
   }
 }
 

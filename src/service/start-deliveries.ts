@@ -1,11 +1,11 @@
-import { repeatedly } from '../ground/repeatedly.ts'
-import { offsetTimestamps } from '../http/door/timestamps.ts'
+import { offsetTimestamps } from '../http/middleware/timestamps.ts'
 import { webhookPayload } from '../http/webhooks/webhook-payload.ts'
-import { NotNow, type Working } from '../queue/queue.ts'
+import { repeatedly } from '../lib/repeatedly.ts'
+import { RetryLater, type Working } from '../queue/queue.ts'
 import type { Config } from '../settings/config.ts'
 import { addressesAllowed } from '../webhooks/allowed-addresses.ts'
 import { createDeliveries } from '../webhooks/deliver-webhook.ts'
-import { DELIVERIES_AT_ONCE } from '../webhooks/delivery-lanes.ts'
+import { DELIVERIES_AT_ONCE } from '../webhooks/delivery-limits.ts'
 import { resolver } from '../webhooks/resolve-name.ts'
 import type { ProcessParts } from './process-parts.ts'
 import { VERSION } from './version.ts'
@@ -28,7 +28,7 @@ export function startDeliveries(config: Config, parts: ProcessParts): Working {
     concurrency: DELIVERIES_AT_ONCE,
     onError(err, job) {
       // Told by the log of deliveries.
-      if (!(err instanceof NotNow)) log.error({ err, job }, 'webhook job failed')
+      if (!(err instanceof RetryLater)) log.error({ err, job }, 'webhook job failed')
     },
   })
   const resuming = repeatedly(deliveries.resumeParked, RESUME_PARKED_EVERY_MS, (err) =>

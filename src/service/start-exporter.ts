@@ -3,7 +3,7 @@ import { sweepScratch, takeScratch } from '../exporter/scratch.ts'
 import { createSegmentThreads } from '../exporter/segment-threads.ts'
 import { sweepOrphans } from '../exporter/sweep.ts'
 import { releaseAllJobs } from '../queue/embedded-jobs.ts'
-import { NotNow } from '../queue/queue.ts'
+import { RetryLater } from '../queue/queue.ts'
 import type { Config } from '../settings/config.ts'
 import { withFreshRights } from './fresh-rights.ts'
 import { SCRATCH_TTL_MS, startHousekeeping } from './housekeeping.ts'
@@ -52,7 +52,7 @@ export async function startExporter(
   const working = queue.work(withFreshRights(handlers, parts), {
     concurrency: config.concurrency,
     onError(err, job) {
-      if (err instanceof NotNow) log.warn({ job, reason: err.message }, 'job waits')
+      if (err instanceof RetryLater) log.warn({ job, reason: err.message }, 'job waits')
       else log.error({ err, job }, 'job failed')
     },
   })

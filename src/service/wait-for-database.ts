@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { isPostgresDown } from '../db/postgres-away.ts'
+import { isPostgresDown } from '../db/postgres-unavailable.ts'
 import type { Config } from '../settings/config.ts'
 import { DatabaseUnreachable, explainedDatabase } from './database-errors.ts'
 import type { Log } from './log.ts'

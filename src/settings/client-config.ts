@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
-import { isName } from '../ground/names.ts'
-import { ConfigMistakes } from '../ground/user-mistake.ts'
+import { isName } from '../lib/names.ts'
+import { ConfigError } from '../lib/user-error.ts'
 import { type Config, readConfig } from './config.ts'
 import type { ConfigFile } from './config-file.ts'
 import { type ClientOptionName, clientOptionNames } from './setting-names.ts'
@@ -48,16 +48,16 @@ export function readClientConfig(
   const { git, vendor } = flags
   const { url: named } = clientSaid(flags, env, file)
   const url = named && read('url', named)
-  if (url === undefined) throw new ConfigMistakes([NO_SERVER])
+  if (url === undefined) throw new ConfigError([NO_SERVER])
   // What a file says of one server is not for another, its token least of all.
   const ofServer = isServerOf(file, url) ? file : undefined
   const config = readConfig({ ...(git && { git }), ...(vendor && { vendor }) }, env, ofServer)
   const told = clientSaid(flags, env, ofServer)
   const token = tokenFor(told, env) ?? (isGitHub(url) && env.GITHUB_TOKEN)
-  if (!token) throw new ConfigMistakes([NO_TOKEN])
+  if (!token) throw new ConfigError([NO_TOKEN])
   // Anything else cannot be sent, and the message that says so would show it.
   if (!/^[\x21-\x7e]+$/.test(token))
-    throw new ConfigMistakes(['the token contains spaces or other invalid characters'])
+    throw new ConfigError(['the token contains spaces or other invalid characters'])
   const { searchPath } = config
   const org = organization(flags.org)
   const common = { vendor: config.vendor, git: config.git, searchPath }
@@ -77,8 +77,7 @@ export function readClientConfig(
 }
 
 function organization(text: string | undefined): string | undefined {
-  if (text && !isName(text))
-    throw new ConfigMistakes(['--org: must be the login of an organization'])
+  if (text && !isName(text)) throw new ConfigError(['--org: must be the login of an organization'])
   return text || undefined
 }
 
@@ -108,15 +107,15 @@ function tokenIn(tokenFile: Said): string {
     const token = readFileSync(file, 'utf8').trim()
     if (token !== '') return token
   } catch (error) {
-    throw new ConfigMistakes([`the token file cannot be read: ${(error as Error).message}`])
+    throw new ConfigError([`the token file cannot be read: ${(error as Error).message}`])
   }
-  throw new ConfigMistakes([`${file} contains no token`])
+  throw new ConfigError([`${file} contains no token`])
 }
 
 function read(name: ClientOptionName, said: Said): string {
   try {
     return clientOptions[name].read(said.text)
   } catch (error) {
-    throw new ConfigMistakes([`${spellingOf(name, said)}: ${(error as Error).message}`])
+    throw new ConfigError([`${spellingOf(name, said)}: ${(error as Error).message}`])
   }
 }

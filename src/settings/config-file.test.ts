@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { temporaryDirectory } from '../../test/support/odd-repositories.ts'
-import { ConfigMistakes } from '../ground/user-mistake.ts'
+import { ConfigError } from '../lib/user-error.ts'
 import { readClientConfig } from './client-config.ts'
 import { readConfig } from './config.ts'
 import { findConfigFile } from './config-file.ts'
@@ -25,7 +25,7 @@ function mistakesIn(act: () => unknown): readonly string[] {
   try {
     act()
   } catch (error) {
-    assert.ok(error instanceof ConfigMistakes, String(error))
+    assert.ok(error instanceof ConfigError, String(error))
     return error.mistakes
   }
   return assert.fail('nothing is wrong')

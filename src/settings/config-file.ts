@@ -1,8 +1,8 @@
 import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { hasCode } from '../ground/errno.ts'
-import { didYouMean } from '../ground/near-name.ts'
-import { ConfigMistakes } from '../ground/user-mistake.ts'
+import { didYouMean } from '../lib/closest-name.ts'
+import { hasCode } from '../lib/errno.ts'
+import { ConfigError } from '../lib/user-error.ts'
 import { type ConfigLine, readConfigLines } from './config-lines.ts'
 import { path as pathValue } from './config-values.ts'
 import { allNames, anyOptionOf, fileNameOf } from './setting-names.ts'
@@ -45,7 +45,7 @@ export function findConfigFile(
     const exposedSecrets = isOpenToAll ? secretsAmong(settings) : []
     return { path, from, settings, mistakes, isDenied: false, exposedSecrets }
   } catch (error) {
-    if (named !== undefined) throw new ConfigMistakes([`${spelt(from)}: ${reasonOf(error, path)}`])
+    if (named !== undefined) throw new ConfigError([`${spelt(from)}: ${reasonOf(error, path)}`])
     if (hasCode(error, 'ENOENT', 'ENOTDIR')) return undefined
     if (hasCode(error, 'EACCES')) {
       const nothing = { settings: new Map(), mistakes: [], exposedSecrets: [] }

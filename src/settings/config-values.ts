@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import { resolve } from 'node:path'
-import { nameRefusal } from '../ground/names.ts'
+import { nameRefusal } from '../lib/names.ts'
 
 /** Each reads one option's text, or throws an Error whose message says what is expected of it. */
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ConfigMistakes } from '../ground/user-mistake.ts'
+import { ConfigError } from '../lib/user-error.ts'
 import { readConfig, settingsForExport } from './config.ts'
 
 test('flags win over the environment, the environment over defaults', () => {
@@ -84,7 +84,7 @@ test('every mistake is named at once, by the name it was made under', () => {
       { GODWIT_TIME_ZONE: 'Mars/Olympus', GODWIT_VENDR: 'typo', GODWIT_DATABASE_URL: 'mysql://x' },
     )
   assert.throws(wrong, (error) => {
-    assert.ok(error instanceof ConfigMistakes)
+    assert.ok(error instanceof ConfigError)
     const named = error.mistakes.map((mistake) => mistake.split(':')[0]).sort()
     assert.deepEqual(named, [
       '--base-url',

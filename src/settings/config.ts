@@ -1,5 +1,5 @@
-import { didYouMean } from '../ground/near-name.ts'
-import { ConfigMistakes } from '../ground/user-mistake.ts'
+import { didYouMean } from '../lib/closest-name.ts'
+import { ConfigError } from '../lib/user-error.ts'
 import type { ConfigFile } from './config-file.ts'
 import type { Listen } from './config-values.ts'
 import {
@@ -58,7 +58,7 @@ export function readConfig(flags: Texts, env: Environment, file?: ConfigFile): C
   }
   for (const { name, why } of disagreements(values))
     mistakes.push(`${said[name] ? spellingOf(name, said[name]) : flagOf(name)}: ${why}`)
-  if (mistakes.length > 0) throw new ConfigMistakes(mistakes)
+  if (mistakes.length > 0) throw new ConfigError(mistakes)
   return Object.freeze({
     ...derivedAddresses(values as Partial<Config> & Pick<Config, 'listen'>),
     ...values,

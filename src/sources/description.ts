@@ -1,4 +1,4 @@
-import { oneLine } from '../ground/one-line.ts'
+import { oneLine } from '../lib/one-line.ts'
 
 /** No more of the file is read. */
 export const LONGEST_DESCRIPTION = 4096

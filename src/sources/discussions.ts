@@ -22,7 +22,7 @@ export interface Discussions {
   /** Who owns repositories: an organization with its members and teams, or a person. */
   owner(login: string, signal: AbortSignal): Promise<Group>
   /**
-   * The bytes of an attachment or a release's asset, exactly `size` of them where that is known. Rejects with `NotThere` where
+   * The bytes of an attachment or a release's asset, exactly `size` of them where that is known. Rejects with `ForgeNotFound` where
    * it is gone.
    */
   open(file: FileToFetch, signal: AbortSignal): AsyncIterable<Uint8Array>

@@ -27,8 +27,8 @@ export class ForgeRefused extends Error {
 }
 
 /** 404: it is not there, or not for this token to see; or this version of the forge does not know the address. */
-export class NotThere extends ForgeRefused {
-  override name = 'NotThere'
+export class ForgeNotFound extends ForgeRefused {
+  override name = 'ForgeNotFound'
   /** Whether the body is the forge's own error message. A proxy in front of the forge answers 404 too, with another body. */
   readonly isFromForge: boolean
   /** When to ask again if this answer is not believed, in epoch milliseconds. */
@@ -56,10 +56,10 @@ export class DamagedFile extends ForgeRefused {
 }
 
 /** 500: the forge failed over this one request. Some versions answer so for what was deleted. */
-export class ForgeFailed extends ForgeRefused {
-  override name = 'ForgeFailed'
+export class ForgeError extends ForgeRefused {
+  override name = 'ForgeError'
 }
 
 /** Not there, or not for this token to read. */
 export const isDenied = (error: unknown): boolean =>
-  error instanceof ForgeRefused && (error instanceof NotThere || error.status === 403)
+  error instanceof ForgeRefused && (error instanceof ForgeNotFound || error.status === 403)

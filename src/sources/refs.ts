@@ -22,10 +22,10 @@ const MAX_STEPS = 5
  * of the host ever saw it, and `git fsck` would call it an error.
  */
 export function resolvedRefs(refs: readonly Ref[]): { ref: Ref; oid: string }[] {
-  const byName = new Map(refs.map((ref) => [ref.name, ref]))
+  const faultByName = new Map(refs.map((ref) => [ref.name, ref]))
   const follow = (ref: Ref | undefined, steps: number): string | undefined => {
     if (ref === undefined || 'oid' in ref) return ref?.oid
-    return steps === 0 ? undefined : follow(byName.get(ref.target), steps - 1)
+    return steps === 0 ? undefined : follow(faultByName.get(ref.target), steps - 1)
   }
   return refs.flatMap((ref) => {
     const oid = follow(ref, MAX_STEPS)

@@ -5,7 +5,7 @@ import { until } from '../../test/support/wait-until.ts'
 import { webhookReceiver } from '../../test/support/webhook-receiver.ts'
 import { releaseAllJobs } from '../queue/embedded-jobs.ts'
 import { findDelivery } from './delivery-store.ts'
-import { findEvent, noteTry } from './event-store.ts'
+import { findEvent, recordAttempt } from './event-store.ts'
 import { editWebhook, pingWebhook, redeliver, removeWebhook } from './manage-webhooks.ts'
 import { MAX_KEPT, sweepDeliveries } from './sweep-deliveries.ts'
 import { readDeliveryTallies } from './tallies.ts'
@@ -227,7 +227,7 @@ onEachEngine('deliveries to webhooks', (engine) => {
     const sent = (await findEvent(scene.db, id))!
     await redeliver(scene.parts, webhook, id)
     const delivered = { state: 'delivered', triesLeft: 0, nextAt: scene.clock.now } as const
-    assert.equal(await noteTry(scene.db, sent, delivered), false)
+    assert.equal(await recordAttempt(scene.db, sent, delivered), false)
     scene.work()
     await scene.settle()
     assert.equal(receiver.received.length, 1)

@@ -4,15 +4,21 @@ import {
   type Handler,
   type Handlers,
   type Job,
-  NotNow,
   type Queue,
+  RetryLater,
   type Run,
 } from '../queue/queue.ts'
-import { DeliveryLanes } from './delivery-lanes.ts'
+import { DeliveryLimits } from './delivery-limits.ts'
 import { insertDelivery } from './delivery-store.ts'
-import { dropEvent, findEvent, keepPayload, noteTry, type WebhookEvent } from './event-store.ts'
-import { DELIVER_WEBHOOK, type DeliverJob, enqueueDelivery } from './note-event.ts'
+import {
+  dropEvent,
+  findEvent,
+  recordAttempt,
+  storePayload,
+  type WebhookEvent,
+} from './event-store.ts'
 import { ParkedEvents } from './parked-events.ts'
+import { DELIVER_WEBHOOK, type DeliverJob, enqueueDelivery } from './record-event.ts'
 import { CLOCK_TOLERANCE_MS, DISABLED_AFTER_MS, pauseAfter } from './retry-times.ts'
 import {
   type DeliveryOutcome,
@@ -22,7 +28,7 @@ import {
 } from './send-request.ts'
 import { tallyDelivery } from './tallies.ts'
 import type { Webhook } from './webhook.ts'
-import { disableWebhook, noteLastDelivery, webhookById } from './webhook-store.ts'
+import { disableWebhook, recordLastDelivery, webhookById } from './webhook-store.ts'
 
 export interface DeliverParts {
   db: Db
@@ -47,13 +53,13 @@ interface Deliveries {
 }
 
 interface Places {
-  lanes: DeliveryLanes
+  lanes: DeliveryLimits
   parked: ParkedEvents
 }
 
 /** Sends what was written down, at least once and always under the same id. */
 export function createDeliveries(parts: DeliverParts): Deliveries {
-  const lanes = new DeliveryLanes()
+  const lanes = new DeliveryLimits()
   const parked = new ParkedEvents(parts, lanes)
   const handler: Handler = {
     run: (job, run) => deliver(parts, { lanes, parked }, job, run),
@@ -84,7 +90,7 @@ async function deliver(
   const waitMs = event.nextAt - now()
   // Further away than the pause was long: computed by a clock that was wrong.
   if (waitMs > 0 && waitMs <= pauseAfter(event.tries) + CLOCK_TOLERANCE_MS)
-    throw new NotNow('the next try is later', { pauseMs: waitMs })
+    throw new RetryLater('the next try is later', { pauseMs: waitMs })
   const sending = { ownerId: webhook.owner.id, isFailing: webhook.failingSince !== null }
   const leave = lanes.enter(sending)
   if (!leave) {
@@ -106,7 +112,7 @@ async function send(
   run: Run,
 ): Promise<void> {
   const payload = event.payload ?? JSON.stringify(parts.payloadOf(event, webhook))
-  if (event.payload === null) await keepPayload(parts.db, event, payload)
+  if (event.payload === null) await storePayload(parts.db, event, payload)
   const request = webhookRequest(webhook, event, payload, parts.version)
   const deliveredAt = parts.now()
   const outcome = await sendRequest(request, parts.send, run.signal)
@@ -117,7 +123,7 @@ async function send(
       isRedelivery: event.tries > 0,
       ...outcome,
     })
-    if (!(await noteTry(tx, event, end))) return
+    if (!(await recordAttempt(tx, event, end))) return
     await noteEnd(parts, tx, webhook, { event, outcome, state: end.state, deliveredAt })
     if (end.state === 'waiting')
       await enqueueDelivery(parts.queue, tx, webhook, { eventId: event.id, turn: event.turn })
@@ -150,7 +156,7 @@ async function noteEnd(
   const { isDelivered, status, statusCode } = outcome
   await tallyDelivery(tx, isDelivered ? 'delivered' : 'failed')
   const note = { at: deliveredAt, isDelivered, status, statusCode }
-  const since = await noteLastDelivery(tx, webhook, note)
+  const since = await recordLastDelivery(tx, webhook, note)
   if (state !== 'given up') return
   await tallyDelivery(tx, 'given up')
   if (since === null || now() - since < DISABLED_AFTER_MS) return

@@ -1,9 +1,9 @@
 import type { Db } from '../db/database.ts'
 import type { EventState } from './event-store.ts'
-import type { ToldEvent, Webhook } from './webhook.ts'
+import type { DeliveredEvent, Webhook } from './webhook.ts'
 
 /** One try to tell a webhook something, as the log has it. */
-export interface Delivery extends ToldEvent {
+export interface Delivery extends DeliveredEvent {
   id: number
   guid: string
   eventId: number

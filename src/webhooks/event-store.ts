@@ -1,11 +1,11 @@
 import type { Db } from '../db/database.ts'
 import type { Row, WebhookEventsTable } from '../db/tables.ts'
-import type { ToldEvent } from './webhook.ts'
+import type { DeliveredEvent } from './webhook.ts'
 
 export type EventState = 'waiting' | 'delivered' | 'given up'
 
 /** What is to be told to one webhook, and how far that has come. */
-export interface WebhookEvent extends ToldEvent {
+export interface WebhookEvent extends DeliveredEvent {
   id: number
   /** The same at every try: a receiver knows by it what it has had already. */
   guid: string
@@ -30,7 +30,7 @@ export async function findEvent(db: Db, id: number): Promise<WebhookEvent | unde
 }
 
 /** Before it is first sent: whatever happens then, it is the same next time. */
-export async function keepPayload(db: Db, { id }: WebhookEvent, payload: string): Promise<void> {
+export async function storePayload(db: Db, { id }: WebhookEvent, payload: string): Promise<void> {
   await db
     .updateTable('webhook_events')
     .set({ payload })
@@ -39,17 +39,17 @@ export async function keepPayload(db: Db, { id }: WebhookEvent, payload: string)
     .execute()
 }
 
-export interface TryNote {
+export interface AttemptResult {
   state: EventState
   triesLeft: number
   nextAt: number
 }
 
 /** False where it was asked for again meanwhile: that is another turn's to note. */
-export async function noteTry(
+export async function recordAttempt(
   tx: Db,
   { id, tries, turn }: WebhookEvent,
-  { state, triesLeft, nextAt }: TryNote,
+  { state, triesLeft, nextAt }: AttemptResult,
 ): Promise<boolean> {
   const { numUpdatedRows } = await tx
     .updateTable('webhook_events')

@@ -1,4 +1,4 @@
-import { codeOf } from '../ground/errno.ts'
+import { codeOf } from '../lib/errno.ts'
 
 /** What went wrong, in words that are fit for the owner of a webhook. */
 export class SendFailure extends Error {

@@ -5,10 +5,10 @@ import type { Queue } from '../queue/queue.ts'
 import {
   batchOfWebhook,
   enqueueDelivery,
+  enqueueWebhookEvent,
   hasRoomToWait,
   MAX_WAITING,
-  tellWebhook,
-} from './note-event.ts'
+} from './record-event.ts'
 import { type Webhook, WebhookLimitReached, type WebhookSettings } from './webhook.ts'
 import { changeWebhook, deleteWebhook, insertWebhook, listWebhooks } from './webhook-store.ts'
 
@@ -96,7 +96,7 @@ export async function pingWebhook(
 
 /** Once: whoever asks for it looks at what becomes of it. */
 const sendPing = (parts: ManageParts, tx: Db, webhook: Webhook, facts: PingFacts): Promise<void> =>
-  tellWebhook(parts, tx, webhook, { event: 'ping', action: null, facts }, 1)
+  enqueueWebhookEvent(parts, tx, webhook, { event: 'ping', action: null, facts }, 1)
 
 async function requireRoomToWait(tx: Db, webhook: Webhook): Promise<void> {
   if (await hasRoomToWait(tx, webhook)) return

@@ -5,10 +5,10 @@ import { sql } from 'kysely'
 import { onEachEngine } from '../../test/support/databases.ts'
 import { until } from '../../test/support/wait-until.ts'
 import { webhookReceiver } from '../../test/support/webhook-receiver.ts'
-import { inStatements } from '../db/in-statements.ts'
+import { statementBatches } from '../db/statement-batches.ts'
 import { openQueue } from '../queue/pg-boss-test-scene.ts'
 import { MAX_PINGS_PER_HOUR, pingWebhook, redeliver } from './manage-webhooks.ts'
-import { MAX_WAITING } from './note-event.ts'
+import { MAX_WAITING } from './record-event.ts'
 import type { Webhook } from './webhook.ts'
 import { NOON, webhookScene } from './webhook-test-scene.ts'
 
@@ -44,7 +44,7 @@ async function addParked({ db }: Scene, webhook: Webhook, count: number): Promis
     ...{ payload: null, state: 'waiting', turn: 1, tries: 0, tries_left: 1, parked: 1 },
     ...{ next_at: NOON, created_at: NOON },
   }))
-  for (const some of inStatements(rows))
+  for (const some of statementBatches(rows))
     await db.insertInto('webhook_events').values(some).execute()
 }
 

@@ -1,9 +1,9 @@
 import { sql } from 'kysely'
 import type { Db } from '../db/database.ts'
 import type { Queue } from '../queue/queue.ts'
-import { DELIVERIES_AT_ONCE, type DeliveryLanes, type Sending } from './delivery-lanes.ts'
+import { DELIVERIES_AT_ONCE, type DeliveryLimits, type Sending } from './delivery-limits.ts'
 import type { WebhookEvent } from './event-store.ts'
-import { enqueueDelivery } from './note-event.ts'
+import { enqueueDelivery } from './record-event.ts'
 import type { Webhook } from './webhook.ts'
 
 interface ParkedParts {
@@ -20,11 +20,11 @@ const IS_PARKED = sql<boolean>`parked = 1`
  */
 export class ParkedEvents {
   readonly #parts: ParkedParts
-  readonly #lanes: DeliveryLanes
+  readonly #lanes: DeliveryLimits
   /** Webhooks that may have parked events, by id; whoever was served last is at the end. */
   readonly #waiting = new Map<number, Sending>()
 
-  constructor(parts: ParkedParts, lanes: DeliveryLanes) {
+  constructor(parts: ParkedParts, lanes: DeliveryLimits) {
     this.#parts = parts
     this.#lanes = lanes
   }

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { LookupFunction } from 'node:net'
-import { http, https } from '../ground/node-http.ts'
+import { http, https } from '../lib/node-http.ts'
 import type { IsAllowed } from './allowed-addresses.ts'
 import type { ReceivedResponse } from './delivery-store.ts'
 import { explainFailure, SendFailure } from './explain-failure.ts'

@@ -96,7 +96,7 @@ export async function deleteWebhook(tx: Db, { id }: Webhook): Promise<void> {
   await tx.deleteFrom('webhook_events').where('webhook_id', '=', id).execute()
 }
 
-export interface DeliveryNote extends LastDelivery {
+export interface DeliveryResult extends LastDelivery {
   isDelivered: boolean
 }
 
@@ -104,10 +104,10 @@ export interface DeliveryNote extends LastDelivery {
  * Returns since when it has been failing, whatever other deliveries have noted meanwhile. Of a webhook that was changed since
  * it was read that is not known: this was sent as it was before.
  */
-export async function noteLastDelivery(
+export async function recordLastDelivery(
   tx: Db,
   { id, updatedAt }: Webhook,
-  { isDelivered, ...last }: DeliveryNote,
+  { isDelivered, ...last }: DeliveryResult,
 ): Promise<number | null> {
   const noted = await tx
     .updateTable('webhooks')

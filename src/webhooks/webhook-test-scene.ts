@@ -9,9 +9,9 @@ import { embeddedQueue } from '../queue/embedded.ts'
 import type { Queue, Working } from '../queue/queue.ts'
 import { addressesAllowed } from './allowed-addresses.ts'
 import { createDeliveries, type DeliverParts } from './deliver-webhook.ts'
-import { DELIVERIES_AT_ONCE } from './delivery-lanes.ts'
+import { DELIVERIES_AT_ONCE } from './delivery-limits.ts'
 import { listDeliveries } from './delivery-store.ts'
-import { noteEvent } from './note-event.ts'
+import { recordEvent } from './record-event.ts'
 import { resolver } from './resolve-name.ts'
 import type { Webhook, WebhookSettings } from './webhook.ts'
 import { findWebhook, insertWebhook } from './webhook-store.ts'
@@ -61,7 +61,7 @@ export async function webhookScene(
       db
         .transaction()
         .execute((tx) =>
-          noteEvent(parts, tx, { owner }, async () => ({ event: 'migration', action, facts })),
+          recordEvent(parts, tx, { owner }, async () => ({ event: 'migration', action, facts })),
         ),
 
     work(change: Partial<DeliverParts> = {}): void {
@@ -71,7 +71,7 @@ export async function webhookScene(
         line: 'webhooks',
         concurrency: DELIVERIES_AT_ONCE,
         onError: (error) => {
-          if ((error as Error).name !== 'NotNow') errors.push(String(error))
+          if ((error as Error).name !== 'RetryLater') errors.push(String(error))
         },
       })
     },

@@ -44,7 +44,7 @@ export interface LastDelivery {
 }
 
 /** What is told. */
-export interface ToldEvent {
+export interface DeliveredEvent {
   event: 'migration' | 'ping'
   action: string | null
 }
@@ -52,7 +52,7 @@ export interface ToldEvent {
 /** A ping is a question of whoever owns the webhook: it is for all. */
 export const isSubscribed = (
   { events }: Pick<Webhook, 'events'>,
-  { event, action }: ToldEvent,
+  { event, action }: DeliveredEvent,
 ): boolean =>
   event === 'ping' ||
   events.includes('*') ||

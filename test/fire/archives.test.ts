@@ -84,7 +84,7 @@ async function verdictOf(
       if ('fault' in finding) verdict = 'faults'
     return verdict
   } catch (error) {
-    if (isRefusal(error)) return 'refused'
+    if (isClientError(error)) return 'refused'
     throw error
   } finally {
     rmSync(directory, { recursive: true })
@@ -98,7 +98,7 @@ async function restoredWell(bytes: Buffer): Promise<void> {
   try {
     for await (const _ of restoreArchive({ git, open: () => [bytes], into }, signal));
   } catch (error) {
-    if (!isRefusal(error) && !isManifest(error)) throw error
+    if (!isClientError(error) && !isManifest(error)) throw error
   }
   for (const owner of readdirSync(into))
     for (const name of readdirSync(join(into, owner)))
@@ -106,7 +106,7 @@ async function restoredWell(bytes: Buffer): Promise<void> {
   rmSync(into, { recursive: true })
 }
 
-const isRefusal = (error: unknown) =>
+const isClientError = (error: unknown) =>
   [ArchiveRefused, ArchiveDamaged, ArchiveNotSupported].some((kind) => error instanceof kind)
 
 const isManifest = (error: unknown) => (error as Error).name === 'ManifestInvalid'

@@ -4,7 +4,7 @@ import { S3 } from '@aws-sdk/client-s3'
 import { composeArchive } from '../../src/archive/compose-archive.ts'
 import { readArchive } from '../../src/archive/copy-archive.ts'
 import { planArchive } from '../../src/archive/plan-archive.ts'
-import { BlobExists, BlobMissing, type BlobPart } from '../../src/blobs/blob-store.ts'
+import { BlobExists, BlobNotFound, type BlobPart } from '../../src/blobs/blob-store.ts'
 import { createS3BlobStore } from '../../src/blobs/s3.ts'
 import { S3_LIMITS } from '../../src/blobs/s3-compose-plan.ts'
 import { collect, file, lines, noise, storeSegments } from '../support/archive-samples.ts'
@@ -116,7 +116,7 @@ function failures(): void {
     test(`a segment that is gone, ${how}`, async () => {
       const { place, blobs, withThird, before } = await segmentsIn()
       const composing = composeArchive(planArchive(withThird('gone')), blobs, 'archive')
-      await assert.rejects(composing, BlobMissing)
+      await assert.rejects(composing, BlobNotFound)
       assert.deepEqual(await contentsOf(place), before)
     })
 

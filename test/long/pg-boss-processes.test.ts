@@ -82,7 +82,7 @@ test(
     frozen.child.kill('SIGCONT')
     await frozen.says('lost')
     frozen.letFinish()
-    await frozen.says('LostJob')
+    await frozen.says('LeaseLost')
     assert.deepEqual(await done(db), [])
     heir.letFinish()
     assert.deepEqual(await untilDone(db, 1), [{ login: 'job', by: 'heir' }])

@@ -5,7 +5,7 @@ import { get, type IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { before, test } from 'node:test'
-import { isMark } from '../../src/exporter/claim-blobs.ts'
+import { isOwnerMark } from '../../src/exporter/claim-blob-store.ts'
 import { untilEnded } from '../support/ended-migration.ts'
 import { largePack } from '../support/export-sources.ts'
 import { type SharedStory, storyInRow } from '../support/export-story.ts'
@@ -179,7 +179,7 @@ function isAlive(pid: number): boolean {
 /** The largest first. */
 async function filesBySize(root: string): Promise<string[]> {
   const entries = await readdir(root, { recursive: true, withFileTypes: true })
-  const files = entries.filter((entry) => entry.isFile() && !isMark(entry.name))
+  const files = entries.filter((entry) => entry.isFile() && !isOwnerMark(entry.name))
   const sized = await Promise.all(
     files.map(async ({ parentPath, name }) => {
       const path = join(parentPath, name)

@@ -10,7 +10,7 @@ import {
   discussedFacts,
   discussedHost,
   type Facts,
-} from '../../src/importer/shores/gitea-test-archive.ts'
+} from '../../src/importer/targets/gitea-test-archive.ts'
 import { factsOfForge } from '../support/forge/facts-of-forge.ts'
 import { seedForge } from '../support/forge/seeded-scene.ts'
 import { type GitHost, gitHost } from '../support/git-host.ts'

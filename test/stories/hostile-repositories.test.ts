@@ -4,7 +4,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
-import { harmless } from '../../src/ground/terminal-text.ts'
+import { escapeForTerminal } from '../../src/lib/terminal-text.ts'
 import { boobyTraps } from '../support/booby-traps.ts'
 import { storyInRow } from '../support/export-story.ts'
 import { HOSTILE_NAMES, HOSTILE_REPOSITORIES } from '../support/hostile-repositories.ts'
@@ -42,7 +42,7 @@ test('hostile repositories are exported safely or skipped by name, and no progra
 
   const synced = await service.godwit('sync')
   for (const name of HOSTILE_NAMES.filter((name) => name !== '.git'))
-    assert.ok(synced.includes(harmless(name)), `${name} is not reported:\n${synced}`)
+    assert.ok(synced.includes(escapeForTerminal(name)), `${name} is not reported:\n${synced}`)
 
   const body = JSON.stringify({ repositories: names })
   const forecast = await story.call('/user/migrations/preflight', { method: 'POST', body })

@@ -8,7 +8,7 @@ import {
   DISCUSSED_FILES,
   discussedFacts,
   discussedHost,
-} from '../../src/importer/shores/gitea-test-archive.ts'
+} from '../../src/importer/targets/gitea-test-archive.ts'
 import { type GitHost, gitHost } from '../support/git-host.ts'
 import { readDump } from '../support/gitea-dump-reader.ts'
 import { temporaryDirectory } from '../support/odd-repositories.ts'

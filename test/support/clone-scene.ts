@@ -66,7 +66,7 @@ export async function cloneScene(
     ...{ maxUnfinished: 10, lockTtlMs: 1000, isCatalogueRead: () => true },
     authenticator: createAuthenticator({ db, now }),
     rateLimit: { perHour: 5000, pool },
-    clonePlaces: { max: 8, waitMs: 60_000 },
+    cloneSlots: { max: 8, waitMs: 60_000 },
     cloneTokens: tokens,
     ...more,
   })

@@ -1,5 +1,5 @@
 import { createProgram } from '../../src/commands/program.ts'
-import { runToTheEnd } from '../../src/commands/report-failure.ts'
+import { runCommand } from '../../src/commands/report-failure.ts'
 import type { Command, Ended, Output } from './command-row.ts'
 
 /** Started by command-row.ts: runs one command after the other as main.ts does, and catches what each of them writes. */
@@ -16,7 +16,7 @@ process.on('message', async ({ args, cwd, env }: Command) => {
   process.chdir(cwd)
   process.argv = [process.argv[0]!, 'godwit', ...args]
   process.exitCode = 0
-  await runToTheEnd(async () => {
+  await runCommand(async () => {
     const program = await createProgram(args)
     await program.parseAsync()
   })

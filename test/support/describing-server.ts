@@ -3,8 +3,8 @@ import type { TestContext } from 'node:test'
 import type { FastifyInstance, RouteOptions } from 'fastify'
 import { pino } from 'pino'
 import { cloneTokens } from '../../src/http/clones/clone-tokens.ts'
-import type { MediaTypeOptions } from '../../src/http/door/media-type.ts'
-import { offsetTimestamps } from '../../src/http/door/timestamps.ts'
+import type { MediaTypeOptions } from '../../src/http/middleware/media-type.ts'
+import { offsetTimestamps } from '../../src/http/middleware/timestamps.ts'
 import { createServer } from '../../src/http/server.ts'
 import type { ServerParts } from '../../src/http/server-parts.ts'
 import { addressesFrom } from '../../src/repositories/addresses.ts'
@@ -43,7 +43,7 @@ export function describingServer(
       maxStreamsPerAccount: 10,
       clientTimeoutMs: 60_000,
     },
-    clonePlaces: { max: 0, waitMs: 0 },
+    cloneSlots: { max: 0, waitMs: 0 },
     cloneTokens: cloneTokens({ key: () => Buffer.alloc(32), now: Date.now, isServed: false }),
     ...more,
   }

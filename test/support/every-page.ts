@@ -43,7 +43,7 @@ export async function lookAtEveryPage(t: TestContext, looks: readonly [Look, ...
   for (const scene of scenes) {
     await t.test(`${scene.name}: nothing axe complains of, nothing cut off`, async () => {
       page = await open(scene)
-      await lookAt(page, scene, looks)
+      await detectChanges(page, scene, looks)
     })
   }
   if (page) await leave(page)
@@ -72,7 +72,11 @@ async function show(page: Page, { colors, width, height }: Look): Promise<void> 
   await page.setViewportSize({ width, height })
 }
 
-async function lookAt(page: Page, { name, ready }: Scene, looks: readonly Look[]): Promise<void> {
+async function detectChanges(
+  page: Page,
+  { name, ready }: Scene,
+  looks: readonly Look[],
+): Promise<void> {
   await ready(page)
   if (!(await page.evaluate("'axe' in globalThis"))) await page.evaluate(axe.source)
   for (const look of looks) {

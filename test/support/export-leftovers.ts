@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
-import { isMark } from '../../src/exporter/claim-blobs.ts'
+import { isOwnerMark } from '../../src/exporter/claim-blob-store.ts'
 import type { Service } from './service.ts'
 
 type DataDirectory = Pick<Service, 'data'>
@@ -24,7 +24,7 @@ export function blobsOf({ data }: DataDirectory): string[] {
   return readdirSync(join(data, 'blobs'), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && basename(entry.parentPath) !== 'tmp')
     .map(({ name }) => name)
-    .filter((name) => !isMark(name))
+    .filter((name) => !isOwnerMark(name))
     .sort()
 }
 

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { basename, delimiter, join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { S3 } from '@aws-sdk/client-s3'
-import { isMark } from '../../src/exporter/claim-blobs.ts'
+import { isOwnerMark } from '../../src/exporter/claim-blob-store.ts'
 import { freePort } from './free-port.ts'
 import { type ObjectStore, startGateway } from './radosgw-cluster.ts'
 
@@ -68,7 +68,7 @@ export async function contentsOf({ bucket, s3 }: TestBucket) {
   const names = (all: { Key?: string | undefined }[]) =>
     all
       .map(({ Key = '' }) => Key)
-      .filter((key) => !isMark(basename(key)))
+      .filter((key) => !isOwnerMark(basename(key)))
       .sort()
   return { objects: names(Contents), uploads: names(Uploads) }
 }

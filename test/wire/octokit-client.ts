@@ -108,7 +108,7 @@ async function walked(rest: Octokit['rest'], fullName: string): Promise<WalkedRe
 }
 
 /** What a version calls the methods, for the caller's own migrations and for an organization's. */
-const OF_CALLER = {
+const CALLER_PATH = {
   start: ['startForAuthenticatedUser'],
   list: ['listForAuthenticatedUser'],
   status: ['getStatusForAuthenticatedUser'],
@@ -117,7 +117,7 @@ const OF_CALLER = {
   unlock: ['unlockRepoForAuthenticatedUser'],
   deleteArchive: ['deleteArchiveForAuthenticatedUser'],
 }
-const OF_ORGANIZATION: typeof OF_CALLER = {
+const ORGANIZATION_PATH: typeof CALLER_PATH = {
   start: ['startForOrg'],
   list: ['listForOrg'],
   status: ['getStatusForOrg'],
@@ -134,9 +134,9 @@ export async function octokitClient(
 ): Promise<Client> {
   const { migrations, paginate } = await createOctokit(version, server)
   const { org } = server
-  const names = org === undefined ? OF_CALLER : OF_ORGANIZATION
+  const names = org === undefined ? CALLER_PATH : ORGANIZATION_PATH
   const common = org === undefined ? more : { ...more, org }
-  const method = <T>(what: keyof typeof OF_CALLER): Method<T> => {
+  const method = <T>(what: keyof typeof CALLER_PATH): Method<T> => {
     const name = names[what].find((each) => each in migrations)!
     return migrations[name] as Method<T>
   }

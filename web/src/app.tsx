@@ -7,7 +7,7 @@ import { Header } from './parts/header.tsx'
 import { Loading } from './parts/loading.tsx'
 import { PageBoundary } from './parts/page-boundary.tsx'
 import { Problem } from './parts/problem.tsx'
-import { linksOf, type Place, placeOf, useHash } from './place.ts'
+import { directoryOf, linksOf, type Place, useHash } from './place.ts'
 import { OrganizationContext, type Session, type SignedOutReason, useSession } from './session.tsx'
 
 const NewMigrationPage = lazy(() => import('./pages/new-migration.tsx'))
@@ -25,7 +25,7 @@ const ServicePage = lazy(() => import('./pages/service.tsx'))
 export function App() {
   const { session, tryAgain } = useSession()
   const hash = useHash()
-  const place = placeOf(hash)
+  const place = directoryOf(hash)
   const main = useRef<HTMLElement>(null)
   useFocusOnArrival(main, session.state, hash)
   return (

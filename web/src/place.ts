@@ -41,7 +41,7 @@ export function linksOf(org: string | undefined) {
   }
 }
 
-export function placeOf(hash: string): Place {
+export function directoryOf(hash: string): Place {
   const parts = hash.replace(/^#?\/?/, '').split('/')
   const [first, org = ''] = parts
   if (first === 'repositories') return repositoryAt(parts.slice(1))

@@ -1,4 +1,4 @@
-import { counted, number } from '../../src/ground/quantities.ts'
+import { counted, number } from '../../src/lib/quantities.ts'
 
 export {
   counted,
@@ -6,7 +6,7 @@ export {
   fromNow,
   inUnits as bytes,
   number,
-} from '../../src/ground/quantities.ts'
+} from '../../src/lib/quantities.ts'
 
 /** `9 of 10 repositories, 1 skipped`. */
 export function inPart(counts: { total: number; exported: number; skipped: number }): string {

@@ -1,11 +1,11 @@
 import { checkStore } from '../../exporter/check-segments.ts'
-import { inUnits, number } from '../../ground/quantities.ts'
-import { harmless, harmlessJson } from '../../ground/terminal-text.ts'
-import { UserMistake } from '../../ground/user-mistake.ts'
+import { inUnits, number } from '../../lib/quantities.ts'
+import { escapeForTerminal, escapeJsonForTerminal } from '../../lib/terminal-text.ts'
+import { UserError } from '../../lib/user-error.ts'
 import { type DamagedArchive, damagedArchives } from '../../migrations/damaged-archives.ts'
 import { countSegments } from '../../migrations/segment-store.ts'
+import { dataPathsOf, openBlobs } from '../../service/data-paths.ts'
 import { withDatabase } from '../../service/open-database.ts'
-import { openBlobs, placesOf } from '../../service/places.ts'
 import type { Config } from '../../settings/config.ts'
 import { print } from '../command-line.ts'
 import { progressLine } from '../progress-line.ts'
@@ -16,7 +16,7 @@ export async function checkWholeStore(
   { json = false }: { json?: boolean },
   signal: AbortSignal,
 ): Promise<void> {
-  const blobs = await openBlobs(placesOf(config, ''))
+  const blobs = await openBlobs(dataPathsOf(config, ''))
   await withDatabase(config, async ({ db }) => {
     const read = { intact: 0, damaged: 0, bytes: 0 }
     {
@@ -35,12 +35,12 @@ export async function checkWholeStore(
       }
     }
     const archives = await damagedArchives(db)
-    if (json) print(harmlessJson({ ...read, archives: archives.map(jsonOf) }))
+    if (json) print(escapeJsonForTerminal({ ...read, archives: archives.map(jsonOf) }))
     else {
-      for (const each of archives) print(`damaged: ${harmless(inWords(each))}`)
+      for (const each of archives) print(`damaged: ${escapeForTerminal(inWords(each))}`)
       print(`${read.intact} intact, ${read.damaged} damaged; ${inUnits(read.bytes)} read`)
     }
-    if (read.damaged > 0) throw new UserMistake(explained(read, archives))
+    if (read.damaged > 0) throw new UserError(explained(read, archives))
   })
 }
 

@@ -1,5 +1,5 @@
 import { flagOf, optionNames } from '../../settings/setting-names.ts'
-import { type CommandShape, withAllBelow } from '../command-shape.ts'
+import { type CommandShape, flattenCommands } from '../command-shape.ts'
 import { offered, valueFunction } from './flag-values.ts'
 
 /** Nothing but bash itself is needed to read it. */
@@ -12,7 +12,7 @@ _godwit_settings='${optionNames.map(flagOf).join(' ')}'
 _godwit_at() {
   commands= options= settings= arguments=
   case $1 in
-${withAllBelow(program).map(commandArm).join('\n')}
+${flattenCommands(program).map(commandArm).join('\n')}
   esac
 }
 

@@ -1,8 +1,13 @@
 import { flagOf, type OptionName, optionNames, optionOf } from '../../settings/setting-names.ts'
-import { type CommandShape, type OptionShape, valueShape, withAllBelow } from '../command-shape.ts'
+import {
+  type CommandShape,
+  flattenCommands,
+  type OptionShape,
+  valueShape,
+} from '../command-shape.ts'
 
 export function fishCompletion(program: CommandShape): string {
-  const all = withAllBelow(program)
+  const all = flattenCommands(program)
   return `# fish completion for godwit: made by \`godwit completion fish\`
 
 set -g __godwit_settings ${optionNames.map(flagOf).join(' ')}

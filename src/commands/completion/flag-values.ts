@@ -1,5 +1,10 @@
 import { flagOf, optionNames, optionOf } from '../../settings/setting-names.ts'
-import { type CommandShape, type ValueShape, valueShape, withAllBelow } from '../command-shape.ts'
+import {
+  type CommandShape,
+  flattenCommands,
+  type ValueShape,
+  valueShape,
+} from '../command-shape.ts'
 
 /** What a flag or an argument takes: words to choose from, or the kind of a file. */
 export const offered = ({ choices, takes }: ValueShape): string =>
@@ -11,7 +16,7 @@ export function valueFunction(program: CommandShape): string {
 _godwit_value() {
   value=anything
   case "$1 $2" in
-${withAllBelow(program).flatMap(valueArms).join('\n')}
+${flattenCommands(program).flatMap(valueArms).join('\n')}
   *)
     case $2 in
 ${settingArms().join('\n')}

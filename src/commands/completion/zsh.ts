@@ -1,5 +1,5 @@
 import { flagOf, optionNames, optionOf } from '../../settings/setting-names.ts'
-import { type CommandShape, withAllBelow } from '../command-shape.ts'
+import { type CommandShape, flattenCommands } from '../command-shape.ts'
 import { offered, valueFunction } from './flag-values.ts'
 
 export function zshCompletion(program: CommandShape): string {
@@ -15,7 +15,7 @@ ${optionNames.map((name) => `  ${described(flagOf(name), optionOf(name).about)}`
 _godwit_at() {
   commands=() options=() settings= arguments=
   case $1 in
-${withAllBelow(program).map(commandArm).join('\n')}
+${flattenCommands(program).map(commandArm).join('\n')}
   esac
 }
 

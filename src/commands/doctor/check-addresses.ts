@@ -1,9 +1,9 @@
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
-import { hasCode } from '../../ground/errno.ts'
+import { hasCode } from '../../lib/errno.ts'
 import type { Config } from '../../settings/config.ts'
 import { checkProxy } from './check-proxy.ts'
-import { type CheckResult, failure, passed, warning, wordsOf } from './check-result.ts'
+import { type CheckResult, errorText, failure, passed, warning } from './check-result.ts'
 
 /** A name of the metrics, known here as to anybody who reads them. */
 const UNTRUSTED_FORWARDING = 'godwit_http_untrusted_forwarding_total'
@@ -27,7 +27,7 @@ async function checkBaseUrl({ baseUrl, listen, trustedProxies }: Config): Promis
     if (!isIP(hostname.replace(/^\[|\]$/g, ''))) await lookup(hostname)
   } catch (error) {
     const advice = 'fix --base-url or the DNS name: every link that clients get starts with it'
-    return warning(check, `${baseUrl} cannot be resolved: ${wordsOf(error)}`, advice)
+    return warning(check, `${baseUrl} cannot be resolved: ${errorText(error)}`, advice)
   }
   if (isLoopback(hostname)) {
     if (isLoopback(listen.host)) return passed(check, `${baseUrl}, for this machine only`)
@@ -60,7 +60,7 @@ async function* checkListen(config: Config): AsyncGenerator<CheckResult> {
     redirect: 'manual',
   }).catch((error: Error) => error)
   if (answer instanceof Error) {
-    const found = `${place}: ${wordsOf(answer.cause ?? answer)}`
+    const found = `${place}: ${errorText(answer.cause ?? answer)}`
     yield hasCode(answer.cause, 'ECONNREFUSED')
       ? passed('listen', `${place} is free`)
       : warning(

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { buffer } from 'node:stream/consumers'
 import { type BlobStore, type Composing, isComposing } from '../../blobs/blob-store.ts'
-import { openBlobs, placesOf } from '../../service/places.ts'
+import { dataPathsOf, openBlobs } from '../../service/data-paths.ts'
 import type { Config } from '../../settings/config.ts'
 import { judgeClock } from './check-database.ts'
-import { type CheckResult, failure, passed, wordsOf } from './check-result.ts'
+import { type CheckResult, errorText, failure, passed } from './check-result.ts'
 
 const PROBE = 'a probe of godwit doctor'
 const RANGE = { start: 2, end: 7 }
@@ -17,7 +17,7 @@ export async function* checkBucket(config: Config): AsyncGenerator<CheckResult> 
   const key = `doctor-${randomBytes(8).toString('hex')}`
   let put = false
   try {
-    const blobs = await openBlobs(placesOf(config, ''))
+    const blobs = await openBlobs(dataPathsOf(config, ''))
     try {
       await blobs.put(key, [Buffer.from(PROBE)])
       put = true
@@ -28,7 +28,7 @@ export async function* checkBucket(config: Config): AsyncGenerator<CheckResult> 
       if (put) await blobs.delete(key)
     }
   } catch (error) {
-    yield failure('bucket', `${where}: ${wordsOf(error)}`, adviceOn(error))
+    yield failure('bucket', `${where}: ${errorText(error)}`, adviceOn(error))
   }
 }
 
@@ -60,7 +60,7 @@ async function* checkLink(
     answer = await fetch(link, { headers: { range: `bytes=${RANGE.start}-${RANGE.end - 1}` } })
   } catch (error) {
     // The error of fetch is a frame around what happened, and the link in it would be a credential.
-    const why = wordsOf((error as Error).cause ?? 'no answer')
+    const why = errorText((error as Error).cause ?? 'no answer')
     yield judgeLink(config, `${host} cannot be reached from here: ${why}`, advice)
     return
   }

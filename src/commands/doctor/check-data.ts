@@ -1,11 +1,11 @@
 import { link, mkdtemp, open, rename, rm, stat, statfs } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { describeDiskFailure } from '../../ground/disk-errors.ts'
-import { hasCode } from '../../ground/errno.ts'
-import { inUnits } from '../../ground/quantities.ts'
+import { describeDiskFailure } from '../../lib/disk-errors.ts'
+import { hasCode } from '../../lib/errno.ts'
+import { inUnits } from '../../lib/quantities.ts'
 import type { Config } from '../../settings/config.ts'
-import { type CheckResult, failure, passed, warning, wordsOf } from './check-result.ts'
+import { type CheckResult, errorText, failure, passed, warning } from './check-result.ts'
 
 const MEBIBYTE = 1024 * 1024
 const LITTLE = { bytes: 1024 * MEBIBYTE, files: 10_000 }
@@ -15,7 +15,7 @@ const MAKE_IT = 'create the directory for the user that runs Godwit, or set anot
 const FREE_IT = 'free some space or repair the disk, or set another --data'
 
 export async function* checkData({ data, databaseUrl }: Config): AsyncGenerator<CheckResult> {
-  const ground = await nearestThere(data)
+  const ground = await nearestExisting(data)
   const isThere = ground === data
   if (!(await stat(ground)).isDirectory()) {
     yield failure('data', `${data}: ${ground} is not a directory`, MAKE_IT)
@@ -27,7 +27,7 @@ export async function* checkData({ data, databaseUrl }: Config): AsyncGenerator<
     const isOfDisk = describeDiskFailure(error) !== undefined
     yield failure(
       'data',
-      `${data} cannot be written: ${wordsOf(error)}`,
+      `${data} cannot be written: ${errorText(error)}`,
       isOfDisk ? FREE_IT : MAKE_IT,
     )
     return
@@ -35,12 +35,12 @@ export async function* checkData({ data, databaseUrl }: Config): AsyncGenerator<
   yield isThere
     ? await checkPrivacy(data)
     : passed('data', `${data}, will be created at the first start`)
-  yield checkRoom(await statfs(ground))
+  yield checkFreeSpace(await statfs(ground))
   yield await checkFilesystem(ground, databaseUrl !== undefined)
 }
 
 /** The directory, or what is there of the way to it. */
-export async function nearestThere(path: string): Promise<string> {
+export async function nearestExisting(path: string): Promise<string> {
   for (let at = path; ; at = dirname(at)) {
     try {
       await stat(at)
@@ -83,7 +83,7 @@ interface Room {
   ffree: number
 }
 
-export function checkRoom({ bavail, bsize, files, ffree }: Room): CheckResult {
+export function checkFreeSpace({ bavail, bsize, files, ffree }: Room): CheckResult {
   const bytes = bavail * bsize
   // Some filesystems have no fixed number of files, and say 0 of 0.
   const isCounted = files > 0
@@ -117,7 +117,7 @@ async function checkFilesystem(directory: string, isShared: boolean): Promise<Ch
     try {
       await tryLocking(directory)
     } catch (error) {
-      const found = `SQLite does not work here: ${wordsOf(error)}`
+      const found = `SQLite does not work here: ${errorText(error)}`
       const advice = describeDiskFailure(error)
         ? FREE_IT
         : 'put --data on a local disk, or use --database-url'

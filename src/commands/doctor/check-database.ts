@@ -10,7 +10,7 @@ import { KNOWN_SCHEMA } from '../../db/upgrade.ts'
 import { UTF8_REMEDY } from '../../service/database-errors.ts'
 import type { Config } from '../../settings/config.ts'
 import { withoutPassword } from '../../settings/config-values.ts'
-import { type CheckResult, failure, passed, warning, wordsOf } from './check-result.ts'
+import { type CheckResult, errorText, failure, passed, warning } from './check-result.ts'
 
 /** What the queue on PostgreSQL asks for. */
 const OLDEST_POSTGRES = 13
@@ -31,7 +31,7 @@ function* checkSqlite(file: string): Generator<CheckResult> {
   try {
     survey = surveySqlite(file)
   } catch (error) {
-    yield failure('database', `${file} cannot be read: ${wordsOf(error)}`, restore)
+    yield failure('database', `${file} cannot be read: ${errorText(error)}`, restore)
     return
   }
   const { integrity, tables, schema } = survey
@@ -60,7 +60,7 @@ async function* checkPostgres(databaseUrl: string): AsyncGenerator<CheckResult> 
   try {
     survey = await surveyPostgres(databaseUrl)
   } catch (error) {
-    const found = `${address} cannot be used: ${wordsOf(error)}`
+    const found = `${address} cannot be used: ${errorText(error)}`
     yield failure(
       'database',
       found,

@@ -5,7 +5,7 @@ import { type TestContext, test } from 'node:test'
 import { startForge } from '../../../test/support/forge/stand-in-forge.ts'
 import { freePort } from '../../../test/support/free-port.ts'
 import { temporaryDirectory } from '../../../test/support/odd-repositories.ts'
-import { Misuse } from '../../ground/user-mistake.ts'
+import { UsageError } from '../../lib/user-error.ts'
 import { readConfig } from '../../settings/config.ts'
 import { checkForge } from './check-forge.ts'
 
@@ -17,14 +17,14 @@ async function tokenFile(t: TestContext, token: string, mode = 0o600): Promise<s
 }
 
 const check = (flags: Record<string, string>) => Array.fromAsync(checkForge(readConfig(flags, {})))
-const wordsOf = (results: Awaited<ReturnType<typeof check>>) =>
+const errorText = (results: Awaited<ReturnType<typeof check>>) =>
   results.map(({ check: name, state, found }) => `${name} ${state}: ${found}`)
 
 test('a forge that answers, and a token of an administrator', async (t) => {
   const forge = await startForge()
   t.after(() => forge.stop())
   const forgeTokenFile = await tokenFile(t, 'admin-token')
-  assert.deepEqual(wordsOf(await check({ forge: forge.url, forgeTokenFile })), [
+  assert.deepEqual(errorText(await check({ forge: forge.url, forgeTokenFile })), [
     `forge-token passed: ${forgeTokenFile}, readable`,
     `forge passed: Gitea ${forge.dialect.version} at ${forge.url}`,
   ])
@@ -39,12 +39,12 @@ test('a token of somebody else, a wrong one, an empty one: told without showing 
   forge.tokens.set('anns-token', forge.world.addUser('ann'))
   const resultsWith = async (token: string) =>
     check({ forge: forge.url, forgeTokenFile: await tokenFile(t, token) })
-  assert.match(wordsOf(await resultsWith('anns-token')).join('\n'), /not an administrator's/)
-  const wrong = wordsOf(await resultsWith('wrong-token')).join('\n')
+  assert.match(errorText(await resultsWith('anns-token')).join('\n'), /not an administrator's/)
+  const wrong = errorText(await resultsWith('wrong-token')).join('\n')
   assert.match(wrong, /forge error: .* does not accept the token/)
   assert.doesNotMatch(wrong, /wrong-token/)
-  assert.match(wordsOf(await resultsWith('')).join('\n'), /forge-token error: .* is empty/)
-  const lines = wordsOf(await resultsWith('one\ntwo')).join('\n')
+  assert.match(errorText(await resultsWith('')).join('\n'), /forge-token error: .* is empty/)
+  const lines = errorText(await resultsWith('one\ntwo')).join('\n')
   assert.match(lines, /holds more than a token/)
   assert.doesNotMatch(lines, /one/)
 })
@@ -57,7 +57,7 @@ test('a token of an administrator that may not ask in the name of people', async
   const forgeTokenFile = await tokenFile(t, 'admin-token')
   const results = await check({ forge: forge.url, forgeTokenFile })
   assert.match(
-    wordsOf(results).at(-1) ?? '',
+    errorText(results).at(-1) ?? '',
     /^forge-token error: .* may not ask what people may do/,
   )
 })
@@ -70,6 +70,6 @@ test('a forge that is away', async (t) => {
 })
 
 test('one setting without the other', async (t) => {
-  await assert.rejects(check({ forge: 'http://127.0.0.1:1' }), Misuse)
-  await assert.rejects(check({ forgeTokenFile: await tokenFile(t, 'x') }), Misuse)
+  await assert.rejects(check({ forge: 'http://127.0.0.1:1' }), UsageError)
+  await assert.rejects(check({ forgeTokenFile: await tokenFile(t, 'x') }), UsageError)
 })

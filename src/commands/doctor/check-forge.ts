@@ -1,9 +1,9 @@
-import { forgePlace, isOpenToAll, OPEN_TO_ALL } from '../../service/open-forge.ts'
+import { forgeLocation, isOpenToAll, OPEN_TO_ALL } from '../../service/open-forge.ts'
 import type { Config } from '../../settings/config.ts'
 import { connectForge, type Forge } from '../../sources/forge/connect-forge.ts'
 import { readForgeToken } from '../../sources/forge/forge-token.ts'
 import { ForgeRefused } from '../../sources/forge-errors.ts'
-import { type CheckResult, failure, passed, warning, wordsOf } from './check-result.ts'
+import { type CheckResult, errorText, failure, passed, warning } from './check-result.ts'
 
 const TOKEN_ADVICE =
   'write an access token of an administrator of the forge to a file that only the user that runs Godwit can read'
@@ -11,14 +11,14 @@ const TIMEOUT_MS = 10_000
 
 /** Whether the forge answers, in a version that can be read, and lets the token see everything. */
 export async function* checkForge(config: Config): AsyncGenerator<CheckResult> {
-  const place = forgePlace(config)
+  const place = forgeLocation(config)
   if (!place) return
   const { url, tokenFile } = place
   let token: string
   try {
     token = await readForgeToken(tokenFile)
   } catch (error) {
-    yield failure('forge-token', wordsOf(error), TOKEN_ADVICE)
+    yield failure('forge-token', errorText(error), TOKEN_ADVICE)
     return
   }
   yield (await isOpenToAll(tokenFile))
@@ -33,7 +33,7 @@ export async function* checkForge(config: Config): AsyncGenerator<CheckResult> {
       yield failure('forge-token', "the forge's token is not an administrator's", TOKEN_ADVICE)
     else yield* checkSudo(forge, signal)
   } catch (error) {
-    const found = signal.aborted ? `${url} did not answer within 10 s` : wordsOf(error)
+    const found = signal.aborted ? `${url} did not answer within 10 s` : errorText(error)
     yield failure('forge', found, 'check --forge, the forge, and the token')
   }
 }

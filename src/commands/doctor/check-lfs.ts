@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Config } from '../../settings/config.ts'
-import { type CheckResult, failure, passed, some, warning, wordsOf } from './check-result.ts'
+import { type CheckResult, errorText, failure, firstFew, passed, warning } from './check-result.ts'
 
 const ADVICE = 'let the user that runs Godwit read it, or set another --lfs-directory'
 
@@ -15,11 +15,11 @@ export async function* checkLfs({ lfsDirectory, role }: Config): AsyncGenerator<
         closed.push(entry.name)
     }
   } catch (error) {
-    yield failure('lfs', `${lfsDirectory}: ${wordsOf(error)}`, ADVICE)
+    yield failure('lfs', `${lfsDirectory}: ${errorText(error)}`, ADVICE)
     return
   }
   yield closed.length > 0
-    ? warning('lfs', `${lfsDirectory}: cannot be read: ${some(closed)}`, ADVICE)
+    ? warning('lfs', `${lfsDirectory}: cannot be read: ${firstFew(closed)}`, ADVICE)
     : passed('lfs', `${lfsDirectory}, readable`)
 }
 

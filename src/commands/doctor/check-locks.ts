@@ -1,13 +1,13 @@
 import { join } from 'node:path'
 import { lockedRepositories } from '../../db/survey.ts'
 import type { Git } from '../../git/git.ts'
-import { inLanes } from '../../ground/lanes.ts'
-import { layoutIn } from '../../service/places.ts'
+import { mapConcurrent } from '../../lib/map-concurrent.ts'
+import { layoutIn } from '../../service/data-paths.ts'
 import type { Config } from '../../settings/config.ts'
 import { gitDirectory } from '../../sources/directory/git-directory.ts'
 import type { FoundRepository, Source } from '../../sources/source.ts'
 import { Unreadable } from '../../sources/unreadable.ts'
-import { type CheckResult, some, warning } from './check-result.ts'
+import { type CheckResult, firstFew, warning } from './check-result.ts'
 
 /** Git is waited for, not computed by us. */
 const AT_ONCE = 4
@@ -26,7 +26,7 @@ export async function* checkLocks(config: Config, git: Git): AsyncGenerator<Chec
   if (!stray || stray.length === 0) return
   const advice =
     'unless another Godwit serves these repositories, unlock them with `godwit locks release OWNER/NAME`'
-  yield warning('locks', `locked by no migration: ${some(stray)}`, advice)
+  yield warning('locks', `locked by no migration: ${firstFew(stray)}`, advice)
 }
 
 async function lockedIn(source: Source): Promise<string[]> {
@@ -38,7 +38,7 @@ async function lockedIn(source: Source): Promise<string[]> {
     })
     if (hasLock) locked.push(`${found.owner}/${found.name}`)
   }
-  await inLanes(source.list(), { lanes: AT_ONCE }, async (row) => {
+  await mapConcurrent(source.list(), { lanes: AT_ONCE }, async (row) => {
     if ('found' in row) await look(row.found)
   })
   return locked

@@ -2,9 +2,9 @@ import { constants, type Stats } from 'node:fs'
 import { access, lstat, opendir } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { userName } from '../../service/data-owner.ts'
-import { placesOf } from '../../service/places.ts'
+import { dataPathsOf } from '../../service/data-paths.ts'
 import type { Config } from '../../settings/config.ts'
-import { type CheckResult, failure, passed, some, warning } from './check-result.ts'
+import { type CheckResult, failure, firstFew, passed, warning } from './check-result.ts'
 
 /** A look that ends, however much there is. */
 const MAX_LOOKED_AT = 50_000
@@ -19,9 +19,10 @@ export async function* checkOwnership(config: Config): AsyncGenerator<CheckResul
   const chown = `stop the service, then run \`chown -R ${owner}: ${data}\``
   const { closed, foreign, count, isAll } = await look(data, there.uid)
   const within = `${isAll ? '' : 'the first '}${count} files and directories in ${data}`
-  if (closed.length > 0) yield failure('ownership', `this user may not use: ${some(closed)}`, chown)
+  if (closed.length > 0)
+    yield failure('ownership', `this user may not use: ${firstFew(closed)}`, chown)
   else if (foreign.length > 0) {
-    yield warning('ownership', `not owned by ${owner}: ${some(foreign)}`, chown)
+    yield warning('ownership', `not owned by ${owner}: ${firstFew(foreign)}`, chown)
   } else yield passed('ownership', `${owner} owns ${within}`)
   yield* checkGitHome(config, chown)
 }
@@ -78,7 +79,7 @@ async function isUsable(path: string, about: Stats): Promise<boolean> {
 
 /** Git is given a home of its own, where it finds nobody's settings; a git that cannot enter it does not run. */
 async function* checkGitHome(config: Config, advice: string): AsyncGenerator<CheckResult> {
-  const { home } = placesOf(config, '').git
+  const { home } = dataPathsOf(config, '').git
   const there = await lstat(home).catch(() => undefined)
   if (!there) return
   const isUsableHome = there.isDirectory() && (await isUsable(home, there))

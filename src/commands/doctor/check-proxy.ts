@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { findSigningKey } from '../../db/survey.ts'
 import { PROBED_TEXT, probeAddress } from '../../service/probe-address.ts'
 import type { Config } from '../../settings/config.ts'
-import { type CheckResult, passed, warning, wordsOf } from './check-result.ts'
+import { type CheckResult, errorText, passed, warning } from './check-result.ts'
 
 const TIMEOUT_MS = 10_000
 const RANGE = { start: 2, end: 7 }
@@ -23,7 +23,7 @@ export async function* checkProxy(config: Config): AsyncGenerator<CheckResult> {
     findings = [...(await askForRange(baseUrl, key))]
     if (findings.length === 0) findings = await askForStream(baseUrl, key)
   } catch (error) {
-    const why = wordsOf((error as Error).cause ?? error)
+    const why = errorText((error as Error).cause ?? error)
     const advice = 'check the proxy, its certificate and the DNS name; clients use this address'
     findings = [warning('proxy', `${baseUrl} cannot be reached from here: ${why}`, advice)]
   }

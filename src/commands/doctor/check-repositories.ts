@@ -1,14 +1,14 @@
 import { lstat, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Git } from '../../git/git.ts'
-import { inLanes } from '../../ground/lanes.ts'
-import { layoutIn } from '../../service/places.ts'
+import { mapConcurrent } from '../../lib/map-concurrent.ts'
+import { layoutIn } from '../../service/data-paths.ts'
 import type { Config } from '../../settings/config.ts'
 import { type GitDirectory, gitDirectory } from '../../sources/directory/git-directory.ts'
 import type { FoundRepository, Source } from '../../sources/source.ts'
 import { Unreadable } from '../../sources/unreadable.ts'
-import { nearestThere } from './check-data.ts'
-import { type CheckResult, failure, passed, some, warning, wordsOf } from './check-result.ts'
+import { nearestExisting } from './check-data.ts'
+import { type CheckResult, errorText, failure, firstFew, passed, warning } from './check-result.ts'
 
 /** Git is waited for, not computed by us. */
 const AT_ONCE = 4
@@ -42,7 +42,7 @@ export async function* checkRepositories(config: Config, git: Git): AsyncGenerat
     }
   } catch (error) {
     const advice = 'let the user that runs Godwit read it, or set another --repositories'
-    yield failure('repositories', `${root}: ${wordsOf(error)}`, advice)
+    yield failure('repositories', `${root}: ${errorText(error)}`, advice)
     return
   }
   await openEach(source, found, problems)
@@ -62,7 +62,7 @@ async function openEach(
   found: readonly FoundRepository[],
   { unreadable, unlockable }: Problems,
 ): Promise<void> {
-  await inLanes(found, { lanes: AT_ONCE }, async (repository, signal) => {
+  await mapConcurrent(found, { lanes: AT_ONCE }, async (repository, signal) => {
     const name = `${repository.owner}/${repository.name}`
     let dir: string
     try {
@@ -83,7 +83,7 @@ async function whyNoLock(source: Source, found: FoundRepository, dir: string) {
   if (await isThere(join(dir, 'config.lock'))) return 'config.lock exists'
   return source.checkLock(found).then(
     () => undefined,
-    (error: unknown) => wordsOf(error),
+    (error: unknown) => errorText(error),
   )
 }
 
@@ -114,25 +114,25 @@ function* judge(
     yield warning('repositories', `none in ${root}`, advice)
   } else if (unreadable.length > 0) {
     const advice = 'repair them, or let Godwit read them: a migration that includes one fails'
-    yield warning('repositories', `${counts}; cannot be opened: ${some(unreadable)}`, advice)
+    yield warning('repositories', `${counts}; cannot be opened: ${firstFew(unreadable)}`, advice)
   } else {
     yield passed('repositories', counts)
   }
   if (refused.length > 0) {
     const advice = `move or rename them: repositories are expected ${EXPECTED[layout]}; these are skipped`
-    yield warning('repositories', `skipped: ${some(refused)}`, advice)
+    yield warning('repositories', `skipped: ${firstFew(refused)}`, advice)
   }
   if (twins.length > 0) {
     const advice =
       'rename one of each: names ignore case, and only one of each is served, ' +
       'the one that has the account (`godwit sync` lists the others)'
-    yield warning('repositories', `names differ only in case: ${some(twins)}`, advice)
+    yield warning('repositories', `names differ only in case: ${firstFew(twins)}`, advice)
   }
   if (unlockable.length > 0) {
     const advice =
       'let the user that runs Godwit write to these directories, and remove a config.lock that no git holds; ' +
       'migrations with lock_repositories fail until then'
-    yield warning('locks', `cannot be locked: ${some(unlockable)}`, advice)
+    yield warning('locks', `cannot be locked: ${firstFew(unlockable)}`, advice)
   } else if (found.length > 0) {
     yield passed('locks', 'repositories can be locked')
   }
@@ -141,7 +141,7 @@ function* judge(
 const count = (n: number, one: string, more: string): string => `${n} ${n === 1 ? one : more}`
 
 async function howSnapshots({ data }: Config, root: string): Promise<CheckResult> {
-  const [there, here] = await Promise.all([stat(root), stat(await nearestThere(data))])
+  const [there, here] = await Promise.all([stat(root), stat(await nearestExisting(data))])
   if (there.dev === here.dev) return passed('snapshots', 'use hard links')
   return passed('snapshots', 'use copies: --data is on another filesystem than the repositories')
 }

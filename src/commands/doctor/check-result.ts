@@ -1,4 +1,4 @@
-import { describeDiskFailure } from '../../ground/disk-errors.ts'
+import { describeDiskFailure } from '../../lib/disk-errors.ts'
 
 /** What one look at the surroundings found, and what to do about it. */
 export interface CheckResult {
@@ -31,9 +31,9 @@ export const failure = (check: string, found: string, advice: string): CheckResu
 })
 
 /** An error in a line. A failed connection to a name with several addresses keeps its reasons one level down. */
-export function wordsOf(error: unknown): string {
+export function errorText(error: unknown): string {
   if (error instanceof AggregateError && !error.message) {
-    return [...new Set(error.errors.map(wordsOf))].join('; ')
+    return [...new Set(error.errors.map(errorText))].join('; ')
   }
   const ofDisk = describeDiskFailure(error)
   if (ofDisk !== undefined) return ofDisk
@@ -44,7 +44,7 @@ export function wordsOf(error: unknown): string {
 const MAX_NAMED = 3
 
 /** The first few, in order, and how many more there are. */
-export function some(names: readonly string[]): string {
+export function firstFew(names: readonly string[]): string {
   const rest = names.length - MAX_NAMED
   const shown = names.toSorted().slice(0, MAX_NAMED).join(', ')
   return rest > 0 ? `${shown} and ${rest} more` : shown

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { surveyStoredData } from '../../db/survey.ts'
-import { counted, duration } from '../../ground/quantities.ts'
+import { counted, duration } from '../../lib/quantities.ts'
 import type { Config } from '../../settings/config.ts'
 import { type CheckResult, passed, warning } from './check-result.ts'
 

@@ -15,7 +15,7 @@ import { checkLocks } from './check-locks.ts'
 import { checkMachine } from './check-machine.ts'
 import { checkOwnership } from './check-ownership.ts'
 import { checkRepositories } from './check-repositories.ts'
-import { type CheckResult, failure, passed, wordsOf } from './check-result.ts'
+import { type CheckResult, errorText, failure, passed } from './check-result.ts'
 import { checkSharedData } from './check-shared-data.ts'
 import { checkStoredData } from './check-stored-data.ts'
 
@@ -53,6 +53,6 @@ async function* guarded(
   try {
     yield* findings
   } catch (error) {
-    yield failure(check, wordsOf(error), 'check that the user that runs Godwit can reach it')
+    yield failure(check, errorText(error), 'check that the user that runs Godwit can reach it')
   }
 }

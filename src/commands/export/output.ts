@@ -7,15 +7,15 @@ import {
   type ArchiveOrder,
   type ArchiveParts,
   archiveBytes,
-  exportApart,
   exportArchive,
+  exportSeparately,
 } from '../../exporter/export-archive.ts'
-import { writingTo } from '../../ground/disk-errors.ts'
-import { makeDirectory } from '../../ground/make-directory.ts'
-import { tapped } from '../../ground/tapped.ts'
-import { Misuse, UserMistake } from '../../ground/user-mistake.ts'
+import { writingTo } from '../../lib/disk-errors.ts'
+import { makeDirectory } from '../../lib/make-directory.ts'
+import { onChunk } from '../../lib/on-chunk.ts'
+import { UsageError, UserError } from '../../lib/user-error.ts'
 import { fullNameOf, type RepositoryFacts } from '../../repositories/facts.ts'
-import { refuseTaken, writeWholeFile } from '../whole-file.ts'
+import { refuseExistingFile, writeWholeFile } from '../whole-file.ts'
 
 export interface WrittenArchive {
   bytes: number
@@ -33,7 +33,7 @@ interface Writing {
 export interface ExportOutput {
   /** Where there must be room anyway. */
   nearby: string
-  refuseTaken(repositories: readonly RepositoryFacts[]): Promise<void>
+  refuseExisting(repositories: readonly RepositoryFacts[]): Promise<void>
   write(parts: ArchiveParts, order: ArchiveOrder, writing: Writing): Promise<WrittenArchive[]>
 }
 
@@ -49,20 +49,20 @@ export async function outputOf(options: OutputOptions): Promise<ExportOutput> {
   const { output, force = false, oneArchivePerRepository = false } = options
   const isStandard = output === STANDARD_OUTPUT
   if (isStandard && oneArchivePerRepository)
-    throw new Misuse('--one-archive-per-repository writes many files: use --output DIR')
+    throw new UsageError('--one-archive-per-repository writes many files: use --output DIR')
   if (isStandard) return toStandardOutput()
   const path = resolve(output)
   if (oneArchivePerRepository) return toDirectory(path, force)
-  await refuseTaken(path, force)
+  await refuseExistingFile(path, force)
   return toFile(path)
 }
 
 function toStandardOutput(): ExportOutput {
   if (process.stdout.isTTY)
-    throw new Misuse('an archive cannot be written to a terminal: use --output FILE')
+    throw new UsageError('an archive cannot be written to a terminal: use --output FILE')
   return {
     nearby: tmpdir(),
-    refuseTaken: async () => {},
+    refuseExisting: async () => {},
     async write(parts, order, { onBytes, signal }) {
       await using archive = await exportArchive(parts, order, signal)
       const bytes = counted(archive.plan, parts, onBytes, signal)
@@ -76,7 +76,7 @@ function toStandardOutput(): ExportOutput {
 function toFile(file: string): ExportOutput {
   return {
     nearby: dirname(file),
-    refuseTaken: async () => {},
+    refuseExisting: async () => {},
     async write(parts, order, { onBytes, ...writing }) {
       await using archive = await exportArchive(parts, order, writing.signal)
       const bytes = counted(archive.plan, parts, onBytes, writing.signal)
@@ -90,16 +90,16 @@ function toFile(file: string): ExportOutput {
 function toDirectory(directory: string, force: boolean): ExportOutput {
   const fileOf = (facts: RepositoryFacts) => join(directory, `${fullNameOf(facts)}.tar.gz`)
   const nearby = existsSync(directory) ? directory : dirname(directory)
-  if (!existsSync(nearby)) throw new UserMistake(`directory ${nearby} does not exist`)
+  if (!existsSync(nearby)) throw new UserError(`directory ${nearby} does not exist`)
   return {
     nearby,
-    async refuseTaken(repositories) {
+    async refuseExisting(repositories) {
       for (const file of repositories.map(fileOf))
-        if (existsSync(dirname(file))) await refuseTaken(file, force)
+        if (existsSync(dirname(file))) await refuseExistingFile(file, force)
     },
     async write(parts, order, { onBytes, ...writing }) {
       const written: WrittenArchive[] = []
-      for await (const each of exportApart(parts, order, writing.signal)) {
+      for await (const each of exportSeparately(parts, order, writing.signal)) {
         await using archive = each
         const { plan, facts } = archive
         const file = fileOf(facts)
@@ -121,7 +121,7 @@ function counted(
   signal: AbortSignal,
 ) {
   let written = 0
-  return tapped(archiveBytes(parts, plan, signal), ({ length }) => {
+  return onChunk(archiveBytes(parts, plan, signal), ({ length }) => {
     written += length
     onBytes(written)
   })

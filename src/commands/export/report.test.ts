@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { repositoryFacts } from '../../../test/support/facts.ts'
-import { exportReport, isWorthSaying } from './report.ts'
+import { exportReport, needsAttention } from './report.ts'
 
 const GIB = 2 ** 30
 
@@ -37,6 +37,6 @@ test('the report has what a forge did not give, and whoever watches is told of i
   }
   assert.deepEqual(recordsOf(read), { as_of: '2026-01-02T00:00:00.000Z', notes })
   assert.equal(recordsOf(null), null)
-  assert.equal(isWorthSaying({ ...end, records: read }), true)
-  assert.equal(isWorthSaying({ ...end, records: { ...read, notes: [] } }), false)
+  assert.equal(needsAttention({ ...end, records: read }), true)
+  assert.equal(needsAttention({ ...end, records: { ...read, notes: [] } }), false)
 })

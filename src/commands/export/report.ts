@@ -1,5 +1,5 @@
 import type { RepositoryEnd } from '../../exporter/export-archive.ts'
-import { duration, inUnits } from '../../ground/quantities.ts'
+import { duration, inUnits } from '../../lib/quantities.ts'
 import { archiveWarnings } from '../../migrations/report.ts'
 import { fullNameOf } from '../../repositories/facts.ts'
 import type { WrittenArchive } from './output.ts'
@@ -70,5 +70,5 @@ function recordsJson(records: Extract<RepositoryEnd, { records: unknown }>['reco
 }
 
 /** What a person who watches must not miss. */
-export const isWorthSaying = (end: RepositoryEnd): boolean =>
+export const needsAttention = (end: RepositoryEnd): boolean =>
   'reason' in end || end.warning !== null || (end.records?.notes.length ?? 0) > 0

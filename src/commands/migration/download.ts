@@ -4,15 +4,15 @@ import { pipeline } from 'node:stream/promises'
 import type { Command } from 'commander'
 import { ArchiveDamaged } from '../../archive/unreadable-archive.ts'
 import type { Target } from '../../client/download-archive.ts'
-import { isWritten } from '../../ground/is-written.ts'
-import { inUnits } from '../../ground/quantities.ts'
-import { Misuse, UserMistake } from '../../ground/user-mistake.ts'
 import { checkArchive, checkGzip, type Proof } from '../../importer/check-archive.ts'
-import { addClientCommand, type Talk, talking, tell } from '../client-command.ts'
+import { inUnits } from '../../lib/quantities.ts'
+import { UsageError, UserError } from '../../lib/user-error.ts'
+import { isWritten } from '../../lib/write-chunk.ts'
+import { addClientCommand, type ClientContext, tell, withClient } from '../client-command.ts'
 import { addSetting, idArgument, note, print, withExamples } from '../command-line.ts'
 import { progressLine } from '../progress-line.ts'
-import { refuseTaken } from '../whole-file.ts'
-import { tellPartial } from './partial-export.ts'
+import { refuseExistingFile } from '../whole-file.ts'
+import { printPartialExport } from './partial-export.ts'
 import { ResumableFile } from './resumable-file.ts'
 
 const STANDARD_OUTPUT = '-'
@@ -42,7 +42,7 @@ export function downloadCommand(migration: Command): void {
     'godwit migration download 7 --output - | tar tz',
   )
   command.action(
-    talking(
+    withClient(
       (talk, options: DownloadOptions, id: number) =>
         options.output === STANDARD_OUTPUT
           ? toStandardOutput(talk, id, options)
@@ -53,24 +53,24 @@ export function downloadCommand(migration: Command): void {
 }
 
 async function toFile(
-  talk: Talk,
+  talk: ClientContext,
   id: number,
   { output, force = false, verify }: DownloadOptions,
 ): Promise<void> {
   const name = output ?? (await talk.api.archiveName(id))
   const file = resolve(name)
-  await refuseTaken(file, force)
+  await refuseExistingFile(file, force)
   await using target = await ResumableFile.open(file)
   await fetchInto(talk, id, target).catch(async (error: unknown) => {
-    const { ServerRefused } = await import('../../client/errors.ts')
+    const { RequestRejected } = await import('../../client/errors.ts')
     // What was sent of an archive that is damaged is of no use.
-    if (error instanceof ServerRefused && error.status === 410) await target.discard()
+    if (error instanceof RequestRejected && error.status === 410) await target.discard()
     throw error
   })
   const proof = await proven(target.unfinished, talk.signal).catch(async (error: unknown) => {
     if (!(error instanceof ArchiveDamaged)) throw error
     await target.discard()
-    throw new UserMistake(`${error.message}. The downloaded file was removed: download it again`, {
+    throw new UserError(`${error.message}. The downloaded file was removed: download it again`, {
       cause: error,
     })
   })
@@ -88,7 +88,7 @@ async function toFile(
     await verifyFile({ git, searchPath }, name, talk.signal, talk.isJson ? note : print)
     talk.ifStoppedNow(`stopped; ${name} is downloaded and verified`)
   }
-  await tellPartial(talk, id)
+  await printPartialExport(talk, id)
 }
 
 const PROOF_IN_WORDS: Record<Proof, string> = {
@@ -102,7 +102,11 @@ async function proven(file: string, signal: AbortSignal): Promise<Proof> {
   return checkArchive(file, signal)
 }
 
-async function fetchInto({ api, signal }: Talk, id: number, target: Target): Promise<void> {
+async function fetchInto(
+  { api, signal }: ClientContext,
+  id: number,
+  target: Target,
+): Promise<void> {
   const { downloadArchive } = await import('../../client/download-archive.ts')
   using line = progressLine(process.stderr)
   if (target.position > 0) line.say(`resuming after ${inUnits(target.position)}`)
@@ -120,12 +124,16 @@ async function fetchInto({ api, signal }: Talk, id: number, target: Target): Pro
 }
 
 /** What was written cannot be taken back, so here the check only tells. */
-async function toStandardOutput(talk: Talk, id: number, options: DownloadOptions): Promise<void> {
+async function toStandardOutput(
+  talk: ClientContext,
+  id: number,
+  options: DownloadOptions,
+): Promise<void> {
   if (process.stdout.isTTY)
-    throw new Misuse('an archive cannot be written to a terminal: use --output FILE')
-  if (options.verify) throw new Misuse('--verify needs a file: use --output FILE')
+    throw new UsageError('an archive cannot be written to a terminal: use --output FILE')
+  if (options.verify) throw new UsageError('--verify needs a file: use --output FILE')
   if (talk.isJson)
-    throw new Misuse('--json cannot be used when the archive goes to standard output')
+    throw new UsageError('--json cannot be used when the archive goes to standard output')
   talk.ifStoppedNow('stopped; the output is not complete, and cannot be resumed')
   const flow = new PassThrough()
   const copy = new PassThrough()
@@ -139,7 +147,7 @@ async function toStandardOutput(talk: Talk, id: number, options: DownloadOptions
   await written
   await checked
   talk.ifStoppedNow('stopped; the output is complete')
-  await tellPartial(talk, id)
+  await printPartialExport(talk, id)
 }
 
 function teeInto(copy: PassThrough) {
@@ -165,7 +173,7 @@ function passingTarget(flow: PassThrough, written: Promise<void>): Target {
     },
     async begin(given) {
       if (position > 0)
-        throw new UserMistake(
+        throw new UserError(
           'the download was interrupted and standard output cannot be resumed: use --output FILE',
         )
       etag = given

@@ -1,24 +1,24 @@
 import type { RepositoryProgressResponse, SummaryResponse } from '../../client/responses.ts'
-import { EXIT } from '../../ground/exit-codes.ts'
-import { isPartial } from '../../ground/is-partial.ts'
-import { harmless } from '../../ground/terminal-text.ts'
-import { UserMistake } from '../../ground/user-mistake.ts'
-import { sameFlags, type Talk } from '../client-command.ts'
+import { EXIT } from '../../lib/exit-codes.ts'
+import { isPartial } from '../../lib/is-partial.ts'
+import { escapeForTerminal } from '../../lib/terminal-text.ts'
+import { UserError } from '../../lib/user-error.ts'
+import { type ClientContext, sameOrgFlag } from '../client-command.ts'
 
 /** An archive is there, and lacks some of what was asked for. */
-class PartialExport extends UserMistake {
+class PartialExport extends UserError {
   override readonly exitCode: number = EXIT.partial
 }
 
 /** An archive is there, and the server did not say whether it lacks something. */
-class PerhapsPartial extends UserMistake {
+class PerhapsPartial extends UserError {
   override readonly exitCode: number = EXIT.unreachable
 }
 
 const MAX_NAMED = 20
 
 /** `9 of 10, 1 skipped`; of a whole one only how many. */
-export function countsInWords(summary: SummaryResponse): string {
+export function formatCounts(summary: SummaryResponse): string {
   const { total, exported, skipped } = summary.repositories
   return isPartial(summary) ? `${exported} of ${total}, ${skipped} skipped` : String(total)
 }
@@ -31,7 +31,11 @@ interface Counts {
 }
 
 /** The last word on an archive that lacks something: what it lacks, and why. Nothing where it is whole. */
-export async function tellPartial(talk: Talk, id: number, known?: Counts): Promise<void> {
+export async function printPartialExport(
+  talk: ClientContext,
+  id: number,
+  known?: Counts,
+): Promise<void> {
   const counts = known ?? (await countsOf(talk, id))
   if (!counts || counts.skipped === 0) return
   const { total, exported, skipped } = counts
@@ -40,31 +44,31 @@ export async function tellPartial(talk: Talk, id: number, known?: Counts): Promi
 }
 
 /** Undefined where the archive is whole, or the server does not count. */
-async function countsOf(talk: Talk, id: number): Promise<Counts | undefined> {
+async function countsOf(talk: ClientContext, id: number): Promise<Counts | undefined> {
   try {
     const summary = await talk.api.summary(id)
     return summary && isPartial(summary) ? summary.repositories : undefined
   } catch (error) {
     const { message } = await asOutage(talk, error)
     throw new PerhapsPartial(
-      `${message}; whether repositories were skipped is unknown: check with \`godwit migration show ${id}${sameFlags(talk)}\``,
+      `${message}; whether repositories were skipped is unknown: check with \`godwit migration show ${id}${sameOrgFlag(talk)}\``,
       { cause: error },
     )
   }
 }
 
 /** That some were skipped is known, and is told also where nobody answers which. */
-async function skippedInWords(talk: Talk, id: number): Promise<string[]> {
+async function skippedInWords(talk: ClientContext, id: number): Promise<string[]> {
   try {
-    return namedInWords(await talk.api.notExported(id))
+    return formatNames(await talk.api.notExported(id))
   } catch (error) {
     const { message } = await asOutage(talk, error)
-    return [`  ${message}; \`godwit migration show ${id}${sameFlags(talk)}\` lists them`]
+    return [`  ${message}; \`godwit migration show ${id}${sameOrgFlag(talk)}\` lists them`]
   }
 }
 
 /** Throws what will not pass by itself. */
-async function asOutage({ api, signal }: Talk, error: unknown): Promise<Error> {
+async function asOutage({ api, signal }: ClientContext, error: unknown): Promise<Error> {
   signal.throwIfAborted()
   const { asTemporaryError } = await import('../../client/errors.ts')
   const outage = asTemporaryError(error, api.server.url)
@@ -72,11 +76,13 @@ async function asOutage({ api, signal }: Talk, error: unknown): Promise<Error> {
   return outage
 }
 
-export function namedInWords(skipped: readonly RepositoryProgressResponse[]): string[] {
+export function formatNames(skipped: readonly RepositoryProgressResponse[]): string[] {
   const named = skipped.slice(0, MAX_NAMED)
   const more = skipped.length - named.length
   return [
-    ...named.map(({ full_name, reason }) => `  skipped: ${harmless(`${full_name}: ${reason}`)}`),
+    ...named.map(
+      ({ full_name, reason }) => `  skipped: ${escapeForTerminal(`${full_name}: ${reason}`)}`,
+    ),
     ...(more > 0 ? [`  and ${more} more`] : []),
   ]
 }

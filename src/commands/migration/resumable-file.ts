@@ -10,9 +10,9 @@ import {
   writeFile,
 } from 'node:fs/promises'
 import type { Target } from '../../client/download-archive.ts'
-import { writingTo } from '../../ground/disk-errors.ts'
-import { ifThere } from '../../ground/errno.ts'
-import { UserMistake } from '../../ground/user-mistake.ts'
+import { writingTo } from '../../lib/disk-errors.ts'
+import { ifExists } from '../../lib/errno.ts'
+import { UserError } from '../../lib/user-error.ts'
 import { moveIntoPlace } from '../whole-file.ts'
 
 /**
@@ -43,13 +43,13 @@ export class ResumableFile implements Target, AsyncDisposable {
   }
 
   async #findUnfinished(): Promise<void> {
-    const known = await ifThere(readFile(this.#validator, 'utf8'), 'ENOENT')
-    if (known === undefined && (await ifThere(lstat(this.unfinished), 'ENOENT')))
-      throw new UserMistake(
+    const known = await ifExists(readFile(this.#validator, 'utf8'), 'ENOENT')
+    if (known === undefined && (await ifExists(lstat(this.unfinished), 'ENOENT')))
+      throw new UserError(
         `${this.unfinished} exists and is not a part of this download: rename or remove it`,
       )
     if (!known) return
-    this.#handle = await ifThere(open(this.unfinished, 'r+'), 'ENOENT')
+    this.#handle = await ifExists(open(this.unfinished, 'r+'), 'ENOENT')
     if (!this.#handle) return
     this.position = (await this.#handle.stat()).size
     this.etag = known
@@ -79,7 +79,7 @@ export class ResumableFile implements Target, AsyncDisposable {
   async finish(force: boolean): Promise<void> {
     await writingTo(this.unfinished, () => this.#handle!.sync())
     if ((await this.#handle!.stat()).ino !== (await stat(this.unfinished)).ino)
-      throw new UserMistake(`another process is downloading ${this.#file}: wait for it to end`)
+      throw new UserError(`another process is downloading ${this.#file}: wait for it to end`)
     await moveIntoPlace(this.unfinished, this.#file, force)
     await rm(this.#validator, { force: true })
   }

@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
 import { startFlagHelp } from '../../client/responses.ts'
-import { Misuse, UserMistake } from '../../ground/user-mistake.ts'
+import { UsageError, UserError } from '../../lib/user-error.ts'
 import type { StartFlag, StartRequest } from '../../wire/types.ts'
-import type { Talk } from '../client-command.ts'
+import type { ClientContext } from '../client-command.ts'
 import { note } from '../command-line.ts'
 
 export interface StartOptions extends Record<string, unknown> {
@@ -27,13 +27,13 @@ export function addStartFlags(command: Command): Command {
 }
 
 export async function startRequest(
-  talk: Talk,
+  talk: ClientContext,
   names: string[],
   options: StartOptions,
 ): Promise<StartRequest> {
   const isOrganization = options[keyOf('org_metadata_only')] === true
   if (options.all ? names.length > 0 : names.length === 0 && !isOrganization)
-    throw new Misuse('no repositories: give OWNER/NAME…, or --all for all of yours')
+    throw new UsageError('no repositories: give OWNER/NAME…, or --all for all of yours')
   return {
     repositories: options.all ? await allOfMine(talk) : names,
     ...Object.fromEntries(flags.filter((flag) => options[keyOf(flag)]).map((flag) => [flag, true])),
@@ -41,13 +41,13 @@ export async function startRequest(
 }
 
 /** Whoever may only read a repository may not migrate it. */
-async function allOfMine({ api }: Talk): Promise<string[]> {
+async function allOfMine({ api }: ClientContext): Promise<string[]> {
   const all = await api.ownRepositories()
   const mine = all.filter(({ permissions }) => permissions?.admin !== false)
   const others = all.length - mine.length
   if (others > 0)
     note(`skipped ${others} of ${all.length} repositories: you do not administer them`)
   if (mine.length === 0)
-    throw new UserMistake(`${api.server.url} lists no repositories of ${api.server.org ?? 'yours'}`)
+    throw new UserError(`${api.server.url} lists no repositories of ${api.server.org ?? 'yours'}`)
   return mine.map(({ full_name }) => full_name)
 }

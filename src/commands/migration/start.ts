@@ -1,19 +1,19 @@
 import type { Command } from 'commander'
 import type { RetryForecastResponse } from '../../client/responses.ts'
-import { harmless } from '../../ground/terminal-text.ts'
-import { UserMistake } from '../../ground/user-mistake.ts'
+import { escapeForTerminal } from '../../lib/terminal-text.ts'
+import { UserError } from '../../lib/user-error.ts'
 import type { StartRequest } from '../../wire/types.ts'
-import { addClientCommand, type Talk, talking, tell } from '../client-command.ts'
+import { addClientCommand, type ClientContext, tell, withClient } from '../client-command.ts'
 import { idArgument, note, withExamples } from '../command-line.ts'
-import { forecastInWords, forecastRows } from './in-words.ts'
+import { forecastRows, formatForecast } from './format-migration.ts'
 import {
   addStartArguments,
   addStartFlags,
   type StartOptions,
   startRequest,
 } from './start-request.ts'
-import { starting } from './starting.ts'
-import { watchToTheEnd } from './watch.ts'
+import { startOnce } from './starting.ts'
+import { watchUntilEnd } from './watch.ts'
 
 interface Options extends StartOptions {
   preflight?: boolean
@@ -34,25 +34,25 @@ export function startCommand(migration: Command): void {
     'godwit migration start --org octo --all --watch',
   )
   command.action(
-    talking(async (talk, options: Options, names: string[]) => {
+    withClient(async (talk, options: Options, names: string[]) => {
       const body = await startRequest(talk, names, options)
       if (options.preflight) return forecast(talk, body)
-      const started = await starting(talk, () => talk.api.start(body))
+      const started = await startOnce(talk, () => talk.api.start(body))
       if (!options.watch) return tell(talk, started, String(started.id))
       if (!talk.isJson) tell(talk, started, String(started.id))
-      await watchToTheEnd(talk, started.id)
+      await watchUntilEnd(talk, started.id)
     }),
   )
 }
 
-async function forecast(talk: Talk, body: StartRequest): Promise<void> {
+async function forecast(talk: ClientContext, body: StartRequest): Promise<void> {
   const found = await talk.api.preflight(body)
   tell(talk, found, forecastRows(found))
-  note(forecastInWords(found))
+  note(formatForecast(found))
   const skipped = found.repositories.filter(({ reason }) => reason !== null)
   if (skipped.length > 0 && !body.allow_partial)
-    throw new UserMistake(
-      `the migration would fail for ${skipped.map(({ full_name }) => harmless(full_name)).join(', ')}; --allow-partial skips them`,
+    throw new UserError(
+      `the migration would fail for ${skipped.map(({ full_name }) => escapeForTerminal(full_name)).join(', ')}; --allow-partial skips them`,
     )
 }
 
@@ -65,12 +65,12 @@ export function retryCommand(migration: Command): void {
     .argument(...idArgument('migration'))
     .option('--allow-partial', 'skip repositories that still cannot be exported')
     .action(
-      talking(async (talk, { allowPartial }: { allowPartial?: boolean }, id: number) => {
+      withClient(async (talk, { allowPartial }: { allowPartial?: boolean }, id: number) => {
         const forecast = await talk.api.retryForecast(id)
         const lines = forecast ? inWords(id, forecast, allowPartial ?? false) : []
         for (const line of lines) note(line)
         const asked = allowPartial ? { allow_partial: true } : {}
-        const retried = await starting(talk, () => talk.api.retry(id, asked))
+        const retried = await startOnce(talk, () => talk.api.retry(id, asked))
         tell(talk, retried, String(retried.id))
       }),
     )
@@ -90,7 +90,7 @@ function inWords(
   }
   const lines = broken.map(
     ({ full_name, reason, gone, changed }) =>
-      `${how(gone)}: ${harmless(`${full_name}: ${reason}`)}${what(changed)}`,
+      `${how(gone)}: ${escapeForTerminal(`${full_name}: ${reason}`)}${what(changed)}`,
   )
   if (isPartial || !unchanged) return lines
   return [

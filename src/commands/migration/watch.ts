@@ -4,40 +4,46 @@ import type {
   RepositoryProgressResponse,
   TotalsResponse,
 } from '../../client/responses.ts'
-import { duration, inUnits } from '../../ground/quantities.ts'
-import { harmless } from '../../ground/terminal-text.ts'
-import { UserMistake } from '../../ground/user-mistake.ts'
-import { addClientCommand, printJson, sameFlags, type Talk, talking } from '../client-command.ts'
+import { duration, inUnits } from '../../lib/quantities.ts'
+import { escapeForTerminal } from '../../lib/terminal-text.ts'
+import { UserError } from '../../lib/user-error.ts'
+import {
+  addClientCommand,
+  type ClientContext,
+  printJson,
+  sameOrgFlag,
+  withClient,
+} from '../client-command.ts'
 import { idArgument, withExamples } from '../command-line.ts'
 import { paintState } from '../paint.ts'
 import { progressLine } from '../progress-line.ts'
-import { tellPartial } from './partial-export.ts'
+import { printPartialExport } from './partial-export.ts'
 
 export function watchCommand(migration: Command): void {
   const command = addClientCommand(migration, 'watch', 'watch a migration until it has ended')
   withExamples(command, 'godwit migration watch 7 && godwit migration download 7')
   command
     .argument(...idArgument('migration'))
-    .action(talking((talk, _options, id: number) => watchToTheEnd(talk, id)))
+    .action(withClient((talk, _options, id: number) => watchUntilEnd(talk, id)))
 }
 
 /** Ends well when the migration does. */
-export async function watchToTheEnd(talk: Talk, id: number): Promise<void> {
+export async function watchUntilEnd(talk: ClientContext, id: number): Promise<void> {
   const { api, signal, isJson } = talk
   talk.ifStoppedNow('stopped watching; the migration continues')
   const { end, totals } = await watch(talk, id, signal)
-  talk.ifStoppedNow(`stopped; migration ${id} is ${harmless(end.state)}`)
+  talk.ifStoppedNow(`stopped; migration ${id} is ${escapeForTerminal(end.state)}`)
   if (isJson) printJson(await api.show(id))
   if (end.state !== 'exported')
-    throw new UserMistake(
-      `migration ${id} is ${harmless(end.state)}${whyInWords(end)}; \`godwit migration report ${id}${sameFlags(talk)}\` shows more (Godwit only)`,
+    throw new UserError(
+      `migration ${id} is ${escapeForTerminal(end.state)}${whyInWords(end)}; \`godwit migration report ${id}${sameOrgFlag(talk)}\` shows more (Godwit only)`,
     )
-  await tellPartial(talk, id, totals && finalCounts(totals))
+  await printPartialExport(talk, id, totals && finalCounts(totals))
 }
 
 /** A cancelled one needs no reason. */
 const whyInWords = ({ state, reason }: EndResponse): string =>
-  reason && reason !== state ? `: ${harmless(reason)}` : ''
+  reason && reason !== state ? `: ${escapeForTerminal(reason)}` : ''
 
 /** Those that came before the last repository had ended say nothing of the end. */
 const finalCounts = ({ repositories: total, exported, skipped, remaining }: TotalsResponse) =>
@@ -49,7 +55,7 @@ interface Watched {
   totals: TotalsResponse | undefined
 }
 
-async function watch({ api }: Talk, id: number, signal: AbortSignal): Promise<Watched> {
+async function watch({ api }: ClientContext, id: number, signal: AbortSignal): Promise<Watched> {
   const { watchMigration } = await import('../../client/watch-migration.ts')
   using line = progressLine(process.stderr)
   const since = performance.now()
@@ -57,7 +63,7 @@ async function watch({ api }: Talk, id: number, signal: AbortSignal): Promise<Wa
   let state = ''
   let totals: TotalsResponse | undefined
   for await (const seen of watchMigration(api, id, { signal, onError })) {
-    if ('repository' in seen) line.sayPainted(endInWords(seen.repository))
+    if ('repository' in seen) line.sayPainted(formatRepositoryEnd(seen.repository))
     if ('totals' in seen) {
       totals = seen.totals
       line.show(...drawn(totals))
@@ -80,10 +86,16 @@ function stateInWords(state: string, totals: TotalsResponse | undefined): string
   return `${paintState('partial', process.stderr)}: ${some}, ${skipped} skipped`
 }
 
-function endInWords({ full_name, state, reused, bytes_done, reason }: RepositoryProgressResponse) {
+function formatRepositoryEnd({
+  full_name,
+  state,
+  reused,
+  bytes_done,
+  reason,
+}: RepositoryProgressResponse) {
   const how = paintState(state, process.stderr)
-  if (reason) return `${how}: ${harmless(full_name)}: ${harmless(reason)}`
-  return `${how}: ${harmless(full_name)}, ${inUnits(bytes_done)}${reused ? ', reused' : ''}`
+  if (reason) return `${how}: ${escapeForTerminal(full_name)}: ${escapeForTerminal(reason)}`
+  return `${how}: ${escapeForTerminal(full_name)}, ${inUnits(bytes_done)}${reused ? ', reused' : ''}`
 }
 
 function drawn(totals: TotalsResponse): [part: number, text: string] {

@@ -1,14 +1,14 @@
 import { readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { harmless } from '../../ground/terminal-text.ts'
-import { Misuse, UserMistake } from '../../ground/user-mistake.ts'
 import { type PeopleMap, readPeople } from '../../importer/people-map.ts'
 import {
   accountRefusal,
-  type DumpNews,
+  type DumpEvents,
   type DumpParts,
   dumpForGitea,
-} from '../../importer/shores/gitea-dump.ts'
+} from '../../importer/targets/gitea-dump.ts'
+import { escapeForTerminal } from '../../lib/terminal-text.ts'
+import { UsageError, UserError } from '../../lib/user-error.ts'
 import { countInWords } from '../../records/record-file.ts'
 import { print } from '../command-line.ts'
 
@@ -29,15 +29,15 @@ export async function runDump(
 ): Promise<void> {
   const place = resolve(into)
   if (/[%?#]/.test(place))
-    throw new Misuse(`restore-repo reads files by URL: ${place} must not have %, ? or # in it`)
+    throw new UsageError(`restore-repo reads files by URL: ${place} must not have %, ? or # in it`)
   const asked = { repositories, keepLinks, target: baseUrl(target) }
   const people = await peopleIn(file)
   if (asked.target === '' && [...people.values()].some(({ id }) => id !== undefined))
     print('warning: account-id counts only with --target: all authors stay original authors')
   let [failed, skipped, hidden, done] = [0, 0, 0, 0]
-  const tell = (news: DumpNews) => {
+  const tell = (news: DumpEvents) => {
     skipped += 'leftBehind' in news ? news.leftBehind.length : 1
-    for (const line of newsInWords(news)) print(harmless(line))
+    for (const line of newsInWords(news)) print(escapeForTerminal(line))
   }
   const all = dumpForGitea({ ...parts, ...asked, into: place, people, tell }, signal)
   for await (const { fullName, faults, isPrivate } of all) {
@@ -45,34 +45,34 @@ export async function runDump(
     else {
       done += 1
       hidden += Number(isPrivate)
-      print(`restored: ${harmless(fullName)}`)
+      print(`restored: ${escapeForTerminal(fullName)}`)
     }
-    for (const fault of faults) print(harmless(`failed: ${fullName}: ${fault}`))
+    for (const fault of faults) print(escapeForTerminal(`failed: ${fullName}: ${fault}`))
   }
   if (done > 0) print(`next: run ${join(place, 'restore.sh')} on the server`)
   if (hidden > 0)
     print(`${hidden} private: restore-repo would make them public; restore.sh says what it needs`)
   if (failed > 0)
-    throw new UserMistake(`${failed} of ${failed + done} repositories could not be restored`)
+    throw new UserError(`${failed} of ${failed + done} repositories could not be restored`)
   if (strict && skipped > 0)
-    throw new UserMistake(`some data could not be restored (--strict); the dumps are in ${place}`)
+    throw new UserError(`some data could not be restored (--strict); the dumps are in ${place}`)
 }
 
 async function peopleIn(file: string | undefined): Promise<PeopleMap> {
   if (file === undefined) return new Map()
   const { people, warnings } = readPeople(await readFile(file, 'utf8'), accountRefusal)
-  for (const warning of warnings) print(harmless(`warning: ${file}, ${warning}`))
+  for (const warning of warnings) print(escapeForTerminal(`warning: ${file}, ${warning}`))
   return people
 }
 
 function baseUrl(target: string | undefined): string {
   if (target === undefined) return ''
   if (!/^https?:$/.test(URL.parse(target)?.protocol ?? ''))
-    throw new Misuse(`--target must be an http or https URL, not ${JSON.stringify(target)}`)
+    throw new UsageError(`--target must be an http or https URL, not ${JSON.stringify(target)}`)
   return target.replace(/\/*$/, '/')
 }
 
-function newsInWords(news: DumpNews): string[] {
+function newsInWords(news: DumpEvents): string[] {
   if ('warning' in news) return [`warning: ${news.warning}`]
   if ('attachments' in news)
     return [

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { Misuse, UserMistake } from '../../ground/user-mistake.ts'
+import { UsageError, UserError } from '../../lib/user-error.ts'
 
 interface SecretFlags {
   secretFile?: string
@@ -25,7 +25,7 @@ export function webhookSecret(
   env: Environment,
 ): string | undefined {
   if (secret !== undefined && secretFile !== undefined)
-    throw new Misuse(`--${secret ? '' : 'no-'}secret and --secret-file exclude each other`)
+    throw new UsageError(`--${secret ? '' : 'no-'}secret and --secret-file exclude each other`)
   if (secret === false) return ''
   if (secret) return env[VARIABLE] || refuseNone(`--secret: ${VARIABLE} is not set`)
   if (secretFile === undefined) return undefined
@@ -34,14 +34,14 @@ export function webhookSecret(
 }
 
 function refuseNone(why: string): never {
-  throw new UserMistake(why)
+  throw new UserError(why)
 }
 
 function readSecret(file: string): string {
   try {
     return readFileSync(file === '-' ? STDIN : file, 'utf8').replace(/\r?\n$/, '')
   } catch (error) {
-    throw new UserMistake(`the secret cannot be read: ${(error as Error).message}`, {
+    throw new UserError(`the secret cannot be read: ${(error as Error).message}`, {
       cause: error,
     })
   }

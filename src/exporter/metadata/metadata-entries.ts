@@ -26,9 +26,9 @@ import {
   branchRecords,
   organizationRecords,
   repositoryRecords,
-  speltAs,
   teamRecords,
   userRecords,
+  withForgeSpelling,
 } from './own-and-forge-records.ts'
 
 export interface MetadataParts {
@@ -68,7 +68,7 @@ async function* filesOf(parts: MetadataParts): AsyncGenerator<{ name: string; te
   const { migration, records } = parts
   const { excludeMetadata, orgMetadataOnly, excludeReleases } = migration.options
   const isWhole = !excludeMetadata && !orgMetadataOnly
-  const addresses = records ? speltAs(parts.addresses, records) : parts.addresses
+  const addresses = records ? withForgeSpelling(parts.addresses, records) : parts.addresses
   const asked = parts.repositories.filter(({ reason }) => reason === null)
   const facts = asked.map((repository) => repository.facts).sort((a, b) => a.id - b.id)
   const links = recordAddressesOf(addresses)

@@ -1,5 +1,5 @@
 import { type Account, keyOf } from '../../accounts/account.ts'
-import { oneLine } from '../../ground/one-line.ts'
+import { oneLine } from '../../lib/one-line.ts'
 import type { Migration } from '../../migrations/migration.ts'
 import type { User } from '../../records/people.ts'
 import type { RecordAddresses } from '../../records/record-addresses.ts'
@@ -24,7 +24,7 @@ import { creatorOf, protectedBranchRecords } from './protected-branches.ts'
 /** Records of what both our catalogue and a forge know of: where the forge says something, it counts. */
 
 /** Accounts are compared without regard to case, addresses are not: all links use the forge's spelling. */
-export const speltAs = (addresses: Addresses, { spelt }: ArchivedRecords): Addresses => ({
+export const withForgeSpelling = (addresses: Addresses, { spelt }: ArchivedRecords): Addresses => ({
   ...addresses,
   userHtml: (login) => addresses.userHtml(spelt(login)),
 })

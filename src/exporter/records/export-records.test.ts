@@ -10,7 +10,7 @@ import { migrationToExport, repositoryToExport } from '../../migrations/export-s
 import { progressOf } from '../../migrations/progress.ts'
 import { recordsOf as recordsAt } from '../../migrations/record-store.ts'
 import { embeddedQueue } from '../../queue/embedded.ts'
-import { NotNow } from '../../queue/queue.ts'
+import { RetryLater } from '../../queue/queue.ts'
 import { forgeDiscussions } from '../../sources/forge/discussions/forge-discussions.ts'
 import { TooLarge } from '../../sources/forge-errors.ts'
 import { exportHandlers } from '../export-migration.ts'
@@ -147,7 +147,7 @@ onEachEngine('records of a forge', (engine) => {
     for (const kind of ['issues', 'issue_comments', 'pull_requests', 'releases', 'users'])
       assert.deepEqual(first.of(kind), second.of(kind))
     // Whoever came second waited, if it came before the first was done, and then found nothing to read.
-    for (const each of said) assert.match(each, /NotNow/)
+    for (const each of said) assert.match(each, /RetryLater/)
     const details = forge.requests.filter(({ path }) => /issues\/4\/comments$/.test(path))
     const files = forge.requests.filter(({ path }) => path.startsWith('/attachments/'))
     assert.equal(details.length, 1)
@@ -190,7 +190,7 @@ onEachEngine('records of a forge', (engine) => {
     const read = () =>
       recordsForTask({ ...parts, ...change }, task, { facts, options, startedAt: 0 }, t.signal)
     for (let tries = 1; tries <= 3; tries++) {
-      await assert.rejects(read(), NotNow)
+      await assert.rejects(read(), RetryLater)
       // Its rows, and its attachments without the one that the forge does not give.
       assert.equal((await keysInStore()).length, 2)
     }

@@ -3,12 +3,12 @@ import type { ExportTask } from '../../migrations/export-jobs.ts'
 import type { MigrationOptions } from '../../migrations/migration.ts'
 import {
   keysOfRecords,
-  noteRecordsProgress,
-  noteRecordsWaiting,
   type RepositoryRecords,
+  recordRecordsProgress,
+  recordRecordsWaiting,
 } from '../../migrations/record-store.ts'
 import { nameSegments } from '../../migrations/segment-store.ts'
-import { NotNow } from '../../queue/queue.ts'
+import { RetryLater } from '../../queue/queue.ts'
 import { ReadingTaken } from '../../repositories/discussion-store.ts'
 import type { RepositoryFacts } from '../../repositories/facts.ts'
 import { WaitUntil } from '../../sources/forge-errors.ts'
@@ -20,7 +20,7 @@ interface TaskFacts {
   startedAt: number
 }
 
-/** The records of one repository of a migration. Throws NotNow where the forge, or another reader, is to be waited for. */
+/** The records of one repository of a migration. Throws RetryLater where the forge, or another reader, is to be waited for. */
 export async function recordsForTask(
   parts: Omit<RecordsParts, 'forge'> & { forge: RecordsParts['forge'] | undefined },
   task: ExportTask,
@@ -29,9 +29,9 @@ export async function recordsForTask(
 ): Promise<RepositoryRecords> {
   const { db, now, forge } = parts
   // Whoever started it had a forge; this process is to have it too.
-  if (!forge) throw new NotNow('this process has no --forge: the records cannot be read')
+  if (!forge) throw new RetryLater('this process has no --forge: the records cannot be read')
   const note = (done: number, expected: number) =>
-    noteRecordsProgress(db, task, { done, expected, startedAt })
+    recordRecordsProgress(db, task, { done, expected, startedAt })
   await note(0, 0)
   const name = `${task.migrationId}/${task.position}`
   const order = {
@@ -45,11 +45,11 @@ export async function recordsForTask(
   try {
     return await obtainRecords({ ...parts, forge }, order, signal)
   } catch (error) {
-    if (error instanceof ReadingTaken) throw new NotNow(error.message, { cause: error })
+    if (error instanceof ReadingTaken) throw new RetryLater(error.message, { cause: error })
     if (!(error instanceof WaitUntil)) throw error
     const { dueAt, message } = error
-    await noteRecordsWaiting(db, task, { until: dueAt, reason: message, now: now() })
-    throw new NotNow(message, { cause: error, dueAt })
+    await recordRecordsWaiting(db, task, { until: dueAt, reason: message, now: now() })
+    throw new RetryLater(message, { cause: error, dueAt })
   }
 }
 

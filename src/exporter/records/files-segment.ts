@@ -7,17 +7,17 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { ManifestFile } from '../../archive/manifest.ts'
 import { type SegmentEntry, writeSegment } from '../../archive/write-segment.ts'
 import type { BlobStore } from '../../blobs/blob-store.ts'
-import { writingTo } from '../../ground/disk-errors.ts'
+import { writingTo } from '../../lib/disk-errors.ts'
 import type { SegmentRecord } from '../../migrations/segment-store.ts'
 import type { Discussions, FileToFetch } from '../../sources/discussions.ts'
 import {
   DamagedFile,
-  ForgeFailed,
-  NotThere,
+  ForgeError,
+  ForgeNotFound,
   TooLarge,
   WaitUntil,
 } from '../../sources/forge-errors.ts'
-import { digested } from '../segment-contents.ts'
+import { hashWhileReading } from '../segment-contents.ts'
 
 export interface FilesParts {
   blobs: BlobStore
@@ -116,7 +116,7 @@ async function* entriesOf(
     yield { kind: 'directory', path: folderAbove(file.file), modifiedAt: LONG_AGO }
     const { size } = found
     const open = () =>
-      digested(noteDamage(found.bytes(), outcome), (sha256) =>
+      hashWhileReading(noteDamage(found.bytes(), outcome), (sha256) =>
         outcome.written.push({ path: file.file, size, sha256 }),
       )
     yield { kind: 'file', path: file.file, size, modifiedAt: LONG_AGO, packed: false, open }
@@ -134,9 +134,9 @@ async function* noteDamage(bytes: AsyncIterable<Uint8Array>, outcome: Outcome) {
 
 /** Returns why the archive does without a file that could not be read; undefined if that is not about this file alone. */
 function whyMissing(error: unknown): string | undefined {
-  if (error instanceof NotThere) return 'missing on the forge'
+  if (error instanceof ForgeNotFound) return 'missing on the forge'
   const isOfFile =
-    error instanceof TooLarge || error instanceof DamagedFile || error instanceof ForgeFailed
+    error instanceof TooLarge || error instanceof DamagedFile || error instanceof ForgeError
   return isOfFile ? error.message : undefined
 }
 

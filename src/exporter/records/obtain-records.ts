@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { limitLines } from '../../ground/limited-lines.ts'
+import { limitLines } from '../../lib/limited-lines.ts'
 import type { RepositoryRecords } from '../../migrations/record-store.ts'
 import { readContents } from '../../migrations/segment-contents-store.ts'
 import { insertRecordsSegment, type SegmentRecord } from '../../migrations/segment-store.ts'

@@ -1,5 +1,5 @@
 import { type FileHandle, open, rm } from 'node:fs/promises'
-import { writingTo } from '../../ground/disk-errors.ts'
+import { writingTo } from '../../lib/disk-errors.ts'
 import type { RowsByKind } from './row-kinds.ts'
 
 /** Where the rows of one kind are in the file. Numbers in columns: an object for each row would take thrice the memory. */

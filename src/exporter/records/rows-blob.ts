@@ -3,8 +3,8 @@ import { pipeline, Readable } from 'node:stream'
 import { crc32, createDeflateRaw, createInflateRaw } from 'node:zlib'
 import { SegmentDamaged } from '../../archive/copy-archive.ts'
 import type { BlobStore } from '../../blobs/blob-store.ts'
-import { codeOf } from '../../ground/errno.ts'
-import { tapped } from '../../ground/tapped.ts'
+import { codeOf } from '../../lib/errno.ts'
+import { onChunk } from '../../lib/on-chunk.ts'
 import type { SegmentRecord } from '../../migrations/segment-store.ts'
 import { KINDS, type Kind, type RowsByKind } from './row-kinds.ts'
 import type { RowSpool } from './row-spool.ts'
@@ -81,7 +81,7 @@ export async function* readRows<K extends Kind>(
   const plain = createInflateRaw()
   let failure: unknown
   let crc = 0
-  const counted = tapped(stored as AsyncIterable<Buffer>, (piece) => {
+  const counted = onChunk(stored as AsyncIterable<Buffer>, (piece) => {
     crc = crc32(piece, crc)
   })
   pipeline(counted, plain, (error) => {

@@ -1,12 +1,12 @@
 import type { FastifyInstance } from 'fastify'
 import { isComposing } from '../../blobs/blob-store.ts'
-import { Invalid, NotFound } from '../../migrations/refusals.ts'
+import { InvalidRequest, NotFound } from '../../migrations/errors.ts'
 import { readServiceState } from '../../migrations/service-state.ts'
 import { storageUse } from '../../migrations/storage-use.ts'
 import { type ThroughputPeriod, throughputPeriods } from '../../migrations/throughput.ts'
 import { allScratchBytes, leastFreeBytes } from '../../queue/worker-store.ts'
-import { viewerOf } from '../door/authenticate.ts'
-import { answer, answerNotModified } from '../door/json-answer.ts'
+import { viewerOf } from '../middleware/authenticate.ts'
+import { answer, answerNotModified } from '../middleware/json-answer.ts'
 import type { ServerParts } from '../server-parts.ts'
 import { getServiceState } from './admin-service-operations.ts'
 import { type Storage, serviceStateJson } from './service-state-json.ts'
@@ -48,6 +48,6 @@ export function adminService(app: FastifyInstance, parts: ServerParts): void {
 
 function periodOf(sent: unknown): ThroughputPeriod {
   const period = throughputPeriods.find((each) => each === (sent ?? 'hour'))
-  if (!period) throw new Invalid([{ resource: 'Service', field: 'period', code: 'invalid' }])
+  if (!period) throw new InvalidRequest([{ resource: 'Service', field: 'period', code: 'invalid' }])
   return period
 }

@@ -1,11 +1,11 @@
 import type { TokenRecord } from '../../accounts/token-store.ts'
-import { isPartial } from '../../ground/is-partial.ts'
+import { isPartial } from '../../lib/is-partial.ts'
 import type { ServiceState } from '../../migrations/service-state.ts'
 import type { StorageUse } from '../../migrations/storage-use.ts'
 import type { Summary } from '../../migrations/summaries.ts'
 import type { ThroughputBucket } from '../../migrations/throughput.ts'
 import type * as wire from '../../wire/types.ts'
-import { timeOrNull, utcTimestamp } from '../door/timestamps.ts'
+import { timeOrNull, utcTimestamp } from '../middleware/timestamps.ts'
 import { heldLockJson, repositoryCountsJson } from '../migrations/summary-json.ts'
 
 export interface Storage extends StorageUse {

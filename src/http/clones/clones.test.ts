@@ -118,7 +118,7 @@ test('is logged and counted like any request, without the credential', async (t)
 })
 
 test('without repositories at hand there is nothing to clone, and the log says why', async (t) => {
-  for (const without of [{ source: undefined }, { clonePlaces: { max: 0, waitMs: 0 } }]) {
+  for (const without of [{ source: undefined }, { cloneSlots: { max: 0, waitMs: 0 } }]) {
     const { git, at, token, log } = await cloneScene(t, fill, without)
     const { said } = await git('ls-remote', at('alice/site', await token('alice')))
     assert.match(said, /remote: Repository not found\./)

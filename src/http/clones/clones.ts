@@ -1,15 +1,18 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Viewer } from '../../accounts/account.ts'
-import { findHolder } from '../../accounts/token-store.ts'
+import { findTokenHolder } from '../../accounts/token-store.ts'
 import type { Db } from '../../db/database.ts'
-import { isName } from '../../ground/names.ts'
-import { ASKED_LATELY, type RightsRefresher } from '../../repositories/refresh-rights.ts'
-import { type SeenRepository, seenRepository } from '../../repositories/seen-repository.ts'
-import { tokenIn } from '../door/authenticate.ts'
-import type { FailedLogins } from '../door/failed-logins.ts'
-import type { Forwarding } from '../door/forwarding.ts'
-import { gitErrorHandler } from '../door/github-errors.ts'
-import type { RateLimit } from '../door/rate-limit.ts'
+import { isName } from '../../lib/names.ts'
+import { RECENT, type RightsRefresher } from '../../repositories/refresh-rights.ts'
+import {
+  findVisibleRepository,
+  type VisibleRepository,
+} from '../../repositories/visible-repository.ts'
+import { tokenIn } from '../middleware/authenticate.ts'
+import type { FailedLogins } from '../middleware/failed-logins.ts'
+import type { Forwarding } from '../middleware/forwarding.ts'
+import { gitErrorHandler } from '../middleware/github-errors.ts'
+import type { RateLimit } from '../middleware/rate-limit.ts'
 import {
   cloneRequestTooLarge,
   notUploadPackRequest,
@@ -17,8 +20,8 @@ import {
   repositoryNotFound,
   requiresAuthentication,
   serviceUnknown,
-} from '../door/refusals.ts'
-import type { ReadBody, ReceivedBody } from '../door/request-bodies.ts'
+} from '../middleware/refusals.ts'
+import type { ReadBody, ReceivedBody } from '../middleware/request-bodies.ts'
 import { type CloneTokens, isCloneToken } from './clone-tokens.ts'
 import { type ServedClone, type ServeParts, serveClone } from './serve-clone.ts'
 
@@ -106,7 +109,7 @@ function addRoutes(git: FastifyInstance, parts: CloneParts): void {
 interface Asked {
   viewer: Viewer | null
   /** Undefined where there is none that the caller may read. */
-  seen: SeenRepository | undefined
+  seen: VisibleRepository | undefined
   ofWiki: boolean
 }
 
@@ -116,7 +119,7 @@ async function whatIsAsked(parts: CloneParts, request: FastifyRequest<Named>): P
   let { seen, ofWiki } = await seenBy(db, null, request.params)
   // Nobody need be asked who may read what is public.
   if (!seen && viewer) {
-    await rights?.refresh(viewer.account, ASKED_LATELY)
+    await rights?.refresh(viewer.account, RECENT)
     ;({ seen, ofWiki } = await seenBy(db, viewer, request.params))
   }
   // As any credential that is not good here.
@@ -130,7 +133,7 @@ async function seenBy(
   { owner, name: asked }: Named['Params'],
 ): Promise<Omit<Asked, 'viewer'>> {
   const find = async (name: string) =>
-    isName(owner) && isName(name) ? seenRepository(db, viewer, { owner, name }) : undefined
+    isName(owner) && isName(name) ? findVisibleRepository(db, viewer, { owner, name }) : undefined
   const name = asked.replace(/\.git$/, '')
   const seen = await find(name)
   if (seen || !name.endsWith('.wiki')) return { seen, ofWiki: false }
@@ -147,7 +150,7 @@ async function whoAsks(
     return { viewer: await logins.viewerOf(credential, ip) }
   }
   const token = tokens.read(credential)
-  const viewer = token && (await findHolder(db, token.tokenId, now()))
+  const viewer = token && (await findTokenHolder(db, token.tokenId, now()))
   return viewer ? { viewer, onlyId: token.repositoryId } : logins.refuse(ip)
 }
 

@@ -176,7 +176,7 @@ test('a client that goes takes its git along, and so does one that takes nothing
 })
 
 test('more than there are places for is told to come again, in words that git shows', async (t) => {
-  const scene = await cloneScene(t, fillLarge, { clonePlaces: { max: 1, waitMs: 50 } })
+  const scene = await cloneScene(t, fillLarge, { cloneSlots: { max: 1, waitMs: 50 } })
   const { url, host, git, at } = scene
   const first = await startReading(url, host)
   const second = await git('ls-remote', at('alice/large'))

@@ -6,13 +6,13 @@ import type { Db } from '../../db/database.ts'
 import { GitFailed } from '../../git/git-end.ts'
 import type { RepositoryName, ServedFetch, Source } from '../../sources/source.ts'
 import { Unreadable } from '../../sources/unreadable.ts'
-import type { Admission } from '../door/admission.ts'
-import { callerKey } from '../door/caller-key.ts'
-import type { ConcurrencyLimit } from '../door/concurrency-limit.ts'
-import { Refused, repositoryNotFound, unavailable } from '../door/refusals.ts'
-import type { ReceivedBody } from '../door/request-bodies.ts'
-import type { DownloadCounts } from '../door/taking-client.ts'
-import { ClientGone, type TakingClient, takingClient } from '../door/taking-client.ts'
+import type { Admission } from '../middleware/admission.ts'
+import { callerKey } from '../middleware/caller-key.ts'
+import type { ConcurrencyLimit } from '../middleware/concurrency-limit.ts'
+import { HttpError, repositoryNotFound, unavailable } from '../middleware/refusals.ts'
+import type { ReceivedBody } from '../middleware/request-bodies.ts'
+import type { DownloadCounts } from '../middleware/taking-client.ts'
+import { ClientGone, type ClientReader, watchClient } from '../middleware/taking-client.ts'
 
 export interface ServeParts {
   db: Db
@@ -54,7 +54,7 @@ export async function serveClone(
     )
     throw repositoryNotFound()
   }
-  const client = takingClient(reply.raw)
+  const client = watchClient(reply.raw)
   const accountId = viewer?.account.id
   let body: ReceivedBody | undefined
   try {
@@ -68,7 +68,7 @@ export async function serveClone(
       leave()
     }
   } catch (error) {
-    if (error instanceof Refused) throw error
+    if (error instanceof HttpError) throw error
     const isGone = client.signal.aborted || error instanceof ClientGone
     outcomes.add(isGone ? 'ended_by_client' : 'failed_at_source')
     if (isGone) log.info({ ...about, sent: client.sent() }, 'the client ended a clone')
@@ -81,7 +81,7 @@ export async function serveClone(
 
 async function run(
   source: Source,
-  client: TakingClient,
+  client: ClientReader,
   reply: FastifyReply,
   { repository, ofWiki, answer, body }: ServedClone & { body: ReceivedBody | undefined },
 ): Promise<void> {
@@ -126,7 +126,7 @@ function protocolVersionOf({ headers }: FastifyRequest): 0 | 1 | 2 {
  */
 function endOrRefuse(reply: FastifyReply, error: unknown): void {
   if (!reply.sent) {
-    if (error instanceof Unreadable) throw new Refused(404, error.message)
+    if (error instanceof Unreadable) throw new HttpError(404, error.message)
     throw unavailable()
   }
   const hasTold = error instanceof GitFailed && error.exitCode !== null && !error.cause

@@ -1,4 +1,4 @@
-import { previewTypeOf } from '../door/media-type.ts'
+import { previewTypeOf } from '../middleware/media-type.ts'
 import type { DescribedRoute } from './operation.ts'
 import { parameters } from './parameters.ts'
 

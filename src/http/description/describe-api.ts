@@ -1,6 +1,6 @@
 import type { FastifyInstance, RouteOptions } from 'fastify'
-import { answerNotModified } from '../door/json-answer.ts'
-import type { MediaTypeOptions } from '../door/media-type.ts'
+import { answerNotModified } from '../middleware/json-answer.ts'
+import type { MediaTypeOptions } from '../middleware/media-type.ts'
 import type { Rendering } from '../rendering.ts'
 import { getDescription } from '../service/service-operations.ts'
 import type { DescribedRoute, Operation } from './operation.ts'

@@ -1,6 +1,6 @@
 import { ref, type Schema } from '../../wire/schema.ts'
-import { API_VERSIONS, DEFAULT_VERSION } from '../door/api-headers.ts'
-import { type MediaTypeOptions, previewTypeOf } from '../door/media-type.ts'
+import { API_VERSIONS, DEFAULT_VERSION } from '../middleware/api-headers.ts'
+import { type MediaTypeOptions, previewTypeOf } from '../middleware/media-type.ts'
 import type { Rendering } from '../rendering.ts'
 import { migrationEvent } from '../webhooks/webhooks-operations.ts'
 import { headers, schemas } from './components.ts'
@@ -85,14 +85,17 @@ function operationObject(route: DescribedRoute, { rendering, mediaType }: About)
       'x-preview': { mediaType: previewTypeOf(vendor), required: preview === 'required' },
     }),
     ...(body && {
-      requestBody: { required: true, content: { 'application/json': { schema: byName(body) } } },
+      requestBody: {
+        required: true,
+        content: { 'application/json': { schema: faultByName(body) } },
+      },
     }),
     'x-codeSamples': [{ lang: 'Shell', label: 'curl', source: curlOf(route, api, vendor) }],
   }
 }
 
 /** A body that several operations take is told once. */
-function byName(body: Schema): Schema {
+function faultByName(body: Schema): Schema {
   const known = Object.entries<Schema>(schemas).find(([, schema]) => schema === body)
   return known ? ref(known[0]) : body
 }

@@ -13,21 +13,21 @@ import type { Schedule, ScheduleRun } from '../../schedules/schedule.ts'
 import type { Delivery, FullDelivery } from '../../webhooks/delivery-store.ts'
 import type { Webhook } from '../../webhooks/webhook.ts'
 import { serviceStateJson, tokenJson } from '../admin/service-state-json.ts'
-import { API_VERSIONS } from '../door/api-headers.ts'
+import { licenseJson, licenseTextJson } from '../licenses/license-json.ts'
+import { API_VERSIONS } from '../middleware/api-headers.ts'
 import {
   archiveDamaged,
   bodyTooLarge,
+  type HttpError,
   invalidLink,
   previewMissing,
-  type Refused,
   rateLimited,
   requestTimeout,
   requiresAuthentication,
   tooManyRequests,
   unavailable,
   unparsableBody,
-} from '../door/refusals.ts'
-import { licenseJson, licenseTextJson } from '../licenses/license-json.ts'
+} from '../middleware/refusals.ts'
 import { migrationJson } from '../migrations/migration-json.ts'
 import {
   forecastJson,
@@ -368,7 +368,7 @@ function valuesOf(rendering: Rendering) {
     documentation_url: addresses.documentation,
     status: String(status),
   })
-  const refusal = ({ status, message }: Refused) => refused(status, message)
+  const refusal = ({ status, message }: HttpError) => refused(status, message)
   const core = { limit: 5000, remaining: 4958, used: 42, reset: AT / 1000, resource: 'core' }
   const search = { ...core, limit: 0, remaining: 0, used: 0, resource: 'search' }
   const errors = [{ resource: 'Migration', field: 'repositories', code: 'missing', index: 1 }]

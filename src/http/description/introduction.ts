@@ -1,5 +1,5 @@
-import { API_VERSIONS, DEFAULT_VERSION } from '../door/api-headers.ts'
-import { type MediaTypeOptions, previewTypeOf } from '../door/media-type.ts'
+import { API_VERSIONS, DEFAULT_VERSION } from '../middleware/api-headers.ts'
+import { type MediaTypeOptions, previewTypeOf } from '../middleware/media-type.ts'
 import type { Tag } from './operation.ts'
 
 export const TAGS: { name: Tag; description: string }[] = [

@@ -1,13 +1,13 @@
 import { type BlobStore, isComposing } from '../../blobs/blob-store.ts'
 import type { Db } from '../../db/database.ts'
-import { archiveName } from '../../ground/archive-name.ts'
+import { archiveName } from '../../lib/archive-name.ts'
 import { noLongerReadable } from '../../migrations/archive-store.ts'
 import { damagedIn } from '../../migrations/damaged-archives.ts'
+import { NotFound } from '../../migrations/errors.ts'
 import type { Migration } from '../../migrations/migration.ts'
 import { migrationOwner } from '../../migrations/migration-store.ts'
-import { NotFound } from '../../migrations/refusals.ts'
-import { LAST_SAID, type RightsRefresher } from '../../repositories/refresh-rights.ts'
-import { accessLost, archiveDamaged } from '../door/refusals.ts'
+import { type RightsRefresher, STORED } from '../../repositories/refresh-rights.ts'
+import { accessLost, archiveDamaged } from '../middleware/refusals.ts'
 import { ARCHIVE_TYPE } from './archive-download.ts'
 import type { ArchiveLinks } from './archive-link.ts'
 
@@ -35,7 +35,7 @@ export async function archiveAddress(
   const at = now()
   if (archiveExpiresAt === null || archiveExpiresAt <= at) throw new NotFound()
   // As the account is called now: what the forge says of its former login is somebody else's.
-  await rights?.refresh((await migrationOwner(db, id))!, LAST_SAID)
+  await rights?.refresh((await migrationOwner(db, id))!, STORED)
   const lost = await noLongerReadable(db, migration, MAX_NAMED)
   if (lost.length > 0) throw accessLost(lost)
   const secondsLeft = Math.max(1, Math.floor((archiveExpiresAt - at) / 1000))

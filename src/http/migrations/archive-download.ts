@@ -5,17 +5,17 @@ import { copyArchive, SegmentDamaged } from '../../archive/copy-archive.ts'
 import { type ArchivePlan, planArchive } from '../../archive/plan-archive.ts'
 import type { BlobStore, ByteRange } from '../../blobs/blob-store.ts'
 import type { Db } from '../../db/database.ts'
-import { archiveName } from '../../ground/archive-name.ts'
+import { archiveName } from '../../lib/archive-name.ts'
 import { archiveSegments, type FoundArchive, findArchive } from '../../migrations/archive-store.ts'
 import { damagedIn } from '../../migrations/damaged-archives.ts'
-import { NotFound } from '../../migrations/refusals.ts'
+import { NotFound } from '../../migrations/errors.ts'
 import { noteDamaged, noteVerifiedReads } from '../../migrations/segment-check-store.ts'
 import type { CheckedSegment } from '../../migrations/segment-store.ts'
-import type { Admission } from '../door/admission.ts'
-import { found } from '../door/named-in-path.ts'
-import { archiveDamaged, invalidLink, unavailable } from '../door/refusals.ts'
-import type { DownloadCounts } from '../door/taking-client.ts'
-import { ClientGone, takingClient } from '../door/taking-client.ts'
+import type { Admission } from '../middleware/admission.ts'
+import { found } from '../middleware/named-in-path.ts'
+import { archiveDamaged, invalidLink, unavailable } from '../middleware/refusals.ts'
+import type { DownloadCounts } from '../middleware/taking-client.ts'
+import { ClientGone, watchClient } from '../middleware/taking-client.ts'
 import type { ArchiveLinks } from './archive-link.ts'
 import { downloadArchive as operation } from './github-migrations-operations.ts'
 
@@ -93,7 +93,7 @@ async function send(
   { archive, guid, segments, plan, range = { start: 0, end: plan.length }, begin }: Sending,
 ): Promise<void> {
   const { db, blobs, downloads, log, now } = parts
-  const client = takingClient(reply.raw)
+  const client = watchClient(reply.raw)
   const about = () => ({
     id: request.id,
     from: request.ip,

@@ -3,12 +3,12 @@ import { deleteArchive } from '../../migrations/delete-archive.ts'
 import { unlockRepository } from '../../migrations/locks.ts'
 import { startMigration } from '../../migrations/start-migration.ts'
 import type * as wire from '../../wire/types.ts'
-import { audit } from '../door/audit.ts'
-import { viewerOf } from '../door/authenticate.ts'
+import { audit } from '../middleware/audit.ts'
+import { viewerOf } from '../middleware/authenticate.ts'
 import type { ApiParts } from '../server-parts.ts'
 import { archiveAddress } from './archive-address.ts'
 import * as operations from './github-migrations-operations.ts'
-import type { MigrationsPlace } from './migration-places.ts'
+import type { MigrationsPath } from './migration-paths.ts'
 import { type ById, namedMigration, scopeOf } from './named-migration.ts'
 import { readMigrations } from './read-migrations.ts'
 import { startRequestOf } from './start-request.ts'
@@ -18,7 +18,7 @@ import { answerStarted } from './started-answer.ts'
 export function githubMigrations(
   app: FastifyInstance,
   parts: ApiParts,
-  place: MigrationsPlace,
+  place: MigrationsPath,
 ): void {
   const { path, config, describe } = place
   const { db, log } = parts

@@ -9,7 +9,7 @@ import { ensureAccount } from '../../accounts/account-store.ts'
 import { createAuthenticator } from '../../accounts/authenticator.ts'
 import { addToken } from '../../accounts/token-store.ts'
 import type { Db } from '../../db/database.ts'
-import { inStatements } from '../../db/in-statements.ts'
+import { statementBatches } from '../../db/statement-batches.ts'
 import { ORDINARY } from '../../migrations/migration.ts'
 import { insertMigration } from '../../migrations/migration-store.ts'
 
@@ -54,7 +54,7 @@ async function insertEnded(tx: Db, owner: Awaited<ReturnType<typeof ensureAccoun
     ...{ reason: null, warning: null, reused: 0, bytes_expected: 1, bytes_done: 1 },
     ...{ started_at: 1, finished_at: 2, finished_order: position + 1 },
   }))
-  for (const some of inStatements(rows))
+  for (const some of statementBatches(rows))
     await tx.insertInto('repository_exports').values(some).execute()
   const ended = { state: 'exported', started_at: 1, ended_at: 2 }
   await tx.updateTable('migrations').set(ended).where('id', '=', id).execute()

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Scope } from '../../accounts/scope.ts'
 import type { Db } from '../../db/database.ts'
-import { isFullName } from '../../ground/names.ts'
+import { isFullName } from '../../lib/names.ts'
 import { heldLocks } from '../../migrations/lock-store.ts'
 import { countMigrations } from '../../migrations/migration-store.ts'
 import {
@@ -12,12 +12,12 @@ import {
 } from '../../migrations/summaries.ts'
 import { findByName } from '../../repositories/repository-store.ts'
 import { answerPage } from '../answer-page.ts'
-import { answer, answerIfChanged, isLarge } from '../door/json-answer.ts'
-import { found } from '../door/named-in-path.ts'
-import { pagingOf } from '../door/paging.ts'
+import { answer, answerIfChanged, isLarge } from '../middleware/json-answer.ts'
+import { found } from '../middleware/named-in-path.ts'
+import { pagingOf } from '../middleware/paging.ts'
 import type { ApiParts } from '../server-parts.ts'
 import { archiveAddress } from './archive-address.ts'
-import type { MigrationsPlace } from './migration-places.ts'
+import type { MigrationsPath } from './migration-paths.ts'
 import * as operations from './migration-summaries-operations.ts'
 import { type ById, migrationIdOf, scopeOf } from './named-migration.ts'
 import { archiveLinkJson, lockJson, summaryJson } from './summary-json.ts'
@@ -26,7 +26,7 @@ import { archiveLinkJson, lockJson, summaryJson } from './summary-json.ts'
 export function migrationSummaries(
   app: FastifyInstance,
   parts: ApiParts,
-  { path, describe }: MigrationsPlace,
+  { path, describe }: MigrationsPath,
 ): void {
   const { db, rendering } = parts
   const { addresses } = rendering

@@ -4,7 +4,7 @@ import { alice, startedMigration } from '../../../test/support/facts.ts'
 import { randomNumbers } from '../../../test/support/random-numbers.ts'
 import type { Migration } from '../../migrations/migration.ts'
 import { addressesFrom } from '../../repositories/addresses.ts'
-import { offsetTimestamps } from '../door/timestamps.ts'
+import { offsetTimestamps } from '../middleware/timestamps.ts'
 import { migrationJson } from './migration-json.ts'
 import { migrationText } from './migration-text.ts'
 

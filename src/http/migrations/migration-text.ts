@@ -1,9 +1,9 @@
-import { remembered } from '../../ground/remembered.ts'
+import { memoize } from '../../lib/memoize.ts'
 import type { Migration, MigrationOptions } from '../../migrations/migration.ts'
 import type { MigrationState } from '../../migrations/states.ts'
-import type { Body, Listed } from '../door/json-answer.ts'
-import { filling, type JsonOf, templateOf, valueMark } from '../door/json-template.ts'
-import { nodeId } from '../door/node-id.ts'
+import type { Body, Listed } from '../middleware/json-answer.ts'
+import { filling, type JsonOf, templateOf, valueMark } from '../middleware/json-template.ts'
+import { nodeId } from '../middleware/node-id.ts'
 import type { Rendering } from '../rendering.ts'
 import { userText } from '../users/user-json.ts'
 import { migrationJson, migrationsAddress } from './migration-json.ts'
@@ -28,7 +28,7 @@ export function migrationText(rendering: Rendering): MigrationText {
   const withoutArchive = aroundRepositories(null, rendering)
   const withArchive = aroundRepositories(0, rendering)
 
-  const around = remembered(MAX_REMEMBERED, (migration: Migration): Around => {
+  const around = memoize(MAX_REMEMBERED, (migration: Migration): Around => {
     const { before, after } = migration.archiveExpiresAt === null ? withoutArchive : withArchive
     const opening = `${before(migration)!}[`
     const closing = `]${after(migration)!}`

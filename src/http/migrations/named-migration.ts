@@ -7,8 +7,8 @@ import {
   findMigrationToRead,
   type MigrationToRead,
 } from '../../migrations/migration-store.ts'
-import { viewerOf } from '../door/authenticate.ts'
-import { found, idIn } from '../door/named-in-path.ts'
+import { viewerOf } from '../middleware/authenticate.ts'
+import { found, idIn } from '../middleware/named-in-path.ts'
 
 export interface ById {
   Params: { migration_id: string }

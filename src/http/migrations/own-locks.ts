@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify'
 import type { Db } from '../../db/database.ts'
 import { locksOnOwn } from '../../migrations/lock-store.ts'
-import { viewerOf } from '../door/authenticate.ts'
-import { answerIfChanged } from '../door/json-answer.ts'
+import { viewerOf } from '../middleware/authenticate.ts'
+import { answerIfChanged } from '../middleware/json-answer.ts'
 import { listOwnLocks } from './migration-summaries-operations.ts'
 import { heldLockJson } from './summary-json.ts'
 

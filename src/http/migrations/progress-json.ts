@@ -3,7 +3,7 @@ import { type Progress, type RepositoryProgress, totalsOf } from '../../migratio
 import type { Report } from '../../migrations/report.ts'
 import type { RetryForecast } from '../../migrations/retry-forecast.ts'
 import type * as wire from '../../wire/types.ts'
-import { timeOrNull } from '../door/timestamps.ts'
+import { timeOrNull } from '../middleware/timestamps.ts'
 
 /** Answers of our own, which no other server of this API has; snake_case like the rest of the wire. */
 

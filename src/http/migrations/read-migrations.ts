@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { batchesOf } from '../../ground/batches.ts'
-import { nextTurn } from '../../ground/turns.ts'
+import { batchesOf } from '../../lib/batches.ts'
+import { nextTurn } from '../../lib/turns.ts'
 import type { Migration } from '../../migrations/migration.ts'
 import { countMigrations, listMigrations } from '../../migrations/migration-store.ts'
 import {
@@ -11,26 +11,22 @@ import {
 } from '../../migrations/snapshot-store.ts'
 import type { CloneTokenOf } from '../clones/clone-tokens.ts'
 import type { Operation } from '../description/operation.ts'
-import { viewerOf } from '../door/authenticate.ts'
-import { answerWithEtag, type Listed, type Piece } from '../door/json-answer.ts'
-import { tellPages } from '../door/link-header.ts'
-import { pagingOf } from '../door/paging.ts'
+import { viewerOf } from '../middleware/authenticate.ts'
+import { answerWithEtag, type Listed, type Piece } from '../middleware/json-answer.ts'
+import { setLinkHeader } from '../middleware/link-header.ts'
+import { pagingOf } from '../middleware/paging.ts'
 import { RENDERED_AT_ONCE, type ReadRendered } from '../repositories/rendered-repositories.ts'
 import type { RepositoryForm } from '../repositories/repository-text.ts'
 import type { ApiParts } from '../server-parts.ts'
 import * as operations from './github-migrations-operations.ts'
-import { type MigrationsPlace, OF_CALLER } from './migration-places.ts'
+import { CALLER_PATH, type MigrationsPath } from './migration-paths.ts'
 import { migrationsText } from './migration-text.ts'
 import { type ById, namedMigration, namedMigrationToRead, scopeOf } from './named-migration.ts'
 
 type Query = Record<string, unknown>
 
 /** The reads that clients poll. A validator names the migration by its guid: another database has other ones. */
-export function readMigrations(
-  app: FastifyInstance,
-  parts: ApiParts,
-  place: MigrationsPlace,
-): void {
+export function readMigrations(app: FastifyInstance, parts: ApiParts, place: MigrationsPath): void {
   listAll(app, parts, place)
   status(app, parts, place)
   listRepositories(app, parts, place)
@@ -39,7 +35,7 @@ export function readMigrations(
 function listAll(
   app: FastifyInstance,
   parts: ApiParts,
-  { path, config, describe, hasBriefList }: MigrationsPlace,
+  { path, config, describe, hasBriefList }: MigrationsPath,
 ): void {
   const { db, rendering, text } = parts
   app.get<{ Querystring: Query }>(
@@ -52,7 +48,7 @@ function listAll(
       const total = await countMigrations(db, scope)
       const isBrief = hasBriefList && excludesRepositories(request.query)
       const { addresses, edition } = rendering
-      tellPages(request, reply, { addresses, paging, total })
+      setLinkHeader(request, reply, { addresses, paging, total })
       const shown = { form: 'extended', tokenOf: tokensFor(parts, request) } as const
       const versions = migrations.flatMap(({ guid, version }) => [guid, version])
       return answerWithEtag(request, reply, {
@@ -73,7 +69,7 @@ function listAll(
 function status(
   app: FastifyInstance,
   parts: ApiParts,
-  { path, config, describe }: MigrationsPlace,
+  { path, config, describe }: MigrationsPath,
 ): void {
   const { db, rendering, text } = parts
   const { edition } = rendering
@@ -99,14 +95,14 @@ function status(
   )
 }
 
-function listRepositories(app: FastifyInstance, parts: ApiParts, place: MigrationsPlace): void {
+function listRepositories(app: FastifyInstance, parts: ApiParts, place: MigrationsPath): void {
   const { db, rendering } = parts
   const { addresses, edition } = rendering
   const paths: Record<string, Operation> = {
     [`${place.path}/:migration_id/repositories`]: place.describe(operations.listRepositories),
   }
   // What clients of some years ago call.
-  if (place === OF_CALLER) {
+  if (place === CALLER_PATH) {
     paths['/user/:migration_id/repositories'] = operations.listRepositoriesByFormerPath
   }
   for (const [path, schema] of Object.entries(paths)) {
@@ -114,7 +110,7 @@ function listRepositories(app: FastifyInstance, parts: ApiParts, place: Migratio
       const paging = pagingOf(request.query)
       const known = await namedMigrationToRead(db, request, paging)
       const { guid, repositoryCount: total } = known.migration
-      tellPages(request, reply, { addresses, paging, total })
+      setLinkHeader(request, reply, { addresses, paging, total })
       const tokenOf = tokensFor(parts, request)
       const page = { form: 'plain', tokenOf, page: paging, known } as const
       return answerWithEtag(request, reply, {

@@ -1,10 +1,10 @@
 import type { FastifyReply } from 'fastify'
-import { batchesOf } from '../../ground/batches.ts'
-import { nextTurn } from '../../ground/turns.ts'
+import { batchesOf } from '../../lib/batches.ts'
+import { nextTurn } from '../../lib/turns.ts'
 import type { StartedMigration } from '../../migrations/migration.ts'
 import type { CloneTokenOf } from '../clones/clone-tokens.ts'
-import type { HeavyRequests } from '../door/heavy-requests.ts'
-import { answerText } from '../door/json-answer.ts'
+import type { HeavyRequests } from '../middleware/heavy-requests.ts'
+import { answerText } from '../middleware/json-answer.ts'
 import type { Rendering } from '../rendering.ts'
 import {
   RENDERED_AT_ONCE,

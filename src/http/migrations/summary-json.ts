@@ -1,9 +1,9 @@
-import { archiveName } from '../../ground/archive-name.ts'
+import { archiveName } from '../../lib/archive-name.ts'
 import type { HeldLock } from '../../migrations/lock-store.ts'
 import { shownState } from '../../migrations/states.ts'
 import type { Summary } from '../../migrations/summaries.ts'
 import type * as wire from '../../wire/types.ts'
-import { timeOrNull, utcTimestamp } from '../door/timestamps.ts'
+import { timeOrNull, utcTimestamp } from '../middleware/timestamps.ts'
 
 /** Ours, like progress: small enough for a page that shows many. */
 export function summaryJson(summary: Summary): wire.Summary {

@@ -1,9 +1,12 @@
 import type { FastifyRequest } from 'fastify'
-import { type SeenOrganization, seenOrganization } from '../../accounts/seen-organization.ts'
+import {
+  findVisibleOrganization,
+  type VisibleOrganization,
+} from '../../accounts/visible-organization.ts'
 import type { Db } from '../../db/database.ts'
-import { isName } from '../../ground/names.ts'
-import { viewerOf } from '../door/authenticate.ts'
-import { found, idIn } from '../door/named-in-path.ts'
+import { isName } from '../../lib/names.ts'
+import { viewerOf } from '../middleware/authenticate.ts'
+import { found, idIn } from '../middleware/named-in-path.ts'
 
 interface InPath {
   org?: string
@@ -14,9 +17,9 @@ interface InPath {
 export async function organizationInPath(
   db: Db,
   request: FastifyRequest,
-): Promise<SeenOrganization> {
+): Promise<VisibleOrganization> {
   const name = found(nameIn(request.params as InPath))
-  return found(await seenOrganization(db, viewerOf(request), name))
+  return found(await findVisibleOrganization(db, viewerOf(request), name))
 }
 
 function nameIn({ org, organization_id }: InPath) {

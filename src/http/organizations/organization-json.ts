@@ -3,8 +3,8 @@ import type { Account } from '../../accounts/account.ts'
 import type { Member } from '../../accounts/membership.ts'
 import type { Addresses } from '../../repositories/addresses.ts'
 import type * as wire from '../../wire/types.ts'
-import { nodeId } from '../door/node-id.ts'
-import { utcTimestamp } from '../door/timestamps.ts'
+import { nodeId } from '../middleware/node-id.ts'
+import { utcTimestamp } from '../middleware/timestamps.ts'
 import { userJson } from '../users/user-json.ts'
 
 type Schemas = components['schemas']

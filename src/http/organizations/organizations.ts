@@ -1,12 +1,12 @@
 import type { FastifyInstance } from 'fastify'
 import type { MembershipRole } from '../../accounts/membership.ts'
 import { membersOf, organizationsOf } from '../../accounts/membership-store.ts'
-import { Invalid } from '../../migrations/refusals.ts'
+import { InvalidRequest } from '../../migrations/errors.ts'
 import type { RepositoryFilter } from '../../repositories/administered-repositories.ts'
 import { countPublic } from '../../repositories/repository-store.ts'
 import { answerPageOf } from '../answer-page.ts'
-import { viewerOf } from '../door/authenticate.ts'
-import { answerIfChanged } from '../door/json-answer.ts'
+import { viewerOf } from '../middleware/authenticate.ts'
+import { answerIfChanged } from '../middleware/json-answer.ts'
 import { repositoryLists } from '../repositories/answer-repositories.ts'
 import { repositoryQueryOf } from '../repositories/repository-query.ts'
 import type { ServerParts } from '../server-parts.ts'
@@ -83,7 +83,8 @@ const TYPES = new Map<unknown, Partial<RepositoryFilter>>([
 
 function ofType(type: unknown): Partial<RepositoryFilter> {
   const filter = TYPES.get(type)
-  if (!filter) throw new Invalid([{ resource: 'Repository', field: 'type', code: 'invalid' }])
+  if (!filter)
+    throw new InvalidRequest([{ resource: 'Repository', field: 'type', code: 'invalid' }])
   return filter
 }
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { extname, join } from 'node:path'
-import { ifThere } from '../../ground/errno.ts'
+import { ifExists } from '../../lib/errno.ts'
 
 /** Encodings that the build may have written beside a file, the smaller first. */
 const ENCODINGS = { br: '.br', gzip: '.gz' } as const
@@ -74,6 +74,6 @@ async function readFilesOf(
 }
 
 async function filesIn(directory: string): Promise<string[]> {
-  const entries = await ifThere(readdir(directory, { withFileTypes: true }), 'ENOENT')
+  const entries = await ifExists(readdir(directory, { withFileTypes: true }), 'ENOENT')
   return entries?.filter((entry) => entry.isFile()).map(({ name }) => name) ?? []
 }

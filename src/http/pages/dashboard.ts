@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { answerIfChanged, answerNotModified } from '../door/json-answer.ts'
-import { acceptedTypes, type MediaTypeOptions, prefersOver } from '../door/media-type.ts'
+import { answerIfChanged, answerNotModified } from '../middleware/json-answer.ts'
+import { acceptedTypes, type MediaTypeOptions, prefersOver } from '../middleware/media-type.ts'
 import type { Rendering } from '../rendering.ts'
 import { rootJson } from '../service/root-json.ts'
 import { getDocs, getRoot } from '../service/service-operations.ts'

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { isName } from '../../ground/names.ts'
-import { NotFound } from '../../migrations/refusals.ts'
-import { prefersOver } from '../door/media-type.ts'
+import { isName } from '../../lib/names.ts'
+import { NotFound } from '../../migrations/errors.ts'
+import { prefersOver } from '../middleware/media-type.ts'
 import { getRepositoryPage } from '../service/service-operations.ts'
 
 interface PageParts {

@@ -9,10 +9,10 @@ import {
 import type { RepositoryFacts } from '../../repositories/facts.ts'
 import { factsForViewer } from '../../repositories/facts-for-viewer.ts'
 import type { CloneTokenOf } from '../clones/clone-tokens.ts'
-import { viewerOf } from '../door/authenticate.ts'
-import { answerIfChanged, type EtagParts } from '../door/json-answer.ts'
-import { tellPages } from '../door/link-header.ts'
-import { pagingOf } from '../door/paging.ts'
+import { viewerOf } from '../middleware/authenticate.ts'
+import { answerIfChanged, type EtagParts } from '../middleware/json-answer.ts'
+import { setLinkHeader } from '../middleware/link-header.ts'
+import { pagingOf } from '../middleware/paging.ts'
 import type { ServerParts } from '../server-parts.ts'
 import { holesIn, pushWithTokens } from './clone-token-holes.ts'
 import { extendedRepositoryJson } from './repository-json.ts'
@@ -60,7 +60,7 @@ export function repositoryLists({ db, rendering, cloneTokens }: ListParts) {
     const paging = pagingOf(request.query)
     const total = await countAdministered(db, of, filter)
     const entries = await listAdministered(db, of, filter, { ...paging, order })
-    tellPages(request, reply, { addresses, paging, total })
+    setLinkHeader(request, reply, { addresses, paging, total })
     reply.header('x-total-count', total)
     const facts = await factsForViewer(db, seenBy, entries)
     return answerRepositories(request, reply, {

@@ -1,6 +1,6 @@
 import type { RepositoryFacts } from '../../repositories/facts.ts'
 import type { CloneTokenOf } from '../clones/clone-tokens.ts'
-import type { Piece } from '../door/json-answer.ts'
+import type { Piece } from '../middleware/json-answer.ts'
 import type { RepositoryForm } from './repository-text.ts'
 
 /** Where a token belongs, in bytes that have an empty one. */

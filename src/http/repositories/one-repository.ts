@@ -3,15 +3,18 @@ import type { Logger } from 'pino'
 import type { Db } from '../../db/database.ts'
 import type { RepositoryFacts } from '../../repositories/facts.ts'
 import { factsForViewer } from '../../repositories/facts-for-viewer.ts'
-import { type SeenRepository, seenRepository } from '../../repositories/seen-repository.ts'
+import {
+  findVisibleRepository,
+  type VisibleRepository,
+} from '../../repositories/visible-repository.ts'
 import type { AskedRefs, Source } from '../../sources/source.ts'
 import type * as wire from '../../wire/types.ts'
 import { answerPage } from '../answer-page.ts'
 import type { CloneTokens } from '../clones/clone-tokens.ts'
-import { answerIfChanged } from '../door/json-answer.ts'
-import { tellPages } from '../door/link-header.ts'
-import { found } from '../door/named-in-path.ts'
-import { pagingOf } from '../door/paging.ts'
+import { answerIfChanged } from '../middleware/json-answer.ts'
+import { setLinkHeader } from '../middleware/link-header.ts'
+import { found } from '../middleware/named-in-path.ts'
+import { pagingOf } from '../middleware/paging.ts'
 import type { Rendering } from '../rendering.ts'
 import { answerRepositories } from './answer-repositories.ts'
 import * as operations from './one-repository-operations.ts'
@@ -116,7 +119,7 @@ function topics(app: FastifyInstance, { db, rendering }: Parts): void {
       const { entry } = await repositoryInPath(db, request)
       const { topics: all } = entry.facts
       const paging = pagingOf(request.query)
-      tellPages(request, reply, { addresses, paging, total: all.length })
+      setLinkHeader(request, reply, { addresses, paging, total: all.length })
       const body: wire.Topics = { names: all.slice(paging.offset, paging.offset + paging.limit) }
       return answerIfChanged(request, reply, body, { alsoMadeFrom: [all.length] })
     },
@@ -154,7 +157,7 @@ function protectedIn({ protected: asked }: Record<string, unknown>): boolean | u
   return asked === 'true' ? true : asked === 'false' ? false : undefined
 }
 
-async function factsOf(db: Db, { entry, as }: SeenRepository): Promise<RepositoryFacts> {
+async function factsOf(db: Db, { entry, as }: VisibleRepository): Promise<RepositoryFacts> {
   const [facts] = await factsForViewer(db, as, [entry])
   return facts!
 }
@@ -166,13 +169,13 @@ const MAX_STEPS = 10
 async function forebearsOf(
   db: Db,
   { viewer }: FastifyRequest,
-  { entry }: SeenRepository,
+  { entry }: VisibleRepository,
 ): Promise<Forebears> {
-  const line: SeenRepository[] = []
+  const line: VisibleRepository[] = []
   let { forkOf } = entry.facts
   while (forkOf !== null && line.length < MAX_STEPS) {
     const [owner = '', name = ''] = forkOf.split('/')
-    const seen = await seenRepository(db, viewer, { owner, name })
+    const seen = await findVisibleRepository(db, viewer, { owner, name })
     if (!seen || seen.entry.id === entry.id) break
     line.push(seen)
     forkOf = seen.entry.facts.forkOf

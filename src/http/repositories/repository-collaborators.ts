@@ -8,7 +8,7 @@ import {
 import { permissionsOf } from '../../repositories/facts.ts'
 import type { Permission } from '../../sources/source.ts'
 import { answerPageOf } from '../answer-page.ts'
-import { pushAccessMissing } from '../door/refusals.ts'
+import { pushAccessMissing } from '../middleware/refusals.ts'
 import type { Rendering } from '../rendering.ts'
 import { listCollaborators } from './one-repository-operations.ts'
 import { type InPath, repositoryInPath } from './repository-in-path.ts'

@@ -1,8 +1,11 @@
 import type { FastifyRequest } from 'fastify'
 import type { Db } from '../../db/database.ts'
-import { isName } from '../../ground/names.ts'
-import { NotFound } from '../../migrations/refusals.ts'
-import { type SeenRepository, seenRepository } from '../../repositories/seen-repository.ts'
+import { isName } from '../../lib/names.ts'
+import { NotFound } from '../../migrations/errors.ts'
+import {
+  findVisibleRepository,
+  type VisibleRepository,
+} from '../../repositories/visible-repository.ts'
 
 export interface InPath {
   Params: { owner: string; repo: string }
@@ -13,11 +16,11 @@ export interface InPath {
 export async function repositoryInPath(
   db: Db,
   { params, viewer }: FastifyRequest<InPath>,
-): Promise<SeenRepository> {
+): Promise<VisibleRepository> {
   const { owner, repo } = params
   const seen =
     isName(owner) && isName(repo)
-      ? await seenRepository(db, viewer, { owner, name: repo })
+      ? await findVisibleRepository(db, viewer, { owner, name: repo })
       : undefined
   if (!seen) throw new NotFound()
   return seen

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Invalid } from '../../migrations/refusals.ts'
+import { InvalidRequest } from '../../migrations/errors.ts'
 import { affiliations } from '../../repositories/administered-repositories.ts'
-import { Refused } from '../door/refusals.ts'
+import { HttpError } from '../middleware/refusals.ts'
 import { repositoryQueryOf } from './repository-query.ts'
 
 const ALL = { affiliations }
@@ -46,8 +46,8 @@ test('refuses every field with a value that it does not know, all at once', () =
   }
   assert.throws(
     () => repositoryQueryOf(wrong),
-    (error: Invalid) => {
-      assert.ok(error instanceof Invalid)
+    (error: InvalidRequest) => {
+      assert.ok(error instanceof InvalidRequest)
       assert.deepEqual(error.faults.map(({ field }) => field).sort(), Object.keys(wrong).sort())
       assert.deepEqual(error.faults[0], { resource: 'Repository', field: 'type', code: 'invalid' })
       return true
@@ -58,6 +58,6 @@ test('refuses every field with a value that it does not know, all at once', () =
 test('type excludes visibility and affiliation', () => {
   for (const other of [{ visibility: 'all' }, { affiliation: 'owner' }]) {
     const both = () => repositoryQueryOf({ type: 'all', ...other })
-    assert.throws(both, (error: Refused) => error instanceof Refused && error.status === 422)
+    assert.throws(both, (error: HttpError) => error instanceof HttpError && error.status === 422)
   }
 })

@@ -1,11 +1,11 @@
-import { type Fault, Invalid } from '../../migrations/refusals.ts'
+import { type Fault, InvalidRequest } from '../../migrations/errors.ts'
 import {
   type Affiliation,
   affiliations,
   type RepositoryFilter,
   type RepositoryOrder,
 } from '../../repositories/administered-repositories.ts'
-import { typeWithOthers } from '../door/refusals.ts'
+import { typeWithOthers } from '../middleware/refusals.ts'
 
 export const visibilities = ['all', 'public', 'private'] as const
 export const repositoryTypes = ['all', 'owner', 'public', 'private', 'member'] as const
@@ -47,7 +47,7 @@ export function repositoryQueryOf(query: Record<string, unknown>): {
   const updatedAfter = momentOf('since')
   const updatedBefore = momentOf('before')
   const nameContains = textOf(query.q)
-  if (faults.length > 0) throw new Invalid(faults)
+  if (faults.length > 0) throw new InvalidRequest(faults)
   if (type && (visibility || affiliation)) throw typeWithOthers()
 
   const isPrivate = PRIVACY[type ?? visibility ?? 'all']

@@ -1,10 +1,16 @@
-import { remembered } from '../../ground/remembered.ts'
+import { memoize } from '../../lib/memoize.ts'
 import type { Addresses } from '../../repositories/addresses.ts'
 import { fullNameOf, type RepositoryFacts } from '../../repositories/facts.ts'
-import { filling, type JsonOf, partMark, templateOf, valueMark } from '../door/json-template.ts'
-import { nodeId } from '../door/node-id.ts'
-import { utcTimestamp } from '../door/timestamps.ts'
 import { licenseJson } from '../licenses/license-json.ts'
+import {
+  filling,
+  type JsonOf,
+  partMark,
+  templateOf,
+  valueMark,
+} from '../middleware/json-template.ts'
+import { nodeId } from '../middleware/node-id.ts'
+import { utcTimestamp } from '../middleware/timestamps.ts'
 import { userText } from '../users/user-json.ts'
 import { extendedRepositoryJson, plainRepositoryJson } from './repository-json.ts'
 
@@ -77,7 +83,7 @@ function marksOf(
   template: RepositoryText,
 ): Readonly<Record<string, JsonOf<Marked>>> {
   const owner = userText(addresses)
-  const license = remembered(MAX_LICENSES_REMEMBERED, (spdxId: string) =>
+  const license = memoize(MAX_LICENSES_REMEMBERED, (spdxId: string) =>
     JSON.stringify(licenseJson(spdxId, addresses)),
   )
   return {

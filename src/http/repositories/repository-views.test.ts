@@ -3,10 +3,10 @@ import { test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { pino } from 'pino'
 import { alice } from '../../../test/support/facts.ts'
-import { NotFound } from '../../migrations/refusals.ts'
+import { NotFound } from '../../migrations/errors.ts'
 import type { Source } from '../../sources/source.ts'
 import { Unreadable } from '../../sources/unreadable.ts'
-import { Refused } from '../door/refusals.ts'
+import { HttpError } from '../middleware/refusals.ts'
 import { repositoryViews } from './repository-views.ts'
 
 type Languages = Awaited<ReturnType<Source['languages']>>
@@ -87,7 +87,7 @@ test('whoever would have to wait behind a hundred is refused at once', async () 
   const { asked, ask } = slowSource()
   const waiting = Array.from({ length: 102 }, (_, id) => ask(id))
   await settle()
-  await assert.rejects(ask(1000), (error) => error instanceof Refused && error.status === 503)
+  await assert.rejects(ask(1000), (error) => error instanceof HttpError && error.status === 503)
   for (let at = 0; at < waiting.length; at++) {
     await settle()
     asked[at]!.answer.resolve({})

@@ -1,9 +1,9 @@
 import type { Logger } from 'pino'
-import { NotFound } from '../../migrations/refusals.ts'
+import { NotFound } from '../../migrations/errors.ts'
 import type { CatalogueEntry } from '../../repositories/repository-store.ts'
 import type { AskedRefs, LicenseFile, RefPage, Source } from '../../sources/source.ts'
 import { Unreadable } from '../../sources/unreadable.ts'
-import { busy } from '../door/refusals.ts'
+import { busy } from '../middleware/refusals.ts'
 
 type Entry = Pick<CatalogueEntry, 'id' | 'owner' | 'name'>
 

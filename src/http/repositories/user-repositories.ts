@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { viewerOf } from '../door/authenticate.ts'
+import { viewerOf } from '../middleware/authenticate.ts'
 import type { ServerParts } from '../server-parts.ts'
 import { repositoryLists } from './answer-repositories.ts'
 import { repositoryQueryOf } from './repository-query.ts'

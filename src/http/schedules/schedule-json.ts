@@ -1,7 +1,7 @@
 import type { Addresses } from '../../repositories/addresses.ts'
 import type { ProtectedArchive, Schedule, ScheduleRun } from '../../schedules/schedule.ts'
 import type * as wire from '../../wire/types.ts'
-import { timeOrNull, utcTimestamp } from '../door/timestamps.ts'
+import { timeOrNull, utcTimestamp } from '../middleware/timestamps.ts'
 import { migrationsAddress } from '../migrations/migration-json.ts'
 import { startFlagsOf } from '../migrations/start-request.ts'
 

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { NotFound } from '../../migrations/errors.ts'
 import { ORDINARY } from '../../migrations/migration.ts'
-import { NotFound } from '../../migrations/refusals.ts'
 import {
   type AskedSchedule,
   changeSchedule,
@@ -18,12 +18,12 @@ import {
 } from '../../schedules/schedule-store.ts'
 import type * as wire from '../../wire/types.ts'
 import { answerPage } from '../answer-page.ts'
-import { audit, auditAction } from '../door/audit.ts'
-import { viewerOf } from '../door/authenticate.ts'
-import { answer, answerIfChanged } from '../door/json-answer.ts'
-import { found, idIn } from '../door/named-in-path.ts'
-import { pagingOf } from '../door/paging.ts'
-import type { MigrationsPlace } from '../migrations/migration-places.ts'
+import { audit, auditAction } from '../middleware/audit.ts'
+import { viewerOf } from '../middleware/authenticate.ts'
+import { answer, answerIfChanged } from '../middleware/json-answer.ts'
+import { found, idIn } from '../middleware/named-in-path.ts'
+import { pagingOf } from '../middleware/paging.ts'
+import type { MigrationsPath } from '../migrations/migration-paths.ts'
 import { scopeOf } from '../migrations/named-migration.ts'
 import { optionsOf } from '../migrations/start-request.ts'
 import type { ApiParts } from '../server-parts.ts'
@@ -38,13 +38,13 @@ interface ById {
 const config = { resource: 'Schedule' } as const
 
 /** Migrations that are started every day or every week: ours alone, so no preview is asked for. */
-export function schedules(app: FastifyInstance, parts: ApiParts, place: MigrationsPlace): void {
+export function schedules(app: FastifyInstance, parts: ApiParts, place: MigrationsPath): void {
   reading(app, parts, place)
   changing(app, parts, place)
   running(app, parts, place)
 }
 
-function reading(app: FastifyInstance, parts: ApiParts, { path, describe }: MigrationsPlace): void {
+function reading(app: FastifyInstance, parts: ApiParts, { path, describe }: MigrationsPath): void {
   const { db, rendering } = parts
   const { addresses } = rendering
 
@@ -70,11 +70,7 @@ function reading(app: FastifyInstance, parts: ApiParts, { path, describe }: Migr
   )
 }
 
-function changing(
-  app: FastifyInstance,
-  parts: ApiParts,
-  { path, describe }: MigrationsPlace,
-): void {
+function changing(app: FastifyInstance, parts: ApiParts, { path, describe }: MigrationsPath): void {
   const { db, log, rendering } = parts
 
   app.post<{ Body: wire.ScheduleRequest }>(
@@ -124,7 +120,7 @@ function changing(
   )
 }
 
-function running(app: FastifyInstance, parts: ApiParts, { path, describe }: MigrationsPlace): void {
+function running(app: FastifyInstance, parts: ApiParts, { path, describe }: MigrationsPath): void {
   const { db, log, rendering } = parts
   const { addresses } = rendering
 

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import type { Dependency } from '../door/dependencies.ts'
+import type { Dependency } from '../middleware/dependencies.ts'
 import { getHealth, getReadiness } from './service-operations.ts'
 
 /**

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { answerIfChanged } from '../door/json-answer.ts'
+import { answerIfChanged } from '../middleware/json-answer.ts'
 import type { ServerParts } from '../server-parts.ts'
 import { getMeta } from './service-operations.ts'
 

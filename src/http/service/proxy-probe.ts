@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { NotFound } from '../../migrations/refusals.ts'
-import { openEventStream } from '../door/event-stream.ts'
+import { NotFound } from '../../migrations/errors.ts'
+import { openEventStream } from '../middleware/event-stream.ts'
 import { byteRange } from '../migrations/archive-download.ts'
 import type { ArchiveLinks } from '../migrations/archive-link.ts'
 

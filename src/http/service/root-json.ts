@@ -1,7 +1,7 @@
 import type { components } from '@octokit/openapi-types'
 import type { Addresses } from '../../repositories/addresses.ts'
 import type * as wire from '../../wire/types.ts'
-import { previewTypeOf } from '../door/media-type.ts'
+import { previewTypeOf } from '../middleware/media-type.ts'
 
 /** Where everything is. Much of it leads nowhere on a git host, like the addresses in a repository's record. */
 export function rootJson(addresses: Addresses, vendor: string) {

@@ -3,8 +3,8 @@ import { arrayOf, string } from '../../wire/schema.ts'
 import { json, OPTIONAL_TOKEN, type Operation } from '../description/operation.ts'
 import { IF_NONE_MATCH } from '../description/parameters.ts'
 import { notModified } from '../description/usual-answers.ts'
-import { API_VERSIONS } from '../door/api-headers.ts'
-import { answerIfChanged } from '../door/json-answer.ts'
+import { API_VERSIONS } from '../middleware/api-headers.ts'
+import { answerIfChanged } from '../middleware/json-answer.ts'
 
 const listVersions = {
   operationId: 'meta/get-all-versions',

@@ -1,10 +1,10 @@
 import type { components } from '@octokit/openapi-types'
 import type { Account } from '../../accounts/account.ts'
-import { remembered } from '../../ground/remembered.ts'
+import { memoize } from '../../lib/memoize.ts'
 import type { Addresses } from '../../repositories/addresses.ts'
 import type * as wire from '../../wire/types.ts'
-import { nodeId } from '../door/node-id.ts'
-import { utcTimestamp } from '../door/timestamps.ts'
+import { nodeId } from '../middleware/node-id.ts'
+import { utcTimestamp } from '../middleware/timestamps.ts'
 
 type Schemas = components['schemas']
 
@@ -36,7 +36,7 @@ const MAX_REMEMBERED = 10_000
 
 /** The same as text. Very many migrations and repositories have one owner. */
 export const userText = (addresses: Addresses): ((account: Account) => string) =>
-  remembered(
+  memoize(
     MAX_REMEMBERED,
     (account) => JSON.stringify(userJson(account, addresses)),
     ({ id, login, type, siteAdmin }) => `${id} ${type} ${siteAdmin} ${login}`,

@@ -1,10 +1,10 @@
 import type { FastifyInstance } from 'fastify'
-import { isName } from '../../ground/names.ts'
+import { isName } from '../../lib/names.ts'
 import { countPublic } from '../../repositories/repository-store.ts'
-import { seenAccount } from '../../repositories/seen-repository.ts'
-import { viewerOf } from '../door/authenticate.ts'
-import { answerIfChanged } from '../door/json-answer.ts'
-import { found } from '../door/named-in-path.ts'
+import { findVisibleAccount } from '../../repositories/visible-repository.ts'
+import { viewerOf } from '../middleware/authenticate.ts'
+import { answerIfChanged } from '../middleware/json-answer.ts'
+import { found } from '../middleware/named-in-path.ts'
 import type { ServerParts } from '../server-parts.ts'
 import { currentUserJson } from './user-json.ts'
 import { getCurrentUser, getUser } from './user-operations.ts'
@@ -19,7 +19,9 @@ export function users(
     { config: { anonymous: true }, schema: getUser },
     async (request, reply) => {
       const { username } = request.params
-      const seen = isName(username) ? await seenAccount(db, request.viewer, username) : undefined
+      const seen = isName(username)
+        ? await findVisibleAccount(db, request.viewer, username)
+        : undefined
       const account = found(seen)
       const body = currentUserJson(account, await countPublic(db, account), rendering.addresses)
       return answerIfChanged(request, reply, body)

@@ -2,13 +2,13 @@ import type { FastifyRequest } from 'fastify'
 import type { Webhook } from '../../webhooks/webhook.ts'
 import { findWebhook } from '../../webhooks/webhook-store.ts'
 import type { Operation } from '../description/operation.ts'
-import { auditAction } from '../door/audit.ts'
-import { found, idIn } from '../door/named-in-path.ts'
+import { auditAction } from '../middleware/audit.ts'
+import { found, idIn } from '../middleware/named-in-path.ts'
 import { scopeOf } from '../migrations/named-migration.ts'
 import type { ServerParts } from '../server-parts.ts'
 
 /** A path that webhooks are found under. The operations are the same under each. */
-export interface WebhooksPlace {
+export interface WebhooksPath {
   path: string
   describe(operation: Operation): Operation
 }

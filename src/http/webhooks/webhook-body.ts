@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import { type Fault, Invalid } from '../../migrations/refusals.ts'
+import { type Fault, InvalidRequest } from '../../migrations/errors.ts'
 import type { IsAllowed } from '../../webhooks/allowed-addresses.ts'
 import { type Subscription, subscriptions, type WebhookSettings } from '../../webhooks/webhook.ts'
 import type * as wire from '../../wire/types.ts'
@@ -26,7 +26,7 @@ export function settingsFrom(
       fault(!subscriptions.includes(each as never), 'events', `There is no event "${each}".`),
     ),
   ]
-  if (faults.length > 0) throw new Invalid(faults)
+  if (faults.length > 0) throw new InvalidRequest(faults)
   return {
     url,
     contentType,

@@ -3,17 +3,17 @@ import type { Addresses } from '../../repositories/addresses.ts'
 import { type FullDelivery, findDelivery, listDeliveries } from '../../webhooks/delivery-store.ts'
 import { redeliver } from '../../webhooks/manage-webhooks.ts'
 import type { Webhook } from '../../webhooks/webhook.ts'
-import { answer, answerIfChanged } from '../door/json-answer.ts'
-import { addressAsked } from '../door/link-header.ts'
-import { found, idIn, numberIn } from '../door/named-in-path.ts'
-import { pagingOf } from '../door/paging.ts'
+import { answer, answerIfChanged } from '../middleware/json-answer.ts'
+import { addressAsked } from '../middleware/link-header.ts'
+import { found, idIn, numberIn } from '../middleware/named-in-path.ts'
+import { pagingOf } from '../middleware/paging.ts'
 import {
   auditWebhook,
   type ByHook,
   namedWebhook,
   OF_HOOK,
   type WebhookParts,
-  type WebhooksPlace,
+  type WebhooksPath,
 } from './named-webhook.ts'
 import { deliveryJson, fullDeliveryJson } from './webhook-json.ts'
 import * as operations from './webhooks-operations.ts'
@@ -22,7 +22,7 @@ import * as operations from './webhooks-operations.ts'
 export function webhookDeliveries(
   app: FastifyInstance,
   parts: WebhookParts,
-  { path, describe }: WebhooksPlace,
+  { path, describe }: WebhooksPath,
 ): void {
   const { db, rendering } = parts
   const deliveries = `${path}/:hook_id/deliveries`

@@ -4,7 +4,7 @@ import type { Addresses } from '../../repositories/addresses.ts'
 import type { Delivery, FullDelivery } from '../../webhooks/delivery-store.ts'
 import type { Webhook } from '../../webhooks/webhook.ts'
 import type * as wire from '../../wire/types.ts'
-import { timeOrNull, utcTimestamp } from '../door/timestamps.ts'
+import { timeOrNull, utcTimestamp } from '../middleware/timestamps.ts'
 
 type Schemas = components['schemas']
 

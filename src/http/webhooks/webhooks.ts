@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { Invalid } from '../../migrations/refusals.ts'
+import { InvalidRequest } from '../../migrations/errors.ts'
 import {
   addWebhook,
   editWebhook,
@@ -12,8 +12,8 @@ import type { Webhook, WebhookSettings } from '../../webhooks/webhook.ts'
 import { listWebhooks } from '../../webhooks/webhook-store.ts'
 import type * as wire from '../../wire/types.ts'
 import { answerPageOf } from '../answer-page.ts'
-import { viewerOf } from '../door/authenticate.ts'
-import { answer, answerIfChanged } from '../door/json-answer.ts'
+import { viewerOf } from '../middleware/authenticate.ts'
+import { answer, answerIfChanged } from '../middleware/json-answer.ts'
 import { scopeOf } from '../migrations/named-migration.ts'
 import {
   auditWebhook,
@@ -21,24 +21,24 @@ import {
   OF_HOOK as config,
   namedWebhook,
   type WebhookParts,
-  type WebhooksPlace,
+  type WebhooksPath,
 } from './named-webhook.ts'
 import { settingsFrom } from './webhook-body.ts'
 import { webhookDeliveries } from './webhook-deliveries.ts'
 import { webhookConfigJson, webhookJson } from './webhook-json.ts'
 import * as operations from './webhooks-operations.ts'
 
-export const WEBHOOKS_OF_CALLER: WebhooksPlace = {
+export const WEBHOOKS_OF_CALLER: WebhooksPath = {
   path: '/user/hooks',
   describe: (operation) => operation,
 }
 
-export const WEBHOOKS_OF_ORGANIZATION: WebhooksPlace = {
+export const WEBHOOKS_OF_ORGANIZATION: WebhooksPath = {
   path: '/orgs/:org/hooks',
   describe: operations.forOrganization,
 }
 
-export function webhooks(app: FastifyInstance, parts: WebhookParts, place: WebhooksPlace): void {
+export function webhooks(app: FastifyInstance, parts: WebhookParts, place: WebhooksPath): void {
   addAndList(app, parts, place)
   readAndChange(app, parts, place)
   configOnly(app, parts, place)
@@ -48,7 +48,7 @@ export function webhooks(app: FastifyInstance, parts: WebhookParts, place: Webho
 function addAndList(
   app: FastifyInstance,
   parts: WebhookParts,
-  { path, describe }: WebhooksPlace,
+  { path, describe }: WebhooksPath,
 ): void {
   const { db, rendering } = parts
   const { addresses } = rendering
@@ -78,7 +78,7 @@ function addAndList(
 function readAndChange(
   app: FastifyInstance,
   parts: WebhookParts,
-  { path, describe }: WebhooksPlace,
+  { path, describe }: WebhooksPath,
 ): void {
   const { addresses } = parts.rendering
   app.get<ByHook>(
@@ -126,7 +126,7 @@ function readAndChange(
 function configOnly(
   app: FastifyInstance,
   parts: WebhookParts,
-  { path, describe }: WebhooksPlace,
+  { path, describe }: WebhooksPath,
 ): void {
   app.get<ByHook>(
     `${path}/:hook_id/config`,
@@ -160,6 +160,6 @@ async function change(
 const pingOf = (request: FastifyRequest): PingFacts => ({ sender: viewerOf(request).account })
 
 const tooMany = () =>
-  new Invalid([
+  new InvalidRequest([
     { resource: 'Hook', code: 'custom', message: `There are ${MAX_WEBHOOKS} webhooks already.` },
   ])

@@ -1,6 +1,6 @@
 import type { Dirent } from 'node:fs'
 import { Unreadable } from '../unreadable.ts'
-import { entriesIn, preciseStat } from './files/prompt-files.ts'
+import { entriesIn, preciseStat } from './files/sync-fs.ts'
 import { reasonOf } from './files/why-unreadable.ts'
 
 /** What a restore is still unpacking, or left when it was killed, is not the host's. */
@@ -9,7 +9,7 @@ const isOurs = ({ name }: Dirent): boolean => name.startsWith('.godwit-')
 /** What a directory held when it was read, sorted by name. */
 export class Directory {
   readonly entries: readonly Dirent[]
-  #byName: Map<string, Dirent[]> | undefined
+  #faultByName: Map<string, Dirent[]> | undefined
   #repositories: Dirent[] | undefined
 
   constructor(entries: Dirent[]) {
@@ -20,8 +20,8 @@ export class Directory {
 
   /** All entries of that name, without regard to case. */
   named(name: string): readonly Dirent[] {
-    this.#byName ??= Map.groupBy(this.entries, (entry) => entry.name.toLowerCase())
-    return this.#byName.get(name.toLowerCase()) ?? []
+    this.#faultByName ??= Map.groupBy(this.entries, (entry) => entry.name.toLowerCase())
+    return this.#faultByName.get(name.toLowerCase()) ?? []
   }
 
   has(name: string): boolean {

@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { Git } from '../../git/git.ts'
-import { publicUrl } from '../../ground/public-url.ts'
+import { publicUrl } from '../../lib/public-url.ts'
 import type { ExaminedPlace } from '../snapshot.ts'
 import type { RepositoryName, Source } from '../source.ts'
 import { Gone, Unreadable } from '../unreadable.ts'
@@ -13,7 +13,7 @@ import { refuseForeignRefs } from './files/read-refs.ts'
 import { Damaged } from './files/repository-errors.ts'
 import { refuseSpecialConfig, refuseSpecialFiles } from './files/special-files.ts'
 import { orUnreadable } from './files/why-unreadable.ts'
-import { placeOf, placesThere, placeToName, sameName } from './find-place.ts'
+import { directoryOf, directoryToName, existingDirectories, sameName } from './find-directory.ts'
 import { gitoliteFor, rightsIn, withRights } from './gitolite/rights.ts'
 import { type LayoutOptions, layoutOf } from './layout/layout-of.ts'
 import {
@@ -24,7 +24,7 @@ import {
 } from './list-repositories.ts'
 import { checkPushLocks, hasPushLock, settlePushLocks } from './locks/repository-locks.ts'
 import { type Proven, proveRepository } from './prove-repository.ts'
-import { isThere, type RepositoryPlace, wikiRefusal } from './repository-place.ts'
+import { isThere, type RepositoryDirectory, wikiRefusal } from './repository-directory.ts'
 import { serveFetch } from './serve-fetch.ts'
 import { examine } from './snapshot/examine.ts'
 import { SharedLfs } from './snapshot/lfs-shared.ts'
@@ -64,7 +64,7 @@ export function gitDirectory(options: GitDirectoryOptions): GitDirectory {
   const tree = servedTree(options)
   const sharedLfs = lfsDirectory === undefined ? undefined : new SharedLfs(lfsDirectory)
   const examineNow = async (repository: RepositoryName, signal: AbortSignal) =>
-    examine(await placeToExamine(await placeToName(tree, repository), cloneUrl), {
+    examine(await placeToExamine(await directoryToName(tree, repository), cloneUrl), {
       git,
       sharedLfs,
       signal,
@@ -76,7 +76,7 @@ export function gitDirectory(options: GitDirectoryOptions): GitDirectory {
     signal: AbortSignal,
     read: (call: RepositoryCall) => Promise<T>,
   ): Promise<T> {
-    const { dir } = await placeOf(tree, repository)
+    const { dir } = await directoryOf(tree, repository)
     return orUnreadable(dir, signal, async () => {
       await refuseForeignRefs({ dir, name: `${repository.owner}/${repository.name}` })
       await refuseSpecialFiles({ dir }, { git, signal })
@@ -93,9 +93,9 @@ export function gitDirectory(options: GitDirectoryOptions): GitDirectory {
     languages: (repository, signal) => view(repository, signal, (call) => readLanguages(git, call)),
     licenseFile: (repository, signal) =>
       view(repository, signal, (call) => readLicenseFile(git, call)),
-    directoryOf: async (repository) => (await placeOf(tree, repository)).dir,
+    directoryOf: async (repository) => (await directoryOf(tree, repository)).dir,
     async facts(repository, known, signal) {
-      const place = await placeOf(tree, repository)
+      const place = await directoryOf(tree, repository)
       return orUnreadable(place.dir, signal, async () => {
         const facts = await readRepositoryFacts(git, place, known, signal)
         const rules = await tree.gitolite()
@@ -103,7 +103,7 @@ export function gitDirectory(options: GitDirectoryOptions): GitDirectory {
       })
     },
     async tryGit(repository) {
-      const { dir } = await placeOf(tree, repository)
+      const { dir } = await directoryOf(tree, repository)
       await orUnreadable(dir, undefined, async () => {
         const { uid } = await stat(dir)
         if (uid === process.getuid?.()) return
@@ -114,24 +114,24 @@ export function gitDirectory(options: GitDirectoryOptions): GitDirectory {
     async prove(repository, scratch, signal) {
       const look = () => examineNow(repository, signal)
       const parts = { git, sharedLfs, signal, scratch, examine: look }
-      return proveRepository(await placeToName(tree, repository), parts)
+      return proveRepository(await directoryToName(tree, repository), parts)
     },
     examine: examineNow,
     warning: (examination, signal) => warningOfExamination(examination, { git, signal }),
     snapshot: (examination, scratch, signal) =>
       takeSnapshot(examination, scratch, { git, sharedLfs, signal }),
     async serveFetch(repository, fetch) {
-      const place = await placeToName(tree, repository)
+      const place = await directoryToName(tree, repository)
       return orUnreadable(place.dir, fetch.signal, () => serveFetch(git, place, fetch))
     },
-    checkLock: async (repository) => checkPushLocks(git, await placeOf(tree, repository)),
+    checkLock: async (repository) => checkPushLocks(git, await directoryOf(tree, repository)),
     async hasLock(repository) {
-      for (const place of await tree.layout.placesOf(repository))
+      for (const place of await tree.layout.dataPathsOf(repository))
         if (await hasPushLock(git, place)) return true
       return false
     },
     async settleLock(repository, isWanted) {
-      const places = await placesThere(tree, repository)
+      const places = await existingDirectories(tree, repository)
       if (places.length === 0) throw new Gone('the repository no longer exists')
       // Which of several was locked is not known: none is locked anew, and all are opened.
       const isWantedHere = async () => {
@@ -158,7 +158,7 @@ const VIEW_TIMEOUT_MS = 20_000
 
 /** Rejects with Unreadable where no repository is there, or what stands in the place of its wiki is none. */
 async function placeToExamine(
-  place: RepositoryPlace,
+  place: RepositoryDirectory,
   cloneUrl: string | undefined,
 ): Promise<ExaminedPlace> {
   const { owner, name, dir, wikiDir } = place

@@ -6,7 +6,7 @@ import { reasonOf } from './files/why-unreadable.ts'
 import { type GitoliteFor, ownerRefusal, rightsIn } from './gitolite/rights.ts'
 import type { Layout } from './layout/layout.ts'
 import { readMembersFile } from './members-file.ts'
-import type { RepositoryPlace } from './repository-place.ts'
+import type { RepositoryDirectory } from './repository-directory.ts'
 
 /** Repositories below a directory, and who may do what with them. */
 export interface ServedTree {
@@ -55,7 +55,7 @@ export async function findMembers(
   return undefined
 }
 
-async function rowOf(place: RepositoryPlace, gitolite: GitoliteFor): Promise<ListedEntry> {
+async function rowOf(place: RepositoryDirectory, gitolite: GitoliteFor): Promise<ListedEntry> {
   const { owner, name, path, wikiDir } = place
   const refused = { path: `${path}.git`, hides: { fullName: `${owner}/${name}` } }
   try {

@@ -4,7 +4,7 @@ import { A_DAY, type Git } from '../../git/git.ts'
 import type { Examination, Found, Snapshot } from '../snapshot.ts'
 import { orDamaged, Unsupported } from './files/repository-errors.ts'
 import { includesOthers, readSettings } from './files/repository-settings.ts'
-import type { RepositoryPlace } from './repository-place.ts'
+import type { RepositoryDirectory } from './repository-directory.ts'
 import { type ExamineParts, examine } from './snapshot/examine.ts'
 import type { ScratchRepository } from './snapshot/snapshot-scratch.ts'
 import { takeSnapshot } from './snapshot/take-snapshot.ts'
@@ -27,7 +27,7 @@ export interface ProvingParts extends ExamineParts {
 
 /** Taken like any other, where nothing of it leads elsewhere; and everything is hashed. */
 export async function proveRepository(
-  { owner, name: named, dir: own, wikiDir }: RepositoryPlace,
+  { owner, name: named, dir: own, wikiDir }: RepositoryDirectory,
   { examine: look, scratch, ...parts }: ProvingParts,
 ): Promise<Proven> {
   const { git, signal } = parts

@@ -3,14 +3,14 @@ import { join, relative } from 'node:path'
 import { A_DAY, type Git, type RunningGit } from '../../git/git.ts'
 import type { ServedFetch } from '../source.ts'
 import { Unreadable } from '../unreadable.ts'
-import { inTurns, lstatIfThere, statsBelow } from './files/prompt-files.ts'
 import { refuseForeignRefs } from './files/read-refs.ts'
 import { readText } from './files/read-text.ts'
 import { Unsupported } from './files/repository-errors.ts'
-import { refuseOtherPlaces } from './files/repository-format.ts'
+import { refuseExternalPaths } from './files/repository-format.ts'
 import { type ConfigReader, flag, readSettingsIn, setting } from './files/repository-settings.ts'
 import { refuseSpecialFiles } from './files/special-files.ts'
-import { isThere, type RepositoryPlace } from './repository-place.ts'
+import { inTurns, lstatIfThere, statsBelow } from './files/sync-fs.ts'
+import { isThere, type RepositoryDirectory } from './repository-directory.ts'
 
 /** Git reads these at every start; a link could lead to any file of this machine. */
 const OWN_FILES = [
@@ -27,7 +27,7 @@ const FIRST_BYTE_TIMEOUT_MS = 30_000
  */
 export async function serveFetch(
   git: Git,
-  place: RepositoryPlace,
+  place: RepositoryDirectory,
   { answer, protocolVersion, ofWiki, signal }: ServedFetch,
 ): Promise<RunningGit> {
   const { owner, name, dir, wikiDir } = place
@@ -51,7 +51,7 @@ export async function serveFetch(
 
 /** The same rules as for an export: nothing of somebody else is shown under this name. */
 async function refuseElsewhere(at: At, reader: ConfigReader): Promise<void> {
-  await refuseOtherPlaces(at)
+  await refuseExternalPaths(at)
   await refuseForeignRefs(at)
   for (const path of OWN_FILES) {
     const there = await lstatIfThere(join(at.dir, path))

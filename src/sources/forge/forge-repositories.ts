@@ -1,5 +1,5 @@
-import { oneLine } from '../../ground/one-line.ts'
-import { webPage } from '../../ground/public-url.ts'
+import { oneLine } from '../../lib/one-line.ts'
+import { webPage } from '../../lib/public-url.ts'
 import { ForgeRefused } from '../forge-errors.ts'
 import type { RepositoryName, SourceFacts } from '../source.ts'
 import { unlessAbsent } from './client/confirm-absence.ts'

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { codeOf } from '../../ground/errno.ts'
+import { codeOf } from '../../lib/errno.ts'
 
 /** Why a token cannot be used; never says anything of what is in the file. */
 export class UnusableToken extends Error {

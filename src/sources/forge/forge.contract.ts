@@ -7,7 +7,7 @@ import type { Target } from '../../../test/support/forge/forge-seeder.ts'
 import { KeptInMemory } from '../../../test/support/forge/kept-in-memory.ts'
 import { type SeededScene, seedForge } from '../../../test/support/forge/seeded-scene.ts'
 import { readingOf } from '../discussions.ts'
-import { ForgeRefused, NotThere } from '../forge-errors.ts'
+import { ForgeNotFound, ForgeRefused } from '../forge-errors.ts'
 import type { RepositoryName } from '../source.ts'
 import { forgeClient } from './client/forge-client.ts'
 import { forgeGetter } from './client/known-forge.ts'
@@ -384,7 +384,7 @@ export function forgeContract(
         ForgeRefused,
       )
       const nowhere = { owner: scene.organization, name: 'no-such' }
-      await assert.rejects(discussions.stamp(nowhere, new KeptInMemory(), signal), NotThere)
+      await assert.rejects(discussions.stamp(nowhere, new KeptInMemory(), signal), ForgeNotFound)
     })
   })
 }

@@ -1,6 +1,6 @@
 import { Banner } from '@primer/react'
 import { useCallback, useState } from 'react'
-import { archiveName } from '../../../src/ground/archive-name.ts'
+import { archiveName } from '../../../src/lib/archive-name.ts'
 import { curl } from '../curl.ts'
 import type { Failure } from '../failure.ts'
 import { announce } from '../parts/announcements.tsx'

@@ -1,5 +1,5 @@
 import { CalendarIcon, HourglassIcon, LockIcon, PackageIcon } from '@primer/octicons-react'
-import { isPartial } from '../../../src/ground/is-partial.ts'
+import { isPartial } from '../../../src/lib/is-partial.ts'
 import { bytes, counted, inPart, number, percent } from '../quantities.ts'
 import { useSignedIn } from '../session.tsx'
 import { isUnfinished, type Summary } from '../wire.ts'

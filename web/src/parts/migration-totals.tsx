@@ -1,4 +1,4 @@
-import { isPartial } from '../../../src/ground/is-partial.ts'
+import { isPartial } from '../../../src/lib/is-partial.ts'
 import { bytes, duration, number, percent } from '../quantities.ts'
 import { isUnfinished, type Progress } from '../wire.ts'
 import { Bar, type BarTone } from './bar.tsx'

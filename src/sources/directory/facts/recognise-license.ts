@@ -13,7 +13,7 @@ let knownLicenses: Promise<readonly Known[]> | undefined
 
 /** The SPDX id of the licence that a text is, by the share of words it has in common with each known one. */
 export async function recogniseLicense(text: string): Promise<string | null> {
-  const words = wordsOf(text)
+  const words = errorText(text)
   if (words.size < FEWEST_WORDS) return null
   knownLicenses ??= loadLicenses()
   let best: string | null = null
@@ -36,7 +36,7 @@ async function loadLicenses(): Promise<Known[]> {
   // Of ids with the same words the shortest is the usual one: MPL-2.0 before MPL-2.0-no-copyleft-exception.
   ids.sort((a, b) => a.length - b.length || (a < b ? -1 : 1))
   return ids.flatMap((id) =>
-    formsOf(licenses[id]!.licenseText).map((form) => ({ id, words: wordsOf(form) })),
+    formsOf(licenses[id]!.licenseText).map((form) => ({ id, words: errorText(form) })),
   )
 }
 
@@ -57,7 +57,7 @@ function formsOf(text: string): string[] {
 }
 
 /** Without what differs from one project to the next: who holds the rights and since when, links, remarks in Markdown. */
-function wordsOf(text: string): Set<string> {
+function errorText(text: string): Set<string> {
   const terms = text
     .toLowerCase()
     .replace(/<!--.{0,400}?-->/gs, ' ')

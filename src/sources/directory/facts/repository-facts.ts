@@ -1,14 +1,13 @@
 import { lstat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Git } from '../../../git/git.ts'
-import { ifThere } from '../../../ground/errno.ts'
-import { oneLine } from '../../../ground/one-line.ts'
-import { publicUrl, webPage } from '../../../ground/public-url.ts'
+import { ifExists } from '../../../lib/errno.ts'
+import { oneLine } from '../../../lib/one-line.ts'
+import { publicUrl, webPage } from '../../../lib/public-url.ts'
 import { describedBy, LONGEST_DESCRIPTION } from '../../description.ts'
 import { type KnownFacts, type SourceFacts, USUAL_FACTS } from '../../source.ts'
 import { Unreadable } from '../../unreadable.ts'
 import { readSmallFile } from '../files/own-file.ts'
-import { inTurns, statsBelow, statsOf } from '../files/prompt-files.ts'
 import {
   flag,
   includesOthers,
@@ -25,8 +24,9 @@ import {
   refuseSpecialFiles,
   refuseSpecialSeen,
 } from '../files/special-files.ts'
-import { lookAtOnce } from './look-at-once.ts'
-import { type GitFacts, lookByCommands } from './look-by-commands.ts'
+import { inTurns, statsBelow, statsOf } from '../files/sync-fs.ts'
+import { readFactsFromFiles } from './facts-from-files.ts'
+import { type GitFacts, readFactsWithGit } from './facts-from-git.ts'
 import type { Directories } from './repository-stamp.ts'
 import { type StatedFacts, statedFacts } from './stated-facts.ts'
 
@@ -59,10 +59,10 @@ export async function readRepositoryFacts(
     isTreeWanted: (head: string) =>
       !isTold(stated) && (isHalfTold(stated) || known?.headCommit !== head),
   }
-  let looked = await lookAtOnce(git, call, settings, { ...wanted, beforeGit })
+  let looked = await readFactsFromFiles(git, call, settings, { ...wanted, beforeGit })
   if (!looked) {
     await beforeGit()
-    looked = await lookByCommands(git, call, wanted)
+    looked = await readFactsWithGit(git, call, wanted)
   }
   const { refs } = looked
   const birth = Math.floor(directory.birthtimeMs || directory.mtimeMs)
@@ -92,7 +92,7 @@ export async function readRepositoryFacts(
 async function readDescription(dir: string, settings: Settings): Promise<string> {
   const read = readSmallFile(join(dir, 'description'), LONGEST_DESCRIPTION)
   // There may be none, or a link, which could lead to any file of this machine, or no file at all.
-  const file = await ifThere(read, 'ENOENT', 'ELOOP', 'EISDIR')
+  const file = await ifExists(read, 'ENOENT', 'ELOOP', 'EISDIR')
   return (file && describedBy(file)) || oneLine(setting(settings, 'gitweb.description') ?? '')
 }
 

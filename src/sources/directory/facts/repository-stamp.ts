@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { inTurns, namesIn, type Seen, statsBelow, statsOf } from '../files/prompt-files.ts'
+import { inTurns, namesIn, type Seen, statsBelow, statsOf } from '../files/sync-fs.ts'
 
 /** Of a repository, and of its wiki; null when it has none. */
 export interface Directories {

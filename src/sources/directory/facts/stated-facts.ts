@@ -1,6 +1,6 @@
-import { isFullName, isName } from '../../../ground/names.ts'
-import { oneLine } from '../../../ground/one-line.ts'
-import { webPage } from '../../../ground/public-url.ts'
+import { isFullName, isName } from '../../../lib/names.ts'
+import { oneLine } from '../../../lib/one-line.ts'
+import { webPage } from '../../../lib/public-url.ts'
 import { type Collaborator, PERMISSIONS, type SourceFacts } from '../../source.ts'
 import { everySetting, flag, type Settings, setting } from '../files/repository-settings.ts'
 

@@ -1,4 +1,4 @@
-import { type ObjectReader, Odd } from '../files/object-reader.ts'
+import { NeedsGit, type ObjectReader } from '../files/object-reader.ts'
 import { parseTree, type TreeEntry } from '../files/parse-objects.ts'
 import type { TreeFile } from './head-tree.ts'
 
@@ -18,11 +18,11 @@ export async function filesOfTree(
 
   /** A tree that stands in many places is read once and listed in each. */
   function list(tree: string, path: string): void {
-    if (++visited > MAX_FILES) throw new Odd('very many directories')
+    if (++visited > MAX_FILES) throw new NeedsGit('very many directories')
     for (const { kind, oid, name } of trees.get(tree)!) {
       if (kind === 'tree') list(oid, `${path}${name}/`)
       else if (kind === 'file') files.push({ oid, path: path + name })
-      if (files.length > MAX_FILES) throw new Odd('very many files')
+      if (files.length > MAX_FILES) throw new NeedsGit('very many files')
     }
   }
   list(root, '')
@@ -36,11 +36,11 @@ async function readTrees(
 ): Promise<Map<string, TreeEntry[]>> {
   const trees = new Map<string, TreeEntry[]>()
   for (let next = new Set([root]); next.size > 0; ) {
-    if (trees.size + next.size > MAX_TREES) throw new Odd('very many directories')
+    if (trees.size + next.size > MAX_TREES) throw new NeedsGit('very many directories')
     const oids = [...next]
     next = new Set()
     for (const [index, object] of (await objects.read(oids)).entries()) {
-      if (!object) throw new Odd('a missing tree')
+      if (!object) throw new NeedsGit('a missing tree')
       trees.set(oids[index]!, parseTree(object, oidBytes))
     }
     for (const oid of oids)

@@ -19,7 +19,7 @@ export interface ObjectReader extends AsyncDisposable {
 }
 
 /** Not what the quick way can read: whoever asked takes the long one, and git says what is wrong where anything is. */
-export class Odd extends Error {
+export class NeedsGit extends Error {
   override name = 'Odd'
 }
 
@@ -32,7 +32,7 @@ const tooOld = new WeakSet<Git>()
 
 /** By one git. */
 export function openObjects(git: Git, call: GitCall): ObjectReader {
-  if (tooOld.has(git)) throw new Odd('this git is too old')
+  if (tooOld.has(git)) throw new NeedsGit('this git is too old')
   const stop = new AbortController()
   const signal = call.signal ? AbortSignal.any([call.signal, stop.signal]) : stop.signal
   const running = git.start(['cat-file', '--batch-command', '--buffer'], { ...call, signal })
@@ -49,7 +49,7 @@ export function openObjects(git: Git, call: GitCall): ObjectReader {
     const objects: (T | undefined)[] = []
     for (const oid of oids) {
       const [name, type, size] = (await answers.line()).split(' ')
-      if (name !== oid) throw new Odd('an answer to something else')
+      if (name !== oid) throw new NeedsGit('an answer to something else')
       objects.push(size === undefined ? undefined : await take({ type: type!, size: Number(size) }))
     }
     return objects
@@ -59,7 +59,7 @@ export function openObjects(git: Git, call: GitCall): ObjectReader {
     sizes: (oids) => ask('info', oids, async ({ size }) => size),
     read: (oids) =>
       ask('contents', oids, async (answered) => {
-        if (answered.size > LARGEST_OBJECT) throw new Odd('a very large object')
+        if (answered.size > LARGEST_OBJECT) throw new NeedsGit('a very large object')
         const bytes = await answers.bytes(answered.size + 1)
         return { ...answered, bytes: bytes.subarray(0, answered.size) }
       }),
@@ -80,7 +80,7 @@ function byteReader(stream: Readable) {
 
   async function more(): Promise<void> {
     const next = await chunks.next()
-    if (next.done) throw new Odd('git ended before its answer')
+    if (next.done) throw new NeedsGit('git ended before its answer')
     rest = rest.length === 0 ? next.value : Buffer.concat([rest, next.value])
   }
 

@@ -7,11 +7,11 @@ import {
   readSync,
   type Stats,
 } from 'node:fs'
-import { hasCode } from '../../../ground/errno.ts'
-import { promptly } from './prompt-files.ts'
+import { hasCode } from '../../../lib/errno.ts'
+import { syncFs } from './sync-fs.ts'
 
 /** The beginning of it. */
-export const readSmallFile = promptly(
+export const readSmallFile = syncFs(
   (path: string, limit: number): Buffer =>
     withOwnFile(path, (file) => {
       const buffer = Buffer.alloc(limit)
@@ -20,7 +20,7 @@ export const readSmallFile = promptly(
 )
 
 /** All of it; one that is larger than it should be is refused (EFBIG) rather than read into memory. */
-export const readOwnFile = promptly(
+export const readOwnFile = syncFs(
   (path: Buffer, largest: number): Buffer =>
     withOwnFile(path, (file, { size }) => {
       if (size > largest) throw refusal('EFBIG', `${size} bytes`)

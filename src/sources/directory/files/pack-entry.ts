@@ -1,5 +1,5 @@
 import { constants, inflateSync } from 'node:zlib'
-import { Odd } from './object-reader.ts'
+import { NeedsGit } from './object-reader.ts'
 
 /** How much may still be unpacked: a few small deltas can stand for very many bytes. */
 export interface Budget {
@@ -45,7 +45,7 @@ export function lengthMadeBy(delta: Buffer): number {
 export function patched(base: Buffer, delta: Buffer, budget: Budget): Buffer {
   const [baseLength, afterBase] = lengthIn(delta, 0)
   const [length, start] = lengthIn(delta, afterBase)
-  if (baseLength !== base.length) throw new Odd('a delta of something else')
+  if (baseLength !== base.length) throw new NeedsGit('a delta of something else')
   const made = Buffer.allocUnsafe(allowed(length, budget))
   let filled = 0
   for (let at = start; at < delta.length; ) {
@@ -53,12 +53,12 @@ export function patched(base: Buffer, delta: Buffer, budget: Budget): Buffer {
     const [from, begin, size, next] =
       command & 128 ? copied(base, delta, at, command) : added(delta, at, command)
     if (begin + size > from.length || filled + size > length)
-      throw new Odd('a delta beyond its end')
+      throw new NeedsGit('a delta beyond its end')
     from.copy(made, filled, begin, begin + size)
     filled += size
     at = next
   }
-  if (filled !== length) throw new Odd('a delta that ends early')
+  if (filled !== length) throw new NeedsGit('a delta that ends early')
   return made
 }
 
@@ -75,14 +75,14 @@ function copied(base: Buffer, delta: Buffer, start: number, command: number): St
 }
 
 function added(delta: Buffer, at: number, size: number): Stretch {
-  if (size === 0) throw new Odd('a delta of an unknown kind')
+  if (size === 0) throw new NeedsGit('a delta of an unknown kind')
   return [delta, at, size, at + size]
 }
 
 /** Takes what is to be unpacked off what is left. */
 export function allowed(bytes: number, budget: Budget): number {
   budget.bytes -= bytes
-  if (!(budget.bytes >= 0)) throw new Odd('very large objects')
+  if (!(budget.bytes >= 0)) throw new NeedsGit('very large objects')
   return bytes
 }
 
@@ -91,7 +91,7 @@ export function inflated(packed: Buffer, size: number): Buffer {
   // With room left over it ends where its bytes end, whatever follows them.
   const room = size + 64
   const bytes = inflateSync(packed, { chunkSize: room, maxOutputLength: room })
-  if (bytes.length !== size) throw new Odd('an object of another size')
+  if (bytes.length !== size) throw new NeedsGit('an object of another size')
   return bytes
 }
 
@@ -102,6 +102,6 @@ export function beginningOf(packed: Buffer): Buffer {
 
 function byteAt(bytes: Buffer, at: number): number {
   const byte = bytes[at]
-  if (byte === undefined) throw new Odd('a pack that is cut off')
+  if (byte === undefined) throw new NeedsGit('a pack that is cut off')
   return byte
 }

@@ -1,4 +1,4 @@
-import { Odd } from './object-reader.ts'
+import { NeedsGit } from './object-reader.ts'
 import type { OwnFile } from './own-file.ts'
 import {
   allowed,
@@ -48,7 +48,7 @@ export class PackFile {
     this.#width = width
     const table = index.read(0, TABLE)
     if (table.length < TABLE || table.readUInt32BE(0) !== MAGIC || table.readUInt32BE(4) !== 2)
-      throw new Odd('an index of another version')
+      throw new NeedsGit('an index of another version')
     this.#table = table
   }
 
@@ -56,7 +56,7 @@ export class PackFile {
   find(oid: Buffer): number | undefined {
     const [from, to] = [this.#below(oid[0]!), this.#below(oid[0]! + 1)]
     const length = (to - from) * this.#width
-    if (length < 0 || length > LONGEST_BUCKET) throw new Odd('a very large pack')
+    if (length < 0 || length > LONGEST_BUCKET) throw new NeedsGit('a very large pack')
     const names = this.#index.read(TABLE + from * this.#width, length)
     for (let at = names.indexOf(oid); at !== -1; at = names.indexOf(oid, at + 1))
       if (at % this.#width === 0) return this.#offsetOf(from + at / this.#width)
@@ -80,7 +80,7 @@ export class PackFile {
       deltas.push(bytes)
       at = entry.base
     }
-    throw new Odd('very many deltas of each other')
+    throw new NeedsGit('very many deltas of each other')
   }
 
   /** How many names begin with a lower byte. */
@@ -93,7 +93,7 @@ export class PackFile {
     const start = TABLE + this.#below(256) * (this.#width + 4)
     const bytes = this.#index.read(start + position * 4, 4)
     const offset = bytes.length < 4 ? LARGE_OFFSET : bytes.readUInt32BE(0)
-    if (offset >= LARGE_OFFSET) throw new Odd('a very large pack')
+    if (offset >= LARGE_OFFSET) throw new NeedsGit('a very large pack')
     return offset
   }
 
@@ -106,7 +106,7 @@ export class PackFile {
     }
     if (kind !== NAMED_DELTA) return { kind, size, at: offset + end, base: undefined }
     const base = this.find(bytes.subarray(end, end + this.#width))
-    if (base === undefined) throw new Odd('a delta of what is elsewhere')
+    if (base === undefined) throw new NeedsGit('a delta of what is elsewhere')
     return { kind, size, at: offset + end + this.#width, base }
   }
 
@@ -119,6 +119,6 @@ export class PackFile {
 
 function typeOf({ kind }: Entry): string {
   const type = TYPES[kind]
-  if (type === undefined) throw new Odd('an entry of an unknown kind')
+  if (type === undefined) throw new NeedsGit('an entry of an unknown kind')
   return type
 }

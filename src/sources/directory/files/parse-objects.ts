@@ -1,4 +1,4 @@
-import { Odd, type WholeObject } from './object-reader.ts'
+import { NeedsGit, type WholeObject } from './object-reader.ts'
 
 export interface CommitObject {
   tree: string
@@ -27,7 +27,7 @@ export function parseCommit({ type, bytes }: WholeObject): CommitObject {
   const head = headOf(bytes)
   const [, tree] = /^tree ([0-9a-f]+)$/m.exec(head) ?? []
   const [, committed] = new RegExp(`^committer ${WHEN}`, 'm').exec(head) ?? []
-  if (type !== 'commit' || !tree || !committed) throw new Odd('not an ordinary commit')
+  if (type !== 'commit' || !tree || !committed) throw new NeedsGit('not an ordinary commit')
   return {
     tree,
     parents: [...head.matchAll(/^parent ([0-9a-f]+)$/gm)].map(([, oid]) => oid!),
@@ -41,7 +41,7 @@ export function parseTag({ type: is, bytes }: WholeObject): TagObject {
   const hasTagger = /^tagger /m.test(head)
   const [, tagged = ''] = new RegExp(`^tagger ${WHEN}`, 'm').exec(head) ?? []
   if (is !== 'tag' || !object || !type || (hasTagger && tagged === ''))
-    throw new Odd('not an ordinary tag')
+    throw new NeedsGit('not an ordinary tag')
   return { object, type, tagged }
 }
 
@@ -57,13 +57,14 @@ const A_DIRECTORY = 0o040000
 
 /** `<mode> <name>`, a null, and the bare bytes of the object's name; and so on. */
 export function parseTree({ type, bytes }: WholeObject, oidBytes: number): TreeEntry[] {
-  if (type !== 'tree') throw new Odd('not a tree')
+  if (type !== 'tree') throw new NeedsGit('not a tree')
   const entries: TreeEntry[] = []
   for (let at = 0; at < bytes.length; ) {
     const space = bytes.indexOf(0x20, at)
     const end = bytes.indexOf(0, space)
     const next = end + 1 + oidBytes
-    if (space === -1 || end === -1 || next > bytes.length) throw new Odd('a tree that is cut off')
+    if (space === -1 || end === -1 || next > bytes.length)
+      throw new NeedsGit('a tree that is cut off')
     const mode = Number.parseInt(bytes.toString('latin1', at, space), 8) & FILE_TYPE
     entries.push({
       kind: mode === A_FILE ? 'file' : mode === A_DIRECTORY ? 'tree' : 'other',

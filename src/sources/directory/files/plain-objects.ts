@@ -1,12 +1,12 @@
 import { hash } from 'node:crypto'
 import { join } from 'node:path'
-import { hasCode } from '../../../ground/errno.ts'
+import { hasCode } from '../../../lib/errno.ts'
 import type { ObjectFormat } from '../../snapshot.ts'
-import { type ObjectReader, Odd, type WholeObject } from './object-reader.ts'
+import { NeedsGit, type ObjectReader, type WholeObject } from './object-reader.ts'
 import { type OwnFile, openOwnFile } from './own-file.ts'
 import { allowed, type Budget, beginningOf, inflated } from './pack-entry.ts'
 import { PackFile } from './pack-file.ts'
-import { lstatIfThere, namesIn, promptly } from './prompt-files.ts'
+import { lstatIfThere, namesIn, syncFs } from './sync-fs.ts'
 
 /** More packs than a repository has that is packed now and then; git looks through them faster. */
 const MAX_PACKS = 20
@@ -21,7 +21,7 @@ const LONGEST_HEAD = 128
  */
 export async function openPlainObjects(dir: string, format: ObjectFormat): Promise<ObjectReader> {
   for (const elsewhere of ['alternates', 'http-alternates'])
-    if (await lstatIfThere(join(dir, 'objects/info', elsewhere))) throw new Odd('alternates')
+    if (await lstatIfThere(join(dir, 'objects/info', elsewhere))) throw new NeedsGit('alternates')
   return new PlainObjects(dir, format)
 }
 
@@ -53,7 +53,8 @@ class PlainObjects implements ObjectReader {
     )
     return read.map(({ type, bytes }, index) => {
       const object = { type, size: bytes.length, bytes }
-      if (nameOf(object, this.#format) !== oids[index]) throw new Odd('an object that is another')
+      if (nameOf(object, this.#format) !== oids[index])
+        throw new NeedsGit('an object that is another')
       return object
     })
   }
@@ -69,7 +70,7 @@ class PlainObjects implements ObjectReader {
     loose: (file: OwnFile) => T,
   ): Promise<T[]> {
     this.#packs ??= await this.#openPacks()
-    const find = promptly((oid: string): T => {
+    const find = syncFs((oid: string): T => {
       const name = Buffer.from(oid, 'hex')
       for (const pack of this.#packs!) {
         const offset = pack.find(name)
@@ -85,7 +86,7 @@ class PlainObjects implements ObjectReader {
   async #openPacks(): Promise<PackFile[]> {
     const folder = join(this.#dir, 'objects/pack')
     const names = (await namesIn(folder)).filter((name) => /^pack-\w+\.idx$/.test(name))
-    if (names.length > MAX_PACKS) throw new Odd('very many packs')
+    if (names.length > MAX_PACKS) throw new NeedsGit('very many packs')
     const width = this.#format === 'sha1' ? 20 : 32
     return names.map((name) => {
       const path = join(folder, name.slice(0, -'.idx'.length))
@@ -105,7 +106,7 @@ function looseObject<T>(path: string, use: (file: OwnFile) => T): T {
   try {
     file = openOwnFile(path)
   } catch (error) {
-    throw hasCode(error, 'ENOENT') ? new Odd('a missing object') : error
+    throw hasCode(error, 'ENOENT') ? new NeedsGit('a missing object') : error
   }
   try {
     return use(file)
@@ -116,7 +117,7 @@ function looseObject<T>(path: string, use: (file: OwnFile) => T): T {
 
 /** `<type> <size>`, a null, and the bytes, all deflated. */
 function readLoose(file: OwnFile, budget: Budget): { type: string; bytes: Buffer } {
-  if (file.size > LARGEST_LOOSE) throw new Odd('a very large object')
+  if (file.size > LARGEST_LOOSE) throw new NeedsGit('a very large object')
   const packed = file.read(0, file.size)
   const { type, size, length } = looseHead(beginningOf(packed.subarray(0, LONGEST_HEAD)))
   return { type, bytes: inflated(packed, length + allowed(size, budget)).subarray(length) }
@@ -124,7 +125,7 @@ function readLoose(file: OwnFile, budget: Budget): { type: string; bytes: Buffer
 
 function looseHead(bytes: Buffer): { type: string; size: number; length: number } {
   const [head, type, size] = /^([a-z]+) (\d{1,15})\0/.exec(bytes.toString('latin1', 0, 40)) ?? []
-  if (head === undefined) throw new Odd('a loose object without a head')
+  if (head === undefined) throw new NeedsGit('a loose object without a head')
   return { type: type!, size: Number(size), length: head.length }
 }
 

@@ -1,10 +1,10 @@
 import type { Dirent } from 'node:fs'
-import { ifThere } from '../../../ground/errno.ts'
+import { ifExists } from '../../../lib/errno.ts'
 import { type Refs, readable } from '../../refs.ts'
 import type { BareRepository } from '../../snapshot.ts'
-import { byteEntriesIn, linkTarget, lstatIfThere } from './prompt-files.ts'
 import { readText } from './read-text.ts'
 import { Damaged, Unsupported } from './repository-errors.ts'
+import { byteEntriesIn, linkTarget, lstatIfThere } from './sync-fs.ts'
 
 type Place = Pick<BareRepository, 'dir' | 'name'>
 type Pointer = Refs['head']
@@ -110,7 +110,7 @@ async function readPointer(
 
 /** Before 2006 git wrote symbolic refs as symbolic links, and still reads them. */
 async function symbolicLink(repository: Place, name: string): Promise<string | undefined> {
-  const target = await ifThere(linkTarget(pathOf(repository, name)), 'EINVAL')
+  const target = await ifExists(linkTarget(pathOf(repository, name)), 'EINVAL')
   if (target === undefined || isRefName(target)) return target
   throw new Unsupported(
     repository.name,
@@ -120,7 +120,7 @@ async function symbolicLink(repository: Place, name: string): Promise<string | u
 
 /** A ref or folder that went away while we read was deleted, packed, or made way for another. */
 const unlessGone = <T>(read: Promise<T>): Promise<T | undefined> =>
-  ifThere(read, 'ENOENT', 'ENOTDIR', 'EISDIR')
+  ifExists(read, 'ENOENT', 'ENOTDIR', 'EISDIR')
 
 function isObjectName({ objectFormat }: BareRepository, oid: string): boolean {
   return (

@@ -1,4 +1,4 @@
-import { codeOf } from '../../../ground/errno.ts'
+import { codeOf } from '../../../lib/errno.ts'
 import { readOwnFile } from './own-file.ts'
 import { Unsupported } from './repository-errors.ts'
 

@@ -21,12 +21,12 @@ export class Damaged extends Unreadable {
 }
 
 /** A repack or a push moved files between two looks: look again. Never leaves this room. */
-export class Moved extends Error {
+export class ChangedDuringRead extends Error {
   override name = 'Moved'
 }
 
 /** A failure to read, told by the repository's name: where git came to a verdict, it is damaged, in git's words. */
-export function byName(repository: string, error: unknown, dir: string): unknown {
+export function faultByName(repository: string, error: unknown, dir: string): unknown {
   const told = asUnreadable(error, dir)
   if (told === error || !(told instanceof Unreadable)) return error
   if (error instanceof GitFailed && error.exitCode !== null)
@@ -44,6 +44,6 @@ export async function orDamaged<T>(
     return await work()
   } catch (error) {
     signal.throwIfAborted()
-    throw byName(name, error, dir)
+    throw faultByName(name, error, dir)
   }
 }

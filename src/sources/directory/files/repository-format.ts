@@ -1,7 +1,6 @@
 import { join } from 'node:path'
 import type { Git } from '../../../git/git.ts'
 import type { BareRepository, ObjectFormat } from '../../snapshot.ts'
-import { lstat } from './prompt-files.ts'
 import { readText } from './read-text.ts'
 import { Unsupported } from './repository-errors.ts'
 import {
@@ -12,6 +11,7 @@ import {
   readSettingsIn,
 } from './repository-settings.ts'
 import { COMMON_DIR, OF_ANOTHER, refuseSpecialIncludes } from './special-files.ts'
+import { lstat } from './sync-fs.ts'
 
 /** Extensions that change nothing in how refs and objects are read from files. */
 const HARMLESS = new Set([
@@ -66,7 +66,7 @@ export async function refuseCutHistory(repository: BareRepository): Promise<void
 }
 
 /** Throws Unsupported where its refs, or git itself, would be read from another repository. */
-export async function refuseOtherPlaces({
+export async function refuseExternalPaths({
   dir,
   name,
 }: Pick<BareRepository, 'dir' | 'name'>): Promise<void> {

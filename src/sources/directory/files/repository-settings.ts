@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import type { Git } from '../../../git/git.ts'
 import { Unreadable } from '../../unreadable.ts'
 import { readOwnFile } from './own-file.ts'
-import { lstatIfThere } from './prompt-files.ts'
+import { lstatIfThere } from './sync-fs.ts'
 
 /** The repository's own config: each key, as git spells it in lower case, with its values in order. */
 export type Settings = ReadonlyMap<string, readonly Value[]>

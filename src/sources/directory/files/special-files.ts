@@ -1,10 +1,9 @@
 import { type Dirent, readdirSync, realpathSync, type Stats, statSync } from 'node:fs'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
-import { hasCode, ifThere } from '../../../ground/errno.ts'
+import { hasCode, ifExists } from '../../../lib/errno.ts'
 import { readable } from '../../refs.ts'
 import { Unreadable } from '../../unreadable.ts'
 import { readOwnFile } from './own-file.ts'
-import { inTurns, lstatIfThere, type Seen } from './prompt-files.ts'
 import { Unsupported } from './repository-errors.ts'
 import {
   type ConfigReader,
@@ -13,6 +12,7 @@ import {
   readSettingsIn,
   type Settings,
 } from './repository-settings.ts'
+import { inTurns, lstatIfThere, type Seen } from './sync-fs.ts'
 
 /** A repository of the source; with its name where that is to be part of a refusal. */
 interface At {
@@ -233,7 +233,7 @@ async function ownText(
   // An error would cost more.
   if (!(await lstatIfThere(file))) return undefined
   try {
-    const bytes = await ifThere(readOwnFile(Buffer.from(file), largest), 'ENOENT', 'ENOTDIR')
+    const bytes = await ifExists(readOwnFile(Buffer.from(file), largest), 'ENOENT', 'ENOTDIR')
     return bytes?.toString('latin1')
   } catch (error) {
     if (hasCode(error, 'ELOOP')) throw refusal(at, `${called} is not a file of its own`)

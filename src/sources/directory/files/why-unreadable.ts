@@ -1,5 +1,5 @@
 import { GitFailed } from '../../../git/git-end.ts'
-import { codeOf } from '../../../ground/errno.ts'
+import { codeOf } from '../../../lib/errno.ts'
 import { Unreadable } from '../../unreadable.ts'
 
 const IN_WORDS: Readonly<Record<string, string>> = {

@@ -1,4 +1,4 @@
-import { remembered } from '../../../ground/remembered.ts'
+import { memoize } from '../../../lib/memoize.ts'
 import type { CompiledConf, Rule } from './compiled-conf.ts'
 
 /** What gitolite knows of one repository beside its configuration. */
@@ -93,7 +93,7 @@ export function isAllowed(
 const MAX_REMEMBERED = 10_000
 
 /** A pattern of gitolite's configuration; null where only Perl understands it. */
-const perlPattern = remembered(MAX_REMEMBERED, (pattern: string): RegExp | null => {
+const perlPattern = memoize(MAX_REMEMBERED, (pattern: string): RegExp | null => {
   // Letters after a backslash that mean another thing to Perl, or nothing here.
   if (/\\[AzZGQEKRhHXNpPlLuU]/.test(pattern)) return null
   try {

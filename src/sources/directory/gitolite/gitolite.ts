@@ -1,11 +1,11 @@
 import { readlink, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
-import { hasCode } from '../../../ground/errno.ts'
+import { hasCode } from '../../../lib/errno.ts'
 import type { Collaborator, Permission } from '../../source.ts'
 import { readOwnFile } from '../files/own-file.ts'
-import { preciseStat } from '../files/prompt-files.ts'
+import { preciseStat } from '../files/sync-fs.ts'
 import { reasonOf } from '../files/why-unreadable.ts'
-import type { RepositoryPlace } from '../repository-place.ts'
+import type { RepositoryDirectory } from '../repository-directory.ts'
 import { type GitoliteRepository, isAllowed, namesOfUser, rulesOf } from './access.ts'
 import {
   compiledFile,
@@ -20,7 +20,7 @@ export interface Gitolite {
   warnings(): Promise<readonly string[]>
   isUser(login: string): Promise<boolean>
   /** Rejects with Unreadable. */
-  collaborators(place: RepositoryPlace): Promise<Collaborator[]>
+  collaborators(place: RepositoryDirectory): Promise<Collaborator[]>
 }
 
 const LARGEST_FILE = 1024 * 1024
@@ -46,7 +46,11 @@ export function openGitolite(admin: string, root: string): Gitolite {
     return conf
   }
 
-  async function collaborators({ dir, path, wikiDir }: RepositoryPlace): Promise<Collaborator[]> {
+  async function collaborators({
+    dir,
+    path,
+    wikiDir,
+  }: RepositoryDirectory): Promise<Collaborator[]> {
     const conf = await current()
     const own = await levelsIn(conf, admin, dir, path)
     // Who gets the repository gets its wiki with it.

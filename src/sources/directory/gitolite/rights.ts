@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Collaborator, SourceFacts } from '../../source.ts'
-import type { RepositoryPlace } from '../repository-place.ts'
+import type { RepositoryDirectory } from '../repository-directory.ts'
 import { findGitolite } from './find-gitolite.ts'
 import { type Gitolite, openGitolite } from './gitolite.ts'
 
@@ -33,7 +33,7 @@ export function gitoliteFor(root: string): GitoliteFor {
 
 export async function rightsIn(
   gitolite: Gitolite,
-  place: RepositoryPlace,
+  place: RepositoryDirectory,
 ): Promise<GitoliteRights> {
   const collaborators = await gitolite.collaborators(place)
   const isOwnerUser = await gitolite.isUser(place.owner)
@@ -46,7 +46,7 @@ export async function rightsIn(
  * user do everything too.
  */
 export function ownerRefusal(
-  { owner }: RepositoryPlace,
+  { owner }: RepositoryDirectory,
   rights: GitoliteRights,
 ): string | undefined {
   if (!rights.isOwnerUser) return undefined

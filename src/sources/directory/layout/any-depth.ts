@@ -1,5 +1,5 @@
 import { join, relative } from 'node:path'
-import { nameRefusal } from '../../../ground/names.ts'
+import { nameRefusal } from '../../../lib/names.ts'
 import { Unreadable } from '../../unreadable.ts'
 import {
   type Directory,
@@ -12,11 +12,11 @@ import {
 import { MEMBERS_FILE } from '../members-file.ts'
 import {
   A_LINK,
+  caseConflict,
   isLikeRepository,
   isLinkToDirectory,
   refused,
-  refusedTwin,
-} from '../repository-place.ts'
+} from '../repository-directory.ts'
 import { candidatesNamed, type OwnedFolder, UNNAMED, walk } from './folder.ts'
 import type { FoundPlaces, Layout, ListingOptions } from './layout.ts'
 import { type Candidate, placesFor, settled, type TakenNames, takenNames } from './same-names.ts'
@@ -63,7 +63,7 @@ export function anyDepth(root: string, topOwner: string | undefined): Layout {
 
   return {
     list,
-    async placesOf({ owner, name }) {
+    async dataPathsOf({ owner, name }) {
       const top = await readRoot(root, remembering)
       const unread: string[] = []
       const read: ReadDirectory = async (dir) => {
@@ -114,7 +114,7 @@ function refusalOf(owner: string, owners: TakenNames) {
   const reason = nameRefusal(owner)
   if (reason !== undefined) return refused(owner, reason)
   const twin = owners.twinOf(owner)
-  return twin === undefined || twin === owner ? undefined : refusedTwin(owner, twin)
+  return twin === undefined || twin === owner ? undefined : caseConflict(owner, twin)
 }
 
 /** What is no owner's. */

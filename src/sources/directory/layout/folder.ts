@@ -12,7 +12,7 @@ import {
   isLinkToDirectory,
   nameOf,
   refused,
-} from '../repository-place.ts'
+} from '../repository-directory.ts'
 import type { FoundPlaces } from './layout.ts'
 import type { Candidate } from './same-names.ts'
 import { isWikiName } from './same-names.ts'

@@ -1,7 +1,7 @@
 import type { Dirent } from 'node:fs'
 import { type Directory, isNamedAsRepository, readDirectory, readRoot } from '../directory.ts'
 import { MEMBERS_FILE } from '../members-file.ts'
-import { nameOf } from '../repository-place.ts'
+import { nameOf } from '../repository-directory.ts'
 import { anyDepth } from './any-depth.ts'
 import type { FoundPlaces, Layout, ListingOptions } from './layout.ts'
 import { outOfPlace, ownerAndName } from './owner-and-name.ts'
@@ -38,7 +38,7 @@ function flat(root: string, owner: string): Layout {
 
   return {
     list,
-    async placesOf({ owner: login, name }) {
+    async dataPathsOf({ owner: login, name }) {
       const top = await readRoot(root)
       return isOwner(login) ? placesFor(root, candidatesIn(top, owner, name)) : []
     },

@@ -1,10 +1,10 @@
 import type { RefusedEntry, RepositoryName, SpellingOf } from '../../source.ts'
 import type { ReadDirectory } from '../directory.ts'
-import type { RepositoryPlace } from '../repository-place.ts'
+import type { RepositoryDirectory } from '../repository-directory.ts'
 
 /** One entry below the root. `path` is that of the file of members, below the root. */
 type Place =
-  | { repository: RepositoryPlace }
+  | { repository: RepositoryDirectory }
   | { refused: RefusedEntry }
   | { membersOf: string; path: string }
 
@@ -25,5 +25,5 @@ export interface Layout {
    * Where a repository that was found before is, whatever has become of it. There are several places where several have come
    * to have one name; then none of them is listed.
    */
-  placesOf(repository: RepositoryName): Promise<RepositoryPlace[]>
+  dataPathsOf(repository: RepositoryName): Promise<RepositoryDirectory[]>
 }

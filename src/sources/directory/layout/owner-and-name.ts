@@ -1,22 +1,22 @@
 import { join } from 'node:path'
-import { ifThere } from '../../../ground/errno.ts'
-import { nameRefusal } from '../../../ground/names.ts'
+import { ifExists } from '../../../lib/errno.ts'
+import { nameRefusal } from '../../../lib/names.ts'
 import type { RepositoryName } from '../../source.ts'
 import { Unreadable } from '../../unreadable.ts'
 import { type Directory, isNamedAsRepository, readDirectory, readRoot } from '../directory.ts'
-import { lstat } from '../files/prompt-files.ts'
+import { lstat } from '../files/sync-fs.ts'
 import { orUnreadable } from '../files/why-unreadable.ts'
 import { MEMBERS_FILE } from '../members-file.ts'
 import {
   A_LINK,
+  caseConflict,
   isLikeRepository,
   isLinkToDirectory,
   nameOf,
-  placeAt,
   refusal,
   refused,
-  refusedTwin,
-} from '../repository-place.ts'
+  repositoryAt,
+} from '../repository-directory.ts'
 import type { FoundPlaces, Layout, ListingOptions } from './layout.ts'
 import { isWikiName, type TakenNames, takenNames } from './same-names.ts'
 
@@ -26,13 +26,13 @@ const OUT_OF_PLACE = 'a repository must be at OWNER/NAME.git'
 export function ownerAndName(root: string, mayBeLowerCase = false): Layout {
   return {
     list: (options) => repositoriesIn(root, options),
-    async placesOf({ owner, name }) {
+    async dataPathsOf({ owner, name }) {
       if ((nameRefusal(owner) ?? nameRefusal(name)) !== undefined) {
         throw new Unreadable('this name is not valid for a repository')
       }
       const path = `${owner}/${name}`
       const isElsewhere = mayBeLowerCase && !(await isDirectoryThere(join(root, `${path}.git`)))
-      return [await placeAt(root, isElsewhere ? path.toLowerCase() : path, { owner, name })]
+      return [await repositoryAt(root, isElsewhere ? path.toLowerCase() : path, { owner, name })]
     },
   }
 }
@@ -40,7 +40,7 @@ export function ownerAndName(root: string, mayBeLowerCase = false): Layout {
 /** What may be where nobody may look is not known to be elsewhere: rejects with Unreadable. */
 const isDirectoryThere = (dir: string): Promise<boolean> =>
   orUnreadable(dir, undefined, async () => {
-    const there = await ifThere(lstat(dir), 'ENOENT', 'ENOTDIR')
+    const there = await ifExists(lstat(dir), 'ENOENT', 'ENOTDIR')
     return there?.isDirectory() ?? false
   })
 
@@ -81,7 +81,7 @@ async function* inOwner(
   const reason = nameRefusal(owner)
   if (reason !== undefined) return yield refused(owner, reason)
   const twin = owners.twinOf(owner)
-  if (twin !== undefined && twin !== owner) return yield refusedTwin(owner, twin)
+  if (twin !== undefined && twin !== owner) return yield caseConflict(owner, twin)
   owners.take(owner)
   if (hasMembers) yield { membersOf: owner, path: `${owner}/${MEMBERS_FILE}` }
   yield* ofOwner(root, owner, directory, only)
@@ -104,10 +104,10 @@ async function* ofOwner(
     if (reason !== undefined) {
       yield refused(path, reason)
     } else if (twin !== undefined) {
-      yield refusedTwin(path, twin)
+      yield caseConflict(path, twin)
     } else if (!isWikiName(name, isThere)) {
       names.take(name)
-      yield { repository: await placeAt(root, `${owner}/${name}`, { owner, name }) }
+      yield { repository: await repositoryAt(root, `${owner}/${name}`, { owner, name }) }
     }
   }
 }

@@ -1,14 +1,14 @@
 import type { Dirent } from 'node:fs'
 import { join } from 'node:path'
-import { nameRefusal } from '../../../ground/names.ts'
+import { nameRefusal } from '../../../lib/names.ts'
 import {
   A_LINK,
   NO_REPOSITORY,
-  placeAt,
-  type RepositoryPlace,
+  type RepositoryDirectory,
   refusal,
   refused,
-} from '../repository-place.ts'
+  repositoryAt,
+} from '../repository-directory.ts'
 import type { FoundPlaces } from './layout.ts'
 
 /** An entry `….git`, and the name that it would have by where it is. */
@@ -43,7 +43,7 @@ export async function* settled(root: string, candidates: readonly Candidate[]): 
     } else if (reason !== undefined) {
       yield refused(`${path}.git`, reason, hides)
     } else {
-      yield { repository: await placeAt(root, path, { owner, name }) }
+      yield { repository: await repositoryAt(root, path, { owner, name }) }
     }
   }
 }
@@ -52,13 +52,13 @@ export async function* settled(root: string, candidates: readonly Candidate[]): 
 export async function placesFor(
   root: string,
   candidates: readonly Candidate[],
-): Promise<RepositoryPlace[]> {
+): Promise<RepositoryDirectory[]> {
   const directories = candidates.filter(({ entry }) => entry.isDirectory())
   const holders: Candidate[] = []
   for (const each of directories)
     if (holdsName({ ...each, reason: await whyNone(root, each) })) holders.push(each)
   const there = holders.length > 0 ? holders : directories
-  return Promise.all(there.map((each) => placeAt(root, each.path, each)))
+  return Promise.all(there.map((each) => repositoryAt(root, each.path, each)))
 }
 
 async function whyNone(root: string, { name, path, entry }: Candidate) {

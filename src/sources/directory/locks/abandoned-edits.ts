@@ -2,8 +2,8 @@ import { type BigIntStats, existsSync, readFileSync } from 'node:fs'
 import { lstat, readdir, rm } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
-import { hasCode, ifThere } from '../../../ground/errno.ts'
-import { lockFile } from '../../../ground/file-lock.ts'
+import { hasCode, ifExists } from '../../../lib/errno.ts'
+import { lockFile } from '../../../lib/file-lock.ts'
 import { Unreadable } from '../../unreadable.ts'
 
 /** `config.godwit-MACHINE-UUID` is a draft, with `.alive` whoever made it; former versions named no machine. */
@@ -54,7 +54,7 @@ async function areOld(dir: string, names: readonly string[]): Promise<boolean> {
 
 /** As whole numbers: those of some file systems are too large for others. */
 export const exactLstatIfThere = (path: string): Promise<BigIntStats | undefined> =>
-  ifThere(lstat(path, { bigint: true }), 'ENOENT')
+  ifExists(lstat(path, { bigint: true }), 'ENOENT')
 
 function machine(): string {
   const file = '/proc/sys/kernel/random/boot_id'

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto'
 import type { BigIntStats } from 'node:fs'
 import { constants, link, open, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { writingTo } from '../../../ground/disk-errors.ts'
-import { hasCode } from '../../../ground/errno.ts'
+import { writingTo } from '../../../lib/disk-errors.ts'
+import { hasCode } from '../../../lib/errno.ts'
 import { Unreadable } from '../../unreadable.ts'
 import { LARGEST_CONFIG } from '../files/repository-settings.ts'
 import {
@@ -13,7 +13,7 @@ import {
   removeAbandoned,
   signName,
 } from './abandoned-edits.ts'
-import { type LockTimeouts, TurnAtConfig } from './turn-at-config.ts'
+import { ConfigLock, type LockTimeouts } from './config-lock.ts'
 
 export interface ConfigEdit {
   /** What the config is to become, proven; undefined where it is so already. */
@@ -31,7 +31,7 @@ export async function editConfig(
   edit: ConfigEdit,
   timeouts: Partial<LockTimeouts> = {},
 ): Promise<boolean> {
-  const turn = new TurnAtConfig(join(dir, 'config.lock'), timeouts)
+  const turn = new ConfigLock(join(dir, 'config.lock'), timeouts)
   for (;;) {
     await removeAbandoned(dir)
     const isRight = await tryToEdit(dir, edit, turn)
@@ -44,7 +44,7 @@ export async function editConfig(
 async function tryToEdit(
   dir: string,
   edit: ConfigEdit,
-  turn: TurnAtConfig,
+  turn: ConfigLock,
 ): Promise<boolean | undefined> {
   // Whoever holds it may be about to change what we would take for settled.
   if (await exactLstatIfThere(join(dir, 'config.lock'))) return undefined

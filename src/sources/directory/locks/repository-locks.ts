@@ -1,19 +1,27 @@
 import type { Git } from '../../../git/git.ts'
-import { hasCode } from '../../../ground/errno.ts'
+import { hasCode } from '../../../lib/errno.ts'
 import { Unreadable } from '../../unreadable.ts'
 import { asUnreadable, orUnreadable } from '../files/why-unreadable.ts'
-import { hasConfig, isRepository, type RepositoryPlace, wikiOf } from '../repository-place.ts'
+import {
+  hasConfig,
+  isRepository,
+  type RepositoryDirectory,
+  wikiOf,
+} from '../repository-directory.ts'
 import { holdsPushLock, settlePushLock, whyNoLock } from './push-lock.ts'
 
 /** Of a repository and its wiki. */
-export async function checkPushLocks(git: Git, { dir, wikiDir }: RepositoryPlace): Promise<void> {
+export async function checkPushLocks(
+  git: Git,
+  { dir, wikiDir }: RepositoryDirectory,
+): Promise<void> {
   for (const part of wikiDir === null ? [dir] : [dir, wikiDir]) {
     const why = await orUnreadable(part, undefined, () => whyNoLock(git, part))
     if (why !== undefined) throw new Unreadable(why)
   }
 }
 
-export async function hasPushLock(git: Git, { dir }: RepositoryPlace): Promise<boolean> {
+export async function hasPushLock(git: Git, { dir }: RepositoryDirectory): Promise<boolean> {
   for (const part of [dir, wikiOf(dir)]) {
     const isLocked = async () => (await hasConfig(part)) && (await holdsPushLock(git, part))
     if (await orUnreadable(part, undefined, isLocked)) return true
@@ -23,7 +31,7 @@ export async function hasPushLock(git: Git, { dir }: RepositoryPlace): Promise<b
 
 export async function settlePushLocks(
   git: Git,
-  { dir }: RepositoryPlace,
+  { dir }: RepositoryDirectory,
   isWanted: () => Promise<boolean>,
 ): Promise<void> {
   await settlePart(git, dir, isWanted)

@@ -1,8 +1,8 @@
 import { join } from 'node:path'
-import { hasCode, ifThere } from '../../../ground/errno.ts'
+import { hasCode, ifExists } from '../../../lib/errno.ts'
 import type { BareRepository, ObjectFile } from '../../snapshot.ts'
-import { entriesIn, lstat, statWithPlace } from '../files/prompt-files.ts'
-import { Moved, Unsupported } from '../files/repository-errors.ts'
+import { ChangedDuringRead, Unsupported } from '../files/repository-errors.ts'
+import { entriesIn, lstat, statWithPlace } from '../files/sync-fs.ts'
 
 /**
  * Finished packs and loose objects. An object may move while we look (repack, gc), but then a pack comes or goes: only
@@ -15,12 +15,12 @@ export async function listObjectFiles(repository: BareRepository): Promise<Objec
   const loose = await looseObjects(repository)
   const files = await withSizes(repository, [...loose, ...before])
   const after = await packFiles(repository)
-  if (before.join() !== after.join()) throw new Moved('packs came or went')
+  if (before.join() !== after.join()) throw new ChangedDuringRead('packs came or went')
   return files
 }
 
 /** Then some may be another's, and the files as they are hold more than the refs reach. */
-export async function isBehindLinks(
+export async function mayBeHiddenByLinks(
   { dir }: BareRepository,
   files: readonly ObjectFile[],
 ): Promise<boolean> {
@@ -64,7 +64,7 @@ async function named(
   folder: string,
   pattern: RegExp,
 ): Promise<string[]> {
-  const entries = await ifThere(entriesIn(join(repository.dir, folder)), 'ENOENT', 'ENOTDIR')
+  const entries = await ifExists(entriesIn(join(repository.dir, folder)), 'ENOENT', 'ENOTDIR')
   const wanted = entries?.filter(({ name }) => pattern.test(name)) ?? []
   return wanted.map(({ name }) => `${folder}/${name}`).sort()
 }
@@ -79,7 +79,8 @@ async function withSizes(repository: BareRepository, paths: string[]): Promise<O
       if (!stats.isFile()) throw new Unsupported(repository.name, `${path} is not a file`)
       files.push({ path, size: stats.size, from })
     } catch (error) {
-      if (hasCode(error, 'ENOENT')) throw new Moved(`${path} disappeared`, { cause: error })
+      if (hasCode(error, 'ENOENT'))
+        throw new ChangedDuringRead(`${path} disappeared`, { cause: error })
       throw error
     }
   }

@@ -11,14 +11,14 @@ import type {
 import { Unreadable } from '../../unreadable.ts'
 import { headsOf, readRefs } from '../files/read-refs.ts'
 import { readText } from '../files/read-text.ts'
-import { Moved, orDamaged } from '../files/repository-errors.ts'
+import { ChangedDuringRead, orDamaged } from '../files/repository-errors.ts'
 import {
   hasAlternates,
   readFormat,
   refuseCutHistory,
-  refuseOtherPlaces,
+  refuseExternalPaths,
 } from '../files/repository-format.ts'
-import { isBehindLinks, listObjectFiles } from './examine-objects.ts'
+import { listObjectFiles, mayBeHiddenByLinks } from './examine-objects.ts'
 import { readKeptSettings } from './kept-settings.ts'
 import { lfsPath, listLfsObjects } from './lfs-objects.ts'
 import type { SharedLfs } from './lfs-shared.ts'
@@ -60,7 +60,7 @@ async function find(at: { dir: string; name: string }, parts: ExamineParts): Pro
   return orDamaged(at, signal, async () => {
     const { objectFormat, lfsStorage } = await readFormat(at, git, signal)
     const repository = { ...at, objectFormat }
-    await refuseOtherPlaces(repository)
+    await refuseExternalPaths(repository)
     await refuseCutHistory(repository)
     return lookUntilStill(repository, lfsStorage, parts)
   })
@@ -84,7 +84,7 @@ async function lookUntilStill(
       const still = JSON.stringify(refs) === JSON.stringify(await readRefs(repository))
       if (still || looks === MAX_LOOKS) return { ...repository, ...refs, ...files, ...lfs }
     } catch (error) {
-      if (!(error instanceof Moved)) throw error
+      if (!(error instanceof ChangedDuringRead)) throw error
       if (looks === MAX_LOOKS) throw keepsChanging(repository.name, error)
     }
   }
@@ -95,7 +95,8 @@ async function lookAtFiles(repository: BareRepository, { git, signal }: ExamineP
   return {
     description: (await readText(repository, 'description')) ?? '',
     kept: await readKeptSettings(repository, git, signal),
-    borrows: (await hasAlternates(repository)) || (await isBehindLinks(repository, objectFiles)),
+    borrows:
+      (await hasAlternates(repository)) || (await mayBeHiddenByLinks(repository, objectFiles)),
     objectFiles,
   }
 }
@@ -113,7 +114,9 @@ async function lookAtLfs(
       signal.throwIfAborted()
       // A head that was deleted since may have taken its objects along; that is no damage.
       const now = headsOf(await readRefs(repository))
-      throw now.join() === headsOf(repository).join() ? error : new Moved('refs changed')
+      throw now.join() === headsOf(repository).join()
+        ? error
+        : new ChangedDuringRead('refs changed')
     })
   const has = new Set(own.map(({ path }) => path))
   const wanted = pointers.filter(({ oid }) => !has.has(lfsPath(oid)))

@@ -1,10 +1,10 @@
 import { join } from 'node:path'
 import type { Git } from '../../../git/git.ts'
 import type { KeptSettings } from '../../snapshot.ts'
-import { lstatIfThere } from '../files/prompt-files.ts'
 import { readText } from '../files/read-text.ts'
 import { Unsupported } from '../files/repository-errors.ts'
 import { flag, readSettings, type Settings, setting } from '../files/repository-settings.ts'
+import { lstatIfThere } from '../files/sync-fs.ts'
 
 export async function readKeptSettings(
   at: { dir: string; name: string },

@@ -1,8 +1,8 @@
 import { isAbsolute, join, relative, resolve, sep } from 'node:path'
-import { ifThere } from '../../../ground/errno.ts'
+import { ifExists } from '../../../lib/errno.ts'
 import type { ObjectFile } from '../../snapshot.ts'
-import { entriesIn, lstat } from '../files/prompt-files.ts'
-import { Moved, Unsupported } from '../files/repository-errors.ts'
+import { ChangedDuringRead, Unsupported } from '../files/repository-errors.ts'
+import { entriesIn, lstat } from '../files/sync-fs.ts'
 
 interface At {
   dir: string
@@ -45,7 +45,7 @@ async function objectsIn(at: At, folder: string): Promise<ObjectFile[]> {
   const steps = folder.split(sep)
   for (let depth = 1; depth <= steps.length; depth++) {
     const path = steps.slice(0, depth).join(sep)
-    if ((await ifThere(lstat(join(at.dir, path)), ...NOT_THERE))?.isSymbolicLink())
+    if ((await ifExists(lstat(join(at.dir, path)), ...NOT_THERE))?.isSymbolicLink())
       refuseLink(at, path)
   }
   const files: ObjectFile[] = []
@@ -60,7 +60,7 @@ async function objectsIn(at: At, folder: string): Promise<ObjectFile[]> {
 }
 
 async function named(at: At, folder: string, pattern: RegExp): Promise<string[]> {
-  const entries = (await ifThere(entriesIn(join(at.dir, folder)), ...NOT_THERE)) ?? []
+  const entries = (await ifExists(entriesIn(join(at.dir, folder)), ...NOT_THERE)) ?? []
   const wanted = entries.filter(({ name }) => pattern.test(name))
   for (const entry of wanted) if (entry.isSymbolicLink()) refuseLink(at, `${folder}/${entry.name}`)
   return wanted.map(({ name }) => name).sort()
@@ -68,8 +68,8 @@ async function named(at: At, folder: string, pattern: RegExp): Promise<string[]>
 
 async function fileAt(at: At, path: string, oid: string): Promise<ObjectFile> {
   const from = join(at.dir, path)
-  const stats = await ifThere(lstat(from), ...NOT_THERE)
-  if (!stats) throw new Moved(`${path} disappeared`)
+  const stats = await ifExists(lstat(from), ...NOT_THERE)
+  if (!stats) throw new ChangedDuringRead(`${path} disappeared`)
   if (stats.isSymbolicLink()) refuseLink(at, path)
   if (!stats.isFile()) throw new Unsupported(at.name, `${path} is not a file`)
   return { path: lfsPath(oid), size: stats.size, from }

@@ -1,7 +1,7 @@
 import { pipeline } from 'node:stream/promises'
 import { inflateSync } from 'node:zlib'
 import type { Git } from '../../../git/git.ts'
-import { batchesOf } from '../../../ground/batches.ts'
+import { batchesOf } from '../../../lib/batches.ts'
 import type { LfsPointer } from '../../snapshot.ts'
 import { readBlobs, recordsIn } from '../files/git-records.ts'
 

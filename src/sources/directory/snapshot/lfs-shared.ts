@@ -1,9 +1,9 @@
 import { join, relative, resolve, sep } from 'node:path'
 import type { Git } from '../../../git/git.ts'
-import { ifThere } from '../../../ground/errno.ts'
+import { ifExists } from '../../../lib/errno.ts'
 import type { BareRepository, LfsPointer, ObjectFile } from '../../snapshot.ts'
-import { lstat } from '../files/prompt-files.ts'
 import { refuseSpecialFiles } from '../files/special-files.ts'
+import { lstat } from '../files/sync-fs.ts'
 import { isOutside, lfsPath, NOT_THERE } from './lfs-objects.ts'
 import { findPointers } from './lfs-pointers.ts'
 
@@ -64,7 +64,7 @@ export class SharedLfs {
     let at = this.#directory
     for (const [depth, step] of steps.entries()) {
       at = join(at, step)
-      const stats = await ifThere(lstat(at), ...NOT_THERE)
+      const stats = await ifExists(lstat(at), ...NOT_THERE)
       const isLast = depth === steps.length - 1
       if (isLast ? !stats?.isFile() || stats.size !== size : !stats?.isDirectory()) return undefined
     }

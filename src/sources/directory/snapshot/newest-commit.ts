@@ -1,8 +1,8 @@
 import { A_DAY, type Git } from '../../../git/git.ts'
 import { GitFailed } from '../../../git/git-end.ts'
-import { codeOf } from '../../../ground/errno.ts'
+import { codeOf } from '../../../lib/errno.ts'
 import type { ObjectFormat } from '../../snapshot.ts'
-import { Odd } from '../files/object-reader.ts'
+import { NeedsGit } from '../files/object-reader.ts'
 import { parseCommit, parseTag } from '../files/parse-objects.ts'
 import { openPlainObjects } from '../files/plain-objects.ts'
 
@@ -28,7 +28,7 @@ export async function newestCommit(
   try {
     return await fromFiles(named)
   } catch (error) {
-    if (!(error instanceof Odd) && codeOf(error) === undefined) throw error
+    if (!(error instanceof NeedsGit) && codeOf(error) === undefined) throw error
     return byGit(named, git, signal)
   }
 }
@@ -40,15 +40,15 @@ const MAX_STEPS = 5
 
 /** To start git costs more than to look at a few commits. Throws Odd where only git can tell. */
 async function fromFiles({ dir, objectFormat, tips }: Named): Promise<string | undefined> {
-  if (tips.length > MAX_TIPS) throw new Odd('very many refs')
+  if (tips.length > MAX_TIPS) throw new NeedsGit('very many refs')
   await using objects = await openPlainObjects(dir, objectFormat)
   let newest: number | undefined
   let wanted = [...tips]
   for (let steps = 0; wanted.length > 0; steps++) {
-    if (steps > MAX_STEPS) throw new Odd('a long chain of tags')
+    if (steps > MAX_STEPS) throw new NeedsGit('a long chain of tags')
     const next: string[] = []
     for (const object of await objects.read(wanted)) {
-      if (!object) throw new Odd('a missing object')
+      if (!object) throw new NeedsGit('a missing object')
       if (object.type === 'tag') next.push(parseTag(object).object)
       if (object.type !== 'commit') continue
       newest = Math.max(newest ?? 0, Number(parseCommit(object).committed))

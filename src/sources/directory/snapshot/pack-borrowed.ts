@@ -4,9 +4,9 @@ import { A_DAY, type Git } from '../../../git/git.ts'
 import type { Found, ObjectFile } from '../../snapshot.ts'
 import { readRefs, tipsOf } from '../files/read-refs.ts'
 import { readText } from '../files/read-text.ts'
-import { byName, Moved } from '../files/repository-errors.ts'
+import { ChangedDuringRead, faultByName } from '../files/repository-errors.ts'
 import { refuseSpecialObjects } from '../files/special-files.ts'
-import { isBehindLinks } from './examine-objects.ts'
+import { mayBeHiddenByLinks } from './examine-objects.ts'
 
 /**
  * A wrong bitmap or commit-graph of the lender must not decide what is packed. Several threads would find other deltas each
@@ -51,8 +51,8 @@ export async function packBorrowed(
       signal.throwIfAborted()
       // A ref deleted since may have taken its objects along; that is no damage.
       const now = tipsOf(await readRefs(found))
-      if (now.join() !== tips.join()) throw new Moved('refs changed', { cause: error })
-      throw byName(found.name, error, dir)
+      if (now.join() !== tips.join()) throw new ChangedDuringRead('refs changed', { cause: error })
+      throw faultByName(found.name, error, dir)
     })
   await rm(alternates)
   return listPacks(packs)
@@ -62,8 +62,8 @@ export async function packBorrowed(
 async function lenders(found: Found): Promise<string> {
   const objects = resolve(found.dir, 'objects')
   const text = (await readText(found, 'objects/info/alternates')) ?? ''
-  if (text === '' && !(await isBehindLinks(found, found.objectFiles)))
-    throw new Moved('it no longer borrows')
+  if (text === '' && !(await mayBeHiddenByLinks(found, found.objectFiles)))
+    throw new ChangedDuringRead('it no longer borrows')
   const lines = Buffer.from(text, 'latin1')
     .toString()
     .split('\n')

@@ -2,13 +2,13 @@ import { constants } from 'node:fs'
 import { copyFile, mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Git } from '../../../git/git.ts'
-import { addDiskFacts } from '../../../ground/disk-errors.ts'
-import { hasCode } from '../../../ground/errno.ts'
-import { inLanes } from '../../../ground/lanes.ts'
+import { addDiskFacts } from '../../../lib/disk-errors.ts'
+import { hasCode } from '../../../lib/errno.ts'
+import { mapConcurrent } from '../../../lib/map-concurrent.ts'
 import { readable, resolvingSymrefs } from '../../refs.ts'
 import type { BareRepository, Found, ObjectFile } from '../../snapshot.ts'
 import { tipsOf } from '../files/read-refs.ts'
-import { byName, Moved, Unsupported } from '../files/repository-errors.ts'
+import { ChangedDuringRead, faultByName, Unsupported } from '../files/repository-errors.ts'
 import { PointerWatch } from './lfs-pointers.ts'
 import { newestCommit } from './newest-commit.ts'
 import { packBorrowed } from './pack-borrowed.ts'
@@ -55,7 +55,7 @@ export async function makeScratch(
   const stated = textFiles(found)
   for (const { path, bytes } of stated)
     if (GIT_NEEDS.texts.includes(path)) await writeFile(join(dir, path), bytes)
-  await inLanes(linked, { lanes: LINKED_AT_ONCE, signal }, (file) =>
+  await mapConcurrent(linked, { lanes: LINKED_AT_ONCE, signal }, (file) =>
     place(found, file, join(dir, file.path), parts.link),
   )
   const packed = found.borrows ? await packBorrowed(found, dir, git, signal) : []
@@ -88,10 +88,12 @@ async function place(found: Found, file: ObjectFile, to: string, link: Link): Pr
     await link(file.from, to)
   } catch (linking) {
     // Another device, another owner under protected_hardlinks, a file system without links, too many links.
-    if (hasCode(linking, 'ENOENT')) throw new Moved(`${file.path} disappeared`, { cause: linking })
+    if (hasCode(linking, 'ENOENT'))
+      throw new ChangedDuringRead(`${file.path} disappeared`, { cause: linking })
     await copyFile(file.from, to, constants.COPYFILE_FICLONE).catch((error) => {
-      if (hasCode(error, 'ENOENT')) throw new Moved(`${file.path} disappeared`, { cause: error })
-      throw byName(found.name, addDiskFacts(error, to, file.size), found.dir)
+      if (hasCode(error, 'ENOENT'))
+        throw new ChangedDuringRead(`${file.path} disappeared`, { cause: error })
+      throw faultByName(found.name, addDiskFacts(error, to, file.size), found.dir)
     })
   }
 }

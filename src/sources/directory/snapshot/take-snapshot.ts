@@ -1,7 +1,7 @@
 import { link as hardLink, mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Examination, Snapshot, SnapshotEntry } from '../../snapshot.ts'
-import { Moved } from '../files/repository-errors.ts'
+import { ChangedDuringRead } from '../files/repository-errors.ts'
 import { type ExamineParts, examine, keepsChanging } from './examine.ts'
 import { type Link, makeScratch, type ScratchRepository } from './snapshot-scratch.ts'
 import { reportOfSnapshot } from './snapshot-warning.ts'
@@ -54,7 +54,7 @@ async function takeUntilWhole(
         report: () => reportOfSnapshot(taken, parts),
       }
     } catch (error) {
-      if (!(error instanceof Moved)) throw error
+      if (!(error instanceof ChangedDuringRead)) throw error
       if (tries === MAX_TRIES) throw keepsChanging(asked.place.fullName, error)
       await rm(attempt, REMOVAL)
       examination = await examine(asked.place, parts)

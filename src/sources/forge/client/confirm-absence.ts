@@ -1,4 +1,4 @@
-import { NotThere, WaitUntil } from '../../forge-errors.ts'
+import { ForgeNotFound, WaitUntil } from '../../forge-errors.ts'
 import type { ForgeClient } from './forge-client.ts'
 import { askVersion } from './forge-version.ts'
 
@@ -15,13 +15,13 @@ export async function unlessAbsent<T>(
   try {
     return await confirmAbsence(client, ask, signal)
   } catch (error) {
-    if (error instanceof NotThere) return undefined
+    if (error instanceof ForgeNotFound) return undefined
     throw error
   }
 }
 
 /**
- * Calls `ask` and returns its result. Rejects with NotThere if the 404 is believed, as `unlessAbsent` believes it. The download of
+ * Calls `ask` and returns its result. Rejects with ForgeNotFound if the 404 is believed, as `unlessAbsent` believes it. The download of
  * a file is answered with no message of the API: its 404 need not have one.
  */
 export async function confirmAbsence<T>(
@@ -32,13 +32,13 @@ export async function confirmAbsence<T>(
 ): Promise<T> {
   const askOnce = () =>
     ask().catch((error: unknown) => {
-      const isDoubtful = error instanceof NotThere && !error.isFromForge && !isDownload
+      const isDoubtful = error instanceof ForgeNotFound && !error.isFromForge && !isDownload
       throw isDoubtful ? unavailable(error) : error
     })
   try {
     return await askOnce()
   } catch (absence) {
-    if (!(absence instanceof NotThere)) throw absence
+    if (!(absence instanceof ForgeNotFound)) throw absence
     await askVersion(client, signal).catch((error: unknown) => {
       throw error instanceof WaitUntil ? error : unavailable(absence)
     })
@@ -47,7 +47,7 @@ export async function confirmAbsence<T>(
 }
 
 /** A 404 that is not believed: the forge is to be asked again later. */
-export const unavailable = (absence: NotThere) =>
+export const unavailable = (absence: ForgeNotFound) =>
   new WaitUntil(
     absence.retryAt,
     'away',

@@ -12,7 +12,7 @@ import {
   startForge,
 } from '../../../../test/support/forge/stand-in-forge.ts'
 import { freePort } from '../../../../test/support/free-port.ts'
-import { ForgeFailed, ForgeRefused, NotThere, WaitUntil } from '../../forge-errors.ts'
+import { ForgeError, ForgeNotFound, ForgeRefused, WaitUntil } from '../../forge-errors.ts'
 import { readForgeToken } from '../forge-token.ts'
 import { forgeAddress } from './forge-address.ts'
 import type { ForgeBudget } from './forge-budget.ts'
@@ -138,7 +138,7 @@ describe('a client of a forge', () => {
 
     it(`does not try for ever after ${name}`, async () => {
       wrong(99, misdeed)
-      const expected = name === 'a failure of the server' ? ForgeFailed : WaitUntil
+      const expected = name === 'a failure of the server' ? ForgeError : WaitUntil
       await assert.rejects(ask(), expected)
     })
   }
@@ -239,7 +239,7 @@ describe('a client of a forge', () => {
   })
 
   it('says that something is not there', async () => {
-    await assert.rejects(client().get('/repos/no/such', {}, signal), NotThere)
+    await assert.rejects(client().get('/repos/no/such', {}, signal), ForgeNotFound)
   })
 
   it('says that a token may not read something', async () => {

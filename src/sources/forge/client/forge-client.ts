@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { codeOf } from '../../../ground/errno.ts'
-import { ForgeFailed, ForgeRefused, WaitUntil } from '../../forge-errors.ts'
+import { codeOf } from '../../../lib/errno.ts'
+import { ForgeError, ForgeRefused, WaitUntil } from '../../forge-errors.ts'
 import { forgeAddress } from './forge-address.ts'
 import { type ForgeBudget, NO_BUDGET } from './forge-budget.ts'
 import {
@@ -11,7 +11,7 @@ import {
   readJson,
   sendGet,
 } from './http-answer.ts'
-import { AWAY_MS, Away, refusalOf, shown } from './refusal.ts'
+import { ForgeTemporarilyUnavailable, refusalOf, shown, UNAVAILABLE_MS } from './refusal.ts'
 import { isTlsError, whyUnreachable } from './unreachable.ts'
 
 export interface ForgeOptions {
@@ -37,7 +37,7 @@ export interface ForgeAnswer {
   header(name: string): string | undefined
 }
 
-/** One forge, asked with one token. Every method rejects with WaitUntil, ForgeRefused, NotThere or ForgeFailed. */
+/** One forge, asked with one token. Every method rejects with WaitUntil, ForgeRefused, ForgeNotFound or ForgeError. */
 export interface ForgeClient {
   /** Without a slash at the end. */
   url: string
@@ -143,19 +143,20 @@ class Client implements ForgeClient {
       if (error.why !== 'told' || waitMs > SHORT_WAIT_MS || tries === TRIES) throw error
       return Math.max(0, waitMs)
     }
-    const isFailed = error instanceof ForgeFailed
+    const isFailed = error instanceof ForgeError
     if (error instanceof ForgeRefused && !isFailed) throw error
     if (tries < TRIES) return this.#pauseMs * 2 ** (tries - 1)
     if (isFailed) throw error
-    if (error instanceof CutBody || isBroken(error) || error instanceof Away)
-      throw new WaitUntil(this.#now() + AWAY_MS, 'away', this.#words(error, address), {
+    if (error instanceof CutBody || isBroken(error) || error instanceof ForgeTemporarilyUnavailable)
+      throw new WaitUntil(this.#now() + UNAVAILABLE_MS, 'away', this.#words(error, address), {
         cause: error,
       })
     throw error
   }
 
   #words(error: unknown, address: string): string {
-    if (error instanceof CutBody || error instanceof Away) return error.message
+    if (error instanceof CutBody || error instanceof ForgeTemporarilyUnavailable)
+      return error.message
     if (error instanceof Error && error.name === 'TimeoutError')
       return `${shown(address)} ${error.message}`
     return whyUnreachable(shown(address), error)

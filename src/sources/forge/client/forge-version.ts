@@ -1,4 +1,4 @@
-import { ForgeRefused, isDenied, NotThere } from '../../forge-errors.ts'
+import { ForgeNotFound, ForgeRefused, isDenied } from '../../forge-errors.ts'
 import type { ForgeClient } from './forge-client.ts'
 
 export interface ForgeVersion {
@@ -46,7 +46,7 @@ const isAtLeast = ([a, b]: readonly [number, number], [c, d]: readonly [number, 
 /** Asks who answers there. Rejects with ForgeRefused where it is no Gitea or Forgejo that can be read. */
 export async function askVersion(client: ForgeClient, signal: AbortSignal): Promise<ForgeVersion> {
   const { body } = await client.get('/version', {}, signal).catch((error: unknown) => {
-    if (!(error instanceof NotThere)) throw error
+    if (!(error instanceof ForgeNotFound)) throw error
     throw new ForgeRefused(404, `${client.url} is no Gitea or Forgejo: it has no /api/v1/version`)
   })
   const text = (body as { version?: unknown } | null)?.version

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { http, https } from '../../../ground/node-http.ts'
+import { http, https } from '../../../lib/node-http.ts'
 import { ForgeRefused } from '../../forge-errors.ts'
 
 /** An answer whose body is still to be read, or to be let go. */

@@ -1,4 +1,4 @@
-import { inUnits } from '../../../ground/quantities.ts'
+import { inUnits } from '../../../lib/quantities.ts'
 import type { FileToFetch } from '../../discussions.ts'
 import { DamagedFile, ForgeRefused, TooLarge, WaitUntil } from '../../forge-errors.ts'
 import { confirmAbsence } from './confirm-absence.ts'
@@ -12,7 +12,7 @@ const IDLE_MS = 60_000
 const MIN_PROGRESS_BYTES = 64 * 1024
 /** What was received last may be lost when a connection breaks. */
 const SAME_PLACE_BYTES = 1024 * 1024
-const AWAY_MS = 30_000
+const UNAVAILABLE_MS = 30_000
 /** Whoever asks for a file whose length is not listed must find room for it first. Forges take attachments of 2 GiB at most. */
 const MAX_UNLISTED_BYTES = 8_000_000_000
 
@@ -85,7 +85,7 @@ const tooLarge = ({ url }: ForgeClient, source: string, bytes: number) =>
   )
 
 const away = ({ url }: ForgeClient, source: string, error: unknown) =>
-  new WaitUntil(Date.now() + AWAY_MS, 'away', whyUnreachable(`${url}${source}`, error), {
+  new WaitUntil(Date.now() + UNAVAILABLE_MS, 'away', whyUnreachable(`${url}${source}`, error), {
     cause: error,
   })
 

@@ -1,12 +1,12 @@
-import { ForgeFailed, ForgeRefused, NotThere, WaitUntil } from '../../forge-errors.ts'
+import { ForgeError, ForgeNotFound, ForgeRefused, WaitUntil } from '../../forge-errors.ts'
 
 /** A proxy answers for a forge that does not. */
-export class Away extends Error {
+export class ForgeTemporarilyUnavailable extends Error {
   override name = 'Away'
 }
 
 /** When to look again for a forge that is away, or says only that it is busy. */
-export const AWAY_MS = 30_000
+export const UNAVAILABLE_MS = 30_000
 
 /** An address as it is told: what was asked for is left out. */
 export const shown = (address: string) => address.split('?')[0] ?? address
@@ -31,14 +31,18 @@ export function refusalOf(
   const later = retryAfter(said, now)
   const isTold = status === 429 || (later !== undefined && (status === 403 || status === 503))
   if (isTold)
-    return new WaitUntil(later ?? now + AWAY_MS, 'told', `${url} asks to wait (status ${status})`)
+    return new WaitUntil(
+      later ?? now + UNAVAILABLE_MS,
+      'told',
+      `${url} asks to wait (status ${status})`,
+    )
   if (status === 502 || status === 503 || status === 504)
-    return new Away(`${where} is away for now (status ${status})`)
+    return new ForgeTemporarilyUnavailable(`${where} is away for now (status ${status})`)
   if (status === 404 || status === 410) {
-    const retryAt = now + AWAY_MS
-    return new NotThere(status, `${where} is not there`, { isFromForge, retryAt })
+    const retryAt = now + UNAVAILABLE_MS
+    return new ForgeNotFound(status, `${where} is not there`, { isFromForge, retryAt })
   }
-  if (status >= 500) return new ForgeFailed(status, `${where} failed with status ${status}`)
+  if (status >= 500) return new ForgeError(status, `${where} failed with status ${status}`)
   if (status === 401) return new ForgeRefused(status, `${url} does not accept the token`)
   if (status === 403) return new ForgeRefused(status, `the token may not read ${where}`)
   return new ForgeRefused(status, `${where} answers with status ${status}`)

@@ -1,8 +1,8 @@
-import { innermost, isCertificateCode, isTlsCode } from '../../../ground/errno.ts'
+import { isCertificateCode, isTlsCode, rootCause } from '../../../lib/errno.ts'
 
 /** Why no answer came, in words that an operator can act on; `url` has no secret in it. */
 export function whyUnreachable(url: string, error: unknown): string {
-  const { code, message } = innermost(error)
+  const { code, message } = rootCause(error)
   const { host } = new URL(url)
   if (code === 'ECONNREFUSED') return `nothing answers at ${url}: check that the forge is running`
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return `no such host: ${host}`
@@ -15,6 +15,6 @@ export function whyUnreachable(url: string, error: unknown): string {
 
 /** Whether no TLS is spoken there, or its certificate is not trusted: neither becomes right by waiting. */
 export function isTlsError(error: unknown): boolean {
-  const { code } = innermost(error)
+  const { code } = rootCause(error)
   return isTlsCode(code) || isCertificateCode(code)
 }

@@ -3,7 +3,7 @@ import { linkedAttachments } from '../attachment-links.ts'
 import type { Entry } from '../client/forge-pages.ts'
 import { textIn } from '../client/forge-values.ts'
 import { type Attached, attachmentFact, type ListedFile, listedFiles } from '../facts/file-facts.ts'
-import { ifThere, listWholePart, type ReadContext } from './read-context.ts'
+import { ifExists, listWholePart, type ReadContext } from './read-context.ts'
 
 /** Collects the files of an issue's texts: as the forge lists them, else as the texts link to them. */
 export class AttachedFiles {
@@ -39,7 +39,7 @@ export class AttachedFiles {
     // Reviews do not list their files, but the comments that they are do.
     if (askFor === undefined || linked.length === 0) return []
     const part = `issues/comments/${askFor}/assets`
-    const assets = await ifThere(this.#context, () => listWholePart(this.#context, part))
+    const assets = await ifExists(this.#context, () => listWholePart(this.#context, part))
     return assets ? listedFiles({ assets }, external) : []
   }
 }

@@ -3,7 +3,7 @@ import type { Group } from '../../discussions.ts'
 import type { Entry } from '../client/forge-pages.ts'
 import { numberIn, textIn } from '../client/forge-values.ts'
 import { reactionFacts, reactionKey } from '../facts/issue-facts.ts'
-import { ifThere, listWholePart, type ReadContext } from './read-context.ts'
+import { ifExists, listWholePart, type ReadContext } from './read-context.ts'
 
 type ReactedKind = 'issue_comments' | 'pull_request_review_comments'
 
@@ -29,7 +29,7 @@ export async function commentReactions(
     if (known) return known.reactions
   }
   const part = `issues/comments/${id}/reactions`
-  const found = await ifThere(context, () => listWholePart(context, part, reactionKey))
+  const found = await ifExists(context, () => listWholePart(context, part, reactionKey))
   // Deleted since it was listed.
   if (!found) return []
   context.people.meet(found)

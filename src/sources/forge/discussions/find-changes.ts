@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
 import type { Group, Kept } from '../../discussions.ts'
-import { ForgeRefused, NotThere } from '../../forge-errors.ts'
+import { ForgeNotFound, ForgeRefused } from '../../forge-errors.ts'
 import { type Entry, totalOf } from '../client/forge-pages.ts'
 import { numberIn, textIn } from '../client/forge-values.ts'
 import { cursorOf, type ForgeCursor } from './cursor.ts'
 import {
   getPart,
-  ifThere,
+  ifExists,
   listPart,
   type ReadContext,
   repositoryPath,
@@ -16,7 +16,7 @@ import { findIssue, issueKey, issueVersion } from './read-issue.ts'
 import { groupOf, readSides } from './read-sides.ts'
 
 /** What a few requests tell of a repository. */
-export interface ForgeLook {
+export interface ChangesFound {
   repositoryId: number
   /** By the forge's clock, before anything was asked. */
   asOf: number
@@ -47,7 +47,7 @@ const OVERLAP_MS = 5000
 /** No listing tells of reactions, and of what becomes of reviews and their comments. After this time all is read again. */
 const RENEWED_MS = 7 * 24 * 60 * 60 * 1000
 
-export async function lookAt(context: ReadContext, kept: Kept): Promise<ForgeLook> {
+export async function detectChanges(context: ReadContext, kept: Kept): Promise<ChangesFound> {
   const { client } = context.forge
   const { body } = await client.get(repositoryPath(context), {}, context.signal)
   const repository = (body ?? {}) as Entry
@@ -116,13 +116,13 @@ async function issuesIn(context: ReadContext, repository: Entry): Promise<number
 }
 
 /** Different from the stamp of a reading, and from that of any other state. */
-export const stampOfChanges = ({ changedSides, moved, asOf }: ForgeLook): string =>
+export const stampOfChanges = ({ changedSides, moved, asOf }: ChangesFound): string =>
   createHash('sha256')
     .update(JSON.stringify([changedSides.map(({ key, version }) => [key, version])]))
     .update(JSON.stringify(moved?.map((issue) => [issueKey(issue), issueVersion(issue)]) ?? asOf))
     .digest('hex')
 
-export const isUnchanged = ({ changedSides, moved }: ForgeLook): boolean =>
+export const isUnchanged = ({ changedSides, moved }: ChangesFound): boolean =>
   changedSides.length === 0 && moved?.length === 0
 
 /** Whether a label or a milestone is gone that issues may still have been kept with: their own time does not tell. */
@@ -220,7 +220,7 @@ async function listSince(
   const onMissing = () => {
     isMissing = true
   }
-  const listed = await ifThere(context, () => listPart(context, part, { query, onMissing }))
+  const listed = await ifExists(context, () => listPart(context, part, { query, onMissing }))
   const isTold = listed?.every(
     (entry) => Date.parse(textIn(entry, 'updated_at')) >= Date.parse(query.since),
   )
@@ -270,7 +270,7 @@ async function recentPulls(
   const body = await getPart(context, 'pulls', query).then(
     (answer) => answer.body,
     (error: unknown) => {
-      if (!(error instanceof NotThere)) throw error
+      if (!(error instanceof ForgeNotFound)) throw error
     },
   )
   const pulls = Array.isArray(body)

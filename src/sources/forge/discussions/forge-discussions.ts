@@ -1,5 +1,5 @@
 import type { Discussions, Group, Kept } from '../../discussions.ts'
-import { NotThere } from '../../forge-errors.ts'
+import { ForgeNotFound } from '../../forge-errors.ts'
 import type { RepositoryName } from '../../source.ts'
 import { confirmAbsence, unavailable } from '../client/confirm-absence.ts'
 import { segment } from '../client/forge-address.ts'
@@ -10,14 +10,14 @@ import { forgeGetter, type KnownForge } from '../client/known-forge.ts'
 import { openFile } from '../client/open-file.ts'
 import { idOf, organizationFact, People, teamFact } from '../facts/people-facts.ts'
 import { cursorOf } from './cursor.ts'
-import { type ForgeLook, isUnchanged, lookAt, stampOfChanges } from './find-changes.ts'
+import { type ChangesFound, detectChanges, isUnchanged, stampOfChanges } from './find-changes.ts'
 import { findOrganization, Notes, type ReadContext } from './read-context.ts'
 import { RepositoryReading } from './read-repository.ts'
 import { groupOf } from './read-sides.ts'
 
 /** A look that a reading right after it may use: it need not ask the same again. */
 interface TakenLook {
-  look: ForgeLook
+  look: ChangesFound
   context: ReadContext
   cursor: string | null
   until: number
@@ -39,7 +39,7 @@ export function forgeDiscussions(options: ForgeOptions): Discussions & { request
     const notes = new Notes(cursorOf(kept.cursor)?.notes)
     if (!forge.can.timeline) notes.noTimeline(forge.version)
     const context = { forge, ...pickName(repository), notes, people: new People(), signal }
-    return { look: await lookAt(context, kept), context }
+    return { look: await detectChanges(context, kept), context }
   }
 
   return {
@@ -64,7 +64,7 @@ export function forgeDiscussions(options: ForgeOptions): Discussions & { request
         yield* new RepositoryReading(context, kept, current.look).batches()
       } catch (error) {
         // A moment ago it was there: the next look tells whether it is gone.
-        throw error instanceof NotThere ? unavailable(error) : error
+        throw error instanceof ForgeNotFound ? unavailable(error) : error
       }
     },
 

@@ -11,7 +11,7 @@ import {
 } from '../../../../test/support/forge/stand-in-forge.ts'
 import { freePort } from '../../../../test/support/free-port.ts'
 import { readingOf } from '../../discussions.ts'
-import { DamagedFile, ForgeFailed, ForgeRefused, TooLarge, WaitUntil } from '../../forge-errors.ts'
+import { DamagedFile, ForgeError, ForgeRefused, TooLarge, WaitUntil } from '../../forge-errors.ts'
 import { forgeClient } from '../client/forge-client.ts'
 import { openFile } from '../client/open-file.ts'
 import { forgeDiscussions } from './forge-discussions.ts'
@@ -148,7 +148,7 @@ describe('a forge that misbehaves', () => {
     forge.misbehave = ({ path }) =>
       path.endsWith('/issues/20/comments') ? { answer: { status: 500, body: {} } } : undefined
     await assert.rejects(read(), (error) => {
-      assert.ok(error instanceof ForgeFailed)
+      assert.ok(error instanceof ForgeError)
       return error.message.includes('/issues/20/comments failed with status 500')
     })
     assert.equal(isComplete(kept), false)

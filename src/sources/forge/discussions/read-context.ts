@@ -5,7 +5,7 @@ import type { ForgeAnswer, Query } from '../client/forge-client.ts'
 import { type Entry, type Listing, listAll, listWhole } from '../client/forge-pages.ts'
 import type { ForgeVersion } from '../client/forge-version.ts'
 import type { KnownForge } from '../client/known-forge.ts'
-import { AWAY_MS } from '../client/refusal.ts'
+import { UNAVAILABLE_MS } from '../client/refusal.ts'
 import type { People } from '../facts/people-facts.ts'
 
 /** What every part of a reading needs to know. */
@@ -60,7 +60,7 @@ export const listingOf = (context: ReadContext, part: string): Omit<Listing, 'li
 })
 
 /** Asks for a part of the repository as `ask` does. Returns undefined if the forge itself says that it is not there. */
-export const ifThere = <T>({ forge, signal }: ReadContext, ask: () => Promise<T>) =>
+export const ifExists = <T>({ forge, signal }: ReadContext, ask: () => Promise<T>) =>
   unlessAbsent(forge.client, ask, signal)
 
 /** What of a repository can be turned off. The forge then answers 404 for it. */
@@ -76,12 +76,12 @@ export async function unlessTurnedOff<T>(
   part: Part,
   ask: () => Promise<T>,
 ): Promise<T | undefined> {
-  const found = await ifThere(context, ask)
+  const found = await ifExists(context, ask)
   if (found !== undefined) return found
   const { owner, name, forge } = context
   if (isTurnedOn(repository, part))
     throw new WaitUntil(
-      forge.client.now() + AWAY_MS,
+      forge.client.now() + UNAVAILABLE_MS,
       'away',
       `the forge says that ${part} of ${owner}/${name} are turned on, and does not give them`,
     )
@@ -117,7 +117,7 @@ const UNTOLD =
   'the forge does not tell of reactions, edits of comments on lines and resolved threads'
 
 /** Of a reading that took over what an earlier one had read. */
-export const untold = (since: number): string =>
+export const notReported = (since: number): string =>
   `${UNTOLD}: changes after ${new Date(since).toISOString()} may be missing`
 
 /** What is missing of an issue holds until the issue is read again. */

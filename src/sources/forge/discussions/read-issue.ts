@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Reaction } from '../../../records/fact.ts'
 import type { IssueComment } from '../../../records/issue.ts'
 import type { Facts, Group } from '../../discussions.ts'
-import { ForgeFailed, ForgeRefused, NotThere } from '../../forge-errors.ts'
+import { ForgeError, ForgeNotFound, ForgeRefused } from '../../forge-errors.ts'
 import { confirmAbsence } from '../client/confirm-absence.ts'
 import { type Entry, listFiltered } from '../client/forge-pages.ts'
 import { flagIn, numberIn, textIn } from '../client/forge-values.ts'
@@ -20,7 +20,7 @@ import { AttachedFiles } from './attached-files.ts'
 import { commentReactions, type Memory } from './comment-reactions.ts'
 import {
   getPart,
-  ifThere,
+  ifExists,
   listingOf,
   listPart,
   listWholePart,
@@ -66,16 +66,18 @@ export async function readIssueGroup(
     return await confirmAbsence(forge.client, read, signal)
   } catch (error) {
     // Some versions answer 500 for what belongs to an issue that was deleted a moment ago.
-    const mayBeGone = error instanceof NotThere || error instanceof ForgeFailed
+    const mayBeGone = error instanceof ForgeNotFound || error instanceof ForgeError
     if (mayBeGone && (await findIssue(context, number)) === undefined) return undefined
     // The forge has the issue and not what belongs to it. Waiting does not help.
-    throw error instanceof NotThere ? new ForgeRefused(404, error.message, { cause: error }) : error
+    throw error instanceof ForgeNotFound
+      ? new ForgeRefused(404, error.message, { cause: error })
+      : error
   }
 }
 
 /** Undefined where the forge says that there is none of that number. */
 export async function findIssue(context: ReadContext, number: number): Promise<Entry | undefined> {
-  const answer = await ifThere(context, () => getPart(context, `issues/${number}`))
+  const answer = await ifExists(context, () => getPart(context, `issues/${number}`))
   const issue = answer && ((answer.body ?? {}) as Entry)
   if (issue && numberIn(issue, 'number') !== number) {
     const where = `${context.forge.client.url}${repositoryPath(context)}/issues/${number}`
@@ -151,7 +153,7 @@ async function readTimeline(
   try {
     return await confirmAbsence(forge.client, list, signal)
   } catch (error) {
-    if (!(error instanceof NotThere)) throw error
+    if (!(error instanceof ForgeNotFound)) throw error
     if ((await findIssue(context, number)) === undefined) throw error
     forge.can.timeline = false
     notes.noTimeline(forge.version)

@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { batchesOf } from '../../../ground/batches.ts'
-import { inLanes } from '../../../ground/lanes.ts'
+import { batchesOf } from '../../../lib/batches.ts'
+import { mapConcurrent } from '../../../lib/map-concurrent.ts'
 import type { Batch, Group, Kept } from '../../discussions.ts'
 import { WaitUntil } from '../../forge-errors.ts'
 import { type Entry, pagesOf } from '../client/forge-pages.ts'
 import { numberIn, textIn, timeIn } from '../client/forge-values.ts'
 import { cursorOf, cursorText } from './cursor.ts'
-import type { ForgeLook } from './find-changes.ts'
-import { type ReadContext, repositoryPath, untold } from './read-context.ts'
+import type { ChangesFound } from './find-changes.ts'
+import { notReported, type ReadContext, repositoryPath } from './read-context.ts'
 import { commentsIn, findIssue, issueKey, issueVersion, readIssueGroup } from './read-issue.ts'
 import { groupOf } from './read-sides.ts'
 
@@ -28,7 +28,7 @@ const WHOLE = 'whole'
 export class RepositoryReading {
   readonly #context: ReadContext
   readonly #kept: Kept
-  readonly #look: ForgeLook
+  readonly #look: ChangesFound
   /** Of everything kept, as this reading leaves it. */
   #versions = new Map<string, string>()
   /** Those of issues, and their comments: counted as they change, for there may be many. */
@@ -37,7 +37,7 @@ export class RepositoryReading {
   #read = 0
   #total: number
 
-  constructor(context: ReadContext, kept: Kept, look: ForgeLook) {
+  constructor(context: ReadContext, kept: Kept, look: ChangesFound) {
     this.#context = context
     this.#kept = kept
     this.#look = look
@@ -77,7 +77,7 @@ export class RepositoryReading {
     const { asOf, wholeSince } = { ...this.#look, ...off }
     const counts = this.#counts
     const isOlder = counts.issues > 0 && wholeSince < asOf
-    const notes = [...this.#context.notes.all(), ...(isOlder ? [untold(wholeSince)] : [])]
+    const notes = [...this.#context.notes.all(), ...(isOlder ? [notReported(wholeSince)] : [])]
     const stamp = isComplete ? this.#stamp() : ''
     const since = off?.since ?? (isComplete ? asOf : this.#look.since)
     const times = { asOf, since, wholeSince }
@@ -219,7 +219,7 @@ export class RepositoryReading {
     const put: Group[] = []
     const remove: string[] = []
     const { signal } = this.#context
-    await inLanes(changed, { lanes: LANES, signal }, async (issue) => {
+    await mapConcurrent(changed, { lanes: LANES, signal }, async (issue) => {
       const group = await this.#readOne(issue)
       if (group) put.push(group)
       else if (this.#versions.has(issueKey(issue))) remove.push(issueKey(issue))

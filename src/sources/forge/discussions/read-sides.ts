@@ -10,7 +10,7 @@ import { milestoneFact, protectedBranchFact, repositoryFact } from '../facts/rep
 import {
   findOrganization,
   getPart,
-  ifThere,
+  ifExists,
   listingOf,
   listPart,
   listWholePart,
@@ -105,13 +105,13 @@ async function organizationLabels(context: ReadContext): Promise<Entry[]> {
     path: `/orgs/${segment(owner)}/labels`,
     limit: forge.pageSize,
   }
-  return (await ifThere(context, () => listAll(forge.client, listing, signal))) ?? []
+  return (await ifExists(context, () => listAll(forge.client, listing, signal))) ?? []
 }
 
 /** Old versions tell them at an address of their own. */
 async function readTopics(context: ReadContext): Promise<unknown> {
   const query = { limit: context.forge.pageSize }
-  const answer = await ifThere(context, () => getPart(context, 'topics', query))
+  const answer = await ifExists(context, () => getPart(context, 'topics', query))
   return ((answer?.body ?? {}) as Entry).topics
 }
 
@@ -138,7 +138,7 @@ async function ifAllowed(
   words: string,
   list: () => Promise<Entry[]>,
 ): Promise<Entry[]> {
-  const found = await ifThere(context, list).catch(ignoreForbidden)
+  const found = await ifExists(context, list).catch(ignoreForbidden)
   if (!found) context.notes.say(`the forge does not give ${words}`)
   return found ?? []
 }
@@ -169,7 +169,7 @@ async function readCollaborators(context: ReadContext, kept: Group | undefined) 
 async function permissionOf(context: ReadContext, login: string): Promise<string> {
   const part = `collaborators/${segment(login)}/permission`
   const answer = context.forge.can.permissions
-    ? await ifThere(context, () => getPart(context, part)).catch(ignoreForbidden)
+    ? await ifExists(context, () => getPart(context, part)).catch(ignoreForbidden)
     : undefined
   if (!answer) {
     context.notes.say('the forge does not tell permissions of collaborators: `write` is assumed')

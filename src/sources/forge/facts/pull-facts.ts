@@ -145,7 +145,7 @@ export function reviewTalk(
   const talk: ReviewTalk = { threads: [], comments: [] }
   const roots = new Map<string, Entry>()
   for (const comment of [...comments].sort((a, b) => numberIn(a, 'id') - numberIn(b, 'id'))) {
-    const place = placeOf(comment)
+    const place = directoryOf(comment)
     const key = JSON.stringify([place.path, place.side, place.line])
     const root = roots.get(key)
     if (!root) {
@@ -171,7 +171,7 @@ export function reviewTalk(
 }
 
 function threadFact(repository: string, pull: number, review: Entry, root: Entry): ReviewThread {
-  const { line, side } = placeOf(root)
+  const { line, side } = directoryOf(root)
   const resolver = entryIn(root, 'resolver')
   return {
     repository,
@@ -193,14 +193,14 @@ function threadFact(repository: string, pull: number, review: Entry, root: Entry
 }
 
 /** Gitea says `position` for the line of the new file and `original_position` for that of the old one. */
-function placeOf(comment: Entry) {
+function directoryOf(comment: Entry) {
   const [after, before] = [numberIn(comment, 'position'), numberIn(comment, 'original_position')]
   const side = after > 0 ? ('right' as const) : ('left' as const)
   return { path: textIn(comment, 'path'), side, line: after || before || 1 }
 }
 
 function diffPlace(comment: Entry) {
-  const { path, line } = placeOf(comment)
+  const { path, line } = directoryOf(comment)
   const commit = commitIn(comment, 'commit_id')
   // Gitea gives none where it could not cut one out, and importers refuse an empty one.
   const diffHunk = textIn(comment, 'diff_hunk') || `@@ -${line},1 +${line},1 @@\n `

@@ -49,14 +49,14 @@ export function repositoryFact(answers: RepositoryAnswers): Repository {
 
 /** A label of the repository goes before one of the organization that has the same name: issues name labels by it. */
 function labelFacts(labels: readonly Entry[], createdAt: string): Label[] {
-  const byName = new Map<string, Label>()
+  const faultByName = new Map<string, Label>()
   for (const label of labels) {
     const name = textIn(label, 'name')
-    if (name === '' || byName.has(name)) continue
+    if (name === '' || faultByName.has(name)) continue
     const description = textOrNull(label, 'description')
-    byName.set(name, { name, color: labelColor(label), description, createdAt })
+    faultByName.set(name, { name, color: labelColor(label), description, createdAt })
   }
-  return [...byName.values()]
+  return [...faultByName.values()]
 }
 
 export const milestoneFact = (repository: string, milestone: Entry): Milestone => {

@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict'
+import { existsSync, readdirSync } from 'node:fs'
+import { mkdir, rmdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { temporaryFolder } from '../../test/support/archive-samples.ts'
+import { moveBelow, moveTo } from './install-repository.ts'
+
+test('of a move that fails nothing stays but what was there before', async (t) => {
+  const folder = await temporaryFolder(t)
+  const from = join(folder, 'from')
+  await mkdir(from)
+  await mkdir(join(folder, 'empty'))
+  for (const owner of ['empty', 'new']) {
+    const tooLong = join(folder, owner, 'x'.repeat(300))
+    await assert.rejects(
+      moveBelow(join(folder, owner), () => moveTo(from, tooLong)),
+      { code: 'ENAMETOOLONG' },
+    )
+  }
+  assert.deepEqual(readdirSync(folder).sort(), ['empty', 'from'])
+  const to = join(folder, 'new/to')
+  await moveBelow(join(folder, 'new'), () => moveTo(from, to))
+  assert.ok(existsSync(to))
+})
+
+test('what cannot be undone does not hide what has failed', async (t) => {
+  const owner = join(await temporaryFolder(t), 'owner')
+  const move = async () => {
+    await rmdir(owner)
+    await writeFile(owner, '')
+    throw new Error('the disk is gone')
+  }
+  await assert.rejects(moveBelow(owner, move), /^Error: the disk is gone; and then: ENOTDIR/)
+})

@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { sortedRows } from '../../../lib/sorted-rows.ts'
+import { type DumpContext, dumpTriage, milestoneTitles } from './dump-context.ts'
+import { dumpIssues } from './dump-issues.ts'
+import { countLostReviews } from './dump-reviews.ts'
+import { createTally } from './tally.ts'
+
+const label = { name: 'bug', color: 'ededed', description: '' }
+
+test('an issue that has a label twice has it once in a dump', () => {
+  const context = {
+    labels: new Map([['bug', label]]),
+    milestones: new Map(),
+    tally: { skip() {} },
+  } as unknown as DumpContext
+  const triage = dumpTriage(context, {
+    number: 1,
+    labels: ['bug', 'bug'],
+    milestone: null,
+    assignees: [],
+  })
+  assert.deepEqual(triage.labels, [label])
+})
+
+test('milestones of one title are told apart', () => {
+  const milestones = ['1.0', '1.0', '1.0 (2)', '1.0'].map((title, n) => ({ number: n + 1, title }))
+  assert.deepEqual(
+    [...milestoneTitles(milestones)],
+    [
+      [1, '1.0'],
+      [2, '1.0 (3)'],
+      [3, '1.0 (2)'],
+      [4, '1.0 (4)'],
+    ],
+  )
+})
+
+test('a number that is there twice arrives once, reviews of nothing do not; both are counted', async (t) => {
+  const place = await mkdtemp(join(tmpdir(), 'godwit-dump-'))
+  const rows = sortedRows(join(place, 'rows'))
+  t.after(async () => {
+    rows[Symbol.dispose]()
+    await rm(place, { recursive: true })
+  })
+  const tally = createTally(() => {})
+  const at = '2024-01-01T00:00:00Z'
+  const context = {
+    ...{ place, rows, tally, fullName: 'a/b', labels: new Map(), milestones: new Map() },
+    shelf: (name: string) => name,
+    identity: () => ({ id: -1000, name: 'ghost' }),
+    text: (body: string) => body,
+  } as unknown as DumpContext
+  const empty = { labels: [], assignees: [], reactions: [], milestone: null, author: null }
+  const issue = { ...empty, title: 'one', body: '', createdAt: at, updatedAt: at, closedAt: null }
+  for (const number of [1, 1, 2, 3]) rows.add('issues', number, 0, issue)
+  rows.add('pulls', 2, 0, {})
+  rows.add('reviews', 2, 0, { id: 7 })
+  rows.add('reviews', 3, 0, { id: 8 })
+  rows.add('review_comments', 4, 0, { id: 9 })
+  dumpIssues(context, t.signal)
+  countLostReviews(context)
+  const issues = JSON.parse(await readFile(join(place, 'issue.yml'), 'utf8'))
+  assert.deepEqual(
+    issues.map(({ number }: { number: number }) => number),
+    [1, 3],
+  )
+  assert.deepEqual(tally.skipped(), [
+    ['issues', 2],
+    ['pull_request_review_comments', 1],
+    ['pull_request_reviews', 1],
+  ])
+})

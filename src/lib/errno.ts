@@ -1,0 +1,42 @@
+/** The code of a failure of the system or of Node (`ENOENT`, `Z_DATA_ERROR`); undefined for any other. */
+export function codeOf(error: unknown): string | undefined {
+  if (!(error instanceof Error)) return undefined
+  const { code } = error as NodeJS.ErrnoException
+  return typeof code === 'string' ? code : undefined
+}
+
+/** What is there to be read; undefined where that fails with one of these codes. */
+export async function ifExists<T>(
+  looked: Promise<T>,
+  ...codes: readonly [string, ...string[]]
+): Promise<T | undefined> {
+  try {
+    return await looked
+  } catch (error) {
+    if (hasCode(error, ...codes)) return undefined
+    throw error
+  }
+}
+
+export function hasCode(error: unknown, ...codes: readonly string[]): boolean {
+  const code = codeOf(error)
+  return code !== undefined && codes.includes(code)
+}
+
+/** What fetch throws says nothing; what caused it does. */
+export function rootCause(error: unknown): { code: string; message: string } {
+  let inner = error
+  while (inner instanceof Error && (inner.cause || inner instanceof AggregateError))
+    inner = inner instanceof AggregateError ? inner.errors[0] : inner.cause
+  return {
+    code: codeOf(inner) ?? '',
+    message: inner instanceof Error ? inner.message : String(inner),
+  }
+}
+
+/** Whether it says that no TLS could be agreed on: most often, what answers there speaks plain HTTP. */
+export const isTlsCode = (code: string): boolean => code.startsWith('ERR_SSL_')
+
+/** Whether it says that a certificate is not trusted. */
+export const isCertificateCode = (code: string): boolean =>
+  /CERT|SELF_SIGNED|UNABLE_TO_VERIFY|HOSTNAME_MISMATCH/.test(code)

@@ -1,0 +1,21 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { memoize } from './memoize.ts'
+
+test('the same is made once, until there are too many', () => {
+  const made: string[] = []
+  const lower = memoize(2, (text: string) => {
+    made.push(text)
+    return text.toLowerCase()
+  })
+  assert.deepEqual(['A', 'B', 'A', 'B'].map(lower), ['a', 'b', 'a', 'b'])
+  assert.deepEqual(made, ['A', 'B'])
+  assert.deepEqual(['C', 'C', 'A'].map(lower), ['c', 'c', 'a'])
+  assert.deepEqual(made, ['A', 'B', 'C', 'A'])
+})
+
+test('what counts as the same may be told', () => {
+  const rounded = memoize(10, (n: number) => ({ n }), Math.floor)
+  assert.equal(rounded(1.2), rounded(1.7))
+  assert.notEqual(rounded(1.2), rounded(2.2))
+})

@@ -1,0 +1,12 @@
+/** The same bytes; each piece is shown to `onPiece` as it passes by. */
+export async function* onChunk<T extends Uint8Array>(
+  bytes: AsyncIterable<T> | Iterable<T>,
+  onPiece: (piece: T) => void,
+  onEnd?: () => void,
+): AsyncGenerator<T> {
+  for await (const piece of bytes) {
+    onPiece(piece)
+    yield piece
+  }
+  onEnd?.()
+}

@@ -1,0 +1,21 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { withTimeout } from './with-timeout.ts'
+
+const A_DAY = 86_400_000
+
+test('work that ends is waited for, however it ends', async () => {
+  let isDone = false
+  const work = new Promise((resolve) => setImmediate(resolve)).then(() => {
+    isDone = true
+  })
+  await withTimeout(A_DAY, work)
+  assert.ok(isDone)
+  await withTimeout(A_DAY, Promise.reject(new Error('broken')))
+})
+
+test('work that does not end is not waited for, and may still fail', async () => {
+  const { promise, reject } = Promise.withResolvers<void>()
+  await withTimeout(1, promise)
+  reject(new Error('broken'))
+})

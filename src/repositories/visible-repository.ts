@@ -1,0 +1,129 @@
+import { type Account, keyOf, type Viewer } from '../accounts/account.ts'
+import { accountOf } from '../accounts/account-store.ts'
+import { findVisibleOrganization } from '../accounts/visible-organization.ts'
+import type { Db } from '../db/database.ts'
+import type { RepositoryName } from '../sources/source.ts'
+import type { Role } from './facts.ts'
+import { type CatalogueEntry, findById, rolesOf } from './repository-store.ts'
+
+/** Whoever comes without a token. No account has this id or this login. */
+const NOBODY: Pick<Viewer, 'account'> = {
+  account: { id: 0, login: '', type: 'User', siteAdmin: false, createdAt: 0 },
+}
+
+export interface VisibleRepository {
+  entry: CatalogueEntry
+  role: Role
+  /** Through whose eyes: the viewer's own, or for an owner of an organization the organization's. */
+  as: Pick<Viewer, 'account'>
+}
+
+/**
+ * A repository, for those who may read it. To everyone else it is not there: one question is asked, whether it exists or not,
+ * so that nobody can tell.
+ */
+export async function findVisibleRepository(
+  db: Db,
+  viewer: Viewer | null,
+  name: RepositoryName,
+): Promise<VisibleRepository | undefined> {
+  const as = viewer ?? NOBODY
+  const [entry] = await findById(db, await readableId(db, as, name))
+  if (!entry) return undefined
+  const { owner } = entry
+  if (viewer && owner.type === 'Organization') {
+    const organization = await findVisibleOrganization(db, viewer, { id: owner.id })
+    if (organization?.mayMigrate) return { entry, role: 'owner', as: { account: owner } }
+  }
+  return { entry, as, role: (await rolesOf(db, as, [entry])).get(entry.id) ?? 'none' }
+}
+
+/** The id of the repository of that name, if it is public, or the account's own or its organization's, or shared with it. */
+async function readableId(
+  db: Db,
+  { account }: Pick<Viewer, 'account'>,
+  { owner, name }: RepositoryName,
+): Promise<number[]> {
+  const rows = await db
+    .selectFrom('repositories')
+    .innerJoin('accounts', 'accounts.id', 'repositories.owner_id')
+    .select('repositories.id')
+    .where('accounts.login_key', '=', keyOf(owner))
+    .where('name_key', '=', keyOf(name))
+    .where('missing_since', 'is', null)
+    .where((is) =>
+      is.or([
+        is('private', '=', 0),
+        is('owner_id', '=', account.id),
+        is.exists(
+          is
+            .selectFrom('collaborators')
+            .select('permission')
+            .whereRef('repository_id', '=', 'repositories.id')
+            .where('collaborators.login_key', '=', keyOf(account.login)),
+        ),
+        is.and([
+          is('accounts.type', '=', 'Organization'),
+          ...(account.siteAdmin
+            ? []
+            : [
+                is.exists(
+                  is
+                    .selectFrom('memberships')
+                    .select('role')
+                    .whereRef('organization_id', '=', 'owner_id')
+                    .where('account_id', '=', account.id)
+                    .where('role', '=', 'owner'),
+                ),
+              ]),
+        ]),
+      ]),
+    )
+    .execute()
+  return rows.map(({ id }) => id)
+}
+
+/**
+ * An account, for those who may know of it. People know each other; an organization is known to its members and to those who
+ * may read one of its repositories. Without a token one knows of those who have something public. One question here too.
+ */
+export async function findVisibleAccount(
+  db: Db,
+  viewer: Viewer | null,
+  login: string,
+): Promise<Account | undefined> {
+  const { account } = viewer ?? NOBODY
+  const row = await db
+    .selectFrom('accounts')
+    .selectAll()
+    .where('login_key', '=', keyOf(login))
+    .$if(!account.siteAdmin, (query) =>
+      query.where((is) =>
+        is.or([
+          ...(viewer ? [is('type', '=', 'User')] : []),
+          is.exists(
+            is
+              .selectFrom('memberships')
+              .select('role')
+              .whereRef('organization_id', '=', 'accounts.id')
+              .where('account_id', '=', account.id),
+          ),
+          is.exists(
+            is
+              .selectFrom('repositories')
+              .leftJoin('collaborators', (join) =>
+                join
+                  .onRef('repository_id', '=', 'repositories.id')
+                  .on('collaborators.login_key', '=', keyOf(account.login)),
+              )
+              .select('repositories.id')
+              .whereRef('owner_id', '=', 'accounts.id')
+              .where('missing_since', 'is', null)
+              .where((or) => or.or([or('private', '=', 0), or('permission', 'is not', null)])),
+          ),
+        ]),
+      ),
+    )
+    .executeTakeFirst()
+  return row && accountOf(row)
+}

@@ -1,0 +1,222 @@
+import assert from 'node:assert/strict'
+import { chmod, copyFile, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import type { Git } from '../../../git/git.ts'
+import { readSettings } from '../files/repository-settings.ts'
+import { readFactsFromFiles } from './facts-from-files.ts'
+import { type GitFacts, readFactsWithGit } from './facts-from-git.ts'
+import { factsScene, MIT } from './facts-test-scene.ts'
+
+const { host, fresh } = await factsScene()
+after(() => host.remove())
+
+const EVERYTHING = { birthday: true, isTreeWanted: () => true, beforeGit: async () => {} }
+
+async function quickly(dir: string, git: Git = host.locked): Promise<GitFacts | undefined> {
+  return readFactsFromFiles(git, { dir }, await readSettings(git, dir), EVERYTHING)
+}
+
+/** Counts how many of it are started. */
+function counted() {
+  const gits: string[] = []
+  const git: Git = {
+    ...host.locked,
+    start(args, call) {
+      gits.push(args[0]!)
+      return host.locked.start(args, call)
+    },
+  }
+  return { git, gits }
+}
+
+/** That the quick way was taken, with these gits, and that it tells what commands tell. */
+async function alike(dir: string, expected: readonly string[] = []): Promise<GitFacts> {
+  const { git, gits } = counted()
+  const looked = await quickly(dir, git)
+  assert.ok(looked, 'the quick way was not taken')
+  assert.deepEqual(gits, expected)
+  assert.deepEqual(looked, await readFactsWithGit(host.locked, { dir }, EVERYTHING))
+  return looked
+}
+
+const at = (second: number) => new Date(1_500_000_000_000 + second * 1000)
+
+test('merges, several roots and tags of all kinds', async () => {
+  const dir = await host.repository(fresh(), { files: { 'a.py': 'a' }, at: at(50) })
+  const side = await host.commit(dir, { 'b.py': 'b' }, { branch: 'side', at: at(10) })
+  const main = await host.git(['rev-parse', 'main'], { dir })
+  const tree = await host.git(['rev-parse', 'main^{tree}'], { dir })
+  const env = ['-c', 'user.name=A', '-c', 'user.email=a@example.com']
+  const merged = await host.git(
+    [...env, 'commit-tree', tree, '-p', main, '-p', side, '-m', 'merged'],
+    { dir },
+  )
+  await host.git(['update-ref', 'refs/heads/main', merged], { dir })
+  const root = await host.git([...env, 'commit-tree', tree, '-m', 'another root'], { dir })
+  await host.git(['update-ref', 'refs/notes/other', root], { dir })
+  await host.git([...env, 'tag', '-m', 'x', 'signed', main], { dir })
+  await host.git([...env, 'tag', '-m', 'x', 'of-a-tag', 'signed'], { dir })
+  await host.git(['tag', 'tree', tree], { dir })
+  await host.git([...env, 'tag', '-m', 'x', 'blob', 'side:b.py'], { dir })
+  await host.git(['symbolic-ref', 'refs/heads/link', 'refs/heads/side'], { dir })
+  await host.git(['symbolic-ref', 'refs/heads/nowhere', 'refs/heads/gone'], { dir })
+  await alike(dir)
+  await host.git(['pack-refs', '--all'], { dir })
+  await host.git(['gc', '--quiet'], { dir })
+  const { oldest } = await alike(dir)
+  assert.ok(oldest !== null && oldest <= at(50).getTime())
+})
+
+test('trees with directories, links, odd names and a licence', async () => {
+  const dir = await host.repository(fresh(), {
+    files: {
+      'LICENSE.md': MIT,
+      'src/deep/er/a.py': 'a'.repeat(100),
+      'src/b.rs': 'b'.repeat(50),
+      'ünïcode name.c': 'c'.repeat(20),
+      'vendor/x.js': 'x'.repeat(1000),
+      'same/a.py': 'a'.repeat(100),
+      empty: '',
+    },
+  })
+  const { tree } = await alike(dir)
+  assert.deepEqual(tree, { language: 'Python', license: 'MIT' })
+})
+
+test('HEAD at a commit, at an unborn branch, and nothing at all', async () => {
+  const dir = await host.repository(fresh(), { files: { 'a.py': 'a' } })
+  const commit = await host.commit(dir, { 'a.py': 'b' }, { branch: 'side' })
+  await writeFile(join(dir, 'HEAD'), `${commit}\n`)
+  await alike(dir)
+  await host.git(['update-ref', '-d', 'refs/heads/side'], { dir })
+  await alike(dir)
+  await host.git(['symbolic-ref', 'HEAD', 'refs/heads/gone'], { dir })
+  await alike(dir)
+  await alike(await host.repository(fresh()))
+})
+
+test('objects of SHA-256', async () => {
+  await alike(
+    await host.repository(fresh(), {
+      files: { 'a/b.py': 'a', LICENSE: MIT },
+      objectFormat: 'sha256',
+    }),
+  )
+})
+
+test('a history that is long is walked by git', async () => {
+  const dir = await host.repository(fresh(), { files: { 'a.py': 'a' } })
+  const commits = Array.from(
+    { length: 1500 },
+    (_, n) =>
+      `commit refs/heads/long\ncommitter A <a@example.com> ${1_600_000_000 - n} +0000\ndata 1\nx\n\n`,
+  )
+  await host.git(['fast-import', '--quiet'], { dir, input: commits.join('') })
+  await alike(dir, ['rev-list'])
+})
+
+test('what is damaged or unusual is left to git', async () => {
+  const broken = await host.repository(fresh(), { files: { 'a.py': 'a' } })
+  await host.loseObjects(broken.slice(host.root.length + 1, -'.git'.length))
+  assert.equal(await quickly(broken), undefined)
+
+  const emptied = await host.repository(fresh(), { files: { 'a.py': 'a' } })
+  await host.git(['branch', 'side', 'main'], { dir: emptied })
+  await writeFile(join(emptied, 'refs/heads/side'), '')
+  assert.equal(await quickly(emptied), undefined)
+
+  const shallow = await host.repository(fresh(), { files: { 'a.py': 'a' } })
+  await writeFile(
+    join(shallow, 'shallow'),
+    `${await host.git(['rev-parse', 'main'], { dir: shallow })}\n`,
+  )
+  assert.equal(await quickly(shallow), undefined)
+
+  const extended = await host.repository(fresh())
+  await writeFile(
+    join(extended, 'config'),
+    '[core]\n\trepositoryformatversion = 1\n[extensions]\n\tunheardof = true\n',
+  )
+  assert.equal(await quickly(extended), undefined)
+})
+
+test('deltas of every kind, in several packs beside loose objects', async () => {
+  const dir = await host.repository(fresh(), { files: { 'a.py': 'a', LICENSE: MIT } })
+  const text = (n: number) =>
+    Array.from({ length: 400 }, (_, line) => `line ${line === n ? 'other' : line}`).join('\n')
+  const folder = (n: number) =>
+    Object.fromEntries(
+      Array.from({ length: 60 }, (_, file) => [`src/${file}.py`, `${file}`]).concat([
+        ['src/long.py', text(n)],
+      ]),
+    )
+  for (let n = 0; n < 20; n++) await host.commit(dir, folder(n))
+  for (const named of [[], ['-c', 'repack.useDeltaBaseOffset=false']]) {
+    await host.git([...named, 'repack', '-adfq', '--depth=50', '--window=50'], { dir })
+    await alike(dir)
+  }
+  await host.commit(dir, folder(21))
+  await host.git(['repack', '-q'], { dir })
+  await host.commit(dir, folder(22))
+  await alike(dir)
+})
+
+test('what the files alone do not tell is asked of one git', async () => {
+  const lender = await host.repository(fresh(), { files: { 'a.py': 'a' } })
+  const borrower = await host.repository(fresh())
+  await writeFile(join(borrower, 'objects/info/alternates'), `${join(lender, 'objects')}\n`)
+  const commit = await host.git(['rev-parse', 'main'], { dir: lender })
+  await host.git(['update-ref', 'refs/heads/main', commit], { dir: borrower })
+  await alike(borrower, ['cat-file'])
+
+  const old = await host.repository(fresh(), { files: { 'a.py': 'a' } })
+  await host.git(['-c', 'pack.indexVersion=1', 'repack', '-adq'], { dir: old })
+  await alike(old, ['cat-file'])
+})
+
+test('damage is not taken for an object', async () => {
+  const dir = await host.repository(fresh(), { files: { 'a.py': 'a' } })
+  const other = await host.repository(fresh(), { files: { 'b.py': 'b' } })
+  const [mine, theirs] = await Promise.all(
+    [dir, other].map(async (each) => {
+      const oid = await host.git(['rev-parse', 'main'], { dir: each })
+      return join(each, 'objects', oid.slice(0, 2), oid.slice(2))
+    }),
+  )
+  await rm(mine!)
+  await copyFile(theirs!, mine!)
+  const { git, gits } = counted()
+  await quickly(dir, git)
+  assert.deepEqual(gits.slice(0, 1), ['cat-file'], 'git is asked what to make of it')
+
+  const packed = await host.repository(fresh(), { files: { 'a.py': 'a'.repeat(1000) } })
+  await host.git(['repack', '-adq'], { dir: packed })
+  const folder = join(packed, 'objects/pack')
+  const pack = join(folder, (await readdir(folder)).find((name) => name.endsWith('.pack'))!)
+  await chmod(pack, 0o644)
+  const bytes = await readFile(pack)
+  for (let cut = Math.floor(bytes.length / 2); cut > 0; cut = Math.floor(cut / 2)) {
+    await writeFile(pack, bytes.subarray(0, cut))
+    const { git, gits } = counted()
+    await quickly(packed, git)
+    assert.notDeepEqual(gits, [])
+  }
+})
+
+test('a git from before --batch-command is asked by commands, and tried once', async () => {
+  const dir = await host.repository(fresh(), { files: { 'a.py': 'a' } })
+  await host.git(['-c', 'pack.indexVersion=1', 'repack', '-adq'], { dir })
+  let tried = 0
+  const old: Git = {
+    ...host.locked,
+    start(args, call) {
+      if (!args.includes('--batch-command')) return host.locked.start(args, call)
+      tried++
+      return host.locked.start(['cat-file', '--no-such-option'], call)
+    },
+  }
+  assert.equal(await quickly(dir, old), undefined)
+  assert.equal(await quickly(dir, old), undefined)
+  assert.equal(tried, 1)
+})

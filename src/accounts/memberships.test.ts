@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { onEachEngine, openDatabase, openOldDatabase } from '../../test/support/databases.ts'
+import { onEachEngine, openDatabase } from '../../test/support/databases.ts'
 import type { Account } from './account.ts'
 import { ensureAccount, ensureOrganization, findAccount, setAccount } from './account-store.ts'
 import {
@@ -109,15 +109,5 @@ onEachEngine('memberships', (engine) => {
     for (const login of ['bob', 'new', 'octo'])
       assert.equal((await ensureOrganization(db, login, 0))?.type, 'Organization', login)
     assert.equal((await findAccount(db, 'alice'))?.type, 'User')
-  })
-
-  test('can be added where an older Godwit has left its accounts', async (t) => {
-    const old = await openOldDatabase(t, engine, 19)
-    await old.run(`insert into accounts (id, login, login_key, type, site_admin, created_at)
-      values (7, 'octo', 'octo', 'Organization', 0, 0), (8, 'alice', 'alice', 'User', 0, 0)`)
-    await old.upgrade()
-    const octo = (await findAccount(old.db, 'octo'))!
-    await putMembership(old.db, octo, { accountId: 8, role: 'owner' }, 'manual')
-    assert.deepEqual((await membersOf(old.db, [octo])).get(7)?.length, 1)
   })
 })

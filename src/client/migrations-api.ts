@@ -1,6 +1,6 @@
 import { archiveName } from '../lib/archive-name.ts'
 import { arrayOf } from '../wire/schema.ts'
-import type { RetryRequest, StartRequest, Token } from '../wire/types.ts'
+import type { RetryRequest, StartRequest } from '../wire/types.ts'
 import { ApiCalls, type ErrorContext, PLAIN_TEXT } from './api-calls.ts'
 import { notThisApi, RequestRejected, ServerError } from './errors.ts'
 import { readRetryAfter } from './explain-error.ts'
@@ -22,6 +22,7 @@ import {
   serviceResponse,
   statusResponse,
   summaryResponse,
+  type TokenResponse,
   tokenResponse,
 } from './responses.ts'
 import { SchedulesApi } from './schedules-api.ts'
@@ -232,7 +233,7 @@ export class MigrationsApi {
     await this.#calls.request('DELETE /admin/locks/{owner}/{name}', { owner, name }, explaining)
   }
 
-  async tokens(): Promise<Token[]> {
+  async tokens(): Promise<TokenResponse[]> {
     const explaining = this.#ofOperator('them')
     return this.#calls.one('GET /admin/tokens', {}, explaining, arrayOf(tokenResponse))
   }

@@ -1,14 +1,29 @@
-import { migrationSchema, type StartFlag, summarySchema } from '../wire/migration.ts'
 import {
+  migrationSchema,
+  repositoryCountsSchema,
+  type StartFlag,
+  summarySchema,
+} from '../wire/migration.ts'
+import {
+  brokenRepositorySchema,
+  forecastRepositorySchema,
   forecastSchema,
   progressEndSchema,
-  progressSchema,
   repositoryProgressSchema,
   retryForecastSchema,
+  totalsSchema,
 } from '../wire/progress.ts'
 import { extendedRepositorySchema } from '../wire/repository.ts'
 import { scheduleRunSchema, scheduleSchema } from '../wire/schedule.ts'
-import { arrayOf, object, pick, type Schema, type Static, string } from '../wire/schema.ts'
+import {
+  arrayOf,
+  nullable,
+  object,
+  pick,
+  type Schema,
+  type Static,
+  string,
+} from '../wire/schema.ts'
 import { serviceStateSchema, tokenSchema } from '../wire/service.ts'
 import { fullWebhookDeliverySchema, webhookDeliverySchema, webhookSchema } from '../wire/webhook.ts'
 
@@ -18,6 +33,9 @@ import { fullWebhookDeliverySchema, webhookDeliverySchema, webhookSchema } from 
  */
 
 export const anyObject: Schema<Record<string, unknown>> = { type: 'object' }
+
+/** Checks only the type of a value, not what is in it. */
+const outermost = <S extends Schema>({ type }: S): Schema<Static<S>> => ({ type })
 
 export const repositoryResponse = pick(
   extendedRepositorySchema,
@@ -38,25 +56,48 @@ export const migrationResponse = pick(
 export type MigrationResponse = Static<typeof migrationResponse>
 
 export const forecastResponse = pick(
-  forecastSchema,
-  ['repositories', 'bytes_to_write', 'free_bytes', 'estimated_seconds'],
-  ['warnings'],
+  object({
+    ...forecastSchema.properties,
+    repositories: arrayOf(
+      pick(
+        forecastRepositorySchema,
+        ['full_name', 'bytes'],
+        ['lfs_bytes', 'reused', 'reason', 'warning'],
+      ),
+    ),
+  }),
+  ['repositories', 'bytes_to_write'],
+  ['free_bytes', 'estimated_seconds', 'warnings'],
 )
 export type ForecastResponse = Static<typeof forecastResponse>
 
 export const repositoryProgressResponse = pick(
   repositoryProgressSchema,
-  ['full_name', 'state', 'bytes_done', 'reason'],
-  ['bytes_expected', 'reused', 'warning', 'records'],
+  ['full_name', 'state', 'bytes_done'],
+  ['reason', 'bytes_expected', 'reused', 'warning', 'records'],
 )
 export type RepositoryProgressResponse = Static<typeof repositoryProgressResponse>
 
 export const reportResponse = object({ repositories: arrayOf(repositoryProgressResponse) })
 
-export const retryForecastResponse = pick(retryForecastSchema, ['broken'], ['unchanged'])
+export const retryForecastResponse = pick(
+  object({
+    ...retryForecastSchema.properties,
+    broken: arrayOf(pick(brokenRepositorySchema, ['full_name', 'reason'], ['gone', 'changed'])),
+  }),
+  ['broken'],
+  ['unchanged'],
+)
 export type RetryForecastResponse = Static<typeof retryForecastResponse>
 
-export const totalsResponse = progressSchema.properties.totals
+export const totalsResponse = pick(
+  totalsSchema,
+  ['repositories', 'exported', 'skipped', 'remaining', 'bytes_done'],
+  [
+    ...(['reused', 'failed', 'bytes_expected', 'bytes_per_second', 'seconds_left'] as const),
+    ...(['records_done', 'records_expected', 'waiting_until'] as const),
+  ],
+)
 export type TotalsResponse = Static<typeof totalsResponse>
 
 /** A server other than Godwit may have states of its own. */
@@ -67,14 +108,35 @@ export const endResponse = object(
 export type EndResponse = Static<typeof endResponse>
 
 export const summaryResponse = pick(
-  summarySchema,
-  ['id', 'state', 'created_at', 'repositories', 'archive'],
-  ['reason'],
+  object({
+    ...summarySchema.properties,
+    repositories: pick(
+      repositoryCountsSchema,
+      ['total', 'exported', 'skipped'],
+      ['reused', 'failed', 'remaining'],
+    ),
+  }),
+  ['id', 'state', 'created_at', 'repositories'],
+  ['reason', 'archive'],
 )
 export type SummaryResponse = Static<typeof summaryResponse>
 
-export const scheduleRunResponse = scheduleRunSchema
-export const scheduleResponse = scheduleSchema
+export const scheduleRunResponse = pick(
+  scheduleRunSchema,
+  ['created_at', 'state', 'skipped_repositories', 'migration_id', 'reason'],
+  ['has_archive', 'due_at'],
+)
+export type ScheduleRunResponse = Static<typeof scheduleRunResponse>
+
+export const scheduleResponse = pick(
+  object({ ...scheduleSchema.properties, last_run: nullable(scheduleRunResponse) }),
+  [
+    ...(['id', 'owner', 'created_by', 'repositories', 'every', 'at', 'time_zone', 'keep'] as const),
+    ...(['next_run_at', 'paused_reason', 'last_run', 'protected_archives'] as const),
+  ],
+  ['weekday'],
+)
+export type ScheduleResponse = Static<typeof scheduleResponse>
 
 export const webhookResponse = pick(
   webhookSchema,
@@ -95,15 +157,27 @@ const deliveryOptions = [
 export const deliveryResponse = pick(webhookDeliverySchema, deliveryFields, deliveryOptions)
 export type DeliveryResponse = Static<typeof deliveryResponse>
 export const fullDeliveryResponse = pick(
-  fullWebhookDeliverySchema,
+  object({
+    ...fullWebhookDeliverySchema.properties,
+    request: outermost(fullWebhookDeliverySchema.properties.request),
+    response: outermost(fullWebhookDeliverySchema.properties.response),
+  }),
   [...deliveryFields, 'request', 'response'],
   [...deliveryOptions, 'url'],
 )
 export type FullDeliveryResponse = Static<typeof fullDeliveryResponse>
 
-export const serviceResponse = pick(serviceStateSchema, ['queue', 'running'])
+export const serviceResponse = object({
+  queue: outermost(serviceStateSchema.properties.queue),
+  running: outermost(serviceStateSchema.properties.running),
+})
 export type ServiceResponse = Static<typeof serviceResponse>
-export const tokenResponse = tokenSchema
+export const tokenResponse = pick(
+  tokenSchema,
+  ['id', 'login', 'name'],
+  ['expires_at', 'last_used_at', 'revoked_at'],
+)
+export type TokenResponse = Static<typeof tokenResponse>
 
 export const hasEnded = ({ state }: { state: string }): boolean =>
   state === 'exported' || state === 'failed' || state === 'cancelled'

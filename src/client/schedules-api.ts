@@ -1,6 +1,11 @@
-import type { Schedule, ScheduleChange, ScheduleRequest, ScheduleRun } from '../wire/types.ts'
+import type { ScheduleChange, ScheduleRequest } from '../wire/types.ts'
 import type { ApiCalls, ErrorContext } from './api-calls.ts'
-import { scheduleResponse, scheduleRunResponse } from './responses.ts'
+import {
+  type ScheduleResponse,
+  type ScheduleRunResponse,
+  scheduleResponse,
+  scheduleRunResponse,
+} from './responses.ts'
 import type { Server } from './server.ts'
 
 /** Migrations that are started every day or every week. Only Godwit has them. */
@@ -17,15 +22,15 @@ export class SchedulesApi {
     this.#one = `${this.#all}/{schedule_id}`
   }
 
-  list(): Promise<Schedule[]> {
+  list(): Promise<ScheduleResponse[]> {
     return this.#calls.all(`GET ${this.#all}`, {}, this.#ofAll(), scheduleResponse)
   }
 
-  show(id: number): Promise<Schedule> {
+  show(id: number): Promise<ScheduleResponse> {
     return this.#calls.one(`GET ${this.#one}`, numbered(id), this.#ofOne(id), scheduleResponse)
   }
 
-  runs(id: number): Promise<ScheduleRun[]> {
+  runs(id: number): Promise<ScheduleRunResponse[]> {
     return this.#calls.all(
       `GET ${this.#one}/runs`,
       numbered(id),
@@ -34,12 +39,12 @@ export class SchedulesApi {
     )
   }
 
-  add(body: ScheduleRequest): Promise<Schedule> {
+  add(body: ScheduleRequest): Promise<ScheduleResponse> {
     const explaining = { ...this.#ofAll(), repositories: body.repositories }
     return this.#calls.one(`POST ${this.#all}`, body, explaining, scheduleResponse)
   }
 
-  change(id: number, body: ScheduleChange): Promise<Schedule> {
+  change(id: number, body: ScheduleChange): Promise<ScheduleResponse> {
     const asked = { ...numbered(id), ...body }
     const { repositories } = body
     const explaining = { ...this.#ofOne(id), ...(repositories && { repositories }) }
@@ -50,7 +55,7 @@ export class SchedulesApi {
     await this.#calls.request(`DELETE ${this.#one}`, numbered(id), this.#ofOne(id))
   }
 
-  run(id: number): Promise<ScheduleRun> {
+  run(id: number): Promise<ScheduleRunResponse> {
     const asked = numbered(id)
     return this.#calls.one(`POST ${this.#one}/runs`, asked, this.#ofOne(id), scheduleRunResponse)
   }

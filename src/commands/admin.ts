@@ -1,8 +1,7 @@
 import type { Command } from 'commander'
-import type { ServiceResponse } from '../client/responses.ts'
+import type { ServiceResponse, TokenResponse } from '../client/responses.ts'
 import { isFullName } from '../lib/names.ts'
 import { UsageError } from '../lib/user-error.ts'
-import type { Token } from '../wire/types.ts'
 import { addClientCommand, tell, withClient } from './client-command.ts'
 import { ago, idArgument, withExamples } from './command-line.ts'
 import { startOnce } from './migration/starting.ts'
@@ -124,8 +123,15 @@ function actOnLocksAndTokens(admin: Command): void {
     )
 }
 
-function tokenRow({ id, login, name, expires_at, last_used_at, revoked_at }: Token): string[] {
-  const isOver = expires_at !== null && Date.parse(expires_at) <= Date.now()
-  const state = revoked_at !== null ? 'revoked' : isOver ? 'expired' : 'valid'
-  return [String(id), login, name || '-', state, ago(last_used_at)]
+function tokenRow({
+  id,
+  login,
+  name,
+  expires_at,
+  last_used_at,
+  revoked_at,
+}: TokenResponse): string[] {
+  const isOver = !!expires_at && Date.parse(expires_at) <= Date.now()
+  const state = revoked_at ? 'revoked' : isOver ? 'expired' : 'valid'
+  return [String(id), login, name || '-', state, ago(last_used_at ?? null)]
 }

@@ -1,12 +1,12 @@
-import { type Kysely, sql } from 'kysely'
-import type { Engine, SchemaStep } from '../../schema/step.ts'
+import { sql } from 'kysely'
+import type { SchemaStep } from '../../schema/step.ts'
 import { steps } from '../../schema/steps.ts'
 import type { Database, Db } from './database.ts'
 
 /** Any number that nobody else on the same PostgreSQL is likely to lock. */
 const UPGRADE_LOCK = 0x676f64776974
 
-/** How many steps this binary knows. */
+/** The newest schema that this version knows. */
 export const KNOWN_SCHEMA = steps.length
 
 export class SchemaTooNew extends Error {
@@ -19,21 +19,24 @@ export class SchemaTooNew extends Error {
 }
 
 /**
- * Brings the database to this binary's schema: all missing steps or none. Several processes may do this at once; one
- * does the work and the others find it done.
+ * Applies the steps that the database lacks: all of them or, if one fails, none. Several processes may call this at the same time;
+ * one applies the steps and the others find them applied.
  */
-export async function upgradeSchema({ db, engine }: Database): Promise<void> {
+export async function upgradeSchema(
+  { db, engine }: Database,
+  known: readonly SchemaStep[] = steps,
+): Promise<void> {
   await db.transaction().execute(async (tx) => {
     if (engine === 'postgres') await sql`select pg_advisory_xact_lock(${UPGRADE_LOCK})`.execute(tx)
     await sql`create table if not exists godwit_schema (
       step integer primary key, name text not null, applied_at bigint not null)`.execute(tx)
     const applied = await appliedSteps(tx)
-    if (applied > KNOWN_SCHEMA) throw new SchemaTooNew(applied)
-    for (const [index, step] of steps.entries()) {
+    if (applied > known.length) throw new SchemaTooNew(applied)
+    for (const [index, { name, statements }] of known.entries()) {
       if (index < applied) continue
-      await applyStep(tx, engine, step)
+      for (const statement of statements(engine)) await sql.raw(statement).execute(tx)
       await sql`insert into godwit_schema (step, name, applied_at)
-        values (${index + 1}, ${step.name}, ${Date.now()})`.execute(tx)
+        values (${index + 1}, ${name}, ${Date.now()})`.execute(tx)
     }
   })
 }
@@ -45,16 +48,6 @@ export async function hasSchema({ db, engine }: Database): Promise<boolean> {
       ? sql`select 1 where to_regclass('godwit_schema') is not null`
       : sql`select 1 from sqlite_schema where name = 'godwit_schema'`
   return (await question.execute(db)).rows.length > 0
-}
-
-/** The caller brings the transaction. */
-export async function applyStep(
-  tx: Db,
-  engine: Engine,
-  { statements, convertRows }: SchemaStep,
-): Promise<void> {
-  for (const statement of statements(engine)) await sql.raw(statement).execute(tx)
-  await convertRows?.(tx as unknown as Kysely<unknown>)
 }
 
 async function appliedSteps(db: Db): Promise<number> {

@@ -1,12 +1,9 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { sql } from 'kysely'
-import { steps } from '../../schema/steps.ts'
-import { onEachEngine, openDatabase, openOldDatabase } from '../../test/support/databases.ts'
+import { onEachEngine, openDatabase } from '../../test/support/databases.ts'
 import { repositoryFacts } from '../../test/support/facts.ts'
 import { ensureAccount } from '../accounts/account-store.ts'
 import type { Db } from '../db/database.ts'
-import { namesById } from '../repositories/facts-store.ts'
 import { moveMigration } from './export-store.ts'
 import { type MigrationOptions, ORDINARY } from './migration.ts'
 import { insertMigration } from './migration-store.ts'
@@ -15,7 +12,6 @@ import { progressOf, totalsOf } from './progress.ts'
 
 const SECOND = 1000
 /** The last schema without sizes beside the facts. */
-const BEFORE = steps.findIndex(({ name }) => name === 'sizes of facts')
 
 async function start(db: Db, sizes: number[], options: Partial<MigrationOptions> = {}) {
   const owner = await ensureAccount(db, 'alice', 0)
@@ -81,14 +77,5 @@ onEachEngine('progress', (engine) => {
     const { db } = await openDatabase(t, engine)
     const id = await start(db, [10], { excludeGitData: true })
     assert.equal(totalsOf(await progressOf(db, { id }), 0).bytesExpected, 0)
-  })
-
-  test('sizes of older snapshots are known after the upgrade', async (t) => {
-    const { db, upgrade } = await openOldDatabase(t, engine, BEFORE)
-    const facts = JSON.stringify(repositoryFacts({ id: 1, sizeKib: 12 }))
-    await sql`insert into facts (id, digest, repository_id, full_name, facts, named_at)
-      values (1, 'digest', 1, 'alice/r1', ${facts}, 0)`.execute(db)
-    await upgrade()
-    assert.equal((await namesById(db, [1])).get(1)?.bytes, 12 * 1024)
   })
 })

@@ -1,13 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { onEachEngine, openDatabase, openOldDatabase } from '../../test/support/databases.ts'
-import {
-  allScratchBytes,
-  leastFreeBytes,
-  listWorkers,
-  noteWorker,
-  SILENT_MS,
-} from './worker-store.ts'
+import { onEachEngine, openDatabase } from '../../test/support/databases.ts'
+import { allScratchBytes, leastFreeBytes, noteWorker, SILENT_MS } from './worker-store.ts'
 
 const NOW = 1_700_000_000_000
 const about = { host: 'box', pid: 7, version: '1', concurrency: 2, runningJobs: 0, startedAt: NOW }
@@ -26,13 +20,5 @@ onEachEngine('what is free', (engine) => {
     assert.equal(await leastFreeBytes(db, NOW), 8_000_000_000_000, 'the silent do not count')
     assert.equal(await allScratchBytes(db, NOW), 6)
     assert.equal(await leastFreeBytes(db, NOW + SILENT_MS), null, 'none is heard any more')
-  })
-
-  test('is not known of a worker that an older Godwit noted', async (t) => {
-    const { db, run, upgrade } = await openOldDatabase(t, engine, 15)
-    await run(`insert into workers values ('a', 'box', 7, 'worker', '1', 2, 0, ${NOW}, ${NOW})`)
-    await upgrade()
-    assert.equal((await listWorkers(db))[0]!.freeBytes, null)
-    assert.equal(await leastFreeBytes(db, NOW), null)
   })
 })

@@ -1,11 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import {
-  type Engine,
-  onEachEngine,
-  openDatabase,
-  openOldDatabase,
-} from '../../test/support/databases.ts'
+import { type Engine, onEachEngine, openDatabase } from '../../test/support/databases.ts'
 import { KeptInMemory } from '../../test/support/forge/kept-in-memory.ts'
 import { addManyIssues } from '../../test/support/forge/many-issues.ts'
 import { startForge } from '../../test/support/forge/stand-in-forge.ts'
@@ -143,13 +138,6 @@ onEachEngine('discussions in the database', (engine) => {
     await sweepDiscussions(watched, () => now)
     assert.equal((await keptDiscussions(db, 'https://x', name)).cursor, null)
     await takeReading(db, 'https://x', name, order)
-  })
-
-  it('have room in a database of an older Godwit', async (t) => {
-    const { upgrade, db } = await openOldDatabase(t, engine, 19)
-    await upgrade()
-    const kept = await keptDiscussions(db, 'https://x', { owner: 'a', name: 'b' })
-    assert.equal(kept.cursor, null)
   })
 })
 

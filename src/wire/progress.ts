@@ -26,7 +26,7 @@ const archiveWarnings = {
     "Warnings about the archive as a whole, such as damaged data, a size that GitHub's importers refuse, or one that the disk has no space for.",
 }
 
-const totals = object({
+export const totalsSchema = object({
   ...each(['repositories', 'exported', 'reused', 'skipped', 'failed'], count),
   ...each(['remaining', 'bytes_done'], count),
   bytes_expected: {
@@ -94,7 +94,7 @@ export const progressSchema = object(
     reason: { ...nullable(string), description: 'Why it failed.' },
     started_at: nullable(dateTime),
     ended_at: nullable(dateTime),
-    totals,
+    totals: totalsSchema,
     repositories: arrayOf(ref<RepositoryProgress>('repository-progress')),
   },
   { description: 'The progress of a migration.' },
@@ -103,7 +103,7 @@ export const progressSchema = object(
 /** What the events of a stream tell of. */
 export const progressUpdateSchema = object(
   {
-    ...totals.properties,
+    ...totalsSchema.properties,
     state: progressSchema.properties.state,
     started_at: progressSchema.properties.started_at,
     under_way: {
@@ -131,23 +131,23 @@ export const reportSchema = object(
   { description: 'The result of a migration.' },
 )
 
+export const forecastRepositorySchema = object({
+  full_name: string,
+  ...each(['bytes', 'lfs_bytes'], count),
+  reused: {
+    ...boolean,
+    description: 'Exported before and unchanged since then: it will be reused.',
+  },
+  reason: { ...nullable(string), description: 'Why it would be skipped.' },
+  warning: {
+    ...nullable(string),
+    description: 'A warning about a repository that can be exported.',
+  },
+})
+
 export const forecastSchema = object(
   {
-    repositories: arrayOf(
-      object({
-        full_name: string,
-        ...each(['bytes', 'lfs_bytes'], count),
-        reused: {
-          ...boolean,
-          description: 'Exported before and unchanged since then: it will be reused.',
-        },
-        reason: { ...nullable(string), description: 'Why it would be skipped.' },
-        warning: {
-          ...nullable(string),
-          description: 'A warning about a repository that can be exported.',
-        },
-      }),
-    ),
+    repositories: arrayOf(forecastRepositorySchema),
     bytes_to_write: count,
     free_bytes: {
       ...countOrNull,
@@ -162,24 +162,24 @@ export const forecastSchema = object(
   { description: 'An estimate of a migration.' },
 )
 
+export const brokenRepositorySchema = object({
+  full_name: string,
+  reason: string,
+  gone: {
+    ...boolean,
+    description:
+      'Whether the repository no longer exists, or may no longer be migrated. With `allow_partial` it is skipped, without it a retry is refused.',
+  },
+  changed: {
+    ...nullable(boolean),
+    description: 'Whether the repository has changed since then. Null if unknown.',
+  },
+})
+
 export const retryForecastSchema = object(
   {
     broken: {
-      ...arrayOf(
-        object({
-          full_name: string,
-          reason: string,
-          gone: {
-            ...boolean,
-            description:
-              'Whether the repository no longer exists, or may no longer be migrated. With `allow_partial` it is skipped, without it a retry is refused.',
-          },
-          changed: {
-            ...nullable(boolean),
-            description: 'Whether the repository has changed since then. Null if unknown.',
-          },
-        }),
-      ),
+      ...arrayOf(brokenRepositorySchema),
       description: 'The repositories that could not be exported, and those that are gone.',
     },
     unchanged: {

@@ -2,11 +2,9 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, type TestContext } from 'node:test'
-import { sql } from 'kysely'
-import { steps } from '../../schema/steps.ts'
 import { connect } from '../../src/db/connect.ts'
 import type { Database } from '../../src/db/database.ts'
-import { applyStep, upgradeSchema } from '../../src/db/upgrade.ts'
+import { upgradeSchema } from '../../src/db/upgrade.ts'
 import { createDatabase } from './postgres.ts'
 import { copyOfUpgraded, copyUpgradedFile } from './upgraded-databases.ts'
 
@@ -31,19 +29,6 @@ export async function openDatabase(t: Context, engine: Engine): Promise<Database
   t.after(() => database.close())
   await upgradeSchema(database)
   return database
-}
-
-/** A database as an older Godwit left it, after so many steps of the schema. */
-export async function openOldDatabase(t: TestContext, engine: Engine, step: number) {
-  const database = await connect(await databaseOptions(t, engine))
-  t.after(() => database.close())
-  const run = (statement: string) => sql.raw(statement).execute(database.db)
-  await run('create table godwit_schema (step integer, name text, applied_at bigint)')
-  for (const [index, each] of steps.slice(0, step).entries()) {
-    await applyStep(database.db, engine, each)
-    await run(`insert into godwit_schema values (${index + 1}, 'old', 0)`)
-  }
-  return { ...database, run, upgrade: () => upgradeSchema(database) }
 }
 
 /** The same tests on every engine. */

@@ -114,8 +114,8 @@ export function forecastRows({ repositories }: ForecastResponse): Row[] {
 /** How much, into how much room, in how long, and what is to be known of the archive. */
 export function formatForecast(forecast: ForecastResponse): string {
   const { bytes_to_write, free_bytes, estimated_seconds } = forecast
-  const room = free_bytes === null ? '' : `, ${inUnits(free_bytes)} free`
-  const time = estimated_seconds === null ? '' : `, about ${duration(estimated_seconds)}`
+  const room = typeof free_bytes !== 'number' ? '' : `, ${inUnits(free_bytes)} free`
+  const time = typeof estimated_seconds !== 'number' ? '' : `, about ${duration(estimated_seconds)}`
   return [
     // A server of an older version sends none.
     ...(forecast.warnings ?? []).map((warning) => `warning: ${escapeForTerminal(warning)}`),

@@ -82,9 +82,13 @@ function inWords(
   { broken, unchanged }: RetryForecastResponse,
   isPartial: boolean,
 ): string[] {
-  const what = (changed: boolean | null) =>
-    changed === null ? '' : changed ? '; it has changed since' : '; it has not changed since'
-  const how = (isGone: boolean) => {
+  const what = (changed: boolean | null | undefined) =>
+    typeof changed !== 'boolean'
+      ? ''
+      : changed
+        ? '; it has changed since'
+        : '; it has not changed since'
+  const how = (isGone: boolean | null | undefined) => {
     if (isGone) return isPartial ? 'skipped' : 'gone'
     return isPartial ? 'skipped if it fails again' : 'failed'
   }

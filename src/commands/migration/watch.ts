@@ -103,7 +103,8 @@ function drawn(totals: TotalsResponse): [part: number, text: string] {
   const ended = repositories - remaining
   const part = bytes_expected ? bytes_done / bytes_expected : ended / Math.max(repositories, 1)
   const rate = totals.bytes_per_second ? `, ${inUnits(totals.bytes_per_second)}/s` : ''
-  const left = totals.seconds_left === null ? '' : `, ${duration(totals.seconds_left)} left`
+  const left =
+    typeof totals.seconds_left !== 'number' ? '' : `, ${duration(totals.seconds_left)} left`
   const without = skipped > 0 ? `, ${skipped} skipped` : ''
   return [
     part,

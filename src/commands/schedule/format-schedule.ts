@@ -1,11 +1,14 @@
-import { startFlagHelp } from '../../client/responses.ts'
+import {
+  type ScheduleResponse,
+  type ScheduleRunResponse,
+  startFlagHelp,
+} from '../../client/responses.ts'
 import { escapeForTerminal } from '../../lib/terminal-text.ts'
-import type { Schedule, ScheduleRun } from '../../wire/types.ts'
 import { ago } from '../command-line.ts'
 
 type Row = readonly string[]
 
-export function scheduleRows(schedules: readonly Schedule[]): Row[] {
+export function scheduleRows(schedules: readonly ScheduleResponse[]): Row[] {
   return [
     ['ID', 'REPOSITORIES', 'RUNS', 'NEXT RUN', 'LAST RUN', 'KEEP'],
     ...schedules.map((each) => [
@@ -20,18 +23,18 @@ export function scheduleRows(schedules: readonly Schedule[]): Row[] {
 }
 
 /** `every sunday at 03:30 Europe/Zurich`. */
-const timingInWords = ({ every, weekday, at, time_zone }: Schedule): string =>
+const timingInWords = ({ every, weekday, at, time_zone }: ScheduleResponse): string =>
   `every ${weekday ?? every} at ${at} ${time_zone}`
 
-const nextInWords = ({ next_run_at }: Schedule): string =>
+const nextInWords = ({ next_run_at }: ScheduleResponse): string =>
   next_run_at === null ? 'paused' : ago(next_run_at)
 
-function runInWords({ state, migration_id, created_at }: ScheduleRun): string {
+function runInWords({ state, migration_id, created_at }: ScheduleRunResponse): string {
   const which = migration_id === null ? '' : ` (migration ${migration_id})`
   return `${state}${which} ${ago(created_at)}`
 }
 
-export function describeSchedule(schedule: Schedule, sameOrgFlag: string): string {
+export function describeSchedule(schedule: ScheduleResponse, sameOrgFlag: string): string {
   const { id, next_run_at, paused_reason, repositories, last_run } = schedule
   const said = schedule as unknown as Record<string, unknown>
   const flags = Object.keys(startFlagHelp).filter((flag) => said[flag] === true)
@@ -56,7 +59,7 @@ export function describeSchedule(schedule: Schedule, sameOrgFlag: string): strin
   ].join('\n')
 }
 
-function skippedInWords(last: ScheduleRun | null): string[] {
+function skippedInWords(last: ScheduleRunResponse | null): string[] {
   const skipped = last?.skipped_repositories ?? []
   if (skipped.length === 0) return []
   const lines = skipped.map(({ full_name, reason }) => `  ${full_name}: ${reason}`)
@@ -66,7 +69,7 @@ function skippedInWords(last: ScheduleRun | null): string[] {
 const MAX_NAMED = 20
 
 /** The archives that are kept beyond `keep`, what for, and how to let them go. */
-function protectedInWords(schedule: Schedule, sameOrgFlag: string): string[] {
+function protectedInWords(schedule: ScheduleResponse, sameOrgFlag: string): string[] {
   const { id, protected_archives: archives } = schedule
   if (archives.length === 0) return []
   const lines = archives.map(({ migration_id, created_at, repositories }) => {
@@ -83,7 +86,7 @@ function protectedInWords(schedule: Schedule, sameOrgFlag: string): string[] {
   ]
 }
 
-export function runRows(runs: readonly ScheduleRun[]): Row[] {
+export function runRows(runs: readonly ScheduleRunResponse[]): Row[] {
   return [
     ['MIGRATION', 'STATE', 'RUN', 'ARCHIVE', 'REASON'],
     ...runs.map((each) => [

@@ -13,7 +13,7 @@ test('an import that the table allows is no fault', () => {
     ['src/importer/a.ts', '../archive/read-entries.ts'],
     ['src/client/a.ts', './send-request.ts'],
     ['src/client/a.ts', '@octokit/core'],
-    ['src/db/a.ts', '../ground/errno.ts'],
+    ['src/db/a.ts', '../lib/errno.ts'],
     ['src/db/a.ts', '../../schema/steps.ts'],
     ['src/commands/doctor/a.ts', '../../settings/config.ts'],
     ['src/archive/a.ts', 'node:zlib'],

@@ -28,7 +28,7 @@ export class ForgeUnavailable extends Error {
 
 export interface SignInParts {
   db: Db
-  /** Whose token it is, as the forge says; undefined where it refuses the token. Rejects with ForgeUnavailable. */
+  /** Asks the forge who owns a token. Resolves to undefined if the forge rejects the token; rejects with ForgeUnavailable. */
   askForge(token: string): Promise<ForgeOwner | undefined>
   /** Called whenever the forge has said that a token is good, before its owner is let in. */
   onSignedIn?(account: Account): Promise<void>

@@ -195,7 +195,7 @@ async function* partsWithin(
 interface SegmentPiece {
   key: string
   range: ByteRange
-  /** Of the whole segment; null where the piece is not all of it, or none is known. */
+  /** The CRC-32 of the stored segment; null if this piece is only a part of the segment, or if the CRC-32 is unknown. */
   storedCrc32: number | null
 }
 

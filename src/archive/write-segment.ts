@@ -31,7 +31,7 @@ export interface Segment {
   plainLength: number
   length: number
   crc32: number
-  /** Of the deflated bytes: cheap enough to be compared in every download. */
+  /** The CRC-32 of the deflated bytes, which every download compares. */
   storedCrc32: number
   /** Lower-case hexadecimal. */
   sha256: string

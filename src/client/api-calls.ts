@@ -18,8 +18,8 @@ export class ApiCalls {
   readonly #url: string
   readonly #octokit: ReturnType<typeof connect>
 
-  constructor(server: Server, manners: RequestOptions) {
-    this.send = requestSender(server, manners)
+  constructor(server: Server, options: RequestOptions) {
+    this.send = requestSender(server, options)
     this.#url = server.url
     this.#octokit = connect(server, this.send)
   }
@@ -27,10 +27,10 @@ export class ApiCalls {
   async one<S extends Schema>(
     route: string,
     parameters: object,
-    explaining: ErrorContext,
+    context: ErrorContext,
     schema: S,
   ): Promise<Static<S>> {
-    const { data } = await this.request(route, parameters, explaining)
+    const { data } = await this.request(route, parameters, context)
     return this.checked(data, schema)
   }
 
@@ -38,10 +38,10 @@ export class ApiCalls {
   all<S extends Schema>(
     route: string,
     parameters: object,
-    explaining: ErrorContext,
+    context: ErrorContext,
     schema: S,
   ): Promise<Static<S>[]> {
-    return this.#explain(explaining, async () => {
+    return this.#explain(context, async () => {
       const page = { per_page: MAX_PER_PAGE, ...parameters }
       const found: Static<S>[] = []
       try {
@@ -55,8 +55,8 @@ export class ApiCalls {
     })
   }
 
-  request(route: string, parameters: object, explaining: ErrorContext) {
-    return this.#explain(explaining, () => this.#octokit.request(route, { ...parameters }))
+  request(route: string, parameters: object, context: ErrorContext) {
+    return this.#explain(context, () => this.#octokit.request(route, { ...parameters }))
   }
 
   checked<S extends Schema>(data: unknown, schema: S): Static<S> {
@@ -64,11 +64,11 @@ export class ApiCalls {
     throw notThisApi(this.#url)
   }
 
-  async #explain<T>(explaining: ErrorContext, act: () => Promise<T>): Promise<T> {
+  async #explain<T>(context: ErrorContext, act: () => Promise<T>): Promise<T> {
     try {
       return await act()
     } catch (error) {
-      throw explainError(error, { url: this.#url, ...explaining })
+      throw explainError(error, { url: this.#url, ...context })
     }
   }
 }

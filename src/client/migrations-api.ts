@@ -42,12 +42,12 @@ export class MigrationsApi {
   readonly #migrations: string
   readonly #one: string
 
-  constructor(server: Server, manners: RequestOptions) {
+  constructor(server: Server, options: RequestOptions) {
     this.server = server
     const { org } = server
     this.#migrations = org === undefined ? '/user/migrations' : `/orgs/${org}/migrations`
     this.#one = `${this.#migrations}/{migration_id}`
-    this.#calls = new ApiCalls(server, manners)
+    this.#calls = new ApiCalls(server, options)
     this.schedules = new SchedulesApi(server, this.#calls, this.#migrations)
     this.webhooks = new WebhooksApi(server, this.#calls)
   }
@@ -57,15 +57,15 @@ export class MigrationsApi {
   }
 
   start(body: StartRequest): Promise<StatusResponse> {
-    const explaining = { ...this.#ofApi(), repositories: body.repositories }
-    return this.#calls.one(`POST ${this.#migrations}`, body, explaining, statusResponse)
+    const context = { ...this.#ofApi(), repositories: body.repositories }
+    return this.#calls.one(`POST ${this.#migrations}`, body, context, statusResponse)
   }
 
   /** Godwit's own. */
   preflight(body: StartRequest): Promise<ForecastResponse> {
     const missing = `${this.server.url} has no preflight: only Godwit servers have it`
-    const explaining = { missing, repositories: body.repositories }
-    return this.#calls.one(`POST ${this.#migrations}/preflight`, body, explaining, forecastResponse)
+    const context = { missing, repositories: body.repositories }
+    return this.#calls.one(`POST ${this.#migrations}/preflight`, body, context, forecastResponse)
   }
 
   list(): Promise<MigrationResponse[]> {
@@ -148,21 +148,21 @@ export class MigrationsApi {
 
   /** Godwit's own, as are those that follow. */
   cancel(id: number): Promise<StatusResponse> {
-    const explaining = this.#ofGodwit('cancelling', id)
-    return this.#calls.one(`POST ${this.#one}/cancel`, numbered(id), explaining, statusResponse)
+    const context = this.#ofGodwit('cancelling', id)
+    return this.#calls.one(`POST ${this.#one}/cancel`, numbered(id), context, statusResponse)
   }
 
   retry(id: number, body: RetryRequest = {}): Promise<StatusResponse> {
-    const explaining = this.#ofGodwit('retries', id)
+    const context = this.#ofGodwit('retries', id)
     const asked = { ...numbered(id), ...body }
-    return this.#calls.one(`POST ${this.#one}/retry`, asked, explaining, statusResponse)
+    return this.#calls.one(`POST ${this.#one}/retry`, asked, context, statusResponse)
   }
 
   /** Undefined where the server has none: only Godwit does. */
   summary(id: number): Promise<SummaryResponse | undefined> {
-    const explaining = this.#ofGodwit('summaries', id)
+    const context = this.#ofGodwit('summaries', id)
     return ifServerHas(
-      this.#calls.one(`GET ${this.#one}/summary`, numbered(id), explaining, summaryResponse),
+      this.#calls.one(`GET ${this.#one}/summary`, numbered(id), context, summaryResponse),
     )
   }
 
@@ -175,11 +175,11 @@ export class MigrationsApi {
 
   /** Those that could not be exported, and why. */
   async notExported(id: number): Promise<RepositoryProgressResponse[]> {
-    const explaining = this.#ofGodwit('reports', id)
+    const context = this.#ofGodwit('reports', id)
     const report = await this.#calls.one(
       `GET ${this.#one}/report`,
       numbered(id),
-      explaining,
+      context,
       reportResponse,
     )
     return report.repositories.filter(({ reason }) => reason !== null)
@@ -187,22 +187,22 @@ export class MigrationsApi {
 
   /** Undefined where the server has none. */
   retryForecast(id: number): Promise<RetryForecastResponse | undefined> {
-    const explaining = this.#ofGodwit('retries', id)
+    const context = this.#ofGodwit('retries', id)
     return ifServerHas(
-      this.#calls.one(`GET ${this.#one}/retry`, numbered(id), explaining, retryForecastResponse),
+      this.#calls.one(`GET ${this.#one}/retry`, numbered(id), context, retryForecastResponse),
     )
   }
 
   report(id: number): Promise<Record<string, unknown>> {
-    const explaining = this.#ofGodwit('reports', id)
-    return this.#calls.one(`GET ${this.#one}/report`, numbered(id), explaining, anyObject)
+    const context = this.#ofGodwit('reports', id)
+    return this.#calls.one(`GET ${this.#one}/report`, numbered(id), context, anyObject)
   }
 
   /** The same for people. */
   async reportText(id: number): Promise<string> {
     const asked = { ...numbered(id), headers: { accept: PLAIN_TEXT } }
-    const explaining = this.#ofGodwit('reports', id)
-    const { data } = await this.#calls.request(`GET ${this.#one}/report`, asked, explaining)
+    const context = this.#ofGodwit('reports', id)
+    const { data } = await this.#calls.request(`GET ${this.#one}/report`, asked, context)
     return String(data)
   }
 
@@ -212,35 +212,35 @@ export class MigrationsApi {
   }
 
   cancelAny(id: number): Promise<SummaryResponse> {
-    const explaining = this.#ofOperator(`migration ${id}`)
-    return this.#calls.one(`POST ${ANY}/cancel`, numbered(id), explaining, summaryResponse)
+    const context = this.#ofOperator(`migration ${id}`)
+    return this.#calls.one(`POST ${ANY}/cancel`, numbered(id), context, summaryResponse)
   }
 
   retryAny(id: number, body: RetryRequest): Promise<SummaryResponse> {
-    const explaining = this.#ofOperator(`migration ${id}`)
+    const context = this.#ofOperator(`migration ${id}`)
     const asked = { ...numbered(id), ...body }
-    return this.#calls.one(`POST ${ANY}/retry`, asked, explaining, summaryResponse)
+    return this.#calls.one(`POST ${ANY}/retry`, asked, context, summaryResponse)
   }
 
   async deleteAnyArchive(id: number): Promise<void> {
-    const explaining = this.#ofOperator(`the archive of migration ${id}`)
-    await this.#calls.request(`DELETE ${ANY}/archive`, numbered(id), explaining)
+    const context = this.#ofOperator(`the archive of migration ${id}`)
+    await this.#calls.request(`DELETE ${ANY}/archive`, numbered(id), context)
   }
 
   async releaseAny(repository: string): Promise<void> {
     const [owner, name] = repository.split('/')
-    const explaining = this.#ofOperator(`a lock of ${repository}`)
-    await this.#calls.request('DELETE /admin/locks/{owner}/{name}', { owner, name }, explaining)
+    const context = this.#ofOperator(`a lock of ${repository}`)
+    await this.#calls.request('DELETE /admin/locks/{owner}/{name}', { owner, name }, context)
   }
 
   async tokens(): Promise<TokenResponse[]> {
-    const explaining = this.#ofOperator('them')
-    return this.#calls.one('GET /admin/tokens', {}, explaining, arrayOf(tokenResponse))
+    const context = this.#ofOperator('them')
+    return this.#calls.one('GET /admin/tokens', {}, context, arrayOf(tokenResponse))
   }
 
   async revokeAny(id: number): Promise<void> {
-    const explaining = this.#ofOperator(`a valid token ${id}`)
-    await this.#calls.request('DELETE /admin/tokens/{id}', { id }, explaining)
+    const context = this.#ofOperator(`a valid token ${id}`)
+    await this.#calls.request('DELETE /admin/tokens/{id}', { id }, context)
   }
 
   #ofOperator = (what: string): ErrorContext => ({
@@ -248,12 +248,12 @@ export class MigrationsApi {
   })
 
   /** An open stream of events, or undefined where the server has none. */
-  async events(id: number, after: string, manners: RequestOptions): Promise<Response | undefined> {
+  async events(id: number, after: string, options: RequestOptions): Promise<Response | undefined> {
     const { url, userAgent } = this.server
     const headers = { accept: 'text/event-stream', 'user-agent': userAgent }
     const answer = await this.send(`${url}${this.#migrations}/${id}/progress`, {
       headers: { ...headers, ...(after && { 'last-event-id': after }) },
-      ...manners,
+      ...options,
     })
     const isStream = answer.headers.get('content-type')?.startsWith('text/event-stream')
     if (answer.ok && isStream && answer.body) return answer

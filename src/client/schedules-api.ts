@@ -40,15 +40,15 @@ export class SchedulesApi {
   }
 
   add(body: ScheduleRequest): Promise<ScheduleResponse> {
-    const explaining = { ...this.#ofAll(), repositories: body.repositories }
-    return this.#calls.one(`POST ${this.#all}`, body, explaining, scheduleResponse)
+    const context = { ...this.#ofAll(), repositories: body.repositories }
+    return this.#calls.one(`POST ${this.#all}`, body, context, scheduleResponse)
   }
 
   change(id: number, body: ScheduleChange): Promise<ScheduleResponse> {
     const asked = { ...numbered(id), ...body }
     const { repositories } = body
-    const explaining = { ...this.#ofOne(id), ...(repositories && { repositories }) }
-    return this.#calls.one(`PATCH ${this.#one}`, asked, explaining, scheduleResponse)
+    const context = { ...this.#ofOne(id), ...(repositories && { repositories }) }
+    return this.#calls.one(`PATCH ${this.#one}`, asked, context, scheduleResponse)
   }
 
   async remove(id: number): Promise<void> {

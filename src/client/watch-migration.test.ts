@@ -10,8 +10,8 @@ test('a stream that says nothing is given up, but not while the server has asked
   const api = {
     server: { url: 'https://forge.example' },
     status: async () => ({ migration: { id: 7, state: 'exporting' } }),
-    events(_id: number, _after: string, manners: RequestOptions) {
-      asked.resolve(manners)
+    events(_id: number, _after: string, options: RequestOptions) {
+      asked.resolve(options)
       return new Promise(() => {})
     },
   } as unknown as MigrationsApi

@@ -14,14 +14,14 @@ const PASSING_WORDS = [
   /^Cannot use a pool after calling end on the pool$/,
 ]
 
-/** Whether PostgreSQL, or the way to it, is away for now; it may well answer later. */
+/** Whether a query failed because PostgreSQL, or the connection to it, is unavailable for now. */
 export function isPostgresUnavailable(error: Error): boolean {
   const code = codeOf(error)
   if (code !== undefined) return PASSING_STATE.test(code)
   return PASSING_WORDS.some((words) => words.test(error.message))
 }
 
-/** The same of whatever a command or a start has failed with, a connection that could not be made included. */
+/** Whether a command or a start failed because PostgreSQL does not answer, or because no connection could be made. */
 export function isPostgresDown(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   // What failed while cleaning up matters less than the error before it.

@@ -317,7 +317,7 @@ class Turn {
   }
 }
 
-/** Of this thread, whatever number of databases it has open. */
+/** The time that queries of this thread have used, shared by all databases that it has open. */
 const turn = new Turn()
 
 const isBusy = (error: unknown): boolean => primaryCode(error) === BUSY

@@ -26,11 +26,11 @@ export const migrationRows = (migrations: readonly MigrationResponse[]): Row[] =
     each.state,
     String(each.repositories.length),
     ago(each.created_at),
-    each.archive_url === undefined ? '-' : 'yes',
+    each.archive_url ? 'yes' : '-',
   ]),
 ]
 
-/** The same of what Godwit says of them. */
+/** Formats summaries, which only Godwit servers have. They distinguish partial and cancelled migrations. */
 export const summaryRows = (summaries: readonly SummaryResponse[]): Row[] => [
   MIGRATION_TITLES,
   ...summaries.map((each) => [

@@ -37,7 +37,7 @@ export const page = (name: SchemaName, example: ExampleName, ...more: HeaderName
   304: notModified,
 })
 
-/** The same as string of another type, for those who accept that. */
+/** Adds another content type to a response, for clients that accept it. */
 export function alsoAs<Answers extends { 200: DescribedAnswer }>(
   type: string,
   answers: Answers,

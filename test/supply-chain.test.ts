@@ -30,7 +30,7 @@ const read = <T>(path: string) => JSON.parse(readFileSync(`${root}/${path}`, 'ut
 const described = read<Package>('package.json')
 const lock = read<Lock>('package-lock.json')
 const decision = readFileSync(
-  `${root}/docs/decisions/0006-every-dependency-has-a-reason.md`,
+  `${root}/docs/decisions/0006-dependencies.md`,
   'utf8',
 )
 

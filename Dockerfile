@@ -9,7 +9,7 @@ COPY --from=build /package/ /package/
 RUN apt-get update \
 	&& apt-get install --yes --no-install-recommends /package/godwit_*.deb ca-certificates tini \
 	&& rm -rf /package /var/lib/apt/lists/*
-# Settings come from the environment; the file that the package installs names directories of a machine.
+# Settings come from the environment; the configuration file of the package is for installations without a container.
 RUN rm /etc/godwit/config
 ENV GODWIT_DATA=/var/lib/godwit GODWIT_LISTEN=0.0.0.0:3000
 USER godwit
@@ -18,6 +18,6 @@ EXPOSE 3000
 # Only for `serve`; the worker of compose.yaml turns it off.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s \
 	CMD ["/usr/lib/godwit/node_modules/.bin/node", "-e", "fetch('http://127.0.0.1:3000/healthz').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
-# It does not reap processes of others, as the first process of a container must.
+# An init process must reap orphaned processes; Godwit does not.
 ENTRYPOINT ["/usr/bin/tini", "--", "/usr/bin/godwit"]
 CMD ["serve"]

@@ -23,14 +23,13 @@ export interface Tables {
   tallies_by_minute: TalliesByMinuteTable
   workers: WorkersTable
   stored_segments: StoredSegmentsTable
-  turns: TurnsTable
+  leases: LeasesTable
   blob_errors: BlobErrorsTable
   store_checks: StoreChecksTable
   sessions: SessionsTable
   repository_checks: RepositoryChecksTable
   record_exports: RecordExportsTable
   discussion_readings: DiscussionReadingsTable
-  discussion_readers: DiscussionReadersTable
   discussion_groups: DiscussionGroupsTable
   forge_budgets: ForgeBudgetsTable
   forge_questions: ForgeQuestionsTable
@@ -318,9 +317,15 @@ interface TalliesTable {
   bytes: number
 }
 
-interface TurnsTable {
+interface LeasesTable {
   name: string
-  next_at: number
+  /** The same holder may acquire it again before it expires. */
+  holder: string
+  /** New each time it is acquired. */
+  token: string
+  expires_at: number
+  /** When a holder last completed its work, if that is recorded. */
+  completed_at: Generated<number | null>
 }
 
 interface BlobErrorsTable {
@@ -360,16 +365,6 @@ interface DiscussionReadingsTable {
   repository: string
   cursor: string
   kept_at: number
-}
-
-/** One at a time reads the discussions of a repository. */
-interface DiscussionReadersTable {
-  repository: string
-  /** Who: the same may take it again at once. */
-  reader: string
-  /** New each time it is taken. */
-  token: string
-  held_until: number
 }
 
 interface DiscussionGroupsTable {

@@ -9,7 +9,7 @@ const ID: Record<Engine, string> = {
 /** Counts of requests may be lost in a crash. Waiting for the disk at each request would cost more. */
 const UNLOGGED: Record<Engine, string> = { sqlite: '', postgres: 'unlogged ' }
 
-/** Who may ask: people, organizations, their tokens and browser sessions. Only digests of tokens are stored. */
+/** Accounts: people, organizations, their tokens and browser sessions. Only digests of tokens are stored. */
 const accounts = (engine: Engine): string[] => [
   `create table accounts (
     id ${ID[engine]},

@@ -7,7 +7,7 @@ import type { Db } from './database.ts'
  * guard reading a forge's records, synchronizing the catalogue and every task of housekeeping.
  *
  * Three other tables hold times that look like leases and stay apart, because the time there is one column of a larger state that
- * one statement must change as a whole. A job (`queue/embedded-jobs.ts`) is found by its time, counts failures, and belongs to
+ * one statement must change as a whole. A job (`queue/embedded.ts`) is found by its time, counts failures, and belongs to
  * pg-boss on PostgreSQL. A row of `forge_questions` is the claim to ask a forge and then its answer. A row of `forge_budgets`
  * counts requests, and nobody holds it.
  */

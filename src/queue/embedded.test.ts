@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { onEachEngine, openDatabase } from '../../test/support/databases.ts'
-import { embeddedQueue } from './embedded.ts'
-import { claimJob, releaseAllJobs } from './embedded-jobs.ts'
+import { claimJob, embeddedQueue, releaseAllJobs } from './embedded.ts'
 import { enqueue, handlers, queueContract } from './queue.contract.ts'
 import { LeaseLost } from './queue.ts'
 

@@ -1,17 +1,15 @@
 import type { Account } from '../accounts/account.ts'
 import type { Scope } from '../accounts/scope.ts'
 import type { Db } from '../db/database.ts'
-import { type Fault, InvalidRequest, NotFound } from '../migrations/errors.ts'
-import { faultByName } from '../migrations/faults-by-name.ts'
+import { type Fault, faultByName, InvalidRequest, NotFound } from '../migrations/errors.ts'
 import { refuseUnlockable } from '../migrations/locks.ts'
 import type { MigrationOptions } from '../migrations/migration.ts'
 import { lockScope } from '../migrations/migration-store.ts'
 import { type StartParts, snapshotOf } from '../migrations/start-migration.ts'
 import { fullNameOf } from '../repositories/facts.ts'
-import { nextRun } from './next-run.ts'
+import { isTimeZone, nextRun } from './next-run.ts'
 import type { Period, Schedule, ScheduleRequest, Weekday } from './schedule.ts'
 import { countSchedules, findSchedule, insertSchedule, updateSchedule } from './schedule-store.ts'
-import { isTimeZone } from './wall-clock.ts'
 
 export interface ScheduleParts extends StartParts {
   db: Db

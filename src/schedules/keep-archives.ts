@@ -2,8 +2,13 @@ import { keyOf } from '../accounts/account.ts'
 import type { BlobStore } from '../blobs/blob-store.ts'
 import type { Db } from '../db/database.ts'
 import { statementBatches } from '../db/statement-batches.ts'
-import { type ArchivedRepository, archivedRepositories } from '../migrations/archive-store.ts'
-import { type DeleteParts, deleteArchive, removeArchive } from '../migrations/delete-archive.ts'
+import {
+  type ArchivedRepository,
+  archivedRepositories,
+  type DeleteParts,
+  deleteArchive,
+  removeArchive,
+} from '../migrations/archive-store.ts'
 import { NotFound } from '../migrations/errors.ts'
 import type { OutcomeLog } from '../migrations/log-outcome.ts'
 import { repositoryAt } from '../migrations/snapshot-store.ts'

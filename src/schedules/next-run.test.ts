@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { nextRun } from './next-run.ts'
+import { isTimeZone, nextRun } from './next-run.ts'
 import type { Timing } from './schedule.ts'
-import { isTimeZone } from './wall-clock.ts'
 
 const daily = (at: string, timeZone: string): Timing => ({
   every: 'day',

@@ -1,9 +1,9 @@
-import { countRows } from '../db/count-rows.ts'
 import type { Db } from '../db/database.ts'
+import { countRows } from '../db/database.ts'
 import type { MigrationsTable, Row, ScheduleRunsTable } from '../db/tables.ts'
+import { type MigrationState, shownState } from '../migrations/migration.ts'
 import { unfinishedLiterals } from '../migrations/migration-store.ts'
 import type { Page } from '../migrations/snapshot-store.ts'
-import { type MigrationState, shownState } from '../migrations/states.ts'
 import type { Schedule, ScheduleRun, SkippedRepository } from './schedule.ts'
 
 /** Somebody else has taken this time, or the schedule is another now: nothing of this run may be written. */

@@ -1,6 +1,5 @@
 import type { Account } from '../accounts/account.ts'
-import type { MigrationOptions } from '../migrations/migration.ts'
-import type { ShownState } from '../migrations/states.ts'
+import type { MigrationOptions, ShownState } from '../migrations/migration.ts'
 
 export const periods = ['day', 'week'] as const
 export type Period = (typeof periods)[number]

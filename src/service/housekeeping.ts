@@ -8,10 +8,10 @@ import { settleReleasedLocks } from '../migrations/locks.ts'
 import { sweepFacts } from '../migrations/snapshot-store.ts'
 import { sweepHistory } from '../migrations/sweep-history.ts'
 import { sweepDiscussions } from '../repositories/discussion-store.ts'
-import { runDueSchedules } from '../schedules/due-schedules.ts'
 import { keepArchives } from '../schedules/keep-archives.ts'
+import { runDueSchedules } from '../schedules/run-schedule.ts'
 import type { Source } from '../sources/source.ts'
-import { sweepDeliveries } from '../webhooks/sweep-deliveries.ts'
+import { sweepDeliveries } from '../webhooks/delivery-store.ts'
 import type { ProcessParts } from './process-parts.ts'
 
 const SECOND = 1000

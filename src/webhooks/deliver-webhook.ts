@@ -8,25 +8,25 @@ import {
   RetryLater,
   type Run,
 } from '../queue/queue.ts'
-import { DeliveryLimits } from './delivery-limits.ts'
-import { insertDelivery } from './delivery-store.ts'
+import { insertDelivery, tallyDelivery } from './delivery-store.ts'
 import {
+  CLOCK_TOLERANCE_MS,
+  DISABLED_AFTER_MS,
   dropEvent,
   findEvent,
+  pauseAfter,
   recordAttempt,
   storePayload,
   type WebhookEvent,
 } from './event-store.ts'
-import { ParkedEvents } from './parked-events.ts'
+import { DeliveryLimits, ParkedEvents } from './parked-events.ts'
 import { DELIVER_WEBHOOK, type DeliverJob, enqueueDelivery } from './record-event.ts'
-import { CLOCK_TOLERANCE_MS, DISABLED_AFTER_MS, pauseAfter } from './retry-times.ts'
 import {
   type DeliveryOutcome,
   type SendParts,
   sendRequest,
   type WebhookRequest,
 } from './send-request.ts'
-import { tallyDelivery } from './tallies.ts'
 import type { Webhook } from './webhook.ts'
 import { disableWebhook, recordLastDelivery, webhookById } from './webhook-store.ts'
 

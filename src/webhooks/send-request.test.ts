@@ -7,8 +7,7 @@ import { freePort } from '../../test/support/free-port.ts'
 import { nameServer } from '../../test/support/name-server.ts'
 import { listen, webhookReceiver } from '../../test/support/webhook-receiver.ts'
 import { addressesAllowed } from './allowed-addresses.ts'
-import { resolver } from './resolve-name.ts'
-import { type SendParts, sendRequest } from './send-request.ts'
+import { resolver, type SendParts, sendRequest } from './send-request.ts'
 
 const near: SendParts = { isAllowed: addressesAllowed(['127.0.0.0/8']), resolve: resolver() }
 const never = new AbortController().signal

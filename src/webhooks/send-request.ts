@@ -1,10 +1,11 @@
+import { Resolver } from 'node:dns/promises'
+import { readFile } from 'node:fs/promises'
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
-import type { LookupFunction } from 'node:net'
+import { isIP, type LookupFunction } from 'node:net'
+import { codeOf } from '../lib/errno.ts'
 import { http, https } from '../lib/node-http.ts'
 import type { IsAllowed } from './allowed-addresses.ts'
 import type { ReceivedResponse } from './delivery-store.ts'
-import { explainFailure, SendFailure } from './explain-failure.ts'
-import type { Address, Resolve } from './resolve-name.ts'
 
 export interface WebhookRequest {
   url: string
@@ -205,4 +206,98 @@ function keptHeaders(headers: IncomingHttpHeaders): Record<string, string> {
   return Object.fromEntries(
     kept.map(([name, value]) => [name, String(value).slice(0, KEPT_HEADER_LENGTH)]),
   )
+}
+
+/** What went wrong, in words that are fit for the owner of a webhook. */
+export class SendFailure extends Error {
+  override name = 'SendFailure'
+}
+
+const WORDS: Record<string, string> = {
+  ECONNREFUSED: 'connection refused',
+  ECONNRESET: 'the connection was closed before the answer',
+  EPIPE: 'the connection was closed before the answer',
+  EHOSTUNREACH: 'no route to the host',
+  ENETUNREACH: 'no route to the host',
+  EHOSTDOWN: 'no route to the host',
+  EADDRNOTAVAIL: 'no route to the host',
+  ETIMEDOUT: 'timed out while connecting',
+  ENOTFOUND: 'the name does not exist',
+  ENODATA: 'the name has no address',
+  EBADNAME: 'the name is not valid',
+  ESERVFAIL: 'the name server failed',
+  EREFUSED: 'the name server refused to answer',
+  ETIMEOUT: 'timed out while looking up the name',
+  ECANCELLED: 'timed out while looking up the name',
+  HPE_HEADER_OVERFLOW: 'the headers of the answer are too large',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'TLS: the certificate is for another name',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'TLS: the certificate is self-signed',
+  SELF_SIGNED_CERT_IN_CHAIN: 'TLS: the certificate is from an unknown authority',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'TLS: the certificate is from an unknown authority',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'TLS: the certificate is from an unknown authority',
+  CERT_HAS_EXPIRED: 'TLS: the certificate has expired',
+  CERT_NOT_YET_VALID: 'TLS: the certificate is not valid yet',
+}
+
+/** Without addresses: what a name leads to inside a network is not the business of whoever asks. */
+export function explainFailure(error: unknown, phase: string): string {
+  if (error instanceof SendFailure) return error.message
+  const code = codeOf(error) ?? ''
+  const words = WORDS[code]
+  if (words !== undefined) return words
+  if (code.startsWith('HPE_')) return 'the answer is not HTTP'
+  if (/^(ERR_SSL_|ERR_TLS_|CERT_|EPROTO$)/.test(code)) return 'TLS: no agreement with the server'
+  return `failed while ${phase}${code === '' ? '' : ` (${code})`}`
+}
+
+export interface Address {
+  address: string
+  family: 4 | 6
+}
+
+/** All addresses of a host. Throws where there are none. */
+export type Resolve = (host: string, signal: AbortSignal) => Promise<Address[]>
+
+const DNS_TIMEOUT_MS = 4000
+
+/**
+ * Asks name servers by itself. The usual way (getaddrinfo) waits in one of the few threads that also read and write files: a
+ * name that is never answered would be in the way of exports. Names in /etc/hosts count as they do everywhere.
+ */
+export function resolver({ servers }: { servers?: string[] } = {}): Resolve {
+  return async (host, signal) => {
+    if (isIP(host)) return [addressOf(host)]
+    const known = await inHostsFile(host)
+    if (known.length > 0) return known
+    const asking = new Resolver({ timeout: DNS_TIMEOUT_MS, tries: 1 })
+    if (servers) asking.setServers(servers)
+    const stop = () => asking.cancel()
+    signal.addEventListener('abort', stop, { once: true })
+    try {
+      const answers = await Promise.allSettled([asking.resolve4(host), asking.resolve6(host)])
+      signal.throwIfAborted()
+      const found = answers.flatMap((each) => (each.status === 'fulfilled' ? each.value : []))
+      const [first] = answers
+      if (found.length === 0) throw first.status === 'rejected' ? first.reason : noSuchName()
+      return found.map(addressOf)
+    } finally {
+      signal.removeEventListener('abort', stop)
+    }
+  }
+}
+
+const noSuchName = () => Object.assign(new Error('no such name'), { code: 'ENOTFOUND' })
+
+const addressOf = (address: string): Address => ({
+  address,
+  family: isIP(address) === 6 ? 6 : 4,
+})
+
+async function inHostsFile(host: string): Promise<Address[]> {
+  const text = await readFile('/etc/hosts', 'utf8').catch(() => '')
+  const name = host.toLowerCase().replace(/\.$/, '')
+  return text.split('\n').flatMap((line) => {
+    const [address = '', ...names] = line.replace(/#.*/, '').trim().toLowerCase().split(/\s+/)
+    return isIP(address) && names.includes(name) ? [addressOf(address)] : []
+  })
 }

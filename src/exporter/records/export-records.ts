@@ -1,7 +1,6 @@
 import type { Db } from '../../db/database.ts'
 import { LeaseTaken } from '../../db/lease-store.ts'
-import type { ExportTask } from '../../migrations/export-jobs.ts'
-import type { MigrationOptions } from '../../migrations/migration.ts'
+import type { ExportTask, MigrationOptions } from '../../migrations/migration.ts'
 import {
   keysOfRecords,
   type RepositoryRecords,

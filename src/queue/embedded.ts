@@ -8,64 +8,64 @@ import { Workers } from './worker.ts'
 export interface EmbeddedQueueOptions extends Partial<Omit<JobTiming, 'keepEveryMs'>> {
   db: Db
   now?: () => number
-  /** How long a worker may be silent before its job is given to another. */
+  /** How long a worker may fail to renew its lease before another worker gets the job. */
   leaseMs?: number
 }
 
 /**
- * The time since the start, added to the clock's time at the start: the one process that works on this queue would
- * otherwise lose all its leases when somebody puts the clock forward, and wait for hours when it is put back.
+ * The time since the start of the process, added to the clock's time at the start. If somebody sets the clock, the one process that
+ * works on this queue neither loses its leases nor waits for hours.
  */
 const steadyTime = (): number => Math.floor(performance.timeOrigin + performance.now())
 
-/** Jobs as rows of the same database: no part to run beside it, and enqueueing is part of the caller's transaction. */
+/** Stores jobs in the same database, so enqueueing is part of the caller's transaction. For one process. */
 export function embeddedQueue({
   db,
   now = steadyTime,
   leaseMs = 30_000,
-  ...pace
+  ...timing
 }: EmbeddedQueueOptions): Queue {
   const store: JobStore<ClaimedJob> = {
-    async claim(atMost, line) {
+    async claim(atMost, queue) {
       const jobs: ClaimedJob[] = []
       while (jobs.length < atMost) {
-        const job = await claimJob(db, now(), leaseMs, line)
+        const job = await claimJob(db, now(), leaseMs, queue)
         if (!job) break
         jobs.push(job)
       }
       return jobs
     },
-    keep: (job) => renewLease(db, job, now() + leaseMs),
+    renew: (job) => renewLease(db, job, now() + leaseMs),
     remove: deleteJob,
-    giveBack: (job, { pauseMs, isFailure }) =>
+    returnToQueue: (job, { pauseMs, isFailure }) =>
       returnJob(db, job, { failures: job.failures + Number(isFailure), dueAt: now() + pauseMs }),
   }
 
   const keepEveryMs = leaseMs / 3
-  const workers = new Workers({ db, store, pace: { ...defaultTiming, keepEveryMs, ...pace } })
+  const workers = new Workers({ db, store, timing: { ...defaultTiming, keepEveryMs, ...timing } })
 
   return {
-    enqueue: (tx, kind, payloads, batch, line = 'jobs') =>
-      insertJobs(tx, kind, payloads, { batch, line, now: now() }),
+    enqueue: (tx, kind, payloads, batch, queue = 'jobs') =>
+      insertJobs(tx, kind, payloads, { batch, queue, now: now() }),
     cancel: deleteBatch,
     backlog: () => countJobs(db),
-    running: (line) => workers.running(line),
+    running: (queue) => workers.running(queue),
     interrupt: (batch) => workers.interrupt(batch),
-    wake: (line) => workers.wake(line),
+    wake: (queue) => workers.wake(queue),
     work: (handlers, options) => workers.start(handlers, options),
   }
 }
 
-/** A job in our hands. The lease is new with every claim: only its holder may touch the job. */
-export interface ClaimedJob extends HeldJob {
+/** The lease is new with every claim: only its holder may change the job. */
+interface ClaimedJob extends HeldJob {
   lease: string
 }
 
-export async function insertJobs(
+async function insertJobs(
   tx: Db,
   kind: string,
   payloads: readonly unknown[],
-  { batch, line, now }: { batch: string; line: QueueName; now: number },
+  { batch, queue, now }: { batch: string; queue: QueueName; now: number },
 ): Promise<void> {
   const rows = payloads.map((payload) => ({
     kind,
@@ -75,29 +75,30 @@ export async function insertJobs(
     created_at: now,
     lease: null,
     batch,
-    line,
+    line: queue,
   }))
-  for (const batch of statementBatches(rows)) {
-    await tx.insertInto('jobs').values(batch).execute()
-  }
+  for (const some of statementBatches(rows)) await tx.insertInto('jobs').values(some).execute()
 }
 
 /**
- * The job that has been due longest, or undefined. A claimed job is not due again before its lease is over, so there is
- * no other state: a worker that died simply lets the lease run out. A job that is still held when it is due counts that as a
- * failure: otherwise one that kills its process would be tried for ever.
+ * Claims the job that has been due longest, if there is one. A claimed job is due again when its lease expires, so a worker that
+ * died needs no other state. A job that is due while it is still held counts a failure: otherwise a job that kills its process
+ * would be retried for ever.
+ *
+ * These leases are not in `db/lease-store.ts`: the time of expiry is also the time by which jobs are found, and a claim counts
+ * failures in the same statement.
  */
 export async function claimJob(
   db: Db,
   now: number,
   leaseMs: number,
-  line: QueueName = 'jobs',
+  queue: QueueName = 'jobs',
 ): Promise<ClaimedJob | undefined> {
   for (;;) {
     const row = await db
       .selectFrom('jobs')
       .selectAll()
-      .where('line', '=', line)
+      .where('line', '=', queue)
       .where('due_at', '<=', now)
       .orderBy('due_at')
       .orderBy('id')
@@ -112,7 +113,7 @@ export async function claimJob(
       .where('id', '=', row.id)
       .where('due_at', '=', row.due_at)
       .executeTakeFirst()
-    // Someone else was faster: look again.
+    // Another worker claimed the job first.
     if (numUpdatedRows === 0n) continue
     const { id, kind, batch } = row
     return {
@@ -126,12 +127,8 @@ export async function claimJob(
   }
 }
 
-/** False when the job is no longer ours. */
-export async function renewLease(
-  db: Db,
-  { id, lease }: ClaimedJob,
-  until: number,
-): Promise<boolean> {
+/** Returns false if another worker has taken over the job. */
+async function renewLease(db: Db, { id, lease }: ClaimedJob, until: number): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('jobs')
     .set({ due_at: until })
@@ -141,12 +138,12 @@ export async function renewLease(
   return numUpdatedRows === 1n
 }
 
-export async function deleteBatch(tx: Db, batch: string): Promise<void> {
+async function deleteBatch(tx: Db, batch: string): Promise<void> {
   await tx.deleteFrom('jobs').where('batch', '=', batch).execute()
 }
 
-/** False when the job is no longer ours. */
-export async function deleteJob(tx: Db, { id, lease }: ClaimedJob): Promise<boolean> {
+/** Returns false if another worker has taken over the job. */
+async function deleteJob(tx: Db, { id, lease }: ClaimedJob): Promise<boolean> {
   const { numDeletedRows } = await tx
     .deleteFrom('jobs')
     .where('id', '=', Number(id))
@@ -155,8 +152,8 @@ export async function deleteJob(tx: Db, { id, lease }: ClaimedJob): Promise<bool
   return numDeletedRows === 1n
 }
 
-/** Gives the job back, to be tried again from `dueAt` on. */
-export async function returnJob(
+/** Releases the job, to be claimed again from `dueAt` on. */
+async function returnJob(
   db: Db,
   { id, lease }: ClaimedJob,
   { failures, dueAt }: { failures: number; dueAt: number },
@@ -169,13 +166,13 @@ export async function returnJob(
     .execute()
 }
 
-/** No delivery waits longer for its next try. */
-const LONGEST_PAUSE_MS = 24 * 3_600_000
+/** No delivery of a webhook waits longer for its next attempt. */
+const MAX_PAUSE_MS = 24 * 3_600_000
 
 /**
- * Releases the jobs that dead workers held, for a process that knows it is alone: each counts that as a failure. Exports that
- * wait are due as well, whatever clock set their time. Deliveries go on waiting: there may be many, and their events know the
- * time of the next try.
+ * Releases the jobs that dead workers held. To be called by the only process, at its start. Each job counts a failure. Waiting
+ * exports become due as well, because the clock may have been wrong when their time was set. Deliveries of webhooks keep waiting:
+ * there may be many, and their events know the time of the next attempt.
  */
 export async function releaseAllJobs(db: Db, now: number): Promise<void> {
   await db
@@ -187,11 +184,11 @@ export async function releaseAllJobs(db: Db, now: number): Promise<void> {
     .updateTable('jobs')
     .set({ due_at: now })
     .where('due_at', '>', now)
-    .where((job) => job.or([job('line', '=', 'jobs'), job('due_at', '>', now + LONGEST_PAUSE_MS)]))
+    .where((job) => job.or([job('line', '=', 'jobs'), job('due_at', '>', now + MAX_PAUSE_MS)]))
     .execute()
 }
 
-export async function countJobs(db: Db): Promise<Backlog[]> {
+async function countJobs(db: Db): Promise<Backlog[]> {
   return db
     .selectFrom('jobs')
     .select(['kind', (of) => of.fn.countAll<number>().as('jobs')])

@@ -1,10 +1,10 @@
 import { memoize } from '../lib/memoize.ts'
 import { type Timing, weekdays } from './schedule.ts'
 
-/** A week, and more than clocks are ever put forward or back. */
+/** A week, and more than any change of the clocks. */
 const MAX_DAYS = 9
 
-/** The first time that is due after that moment. */
+/** Returns the first due time after a moment. */
 export function nextRun({ every, weekday, at, timeZone }: Timing, after: number): number {
   const clock = wallClock(timeZone)
   const { year, month, day } = clock.read(after)
@@ -20,18 +20,17 @@ export function nextRun({ every, weekday, at, timeZone }: Timing, after: number)
 const weekdayOf = (year: number, month: number, day: number) =>
   weekdays[new Date(Date.UTC(year, month - 1, day)).getUTCDay()]
 
-/** How far clocks of several machines may differ, or one may be set back, before a time counts as wrong. */
+/** How far the clocks of several machines may differ, or one may be set back, before a time counts as wrong. */
 export const CLOCK_TOLERANCE_MS = 60_000
 
 /**
- * Whether a schedule would miss a time of its own by waiting for `nextRunAt`. That time was then computed by a clock that was
- * wrong.
+ * Whether `nextRunAt` is later than the next due time. A clock that was wrong computed it then.
  */
 export const isTooLate = (timing: Timing, nextRunAt: number, now: number): boolean =>
   nextRunAt > nextRun(timing, now + CLOCK_TOLERANCE_MS)
 
-/** What the clock on the wall of a place shows. */
-export interface WallTime {
+/** A local time, as a clock on the wall shows it. */
+interface WallTime {
   year: number
   /** From 1. */
   month: number
@@ -40,12 +39,12 @@ export interface WallTime {
   minute: number
 }
 
-export interface WallClock {
-  /** What it shows at that moment, in epoch milliseconds. */
+interface WallClock {
+  /** Returns the local time at a moment in epoch milliseconds. */
   read(moment: number): WallTime
   /**
-   * When it shows that. Of a time that it shows twice, as clocks are put back, the first; of one that it never shows, as they are put
-   * forward, the first moment after. A day of 32 is the first of the next month.
+   * Returns the moment of a local time. If the clocks go back and it occurs twice, that is the first; if they go forward and it does not
+   * occur, the first moment after it. Day 32 of a month of 31 days is the first of the next month.
    */
   momentOf(time: WallTime): number
 }
@@ -53,11 +52,10 @@ export interface WallClock {
 const MINUTE = 60_000
 const DAY = 24 * 60 * MINUTE
 
-/** To make one takes long, to read it does not. */
 const MAX_CLOCKS = 100
 
-/** By the IANA name of its time zone. Throws a RangeError for one that nobody knows. */
-export const wallClock = memoize(MAX_CLOCKS, makeClock)
+/** Creating an `Intl.DateTimeFormat` is slow; using it is not. Throws a RangeError for an unknown time zone. */
+const wallClock = memoize(MAX_CLOCKS, makeClock)
 
 function makeClock(timeZone: string): WallClock {
   const format = new Intl.DateTimeFormat('en-u-hc-h23', {
@@ -72,20 +70,20 @@ function makeClock(timeZone: string): WallClock {
     return { year, month, day, hour, minute }
   }
 
-  /** How far it is ahead of UTC, in whole minutes. */
-  const aheadAt = (moment: number): number =>
+  /** The offset from UTC in milliseconds, in whole minutes. */
+  const offsetAt = (moment: number): number =>
     inUtc(read(moment)) - Math.floor(moment / MINUTE) * MINUTE
 
   function momentOf(time: WallTime): number {
     const shown = inUtc(time)
-    // Whatever the clock is ahead by then, it was so a day before, or is so a day after.
-    const offsets = [aheadAt(shown - DAY), aheadAt(shown + DAY)]
-    const moments = offsets.map((ahead) => shown - ahead).sort((a, b) => a - b)
+    // The offset at that time is the one of a day before, or the one of a day after.
+    const offsets = [offsetAt(shown - DAY), offsetAt(shown + DAY)]
+    const moments = offsets.map((offset) => shown - offset).sort((a, b) => a - b)
     const found = moments.find((moment) => inUtc(read(moment)) === shown)
     return found ?? firstAfter(shown, moments[0]!, moments[1]!)
   }
 
-  /** Between the two moments it jumps over that time; the minute at which it has. */
+  /** Between the two moments the clock skips that time. Returns the first minute after the change. */
   function firstAfter(shown: number, before: number, after: number): number {
     let [early, late] = [before - MINUTE, after]
     while (late - early > MINUTE) {
@@ -102,7 +100,7 @@ function makeClock(timeZone: string): WallClock {
 const inUtc = ({ year, month, day, hour, minute }: WallTime): number =>
   Date.UTC(year, month - 1, day, hour, minute)
 
-/** `Europe/Zurich`, and no offset such as `+01:00`: clocks are put forward and back by name only. */
+/** Accepts `Europe/Zurich`, but not an offset such as `+01:00`, which knows no summer time. */
 export function isTimeZone(name: string): boolean {
   if (!/^[A-Za-z]/.test(name)) return false
   try {

@@ -25,7 +25,7 @@ const DAILY: AskedSchedule = {
   timeZone: 'Europe/Zurich',
 }
 
-/** Schedules on an exporter whose clock can be set. */
+/** Schedules with an exporter, and a clock that tests can set. */
 export async function scheduleScene(t: TestContext, engine: Engine, since: string) {
   const scene = await exportScene(
     t,

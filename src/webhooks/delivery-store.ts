@@ -3,7 +3,7 @@ import type { Db } from '../db/database.ts'
 import type { EventState } from './event-store.ts'
 import type { DeliveredEvent, Webhook } from './webhook.ts'
 
-/** One try to tell a webhook something, as the log has it. */
+/** One attempt to deliver an event. */
 export interface Delivery extends DeliveredEvent {
   id: number
   guid: string
@@ -13,13 +13,13 @@ export interface Delivery extends DeliveredEvent {
   durationMs: number
   status: string
   statusCode: number
-  /** Of what it told, by now: this try or a later one may have ended it. */
+  /** The current state of the event, after this attempt and later ones. */
   state: EventState
-  /** When it is tried again, where it is. */
+  /** The time of the next attempt, if there is one. */
   nextAt: number | null
 }
 
-/** With what was said on both sides. */
+/** A delivery with its request and response. */
 export interface FullDelivery extends Delivery {
   url: string
   requestHeaders: Record<string, string>
@@ -29,7 +29,7 @@ export interface FullDelivery extends Delivery {
 
 export interface ReceivedResponse {
   headers: Record<string, string>
-  /** The first bytes of it. */
+  /** The first bytes. */
   body: string
 }
 
@@ -59,14 +59,14 @@ export async function insertDelivery(tx: Db, delivery: NewDelivery): Promise<voi
       status_code: delivery.statusCode,
       url: delivery.url,
       request_headers: JSON.stringify(delivery.requestHeaders),
-      // JSON throughout: whatever bytes came, the text of it is one that every database takes.
+      // As JSON, because a response may contain bytes that PostgreSQL does not accept in text.
       response: delivery.response && JSON.stringify(delivery.response),
     })
     .execute()
 }
 
 export interface DeliveryPage {
-  /** The newest that is shown, where it is not the newest of all. */
+  /** The id of the newest delivery to list; all by default. */
   from?: number | undefined
   limit: number
 }
@@ -146,11 +146,11 @@ function deliveryOf(row: DeliveryRow): Delivery {
   }
 }
 
-/** Of tries; and of what was told, how often it was given up. */
-export type DeliveryOutcome = 'delivered' | 'failed' | 'given up'
+/** `delivered` and `failed` count attempts, `given up` counts events. */
+type DeliveryTally = 'delivered' | 'failed' | 'given up'
 
-/** Counts one more, with the transaction that makes it so. */
-export async function tallyDelivery(tx: Db, outcome: DeliveryOutcome): Promise<void> {
+/** Called in the transaction that writes the outcome. */
+export async function tallyDelivery(tx: Db, outcome: DeliveryTally): Promise<void> {
   await tx
     .updateTable('webhook_tallies')
     .set((row) => ({ count: row('count', '+', 1) }))
@@ -163,25 +163,25 @@ export async function readDeliveryTallies(db: Db): Promise<Map<string, number>> 
   return new Map(rows.map(({ outcome, count }) => [outcome, count]))
 }
 
-/** Events that are still to be delivered, also those that wait without a job. */
+/** Counts undelivered events, including parked ones. */
 export async function countWaitingEvents(db: Db): Promise<number> {
   const { count } = await db
     .selectFrom('webhook_events')
     .select((row) => row.fn.countAll<number>().as('count'))
-    // Written out, as the partial index requires.
+    // A literal, because the partial index requires it.
     .where('state', '=', sql.lit('waiting'))
     .executeTakeFirstOrThrow()
   return count
 }
 
-/** Long enough for someone to come back from a holiday and look. */
-const KEPT_MS = 30 * 24 * 3_600_000
-/** Of one webhook. */
+/** Deliveries are kept long enough to be inspected after a holiday. */
+const DELIVERY_TTL_MS = 30 * 24 * 3_600_000
+/** The maximum for one webhook. */
 export const MAX_KEPT = 500
 
-/** The log of deliveries is bounded, by age and by number. What is still to be told stays. */
+/** Limits the log of deliveries by age and number. Keeps undelivered events. */
 export async function sweepDeliveries(db: Db, now: number): Promise<void> {
-  const old = now - KEPT_MS
+  const old = now - DELIVERY_TTL_MS
   await db.deleteFrom('webhook_deliveries').where('delivered_at', '<', old).execute()
   const many = await db
     .selectFrom('webhook_deliveries')
@@ -189,7 +189,7 @@ export async function sweepDeliveries(db: Db, now: number): Promise<void> {
     .groupBy('webhook_id')
     .having((of) => of.fn.countAll(), '>', MAX_KEPT)
     .execute()
-  for (const { webhook_id } of many) await keepNewest(db, webhook_id)
+  for (const { webhook_id } of many) await deleteOldest(db, webhook_id)
   await db
     .deleteFrom('webhook_deliveries')
     .where('webhook_id', 'not in', (all) => all.selectFrom('webhooks').select('id'))
@@ -197,10 +197,10 @@ export async function sweepDeliveries(db: Db, now: number): Promise<void> {
   await sweepEvents(db)
 }
 
-/** How many rows one statement looks at: on SQLite, everything else waits for it. */
+/** Rows per statement: on SQLite, everything else waits for a statement. */
 const EVENTS_AT_ONCE = 2000
 
-/** Events that ended and have no delivery left, and those of webhooks that are gone. */
+/** Deletes ended events without deliveries, and events of deleted webhooks. */
 async function sweepEvents(db: Db): Promise<void> {
   for (let after = 0; ; ) {
     const rows = await db
@@ -244,7 +244,7 @@ async function deleteUnneededEvents(
     .execute()
 }
 
-async function keepNewest(db: Db, webhookId: number): Promise<void> {
+async function deleteOldest(db: Db, webhookId: number): Promise<void> {
   const last = await db
     .selectFrom('webhook_deliveries')
     .select('id')

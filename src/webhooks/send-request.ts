@@ -16,19 +16,20 @@ export interface WebhookRequest {
 export interface SendParts {
   isAllowed: IsAllowed
   resolve: Resolve
-  /** Certificates that are trusted, where they are not those of the machine. */
+  /** Trusted certificates, if not those of the machine. */
   ca?: string
-  /** Of all of it; of finding and reaching the receiver. */
+  /** For the whole request. */
   timeoutMs?: number
+  /** For the name lookup and the connection. */
   connectTimeoutMs?: number
 }
 
-/** How one try went. */
+/** The result of one attempt. */
 export interface DeliveryOutcome {
   isDelivered: boolean
-  /** In words, for whoever owns the webhook. */
+  /** `OK`, or the failure as shown to the owner of the webhook. */
   status: string
-  /** Of the answer; 0 where none came, or not all of it. */
+  /** 0 if there was no complete response. */
   statusCode: number
   durationMs: number
   response: ReceivedResponse | null
@@ -37,15 +38,15 @@ export interface DeliveryOutcome {
 const TIMEOUT_MS = 10_000
 const CONNECT_TIMEOUT_MS = 5000
 const MAX_HEADER_BYTES = 16 * 1024
-/** Of the answer's body: more than this is no answer to a webhook. */
+/** A larger response is a failure. */
 const MAX_BODY_BYTES = 256 * 1024
-const KEPT_BODY_BYTES = 4096
-const KEPT_HEADERS = 50
-const KEPT_HEADER_LENGTH = 500
+const STORED_BODY_BYTES = 4096
+const MAX_STORED_HEADERS = 50
+const MAX_STORED_HEADER_LENGTH = 500
 
 /**
- * Sends it once, and says how that went; throws only where `signal` stopped it. The name is looked up once, and the connection
- * goes to an address of that answer which was found to be allowed. No redirect is followed and no proxy is asked.
+ * Sends a request once and returns the result; throws only if `signal` aborted it. The name is looked up once, and the connection uses only
+ * addresses of that lookup that are allowed. Follows no redirect and uses no proxy.
  */
 export async function sendRequest(
   request: WebhookRequest,
@@ -63,17 +64,17 @@ export async function sendRequest(
     return { isDelivered: false, status, statusCode: 0, durationMs, response }
   }
   const isDelivered = statusCode >= 200 && statusCode < 300
-  const status = isDelivered ? 'OK' : refusalOf(statusCode)
+  const status = isDelivered ? 'OK' : describeStatus(statusCode)
   return { isDelivered, status, statusCode, durationMs, response }
 }
 
-function refusalOf(statusCode: number): string {
-  const words = `${statusCode} ${http.STATUS_CODES[statusCode] ?? ''}`.trim()
+function describeStatus(statusCode: number): string {
+  const text = `${statusCode} ${http.STATUS_CODES[statusCode] ?? ''}`.trim()
   const isRedirect = statusCode >= 300 && statusCode < 400
-  return isRedirect ? `${words}: redirects are not followed` : words
+  return isRedirect ? `${text}: redirects are not followed` : text
 }
 
-/** One request and its answer, as far as they came. */
+/** One request and its response, as far as they got. */
 class Exchange {
   phase = 'looking up the name'
   statusCode = 0
@@ -116,7 +117,7 @@ class Exchange {
     this.#stop.abort(new SendFailure(`timed out while ${this.phase}`))
   }
 
-  /** Those that are allowed, of all that the name has. */
+  /** Returns the allowed addresses of the host. */
   async #addresses(): Promise<Address[]> {
     const host = this.#url.hostname.replace(/^\[|\]$/g, '')
     const found = await this.#parts.resolve(host, this.#signal)
@@ -135,9 +136,9 @@ class Exchange {
       const sent = module.request(this.#url, {
         method: 'POST',
         headers: this.#request.headers,
-        // Of its own: no connection is kept, and no proxy of the environment is asked.
+        // A new agent keeps no connection and uses no proxy of the environment.
         agent: new module.Agent({ keepAlive: false }),
-        lookup: onlyTo(addresses),
+        lookup: fixedLookup(addresses),
         rejectUnauthorized: true,
         ...(ca !== undefined && { ca }),
         maxHeaderSize: MAX_HEADER_BYTES,
@@ -175,7 +176,7 @@ class Exchange {
   #begin(answer: IncomingMessage): void {
     this.phase = 'reading the answer'
     this.statusCode = answer.statusCode ?? 0
-    this.#headers = keptHeaders(answer.headers)
+    this.#headers = storedHeaders(answer.headers)
   }
 
   async #read(answer: IncomingMessage): Promise<void> {
@@ -184,16 +185,16 @@ class Exchange {
     // Leaving the loop early destroys the connection.
     for await (const chunk of answer as AsyncIterable<Buffer>) {
       bytes += chunk.length
-      const room = KEPT_BODY_BYTES - this.#body.length
-      if (room > 0) this.#body = Buffer.concat([this.#body, chunk.subarray(0, room)])
+      const missing = STORED_BODY_BYTES - this.#body.length
+      if (missing > 0) this.#body = Buffer.concat([this.#body, chunk.subarray(0, missing)])
       if (bytes > MAX_BODY_BYTES)
         throw new SendFailure(`the answer is larger than ${MAX_BODY_BYTES / 1024} kB`)
     }
   }
 }
 
-/** Whatever name the connection asks for, it gets what was checked. */
-const onlyTo =
+/** A lookup that returns only addresses that were checked. */
+const fixedLookup =
   (addresses: readonly Address[]): LookupFunction =>
   (_host, options, callback) => {
     const [first] = addresses
@@ -201,19 +202,19 @@ const onlyTo =
     else callback(null, first!.address, first!.family)
   }
 
-function keptHeaders(headers: IncomingHttpHeaders): Record<string, string> {
-  const kept = Object.entries(headers).slice(0, KEPT_HEADERS)
+function storedHeaders(headers: IncomingHttpHeaders): Record<string, string> {
+  const stored = Object.entries(headers).slice(0, MAX_STORED_HEADERS)
   return Object.fromEntries(
-    kept.map(([name, value]) => [name, String(value).slice(0, KEPT_HEADER_LENGTH)]),
+    stored.map(([name, value]) => [name, String(value).slice(0, MAX_STORED_HEADER_LENGTH)]),
   )
 }
 
-/** What went wrong, in words that are fit for the owner of a webhook. */
-export class SendFailure extends Error {
+/** A failure with a message for the owner of the webhook. */
+class SendFailure extends Error {
   override name = 'SendFailure'
 }
 
-const WORDS: Record<string, string> = {
+const MESSAGES: Record<string, string> = {
   ECONNREFUSED: 'connection refused',
   ECONNRESET: 'the connection was closed before the answer',
   EPIPE: 'the connection was closed before the answer',
@@ -239,12 +240,12 @@ const WORDS: Record<string, string> = {
   CERT_NOT_YET_VALID: 'TLS: the certificate is not valid yet',
 }
 
-/** Without addresses: what a name leads to inside a network is not the business of whoever asks. */
-export function explainFailure(error: unknown, phase: string): string {
+/** Messages contain no addresses: users must not learn to which internal address a name resolves. */
+function explainFailure(error: unknown, phase: string): string {
   if (error instanceof SendFailure) return error.message
   const code = codeOf(error) ?? ''
-  const words = WORDS[code]
-  if (words !== undefined) return words
+  const message = MESSAGES[code]
+  if (message !== undefined) return message
   if (code.startsWith('HPE_')) return 'the answer is not HTTP'
   if (/^(ERR_SSL_|ERR_TLS_|CERT_|EPROTO$)/.test(code)) return 'TLS: no agreement with the server'
   return `failed while ${phase}${code === '' ? '' : ` (${code})`}`
@@ -255,26 +256,26 @@ export interface Address {
   family: 4 | 6
 }
 
-/** All addresses of a host. Throws where there are none. */
+/** Returns all addresses of a host. Throws if there are none. */
 export type Resolve = (host: string, signal: AbortSignal) => Promise<Address[]>
 
 const DNS_TIMEOUT_MS = 4000
 
 /**
- * Asks name servers by itself. The usual way (getaddrinfo) waits in one of the few threads that also read and write files: a
- * name that is never answered would be in the way of exports. Names in /etc/hosts count as they do everywhere.
+ * Asks name servers directly. getaddrinfo would block one of the few threads that also read and write files: a name server that does not
+ * answer would delay exports. Names in /etc/hosts are used as well.
  */
 export function resolver({ servers }: { servers?: string[] } = {}): Resolve {
   return async (host, signal) => {
     if (isIP(host)) return [addressOf(host)]
     const known = await inHostsFile(host)
     if (known.length > 0) return known
-    const asking = new Resolver({ timeout: DNS_TIMEOUT_MS, tries: 1 })
-    if (servers) asking.setServers(servers)
-    const stop = () => asking.cancel()
+    const dns = new Resolver({ timeout: DNS_TIMEOUT_MS, tries: 1 })
+    if (servers) dns.setServers(servers)
+    const stop = () => dns.cancel()
     signal.addEventListener('abort', stop, { once: true })
     try {
-      const answers = await Promise.allSettled([asking.resolve4(host), asking.resolve6(host)])
+      const answers = await Promise.allSettled([dns.resolve4(host), dns.resolve6(host)])
       signal.throwIfAborted()
       const found = answers.flatMap((each) => (each.status === 'fulfilled' ? each.value : []))
       const [first] = answers

@@ -19,8 +19,8 @@ import { findWebhook, insertWebhook } from './webhook-store.ts'
 export const NOON = Date.UTC(2026, 4, 4, 12)
 
 /**
- * Webhooks on a real database and a real queue, by a clock that stands still until it is set. The queue is the embedded one
- * unless another is given with its database.
+ * Webhooks with a real database, a real queue and a clock that stands still until a test sets it. Uses the embedded queue unless another one is
+ * given with its database.
  */
 export async function webhookScene(
   t: TestContext,
@@ -29,7 +29,7 @@ export async function webhookScene(
 ) {
   const clock = { now: NOON }
   const now = () => clock.now
-  // No lease ends because the clock is set.
+  // No lease expires because a test sets the clock.
   const leaseMs = 20 * 24 * 3_600_000
   const counts = { reads: 0, writes: 0 }
   const db = (given?.db ?? (await openDatabase(t, engine)).db).withPlugin(countingTo(counts))
@@ -57,7 +57,7 @@ export async function webhookScene(
       const settings = { url, ...usual, ...more } as WebhookSettings
       return insertWebhook(db, { owner }, settings, clock.now)
     },
-    tell: (owner: Account, action = 'exported', facts: unknown = {}) =>
+    recordEnd: (owner: Account, action = 'exported', facts: unknown = {}) =>
       db
         .transaction()
         .execute((tx) =>
@@ -79,7 +79,7 @@ export async function webhookScene(
     async stop(): Promise<void> {
       await working?.stop()
     },
-    /** Until nothing is due by the clock as it stands. */
+    /** Waits until no job is due. */
     async settle(): Promise<void> {
       await until(
         () => `nothing is due any more; ${errors.join('; ')}`,
